@@ -1,0 +1,175 @@
+//! The command line: clap definitions, and one module for each subcommand.
+//!
+//! Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 usage, 3 a variant
+//! differs from the reference.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::ladder::VariantId;
+
+/// Exit codes, part of the command line's contract.
+pub mod exit {
+    /// Done; also a damaged file that gave at least one frame (with a warning).
+    pub const DONE: u8 = 0;
+    /// Failed, with a sentence on stderr.
+    pub const FAILED: u8 = 1;
+    /// The arguments make no sense.
+    pub const USAGE: u8 = 2;
+    /// A variant's output differs from the reference.
+    pub const MISMATCH: u8 = 3;
+}
+
+/// Largest radius of the box filter, in pixels.
+pub const MAX_RADIUS: u32 = 128;
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "clreel",
+    version,
+    about = "Plays a movie through hand-written OpenCL kernels and shows what each optimisation is worth, live.",
+    after_help = "Examples:\n  \
+        clreel movie.mp4                        play it; 1 to 5 choose a kernel, - and = its radius\n  \
+        clreel bench --radius 3,7,31            time every kernel on the bundled clip\n  \
+        clreel snapshot movie.mp4 --at 12.5 --variant naive --out frame.png\n  \
+        clreel devices                          list the OpenCL devices\n\n\
+        In the window: 0 off, 1 naive, 2 separable, 3 flat, 4 vectorized, 5 running-sum, - = radius,\n\
+        Space pause, i overlay, q quit.",
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub play: PlayArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Check every variant against the reference, then time it
+    Bench(BenchArgs),
+    /// Write one filtered frame as a PNG; needs no display
+    Snapshot(SnapshotArgs),
+    /// List the OpenCL devices
+    Devices(DevicesArgs),
+}
+
+/// Which filter, and where it runs.
+#[derive(Debug, Clone, Args)]
+pub struct FilterArgs {
+    /// The filter: off, naive, separable, flat, vectorized or running-sum
+    #[arg(long, value_name = "ID", default_value = "running-sum")]
+    pub variant: VariantId,
+    /// Radius of the box in pixels: the window is (2N+1) by (2N+1)
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(0..=MAX_RADIUS as i64))]
+    pub radius: u32,
+    /// The OpenCL device: an index from `clreel devices`, a part of a name, cpu or gpu
+    #[arg(long, value_name = "SEL")]
+    pub device: Option<String>,
+}
+
+/// `clreel [FILE]`: the window.
+#[derive(Debug, Clone, Args)]
+pub struct PlayArgs {
+    /// The movie to play; without it the bundled clip
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// Keep OpenGL and OpenCL apart: copy each frame instead of sharing textures
+    #[arg(long)]
+    pub no_sharing: bool,
+    /// Start at this time, in seconds
+    #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
+    pub start: f64,
+    /// Present frames as fast as they come instead of by their time stamps
+    #[arg(long)]
+    pub unpaced: bool,
+    /// Decode this many frames to memory first, and play those in a loop
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub preload: Option<u32>,
+    /// Quit after this many presented frames
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub frames: Option<u64>,
+    /// Save the window as a PNG when quitting
+    #[arg(long, value_name = "PNG")]
+    pub screenshot: Option<PathBuf>,
+    /// Write the statistics when quitting: one row a frame as .csv, the same with a summary as .json
+    #[arg(long, value_name = "FILE", value_parser = stats_file)]
+    pub stats: Option<PathBuf>,
+}
+
+/// `clreel bench`.
+#[derive(Debug, Clone, Args)]
+pub struct BenchArgs {
+    /// The movie whose frames are filtered; without it the bundled clip
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Variants to time, separated by commas, or all
+    #[arg(long, value_name = "ID,…", default_value = "all")]
+    pub variant: String,
+    /// Radii in pixels, separated by commas
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "7", value_parser = clap::value_parser!(u32).range(0..=MAX_RADIUS as i64))]
+    pub radius: Vec<u32>,
+    /// Scale the frames to this size first
+    #[arg(long, value_name = "WxH", value_parser = size)]
+    pub size: Option<(u32, u32)>,
+    /// Timed rounds; each round runs every variant once
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    pub frames: u32,
+    /// The OpenCL device: an index from `clreel devices`, a part of a name, cpu, gpu or all
+    #[arg(long, value_name = "SEL")]
+    pub device: Option<String>,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `clreel snapshot`.
+#[derive(Debug, Clone, Args)]
+pub struct SnapshotArgs {
+    /// The movie
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The PNG to write
+    #[arg(long, value_name = "PNG")]
+    pub out: PathBuf,
+    /// Time of the frame, in seconds
+    #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
+    pub at: f64,
+    #[command(flatten)]
+    pub filter: FilterArgs,
+}
+
+/// `clreel devices`.
+#[derive(Debug, Clone, Args)]
+pub struct DevicesArgs {
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn seconds(s: &str) -> Result<f64, String> {
+    match s.parse::<f64>() {
+        Ok(v) if v.is_finite() && v >= 0.0 => Ok(v),
+        _ => Err(format!("'{s}' is not a time in seconds, such as 12.5")),
+    }
+}
+
+fn size(s: &str) -> Result<(u32, u32), String> {
+    let parsed = s.split_once(['x', 'X']).and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
+    match parsed {
+        Some((w, h)) if (1..=16384).contains(&w) && (1..=16384).contains(&h) => Ok((w, h)),
+        _ => Err(format!("'{s}' is not a size such as 1920x1080 (1 to 16384 each)")),
+    }
+}
+
+fn stats_file(s: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(s);
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("csv" | "json") => Ok(path),
+        _ => Err(format!("'{s}' must end in .csv or .json")),
+    }
+}

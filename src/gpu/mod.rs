@@ -1,0 +1,4 @@
+//! Devices and contexts: OpenGL ([`gl`]), OpenCL ([`cl`]), what they share ([`sharing`]), and programs
+//! ([`program`]).
+
+pub mod cl;

@@ -1,0 +1,81 @@
+//! What every ladder of kernels shares: the variants' names, the outcome of running one, and the rules for
+//! checking ([`verify`]) and timing ([`measure`]) it.
+
+pub mod box_filter;
+pub mod measure;
+pub mod verify;
+
+use std::fmt;
+use std::str::FromStr;
+
+/// One rung of the box-filter ladder, or [`VariantId::Off`] for the unfiltered picture.
+///
+/// The names are part of the command line and of every file that clreel writes: they never change meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum VariantId {
+    /// No filter: the frame passes through.
+    Off,
+    /// `image2d`, two nested loops, (2r+1)² reads a pixel.
+    Naive,
+    /// Images, one horizontal and one vertical pass.
+    Separable,
+    /// The same two passes on flat buffers.
+    Flat,
+    /// Flat buffers, several pixels a work-item in OpenCL vector types.
+    Vectorized,
+    /// Add the pixel that enters the window, subtract the one that leaves it.
+    RunningSum,
+}
+
+impl VariantId {
+    /// Every choice in key order: 0 is `off`, 1 to 5 are the steps of the ladder.
+    pub const ALL: [VariantId; 6] = [
+        VariantId::Off,
+        VariantId::Naive,
+        VariantId::Separable,
+        VariantId::Flat,
+        VariantId::Vectorized,
+        VariantId::RunningSum,
+    ];
+
+    /// The name used on the command line, in JSON and in CSV.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            VariantId::Off => "off",
+            VariantId::Naive => "naive",
+            VariantId::Separable => "separable",
+            VariantId::Flat => "flat",
+            VariantId::Vectorized => "vectorized",
+            VariantId::RunningSum => "running-sum",
+        }
+    }
+
+    /// The number key that chooses it in the window.
+    pub fn key(self) -> char {
+        match self {
+            VariantId::Off => '0',
+            VariantId::Naive => '1',
+            VariantId::Separable => '2',
+            VariantId::Flat => '3',
+            VariantId::Vectorized => '4',
+            VariantId::RunningSum => '5',
+        }
+    }
+}
+
+impl fmt::Display for VariantId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for VariantId {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, String> {
+        Self::ALL.into_iter().find(|v| v.as_str() == s).ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|v| v.as_str()).collect();
+            format!("no variant is called '{s}'; choose one of {}", names.join(", "))
+        })
+    }
+}

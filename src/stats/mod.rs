@@ -1,0 +1,82 @@
+//! Numbers about the running program: stage times, frame intervals, CPU load, and their export.
+//!
+//! In: one [`FrameSample`] for each movie frame presented. Out: what the overlay shows and what
+//! `--stats FILE` writes.
+
+pub mod series;
+
+pub use series::Series;
+
+use crate::ladder::VariantId;
+
+/// A stage of a frame's way. The words are the same in code, overlay, CSV and JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Stage {
+    Take,
+    Upload,
+    Acquire,
+    Convert,
+    Filter,
+    Release,
+    Present,
+    Overlay,
+    Swap,
+    Collect,
+}
+
+impl Stage {
+    /// All stages in the order in which a frame meets them.
+    pub const ALL: [Stage; 10] = [
+        Stage::Take,
+        Stage::Upload,
+        Stage::Acquire,
+        Stage::Convert,
+        Stage::Filter,
+        Stage::Release,
+        Stage::Present,
+        Stage::Overlay,
+        Stage::Swap,
+        Stage::Collect,
+    ];
+
+    /// The stage's name in overlay, CSV and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Take => "take",
+            Stage::Upload => "upload",
+            Stage::Acquire => "acquire",
+            Stage::Convert => "convert",
+            Stage::Filter => "filter",
+            Stage::Release => "release",
+            Stage::Present => "present",
+            Stage::Overlay => "overlay",
+            Stage::Swap => "swap",
+            Stage::Collect => "collect",
+        }
+    }
+}
+
+/// Service time of each stage of one frame, in milliseconds, indexed by [`Stage`] as `usize`.
+pub type StageTimes = [f64; Stage::ALL.len()];
+
+/// What is recorded about one movie frame when it is presented.
+#[derive(Debug, Clone)]
+pub struct FrameSample {
+    /// Position in the movie, in seconds.
+    pub pts: f64,
+    /// When it was presented, in seconds since playing began.
+    pub presented_at: f64,
+    /// Time since the frame before it was presented, in milliseconds; `None` for the first frame and after
+    /// a pause, a seek or a resize.
+    pub interval_ms: Option<f64>,
+    /// Service times of the stages.
+    pub stages: StageTimes,
+    /// Presented more than half a frame interval after its time stamp.
+    pub late: bool,
+    /// Frames decoded but left out between the frame before and this one.
+    pub dropped_before: u32,
+    /// The variant that filtered it.
+    pub variant: VariantId,
+    /// The radius it was filtered with, in pixels.
+    pub radius: u32,
+}

@@ -1,0 +1,57 @@
+//! Order statistics of a handful of samples: what every table, overlay row and JSON object quotes.
+
+use serde::Serialize;
+
+/// Minimum, median, 95th and 99th percentile, maximum and count of a set of samples, in the samples' unit
+/// (milliseconds throughout clreel).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Series {
+    pub min: f64,
+    pub p50: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub max: f64,
+    pub n: usize,
+}
+
+impl Series {
+    /// The statistics of `samples`, or `None` when there are none. Percentiles are nearest-rank: always a
+    /// value that was measured. Samples that are not finite are left out.
+    pub fn of(samples: &[f64]) -> Option<Self> {
+        let mut sorted: Vec<f64> = samples.iter().copied().filter(|s| s.is_finite()).collect();
+        if sorted.is_empty() {
+            return None;
+        }
+        sorted.sort_by(f64::total_cmp);
+        let n = sorted.len();
+        let rank = |p: f64| sorted[((p * n as f64).ceil() as usize).clamp(1, n) - 1];
+        Some(Self {
+            min: sorted[0],
+            p50: rank(0.50),
+            p95: rank(0.95),
+            p99: rank(0.99),
+            max: sorted[n - 1],
+            n,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_nearest_rank() {
+        let samples: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+        let s = Series::of(&samples).unwrap();
+        assert_eq!((s.min, s.p50, s.p95, s.p99, s.max, s.n), (1.0, 50.0, 95.0, 99.0, 100.0, 100));
+        let one = Series::of(&[3.5]).unwrap();
+        assert_eq!((one.min, one.p50, one.p95, one.p99, one.max, one.n), (3.5, 3.5, 3.5, 3.5, 3.5, 1));
+    }
+
+    #[test]
+    fn nothing_measured_is_no_series() {
+        assert_eq!(Series::of(&[]), None);
+        assert_eq!(Series::of(&[f64::NAN]), None);
+    }
+}
