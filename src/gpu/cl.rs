@@ -1,7 +1,12 @@
 //! OpenCL devices, contexts and queues. In: nothing but the machine. Out: [`Device`]s to choose from and
 //! a [`ClContext`] to work with.
 
+use std::ptr;
+
+use ocl::core::{self, CommandQueueProperties, DeviceInfo as Info, DeviceInfoResult as Answer, DeviceType};
 use serde::Serialize;
+
+use crate::error::{Error, Result};
 
 /// The kind of a device, as OpenCL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -10,6 +15,17 @@ pub enum DeviceKind {
     Cpu,
     Gpu,
     Accelerator,
+}
+
+impl DeviceKind {
+    /// The word for it on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            DeviceKind::Cpu => "cpu",
+            DeviceKind::Gpu => "gpu",
+            DeviceKind::Accelerator => "accelerator",
+        }
+    }
 }
 
 /// What is known about a device before a context is made on it.
@@ -36,4 +52,187 @@ pub struct DeviceInfo {
     /// Largest 2D image, width and height in pixels.
     pub max_image: (usize, usize),
     pub extensions: Vec<String>,
+}
+
+/// A device that can be asked for a context.
+#[derive(Debug, Clone)]
+pub struct Device {
+    pub info: DeviceInfo,
+    pub platform: ocl::Platform,
+    pub device: ocl::Device,
+}
+
+/// All OpenCL devices of the machine that have a compiler, platform by platform. The list is empty where no
+/// driver is installed; the call neither panics nor waits then.
+pub fn list_devices() -> Vec<Device> {
+    let mut platforms = 0u32;
+    // SAFETY: asking for the number of platforms alone: no array is passed, and the count outlives the call.
+    let status = unsafe { ocl::ffi::clGetPlatformIDs(0, ptr::null_mut(), &mut platforms) };
+    // Without a driver, ocl's own function tries for ten seconds and its callers panic: ask first.
+    if status != 0 || platforms == 0 {
+        return Vec::new();
+    }
+    let mut devices = Vec::new();
+    for platform in core::get_platform_ids().unwrap_or_default() {
+        let platform_name = text(core::get_platform_info(platform, core::PlatformInfo::Name).ok());
+        for id in core::get_device_ids(platform, Some(DeviceType::ALL), None).unwrap_or_default() {
+            if let Some(info) = describe(&id, devices.len(), &platform_name) {
+                devices.push(Device {
+                    info,
+                    platform: ocl::Platform::new(platform),
+                    device: ocl::Device::from(id),
+                });
+            }
+        }
+    }
+    devices
+}
+
+fn text(answer: Option<impl ToString>) -> String {
+    answer.map(|a| a.to_string().trim().to_owned()).unwrap_or_default()
+}
+
+/// What the device says about itself; `None` when it is not available, has no compiler or is of a kind that
+/// runs no kernels.
+fn describe(id: &core::DeviceId, index: usize, platform: &str) -> Option<DeviceInfo> {
+    let ask = |what| core::get_device_info(id, what).ok();
+    if matches!(ask(Info::Available), Some(Answer::Available(false)))
+        || matches!(ask(Info::CompilerAvailable), Some(Answer::CompilerAvailable(false)))
+    {
+        return None;
+    }
+    let kind = match ask(Info::Type) {
+        Some(Answer::Type(t)) if t.contains(DeviceType::GPU) => DeviceKind::Gpu,
+        Some(Answer::Type(t)) if t.contains(DeviceType::CPU) => DeviceKind::Cpu,
+        Some(Answer::Type(t)) if t.contains(DeviceType::ACCELERATOR) => DeviceKind::Accelerator,
+        _ => return None,
+    };
+    // Each question has one kind of answer; anything else counts as nothing known.
+    macro_rules! number {
+        ($what:ident) => {
+            match ask(Info::$what) {
+                Some(Answer::$what(v)) => v,
+                _ => Default::default(),
+            }
+        };
+    }
+    Some(DeviceInfo {
+        index,
+        name: text(ask(Info::Name)),
+        platform: platform.to_owned(),
+        // The raw string: ocl's own type keeps only the numbers of it.
+        version: core::get_device_info_raw(id, Info::Version as u32)
+            .map(|raw| String::from_utf8_lossy(&raw).trim_matches(['\0', ' ']).to_owned())
+            .unwrap_or_default(),
+        driver: text(ask(Info::DriverVersion)),
+        kind,
+        units: number!(MaxComputeUnits),
+        clock_mhz: number!(MaxClockFrequency),
+        global_memory_bytes: number!(GlobalMemSize),
+        max_allocation_bytes: number!(MaxMemAllocSize),
+        local_memory_bytes: number!(LocalMemSize),
+        max_work_group_size: number!(MaxWorkGroupSize),
+        image_support: number!(ImageSupport),
+        max_image: (number!(Image2dMaxWidth), number!(Image2dMaxHeight)),
+        extensions: text(ask(Info::Extensions)).split_whitespace().map(str::to_owned).collect(),
+    })
+}
+
+/// Chooses a device: `sel` is an index from [`list_devices`], `cpu`, `gpu`, or a part of a name in any case.
+/// Without it the first GPU, and without a GPU the first device.
+///
+/// # Errors
+/// When the list is empty, or nothing fits `sel`.
+pub fn select_device(devices: &[Device], sel: Option<&str>) -> Result<Device> {
+    let Some(first) = devices.first() else {
+        return Err(no_device());
+    };
+    let of_kind = |kind| devices.iter().find(|d| d.info.kind == kind);
+    let Some(sel) = sel else {
+        return Ok(of_kind(DeviceKind::Gpu).unwrap_or(first).clone());
+    };
+    let wanted = sel.trim().to_lowercase();
+    let found = match (wanted.as_str(), wanted.parse::<usize>()) {
+        ("", _) => None,
+        ("cpu", _) => of_kind(DeviceKind::Cpu),
+        ("gpu", _) => of_kind(DeviceKind::Gpu),
+        (_, Ok(index)) if index < devices.len() => devices.get(index),
+        _ => devices.iter().find(|d| d.info.name.to_lowercase().contains(&wanted)),
+    };
+    found.cloned().ok_or_else(|| {
+        let list: Vec<_> = devices.iter().map(|d| format!("{}: {}", d.info.index, d.info.name)).collect();
+        Error::new(
+            format!("There is no OpenCL device '{sel}'."),
+            format!("This machine has {}.", list.join(", ")),
+            "Choose an index, a part of a name, cpu or gpu; `clreel devices` lists them.",
+        )
+    })
+}
+
+/// The error for a machine without any OpenCL device.
+pub fn no_device() -> Error {
+    Error::new(
+        "There is no OpenCL device on this machine, so the filter cannot run.",
+        "No OpenCL driver is installed, or none of the installed drivers offers a device.",
+        "Install pocl-opencl-icd to compute on the CPU, or the OpenCL driver of the graphics card's vendor.",
+    )
+}
+
+/// A device with its context and one in-order queue that profiles its commands. Clones share both.
+#[derive(Debug, Clone)]
+pub struct ClContext {
+    pub device: Device,
+    pub context: ocl::Context,
+    pub queue: ocl::Queue,
+}
+
+impl ClContext {
+    /// Makes a context and a queue on `device`.
+    pub fn new(device: &Device) -> Result<Self> {
+        let failed = |e: ocl::Error| {
+            Error::new(
+                format!("The OpenCL device '{}' cannot be used.", device.info.name),
+                reason(&e),
+                "Choose another device with --device; `clreel devices` lists them.",
+            )
+        };
+        let context = ocl::Context::builder()
+            .platform(device.platform)
+            .devices(device.device)
+            .build()
+            .map_err(failed)?;
+        let queue = new_queue(&context, device).map_err(failed)?;
+        Ok(Self { device: device.clone(), context, queue })
+    }
+
+    /// Another in-order, profiling queue of the same context: for a thread of its own.
+    pub fn extra_queue(&self) -> Result<ocl::Queue> {
+        new_queue(&self.context, &self.device).map_err(|e| failed("A queue could not be made.", &e))
+    }
+
+    /// Whether the device computes in the host's memory, so that nothing needs to be copied to it.
+    pub fn is_cpu(&self) -> bool {
+        self.device.info.kind == DeviceKind::Cpu
+    }
+}
+
+fn new_queue(context: &ocl::Context, device: &Device) -> ocl::Result<ocl::Queue> {
+    ocl::Queue::new(context, device.device, Some(CommandQueueProperties::PROFILING_ENABLE))
+}
+
+/// The reason in an OpenCL error, as one sentence.
+pub fn reason(error: &ocl::Error) -> String {
+    match error.api_status() {
+        Some(status) => format!("OpenCL returned {status:?} ({}).", status as i32),
+        None => {
+            let text = error.to_string();
+            let line = text.lines().map(str::trim).find(|l| l.chars().any(char::is_alphanumeric));
+            format!("{}.", line.unwrap_or("OpenCL gave no reason").trim_end_matches('.'))
+        }
+    }
+}
+
+/// An [`Error`] from an OpenCL error; `what` is its first sentence.
+pub fn failed(what: &str, error: &ocl::Error) -> Error {
+    Error::new(what, reason(error), "")
 }

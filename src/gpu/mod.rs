@@ -2,3 +2,5 @@
 //! ([`program`]).
 
 pub mod cl;
+pub mod program;
+pub mod timer;

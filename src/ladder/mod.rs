@@ -79,3 +79,54 @@ impl FromStr for VariantId {
         })
     }
 }
+
+/// What a variant reads and writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Storage {
+    /// `image2d_t` through a sampler.
+    Image,
+    /// A flat buffer of pixels without gaps.
+    Buffer,
+}
+
+/// One step of a ladder, as the user meets it.
+#[derive(Debug)]
+pub struct VariantInfo {
+    pub id: VariantId,
+    pub title: &'static str,
+    /// What this step does differently, in one sentence.
+    pub idea: &'static str,
+    pub storage: Storage,
+    /// Its kernel file under `kernels/`.
+    pub source: &'static str,
+    /// The kernels of its passes, in order.
+    pub kernels: &'static [&'static str],
+}
+
+/// What came of running a variant.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// It equals the reference, and this is its time.
+    Ok(measure::Measurement),
+    /// The device cannot run it, and why.
+    Unsupported(String),
+    /// It was left out, and why.
+    Skipped(String),
+    /// It differs from the reference, so it has no time.
+    Mismatch(verify::MismatchReport),
+    /// It could not be built or run.
+    Failed(crate::error::Error),
+}
+
+impl Outcome {
+    /// The word for it in tables and JSON.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Outcome::Ok(_) => "ok",
+            Outcome::Unsupported(_) => "unsupported",
+            Outcome::Skipped(_) => "skipped",
+            Outcome::Mismatch(_) => "mismatch",
+            Outcome::Failed(_) => "failed",
+        }
+    }
+}

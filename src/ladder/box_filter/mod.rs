@@ -1,1 +1,104 @@
-//! (skeleton)
+//! The box-filter ladder: each pixel becomes the mean of the (2r+1)² pixels around it.
+//!
+//! The contract: radius 0 to 128; the border repeats the edge; RGBA, 8 bits a channel, each channel on its
+//! own; out = (sum + N/2) / N in whole numbers with N = (2r+1)². Row sums stay whole, 16 bits a channel.
+//! Every variant gives exactly the bytes of [`reference`].
+
+pub mod opencl;
+pub mod reference;
+
+use crate::error::{Error, Result};
+use crate::gpu::cl::DeviceInfo;
+use crate::ladder::{Storage, VariantId, VariantInfo};
+
+pub use opencl::{BuiltVariant, Picture, Plan, Scratch, filter_once};
+
+/// Largest radius, in pixels: 255·(2·128+1) is the largest row sum that fits 16 bits.
+pub const MAX_RADIUS: u32 = 128;
+
+/// The five steps in order.
+pub static VARIANTS: [VariantInfo; 5] = [
+    VariantInfo {
+        id: VariantId::Naive,
+        title: "Naive",
+        idea: "Every pixel reads its whole window through the image sampler: (2r+1)² reads.",
+        storage: Storage::Image,
+        source: "box_filter/01_naive.cl",
+        kernels: &["box_naive"],
+    },
+    VariantInfo {
+        id: VariantId::Separable,
+        title: "Separable",
+        idea: "A row pass, then a column pass: 2(2r+1) reads instead of (2r+1)².",
+        storage: Storage::Image,
+        source: "box_filter/02_separable.cl",
+        kernels: &["box_separable_rows", "box_separable_columns"],
+    },
+    VariantInfo {
+        id: VariantId::Flat,
+        title: "Flat",
+        idea: "The same two passes on plain buffers, without the sampler.",
+        storage: Storage::Buffer,
+        source: "box_filter/03_flat.cl",
+        kernels: &["box_flat_rows", "box_flat_columns"],
+    },
+    VariantInfo {
+        id: VariantId::Vectorized,
+        title: "Vectorized",
+        idea: "Four pixels a work-item: sixteen channels in one vector.",
+        storage: Storage::Buffer,
+        source: "box_filter/04_vectorized.cl",
+        kernels: &["box_vectorized_rows", "box_vectorized_columns"],
+    },
+    VariantInfo {
+        id: VariantId::RunningSum,
+        title: "Running sum",
+        idea: "Add the pixel that enters, subtract the one that leaves: the radius costs nothing.",
+        storage: Storage::Buffer,
+        source: "box_filter/05_running_sum.cl",
+        kernels: &["box_running_sum_rows", "box_running_sum_columns"],
+    },
+];
+
+/// The variant's entry in [`VARIANTS`]; `None` for [`VariantId::Off`].
+pub fn info(id: VariantId) -> Option<&'static VariantInfo> {
+    VARIANTS.iter().find(|v| v.id == id)
+}
+
+impl VariantInfo {
+    /// Whether a device can run this variant on pictures of `width` by `height` pixels.
+    ///
+    /// # Errors
+    /// When the device has no images, or its images or allocations are too small.
+    pub fn supports(&self, device: &DeviceInfo, width: u32, height: u32) -> Result<()> {
+        let what = || format!("'{}' cannot run on '{}'.", self.id, device.name);
+        if self.storage == Storage::Image {
+            if !device.image_support {
+                let hint = "Choose flat, vectorized or running-sum: they need no images.";
+                return Err(Error::new(what(), "The device has no images.", hint));
+            }
+            let (max_width, max_height) = device.max_image;
+            if width as usize > max_width || height as usize > max_height {
+                return Err(Error::new(
+                    what(),
+                    format!("Its largest image is {max_width}×{max_height}, the picture is {width}×{height}."),
+                    "Choose flat, vectorized or running-sum: they need no images.",
+                ));
+            }
+        }
+        // The row sums are the largest allocation: four channels of two bytes.
+        let bytes = u64::from(width) * u64::from(height) * 8;
+        if bytes > device.max_allocation_bytes {
+            return Err(Error::new(
+                what(),
+                format!("It needs {bytes} bytes in one piece, the device allows {}.", device.max_allocation_bytes),
+                "Use a smaller picture.",
+            ));
+        }
+        // Kernels count pixels in 32-bit signed integers.
+        if u64::from(width) * u64::from(height) > i32::MAX as u64 / 2 {
+            return Err(Error::new(what(), format!("{width}×{height} pixels are too many."), "Use a smaller picture."));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,216 @@
+//! OpenCL programs. In: the name of a kernel file under `kernels/`, or its text. Out: a built program, or
+//! the compiler's log with the lines it points at.
+//!
+//! All kernel sources are part of the binary. The environment variable `CLREEL_KERNELS` names a directory
+//! to read them from instead; a file that is missing there falls back to the one in the binary.
+
+use std::ffi::CString;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use ocl::core::{self, ProgramBuildInfo};
+
+use crate::error::{Error, Result};
+use crate::gpu::cl::{self, ClContext};
+
+macro_rules! embedded {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../kernels/", $name)))),*]
+    };
+}
+
+/// Every file under `kernels/`, by its path there.
+const EMBEDDED: &[(&str, &str)] = embedded![
+    "common/mean.clh",
+    "common/vectors.clh",
+    "box_filter/01_naive.cl",
+    "box_filter/02_separable.cl",
+    "box_filter/03_flat.cl",
+    "box_filter/04_vectorized.cl",
+    "box_filter/05_running_sum.cl",
+];
+
+/// The environment variable that names a directory of kernel sources.
+pub const KERNELS_VARIABLE: &str = "CLREEL_KERNELS";
+
+/// The longest build log that an error quotes, in lines.
+const LOG_LINES: usize = 24;
+
+/// The text of a kernel file, by its path under `kernels/`, such as `box_filter/01_naive.cl`.
+pub fn source(name: &str) -> Result<String> {
+    let directory = std::env::var_os(KERNELS_VARIABLE).map(PathBuf::from);
+    source_from(directory.as_deref(), name)
+}
+
+fn source_from(directory: Option<&Path>, name: &str) -> Result<String> {
+    if let Some(path) = directory.map(|d| d.join(name)) {
+        match std::fs::read_to_string(&path) {
+            Ok(text) => return Ok(text),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => {
+                return Err(Error::new(
+                    format!("The kernel file {} cannot be read.", path.display()),
+                    format!("{e}."),
+                    format!("Unset {KERNELS_VARIABLE} to use the kernels that are built in."),
+                ));
+            }
+        }
+    }
+    EMBEDDED.iter().find(|(n, _)| *n == name).map(|(_, text)| (*text).to_owned()).ok_or_else(|| {
+        Error::new(format!("There is no kernel file '{name}'."), "It is not among the built-in kernels.", "")
+    })
+}
+
+/// Replaces each `#include "…"` by the file's text, so that the compiler needs no path. `#line` directives
+/// keep the names and numbers in the build log those of the files.
+fn expand(name: &str, text: &str, depth: usize, load: &dyn Fn(&str) -> Result<String>) -> Result<String> {
+    let mut out = format!("#line 1 \"{name}\"\n");
+    for (number, line) in text.lines().enumerate() {
+        let include = line.trim_start().strip_prefix("#include").and_then(|r| r.trim().strip_prefix('"'));
+        let Some((include, _)) = include.and_then(|rest| rest.split_once('"')) else {
+            out.push_str(line);
+            out.push('\n');
+            continue;
+        };
+        if depth == 0 {
+            return Err(Error::new(
+                format!("The kernel file '{name}' does not build."),
+                format!("Its includes nest too deeply, at line {}.", number + 1),
+                "",
+            ));
+        }
+        let path = resolve(name, include);
+        out.push_str(&expand(&path, &load(&path)?, depth - 1, load)?);
+        let _ = writeln!(out, "#line {} \"{name}\"", number + 2);
+    }
+    Ok(out)
+}
+
+/// The path of `include` under `kernels/`, as seen from the file `from`.
+fn resolve(from: &str, include: &str) -> String {
+    let mut parts: Vec<&str> = from.split('/').collect();
+    parts.pop();
+    for part in include.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            "." | "" => {}
+            name => parts.push(name),
+        }
+    }
+    parts.join("/")
+}
+
+/// Compiles `source`, the text of the kernel file `source_name`, for the context's device. `options` are the
+/// compiler's, such as `-D STRIP=64`.
+///
+/// # Errors
+/// When the text does not compile: `why` then carries the build log.
+pub fn build(cl: &ClContext, source_name: &str, source: &str, options: &str) -> Result<ocl::Program> {
+    let what = || format!("The kernel file '{source_name}' does not build for '{}'.", cl.device.info.name);
+    let no_zero = |e: std::ffi::NulError| Error::new(what(), format!("{e}."), "");
+    let text = expand(source_name, source, 8, &self::source)?;
+    let options = CString::new(format!("-cl-kernel-arg-info {options}")).map_err(no_zero)?;
+    let text = CString::new(text).map_err(no_zero)?;
+    let program = core::create_program_with_source(&cl.context, &[text])
+        .map_err(|e| Error::new(what(), cl::reason(&e.into()), ""))?;
+    let device = *cl.device.device.as_core();
+    match core::build_program(&program, Some(&[device]), &options, None, None) {
+        Ok(()) => Ok(ocl::Program::from(program)),
+        Err(e) => {
+            let log = match core::get_program_build_info(&program, device, ProgramBuildInfo::BuildLog) {
+                Ok(log) => log.to_string(),
+                Err(_) => String::new(),
+            };
+            let log = log.trim_matches(['\0', '\n', ' ']);
+            let why = if log.is_empty() {
+                cl::reason(&e.into())
+            } else {
+                format!("The compiler says:\n{}", annotate(log, &|file| self::source(file).ok()))
+            };
+            Err(Error::new(what(), why, "Correct the kernel, or choose another variant."))
+        }
+    }
+}
+
+/// The first lines of a build log. Below each message that names a line of a kernel file stands that line,
+/// unless the compiler has quoted it.
+fn annotate(log: &str, load: &dyn Fn(&str) -> Option<String>) -> String {
+    let lines: Vec<&str> = log.lines().map(str::trim_end).filter(|l| !l.is_empty()).collect();
+    let mut out = Vec::new();
+    for (i, line) in lines.iter().enumerate() {
+        out.push((*line).to_owned());
+        if let Some((number, quoted)) = pointed_at(line, load) {
+            let next = lines.get(i + 1).map_or("", |l| l.trim());
+            if next != quoted.trim() {
+                out.push(format!("  {number} | {}", quoted.trim_end()));
+            }
+        }
+        if out.len() >= LOG_LINES && i + 1 < lines.len() {
+            out.push(format!("… and {} more lines", lines.len() - i - 1));
+            break;
+        }
+    }
+    out.join("\n")
+}
+
+/// The number and text of the source line that a message such as `box_filter/01_naive.cl:12:5: error: …`
+/// points at.
+fn pointed_at(message: &str, load: &dyn Fn(&str) -> Option<String>) -> Option<(usize, String)> {
+    let (name, _) = EMBEDDED.iter().find(|(name, _)| message.contains(&format!("{name}:")))?;
+    let number: usize = message.split_once(&format!("{name}:"))?.1.split(':').next()?.parse().ok()?;
+    let text = load(name)?;
+    Some((number, text.lines().nth(number.checked_sub(1)?)?.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn includes_are_expanded_and_lines_keep_their_numbers() {
+        let load = |name: &str| match name {
+            "common/a.clh" => Ok("int a;\n".to_owned()),
+            other => panic!("asked for {other}"),
+        };
+        let text = expand("box_filter/x.cl", "// one\n#include \"../common/a.clh\"\nint b;\n", 4, &load).unwrap();
+        assert_eq!(
+            text,
+            "#line 1 \"box_filter/x.cl\"\n// one\n#line 1 \"common/a.clh\"\nint a;\n#line 3 \"box_filter/x.cl\"\nint b;\n"
+        );
+    }
+
+    #[test]
+    fn a_file_that_includes_itself_is_an_error() {
+        let load = |_: &str| Ok("#include \"x.cl\"\n".to_owned());
+        assert!(expand("x.cl", "#include \"x.cl\"\n", 8, &load).is_err());
+    }
+
+    #[test]
+    fn every_embedded_file_expands() {
+        for (name, text) in EMBEDDED {
+            let expanded = expand(name, text, 8, &|n| source_from(None, n)).unwrap();
+            assert!(!expanded.contains("#include"), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_directory_overrides_and_falls_back() {
+        let dir = std::env::temp_dir().join(format!("clreel-kernels-{}", std::process::id()));
+        std::fs::create_dir_all(dir.join("box_filter")).unwrap();
+        std::fs::write(dir.join("box_filter/01_naive.cl"), "mine").unwrap();
+        assert_eq!(source_from(Some(&dir), "box_filter/01_naive.cl").unwrap(), "mine");
+        assert_eq!(source_from(Some(&dir), "common/mean.clh"), source_from(None, "common/mean.clh"));
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_log_quotes_its_lines_and_is_cut() {
+        let load = |_: &str| Some("first\nsecond\n".to_owned());
+        let text = annotate("common/mean.clh:2:1: error: no", &load);
+        assert_eq!(text, "common/mean.clh:2:1: error: no\n  2 | second");
+        let text = annotate("common/mean.clh:2:1: error: no\n  second\n  ^", &load);
+        assert_eq!(text, "common/mean.clh:2:1: error: no\n  second\n  ^");
+        let long = vec!["noise"; 500].join("\n");
+        assert_eq!(annotate(&long, &load).lines().count(), LOG_LINES + 1);
+    }
+}

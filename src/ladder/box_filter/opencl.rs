@@ -1,0 +1,552 @@
+//! The box filter on an OpenCL device. In: pictures on the device. Out: commands on a queue that filter
+//! them, whole or band by band, and that never wait.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use ocl::core::{self, ArgVal, KernelArgInfo, MemObjectType};
+use ocl::enums::{ImageChannelDataType, ImageChannelOrder};
+use ocl::flags::MemFlags;
+
+use super::{MAX_RADIUS, info};
+use crate::error::{Error, Result};
+use crate::gpu::cl::{ClContext, DeviceKind, failed};
+use crate::gpu::program;
+use crate::ladder::{Storage, VariantId, VariantInfo};
+
+/// An RGBA picture on a device, 8 bits a channel, without gaps between rows. Clones share the memory.
+#[derive(Debug, Clone)]
+pub enum Picture {
+    /// A normalised image (`CL_RGBA`, `CL_UNORM_INT8`).
+    Image(ocl::Image<u8>),
+    /// Width·height·4 bytes.
+    Buffer(ocl::Buffer<u8>),
+}
+
+impl Picture {
+    /// New memory for `width` by `height` pixels; its contents are undefined.
+    pub fn alloc(cl: &ClContext, storage: Storage, width: u32, height: u32) -> Result<Self> {
+        Self::make(cl, storage, width, height, MemFlags::new().read_write(), None)
+    }
+
+    /// A picture in the host's memory at `memory`: on CPU devices the kernels work right there, and a mapping
+    /// copies nothing. Align it to a page.
+    ///
+    /// # Safety
+    /// `memory` must point to `width`·`height`·4 bytes that stay valid, and that nothing else writes while
+    /// commands use them, until the last command and the last clone of the picture are gone.
+    pub unsafe fn from_host(
+        cl: &ClContext,
+        storage: Storage,
+        width: u32,
+        height: u32,
+        memory: *mut u8,
+    ) -> Result<Self> {
+        let flags = MemFlags::new().read_write().use_host_ptr();
+        // SAFETY: the caller vouches for the length and the lifetime.
+        let memory = unsafe { std::slice::from_raw_parts(memory, width as usize * height as usize * 4) };
+        Self::make(cl, storage, width, height, flags, Some(memory))
+    }
+
+    fn make(
+        cl: &ClContext,
+        storage: Storage,
+        width: u32,
+        height: u32,
+        flags: MemFlags,
+        host: Option<&[u8]>,
+    ) -> Result<Self> {
+        let what = "Memory for a picture could not be had on the device.";
+        let (w, h) = (width as usize, height as usize);
+        match storage {
+            Storage::Image => image(cl, ImageChannelDataType::UnormInt8, w, h, flags, host)
+                .map(Picture::Image)
+                .map_err(|e| failed(what, &e)),
+            // SAFETY: the flags fit the host memory, which `from_host` vouches for.
+            Storage::Buffer => unsafe { ocl::Buffer::new(&cl.context, flags, w * h * 4, host) }
+                .map(Picture::Buffer)
+                .map_err(|e| failed(what, &e)),
+        }
+    }
+
+    /// What it is stored in.
+    pub fn storage(&self) -> Storage {
+        match self {
+            Picture::Image(_) => Storage::Image,
+            Picture::Buffer(_) => Storage::Buffer,
+        }
+    }
+
+    /// Copies pixels from the host and waits. `pixels` must be as long as the picture.
+    pub fn write(&self, queue: &ocl::Queue, pixels: &[u8]) -> Result<()> {
+        match self {
+            Picture::Image(i) => i.write(pixels).queue(queue).enq(),
+            Picture::Buffer(b) => b.write(pixels).queue(queue).enq(),
+        }
+        .map_err(|e| failed("A picture could not be copied to the device.", &e))
+    }
+
+    /// Copies the pixels to the host and waits. `pixels` must be as long as the picture.
+    pub fn read(&self, queue: &ocl::Queue, pixels: &mut [u8]) -> Result<()> {
+        match self {
+            Picture::Image(i) => i.read(pixels).queue(queue).enq(),
+            Picture::Buffer(b) => b.read(pixels).queue(queue).enq(),
+        }
+        .map_err(|e| failed("A picture could not be copied from the device.", &e))
+    }
+
+    fn mem(&self) -> &core::Mem {
+        match self {
+            Picture::Image(i) => i.as_core(),
+            Picture::Buffer(b) => b.as_core(),
+        }
+    }
+}
+
+fn image<T: ocl::OclPrm>(
+    cl: &ClContext,
+    data_type: ImageChannelDataType,
+    width: usize,
+    height: usize,
+    flags: MemFlags,
+    host: Option<&[T]>,
+) -> ocl::Result<ocl::Image<T>> {
+    let format = core::ImageFormat::new(ImageChannelOrder::Rgba, data_type);
+    let shape = core::ImageDescriptor::new(MemObjectType::Image2d, width, height, 1, 0, 0, 0, None);
+    // SAFETY: the description has no pitch and no parent, and host memory, if any, is as long as it says.
+    unsafe { ocl::Image::new(&cl.context, flags, format, shape, host) }
+}
+
+/// The row sums between two passes. All plans of one in-order queue may share it: one frame's second pass has
+/// read it before the next frame's first pass writes it.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    image: Option<((u32, u32), ocl::Image<u16>)>,
+    buffer: Option<((u32, u32), ocl::Buffer<u16>)>,
+}
+
+impl Scratch {
+    /// Nothing is allocated before a plan asks for it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Memory for the row sums of a picture, four channels of 16 bits; kept until the size changes.
+    fn get(&mut self, cl: &ClContext, storage: Storage, width: u32, height: u32) -> Result<core::Mem> {
+        let what = "Memory for the row sums could not be had on the device.";
+        let (w, h) = (width as usize, height as usize);
+        let flags = MemFlags::new().read_write();
+        let mem = match storage {
+            Storage::Image => {
+                if self.image.as_ref().is_none_or(|(size, _)| *size != (width, height)) {
+                    self.image = None;
+                    let new = image(cl, ImageChannelDataType::UnsignedInt16, w, h, flags, None);
+                    self.image = Some(((width, height), new.map_err(|e| failed(what, &e))?));
+                }
+                self.image.as_ref().map(|(_, i)| i.as_core().clone())
+            }
+            Storage::Buffer => {
+                if self.buffer.as_ref().is_none_or(|(size, _)| *size != (width, height)) {
+                    self.buffer = None;
+                    // SAFETY: no host memory is involved.
+                    let new = unsafe { ocl::Buffer::new(&cl.context, flags, w * h * 4, None) };
+                    self.buffer = Some(((width, height), new.map_err(|e| failed(what, &e))?));
+                }
+                self.buffer.as_ref().map(|(_, b)| b.as_core().clone())
+            }
+        };
+        mem.ok_or_else(|| Error::new(what, "", ""))
+    }
+}
+
+/// How the kernel of a pass is laid over the picture.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    /// Pixels and rows that one work-item computes.
+    item: (u32, u32),
+    /// Size of a work-group: pixels first, rows second.
+    group: (usize, usize),
+    /// Whether the kernel takes the row from dimension 0 and the strip from dimension 1.
+    rows_first: bool,
+}
+
+/// Strip lengths of the running sum and the width of its columns, by the kind of device. A CPU has few
+/// threads, and wants long strips and whole cache lines; a GPU wants many work-items.
+struct Strips {
+    x: u32,
+    y: u32,
+    quads: u32,
+}
+
+fn strips(kind: DeviceKind) -> Strips {
+    match kind {
+        DeviceKind::Cpu => Strips { x: 4096, y: 1024, quads: 4 },
+        DeviceKind::Gpu | DeviceKind::Accelerator => Strips { x: 64, y: 64, quads: 1 },
+    }
+}
+
+/// The compiler's options for a variant.
+fn options(id: VariantId, kind: DeviceKind) -> String {
+    match id {
+        VariantId::RunningSum => {
+            let s = strips(kind);
+            format!("-D STRIP_X={} -D STRIP_Y={} -D QUADS={}", s.x, s.y, s.quads)
+        }
+        _ => String::new(),
+    }
+}
+
+fn shape(id: VariantId, pass: usize, kind: DeviceKind) -> Shape {
+    let cpu = kind == DeviceKind::Cpu;
+    // On CPUs a group is long in x, so that a band of one row still keeps several cores busy.
+    let plain = |item| Shape { item, group: if cpu { (64, 1) } else { (32, 4) }, rows_first: false };
+    let s = strips(kind);
+    match (id, pass) {
+        (VariantId::RunningSum, 0) => {
+            Shape { item: (s.x, 1), group: if cpu { (1, 8) } else { (1, 64) }, rows_first: true }
+        }
+        (VariantId::RunningSum, _) => {
+            Shape { item: (4 * s.quads, s.y), group: if cpu { (4, 1) } else { (64, 1) }, rows_first: false }
+        }
+        (VariantId::Vectorized, _) => plain((4, 1)),
+        _ => plain((1, 1)),
+    }
+}
+
+/// A variant compiled for one device. It can be made on any thread, and sent to another.
+#[derive(Debug)]
+pub struct BuiltVariant {
+    info: &'static VariantInfo,
+    program: ocl::Program,
+    kind: DeviceKind,
+    max_group: usize,
+}
+
+impl BuiltVariant {
+    /// Compiles a variant, and runs it once on a small picture: some drivers finish compiling at the first
+    /// launch. Takes up to a second, so call it in the background; it uses a queue of its own.
+    ///
+    /// # Errors
+    /// When the device cannot run the variant, or its kernels do not compile (with the log), have other
+    /// arguments than expected, or fail to run. [`VariantId::Off`] is nothing to build and an error.
+    pub fn build(cl: &ClContext, id: VariantId) -> Result<Self> {
+        let Some(info) = info(id) else {
+            return Err(Error::new(format!("'{id}' has no kernel."), "It passes frames through.", ""));
+        };
+        let device = &cl.device.info;
+        let (width, height) = (70, 3);
+        info.supports(device, width, height)?;
+        let source = program::source(info.source)?;
+        let program = program::build(cl, info.source, &source, &options(id, device.kind))?;
+        let built = Self { info, program, kind: device.kind, max_group: device.max_work_group_size.max(1) };
+        let queue = cl.extra_queue()?;
+        let src = Picture::alloc(cl, info.storage, width, height)?;
+        let dst = Picture::alloc(cl, info.storage, width, height)?;
+        src.write(&queue, &vec![128; (width * height * 4) as usize])?;
+        let plan = built.plan(cl, &src, &dst, &mut Scratch::new(), width, height, 1)?;
+        plan.check_arguments()?;
+        plan.enqueue_all(&queue)?;
+        queue.finish().map_err(|e| failed(&format!("'{id}' failed to run on '{}'.", device.name), &e))?;
+        Ok(built)
+    }
+
+    /// The variant's entry in the ladder.
+    pub fn info(&self) -> &'static VariantInfo {
+        self.info
+    }
+
+    /// Kernels with all their arguments, to filter `src` into `dst` with `radius`. Both must have this
+    /// variant's storage and exactly `width` by `height` pixels, and must not be the same memory.
+    ///
+    /// # Errors
+    /// When the device cannot run it at this size, or runs out of memory.
+    #[allow(clippy::too_many_arguments)]
+    pub fn plan(
+        &self,
+        cl: &ClContext,
+        src: &Picture,
+        dst: &Picture,
+        scratch: &mut Scratch,
+        width: u32,
+        height: u32,
+        radius: u32,
+    ) -> Result<Plan> {
+        let id = self.info.id;
+        let what = format!("'{id}' could not be prepared.");
+        if src.storage() != self.info.storage || dst.storage() != self.info.storage {
+            return Err(Error::new(what, "The pictures are stored in another way than it reads.", ""));
+        }
+        if width == 0 || height == 0 {
+            return Err(Error::new(what, "The picture has no pixels.", ""));
+        }
+        self.info.supports(&cl.device.info, width, height)?;
+        let sums = match self.info.kernels.len() {
+            1 => None,
+            _ => Some(scratch.get(cl, self.info.storage, width, height)?),
+        };
+        let last = self.info.kernels.len() - 1;
+        let mut passes = Vec::with_capacity(last + 1);
+        for (index, name) in self.info.kernels.iter().enumerate() {
+            let kernel = core::create_kernel(&self.program, name).map_err(|e| failed(&what, &e.into()))?;
+            let input = if index == 0 { src.mem().clone() } else { sums.clone().unwrap_or(src.mem().clone()) };
+            let output = if index == last { dst.mem().clone() } else { sums.clone().unwrap_or(dst.mem().clone()) };
+            let mut shape = shape(id, index, self.kind);
+            while shape.group.0 * shape.group.1 > self.max_group {
+                shape.group = (shape.group.0.div_ceil(2), shape.group.1.div_ceil(2));
+            }
+            let pass = Pass { kernel, shape, last: index == last, memory: [input, output] };
+            pass.bind(width, height).map_err(|e| failed(&what, &e.into()))?;
+            passes.push(pass);
+        }
+        let plan = Plan { info: self.info, passes, width, height, radius: Cell::new(0) };
+        plan.set_radius(radius)?;
+        Ok(plan)
+    }
+}
+
+/// Positions of the arguments that all kernels of the ladder share.
+mod arg {
+    pub const INPUT: u32 = 0;
+    pub const OUTPUT: u32 = 1;
+    pub const WIDTH: u32 = 2;
+    pub const HEIGHT: u32 = 3;
+    pub const RADIUS: u32 = 4;
+    pub const ROW0: u32 = 5;
+    pub const ROWS: u32 = 6;
+    /// Only in the last pass, which divides.
+    pub const SCALE: u32 = 7;
+}
+
+#[derive(Debug)]
+struct Pass {
+    kernel: core::Kernel,
+    shape: Shape,
+    last: bool,
+    /// Input and output. Kernels do not keep their memory alive, so the plan does.
+    memory: [core::Mem; 2],
+}
+
+impl Pass {
+    fn bind(&self, width: u32, height: u32) -> ocl::core::Result<()> {
+        core::set_kernel_arg(&self.kernel, arg::INPUT, ArgVal::mem(&self.memory[0]))?;
+        core::set_kernel_arg(&self.kernel, arg::OUTPUT, ArgVal::mem(&self.memory[1]))?;
+        core::set_kernel_arg(&self.kernel, arg::WIDTH, ArgVal::scalar(&(width as i32)))?;
+        core::set_kernel_arg(&self.kernel, arg::HEIGHT, ArgVal::scalar(&(height as i32)))
+    }
+
+    fn set_radius(&self, radius: u32) -> ocl::core::Result<()> {
+        core::set_kernel_arg(&self.kernel, arg::RADIUS, ArgVal::scalar(&(radius as i32)))?;
+        if self.last {
+            core::set_kernel_arg(&self.kernel, arg::SCALE, ArgVal::scalar(&scale(radius)))?;
+        }
+        Ok(())
+    }
+
+    fn enqueue(&self, queue: &ocl::Queue, width: u32, rows: Range<u32>) -> ocl::core::Result<ocl::Event> {
+        let count = rows.end - rows.start;
+        core::set_kernel_arg(&self.kernel, arg::ROW0, ArgVal::scalar(&(rows.start as i32)))?;
+        core::set_kernel_arg(&self.kernel, arg::ROWS, ArgVal::scalar(&(count as i32)))?;
+        let (item, group) = (self.shape.item, self.shape.group);
+        let across = (width.div_ceil(item.0) as usize).next_multiple_of(group.0);
+        let down = (count.div_ceil(item.1) as usize).next_multiple_of(group.1);
+        let (global, local) = match self.shape.rows_first {
+            false => ([across, down, 1], [group.0, group.1, 1]),
+            true => ([down, across, 1], [group.1, group.0, 1]),
+        };
+        let mut event = core::Event::null();
+        // SAFETY: `bind` and `set_radius` have set every argument, `check_arguments` has compared their types,
+        // the memory is as large as the kernels expect, and they stay inside it for any rows of the picture.
+        unsafe {
+            core::enqueue_kernel(
+                queue,
+                &self.kernel,
+                2,
+                None,
+                &global,
+                Some(local),
+                None::<&core::Event>,
+                Some(&mut event),
+            )?;
+        }
+        Ok(ocl::Event::from(event))
+    }
+}
+
+/// The factor that kernels multiply sums with to divide by the window's pixels; see common/mean.clh.
+fn scale(radius: u32) -> f32 {
+    let side = 2 * radius + 1;
+    1.0 / (side * side) as f32
+}
+
+/// A variant's kernels with their arguments, for one source, one destination and one size.
+///
+/// It keeps the device memory that it names alive, but not the host memory beneath
+/// [`Picture::from_host`].
+#[derive(Debug)]
+pub struct Plan {
+    info: &'static VariantInfo,
+    passes: Vec<Pass>,
+    width: u32,
+    height: u32,
+    radius: Cell<u32>,
+}
+
+impl Plan {
+    /// The number of passes. Each must have covered all rows before the next one begins.
+    pub fn passes(&self) -> usize {
+        self.passes.len()
+    }
+
+    /// The rows of the picture.
+    pub fn rows(&self) -> u32 {
+        self.height
+    }
+
+    /// The variant.
+    pub fn variant(&self) -> VariantId {
+        self.info.id
+    }
+
+    /// The radius that the next launch uses, in pixels.
+    pub fn radius(&self) -> u32 {
+        self.radius.get()
+    }
+
+    /// Bands of a multiple of this many rows waste nothing: it is the length of the strips in this pass. Any
+    /// other height gives the same bytes.
+    pub fn row_step(&self, pass: usize) -> u32 {
+        self.passes.get(pass).map_or(1, |p| p.shape.item.1)
+    }
+
+    /// The work of a pass over all rows, in pixels read. It compares radii and sizes within one variant, and
+    /// the passes with each other.
+    pub fn work(&self, pass: usize) -> f64 {
+        let side = f64::from(2 * self.radius.get() + 1);
+        let pixels = f64::from(self.width) * f64::from(self.height);
+        let taps = match (self.info.id, self.passes.get(pass)) {
+            (_, None) => 0.0,
+            (VariantId::Naive, _) => side * side,
+            (VariantId::RunningSum, Some(p)) => {
+                let strip = match p.shape.rows_first {
+                    true => p.shape.item.0.min(self.width),
+                    false => p.shape.item.1.min(self.height),
+                };
+                2.0 + side / f64::from(strip)
+            }
+            _ => side,
+        };
+        pixels * taps
+    }
+
+    /// Sets the radius of all later launches; those already on the queue keep theirs.
+    pub fn set_radius(&self, radius: u32) -> Result<()> {
+        let what = "The radius could not be set.";
+        if radius > MAX_RADIUS {
+            return Err(Error::new(what, format!("{radius} is more than {MAX_RADIUS}."), ""));
+        }
+        for pass in &self.passes {
+            pass.set_radius(radius).map_err(|e| failed(what, &e.into()))?;
+        }
+        self.radius.set(radius);
+        Ok(())
+    }
+
+    /// Puts `pass` for a band of rows on the queue, and returns at once. The event tells when it is done and
+    /// how long it took. Flush the queue to start it.
+    ///
+    /// # Errors
+    /// When the band is empty or leaves the picture, or the device refuses.
+    pub fn enqueue(&self, queue: &ocl::Queue, pass: usize, rows: Range<u32>) -> Result<ocl::Event> {
+        let what = || format!("'{}' could not be started.", self.info.id);
+        let Some(p) = self.passes.get(pass).filter(|_| rows.start < rows.end && rows.end <= self.height) else {
+            let why = format!("Pass {pass} has no rows {} to {}.", rows.start, rows.end);
+            return Err(Error::new(what(), why, ""));
+        };
+        p.enqueue(queue, self.width, rows).map_err(|e| failed(&what(), &e.into()))
+    }
+
+    /// Puts all passes over all rows on the queue, and returns at once with their events.
+    pub fn enqueue_all(&self, queue: &ocl::Queue) -> Result<Vec<ocl::Event>> {
+        (0..self.passes()).map(|pass| self.enqueue(queue, pass, 0..self.height)).collect()
+    }
+
+    /// Compares the types of the kernels' arguments with those that are set: OpenCL itself checks only sizes.
+    fn check_arguments(&self) -> Result<()> {
+        for (pass, name) in self.passes.iter().zip(self.info.kernels) {
+            let memory: &[&str] = match self.info.storage {
+                Storage::Image => &["image2d_t"],
+                Storage::Buffer => &["uchar4*", "ushort4*"],
+            };
+            for position in 0..=if pass.last { arg::SCALE } else { arg::ROWS } {
+                let wanted = match position {
+                    arg::INPUT | arg::OUTPUT => memory,
+                    arg::SCALE => &["float"],
+                    _ => &["int"],
+                };
+                let found = core::get_kernel_arg_info(&pass.kernel, position, KernelArgInfo::TypeName, None);
+                // A device may not tell; then there is nothing to compare. A missing argument has been
+                // refused already when it was set.
+                let Ok(found) = found else { continue };
+                let found = found.to_string();
+                let found = found.trim_matches(['\0', ' ']);
+                if !found.is_empty() && !wanted.contains(&found) {
+                    return Err(Error::new(
+                        format!("The kernel '{name}' in {} has another argument than expected.", self.info.source),
+                        format!("Argument {} is {found}, not {}.", position + 1, wanted.join(" or ")),
+                        "Correct the kernel, or choose another variant.",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Filters one picture in host memory, and waits for it. `src` holds `width`·`height` RGBA pixels; so does
+/// the result.
+///
+/// # Errors
+/// When `src` has another length, or the device cannot run the variant at this size.
+pub fn filter_once(
+    cl: &ClContext,
+    variant: &BuiltVariant,
+    src: &[u8],
+    width: u32,
+    height: u32,
+    radius: u32,
+) -> Result<Vec<u8>> {
+    let what = "The picture could not be filtered.";
+    if src.len() != width as usize * height as usize * 4 {
+        return Err(Error::new(what, format!("{} bytes are not {width}×{height} pixels.", src.len()), ""));
+    }
+    let storage = variant.info.storage;
+    let input = Picture::alloc(cl, storage, width, height)?;
+    let output = Picture::alloc(cl, storage, width, height)?;
+    let plan = variant.plan(cl, &input, &output, &mut Scratch::new(), width, height, radius)?;
+    input.write(&cl.queue, src)?;
+    plan.enqueue_all(&cl.queue)?;
+    let mut out = vec![0; src.len()];
+    output.read(&cl.queue, &mut out)?;
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What common/mean.clh computes, in the same types.
+    fn mean(sum: i32, n: i32, scale: f32) -> i32 {
+        ((sum - 128 * n) as f32 * scale).round_ties_even() as i32 + 128
+    }
+
+    #[test]
+    fn the_mean_is_exact_for_every_radius_and_every_sum() {
+        for radius in 0..=MAX_RADIUS {
+            let n = ((2 * radius + 1) * (2 * radius + 1)) as i32;
+            let scale = scale(radius);
+            for sum in 0..=255 * n {
+                assert_eq!(mean(sum, n, scale), (sum + n / 2) / n, "radius {radius}, sum {sum}");
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The box filter in plain scalar Rust, which every variant must equal. In and out: RGBA pixels, 8 bits a
+//! channel, `width`·4 bytes a row. Nothing here is shared with a kernel.
+
+/// The most reads that the plain loop is asked for; beyond them the summed-area table takes over.
+const PLAIN_READS: f64 = 5e8;
+
+/// The filtered picture: by [`plain`] while that takes reasonably long, otherwise by [`summed_area`].
+/// `src` must hold `width`·`height` pixels.
+pub fn reference(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> {
+    let side = (2 * radius + 1) as f64;
+    if width as f64 * height as f64 * side * side <= PLAIN_READS {
+        plain(src, width, height, radius)
+    } else {
+        summed_area(src, width, height, radius)
+    }
+}
+
+/// The definition, word for word: four nested loops.
+pub fn plain(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> {
+    let (w, h, r) = (width as i64, height as i64, radius as i64);
+    let n = (2 * r + 1) * (2 * r + 1);
+    let mut out = vec![0; width * height * 4];
+    for y in 0..h {
+        for x in 0..w {
+            let mut sum = [0i64; 4];
+            for v in y - r..=y + r {
+                let row = v.clamp(0, h - 1) * w;
+                for u in x - r..=x + r {
+                    let at = ((row + u.clamp(0, w - 1)) * 4) as usize;
+                    for (sum, value) in sum.iter_mut().zip(&src[at..at + 4]) {
+                        *sum += i64::from(*value);
+                    }
+                }
+            }
+            let at = ((y * w + x) * 4) as usize;
+            for (out, sum) in out[at..at + 4].iter_mut().zip(sum) {
+                *out = ((sum + n / 2) / n) as u8;
+            }
+        }
+    }
+    out
+}
+
+/// The same by a summed-area table (F. Crow, "Summed-area tables for texture mapping", 1984), whose work does
+/// not depend on the radius. The table covers the picture with its edge repeated `radius` pixels around it.
+pub fn summed_area(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> {
+    let side = 2 * radius + 1;
+    let n = (side * side) as u64;
+    // table[v][u] is the sum of the padded picture above and left of (u, v), both exclusive.
+    let (table_width, table_height) = (width + 2 * radius + 1, height + 2 * radius + 1);
+    let mut out = vec![0; width * height * 4];
+    let mut table = vec![0u64; table_width * table_height];
+    for channel in 0..4 {
+        for v in 1..table_height {
+            let y = (v - 1).saturating_sub(radius).min(height - 1);
+            let mut row_sum = 0;
+            for u in 1..table_width {
+                let x = (u - 1).saturating_sub(radius).min(width - 1);
+                row_sum += u64::from(src[(y * width + x) * 4 + channel]);
+                table[v * table_width + u] = table[(v - 1) * table_width + u] + row_sum;
+            }
+        }
+        for y in 0..height {
+            for x in 0..width {
+                let (top, bottom) = (y * table_width, (y + side) * table_width);
+                let sum = table[bottom + x + side] + table[top + x] - table[bottom + x] - table[top + x + side];
+                out[(y * width + x) * 4 + channel] = ((sum + n / 2) / n) as u8;
+            }
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noise(bytes: usize) -> Vec<u8> {
+        let mut state = 0x2545_f491_u32;
+        (0..bytes)
+            .map(|_| {
+                state ^= state << 13;
+                state ^= state >> 17;
+                state ^= state << 5;
+                (state >> 11) as u8
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_table_equals_the_plain_loop() {
+        for (w, h) in [(1, 1), (1, 9), (9, 1), (2, 3), (13, 7), (31, 33)] {
+            for r in [0, 1, 2, 7, 16, 40, 128] {
+                for src in [noise(w * h * 4), vec![255; w * h * 4], vec![0; w * h * 4]] {
+                    assert_eq!(plain(&src, w, h, r), summed_area(&src, w, h, r), "{w}×{h} r={r}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn known_values() {
+        // Three pixels in a row, r=1: columns repeat, so the mean is that of three neighbours.
+        let src = [0, 9, 0, 255, 3, 9, 100, 255, 9, 9, 0, 255];
+        assert_eq!(plain(&src, 3, 1, 1), [1, 9, 33, 255, 4, 9, 33, 255, 7, 9, 33, 255]);
+        // Half is impossible, N being odd; 4/9 goes down and 5/9 up.
+        let mut src = vec![0; 36];
+        src[0] = 1; // the corner counts four times in its own window
+        src[2 * 4 + 1] = 1;
+        src[8 * 4 + 1] = 1;
+        let out = plain(&src, 3, 3, 1);
+        assert_eq!(out[0], 0);
+        src[4] = 1; // one more pixel, counted twice: 6/9
+        assert_eq!(plain(&src, 3, 3, 1)[0], 1);
+    }
+
+    #[test]
+    fn radius_zero_changes_nothing() {
+        let src = noise(5 * 4 * 4);
+        assert_eq!(plain(&src, 5, 4, 0), src);
+        assert_eq!(summed_area(&src, 5, 4, 0), src);
+    }
+}
