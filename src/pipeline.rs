@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::time::Instant;
 
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, DeviceKind, cl_error};
+use crate::gpu::cl::{ClContext, DeviceKind, failed};
 use crate::gpu::event::{Waker, device_ms, is_complete, wake_after};
 use crate::gpu::sharing::Slot;
 use crate::ladder::VariantId;
@@ -135,7 +135,7 @@ impl Pipeline {
             Error::new(format!("The variant '{variant}' is not built."), "", "Choose another variant.")
         })?;
         let (width, height) = slot.size();
-        built.info().supports(&self.cl.device.info, width, height, radius)?;
+        built.info().supports(&self.cl.device.info, width, height)?;
         let (source, target) = slot.pictures(&self.cl, built.info().storage)?;
         let plan = built.plan(&self.cl, &source, &target, &mut self.scratch, width, height, radius)?;
         Ok(Job {
@@ -217,7 +217,7 @@ impl Pipeline {
             enqueued = true;
         }
         if enqueued {
-            self.cl.queue.flush().map_err(|e| cl_error("The OpenCL queue could not be started.", &e))?;
+            self.cl.queue.flush().map_err(|e| failed("The OpenCL queue could not be started.", &e))?;
         }
         Ok(())
     }

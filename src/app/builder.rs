@@ -66,17 +66,15 @@ fn work(device: Option<Device>, wanted: &Mutex<VariantId>, sender: &Sender<Built
     };
     let opened = device
         .map_or_else(|| select_device(&list_devices(), None), Ok)
-        .and_then(|device| ClContext::new(&device))
-        // The window's queue may be full of long kernels; builds try their kernels in one of their own.
-        .and_then(|cl| Ok((cl.with_own_queue()?, cl)));
-    let (own, cl) = match opened {
-        Ok(pair) => pair,
+        .and_then(|device| ClContext::new(&device));
+    let cl = match opened {
+        Ok(cl) => cl,
         Err(error) => {
             send(Built::NoOpenCl(error));
             return;
         }
     };
-    if !send(Built::Context(cl)) {
+    if !send(Built::Context(cl.clone())) {
         return;
     }
     let mut left: Vec<VariantId> = VariantId::ALL.into_iter().filter(|v| *v != VariantId::Off).collect();
@@ -84,7 +82,7 @@ fn work(device: Option<Device>, wanted: &Mutex<VariantId>, sender: &Sender<Built
         let first = *wanted.lock().unwrap_or_else(PoisonError::into_inner);
         let at = left.iter().position(|v| *v == first).unwrap_or(0);
         let id = left.remove(at);
-        let message = match BuiltVariant::build(&own, id) {
+        let message = match BuiltVariant::build(&cl, id) {
             Ok(built) => Built::Variant(built),
             Err(error) => Built::Failed(id, error),
         };

@@ -95,7 +95,7 @@ impl Picture {
         .map_err(|e| failed("A picture could not be copied from the device.", &e))
     }
 
-    fn mem(&self) -> &core::Mem {
+    pub fn mem(&self) -> &core::Mem {
         match self {
             Picture::Image(i) => i.as_core(),
             Picture::Buffer(b) => b.as_core(),
