@@ -4,5 +4,6 @@ pub mod cli;
 pub mod error;
 pub mod gpu;
 pub mod ladder;
+pub mod media;
 pub mod overlay;
 pub mod stats;
