@@ -142,8 +142,14 @@ mod tests {
 
     #[test]
     fn bars_go_where_the_window_is_too_large() {
-        assert_eq!(letterbox((1000, 1000), (1280, 720), 1.0), Viewport { x: 0, y: 218, width: 1000, height: 563 });
-        assert_eq!(letterbox((1000, 100), (100, 100), 1.0), Viewport { x: 450, y: 0, width: 100, height: 100 });
+        assert_eq!(
+            letterbox((1000, 1000), (1280, 720), 1.0),
+            Viewport { x: 0, y: 218, width: 1000, height: 563 }
+        );
+        assert_eq!(
+            letterbox((1000, 100), (100, 100), 1.0),
+            Viewport { x: 450, y: 0, width: 100, height: 100 }
+        );
         // Anamorphic PAL: 720×576 with 64:45 pixels is shown as 16:9.
         let v = letterbox((1600, 1600), (720, 576), 64.0 / 45.0);
         assert_eq!((v.width, v.height), (1600, 900));

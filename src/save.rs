@@ -10,7 +10,10 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 /// With the system's reason; the temporary file is removed, and a file that was there before stays.
-pub fn atomically(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>) -> Result<()> {
+pub fn atomically(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+) -> Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(format!(".{}.part", std::process::id()));
     let temporary = PathBuf::from(temporary);

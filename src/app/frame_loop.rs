@@ -73,6 +73,8 @@ pub struct FrameLoop {
     last_tick: Instant,
     last_present: Option<Instant>,
     last_swap: Option<Instant>,
+    /// How long drawing and swapping has taken lately.
+    draw_ns: i64,
     errors: Vec<(Option<VariantId>, Error)>,
 }
 
@@ -102,7 +104,7 @@ impl FrameLoop {
             converter: RgbaConverter::new(),
             pipeline: None,
             recorder,
-            clock: Clock::new(),
+            clock: Clock::new(0),
             unpaced,
             variant: VariantId::Off,
             radius: 0,
@@ -119,6 +121,7 @@ impl FrameLoop {
             last_tick: Instant::now(),
             last_present: None,
             last_swap: None,
+            draw_ns: 0,
             errors: Vec::new(),
         }
     }
@@ -229,7 +232,7 @@ impl FrameLoop {
         }
         self.last_tick = now;
         if self.started.is_some() {
-            self.decoder.set_clock(self.clock.now_ns());
+            self.decoder.queue().set_clock(self.clock.now_ns());
         }
         self.collect();
         while self.submit() {}
@@ -383,7 +386,13 @@ impl FrameLoop {
     }
 
     /// Converts the frame to RGBA in the slot, and prepares the filter.
-    fn convert(&mut self, mut slot: Slot, frame: Rc<Frame>, again: bool, mut stages: StageTimes) -> Result<Flight> {
+    fn convert(
+        &mut self,
+        mut slot: Slot,
+        frame: Rc<Frame>,
+        again: bool,
+        mut stages: StageTimes,
+    ) -> Result<Flight> {
         let began = Instant::now();
         let input = slot.input().ok_or_else(|| {
             Error::new("A frame could not be converted.", "Its memory is still in use by the device.", "")
@@ -426,8 +435,13 @@ impl FrameLoop {
     fn picture_is_due(&self) -> bool {
         self.ready.front().is_some_and(|f| {
             let now = self.started.is_none() || self.unpaced && !self.clock.is_paused() || f.again;
-            now || !self.clock.is_paused() && f.frame.pts_ns <= self.clock.now_ns()
+            now || !self.clock.is_paused() && self.draw_at_ns(&f.frame) <= self.clock.now_ns()
         })
+    }
+
+    /// When to begin drawing a picture, so that it is on the screen at its time.
+    fn draw_at_ns(&self, frame: &Frame) -> i64 {
+        frame.pts_ns - self.draw_ns.clamp(0, frame.duration_ns / 2)
     }
 
     /// When something is to be done next without an event from outside.
@@ -439,7 +453,7 @@ impl FrameLoop {
         };
         let paused = self.clock.is_paused();
         let poll = (!self.flights.is_empty()).then(|| now + Duration::from_millis(5));
-        let due = self.ready.front().filter(|_| !paused).map(|f| at(f.frame.pts_ns));
+        let due = self.ready.front().filter(|_| !paused).map(|f| at(self.draw_at_ns(&f.frame)));
         let room = !paused && self.flights.len() + self.ready.len() < AHEAD && self.held.is_none();
         let take = self.decoder.queue().next_pts_ns().filter(|_| room).map(|pts| at(pts - self.lead_ns()));
         // A frame that is due already waits for a slot: the event that frees one wakes the loop.
@@ -452,10 +466,6 @@ impl FrameLoop {
     pub fn picture(&mut self) -> Option<(glow::Texture, (u32, u32), f64)> {
         if self.picture_is_due() {
             if let Some(next) = self.ready.pop_front() {
-                if self.started.is_none() {
-                    self.started = Some(Instant::now());
-                    self.clock.resync(next.frame.pts_ns);
-                }
                 self.shown_is_new = !next.again;
                 if let Some(old) = self.shown.replace(next) {
                     self.free.push(old.slot);
@@ -477,10 +487,19 @@ impl FrameLoop {
         }
         let Some(shown) = self.shown.as_mut().filter(|_| self.shown_is_new) else { return false };
         self.shown_is_new = false;
+        if self.started.is_none() {
+            // The movie's time begins with its first picture on the screen.
+            self.started = Some(now);
+            self.clock.resync(shown.frame.pts_ns);
+        } else {
+            let took = ((times.present + times.overlay + times.swap) * 1e6) as i64;
+            self.draw_ns += (took - self.draw_ns) / 8;
+        }
         shown.stages[Stage::Present as usize] = times.present;
         shown.stages[Stage::Overlay as usize] = times.overlay;
         shown.stages[Stage::Swap as usize] = times.swap;
-        let interval = self.last_present.replace(now).map(|last| now.duration_since(last).as_secs_f64() * 1e3);
+        let interval =
+            self.last_present.replace(now).map(|last| now.duration_since(last).as_secs_f64() * 1e3);
         let lateness = self.clock.now_ns() - shown.frame.pts_ns;
         let sample = FrameSample {
             pts: shown.frame.movie_s,

@@ -79,23 +79,38 @@ pub fn run(args: &PlayArgs) -> Result<()> {
         eprintln!("clreel: {warning}");
     }
 
-    let event_loop = EventLoop::<Wake>::with_user_event().build().map_err(no_display)?;
+    let event_loop = EventLoop::<Wake>::with_user_event().build().map_err(|_| no_display())?;
     let _ = proxy.set(event_loop.create_proxy());
     quit_on_signals(event_loop.create_proxy());
 
-    let mut app = App { args, path: &path, device, waker, decoder: Some(decoder), window: None, result: Ok(()) };
+    let mut app =
+        App { args, path: &path, device, waker, decoder: Some(decoder), window: None, result: Ok(()) };
     let ran = event_loop.run_app(&mut app);
     app.finish();
     app.result?;
     ran.map_err(|e| {
-        Error::new("The window's event loop ended.", format!("{e}."), "Check that the display server still runs.")
+        Error::new(
+            "The window's event loop ended.",
+            format!("{e}."),
+            "Check that the display server still runs.",
+        )
     })
 }
 
-fn no_display(error: winit::error::EventLoopError) -> Error {
+/// Winit's own text names source files of its own, so the reason is said anew.
+fn no_display() -> Error {
+    let named: Vec<String> = ["WAYLAND_DISPLAY", "DISPLAY"]
+        .iter()
+        .filter_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()).map(|v| format!("{name}={v}")))
+        .collect();
+    let why = if named.is_empty() {
+        "There is no display: neither WAYLAND_DISPLAY nor DISPLAY is set.".to_owned()
+    } else {
+        format!("No display server answers at {}.", named.join(" or "))
+    };
     Error::new(
         "No window can be opened.",
-        format!("There is no display that answers (WAYLAND_DISPLAY and DISPLAY were tried): {error}."),
+        why,
         "Run clreel in a desktop session, or with xvfb-run; `clreel snapshot` and `clreel bench` need no display.",
     )
 }
@@ -129,7 +144,8 @@ struct App<'a> {
 impl App<'_> {
     fn open(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
         let Some(decoder) = self.decoder.take() else { return Ok(()) };
-        let player = Player::open(event_loop, self.args, self.path, decoder, self.device.clone(), &self.waker)?;
+        let player =
+            Player::open(event_loop, self.args, self.path, decoder, self.device.clone(), &self.waker)?;
         self.window = Some(player);
         Ok(())
     }
@@ -222,7 +238,8 @@ impl<'a> Player<'a> {
         waker: &Waker,
     ) -> Result<Self> {
         let info = decoder.info();
-        let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
+        let name =
+            path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
         let size = window_size(event_loop, info.width, info.height);
         let attributes = attributes(&name, size);
         let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced)?;
@@ -500,7 +517,7 @@ impl<'a> Player<'a> {
             .status
             .iter()
             .map(|(id, status)| {
-                let (title, idea) = box_filter::describe(*id);
+                let (title, idea) = describe(*id);
                 VariantRow { id: *id, title, idea, status: status.clone() }
             })
             .collect();
@@ -525,7 +542,7 @@ impl<'a> Player<'a> {
             busy: busy.as_ref(),
             notices: &self.notices,
             budget_ms,
-            catching_up: self.frames.decoder().is_catching_up(),
+            catching_up: self.frames.decoder().queue().is_catching_up(),
         };
         let raw_input = self.egui_input.take_egui_input(&self.gl_window.window);
         let overlay = &mut self.overlay;
@@ -613,9 +630,16 @@ fn window_size(event_loop: &ActiveEventLoop, width: u32, height: u32) -> Physica
     let limit = monitor.map(|m| m.size()).filter(|s| s.width > 0 && s.height > 0);
     let (w, h) = (f64::from(width.max(1)), f64::from(height.max(1)));
     let grow = (960.0 / w).min(540.0 / h).max(1.0);
-    let shrink = limit.map_or(1.0, |l| (f64::from(l.width) / (w * grow)).min(f64::from(l.height) / (h * grow)));
+    let shrink =
+        limit.map_or(1.0, |l| (f64::from(l.width) / (w * grow)).min(f64::from(l.height) / (h * grow)));
     let scale = grow * shrink.min(1.0);
     PhysicalSize::new((w * scale).round().max(320.0) as u32, (h * scale).round().max(180.0) as u32)
+}
+
+/// A variant's title and idea for the overlay.
+fn describe(id: VariantId) -> (&'static str, &'static str) {
+    box_filter::info(id)
+        .map_or(("Off", "No filter: the frame passes through."), |info| (info.title, info.idea))
 }
 
 fn ms_since(began: Instant) -> f64 {

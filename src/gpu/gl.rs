@@ -45,9 +45,7 @@ impl GlWindow {
     pub fn open(event_loop: &ActiveEventLoop, attributes: WindowAttributes, vsync: bool) -> Result<Self> {
         let mut reasons = Vec::new();
         let hook = || Box::new(winit::platform::x11::register_xlib_error_hook as fn(_));
-        for (name, api) in
-            [("GLX", DisplayApiPreference::Glx(hook())), ("EGL", DisplayApiPreference::Egl)]
-        {
+        for (name, api) in [("GLX", DisplayApiPreference::Glx(hook())), ("EGL", DisplayApiPreference::Egl)] {
             match Self::open_with(event_loop, attributes.clone(), api, vsync) {
                 Ok(window) => return Ok(window),
                 Err(reason) => reasons.push(format!("{name}: {reason}")),
@@ -71,7 +69,8 @@ impl GlWindow {
             .map_err(|e| e.to_string())?
             .min_by_key(|c| (c.num_samples(), c.depth_size(), !c.hardware_accelerated()))
             .ok_or("no framebuffer configuration fits a window")?;
-        let window = glutin_winit::finalize_window(event_loop, attributes, &config).map_err(|e| e.to_string())?;
+        let window =
+            glutin_winit::finalize_window(event_loop, attributes, &config).map_err(|e| e.to_string())?;
         let raw_window = window.window_handle().map_err(|e| e.to_string())?.as_raw();
 
         let context = create_context(&display, &config, raw_window)?;

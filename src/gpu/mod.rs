@@ -5,5 +5,5 @@ pub mod cl;
 pub mod event;
 pub mod gl;
 pub mod program;
-pub mod timer;
 pub mod sharing;
+pub mod timer;

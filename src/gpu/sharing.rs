@@ -185,9 +185,7 @@ impl Slot {
                 }
                 // SAFETY: the block holds width·height·4 bytes, is aligned to a page, and outlives the picture:
                 // `device` is declared, and so dropped, before the blocks.
-                unsafe {
-                    Picture::from_host(cl, storage, self.width, self.height, block.start.as_ptr())
-                }
+                unsafe { Picture::from_host(cl, storage, self.width, self.height, block.start.as_ptr()) }
             };
             let (source, target) = (make(&self.input)?, make(&self.output)?);
             self.device =
@@ -211,7 +209,7 @@ impl Slot {
             if !std::mem::take(&mut device.mapped) {
                 return Ok(None);
             }
-            enqueue_unmap(cl, &device.target, self.output.start)?;
+            let _unmapped = enqueue_unmap(cl, &device.target, self.output.start)?;
             enqueue_unmap(cl, &device.source, self.input.start).map(Some)
         } else {
             // SAFETY: the block holds the whole picture, and `input` refuses to lend it until `back_on_host`.
@@ -228,7 +226,14 @@ impl Slot {
         let device = self.device.as_mut().ok_or_else(no_device_side)?;
         if device.in_place {
             device.mapped = true;
-            enqueue_map(cl, &device.source, self.width, self.height, ffi::CL_MAP_WRITE | ffi::CL_MAP_READ, self.input.start)?;
+            let _mapped = enqueue_map(
+                cl,
+                &device.source,
+                self.width,
+                self.height,
+                ffi::CL_MAP_WRITE | ffi::CL_MAP_READ,
+                self.input.start,
+            )?;
             enqueue_map(cl, &device.target, self.width, self.height, ffi::CL_MAP_READ, self.output.start)
         } else {
             // SAFETY: the block has room for the whole picture, and `show` refuses it until `back_on_host`.
@@ -283,7 +288,11 @@ impl Drop for Slot {
 }
 
 fn no_device_side() -> Error {
-    Error::new("The frame has no memory on the device.", "", "Choose another variant; 0 shows the movie unfiltered.")
+    Error::new(
+        "The frame has no memory on the device.",
+        "",
+        "Choose another variant; 0 shows the movie unfiltered.",
+    )
 }
 
 /// A complete texture with one level, as sharing needs it: RGBA8, linear, clamped.
@@ -294,12 +303,18 @@ fn create_texture(gl: &Arc<glow::Context>, width: u32, height: u32) -> Result<gl
         if width > limit || height > limit {
             return Err(Error::new(
                 "The picture is too large to be shown.",
-                format!("It has {width}×{height} pixels, and the OpenGL driver's textures end at {limit}×{limit}."),
+                format!(
+                    "It has {width}×{height} pixels, and the OpenGL driver's textures end at {limit}×{limit}."
+                ),
                 "Scale the movie down first, for example with ffmpeg -vf scale.",
             ));
         }
         let texture = gl.create_texture().map_err(|e| {
-            Error::new("No texture could be made for the picture.", e, "Close other programs that use the GPU.")
+            Error::new(
+                "No texture could be made for the picture.",
+                e,
+                "Close other programs that use the GPU.",
+            )
         })?;
         gl.bind_texture(glow::TEXTURE_2D, Some(texture));
         let version = gl.version();
@@ -414,7 +429,13 @@ fn enqueue_unmap(cl: &ClContext, picture: &Picture, mapped: NonNull<u8>) -> Resu
 
 /// # Safety
 /// `from` must hold width·height·4 bytes and stay untouched until the event is complete.
-unsafe fn enqueue_write(cl: &ClContext, picture: &Picture, width: u32, height: u32, from: NonNull<u8>) -> Result<ocl::Event> {
+unsafe fn enqueue_write(
+    cl: &ClContext,
+    picture: &Picture,
+    width: u32,
+    height: u32,
+    from: NonNull<u8>,
+) -> Result<ocl::Event> {
     let (queue, mem) = (cl.queue.as_core().as_ptr(), picture.mem().as_ptr());
     let mut event: ffi::cl_event = ptr::null_mut();
     let from = from.as_ptr().cast();
@@ -428,7 +449,19 @@ unsafe fn enqueue_write(cl: &ClContext, picture: &Picture, width: u32, height: u
             Picture::Image(_) => {
                 let region = [width as usize, height as usize, 1];
                 let (origin, region) = (ORIGIN.as_ptr(), region.as_ptr());
-                ffi::clEnqueueWriteImage(queue, mem, 0, origin, region, 0, 0, from, 0, ptr::null(), &mut event)
+                ffi::clEnqueueWriteImage(
+                    queue,
+                    mem,
+                    0,
+                    origin,
+                    region,
+                    0,
+                    0,
+                    from,
+                    0,
+                    ptr::null(),
+                    &mut event,
+                )
             }
         }
     };
@@ -437,7 +470,13 @@ unsafe fn enqueue_write(cl: &ClContext, picture: &Picture, width: u32, height: u
 
 /// # Safety
 /// `into` must have room for width·height·4 bytes and stay untouched until the event is complete.
-unsafe fn enqueue_read(cl: &ClContext, picture: &Picture, width: u32, height: u32, into: NonNull<u8>) -> Result<ocl::Event> {
+unsafe fn enqueue_read(
+    cl: &ClContext,
+    picture: &Picture,
+    width: u32,
+    height: u32,
+    into: NonNull<u8>,
+) -> Result<ocl::Event> {
     let (queue, mem) = (cl.queue.as_core().as_ptr(), picture.mem().as_ptr());
     let mut event: ffi::cl_event = ptr::null_mut();
     let into = into.as_ptr().cast();
