@@ -184,6 +184,11 @@ impl FrameLoop {
         self.shown.as_ref().map_or(0.0, |f| f.frame.movie_s)
     }
 
+    /// Variant and radius that filtered the picture on the screen.
+    pub fn shown_filter(&self) -> Option<(VariantId, u32)> {
+        self.shown.as_ref().map(|f| (f.variant, f.radius))
+    }
+
     /// Interval of the movie's frames, in nanoseconds, as the picture on the screen has it.
     pub fn frame_interval_ns(&self) -> Option<i64> {
         self.shown.as_ref().map(|f| f.frame.duration_ns).filter(|ns| *ns > 0)

@@ -223,6 +223,8 @@ struct Player<'a> {
     repaint_at: Option<Instant>,
     last_draw: Instant,
     presented: u64,
+    /// What the title says: the filter of the picture on the screen, and whether it is paused.
+    titled: (Option<(VariantId, u32)>, bool),
     screenshot: Option<Vec<u8>>,
     quit: bool,
     gl_window: GlWindow,
@@ -299,6 +301,7 @@ impl<'a> Player<'a> {
             repaint_at: None,
             last_draw: Instant::now(),
             presented: 0,
+            titled: (None, false),
             screenshot: None,
             quit: false,
             gl_window,
@@ -498,6 +501,7 @@ impl<'a> Player<'a> {
                 self.quit = true;
             }
         }
+        self.update_title();
         for action in actions {
             self.act(action);
             self.repaint_after(Duration::ZERO);
@@ -508,6 +512,23 @@ impl<'a> Player<'a> {
             self.repaint_after(IDLE_REPAINT);
         }
         Ok(())
+    }
+
+    /// The title names what is on the screen, also while the overlay is hidden: "clip.mp4 - naive, r=7".
+    fn update_title(&mut self) {
+        let now = (self.frames.shown_filter(), self.frames.is_paused());
+        if now == self.titled {
+            return;
+        }
+        self.titled = now;
+        let filter = match now.0 {
+            Some((VariantId::Off, _)) => " - off".to_owned(),
+            Some((variant, radius)) => format!(" - {variant}, r={radius}"),
+            None => String::new(),
+        };
+        let paused = if now.1 { ", paused" } else { "" };
+        let title = format!("{}{filter}{paused} - clreel", self.movie.file_name);
+        self.gl_window.window.set_title(&title);
     }
 
     fn paint_overlay(&mut self, window: (u32, u32)) -> Vec<Action> {
