@@ -40,6 +40,7 @@ fn row(ui: &mut Ui, add: impl FnOnce(&mut Ui)) {
 }
 
 fn variants(ui: &mut Ui, view: &View, width: f32, actions: &mut Vec<Action>) {
+    ui.spacing_mut().button_padding.x = 4.0;
     for row in view.variants {
         let chosen = row.id == view.chosen;
         let unavailable = matches!(row.status, VariantStatus::Unavailable(_));
@@ -110,7 +111,7 @@ fn rest(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
     if slider.on_hover_text(words::window(view.radius)).changed() {
         actions.push(Action::SetRadius(radius));
     }
-    if step(ui, "=", view.radius < MAX_RADIUS) {
+    if step(ui, "+", view.radius < MAX_RADIUS) {
         actions.push(Action::SetRadius(view.radius + 1));
     }
     let (value, _) = ui.allocate_exact_size(vec2(24.0, theme::CONTROL), egui::Sense::hover());

@@ -7,11 +7,12 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use egui::epaint::{Mesh, Vertex, WHITE_UV};
-use egui::{Align2, Color32, CornerRadius, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
+use egui::{Align2, Color32, CornerRadius, Galley, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
 use egui_plot::{Plot, PlotBounds, PlotGeometry, PlotItem, PlotItemBase, PlotTransform};
 
 use super::table::Numbers;
 use super::{View, theme};
+use crate::ladder::VariantId;
 use crate::stats::recorder::busy;
 use crate::stats::{FrameSample, Stage};
 
@@ -35,8 +36,7 @@ pub fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
         budget_ms: view.budget_ms,
         pixel: 1.0 / ui.pixels_per_point(),
     };
-    let ticks = if ui.available_height() > 70.0 { 4.0 } else { 2.0 };
-    let step = nice(top / ticks);
+    let step = tick(top, ui.available_height() > 75.0);
     let plot = Plot::new("frame-time")
         .height(ui.available_height())
         .show_x(false)
@@ -73,30 +73,29 @@ pub fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
     shown.response.on_hover_ui_at_pointer(|ui| frame_details(ui, sample));
 }
 
-/// What the graph shows, and which colour is which stage.
+/// What the graph shows, and which colour is which stage; in a narrow window only the latter.
 fn title(ui: &mut Ui, numbers: &Numbers) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), TITLE), Sense::hover());
     let painter = ui.painter_at(rect);
-    let name = "Frame time by stage, ms, last 5 s";
     let font = theme::words(11.5);
-    let mut x = rect.right();
     // From the right, so that the order on the line is the order in the stack; what is always zero is left out.
     let visible = Stage::ALL.iter().rev().filter(|s| numbers.stage(**s).is_some_and(|n| n.p95 >= 0.05));
-    let entries = std::iter::once(("idle", theme::IDLE))
-        .chain(visible.map(|stage| (stage.name(), theme::stage_color(*stage))));
-    let title = painter.layout_no_wrap(name.to_owned(), font.clone(), theme::WEAK);
-    let left = rect.left() + title.size().x + 16.0;
-    painter.galley(rect.left_top(), title, theme::WEAK);
-    for (name, color) in entries {
+    let mut x = rect.right();
+    for (name, color) in std::iter::once(("idle", theme::IDLE))
+        .chain(visible.map(|stage| (stage.name(), theme::stage_color(*stage))))
+    {
         let galley = painter.layout_no_wrap(name.to_owned(), font.clone(), theme::TEXT);
-        let width = galley.size().x + 13.0;
-        if x - width < left {
-            break;
+        let square = pos2(x - galley.size().x - 13.0, rect.top() + 3.0);
+        if square.x < rect.left() {
+            return;
         }
         painter.galley(pos2(x - galley.size().x, rect.top()), galley, theme::TEXT);
-        let square = Rect::from_min_size(pos2(x - width, rect.top() + 3.0), vec2(9.0, 9.0));
-        painter.rect_filled(square, CornerRadius::same(2), color);
-        x -= width + 10.0;
+        painter.rect_filled(Rect::from_min_size(square, vec2(9.0, 9.0)), CornerRadius::same(2), color);
+        x = square.x - 10.0;
+    }
+    let name = painter.layout_no_wrap("Frame time by stage, ms, last 5 s".to_owned(), font, theme::WEAK);
+    if rect.left() + name.size().x + 6.0 <= x {
+        painter.galley(rect.left_top(), name, theme::WEAK);
     }
 }
 
@@ -104,19 +103,20 @@ fn frame_details(ui: &mut Ui, sample: &FrameSample) {
     ui.strong(format!("{}, radius {}", sample.variant, sample.radius));
     let interval = sample.interval_ms.map_or_else(|| "-".into(), theme::ms);
     let idle = sample.interval_ms.map_or(0.0, |ms| (ms - busy(&sample.stages)).max(0.0));
+    ui.spacing_mut().interact_size.y = 14.0;
     egui::Grid::new("frame").num_columns(2).spacing([18.0, 1.0]).min_row_height(14.0).show(ui, |ui| {
         let mut line = |name: &str, value: String| {
             ui.label(name);
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| ui.monospace(value));
             ui.end_row();
         };
+        line("idle", theme::ms(idle));
         for stage in Stage::ALL.into_iter().rev() {
             let ms = sample.stages[stage as usize];
             if ms >= 0.005 {
                 line(stage.name(), theme::ms(ms));
             }
         }
-        line("idle", theme::ms(idle));
         line("frame, ms", interval);
     });
     let mut notes = vec![format!("at {}", theme::clock(sample.pts))];
@@ -161,6 +161,16 @@ fn nice(value: f64) -> f64 {
     let decade = 10f64.powf(value.max(1e-3).log10().floor());
     let steps = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
     steps.into_iter().map(|s| s * decade).find(|s| *s >= value * 0.999).unwrap_or(10.0 * decade)
+}
+
+/// Distance of the ticks on an axis that ends at `top`: a round number that divides it.
+fn tick(top: f64, room: bool) -> f64 {
+    let counts: &[f64] = if room { &[4.0, 5.0, 3.0] } else { &[2.0, 3.0] };
+    let round = |step: &f64| {
+        let mantissa = step / 10f64.powf((step.log10() + 1e-9).floor());
+        [1.0, 2.0, 2.5, 5.0].iter().any(|m| (mantissa - m).abs() < 1e-6)
+    };
+    counts.iter().map(|n| top / n).find(round).unwrap_or(top)
 }
 
 fn marks(from: f64, to: f64, step: f64) -> Vec<egui_plot::GridMark> {
@@ -252,41 +262,48 @@ impl Bars<'_> {
         let line = [pos2(frame.left(), y), pos2(frame.right(), y)];
         shapes.extend(Shape::dashed_line(&line, Stroke::new(1.0, theme::STRONG), 6.0, 4.0));
         let text = format!("budget {}", theme::ms(budget));
-        tag(ui, shapes, pos2(frame.right() - 3.0, y - 1.0), Align2::RIGHT_BOTTOM, text, theme::STRONG);
+        let galley = ui.painter().layout_no_wrap(text, theme::words(11.0), theme::STRONG);
+        tag(shapes, pos2(frame.right() - 3.0, y - 1.0), Align2::RIGHT_BOTTOM, galley, theme::STRONG);
     }
 
-    /// A line and a name wherever the variant or the radius changed.
+    /// A line and a name wherever the variant or the radius changed, and the name of what the graph begins
+    /// with. A name that would reach the next one is left out.
     fn changes(&self, ui: &Ui, transform: &PlotTransform, shapes: &mut Vec<Shape>) {
         let Some(newest) = self.history.back() else { return };
         let frame = transform.frame();
         let first = self.history.partition_point(|s| s.presented_at < newest.presented_at - SPAN_S);
-        let mut free_from = frame.left();
         let mut before = first.checked_sub(1).and_then(|n| self.history.get(n));
+        let mut names: Vec<(f32, String, Color32)> = Vec::new();
         for sample in self.history.range(first..) {
-            let same = before.is_none_or(|b| b.variant == sample.variant && b.radius == sample.radius);
             let variant_changed = before.is_some_and(|b| b.variant != sample.variant);
+            let radius_changed = before.is_some_and(|b| b.radius != sample.radius);
             before = Some(sample);
-            if same {
+            if !(variant_changed || radius_changed || names.is_empty()) {
                 continue;
             }
             let start = sample.presented_at - newest.presented_at - width_ms(sample, self.budget_ms) / 1000.0;
             let x = snap(transform.position_from_point_x(start).max(frame.left()), self.pixel);
-            if !variant_changed && x < free_from {
-                continue;
-            }
             let color = if variant_changed { theme::STRONG } else { theme::WEAK };
-            shapes.push(Shape::line_segment(
-                [pos2(x, frame.top()), pos2(x, frame.bottom())],
-                Stroke::new(1.0, color),
-            ));
-            let text = match (variant_changed, sample.variant) {
-                (true, crate::ladder::VariantId::Off) => "off".to_owned(),
-                (true, variant) => format!("{variant}, r={}", sample.radius),
-                (false, _) => format!("r={}", sample.radius),
+            let text = match sample.variant {
+                VariantId::Off if variant_changed || names.is_empty() => "off".to_owned(),
+                variant if variant_changed || names.is_empty() => format!("{variant}, r={}", sample.radius),
+                _ => format!("r={}", sample.radius),
             };
-            if x >= free_from {
-                let at = pos2(x + 3.0, frame.top() + 3.0);
-                free_from = tag(ui, shapes, at, Align2::LEFT_TOP, text, color).right() + 6.0;
+            // A drag of the slider changes the radius with every frame: one mark stands for all of them.
+            if !variant_changed && names.last().is_some_and(|last| x - last.0 < 12.0 && last.2 == color) {
+                names.pop();
+            } else if variant_changed || radius_changed {
+                let line = [pos2(x, frame.top()), pos2(x, frame.bottom())];
+                shapes.push(Shape::line_segment(line, Stroke::new(1.0, color)));
+            }
+            names.push((x, text, color));
+        }
+        for n in 0..names.len() {
+            let (x, text, color) = names[n].clone();
+            let end = names.get(n + 1).map_or(frame.right(), |next| next.0);
+            let galley = ui.painter().layout_no_wrap(text, theme::words(11.0), color);
+            if x + galley.size().x + 14.0 <= end {
+                tag(shapes, pos2(x + 3.0, frame.top() + 3.0), Align2::LEFT_TOP, galley, color);
             }
         }
     }
@@ -329,13 +346,11 @@ impl PlotItem for Bars<'_> {
     }
 }
 
-/// Small text on a dark patch, readable over bars of any colour; returns the patch.
-fn tag(ui: &Ui, shapes: &mut Vec<Shape>, at: Pos2, anchor: Align2, text: String, color: Color32) -> Rect {
-    let galley = ui.painter().layout_no_wrap(text, theme::words(11.0), color);
+/// Small text on a dark patch, readable over bars of any colour.
+fn tag(shapes: &mut Vec<Shape>, at: Pos2, anchor: Align2, galley: Arc<Galley>, color: Color32) {
     let rect = anchor.anchor_size(at, galley.size() + vec2(8.0, 2.0));
     shapes.push(Shape::rect_filled(rect, CornerRadius::same(3), theme::PANEL));
     shapes.push(Shape::galley(rect.min + vec2(4.0, 1.0), galley, color));
-    rect
 }
 
 /// The nearest edge of a physical pixel: bars then look the same wherever they stand.
@@ -361,6 +376,16 @@ mod tests {
         assert_eq!(nice(50.0), 50.0);
         assert_eq!(nice(0.9), 1.0);
         assert_eq!(nice(1100.0), 1500.0);
-        assert_eq!(marks(0.0, 50.0, 12.5).len(), 5);
+    }
+
+    #[test]
+    fn the_last_tick_is_the_end_of_the_axis() {
+        for top in [1.0, 1.5, 2.0, 25.0, 30.0, 40.0, 50.0, 60.0, 800.0, 1500.0] {
+            for room in [true, false] {
+                let marks = marks(0.0, top, tick(top, room));
+                assert!((2..=6).contains(&marks.len()), "{top}: {} ticks", marks.len());
+                assert!((marks[marks.len() - 1].value - top).abs() < 1e-9, "{top}");
+            }
+        }
     }
 }

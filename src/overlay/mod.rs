@@ -213,3 +213,6 @@ impl Default for Overlay {
         Self::new()
     }
 }
+
+#[cfg(test)]
+mod tests;

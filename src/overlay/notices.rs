@@ -34,11 +34,15 @@ pub fn show(ui: &mut Ui, area: Rect, notices: &[Notice], only_serious: bool, act
 fn banner(ui: &mut Ui, index: usize, notice: &Notice) -> bool {
     let color = if notice.serious { theme::ERROR } else { theme::WARN };
     let mut dismissed = false;
-    let frame = theme::panel_frame().stroke(Stroke::new(1.0, color.gamma_multiply(0.6)));
+    let frame = theme::panel_frame()
+        .fill(theme::PANEL.to_opaque())
+        .stroke(Stroke::new(1.0, color.gamma_multiply(0.6)));
     let shown = frame.inner_margin(egui::Margin { left: 14, right: 8, top: 7, bottom: 8 }).show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 4.0;
         ui.with_layout(Layout::right_to_left(Align::TOP), |ui| {
-            let close = Button::new("\u{d7}").min_size(vec2(22.0, 22.0)).frame_when_inactive(false);
+            let close = Button::new(egui::RichText::new("\u{d7}").size(17.0))
+                .min_size(vec2(22.0, 22.0))
+                .frame_when_inactive(false);
             dismissed = ui.add(close).on_hover_text("Dismiss").clicked();
             ui.with_layout(Layout::top_down(Align::LEFT), |ui| text(ui, index, notice));
         });

@@ -13,7 +13,7 @@ const LINE: f32 = 17.0;
 /// Lays the panel out in the top left corner of `area`; it scrolls when it is too high.
 pub fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers) {
     let width = WIDTH.min(area.width());
-    let rect = Rect::from_min_size(area.min, vec2(width, area.height()));
+    let rect = Rect::from_min_size(area.min, vec2(width, area.height() - 2.0));
     let mut ui = ui.new_child(egui::UiBuilder::new().id_salt("panel").max_rect(rect));
     ui.set_clip_rect(rect);
     theme::panel_frame().show(&mut ui, |ui| {
@@ -67,13 +67,8 @@ fn facts(ui: &mut Ui, view: &View, numbers: &Numbers) {
     fact(ui, "Frames", &counts, color, words::COUNTS);
 
     let percent = |load: Option<f32>| load.map_or_else(|| "-".into(), |p| format!("{p:.0} %"));
-    let cores = match view.cpu.cores {
-        0 => String::new(),
-        1 => " of 1 core".into(),
-        n => format!(" of {n} cores"),
-    };
-    let cpu = format!("{} of one, machine {}{cores}", percent(view.cpu.process), percent(view.cpu.machine));
-    fact(ui, "CPU", &cpu, theme::TEXT, words::CPU);
+    let cpu = format!("{} of one core, machine {}", percent(view.cpu.process), percent(view.cpu.machine));
+    fact(ui, "CPU", &cpu, theme::TEXT, &words::cpu(view.cpu.cores));
     let repaint = match numbers.repaint {
         Some(r) => format!("{} ms, p95 {} ms", theme::ms(r.p50), theme::ms(r.p95)),
         None => "-".into(),

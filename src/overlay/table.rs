@@ -71,7 +71,7 @@ pub fn tiles(ui: &mut Ui, numbers: &Numbers, view: &View) {
 
 fn tile(ui: &Ui, rect: Rect, name: &str, times: Option<(f64, f64)>, color: Color32, hover: &str) {
     let painter = ui.painter();
-    painter.rect_filled(rect, CornerRadius::same(4), Color32::from_rgb(27, 31, 36));
+    painter.rect_filled(rect, CornerRadius::same(4), Color32::from_black_alpha(110));
     let inner = rect.shrink2(vec2(8.0, 5.0));
     painter.text(inner.left_top(), Align2::LEFT_TOP, name, theme::words(11.5), theme::WEAK);
     let (time, rate) = match times {

@@ -5,21 +5,21 @@ use egui::{Color32, CornerRadius, FontFamily, FontId, Margin, Stroke, TextStyle,
 use crate::stats::Stage;
 
 /// Panels: nearly opaque, so that text reads over a white picture as well as over a black one.
-pub const PANEL: Color32 = Color32::from_rgba_premultiplied(13, 15, 18, 228);
+pub const PANEL: Color32 = Color32::from_rgba_premultiplied(14, 16, 19, 234);
 pub const PANEL_EDGE: Color32 = Color32::from_rgba_premultiplied(36, 38, 42, 160);
 /// Text in three weights.
 pub const STRONG: Color32 = Color32::from_rgb(240, 243, 246);
 pub const TEXT: Color32 = Color32::from_rgb(205, 211, 218);
 pub const WEAK: Color32 = Color32::from_rgb(143, 151, 162);
 /// Lines between parts of a panel, and of the graph's grid.
-pub const RULE: Color32 = Color32::from_rgb(46, 51, 58);
+pub const RULE: Color32 = Color32::from_rgb(60, 66, 75);
 /// What is chosen; also the filter's colour, the one stage that this program is about.
 pub const ACCENT: Color32 = Color32::from_rgb(230, 159, 0);
 pub const WARN: Color32 = Color32::from_rgb(240, 190, 80);
 pub const ERROR: Color32 = Color32::from_rgb(240, 110, 90);
 pub const GOOD: Color32 = Color32::from_rgb(70, 190, 150);
 /// What the stages leave of a frame's interval.
-pub const IDLE: Color32 = Color32::from_rgb(38, 43, 50);
+pub const IDLE: Color32 = Color32::from_rgb(54, 61, 70);
 
 /// Distance of the panels from the window's edge and from each other.
 pub const GAP: f32 = 8.0;
@@ -123,10 +123,10 @@ pub fn apply(ctx: &egui::Context) {
         let widgets = &mut visuals.widgets;
         for (widget, fill, text) in [
             (&mut widgets.noninteractive, Color32::from_rgb(30, 34, 40), TEXT),
-            (&mut widgets.inactive, Color32::from_rgb(42, 47, 54), TEXT),
-            (&mut widgets.hovered, Color32::from_rgb(58, 65, 74), STRONG),
-            (&mut widgets.active, Color32::from_rgb(74, 82, 93), STRONG),
-            (&mut widgets.open, Color32::from_rgb(42, 47, 54), STRONG),
+            (&mut widgets.inactive, Color32::from_rgb(56, 62, 71), TEXT),
+            (&mut widgets.hovered, Color32::from_rgb(76, 84, 95), STRONG),
+            (&mut widgets.active, Color32::from_rgb(96, 105, 118), STRONG),
+            (&mut widgets.open, Color32::from_rgb(56, 62, 71), STRONG),
         ] {
             widget.bg_fill = fill;
             widget.weak_bg_fill = fill;

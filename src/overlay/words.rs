@@ -69,8 +69,18 @@ pub const COUNTS: &str = "Presented: movie frames shown.\n\
     Late: shown more than half a frame interval after their time.\n\
     Dropped: decoded, then left out because the next one was due.";
 
-pub const CPU: &str = "This process in percent of one core, so it may pass 100, and the whole machine in percent \
-    of all its cores.\nBoth over the last half second or more.";
+/// What the CPU loads are, on a machine with so many cores; 0 when unknown.
+pub fn cpu(cores: usize) -> String {
+    let all = match cores {
+        0 => "all its cores".to_owned(),
+        1 => "its one core".to_owned(),
+        n => format!("all its {n} cores"),
+    };
+    format!(
+        "This process in percent of one core, so it may pass 100, and the whole machine in percent of {all}.\n\
+         Both over the last half second or more."
+    )
+}
 
 pub const REPAINT: &str = "From one repaint of the window to the next, whether or not it showed a new frame: \
     the median and the 95th percentile.\nIt stays short while a slow variant is at work.";

@@ -86,3 +86,6 @@ pub struct FrameSample {
     /// The radius it was filtered with, in pixels.
     pub radius: u32,
 }
+
+#[cfg(test)]
+mod tests;

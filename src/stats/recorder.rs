@@ -71,7 +71,7 @@ impl Recorder {
         Self::with_limit(keep_all, KEPT_FRAMES)
     }
 
-    fn with_limit(keep_all: bool, keep_limit: usize) -> Self {
+    pub(super) fn with_limit(keep_all: bool, keep_limit: usize) -> Self {
         Self {
             history: VecDeque::new(),
             kept: keep_all.then(VecDeque::new),

@@ -1,0 +1,238 @@
+//! Every variant gives exactly the bytes of the scalar reference: sizes, radii, patterns, and launches cut
+//! into bands. Needs an OpenCL device, and fails without one.
+
+use clreel::gpu::cl::{ClContext, list_devices, select_device};
+use clreel::ladder::VariantId;
+use clreel::ladder::box_filter::{BuiltVariant, Picture, Scratch, filter_once, reference::reference};
+
+/// Reads that one case may cost the naive variant: an image sampler on a CPU manages some 10⁸ a second.
+const NAIVE_READS: f64 = 3e8;
+
+const SMALL: [(u32, u32); 9] =
+    [(1, 1), (1, 37), (41, 1), (2, 2), (3, 5), (13, 7), (63, 65), (127, 3), (129, 130)];
+const RADII: [u32; 6] = [0, 1, 7, 31, 127, 128];
+
+#[derive(Debug, Clone, Copy)]
+enum Pattern {
+    White,
+    Black,
+    Noise,
+    Gradient,
+    Checkerboard,
+    OnePixel,
+    Saturated,
+}
+
+const PATTERNS: [Pattern; 7] = [
+    Pattern::White,
+    Pattern::Black,
+    Pattern::Noise,
+    Pattern::Gradient,
+    Pattern::Checkerboard,
+    Pattern::OnePixel,
+    Pattern::Saturated,
+];
+
+fn picture(pattern: Pattern, width: u32, height: u32) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_u32;
+    let mut out = Vec::with_capacity((width * height * 4) as usize);
+    for y in 0..height {
+        for x in 0..width {
+            out.extend_from_slice(&match pattern {
+                Pattern::White => [255; 4],
+                Pattern::Black => [0; 4],
+                Pattern::Noise => {
+                    state ^= state << 13;
+                    state ^= state >> 17;
+                    state ^= state << 5;
+                    state.to_le_bytes()
+                }
+                Pattern::Gradient => [(x * 3) as u8, (y * 5) as u8, (x + y) as u8, 255],
+                Pattern::Checkerboard => [((x + y) % 2 * 255) as u8; 4],
+                Pattern::OnePixel if (x, y) == (width / 2, height / 3) => [255; 4],
+                Pattern::OnePixel => [0; 4],
+                Pattern::Saturated => match (x / 8 + y / 8) % 3 {
+                    0 => [255, 0, 0, 255],
+                    1 => [0, 255, 0, 0],
+                    _ => [0, 0, 255, 255],
+                },
+            });
+        }
+    }
+    out
+}
+
+fn context() -> ClContext {
+    let device = select_device(&list_devices(), None).expect("these tests need an OpenCL device");
+    ClContext::new(&device).expect("a context on the device")
+}
+
+fn reads(width: u32, height: u32, radius: u32) -> f64 {
+    f64::from(width * height) * f64::from(2 * radius + 1).powi(2)
+}
+
+fn compare(got: &[u8], want: &[u8], width: u32, case: &str) {
+    if let Some(at) = (0..want.len()).find(|&i| got[i] != want[i]) {
+        let (pixel, channel) = (at / 4, at % 4);
+        let differing = got.iter().zip(want).filter(|(g, w)| g != w).count();
+        panic!(
+            "{case}: {differing} of {} bytes differ, first at x={} y={} channel {channel}: got {}, want {}",
+            want.len(),
+            pixel % width as usize,
+            pixel / width as usize,
+            got[at],
+            want[at]
+        );
+    }
+}
+
+fn check(cl: &ClContext, variant: &BuiltVariant, pattern: Pattern, (width, height): (u32, u32), radius: u32) {
+    let src = picture(pattern, width, height);
+    let want = reference(&src, width as usize, height as usize, radius as usize);
+    let got = filter_once(cl, variant, &src, width, height, radius).unwrap();
+    compare(&got, &want, width, &format!("{} {pattern:?} {width}×{height} r={radius}", variant.info().id));
+}
+
+fn parity(id: VariantId) {
+    let cl = context();
+    let variant = BuiltVariant::build(&cl, id).unwrap();
+    let mut cases = 0;
+    for size in SMALL {
+        for radius in RADII {
+            for pattern in PATTERNS {
+                if id == VariantId::Naive && reads(size.0, size.1, radius) > NAIVE_READS {
+                    continue;
+                }
+                check(&cl, &variant, pattern, size, radius);
+                cases += 1;
+            }
+        }
+    }
+    let fits = |radius| id != VariantId::Naive || reads(1280, 720, radius) <= NAIVE_READS;
+    for radius in RADII.into_iter().filter(|&r| fits(r)) {
+        for pattern in [Pattern::Noise, Pattern::White] {
+            check(&cl, &variant, pattern, (1280, 720), radius);
+            cases += 1;
+        }
+    }
+    // Widths that leave each possible remainder for vectors of four and columns of sixteen.
+    for width in 60..=80 {
+        check(&cl, &variant, Pattern::Noise, (width, 19), 5);
+        cases += 1;
+    }
+    assert!(cases > 300, "only {cases} cases ran");
+}
+
+#[test]
+fn naive_equals_the_reference() {
+    parity(VariantId::Naive);
+}
+
+#[test]
+fn separable_equals_the_reference() {
+    parity(VariantId::Separable);
+}
+
+#[test]
+fn flat_equals_the_reference() {
+    parity(VariantId::Flat);
+}
+
+#[test]
+fn vectorized_equals_the_reference() {
+    parity(VariantId::Vectorized);
+}
+
+#[test]
+fn running_sum_equals_the_reference() {
+    parity(VariantId::RunningSum);
+}
+
+/// The largest sums there are: a window full of white at the largest radii, where floats would fail.
+#[test]
+fn white_at_the_largest_radii() {
+    let cl = context();
+    for id in VariantId::ALL.into_iter().filter(|&id| id != VariantId::Off) {
+        let variant = BuiltVariant::build(&cl, id).unwrap();
+        for radius in [127, 128] {
+            let want = vec![255; 40 * 9 * 4];
+            let got = filter_once(&cl, &variant, &want, 40, 9, radius).unwrap();
+            compare(&got, &want, 40, &format!("{id} white r={radius}"));
+        }
+    }
+}
+
+/// Strips longer than the picture hide the places where one strip ends and the next begins: a picture wider
+/// and higher than any strip shows them.
+#[test]
+fn running_sum_across_strips() {
+    let cl = context();
+    let variant = BuiltVariant::build(&cl, VariantId::RunningSum).unwrap();
+    for (size, radius) in [((9001, 5), 3), ((9001, 5), 128), ((21, 2600), 128), ((21, 2600), 1)] {
+        check(&cl, &variant, Pattern::Noise, size, radius);
+    }
+}
+
+/// A launch cut into bands of rows, in any order and of any height, gives the bytes of one launch.
+#[test]
+fn bands_equal_one_launch() {
+    let cl = context();
+    let (width, height) = (131, 67);
+    for id in VariantId::ALL.into_iter().filter(|&id| id != VariantId::Off) {
+        let variant = BuiltVariant::build(&cl, id).unwrap();
+        let src = Picture::alloc(&cl, variant.info().storage, width, height).unwrap();
+        let dst = Picture::alloc(&cl, variant.info().storage, width, height).unwrap();
+        let pixels = picture(Pattern::Noise, width, height);
+        src.write(&cl.queue, &pixels).unwrap();
+        let mut scratch = Scratch::new();
+        let plan = variant.plan(&cl, &src, &dst, &mut scratch, width, height, 0).unwrap();
+        for radius in [0, 4, 40] {
+            plan.set_radius(radius).unwrap();
+            let want = reference(&pixels, width as usize, height as usize, radius as usize);
+            for band in [1, 2, 7, 16, 66] {
+                let poison: Vec<u8> = want.iter().map(|v| !v).collect();
+                dst.write(&cl.queue, &poison).unwrap();
+                for pass in 0..plan.passes() {
+                    let starts: Vec<u32> = (0..height).step_by(band as usize).collect();
+                    for start in starts.into_iter().rev() {
+                        plan.enqueue(&cl.queue, pass, start..height.min(start + band)).unwrap();
+                    }
+                }
+                let mut got = vec![0; want.len()];
+                dst.read(&cl.queue, &mut got).unwrap();
+                compare(&got, &want, width, &format!("{id} r={radius} in bands of {band}"));
+            }
+        }
+    }
+}
+
+/// A band writes its own rows and no others.
+#[test]
+fn a_band_leaves_other_rows_alone() {
+    let cl = context();
+    let (width, height) = (77, 40);
+    for id in VariantId::ALL.into_iter().filter(|&id| id != VariantId::Off) {
+        let variant = BuiltVariant::build(&cl, id).unwrap();
+        let src = Picture::alloc(&cl, variant.info().storage, width, height).unwrap();
+        let dst = Picture::alloc(&cl, variant.info().storage, width, height).unwrap();
+        let pixels = picture(Pattern::Noise, width, height);
+        let want = reference(&pixels, width as usize, height as usize, 3);
+        let poison: Vec<u8> = want.iter().map(|v| !v).collect();
+        src.write(&cl.queue, &pixels).unwrap();
+        dst.write(&cl.queue, &poison).unwrap();
+        let plan = variant.plan(&cl, &src, &dst, &mut Scratch::new(), width, height, 3).unwrap();
+        let last = plan.passes() - 1;
+        for pass in 0..last {
+            plan.enqueue(&cl.queue, pass, 0..height).unwrap();
+        }
+        plan.enqueue(&cl.queue, last, 11..23).unwrap();
+        let mut got = vec![0; want.len()];
+        dst.read(&cl.queue, &mut got).unwrap();
+        let row = (width * 4) as usize;
+        let mut expected = poison.clone();
+        expected[11 * row..23 * row].copy_from_slice(&want[11 * row..23 * row]);
+        compare(&got, &expected, width, &format!("{id} rows 11 to 23"));
+        assert!(plan.enqueue(&cl.queue, last, 30..41).is_err(), "{id}: a band beyond the picture is refused");
+        assert!(plan.enqueue(&cl.queue, last, 5..5).is_err(), "{id}: an empty band is refused");
+    }
+}
