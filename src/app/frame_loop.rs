@@ -236,7 +236,7 @@ impl FrameLoop {
             self.last_present = None;
         }
         self.last_tick = now;
-        if self.started.is_some() {
+        if self.started.is_some() && !self.unpaced {
             self.decoder.queue().set_clock(self.clock.now_ns());
         }
         self.collect();

@@ -21,7 +21,7 @@ const NO_CLOCK: i64 = i64::MIN;
 pub struct Take {
     /// The frame to show now, if one is due.
     pub frame: Option<Frame>,
-    /// Frames left out because their successor was due already.
+    /// Frames left out since the last call because their successor was due already.
     pub dropped: u32,
 }
 
@@ -40,6 +40,8 @@ pub struct FrameQueue {
 struct State {
     frames: VecDeque<Frame>,
     bytes: usize,
+    /// Frames that were overtaken while the player was busy, not told to it yet.
+    dropped: u32,
     finished: bool,
     closed: bool,
 }
@@ -48,6 +50,14 @@ impl State {
     fn is_full(&self) -> bool {
         let count = self.frames.len();
         count >= MAX_FRAMES || (count >= MIN_FRAMES && self.bytes >= MAX_BYTES)
+    }
+
+    /// Drops the frames whose successor is due by `now_ns`.
+    fn drop_overtaken(&mut self, now_ns: i64) {
+        while self.frames.get(1).is_some_and(|second| second.pts_ns <= now_ns) {
+            self.pop();
+            self.dropped = self.dropped.saturating_add(1);
+        }
     }
 
     fn pop(&mut self) -> Option<Frame> {
@@ -74,11 +84,8 @@ impl FrameQueue {
     /// first of the rest is returned if it is due by `now_ns + lead_ns`. Never waits.
     pub fn take_due(&self, now_ns: i64, lead_ns: i64) -> Take {
         let mut state = self.lock();
-        let mut take = Take::default();
-        while state.frames.get(1).is_some_and(|second| second.pts_ns <= now_ns) {
-            state.pop();
-            take.dropped += 1;
-        }
+        state.drop_overtaken(now_ns);
+        let mut take = Take { frame: None, dropped: std::mem::take(&mut state.dropped) };
         if state.frames.front().is_some_and(|first| first.pts_ns <= now_ns.saturating_add(lead_ns)) {
             take.frame = state.pop();
         }
@@ -124,6 +131,8 @@ impl FrameQueue {
     /// does not play by the clock never calls this.
     pub fn set_clock(&self, now_ns: i64) {
         self.clock_ns.store(now_ns, Ordering::Relaxed);
+        // A full queue may have room now: what was overtaken makes way.
+        self.room.notify_one();
     }
 
     /// Whether the decoder has fallen behind the clock and skips frames.
@@ -141,10 +150,15 @@ impl FrameQueue {
         self.catching_up.store(value, Ordering::Relaxed);
     }
 
-    /// Adds a frame, waiting for room. `false`: the queue was closed, and the frame is gone.
+    /// Adds a frame, waiting for room. While the player is busy for long, the frames that its clock has overtaken
+    /// make room, so that the decoder keeps to the clock. `false`: the queue was closed, and the frame is gone.
     pub(super) fn push(&self, frame: Frame) -> bool {
         let mut state = self.lock();
         while state.is_full() && !state.closed {
+            state.drop_overtaken(self.clock_ns.load(Ordering::Relaxed));
+            if !state.is_full() {
+                break;
+            }
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if state.closed {
@@ -260,6 +274,17 @@ mod tests {
         }
         queue.close();
         assert_eq!(pusher.join().unwrap(), (true, false));
+    }
+
+    #[test]
+    fn what_the_clock_has_overtaken_makes_room_and_is_counted() {
+        let queue = filled(&[0, 10, 20, 30, 40, 50, 60, 70]);
+        queue.set_clock(35);
+        assert!(queue.push(frame(80)), "0, 10 and 20 make way for it");
+        assert_eq!(queue.next_pts_ns(), Some(30));
+        assert_eq!(queue.len(), 6);
+        assert_eq!(due(&queue, 45, 0), (Some(40), 4));
+        assert_eq!(due(&queue, 45, 0), (None, 0));
     }
 
     #[test]

@@ -1,0 +1,209 @@
+//! The command line as a user types it: help, usage errors, exit codes and sentences. No display is needed.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn clip() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/clip.mp4")
+}
+
+fn clreel() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
+    command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").stdin(Stdio::null());
+    command
+}
+
+fn run(command: &mut Command) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    (status.code().expect("ended by itself"), stdout, stderr)
+}
+
+fn temporary(name: &str) -> PathBuf {
+    std::env::temp_dir().join(format!("clreel-cli-{}-{name}", std::process::id()))
+}
+
+/// A place where no OpenCL driver is registered.
+fn without_opencl(command: &mut Command) -> &mut Command {
+    command.env("OCL_ICD_VENDORS", temporary("no-vendors"))
+}
+
+#[test]
+fn help_names_every_command_key_and_option() {
+    let (code, stdout, _) = run(clreel().arg("--help"));
+    assert_eq!(code, 0);
+    for word in ["bench", "snapshot", "devices", "--variant", "--radius", "--device", "--no-sharing", "--start"] {
+        assert!(stdout.contains(word), "{word} in {stdout}");
+    }
+    for word in ["--unpaced", "--preload", "--frames", "--screenshot", "--stats", "Space", "running-sum"] {
+        assert!(stdout.contains(word), "{word} in {stdout}");
+    }
+    for command in ["bench", "snapshot", "devices"] {
+        let (code, stdout, _) = run(clreel().args([command, "--help"]));
+        assert_eq!(code, 0);
+        assert!(stdout.contains("Usage: clreel"), "{stdout}");
+    }
+    let (code, stdout, _) = run(clreel().arg("--version"));
+    assert_eq!((code, stdout.trim()), (0, concat!("clreel ", env!("CARGO_PKG_VERSION"))));
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_usage_errors() {
+    let cases: &[&[&str]] = &[
+        &["--radius", "129"],
+        &["--radius", "-1"],
+        &["--radius", "seven"],
+        &["--variant", "fastest"],
+        &["--start", "-3"],
+        &["--start", "nan"],
+        &["--frames", "0"],
+        &["--preload", "0"],
+        &["--stats", "numbers.txt"],
+        &["--nonsense"],
+        &["snapshot"],
+        &["snapshot", "movie.mp4"],
+        &["bench", "--size", "0x10"],
+        &["bench", "--size", "wide"],
+        &["bench", "--variant", "flat,fastest"],
+        &["bench", "--radius", "7,200"],
+        &["bench", "--frames", "0"],
+        &["devices", "extra"],
+    ];
+    for arguments in cases {
+        let (code, stdout, stderr) = run(clreel().args(*arguments));
+        assert_eq!(code, 2, "{arguments:?}: {stderr}");
+        assert!(stdout.is_empty() && !stderr.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_played_are_sentences_with_exit_code_1() {
+    let text = temporary("text.mp4");
+    std::fs::write(&text, "This is no movie.\n").unwrap();
+    let empty = temporary("empty.mp4");
+    std::fs::write(&empty, "").unwrap();
+    let missing = temporary("missing.mp4");
+    let out = temporary("never.png");
+    for file in [text.as_path(), empty.as_path(), missing.as_path(), &std::env::temp_dir()] {
+        let name = file.display().to_string();
+        let mut snapshot = clreel();
+        snapshot.arg("snapshot").arg(file).arg("--out").arg(&out);
+        let (mut bench, mut window) = (clreel(), clreel());
+        bench.arg("bench").arg(file);
+        window.arg(file);
+        for command in [&mut snapshot, &mut bench, &mut window] {
+            let (code, stdout, stderr) = run(command);
+            assert_eq!(code, 1, "{name}: {stderr}");
+            assert!(stdout.is_empty(), "{stdout}");
+            assert!(stderr.starts_with("clreel: ") && stderr.contains(&name), "{stderr}");
+            // What, why, and what to try.
+            assert!(stderr.trim_end().lines().count() >= 2, "{stderr}");
+        }
+        assert!(!out.exists());
+    }
+    let _ = std::fs::remove_file(text);
+    let _ = std::fs::remove_file(empty);
+}
+
+#[test]
+fn snapshot_filters_one_frame() {
+    let picture = |variant: &str, radius: &str| {
+        let out = temporary(&format!("{variant}-{radius}.png"));
+        let mut command = clreel();
+        command.arg("snapshot").arg(clip()).args(["--variant", variant, "--radius", radius, "--at", "2.5"]);
+        let (code, _, stderr) = run(command.arg("--out").arg(&out));
+        assert_eq!(code, 0, "{stderr}");
+        let bytes = std::fs::read(&out).unwrap();
+        std::fs::remove_file(&out).unwrap();
+        bytes
+    };
+    let plain = picture("off", "7");
+    let blurred = picture("running-sum", "7");
+    assert_ne!(plain, blurred);
+    assert_eq!(blurred, picture("flat", "7"), "every variant gives the same bytes");
+    assert_eq!(plain, picture("vectorized", "0"), "radius 0 changes nothing");
+}
+
+#[test]
+fn without_opencl_the_filter_says_what_to_install() {
+    let out = temporary("nocl.png");
+    let snapshot = |variant: &str| {
+        let mut command = clreel();
+        command.arg("snapshot").arg(clip()).args(["--variant", variant, "--out"]).arg(&out);
+        run(without_opencl(&mut command))
+    };
+    let (code, _, stderr) = snapshot("naive");
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.contains("pocl-opencl-icd"), "{stderr}");
+    assert!(!out.exists());
+
+    let (code, _, stderr) = snapshot("off");
+    assert_eq!(code, 0, "{stderr}");
+    std::fs::remove_file(&out).unwrap();
+
+    let (code, stdout, _) = run(without_opencl(clreel().args(["devices", "--json"])));
+    assert_eq!(code, 0);
+    let devices: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(devices["devices"], serde_json::json!([]));
+
+    let (code, stdout, stderr) = run(without_opencl(clreel().arg("bench")));
+    assert_eq!((code, stdout.as_str()), (1, ""), "{stderr}");
+    assert!(stderr.contains("pocl-opencl-icd"), "{stderr}");
+}
+
+#[test]
+fn a_kernel_that_does_not_build_shows_its_log() {
+    let kernels = temporary("kernels");
+    std::fs::create_dir_all(kernels.join("box_filter")).unwrap();
+    std::fs::write(kernels.join("box_filter/03_flat.cl"), "__kernel void nonsense( { }\n").unwrap();
+    let out = temporary("broken.png");
+    let mut command = clreel();
+    command.env("CLREEL_KERNELS", &kernels);
+    command.arg("snapshot").arg(clip()).args(["--variant", "flat", "--out"]).arg(&out);
+    let (code, _, stderr) = run(&mut command);
+    std::fs::remove_dir_all(&kernels).unwrap();
+    assert_eq!(code, 1);
+    assert!(stderr.contains("03_flat.cl:1") && stderr.contains("nonsense"), "{stderr}");
+    assert!(!out.exists());
+}
+
+#[test]
+fn a_device_that_is_not_there_is_named() {
+    let out = temporary("device.png");
+    let mut snapshot = clreel();
+    snapshot.arg("snapshot").arg(clip()).args(["--device", "no such device", "--out"]).arg(&out);
+    let mut bench = clreel();
+    bench.args(["bench", "--device", "no such device"]);
+    let mut window = clreel();
+    window.args(["--device", "no such device"]);
+    for command in [&mut snapshot, &mut bench, &mut window] {
+        let (code, _, stderr) = run(command);
+        assert_eq!(code, 1, "{stderr}");
+        assert!(stderr.contains("no such device"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_leaves_nothing_behind() {
+    let out = temporary("no-such-folder").join("frame.png");
+    let mut command = clreel();
+    command.arg("snapshot").arg(clip()).args(["--variant", "off", "--out"]).arg(&out);
+    let (code, _, stderr) = run(&mut command);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("could not be written"), "{stderr}");
+
+    // A device that is always full.
+    if Path::new("/dev/full").exists() {
+        let folder = temporary("full");
+        std::fs::create_dir_all(&folder).unwrap();
+        let before = folder.join("frame.png");
+        std::fs::write(&before, "precious").unwrap();
+        std::os::unix::fs::symlink("/dev/full", folder.join("link.png")).unwrap();
+        let mut command = clreel();
+        command.arg("snapshot").arg(clip()).args(["--variant", "off", "--out"]).arg(folder.join("absent/x.png"));
+        assert_eq!(run(&mut command).0, 1);
+        assert_eq!(std::fs::read_to_string(&before).unwrap(), "precious");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
