@@ -6,12 +6,14 @@
 
 pub mod opencl;
 pub mod reference;
+pub mod run;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
 use crate::ladder::{Storage, VariantId, VariantInfo};
 
-pub use opencl::{BuiltVariant, Picture, Plan, Scratch, filter_once};
+pub use opencl::{BuiltVariant, Picture, Plan, Scratch};
+pub use run::filter_once;
 
 /// Largest radius, in pixels: 255·(2·128+1) is the largest row sum that fits 16 bits.
 pub const MAX_RADIUS: u32 = 128;
