@@ -3,11 +3,15 @@
 //! Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 usage, 3 a variant
 //! differs from the reference.
 
+pub mod snapshot;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::error::Result;
 use crate::ladder::VariantId;
+pub use crate::ladder::box_filter::MAX_RADIUS;
 
 /// Exit codes, part of the command line's contract.
 pub mod exit {
@@ -20,9 +24,6 @@ pub mod exit {
     /// A variant's output differs from the reference.
     pub const MISMATCH: u8 = 3;
 }
-
-/// Largest radius of the box filter, in pixels.
-pub const MAX_RADIUS: u32 = 128;
 
 #[derive(Debug, Parser)]
 #[command(
@@ -54,6 +55,19 @@ pub enum Command {
     Snapshot(SnapshotArgs),
     /// List the OpenCL devices
     Devices(DevicesArgs),
+}
+
+/// Runs what the command line asks for; returns the exit code.
+///
+/// # Errors
+/// Whatever made it fail, for stderr; the exit code is then [`exit::FAILED`].
+pub fn run(cli: &Cli) -> Result<u8> {
+    match &cli.command {
+        None => crate::app::run(&cli.play).map(|()| exit::DONE),
+        Some(Command::Bench(args)) => todo!(),
+        Some(Command::Snapshot(args)) => snapshot::run(args),
+        Some(Command::Devices(args)) => todo!(),
+    }
 }
 
 /// Which filter, and where it runs.
@@ -151,14 +165,14 @@ pub struct DevicesArgs {
     pub json: bool,
 }
 
-fn seconds(s: &str) -> Result<f64, String> {
+fn seconds(s: &str) -> std::result::Result<f64, String> {
     match s.parse::<f64>() {
         Ok(v) if v.is_finite() && v >= 0.0 => Ok(v),
         _ => Err(format!("'{s}' is not a time in seconds, such as 12.5")),
     }
 }
 
-fn size(s: &str) -> Result<(u32, u32), String> {
+fn size(s: &str) -> std::result::Result<(u32, u32), String> {
     let parsed = s.split_once(['x', 'X']).and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
     match parsed {
         Some((w, h)) if (1..=16384).contains(&w) && (1..=16384).contains(&h) => Ok((w, h)),
@@ -166,7 +180,7 @@ fn size(s: &str) -> Result<(u32, u32), String> {
     }
 }
 
-fn stats_file(s: &str) -> Result<PathBuf, String> {
+fn stats_file(s: &str) -> std::result::Result<PathBuf, String> {
     let path = PathBuf::from(s);
     match path.extension().and_then(|e| e.to_str()) {
         Some("csv" | "json") => Ok(path),

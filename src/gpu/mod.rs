@@ -2,5 +2,8 @@
 //! ([`program`]).
 
 pub mod cl;
+pub mod event;
+pub mod gl;
 pub mod program;
+pub mod sharing;
 pub mod timer;

@@ -172,7 +172,8 @@ mod tests {
             "common/a.clh" => Ok("int a;\n".to_owned()),
             other => panic!("asked for {other}"),
         };
-        let text = expand("box_filter/x.cl", "// one\n#include \"../common/a.clh\"\nint b;\n", 4, &load).unwrap();
+        let text =
+            expand("box_filter/x.cl", "// one\n#include \"../common/a.clh\"\nint b;\n", 4, &load).unwrap();
         assert_eq!(
             text,
             "#line 1 \"box_filter/x.cl\"\n// one\n#line 1 \"common/a.clh\"\nint a;\n#line 3 \"box_filter/x.cl\"\nint b;\n"

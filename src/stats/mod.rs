@@ -3,8 +3,14 @@
 //! In: one [`FrameSample`] for each movie frame presented. Out: what the overlay shows and what
 //! `--stats FILE` writes.
 
+pub mod cpu;
+pub mod export;
+pub mod recorder;
 pub mod series;
 
+pub use cpu::{CpuLoad, CpuReading};
+pub use export::{ExportContext, export};
+pub use recorder::{Recorder, Summary};
 pub use series::Series;
 
 use crate::ladder::VariantId;
@@ -80,3 +86,6 @@ pub struct FrameSample {
     /// The radius it was filtered with, in pixels.
     pub radius: u32,
 }
+
+#[cfg(test)]
+mod tests;

@@ -83,7 +83,9 @@ impl VariantInfo {
             if width as usize > max_width || height as usize > max_height {
                 return Err(Error::new(
                     what(),
-                    format!("Its largest image is {max_width}×{max_height}, the picture is {width}×{height}."),
+                    format!(
+                        "Its largest image is {max_width}×{max_height}, the picture is {width}×{height}."
+                    ),
                     "Choose flat, vectorized or running-sum: they need no images.",
                 ));
             }
@@ -93,13 +95,20 @@ impl VariantInfo {
         if bytes > device.max_allocation_bytes {
             return Err(Error::new(
                 what(),
-                format!("It needs {bytes} bytes in one piece, the device allows {}.", device.max_allocation_bytes),
+                format!(
+                    "It needs {bytes} bytes in one piece, the device allows {}.",
+                    device.max_allocation_bytes
+                ),
                 "Use a smaller picture.",
             ));
         }
         // Kernels count pixels in 32-bit signed integers.
         if u64::from(width) * u64::from(height) > i32::MAX as u64 / 2 {
-            return Err(Error::new(what(), format!("{width}×{height} pixels are too many."), "Use a smaller picture."));
+            return Err(Error::new(
+                what(),
+                format!("{width}×{height} pixels are too many."),
+                "Use a smaller picture.",
+            ));
         }
         Ok(())
     }

@@ -95,7 +95,7 @@ impl Picture {
         .map_err(|e| failed("A picture could not be copied from the device.", &e))
     }
 
-    fn mem(&self) -> &core::Mem {
+    pub fn mem(&self) -> &core::Mem {
         match self {
             Picture::Image(i) => i.as_core(),
             Picture::Buffer(b) => b.as_core(),
@@ -288,8 +288,10 @@ impl BuiltVariant {
         let mut passes = Vec::with_capacity(last + 1);
         for (index, name) in self.info.kernels.iter().enumerate() {
             let kernel = core::create_kernel(&self.program, name).map_err(|e| failed(&what, &e.into()))?;
-            let input = if index == 0 { src.mem().clone() } else { sums.clone().unwrap_or(src.mem().clone()) };
-            let output = if index == last { dst.mem().clone() } else { sums.clone().unwrap_or(dst.mem().clone()) };
+            let input =
+                if index == 0 { src.mem().clone() } else { sums.clone().unwrap_or(src.mem().clone()) };
+            let output =
+                if index == last { dst.mem().clone() } else { sums.clone().unwrap_or(dst.mem().clone()) };
             let mut shape = shape(id, index, self.kind);
             while shape.group.0 * shape.group.1 > self.max_group {
                 shape.group = (shape.group.0.div_ceil(2), shape.group.1.div_ceil(2));
@@ -458,7 +460,8 @@ impl Plan {
     /// When the band is empty or leaves the picture, or the device refuses.
     pub fn enqueue(&self, queue: &ocl::Queue, pass: usize, rows: Range<u32>) -> Result<ocl::Event> {
         let what = || format!("'{}' could not be started.", self.info.id);
-        let Some(p) = self.passes.get(pass).filter(|_| rows.start < rows.end && rows.end <= self.height) else {
+        let Some(p) = self.passes.get(pass).filter(|_| rows.start < rows.end && rows.end <= self.height)
+        else {
             let why = format!("Pass {pass} has no rows {} to {}.", rows.start, rows.end);
             return Err(Error::new(what(), why, ""));
         };
@@ -491,7 +494,10 @@ impl Plan {
                 let found = found.trim_matches(['\0', ' ']);
                 if !found.is_empty() && !wanted.contains(&found) {
                     return Err(Error::new(
-                        format!("The kernel '{name}' in {} has another argument than expected.", self.info.source),
+                        format!(
+                            "The kernel '{name}' in {} has another argument than expected.",
+                            self.info.source
+                        ),
                         format!("Argument {} is {found}, not {}.", position + 1, wanted.join(" or ")),
                         "Correct the kernel, or choose another variant.",
                     ));

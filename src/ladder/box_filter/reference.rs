@@ -63,7 +63,8 @@ pub fn summed_area(src: &[u8], width: usize, height: usize, radius: usize) -> Ve
         for y in 0..height {
             for x in 0..width {
                 let (top, bottom) = (y * table_width, (y + side) * table_width);
-                let sum = table[bottom + x + side] + table[top + x] - table[bottom + x] - table[top + x + side];
+                let sum =
+                    table[bottom + x + side] + table[top + x] - table[bottom + x] - table[top + x + side];
                 out[(y * width + x) * 4 + channel] = ((sum + n / 2) / n) as u8;
             }
         }

@@ -1,0 +1,9 @@
+//! The window: winit's events ([`window`]), keys ([`input`]), a frame's way ([`frame_loop`]) and the
+//! background builder of OpenCL programs ([`builder`]).
+
+pub mod builder;
+pub mod frame_loop;
+pub mod input;
+pub mod window;
+
+pub use window::run;

@@ -1,0 +1,31 @@
+//! `clreel snapshot`: one filtered frame as a PNG. Needs no display.
+
+use crate::cli::{SnapshotArgs, exit};
+use crate::error::Result;
+use crate::gpu::cl::{ClContext, list_devices, select_device};
+use crate::ladder::VariantId;
+use crate::ladder::box_filter::{BuiltVariant, filter_once};
+use crate::media::{RgbaConverter, read_frame_at};
+use crate::save;
+
+/// Reads the frame shown at `--at`, filters it and writes it to `--out`; returns the exit code.
+///
+/// # Errors
+/// When the file gives no frame, the filter cannot run, or the PNG cannot be written.
+pub fn run(args: &SnapshotArgs) -> Result<u8> {
+    let (frame, warning) = read_frame_at(&args.file, args.at)?;
+    if let Some(warning) = warning {
+        eprintln!("clreel: {warning}");
+    }
+    let (width, height) = (frame.width(), frame.height());
+    let mut rgba = vec![0; width as usize * height as usize * 4];
+    RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
+    if args.filter.variant != VariantId::Off {
+        let device = select_device(&list_devices(), args.filter.device.as_deref())?;
+        let cl = ClContext::new(&device)?;
+        let variant = BuiltVariant::build(&cl, args.filter.variant)?;
+        rgba = filter_once(&cl, &variant, &rgba, width, height, args.filter.radius)?;
+    }
+    save::png(&args.out, width, height, &rgba)?;
+    Ok(exit::DONE)
+}

@@ -1,0 +1,84 @@
+//! Looking at OpenCL events without waiting: complete or not, how long, and a call when it is.
+
+use std::ffi::c_void;
+use std::mem::size_of;
+use std::ptr;
+use std::sync::Arc;
+
+use ocl::ffi;
+
+use crate::error::{Error, Result};
+
+/// Called on the driver's thread when a command is complete; makes no OpenCL call.
+pub type Waker = Arc<dyn Fn() + Send + Sync>;
+
+/// Whether the command of `event` has finished.
+///
+/// # Errors
+/// When the command failed on the device. (ocl's own query knows no failed commands.)
+pub fn is_complete(event: &ocl::Event) -> Result<bool> {
+    let mut status: i32 = 0;
+    // SAFETY: the event is alive, and `status` is as large as is said.
+    let code = unsafe {
+        ffi::clGetEventInfo(
+            raw(event),
+            ffi::CL_EVENT_COMMAND_EXECUTION_STATUS,
+            size_of::<i32>(),
+            ptr::from_mut(&mut status).cast(),
+            ptr::null_mut(),
+        )
+    };
+    let error = if code != 0 { code } else { status.min(0) };
+    if error != 0 {
+        return Err(Error::new(
+            "The filter failed on the device.",
+            format!("The OpenCL driver reports error {error} for a command of this frame."),
+            "Choose another variant or device; 0 shows the movie unfiltered.",
+        ));
+    }
+    Ok(status == ffi::CL_COMPLETE)
+}
+
+/// Device time of a finished command, START to END, in milliseconds; 0 where the driver does not tell.
+pub fn device_ms(event: &ocl::Event) -> f64 {
+    let at = |what| {
+        let mut ns: u64 = 0;
+        // SAFETY: the event is alive, and `ns` is as large as is said.
+        let code = unsafe {
+            ffi::clGetEventProfilingInfo(
+                raw(event),
+                what,
+                size_of::<u64>(),
+                ptr::from_mut(&mut ns).cast(),
+                ptr::null_mut(),
+            )
+        };
+        (code == 0).then_some(ns)
+    };
+    match (at(ffi::CL_PROFILING_COMMAND_START), at(ffi::CL_PROFILING_COMMAND_END)) {
+        (Some(start), Some(end)) => end.saturating_sub(start) as f64 / 1e6,
+        _ => 0.0,
+    }
+}
+
+/// Calls `waker` once when `event` is complete or has failed. A driver without callbacks is no error: whoever
+/// waits polls as well.
+pub fn wake_after(event: &ocl::Event, waker: &Waker) {
+    extern "C" fn complete(_: ffi::cl_event, _: i32, data: *mut c_void) {
+        // SAFETY: `data` is the box that `wake_after` gave away for this one call.
+        let waker = unsafe { Box::from_raw(data.cast::<Waker>()) };
+        // A panic must not cross into the driver.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| waker()));
+    }
+    let data: *mut c_void = Box::into_raw(Box::new(waker.clone())).cast();
+    // SAFETY: the event is alive, and the callback takes the box over.
+    if unsafe { event.set_callback(complete, data) }.is_err() {
+        // SAFETY: the driver refused the callback, so the box is still ours.
+        drop(unsafe { Box::from_raw(data.cast::<Waker>()) });
+    }
+}
+
+fn raw(event: &ocl::Event) -> ffi::cl_event {
+    // SAFETY: the pointer is used for one query while `event` is borrowed.
+    unsafe { *event.as_ptr_ref() }
+}

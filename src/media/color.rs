@@ -1,0 +1,204 @@
+//! Which matrix and range a picture's numbers are meant in. In: a decoded picture. Out: [`Matrix`] and [`Range`].
+//!
+//! The file's tags decide. What is untagged follows custom: BT.601 below 720 lines and BT.709 from there, limited
+//! range for YCbCr, full range for RGB, grey and the JPEG formats.
+
+use std::ffi::CStr;
+use std::fmt;
+
+use ffmpeg_next as ffmpeg;
+use ffmpeg_next::ffi;
+
+/// Pictures with at least this many lines are taken for BT.709 when they are untagged.
+const HD_LINES: u32 = 720;
+
+/// The matrix between YCbCr and RGB, by the luma weights of red and blue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Matrix {
+    /// The numbers are RGB already.
+    Rgb,
+    /// ITU-R BT.601 (also BT.470BG and SMPTE 170M).
+    Bt601,
+    /// ITU-R BT.709.
+    Bt709,
+    /// ITU-R BT.2020, also where the file asks for its constant-luminance form.
+    Bt2020,
+    /// SMPTE 240M.
+    Smpte240m,
+    /// FCC Title 47.
+    Fcc,
+}
+
+impl Matrix {
+    /// The luma weights of red and blue, from the standard; `None` for RGB.
+    pub fn weights(self) -> Option<(f64, f64)> {
+        match self {
+            Matrix::Rgb => None,
+            Matrix::Bt601 => Some((0.299, 0.114)),
+            Matrix::Bt709 => Some((0.2126, 0.0722)),
+            Matrix::Bt2020 => Some((0.2627, 0.0593)),
+            Matrix::Smpte240m => Some((0.212, 0.087)),
+            Matrix::Fcc => Some((0.30, 0.11)),
+        }
+    }
+}
+
+impl fmt::Display for Matrix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Matrix::Rgb => "RGB",
+            Matrix::Bt601 => "BT.601",
+            Matrix::Bt709 => "BT.709",
+            Matrix::Bt2020 => "BT.2020",
+            Matrix::Smpte240m => "SMPTE 240M",
+            Matrix::Fcc => "FCC",
+        })
+    }
+}
+
+/// The numbers that stand for black and white.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Range {
+    /// 16 to 235 for luma, 16 to 240 for chroma, in 8 bits.
+    Limited,
+    /// 0 to 255 in 8 bits.
+    Full,
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Range::Limited => "limited",
+            Range::Full => "full",
+        })
+    }
+}
+
+/// How a pixel format stores colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Model {
+    Rgb,
+    Grey,
+    /// YCbCr whose format means full range (`yuvj420p` and its kind).
+    Jpeg,
+    Ycbcr,
+}
+
+/// Matrix and range of `picture`: its tags, or the customs described above.
+///
+/// YCgCo, ICtCp and the other matrices that swscale does not know count as untagged.
+pub fn of_picture(picture: &ffmpeg::frame::Video) -> (Matrix, Range) {
+    let (space, range) = tags(picture);
+    decide(model(picture), space, range, picture.height())
+}
+
+/// FFmpeg's name of the picture's pixel format.
+pub fn format_name(picture: &ffmpeg::frame::Video) -> String {
+    // SAFETY: the function returns null or a static string.
+    unsafe {
+        let name = ffi::av_get_pix_fmt_name(picture.format().into());
+        if name.is_null() { "unknown".into() } else { CStr::from_ptr(name).to_string_lossy().into_owned() }
+    }
+}
+
+/// The numbers of the colour space and the range as the frame carries them. They come from the file and may be
+/// numbers that no enumeration has, so they are read as numbers.
+fn tags(picture: &ffmpeg::frame::Video) -> (u32, u32) {
+    // SAFETY: the frame is valid; both fields are 32-bit enumerations, read as the integers they are in C.
+    unsafe {
+        let frame = picture.as_ptr();
+        (
+            (&raw const (*frame).colorspace).cast::<u32>().read(),
+            (&raw const (*frame).color_range).cast::<u32>().read(),
+        )
+    }
+}
+
+fn model(picture: &ffmpeg::frame::Video) -> Model {
+    use ffmpeg::format::Pixel;
+    let format = picture.format();
+    // SAFETY: the function returns null or a static descriptor.
+    let (flags, components) = unsafe {
+        ffi::av_pix_fmt_desc_get(format.into()).as_ref().map_or((0, 0), |d| (d.flags as i32, d.nb_components))
+    };
+    match format {
+        Pixel::YUVJ420P | Pixel::YUVJ411P | Pixel::YUVJ422P | Pixel::YUVJ440P | Pixel::YUVJ444P => {
+            Model::Jpeg
+        }
+        _ if flags & (ffi::AV_PIX_FMT_FLAG_RGB | ffi::AV_PIX_FMT_FLAG_PAL) != 0 => Model::Rgb,
+        _ if components <= 2 => Model::Grey,
+        _ => Model::Ycbcr,
+    }
+}
+
+fn decide(model: Model, space: u32, range: u32, lines: u32) -> (Matrix, Range) {
+    use ffi::AVColorSpace as Space;
+    if model == Model::Rgb {
+        return (Matrix::Rgb, Range::Full);
+    }
+    let tagged = [
+        (Space::AVCOL_SPC_BT709, Matrix::Bt709),
+        (Space::AVCOL_SPC_BT470BG, Matrix::Bt601),
+        (Space::AVCOL_SPC_SMPTE170M, Matrix::Bt601),
+        (Space::AVCOL_SPC_SMPTE240M, Matrix::Smpte240m),
+        (Space::AVCOL_SPC_FCC, Matrix::Fcc),
+        (Space::AVCOL_SPC_BT2020_NCL, Matrix::Bt2020),
+        (Space::AVCOL_SPC_BT2020_CL, Matrix::Bt2020),
+    ];
+    let custom = if lines < HD_LINES { Matrix::Bt601 } else { Matrix::Bt709 };
+    let matrix =
+        tagged.into_iter().find(|&(tag, _)| tag as u32 == space).map_or(custom, |(_, matrix)| matrix);
+    let range = match model {
+        _ if range == ffi::AVColorRange::AVCOL_RANGE_JPEG as u32 => Range::Full,
+        Model::Jpeg => Range::Full,
+        _ if range == ffi::AVColorRange::AVCOL_RANGE_MPEG as u32 => Range::Limited,
+        Model::Grey => Range::Full,
+        _ => Range::Limited,
+    };
+    (matrix, range)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNTAGGED: u32 = ffi::AVColorSpace::AVCOL_SPC_UNSPECIFIED as u32;
+
+    #[test]
+    fn untagged_pictures_follow_their_height() {
+        assert_eq!(decide(Model::Ycbcr, UNTAGGED, 0, 719), (Matrix::Bt601, Range::Limited));
+        assert_eq!(decide(Model::Ycbcr, UNTAGGED, 0, 720), (Matrix::Bt709, Range::Limited));
+        assert_eq!(decide(Model::Ycbcr, 0, 0, 1080), (Matrix::Bt709, Range::Limited));
+        assert_eq!(decide(Model::Ycbcr, 12345, 77, 480), (Matrix::Bt601, Range::Limited));
+    }
+
+    #[test]
+    fn tags_win() {
+        assert_eq!(decide(Model::Ycbcr, 1, 2, 480), (Matrix::Bt709, Range::Full));
+        assert_eq!(decide(Model::Ycbcr, 5, 1, 1080), (Matrix::Bt601, Range::Limited));
+        assert_eq!(decide(Model::Ycbcr, 9, 0, 480), (Matrix::Bt2020, Range::Limited));
+        assert_eq!(decide(Model::Grey, UNTAGGED, 1, 480).1, Range::Limited);
+    }
+
+    #[test]
+    fn rgb_grey_and_jpeg_are_full_range() {
+        assert_eq!(decide(Model::Rgb, 1, 1, 1080), (Matrix::Rgb, Range::Full));
+        assert_eq!(decide(Model::Grey, UNTAGGED, 0, 480).1, Range::Full);
+        assert_eq!(decide(Model::Jpeg, UNTAGGED, 1, 480), (Matrix::Bt601, Range::Full));
+    }
+
+    #[test]
+    fn formats_have_their_model() {
+        use ffmpeg::format::Pixel;
+        let of = |format| model(&ffmpeg::frame::Video::new(format, 16, 16));
+        assert_eq!(of(Pixel::YUVJ420P), Model::Jpeg);
+        assert_eq!(of(Pixel::YUV420P10LE), Model::Ycbcr);
+        assert_eq!(of(Pixel::NV12), Model::Ycbcr);
+        assert_eq!(of(Pixel::GRAY8), Model::Grey);
+        assert_eq!(of(Pixel::YA8), Model::Grey);
+        assert_eq!(of(Pixel::GBRP), Model::Rgb);
+        assert_eq!(of(Pixel::BGRZ), Model::Rgb);
+        assert_eq!(of(Pixel::PAL8), Model::Rgb);
+        assert_eq!(of(Pixel::MonoBlack), Model::Grey);
+    }
+}

@@ -1,0 +1,115 @@
+//! One decoded frame with its times.
+
+use ffmpeg_next as ffmpeg;
+
+use super::SECOND_NS;
+
+/// A decoded picture and its place in time. Times are in nanoseconds.
+pub struct Frame {
+    /// The picture as the decoder gave it; its planes may be shared with other frames, so they are only read.
+    pub picture: ffmpeg::frame::Video,
+    /// When it is due on the play timeline: it strictly increases, also from one loop to the next. The first
+    /// frame is at 0, or near the start that was asked for.
+    pub pts_ns: i64,
+    /// Position in the movie, in seconds from its first frame.
+    pub movie_s: f64,
+    /// Time until the next frame, as far as it is known.
+    pub duration_ns: i64,
+    /// Frames delivered before this one.
+    pub number: u64,
+}
+
+impl Frame {
+    /// Width in pixels.
+    pub fn width(&self) -> u32 {
+        self.picture.width()
+    }
+
+    /// Height in pixels.
+    pub fn height(&self) -> u32 {
+        self.picture.height()
+    }
+
+    /// Width of one pixel divided by its height; 1 if the file does not say.
+    pub fn pixel_aspect(&self) -> f64 {
+        let ratio = self.picture.aspect_ratio();
+        if ratio.numerator() > 0 && ratio.denominator() > 0 {
+            f64::from(ratio.numerator()) / f64::from(ratio.denominator())
+        } else {
+            1.0
+        }
+    }
+
+    /// Memory that the picture's planes take, in bytes.
+    pub fn bytes(&self) -> usize {
+        picture_bytes(&self.picture)
+    }
+}
+
+impl std::fmt::Debug for Frame {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Frame")
+            .field("number", &self.number)
+            .field("pts_ns", &self.pts_ns)
+            .field("movie_s", &self.movie_s)
+            .field("duration_ns", &self.duration_ns)
+            .field("size", &(self.width(), self.height()))
+            .finish()
+    }
+}
+
+/// Seconds of a time in nanoseconds.
+pub(super) fn seconds(ns: i64) -> f64 {
+    ns as f64 / SECOND_NS as f64
+}
+
+/// Memory behind a picture's planes, in bytes.
+pub(super) fn picture_bytes(picture: &ffmpeg::frame::Video) -> usize {
+    // SAFETY: the frame is valid for as long as `picture`; its buffer references are null or valid.
+    unsafe {
+        let frame = picture.as_ptr();
+        (*frame).buf.iter().filter(|buf| !buf.is_null()).map(|&buf| (*buf).size as usize).sum()
+    }
+}
+
+/// A second owner of the same planes; `None` when memory has run out.
+pub(super) fn share(picture: &ffmpeg::frame::Video) -> Option<ffmpeg::frame::Video> {
+    let mut copy = ffmpeg::frame::Video::empty();
+    // SAFETY: both frames are valid and `copy` is empty, which is what av_frame_ref asks for.
+    let result = unsafe {
+        if copy.as_ptr().is_null() {
+            return None;
+        }
+        ffmpeg::ffi::av_frame_ref(copy.as_mut_ptr(), picture.as_ptr())
+    };
+    (result >= 0).then_some(copy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shared_picture_has_the_same_planes() {
+        let picture = ffmpeg::frame::Video::new(ffmpeg::format::Pixel::YUV420P, 33, 7);
+        let copy = share(&picture).unwrap();
+        // SAFETY: both frames are valid.
+        unsafe { assert_eq!((*copy.as_ptr()).data[0], (*picture.as_ptr()).data[0]) };
+        assert!(picture_bytes(&copy) >= 33 * 7 * 3 / 2);
+    }
+
+    #[test]
+    fn pixel_aspect_defaults_to_square() {
+        let mut frame = Frame {
+            picture: ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 2, 2),
+            pts_ns: 0,
+            movie_s: 0.0,
+            duration_ns: 1,
+            number: 0,
+        };
+        assert_eq!(frame.pixel_aspect(), 1.0);
+        // SAFETY: the frame is valid and owned.
+        unsafe { (*frame.picture.as_mut_ptr()).sample_aspect_ratio = ffmpeg::Rational(16, 15).into() };
+        assert_eq!(frame.pixel_aspect(), 16.0 / 15.0);
+    }
+}

@@ -1,0 +1,43 @@
+//! Movies: from a file to frames with time stamps. In: a path. Out: [`Frame`]s in a bounded [`FrameQueue`],
+//! and RGBA bytes where a caller asks for them.
+//!
+//! A file's way: [`source`] reads packets and decodes pictures, [`pass`] gives them their place in the movie,
+//! [`decoder`] repeats passes on a thread of its own and fills [`queue`]. [`clock`] says which frame is due.
+//! [`color`] decides matrix and range, [`convert`] turns a picture into RGBA.
+
+pub mod clip;
+pub mod clock;
+pub mod color;
+pub mod convert;
+pub mod decoder;
+pub mod frame;
+mod pass;
+pub mod queue;
+mod source;
+mod still;
+mod timeline;
+
+pub use clip::bundled_clip;
+pub use clock::Clock;
+pub use color::{Matrix, Range};
+pub use convert::RgbaConverter;
+pub use decoder::{Decoder, MovieInfo, OpenOptions};
+pub use frame::Frame;
+pub use queue::{FrameQueue, Take};
+pub use still::{RgbaFrames, read_frame_at, read_frames_rgba};
+
+use std::sync::Once;
+
+/// Nanoseconds in a second: every time in this module is a whole number of nanoseconds.
+pub const SECOND_NS: i64 = 1_000_000_000;
+
+/// Prepares FFmpeg once: its own messages are kept off stderr, because what matters in them reaches the user as
+/// an [`Error`](crate::error::Error).
+pub(crate) fn initialise() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // It can only fail where it has nothing to do: registering is automatic since FFmpeg 4.
+        let _ = ffmpeg_next::init();
+        ffmpeg_next::log::set_level(ffmpeg_next::log::Level::Quiet);
+    });
+}

@@ -1,0 +1,184 @@
+//! One pass through a file. In: a [`Source`]. Out: pictures with their position in the movie and their duration.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use ffmpeg_next as ffmpeg;
+
+use super::SECOND_NS;
+use super::frame::seconds;
+use super::source::{Skip, Source};
+use super::timeline::Timeline;
+use crate::error::{Error, Result};
+
+/// How much earlier the next attempt goes when a seek landed behind its target.
+const SEEK_STEPS_NS: [i64; 3] = [0, 5 * SECOND_NS, 30 * SECOND_NS];
+
+/// A picture, its position in the movie and the time to the next picture, in nanoseconds.
+pub(super) struct Placed {
+    pub video: ffmpeg::frame::Video,
+    pub movie_ns: i64,
+    pub duration_ns: i64,
+}
+
+/// Reads one picture ahead, so that each picture's duration is the distance to the next one.
+pub(super) struct Pass {
+    source: Source,
+    timeline: Timeline,
+    /// Pictures decoded and not yet handed out: two at most.
+    ahead: VecDeque<Placed>,
+    /// End of the last picture that was decoded, in nanoseconds.
+    end_ns: i64,
+    skipped: bool,
+}
+
+impl Pass {
+    /// Opens `path` at its beginning.
+    pub fn open(path: &Path, stop: &Arc<AtomicBool>) -> Result<Self> {
+        let source = Source::open(path, stop)?;
+        let timeline = Timeline::new(source.gaps_allowed());
+        let mut pass = Self { source, timeline, ahead: VecDeque::new(), end_ns: 0, skipped: false };
+        pass.read_ahead(1);
+        Ok(pass)
+    }
+
+    /// Opens `path` so that the picture shown at `at_ns` comes first. The flag says whether the movie is that long;
+    /// if not, the picture that comes first is its last one.
+    pub fn open_at(path: &Path, at_ns: i64, stop: &Arc<AtomicBool>) -> Result<(Self, bool)> {
+        let mut pass = Self::open(path, stop)?;
+        if at_ns <= pass.peek().map_or(0, |first| first.duration_ns / 2) {
+            return Ok((pass, true));
+        }
+        for step in SEEK_STEPS_NS {
+            if !pass.seek(at_ns.saturating_sub(step)) {
+                break;
+            }
+            if pass.peek().is_some_and(|first| first.movie_ns <= at_ns) {
+                let reached = pass.skip_to(at_ns);
+                return Ok((pass, reached));
+            }
+        }
+        // Not seekable: decode everything before the target.
+        let mut pass = Self::open(path, stop)?;
+        let reached = pass.skip_to(at_ns);
+        Ok((pass, reached))
+    }
+
+    /// The file that is read.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The picture that comes next.
+    pub fn peek(&self) -> Option<&Placed> {
+        self.ahead.front()
+    }
+
+    /// The next picture, or `None` at the end.
+    pub fn next(&mut self) -> Option<Placed> {
+        self.read_ahead(2);
+        let mut current = self.ahead.pop_front()?;
+        if let Some(next) = self.ahead.front() {
+            current.duration_ns = next.movie_ns.saturating_sub(current.movie_ns);
+        }
+        Some(current)
+    }
+
+    /// Where the next pass begins: the end of the last picture, decoded or skipped, in nanoseconds.
+    pub fn end_ns(&self) -> i64 {
+        let read_ns = self.source.read_to_ns().zip(self.timeline.origin_ns());
+        match read_ns {
+            Some((read, origin)) if self.skipped => self.end_ns.max(read.saturating_sub(origin)),
+            _ => self.end_ns,
+        }
+    }
+
+    /// Chooses what is decoded from the next packet on.
+    pub fn set_skip(&mut self, skip: Skip) {
+        self.skipped |= skip != Skip::Nothing;
+        self.source.set_skip(skip);
+    }
+
+    /// Decodes key frames only until one is at or behind `movie_ns`.
+    pub fn skip_to_key_at(&mut self, movie_ns: i64) {
+        let origin = self.timeline.origin_ns().unwrap_or(0);
+        self.set_skip(Skip::KeysUntil(origin.saturating_add(movie_ns)));
+    }
+
+    /// What was wrong with the file, once the pass has ended; `None` when nothing was.
+    pub fn warning(&self, path: &Path) -> Option<Error> {
+        if self.source.is_stopped() {
+            return None;
+        }
+        let damage = &self.source.damage;
+        let mut reasons = Vec::new();
+        if let Some(error) = &damage.read_error {
+            reasons.push(format!("Reading stopped at {:.1} s: {error}.", seconds(self.end_ns)));
+        }
+        match damage.bad_packets {
+            0 => {}
+            1 => reasons.push("1 packet could not be decoded.".into()),
+            n => reasons.push(format!("{n} packets could not be decoded.")),
+        }
+        if let Some((promised, slack)) = self.source.promised_s() {
+            let end = seconds(self.end_ns);
+            if !self.skipped && end + slack < promised {
+                reasons.push(format!("Its pictures end at {end:.1} s, but it announces {promised:.1} s."));
+            }
+        }
+        (!reasons.is_empty()).then(|| {
+            Error::new(
+                format!("'{}' is damaged or cut off.", path.display()),
+                reasons.join(" "),
+                "What could be decoded is played; a new copy of the file may be whole.",
+            )
+        })
+    }
+
+    fn read_ahead(&mut self, count: usize) {
+        while self.ahead.len() < count && self.decode() {}
+    }
+
+    /// Decodes one more picture; `false` at the end.
+    fn decode(&mut self) -> bool {
+        let Some(picture) = self.source.next_picture() else {
+            return false;
+        };
+        let movie_ns = self.timeline.place(picture.stamp_ns, picture.duration_ns);
+        self.end_ns = self.end_ns.max(movie_ns.saturating_add(picture.duration_ns));
+        self.ahead.push_back(Placed { video: picture.video, movie_ns, duration_ns: picture.duration_ns });
+        true
+    }
+
+    /// Goes to the key frame before `at_ns`; `false` when the file cannot seek.
+    fn seek(&mut self, at_ns: i64) -> bool {
+        let Some(origin) = self.timeline.origin_ns() else {
+            return false;
+        };
+        if self.source.seek(origin.saturating_add(at_ns.max(0))).is_err() {
+            return false;
+        }
+        self.timeline = self.timeline.after_seek();
+        self.ahead.clear();
+        self.read_ahead(1);
+        true
+    }
+
+    /// Decodes and discards what is over by `at_ns`. `false`: the movie ends before it, and its last picture comes
+    /// next.
+    fn skip_to(&mut self, at_ns: i64) -> bool {
+        loop {
+            self.read_ahead(2);
+            match (self.ahead.front(), self.ahead.get(1)) {
+                (Some(_), Some(next)) if next.movie_ns <= at_ns => self.ahead.pop_front(),
+                (Some(_), Some(_)) => return true,
+                (Some(last), None) => {
+                    return at_ns < last.movie_ns.saturating_add(last.duration_ns);
+                }
+                (None, _) => return false,
+            };
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! The bounded queue between the decoder's thread and the window's. In: decoded frames. Out: the frame that is
+//! due.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::frame::Frame;
+
+/// Frames that wait at most.
+const MAX_FRAMES: usize = 8;
+/// Frames that may wait however large they are.
+const MIN_FRAMES: usize = 3;
+/// Picture data that may wait beyond [`MIN_FRAMES`], in bytes.
+const MAX_BYTES: usize = 256 << 20;
+/// The clock's value before the player has set it.
+const NO_CLOCK: i64 = i64::MIN;
+
+/// What [`FrameQueue::take_due`] found.
+#[derive(Debug, Default)]
+pub struct Take {
+    /// The frame to show now, if one is due.
+    pub frame: Option<Frame>,
+    /// Frames left out because their successor was due already.
+    pub dropped: u32,
+}
+
+/// Frames in the order of their time stamps, at most eight or about 256 MB of them, but at least three.
+///
+/// The decoder's side waits for room; no method of the player's side ever waits for a frame.
+pub struct FrameQueue {
+    state: Mutex<State>,
+    room: Condvar,
+    clock_ns: AtomicI64,
+    catching_up: AtomicBool,
+    wake: Mutex<Box<dyn Fn() + Send>>,
+}
+
+#[derive(Default)]
+struct State {
+    frames: VecDeque<Frame>,
+    bytes: usize,
+    finished: bool,
+    closed: bool,
+}
+
+impl State {
+    fn is_full(&self) -> bool {
+        let count = self.frames.len();
+        count >= MAX_FRAMES || (count >= MIN_FRAMES && self.bytes >= MAX_BYTES)
+    }
+
+    fn pop(&mut self) -> Option<Frame> {
+        let frame = self.frames.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(frame.bytes());
+        Some(frame)
+    }
+}
+
+impl FrameQueue {
+    /// An empty queue. `wake` is called, on the decoder's thread, when a frame comes to an empty queue and when
+    /// no more frames will come.
+    pub(super) fn new(wake: Box<dyn Fn() + Send>) -> Self {
+        Self {
+            state: Mutex::default(),
+            room: Condvar::new(),
+            clock_ns: AtomicI64::new(NO_CLOCK),
+            catching_up: AtomicBool::new(false),
+            wake: Mutex::new(wake),
+        }
+    }
+
+    /// Takes the frame to show at `now_ns`: frames whose successor is due by then are dropped and counted; the
+    /// first of the rest is returned if it is due by `now_ns + lead_ns`. Never waits.
+    pub fn take_due(&self, now_ns: i64, lead_ns: i64) -> Take {
+        let mut state = self.lock();
+        let mut take = Take::default();
+        while state.frames.get(1).is_some_and(|second| second.pts_ns <= now_ns) {
+            state.pop();
+            take.dropped += 1;
+        }
+        if state.frames.front().is_some_and(|first| first.pts_ns <= now_ns.saturating_add(lead_ns)) {
+            take.frame = state.pop();
+        }
+        let made_room = take.frame.is_some() || take.dropped > 0;
+        drop(state);
+        if made_room {
+            self.room.notify_one();
+        }
+        take
+    }
+
+    /// Takes the next frame, due or not. Never waits.
+    pub fn take_next(&self) -> Option<Frame> {
+        let frame = self.lock().pop();
+        if frame.is_some() {
+            self.room.notify_one();
+        }
+        frame
+    }
+
+    /// When the next frame is due on the play timeline, in nanoseconds; `None` while none waits.
+    pub fn next_pts_ns(&self) -> Option<i64> {
+        self.lock().frames.front().map(|frame| frame.pts_ns)
+    }
+
+    /// Frames that wait.
+    pub fn len(&self) -> usize {
+        self.lock().frames.len()
+    }
+
+    /// Whether no frame waits.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether every frame has been handed out and none will follow.
+    pub fn is_finished(&self) -> bool {
+        let state = self.lock();
+        state.finished && state.frames.is_empty()
+    }
+
+    /// Tells the decoder where the play clock is, so that it can skip frames when it falls behind. A player that
+    /// does not play by the clock never calls this.
+    pub fn set_clock(&self, now_ns: i64) {
+        self.clock_ns.store(now_ns, Ordering::Relaxed);
+    }
+
+    /// Whether the decoder has fallen behind the clock and skips frames.
+    pub fn is_catching_up(&self) -> bool {
+        self.catching_up.load(Ordering::Relaxed)
+    }
+
+    /// How far `pts_ns` lies behind the clock, in nanoseconds; 0 when it does not, or when no clock was set.
+    pub(super) fn behind_ns(&self, pts_ns: i64) -> i64 {
+        let clock = self.clock_ns.load(Ordering::Relaxed);
+        if clock == NO_CLOCK { 0 } else { clock.saturating_sub(pts_ns).max(0) }
+    }
+
+    pub(super) fn set_catching_up(&self, value: bool) {
+        self.catching_up.store(value, Ordering::Relaxed);
+    }
+
+    /// Adds a frame, waiting for room. `false`: the queue was closed, and the frame is gone.
+    pub(super) fn push(&self, frame: Frame) -> bool {
+        let mut state = self.lock();
+        while state.is_full() && !state.closed {
+            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.closed {
+            return false;
+        }
+        let was_empty = state.frames.is_empty();
+        state.bytes += frame.bytes();
+        state.frames.push_back(frame);
+        drop(state);
+        if was_empty {
+            self.call_wake();
+        }
+        true
+    }
+
+    /// Says that no frame will follow.
+    pub(super) fn finish(&self) {
+        self.lock().finished = true;
+        self.call_wake();
+    }
+
+    /// Lets a waiting or later [`FrameQueue::push`] return `false`.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.room.notify_all();
+    }
+
+    fn call_wake(&self) {
+        let wake = self.wake.lock().unwrap_or_else(PoisonError::into_inner);
+        wake();
+    }
+
+    // A panic while the lock was held leaves the state whole: every change is a single push, pop or flag.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ffmpeg_next as ffmpeg;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+
+    fn frame(pts_ns: i64) -> Frame {
+        let picture = ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 16, 16);
+        Frame { picture, pts_ns, movie_s: 0.0, duration_ns: 10, number: 0 }
+    }
+
+    fn filled(stamps: &[i64]) -> FrameQueue {
+        let queue = FrameQueue::new(Box::new(|| ()));
+        for &pts in stamps {
+            assert!(queue.push(frame(pts)));
+        }
+        queue
+    }
+
+    fn due(queue: &FrameQueue, now: i64, lead: i64) -> (Option<i64>, u32) {
+        let take = queue.take_due(now, lead);
+        (take.frame.map(|f| f.pts_ns), take.dropped)
+    }
+
+    #[test]
+    fn takes_the_newest_due_frame_and_counts_the_others() {
+        let queue = filled(&[0, 10, 20, 30, 40]);
+        assert_eq!(due(&queue, -5, 0), (None, 0));
+        assert_eq!(due(&queue, -5, 4), (None, 0));
+        assert_eq!(due(&queue, -5, 5), (Some(0), 0));
+        assert_eq!(due(&queue, 30, 0), (Some(30), 2));
+        assert_eq!(queue.next_pts_ns(), Some(40));
+        assert_eq!(due(&queue, 1_000, 0), (Some(40), 0));
+        assert_eq!(due(&queue, 1_000, 0), (None, 0));
+    }
+
+    #[test]
+    fn the_lead_never_drops_a_frame() {
+        let queue = filled(&[0, 10, 20]);
+        assert_eq!(due(&queue, 5, 100), (Some(0), 0));
+        assert_eq!(due(&queue, 5, 100), (Some(10), 0));
+    }
+
+    #[test]
+    fn take_next_ignores_the_clock() {
+        let queue = filled(&[100, 200]);
+        assert_eq!(queue.take_next().map(|f| f.pts_ns), Some(100));
+        assert_eq!(queue.take_next().map(|f| f.pts_ns), Some(200));
+        assert!(queue.take_next().is_none());
+        assert!(!queue.is_finished());
+        queue.finish();
+        assert!(queue.is_finished());
+    }
+
+    #[test]
+    fn finished_only_when_handed_out() {
+        let queue = filled(&[0]);
+        queue.finish();
+        assert!(!queue.is_finished());
+        queue.take_next();
+        assert!(queue.is_finished());
+    }
+
+    #[test]
+    fn a_full_queue_waits_for_room_and_for_close() {
+        let queue = Arc::new(filled(&[0, 1, 2, 3, 4, 5, 6, 7]));
+        let pusher = {
+            let queue = queue.clone();
+            std::thread::spawn(move || (queue.push(frame(8)), queue.push(frame(9))))
+        };
+        assert_eq!(queue.take_next().map(|f| f.pts_ns), Some(0));
+        while queue.len() < MAX_FRAMES {
+            std::thread::yield_now();
+        }
+        queue.close();
+        assert_eq!(pusher.join().unwrap(), (true, false));
+    }
+
+    #[test]
+    fn huge_frames_are_few() {
+        let mut state = State::default();
+        for count in 0..MIN_FRAMES {
+            assert!(!state.is_full(), "full at {count} frames");
+            state.frames.push_back(frame(count as i64));
+            state.bytes += MAX_BYTES;
+        }
+        assert!(state.is_full());
+    }
+
+    #[test]
+    fn wakes_for_the_first_frame_and_the_end() {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counter = calls.clone();
+        let queue = FrameQueue::new(Box::new(move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }));
+        queue.push(frame(0));
+        queue.push(frame(1));
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
+        queue.take_next();
+        queue.take_next();
+        queue.push(frame(2));
+        assert_eq!(calls.load(Ordering::Relaxed), 2);
+        queue.finish();
+        assert_eq!(calls.load(Ordering::Relaxed), 3);
+    }
+
+    #[test]
+    fn behind_counts_only_with_a_clock() {
+        let queue = filled(&[]);
+        assert_eq!(queue.behind_ns(-100), 0);
+        queue.set_clock(500);
+        assert_eq!(queue.behind_ns(100), 400);
+        assert_eq!(queue.behind_ns(900), 0);
+    }
+}

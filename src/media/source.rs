@@ -1,0 +1,470 @@
+//! One file opened for decoding. In: a path. Out: pictures in display order with the stamps of the file.
+//!
+//! Packets come from `av_read_frame` with its return codes, because an iterator would hide I/O errors. What is
+//! damaged is skipped and counted in [`Damage`].
+
+use std::ffi::{CStr, CString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ffmpeg_next as ffmpeg;
+use ffmpeg_next::ffi;
+use ffmpeg_next::format::context::Input;
+
+use super::SECOND_NS;
+use super::frame::seconds;
+use crate::error::{Error, Result};
+
+/// Result with FFmpeg's own error.
+type Ffmpeg<T> = std::result::Result<T, ffmpeg::Error>;
+
+/// Errors in a row after which a file is given up.
+const MAX_ERRORS_IN_A_ROW: u32 = 256;
+
+/// What could not be read or decoded so far.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Damage {
+    /// Packets that the reader or the decoder refused, or that are marked as damaged.
+    pub bad_packets: u64,
+    /// What stopped the reading before the end.
+    pub read_error: Option<String>,
+}
+
+/// A picture with the file's stamp and the time it is expected to last, in nanoseconds.
+pub(super) struct Picture {
+    pub video: ffmpeg::frame::Video,
+    pub stamp_ns: Option<i64>,
+    pub duration_ns: i64,
+}
+
+/// Which packets are decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Skip {
+    /// Every one.
+    Nothing,
+    /// Those that another frame needs.
+    Unreferenced,
+    /// Key frames only, until one has this stamp (in nanoseconds) or a later one: from there on every frame is
+    /// decoded again, with its references whole.
+    KeysUntil(i64),
+}
+
+/// An opened file, its decoder, and where both stand.
+pub(super) struct Source {
+    input: Input,
+    decoder: ffmpeg::decoder::Video,
+    stream: usize,
+    time_base: ffi::AVRational,
+    frame_ns: i64,
+    packet: ffmpeg::Packet,
+    stop: Arc<AtomicBool>,
+    skip: Skip,
+    read_to_ns: Option<i64>,
+    draining: bool,
+    errors_in_a_row: u32,
+    pub damage: Damage,
+}
+
+impl Source {
+    /// Opens the movie at `path` and its decoder. Reading stops soon after `stop` becomes true.
+    pub fn open(path: &Path, stop: &Arc<AtomicBool>) -> Result<Self> {
+        super::initialise();
+        check_file(path)?;
+        let mut input = open_input(path, stop.clone())
+            .map_err(|error| not_a_movie(path, format!("FFmpeg says: {}.", sentence(error))))?;
+        let stream = video_stream(&input, path)?;
+        discard_others(&mut input, stream);
+
+        let (time_base, frame_ns, decoder) = {
+            let video = input.stream(stream).ok_or_else(|| not_a_movie(path, "It has no stream."))?;
+            let rate = usable_rate(video.avg_frame_rate()).or(usable_rate(video.rate()));
+            let frame_ns = rate.map_or(SECOND_NS / 25, |fps| (SECOND_NS as f64 / fps) as i64);
+            let time_base = ffi::AVRational::from(video.time_base());
+            (time_base, frame_ns, open_decoder(&video, path)?)
+        };
+        Ok(Self {
+            input,
+            decoder,
+            stream,
+            time_base,
+            frame_ns,
+            packet: ffmpeg::Packet::empty(),
+            stop: stop.clone(),
+            skip: Skip::Nothing,
+            read_to_ns: None,
+            draining: false,
+            errors_in_a_row: 0,
+            damage: Damage::default(),
+        })
+    }
+
+    /// The next picture; `None` at the end, after an error that ends the file, or when stopped.
+    pub fn next_picture(&mut self) -> Option<Picture> {
+        loop {
+            let mut video = ffmpeg::frame::Video::empty();
+            // SAFETY: the pointer is only compared; an allocation that failed must not reach FFmpeg.
+            if unsafe { video.as_ptr().is_null() } {
+                self.damage.read_error = Some("memory has run out".into());
+                return None;
+            }
+            match self.decoder.receive_frame(&mut video) {
+                Ok(()) if video.width() > 0 && video.height() > 0 => {
+                    self.errors_in_a_row = 0;
+                    return Some(self.stamped(video));
+                }
+                Ok(()) => self.count_error(),
+                Err(ffmpeg::Error::Eof) => return None,
+                Err(ffmpeg::Error::Other { errno: ffmpeg::error::EAGAIN }) if !self.draining => {}
+                Err(_) => self.count_error(),
+            }
+            if self.stop.load(Ordering::Relaxed) || self.errors_in_a_row > MAX_ERRORS_IN_A_ROW {
+                return None;
+            }
+            if !self.draining {
+                self.feed();
+            }
+        }
+    }
+
+    /// Reads one packet and gives it to the decoder, or tells the decoder that the file has ended.
+    fn feed(&mut self) {
+        // SAFETY: the packet is valid; what it held is released before av_read_frame fills it again.
+        unsafe { ffi::av_packet_unref(ffmpeg::packet::Mut::as_mut_ptr(&mut self.packet)) };
+        match self.packet.read(&mut self.input) {
+            Ok(()) => {}
+            Err(ffmpeg::Error::InvalidData | ffmpeg::Error::Other { errno: ffmpeg::error::EAGAIN }) => {
+                self.count_error();
+                return;
+            }
+            Err(error) => {
+                if error != ffmpeg::Error::Eof && error != ffmpeg::Error::Exit {
+                    self.damage.read_error = Some(sentence(error));
+                }
+                self.draining = true;
+                if self.decoder.send_eof().is_err() {
+                    self.count_error();
+                }
+                return;
+            }
+        }
+        if self.packet.stream() != self.stream {
+            return;
+        }
+        if self.packet.is_corrupt() {
+            self.damage.bad_packets += 1;
+        }
+        let stamp_ns = self.packet.pts().or(self.packet.dts()).map(|stamp| self.nanoseconds(stamp));
+        if let Some(stamp) = stamp_ns {
+            let end = stamp.saturating_add(self.nanoseconds(self.packet.duration().max(0)));
+            self.read_to_ns = self.read_to_ns.max(Some(end));
+        }
+        if let Skip::KeysUntil(target) = self.skip {
+            if !self.packet.is_key() {
+                return;
+            }
+            if stamp_ns.is_none_or(|stamp| stamp >= target) {
+                self.set_skip(Skip::Nothing);
+            }
+        }
+        if self.decoder.send_packet(&self.packet).is_err() {
+            self.count_error();
+        }
+    }
+
+    fn count_error(&mut self) {
+        self.damage.bad_packets += 1;
+        self.errors_in_a_row += 1;
+    }
+
+    fn stamped(&mut self, mut video: ffmpeg::frame::Video) -> Picture {
+        let stamp_ns = video.timestamp().map(|t| self.nanoseconds(t));
+        let duration = video.packet().duration;
+        let duration_ns = if duration > 0 { self.nanoseconds(duration).max(1) } else { self.frame_ns };
+        // SAFETY: context, stream and frame are valid; FFmpeg only reads them to choose a ratio, and the ratio is a
+        // plain field of the frame.
+        unsafe {
+            let context = self.input.as_mut_ptr();
+            let stream = *(*context).streams.add(self.stream);
+            let frame = video.as_mut_ptr();
+            (*frame).sample_aspect_ratio = ffi::av_guess_sample_aspect_ratio(context, stream, frame);
+        }
+        Picture { video, stamp_ns, duration_ns }
+    }
+
+    /// Goes to the last key frame at or before `stamp_ns`. An error means that the file cannot seek.
+    pub fn seek(&mut self, stamp_ns: i64) -> Ffmpeg<()> {
+        let stamp = rescale(stamp_ns, (1, SECOND_NS), (self.time_base.num.into(), self.time_base.den.into()));
+        // SAFETY: the context is valid and the stream exists.
+        let result = unsafe {
+            let stream = self.stream as libc::c_int;
+            ffi::avformat_seek_file(self.input.as_mut_ptr(), stream, i64::MIN, stamp, stamp, 0)
+        };
+        if result < 0 {
+            return Err(ffmpeg::Error::from(result));
+        }
+        self.decoder.flush();
+        self.draining = false;
+        self.errors_in_a_row = 0;
+        Ok(())
+    }
+
+    /// Chooses what is decoded from the next packet on.
+    pub fn set_skip(&mut self, skip: Skip) {
+        self.skip = skip;
+        self.decoder.skip_frame(match skip {
+            Skip::Unreferenced => ffmpeg::Discard::NonReference,
+            // For key frames the packets are left out before the decoder sees them.
+            Skip::Nothing | Skip::KeysUntil(_) => ffmpeg::Discard::Default,
+        });
+    }
+
+    /// What is skipped now.
+    pub fn skip(&self) -> Skip {
+        self.skip
+    }
+
+    /// The latest end of a packet read so far, decoded or not, in nanoseconds of the file's stamps.
+    pub fn read_to_ns(&self) -> Option<i64> {
+        self.read_to_ns
+    }
+
+    /// Whether stamps may jump in this format without anything being wrong.
+    pub fn gaps_allowed(&self) -> bool {
+        // SAFETY: the context is valid, and an opened input has a format.
+        unsafe { (*(*self.input.as_ptr()).iformat).flags & ffi::AVFMT_TS_DISCONT != 0 }
+    }
+
+    /// Frames a second as the file states them.
+    pub fn fps(&self) -> Option<f64> {
+        let video = self.input.stream(self.stream)?;
+        usable_rate(video.avg_frame_rate()).or(usable_rate(video.rate()))
+    }
+
+    /// The codec's short name, such as "h264".
+    pub fn codec_name(&self) -> String {
+        // SAFETY: avcodec_get_name returns a static string for every id.
+        let name = unsafe { CStr::from_ptr(ffi::avcodec_get_name(self.decoder.id().into())) };
+        name.to_string_lossy().into_owned()
+    }
+
+    /// Length of the picture's stream, or of the whole file, in seconds.
+    pub fn duration_s(&self) -> Option<f64> {
+        self.stream_duration_s().or(self.file_duration_s())
+    }
+
+    /// The length that the file promises for its pictures, in seconds, and how far the truth may be from it;
+    /// `None` where the length is only an estimate.
+    pub fn promised_s(&self) -> Option<(f64, f64)> {
+        if let Some(duration) = self.stream_duration_s() {
+            return Some((duration, 0.5 + 0.02 * duration));
+        }
+        // SAFETY: the context is valid; the field is a plain number.
+        let method = unsafe { (*self.input.as_ptr()).duration_estimation_method };
+        if method != ffi::AVDurationEstimationMethod::AVFMT_DURATION_FROM_STREAM {
+            return None;
+        }
+        // The sound may go on after the pictures.
+        let slack = if self.input.nb_streams() > 1 { 1.0 } else { 0.5 };
+        self.file_duration_s().map(|duration| (duration, slack + 0.05 * duration))
+    }
+
+    fn stream_duration_s(&self) -> Option<f64> {
+        let duration = self.input.stream(self.stream)?.duration();
+        (duration > 0).then(|| seconds(self.nanoseconds(duration)))
+    }
+
+    fn file_duration_s(&self) -> Option<f64> {
+        let duration = self.input.duration();
+        (duration > 0).then(|| duration as f64 / f64::from(ffi::AV_TIME_BASE))
+    }
+
+    fn nanoseconds(&self, stamp: i64) -> i64 {
+        rescale(stamp, (self.time_base.num.into(), self.time_base.den.into()), (1, SECOND_NS))
+    }
+
+    /// The stop flag was raised while reading.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// `value` in units of `from` expressed in units of `to`, rounded to the nearest; the units are fractions of a
+/// second. Values out of range are clamped.
+fn rescale(value: i64, from: (i64, i64), to: (i64, i64)) -> i64 {
+    let numerator = i128::from(from.0) * i128::from(to.1);
+    let denominator = i128::from(from.1) * i128::from(to.0);
+    if numerator <= 0 || denominator <= 0 {
+        return 0;
+    }
+    let product = i128::from(value).saturating_mul(numerator);
+    let half = denominator / 2;
+    let rounded = if product >= 0 { (product + half) / denominator } else { (product - half) / denominator };
+    rounded.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
+/// A rate that can be one of a movie, in frames a second.
+fn usable_rate(rate: ffmpeg::Rational) -> Option<f64> {
+    let (numerator, denominator) = (rate.numerator(), rate.denominator());
+    let fps = f64::from(numerator) / f64::from(denominator.max(1));
+    (numerator > 0 && denominator > 0 && (0.001..=1000.0).contains(&fps)).then_some(fps)
+}
+
+/// FFmpeg's description of an error, for the middle of a sentence.
+fn sentence(error: ffmpeg::Error) -> String {
+    error.to_string().trim_end_matches('.').to_owned()
+}
+
+/// Refuses what is not a regular file with something in it: opening a pipe or a device could wait for ever.
+fn check_file(path: &Path) -> Result<()> {
+    let fail =
+        |why: &str, hint: &str| Err(Error::new(format!("Cannot open '{}'.", path.display()), why, hint));
+    let meta = match std::fs::metadata(path) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return fail("There is no such file.", "Check the name and the folder.");
+        }
+        Err(error) => return fail(&format!("{error}."), "Check the name and the permissions."),
+    };
+    if meta.is_dir() {
+        return fail("It is a folder.", "Name a movie file in it.");
+    }
+    if !meta.is_file() {
+        return fail(
+            "It is a pipe, a socket or a device, and a movie is read more than once.",
+            "Save it to a file and open that.",
+        );
+    }
+    if meta.len() == 0 {
+        return fail("The file is empty.", "If it is still being copied, wait until it is complete.");
+    }
+    match std::fs::File::open(path) {
+        Ok(_) => Ok(()),
+        Err(error) => fail(&format!("{error}."), "Check the file's permissions."),
+    }
+}
+
+fn not_a_movie(path: &Path, why: impl Into<String>) -> Error {
+    Error::new(
+        format!("'{}' is not a movie that can be played.", path.display()),
+        why,
+        "Try another file, such as an .mp4, .mkv, .webm or .avi.",
+    )
+}
+
+/// Opens the container. The "file:" in front keeps names such as `a:b.mp4` from being read as addresses.
+fn open_input(path: &Path, stop: Arc<AtomicBool>) -> Ffmpeg<Input> {
+    let invalid = ffmpeg::Error::Other { errno: ffmpeg::error::EINVAL };
+    let url = CString::new([b"file:", path.as_os_str().as_bytes()].concat()).map_err(|_| invalid)?;
+    let interrupt = ffmpeg::util::interrupt::new(Box::new(move || stop.load(Ordering::Relaxed)));
+    // SAFETY: the context comes from FFmpeg and is handed to `Input`, which frees it, or freed here; the interrupt
+    // closure outlives it in both cases, since its guard goes into `Input` or is dropped at the end.
+    unsafe {
+        let mut context = ffi::avformat_alloc_context();
+        if context.is_null() {
+            return Err(ffmpeg::Error::Other { errno: ffmpeg::error::ENOMEM });
+        }
+        (*context).interrupt_callback = interrupt.interrupt;
+        // A failed open frees the context.
+        let opened =
+            ffi::avformat_open_input(&mut context, url.as_ptr(), std::ptr::null_mut(), std::ptr::null_mut());
+        if opened < 0 {
+            return Err(ffmpeg::Error::from(opened));
+        }
+        let found = ffi::avformat_find_stream_info(context, std::ptr::null_mut());
+        if found < 0 {
+            ffi::avformat_close_input(&mut context);
+            return Err(ffmpeg::Error::from(found));
+        }
+        Ok(Input::wrap_with_interrupt(context, interrupt.guard))
+    }
+}
+
+/// The stream with the pictures.
+fn video_stream(input: &Input, path: &Path) -> Result<usize> {
+    use ffmpeg::codec::Id;
+    use ffmpeg::media::Type;
+
+    let is_cover =
+        |s: &ffmpeg::Stream| s.disposition().contains(ffmpeg::format::stream::Disposition::ATTACHED_PIC);
+    let best = input
+        .streams()
+        .best(Type::Video)
+        .filter(|s| !is_cover(s))
+        .or_else(|| input.streams().find(|s| s.parameters().medium() == Type::Video && !is_cover(s)));
+    let Some(best) = best else {
+        if input.streams().any(|s| s.parameters().medium() == Type::Audio) {
+            return Err(Error::new(
+                format!("'{}' has no pictures.", path.display()),
+                "It holds only sound.",
+                "Name a file with a video stream.",
+            ));
+        }
+        return Err(not_a_movie(path, "It has no video stream."));
+    };
+    // FFmpeg can draw text files as pictures; a text that was named by mistake is not a movie.
+    if matches!(best.parameters().id(), Id::ANSI | Id::BINTEXT | Id::XBIN | Id::IDF) {
+        return Err(not_a_movie(path, "It is a text."));
+    }
+    Ok(best.index())
+}
+
+fn discard_others(input: &mut Input, keep: usize) {
+    // SAFETY: the context is valid and has nb_streams streams; `discard` is a plain field.
+    unsafe {
+        let context = input.as_mut_ptr();
+        for index in (0..(*context).nb_streams as usize).filter(|&index| index != keep) {
+            (*(*(*context).streams.add(index))).discard = ffi::AVDiscard::AVDISCARD_ALL;
+        }
+    }
+}
+
+fn open_decoder(stream: &ffmpeg::Stream, path: &Path) -> Result<ffmpeg::decoder::Video> {
+    let parameters = stream.parameters();
+    let id = parameters.id();
+    let fail =
+        |why: String, hint: &str| Error::new(format!("Cannot decode '{}'.", path.display()), why, hint);
+    let Some(codec) = ffmpeg::decoder::find(id) else {
+        return Err(fail(
+            format!("This build of FFmpeg has no decoder for its codec, {id:?}."),
+            "Install a complete FFmpeg, or convert the file.",
+        ));
+    };
+    let refused = |error| fail(format!("FFmpeg's decoder {} says: {}.", codec.name(), sentence(error)), "");
+    let mut context = ffmpeg::codec::Context::new_with_codec(codec);
+    context.set_parameters(parameters).map_err(refused)?;
+    // SAFETY: the context is valid and not yet open; both are plain fields. A count of 0 lets FFmpeg choose.
+    unsafe {
+        let raw = context.as_mut_ptr();
+        (*raw).thread_count = 0;
+        (*raw).thread_type = ffi::FF_THREAD_FRAME | ffi::FF_THREAD_SLICE;
+    }
+    let mut decoder = context.decoder();
+    decoder.set_packet_time_base(stream.time_base());
+    decoder.open_as(codec).and_then(|opened| opened.video()).map_err(refused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rescales_with_rounding_and_clamping() {
+        assert_eq!(rescale(1, (1, 3), (1, SECOND_NS)), 333_333_333);
+        assert_eq!(rescale(2, (1, 3), (1, SECOND_NS)), 666_666_667);
+        assert_eq!(rescale(-2, (1, 3), (1, SECOND_NS)), -666_666_667);
+        assert_eq!(rescale(i64::MAX, (1000, 1), (1, SECOND_NS)), i64::MAX);
+        assert_eq!(rescale(i64::MIN, (1000, 1), (1, SECOND_NS)), i64::MIN);
+        assert_eq!(rescale(SECOND_NS, (1, SECOND_NS), (1001, 30_000)), 30);
+        assert_eq!(rescale(5, (0, 1), (1, SECOND_NS)), 0);
+    }
+
+    #[test]
+    fn a_rate_must_be_one_of_a_movie() {
+        assert_eq!(usable_rate(ffmpeg::Rational(25, 1)), Some(25.0));
+        assert_eq!(usable_rate(ffmpeg::Rational(0, 0)), None);
+        assert_eq!(usable_rate(ffmpeg::Rational(90_000, 1)), None);
+        assert_eq!(usable_rate(ffmpeg::Rational(25, 0)), None);
+    }
+}

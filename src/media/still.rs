@@ -1,0 +1,76 @@
+//! Single frames, without a thread. In: a movie file. Out: the frame at a time, or the first frames as RGBA.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::convert::RgbaConverter;
+use super::decoder::{behind_the_end, nanoseconds, nothing_decoded};
+use super::frame::{Frame, seconds};
+use super::pass::Pass;
+use crate::error::{Error, Result};
+
+/// The frame that is shown at `at_s` seconds: the last one whose time has come by then. Behind the end it is the
+/// last frame, with a warning.
+///
+/// # Errors
+/// As for [`Decoder::open`](super::Decoder::open).
+pub fn read_frame_at(path: &Path, at_s: f64) -> Result<(Frame, Option<Error>)> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (mut pass, reached) = Pass::open_at(path, nanoseconds(at_s), &stop)?;
+    let end_s = seconds(pass.end_ns());
+    let Some(placed) = pass.next() else {
+        return Err(nothing_decoded(path, &pass));
+    };
+    let warning = (!reached).then(|| {
+        pass.warning(path).unwrap_or_else(|| behind_the_end(path, at_s, end_s, "Its last picture is used."))
+    });
+    let frame = Frame {
+        picture: placed.video,
+        pts_ns: placed.movie_ns,
+        movie_s: seconds(placed.movie_ns),
+        duration_ns: placed.duration_ns.max(1),
+        number: 0,
+    };
+    Ok((frame, warning))
+}
+
+/// The first frames of a movie as RGBA8, all of one size.
+#[derive(Debug, Clone)]
+pub struct RgbaFrames {
+    /// Width in pixels.
+    pub width: u32,
+    /// Height in pixels.
+    pub height: u32,
+    /// width × height × 4 bytes each.
+    pub frames: Vec<Vec<u8>>,
+    /// What is wrong with the movie although frames could be read.
+    pub warning: Option<Error>,
+}
+
+/// The first `count` frames of the movie at `path`, fewer if it has fewer, scaled to `size` (width and height in
+/// pixels) or to the size of the first one.
+///
+/// # Errors
+/// As for [`Decoder::open`](super::Decoder::open), and when swscale cannot convert the pictures.
+pub fn read_frames_rgba(path: &Path, count: usize, size: Option<(u32, u32)>) -> Result<RgbaFrames> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut pass = Pass::open(path, &stop)?;
+    let Some(first) = pass.peek() else {
+        return Err(nothing_decoded(path, &pass));
+    };
+    let (width, height) = size.unwrap_or((first.video.width(), first.video.height()));
+    let mut converter = RgbaConverter::new();
+    let mut frames = Vec::new();
+    let mut warning = None;
+    while frames.len() < count {
+        let Some(placed) = pass.next() else {
+            warning = pass.warning(path);
+            break;
+        };
+        let mut rgba = vec![0; width as usize * height as usize * 4];
+        converter.convert_scaled(&placed.video, (width, height), &mut rgba)?;
+        frames.push(rgba);
+    }
+    Ok(RgbaFrames { width, height, frames, warning })
+}

@@ -1,0 +1,143 @@
+//! The row of controls: variants, radius, pause, hide.
+
+use egui::text::LayoutJob;
+use egui::{Button, Color32, Layout, Rect, Slider, TextFormat, Ui, UiBuilder, vec2};
+
+use super::{Action, VariantRow, VariantStatus, View, theme, words};
+use crate::cli::MAX_RADIUS;
+
+const GAP: f32 = 6.0;
+/// Width of a variant's button where there is room.
+const VARIANT: f32 = 112.0;
+/// Width of everything right of the variants.
+const REST: f32 = 424.0;
+
+/// Rows that the controls need at this width.
+pub fn rows(width: f32, variants: usize) -> usize {
+    if width >= variants as f32 * (VARIANT + GAP) + REST { 1 } else { 2 }
+}
+
+/// Lays the controls out over the width of `ui`.
+pub fn show(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
+    let width = ui.available_width();
+    ui.spacing_mut().item_spacing.x = GAP;
+    if rows(width, view.variants.len()) == 1 {
+        row(ui, |ui| {
+            variants(ui, view, VARIANT, actions);
+            rest(ui, view, actions);
+        });
+    } else {
+        let count = view.variants.len().max(1) as f32;
+        row(ui, |ui| variants(ui, view, ((width - GAP * (count - 1.0)) / count).floor(), actions));
+        row(ui, |ui| rest(ui, view, actions));
+    }
+}
+
+fn row(ui: &mut Ui, add: impl FnOnce(&mut Ui)) {
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), theme::CONTROL), egui::Sense::hover());
+    let layout = Layout::left_to_right(egui::Align::Center);
+    add(&mut ui.new_child(UiBuilder::new().max_rect(rect).layout(layout)));
+}
+
+fn variants(ui: &mut Ui, view: &View, width: f32, actions: &mut Vec<Action>) {
+    ui.spacing_mut().button_padding.x = 4.0;
+    for row in view.variants {
+        let chosen = row.id == view.chosen;
+        let unavailable = matches!(row.status, VariantStatus::Unavailable(_));
+        let mut button = Button::new(label(row, chosen)).min_size(vec2(width, theme::CONTROL)).truncate();
+        if chosen {
+            button = button.fill(theme::ACCENT);
+        }
+        let response = ui
+            .add_enabled_ui(!unavailable, |ui| {
+                ui.set_max_width(width);
+                ui.add(button)
+            })
+            .inner;
+        let response = response.on_hover_ui(|ui| about(ui, row)).on_disabled_hover_ui(|ui| about(ui, row));
+        if response.clicked() {
+            actions.push(Action::SetVariant(row.id));
+        }
+    }
+}
+
+/// The key, then the name.
+fn label(row: &VariantRow, chosen: bool) -> LayoutJob {
+    let (key, name) = match (chosen, &row.status) {
+        (true, _) => (Color32::from_rgb(84, 58, 0), Color32::BLACK),
+        (false, VariantStatus::Ready) => (theme::ACCENT, theme::STRONG),
+        (false, _) => (theme::WEAK, theme::WEAK),
+    };
+    let mut job = LayoutJob::default();
+    job.append(&row.id.key().to_string(), 0.0, TextFormat::simple(theme::figures(12.0), key));
+    job.append(row.id.as_str(), 6.0, TextFormat::simple(theme::words(12.5), name));
+    if row.status == VariantStatus::Building {
+        job.append("...", 0.0, TextFormat::simple(theme::words(12.5), name));
+    }
+    job
+}
+
+fn about(ui: &mut Ui, row: &VariantRow) {
+    ui.strong(row.title);
+    ui.label(row.idea);
+    match &row.status {
+        VariantStatus::Ready => {}
+        VariantStatus::Building => {
+            ui.colored_label(theme::WARN, "Its program is being compiled.");
+        }
+        VariantStatus::Unavailable(error) => {
+            ui.colored_label(theme::WARN, &error.what);
+            let reason = error.why.lines().next().unwrap_or_default();
+            if !reason.is_empty() {
+                ui.label(reason);
+            }
+        }
+    }
+}
+
+fn rest(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
+    ui.add_space(4.0);
+    ui.label("Radius").on_hover_text(words::RADIUS);
+    let step = |ui: &mut Ui, text: &str, enabled: bool| {
+        let button = Button::new(egui::RichText::new(text).monospace()).min_size(vec2(22.0, theme::CONTROL));
+        ui.add_enabled(enabled, button).on_hover_text(words::RADIUS).clicked()
+    };
+    if step(ui, "-", view.radius > 0) {
+        actions.push(Action::SetRadius(view.radius - 1));
+    }
+    let mut radius = view.radius.min(MAX_RADIUS);
+    ui.spacing_mut().slider_width = 130.0;
+    let slider = ui.add(Slider::new(&mut radius, 0..=MAX_RADIUS).show_value(false));
+    if slider.on_hover_text(words::window(view.radius)).changed() {
+        actions.push(Action::SetRadius(radius));
+    }
+    if step(ui, "+", view.radius < MAX_RADIUS) {
+        actions.push(Action::SetRadius(view.radius + 1));
+    }
+    let (value, _) = ui.allocate_exact_size(vec2(24.0, theme::CONTROL), egui::Sense::hover());
+    ui.painter().text(
+        value.right_center(),
+        egui::Align2::RIGHT_CENTER,
+        view.radius,
+        theme::figures(12.5),
+        theme::STRONG,
+    );
+
+    let right =
+        Rect::from_min_max(egui::pos2(ui.cursor().left(), ui.max_rect().top()), ui.max_rect().right_bottom());
+    let layout = Layout::right_to_left(egui::Align::Center);
+    let mut ui = ui.new_child(UiBuilder::new().max_rect(right).layout(layout));
+    let key_button = |ui: &mut Ui, text: &str, hover: &str, width: f32| {
+        ui.add(Button::new(text).min_size(vec2(width, theme::CONTROL))).on_hover_text(hover).clicked()
+    };
+    if key_button(&mut ui, "Hide", "Hide the overlay: key i shows it again", 48.0) {
+        actions.push(Action::ToggleOverlay);
+    }
+    let (text, hover) = match view.paused {
+        true => ("Play", "Go on: Space"),
+        false => ("Pause", "Hold this frame: Space. A change of variant or radius shows on it."),
+    };
+    if key_button(&mut ui, text, hover, 60.0) {
+        actions.push(Action::TogglePause);
+    }
+}

@@ -1,0 +1,118 @@
+//! Banners: what went wrong, why, and what to try; and how far a slow frame is.
+
+use egui::{
+    Align, Button, Color32, CornerRadius, Layout, Rect, ScrollArea, Stroke, Ui, UiBuilder, pos2, vec2,
+};
+
+use super::{Action, Busy, Notice, theme};
+
+/// A reason longer than this, or in more lines, is a build log and gets a box of its own.
+const LONG: usize = 240;
+const LOG_HEIGHT: f32 = 150.0;
+const WIDEST: f32 = 600.0;
+
+/// Lays the notices out from the top of `area`, newest last; they scroll when there are too many.
+pub fn show(ui: &mut Ui, area: Rect, notices: &[Notice], only_serious: bool, actions: &mut Vec<Action>) {
+    let shown = || notices.iter().enumerate().filter(|(_, n)| n.serious || !only_serious);
+    if shown().next().is_none() || area.width() < 60.0 || area.height() < 30.0 {
+        return;
+    }
+    let width = area.width().min(WIDEST);
+    let rect = Rect::from_min_size(pos2(area.right() - width, area.top()), vec2(width, area.height()));
+    let mut ui = ui.new_child(UiBuilder::new().id_salt("notices").max_rect(rect));
+    ScrollArea::vertical().id_salt("notices").auto_shrink([false, true]).show(&mut ui, |ui| {
+        ui.spacing_mut().item_spacing.y = theme::GAP;
+        for (index, notice) in shown() {
+            if banner(ui, index, notice) {
+                actions.push(Action::DismissNotice(index));
+            }
+        }
+    });
+}
+
+/// One notice; whether it was dismissed.
+fn banner(ui: &mut Ui, index: usize, notice: &Notice) -> bool {
+    let color = if notice.serious { theme::ERROR } else { theme::WARN };
+    let mut dismissed = false;
+    let frame = theme::panel_frame()
+        .fill(theme::PANEL.to_opaque())
+        .stroke(Stroke::new(1.0, color.gamma_multiply(0.6)));
+    let shown = frame.inner_margin(egui::Margin { left: 14, right: 8, top: 7, bottom: 8 }).show(ui, |ui| {
+        ui.spacing_mut().item_spacing.y = 4.0;
+        ui.with_layout(Layout::right_to_left(Align::TOP), |ui| {
+            let close = Button::new(egui::RichText::new("\u{d7}").size(17.0))
+                .min_size(vec2(22.0, 22.0))
+                .frame_when_inactive(false);
+            dismissed = ui.add(close).on_hover_text("Dismiss").clicked();
+            ui.with_layout(Layout::top_down(Align::LEFT), |ui| text(ui, index, notice));
+        });
+    });
+    let rect = shown.response.rect;
+    let bar = Rect::from_min_max(rect.left_top(), pos2(rect.left() + 4.0, rect.bottom()));
+    ui.painter().rect_filled(bar, CornerRadius { nw: 6, sw: 6, ne: 0, se: 0 }, color);
+    dismissed
+}
+
+fn text(ui: &mut Ui, index: usize, notice: &Notice) {
+    let error = &notice.error;
+    ui.label(egui::RichText::new(&error.what).font(theme::words(14.0)).color(theme::STRONG));
+    if error.why.len() > LONG || error.why.lines().count() > 3 {
+        egui::Frame::new().fill(Color32::from_black_alpha(120)).corner_radius(3).inner_margin(6).show(
+            ui,
+            |ui| {
+                ScrollArea::both()
+                    .id_salt(("log", index))
+                    .max_height(LOG_HEIGHT)
+                    .auto_shrink([false, true])
+                    .show(ui, |ui| {
+                        ui.add(egui::Label::new(egui::RichText::new(&error.why).monospace()).extend())
+                    });
+            },
+        );
+    } else if !error.why.is_empty() {
+        ui.label(&error.why);
+    }
+    if !error.hint.is_empty() {
+        ui.colored_label(theme::WEAK, &error.hint);
+    }
+}
+
+/// Whether a frame takes long enough to say so: it already has, or it is known that it will.
+fn worth_telling(busy: &Busy) -> bool {
+    busy.elapsed_s > 0.25 || busy.predicted_s > 0.3
+}
+
+/// The progress of a slow frame, along the bottom of `area`.
+pub fn progress(ui: &mut Ui, area: Rect, busy: &Busy) {
+    if !worth_telling(busy) || area.width() < 120.0 || area.height() < 40.0 {
+        return;
+    }
+    let width = area.width().min(420.0);
+    let corner = pos2(area.center().x - width / 2.0, area.bottom() - 36.0);
+    let rect = Rect::from_min_size(corner, vec2(width, 36.0));
+    let painter = ui.painter();
+    painter.rect(rect, 6, theme::PANEL, Stroke::new(1.0, theme::PANEL_EDGE), egui::StrokeKind::Inside);
+    let text = format!(
+        "{}, r={}: {:.0} % of this frame, {:.1} of about {:.1} s",
+        busy.variant,
+        busy.radius,
+        busy.fraction.clamp(0.0, 1.0) * 100.0,
+        busy.elapsed_s,
+        busy.predicted_s.max(busy.elapsed_s),
+    );
+    painter.text(
+        rect.center_top() + vec2(0.0, 6.0),
+        egui::Align2::CENTER_TOP,
+        text,
+        theme::words(12.5),
+        theme::STRONG,
+    );
+    let rail = Rect::from_min_max(
+        pos2(rect.left() + theme::PAD, rect.bottom() - 11.0),
+        pos2(rect.right() - theme::PAD, rect.bottom() - 6.0),
+    );
+    painter.rect_filled(rail, 2, theme::RULE);
+    let mut done = rail;
+    done.set_width(rail.width() * busy.fraction.clamp(0.0, 1.0));
+    painter.rect_filled(done, 2, theme::ACCENT);
+}

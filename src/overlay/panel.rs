@@ -1,0 +1,156 @@
+//! The panel on the left: the movie, the numbers, the machine.
+
+use egui::{Align2, Rect, ScrollArea, Sense, Ui, pos2, vec2};
+
+use super::table::{self, Numbers};
+use super::{View, theme, words};
+
+/// The panel's width in points.
+pub const WIDTH: f32 = 312.0;
+const LABEL: f32 = 66.0;
+const LINE: f32 = 17.0;
+
+/// Lays the panel out in the top left corner of `area`; it scrolls when it is too high.
+pub fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers) {
+    let width = WIDTH.min(area.width());
+    let rect = Rect::from_min_size(area.min, vec2(width, area.height() - 2.0));
+    let mut ui = ui.new_child(egui::UiBuilder::new().id_salt("panel").max_rect(rect));
+    ui.set_clip_rect(rect);
+    theme::panel_frame().show(&mut ui, |ui| {
+        let inner = egui::Margin { left: 10, right: 10, top: 8, bottom: 8 };
+        ScrollArea::vertical().id_salt("panel").auto_shrink([false, true]).show(ui, |ui| {
+            egui::Frame::new().inner_margin(inner).show(ui, |ui| {
+                head(ui, view);
+                table::tiles(ui, numbers, view);
+                ui.add_space(2.0);
+                table::table(ui, numbers);
+                ui.add_space(4.0);
+                facts(ui, view, numbers);
+            });
+        });
+    });
+}
+
+/// File name and position; below, what the player is doing.
+fn head(ui: &mut Ui, view: &View) {
+    let movie = view.movie;
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 34.0), Sense::hover());
+    let painter = ui.painter();
+    let position = match movie.duration_s {
+        Some(duration) => format!("{} / {}", theme::clock(movie.position_s), theme::clock(duration)),
+        None => theme::clock(movie.position_s),
+    };
+    let font = theme::figures(11.5);
+    let time = painter.text(rect.right_bottom(), Align2::RIGHT_BOTTOM, position, font, theme::TEXT);
+    elided(ui, rect.left_top(), rect.width(), &movie.file_name, theme::words(14.0), theme::STRONG);
+
+    let (color, state) = if view.paused {
+        (theme::WARN, "Paused")
+    } else if view.unpaced {
+        (theme::GOOD, "Playing as fast as it can")
+    } else if view.catching_up {
+        (theme::WARN, "Filter too slow, dropping")
+    } else {
+        (theme::GOOD, "Playing in time")
+    };
+    let y = time.center().y;
+    ui.painter().circle_filled(pos2(rect.left() + 4.0, y), 3.5, color);
+    ui.painter().text(pos2(rect.left() + 13.0, y), Align2::LEFT_CENTER, state, theme::words(12.0), color);
+    response.on_hover_text(movie.file_name.as_str());
+}
+
+fn facts(ui: &mut Ui, view: &View, numbers: &Numbers) {
+    let recorder = view.recorder;
+    let (late, dropped) = (recorder.late(), recorder.dropped());
+    let color = if late + dropped > 0 { theme::WARN } else { theme::TEXT };
+    let counts = format!("{} shown, {late} late, {dropped} dropped", recorder.presented());
+    fact(ui, "Frames", &counts, color, words::COUNTS);
+
+    let percent = |load: Option<f32>| load.map_or_else(|| "-".into(), |p| format!("{p:.0} %"));
+    let cpu = format!("{} of one core, machine {}", percent(view.cpu.process), percent(view.cpu.machine));
+    fact(ui, "CPU", &cpu, theme::TEXT, &words::cpu(view.cpu.cores));
+    let repaint = match numbers.repaint {
+        Some(r) => format!("{} ms, p95 {} ms", theme::ms(r.p50), theme::ms(r.p95)),
+        None => "-".into(),
+    };
+    fact(ui, "Repaint", &repaint, theme::TEXT, words::REPAINT);
+    rule(ui);
+
+    let title = view.variants.iter().find(|v| v.id == view.chosen).map_or("", |v| v.idea);
+    fact(
+        ui,
+        "Variant",
+        &format!("{}, radius {}", view.chosen, view.radius),
+        theme::STRONG,
+        &format!("{title}\n{}", words::window(view.radius)),
+    );
+    let movie = view.movie;
+    let rate = movie.fps.map_or_else(String::new, |f| format!(", {} fps", (f * 1000.0).round() / 1000.0));
+    let picture = format!("{} \u{d7} {}{rate}, {}", movie.width, movie.height, movie.codec);
+    fact(ui, "Picture", &picture, theme::TEXT, &picture);
+    match view.device {
+        Some(device) => {
+            let kind = match device.kind {
+                crate::gpu::cl::DeviceKind::Cpu => "CPU",
+                crate::gpu::cl::DeviceKind::Gpu => "GPU",
+                crate::gpu::cl::DeviceKind::Accelerator => "Accelerator",
+            };
+            let units = format!(
+                "{}\n{kind}, {} compute units at {} MHz",
+                device.name, device.units, device.clock_mhz
+            );
+            fact(ui, "Device", &device.name, theme::TEXT, &units);
+            let driver = format!("{} {}", device.platform, device.driver);
+            fact(ui, "Driver", &driver, theme::TEXT, &format!("{driver}\n{}", device.version));
+        }
+        None => {
+            fact(ui, "Device", "no OpenCL device", theme::WARN, "Only the variant off works without one.")
+        }
+    }
+    fact(ui, "OpenGL", view.gl_renderer, theme::TEXT, view.gl_renderer);
+    let sharing = if view.sharing_reason.is_empty() {
+        view.sharing.to_owned()
+    } else {
+        format!("{}: {}", view.sharing, view.sharing_reason)
+    };
+    wrapped(ui, "Sharing", &sharing);
+}
+
+fn rule(ui: &mut Ui) {
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 3.0), Sense::hover());
+    ui.painter().hline(rect.x_range(), rect.center().y, egui::Stroke::new(1.0, theme::RULE));
+}
+
+/// A line of name and value; what does not fit is cut, and the hover text has it.
+fn fact(ui: &mut Ui, name: &str, value: &str, color: egui::Color32, hover: &str) {
+    ui.spacing_mut().item_spacing.y = 0.0;
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), LINE), Sense::hover());
+    ui.painter().text(rect.left_center(), Align2::LEFT_CENTER, name, theme::words(12.0), theme::WEAK);
+    let at = pos2(rect.left() + LABEL, rect.top() + 1.0);
+    elided(ui, at, rect.width() - LABEL, value, theme::words(12.0), color);
+    response.on_hover_text(hover);
+}
+
+/// Like [`fact`], but in as many lines as the value needs.
+fn wrapped(ui: &mut Ui, name: &str, value: &str) {
+    let width = ui.available_width() - LABEL;
+    let galley = ui.painter().layout(value.to_owned(), theme::words(12.0), theme::TEXT, width);
+    let (rect, _) =
+        ui.allocate_exact_size(vec2(ui.available_width(), galley.size().y.max(LINE)), Sense::hover());
+    ui.painter().text(
+        rect.left_top() + vec2(0.0, 1.0),
+        Align2::LEFT_TOP,
+        name,
+        theme::words(12.0),
+        theme::WEAK,
+    );
+    ui.painter().galley(pos2(rect.left() + LABEL, rect.top() + 1.0), galley, theme::TEXT);
+}
+
+/// Text in one line, cut with an ellipsis at `width`.
+fn elided(ui: &Ui, at: egui::Pos2, width: f32, text: &str, font: egui::FontId, color: egui::Color32) {
+    let mut job = egui::text::LayoutJob::simple_singleline(text.to_owned(), font, color);
+    job.wrap = egui::text::TextWrapping::truncate_at_width(width);
+    let galley = ui.painter().layout_job(job);
+    ui.painter().galley(at, galley, color);
+}

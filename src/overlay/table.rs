@@ -1,0 +1,168 @@
+//! The table of stages and the numbers above it, refreshed slowly enough to be read.
+
+use egui::{Align2, Color32, CornerRadius, Rect, Sense, Ui, pos2, vec2};
+
+use super::{View, theme, words};
+use crate::ladder::VariantId;
+use crate::stats::{Recorder, Series, Stage, Summary};
+
+/// Seconds between two refreshes of the numbers.
+const REFRESH_S: f64 = 0.25;
+const ROW: f32 = 16.0;
+
+/// The numbers on display. They are taken a few times a second, and at once when variant or radius change.
+#[derive(Debug, Default)]
+pub struct Numbers {
+    taken_at: Option<f64>,
+    of: Option<(VariantId, u32)>,
+    presented: u64,
+    pub stages: [Option<Summary>; Stage::ALL.len()],
+    pub idle: Option<Summary>,
+    pub frame: Option<Summary>,
+    pub repaint: Option<Series>,
+}
+
+impl Numbers {
+    /// Takes new numbers from `recorder` if it is time; `now` in seconds.
+    pub fn refresh(&mut self, recorder: &Recorder, now: f64) {
+        let of = recorder.history().back().map(|s| (s.variant, s.radius));
+        let due = self.taken_at.is_none_or(|t| now < t || now >= t + REFRESH_S);
+        if of == self.of && !due {
+            return;
+        }
+        self.taken_at = Some(now);
+        self.of = of;
+        self.repaint = recorder.repaint_interval();
+        if self.presented == recorder.presented() && self.frame.is_some() {
+            return;
+        }
+        self.presented = recorder.presented();
+        self.stages = Stage::ALL.map(|stage| recorder.summary(stage));
+        self.idle = recorder.idle();
+        self.frame = recorder.frame_interval();
+    }
+
+    pub fn stage(&self, stage: Stage) -> Option<Summary> {
+        self.stages[stage as usize]
+    }
+}
+
+/// Frame time and filter time, large.
+pub fn tiles(ui: &mut Ui, numbers: &Numbers, view: &View) {
+    let width = ui.available_width();
+    let (rect, _) = ui.allocate_exact_size(vec2(width, 52.0), Sense::hover());
+    let half = (width - theme::GAP) / 2.0;
+    let left = Rect::from_min_size(rect.min, vec2(half, rect.height()));
+    let right = left.translate(vec2(half + theme::GAP, 0.0));
+    let frame = numbers.frame;
+    let over = matches!((frame, view.budget_ms), (Some(f), Some(b)) if f.mean > b * 1.1 && !view.unpaced);
+    tile(
+        ui,
+        left,
+        "Frame",
+        frame.map(|f| (f.p50, f.mean)),
+        if over { theme::WARN } else { theme::STRONG },
+        words::FRAME_TILE,
+    );
+    let current = view.recorder.history().back().map(|s| s.variant);
+    let filter = numbers.stage(Stage::Filter).filter(|_| current != Some(VariantId::Off));
+    tile(ui, right, "Filter", filter.map(|f| (f.p50, f.p50)), theme::ACCENT, words::FILTER_TILE);
+}
+
+fn tile(ui: &Ui, rect: Rect, name: &str, times: Option<(f64, f64)>, color: Color32, hover: &str) {
+    let painter = ui.painter();
+    painter.rect_filled(rect, CornerRadius::same(4), Color32::from_black_alpha(110));
+    let inner = rect.shrink2(vec2(8.0, 5.0));
+    painter.text(inner.left_top(), Align2::LEFT_TOP, name, theme::words(11.5), theme::WEAK);
+    let (time, rate) = match times {
+        Some((time, mean)) => (theme::ms(time), theme::fps(mean)),
+        None => ("-".into(), String::new()),
+    };
+    painter.text(inner.right_top(), Align2::RIGHT_TOP, rate, theme::figures(11.5), theme::TEXT);
+    let unit =
+        painter.text(inner.right_bottom(), Align2::RIGHT_BOTTOM, "ms", theme::words(12.0), theme::WEAK);
+    let at = pos2(unit.left() - 4.0, inner.bottom() + 3.0);
+    painter.text(at, Align2::RIGHT_BOTTOM, time, theme::figures(22.0), color);
+    ui.interact(rect, ui.unique_id().with(name), Sense::hover()).on_hover_text(hover);
+}
+
+/// One row for each stage, then what is left of the frame time, then the frame time itself.
+pub fn table(ui: &mut Ui, numbers: &Numbers) {
+    let head = row(ui);
+    let columns = columns(head);
+    let font = theme::words(11.5);
+    let painter = ui.painter();
+    painter.text(head.left_center(), Align2::LEFT_CENTER, "Stage, ms", font.clone(), theme::WEAK);
+    for (x, name) in columns.iter().zip(["last", "p50", "p95", "max"]) {
+        painter.text(
+            pos2(*x, head.center().y),
+            Align2::RIGHT_CENTER,
+            name,
+            theme::figures(11.0),
+            theme::WEAK,
+        );
+    }
+    painter.hline(head.x_range(), head.bottom(), egui::Stroke::new(1.0, theme::RULE));
+    ui.interact(head, ui.unique_id().with("head"), Sense::hover()).on_hover_text(words::TABLE);
+
+    for stage in Stage::ALL {
+        let color = if stage == Stage::Filter { theme::STRONG } else { theme::TEXT };
+        line(
+            ui,
+            stage.name(),
+            theme::stage_color(stage),
+            color,
+            numbers.stages[stage as usize],
+            words::stage(stage),
+        );
+    }
+    line(ui, "idle", theme::IDLE, theme::WEAK, numbers.idle, words::IDLE);
+    let rect = line(ui, "frame", Color32::TRANSPARENT, theme::STRONG, numbers.frame, words::FRAME);
+    ui.painter().hline(rect.x_range(), rect.top(), egui::Stroke::new(1.0, theme::RULE));
+}
+
+fn row(ui: &mut Ui) -> Rect {
+    let spacing = std::mem::replace(&mut ui.spacing_mut().item_spacing.y, 0.0);
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
+    ui.spacing_mut().item_spacing.y = spacing;
+    rect
+}
+
+/// Right edges of the four columns.
+fn columns(row: Rect) -> [f32; 4] {
+    let step = ((row.width() - 72.0) / 4.0).min(58.0);
+    [3.0, 2.0, 1.0, 0.0].map(|n| row.right() - n * step)
+}
+
+fn line(
+    ui: &mut Ui,
+    name: &str,
+    swatch: Color32,
+    color: Color32,
+    summary: Option<Summary>,
+    hover: &str,
+) -> Rect {
+    let rect = row(ui);
+    let response = ui.interact(rect, ui.unique_id().with(name), Sense::hover());
+    let painter = ui.painter();
+    if response.hovered() {
+        painter.rect_filled(rect, CornerRadius::same(2), Color32::from_white_alpha(10));
+    }
+    let square = Rect::from_center_size(pos2(rect.left() + 5.0, rect.center().y), vec2(9.0, 9.0));
+    painter.rect_filled(square, CornerRadius::same(2), swatch);
+    let at = pos2(rect.left() + 15.0, rect.center().y);
+    painter.text(at, Align2::LEFT_CENTER, name, theme::words(12.5), color);
+    // A stage that does not occur here steps back, so that those that cost something stand out.
+    let quiet = summary.is_none_or(|s| s.max < 0.005);
+    for (n, x) in columns(rect).into_iter().enumerate() {
+        let text = match summary {
+            Some(s) if !quiet => theme::ms([s.last, s.p50, s.p95, s.max][n]),
+            Some(_) => "0".into(),
+            None => "-".into(),
+        };
+        let color = if quiet { theme::WEAK } else { color };
+        painter.text(pos2(x, rect.center().y), Align2::RIGHT_CENTER, text, theme::figures(11.5), color);
+    }
+    response.on_hover_text(hover);
+    rect
+}

@@ -1,0 +1,304 @@
+//! Drives the overlay without a window: pointer events in, actions out.
+
+use egui::{Context, Event, Modifiers, PointerButton, Pos2, RawInput, Rect, Vec2, pos2, vec2};
+
+use super::*;
+use crate::stats::{FrameSample, Stage};
+
+const SIZES: [Vec2; 3] = [vec2(1280.0, 720.0), vec2(640.0, 360.0), vec2(480.0, 800.0)];
+
+/// Everything that a [`View`] borrows.
+struct Fixture {
+    ctx: Context,
+    overlay: Overlay,
+    size: Vec2,
+    recorder: Recorder,
+    movie: MovieSummary,
+    variants: Vec<VariantRow<'static>>,
+    notices: Vec<Notice>,
+    busy: Option<Busy>,
+    time: f64,
+    /// What the last pass painted: every text and the rectangle it covers.
+    texts: Vec<(String, Rect)>,
+}
+
+impl Fixture {
+    fn new(size: Vec2) -> Self {
+        let ctx = Context::default();
+        Overlay::style(&ctx);
+        let mut recorder = Recorder::new(false);
+        for n in 0..40u32 {
+            let mut stages = [0.0; Stage::ALL.len()];
+            stages[Stage::Filter as usize] = 5.0;
+            let at = f64::from(n) * 0.04;
+            recorder.push(FrameSample {
+                pts: at,
+                presented_at: at,
+                interval_ms: Some(40.0),
+                stages,
+                late: false,
+                dropped_before: 0,
+                variant: if n < 20 { VariantId::Naive } else { VariantId::Flat },
+                radius: 7,
+            });
+        }
+        let row = |id| VariantRow { id, title: "Title", idea: "Idea.", status: VariantStatus::Ready };
+        let mut fixture = Self {
+            ctx,
+            overlay: Overlay::new(),
+            size,
+            recorder,
+            movie: MovieSummary {
+                file_name: "clip.mp4".into(),
+                width: 1280,
+                height: 720,
+                fps: Some(25.0),
+                codec: "h264".into(),
+                position_s: 1.0,
+                duration_s: Some(10.0),
+            },
+            variants: VariantId::ALL.map(row).to_vec(),
+            notices: Vec::new(),
+            busy: None,
+            time: 0.0,
+            texts: Vec::new(),
+        };
+        fixture.pass(vec![]);
+        fixture
+    }
+
+    /// One pass over `events`.
+    fn pass(&mut self, events: Vec<Event>) -> Vec<Action> {
+        self.time += 0.02;
+        let input = RawInput {
+            screen_rect: Some(Rect::from_min_size(Pos2::ZERO, self.size)),
+            time: Some(self.time),
+            events,
+            ..Default::default()
+        };
+        let view = View {
+            recorder: &self.recorder,
+            cpu: CpuReading::default(),
+            movie: &self.movie,
+            device: None,
+            gl_renderer: "renderer",
+            sharing: "copy",
+            sharing_reason: "no device",
+            variants: &self.variants,
+            chosen: VariantId::Flat,
+            radius: 7,
+            paused: false,
+            unpaced: false,
+            busy: self.busy.as_ref(),
+            notices: &self.notices,
+            budget_ms: Some(40.0),
+            catching_up: false,
+        };
+        let mut actions = Vec::new();
+        let overlay = &mut self.overlay;
+        let output = self.ctx.run_ui(input, |ui| actions = overlay.show(ui, &view));
+        self.texts.clear();
+        for shape in &output.shapes {
+            collect(&shape.shape, shape.clip_rect, &mut self.texts);
+        }
+        output.drop_without_applying_deltas();
+        actions
+    }
+
+    /// Where the text `name` stands, if it is visible; the last one painted.
+    fn find(&self, name: &str) -> Option<Rect> {
+        self.texts.iter().rev().find(|(text, _)| text == name).map(|(_, rect)| *rect)
+    }
+
+    /// Presses and releases the mouse on the text `name`.
+    fn click(&mut self, name: &str) -> Vec<Action> {
+        let at = self.find(name).unwrap_or_else(|| panic!("no text '{name}' in {:?}", self.texts)).center();
+        self.click_at(at)
+    }
+
+    fn click_at(&mut self, pos: Pos2) -> Vec<Action> {
+        let button = |pressed| Event::PointerButton {
+            pos,
+            button: PointerButton::Primary,
+            pressed,
+            modifiers: Modifiers::NONE,
+        };
+        let mut actions = self.pass(vec![Event::PointerMoved(pos)]);
+        actions.extend(self.pass(vec![button(true)]));
+        actions.extend(self.pass(vec![button(false)]));
+        actions
+    }
+}
+
+fn collect(shape: &egui::Shape, clip: Rect, texts: &mut Vec<(String, Rect)>) {
+    match shape {
+        egui::Shape::Vec(shapes) => shapes.iter().for_each(|s| collect(s, clip, texts)),
+        egui::Shape::Text(text) => {
+            let rect = text.galley.rect.translate(text.pos.to_vec2());
+            if clip.contains(rect.center()) {
+                texts.push((text.galley.text().to_owned(), rect));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn notice(what: &str, serious: bool) -> Notice {
+    Notice { error: Error::new(what, "The reason.", "The hint."), serious }
+}
+
+#[test]
+fn every_variant_can_be_chosen_by_mouse_at_every_size() {
+    for size in SIZES {
+        for id in VariantId::ALL {
+            let mut fixture = Fixture::new(size);
+            let label = format!("{}{id}", id.key());
+            assert_eq!(fixture.click(&label), [Action::SetVariant(id)], "{label} at {size}");
+        }
+    }
+}
+
+#[test]
+fn a_variant_that_cannot_run_cannot_be_chosen() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.variants[2].status = VariantStatus::Unavailable(Error::new("It does not build.", "", ""));
+    assert_eq!(fixture.click("2separable"), []);
+}
+
+#[test]
+fn pause_hide_and_radius_work_by_mouse_at_every_size() {
+    for size in SIZES {
+        let mut fixture = Fixture::new(size);
+        assert_eq!(fixture.click("Pause"), [Action::TogglePause], "{size}");
+        assert_eq!(fixture.click("Hide"), [Action::ToggleOverlay], "{size}");
+        assert_eq!(fixture.click("-"), [Action::SetRadius(6)], "{size}");
+        assert_eq!(fixture.click("+"), [Action::SetRadius(8)], "{size}");
+        // The rail of the slider lies between the two.
+        let (less, more) = (fixture.find("-").unwrap(), fixture.find("+").unwrap());
+        let actions = fixture.click_at(less.center() + 0.5 * (more.center() - less.center()));
+        assert!(
+            matches!(actions[..], [Action::SetRadius(r)] if (54..=74).contains(&r)),
+            "the middle of the slider at {size}: {actions:?}"
+        );
+    }
+}
+
+#[test]
+fn keys_reach_the_player_and_not_a_button() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.click("Pause");
+    let key = |key, pressed| Event::Key {
+        key,
+        physical_key: None,
+        pressed,
+        repeat: false,
+        modifiers: Modifiers::NONE,
+    };
+    for k in [egui::Key::Tab, egui::Key::Space, egui::Key::Enter, egui::Key::ArrowRight] {
+        let mut actions = fixture.pass(vec![key(k, true)]);
+        actions.extend(fixture.pass(vec![key(k, false)]));
+        assert_eq!(actions, [], "{k:?}");
+        assert!(!fixture.ctx.egui_wants_keyboard_input(), "{k:?}");
+    }
+}
+
+#[test]
+fn a_hidden_overlay_shows_serious_notices_only() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.notices = vec![notice("A trifle.", false), notice("A calamity.", true)];
+    fixture.pass(vec![]);
+    assert!(fixture.find("A trifle.").is_some() && fixture.find("A calamity.").is_some());
+    fixture.overlay.visible = false;
+    fixture.pass(vec![]);
+    fixture.pass(vec![]);
+    assert!(fixture.find("A trifle.").is_none());
+    assert!(fixture.find("Pause").is_none());
+    assert_eq!(
+        fixture.click("\u{d7}"),
+        [Action::DismissNotice(1)],
+        "its place in the list, not on the screen"
+    );
+    fixture.notices.clear();
+    fixture.pass(vec![]);
+    assert!(fixture.texts.is_empty(), "{:?}", fixture.texts);
+}
+
+#[test]
+fn a_long_log_leaves_the_controls_alone() {
+    for size in SIZES {
+        let mut fixture = Fixture::new(size);
+        let log = "kernel.cl:1:2: error: something is wrong here\n".repeat(200);
+        fixture.notices = (0..5).map(|_| notice(&log, true)).collect();
+        fixture.notices.push(Notice { error: Error::new("Build failed.", log, "Hint."), serious: true });
+        fixture.pass(vec![]);
+        fixture.pass(vec![]);
+        assert_eq!(fixture.click("5running-sum"), [Action::SetVariant(VariantId::RunningSum)], "{size}");
+    }
+}
+
+#[test]
+fn a_slow_frame_shows_its_progress() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    let text = "naive, r=7: 34 % of this frame, 0.8 of about 1.2 s";
+    assert!(fixture.find(text).is_none());
+    let busy =
+        Busy { variant: VariantId::Naive, radius: 7, fraction: 0.34, elapsed_s: 0.8, predicted_s: 1.2 };
+    fixture.busy = Some(busy.clone());
+    fixture.pass(vec![]);
+    assert!(fixture.find(text).is_some(), "{:?}", fixture.texts);
+    fixture.busy = Some(Busy { elapsed_s: 0.01, predicted_s: 0.02, ..busy });
+    fixture.pass(vec![]);
+    assert!(!fixture.texts.iter().any(|(t, _)| t.contains("of this frame")));
+}
+
+#[test]
+fn the_graph_names_what_changed_and_the_table_has_every_stage() {
+    let fixture = Fixture::new(SIZES[0]);
+    for text in ["naive, r=7", "flat, r=7", "budget 40.00", "idle", "frame"] {
+        assert!(fixture.find(text).is_some(), "'{text}' is missing: {:?}", fixture.texts);
+    }
+    for stage in Stage::ALL {
+        assert!(fixture.find(stage.name()).is_some(), "{}", stage.name());
+    }
+}
+
+#[test]
+fn no_size_and_no_data_break_it() {
+    let sizes = [1.0, 10.0, 50.0, 100.0, 200.0, 330.0, 3000.0];
+    for w in sizes {
+        for h in sizes {
+            let mut fixture = Fixture::new(vec2(w, h));
+            fixture.notices = vec![notice("Something.", true)];
+            fixture.recorder = Recorder::new(false);
+            fixture.movie.fps = None;
+            fixture.movie.duration_s = None;
+            fixture.pass(vec![]);
+            let mut sample = FrameSample {
+                pts: f64::NAN,
+                presented_at: 0.0,
+                interval_ms: None,
+                stages: [f64::NAN; Stage::ALL.len()],
+                late: true,
+                dropped_before: u32::MAX,
+                variant: VariantId::Off,
+                radius: 128,
+            };
+            fixture.recorder.push(sample.clone());
+            fixture.pass(vec![Event::PointerMoved(pos2(w / 2.0, h * 0.8))]);
+            sample.stages = [0.0; Stage::ALL.len()];
+            sample.interval_ms = Some(0.0);
+            fixture.recorder.push(sample);
+            fixture.pass(vec![]);
+        }
+    }
+}
+
+#[test]
+fn an_idle_overlay_asks_for_no_repaint() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.notices = vec![notice("Something.", true)];
+    for _ in 0..5 {
+        fixture.pass(vec![]);
+    }
+    assert!(!fixture.ctx.has_requested_repaint());
+}

@@ -1,0 +1,94 @@
+//! The overlay's longer sentences: what a number is, and what it leaves out.
+
+use crate::stats::Stage;
+
+/// What a stage is and what its number leaves out.
+pub fn stage(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Take => {
+            "Take the newest due frame from the decoder's queue.\n\
+             Leaves out decoding itself: that runs on threads of its own."
+        }
+        Stage::Upload => {
+            "Bring the frame to where the kernels read it.\n\
+             Leaves out decoding, and on a CPU device a copy that is not needed."
+        }
+        Stage::Acquire => {
+            "Hand the shared texture from OpenGL to OpenCL, with the wait that this needs.\n\
+             Zero where frames are copied instead of shared."
+        }
+        Stage::Convert => {
+            "Turn the movie's YUV into RGBA.\n\
+             Leaves out upload. On a CPU device the decoder's library does it."
+        }
+        Stage::Filter => {
+            "The chosen variant's kernels on the device, from start to end of their events.\n\
+             Leaves out the time that they waited in the queue, and all transfers."
+        }
+        Stage::Release => {
+            "Hand the texture back to OpenGL, or copy the result to it.\n\
+             Leaves out drawing it."
+        }
+        Stage::Present => {
+            "Issue the drawing of the picture.\n\
+             Leaves out what OpenGL does after the call has returned."
+        }
+        Stage::Overlay => {
+            "Lay out and draw this overlay.\n\
+             Leaves out what OpenGL does after the call has returned."
+        }
+        Stage::Swap => {
+            "Swap the window's buffers.\n\
+             Where the display sets the pace, this includes the wait for it; \
+             with a software renderer, the drawing."
+        }
+        Stage::Collect => {
+            "Read the times of finished commands.\n\
+             Leaves out the commands themselves."
+        }
+    }
+}
+
+pub const IDLE: &str = "What the stages leave of the frame time: waiting for the next frame to be due.\n\
+    Stages of neighbouring frames can overlap; then it is zero.";
+
+pub const FRAME: &str = "Frame time: from one presented frame to the next.\n\
+    Leaves out pauses, seeks and resizes. Repaints of the overlay alone do not count.";
+
+pub const FRAME_TILE: &str = "From one presented frame to the next: the median of the last five seconds with \
+    this variant and radius.\nThe frames a second beside it are the mean over the same time. \
+    Leaves out pauses, seeks and resizes.";
+
+pub const FILTER_TILE: &str = "The filter alone: the median of the last five seconds with this variant and \
+    radius.\nThe frames a second beside it are what the filter could do if there were nothing else.";
+
+pub const TABLE: &str = "Milliseconds of each stage over the last five seconds with this variant and radius.\n\
+    last: the newest frame. p50: the median. p95: 95 of 100 frames take no longer. max: the slowest.";
+
+pub const COUNTS: &str = "Presented: movie frames shown.\n\
+    Late: shown more than half a frame interval after their time.\n\
+    Dropped: decoded, then left out because the next one was due.";
+
+/// What the CPU loads are, on a machine with so many cores; 0 when unknown.
+pub fn cpu(cores: usize) -> String {
+    let all = match cores {
+        0 => "all its cores".to_owned(),
+        1 => "its one core".to_owned(),
+        n => format!("all its {n} cores"),
+    };
+    format!(
+        "This process in percent of one core, so it may pass 100, and the whole machine in percent of {all}.\n\
+         Both over the last half second or more."
+    )
+}
+
+pub const REPAINT: &str = "From one repaint of the window to the next, whether or not it showed a new frame: \
+    the median and the 95th percentile.\nIt stays short while a slow variant is at work.";
+
+pub const RADIUS: &str = "Radius of the box in pixels: keys - and =";
+
+/// The side of the box in words.
+pub fn window(radius: u32) -> String {
+    let side = 2 * u64::from(radius) + 1;
+    format!("Each pixel is the mean of {side} \u{d7} {side} = {} pixels.", side * side)
+}

@@ -1,0 +1,279 @@
+//! The device's share of a frame's way: upload → filter → download, enqueued so that nothing waits.
+//!
+//! In: a [`Slot`] whose input holds a picture, a variant and a radius. Out: a [`Job`] that is advanced by
+//! polling until the filtered picture is back in the slot.
+//!
+//! A launch that is predicted to take longer than [`BAND_MS`] is cut into bands of rows, and only about two
+//! bands are in the queue at a time, because OpenCL cannot cancel a running kernel: a change of variant or
+//! radius then waits for two bands at most, not for a frame of several seconds.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::time::Instant;
+
+use crate::error::{Error, Result};
+use crate::gpu::cl::{ClContext, DeviceKind, failed};
+use crate::gpu::event::{Waker, device_ms, is_complete, wake_after};
+use crate::gpu::sharing::Slot;
+use crate::ladder::VariantId;
+use crate::ladder::box_filter::opencl::{BuiltVariant, Plan, Scratch};
+
+/// The longest launch that is enqueued whole, in milliseconds; longer ones are cut into bands of this length.
+pub const BAND_MS: f64 = 30.0;
+
+/// The filter on one device: its built variants and what is known about their speed.
+pub struct Pipeline {
+    cl: ClContext,
+    built: HashMap<VariantId, BuiltVariant>,
+    scratch: Scratch,
+    pace: Pace,
+    waker: Waker,
+}
+
+/// Nanoseconds for one unit of [`Plan::work`], learned from each finished band.
+struct Pace {
+    learned: HashMap<(VariantId, usize), f64>,
+    unknown: f64,
+}
+
+impl Pace {
+    /// For a kernel that has not run yet: the slowest that was seen on such a device (reading an image on a
+    /// CPU), so that the first band is too short rather than too long.
+    fn new(kind: DeviceKind) -> Self {
+        let unknown = if kind == DeviceKind::Cpu { 5.0 } else { 0.05 };
+        Self { learned: HashMap::new(), unknown }
+    }
+
+    fn ms(&self, variant: VariantId, pass: usize, work: f64) -> f64 {
+        self.learned.get(&(variant, pass)).copied().unwrap_or(self.unknown) * work / 1e6
+    }
+
+    fn learn(&mut self, variant: VariantId, pass: usize, work: f64, ms: f64) {
+        if work <= 0.0 || !ms.is_finite() || ms <= 0.0 {
+            return;
+        }
+        let seen = ms * 1e6 / work;
+        let value = self.learned.entry((variant, pass)).or_insert(seen);
+        *value += 0.3 * (seen - *value);
+    }
+}
+
+/// Part of a pass that is in the queue.
+struct Band {
+    event: ocl::Event,
+    pass: usize,
+    work: f64,
+    predicted_ms: f64,
+}
+
+/// One frame's commands on the device.
+pub struct Job {
+    variant: VariantId,
+    plan: Plan,
+    /// The next rows to enqueue: pass and first row; the pass is past the last one when all are in the queue.
+    next: (usize, u32),
+    bands: VecDeque<Band>,
+    upload: Option<ocl::Event>,
+    download: Option<ocl::Event>,
+    cancelled: bool,
+    started: Instant,
+    work_done: f64,
+    work_total: f64,
+    predicted_ms: f64,
+    /// Device time of the upload, in milliseconds.
+    pub upload_ms: f64,
+    /// Device time of all bands of all passes, in milliseconds.
+    pub filter_ms: f64,
+    /// Device time of the download, in milliseconds.
+    pub download_ms: f64,
+}
+
+/// Where a [`Job`] stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobState {
+    Running,
+    /// The filtered picture is in the slot.
+    Done,
+    /// It was cancelled, and the slot is free again.
+    Cancelled,
+}
+
+impl Pipeline {
+    /// A pipeline without variants; add them as they are built.
+    pub fn new(cl: ClContext, waker: Waker) -> Self {
+        let pace = Pace::new(cl.device.info.kind);
+        Self { cl, built: HashMap::new(), scratch: Scratch::new(), pace, waker }
+    }
+
+    /// The device's context and queue.
+    pub fn cl(&self) -> &ClContext {
+        &self.cl
+    }
+
+    /// Adds a variant that the builder finished.
+    pub fn add(&mut self, variant: BuiltVariant) {
+        self.built.insert(variant.info().id, variant);
+    }
+
+    /// Whether a variant can be submitted.
+    pub fn has(&self, variant: VariantId) -> bool {
+        self.built.contains_key(&variant)
+    }
+
+    /// Predicted time of a whole frame on the device, in milliseconds.
+    fn predict(&self, variant: VariantId, plan: &Plan) -> f64 {
+        (0..plan.passes()).map(|pass| self.pace.ms(variant, pass, plan.work(pass))).sum()
+    }
+
+    /// Prepares the filter for the picture in `slot`; nothing is enqueued yet. The job's prediction is known
+    /// from here on.
+    ///
+    /// # Errors
+    /// When the variant is not built, does not support this picture, or memory runs out.
+    pub fn prepare(&mut self, slot: &mut Slot, variant: VariantId, radius: u32) -> Result<Job> {
+        let built = self.built.get(&variant).ok_or_else(|| {
+            Error::new(format!("The variant '{variant}' is not built."), "", "Choose another variant.")
+        })?;
+        let (width, height) = slot.size();
+        built.info().supports(&self.cl.device.info, width, height)?;
+        let (source, target) = slot.pictures(&self.cl, built.info().storage)?;
+        let plan = built.plan(&self.cl, &source, &target, &mut self.scratch, width, height, radius)?;
+        Ok(Job {
+            variant,
+            next: (0, 0),
+            bands: VecDeque::new(),
+            upload: None,
+            download: None,
+            cancelled: false,
+            started: Instant::now(),
+            work_done: 0.0,
+            work_total: (0..plan.passes()).map(|pass| plan.work(pass)).sum(),
+            predicted_ms: self.predict(variant, &plan),
+            upload_ms: 0.0,
+            filter_ms: 0.0,
+            download_ms: 0.0,
+            plan,
+        })
+    }
+
+    /// Hands the slot's picture to the device and enqueues the first bands. Never waits.
+    ///
+    /// # Errors
+    /// When the driver refuses a command; the device must then be idle ([`Pipeline::drain`]) before the slot goes.
+    pub fn start(&mut self, job: &mut Job, slot: &mut Slot) -> Result<()> {
+        job.started = Instant::now();
+        job.upload = slot.to_device(&self.cl)?;
+        self.fill_queue(job, slot)
+    }
+
+    /// Looks at what has finished, learns from it, and enqueues what comes next. Never waits.
+    ///
+    /// # Errors
+    /// When a command failed on the device or the driver refuses one.
+    pub fn advance(&mut self, job: &mut Job, slot: &mut Slot) -> Result<JobState> {
+        while let Some(band) = job.bands.front() {
+            if !is_complete(&band.event)? {
+                break;
+            }
+            let ms = device_ms(&band.event);
+            job.filter_ms += ms;
+            job.work_done += band.work;
+            self.pace.learn(job.variant, band.pass, band.work, ms);
+            job.bands.pop_front();
+        }
+        self.fill_queue(job, slot)?;
+        let Some(download) = &job.download else { return Ok(JobState::Running) };
+        if !job.bands.is_empty() || !is_complete(download)? {
+            return Ok(JobState::Running);
+        }
+        job.download_ms = device_ms(download);
+        job.upload_ms = job.upload.as_ref().map_or(0.0, device_ms);
+        slot.back_on_host();
+        Ok(if job.cancelled { JobState::Cancelled } else { JobState::Done })
+    }
+
+    /// Enqueues bands until about two are waiting, and the download after the last one.
+    fn fill_queue(&mut self, job: &mut Job, slot: &mut Slot) -> Result<()> {
+        let mut enqueued = false;
+        while let Some((pass, rows)) = self.next_band(job) {
+            let work = job.plan.work(pass) * rows.len() as f64 / f64::from(job.plan.rows().max(1));
+            let predicted_ms = self.pace.ms(job.variant, pass, work);
+            let waiting: f64 = job.bands.iter().map(|b| b.predicted_ms).sum();
+            if !job.bands.is_empty() && waiting + predicted_ms > 2.0 * BAND_MS {
+                break;
+            }
+            let event = job.plan.enqueue(&self.cl.queue, pass, rows.clone())?;
+            job.next = if rows.end >= job.plan.rows() { (pass + 1, 0) } else { (pass, rows.end) };
+            if predicted_ms > BAND_MS / 2.0 {
+                wake_after(&event, &self.waker);
+            }
+            job.bands.push_back(Band { event, pass, work, predicted_ms });
+            enqueued = true;
+        }
+        if job.download.is_none() && (job.cancelled || job.next.0 >= job.plan.passes()) {
+            let event = slot.to_host(&self.cl)?;
+            wake_after(&event, &self.waker);
+            job.download = Some(event);
+            enqueued = true;
+        }
+        if enqueued {
+            self.cl.queue.flush().map_err(|e| failed("The OpenCL queue could not be started.", &e))?;
+        }
+        Ok(())
+    }
+
+    /// The rows that come next, as many as are predicted to take [`BAND_MS`].
+    fn next_band(&self, job: &Job) -> Option<(usize, Range<u32>)> {
+        let (pass, first) = job.next;
+        if job.cancelled || pass >= job.plan.passes() {
+            return None;
+        }
+        let all = job.plan.rows();
+        let step = job.plan.row_step(pass).max(1);
+        let row_ms = self.pace.ms(job.variant, pass, job.plan.work(pass)) / f64::from(all.max(1));
+        let fit = (BAND_MS / row_ms.max(1e-9)).min(f64::from(all)) as u32;
+        let rows = (fit / step).max(1).saturating_mul(step);
+        Some((pass, first..all.min(first.saturating_add(rows))))
+    }
+
+    /// Waits until the device is idle, so that memory it uses can be released. For errors and teardown only.
+    pub fn drain(&self) -> bool {
+        self.cl.queue.finish().is_ok()
+    }
+}
+
+impl Job {
+    /// Drops the bands that are not in the queue yet. The job ends when those that are have finished.
+    pub fn cancel(&mut self) {
+        if self.download.is_none() {
+            self.cancelled = true;
+        }
+    }
+
+    /// Whether [`Job::cancel`] took effect.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled
+    }
+
+    /// Predicted device time of the whole frame, in milliseconds.
+    pub fn predicted_ms(&self) -> f64 {
+        self.predicted_ms
+    }
+
+    /// Part of the filter's work that is done, 0 to 1.
+    pub fn fraction(&self) -> f64 {
+        if self.work_total > 0.0 { (self.work_done / self.work_total).min(1.0) } else { 0.0 }
+    }
+
+    /// Time since the job was started, in seconds.
+    pub fn elapsed_s(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    /// The best prediction of the whole frame's time: what was measured so far and is still to come, in
+    /// seconds.
+    pub fn total_s(&self) -> f64 {
+        let fraction = self.fraction();
+        if fraction > 0.02 { self.elapsed_s() / fraction } else { self.predicted_ms / 1e3 }
+    }
+}

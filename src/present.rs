@@ -1,0 +1,166 @@
+//! The video quad. In: a texture and the window's size. Out: the picture in the window, letterboxed.
+
+use std::sync::Arc;
+
+use glow::HasContext as _;
+
+use crate::error::{Error, Result};
+
+/// Where the picture lies in a window, in pixels, origin at the bottom left as OpenGL has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Viewport {
+    pub x: i32,
+    pub y: i32,
+    pub width: i32,
+    pub height: i32,
+}
+
+/// The largest rectangle of the picture's shape that fits the window, centred.
+///
+/// `picture` is the size in pixels, `pixel_aspect` the width of one of its pixels over its height. A picture
+/// that is as large as the window fills it exactly, pixel on pixel.
+pub fn letterbox(window: (u32, u32), picture: (u32, u32), pixel_aspect: f64) -> Viewport {
+    let (ww, wh) = (f64::from(window.0.max(1)), f64::from(window.1.max(1)));
+    let aspect = f64::from(picture.0.max(1)) * pixel_aspect / f64::from(picture.1.max(1));
+    let (w, h) = if ww / wh > aspect { (wh * aspect, wh) } else { (ww, ww / aspect) };
+    let (w, h) = (w.round().clamp(1.0, ww), h.round().clamp(1.0, wh));
+    Viewport {
+        x: ((ww - w) / 2.0).floor() as i32,
+        y: ((wh - h) / 2.0).floor() as i32,
+        width: w as i32,
+        height: h as i32,
+    }
+}
+
+/// The program and state that draw the picture.
+pub struct VideoQuad {
+    gl: Arc<glow::Context>,
+    program: glow::Program,
+    vertex_array: glow::VertexArray,
+}
+
+impl VideoQuad {
+    /// Compiles the shaders.
+    ///
+    /// # Errors
+    /// With the driver's log when a shader does not compile or link.
+    pub fn new(gl: Arc<glow::Context>) -> Result<Self> {
+        let version = gl.version();
+        let header = if version.is_embedded {
+            "#version 300 es\nprecision highp float;\nprecision highp int;\n"
+        } else if (version.major, version.minor) >= (3, 3) {
+            "#version 330 core\n"
+        } else {
+            "#version 130\n"
+        };
+        let sources = [
+            (glow::VERTEX_SHADER, "video.vert", include_str!("../shaders/video.vert")),
+            (glow::FRAGMENT_SHADER, "video.frag", include_str!("../shaders/video.frag")),
+        ];
+        // SAFETY: the context is current on this thread, and the objects are this context's.
+        unsafe {
+            let program = gl.create_program().map_err(|e| failed("video", e))?;
+            for (kind, name, source) in sources {
+                let shader = gl.create_shader(kind).map_err(|e| failed(name, e))?;
+                gl.shader_source(shader, &format!("{header}{source}"));
+                gl.compile_shader(shader);
+                if !gl.get_shader_compile_status(shader) {
+                    return Err(failed(name, gl.get_shader_info_log(shader)));
+                }
+                gl.attach_shader(program, shader);
+                gl.delete_shader(shader);
+            }
+            gl.link_program(program);
+            if !gl.get_program_link_status(program) {
+                return Err(failed("video", gl.get_program_info_log(program)));
+            }
+            let vertex_array = gl.create_vertex_array().map_err(|e| failed("video", e))?;
+            Ok(Self { gl, program, vertex_array })
+        }
+    }
+
+    /// Clears the window to black and draws `texture` into `viewport`.
+    pub fn draw(&self, window: (u32, u32), texture: Option<glow::Texture>, viewport: Viewport) {
+        let gl = &self.gl;
+        // The overlay's painter changes blending, scissor and vertex array, so all of it is set each time.
+        // SAFETY: the context is current on this thread; all objects are alive and this context's.
+        unsafe {
+            gl.bind_framebuffer(glow::FRAMEBUFFER, None);
+            gl.disable(glow::SCISSOR_TEST);
+            gl.disable(glow::BLEND);
+            gl.disable(glow::CULL_FACE);
+            gl.disable(glow::DEPTH_TEST);
+            if !gl.version().is_embedded {
+                gl.disable(glow::FRAMEBUFFER_SRGB);
+            }
+            gl.color_mask(true, true, true, true);
+            gl.viewport(0, 0, window.0 as i32, window.1 as i32);
+            gl.clear_color(0.0, 0.0, 0.0, 1.0);
+            gl.clear(glow::COLOR_BUFFER_BIT);
+            let Some(texture) = texture else { return };
+            gl.viewport(viewport.x, viewport.y, viewport.width, viewport.height);
+            gl.use_program(Some(self.program));
+            gl.bind_vertex_array(Some(self.vertex_array));
+            gl.active_texture(glow::TEXTURE0);
+            gl.bind_texture(glow::TEXTURE_2D, Some(texture));
+            gl.draw_arrays(glow::TRIANGLE_STRIP, 0, 4);
+            gl.bind_texture(glow::TEXTURE_2D, None);
+            gl.bind_vertex_array(None);
+            gl.use_program(None);
+        }
+    }
+
+    /// Deletes the OpenGL objects; call it while the context is current.
+    pub fn destroy(&self) {
+        // SAFETY: the context is current, and the objects are not used again.
+        unsafe {
+            self.gl.delete_program(self.program);
+            self.gl.delete_vertex_array(self.vertex_array);
+        }
+    }
+}
+
+fn failed(name: &str, log: impl std::fmt::Display) -> Error {
+    Error::new(
+        format!("The shader '{name}' could not be built."),
+        log.to_string().trim().to_owned(),
+        "Update the OpenGL driver; clreel needs OpenGL 3.0 or OpenGL ES 3.0.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn same_size_is_pixel_exact() {
+        for size in [(1280, 720), (175, 99), (1, 1)] {
+            let v = letterbox(size, size, 1.0);
+            assert_eq!((v.x, v.y, v.width as u32, v.height as u32), (0, 0, size.0, size.1));
+        }
+    }
+
+    #[test]
+    fn bars_go_where_the_window_is_too_large() {
+        assert_eq!(
+            letterbox((1000, 1000), (1280, 720), 1.0),
+            Viewport { x: 0, y: 218, width: 1000, height: 563 }
+        );
+        assert_eq!(
+            letterbox((1000, 100), (100, 100), 1.0),
+            Viewport { x: 450, y: 0, width: 100, height: 100 }
+        );
+        // Anamorphic PAL: 720×576 with 64:45 pixels is shown as 16:9.
+        let v = letterbox((1600, 1600), (720, 576), 64.0 / 45.0);
+        assert_eq!((v.width, v.height), (1600, 900));
+    }
+
+    #[test]
+    fn extremes_stay_inside_the_window() {
+        for (window, picture) in [((1, 1), (16384, 1)), ((640, 360), (1, 16384)), ((0, 0), (0, 0))] {
+            let v = letterbox(window, picture, 1.0);
+            assert!(v.width >= 1 && v.height >= 1 && v.x >= 0 && v.y >= 0);
+            assert!(v.x + v.width <= window.0.max(1) as i32 && v.y + v.height <= window.1.max(1) as i32);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! `--stats FILE`: everything that was measured, as CSV or JSON.
+//!
+//! In: a [`Recorder`] and what is known about the run. Out: one file, complete or not there at all.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+use super::{FrameSample, Recorder, Series, Stage};
+use crate::error::{Error, Result};
+use crate::gpu::cl::DeviceInfo;
+use crate::ladder::VariantId;
+
+/// What the statistics are about.
+#[derive(Debug, Clone)]
+pub struct ExportContext<'a> {
+    /// The movie's path as the user gave it.
+    pub movie: &'a str,
+    /// Size of the picture in pixels.
+    pub width: u32,
+    pub height: u32,
+    /// Frames a second by the container, if it says.
+    pub fps: Option<f64>,
+    /// The OpenCL device, if there is one.
+    pub device: Option<&'a DeviceInfo>,
+    /// What OpenGL calls its renderer.
+    pub gl_renderer: &'a str,
+    /// "copy" or "zero-copy", and why.
+    pub sharing: &'a str,
+    pub sharing_reason: &'a str,
+    /// Variant and radius at the end.
+    pub variant: VariantId,
+    pub radius: u32,
+    /// Frames were presented as fast as they came.
+    pub unpaced: bool,
+}
+
+/// Writes the statistics of a run to `path`: CSV or JSON by its ending.
+///
+/// CSV has one row for each presented frame. JSON has the same rows with the counters and [`Series`] before
+/// them. Times are in milliseconds where the name ends in `_ms` or is a stage's, in seconds where it ends in
+/// `_s`. The file appears under its name only when it is complete.
+///
+/// # Errors
+/// The ending is neither `.csv` nor `.json`, the directory is missing or read-only, or the disk is full.
+pub fn export(path: &Path, recorder: &Recorder, context: &ExportContext) -> Result<()> {
+    let write: fn(&mut dyn Write, &Recorder, &ExportContext) -> io::Result<()> =
+        match path.extension().and_then(|e| e.to_str()) {
+            Some("csv") => write_csv,
+            Some("json") => write_json,
+            _ => {
+                return Err(Error::new(
+                    format!("The statistics cannot be written to {}.", path.display()),
+                    "The name ends in neither .csv nor .json.",
+                    "Choose a name such as stats.csv or stats.json.",
+                ));
+            }
+        };
+    write_atomically(path, |out| write(out, recorder, context)).map_err(|e| {
+        let hint = match e.kind() {
+            io::ErrorKind::NotFound => "Create the directory first, or choose another one.",
+            io::ErrorKind::StorageFull => "Free some space, or choose another disk.",
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                "Choose a directory that you may write to."
+            }
+            _ => "Choose another file.",
+        };
+        let reason = e.to_string();
+        let reason = reason.split(" (os error").next().unwrap_or(&reason);
+        Error::new(
+            format!("The statistics cannot be written to {}.", path.display()),
+            format!("The system says: {reason}."),
+            hint,
+        )
+    })
+}
+
+/// Lets `fill` write a file beside `path` and renames it when it is complete. What is no regular file (a
+/// device, a pipe) is written directly: renaming would replace it.
+fn write_atomically(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    if fs::metadata(&target).is_ok_and(|m| !m.is_file()) {
+        return complete(File::options().write(true).open(&target)?, fill);
+    }
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let part: PathBuf = target.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let written = File::create(&part).and_then(|file| complete(file, fill));
+    let renamed = written.and_then(|()| fs::rename(&part, &target));
+    if renamed.is_err() {
+        // The first error is the one to report; the leftover may not even exist.
+        let _ = fs::remove_file(&part);
+    }
+    renamed
+}
+
+fn complete(file: File, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 16, file);
+    fill(&mut out)?;
+    out.flush()
+}
+
+fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io::Result<()> {
+    write!(out, "frame,pts_s,presented_at_s,interval_ms,variant,radius,late,dropped_before")?;
+    for stage in Stage::ALL {
+        write!(out, ",{}", stage.name())?;
+    }
+    writeln!(out)?;
+    for (frame, s) in (recorder.first_frame()..).zip(recorder.frames()) {
+        write!(out, "{frame},{:.6},{:.6},", s.pts, s.presented_at)?;
+        if let Some(interval) = s.interval_ms {
+            write!(out, "{interval:.4}")?;
+        }
+        write!(out, ",{},{},{},{}", s.variant, s.radius, s.late, s.dropped_before)?;
+        for ms in s.stages {
+            write!(out, ",{ms:.4}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn write_json(out: &mut dyn Write, recorder: &Recorder, context: &ExportContext) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, &Document { recorder, context })?;
+    writeln!(out)
+}
+
+/// The JSON file. Rows are written straight from the recorder: no second copy of a long run.
+struct Document<'a> {
+    recorder: &'a Recorder,
+    context: &'a ExportContext<'a>,
+}
+
+impl Serialize for Document<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let (r, c) = (self.recorder, self.context);
+        let series = |pick: &dyn Fn(&FrameSample) -> Option<f64>| {
+            Series::of(&r.frames().iter().filter_map(pick).collect::<Vec<_>>())
+        };
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("schema", &1)?;
+        map.serialize_entry(
+            "movie",
+            &serde_json::json!({"file": c.movie, "width": c.width, "height": c.height, "fps": c.fps}),
+        )?;
+        map.serialize_entry("device", &c.device)?;
+        map.serialize_entry("gl_renderer", c.gl_renderer)?;
+        map.serialize_entry("sharing", c.sharing)?;
+        map.serialize_entry("sharing_reason", c.sharing_reason)?;
+        map.serialize_entry("variant", c.variant.as_str())?;
+        map.serialize_entry("radius", &c.radius)?;
+        map.serialize_entry("unpaced", &c.unpaced)?;
+        map.serialize_entry("presented", &r.presented())?;
+        map.serialize_entry("late", &r.late())?;
+        map.serialize_entry("dropped", &r.dropped())?;
+        map.serialize_entry("rows_forgotten", &r.forgotten())?;
+        map.serialize_entry("repaint_ms", &r.repaint_interval())?;
+        map.serialize_entry("interval_ms", &series(&|s| s.interval_ms))?;
+        map.serialize_entry("stages", &StageSeries(&|stage| series(&|s| Some(s.stages[stage as usize]))))?;
+        map.serialize_entry("frames", &Rows(r))?;
+        map.end()
+    }
+}
+
+/// `{"take": series, …}` in the order of the stages.
+struct StageSeries<'a>(&'a dyn Fn(Stage) -> Option<Series>);
+
+impl Serialize for StageSeries<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.collect_map(Stage::ALL.iter().map(|stage| (stage.name(), (self.0)(*stage))))
+    }
+}
+
+struct Rows<'a>(&'a Recorder);
+
+impl Serialize for Rows<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let frames = self.0.first_frame()..;
+        serializer.collect_seq(frames.zip(self.0.frames()).map(|(frame, sample)| Row { frame, sample }))
+    }
+}
+
+struct Row<'a> {
+    frame: u64,
+    sample: &'a FrameSample,
+}
+
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let s = self.sample;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("frame", &self.frame)?;
+        map.serialize_entry("pts_s", &round(s.pts, 1e6))?;
+        map.serialize_entry("presented_at_s", &round(s.presented_at, 1e6))?;
+        map.serialize_entry("interval_ms", &s.interval_ms.map(|ms| round(ms, 1e4)))?;
+        map.serialize_entry("variant", s.variant.as_str())?;
+        map.serialize_entry("radius", &s.radius)?;
+        map.serialize_entry("late", &s.late)?;
+        map.serialize_entry("dropped_before", &s.dropped_before)?;
+        for stage in Stage::ALL {
+            map.serialize_entry(stage.name(), &round(s.stages[stage as usize], 1e4))?;
+        }
+        map.end()
+    }
+}
+
+/// Cuts digits that the clock does not have.
+fn round(value: f64, per_unit: f64) -> f64 {
+    (value * per_unit).round() / per_unit
+}

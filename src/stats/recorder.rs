@@ -1,0 +1,217 @@
+//! Keeps what was measured: the last seconds for the overlay, everything for `--stats`.
+//!
+//! In: a [`FrameSample`] for each movie frame presented, and the interval between two swaps of the window.
+//! Out: counters, the recent history, and summaries of its end.
+
+use std::collections::VecDeque;
+
+use super::{FrameSample, Series, Stage, StageTimes};
+
+/// Seconds of history that the graph can show.
+pub const HISTORY_S: f64 = 10.0;
+/// Frames that the history holds at most, however fast they come.
+pub const HISTORY_FRAMES: usize = 2_000;
+/// Seconds at the end of the history that a [`Summary`] covers.
+pub const SUMMARY_S: f64 = 5.0;
+/// Frames kept for `--stats`: about 4.6 hours at 30 frames a second, 64 MB. After that the oldest go.
+pub const KEPT_FRAMES: usize = 500_000;
+/// Repaint intervals kept without `--stats`.
+const RECENT_REPAINTS: usize = 1_000;
+
+/// The end of the history in five numbers, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// The newest sample.
+    pub last: f64,
+    pub mean: f64,
+    pub p50: f64,
+    pub p95: f64,
+    pub max: f64,
+    /// How many samples it summarises.
+    pub n: usize,
+}
+
+impl Summary {
+    /// Summary of `samples`, oldest first; `None` when there are none. Percentiles are nearest-rank, as in
+    /// [`Series`]. Samples that are not finite are left out.
+    pub fn of(samples: impl DoubleEndedIterator<Item = f64>) -> Option<Self> {
+        let mut samples: Vec<f64> = samples.filter(|s| s.is_finite()).collect();
+        let last = *samples.last()?;
+        let mean = samples.iter().sum::<f64>() / samples.len() as f64;
+        samples.sort_unstable_by(f64::total_cmp);
+        let n = samples.len();
+        let rank = |p: f64| samples[((p * n as f64).ceil() as usize).clamp(1, n) - 1];
+        Some(Self { last, mean, p50: rank(0.50), p95: rank(0.95), max: samples[n - 1], n })
+    }
+}
+
+/// Collects the samples of a run.
+///
+/// Memory is bounded: the history by [`HISTORY_S`] and [`HISTORY_FRAMES`], and what is kept for `--stats` by
+/// [`KEPT_FRAMES`].
+#[derive(Debug)]
+pub struct Recorder {
+    history: VecDeque<FrameSample>,
+    /// Every frame, when they are kept.
+    kept: Option<VecDeque<FrameSample>>,
+    keep_limit: usize,
+    repaints: VecDeque<f64>,
+    presented: u64,
+    late: u64,
+    dropped: u64,
+    /// Rows that no longer fitted into `kept`.
+    forgotten: u64,
+    frame_gap: bool,
+    repaint_gap: bool,
+}
+
+impl Recorder {
+    /// An empty recorder; `keep_all` also keeps what falls out of the history, for `--stats`.
+    pub fn new(keep_all: bool) -> Self {
+        Self::with_limit(keep_all, KEPT_FRAMES)
+    }
+
+    pub(super) fn with_limit(keep_all: bool, keep_limit: usize) -> Self {
+        Self {
+            history: VecDeque::new(),
+            kept: keep_all.then(VecDeque::new),
+            keep_limit,
+            repaints: VecDeque::new(),
+            presented: 0,
+            late: 0,
+            dropped: 0,
+            forgotten: 0,
+            frame_gap: false,
+            repaint_gap: false,
+        }
+    }
+
+    /// Takes the sample of a frame that has just been presented. The first one after
+    /// [`mark_discontinuity`](Self::mark_discontinuity) loses its interval.
+    pub fn push(&mut self, mut sample: FrameSample) {
+        if std::mem::take(&mut self.frame_gap) {
+            sample.interval_ms = None;
+        }
+        self.presented += 1;
+        self.late += u64::from(sample.late);
+        self.dropped += u64::from(sample.dropped_before);
+        if let Some(kept) = &mut self.kept {
+            if kept.len() >= self.keep_limit {
+                kept.pop_front();
+                self.forgotten += 1;
+            }
+            kept.push_back(sample.clone());
+        }
+        let oldest = sample.presented_at - HISTORY_S;
+        self.history.push_back(sample);
+        while self.history.len() > HISTORY_FRAMES
+            || self.history.front().is_some_and(|s| s.presented_at < oldest)
+        {
+            self.history.pop_front();
+        }
+    }
+
+    /// Takes the interval between two swaps of the window, in milliseconds, whatever they showed.
+    pub fn overlay_repaint(&mut self, interval_ms: f64) {
+        if std::mem::take(&mut self.repaint_gap) {
+            return;
+        }
+        let limit = if self.kept.is_some() { self.keep_limit } else { RECENT_REPAINTS };
+        if self.repaints.len() >= limit {
+            self.repaints.pop_front();
+        }
+        self.repaints.push_back(interval_ms);
+    }
+
+    /// Says that time stood still (a seek, a pause, a resize): the next interval is not counted.
+    pub fn mark_discontinuity(&mut self) {
+        self.frame_gap = true;
+        self.repaint_gap = true;
+    }
+
+    /// The frames of the last [`HISTORY_S`] seconds, oldest first.
+    pub fn history(&self) -> &VecDeque<FrameSample> {
+        &self.history
+    }
+
+    /// Every frame that was kept, oldest first: all of them with `keep_all`, else the history.
+    pub fn frames(&self) -> &VecDeque<FrameSample> {
+        self.kept.as_ref().unwrap_or(&self.history)
+    }
+
+    /// Index of the first of [`frames`](Self::frames), counted from the first frame presented.
+    pub fn first_frame(&self) -> u64 {
+        match &self.kept {
+            Some(_) => self.forgotten,
+            None => self.presented.saturating_sub(self.history.len() as u64),
+        }
+    }
+
+    /// The newest samples that belong together: same variant, same radius, not older than [`SUMMARY_S`].
+    /// A switch therefore shows with its first frame. Newest first.
+    fn current(&self) -> impl DoubleEndedIterator<Item = &FrameSample> {
+        let newest = self.history.back();
+        let run = newest.map_or(0, |newest| {
+            self.history
+                .iter()
+                .rev()
+                .take_while(|s| {
+                    s.variant == newest.variant
+                        && s.radius == newest.radius
+                        && s.presented_at >= newest.presented_at - SUMMARY_S
+                })
+                .count()
+        });
+        self.history.iter().rev().take(run)
+    }
+
+    /// Summary of a stage over the last [`SUMMARY_S`] seconds of the current variant and radius.
+    pub fn summary(&self, stage: Stage) -> Option<Summary> {
+        Summary::of(self.current().rev().map(|s| s.stages[stage as usize]))
+    }
+
+    /// Summary of the frame time, the interval between two presents, over the same frames.
+    pub fn frame_interval(&self) -> Option<Summary> {
+        Summary::of(self.current().rev().filter_map(|s| s.interval_ms))
+    }
+
+    /// Summary of what the stages leave of the frame time, over the same frames.
+    pub fn idle(&self) -> Option<Summary> {
+        Summary::of(self.current().rev().filter_map(|s| Some((s.interval_ms? - busy(&s.stages)).max(0.0))))
+    }
+
+    /// Statistics of the repaint interval: of the whole run with `keep_all`, else of the last thousand.
+    pub fn repaint_interval(&self) -> Option<Series> {
+        Series::of(&self.repaints.iter().copied().collect::<Vec<_>>())
+    }
+
+    /// Frames presented.
+    pub fn presented(&self) -> u64 {
+        self.presented
+    }
+
+    /// Frames presented more than half a frame interval after their time stamp.
+    pub fn late(&self) -> u64 {
+        self.late
+    }
+
+    /// Frames decoded and then left out because their successor was due.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Rows that had to make room in a very long run with `keep_all`.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Sets presented, late and dropped to zero. Kept rows and history stay.
+    pub fn reset_counters(&mut self) {
+        (self.presented, self.late, self.dropped) = (0, 0, 0);
+    }
+}
+
+/// Sum of a frame's stages, in milliseconds.
+pub fn busy(stages: &StageTimes) -> f64 {
+    stages.iter().filter(|s| s.is_finite()).sum()
+}

@@ -1,0 +1,254 @@
+//! Tests of the recorder and of what is written to files.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::*;
+use crate::ladder::VariantId;
+
+/// A frame at `at` seconds whose stages take 1, 2, 3 … times `unit` milliseconds.
+fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSample {
+    FrameSample {
+        pts: at,
+        presented_at: at,
+        interval_ms: Some(interval_ms),
+        stages: std::array::from_fn(|n| (n + 1) as f64 * unit),
+        late: false,
+        dropped_before: 0,
+        variant,
+        radius: 7,
+    }
+}
+
+fn context() -> ExportContext<'static> {
+    ExportContext {
+        movie: "clip \"one\".mp4",
+        width: 1280,
+        height: 720,
+        fps: Some(25.0),
+        device: None,
+        gl_renderer: "renderer",
+        sharing: "copy",
+        sharing_reason: "no device",
+        variant: VariantId::Off,
+        radius: 7,
+        unpaced: false,
+    }
+}
+
+/// A directory of the test's own, removed at its end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("clreel-stats-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn names(&self) -> Vec<String> {
+        fs::read_dir(&self.0).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn three_frames() -> Recorder {
+    let mut recorder = Recorder::new(true);
+    recorder.push(FrameSample { interval_ms: None, ..frame(0.0, 0.0, 0.5, VariantId::Off) });
+    recorder.push(FrameSample { late: true, dropped_before: 4, ..frame(0.04, 40.0, 0.25, VariantId::Naive) });
+    recorder.push(frame(0.08, 40.5, 0.125, VariantId::Naive));
+    recorder.overlay_repaint(16.0);
+    recorder.overlay_repaint(18.0);
+    recorder
+}
+
+#[test]
+fn counters_add_up_and_can_be_reset() {
+    let mut recorder = three_frames();
+    assert_eq!((recorder.presented(), recorder.late(), recorder.dropped()), (3, 1, 4));
+    recorder.reset_counters();
+    assert_eq!((recorder.presented(), recorder.late(), recorder.dropped()), (0, 0, 0));
+    assert_eq!(recorder.history().len(), 3);
+}
+
+#[test]
+fn a_summary_covers_the_current_variant_and_radius_only() {
+    let mut recorder = Recorder::new(false);
+    assert_eq!(recorder.summary(Stage::Filter), None);
+    for n in 0..10 {
+        recorder.push(frame(f64::from(n) * 0.04, 40.0, 100.0, VariantId::Naive));
+    }
+    recorder.push(frame(0.40, 40.0, 1.0, VariantId::Flat));
+    let filter = recorder.summary(Stage::Filter).unwrap();
+    assert_eq!(
+        (filter.n, filter.last, filter.max),
+        (1, 5.0, 5.0),
+        "the slow frames before the switch are out"
+    );
+    for (n, unit) in [4.0, 2.0, 3.0].into_iter().enumerate() {
+        recorder.push(frame(0.44 + 0.04 * n as f64, 41.0, unit, VariantId::Flat));
+    }
+    let filter = recorder.summary(Stage::Filter).unwrap();
+    assert_eq!((filter.n, filter.last, filter.p50, filter.p95, filter.max), (4, 15.0, 10.0, 20.0, 20.0));
+    assert_eq!(filter.mean, 12.5);
+    recorder.push(FrameSample { radius: 8, ..frame(0.6, 42.0, 1.0, VariantId::Flat) });
+    assert_eq!(recorder.summary(Stage::Filter).unwrap().n, 1);
+    assert_eq!(recorder.frame_interval().unwrap().last, 42.0);
+}
+
+#[test]
+fn a_summary_forgets_after_its_window_and_the_history_after_its_own() {
+    let mut recorder = Recorder::new(false);
+    recorder.push(frame(0.0, 40.0, 9.0, VariantId::Flat));
+    recorder.push(frame(recorder::SUMMARY_S + 0.5, 40.0, 1.0, VariantId::Flat));
+    assert_eq!(recorder.summary(Stage::Take).unwrap().n, 1);
+    assert_eq!(recorder.history().len(), 2);
+    recorder.push(frame(recorder::HISTORY_S + 0.25, 40.0, 1.0, VariantId::Flat));
+    assert_eq!(recorder.history().len(), 2);
+    for n in 0..2 * recorder::HISTORY_FRAMES {
+        recorder.push(frame(20.0 + n as f64 * 1e-6, 0.001, 1.0, VariantId::Flat));
+    }
+    assert_eq!(recorder.history().len(), recorder::HISTORY_FRAMES);
+    assert_eq!(recorder.first_frame(), (3 + recorder::HISTORY_FRAMES) as u64);
+}
+
+#[test]
+fn idle_is_what_the_stages_leave() {
+    let mut recorder = Recorder::new(false);
+    recorder.push(frame(0.0, 100.0, 1.0, VariantId::Flat)); // stages: 55 ms
+    assert_eq!(recorder.idle().unwrap().last, 45.0);
+    recorder.push(frame(0.1, 30.0, 1.0, VariantId::Flat));
+    assert_eq!(recorder.idle().unwrap().last, 0.0, "overlapping stages leave nothing, not less");
+}
+
+#[test]
+fn a_discontinuity_costs_one_interval_of_each_kind() {
+    let mut recorder = Recorder::new(true);
+    recorder.push(frame(0.0, 40.0, 1.0, VariantId::Flat));
+    recorder.overlay_repaint(16.0);
+    recorder.mark_discontinuity();
+    recorder.push(frame(9.0, 9000.0, 1.0, VariantId::Flat));
+    recorder.overlay_repaint(9000.0);
+    recorder.push(frame(9.04, 41.0, 1.0, VariantId::Flat));
+    recorder.overlay_repaint(17.0);
+    let intervals: Vec<_> = recorder.frames().iter().map(|s| s.interval_ms).collect();
+    assert_eq!(intervals, [Some(40.0), None, Some(41.0)]);
+    let repaint = recorder.repaint_interval().unwrap();
+    assert_eq!((repaint.n, repaint.max), (2, 17.0));
+}
+
+#[test]
+fn a_very_long_run_forgets_its_beginning_and_says_so() {
+    let mut recorder = Recorder::with_limit(true, 5);
+    for n in 0..8 {
+        recorder.push(frame(f64::from(n), 40.0, 1.0, VariantId::Flat));
+    }
+    assert_eq!((recorder.frames().len(), recorder.forgotten(), recorder.presented()), (5, 3, 8));
+    assert_eq!(recorder.first_frame(), 3);
+    let scratch = Scratch::new("long");
+    let path = scratch.0.join("s.json");
+    export(&path, &recorder, &context()).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(json["rows_forgotten"], 3);
+    assert_eq!(json["frames"][0]["frame"], 3);
+}
+
+#[test]
+fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
+    let scratch = Scratch::new("csv");
+    let path = scratch.0.join("s.csv");
+    export(&path, &three_frames(), &context()).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 4);
+    assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len()), "{text}");
+    assert_eq!(rows[0][..4], ["frame", "pts_s", "presented_at_s", "interval_ms"]);
+    assert_eq!(rows[0][8 + Stage::Filter as usize], "filter");
+    assert_eq!(rows[1][..8], ["0", "0.000000", "0.000000", "", "off", "7", "false", "0"]);
+    assert_eq!(rows[2][3..8], ["40.0000", "naive", "7", "true", "4"]);
+    assert_eq!(rows[2][8 + Stage::Filter as usize], "1.2500");
+    assert_eq!(scratch.names(), ["s.csv"], "nothing is left beside it");
+}
+
+#[test]
+fn json_gives_back_what_was_measured() {
+    let scratch = Scratch::new("json");
+    let path = scratch.0.join("s.json");
+    fs::write(&path, "something older").unwrap();
+    export(&path, &three_frames(), &context()).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(json["schema"], 1);
+    assert_eq!(json["movie"]["file"], "clip \"one\".mp4");
+    assert_eq!(json["device"], serde_json::Value::Null);
+    assert_eq!((&json["presented"], &json["late"], &json["dropped"]), (&3.into(), &1.into(), &4.into()));
+    assert_eq!(json["repaint_ms"]["max"], 18.0);
+    assert_eq!((&json["interval_ms"]["n"], &json["interval_ms"]["max"]), (&2.into(), &40.5.into()));
+    assert_eq!(json["stages"].as_object().unwrap().len(), Stage::ALL.len());
+    assert_eq!(json["stages"]["filter"]["p50"], 1.25);
+    assert_eq!(json["frames"].as_array().unwrap().len(), 3);
+    assert_eq!(json["frames"][0]["interval_ms"], serde_json::Value::Null);
+    assert_eq!(json["frames"][2]["filter"], 0.625);
+    assert_eq!(json["frames"][1]["variant"], "naive");
+}
+
+#[test]
+fn nothing_measured_is_a_valid_file() {
+    let scratch = Scratch::new("empty");
+    for name in ["s.csv", "s.json"] {
+        export(&scratch.0.join(name), &Recorder::new(true), &context()).unwrap();
+    }
+    let json: serde_json::Value =
+        serde_json::from_slice(&fs::read(scratch.0.join("s.json")).unwrap()).unwrap();
+    assert_eq!(
+        (&json["interval_ms"], &json["repaint_ms"]),
+        (&serde_json::Value::Null, &serde_json::Value::Null)
+    );
+    assert_eq!(fs::read_to_string(scratch.0.join("s.csv")).unwrap().lines().count(), 1);
+}
+
+#[test]
+fn a_missing_directory_is_named() {
+    let scratch = Scratch::new("missing");
+    let path = scratch.0.join("no/such/place.csv");
+    let error = export(&path, &three_frames(), &context()).unwrap_err();
+    assert!(error.what.contains("place.csv"), "{error}");
+    assert!(error.hint.contains("directory"), "{error}");
+    assert!(export(&scratch.0.join("s.txt"), &three_frames(), &context()).is_err());
+}
+
+/// `/dev/full` is a disk with no space left.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error_and_the_device_survives() {
+    use std::os::unix::fs::FileTypeExt;
+    let scratch = Scratch::new("full");
+    for name in ["s.csv", "s.json"] {
+        let path = scratch.0.join(name);
+        std::os::unix::fs::symlink("/dev/full", &path).unwrap();
+        let error = export(&path, &three_frames(), &context()).unwrap_err();
+        assert!(error.hint.contains("space"), "{error}");
+    }
+    assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());
+    assert_eq!(scratch.names().len(), 2, "nothing is left beside them");
+}
+
+#[test]
+fn the_load_of_a_busy_process_is_seen() {
+    let mut load = CpuLoad::new();
+    assert_eq!(load.sample().process, None, "one point in time says nothing");
+    let until = std::time::Instant::now() + std::time::Duration::from_millis(700);
+    let mut work = 0u64;
+    while std::time::Instant::now() < until {
+        work = std::hint::black_box(work.wrapping_mul(3).wrapping_add(1));
+    }
+    let reading = load.sample();
+    assert!(reading.process.is_some_and(|p| p > 0.0), "{reading:?}");
+    assert!(reading.machine.is_some_and(|m| (0.0..=100.0).contains(&m)), "{reading:?}");
+    assert!(reading.cores > 0);
+}

@@ -1,0 +1,354 @@
+//! The real window on a virtual display (Xvfb), driven with real key presses (xdotool): what it shows is read
+//! from its screenshot and title, what it counted from its statistics. No time is asserted.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// How long anything may take before a test gives up on it: generous, for a loaded machine.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A virtual display of 1280×720 pixels, taken down when dropped.
+struct Display {
+    server: Child,
+    name: String,
+}
+
+impl Display {
+    fn start(extra: &[&str]) -> Self {
+        let mut server = Command::new("Xvfb")
+            .args(["-displayfd", "1", "-screen", "0", "1280x720x24", "-nolisten", "tcp"])
+            .args(extra)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("Xvfb must be installed: ./dev test does that");
+        let mut line = String::new();
+        BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let number = line.trim();
+        assert!(!number.is_empty(), "Xvfb did not start");
+        Self { server, name: format!(":{number}") }
+    }
+
+    fn xdotool(&self, args: &[&str]) -> Output {
+        let mut command = Command::new("xdotool");
+        command.args(args).env("DISPLAY", &self.name);
+        command.output().expect("xdotool must be installed: ./dev test does that")
+    }
+
+    fn key(&self, key: &str) {
+        assert!(self.xdotool(&["key", key]).status.success());
+    }
+}
+
+impl Drop for Display {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+/// A folder for one test's files, removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("clreel-window-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn clip() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/clip.mp4")
+}
+
+fn clreel(display: Option<&Display>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
+    command.env_remove("WAYLAND_DISPLAY").env_remove("DISPLAY").stdin(Stdio::null());
+    if let Some(display) = display {
+        command.env("DISPLAY", &display.name);
+    }
+    command
+}
+
+/// Waits for a child and returns its exit code and stderr; kills it when it hangs.
+fn finish(mut child: Child) -> (Option<i32>, String) {
+    let mut stderr = child.stderr.take();
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        if let Some(stderr) = &mut stderr {
+            let _ = std::io::Read::read_to_string(stderr, &mut text);
+        }
+        text
+    });
+    let began = Instant::now();
+    let code = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status.code();
+        }
+        if began.elapsed() > PATIENCE {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("clreel did not end; stderr: {}", reader.join().unwrap());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let text = reader.join().unwrap();
+    assert!(!text.contains("panicked"), "{text}");
+    (code, text)
+}
+
+/// A window that plays, with its keyboard focus.
+struct Session<'a> {
+    display: &'a Display,
+    child: Option<Child>,
+    window: String,
+}
+
+impl<'a> Session<'a> {
+    fn start(display: &'a Display, command: &mut Command) -> Self {
+        let child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut session = Self { display, child: Some(child), window: String::new() };
+        session.wait("its window", |s| {
+            let found = s.display.xdotool(&["search", "--onlyvisible", "--class", "clreel"]);
+            s.window = String::from_utf8_lossy(&found.stdout).lines().next().unwrap_or("").to_owned();
+            !s.window.is_empty()
+        });
+        // No window manager gives it the focus.
+        session.display.xdotool(&["windowfocus", "--sync", &session.window]);
+        session
+    }
+
+    fn wait(&mut self, what: &str, mut there: impl FnMut(&mut Self) -> bool) {
+        let began = Instant::now();
+        while !there(self) {
+            let ended = self.child.as_mut().and_then(|c| c.try_wait().unwrap());
+            if let Some(status) = ended {
+                panic!("clreel ended ({status}) before {what}");
+            }
+            assert!(began.elapsed() < PATIENCE, "no sign of {what}; the title is '{}'", self.title());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn title(&self) -> String {
+        let name = self.display.xdotool(&["getwindowname", &self.window]);
+        String::from_utf8_lossy(&name.stdout).trim().to_owned()
+    }
+
+    fn wait_for_title(&mut self, part: &str) {
+        self.wait(part, |s| s.title().contains(part));
+    }
+
+    fn press_until_title(&mut self, key: &str, part: &str) {
+        self.display.key(key);
+        self.wait_for_title(part);
+    }
+
+    fn quit(mut self) -> (Option<i32>, String) {
+        self.display.key("q");
+        finish(self.child.take().unwrap())
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A PNG as width, height and RGBA bytes.
+fn png(path: &Path) -> (usize, usize, Vec<u8>) {
+    let file = std::fs::File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let mut reader = png::Decoder::new(std::io::BufReader::new(file)).read_info().unwrap();
+    let mut rgba = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut rgba).unwrap();
+    assert_eq!(info.color_type, png::ColorType::Rgba);
+    (info.width as usize, info.height as usize, rgba)
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+fn snapshot(folder: &Folder, movie: &Path, at: f64, variant: &str, radius: &str) -> (usize, usize, Vec<u8>) {
+    let out = folder.file("snapshot.png");
+    let mut command = clreel(None);
+    command.arg("snapshot").arg(movie).args(["--variant", variant, "--radius", radius]);
+    command.args(["--at", &at.to_string()]).arg("--out").arg(&out);
+    let child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let (code, stderr) = finish(child);
+    assert_eq!(code, Some(0), "{stderr}");
+    png(&out)
+}
+
+#[test]
+fn plays_the_bundled_clip_and_counts() {
+    let (display, folder) = (Display::start(&[]), Folder::new("plays"));
+    let (stats, shot, rows) = (folder.file("s.json"), folder.file("s.png"), folder.file("s.csv"));
+    let mut command = clreel(Some(&display));
+    command.args(["--frames", "60", "--stats"]).arg(&stats).arg("--screenshot").arg(&shot);
+    let (code, stderr) = finish(command.stderr(Stdio::piped()).spawn().unwrap());
+    assert_eq!(code, Some(0), "{stderr}");
+    let stats = json(&stats);
+    assert_eq!(stats["presented"], 60);
+    let frames = stats["frames"].as_array().unwrap();
+    assert_eq!(frames.len(), 60);
+    assert!(frames.iter().any(|f| f["variant"] == "running-sum" && f["filter"].as_f64().unwrap() > 0.0));
+    // Time stamps go up, frame by frame.
+    let stamps: Vec<f64> = frames.iter().map(|f| f["pts_s"].as_f64().unwrap()).collect();
+    let turns = stamps.windows(2).filter(|w| w[1] <= w[0]).count();
+    assert!(turns <= 1, "only a loop's end goes back: {stamps:?}");
+    let (width, height, _) = png(&shot);
+    assert_eq!((width, height), (1280, 720));
+
+    let mut command = clreel(Some(&display));
+    command.args(["--frames", "5", "--variant", "off", "--stats"]).arg(&rows);
+    assert_eq!(finish(command.spawn().unwrap()).0, Some(0));
+    let text = std::fs::read_to_string(&rows).unwrap();
+    assert_eq!(text.lines().count(), 6, "a heading and a row for each frame:\n{text}");
+}
+
+#[test]
+fn keys_change_variant_radius_pause_and_overlay() {
+    let (display, folder) = (Display::start(&[]), Folder::new("keys"));
+    let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
+    let mut command = clreel(Some(&display));
+    command.args(["--variant", "off", "--stats"]).arg(&stats).arg("--screenshot").arg(&shot);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("- off");
+    session.press_until_title("5", "running-sum, r=7");
+    session.press_until_title("4", "vectorized, r=7");
+    session.press_until_title("3", "flat, r=7");
+    session.press_until_title("equal", "flat, r=8");
+    session.press_until_title("minus", "flat, r=7");
+    session.press_until_title("2", "separable, r=7");
+    session.press_until_title("1", "naive, r=7");
+    session.press_until_title("0", "- off");
+    session.press_until_title("space", "paused");
+    // The picture on the screen is filtered anew while paused.
+    session.press_until_title("5", "running-sum, r=7, paused");
+    session.press_until_title("minus", "running-sum, r=6, paused");
+    session.display.key("i");
+    let (code, stderr) = session.quit();
+    assert_eq!(code, Some(0), "{stderr}");
+
+    let stats = json(&stats);
+    let frames = stats["frames"].as_array().unwrap();
+    let mut order: Vec<String> = frames.iter().map(|f| format!("{}{}", f["variant"], f["radius"])).collect();
+    order.dedup();
+    let order: Vec<String> = order.into_iter().map(|s| s.replace('"', "")).collect();
+    for pair in ["running-sum7", "vectorized7", "flat7", "flat8", "separable7", "naive7"].windows(2) {
+        let at = |id: &str| order.iter().position(|o| o == id).unwrap_or_else(|| panic!("{id} in {order:?}"));
+        assert!(at(pair[0]) < at(pair[1]), "{order:?}");
+    }
+    // While naive took its time, the window was repainted more often than it got frames.
+    let repaints = stats["repaint_ms"]["n"].as_u64().unwrap();
+    assert!(repaints > stats["presented"].as_u64().unwrap());
+
+    // The overlay is hidden: the window shows the filtered frame, byte for byte as `snapshot` writes it.
+    let at = frames.last().unwrap()["pts_s"].as_f64().unwrap();
+    assert!(png(&shot) == snapshot(&folder, &clip(), at, "running-sum", "6"), "window and snapshot differ");
+}
+
+#[test]
+fn the_overlay_covers_only_its_panels() {
+    let (display, folder) = (Display::start(&[]), Folder::new("overlay"));
+    let shot = folder.file("s.png");
+    let mut command = clreel(Some(&display));
+    command.args(["--variant", "off", "--frames", "1", "--screenshot"]).arg(&shot);
+    assert_eq!(finish(command.stderr(Stdio::piped()).spawn().unwrap()).0, Some(0));
+    let ((width, height, window), (_, _, movie)) = (png(&shot), snapshot(&folder, &clip(), 0.0, "off", "7"));
+    let differ = |x: usize, y: usize| {
+        let at = (y * width + x) * 4;
+        window[at..at + 4] != movie[at..at + 4]
+    };
+    let covered =
+        (0..height).flat_map(|y| (0..width).map(move |x| (x, y))).filter(|&(x, y)| differ(x, y)).count();
+    assert!(covered > width * height / 20, "the overlay is there");
+    assert!(covered < width * height / 2, "most of the picture stays free");
+    let free = (0..height / 2).all(|y| (width / 2..width).all(|x| !differ(x, y)));
+    assert!(free, "the upper right quarter shows the movie as it is");
+}
+
+#[test]
+fn without_opencl_the_movie_plays_unfiltered() {
+    let (display, folder) = (Display::start(&[]), Folder::new("nocl"));
+    let stats = folder.file("s.json");
+    let mut command = clreel(Some(&display));
+    command.env("OCL_ICD_VENDORS", folder.file("none")).args(["--frames", "30", "--stats"]).arg(&stats);
+    let (code, stderr) = finish(command.stderr(Stdio::piped()).spawn().unwrap());
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("pocl-opencl-icd"), "says what to install: {stderr}");
+    let stats = json(&stats);
+    assert!(stats["frames"].as_array().unwrap().iter().all(|f| f["variant"] == "off"));
+    assert!(stats["device"].is_null());
+}
+
+#[test]
+fn a_kernel_that_does_not_build_leaves_the_others() {
+    let (display, folder) = (Display::start(&[]), Folder::new("broken"));
+    std::fs::create_dir_all(folder.file("box_filter")).unwrap();
+    std::fs::write(folder.file("box_filter/05_running_sum.cl"), "__kernel void nonsense( { }\n").unwrap();
+    let mut command = clreel(Some(&display));
+    command.env("CLREEL_KERNELS", &folder.0).args(["--variant", "running-sum"]);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("- off");
+    session.press_until_title("4", "vectorized, r=7");
+    let (code, stderr) = session.quit();
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("05_running_sum.cl") && stderr.contains("error"), "the build log: {stderr}");
+}
+
+#[test]
+fn no_display_and_no_opengl_are_sentences() {
+    let (code, stderr) = finish(clreel(None).stderr(Stdio::piped()).spawn().unwrap());
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("neither WAYLAND_DISPLAY nor DISPLAY is set"), "{stderr}");
+
+    let mut command = clreel(None);
+    command.env("DISPLAY", ":4095");
+    let (code, stderr) = finish(command.stderr(Stdio::piped()).spawn().unwrap());
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains(":4095"), "{stderr}");
+
+    let display = Display::start(&["-extension", "GLX"]);
+    let mut command = clreel(Some(&display));
+    let nowhere = std::env::temp_dir().join("clreel-no-such-vendor.json");
+    command.env("__EGL_VENDOR_LIBRARY_FILENAMES", nowhere);
+    let (code, stderr) = finish(command.stderr(Stdio::piped()).spawn().unwrap());
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("OpenGL could not be started"), "{stderr}");
+}
+
+#[test]
+fn a_signal_quits_and_still_writes_the_statistics() {
+    let (display, folder) = (Display::start(&[]), Folder::new("signal"));
+    let stats = folder.file("s.json");
+    let mut command = clreel(Some(&display));
+    command.args(["--variant", "off", "--stats"]).arg(&stats);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("- off");
+    let child = session.child.take().unwrap();
+    let killed = Command::new("kill").arg("-TERM").arg(child.id().to_string()).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(finish(child).0, Some(0));
+    assert!(json(&stats)["presented"].as_u64().unwrap() >= 1);
+}
