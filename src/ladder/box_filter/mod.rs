@@ -4,6 +4,7 @@
 //! own; out = (sum + N/2) / N in whole numbers with N = (2r+1)². Row sums stay whole, 16 bits a channel.
 //! Every variant gives exactly the bytes of [`reference`].
 
+pub mod bench;
 pub mod opencl;
 pub mod reference;
 pub mod run;
