@@ -114,11 +114,11 @@ fn rest(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
     if step(ui, "+", view.radius < MAX_RADIUS) {
         actions.push(Action::SetRadius(view.radius + 1));
     }
-    let (value, _) = ui.allocate_exact_size(vec2(24.0, theme::CONTROL), egui::Sense::hover());
+    let (value, _) = ui.allocate_exact_size(vec2(48.0, theme::CONTROL), egui::Sense::hover());
     ui.painter().text(
-        value.right_center(),
-        egui::Align2::RIGHT_CENTER,
-        view.radius,
+        value.left_center(),
+        egui::Align2::LEFT_CENTER,
+        format!("{} px", view.radius),
         theme::figures(12.5),
         theme::STRONG,
     );
