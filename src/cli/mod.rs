@@ -3,6 +3,8 @@
 //! Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 usage, 3 a variant
 //! differs from the reference.
 
+pub mod bench;
+pub mod devices;
 pub mod snapshot;
 
 use std::path::PathBuf;
@@ -64,9 +66,9 @@ pub enum Command {
 pub fn run(cli: &Cli) -> Result<u8> {
     match &cli.command {
         None => crate::app::run(&cli.play).map(|()| exit::DONE),
-        Some(Command::Bench(args)) => todo!(),
+        Some(Command::Bench(args)) => bench::run(args),
         Some(Command::Snapshot(args)) => snapshot::run(args),
-        Some(Command::Devices(args)) => todo!(),
+        Some(Command::Devices(args)) => devices::run(args),
     }
 }
 

@@ -2,6 +2,7 @@
 //! a [`ClContext`] to work with.
 
 use std::ptr;
+use std::sync::{Mutex, PoisonError};
 
 use ocl::core::{self, CommandQueueProperties, DeviceInfo as Info, DeviceInfoResult as Answer, DeviceType};
 use serde::Serialize;
@@ -65,6 +66,9 @@ pub struct Device {
 /// All OpenCL devices of the machine that have a compiler, platform by platform. The list is empty where no
 /// driver is installed; the call neither panics nor waits then.
 pub fn list_devices() -> Vec<Device> {
+    // The installable client driver loader is not safe while its first call is under way: one at a time.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let mut platforms = 0u32;
     // SAFETY: asking for the number of platforms alone: no array is passed, and the count outlives the call.
     let status = unsafe { ocl::ffi::clGetPlatformIDs(0, ptr::null_mut(), &mut platforms) };

@@ -1,5 +1,11 @@
 //! Pictures to RGBA8 with swscale. In: a decoded picture of any format. Out: four bytes a pixel, rows without
-//! gaps.
+//! gaps, full range.
+//!
+//! The contract: every channel of a flat patch lies within 2 levels of the exact value by the matrix and range of
+//! [`color`], clipped to 0 to 255. Rounding and the interpolation of chroma are swscale's: bilinear, or nearest for
+//! 8-bit 4:2:0 of even height on x86-64, the fast way (0.25 ms for 1280×720 on one core, 2.1 ms for other formats).
+//! Formats without alpha get 255. Code triples far outside of RGB, such as (225, 255, 0), may come out wrong by the
+//! accurate way: a sum overflows in swscale where a channel would reach twice its largest value.
 
 use std::ptr;
 
@@ -14,6 +20,10 @@ const PIXEL: usize = 4;
 /// swscale's fast paths write whole groups of this many pixels.
 const GROUP: u32 = 16;
 
+/// swscale's fast routine cuts fractions off: its results lie up to 3 levels below the exact ones. One luma level more
+/// centres them (the unit is 1/256 level).
+const FAST_BRIGHTNESS: i32 = 256;
+
 /// Everything that a swscale context is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Key {
@@ -22,6 +32,28 @@ struct Key {
     matrix: Matrix,
     range: Range,
     target: (u32, u32),
+}
+
+impl Key {
+    /// Whether swscale's unscaled routine for 4:2:0 is used. It takes even heights only, and for 4:2:2 it would leave
+    /// out half of the chroma. Elsewhere than on x86 its rounding is another one.
+    fn is_fast(&self) -> bool {
+        use ffmpeg::format::Pixel;
+        cfg!(target_arch = "x86_64")
+            && matches!(self.format, Pixel::YUV420P | Pixel::YUVJ420P)
+            && self.source == self.target
+            && self.source.1.is_multiple_of(2)
+    }
+
+    fn flags(&self) -> i32 {
+        if self.is_fast() {
+            ffi::SWS_BILINEAR
+        } else if self.source == self.target {
+            ffi::SWS_BILINEAR | ffi::SWS_ACCURATE_RND | ffi::SWS_FULL_CHR_H_INT
+        } else {
+            ffi::SWS_BICUBIC | ffi::SWS_ACCURATE_RND | ffi::SWS_FULL_CHR_H_INT
+        }
+    }
 }
 
 /// Converts pictures to tight RGBA8; it makes its tables anew when the size, the format or the colours change.
@@ -114,7 +146,7 @@ impl RgbaConverter {
                 target.0 as i32,
                 target.1 as i32,
                 ffi::AVPixelFormat::AV_PIX_FMT_RGBA,
-                flags(&key),
+                key.flags(),
                 ptr::null_mut(),
                 ptr::null_mut(),
                 ptr::null(),
@@ -125,7 +157,8 @@ impl RgbaConverter {
             let table = ffi::sws_getCoefficients(coefficients(matrix));
             let full = i32::from(range == Range::Full);
             // It refuses for RGB sources, where there is nothing to set.
-            ffi::sws_setColorspaceDetails(self.context, table, full, table, 1, 0, 1 << 16, 1 << 16);
+            let brightness = if key.is_fast() { FAST_BRIGHTNESS } else { 0 };
+            ffi::sws_setColorspaceDetails(self.context, table, full, table, 1, brightness, 1 << 16, 1 << 16);
         }
         self.key = Some(key);
         Ok(())
@@ -185,8 +218,4 @@ fn coefficients(matrix: Matrix) -> i32 {
         Matrix::Smpte240m => ffi::SWS_CS_SMPTE240M,
         Matrix::Fcc => ffi::SWS_CS_FCC,
     }
-}
-
-fn flags(_key: &Key) -> i32 {
-    ffi::SWS_BICUBIC
 }

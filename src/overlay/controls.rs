@@ -106,7 +106,8 @@ fn rest(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
         actions.push(Action::SetRadius(view.radius - 1));
     }
     let mut radius = view.radius.min(MAX_RADIUS);
-    ui.spacing_mut().slider_width = 130.0;
+    // What is fixed needs about 300 points; the slider gives way in a narrow window.
+    ui.spacing_mut().slider_width = (ui.max_rect().width() - 300.0).clamp(16.0, 130.0);
     let slider = ui.add(Slider::new(&mut radius, 0..=MAX_RADIUS).show_value(false));
     if slider.on_hover_text(words::window(view.radius)).changed() {
         actions.push(Action::SetRadius(radius));
@@ -114,11 +115,11 @@ fn rest(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
     if step(ui, "+", view.radius < MAX_RADIUS) {
         actions.push(Action::SetRadius(view.radius + 1));
     }
-    let (value, _) = ui.allocate_exact_size(vec2(24.0, theme::CONTROL), egui::Sense::hover());
+    let (value, _) = ui.allocate_exact_size(vec2(48.0, theme::CONTROL), egui::Sense::hover());
     ui.painter().text(
-        value.right_center(),
-        egui::Align2::RIGHT_CENTER,
-        view.radius,
+        value.left_center(),
+        egui::Align2::LEFT_CENTER,
+        format!("{} px", view.radius),
         theme::figures(12.5),
         theme::STRONG,
     );

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use egui::epaint::{Mesh, Vertex, WHITE_UV};
 use egui::{Align2, Color32, CornerRadius, Galley, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
-use egui_plot::{Plot, PlotBounds, PlotGeometry, PlotItem, PlotItemBase, PlotTransform};
+use egui_plot::{AxisHints, Plot, PlotBounds, PlotGeometry, PlotItem, PlotItemBase, PlotTransform};
 
 use super::table::Numbers;
 use super::{View, theme};
@@ -49,8 +49,14 @@ pub fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
         .grid_fade(0.0)
         .x_grid_spacer(|_| marks(-SPAN_S, 0.0, 1.0))
         .y_grid_spacer(move |_| marks(0.0, top, step))
-        .y_axis_formatter(|mark, _| format!("{}", (mark.value * 100.0).round() / 100.0))
-        .y_axis_min_width(30.0)
+        .custom_y_axes(vec![
+            AxisHints::new_y()
+                .formatter(|mark, _| format!("{}", (mark.value * 100.0).round() / 100.0))
+                .min_thickness(30.0)
+                .label_spacing(egui::Rangef::new(4.0, 8.0))
+                .tick_label_color(theme::WEAK)
+                .tick_label_font(theme::words(11.0)),
+        ])
         .allow_zoom(false)
         .allow_drag(false)
         .allow_scroll(false)

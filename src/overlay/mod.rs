@@ -134,6 +134,12 @@ impl Overlay {
 
     /// Lays the overlay out over `ui`, which covers the window, and returns what the user asked for.
     pub fn show(&mut self, ui: &mut Ui, view: &View) -> Vec<Action> {
+        // Keys belong to the player: a button that kept the focus would answer Space as well.
+        ui.memory_mut(|memory| {
+            if let Some(id) = memory.focused() {
+                memory.surrender_focus(id);
+            }
+        });
         let mut actions = Vec::new();
         let window = ui.max_rect().shrink(theme::GAP);
         if !self.visible {
@@ -159,12 +165,6 @@ impl Overlay {
         }
         notices::show(ui, free, view.notices, false, &mut actions);
 
-        // Keys belong to the player: a button that kept the focus would answer Space as well.
-        ui.memory_mut(|memory| {
-            if let Some(id) = memory.focused() {
-                memory.surrender_focus(id);
-            }
-        });
         actions
     }
 
@@ -182,7 +182,7 @@ impl Overlay {
         let graph = Rect::from_min_max(inner.min, pos2(inner.right(), inner.bottom() - controls - 6.0));
         if graph.height() > 40.0 {
             let mut ui = ui.new_child(UiBuilder::new().id_salt("graph").max_rect(graph));
-            ui.spacing_mut().item_spacing.y = 2.0;
+            ui.spacing_mut().item_spacing.y = 7.0;
             graph::show(&mut ui, view, &self.numbers);
         }
         let below = Rect::from_min_max(pos2(inner.left(), inner.bottom() - controls), inner.max);

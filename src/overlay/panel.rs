@@ -63,7 +63,7 @@ fn facts(ui: &mut Ui, view: &View, numbers: &Numbers) {
     let recorder = view.recorder;
     let (late, dropped) = (recorder.late(), recorder.dropped());
     let color = if late + dropped > 0 { theme::WARN } else { theme::TEXT };
-    let counts = format!("{} shown, {late} late, {dropped} dropped", recorder.presented());
+    let counts = format!("{} presented, {late} late, {dropped} dropped", recorder.presented());
     fact(ui, "Frames", &counts, color, words::COUNTS);
 
     let percent = |load: Option<f32>| load.map_or_else(|| "-".into(), |p| format!("{p:.0} %"));

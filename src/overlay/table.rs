@@ -4,7 +4,7 @@ use egui::{Align2, Color32, CornerRadius, Rect, Sense, Ui, pos2, vec2};
 
 use super::{View, theme, words};
 use crate::ladder::VariantId;
-use crate::stats::{Recorder, Series, Stage, Summary};
+use crate::stats::{Recorder, Stage, Summary};
 
 /// Seconds between two refreshes of the numbers.
 const REFRESH_S: f64 = 0.25;
@@ -19,7 +19,7 @@ pub struct Numbers {
     pub stages: [Option<Summary>; Stage::ALL.len()],
     pub idle: Option<Summary>,
     pub frame: Option<Summary>,
-    pub repaint: Option<Series>,
+    pub repaint: Option<Summary>,
 }
 
 impl Numbers {
@@ -32,7 +32,7 @@ impl Numbers {
         }
         self.taken_at = Some(now);
         self.of = of;
-        self.repaint = recorder.repaint_interval();
+        self.repaint = recorder.recent_repaints();
         if self.presented == recorder.presented() && self.frame.is_some() {
             return;
         }

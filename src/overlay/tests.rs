@@ -173,19 +173,18 @@ fn pause_hide_and_radius_work_by_mouse_at_every_size() {
         assert_eq!(fixture.click("Hide"), [Action::ToggleOverlay], "{size}");
         assert_eq!(fixture.click("-"), [Action::SetRadius(6)], "{size}");
         assert_eq!(fixture.click("+"), [Action::SetRadius(8)], "{size}");
-        // The rail of the slider lies between the two.
+        // The rail of the slider lies between the two. The radius in the view stays, so the release asks again.
         let (less, more) = (fixture.find("-").unwrap(), fixture.find("+").unwrap());
         let actions = fixture.click_at(less.center() + 0.5 * (more.center() - less.center()));
-        assert!(
-            matches!(actions[..], [Action::SetRadius(r)] if (54..=74).contains(&r)),
-            "the middle of the slider at {size}: {actions:?}"
-        );
+        let middle = |a: &Action| matches!(a, Action::SetRadius(r) if (54..=74).contains(r));
+        assert!(!actions.is_empty() && actions.iter().all(middle), "the middle at {size}: {actions:?}");
     }
 }
 
 #[test]
 fn keys_reach_the_player_and_not_a_button() {
     let mut fixture = Fixture::new(SIZES[0]);
+    fixture.notices = vec![notice("Something.", true)];
     fixture.click("Pause");
     let key = |key, pressed| Event::Key {
         key,
@@ -194,11 +193,13 @@ fn keys_reach_the_player_and_not_a_button() {
         repeat: false,
         modifiers: Modifiers::NONE,
     };
-    for k in [egui::Key::Tab, egui::Key::Space, egui::Key::Enter, egui::Key::ArrowRight] {
-        let mut actions = fixture.pass(vec![key(k, true)]);
-        actions.extend(fixture.pass(vec![key(k, false)]));
-        assert_eq!(actions, [], "{k:?}");
-        assert!(!fixture.ctx.egui_wants_keyboard_input(), "{k:?}");
+    for visible in [true, false] {
+        fixture.overlay.visible = visible;
+        for k in [egui::Key::Tab, egui::Key::Space, egui::Key::Enter, egui::Key::ArrowRight] {
+            let mut actions = fixture.pass(vec![key(k, true)]);
+            actions.extend(fixture.pass(vec![key(k, false)]));
+            assert_eq!(actions, [], "{k:?}, visible: {visible}");
+        }
     }
 }
 

@@ -65,7 +65,7 @@ pub const FILTER_TILE: &str = "The filter alone: the median of the last five sec
 pub const TABLE: &str = "Milliseconds of each stage over the last five seconds with this variant and radius.\n\
     last: the newest frame. p50: the median. p95: 95 of 100 frames take no longer. max: the slowest.";
 
-pub const COUNTS: &str = "Presented: movie frames shown.\n\
+pub const COUNTS: &str = "Presented: movie frames that reached the window.\n\
     Late: shown more than half a frame interval after their time.\n\
     Dropped: decoded, then left out because the next one was due.";
 

@@ -180,6 +180,12 @@ impl Recorder {
         Summary::of(self.current().rev().filter_map(|s| Some((s.interval_ms? - busy(&s.stages)).max(0.0))))
     }
 
+    /// Summary of the last few hundred repaint intervals; unlike
+    /// [`repaint_interval`](Self::repaint_interval) cheap however long the run is.
+    pub fn recent_repaints(&self) -> Option<Summary> {
+        Summary::of(self.repaints.iter().rev().take(RECENT_REPAINTS / 4).rev().copied())
+    }
+
     /// Statistics of the repaint interval: of the whole run with `keep_all`, else of the last thousand.
     pub fn repaint_interval(&self) -> Option<Series> {
         Series::of(&self.repaints.iter().copied().collect::<Vec<_>>())

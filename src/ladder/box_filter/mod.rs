@@ -4,14 +4,17 @@
 //! own; out = (sum + N/2) / N in whole numbers with N = (2r+1)². Row sums stay whole, 16 bits a channel.
 //! Every variant gives exactly the bytes of [`reference`].
 
+pub mod bench;
 pub mod opencl;
 pub mod reference;
+pub mod run;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
 use crate::ladder::{Storage, VariantId, VariantInfo};
 
-pub use opencl::{BuiltVariant, Picture, Plan, Scratch, filter_once};
+pub use opencl::{BuiltVariant, Picture, Plan, Scratch};
+pub use run::filter_once;
 
 /// Largest radius, in pixels: 255·(2·128+1) is the largest row sum that fits 16 bits.
 pub const MAX_RADIUS: u32 = 128;

@@ -508,34 +508,6 @@ impl Plan {
     }
 }
 
-/// Filters one picture in host memory, and waits for it. `src` holds `width`·`height` RGBA pixels; so does
-/// the result.
-///
-/// # Errors
-/// When `src` has another length, or the device cannot run the variant at this size.
-pub fn filter_once(
-    cl: &ClContext,
-    variant: &BuiltVariant,
-    src: &[u8],
-    width: u32,
-    height: u32,
-    radius: u32,
-) -> Result<Vec<u8>> {
-    let what = "The picture could not be filtered.";
-    if src.len() != width as usize * height as usize * 4 {
-        return Err(Error::new(what, format!("{} bytes are not {width}×{height} pixels.", src.len()), ""));
-    }
-    let storage = variant.info.storage;
-    let input = Picture::alloc(cl, storage, width, height)?;
-    let output = Picture::alloc(cl, storage, width, height)?;
-    let plan = variant.plan(cl, &input, &output, &mut Scratch::new(), width, height, radius)?;
-    input.write(&cl.queue, src)?;
-    plan.enqueue_all(&cl.queue)?;
-    let mut out = vec![0; src.len()];
-    output.read(&cl.queue, &mut out)?;
-    Ok(out)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

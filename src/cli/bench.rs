@@ -1,0 +1,312 @@
+//! `clreel bench`: checks every variant against the reference, then times it. Out: a table or JSON on
+//! stdout, progress on stderr.
+
+use std::path::PathBuf;
+
+use comfy_table::{CellAlignment, Table, presets};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use crate::cli::devices::DeviceEntry;
+use crate::cli::{BenchArgs, exit};
+use crate::error::Result;
+use crate::gpu::cl::{Device, list_devices, no_device, select_device};
+use crate::ladder::box_filter::VARIANTS;
+use crate::ladder::box_filter::bench::{Input, RadiusRun, run_device};
+use crate::ladder::{Outcome, VariantId};
+use crate::media;
+use crate::stats::Series;
+
+/// The most frames that are kept in memory and cycled.
+const MAX_FRAMES: usize = 30;
+
+/// The variants in a list such as `naive,flat` or `all`, in the ladder's order of the list, each once.
+///
+/// # Errors
+/// A sentence for the user, when a name is unknown or names no filter.
+pub fn parse_variants(list: &str) -> std::result::Result<Vec<VariantId>, String> {
+    if list.trim() == "all" {
+        return Ok(VARIANTS.iter().map(|v| v.id).collect());
+    }
+    let mut variants = Vec::new();
+    for name in list.split(',') {
+        let names: Vec<_> = VARIANTS.iter().map(|v| v.id.as_str()).collect();
+        match VARIANTS.iter().find(|v| v.id.as_str() == name.trim()) {
+            Some(v) if variants.contains(&v.id) => {}
+            Some(v) => variants.push(v.id),
+            None => {
+                return Err(format!("no variant is called '{name}'; choose from {} or all", names.join(", ")));
+            }
+        }
+    }
+    Ok(variants)
+}
+
+#[derive(Serialize)]
+struct Report {
+    schema: u32,
+    input: InputEntry,
+    devices: Vec<DeviceRuns>,
+}
+
+#[derive(Serialize)]
+struct InputEntry {
+    file: String,
+    width: u32,
+    height: u32,
+    frames: usize,
+}
+
+#[derive(Serialize)]
+struct DeviceRuns {
+    #[serde(flatten)]
+    device: DeviceEntry,
+    runs: Vec<RunEntry>,
+}
+
+#[derive(Serialize)]
+struct RunEntry {
+    radius: u32,
+    copy_ms: Option<Series>,
+    variants: Vec<VariantEntry>,
+}
+
+#[derive(Serialize)]
+struct VariantEntry {
+    id: &'static str,
+    kind: &'static str,
+    outcome: &'static str,
+    reason: Option<String>,
+    max_abs_diff: Option<u8>,
+    device_ms: Option<Series>,
+    dispatch_ms: Option<Series>,
+    wall_ms: Option<Series>,
+}
+
+/// Runs the benchmark; returns the exit code: 3 when a variant differs from the reference, 1 when one
+/// failed, 2 when the list of variants makes no sense.
+///
+/// # Errors
+/// When there is no device, or the movie gives no frame.
+pub fn run(args: &BenchArgs) -> Result<u8> {
+    let variants = match parse_variants(&args.variant) {
+        Ok(variants) => variants,
+        Err(sentence) => {
+            eprintln!("error: invalid value '{}' for '--variant <ID,…>': {sentence}", args.variant);
+            return Ok(exit::USAGE);
+        }
+    };
+    let mut radii = Vec::new();
+    for &radius in &args.radius {
+        if !radii.contains(&radius) {
+            radii.push(radius);
+        }
+    }
+    let devices = chosen_devices(args.device.as_deref())?;
+    let file: PathBuf = match &args.file {
+        Some(file) => file.clone(),
+        None => media::bundled_clip()?,
+    };
+    let clip = media::read_frames_rgba(&file, MAX_FRAMES.min(args.frames as usize), args.size)?;
+    if let Some(warning) = &clip.warning {
+        eprintln!("clreel: {warning}");
+    }
+    let input = Input { frames: &clip.frames, width: clip.width, height: clip.height, rounds: args.frames };
+
+    let steps = devices.len() * radii.len() * (variants.len() + args.frames as usize);
+    // Drawn on stderr, and only where that is a terminal.
+    let bar = ProgressBar::new(steps as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
+        bar.set_style(style);
+    }
+    let mut results = Vec::new();
+    for device in &devices {
+        let mut progress = |what: &str| {
+            bar.set_message(what.to_owned());
+            bar.inc(1);
+        };
+        let runs = run_device(device, &input, &variants, &radii, &mut progress).unwrap_or_else(|e| {
+            let fail = |&id: &VariantId| (id, Outcome::Failed(e.clone()));
+            let run = |&radius| RadiusRun { radius, copy: None, variants: variants.iter().map(fail).collect() };
+            radii.iter().map(run).collect()
+        });
+        results.push((device, runs));
+    }
+    bar.finish_and_clear();
+
+    if args.json {
+        let report = Report {
+            schema: 1,
+            input: InputEntry {
+                file: file.display().to_string(),
+                width: clip.width,
+                height: clip.height,
+                frames: clip.frames.len(),
+            },
+            devices: results.iter().map(|(device, runs)| device_runs(device, runs)).collect(),
+        };
+        super::devices::print_json(&report)?;
+    } else {
+        for (device, runs) in &results {
+            for run in runs {
+                println!(
+                    "{} · {}×{} · radius {} · device time in ms",
+                    device.info.name, clip.width, clip.height, run.radius
+                );
+                println!("{}\n", table(run));
+            }
+        }
+    }
+    Ok(exit_code(results.iter().flat_map(|(_, runs)| runs)))
+}
+
+fn chosen_devices(sel: Option<&str>) -> Result<Vec<Device>> {
+    let devices = list_devices();
+    match sel {
+        Some("all") if devices.is_empty() => Err(no_device()),
+        Some("all") => Ok(devices),
+        sel => Ok(vec![select_device(&devices, sel)?]),
+    }
+}
+
+fn exit_code<'a>(runs: impl Iterator<Item = &'a RadiusRun>) -> u8 {
+    let mut code = exit::DONE;
+    for (_, outcome) in runs.flat_map(|run| &run.variants) {
+        match outcome {
+            Outcome::Mismatch(_) => return exit::MISMATCH,
+            Outcome::Failed(_) => code = exit::FAILED,
+            Outcome::Ok(_) | Outcome::Unsupported(_) | Outcome::Skipped(_) => {}
+        }
+    }
+    code
+}
+
+/// Why an outcome is not ok.
+fn reason(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Ok(_) => None,
+        Outcome::Unsupported(why) | Outcome::Skipped(why) => Some(why.clone()),
+        Outcome::Mismatch(report) => Some(report.to_string()),
+        Outcome::Failed(e) => Some(e.to_string()),
+    }
+}
+
+fn device_runs(device: &Device, runs: &[RadiusRun]) -> DeviceRuns {
+    let variant = |(id, outcome): &(VariantId, Outcome)| {
+        let times = match outcome {
+            Outcome::Ok(m) => Some(m),
+            _ => None,
+        };
+        VariantEntry {
+            id: id.as_str(),
+            kind: "opencl",
+            outcome: outcome.word(),
+            reason: reason(outcome),
+            max_abs_diff: match outcome {
+                Outcome::Ok(_) => Some(0),
+                Outcome::Mismatch(report) => Some(report.max_abs_diff),
+                _ => None,
+            },
+            device_ms: times.map(|m| m.device),
+            dispatch_ms: times.and_then(|m| m.dispatch),
+            wall_ms: times.and_then(|m| m.wall),
+        }
+    };
+    let run = |run: &RadiusRun| RunEntry {
+        radius: run.radius,
+        copy_ms: run.copy,
+        variants: run.variants.iter().map(variant).collect(),
+    };
+    DeviceRuns { device: DeviceEntry::new(&device.info), runs: runs.iter().map(run).collect() }
+}
+
+/// Three significant digits, so that 0.035 and 701 read equally well.
+fn number(value: f64) -> String {
+    let digits = (2 - value.abs().max(1e-9).log10().floor() as i64).clamp(0, 4) as usize;
+    format!("{value:.digits$}")
+}
+
+fn table(run: &RadiusRun) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["variant", "min", "p50", "p95", "n", "fps", "× copy", "speed-up", ""]);
+    for column in table.column_iter_mut().skip(1).take(7) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let median = |outcome: &Outcome| match outcome {
+        Outcome::Ok(m) => Some(m.device.p50),
+        _ => None,
+    };
+    // Compared with naive; where naive has no time, with the slowest that has one.
+    let naive = run.variants.iter().find(|(id, _)| *id == VariantId::Naive).and_then(|(_, o)| median(o));
+    let slowest = run.variants.iter().filter_map(|(_, o)| median(o)).max_by(f64::total_cmp);
+    let base = naive.or(slowest);
+    let ratio = |a: Option<f64>, b: Option<f64>| match (a, b) {
+        (Some(a), Some(b)) if b > 0.0 => format!("{}×", number(a / b)),
+        _ => String::new(),
+    };
+    let mut row = |name: &str, s: &Series, speed_up: String| {
+        table.add_row([
+            name.to_owned(),
+            number(s.min),
+            number(s.p50),
+            number(s.p95),
+            s.n.to_string(),
+            number(1000.0 / s.p50.max(1e-6)),
+            ratio(Some(s.p50), run.copy.map(|c| c.p50)),
+            speed_up,
+            String::new(),
+        ]);
+    };
+    if let Some(copy) = &run.copy {
+        row("(copy)", copy, String::new());
+    }
+    for (id, outcome) in &run.variants {
+        if let Outcome::Ok(m) = outcome {
+            row(id.as_str(), &m.device, ratio(base, Some(m.device.p50)));
+        }
+    }
+    for (id, outcome) in &run.variants {
+        if let Some(reason) = reason(outcome) {
+            let mut cells = vec![id.as_str().to_owned()];
+            cells.resize(8, String::new());
+            cells.push(format!("{}: {reason}", outcome.word()));
+            table.add_row(cells);
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variant_lists() {
+        assert_eq!(parse_variants("all").map(|v| v.len()), Ok(5));
+        assert_eq!(parse_variants("flat, naive,flat"), Ok(vec![VariantId::Flat, VariantId::Naive]));
+        assert!(parse_variants("off").is_err());
+        assert!(parse_variants("").is_err());
+        assert!(parse_variants("naive,fast").unwrap_err().contains("fast"));
+    }
+
+    #[test]
+    fn a_mismatch_outranks_a_failure() {
+        let failed = Outcome::Failed(crate::error::Error::new("no", "", ""));
+        let report = crate::ladder::verify::check(&[1, 2, 3, 4], 1, |b| Ok(b.to_vec())).unwrap().unwrap();
+        let run = |outcomes: Vec<Outcome>| RadiusRun {
+            radius: 1,
+            copy: None,
+            variants: outcomes.into_iter().map(|o| (VariantId::Flat, o)).collect(),
+        };
+        let code = |outcomes| exit_code([run(outcomes)].iter());
+        assert_eq!(code(vec![Outcome::Skipped("slow".into())]), exit::DONE);
+        assert_eq!(code(vec![failed.clone()]), exit::FAILED);
+        assert_eq!(code(vec![failed.clone(), Outcome::Mismatch(report), failed]), exit::MISMATCH);
+    }
+
+    #[test]
+    fn numbers_keep_three_digits() {
+        assert_eq!([number(701.4), number(3.2), number(0.0351), number(12.34)], ["701", "3.20", "0.0351", "12.3"]);
+    }
+}

@@ -1,0 +1,74 @@
+//! `clreel devices`: the OpenCL devices of the machine, as a table or JSON on stdout.
+
+use comfy_table::{Table, presets};
+use serde::Serialize;
+
+use crate::cli::{DevicesArgs, exit};
+use crate::error::{Error, Result};
+use crate::gpu::cl::{DeviceInfo, list_devices, no_device};
+
+/// A device in JSON, here and in `clreel bench --json`.
+#[derive(Serialize)]
+pub(crate) struct DeviceEntry {
+    #[serde(flatten)]
+    info: DeviceInfo,
+    sharing: &'static str,
+    sharing_reason: &'static str,
+}
+
+impl DeviceEntry {
+    pub(crate) fn new(info: &DeviceInfo) -> Self {
+        Self {
+            info: info.clone(),
+            sharing: "copy",
+            sharing_reason: "Sharing with OpenGL needs a window, and is not tested from the command line.",
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct List {
+    schema: u32,
+    devices: Vec<DeviceEntry>,
+}
+
+/// Prints a value as JSON on stdout.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
+    let text = serde_json::to_string_pretty(value)
+        .map_err(|e| Error::new("The result could not be written as JSON.", format!("{e}."), ""))?;
+    println!("{text}");
+    Ok(())
+}
+
+/// Lists the devices; returns the exit code. A machine without any is not an error: the list is empty.
+///
+/// # Errors
+/// When the result cannot be written.
+pub fn run(args: &DevicesArgs) -> Result<u8> {
+    let devices = list_devices();
+    if args.json {
+        let devices = devices.iter().map(|d| DeviceEntry::new(&d.info)).collect();
+        print_json(&List { schema: 1, devices })?;
+    } else if devices.is_empty() {
+        eprintln!("clreel: {}", no_device());
+    } else {
+        let mut table = Table::new();
+        table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+        table.set_header(["", "device", "type", "units", "MHz", "memory", "images", "OpenCL", "driver"]);
+        for d in devices.iter().map(|d| &d.info) {
+            table.add_row([
+                d.index.to_string(),
+                format!("{}\n{}", d.name, d.platform),
+                d.kind.name().to_owned(),
+                d.units.to_string(),
+                d.clock_mhz.to_string(),
+                format!("{:.1} GiB", d.global_memory_bytes as f64 / f64::from(1 << 30)),
+                if d.image_support { format!("{}×{}", d.max_image.0, d.max_image.1) } else { "none".to_owned() },
+                d.version.split_whitespace().take(2).collect::<Vec<_>>().join(" "),
+                d.driver.clone(),
+            ]);
+        }
+        println!("{table}");
+    }
+    Ok(exit::DONE)
+}

@@ -1,0 +1,257 @@
+//! Benchmarks of the ladder on one device. In: frames, variants, radii. Out: for each radius the time of a
+//! copy and the outcome of each variant. Every variant is checked before it is timed.
+
+use std::collections::HashMap;
+
+use super::{BuiltVariant, Picture, Plan, Scratch, info, reference::reference, run};
+use crate::error::{Error, Result};
+use crate::gpu::cl::{ClContext, Device, failed};
+use crate::ladder::measure::{self, Contender, Measurement, Sample};
+use crate::ladder::verify::MismatchReport;
+use crate::ladder::{Outcome, Storage, VariantId};
+use crate::stats::Series;
+
+/// What is filtered, and how often.
+pub struct Input<'a> {
+    /// RGBA frames of `width` by `height` pixels, at least one.
+    pub frames: &'a [Vec<u8>],
+    pub width: u32,
+    pub height: u32,
+    /// Timed rounds; each takes the next frame, and runs every variant once.
+    pub rounds: u32,
+}
+
+/// What came out for one radius.
+#[derive(Debug)]
+pub struct RadiusRun {
+    pub radius: u32,
+    /// A device copy of one frame, alternating with the variants, in milliseconds.
+    pub copy: Option<Series>,
+    pub variants: Vec<(VariantId, Outcome)>,
+}
+
+/// Checks and times `variants` on a device for each of `radii`. `progress` is told what happens next, and is
+/// called once for each variant that is checked and each round that is timed.
+///
+/// # Errors
+/// When the device cannot be used at all. What goes wrong with one variant is its [`Outcome`].
+pub fn run_device(
+    device: &Device,
+    input: &Input,
+    variants: &[VariantId],
+    radii: &[u32],
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<RadiusRun>> {
+    let Some(first) = input.frames.first() else {
+        return Err(Error::new("There is nothing to time.", "The movie gave no frame.", ""));
+    };
+    let cl = ClContext::new(device)?;
+    let mut built = Vec::new();
+    for &id in variants {
+        built.push((id, build(&cl, id, input)));
+    }
+    let mut bench = Bench { pairs: Pairs::new(&cl, input, &built)?, scratch: Scratch::new(), cl: &cl, input };
+    bench.pairs.load(&cl, first)?;
+    radii.iter().map(|&radius| bench.radius(&built, radius, progress)).collect()
+}
+
+fn build(cl: &ClContext, id: VariantId, input: &Input) -> std::result::Result<BuiltVariant, Outcome> {
+    let info = info(id).ok_or_else(|| Outcome::Skipped("It is no filter.".to_owned()))?;
+    info.supports(&cl.device.info, input.width, input.height).map_err(|e| Outcome::Unsupported(e.why))?;
+    BuiltVariant::build(cl, id).map_err(Outcome::Failed)
+}
+
+type Built = [(VariantId, std::result::Result<BuiltVariant, Outcome>)];
+
+/// Source and destination in each storage that is needed; the buffers always, for the copy.
+struct Pairs {
+    buffer: (Picture, Picture),
+    image: Option<(Picture, Picture)>,
+}
+
+impl Pairs {
+    fn new(cl: &ClContext, input: &Input, built: &Built) -> Result<Self> {
+        let new = |storage| Picture::alloc(cl, storage, input.width, input.height);
+        let pair = |storage| Ok::<_, Error>((new(storage)?, new(storage)?));
+        let images = built.iter().any(|(_, b)| matches!(b, Ok(b) if b.info().storage == Storage::Image));
+        Ok(Self {
+            buffer: pair(Storage::Buffer)?,
+            image: if images { Some(pair(Storage::Image)?) } else { None },
+        })
+    }
+
+    fn load(&self, cl: &ClContext, frame: &[u8]) -> Result<()> {
+        self.buffer.0.write(&cl.queue, frame)?;
+        self.image.as_ref().map_or(Ok(()), |(src, _)| src.write(&cl.queue, frame))
+    }
+
+    fn of(&self, storage: Storage) -> &(Picture, Picture) {
+        match (storage, &self.image) {
+            (Storage::Image, Some(pair)) => pair,
+            _ => &self.buffer,
+        }
+    }
+}
+
+/// Pictures to check with, and what the reference makes of them.
+struct Checks {
+    width: u32,
+    height: u32,
+    cases: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+struct Bench<'a> {
+    cl: &'a ClContext,
+    input: &'a Input<'a>,
+    pairs: Pairs,
+    scratch: Scratch,
+}
+
+impl Bench<'_> {
+    fn radius(&mut self, built: &Built, radius: u32, progress: &mut dyn FnMut(&str)) -> Result<RadiusRun> {
+        let mut checks = HashMap::new();
+        let mut outcomes = Vec::new();
+        let mut ready: Vec<(usize, u32, Plan)> = Vec::new();
+        for (id, variant) in built {
+            progress(&format!("checking {id}, r={radius}"));
+            let prepared = match variant {
+                Ok(variant) => self.prepare(variant, radius, &mut checks),
+                Err(outcome) => Err(outcome.clone()),
+            };
+            match prepared {
+                Ok((rounds, plan)) => {
+                    ready.push((outcomes.len(), rounds, plan));
+                    outcomes.push((*id, Outcome::Skipped("It was not timed.".to_owned())));
+                }
+                Err(outcome) => outcomes.push((*id, outcome)),
+            }
+        }
+        let (queue, pairs, frames) = (&self.cl.queue, &self.pairs, self.input.frames);
+        let (from, to) = &pairs.buffer;
+        copy(queue, from, to)?; // warm up
+        let mut contenders =
+            vec![Contender { rounds: self.input.rounds, run: Box::new(|| copy(queue, from, to)) }];
+        for (_, rounds, plan) in &ready {
+            let run = move || measure::sample(queue, |q| plan.enqueue_all(q));
+            contenders.push(Contender { rounds: *rounds, run: Box::new(run) });
+        }
+        let results = measure::alternate(self.input.rounds, &mut contenders, |round| {
+            progress(&format!("timing r={radius}, round {}", round + 1));
+            pairs.load(self.cl, &frames[round as usize % frames.len()])
+        })?;
+        let mut results = results.into_iter();
+        let copied = results.next().and_then(|samples| Measurement::of(&samples.ok()?));
+        for ((place, ..), samples) in ready.iter().zip(results) {
+            if let Some((_, outcome)) = outcomes.get_mut(*place) {
+                match samples.map(|s| Measurement::of(&s)) {
+                    Ok(Some(measurement)) => *outcome = Outcome::Ok(measurement),
+                    Ok(None) => {}
+                    Err(e) => *outcome = Outcome::Failed(e),
+                }
+            }
+        }
+        Ok(RadiusRun { radius, copy: copied.map(|m| m.device), variants: outcomes })
+    }
+
+    /// Decides how often the variant can run, and checks it.
+    fn prepare(
+        &mut self,
+        variant: &BuiltVariant,
+        radius: u32,
+        checks: &mut HashMap<(u32, u32), Checks>,
+    ) -> std::result::Result<(u32, Plan), Outcome> {
+        let (width, height) = (self.input.width, self.input.height);
+        let (src, dst) = self.pairs.of(variant.info().storage);
+        let plan = variant
+            .plan(self.cl, src, dst, &mut self.scratch, width, height, radius)
+            .map_err(Outcome::Failed)?;
+        let predicted_ms = measure::predict(&plan, &self.cl.queue).map_err(Outcome::Failed)?;
+        let rounds = measure::rounds_for(predicted_ms, self.input.rounds).map_err(Outcome::Skipped)?;
+        let size = check_size(width, height, predicted_ms);
+        let checks = checks.entry(size).or_insert_with(|| Checks::new(self.input, size, radius));
+        match self.check(variant, radius, checks) {
+            Ok(None) => Ok((rounds, plan)),
+            Ok(Some(report)) => Err(Outcome::Mismatch(report)),
+            Err(e) => Err(Outcome::Failed(e)),
+        }
+    }
+
+    fn check(&self, variant: &BuiltVariant, radius: u32, checks: &Checks) -> Result<Option<MismatchReport>> {
+        let mut scratch = Scratch::new();
+        for (src, want) in &checks.cases {
+            let (width, height) = (checks.width, checks.height);
+            let report = run::check(self.cl, variant, src, want, width, height, radius, &mut scratch)?;
+            if report.is_some() {
+                return Ok(report);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The part of a frame that is checked: all of it, unless that would take seconds; then a corner of the same
+/// shape, at least 64 pixels wide and high.
+fn check_size(width: u32, height: u32, predicted_ms: f64) -> (u32, u32) {
+    const AFFORDABLE_MS: f64 = 2000.0;
+    let factor = (AFFORDABLE_MS / predicted_ms.max(AFFORDABLE_MS)).sqrt();
+    let part = |full: u32| full.min(((f64::from(full) * factor) as u32).max(64));
+    (part(width), part(height))
+}
+
+impl Checks {
+    /// The first and the middle frame, and noise.
+    fn new(input: &Input, (width, height): (u32, u32), radius: u32) -> Self {
+        let corner = |frame: &Vec<u8>| {
+            let rows = frame.chunks_exact(input.width as usize * 4).take(height as usize);
+            rows.flat_map(|row| &row[..width as usize * 4]).copied().collect()
+        };
+        let mut pictures: Vec<Vec<u8>> = Vec::new();
+        pictures.extend(input.frames.first().map(corner));
+        if input.frames.len() > 1 {
+            pictures.extend(input.frames.get(input.frames.len() / 2).map(corner));
+        }
+        pictures.push(noise(width as usize * height as usize * 4));
+        let filter = |src: Vec<u8>| {
+            let want = reference(&src, width as usize, height as usize, radius as usize);
+            (src, want)
+        };
+        Self { width, height, cases: pictures.into_iter().map(filter).collect() }
+    }
+}
+
+/// Noise by the xorshift generator (G. Marsaglia, "Xorshift RNGs", 2003), the same each time.
+fn noise(bytes: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_u32;
+    let next = || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        (state >> 9) as u8
+    };
+    std::iter::repeat_with(next).take(bytes).collect()
+}
+
+fn copy(queue: &ocl::Queue, from: &Picture, to: &Picture) -> Result<Sample> {
+    let (Picture::Buffer(from), Picture::Buffer(to)) = (from, to) else {
+        return Err(Error::new("The copy could not be timed.", "It needs buffers.", ""));
+    };
+    measure::sample(queue, |queue| {
+        let mut event = ocl::Event::empty();
+        let copied = from.copy(to, None, None).queue(queue).enew(&mut event).enq();
+        copied.map_err(|e| failed("A picture could not be copied on the device.", &e))?;
+        Ok(vec![event])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slow_variants_are_checked_on_a_part() {
+        assert_eq!(check_size(1280, 720, 100.0), (1280, 720));
+        assert_eq!(check_size(1280, 720, 8000.0), (640, 360));
+        assert_eq!(check_size(1280, 720, 1e9), (64, 64));
+        assert_eq!(check_size(5, 720, 8000.0), (5, 360));
+    }
+}

@@ -1,0 +1,414 @@
+//! Colours against known values: flat pictures are built plane by plane, converted, and compared with the
+//! standards' formulas.
+
+use clreel::media::{Matrix, Range, RgbaConverter};
+use ffmpeg_next::ffi::{AVColorRange, AVColorSpace};
+use ffmpeg_next::format::Pixel;
+use ffmpeg_next::frame::Video;
+
+/// Largest difference from the exact value that a channel may have.
+const TOLERANCE: f64 = 2.0;
+const SIZES: [(u32, u32); 8] = [(16, 16), (13, 7), (1, 1), (175, 99), (66, 2), (31, 1), (2, 31), (1280, 6)];
+/// Red, green, blue, white, black, two greys, skin, orange, and a dark cyan.
+const COLOURS: [[u8; 3]; 10] = [
+    [255, 0, 0],
+    [0, 255, 0],
+    [0, 0, 255],
+    [255, 255, 255],
+    [0, 0, 0],
+    [128, 128, 128],
+    [37, 37, 37],
+    [224, 172, 143],
+    [250, 140, 10],
+    [8, 70, 72],
+];
+
+/// YCbCr as fractions: luma 0 to 1, chroma -0.5 to 0.5.
+fn ycbcr(rgb: [f64; 3], matrix: Matrix) -> [f64; 3] {
+    let (kr, kb) = matrix.weights().expect("a YCbCr matrix");
+    let y = kr * rgb[0] + (1.0 - kr - kb) * rgb[1] + kb * rgb[2];
+    [y, (rgb[2] - y) / (2.0 * (1.0 - kb)), (rgb[0] - y) / (2.0 * (1.0 - kr))]
+}
+
+/// RGB from 0 to 255, clipped, of a code triple with `depth` bits.
+fn rgb_of(code: [u16; 3], matrix: Matrix, range: Range, depth: u32) -> [f64; 3] {
+    let (kr, kb) = matrix.weights().expect("a YCbCr matrix");
+    let unit = f64::from(1u32 << (depth - 8));
+    let (y, cb, cr) = (f64::from(code[0]), f64::from(code[1]), f64::from(code[2]));
+    let full = f64::from((1u32 << depth) - 1);
+    let (y, cb, cr) = match range {
+        Range::Limited => {
+            ((y / unit - 16.0) / 219.0, (cb / unit - 128.0) / 224.0, (cr / unit - 128.0) / 224.0)
+        }
+        Range::Full => (y / full, (cb - 128.0 * unit) / full, (cr - 128.0 * unit) / full),
+    };
+    let r = y + 2.0 * (1.0 - kr) * cr;
+    let b = y + 2.0 * (1.0 - kb) * cb;
+    let g = (y - kr * r - kb * b) / (1.0 - kr - kb);
+    [r, g, b].map(|v| (v * 255.0).clamp(0.0, 255.0))
+}
+
+/// The code triple nearest to an RGB colour.
+fn code_of(rgb: [u8; 3], matrix: Matrix, range: Range, depth: u32) -> [u16; 3] {
+    let [y, cb, cr] = ycbcr(rgb.map(|v| f64::from(v) / 255.0), matrix);
+    let unit = f64::from(1u32 << (depth - 8));
+    let full = f64::from((1u32 << depth) - 1);
+    let code = match range {
+        Range::Limited => [16.0 + 219.0 * y, 128.0 + 224.0 * cb, 128.0 + 224.0 * cr].map(|v| v * unit),
+        Range::Full => [y * full, 128.0 * unit + cb * full, 128.0 * unit + cr * full],
+    };
+    code.map(|v| v.round().clamp(0.0, full) as u16)
+}
+
+fn tag(frame: &mut Video, space: AVColorSpace, range: AVColorRange) {
+    // SAFETY: the frame is valid and owned; both are plain fields.
+    unsafe {
+        (*frame.as_mut_ptr()).colorspace = space;
+        (*frame.as_mut_ptr()).color_range = range;
+    }
+}
+
+/// Fills a plane with a repeated pattern of bytes.
+fn fill(frame: &mut Video, plane: usize, pattern: &[u8]) {
+    for (byte, value) in frame.data_mut(plane).iter_mut().zip(pattern.iter().cycle()) {
+        *byte = *value;
+    }
+}
+
+/// A flat YCbCr picture.
+fn flat(format: Pixel, size: (u32, u32), code: [u16; 3]) -> Video {
+    let mut frame = Video::new(format, size.0, size.1);
+    match format {
+        Pixel::NV12 => {
+            fill(&mut frame, 0, &[code[0] as u8]);
+            fill(&mut frame, 1, &[code[1] as u8, code[2] as u8]);
+        }
+        Pixel::YUYV422 => {
+            fill(&mut frame, 0, &[code[0] as u8, code[1] as u8, code[0] as u8, code[2] as u8]);
+        }
+        Pixel::YUV420P10LE | Pixel::YUV422P10LE | Pixel::YUV444P12LE => {
+            (0..3).for_each(|plane| fill(&mut frame, plane, &code[plane].to_le_bytes()));
+        }
+        _ => (0..3).for_each(|plane| fill(&mut frame, plane, &[code[plane] as u8])),
+    }
+    frame
+}
+
+/// Converts twice over different poisons, so that a byte that is not written shows.
+fn convert(converter: &mut RgbaConverter, frame: &Video) -> Vec<u8> {
+    let bytes = frame.width() as usize * frame.height() as usize * 4;
+    let mut first = vec![0x5a; bytes];
+    let mut second = vec![0xa5; bytes];
+    converter.convert(frame, &mut first).expect("converts");
+    converter.convert(frame, &mut second).expect("converts");
+    assert_eq!(
+        first,
+        second,
+        "{:?} {}×{}: bytes were not written",
+        frame.format(),
+        frame.width(),
+        frame.height()
+    );
+    first
+}
+
+/// The largest difference of any pixel from `expected`; alpha must be 255.
+fn difference(rgba: &[u8], expected: [f64; 3]) -> f64 {
+    let mut worst = 0.0_f64;
+    for pixel in rgba.chunks_exact(4) {
+        assert_eq!(pixel[3], 255, "alpha");
+        for channel in 0..3 {
+            worst = worst.max((f64::from(pixel[channel]) - expected[channel]).abs());
+        }
+    }
+    worst
+}
+
+fn check_flat(
+    formats: &[(Pixel, u32)],
+    space: AVColorSpace,
+    range_tag: AVColorRange,
+    matrix: Matrix,
+    range: Range,
+) {
+    let mut converter = RgbaConverter::new();
+    for &(format, depth) in formats {
+        for size in SIZES {
+            for colour in COLOURS {
+                let code = code_of(colour, matrix, range, depth);
+                let mut frame = flat(format, size, code);
+                tag(&mut frame, space, range_tag);
+                let expected = rgb_of(code, matrix, range, depth);
+                let worst = difference(&convert(&mut converter, &frame), expected);
+                assert!(
+                    worst <= TOLERANCE,
+                    "{format:?} {size:?} {matrix} {range} colour {colour:?} code {code:?}: off by {worst:.2}"
+                );
+            }
+        }
+    }
+}
+
+const YCBCR: [(Pixel, u32); 8] = [
+    (Pixel::YUV420P, 8),
+    (Pixel::YUV422P, 8),
+    (Pixel::YUV444P, 8),
+    (Pixel::NV12, 8),
+    (Pixel::YUYV422, 8),
+    (Pixel::YUV420P10LE, 10),
+    (Pixel::YUV422P10LE, 10),
+    (Pixel::YUV444P12LE, 12),
+];
+
+#[test]
+fn bt601_limited() {
+    let range = AVColorRange::AVCOL_RANGE_MPEG;
+    check_flat(&YCBCR, AVColorSpace::AVCOL_SPC_SMPTE170M, range, Matrix::Bt601, Range::Limited);
+}
+
+#[test]
+fn bt709_limited() {
+    let range = AVColorRange::AVCOL_RANGE_MPEG;
+    check_flat(&YCBCR, AVColorSpace::AVCOL_SPC_BT709, range, Matrix::Bt709, Range::Limited);
+}
+
+#[test]
+fn bt601_full() {
+    let range = AVColorRange::AVCOL_RANGE_JPEG;
+    check_flat(&YCBCR, AVColorSpace::AVCOL_SPC_BT470BG, range, Matrix::Bt601, Range::Full);
+}
+
+#[test]
+fn bt709_full() {
+    let range = AVColorRange::AVCOL_RANGE_JPEG;
+    check_flat(&YCBCR, AVColorSpace::AVCOL_SPC_BT709, range, Matrix::Bt709, Range::Full);
+}
+
+#[test]
+fn bt2020_and_smpte240m() {
+    let range = AVColorRange::AVCOL_RANGE_MPEG;
+    let formats = &YCBCR[..1];
+    check_flat(formats, AVColorSpace::AVCOL_SPC_BT2020_NCL, range, Matrix::Bt2020, Range::Limited);
+    check_flat(formats, AVColorSpace::AVCOL_SPC_SMPTE240M, range, Matrix::Smpte240m, Range::Limited);
+}
+
+#[test]
+fn jpeg_formats_are_full_range_without_a_tag() {
+    let space = AVColorSpace::AVCOL_SPC_UNSPECIFIED;
+    let formats = [(Pixel::YUVJ420P, 8), (Pixel::YUVJ422P, 8), (Pixel::YUVJ444P, 8)];
+    check_flat(&formats, space, AVColorRange::AVCOL_RANGE_UNSPECIFIED, Matrix::Bt601, Range::Full);
+}
+
+#[test]
+fn untagged_pictures_change_their_matrix_at_720_lines() {
+    let mut converter = RgbaConverter::new();
+    for (height, matrix) in
+        [(480, Matrix::Bt601), (719, Matrix::Bt601), (720, Matrix::Bt709), (1080, Matrix::Bt709)]
+    {
+        // Saturated green: the two matrices differ by some 20 levels here.
+        let code = code_of([0, 200, 0], matrix, Range::Limited, 8);
+        let frame = flat(Pixel::YUV420P, (64, height), code);
+        let expected = rgb_of(code, matrix, Range::Limited, 8);
+        let worst = difference(&convert(&mut converter, &frame), expected);
+        assert!(worst <= TOLERANCE, "{height} lines: off by {worst:.2}");
+    }
+}
+
+/// Every combination of coarse steps, also those outside of RGB, within the tolerance.
+#[test]
+fn a_sweep_of_codes_stays_within_the_tolerance() {
+    let mut converter = RgbaConverter::new();
+    let mut worst = (0.0, [0; 3]);
+    for y in (0..=255).step_by(15) {
+        for cb in (0..=255).step_by(17) {
+            for cr in (0..=255).step_by(17) {
+                let code = [y, cb, cr];
+                let mut frame = flat(Pixel::YUV420P, (16, 2), code);
+                tag(&mut frame, AVColorSpace::AVCOL_SPC_BT709, AVColorRange::AVCOL_RANGE_MPEG);
+                let mut rgba = vec![0; 16 * 2 * 4];
+                converter.convert(&frame, &mut rgba).expect("converts");
+                let off = difference(&rgba, rgb_of(code, Matrix::Bt709, Range::Limited, 8));
+                if off > worst.0 {
+                    worst = (off, code);
+                }
+            }
+        }
+    }
+    assert!(worst.0 <= TOLERANCE, "code {:?}: off by {:.2}", worst.1, worst.0);
+}
+
+#[test]
+fn rgb_formats_pass_through() {
+    let mut converter = RgbaConverter::new();
+    for size in SIZES {
+        for [r, g, b] in COLOURS {
+            let packed: [(Pixel, &[u8]); 6] = [
+                (Pixel::RGB24, &[r, g, b]),
+                (Pixel::BGR24, &[b, g, r]),
+                (Pixel::BGRZ, &[b, g, r, 0]),
+                (Pixel::RGBZ, &[r, g, b, 0]),
+                (Pixel::RGBA, &[r, g, b, 255]),
+                (Pixel::BGRA, &[b, g, r, 255]),
+            ];
+            for (format, pattern) in packed {
+                let mut frame = Video::new(format, size.0, size.1);
+                let stride = frame.stride(0);
+                for row in frame.data_mut(0).chunks_mut(stride) {
+                    row.iter_mut().zip(pattern.iter().cycle()).for_each(|(to, from)| *to = *from);
+                }
+                // A tag meant for YCbCr must not touch RGB.
+                tag(&mut frame, AVColorSpace::AVCOL_SPC_BT709, AVColorRange::AVCOL_RANGE_MPEG);
+                let worst = difference(&convert(&mut converter, &frame), [r, g, b].map(f64::from));
+                assert_eq!(worst, 0.0, "{format:?} {size:?} {:?}", [r, g, b]);
+            }
+            let mut planar = Video::new(Pixel::GBRP, size.0, size.1);
+            [g, b, r].iter().enumerate().for_each(|(plane, value)| fill(&mut planar, plane, &[*value]));
+            let worst = difference(&convert(&mut converter, &planar), [r, g, b].map(f64::from));
+            assert_eq!(worst, 0.0, "GBRP {size:?} {:?}", [r, g, b]);
+        }
+    }
+}
+
+#[test]
+fn grey_is_full_range_unless_it_is_tagged() {
+    let mut converter = RgbaConverter::new();
+    for size in SIZES {
+        for value in [0, 16, 100, 235, 255] {
+            let mut frame = Video::new(Pixel::GRAY8, size.0, size.1);
+            fill(&mut frame, 0, &[value]);
+            let worst = difference(&convert(&mut converter, &frame), [f64::from(value); 3]);
+            assert!(worst <= TOLERANCE, "{size:?} {value}: off by {worst}");
+        }
+    }
+}
+
+#[test]
+fn palettes_are_looked_up() {
+    let mut converter = RgbaConverter::new();
+    let mut frame = Video::new(Pixel::PAL8, 13, 7);
+    // Entries are 0xAARRGGBB in the machine's byte order.
+    let entries: [u32; 3] = [0xffff_0000, 0xff00_ff00, 0xff01_02fe];
+    // SAFETY: PAL8 frames have 256 entries of four bytes in their second plane.
+    unsafe {
+        let palette = (*frame.as_mut_ptr()).data[1].cast::<u32>();
+        (0..256).for_each(|i| palette.add(i).write_unaligned(entries[i % 3]));
+    }
+    for (index, rgb) in [(0, [255.0, 0.0, 0.0]), (1, [0.0, 255.0, 0.0]), (2, [1.0, 2.0, 254.0])] {
+        let bytes = frame.stride(0) * 7;
+        // SAFETY: the first plane has 7 rows of its line size.
+        unsafe { (*frame.as_mut_ptr()).data[0].write_bytes(index, bytes) };
+        assert_eq!(difference(&convert(&mut converter, &frame), rgb), 0.0, "entry {index}");
+    }
+}
+
+/// Columns and rows end up where they belong at every width, with a different value in each luma pixel.
+#[test]
+fn every_pixel_is_in_its_place() {
+    let mut converter = RgbaConverter::new();
+    for width in (1..=40).chain([175, 853]) {
+        for height in [1, 2, 3, 8, 99] {
+            let mut frame = flat(Pixel::YUV420P, (width, height), [0, 128, 128]);
+            let luma = |x: usize, y: usize| ((x * 7 + y * 13) % 200 + 20) as u8;
+            let stride = frame.stride(0);
+            for (y, row) in frame.data_mut(0).chunks_mut(stride).take(height as usize).enumerate() {
+                row.iter_mut().take(width as usize).enumerate().for_each(|(x, v)| *v = luma(x, y));
+            }
+            let rgba = convert(&mut converter, &frame);
+            for (i, pixel) in rgba.chunks_exact(4).enumerate() {
+                let (x, y) = (i % width as usize, i / width as usize);
+                let grey = ((f64::from(luma(x, y)) - 16.0) * 255.0 / 219.0).clamp(0.0, 255.0);
+                let off = difference(pixel, [grey; 3]);
+                assert!(off <= TOLERANCE, "{width}×{height} at {x},{y}: {pixel:?}, expected {grey:.1}");
+            }
+        }
+    }
+}
+
+/// Negative line sizes mean bottom-up rows.
+#[test]
+fn bottom_up_pictures_come_out_upright() {
+    let mut converter = RgbaConverter::new();
+    for (width, height) in [(32, 6), (13, 7)] {
+        let mut frame = Video::new(Pixel::BGR24, width, height);
+        let stride = frame.stride(0);
+        for (y, row) in frame.data_mut(0).chunks_mut(stride).take(height as usize).enumerate() {
+            row.fill(y as u8 * 10);
+        }
+        // SAFETY: the plane has `height` rows; pointing at its last row with a negative step stays inside.
+        unsafe {
+            let raw = frame.as_mut_ptr();
+            (*raw).data[0] = (*raw).data[0].add(stride * (height as usize - 1));
+            (*raw).linesize[0] = -(stride as i32);
+        }
+        let rgba = convert(&mut converter, &frame);
+        for (y, row) in rgba.chunks_exact(width as usize * 4).enumerate() {
+            let value = f64::from((height as usize - 1 - y) as u32 * 10);
+            assert_eq!(difference(row, [value; 3]), 0.0, "row {y}");
+        }
+    }
+}
+
+#[test]
+fn one_converter_follows_changing_pictures() {
+    let mut converter = RgbaConverter::new();
+    let colour = [200, 30, 90];
+    for (format, size, matrix, space) in [
+        (Pixel::YUV420P, (64, 48), Matrix::Bt601, AVColorSpace::AVCOL_SPC_UNSPECIFIED),
+        (Pixel::YUV420P, (64, 48), Matrix::Bt709, AVColorSpace::AVCOL_SPC_BT709),
+        (Pixel::YUV444P, (64, 48), Matrix::Bt709, AVColorSpace::AVCOL_SPC_BT709),
+        (Pixel::YUV444P, (31, 33), Matrix::Bt2020, AVColorSpace::AVCOL_SPC_BT2020_NCL),
+        (Pixel::YUV420P, (64, 48), Matrix::Bt601, AVColorSpace::AVCOL_SPC_UNSPECIFIED),
+    ] {
+        let code = code_of(colour, matrix, Range::Limited, 8);
+        let mut frame = flat(format, size, code);
+        tag(&mut frame, space, AVColorRange::AVCOL_RANGE_UNSPECIFIED);
+        let worst = difference(&convert(&mut converter, &frame), rgb_of(code, matrix, Range::Limited, 8));
+        assert!(worst <= TOLERANCE, "{format:?} {size:?} {matrix}: off by {worst:.2}");
+    }
+}
+
+#[test]
+fn scaling_fills_the_target() {
+    let mut converter = RgbaConverter::new();
+    let code = code_of([10, 200, 60], Matrix::Bt601, Range::Limited, 8);
+    let frame = flat(Pixel::YUV420P, (64, 48), code);
+    for (width, height) in [(128, 96), (33, 17), (1, 1), (64, 47)] {
+        for poison in [0, 255] {
+            let mut rgba = vec![poison; width as usize * height as usize * 4];
+            converter.convert_scaled(&frame, (width, height), &mut rgba).expect("scales");
+            let worst = difference(&rgba, rgb_of(code, Matrix::Bt601, Range::Limited, 8));
+            assert!(worst <= TOLERANCE, "{width}×{height}: off by {worst:.2}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_destination_is_refused() {
+    let frame = flat(Pixel::YUV420P, (16, 16), [16, 128, 128]);
+    let error = RgbaConverter::new().convert(&frame, &mut [0; 16 * 16 * 4 - 1]).expect_err("too small");
+    assert!(error.why.contains("16×16"), "{error}");
+}
+
+/// Prints what a conversion costs; nothing is asserted about time.
+#[test]
+#[ignore = "a measurement, not a check"]
+fn cost_at_720p() {
+    for (format, size) in [
+        (Pixel::YUV420P, (1280, 720)),
+        (Pixel::YUV420P, (1282, 720)),
+        (Pixel::NV12, (1280, 720)),
+        (Pixel::YUV420P10LE, (1280, 720)),
+    ] {
+        let frame = flat(format, size, [100, 90, 200]);
+        let mut converter = RgbaConverter::new();
+        let mut rgba = vec![0; size.0 as usize * size.1 as usize * 4];
+        let mut times = Vec::new();
+        for _ in 0..100 {
+            let start = std::time::Instant::now();
+            converter.convert(&frame, &mut rgba).expect("converts");
+            times.push(start.elapsed().as_secs_f64() * 1e3);
+        }
+        times.sort_by(f64::total_cmp);
+        println!("{format:?} {size:?}: min {:.3} ms, p50 {:.3} ms", times[0], times[50]);
+    }
+}
