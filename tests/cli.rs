@@ -33,7 +33,9 @@ fn without_opencl(command: &mut Command) -> &mut Command {
 fn help_names_every_command_key_and_option() {
     let (code, stdout, _) = run(clreel().arg("--help"));
     assert_eq!(code, 0);
-    for word in ["bench", "snapshot", "devices", "--variant", "--radius", "--device", "--no-sharing", "--start"] {
+    for word in
+        ["bench", "snapshot", "devices", "--variant", "--radius", "--device", "--no-sharing", "--start"]
+    {
         assert!(stdout.contains(word), "{word} in {stdout}");
     }
     for word in ["--unpaced", "--preload", "--frames", "--screenshot", "--stats", "Space", "running-sum"] {
@@ -193,17 +195,22 @@ fn a_file_that_cannot_be_written_leaves_nothing_behind() {
     assert_eq!(code, 1);
     assert!(stderr.contains("could not be written"), "{stderr}");
 
-    // A device that is always full.
-    if Path::new("/dev/full").exists() {
-        let folder = temporary("full");
-        std::fs::create_dir_all(&folder).unwrap();
-        let before = folder.join("frame.png");
-        std::fs::write(&before, "precious").unwrap();
-        std::os::unix::fs::symlink("/dev/full", folder.join("link.png")).unwrap();
-        let mut command = clreel();
-        command.arg("snapshot").arg(clip()).args(["--variant", "off", "--out"]).arg(folder.join("absent/x.png"));
-        assert_eq!(run(&mut command).0, 1);
-        assert_eq!(std::fs::read_to_string(&before).unwrap(), "precious");
-        std::fs::remove_dir_all(&folder).unwrap();
-    }
+    // A disk that is full after some kilobytes: the file that was there before stays as it was.
+    let folder = temporary("full");
+    std::fs::create_dir_all(&folder).unwrap();
+    let before = folder.join("frame.png");
+    std::fs::write(&before, "precious").unwrap();
+    let mut command = Command::new("sh");
+    command
+        .arg("-c")
+        .arg("trap '' XFSZ; ulimit -f 16; exec \"$@\"")
+        .arg("sh")
+        .arg(env!("CARGO_BIN_EXE_clreel"));
+    command.arg("snapshot").arg(clip()).args(["--variant", "off", "--out"]).arg(&before);
+    let (code, _, stderr) = run(&mut command);
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.contains("could not be written"), "{stderr}");
+    assert_eq!(std::fs::read_to_string(&before).unwrap(), "precious");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "no part of a file is left");
+    std::fs::remove_dir_all(&folder).unwrap();
 }

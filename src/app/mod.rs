@@ -1,9 +1,10 @@
-//! The window: winit's events ([`window`]), keys ([`input`]), a frame's way ([`frame_loop`]) and the
-//! background builder of OpenCL programs ([`builder`]).
+//! The window: winit's events ([`window`]), what fills it ([`player`]), keys ([`input`]), a frame's way
+//! ([`frame_loop`]), and the background builder of OpenCL programs ([`builder`]).
 
 pub mod builder;
 pub mod frame_loop;
 pub mod input;
+pub mod player;
 pub mod window;
 
 pub use window::run;

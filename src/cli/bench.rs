@@ -35,7 +35,10 @@ pub fn parse_variants(list: &str) -> std::result::Result<Vec<VariantId>, String>
             Some(v) if variants.contains(&v.id) => {}
             Some(v) => variants.push(v.id),
             None => {
-                return Err(format!("no variant is called '{name}'; choose from {} or all", names.join(", ")));
+                return Err(format!(
+                    "no variant is called '{name}'; choose from {} or all",
+                    names.join(", ")
+                ));
             }
         }
     }
@@ -127,7 +130,8 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
         };
         let runs = run_device(device, &input, &variants, &radii, &mut progress).unwrap_or_else(|e| {
             let fail = |&id: &VariantId| (id, Outcome::Failed(e.clone()));
-            let run = |&radius| RadiusRun { radius, copy: None, variants: variants.iter().map(fail).collect() };
+            let run =
+                |&radius| RadiusRun { radius, copy: None, variants: variants.iter().map(fail).collect() };
             radii.iter().map(run).collect()
         });
         results.push((device, runs));
@@ -307,6 +311,9 @@ mod tests {
 
     #[test]
     fn numbers_keep_three_digits() {
-        assert_eq!([number(701.4), number(3.2), number(0.0351), number(12.34)], ["701", "3.20", "0.0351", "12.3"]);
+        assert_eq!(
+            [number(701.4), number(3.2), number(0.0351), number(12.34)],
+            ["701", "3.20", "0.0351", "12.3"]
+        );
     }
 }

@@ -63,7 +63,11 @@ pub fn run(args: &DevicesArgs) -> Result<u8> {
                 d.units.to_string(),
                 d.clock_mhz.to_string(),
                 format!("{:.1} GiB", d.global_memory_bytes as f64 / f64::from(1 << 30)),
-                if d.image_support { format!("{}×{}", d.max_image.0, d.max_image.1) } else { "none".to_owned() },
+                if d.image_support {
+                    format!("{}×{}", d.max_image.0, d.max_image.1)
+                } else {
+                    "none".to_owned()
+                },
                 d.version.split_whitespace().take(2).collect::<Vec<_>>().join(" "),
                 d.driver.clone(),
             ]);

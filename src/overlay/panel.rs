@@ -48,8 +48,12 @@ fn head(ui: &mut Ui, view: &View) {
         (theme::WARN, "Paused")
     } else if view.unpaced {
         (theme::GOOD, "Playing as fast as it can")
+    } else if view.busy.is_some() {
+        (theme::WARN, "Waiting for the filter")
     } else if view.catching_up {
-        (theme::WARN, "Filter too slow, dropping")
+        (theme::WARN, "Decoding too slow, skipping")
+    } else if recently_behind(view) {
+        (theme::WARN, "Too slow, dropping frames")
     } else {
         (theme::GOOD, "Playing in time")
     };
@@ -57,6 +61,14 @@ fn head(ui: &mut Ui, view: &View) {
     ui.painter().circle_filled(pos2(rect.left() + 4.0, y), 3.5, color);
     ui.painter().text(pos2(rect.left() + 13.0, y), Align2::LEFT_CENTER, state, theme::words(12.0), color);
     response.on_hover_text(movie.file_name.as_str());
+}
+
+/// Whether a frame of the last second was late or left others out.
+fn recently_behind(view: &View) -> bool {
+    let history = view.recorder.history();
+    let Some(last) = history.back() else { return false };
+    let recent = history.iter().rev().take_while(|f| last.presented_at - f.presented_at < 1.0);
+    recent.into_iter().any(|f| f.late || f.dropped_before > 0)
 }
 
 fn facts(ui: &mut Ui, view: &View, numbers: &Numbers) {

@@ -1,0 +1,499 @@
+//! The open window's contents. In: window events, and a turn whenever something may be ready. Out: frames on
+//! the screen with the overlay over them, and at the end the screenshot and the statistics.
+
+use std::time::{Duration, Instant};
+
+use glow::HasContext as _;
+use winit::event::WindowEvent;
+use winit::event_loop::{ActiveEventLoop, ControlFlow};
+use winit::window::{Fullscreen, WindowAttributes};
+
+use super::builder::{Builder, Built};
+use super::frame_loop::{DrawTimes, FrameLoop};
+use super::input::{self, Command};
+use crate::cli::{MAX_RADIUS, PlayArgs};
+use crate::error::{Error, Result};
+use crate::gpu::cl::{Device, DeviceInfo};
+use crate::gpu::event::Waker;
+use crate::gpu::gl::GlWindow;
+use crate::gpu::sharing::Sharing;
+use crate::ladder::VariantId;
+use crate::ladder::box_filter;
+use crate::media::Decoder;
+use crate::overlay::{Action, MovieSummary, Notice, Overlay, VariantRow, VariantStatus, View};
+use crate::pipeline::Pipeline;
+use crate::present::{VideoQuad, letterbox};
+use crate::stats::{self, CpuLoad, ExportContext, Recorder};
+
+/// Interval of the overlay while a frame takes long: the overlay must answer while the device is busy.
+const BUSY_REPAINT: Duration = Duration::from_millis(25);
+/// Interval of the overlay while nothing else asks for it: the CPU load goes on changing.
+const IDLE_REPAINT: Duration = Duration::from_millis(500);
+/// Mouse moves do not repaint faster than this.
+const INPUT_REPAINT: Duration = Duration::from_millis(16);
+
+/// The open window. Fields drop in order: everything that lives in the OpenGL context before the window.
+pub struct Player<'a> {
+    args: &'a PlayArgs,
+    frames: FrameLoop,
+    quad: VideoQuad,
+    painter: egui_glow::Painter,
+    egui: egui::Context,
+    egui_input: egui_winit::State,
+    overlay: Overlay,
+    builder: Builder,
+    waker: Waker,
+    device: Option<DeviceInfo>,
+    status: Vec<(VariantId, VariantStatus)>,
+    sharing: Sharing,
+    movie: MovieSummary,
+    nominal_fps: Option<f64>,
+    cpu: CpuLoad,
+    notices: Vec<Notice>,
+    decoder_warned: bool,
+    variant: VariantId,
+    radius: u32,
+    repaint_at: Option<Instant>,
+    last_draw: Instant,
+    presented: u64,
+    /// What the title says: the filter of the picture on the screen, and whether it is paused.
+    titled: (Option<(VariantId, u32)>, bool),
+    screenshot: Option<Vec<u8>>,
+    quit: bool,
+    gl_window: GlWindow,
+}
+
+impl<'a> Player<'a> {
+    /// Opens the window and starts everything that fills it.
+    ///
+    /// # Errors
+    /// When there is no OpenGL for a window, or its programs do not build.
+    pub fn open(
+        event_loop: &ActiveEventLoop,
+        attributes: WindowAttributes,
+        args: &'a PlayArgs,
+        name: &str,
+        decoder: Decoder,
+        device: Option<Device>,
+        waker: &Waker,
+    ) -> Result<Self> {
+        let info = decoder.info();
+        let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced)?;
+        let gl = gl_window.gl.clone();
+        let quad = VideoQuad::new(gl.clone())?;
+        let painter = egui_glow::Painter::new(gl.clone(), "", None, false).map_err(|e| {
+            Error::new("The overlay could not be started.", e.to_string(), "Update the OpenGL driver.")
+        })?;
+        let egui = egui::Context::default();
+        Overlay::style(&egui);
+        let egui_input = egui_winit::State::new(
+            egui.clone(),
+            egui::ViewportId::ROOT,
+            event_loop,
+            None,
+            None,
+            Some(painter.max_texture_side()),
+        );
+        let movie = MovieSummary {
+            file_name: name.to_owned(),
+            width: info.width,
+            height: info.height,
+            fps: info.fps,
+            codec: info.codec.clone(),
+            position_s: 0.0,
+            duration_s: info.duration_s,
+        };
+        let nominal_fps = info.fps;
+        let builder = Builder::spawn(device, args.filter.variant, waker.clone())?;
+        let recorder = Recorder::new(args.stats.is_some());
+        let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced);
+        frames.choose(args.filter.variant, args.filter.radius);
+        let status = VariantId::ALL
+            .into_iter()
+            .map(|id| (id, if id == VariantId::Off { VariantStatus::Ready } else { VariantStatus::Building }))
+            .collect();
+        Ok(Self {
+            args,
+            frames,
+            quad,
+            painter,
+            egui,
+            egui_input,
+            overlay: Overlay::new(),
+            builder,
+            waker: waker.clone(),
+            device: None,
+            status,
+            sharing: Sharing::of_this_version(args.no_sharing),
+            movie,
+            nominal_fps,
+            cpu: CpuLoad::new(),
+            notices: Vec::new(),
+            decoder_warned: false,
+            variant: args.filter.variant,
+            radius: args.filter.radius,
+            repaint_at: None,
+            last_draw: Instant::now(),
+            presented: 0,
+            titled: (None, false),
+            screenshot: None,
+            quit: false,
+            gl_window,
+        })
+    }
+
+    // --- events --------------------------------------------------------------------------------------------
+
+    /// Ends playing at the next turn.
+    pub fn quit(&mut self) {
+        self.quit = true;
+    }
+
+    /// Whether the user asked to quit, or the number of frames asked for has been presented.
+    pub fn wants_to_quit(&self) -> bool {
+        self.quit
+    }
+
+    /// Handles an event of the window.
+    ///
+    /// # Errors
+    /// When the window cannot be drawn to any more.
+    pub fn event(&mut self, event: &WindowEvent) -> Result<()> {
+        match event {
+            WindowEvent::RedrawRequested => return self.draw(),
+            WindowEvent::CloseRequested | WindowEvent::Destroyed => {
+                self.quit = true;
+                return Ok(());
+            }
+            WindowEvent::Resized(size) => {
+                self.gl_window.resize(*size);
+                self.repaint_after(Duration::ZERO);
+            }
+            _ => {}
+        }
+        let response = self.egui_input.on_window_event(&self.gl_window.window, event);
+        if response.repaint {
+            self.repaint_after(INPUT_REPAINT.saturating_sub(self.last_draw.elapsed()));
+        }
+        if let WindowEvent::KeyboardInput { event: key, .. } = event {
+            // A text field that has the focus takes the keys.
+            if !self.egui.egui_wants_keyboard_input() {
+                if let Some(command) = input::command(key) {
+                    self.obey(command);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Do(action) => self.act(action),
+            Command::RadiusBy(step) => {
+                let radius = self.radius.saturating_add_signed(step).min(MAX_RADIUS);
+                self.act(Action::SetRadius(radius));
+            }
+            Command::ToggleFullscreen => {
+                let window = &self.gl_window.window;
+                let next = window.fullscreen().is_none().then_some(Fullscreen::Borderless(None));
+                window.set_fullscreen(next);
+            }
+            Command::LeaveFullscreen => self.gl_window.window.set_fullscreen(None),
+        }
+        self.repaint_after(Duration::ZERO);
+    }
+
+    fn act(&mut self, action: Action) {
+        match action {
+            Action::SetVariant(id) => {
+                let status = self.status.iter().find(|(v, _)| *v == id).map(|(_, status)| status.clone());
+                if let Some(VariantStatus::Unavailable(error)) = status {
+                    self.notify(error, true);
+                    return;
+                }
+                self.variant = id;
+                self.builder.want(id);
+                self.frames.choose(self.variant, self.radius);
+            }
+            Action::SetRadius(radius) => {
+                self.radius = radius.min(MAX_RADIUS);
+                self.frames.choose(self.variant, self.radius);
+            }
+            Action::TogglePause => self.frames.toggle_pause(),
+            Action::ToggleOverlay => self.overlay.visible = !self.overlay.visible,
+            Action::DismissNotice(index) => {
+                if index < self.notices.len() {
+                    self.notices.remove(index);
+                }
+            }
+            Action::Quit => self.quit = true,
+        }
+    }
+
+    fn notify(&mut self, error: Error, serious: bool) {
+        if self.notices.iter().all(|n| n.error != error) {
+            eprintln!("clreel: {error}");
+            self.notices.push(Notice { error, serious });
+        }
+        self.repaint_after(Duration::ZERO);
+    }
+
+    fn repaint_after(&mut self, wait: Duration) {
+        let at = Instant::now() + wait;
+        self.repaint_at = Some(self.repaint_at.map_or(at, |old| old.min(at)));
+    }
+
+    // --- one turn ------------------------------------------------------------------------------------------
+
+    /// Collects what other threads have finished, moves frames along, and says when to come again.
+    pub fn turn(&mut self, event_loop: &ActiveEventLoop) {
+        while let Some(message) = self.builder.poll() {
+            self.built(message);
+        }
+        if !self.decoder_warned {
+            if let Some(warning) = self.frames.decoder().warning() {
+                self.decoder_warned = true;
+                self.notify(warning, false);
+            }
+        }
+        let tick = self.frames.tick();
+        for (variant, error) in self.frames.take_errors() {
+            if let Some(id) = variant {
+                self.set_status(id, VariantStatus::Unavailable(error.clone()));
+                self.variant = VariantId::Off;
+            }
+            self.notify(error, true);
+        }
+        let now = Instant::now();
+        if tick.redraw || self.repaint_at.is_some_and(|at| at <= now) {
+            self.gl_window.window.request_redraw();
+            event_loop.set_control_flow(ControlFlow::Wait);
+            return;
+        }
+        let wake = [tick.wake_at, self.repaint_at].into_iter().flatten().min();
+        event_loop.set_control_flow(wake.map_or(ControlFlow::Wait, ControlFlow::WaitUntil));
+    }
+
+    fn set_status(&mut self, id: VariantId, status: VariantStatus) {
+        if let Some(entry) = self.status.iter_mut().find(|(v, _)| *v == id) {
+            entry.1 = status;
+        }
+    }
+
+    fn built(&mut self, message: Built) {
+        match message {
+            Built::Context(cl) => {
+                self.device = Some(cl.device.info.clone());
+                self.frames.set_pipeline(Pipeline::new(cl, self.waker.clone()));
+            }
+            Built::NoOpenCl(error) => {
+                for (id, status) in &mut self.status {
+                    if *id != VariantId::Off {
+                        *status = VariantStatus::Unavailable(error.clone());
+                    }
+                }
+                self.variant = VariantId::Off;
+                self.frames.choose(self.variant, self.radius);
+                self.notify(error, true);
+            }
+            Built::Variant(built) => {
+                self.set_status(built.info().id, VariantStatus::Ready);
+                if let Some(pipeline) = self.frames.pipeline_mut() {
+                    pipeline.add(built);
+                }
+            }
+            Built::Failed(id, error) => {
+                self.set_status(id, VariantStatus::Unavailable(error.clone()));
+                if self.variant == id {
+                    self.variant = VariantId::Off;
+                    self.frames.choose(self.variant, self.radius);
+                }
+                self.notify(error, true);
+            }
+        }
+        self.repaint_after(Duration::ZERO);
+    }
+
+    // --- drawing -------------------------------------------------------------------------------------------
+
+    fn draw(&mut self) -> Result<()> {
+        self.repaint_at = None;
+        self.last_draw = Instant::now();
+        let window = self.gl_window.size();
+        let mut times = DrawTimes::default();
+
+        let began = Instant::now();
+        match self.frames.picture() {
+            Some((texture, size, pixel_aspect)) => {
+                self.quad.draw(window, Some(texture), letterbox(window, size, pixel_aspect));
+            }
+            None => self.quad.draw(window, None, letterbox(window, window, 1.0)),
+        }
+        times.present = ms_since(began);
+
+        let began = Instant::now();
+        let actions = self.paint_overlay(window);
+        times.overlay = ms_since(began);
+
+        let last = self.args.frames.is_some_and(|n| self.presented + 1 >= n);
+        if self.args.screenshot.is_some() && (last || self.quit) {
+            self.screenshot = Some(self.read_window(window));
+        }
+        let began = Instant::now();
+        self.gl_window.window.pre_present_notify();
+        self.gl_window.swap()?;
+        times.swap = ms_since(began);
+
+        if self.frames.swapped(times) {
+            self.presented += 1;
+            if self.args.frames.is_some_and(|n| self.presented >= n) {
+                self.quit = true;
+            }
+        }
+        self.update_title();
+        for action in actions {
+            self.act(action);
+            self.repaint_after(Duration::ZERO);
+        }
+        if self.frames.is_slow() {
+            self.repaint_after(BUSY_REPAINT.saturating_sub(self.last_draw.elapsed()));
+        } else if !self.frames.is_paused() {
+            self.repaint_after(IDLE_REPAINT);
+        }
+        Ok(())
+    }
+
+    /// The title names what is on the screen, also while the overlay is hidden: "clip.mp4 - naive, r=7".
+    fn update_title(&mut self) {
+        let now = (self.frames.shown_filter(), self.frames.is_paused());
+        if now == self.titled {
+            return;
+        }
+        self.titled = now;
+        let filter = match now.0 {
+            Some((VariantId::Off, _)) => " - off".to_owned(),
+            Some((variant, radius)) => format!(" - {variant}, r={radius}"),
+            None => String::new(),
+        };
+        let paused = if now.1 { ", paused" } else { "" };
+        let title = format!("{}{filter}{paused} - clreel", self.movie.file_name);
+        self.gl_window.window.set_title(&title);
+    }
+
+    fn paint_overlay(&mut self, window: (u32, u32)) -> Vec<Action> {
+        self.movie.position_s = self.frames.position_s();
+        let busy = self.frames.busy();
+        let variants: Vec<VariantRow> = self
+            .status
+            .iter()
+            .map(|(id, status)| {
+                let (title, idea) = describe(*id);
+                VariantRow { id: *id, title, idea, status: status.clone() }
+            })
+            .collect();
+        let budget_ms = self
+            .frames
+            .frame_interval_ns()
+            .map(|ns| ns as f64 / 1e6)
+            .or(self.nominal_fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps));
+        let view = View {
+            recorder: &self.frames.recorder,
+            cpu: self.cpu.sample(),
+            movie: &self.movie,
+            device: self.device.as_ref(),
+            gl_renderer: &self.gl_window.renderer,
+            sharing: self.sharing.name(),
+            sharing_reason: self.sharing.reason(),
+            variants: &variants,
+            chosen: self.variant,
+            radius: self.radius,
+            paused: self.frames.is_paused(),
+            unpaced: self.args.unpaced,
+            busy: busy.as_ref(),
+            notices: &self.notices,
+            budget_ms,
+            catching_up: self.frames.decoder().queue().is_catching_up(),
+        };
+        let raw_input = self.egui_input.take_egui_input(&self.gl_window.window);
+        let overlay = &mut self.overlay;
+        let mut actions = Vec::new();
+        let mut output = self.egui.run_ui(raw_input, |ui| actions.extend(overlay.show(ui, &view)));
+        self.egui_input.handle_platform_output(&self.gl_window.window, output.platform_output);
+        let primitives = self.egui.tessellate(output.shapes, output.pixels_per_point);
+        let (size, scale) = ([window.0, window.1], output.pixels_per_point);
+        self.painter.paint_and_update_textures(size, scale, &primitives, &mut output.textures_delta);
+        let wait = output.viewport_output.get(&egui::ViewportId::ROOT).map(|v| v.repaint_delay);
+        if let Some(wait) = wait.filter(|w| *w < IDLE_REPAINT) {
+            self.repaint_after(wait.max(INPUT_REPAINT));
+        }
+        actions
+    }
+
+    /// The window's pixels as they were just drawn: RGBA8, top row first.
+    fn read_window(&self, (width, height): (u32, u32)) -> Vec<u8> {
+        let row = width as usize * 4;
+        let mut bottom_up = vec![0; row * height as usize];
+        let gl = &self.gl_window.gl;
+        // SAFETY: the context is current, and the slice has room for width·height RGBA8 pixels.
+        unsafe {
+            gl.pixel_store_i32(glow::PACK_ALIGNMENT, 4);
+            gl.pixel_store_i32(glow::PACK_ROW_LENGTH, 0);
+            let pixels = glow::PixelPackData::Slice(Some(&mut bottom_up));
+            gl.read_pixels(0, 0, width as i32, height as i32, glow::RGBA, glow::UNSIGNED_BYTE, pixels);
+        }
+        let mut rgba: Vec<u8> = bottom_up.rchunks_exact(row).flatten().copied().collect();
+        // Windows have no transparency here; some drivers leave junk in alpha.
+        rgba.chunks_exact_mut(4).for_each(|pixel| pixel[3] = 255);
+        rgba
+    }
+
+    // --- the end -------------------------------------------------------------------------------------------
+
+    /// Writes the screenshot and the statistics that were asked for, and takes everything down.
+    ///
+    /// # Errors
+    /// When a file cannot be written; the others are written all the same.
+    pub fn close(mut self) -> Result<()> {
+        let mut result = Ok(());
+        if let Some(path) = &self.args.screenshot {
+            if self.screenshot.is_none() {
+                let _ = self.draw();
+            }
+            let (width, height) = self.gl_window.size();
+            if let Some(rgba) = &self.screenshot {
+                result = crate::save::png(path, width, height, rgba);
+            }
+        }
+        if let Some(path) = &self.args.stats {
+            let context = ExportContext {
+                movie: &self.movie.file_name,
+                width: self.movie.width,
+                height: self.movie.height,
+                fps: self.movie.fps,
+                device: self.device.as_ref(),
+                gl_renderer: &self.gl_window.renderer,
+                sharing: self.sharing.name(),
+                sharing_reason: self.sharing.reason(),
+                variant: self.variant,
+                radius: self.radius,
+                unpaced: self.args.unpaced,
+            };
+            let written = stats::export(path, &self.frames.recorder, &context);
+            result = result.and(written);
+        }
+        self.quad.destroy();
+        self.painter.destroy();
+        self.frames.shut_down();
+        result
+    }
+}
+
+/// A variant's title and idea for the overlay.
+fn describe(id: VariantId) -> (&'static str, &'static str) {
+    box_filter::info(id)
+        .map_or(("Off", "No filter: the frame passes through."), |info| (info.title, info.idea))
+}
+
+fn ms_since(began: Instant) -> f64 {
+    began.elapsed().as_secs_f64() * 1e3
+}
