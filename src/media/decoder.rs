@@ -13,7 +13,7 @@ use super::queue::FrameQueue;
 use super::source::Skip;
 use crate::error::{Error, Result};
 
-/// Behind the clock by more than this, with nothing in the queue: frames that no other needs are skipped.
+/// Behind the clock by more than this, with hardly a frame in the queue: frames that no other needs are skipped.
 const BEHIND_NS: i64 = SECOND_NS / 2;
 /// Behind the clock by more than this: the decoder goes on at a key frame near the clock.
 const FAR_BEHIND_NS: i64 = 3 * SECOND_NS;
@@ -267,7 +267,8 @@ impl Worker {
     /// Skips frames when the one for `pts_ns` comes too late, and stops skipping once it does not.
     fn keep_up(&self, pass: &mut Pass, pts_ns: i64) {
         let behind = self.queue.behind_ns(pts_ns);
-        let starved = self.queue.is_empty();
+        // At most the frame that was pushed last: the player takes them as fast as they come.
+        let starved = self.queue.len() <= 1;
         match pass.source().skip() {
             Skip::Nothing | Skip::Unreferenced if starved && behind > FAR_BEHIND_NS => {
                 pass.skip_to_key_at(pts_ns.saturating_add(behind).saturating_sub(self.base_ns));

@@ -207,6 +207,8 @@ impl Source {
         self.decoder.flush();
         self.draining = false;
         self.errors_in_a_row = 0;
+        // Formats without an index land anywhere, and frames without their references would be garbage.
+        self.set_skip(Skip::KeysUntil(i64::MIN));
         Ok(())
     }
 

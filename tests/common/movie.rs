@@ -1,0 +1,180 @@
+//! Small movies made at test time, with encoders that every FFmpeg has. Frame `i` is flat grey of luma
+//! [`luma_of`]`(i)`, so that a test can tell frames apart.
+
+#![allow(dead_code)]
+
+use std::path::{Path, PathBuf};
+
+use ffmpeg_next as ffmpeg;
+use ffmpeg_next::codec::Id;
+use ffmpeg_next::format::Pixel;
+
+/// What a test movie is made of.
+#[derive(Clone)]
+pub struct Movie {
+    pub codec: Id,
+    pub format: Pixel,
+    pub size: (u32, u32),
+    /// When each frame is shown, in milliseconds; increasing.
+    pub stamps_ms: Vec<i64>,
+    /// Added to every stamp in the file.
+    pub offset_ms: i64,
+    /// Frames from one key frame to the next.
+    pub gop: u32,
+    pub b_frames: usize,
+    pub pixel_aspect: (i32, i32),
+}
+
+impl Default for Movie {
+    /// 20 frames of 64×48 at 25 a second, MPEG-4.
+    fn default() -> Self {
+        Self {
+            codec: Id::MPEG4,
+            format: Pixel::YUV420P,
+            size: (64, 48),
+            stamps_ms: steady(20),
+            offset_ms: 0,
+            gop: 5,
+            b_frames: 0,
+            pixel_aspect: (0, 1),
+        }
+    }
+}
+
+/// Stamps of `count` frames at 25 a second.
+pub fn steady(count: usize) -> Vec<i64> {
+    (0..count as i64).map(|i| i * 40).collect()
+}
+
+/// The luma of frame `index`.
+pub fn luma_of(index: usize) -> u8 {
+    20 + (index % 50) as u8 * 4
+}
+
+/// Which of the first 50 frames a luma value belongs to.
+pub fn index_of(luma: u8) -> usize {
+    (usize::from(luma) - 18) / 4
+}
+
+/// The index of the frame that `picture` shows, by its middle.
+pub fn index_in(picture: &ffmpeg::frame::Video) -> usize {
+    let middle = picture.stride(0) * (picture.height() as usize / 2) + picture.width() as usize / 2;
+    index_of(picture.data(0)[middle])
+}
+
+impl Movie {
+    /// Writes the movie; the container follows from the name's ending.
+    pub fn write(&self, path: &Path) {
+        ffmpeg::init().expect("FFmpeg starts");
+        ffmpeg::log::set_level(ffmpeg::log::Level::Quiet);
+        let mut output = ffmpeg::format::output(path).expect("the container can be written");
+        let codec = ffmpeg::encoder::find(self.codec).expect("the encoder exists");
+        let context = ffmpeg::codec::Context::new_with_codec(codec);
+        let mut encoder = context.encoder().video().expect("a video encoder");
+        encoder.set_width(self.size.0);
+        encoder.set_height(self.size.1);
+        encoder.set_format(self.format);
+        encoder.set_time_base((1, 1000));
+        encoder.set_frame_rate(Some((25, 1)));
+        encoder.set_gop(self.gop);
+        encoder.set_max_b_frames(self.b_frames);
+        encoder.set_aspect_ratio(self.pixel_aspect);
+        encoder.set_bit_rate(2_000_000);
+        if output.format().flags().contains(ffmpeg::format::Flags::GLOBAL_HEADER) {
+            encoder.set_flags(ffmpeg::codec::Flags::GLOBAL_HEADER);
+        }
+        let mut options = ffmpeg::Dictionary::new();
+        if self.codec == Id::MPEG4 {
+            // Flat frames of different grey look like cuts, and every frame would become a key frame.
+            options.set("sc_threshold", "1000000000");
+        }
+        let mut encoder = encoder.open_as_with(codec, options).expect("the encoder opens");
+        {
+            let mut stream = output.add_stream(codec).expect("a stream");
+            stream.set_parameters(&encoder);
+            // AVI has one rate for all frames and fills the gaps with empty ones.
+            let avi = path.extension().is_some_and(|ending| ending == "avi");
+            stream.set_time_base(if avi { (1, 25) } else { (1, 1000) });
+            stream.set_avg_frame_rate((25, 1));
+            // SAFETY: the stream is valid; the ratio is a plain field.
+            unsafe {
+                (*stream.as_mut_ptr()).sample_aspect_ratio = ffmpeg::Rational::from(self.pixel_aspect).into()
+            };
+        }
+        output.write_header().expect("the header is written");
+        let time_base = output.stream(0).expect("the stream").time_base();
+
+        let mut drain = |encoder: &mut ffmpeg::encoder::video::Encoder| {
+            let mut packet = ffmpeg::Packet::empty();
+            while encoder.receive_packet(&mut packet).is_ok() {
+                packet.set_stream(0);
+                packet.set_pts(packet.pts().map(|t| t + self.offset_ms));
+                packet.set_dts(packet.dts().map(|t| t + self.offset_ms));
+                packet.rescale_ts((1, 1000), time_base);
+                packet.write_interleaved(&mut output).expect("a packet is written");
+            }
+        };
+        for (index, &stamp) in self.stamps_ms.iter().enumerate() {
+            let mut frame = ffmpeg::frame::Video::new(self.format, self.size.0, self.size.1);
+            frame.data_mut(0).fill(luma_of(index));
+            (1..frame.planes()).for_each(|plane| frame.data_mut(plane).fill(128));
+            frame.set_pts(Some(stamp));
+            encoder.send_frame(&frame).expect("a frame is encoded");
+            drain(&mut encoder);
+        }
+        encoder.send_eof().expect("the encoder ends");
+        drain(&mut encoder);
+        output.write_trailer().expect("the trailer is written");
+    }
+}
+
+/// A folder of its own for a test, removed at the end.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("clreel-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder for the test");
+        Self(path)
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// A file with these bytes.
+    pub fn with(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.file(name);
+        std::fs::write(&path, bytes).expect("the file is written");
+        path
+    }
+
+    /// A movie under this name.
+    pub fn movie(&self, name: &str, movie: &Movie) -> PathBuf {
+        let path = self.file(name);
+        movie.write(&path);
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// One second of silence as a WAV file.
+pub fn wav() -> Vec<u8> {
+    let samples = vec![0_u8; 16_000];
+    let mut bytes = b"RIFF".to_vec();
+    bytes.extend((36 + samples.len() as u32).to_le_bytes());
+    bytes.extend(b"WAVEfmt ");
+    bytes.extend(16_u32.to_le_bytes());
+    bytes.extend([1_u16, 1].iter().flat_map(|v| v.to_le_bytes()));
+    bytes.extend([8000_u32, 16_000].iter().flat_map(|v| v.to_le_bytes()));
+    bytes.extend([2_u16, 16].iter().flat_map(|v| v.to_le_bytes()));
+    bytes.extend(b"data");
+    bytes.extend((samples.len() as u32).to_le_bytes());
+    bytes.extend(samples);
+    bytes
+}

@@ -1,0 +1,386 @@
+//! Movies from disk: formats, time stamps, loops, seeking, and files that are broken.
+
+#[path = "common/movie.rs"]
+mod movie;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use clreel::error::Error;
+use clreel::media::{Decoder, Frame, OpenOptions, read_frame_at, read_frames_rgba};
+use ffmpeg_next::codec::Id;
+use ffmpeg_next::format::Pixel;
+use movie::{Folder, Movie, index_in, steady, wav};
+
+const MS: i64 = 1_000_000;
+
+fn open(path: &Path, options: OpenOptions) -> Result<Decoder, Error> {
+    Decoder::open(path, options, Box::new(|| ()))
+}
+
+fn once() -> OpenOptions {
+    OpenOptions { looping: false, ..OpenOptions::default() }
+}
+
+/// The next `count` frames, fewer where the movie is over. Nothing is timed: the limit only turns a hang into a
+/// failure.
+fn take(decoder: &Decoder, count: usize) -> Vec<Frame> {
+    let limit = Instant::now() + Duration::from_secs(120);
+    let mut frames = Vec::new();
+    while frames.len() < count && !decoder.queue().is_finished() {
+        match decoder.queue().take_next() {
+            Some(frame) => frames.push(frame),
+            None => std::thread::sleep(Duration::from_millis(1)),
+        }
+        assert!(Instant::now() < limit, "the decoder hangs after {} frames", frames.len());
+    }
+    frames
+}
+
+fn stamps_ms(frames: &[Frame]) -> Vec<i64> {
+    frames.iter().map(|frame| (frame.pts_ns + MS / 2).div_euclid(MS)).collect()
+}
+
+fn indices(frames: &[Frame]) -> Vec<usize> {
+    frames.iter().map(|frame| index_in(&frame.picture)).collect()
+}
+
+fn fails(path: &Path) -> Error {
+    match open(path, OpenOptions::default()) {
+        Ok(_) => panic!("{} plays", path.display()),
+        Err(error) => {
+            assert!(!error.what.is_empty() && !error.why.is_empty(), "{error}");
+            assert!(read_frame_at(path, 0.0).is_err());
+            assert!(read_frames_rgba(path, 1, None).is_err());
+            error
+        }
+    }
+}
+
+#[test]
+fn plays_common_formats() {
+    let folder = Folder::new("formats");
+    for (name, codec, format, size) in [
+        ("mpeg4.mp4", Id::MPEG4, Pixel::YUV420P, (64, 48)),
+        ("mpeg4.mkv", Id::MPEG4, Pixel::YUV420P, (64, 48)),
+        ("odd.mkv", Id::MPEG4, Pixel::YUV420P, (175, 99)),
+        ("mpeg4.avi", Id::MPEG4, Pixel::YUV420P, (64, 48)),
+        ("mjpeg.avi", Id::MJPEG, Pixel::YUVJ420P, (33, 17)),
+        ("ffv1.mkv", Id::FFV1, Pixel::YUV420P, (13, 7)),
+        ("ffv1.nut", Id::FFV1, Pixel::YUV444P, (1, 1)),
+        ("raw.nut", Id::RAWVIDEO, Pixel::YUV422P, (31, 9)),
+        ("a:b %03d.mkv", Id::MPEG4, Pixel::YUV420P, (64, 48)),
+    ] {
+        let movie = Movie { codec, format, size, ..Movie::default() };
+        let path = folder.movie(name, &movie);
+        let decoder = open(&path, once()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!((decoder.info().width, decoder.info().height), size, "{name}");
+        assert!(
+            decoder.info().fps.is_some_and(|fps| (fps - 25.0).abs() < 0.01),
+            "{name}: {:?}",
+            decoder.info()
+        );
+        let frames = take(&decoder, 100);
+        assert_eq!(stamps_ms(&frames), steady(20), "{name}");
+        assert_eq!(indices(&frames), (0..20).collect::<Vec<_>>(), "{name}");
+        assert!(frames.iter().enumerate().all(|(i, frame)| frame.number == i as u64), "{name}");
+        assert!(frames.iter().all(|frame| (frame.duration_ns - 40 * MS).abs() <= MS), "{name}");
+        assert_eq!(decoder.warning(), None, "{name}");
+    }
+}
+
+#[test]
+fn bottom_up_raw_video_is_upright() {
+    let folder = Folder::new("bottom-up");
+    let movie = Movie { codec: Id::RAWVIDEO, format: Pixel::BGR24, size: (10, 6), ..Movie::default() };
+    let path = folder.movie("raw.avi", &movie);
+    let rgba = read_frames_rgba(&path, 2, None).expect("plays");
+    assert_eq!((rgba.width, rgba.height, rgba.frames.len()), (10, 6, 2));
+    assert_eq!(&rgba.frames[1][..4], [movie::luma_of(1), movie::luma_of(1), movie::luma_of(1), 255]);
+}
+
+#[test]
+fn variable_rates_keep_their_stamps() {
+    let folder = Folder::new("vfr");
+    let stamps = vec![0, 10, 20, 200, 233, 900, 901, 2000, 2500, 2501];
+    let movie = Movie { stamps_ms: stamps.clone(), ..Movie::default() };
+    let decoder = open(&folder.movie("vfr.mkv", &movie), once()).expect("plays");
+    let frames = take(&decoder, 100);
+    assert_eq!(stamps_ms(&frames), stamps);
+    let durations: Vec<_> = frames.iter().map(|f| (f.duration_ns + MS / 2) / MS).collect();
+    assert_eq!(durations[..9], [10, 10, 180, 33, 667, 1, 1099, 500, 1]);
+}
+
+#[test]
+fn frames_with_b_frames_come_in_display_order() {
+    let folder = Folder::new("b-frames");
+    let movie = Movie { b_frames: 2, ..Movie::default() };
+    for name in ["b.mp4", "b.mkv", "b.avi"] {
+        let decoder = open(&folder.movie(name, &movie), once()).expect("plays");
+        let frames = take(&decoder, 100);
+        assert_eq!(indices(&frames), (0..20).collect::<Vec<_>>(), "{name}");
+        assert_eq!(stamps_ms(&frames), steady(20), "{name}");
+    }
+}
+
+#[test]
+fn stamps_may_start_anywhere() {
+    let folder = Folder::new("offset");
+    for name in ["late.mkv", "late.ts", "late.nut"] {
+        let movie = Movie { offset_ms: 36_000_000, ..Movie::default() };
+        let path = folder.movie(name, &movie);
+        let decoder = open(&path, once()).expect("plays");
+        let frames = take(&decoder, 100);
+        assert_eq!(stamps_ms(&frames), steady(20), "{name}");
+        assert_eq!(frames[3].movie_s, frames[3].pts_ns as f64 / 1e9, "{name}");
+        let (frame, warning) = read_frame_at(&path, 0.5).expect("a frame");
+        assert_eq!((index_in(&frame.picture), warning), (12, None), "{name}");
+    }
+}
+
+#[test]
+fn loops_continue_the_timeline() {
+    let folder = Folder::new("loop");
+    let movie = Movie { stamps_ms: vec![0, 40, 120], ..Movie::default() };
+    for name in ["loop.mkv", "loop.mp4", "loop.avi"] {
+        let decoder = open(&folder.movie(name, &movie), OpenOptions::default()).expect("plays");
+        let frames = take(&decoder, 10);
+        assert!(frames.windows(2).all(|w| w[0].pts_ns < w[1].pts_ns), "{name}: {:?}", stamps_ms(&frames));
+        assert_eq!(indices(&frames), [0, 1, 2, 0, 1, 2, 0, 1, 2, 0], "{name}");
+        assert!(frames[3].movie_s < 0.001 && frames[3].pts_ns > 120 * MS, "{name}");
+        assert_eq!(decoder.warning(), None, "{name}");
+    }
+}
+
+#[test]
+fn a_single_frame_is_held() {
+    let folder = Folder::new("single");
+    let movie = Movie { stamps_ms: vec![0], ..Movie::default() };
+    for preload in [None, Some(5)] {
+        let path = folder.movie("single.mkv", &movie);
+        let decoder = open(&path, OpenOptions { preload, ..OpenOptions::default() }).expect("plays");
+        assert_eq!(take(&decoder, 5).len(), 1);
+        assert!(decoder.queue().is_finished());
+    }
+}
+
+#[test]
+fn preloaded_frames_repeat() {
+    let folder = Folder::new("preload");
+    let path = folder.movie("clip.mkv", &Movie::default());
+    let options = OpenOptions { preload: Some(3), ..OpenOptions::default() };
+    let decoder = open(&path, options.clone()).expect("plays");
+    // Nothing is read any more: the file may go.
+    std::fs::remove_file(&path).expect("removed");
+    let frames = take(&decoder, 8);
+    assert_eq!(indices(&frames), [0, 1, 2, 0, 1, 2, 0, 1]);
+    assert_eq!(stamps_ms(&frames), [0, 40, 80, 120, 160, 200, 240, 280]);
+
+    let path = folder.movie("clip.mkv", &Movie::default());
+    let decoder = open(&path, OpenOptions { preload: Some(3), looping: false, start_s: 0.4 }).expect("plays");
+    let frames = take(&decoder, 100);
+    assert_eq!(indices(&frames), [10, 11, 12]);
+    assert_eq!(stamps_ms(&frames), [400, 440, 480]);
+}
+
+#[test]
+fn starts_at_the_frame_shown_at_that_time() {
+    let folder = Folder::new("start");
+    for name in ["start.mp4", "start.mkv", "start.avi", "start.ts", "start.nut"] {
+        // AVI stores no display times, so that FFmpeg can only guess those of B-frames after a seek.
+        for b_frames in if name.ends_with("avi") { 0..=0 } else { 0..=2 } {
+            let path = folder.movie(name, &Movie { b_frames, ..Movie::default() });
+            for (start_s, index) in
+                [(0.0, 0), (0.01, 0), (0.2, 5), (0.3, 7), (0.43, 10), (0.76, 19), (0.79, 19)]
+            {
+                let decoder = open(&path, OpenOptions { start_s, ..OpenOptions::default() }).expect("plays");
+                let frames = take(&decoder, 30);
+                let expected: Vec<_> = (index..20).chain((0..20).cycle()).take(30).collect();
+                assert_eq!(indices(&frames), expected, "{name} from {start_s}, {b_frames} B");
+                assert_eq!(stamps_ms(&frames)[0], index as i64 * 40, "{name} from {start_s}");
+                assert!(frames.windows(2).all(|w| w[0].pts_ns < w[1].pts_ns), "{name} from {start_s}");
+                let (frame, warning) = read_frame_at(&path, start_s).expect("a frame");
+                assert_eq!((index_in(&frame.picture), warning), (index, None), "{name} at {start_s}");
+            }
+        }
+    }
+}
+
+#[test]
+fn behind_the_end_there_is_a_warning() {
+    let folder = Folder::new("behind");
+    let path = folder.movie("clip.mkv", &Movie::default());
+    let decoder = open(&path, OpenOptions { start_s: 99.0, ..once() }).expect("plays");
+    assert_eq!(indices(&take(&decoder, 100)), (0..20).collect::<Vec<_>>());
+    assert!(decoder.warning().is_some_and(|w| w.what.contains("99")));
+    let (frame, warning) = read_frame_at(&path, 99.0).expect("the last frame");
+    assert_eq!(index_in(&frame.picture), 19);
+    assert!(warning.is_some_and(|w| w.what.contains("99")));
+}
+
+#[test]
+fn pixels_that_are_not_square_are_reported() {
+    let folder = Folder::new("aspect");
+    for name in ["wide.mkv", "wide.mp4"] {
+        let path = folder.movie(name, &Movie { pixel_aspect: (16, 11), ..Movie::default() });
+        let (frame, _) = read_frame_at(&path, 0.0).expect("a frame");
+        assert!((frame.pixel_aspect() - 16.0 / 11.0).abs() < 0.01, "{name}: {}", frame.pixel_aspect());
+    }
+}
+
+#[test]
+fn frames_are_read_as_rgba_at_any_size() {
+    let folder = Folder::new("rgba");
+    let path = folder.movie("clip.mkv", &Movie::default());
+    let all = read_frames_rgba(&path, 100, None).expect("frames");
+    assert_eq!((all.width, all.height, all.frames.len(), all.warning), (64, 48, 20, None));
+    let scaled = read_frames_rgba(&path, 3, Some((31, 90))).expect("frames");
+    assert_eq!((scaled.width, scaled.height, scaled.frames.len()), (31, 90, 3));
+    assert!(scaled.frames.iter().all(|frame| frame.len() == 31 * 90 * 4));
+}
+
+#[test]
+fn what_is_not_a_movie_is_refused() {
+    let folder = Folder::new("refused");
+    let garbage: Vec<u8> = (0..100_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let why = |path: &Path| fails(path).why;
+    assert!(why(&folder.file("missing.mp4")).contains("no such file"));
+    assert!(why(&folder.file("")).contains("folder"));
+    assert!(why(&folder.with("empty.mp4", b"")).contains("empty"));
+    assert!(why(&folder.with("sound.wav", &wav())).contains("sound"));
+    for name in ["garbage", "garbage.mp4", "garbage.mkv", "garbage.avi", "garbage.ts", "garbage.bin"] {
+        fails(&folder.with(name, &garbage));
+    }
+    for name in ["notes.txt", "notes", "notes.mp4", "notes.md", "notes.ans"] {
+        fails(&folder.with(name, b"Dear diary,\n\ntoday nothing moved.\n".repeat(50).as_slice()));
+    }
+}
+
+#[test]
+fn a_name_that_is_not_utf8_is_no_problem() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = Folder::new("name");
+    let path = folder.movie("plain.mkv", &Movie::default());
+    let odd = path.with_file_name(std::ffi::OsStr::from_bytes(b"\xff\xfe odd.mkv"));
+    if std::fs::rename(&path, &odd).is_ok() {
+        assert_eq!(take(&open(&odd, once()).expect("plays"), 100).len(), 20);
+    }
+}
+
+#[test]
+fn a_pipe_does_not_hang() {
+    let folder = Folder::new("pipe");
+    let path = folder.file("pipe.mp4");
+    let name = std::ffi::CString::new(path.to_str().expect("a plain name")).expect("no zero");
+    // SAFETY: the name is a valid C string.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    assert!(fails(&path).why.contains("pipe"));
+    assert!(fails(Path::new("/dev/zero")).why.contains("device"));
+}
+
+#[test]
+fn a_file_that_is_cut_off_plays_what_it_has() {
+    let folder = Folder::new("cut");
+    for name in ["cut.mkv", "cut.avi", "cut.nut"] {
+        let movie =
+            Movie { codec: Id::MJPEG, format: Pixel::YUVJ420P, stamps_ms: steady(100), ..Movie::default() };
+        let path = folder.movie(name, &movie);
+        let whole = std::fs::read(&path).expect("read");
+        std::fs::write(&path, &whole[..whole.len() / 2]).expect("cut");
+        let decoder = open(&path, once()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let frames = take(&decoder, 1000);
+        assert!((30..70).contains(&frames.len()), "{name}: {} frames", frames.len());
+        // Containers whose header does not give the length cannot show that something is missing.
+        if name != "cut.nut" {
+            let warning = decoder.warning().unwrap_or_else(|| panic!("{name}: no warning"));
+            assert!(warning.what.contains("cut off"), "{warning}");
+        }
+        assert!(read_frames_rgba(&path, 5, None).is_ok_and(|frames| frames.frames.len() == 5), "{name}");
+    }
+}
+
+#[test]
+fn damaged_packets_are_skipped() {
+    let folder = Folder::new("damaged");
+    let movie = Movie { codec: Id::MJPEG, format: Pixel::YUVJ420P, ..Movie::default() };
+    let path = folder.movie("damaged.avi", &movie);
+    let mut bytes = std::fs::read(&path).expect("read");
+    // The start-of-image mark of the fifth picture, and what follows it.
+    let starts: Vec<_> = (0..bytes.len() - 3).filter(|&i| bytes[i..i + 3] == [0xff, 0xd8, 0xff]).collect();
+    let from = starts[5];
+    bytes[from..from + 200].fill(0);
+    std::fs::write(&path, &bytes).expect("written");
+    let decoder = open(&path, once()).expect("plays");
+    let frames = take(&decoder, 100);
+    assert_eq!(frames.len(), 19);
+    assert!(frames.iter().all(|frame| index_in(&frame.picture) != 5));
+    assert!(decoder.warning().is_some_and(|w| w.why.contains("could not be decoded")));
+}
+
+#[test]
+fn random_damage_neither_panics_nor_hangs() {
+    let folder = Folder::new("fuzz");
+    let mut seed = 1_u64;
+    let mut random = |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    for name in ["fuzz.mp4", "fuzz.mkv", "fuzz.avi", "fuzz.ts"] {
+        let path = folder.movie(name, &Movie::default());
+        let whole = std::fs::read(&path).expect("read");
+        for _ in 0..50 {
+            let mut bytes = whole.clone();
+            for _ in 0..1 + random(40) {
+                let at = random(bytes.len());
+                bytes[at] = random(256) as u8;
+            }
+            bytes.truncate(bytes.len() - random(3) * random(bytes.len() / 3));
+            std::fs::write(&path, &bytes).expect("written");
+            match open(&path, OpenOptions { start_s: random(2) as f64 * 0.4, ..OpenOptions::default() }) {
+                Ok(decoder) => {
+                    let frames = take(&decoder, 20);
+                    assert!(frames.windows(2).all(|w| w[0].pts_ns < w[1].pts_ns), "{name}");
+                }
+                Err(error) => assert!(!error.why.is_empty(), "{name}: {error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn dropping_a_decoder_ends_its_thread() {
+    let folder = Folder::new("drop");
+    let path = folder.movie("clip.mkv", &Movie::default());
+    for _ in 0..20 {
+        let marker = std::sync::Arc::new(());
+        let held = marker.clone();
+        let decoder = Decoder::open(
+            &path,
+            OpenOptions::default(),
+            Box::new(move || {
+                let _ = &held;
+            }),
+        )
+        .expect("plays");
+        // The queue is full now or soon, and nobody takes from it.
+        drop(decoder);
+        assert_eq!(std::sync::Arc::strong_count(&marker), 1, "the thread still runs");
+    }
+}
+
+#[test]
+fn a_decoder_far_behind_the_clock_skips() {
+    let folder = Folder::new("behind-clock");
+    let movie = Movie { stamps_ms: steady(500), ..Movie::default() };
+    let decoder = open(&folder.movie("clip.mkv", &movie), once()).expect("plays");
+    decoder.queue().set_clock(15_000 * MS);
+    let frames = take(&decoder, 1000);
+    let stamps = stamps_ms(&frames);
+    assert!(frames.len() < 480, "{} of 500 frames were decoded", frames.len());
+    assert!(stamps.windows(2).all(|w| w[0] < w[1]));
+    // From the clock on nothing is left out.
+    let after: Vec<_> = stamps.iter().copied().filter(|&t| t >= 15_200).collect();
+    assert_eq!(after, (380..500).map(|i| i * 40).collect::<Vec<_>>());
+    assert!(!decoder.queue().is_catching_up());
+    assert_eq!(decoder.warning(), None);
+}
