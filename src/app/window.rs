@@ -125,8 +125,11 @@ struct App<'a> {
 impl App<'_> {
     fn open(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
         let Some(decoder) = self.decoder.take() else { return Ok(()) };
-        let player =
-            Player::open(event_loop, self.args, self.path, decoder, self.device.clone(), &self.waker)?;
+        let info = decoder.info();
+        let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy();
+        let attributes = attributes(&name, window_size(event_loop, info.width, info.height));
+        let device = self.device.clone();
+        let player = Player::open(event_loop, attributes, self.args, &name, decoder, device, &self.waker)?;
         self.window = Some(player);
         Ok(())
     }
