@@ -46,13 +46,16 @@ impl Key {
     }
 
     fn flags(&self) -> i32 {
-        if self.is_fast() {
-            ffi::SWS_BILINEAR
+        use ffmpeg::software::scaling::Flags;
+        let accurate = Flags::ACCURATE_RND | Flags::FULL_CHR_H_INT;
+        let flags = if self.is_fast() {
+            Flags::BILINEAR
         } else if self.source == self.target {
-            ffi::SWS_BILINEAR | ffi::SWS_ACCURATE_RND | ffi::SWS_FULL_CHR_H_INT
+            Flags::BILINEAR | accurate
         } else {
-            ffi::SWS_BICUBIC | ffi::SWS_ACCURATE_RND | ffi::SWS_FULL_CHR_H_INT
-        }
+            Flags::BICUBIC | accurate
+        };
+        flags.bits()
     }
 }
 

@@ -64,6 +64,8 @@ pub(super) fn seconds(ns: i64) -> f64 {
 }
 
 /// Memory behind a picture's planes, in bytes.
+// The field's type depends on FFmpeg's version.
+#[allow(clippy::unnecessary_cast)]
 pub(super) fn picture_bytes(picture: &ffmpeg::frame::Video) -> usize {
     // SAFETY: the frame is valid for as long as `picture`; its buffer references are null or valid.
     unsafe {
