@@ -388,27 +388,3 @@ fn a_wrong_destination_is_refused() {
     let error = RgbaConverter::new().convert(&frame, &mut [0; 16 * 16 * 4 - 1]).expect_err("too small");
     assert!(error.why.contains("16×16"), "{error}");
 }
-
-/// Prints what a conversion costs; nothing is asserted about time.
-#[test]
-#[ignore = "a measurement, not a check"]
-fn cost_at_720p() {
-    for (format, size) in [
-        (Pixel::YUV420P, (1280, 720)),
-        (Pixel::YUV420P, (1282, 720)),
-        (Pixel::NV12, (1280, 720)),
-        (Pixel::YUV420P10LE, (1280, 720)),
-    ] {
-        let frame = flat(format, size, [100, 90, 200]);
-        let mut converter = RgbaConverter::new();
-        let mut rgba = vec![0; size.0 as usize * size.1 as usize * 4];
-        let mut times = Vec::new();
-        for _ in 0..100 {
-            let start = std::time::Instant::now();
-            converter.convert(&frame, &mut rgba).expect("converts");
-            times.push(start.elapsed().as_secs_f64() * 1e3);
-        }
-        times.sort_by(f64::total_cmp);
-        println!("{format:?} {size:?}: min {:.3} ms, p50 {:.3} ms", times[0], times[50]);
-    }
-}

@@ -4,6 +4,8 @@
 pub mod cl;
 pub mod event;
 pub mod gl;
+pub mod host_block;
 pub mod program;
 pub mod sharing;
 pub mod timer;
+mod transfer;

@@ -12,15 +12,15 @@
 //! commands, [`Slot::to_host`] asks for them back after, all in one in-order queue, so a slot is never
 //! waited for behind another slot's frame.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 use glow::HasContext as _;
 use ocl::ffi;
 
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, DeviceKind};
+use crate::gpu::cl::ClContext;
+use crate::gpu::host_block::HostBlock;
+use crate::gpu::transfer::{enqueue_map, enqueue_read, enqueue_unmap, enqueue_write};
 use crate::ladder::Storage;
 use crate::ladder::box_filter::opencl::Picture;
 
@@ -58,48 +58,6 @@ impl Sharing {
             "this version of clreel copies each frame between OpenCL and OpenGL"
         };
         Sharing::Copy { reason: reason.to_owned() }
-    }
-}
-
-/// Page-aligned, zeroed host memory that OpenCL may use in place.
-struct HostBlock {
-    start: NonNull<u8>,
-    layout: Layout,
-    len: usize,
-}
-
-impl HostBlock {
-    /// `len` bytes, starting at a page and padded to whole pages, as drivers want it for zero-copy use.
-    fn new(len: usize) -> Result<Self> {
-        let too_large = || {
-            Error::new(
-                "There is not enough memory for a frame.",
-                format!("{} MiB could not be allocated.", len >> 20),
-                "Close other programs, or play a smaller movie.",
-            )
-        };
-        let padded = len.max(1).checked_next_multiple_of(4096).ok_or_else(too_large)?;
-        let layout = Layout::from_size_align(padded, 4096).map_err(|_| too_large())?;
-        // SAFETY: the layout has a size above zero.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(too_large)?;
-        Ok(Self { start, layout, len })
-    }
-
-    fn bytes(&self) -> &[u8] {
-        // SAFETY: `start` points to at least `len` initialised bytes that live as long as `self`.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and `self` is borrowed exclusively.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
-    }
-}
-
-impl Drop for HostBlock {
-    fn drop(&mut self) {
-        // SAFETY: allocated with this layout in `new`.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) }
     }
 }
 
@@ -178,14 +136,14 @@ impl Slot {
     pub fn pictures(&mut self, cl: &ClContext, storage: Storage) -> Result<(Picture, Picture)> {
         if self.device.as_ref().is_none_or(|d| d.storage != storage) {
             self.device = None;
-            let in_place = cl.device.info.kind == DeviceKind::Cpu;
+            let in_place = cl.is_cpu();
             let make = |block: &HostBlock| -> Result<Picture> {
                 if !in_place {
                     return Picture::alloc(cl, storage, self.width, self.height);
                 }
                 // SAFETY: the block holds width·height·4 bytes, is aligned to a page, and outlives the picture:
                 // `device` is declared, and so dropped, before the blocks.
-                unsafe { Picture::from_host(cl, storage, self.width, self.height, block.start.as_ptr()) }
+                unsafe { Picture::from_host(cl, storage, self.width, self.height, block.start().as_ptr()) }
             };
             let (source, target) = (make(&self.input)?, make(&self.output)?);
             self.device =
@@ -209,11 +167,12 @@ impl Slot {
             if !std::mem::take(&mut device.mapped) {
                 return Ok(None);
             }
-            let _unmapped = enqueue_unmap(cl, &device.target, self.output.start)?;
-            enqueue_unmap(cl, &device.source, self.input.start).map(Some)
+            let _unmapped = enqueue_unmap(cl, &device.target, self.output.start())?;
+            enqueue_unmap(cl, &device.source, self.input.start()).map(Some)
         } else {
             // SAFETY: the block holds the whole picture, and `input` refuses to lend it until `back_on_host`.
-            unsafe { enqueue_write(cl, &device.source, self.width, self.height, self.input.start) }.map(Some)
+            unsafe { enqueue_write(cl, &device.source, self.width, self.height, self.input.start()) }
+                .map(Some)
         }
     }
 
@@ -232,12 +191,12 @@ impl Slot {
                 self.width,
                 self.height,
                 ffi::CL_MAP_WRITE | ffi::CL_MAP_READ,
-                self.input.start,
+                self.input.start(),
             )?;
-            enqueue_map(cl, &device.target, self.width, self.height, ffi::CL_MAP_READ, self.output.start)
+            enqueue_map(cl, &device.target, self.width, self.height, ffi::CL_MAP_READ, self.output.start())
         } else {
             // SAFETY: the block has room for the whole picture, and `show` refuses it until `back_on_host`.
-            unsafe { enqueue_read(cl, &device.target, self.width, self.height, self.output.start) }
+            unsafe { enqueue_read(cl, &device.target, self.width, self.height, self.output.start()) }
         }
     }
 
@@ -341,158 +300,4 @@ fn create_texture(gl: &Arc<glow::Context>, width: u32, height: u32) -> Result<gl
         gl.bind_texture(glow::TEXTURE_2D, None);
         Ok(texture)
     }
-}
-
-const ORIGIN: [usize; 3] = [0; 3];
-
-fn enqueue_failed(code: i32) -> Error {
-    Error::new(
-        "A frame could not be handed to the OpenCL device.",
-        format!("The driver answered with error {code}."),
-        "Choose another variant or device; 0 shows the movie unfiltered.",
-    )
-}
-
-fn finish(code: i32, event: ffi::cl_event) -> Result<ocl::Event> {
-    if code != 0 || event.is_null() {
-        return Err(enqueue_failed(code));
-    }
-    // SAFETY: the driver returned this event with one reference, which the wrapper takes over.
-    Ok(unsafe { ocl::core::Event::from_raw_create_ptr(event) }.into())
-}
-
-/// Maps without blocking; the pointer is known beforehand, since the memory is the host's.
-fn enqueue_map(
-    cl: &ClContext,
-    picture: &Picture,
-    width: u32,
-    height: u32,
-    flags: ffi::cl_map_flags,
-    expected: NonNull<u8>,
-) -> Result<ocl::Event> {
-    let (queue, mem) = (cl.queue.as_core().as_ptr(), picture.mem().as_ptr());
-    let mut event: ffi::cl_event = ptr::null_mut();
-    let mut code = 0;
-    // SAFETY: queue and memory object are alive and of one context; the region is the whole picture.
-    let mapped = unsafe {
-        match picture {
-            Picture::Buffer(_) => {
-                let len = width as usize * height as usize * 4;
-                ffi::clEnqueueMapBuffer(queue, mem, 0, flags, 0, len, 0, ptr::null(), &mut event, &mut code)
-            }
-            Picture::Image(_) => {
-                let region = [width as usize, height as usize, 1];
-                let (mut row, mut slice) = (0, 0);
-                ffi::clEnqueueMapImage(
-                    queue,
-                    mem,
-                    0,
-                    flags,
-                    ORIGIN.as_ptr(),
-                    region.as_ptr(),
-                    &mut row,
-                    &mut slice,
-                    0,
-                    ptr::null(),
-                    &mut event,
-                    &mut code,
-                )
-            }
-        }
-    };
-    let event = finish(code, event)?;
-    if mapped.cast() != expected.as_ptr() {
-        return Err(Error::new(
-            "The OpenCL driver does not use the frame's memory in place.",
-            "CL_MEM_USE_HOST_PTR gave another address when it was mapped.",
-            "Choose another device; 0 shows the movie unfiltered.",
-        ));
-    }
-    Ok(event)
-}
-
-fn enqueue_unmap(cl: &ClContext, picture: &Picture, mapped: NonNull<u8>) -> Result<ocl::Event> {
-    let mut event: ffi::cl_event = ptr::null_mut();
-    // SAFETY: the picture was mapped at this address by `enqueue_map`, and the mapping is complete.
-    let code = unsafe {
-        ffi::clEnqueueUnmapMemObject(
-            cl.queue.as_core().as_ptr(),
-            picture.mem().as_ptr(),
-            mapped.as_ptr().cast(),
-            0,
-            ptr::null(),
-            &mut event,
-        )
-    };
-    finish(code, event)
-}
-
-/// # Safety
-/// `from` must hold width·height·4 bytes and stay untouched until the event is complete.
-unsafe fn enqueue_write(
-    cl: &ClContext,
-    picture: &Picture,
-    width: u32,
-    height: u32,
-    from: NonNull<u8>,
-) -> Result<ocl::Event> {
-    let (queue, mem) = (cl.queue.as_core().as_ptr(), picture.mem().as_ptr());
-    let mut event: ffi::cl_event = ptr::null_mut();
-    let from = from.as_ptr().cast();
-    // SAFETY: see above; queue and memory object are alive and of one context.
-    let code = unsafe {
-        match picture {
-            Picture::Buffer(_) => {
-                let len = width as usize * height as usize * 4;
-                ffi::clEnqueueWriteBuffer(queue, mem, 0, 0, len, from, 0, ptr::null(), &mut event)
-            }
-            Picture::Image(_) => {
-                let region = [width as usize, height as usize, 1];
-                let (origin, region) = (ORIGIN.as_ptr(), region.as_ptr());
-                ffi::clEnqueueWriteImage(
-                    queue,
-                    mem,
-                    0,
-                    origin,
-                    region,
-                    0,
-                    0,
-                    from,
-                    0,
-                    ptr::null(),
-                    &mut event,
-                )
-            }
-        }
-    };
-    finish(code, event)
-}
-
-/// # Safety
-/// `into` must have room for width·height·4 bytes and stay untouched until the event is complete.
-unsafe fn enqueue_read(
-    cl: &ClContext,
-    picture: &Picture,
-    width: u32,
-    height: u32,
-    into: NonNull<u8>,
-) -> Result<ocl::Event> {
-    let (queue, mem) = (cl.queue.as_core().as_ptr(), picture.mem().as_ptr());
-    let mut event: ffi::cl_event = ptr::null_mut();
-    let into = into.as_ptr().cast();
-    // SAFETY: see above; queue and memory object are alive and of one context.
-    let code = unsafe {
-        match picture {
-            Picture::Buffer(_) => {
-                let len = width as usize * height as usize * 4;
-                ffi::clEnqueueReadBuffer(queue, mem, 0, 0, len, into, 0, ptr::null(), &mut event)
-            }
-            Picture::Image(_) => {
-                let region = [width as usize, height as usize, 1];
-                let (origin, region) = (ORIGIN.as_ptr(), region.as_ptr());
-                ffi::clEnqueueReadImage(queue, mem, 0, origin, region, 0, 0, into, 0, ptr::null(), &mut event)
-            }
-        }
-    };
-    finish(code, event)
 }

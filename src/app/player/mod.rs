@@ -1,15 +1,16 @@
 //! The open window's contents. In: window events, and a turn whenever something may be ready. Out: frames on
 //! the screen with the overlay over them, and at the end the screenshot and the statistics.
 
+mod draw;
+
 use std::time::{Duration, Instant};
 
-use glow::HasContext as _;
 use winit::event::WindowEvent;
 use winit::event_loop::{ActiveEventLoop, ControlFlow};
 use winit::window::{Fullscreen, WindowAttributes};
 
 use super::builder::{Builder, Built};
-use super::frame_loop::{DrawTimes, FrameLoop};
+use super::frame_loop::FrameLoop;
 use super::input::{self, Command};
 use crate::cli::{MAX_RADIUS, PlayArgs};
 use crate::error::{Error, Result};
@@ -18,11 +19,10 @@ use crate::gpu::event::Waker;
 use crate::gpu::gl::GlWindow;
 use crate::gpu::sharing::Sharing;
 use crate::ladder::VariantId;
-use crate::ladder::box_filter;
 use crate::media::Decoder;
-use crate::overlay::{Action, MovieSummary, Notice, Overlay, VariantRow, VariantStatus, View};
+use crate::overlay::{Action, MovieSummary, Notice, Overlay, VariantStatus};
 use crate::pipeline::Pipeline;
-use crate::present::{VideoQuad, letterbox};
+use crate::present::VideoQuad;
 use crate::stats::{self, CpuLoad, ExportContext, Recorder};
 
 /// Interval of the overlay while a frame takes long: the overlay must answer while the device is busy.
@@ -257,6 +257,10 @@ impl<'a> Player<'a> {
             }
         }
         let tick = self.frames.tick();
+        if self.args.frames.is_some() && self.frames.is_finished() && !self.frames.is_paused() {
+            // A movie that cannot loop has fewer frames than were asked for.
+            self.quit = true;
+        }
         for (variant, error) in self.frames.take_errors() {
             if let Some(id) = variant {
                 self.set_status(id, VariantStatus::Unavailable(error.clone()));
@@ -314,139 +318,6 @@ impl<'a> Player<'a> {
         self.repaint_after(Duration::ZERO);
     }
 
-    // --- drawing -------------------------------------------------------------------------------------------
-
-    fn draw(&mut self) -> Result<()> {
-        self.repaint_at = None;
-        self.last_draw = Instant::now();
-        let window = self.gl_window.size();
-        let mut times = DrawTimes::default();
-
-        let began = Instant::now();
-        match self.frames.picture() {
-            Some((texture, size, pixel_aspect)) => {
-                self.quad.draw(window, Some(texture), letterbox(window, size, pixel_aspect));
-            }
-            None => self.quad.draw(window, None, letterbox(window, window, 1.0)),
-        }
-        times.present = ms_since(began);
-
-        let began = Instant::now();
-        let actions = self.paint_overlay(window);
-        times.overlay = ms_since(began);
-
-        let last = self.args.frames.is_some_and(|n| self.presented + 1 >= n);
-        if self.args.screenshot.is_some() && (last || self.quit) {
-            self.screenshot = Some(self.read_window(window));
-        }
-        let began = Instant::now();
-        self.gl_window.window.pre_present_notify();
-        self.gl_window.swap()?;
-        times.swap = ms_since(began);
-
-        if self.frames.swapped(times) {
-            self.presented += 1;
-            if self.args.frames.is_some_and(|n| self.presented >= n) {
-                self.quit = true;
-            }
-        }
-        self.update_title();
-        for action in actions {
-            self.act(action);
-            self.repaint_after(Duration::ZERO);
-        }
-        if self.frames.is_slow() {
-            self.repaint_after(BUSY_REPAINT.saturating_sub(self.last_draw.elapsed()));
-        } else if !self.frames.is_paused() {
-            self.repaint_after(IDLE_REPAINT);
-        }
-        Ok(())
-    }
-
-    /// The title names what is on the screen, also while the overlay is hidden: "clip.mp4 - naive, r=7".
-    fn update_title(&mut self) {
-        let now = (self.frames.shown_filter(), self.frames.is_paused());
-        if now == self.titled {
-            return;
-        }
-        self.titled = now;
-        let filter = match now.0 {
-            Some((VariantId::Off, _)) => " - off".to_owned(),
-            Some((variant, radius)) => format!(" - {variant}, r={radius}"),
-            None => String::new(),
-        };
-        let paused = if now.1 { ", paused" } else { "" };
-        let title = format!("{}{filter}{paused} - clreel", self.movie.file_name);
-        self.gl_window.window.set_title(&title);
-    }
-
-    fn paint_overlay(&mut self, window: (u32, u32)) -> Vec<Action> {
-        self.movie.position_s = self.frames.position_s();
-        let busy = self.frames.busy();
-        let variants: Vec<VariantRow> = self
-            .status
-            .iter()
-            .map(|(id, status)| {
-                let (title, idea) = describe(*id);
-                VariantRow { id: *id, title, idea, status: status.clone() }
-            })
-            .collect();
-        let budget_ms = self
-            .frames
-            .frame_interval_ns()
-            .map(|ns| ns as f64 / 1e6)
-            .or(self.nominal_fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps));
-        let view = View {
-            recorder: &self.frames.recorder,
-            cpu: self.cpu.sample(),
-            movie: &self.movie,
-            device: self.device.as_ref(),
-            gl_renderer: &self.gl_window.renderer,
-            sharing: self.sharing.name(),
-            sharing_reason: self.sharing.reason(),
-            variants: &variants,
-            chosen: self.variant,
-            radius: self.radius,
-            paused: self.frames.is_paused(),
-            unpaced: self.args.unpaced,
-            busy: busy.as_ref(),
-            notices: &self.notices,
-            budget_ms,
-            catching_up: self.frames.decoder().queue().is_catching_up(),
-        };
-        let raw_input = self.egui_input.take_egui_input(&self.gl_window.window);
-        let overlay = &mut self.overlay;
-        let mut actions = Vec::new();
-        let mut output = self.egui.run_ui(raw_input, |ui| actions.extend(overlay.show(ui, &view)));
-        self.egui_input.handle_platform_output(&self.gl_window.window, output.platform_output);
-        let primitives = self.egui.tessellate(output.shapes, output.pixels_per_point);
-        let (size, scale) = ([window.0, window.1], output.pixels_per_point);
-        self.painter.paint_and_update_textures(size, scale, &primitives, &mut output.textures_delta);
-        let wait = output.viewport_output.get(&egui::ViewportId::ROOT).map(|v| v.repaint_delay);
-        if let Some(wait) = wait.filter(|w| *w < IDLE_REPAINT) {
-            self.repaint_after(wait.max(INPUT_REPAINT));
-        }
-        actions
-    }
-
-    /// The window's pixels as they were just drawn: RGBA8, top row first.
-    fn read_window(&self, (width, height): (u32, u32)) -> Vec<u8> {
-        let row = width as usize * 4;
-        let mut bottom_up = vec![0; row * height as usize];
-        let gl = &self.gl_window.gl;
-        // SAFETY: the context is current, and the slice has room for width·height RGBA8 pixels.
-        unsafe {
-            gl.pixel_store_i32(glow::PACK_ALIGNMENT, 4);
-            gl.pixel_store_i32(glow::PACK_ROW_LENGTH, 0);
-            let pixels = glow::PixelPackData::Slice(Some(&mut bottom_up));
-            gl.read_pixels(0, 0, width as i32, height as i32, glow::RGBA, glow::UNSIGNED_BYTE, pixels);
-        }
-        let mut rgba: Vec<u8> = bottom_up.rchunks_exact(row).flatten().copied().collect();
-        // Windows have no transparency here; some drivers leave junk in alpha.
-        rgba.chunks_exact_mut(4).for_each(|pixel| pixel[3] = 255);
-        rgba
-    }
-
     // --- the end -------------------------------------------------------------------------------------------
 
     /// Writes the screenshot and the statistics that were asked for, and takes everything down.
@@ -486,14 +357,4 @@ impl<'a> Player<'a> {
         self.frames.shut_down();
         result
     }
-}
-
-/// A variant's title and idea for the overlay.
-fn describe(id: VariantId) -> (&'static str, &'static str) {
-    box_filter::info(id)
-        .map_or(("Off", "No filter: the frame passes through."), |info| (info.title, info.idea))
-}
-
-fn ms_since(began: Instant) -> f64 {
-    began.elapsed().as_secs_f64() * 1e3
 }

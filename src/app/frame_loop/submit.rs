@@ -1,0 +1,158 @@
+//! The first half of a frame's way: take, convert, and hand over to the device. In: the decoder's queue. Out:
+//! a [`Flight`] on the device, or one that waits until the overlay has announced it.
+
+use std::rc::Rc;
+use std::time::Instant;
+
+use super::{Flight, FrameLoop, ms_since};
+use crate::error::{Error, Result};
+use crate::gpu::sharing::Slot;
+use crate::ladder::VariantId;
+use crate::media::Frame;
+use crate::stats::{Stage, StageTimes};
+
+/// Frames that may be on their way at once, beside the one on the screen.
+pub(super) const AHEAD: usize = 2;
+/// A frame that takes longer than this on the device is not followed by a second one before it is done.
+const SLOW_MS: f64 = 100.0;
+/// A frame predicted to take longer than this is announced in the overlay before it is started.
+const ANNOUNCE_MS: f64 = 3000.0;
+
+impl FrameLoop {
+    /// Submits one frame if a slot is free and a frame is due; returns whether it did.
+    pub(super) fn submit(&mut self) -> bool {
+        if let Some(held) = self.held.take() {
+            if !self.held_was_announced {
+                self.held = Some(held);
+                return false;
+            }
+            self.start(held);
+            return true;
+        }
+        let slow = self.flights.iter().any(|f| f.job.as_ref().is_some_and(|j| j.predicted_ms() > SLOW_MS));
+        if slow {
+            return false;
+        }
+        let began = Instant::now();
+        let taken = match self.frame_to_filter_again() {
+            Some(frame) => Some((frame, true)),
+            None => self.take().map(|frame| (Rc::new(frame), false)),
+        };
+        let Some((frame, again)) = taken else { return false };
+        let mut stages = StageTimes::default();
+        stages[Stage::Take as usize] = ms_since(began);
+
+        let flight = self.slot_for(&frame).and_then(|slot| self.convert(slot, frame, again, stages));
+        match flight {
+            Ok(flight) => {
+                let long = flight.job.as_ref().is_some_and(|job| job.predicted_ms() > ANNOUNCE_MS);
+                if long {
+                    self.held_was_announced = false;
+                    self.held = Some(flight);
+                    return false;
+                }
+                self.start(flight);
+            }
+            Err(error) => {
+                if again {
+                    self.not_again = Some((self.variant, self.radius));
+                } else {
+                    self.dropped += 1;
+                }
+                self.errors.push((None, error));
+            }
+        }
+        true
+    }
+
+    /// The picture on the screen, when no next one comes and it was filtered otherwise than is wanted now.
+    fn frame_to_filter_again(&self) -> Option<Rc<Frame>> {
+        if !self.clock.is_paused() && !self.decoder.queue().is_finished() {
+            return None;
+        }
+        let shown = self.shown.as_ref()?;
+        let wanted = match &self.pipeline {
+            Some(pipeline) if pipeline.has(self.variant) => (self.variant, self.radius),
+            _ => (VariantId::Off, self.radius),
+        };
+        let same = wanted.0 == shown.variant && (wanted.1 == shown.radius || wanted.0 == VariantId::Off);
+        let on_its_way = self.flights.iter().chain(&self.ready).any(|f| f.again);
+        (!same && !on_its_way && self.not_again != Some(wanted)).then(|| shown.frame.clone())
+    }
+
+    /// The next frame from the decoder, if there is room for it and it is due.
+    fn take(&mut self) -> Option<Frame> {
+        let ahead = self.flights.len() + self.ready.len();
+        // Before the first picture there is no time yet: only one frame goes ahead.
+        let room = if self.started.is_some() { AHEAD } else { 1 };
+        if self.clock.is_paused() || ahead >= room {
+            return None;
+        }
+        let queue = self.decoder.queue();
+        if self.unpaced || self.started.is_none() {
+            return queue.take_next();
+        }
+        let taken = queue.take_due(self.clock.now_ns(), self.lead_ns());
+        self.dropped += taken.dropped;
+        taken.frame
+    }
+
+    /// How long before its time a frame may be taken: a frame interval, and at least 20 ms.
+    pub(super) fn lead_ns(&self) -> i64 {
+        self.frame_interval_ns().unwrap_or(0).clamp(20_000_000, 100_000_000)
+    }
+
+    fn slot_for(&mut self, frame: &Frame) -> Result<Slot> {
+        let (width, height) = (frame.width(), frame.height());
+        self.free.retain(|slot| slot.size() == (width, height));
+        match self.free.pop() {
+            Some(slot) => Ok(slot),
+            None => Slot::new(&self.gl, width, height),
+        }
+    }
+
+    /// Converts the frame to RGBA in the slot, and prepares the filter.
+    fn convert(
+        &mut self,
+        mut slot: Slot,
+        frame: Rc<Frame>,
+        again: bool,
+        mut stages: StageTimes,
+    ) -> Result<Flight> {
+        let began = Instant::now();
+        let input = slot.input().ok_or_else(|| {
+            Error::new("A frame could not be converted.", "Its memory is still in use by the device.", "")
+        })?;
+        self.converter.convert(&frame.picture, input)?;
+        stages[Stage::Convert as usize] = ms_since(began);
+
+        let mut job = None;
+        if let Some(pipeline) = self.pipeline.as_mut().filter(|p| p.has(self.variant)) {
+            match pipeline.prepare(&mut slot, self.variant, self.radius) {
+                Ok(prepared) => job = Some(prepared),
+                Err(error) => {
+                    self.errors.push((Some(self.variant), error));
+                    self.variant = VariantId::Off;
+                }
+            }
+        }
+        let variant = if job.is_some() { self.variant } else { VariantId::Off };
+        let dropped_before = if again { 0 } else { std::mem::take(&mut self.dropped) };
+        Ok(Flight { slot, frame, variant, radius: self.radius, stages, job, dropped_before, again })
+    }
+
+    fn start(&mut self, mut flight: Flight) {
+        if let (Some(job), Some(pipeline)) = (flight.job.as_mut(), self.pipeline.as_mut()) {
+            if let Err(error) = pipeline.start(job, &mut flight.slot) {
+                self.fail(flight, error);
+                return;
+            }
+            self.flights.push_back(flight);
+        } else if self.flights.is_empty() {
+            self.finish(flight);
+        } else {
+            // Frames are shown in their order: an unfiltered one waits for those before it.
+            self.flights.push_back(flight);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Pictures between host and device, enqueued without waiting.
+
+use std::ptr::{self, NonNull};
+
+use ocl::ffi;
+
+use crate::error::{Error, Result};
+use crate::gpu::cl::ClContext;
+use crate::ladder::box_filter::Picture;
+
+const ORIGIN: [usize; 3] = [0; 3];
+
+fn enqueue_failed(code: i32) -> Error {
+    Error::new(
+        "A frame could not be handed to the OpenCL device.",
+        format!("The driver answered with error {code}."),
+        "Choose another variant or device; 0 shows the movie unfiltered.",
+    )
+}
+
+fn finish(code: i32, event: ffi::cl_event) -> Result<ocl::Event> {
+    if code != 0 || event.is_null() {
+        return Err(enqueue_failed(code));
+    }
+    // SAFETY: the driver returned this event with one reference, which the wrapper takes over.
+    Ok(unsafe { ocl::core::Event::from_raw_create_ptr(event) }.into())
+}
+
+/// Maps without blocking; the pointer is known beforehand, since the memory is the host's.
+pub(super) fn enqueue_map(
+    cl: &ClContext,
+    picture: &Picture,
+    width: u32,
+    height: u32,
+    flags: ffi::cl_map_flags,
+    expected: NonNull<u8>,
+) -> Result<ocl::Event> {
+    let (queue, mem) = (cl.queue.as_core().as_ptr(), picture.mem().as_ptr());
+    let mut event: ffi::cl_event = ptr::null_mut();
+    let mut code = 0;
+    // SAFETY: queue and memory object are alive and of one context; the region is the whole picture.
+    let mapped = unsafe {
+        match picture {
+            Picture::Buffer(_) => {
+                let len = width as usize * height as usize * 4;
+                ffi::clEnqueueMapBuffer(queue, mem, 0, flags, 0, len, 0, ptr::null(), &mut event, &mut code)
+            }
+            Picture::Image(_) => {
+                let region = [width as usize, height as usize, 1];
+                let (mut row, mut slice) = (0, 0);
+                ffi::clEnqueueMapImage(
+                    queue,
+                    mem,
+                    0,
+                    flags,
+                    ORIGIN.as_ptr(),
+                    region.as_ptr(),
+                    &mut row,
+                    &mut slice,
+                    0,
+                    ptr::null(),
+                    &mut event,
+                    &mut code,
+                )
+            }
+        }
+    };
+    let event = finish(code, event)?;
+    if mapped.cast() != expected.as_ptr() {
+        return Err(Error::new(
+            "The OpenCL driver does not use the frame's memory in place.",
+            "CL_MEM_USE_HOST_PTR gave another address when it was mapped.",
+            "Choose another device; 0 shows the movie unfiltered.",
+        ));
+    }
+    Ok(event)
+}
+
+pub(super) fn enqueue_unmap(cl: &ClContext, picture: &Picture, mapped: NonNull<u8>) -> Result<ocl::Event> {
+    let mut event: ffi::cl_event = ptr::null_mut();
+    // SAFETY: the picture was mapped at this address by `enqueue_map`, and the mapping is complete.
+    let code = unsafe {
+        ffi::clEnqueueUnmapMemObject(
+            cl.queue.as_core().as_ptr(),
+            picture.mem().as_ptr(),
+            mapped.as_ptr().cast(),
+            0,
+            ptr::null(),
+            &mut event,
+        )
+    };
+    finish(code, event)
+}
+
+/// # Safety
+/// `from` must hold width·height·4 bytes and stay untouched until the event is complete.
+pub(super) unsafe fn enqueue_write(
+    cl: &ClContext,
+    picture: &Picture,
+    width: u32,
+    height: u32,
+    from: NonNull<u8>,
+) -> Result<ocl::Event> {
+    let (queue, mem) = (cl.queue.as_core().as_ptr(), picture.mem().as_ptr());
+    let mut event: ffi::cl_event = ptr::null_mut();
+    let from = from.as_ptr().cast();
+    // SAFETY: see above; queue and memory object are alive and of one context.
+    let code = unsafe {
+        match picture {
+            Picture::Buffer(_) => {
+                let len = width as usize * height as usize * 4;
+                ffi::clEnqueueWriteBuffer(queue, mem, 0, 0, len, from, 0, ptr::null(), &mut event)
+            }
+            Picture::Image(_) => {
+                let region = [width as usize, height as usize, 1];
+                let (origin, region) = (ORIGIN.as_ptr(), region.as_ptr());
+                ffi::clEnqueueWriteImage(
+                    queue,
+                    mem,
+                    0,
+                    origin,
+                    region,
+                    0,
+                    0,
+                    from,
+                    0,
+                    ptr::null(),
+                    &mut event,
+                )
+            }
+        }
+    };
+    finish(code, event)
+}
+
+/// # Safety
+/// `into` must have room for width·height·4 bytes and stay untouched until the event is complete.
+pub(super) unsafe fn enqueue_read(
+    cl: &ClContext,
+    picture: &Picture,
+    width: u32,
+    height: u32,
+    into: NonNull<u8>,
+) -> Result<ocl::Event> {
+    let (queue, mem) = (cl.queue.as_core().as_ptr(), picture.mem().as_ptr());
+    let mut event: ffi::cl_event = ptr::null_mut();
+    let into = into.as_ptr().cast();
+    // SAFETY: see above; queue and memory object are alive and of one context.
+    let code = unsafe {
+        match picture {
+            Picture::Buffer(_) => {
+                let len = width as usize * height as usize * 4;
+                ffi::clEnqueueReadBuffer(queue, mem, 0, 0, len, into, 0, ptr::null(), &mut event)
+            }
+            Picture::Image(_) => {
+                let region = [width as usize, height as usize, 1];
+                let (origin, region) = (ORIGIN.as_ptr(), region.as_ptr());
+                ffi::clEnqueueReadImage(queue, mem, 0, origin, region, 0, 0, into, 0, ptr::null(), &mut event)
+            }
+        }
+    };
+    finish(code, event)
+}
