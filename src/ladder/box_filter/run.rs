@@ -79,7 +79,8 @@ pub fn check(
                 let what = "Memory for a check could not be had on the device.";
                 let guarded = ocl::Buffer::<u8>::builder().context(&cl.context).len(before.len()).build();
                 let guarded = guarded.map_err(|e| failed(what, &e))?;
-                let output = guarded.create_sub_buffer(None, GUARD, want.len()).map_err(|e| failed(what, &e))?;
+                let output =
+                    guarded.create_sub_buffer(None, GUARD, want.len()).map_err(|e| failed(what, &e))?;
                 let guarded = Picture::Buffer(guarded);
                 guarded.write(&cl.queue, before)?;
                 filter(&Picture::Buffer(output))?;
