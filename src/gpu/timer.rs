@@ -14,7 +14,7 @@ fn nanoseconds(event: &Event, what: ProfilingInfo) -> Result<u64> {
             | ProfilingInfoResult::Start(t)
             | ProfilingInfoResult::End(t),
         ) => Ok(t),
-        Err(e) => Err(failed("The device did not say how long a command took.", &e.into())),
+        Err(e) => Err(failed("The device did not say how long a command took.", &e)),
     }
 }
 
