@@ -32,9 +32,3 @@ pub fn device_ms(event: &Event) -> Result<f64> {
 pub fn dispatch_ms(event: &Event) -> Result<f64> {
     between(event, ProfilingInfo::Queued, ProfilingInfo::Start)
 }
-
-/// Whether the event's command has finished, without waiting. `Err` when the command failed.
-pub fn is_complete(event: &Event) -> Result<bool> {
-    ocl::core::event_is_complete(event.as_core())
-        .map_err(|e| failed("A command on the device failed.", &e.into()))
-}
