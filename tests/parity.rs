@@ -195,7 +195,7 @@ fn bands_equal_one_launch() {
                 for pass in 0..plan.passes() {
                     let starts: Vec<u32> = (0..height).step_by(band as usize).collect();
                     for start in starts.into_iter().rev() {
-                        plan.enqueue(&cl.queue, pass, start..height.min(start + band)).unwrap();
+                        let _event = plan.enqueue(&cl.queue, pass, start..height.min(start + band)).unwrap();
                     }
                 }
                 let mut got = vec![0; want.len()];
@@ -223,9 +223,9 @@ fn a_band_leaves_other_rows_alone() {
         let plan = variant.plan(&cl, &src, &dst, &mut Scratch::new(), width, height, 3).unwrap();
         let last = plan.passes() - 1;
         for pass in 0..last {
-            plan.enqueue(&cl.queue, pass, 0..height).unwrap();
+            let _event = plan.enqueue(&cl.queue, pass, 0..height).unwrap();
         }
-        plan.enqueue(&cl.queue, last, 11..23).unwrap();
+        let _event = plan.enqueue(&cl.queue, last, 11..23).unwrap();
         let mut got = vec![0; want.len()];
         dst.read(&cl.queue, &mut got).unwrap();
         let row = (width * 4) as usize;

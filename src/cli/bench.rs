@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use crate::cli::devices::DeviceEntry;
+use crate::cli::devices::{DeviceEntry, print_json, print_line};
 use crate::cli::{BenchArgs, exit};
 use crate::error::Result;
 use crate::gpu::cl::{Device, list_devices, no_device, select_device};
@@ -149,15 +149,20 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
             },
             devices: results.iter().map(|(device, runs)| device_runs(device, runs)).collect(),
         };
-        super::devices::print_json(&report)?;
+        print_json(&report)?;
     } else {
         for (device, runs) in &results {
             for run in runs {
-                println!(
-                    "{} · {}×{} · radius {} · device time in ms",
-                    device.info.name, clip.width, clip.height, run.radius
-                );
-                println!("{}\n", table(run));
+                let (name, radius) = (&device.info.name, run.radius);
+                let size = format!("{}×{}", clip.width, clip.height);
+                print_line(format!("{name} · {size} · radius {radius} · device time in ms"))?;
+                print_line(table(run))?;
+                for (id, outcome) in &run.variants {
+                    if let Some(reason) = reason(outcome) {
+                        print_line(format!("{id}: {}. {reason}", outcome.word()))?;
+                    }
+                }
+                print_line("")?;
             }
         }
     }
@@ -232,9 +237,9 @@ fn number(value: f64) -> String {
 
 fn table(run: &RadiusRun) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["variant", "min", "p50", "p95", "n", "fps", "× copy", "speed-up", ""]);
-    for column in table.column_iter_mut().skip(1).take(7) {
+    table.load_preset(presets::UTF8_BORDERS_ONLY);
+    table.set_header(["variant", "min", "p50", "p95", "n", "fps", "× copy", "speed-up"]);
+    for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     let median = |outcome: &Outcome| match outcome {
@@ -249,8 +254,8 @@ fn table(run: &RadiusRun) -> Table {
         (Some(a), Some(b)) if b > 0.0 => format!("{}×", number(a / b)),
         _ => String::new(),
     };
-    let mut row = |name: &str, s: &Series, speed_up: String| {
-        table.add_row([
+    let row = |name: &str, s: &Series, speed_up: String| {
+        [
             name.to_owned(),
             number(s.min),
             number(s.p50),
@@ -259,23 +264,19 @@ fn table(run: &RadiusRun) -> Table {
             number(1000.0 / s.p50.max(1e-6)),
             ratio(Some(s.p50), run.copy.map(|c| c.p50)),
             speed_up,
-            String::new(),
-        ]);
+        ]
     };
     if let Some(copy) = &run.copy {
-        row("(copy)", copy, String::new());
+        table.add_row(row("(copy)", copy, String::new()));
     }
     for (id, outcome) in &run.variants {
-        if let Outcome::Ok(m) = outcome {
-            row(id.as_str(), &m.device, ratio(base, Some(m.device.p50)));
-        }
-    }
-    for (id, outcome) in &run.variants {
-        if let Some(reason) = reason(outcome) {
-            let mut cells = vec![id.as_str().to_owned()];
-            cells.resize(8, String::new());
-            cells.push(format!("{}: {reason}", outcome.word()));
-            table.add_row(cells);
+        match outcome {
+            Outcome::Ok(m) => {
+                table.add_row(row(id.as_str(), &m.device, ratio(base, Some(m.device.p50))));
+            }
+            other => {
+                table.add_row([id.as_str(), other.word(), "", "", "", "", "", ""]);
+            }
         }
     }
     table

@@ -1,5 +1,7 @@
 //! `clreel devices`: the OpenCL devices of the machine, as a table or JSON on stdout.
 
+use std::io::{ErrorKind, Write as _};
+
 use comfy_table::{Table, presets};
 use serde::Serialize;
 
@@ -32,12 +34,22 @@ struct List {
     devices: Vec<DeviceEntry>,
 }
 
+/// Prints a line of the result on stdout. A reader that has gone away, as in `clreel devices | head`, is no
+/// error.
+pub(crate) fn print_line(text: impl std::fmt::Display) -> Result<()> {
+    match writeln!(std::io::stdout().lock(), "{text}") {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Error::new("The result could not be written to the standard output.", format!("{e}."), ""))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Prints a value as JSON on stdout.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|e| Error::new("The result could not be written as JSON.", format!("{e}."), ""))?;
-    println!("{text}");
-    Ok(())
+    print_line(text)
 }
 
 /// Lists the devices; returns the exit code. A machine without any is not an error: the list is empty.
@@ -53,7 +65,7 @@ pub fn run(args: &DevicesArgs) -> Result<u8> {
         eprintln!("clreel: {}", no_device());
     } else {
         let mut table = Table::new();
-        table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+        table.load_preset(presets::UTF8_BORDERS_ONLY);
         table.set_header(["", "device", "type", "units", "MHz", "memory", "images", "OpenCL", "driver"]);
         for d in devices.iter().map(|d| &d.info) {
             table.add_row([
@@ -72,7 +84,7 @@ pub fn run(args: &DevicesArgs) -> Result<u8> {
                 d.driver.clone(),
             ]);
         }
-        println!("{table}");
+        print_line(table)?;
     }
     Ok(exit::DONE)
 }

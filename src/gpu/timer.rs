@@ -14,7 +14,7 @@ fn nanoseconds(event: &Event, what: ProfilingInfo) -> Result<u64> {
             | ProfilingInfoResult::Start(t)
             | ProfilingInfoResult::End(t),
         ) => Ok(t),
-        Err(e) => Err(failed("The device did not say how long a command took.", &e.into())),
+        Err(e) => Err(failed("The device did not say how long a command took.", &e)),
     }
 }
 
@@ -31,10 +31,4 @@ pub fn device_ms(event: &Event) -> Result<f64> {
 /// The time a completed command waited before it ran, QUEUED to START, in milliseconds.
 pub fn dispatch_ms(event: &Event) -> Result<f64> {
     between(event, ProfilingInfo::Queued, ProfilingInfo::Start)
-}
-
-/// Whether the event's command has finished, without waiting. `Err` when the command failed.
-pub fn is_complete(event: &Event) -> Result<bool> {
-    ocl::core::event_is_complete(event.as_core())
-        .map_err(|e| failed("A command on the device failed.", &e.into()))
 }

@@ -55,13 +55,18 @@ pub fn run_device(
     radii.iter().map(|&radius| bench.radius(&built, radius, progress)).collect()
 }
 
-fn build(cl: &ClContext, id: VariantId, input: &Input) -> std::result::Result<BuiltVariant, Outcome> {
-    let info = info(id).ok_or_else(|| Outcome::Skipped("It is no filter.".to_owned()))?;
-    info.supports(&cl.device.info, input.width, input.height).map_err(|e| Outcome::Unsupported(e.why))?;
-    BuiltVariant::build(cl, id).map_err(Outcome::Failed)
+fn build(cl: &ClContext, id: VariantId, input: &Input) -> std::result::Result<BuiltVariant, Box<Outcome>> {
+    let info = info(id).ok_or_else(|| Box::new(Outcome::Skipped("It is no filter.".to_owned())))?;
+    info.supports(&cl.device.info, input.width, input.height)
+        .map_err(|e| Box::new(Outcome::Unsupported(e.why)))?;
+    BuiltVariant::build(cl, id).map_err(fail)
 }
 
-type Built = [(VariantId, std::result::Result<BuiltVariant, Outcome>)];
+fn fail(error: Error) -> Box<Outcome> {
+    Box::new(Outcome::Failed(error))
+}
+
+type Built = [(VariantId, std::result::Result<BuiltVariant, Box<Outcome>>)];
 
 /// Source and destination in each storage that is needed; the buffers always, for the copy.
 struct Pairs {
@@ -123,7 +128,7 @@ impl Bench<'_> {
                     ready.push((outcomes.len(), rounds, plan));
                     outcomes.push((*id, Outcome::Skipped("It was not timed.".to_owned())));
                 }
-                Err(outcome) => outcomes.push((*id, outcome)),
+                Err(outcome) => outcomes.push((*id, *outcome)),
             }
         }
         let (queue, pairs, frames) = (&self.cl.queue, &self.pairs, self.input.frames);
@@ -159,20 +164,19 @@ impl Bench<'_> {
         variant: &BuiltVariant,
         radius: u32,
         checks: &mut HashMap<(u32, u32), Checks>,
-    ) -> std::result::Result<(u32, Plan), Outcome> {
+    ) -> std::result::Result<(u32, Plan), Box<Outcome>> {
         let (width, height) = (self.input.width, self.input.height);
         let (src, dst) = self.pairs.of(variant.info().storage);
-        let plan = variant
-            .plan(self.cl, src, dst, &mut self.scratch, width, height, radius)
-            .map_err(Outcome::Failed)?;
-        let predicted_ms = measure::predict(&plan, &self.cl.queue).map_err(Outcome::Failed)?;
-        let rounds = measure::rounds_for(predicted_ms, self.input.rounds).map_err(Outcome::Skipped)?;
+        let plan = variant.plan(self.cl, src, dst, &mut self.scratch, width, height, radius).map_err(fail)?;
+        let predicted_ms = measure::predict(&plan, &self.cl.queue).map_err(fail)?;
+        let rounds = measure::rounds_for(predicted_ms, self.input.rounds)
+            .map_err(|why| Box::new(Outcome::Skipped(why)))?;
         let size = check_size(width, height, predicted_ms);
         let checks = checks.entry(size).or_insert_with(|| Checks::new(self.input, size, radius));
         match self.check(variant, radius, checks) {
             Ok(None) => Ok((rounds, plan)),
-            Ok(Some(report)) => Err(Outcome::Mismatch(report)),
-            Err(e) => Err(Outcome::Failed(e)),
+            Ok(Some(report)) => Err(Box::new(Outcome::Mismatch(report))),
+            Err(e) => Err(fail(e)),
         }
     }
 

@@ -1,0 +1,229 @@
+//! `clreel bench` and `clreel devices` as a user meets them: output, JSON and exit codes. Needs an OpenCL
+//! device, and fails without one.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn clreel(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
+    command.args(args).env_remove("CLREEL_KERNELS");
+    command
+}
+
+fn run(args: &[&str]) -> Output {
+    clreel(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}{}", text(&output.stdout), text(&output.stderr)))
+}
+
+/// A directory of kernels in which one file is replaced; removed when dropped.
+struct Kernels(PathBuf);
+
+impl Kernels {
+    fn with(test: &str, file: &str, edit: impl FnOnce(String) -> String) -> Self {
+        let original = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("kernels/box_filter").join(file);
+        let original = std::fs::read_to_string(original).unwrap();
+        let edited = edit(original.clone());
+        assert_ne!(original, edited, "the edit changed nothing");
+        let root = std::env::temp_dir().join(format!("clreel-bench-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("box_filter")).unwrap();
+        std::fs::write(root.join("box_filter").join(file), edited).unwrap();
+        Self(root)
+    }
+
+    fn bench(&self, variants: &str) -> Output {
+        let args =
+            ["bench", "--size", "70x50", "--frames", "2", "--radius", "3", "--json", "--variant", variants];
+        clreel(&args).env("CLREEL_KERNELS", &self.0).output().unwrap()
+    }
+}
+
+impl Drop for Kernels {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn assert_series(series: &Value, n: u64) {
+    let fields = ["min", "p50", "p95", "p99", "max"];
+    let values: Vec<f64> = fields.iter().map(|f| series[f].as_f64().unwrap()).collect();
+    assert!(values.is_sorted() && values[0] >= 0.0, "{series}");
+    assert_eq!(series["n"].as_u64(), Some(n), "{series}");
+    assert_eq!(series.as_object().unwrap().len(), 6, "{series}");
+}
+
+#[test]
+fn json_holds_every_variant_checked_and_timed() {
+    let output = run(&["bench", "--size", "101x67", "--frames", "3", "--radius", "0,5", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let report = json(&output);
+    assert_eq!(report["schema"], 1);
+    assert_eq!(
+        (report["input"]["width"].as_u64(), report["input"]["height"].as_u64()),
+        (Some(101), Some(67))
+    );
+    assert_eq!(report["input"]["frames"], 3);
+    let device = &report["devices"][0];
+    for field in ["name", "platform", "version", "driver", "sharing", "sharing_reason"] {
+        assert!(device[field].as_str().is_some_and(|s| !s.is_empty()), "{field} in {device}");
+    }
+    assert!(["cpu", "gpu", "accelerator"].contains(&device["type"].as_str().unwrap()));
+    let runs = device["runs"].as_array().unwrap();
+    assert_eq!(runs.iter().map(|r| r["radius"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 5]);
+    for run in runs {
+        assert_series(&run["copy_ms"], 3);
+        let variants = run["variants"].as_array().unwrap();
+        let ids: Vec<_> = variants.iter().map(|v| v["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, ["naive", "separable", "flat", "vectorized", "running-sum"]);
+        for variant in variants {
+            assert_eq!(
+                (&variant["outcome"], &variant["kind"]),
+                (&"ok".into(), &"opencl".into()),
+                "{variant}"
+            );
+            assert_eq!(
+                (&variant["reason"], &variant["max_abs_diff"]),
+                (&Value::Null, &0.into()),
+                "{variant}"
+            );
+            for clock in ["device_ms", "dispatch_ms", "wall_ms"] {
+                assert_series(&variant[clock], 3);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_table_goes_to_stdout_and_nothing_else_does() {
+    let output =
+        run(&["bench", "--size", "64x48", "--frames", "1", "--radius", "2", "--variant", "naive,flat"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let table = text(&output.stdout);
+    for word in ["naive", "flat", "(copy)", "p50", "fps", "64×48", "radius 2"] {
+        assert!(table.contains(word), "{word} in {table}");
+    }
+    assert!(!table.contains("vectorized"), "{table}");
+    assert_eq!(text(&output.stderr), "", "no progress where stderr is no terminal");
+}
+
+#[test]
+fn wrong_arguments_are_usage_errors() {
+    for args in [
+        ["bench", "--variant", "fast"],
+        ["bench", "--variant", "naive,off"],
+        ["bench", "--variant", ""],
+        ["bench", "--radius", "129"],
+        ["bench", "--radius", "1,x"],
+        ["bench", "--frames", "0"],
+        ["bench", "--size", "0x3"],
+        ["devices", "--frames", "1"],
+    ] {
+        let output = run(&args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", text(&output.stderr));
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{args:?}");
+    }
+}
+
+#[test]
+fn a_wrong_kernel_is_a_mismatch_without_times() {
+    let kernels = Kernels::with("wrong", "03_flat.cl", |text| text.replace("i <= radius", "i < radius"));
+    let output = kernels.bench("flat,vectorized");
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let report = json(&output);
+    let variants = &report["devices"][0]["runs"][0]["variants"];
+    let flat = &variants[0];
+    assert_eq!(flat["outcome"], "mismatch");
+    assert!(flat["max_abs_diff"].as_u64().is_some_and(|d| d > 0), "{flat}");
+    assert!(flat["reason"].as_str().is_some_and(|r| r.contains("differ")), "{flat}");
+    for clock in ["device_ms", "dispatch_ms", "wall_ms"] {
+        assert_eq!(flat[clock], Value::Null);
+    }
+    assert_eq!(variants[1]["outcome"], "ok", "the others are timed all the same");
+}
+
+#[test]
+fn a_kernel_that_overruns_is_a_mismatch() {
+    let kernels = Kernels::with("overrun", "03_flat.cl", |text| {
+        text.replace("dst[y * width + x] = ", "dst[width * height] = 7;\n    dst[y * width + x] = ")
+    });
+    let output = kernels.bench("flat");
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    let flat = json(&output)["devices"][0]["runs"][0]["variants"][0].clone();
+    assert!(flat["reason"].as_str().is_some_and(|r| r.contains("outside the picture")), "{flat}");
+}
+
+#[test]
+fn a_kernel_that_does_not_compile_fails_with_its_log() {
+    let kernels =
+        Kernels::with("broken", "03_flat.cl", |text| text.replace("int4 sum = 0;", "int4 sum = nought;"));
+    let output = kernels.bench("flat,running-sum");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let report = json(&output);
+    let variants = &report["devices"][0]["runs"][0]["variants"];
+    assert_eq!(variants[0]["outcome"], "failed");
+    let reason = variants[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("03_flat.cl") && reason.contains("nought"), "{reason}");
+    assert_eq!(variants[1]["outcome"], "ok");
+}
+
+#[test]
+fn a_kernel_with_other_arguments_fails_before_it_runs() {
+    let kernels = Kernels::with("arguments", "03_flat.cl", |text| text.replace("int rows)", "float rows)"));
+    let output = kernels.bench("flat");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let flat = json(&output)["devices"][0]["runs"][0]["variants"][0].clone();
+    assert!(flat["reason"].as_str().is_some_and(|r| r.contains("float")), "{flat}");
+}
+
+#[test]
+fn no_such_file_and_no_such_device_are_failures() {
+    for args in [["bench", "no-such-movie.mp4"], ["bench", "--device=no-such-device"]] {
+        let output = run(&args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        assert!(text(&output.stderr).starts_with("clreel: "), "{args:?}: {}", text(&output.stderr));
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn devices_are_listed_and_can_be_chosen_by_index() {
+    let output = run(&["devices", "--json"]);
+    assert_eq!(output.status.code(), Some(0));
+    let list = json(&output);
+    let devices = list["devices"].as_array().unwrap();
+    assert!(!devices.is_empty(), "these tests need an OpenCL device");
+    for (index, device) in devices.iter().enumerate() {
+        assert_eq!(device["index"].as_u64(), Some(index as u64));
+        for field in ["units", "clock_mhz", "global_memory_bytes", "max_allocation_bytes", "image_support"] {
+            assert!(!device[field].is_null(), "{field} in {device}");
+        }
+        assert!(device["extensions"].is_array() && device.get("runs").is_none());
+    }
+    let name = devices[0]["name"].as_str().unwrap();
+    assert!(text(&run(&["devices"]).stdout).contains(name));
+    let args = ["bench", "--device", "0", "--size", "32x32", "--frames", "1", "--variant", "flat", "--json"];
+    assert_eq!(json(&run(&args))["devices"][0]["name"].as_str(), Some(name));
+}
+
+#[test]
+fn without_a_driver_the_list_is_empty_and_bench_says_what_to_install() {
+    let nowhere = std::env::temp_dir().join("clreel-no-such-vendors");
+    let output = clreel(&["devices", "--json"]).env("OCL_ICD_VENDORS", &nowhere).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(json(&output)["devices"].as_array().map(Vec::len), Some(0));
+    let output = clreel(&["devices"]).env("OCL_ICD_VENDORS", &nowhere).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stdout.is_empty() && text(&output.stderr).contains("pocl-opencl-icd"));
+    let output = clreel(&["bench"]).env("OCL_ICD_VENDORS", &nowhere).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("pocl-opencl-icd"), "{}", text(&output.stderr));
+}
