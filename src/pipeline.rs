@@ -13,8 +13,9 @@ use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
-use crate::gpu::event::{Waker, device_ms, is_complete, wake_after};
+use crate::gpu::event::{Waker, is_complete, wake_after};
 use crate::gpu::sharing::Slot;
+use crate::gpu::timer;
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::opencl::{BuiltVariant, Plan, Scratch};
 
@@ -240,6 +241,11 @@ impl Pipeline {
     pub fn drain(&self) -> bool {
         self.cl.queue.finish().is_ok()
     }
+}
+
+/// Device time of a finished command, in milliseconds; 0 where the driver does not tell.
+fn device_ms(event: &ocl::Event) -> f64 {
+    timer::device_ms(event).unwrap_or(0.0)
 }
 
 impl Job {

@@ -1,4 +1,4 @@
-//! Looking at OpenCL events without waiting: complete or not, how long, and a call when it is.
+//! Looking at OpenCL events without waiting: complete or not, and a call when it is.
 
 use std::ffi::c_void;
 use std::mem::size_of;
@@ -39,28 +39,6 @@ pub fn is_complete(event: &ocl::Event) -> Result<bool> {
     Ok(status == ffi::CL_COMPLETE)
 }
 
-/// Device time of a finished command, START to END, in milliseconds; 0 where the driver does not tell.
-pub fn device_ms(event: &ocl::Event) -> f64 {
-    let at = |what| {
-        let mut ns: u64 = 0;
-        // SAFETY: the event is alive, and `ns` is as large as is said.
-        let code = unsafe {
-            ffi::clGetEventProfilingInfo(
-                raw(event),
-                what,
-                size_of::<u64>(),
-                ptr::from_mut(&mut ns).cast(),
-                ptr::null_mut(),
-            )
-        };
-        (code == 0).then_some(ns)
-    };
-    match (at(ffi::CL_PROFILING_COMMAND_START), at(ffi::CL_PROFILING_COMMAND_END)) {
-        (Some(start), Some(end)) => end.saturating_sub(start) as f64 / 1e6,
-        _ => 0.0,
-    }
-}
-
 /// Calls `waker` once when `event` is complete or has failed. A driver without callbacks is no error: whoever
 /// waits polls as well.
 pub fn wake_after(event: &ocl::Event, waker: &Waker) {
@@ -68,7 +46,7 @@ pub fn wake_after(event: &ocl::Event, waker: &Waker) {
         // SAFETY: `data` is the box that `wake_after` gave away for this one call.
         let waker = unsafe { Box::from_raw(data.cast::<Waker>()) };
         // A panic must not cross into the driver.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| waker()));
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(&**waker));
     }
     let data: *mut c_void = Box::into_raw(Box::new(waker.clone())).cast();
     // SAFETY: the event is alive, and the callback takes the box over.

@@ -89,3 +89,8 @@ pub struct FrameSample {
 
 #[cfg(test)]
 mod tests;
+
+/// Time since `began`, in milliseconds.
+pub fn ms_since(began: std::time::Instant) -> f64 {
+    began.elapsed().as_secs_f64() * 1e3
+}

@@ -23,7 +23,7 @@ use crate::ladder::VariantId;
 use crate::media::{Clock, Decoder, Frame, RgbaConverter};
 use crate::overlay::Busy;
 use crate::pipeline::{Job, JobState, Pipeline};
-use crate::stats::{Recorder, Stage, StageTimes};
+use crate::stats::{Recorder, Stage, StageTimes, ms_since};
 
 /// A frame that has been on the device for longer than this is told to the user.
 const BUSY_S: f64 = 0.25;
@@ -318,8 +318,4 @@ impl FrameLoop {
             std::mem::forget(self.pipeline.take());
         }
     }
-}
-
-fn ms_since(began: Instant) -> f64 {
-    began.elapsed().as_secs_f64() * 1e3
 }

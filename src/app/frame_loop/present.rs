@@ -40,12 +40,12 @@ impl FrameLoop {
     /// Puts the picture that is due on the screen's place and returns what to draw: the texture, the
     /// picture's size in pixels and its pixel aspect.
     pub fn picture(&mut self) -> Option<(glow::Texture, (u32, u32), f64)> {
-        if self.picture_is_due() {
-            if let Some(next) = self.ready.pop_front() {
-                self.shown_is_new = !next.again;
-                if let Some(old) = self.shown.replace(next) {
-                    self.free.push(old.slot);
-                }
+        if self.picture_is_due()
+            && let Some(next) = self.ready.pop_front()
+        {
+            self.shown_is_new = !next.again;
+            if let Some(old) = self.shown.replace(next) {
+                self.free.push(old.slot);
             }
         }
         let shown = self.shown.as_ref()?;

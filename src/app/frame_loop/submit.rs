@@ -4,12 +4,12 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::{Flight, FrameLoop, ms_since};
+use super::{Flight, FrameLoop};
 use crate::error::{Error, Result};
 use crate::gpu::sharing::Slot;
 use crate::ladder::VariantId;
 use crate::media::Frame;
-use crate::stats::{Stage, StageTimes};
+use crate::stats::{Stage, StageTimes, ms_since};
 
 /// Frames that may be on their way at once, beside the one on the screen.
 pub(super) const AHEAD: usize = 2;

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::ladder::{VariantId, box_filter};
 use crate::overlay::{Action, VariantRow, View};
 use crate::present::letterbox;
+use crate::stats::ms_since;
 
 impl Player<'_> {
     pub(super) fn draw(&mut self) -> Result<()> {
@@ -148,8 +149,4 @@ impl Player<'_> {
 fn describe(id: VariantId) -> (&'static str, &'static str) {
     box_filter::info(id)
         .map_or(("Off", "No filter: the frame passes through."), |info| (info.title, info.idea))
-}
-
-fn ms_since(began: Instant) -> f64 {
-    began.elapsed().as_secs_f64() * 1e3
 }

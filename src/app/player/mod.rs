@@ -177,10 +177,10 @@ impl<'a> Player<'a> {
         }
         if let WindowEvent::KeyboardInput { event: key, .. } = event {
             // A text field that has the focus takes the keys.
-            if !self.egui.egui_wants_keyboard_input() {
-                if let Some(command) = input::command(key) {
-                    self.obey(command);
-                }
+            if !self.egui.egui_wants_keyboard_input()
+                && let Some(command) = input::command(key)
+            {
+                self.obey(command);
             }
         }
         Ok(())
@@ -250,11 +250,11 @@ impl<'a> Player<'a> {
         while let Some(message) = self.builder.poll() {
             self.built(message);
         }
-        if !self.decoder_warned {
-            if let Some(warning) = self.frames.decoder().warning() {
-                self.decoder_warned = true;
-                self.notify(warning, false);
-            }
+        if !self.decoder_warned
+            && let Some(warning) = self.frames.decoder().warning()
+        {
+            self.decoder_warned = true;
+            self.notify(warning, false);
         }
         let tick = self.frames.tick();
         if self.args.frames.is_some() && self.frames.is_finished() && !self.frames.is_paused() {
