@@ -1,11 +1,15 @@
 //! The real window on a virtual display (Xvfb), driven with real key presses (xdotool): what it shows is read
 //! from its screenshot and title, what it counted from its statistics. No time is asserted.
 
+#[path = "common/movie.rs"]
+mod movie;
+
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use movie::{Folder, Movie, steady};
 use serde_json::Value;
 
 /// How long anything may take before a test gives up on it: generous, for a loaded machine.
@@ -48,27 +52,6 @@ impl Drop for Display {
     fn drop(&mut self) {
         let _ = self.server.kill();
         let _ = self.server.wait();
-    }
-}
-
-/// A folder for one test's files, removed when dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("clreel-window-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -157,6 +140,13 @@ impl<'a> Session<'a> {
     fn press_until_title(&mut self, key: &str, part: &str) {
         self.display.key(key);
         self.wait_for_title(part);
+    }
+
+    /// Gives the window another size, and waits until it has it.
+    fn resize(&mut self, width: u32, height: u32) {
+        let (w, h) = (width.to_string(), height.to_string());
+        self.display.xdotool(&["windowsize", "--sync", &self.window, &w, &h]);
+        self.display.xdotool(&["windowmove", "--sync", &self.window, "0", "0"]);
     }
 
     fn quit(mut self) -> (Option<i32>, String) {
@@ -308,7 +298,7 @@ fn a_kernel_that_does_not_build_leaves_the_others() {
     std::fs::create_dir_all(folder.file("box_filter")).unwrap();
     std::fs::write(folder.file("box_filter/05_running_sum.cl"), "__kernel void nonsense( { }\n").unwrap();
     let mut command = clreel(Some(&display));
-    command.env("CLREEL_KERNELS", &folder.0).args(["--variant", "running-sum"]);
+    command.env("CLREEL_KERNELS", folder.file("")).args(["--variant", "running-sum"]);
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("- off");
     session.press_until_title("4", "vectorized, r=7");
@@ -351,4 +341,118 @@ fn a_signal_quits_and_still_writes_the_statistics() {
     assert!(killed.success());
     assert_eq!(finish(child).0, Some(0));
     assert!(json(&stats)["presented"].as_u64().unwrap() >= 1);
+}
+
+/// Runs to its end and returns the statistics and stderr; the exit code must be 0.
+fn played(display: &Display, folder: &Folder, movie: &Path, arguments: &[&str]) -> (Value, String) {
+    let stats = folder.file("stats.json");
+    let mut command = clreel(Some(display));
+    command.arg(movie).args(arguments).arg("--stats").arg(&stats);
+    let (code, stderr) = finish(command.stderr(Stdio::piped()).spawn().unwrap());
+    assert_eq!(code, Some(0), "{stderr}");
+    (json(&stats), stderr)
+}
+
+fn stamps(stats: &Value) -> Vec<i64> {
+    let frames = stats["frames"].as_array().unwrap();
+    frames.iter().map(|f| (f["pts_s"].as_f64().unwrap() * 1e3).round() as i64).collect()
+}
+
+#[test]
+fn start_unpaced_and_preload_play_what_was_asked_for() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-order"));
+    let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(10), ..Movie::default() });
+    let (stats, _) = played(&display, &folder, &movie, &["--unpaced", "--frames", "15"]);
+    // Every frame in its order, and round again.
+    let round: Vec<i64> = (0..10).chain(0..5).map(|i| i * 40).collect();
+    assert_eq!(stamps(&stats), round);
+    assert_eq!((stats["late"].as_u64(), stats["dropped"].as_u64()), (Some(0), Some(0)));
+
+    let (stats, _) = played(&display, &folder, &movie, &["--unpaced", "--frames", "6", "--start", "0.2"]);
+    assert_eq!(stamps(&stats), [200, 240, 280, 320, 360, 0]);
+
+    let (stats, _) = played(&display, &folder, &movie, &["--unpaced", "--frames", "7", "--preload", "3"]);
+    assert_eq!(stamps(&stats), [0, 40, 80, 0, 40, 80, 0]);
+}
+
+#[test]
+fn frames_come_at_their_time_stamps_also_at_a_variable_rate() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-vfr"));
+    // Long enough that a machine that stalls for a second does not come to the loop's end.
+    let pattern = [0, 100, 150, 400, 420, 700, 1000];
+    let stamps_ms: Vec<i64> = (0..8).flat_map(|i| pattern.map(|t| t + i * 1200)).collect();
+    let movie = folder.movie("m.mkv", &Movie { stamps_ms: stamps_ms.clone(), ..Movie::default() });
+    let (stats, _) = played(&display, &folder, &movie, &["--variant", "off", "--frames", "4"]);
+    let shown = stamps(&stats);
+    // On a loaded machine frames may be left out, but none comes twice, early or out of order.
+    assert!(
+        shown.windows(2).all(|w| w[0] < w[1]) && shown.iter().all(|t| stamps_ms.contains(t)),
+        "{shown:?}"
+    );
+    let frames = stats["frames"].as_array().unwrap();
+    let lead = |f: &Value| f["pts_s"].as_f64().unwrap() - f["presented_at_s"].as_f64().unwrap();
+    let first = lead(&frames[0]);
+    assert!(
+        frames.iter().all(|f| lead(f) - first < 0.1),
+        "no frame is shown long before its time: {shown:?}"
+    );
+}
+
+#[test]
+fn pictures_of_another_shape_are_letterboxed() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-letterbox"));
+    let shot = folder.file("s.png");
+    let grey = Movie { size: (175, 99), stamps_ms: steady(1), ..Movie::default() };
+    let movie = folder.movie("m.mkv", &grey);
+    let mut command = clreel(Some(&display));
+    command.arg(&movie).args(["--variant", "off", "--screenshot"]).arg(&shot);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("- off");
+    session.display.key("i");
+    session.resize(1200, 400);
+    let (code, stderr) = session.quit();
+    assert_eq!(code, Some(0), "{stderr}");
+    let (width, height, window) = png(&shot);
+    assert_eq!((width, height), (1200, 400));
+    let (_, _, picture) = snapshot(&folder, &movie, 0.0, "off", "0");
+    // 175:99 at a height of 400 is 707 wide, from 246 to 953.
+    let pixel = |x: usize, y: usize| &window[(y * width + x) * 4..][..4];
+    for y in [0, 200, 399] {
+        for x in [0, 120, 245, 954, 1199] {
+            assert_eq!(pixel(x, y), [0, 0, 0, 255], "{x} {y} is beside the picture");
+        }
+        for x in [247, 600, 951] {
+            assert_eq!(pixel(x, y), &picture[..4], "{x} {y} is in the picture");
+        }
+    }
+}
+
+#[test]
+fn a_still_picture_stays_and_can_be_filtered() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-still"));
+    let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(1), ..Movie::default() });
+    // It cannot give ten frames, and says so by ending.
+    let (stats, _) = played(&display, &folder, &movie, &["--frames", "10"]);
+    assert_eq!(stats["presented"], 1);
+
+    let mut command = clreel(Some(&display));
+    command.arg(&movie).args(["--variant", "off"]);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("- off");
+    session.press_until_title("5", "running-sum, r=7");
+    session.press_until_title("equal", "running-sum, r=8");
+    session.press_until_title("0", "- off");
+    assert_eq!(session.quit().0, Some(0));
+}
+
+#[test]
+fn a_file_that_is_cut_off_plays_what_it_has() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-cut"));
+    let whole =
+        folder.movie("whole.mkv", &Movie { size: (320, 240), stamps_ms: steady(50), ..Movie::default() });
+    let bytes = std::fs::read(&whole).unwrap();
+    let cut = folder.with("cut.mkv", &bytes[..bytes.len() * 6 / 10]);
+    let (stats, stderr) = played(&display, &folder, &cut, &["--unpaced", "--frames", "60"]);
+    assert_eq!(stats["presented"], 60);
+    assert!(stamps(&stats).iter().all(|t| *t < 2000) && stderr.contains("cut off"), "{stderr}");
 }

@@ -1,6 +1,6 @@
 //! The command line: clap definitions, and one module for each subcommand.
 //!
-//! Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 usage, 3 a variant
+//! Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 usage (clap's), 3 a variant
 //! differs from the reference.
 
 pub mod bench;
@@ -21,8 +21,6 @@ pub mod exit {
     pub const DONE: u8 = 0;
     /// Failed, with a sentence on stderr.
     pub const FAILED: u8 = 1;
-    /// The arguments make no sense.
-    pub const USAGE: u8 = 2;
     /// A variant's output differs from the reference.
     pub const MISMATCH: u8 = 3;
 }
@@ -125,7 +123,7 @@ pub struct BenchArgs {
     pub file: Option<PathBuf>,
     /// Variants to time, separated by commas, or all
     #[arg(long, value_name = "ID,…", default_value = "all")]
-    pub variant: String,
+    pub variant: bench::VariantList,
     /// Radii in pixels, separated by commas
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "7", value_parser = clap::value_parser!(u32).range(0..=MAX_RADIUS as i64))]
     pub radius: Vec<u32>,
