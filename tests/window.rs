@@ -337,8 +337,9 @@ fn a_signal_quits_and_still_writes_the_statistics() {
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("- off");
     let child = session.child.take().unwrap();
-    let killed = Command::new("kill").arg("-TERM").arg(child.id().to_string()).status().unwrap();
-    assert!(killed.success());
+    let id = libc::pid_t::try_from(child.id()).unwrap();
+    // SAFETY: the child was not waited for yet, so the number is still its own.
+    assert_eq!(unsafe { libc::kill(id, libc::SIGTERM) }, 0);
     assert_eq!(finish(child).0, Some(0));
     assert!(json(&stats)["presented"].as_u64().unwrap() >= 1);
 }
