@@ -5,6 +5,7 @@ pub mod builder;
 pub mod frame_loop;
 pub mod input;
 pub mod player;
+pub mod settings;
 pub mod window;
 
 pub use window::run;

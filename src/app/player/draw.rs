@@ -9,8 +9,11 @@ use crate::app::frame_loop::DrawTimes;
 use crate::error::Result;
 use crate::ladder::{VariantId, box_filter};
 use crate::overlay::{Action, VariantRow, View};
-use crate::present::letterbox;
+use crate::present::{letterbox, read_texture};
 use crate::stats::ms_since;
+
+/// What the overlay asks for later than this is never: egui says it with a very long time.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
 impl Player<'_> {
     pub(super) fn draw(&mut self) -> Result<()> {
@@ -23,6 +26,13 @@ impl Player<'_> {
         match self.frames.picture() {
             Some((texture, size, pixel_aspect)) => {
                 self.quad.draw(window, Some(texture), letterbox(window, size, pixel_aspect));
+                if std::mem::take(&mut self.save_frame) {
+                    let saved = read_texture(&self.gl_window.gl, texture, size)
+                        .and_then(|rgba| self.saves.picture("frame", size, rgba, self.waker.clone()));
+                    if let Err(error) = saved {
+                        self.notify(error, false);
+                    }
+                }
             }
             None => self.quad.draw(window, None, letterbox(window, window, 1.0)),
         }
@@ -32,6 +42,12 @@ impl Player<'_> {
         let actions = self.paint_overlay(window);
         times.overlay = ms_since(began);
 
+        if std::mem::take(&mut self.save_window) {
+            let rgba = self.read_window(window);
+            if let Err(error) = self.saves.picture("window", window, rgba, self.waker.clone()) {
+                self.notify(error, false);
+            }
+        }
         let last = self.args.frames.is_some_and(|n| self.presented + 1 >= n);
         if self.args.screenshot.is_some() && (last || self.quit) {
             self.screenshot = Some(self.read_window(window));
@@ -120,7 +136,7 @@ impl Player<'_> {
         let (size, scale) = ([window.0, window.1], output.pixels_per_point);
         self.painter.paint_and_update_textures(size, scale, &primitives, &mut output.textures_delta);
         let wait = output.viewport_output.get(&egui::ViewportId::ROOT).map(|v| v.repaint_delay);
-        if let Some(wait) = wait.filter(|w| *w < IDLE_REPAINT) {
+        if let Some(wait) = wait.filter(|w| *w < LONGEST_WAIT) {
             self.repaint_after(wait.max(INPUT_REPAINT));
         }
         actions

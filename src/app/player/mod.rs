@@ -2,16 +2,19 @@
 //! the screen with the overlay over them, and at the end the screenshot and the statistics.
 
 mod draw;
+mod save;
 
 use std::time::{Duration, Instant};
 
 use winit::event::WindowEvent;
 use winit::event_loop::{ActiveEventLoop, ControlFlow};
+use winit::keyboard::ModifiersState;
 use winit::window::{Fullscreen, WindowAttributes};
 
 use super::builder::{Builder, Built};
 use super::frame_loop::FrameLoop;
 use super::input::{self, Command};
+use super::settings::{Settings, Store};
 use crate::cli::{MAX_RADIUS, PlayArgs};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceInfo};
@@ -41,6 +44,12 @@ pub struct Player<'a> {
     egui: egui::Context,
     egui_input: egui_winit::State,
     overlay: Overlay,
+    settings: Store,
+    modifiers: ModifiersState,
+    saves: save::Saves,
+    /// The picture, the window: to be saved with the next drawing.
+    save_frame: bool,
+    save_window: bool,
     builder: Builder,
     waker: Waker,
     device: Option<DeviceInfo>,
@@ -86,6 +95,12 @@ impl<'a> Player<'a> {
         })?;
         let egui = egui::Context::default();
         Overlay::style(&egui);
+        let (store, settings, unreadable) = Store::open();
+        egui.set_zoom_factor(settings.ui_scale);
+        let mut overlay = Overlay::new();
+        overlay.visible = settings.overlay_visible;
+        overlay.hint_seen = settings.hint_seen;
+        overlay.folded = [settings.numbers_folded, settings.graph_folded];
         let egui_input = egui_winit::State::new(
             egui.clone(),
             egui::ViewportId::ROOT,
@@ -105,21 +120,26 @@ impl<'a> Player<'a> {
         };
         let nominal_fps = info.fps;
         let builder = Builder::spawn(device, args.filter.variant, waker.clone())?;
-        let recorder = Recorder::new(args.stats.is_some());
+        let recorder = Recorder::new(true);
         let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced);
         frames.choose(args.filter.variant, args.filter.radius);
         let status = VariantId::ALL
             .into_iter()
             .map(|id| (id, if id == VariantId::Off { VariantStatus::Ready } else { VariantStatus::Building }))
             .collect();
-        Ok(Self {
+        let mut player = Self {
             args,
             frames,
             quad,
             painter,
             egui,
             egui_input,
-            overlay: Overlay::new(),
+            overlay,
+            settings: store,
+            modifiers: ModifiersState::empty(),
+            saves: save::Saves::default(),
+            save_frame: false,
+            save_window: false,
             builder,
             waker: waker.clone(),
             device: None,
@@ -139,7 +159,11 @@ impl<'a> Player<'a> {
             screenshot: None,
             quit: false,
             gl_window,
-        })
+        };
+        if let Some(error) = unreadable {
+            player.notify(error, false);
+        }
+        Ok(player)
     }
 
     // --- events --------------------------------------------------------------------------------------------
@@ -169,6 +193,7 @@ impl<'a> Player<'a> {
                 self.gl_window.resize(*size);
                 self.repaint_after(Duration::ZERO);
             }
+            WindowEvent::ModifiersChanged(modifiers) => self.modifiers = modifiers.state(),
             _ => {}
         }
         let response = self.egui_input.on_window_event(&self.gl_window.window, event);
@@ -178,7 +203,7 @@ impl<'a> Player<'a> {
         if let WindowEvent::KeyboardInput { event: key, .. } = event {
             // A text field that has the focus takes the keys.
             if !self.egui.egui_wants_keyboard_input()
-                && let Some(command) = input::command(key)
+                && let Some(command) = input::command(key, self.modifiers)
             {
                 self.obey(command);
             }
@@ -198,6 +223,7 @@ impl<'a> Player<'a> {
                 let next = window.fullscreen().is_none().then_some(Fullscreen::Borderless(None));
                 window.set_fullscreen(next);
             }
+            Command::LeaveFullscreen if self.overlay.keys_open => self.overlay.keys_open = false,
             Command::LeaveFullscreen => self.gl_window.window.set_fullscreen(None),
         }
         self.repaint_after(Duration::ZERO);
@@ -221,6 +247,10 @@ impl<'a> Player<'a> {
             }
             Action::TogglePause => self.frames.toggle_pause(),
             Action::ToggleOverlay => self.overlay.visible = !self.overlay.visible,
+            Action::ToggleKeys => self.overlay.keys_open = !self.overlay.keys_open,
+            Action::SaveFrame => self.save_frame = true,
+            Action::SaveWindow => self.save_window = true,
+            Action::ExportStats => self.export_stats(),
             Action::DismissNotice(index) => {
                 if index < self.notices.len() {
                     self.notices.remove(index);
@@ -256,6 +286,7 @@ impl<'a> Player<'a> {
             self.decoder_warned = true;
             self.notify(warning, false);
         }
+        self.look_after_files();
         let tick = self.frames.tick();
         if self.args.frames.is_some() && self.frames.is_finished() && !self.frames.is_paused() {
             // A movie that cannot loop has fewer frames than were asked for.
@@ -276,6 +307,72 @@ impl<'a> Player<'a> {
         }
         let wake = [tick.wake_at, self.repaint_at].into_iter().flatten().min();
         event_loop.set_control_flow(wake.map_or(ControlFlow::Wait, ControlFlow::WaitUntil));
+    }
+
+    /// Says which pictures have been saved, and keeps the settings.
+    fn look_after_files(&mut self) {
+        for saved in self.saves.finished(false) {
+            match saved {
+                Ok(path) => self.say_saved(&[path]),
+                Err(error) => self.notify(error, false),
+            }
+        }
+        let settings = self.current_settings();
+        match self.settings.keep(&settings) {
+            Ok(wait) => {
+                if let Some(wait) = wait {
+                    self.repaint_after(wait);
+                }
+            }
+            Err(error) => self.notify(error, false),
+        }
+    }
+
+    fn current_settings(&self) -> Settings {
+        let [numbers_folded, graph_folded] = self.overlay.folded;
+        Settings {
+            overlay_visible: self.overlay.visible,
+            hint_seen: self.overlay.hint_seen,
+            ui_scale: self.egui.zoom_factor(),
+            numbers_folded,
+            graph_folded,
+        }
+    }
+
+    fn say_saved(&mut self, paths: &[std::path::PathBuf]) {
+        let paths: Vec<_> = paths.iter().map(|p| p.display().to_string()).collect();
+        let text = format!("Saved {}", paths.join(" and "));
+        eprintln!("clreel: {text}");
+        self.overlay.say(text);
+        self.repaint_after(Duration::ZERO);
+    }
+
+    fn export_stats(&mut self) {
+        let context = self.export_context();
+        let write = |paths: &[std::path::PathBuf]| {
+            paths.iter().try_for_each(|path| stats::export(path, &self.frames.recorder, &context))
+        };
+        match save::save("stats", &["csv", "json"], write) {
+            Ok(paths) => self.say_saved(&paths),
+            Err(error) => self.notify(error, false),
+        }
+    }
+
+    /// What the statistics are about.
+    fn export_context(&self) -> ExportContext<'_> {
+        ExportContext {
+            movie: &self.movie.file_name,
+            width: self.movie.width,
+            height: self.movie.height,
+            fps: self.movie.fps,
+            device: self.device.as_ref(),
+            gl_renderer: &self.gl_window.renderer,
+            sharing: self.sharing.name(),
+            sharing_reason: self.sharing.reason(),
+            variant: self.variant,
+            radius: self.radius,
+            unpaced: self.args.unpaced,
+        }
     }
 
     fn set_status(&mut self, id: VariantId, status: VariantStatus) {
@@ -326,6 +423,19 @@ impl<'a> Player<'a> {
     /// When a file cannot be written; the others are written all the same.
     pub fn close(mut self) -> Result<()> {
         let mut result = Ok(());
+        if self.save_frame || self.save_window {
+            let _ = self.draw();
+        }
+        for saved in self.saves.finished(true) {
+            match saved {
+                Ok(path) => eprintln!("clreel: Saved {}", path.display()),
+                Err(error) => eprintln!("clreel: {error}"),
+            }
+        }
+        let settings = self.current_settings();
+        if let Err(error) = self.settings.keep_now(&settings) {
+            eprintln!("clreel: {error}");
+        }
         if let Some(path) = &self.args.screenshot {
             if self.screenshot.is_none() {
                 let _ = self.draw();
@@ -336,20 +446,7 @@ impl<'a> Player<'a> {
             }
         }
         if let Some(path) = &self.args.stats {
-            let context = ExportContext {
-                movie: &self.movie.file_name,
-                width: self.movie.width,
-                height: self.movie.height,
-                fps: self.movie.fps,
-                device: self.device.as_ref(),
-                gl_renderer: &self.gl_window.renderer,
-                sharing: self.sharing.name(),
-                sharing_reason: self.sharing.reason(),
-                variant: self.variant,
-                radius: self.radius,
-                unpaced: self.args.unpaced,
-            };
-            let written = stats::export(path, &self.frames.recorder, &context);
+            let written = stats::export(path, &self.frames.recorder, &self.export_context());
             result = result.and(written);
         }
         self.quad.destroy();
