@@ -220,12 +220,15 @@ impl Overlay {
     fn on_top(&mut self, ui: &mut Ui, window: Rect, free: Rect, actions: &mut Vec<Action>) {
         let now = ui.input(|i| i.time);
         let later = |until: f64| ui.ctx().request_repaint_after(Duration::from_secs_f64(until - now));
-        // Hides what is below, so that two lines never overlap.
+        // One line at a time: the newest news takes the hint's place.
         let mut line = None;
+        let pressed = |e: &egui::Event| matches!(e, egui::Event::Key { pressed: true, .. });
+        if !self.hint_seen && ui.input(|i| i.events.iter().any(pressed)) {
+            self.hint_seen = true;
+        }
         if self.visible && !self.hint_seen {
             let until = *self.hint_until.get_or_insert(now + HINT_S);
-            let pressed = |e: &egui::Event| matches!(e, egui::Event::Key { pressed: true, .. });
-            if now >= until || ui.input(|i| i.events.iter().any(pressed)) {
+            if now >= until {
                 self.hint_seen = true;
             } else {
                 later(until);

@@ -212,6 +212,8 @@ impl<'a> Player<'a> {
     }
 
     fn obey(&mut self, command: Command) {
+        // Who presses keys needs no hint.
+        self.overlay.hint_seen = true;
         match command {
             Command::Do(action) => self.act(action),
             Command::RadiusBy(step) => {
