@@ -29,7 +29,8 @@ enum Wake {
     Quit,
 }
 
-/// Opens the window and plays until the user quits.
+/// Opens the window and plays until the user quits. Does not return, but ends the process, where a kernel or
+/// a compiler still runs that cannot be stopped.
 ///
 /// # Errors
 /// When the file cannot be played, the device that was named does not exist, or there is no display or no
@@ -64,18 +65,29 @@ pub fn run(args: &PlayArgs) -> Result<()> {
     let _ = proxy.set(event_loop.create_proxy());
     quit_on_signals(event_loop.create_proxy());
 
-    let mut app =
-        App { args, path: &path, device, waker, decoder: Some(decoder), window: None, result: Ok(()) };
-    let ran = event_loop.run_app(&mut app);
-    app.finish();
-    app.result?;
-    ran.map_err(|e| {
+    let mut app = App {
+        args,
+        path: &path,
+        device,
+        waker,
+        decoder: Some(decoder),
+        window: None,
+        quit: false,
+        result: Ok(()),
+    };
+    let ran = event_loop.run_app(&mut app).map_err(|e| {
         Error::new(
             "The window's event loop ended.",
             format!("{e}."),
             "Check that the display server still runs.",
         )
-    })
+    });
+    let idle = app.finish();
+    let result = app.result.and(ran);
+    if !idle {
+        crate::gpu::cl::exit_now(crate::cli::report(result.map(|()| crate::cli::exit::DONE)));
+    }
+    result
 }
 
 /// Winit's own text names source files of its own, so the reason is said anew.
@@ -119,6 +131,8 @@ struct App<'a> {
     /// Until the window takes it over.
     decoder: Option<Decoder>,
     window: Option<Player<'a>>,
+    /// A signal asked the process to end.
+    quit: bool,
     result: Result<()>,
 }
 
@@ -138,19 +152,20 @@ impl App<'_> {
         if let Err(error) = result {
             self.result = Err(error);
             event_loop.exit();
-        } else if self.window.as_ref().is_some_and(Player::wants_to_quit) {
+        } else if self.quit || self.window.as_ref().is_some_and(Player::wants_to_quit) {
             event_loop.exit();
         }
     }
 
-    /// Writes what was asked for and takes the window down.
-    fn finish(&mut self) {
-        if let Some(player) = self.window.take() {
-            let written = player.close();
-            if self.result.is_ok() {
-                self.result = written;
-            }
+    /// Writes what was asked for and takes the window down; returns whether OpenCL is idle.
+    fn finish(&mut self) -> bool {
+        let Some(mut player) = self.window.take() else { return true };
+        player.quit();
+        let (written, idle) = player.close();
+        if self.result.is_ok() {
+            self.result = written;
         }
+        idle
     }
 }
 
@@ -163,8 +178,8 @@ impl ApplicationHandler<Wake> for App<'_> {
     }
 
     fn user_event(&mut self, _: &ActiveEventLoop, event: Wake) {
-        if let (Wake::Quit, Some(window)) = (event, &mut self.window) {
-            window.quit();
+        if event == Wake::Quit {
+            self.quit = true;
         }
     }
 
@@ -177,9 +192,9 @@ impl ApplicationHandler<Wake> for App<'_> {
 
     fn about_to_wait(&mut self, event_loop: &ActiveEventLoop) {
         if let Some(window) = &mut self.window {
-            window.turn(event_loop);
+            let result = window.turn(event_loop);
+            self.check(event_loop, result);
         }
-        self.check(event_loop, Ok(()));
     }
 }
 
