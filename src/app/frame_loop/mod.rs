@@ -79,8 +79,11 @@ pub struct FrameLoop {
 /// Service times of drawing one picture, in milliseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DrawTimes {
+    /// The picture into the window: the calls on the window's thread.
     pub present: f64,
+    /// Laying the overlay out and handing it to OpenGL.
     pub overlay: f64,
+    /// Swapping the buffers; a software OpenGL draws in it.
     pub swap: f64,
 }
 
