@@ -6,7 +6,7 @@
 //! ```
 //!
 //! In: decoded frames, the user's choice of variant and radius. Out: the texture to draw now, and a
-//! [`FrameSample`] for each movie frame presented. A frame is filtered ahead of its time and waits, ready,
+//! `FrameSample` for each movie frame presented. A frame is filtered ahead of its time and waits, ready,
 //! until it is due; the picture on the screen keeps its slot until the next one takes its place.
 
 mod present;
