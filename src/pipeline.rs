@@ -92,6 +92,7 @@ pub struct Job {
 /// Where a [`Job`] stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobState {
+    /// Its commands are not all finished.
     Running,
     /// The filtered picture is in the slot.
     Done,

@@ -14,7 +14,9 @@ pub enum Command {
     Do(Action),
     /// Change the radius by this many pixels.
     RadiusBy(i32),
+    /// Fill the screen, or go back to the window.
     ToggleFullscreen,
+    /// Go back to the window; nothing where it is one already.
     LeaveFullscreen,
 }
 

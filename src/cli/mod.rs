@@ -25,6 +25,7 @@ pub mod exit {
     pub const MISMATCH: u8 = 3;
 }
 
+/// The command line: a subcommand, or the window.
 #[derive(Debug, Parser)]
 #[command(
     name = "clreel",
@@ -40,12 +41,15 @@ pub mod exit {
     args_conflicts_with_subcommands = true
 )]
 pub struct Cli {
+    /// The subcommand; without one the window opens.
     #[command(subcommand)]
     pub command: Option<Command>,
+    /// What the window plays, and how.
     #[command(flatten)]
     pub play: PlayArgs,
 }
 
+/// What clreel does besides the window.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Check every variant against the reference, then time it
@@ -97,6 +101,7 @@ pub struct PlayArgs {
     /// The movie to play; without it the bundled clip
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// Which filter, and where it runs.
     #[command(flatten)]
     pub filter: FilterArgs,
     /// Keep OpenGL and OpenCL apart: copy each frame instead of sharing textures
@@ -160,6 +165,7 @@ pub struct SnapshotArgs {
     /// Time of the frame, in seconds
     #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
     pub at: f64,
+    /// Which filter, and where it runs.
     #[command(flatten)]
     pub filter: FilterArgs,
 }

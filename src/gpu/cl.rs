@@ -13,8 +13,11 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
+    /// The machine's own processor.
     Cpu,
+    /// A graphics card.
     Gpu,
+    /// Anything else, such as an FPGA.
     Accelerator,
 }
 
@@ -34,32 +37,45 @@ impl DeviceKind {
 pub struct DeviceInfo {
     /// Position in the list of [`list_devices`], stable while the machine's drivers stay the same.
     pub index: usize,
+    /// The device's name as its driver gives it.
     pub name: String,
+    /// The name of its platform, that is of its driver.
     pub platform: String,
     /// The device's OpenCL version string, such as "OpenCL 3.0 PoCL".
     pub version: String,
     /// The driver's version string.
     pub driver: String,
+    /// What sort of device it is.
     #[serde(rename = "type")]
     pub kind: DeviceKind,
     /// Compute units.
     pub units: u32,
+    /// Highest clock in MHz, 0 where the driver does not say.
     pub clock_mhz: u32,
+    /// All of its memory, in bytes.
     pub global_memory_bytes: u64,
+    /// Largest buffer or image, in bytes.
     pub max_allocation_bytes: u64,
+    /// Memory that a work-group shares, in bytes.
     pub local_memory_bytes: u64,
+    /// Most work-items in a work-group.
     pub max_work_group_size: usize,
+    /// Whether it has images and samplers.
     pub image_support: bool,
     /// Largest 2D image, width and height in pixels.
     pub max_image: (usize, usize),
+    /// The extensions that it lists, such as `cl_khr_gl_sharing`.
     pub extensions: Vec<String>,
 }
 
 /// A device that can be asked for a context.
 #[derive(Debug, Clone)]
 pub struct Device {
+    /// What is known about it.
     pub info: DeviceInfo,
+    /// The platform that it belongs to.
     pub platform: ocl::Platform,
+    /// The handle to make contexts with.
     pub device: ocl::Device,
 }
 
@@ -219,8 +235,11 @@ pub fn exit_now(code: u8) -> ! {
 /// A device with its context and one in-order queue that profiles its commands. Clones share both.
 #[derive(Debug, Clone)]
 pub struct ClContext {
+    /// The one device of the context.
     pub device: Device,
+    /// What programs, buffers and images are made in.
     pub context: ocl::Context,
+    /// In order, with profiling.
     pub queue: ocl::Queue,
 }
 

@@ -34,6 +34,7 @@ pub struct GlWindow {
     surface: Surface<WindowSurface>,
     context: PossiblyCurrentContext,
     _display: Display,
+    /// The window itself; declared last, because surface and context must go first.
     pub window: Window,
 }
 

@@ -31,7 +31,10 @@ pub enum Sharing {
     /// OpenCL writes into OpenGL's textures.
     ZeroCopy,
     /// Frames are copied, and why.
-    Copy { reason: String },
+    Copy {
+        /// One sentence for the overlay.
+        reason: String,
+    },
 }
 
 impl Sharing {

@@ -18,8 +18,9 @@ use crate::save;
 pub struct ExportContext<'a> {
     /// The movie's path as the user gave it.
     pub movie: &'a str,
-    /// Size of the picture in pixels.
+    /// Width of the picture in pixels.
     pub width: u32,
+    /// Height of the picture in pixels.
     pub height: u32,
     /// Frames a second by the container, if it says.
     pub fps: Option<f64>,
@@ -29,9 +30,11 @@ pub struct ExportContext<'a> {
     pub gl_renderer: &'a str,
     /// "copy" or "zero-copy", and why.
     pub sharing: &'a str,
+    /// Why it is so; may be empty.
     pub sharing_reason: &'a str,
-    /// Variant and radius at the end.
+    /// Variant at the end.
     pub variant: VariantId,
+    /// Radius at the end, in pixels.
     pub radius: u32,
     /// Frames were presented as fast as they came.
     pub unpaced: bool,

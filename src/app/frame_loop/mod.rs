@@ -6,7 +6,7 @@
 //! ```
 //!
 //! In: decoded frames, the user's choice of variant and radius. Out: the texture to draw now, and a
-//! [`FrameSample`] for each movie frame presented. A frame is filtered ahead of its time and waits, ready,
+//! `FrameSample` for each movie frame presented. A frame is filtered ahead of its time and waits, ready,
 //! until it is due; the picture on the screen keeps its slot until the next one takes its place.
 
 mod present;
@@ -90,8 +90,11 @@ pub struct FrameLoop {
 /// Service times of drawing one picture, in milliseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DrawTimes {
+    /// The picture into the window: the calls on the window's thread.
     pub present: f64,
+    /// Laying the overlay out and handing it to OpenGL.
     pub overlay: f64,
+    /// Swapping the buffers; a software OpenGL draws in it.
     pub swap: f64,
 }
 

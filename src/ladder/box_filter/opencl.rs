@@ -95,6 +95,7 @@ impl Picture {
         .map_err(|e| failed("A picture could not be copied from the device.", &e))
     }
 
+    /// The memory object, to be set as a kernel's argument.
     pub fn mem(&self) -> &core::Mem {
         match self {
             Picture::Image(i) => i.as_core(),
