@@ -457,3 +457,55 @@ fn a_file_that_is_cut_off_plays_what_it_has() {
     assert_eq!(stats["presented"], 60);
     assert!(stamps(&stats).iter().all(|t| *t < 2000) && stderr.contains("cut off"), "{stderr}");
 }
+
+#[test]
+fn a_filter_chosen_in_a_pause_is_the_one_after_it() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-pause"));
+    let stats = folder.file("s.json");
+    let mut command = clreel(Some(&display));
+    command.args(["--variant", "running-sum", "--stats"]).arg(&stats);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("running-sum");
+    session.press_until_title("space", "paused");
+    session.press_until_title("0", "- off, paused");
+    session.display.key("space");
+    session.wait("playing", |s| !s.title().contains("paused"));
+    // Some more frames.
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(session.quit().0, Some(0));
+    let stats = json(&stats);
+    let mut order: Vec<&str> =
+        stats["frames"].as_array().unwrap().iter().map(|f| f["variant"].as_str().unwrap()).collect();
+    order.dedup();
+    // Unfiltered until the filter is built, filtered, and unfiltered for good.
+    let expected = ["off", "running-sum", "off"];
+    assert!(expected.ends_with(&order), "{order:?}");
+}
+
+#[test]
+fn frames_that_are_counted_are_filtered() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-counted"));
+    let still = folder.movie("m.mkv", &Movie { stamps_ms: steady(1), ..Movie::default() });
+    let (stats, _) = played(&display, &folder, &still, &["--variant", "separable", "--frames", "1"]);
+    assert_eq!(stats["frames"][0]["variant"], "separable");
+    let (stats, _) = played(&display, &folder, &clip(), &["--variant", "flat", "--frames", "3"]);
+    assert!(stats["frames"].as_array().unwrap().iter().all(|f| f["variant"] == "flat"));
+}
+
+#[test]
+fn a_picture_that_no_texture_holds_is_a_sentence() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-wide"));
+    let wide = Movie {
+        codec: ffmpeg_next::codec::Id::FFV1,
+        size: (16400, 16),
+        stamps_ms: steady(2),
+        ..Movie::default()
+    };
+    let movie = folder.movie("m.mkv", &wide);
+    let mut command = clreel(Some(&display));
+    command.arg(&movie).args(["--variant", "off", "--frames", "1"]);
+    let (code, stderr) = finish(command.stderr(Stdio::piped()).spawn().unwrap());
+    // A driver with larger textures than Mesa's shows it.
+    let sentence = code == Some(1) && stderr.contains("too large");
+    assert!(sentence || code == Some(0), "{code:?} {stderr}");
+}
