@@ -14,7 +14,11 @@ pub enum Command {
     Do(Action),
     /// Change the radius by this many pixels.
     RadiusBy(i32),
+    /// Play another movie of several: this many further on in their order.
+    Movie(isize),
+    /// Fill the screen, or go back to the window.
     ToggleFullscreen,
+    /// Go back to the window; nothing where it is one already.
     LeaveFullscreen,
 }
 
@@ -56,6 +60,8 @@ fn logical(key: &Key) -> Option<Command> {
                 '?' => Some(Command::Do(Action::ToggleKeys)),
                 's' => Some(Command::Do(Action::SaveFrame)),
                 'S' => Some(Command::Do(Action::SaveWindow)),
+                '>' => Some(Command::Movie(1)),
+                '<' => Some(Command::Movie(-1)),
                 'f' => Some(Command::ToggleFullscreen),
                 digit => variant(digit),
             }

@@ -22,14 +22,15 @@ const INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
+    /// Whether the overlay is shown.
     pub overlay_visible: bool,
     /// The first-run hint has been shown.
     pub hint_seen: bool,
     /// Size of the overlay relative to what the display asks for, 0.5 to 4.
     pub ui_scale: f32,
-    /// The numbers and the graph are folded to their headers; `None` until the user chose: then by the
-    /// window's size.
+    /// The numbers are folded to their header; `None` until the user chose: then by the window's size.
     pub numbers_folded: Option<bool>,
+    /// The same of the graph.
     pub graph_folded: Option<bool>,
 }
 

@@ -10,6 +10,7 @@ pub struct KeyHelp {
     pub keys: &'static str,
     /// The same keys one by one, as in `Ctrl+e`, `q`, `Space`; none for those that egui handles itself.
     pub presses: &'static [&'static str],
+    /// What they do, in a few words.
     pub does: &'static str,
 }
 
@@ -27,6 +28,7 @@ pub const KEYS: &[KeyHelp] = &[
     key("Esc", &["Escape"], "leave this panel, fullscreen"),
     key("i", &["i"], "overlay"),
     SHOW_KEYS,
+    key("< >", &["<", ">"], "previous, next movie"),
     key("s", &["s"], "save the frame as PNG"),
     key("S", &["S"], "save the window as PNG"),
     key("Ctrl E", &["Ctrl+e"], "save the statistics"),
