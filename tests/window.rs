@@ -125,7 +125,8 @@ impl<'a> Session<'a> {
         while !there(self) {
             let ended = self.child.as_mut().and_then(|c| c.try_wait().unwrap());
             if let Some(status) = ended {
-                panic!("clreel ended ({status}) before {what}");
+                let (_, stderr) = finish(self.child.take().unwrap());
+                panic!("clreel ended ({status}) before {what}: {stderr}");
             }
             assert!(began.elapsed() < PATIENCE, "no sign of {what}; the title is '{}'", self.title());
             std::thread::sleep(Duration::from_millis(50));
