@@ -238,6 +238,33 @@ fn take_rest(decoder: &Decoder) -> Vec<Frame> {
 }
 
 #[test]
+fn bottom_up_pictures_can_be_sought() {
+    let folder = Folder::new("seek-bottom-up");
+    let movie = Movie { codec: Id::RAWVIDEO, format: Pixel::BGR24, size: (10, 6), ..Movie::default() };
+    let decoder = open(&folder.movie("raw.avi", &movie), once());
+    let mut converter = clreel::media::RgbaConverter::new();
+    for index in [13, 4, 19] {
+        let frame = seek(&decoder, Seek::Exact(index as f64 * 0.04 + 0.001));
+        let mut rgba = vec![0; 10 * 6 * 4];
+        converter.convert(&frame.picture, &mut rgba).expect("converted");
+        let luma = movie::luma_of(index);
+        assert!(rgba.chunks_exact(4).all(|pixel| pixel == [luma, luma, luma, 255]), "{index}: {rgba:?}");
+    }
+}
+
+#[test]
+fn a_movie_without_an_index_is_decoded_from_its_start() {
+    let folder = Folder::new("seek-raw");
+    let movie = Movie { codec: Id::MJPEG, format: Pixel::YUVJ420P, ..Movie::default() };
+    let decoder = open(&folder.movie("s.mjpeg", &movie), once());
+    for index in [12, 3, 19, 0] {
+        let frame = seek(&decoder, Seek::Exact(index as f64 * 0.04 + 0.001));
+        assert_eq!(index_in(&frame.picture), index);
+    }
+    assert_eq!(index_at(&decoder, Seek::Before(0.48)), 11);
+}
+
+#[test]
 fn negative_first_stamps_count_from_zero() {
     let folder = Folder::new("seek-negative");
     let movie = Movie { offset_ms: -5000, stamps_ms: steady(40), ..Movie::default() };
@@ -310,8 +337,10 @@ fn a_file_that_grows_is_longer_in_the_next_pass() {
 #[test]
 fn pictures_marked_as_interlaced_stay_marked() {
     let folder = Folder::new("seek-interlaced");
-    let path = folder.movie("i.mkv", &Movie { codec: Id::FFV1, interlaced: true, ..Movie::default() });
+    let path = folder.movie("i.mkv", &Movie { interlaced: true, ..Movie::default() });
     let frames = take_rest(&open(&path, once()));
     assert_eq!(frames.len(), 20);
     assert!(frames.iter().all(|frame| frame.picture.is_interlaced()));
+    let path = folder.movie("p.mkv", &Movie::default());
+    assert!(take_rest(&open(&path, once())).iter().all(|frame| !frame.picture.is_interlaced()));
 }
