@@ -509,3 +509,36 @@ fn a_picture_that_no_texture_holds_is_a_sentence() {
     let sentence = code == Some(1) && stderr.contains("too large");
     assert!(sentence || code == Some(0), "{code:?} {stderr}");
 }
+
+#[test]
+fn several_movies_play_one_after_the_other_and_round_again() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-list"));
+    let first = folder.movie("first.mkv", &Movie { stamps_ms: steady(4), ..Movie::default() });
+    let second =
+        folder.movie("second.mkv", &Movie { size: (80, 60), stamps_ms: steady(3), ..Movie::default() });
+    let second = second.to_str().unwrap();
+    let missing = folder.file("missing.mkv");
+    let missing = missing.to_str().unwrap();
+    let order = [second, missing, "--variant", "off", "--unpaced", "--frames", "9"];
+    let (stats, stderr) = played(&display, &folder, &first, &order);
+    assert_eq!(stamps(&stats), [0, 40, 80, 120, 0, 40, 80, 0, 40]);
+    assert!(stderr.contains("missing.mkv"), "{stderr}");
+    // The one that is missing is left out at the start, too.
+    let (stats, stderr) =
+        played(&display, &folder, Path::new(missing), &[second, "--unpaced", "--frames", "2"]);
+    assert_eq!(stamps(&stats), [0, 40]);
+    assert!(stderr.contains("missing.mkv"), "{stderr}");
+
+    let mut command = clreel(Some(&display));
+    command.arg(&first).arg(second).arg(clip()).args(["--variant", "off"]);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("first.mkv - off");
+    session.press_until_title("space", "paused");
+    // Also in a pause the other movie's first picture is shown.
+    session.press_until_title("greater", "second.mkv - off, paused");
+    session.press_until_title("less", "first.mkv - off, paused");
+    session.press_until_title("less", "clip.mp4 - off, paused");
+    session.display.key("space");
+    session.wait("playing", |s| !s.title().contains("paused"));
+    assert_eq!(session.quit().0, Some(0));
+}

@@ -4,7 +4,6 @@
 //! Everything that touches OpenGL or enqueues OpenCL commands runs on this thread; the decoder, the builder
 //! and the driver's callbacks only wake it.
 
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use winit::application::ApplicationHandler;
@@ -14,6 +13,7 @@ use winit::event_loop::{ActiveEventLoop, EventLoop, EventLoopProxy};
 use winit::window::{Window, WindowAttributes, WindowId};
 
 use super::player::Player;
+use super::playlist::Playlist;
 use crate::cli::PlayArgs;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, list_devices, select_device};
@@ -36,10 +36,7 @@ enum Wake {
 /// When the file cannot be played, the device that was named does not exist, or there is no display or no
 /// OpenGL; also when the statistics or the screenshot cannot be written at the end.
 pub fn run(args: &PlayArgs) -> Result<()> {
-    let path = match &args.file {
-        Some(path) => path.clone(),
-        None => bundled_clip()?,
-    };
+    let files = if args.files.is_empty() { vec![bundled_clip()?] } else { args.files.clone() };
     let device = match &args.filter.device {
         Some(selector) => Some(select_device(&list_devices(), Some(selector))?),
         None => None,
@@ -55,8 +52,7 @@ pub fn run(args: &PlayArgs) -> Result<()> {
         })
     };
     let options = OpenOptions { start_s: args.start, looping: true, preload: args.preload };
-    let wake_decoder = waker.clone();
-    let decoder = Decoder::open(&path, options, Box::new(move || wake_decoder()))?;
+    let (playlist, decoder) = Playlist::open(files, options, waker.clone())?;
     if let Some(warning) = decoder.warning() {
         eprintln!("clreel: {warning}");
     }
@@ -67,10 +63,9 @@ pub fn run(args: &PlayArgs) -> Result<()> {
 
     let mut app = App {
         args,
-        path: &path,
         device,
         waker,
-        decoder: Some(decoder),
+        movies: Some((playlist, decoder)),
         window: None,
         quit: false,
         result: Ok(()),
@@ -125,11 +120,10 @@ fn quit_on_signals(proxy: EventLoopProxy<Wake>) {
 
 struct App<'a> {
     args: &'a PlayArgs,
-    path: &'a Path,
     device: Option<Device>,
     waker: Waker,
     /// Until the window takes it over.
-    decoder: Option<Decoder>,
+    movies: Option<(Playlist, Decoder)>,
     window: Option<Player<'a>>,
     /// A signal asked the process to end.
     quit: bool,
@@ -138,12 +132,11 @@ struct App<'a> {
 
 impl App<'_> {
     fn open(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
-        let Some(decoder) = self.decoder.take() else { return Ok(()) };
+        let Some((playlist, decoder)) = self.movies.take() else { return Ok(()) };
         let info = decoder.info();
-        let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy();
-        let attributes = attributes(&name, window_size(event_loop, info.width, info.height));
+        let attributes = attributes(window_size(event_loop, info.width, info.height));
         let device = self.device.clone();
-        let player = Player::open(event_loop, attributes, self.args, &name, decoder, device, &self.waker)?;
+        let player = Player::open(event_loop, attributes, self.args, playlist, decoder, device, &self.waker)?;
         self.window = Some(player);
         Ok(())
     }
@@ -198,10 +191,10 @@ impl ApplicationHandler<Wake> for App<'_> {
     }
 }
 
-fn attributes(name: &str, size: PhysicalSize<u32>) -> WindowAttributes {
+fn attributes(size: PhysicalSize<u32>) -> WindowAttributes {
     use winit::platform::{wayland, x11};
     let attributes = Window::default_attributes()
-        .with_title(format!("{name} - clreel"))
+        .with_title("clreel")
         .with_inner_size(size)
         .with_min_inner_size(PhysicalSize::new(320, 180));
     let attributes = x11::WindowAttributesExtX11::with_name(attributes, "clreel", "clreel");

@@ -95,12 +95,12 @@ pub struct FilterArgs {
     pub device: Option<String>,
 }
 
-/// `clreel [FILE]`: the window.
+/// `clreel [FILE…]`: the window.
 #[derive(Debug, Clone, Args)]
 pub struct PlayArgs {
-    /// The movie to play; without it the bundled clip
+    /// The movies to play, one after the other and round again; without any the bundled clip
     #[arg(value_name = "FILE")]
-    pub file: Option<PathBuf>,
+    pub files: Vec<PathBuf>,
     /// Which filter, and where it runs.
     #[command(flatten)]
     pub filter: FilterArgs,

@@ -27,6 +27,8 @@ use crate::stats::{Recorder, Stage, StageTimes, ms_since};
 
 /// A frame that takes the device longer than this leaves the overlay to be repainted on its own.
 const OVERLAY_MS: f64 = 50.0;
+/// How long a still picture of several movies is shown.
+const STILL: Duration = Duration::from_secs(5);
 /// A frame that has been on the device for longer than this is told to the user.
 const BUSY_S: f64 = 0.25;
 /// While the radius changes all the time, a frame with less than this left is finished all the same.
@@ -47,6 +49,8 @@ struct Flight {
     radius: u32,
     stages: StageTimes,
     dropped_before: u32,
+    /// [`FrameLoop::generation`] when it was taken.
+    generation: u64,
     /// The frame on the screen, filtered anew because no next one comes; it is no new movie frame.
     again: bool,
 }
@@ -79,7 +83,12 @@ pub struct FrameLoop {
     /// What the picture on the screen could not be filtered with, so that it is not tried over and over.
     not_again: Option<(VariantId, u32)>,
     dropped: u32,
-    started: Option<Instant>,
+    /// The movie's time runs: its first picture has been on the screen. Not so after another movie was opened.
+    clock_runs: bool,
+    /// When the first picture of all was on the screen.
+    epoch: Option<Instant>,
+    /// Counted up when another movie is opened; frames of an older one are not shown any more.
+    generation: u64,
     last_present: Option<Instant>,
     last_swap: Option<Instant>,
     /// How long drawing and swapping has taken lately.
@@ -131,7 +140,9 @@ impl FrameLoop {
             shown_is_new: false,
             not_again: None,
             dropped: 0,
-            started: None,
+            clock_runs: false,
+            epoch: None,
+            generation: 0,
             last_present: None,
             last_swap: None,
             draw_ns: 0,
@@ -142,6 +153,27 @@ impl FrameLoop {
     /// The movie's decoder.
     pub fn decoder(&self) -> &Decoder {
         &self.decoder
+    }
+
+    /// Plays another movie. The picture on the screen stays until the new one's first picture is there.
+    pub fn play(&mut self, decoder: Decoder) {
+        let old = std::mem::replace(&mut self.decoder, decoder);
+        // Its end waits for its thread, which may be reading.
+        std::thread::spawn(move || drop(old));
+        self.start_over();
+    }
+
+    /// Forgets the frames that are on their way; the next frame starts the clock anew.
+    fn start_over(&mut self) {
+        self.generation += 1;
+        for job in self.flights.iter_mut().filter_map(|f| f.job.as_mut()) {
+            job.cancel();
+        }
+        let waiting: Vec<Flight> = self.ready.drain(..).chain(self.held.take()).collect();
+        waiting.into_iter().for_each(|flight| self.give_up(flight));
+        self.returned.clear();
+        (self.dropped, self.not_again, self.clock_runs) = (0, None, false);
+        self.interrupt();
     }
 
     /// Gives the loop its device.
@@ -266,6 +298,16 @@ impl FrameLoop {
             && self.frame_to_filter_again().is_none()
     }
 
+    /// Whether every frame was shown, and the last one for its time: a still picture for [`STILL`].
+    pub fn is_over(&self) -> bool {
+        let Some(shown) = &self.shown else { return false };
+        let still = shown.frame.number == 0;
+        let time_ns = if still { STILL.as_nanos() as i64 } else { shown.frame.duration_ns };
+        self.clock_runs
+            && self.is_finished()
+            && (self.unpaced || self.clock.now_ns() >= shown.frame.pts_ns.saturating_add(time_ns))
+    }
+
     /// The frame that has been in the filter for long, or that will be.
     pub fn busy(&self) -> Option<Busy> {
         let flight = self.held.as_ref().or(self.flights.front())?;
@@ -288,7 +330,7 @@ impl FrameLoop {
 
     /// One turn: collects what has finished, submits what is due, and says what comes next. Never waits.
     pub fn tick(&mut self) -> Tick {
-        if self.started.is_some() && !self.unpaced {
+        if self.clock_runs && !self.unpaced {
             self.decoder.queue().set_clock(self.clock.now_ns());
         }
         self.collect();
@@ -326,7 +368,9 @@ impl FrameLoop {
             flight.stages[Stage::Filter as usize] = job.filter_ms;
             flight.stages[Stage::Release as usize] += job.download_ms;
         }
-        if !flight.again {
+        if flight.generation != self.generation {
+            self.give_up(flight);
+        } else if !flight.again {
             self.ready.push_back(flight);
         } else if self.shown.as_ref().is_some_and(|shown| Rc::ptr_eq(&shown.frame, &flight.frame)) {
             self.ready.push_front(flight);
@@ -339,8 +383,8 @@ impl FrameLoop {
     /// Frees the slot of a frame that will not be shown as it is. During a pause the frame is kept for later,
     /// else it counts as dropped.
     fn give_up(&mut self, mut flight: Flight) {
-        if flight.again {
-            // It is still on the screen.
+        if flight.again || flight.generation != self.generation {
+            // It is on the screen already, or of a movie that is not played any more.
         } else if self.clock.is_paused() {
             let at = self.returned.partition_point(|(frame, _)| frame.pts_ns < flight.frame.pts_ns);
             self.returned.insert(at, (flight.frame, flight.dropped_before));

@@ -9,7 +9,7 @@ use crate::stats::{FrameSample, Stage};
 impl FrameLoop {
     pub(super) fn picture_is_due(&self) -> bool {
         self.ready.front().is_some_and(|f| {
-            let now = self.started.is_none() || self.unpaced && !self.clock.is_paused() || f.again;
+            let now = !self.clock_runs || self.unpaced && !self.clock.is_paused() || f.again;
             now || !self.clock.is_paused() && self.draw_at_ns(&f.frame) <= self.clock.now_ns()
         })
     }
@@ -48,7 +48,7 @@ impl FrameLoop {
 
     /// Where a picture and its successor are both due, only the successor is shown.
     fn drop_overtaken(&mut self) {
-        if self.unpaced || self.started.is_none() || self.clock.is_paused() {
+        if self.unpaced || !self.clock_runs || self.clock.is_paused() {
             return;
         }
         let now_ns = self.clock.now_ns();
@@ -77,9 +77,10 @@ impl FrameLoop {
         }
         let Some(shown) = self.shown.as_mut().filter(|_| self.shown_is_new) else { return false };
         self.shown_is_new = false;
-        if self.started.is_none() {
+        let epoch = *self.epoch.get_or_insert(now);
+        if !self.clock_runs {
             // The movie's time begins with its first picture on the screen.
-            self.started = Some(now);
+            self.clock_runs = true;
             self.clock.resync(shown.frame.pts_ns);
         } else {
             let took = ((times.present + times.overlay + times.swap) * 1e6) as i64;
@@ -93,7 +94,7 @@ impl FrameLoop {
         let lateness = self.clock.now_ns() - shown.frame.pts_ns;
         let sample = FrameSample {
             pts: shown.frame.movie_s,
-            presented_at: self.started.map_or(0.0, |s| now.duration_since(s).as_secs_f64()),
+            presented_at: now.duration_since(epoch).as_secs_f64(),
             interval_ms: interval,
             stages: shown.stages,
             late: !self.unpaced && lateness > shown.frame.duration_ns / 2,

@@ -75,7 +75,8 @@ impl FrameLoop {
         if !self.clock.is_paused() && !self.decoder.queue().is_finished() {
             return None;
         }
-        let shown = self.shown.as_ref()?;
+        // Not while another movie's first picture is on its way.
+        let shown = self.shown.as_ref().filter(|shown| shown.generation == self.generation)?;
         let wanted = self.wanted();
         let same = wanted.0 == shown.variant && (wanted.1 == shown.radius || wanted.0 == VariantId::Off);
         let on_its_way = self.flights.iter().chain(&self.ready).any(|f| f.again);
@@ -91,8 +92,8 @@ impl FrameLoop {
     /// ahead, also during a pause.
     pub(super) fn has_room(&self) -> bool {
         let ahead = self.flights.len() + self.ready.len();
-        let limit = if self.started.is_some() { AHEAD } else { 1 };
-        let stands = self.waits_for_filter || self.clock.is_paused() && self.started.is_some();
+        let limit = if self.clock_runs { AHEAD } else { 1 };
+        let stands = self.waits_for_filter || self.clock.is_paused() && self.clock_runs;
         ahead < limit && !stands && self.held.is_none() && !self.is_device_busy()
     }
 
@@ -106,7 +107,7 @@ impl FrameLoop {
             return Some(frame);
         }
         let queue = self.decoder.queue();
-        if self.unpaced || self.started.is_none() {
+        if self.unpaced || !self.clock_runs {
             return queue.take_next().map(Rc::new);
         }
         let taken = queue.take_due(self.clock.now_ns(), self.lead_ns());
@@ -156,7 +157,18 @@ impl FrameLoop {
         }
         let variant = if job.is_some() { self.variant } else { VariantId::Off };
         let dropped_before = if again { 0 } else { std::mem::take(&mut self.dropped) };
-        Ok(Flight { job, slot, frame, variant, radius: self.radius, stages, dropped_before, again })
+        let generation = self.generation;
+        Ok(Flight {
+            job,
+            slot,
+            frame,
+            variant,
+            radius: self.radius,
+            stages,
+            dropped_before,
+            generation,
+            again,
+        })
     }
 
     fn start(&mut self, mut flight: Flight) {

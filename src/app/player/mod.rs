@@ -3,6 +3,7 @@
 
 mod draw;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use winit::event::WindowEvent;
@@ -12,6 +13,7 @@ use winit::window::{Fullscreen, WindowAttributes};
 use super::builder::{Builder, Built};
 use super::frame_loop::FrameLoop;
 use super::input::{self, Command};
+use super::playlist::Playlist;
 use crate::cli::{MAX_RADIUS, PlayArgs};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceInfo};
@@ -19,7 +21,7 @@ use crate::gpu::event::Waker;
 use crate::gpu::gl::{GlWindow, max_texture_size, too_large};
 use crate::gpu::sharing::Sharing;
 use crate::ladder::VariantId;
-use crate::media::Decoder;
+use crate::media::{Decoder, MovieInfo};
 use crate::overlay::{Action, MovieSummary, Notice, Overlay, VariantStatus};
 use crate::pipeline::Pipeline;
 use crate::present::VideoQuad;
@@ -47,7 +49,7 @@ pub struct Player<'a> {
     status: Vec<(VariantId, VariantStatus)>,
     sharing: Sharing,
     movie: MovieSummary,
-    nominal_fps: Option<f64>,
+    playlist: Playlist,
     cpu: CpuLoad,
     notices: Vec<Notice>,
     decoder_warned: bool,
@@ -71,7 +73,7 @@ impl<'a> Player<'a> {
         event_loop: &ActiveEventLoop,
         attributes: WindowAttributes,
         args: &'a PlayArgs,
-        name: &str,
+        playlist: Playlist,
         decoder: Decoder,
         device: Option<Device>,
         waker: &Waker,
@@ -94,16 +96,7 @@ impl<'a> Player<'a> {
             None,
             Some(painter.max_texture_side()),
         );
-        let movie = MovieSummary {
-            file_name: name.to_owned(),
-            width: info.width,
-            height: info.height,
-            fps: info.fps,
-            codec: info.codec.clone(),
-            position_s: 0.0,
-            duration_s: info.duration_s,
-        };
-        let nominal_fps = info.fps;
+        let movie = summary(playlist.current(), info);
         let builder = Builder::spawn(device, args.filter.variant, waker.clone())?;
         let recorder = Recorder::new(args.stats.is_some());
         let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced);
@@ -128,7 +121,7 @@ impl<'a> Player<'a> {
             status,
             sharing: Sharing::of_this_version(args.no_sharing),
             movie,
-            nominal_fps,
+            playlist,
             cpu: CpuLoad::new(),
             notices: Vec::new(),
             decoder_warned: false,
@@ -165,6 +158,10 @@ impl<'a> Player<'a> {
                 self.quit = true;
                 return Ok(());
             }
+            WindowEvent::DroppedFile(path) => {
+                self.playlist.dropped(path.clone());
+                return Ok(());
+            }
             WindowEvent::Resized(size) => {
                 self.gl_window.resize(*size);
                 self.frames.interrupt();
@@ -199,6 +196,7 @@ impl<'a> Player<'a> {
                 let next = window.fullscreen().is_none().then_some(Fullscreen::Borderless(None));
                 window.set_fullscreen(next);
             }
+            Command::Movie(step) => self.playlist.go(step),
             Command::LeaveFullscreen => self.gl_window.window.set_fullscreen(None),
         }
         self.repaint_after(Duration::ZERO);
@@ -252,6 +250,7 @@ impl<'a> Player<'a> {
         while let Some(message) = self.builder.poll() {
             self.built(message);
         }
+        self.next_movie();
         if !self.decoder_warned
             && let Some(warning) = self.frames.decoder().warning()
         {
@@ -259,7 +258,8 @@ impl<'a> Player<'a> {
             self.notify(warning, false);
         }
         let tick = self.frames.tick();
-        if self.args.frames.is_some() && self.frames.is_finished() && !self.frames.is_paused() {
+        let last = self.playlist.count() == 1 && self.frames.is_finished();
+        if self.args.frames.is_some() && last && !self.frames.is_paused() {
             // A movie that cannot loop has fewer frames than were asked for.
             self.quit = true;
         }
@@ -284,6 +284,25 @@ impl<'a> Player<'a> {
         let wake = [tick.wake_at, self.repaint_at].into_iter().flatten().min();
         event_loop.set_control_flow(wake.map_or(ControlFlow::Wait, ControlFlow::WaitUntil));
         Ok(())
+    }
+
+    /// Goes on to the next movie of several when this one is over, and plays what has been opened meanwhile.
+    fn next_movie(&mut self) {
+        let several = self.playlist.count() > 1;
+        if several && !self.playlist.is_opening() && !self.frames.is_paused() && self.frames.is_over() {
+            self.playlist.go(1);
+        }
+        match self.playlist.poll() {
+            Some(Ok(decoder)) => {
+                self.movie = summary(self.playlist.current(), decoder.info());
+                self.decoder_warned = false;
+                self.titled = (None, false);
+                self.frames.play(decoder);
+                self.repaint_after(Duration::ZERO);
+            }
+            Some(Err(error)) => self.notify(error, true),
+            None => {}
+        }
     }
 
     fn set_status(&mut self, id: VariantId, status: VariantStatus) {
@@ -371,6 +390,18 @@ impl<'a> Player<'a> {
         // Both are asked, whatever the first one says.
         let (device, builder) = (self.frames.shut_down(), self.builder.shut_down());
         (result, device && builder)
+    }
+}
+
+fn summary(path: &Path, info: &MovieInfo) -> MovieSummary {
+    MovieSummary {
+        file_name: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+        width: info.width,
+        height: info.height,
+        fps: info.fps,
+        codec: info.codec.clone(),
+        position_s: 0.0,
+        duration_s: info.duration_s,
     }
 }
 
