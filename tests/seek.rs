@@ -344,3 +344,31 @@ fn pictures_marked_as_interlaced_stay_marked() {
     let path = folder.movie("p.mkv", &Movie::default());
     assert!(take_rest(&open(&path, once())).iter().all(|frame| !frame.picture.is_interlaced()));
 }
+
+#[test]
+fn a_cover_picture_alone_is_no_movie() {
+    let folder = Folder::new("seek-cover");
+    let still = Movie { codec: Id::MJPEG, format: Pixel::YUVJ420P, stamps_ms: vec![0], ..Movie::default() };
+    let cover = std::fs::read(folder.movie("cover.mjpeg", &still)).expect("read");
+    // A FLAC file: the stream's description (44100 Hz, two channels, 16 bits), then a picture of type 3, the cover.
+    let mut flac = b"fLaC\x00\x00\x00\x22\x10\x00\x10\x00".to_vec();
+    flac.extend([0, 0, 0, 0, 0, 0, 0x0a, 0xc4, 0x42, 0xf0, 0, 0, 0, 0]);
+    flac.extend([0; 16]);
+    let mut picture = vec![0, 0, 0, 3, 0, 0, 0, 10];
+    picture.extend(b"image/jpeg\x00\x00\x00\x00");
+    picture.extend([0, 0, 0, 64, 0, 0, 0, 48, 0, 0, 0, 24, 0, 0, 0, 0]);
+    picture.extend((cover.len() as u32).to_be_bytes());
+    picture.extend(&cover);
+    flac.push(0x86);
+    flac.extend(&(picture.len() as u32).to_be_bytes()[1..]);
+    flac.extend(&picture);
+    let path = folder.with("song.flac", &flac);
+    let mut input = ffmpeg_next::format::input(&path).expect("FFmpeg opens it");
+    assert_eq!(input.streams().count(), 2, "sound and cover");
+    assert_eq!(input.packets().count(), 1, "the cover alone can be read");
+    let error = match Decoder::open(&path, once(), Box::new(|| ())) {
+        Ok(_) => panic!("a cover plays"),
+        Err(error) => error,
+    };
+    assert!(error.why.contains("sound"), "{error}");
+}
