@@ -7,6 +7,9 @@ use winit::keyboard::{Key, KeyCode, ModifiersState, NamedKey, PhysicalKey};
 use crate::ladder::VariantId;
 use crate::overlay::Action;
 
+/// What `[` and `]` change the speed by, as in mpv.
+const SPEED_STEP: f64 = 1.1;
+
 /// What a key asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
@@ -16,6 +19,28 @@ pub enum Command {
     RadiusBy(i32),
     /// Play another movie of several: this many further on in their order.
     Movie(isize),
+    /// Go this many seconds on in the movie, or back.
+    SeekBy {
+        /// How far, in seconds.
+        seconds: f64,
+        /// To that very frame; not so while the key is held.
+        exact: bool,
+    },
+    /// The key of [`Command::SeekBy`] was let go.
+    SeekEnd,
+    /// Go to the movie's beginning.
+    SeekStart,
+    /// Pause, and show the next frame or the one before.
+    Step {
+        /// The one before.
+        back: bool,
+    },
+    /// Change the speed by this factor; `None`: back to the movie's own.
+    Speed(Option<f64>),
+    /// Mark the part to repeat: its beginning, its end, none.
+    MarkPart,
+    /// Repeat the movie or not.
+    ToggleLoop,
     /// Fill the screen, or go back to the window.
     ToggleFullscreen,
     /// Go back to the window; nothing where it is one already.
@@ -24,17 +49,19 @@ pub enum Command {
 
 /// The command of a key press, if the key has one. A held key repeats only where that makes sense.
 pub fn command(event: &KeyEvent, modifiers: ModifiersState) -> Option<Command> {
-    if event.state != ElementState::Pressed {
-        return None;
-    }
     let command =
         if modifiers.intersects(ModifiersState::CONTROL | ModifiersState::ALT | ModifiersState::SUPER) {
             with_modifiers(&event.logical_key, modifiers)?
         } else {
             logical(&event.logical_key).or_else(|| by_place(event.physical_key))?
         };
-    let repeats = matches!(command, Command::RadiusBy(_));
-    (repeats || !event.repeat).then_some(command)
+    match (command, event.state) {
+        (Command::SeekBy { .. }, ElementState::Released) => Some(Command::SeekEnd),
+        (_, ElementState::Released) => None,
+        (Command::SeekBy { seconds, .. }, _) => Some(Command::SeekBy { seconds, exact: !event.repeat }),
+        (command @ (Command::RadiusBy(_) | Command::Step { .. }), _) => Some(command),
+        (command, _) => (!event.repeat).then_some(command),
+    }
 }
 
 /// Keys together with Ctrl. Other combinations belong to the desktop.
@@ -62,14 +89,30 @@ fn logical(key: &Key) -> Option<Command> {
                 'S' => Some(Command::Do(Action::SaveWindow)),
                 '>' => Some(Command::Movie(1)),
                 '<' => Some(Command::Movie(-1)),
+                '.' => Some(Command::Step { back: false }),
+                ',' => Some(Command::Step { back: true }),
+                '[' => Some(Command::Speed(Some(1.0 / SPEED_STEP))),
+                ']' => Some(Command::Speed(Some(SPEED_STEP))),
+                'l' => Some(Command::MarkPart),
+                'L' => Some(Command::ToggleLoop),
                 'f' => Some(Command::ToggleFullscreen),
                 digit => variant(digit),
             }
         }
         Key::Named(NamedKey::Space) => Some(Command::Do(Action::TogglePause)),
         Key::Named(NamedKey::Escape) => Some(Command::LeaveFullscreen),
+        Key::Named(NamedKey::ArrowLeft) => seek_by(-5.0),
+        Key::Named(NamedKey::ArrowRight) => seek_by(5.0),
+        Key::Named(NamedKey::ArrowDown) => seek_by(-60.0),
+        Key::Named(NamedKey::ArrowUp) => seek_by(60.0),
+        Key::Named(NamedKey::Home) => Some(Command::SeekStart),
+        Key::Named(NamedKey::Backspace) => Some(Command::Speed(None)),
         _ => None,
     }
+}
+
+fn seek_by(seconds: f64) -> Option<Command> {
+    Some(Command::SeekBy { seconds, exact: true })
 }
 
 fn by_place(key: PhysicalKey) -> Option<Command> {

@@ -146,7 +146,11 @@ pub struct View<'a> {
     pub busy: Option<&'a Busy>,
     /// The banners, oldest first.
     pub notices: &'a [Notice],
-    /// Frame interval of the movie in milliseconds, the budget of a frame.
+    /// How fast the movie's time goes; 1 is its own speed.
+    pub speed: f64,
+    /// What is repeated other than the whole movie; empty if nothing.
+    pub repeats: &'a str,
+    /// Frame interval at this speed in milliseconds, the budget of a frame.
     pub budget_ms: Option<f64>,
     /// Frames are being dropped because the filter is slower than the movie.
     pub catching_up: bool,

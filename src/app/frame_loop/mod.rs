@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use crate::error::Error;
 use crate::gpu::sharing::Slot;
 use crate::ladder::VariantId;
-use crate::media::{Clock, Decoder, Frame, RgbaConverter};
+use crate::media::{Clock, Decoder, Frame, RgbaConverter, Seek};
 use crate::overlay::Busy;
 use crate::pipeline::{Job, JobState, Pipeline};
 use crate::stats::{Recorder, Stage, StageTimes, ms_since};
@@ -161,6 +161,43 @@ impl FrameLoop {
         // Its end waits for its thread, which may be reading.
         std::thread::spawn(move || drop(old));
         self.start_over();
+    }
+
+    /// Goes on elsewhere in the movie. The picture on the screen stays until the new place's first frame is
+    /// there, also in a pause. Returns whether there is anywhere to go.
+    pub fn seek(&mut self, to: Seek) -> bool {
+        let before = self.decoder.generation();
+        self.decoder.seek(to);
+        let sought = self.decoder.generation() != before;
+        if sought {
+            self.start_over();
+        }
+        sought
+    }
+
+    /// Pauses, and shows the next frame.
+    pub fn step(&mut self) {
+        if !self.clock.is_paused() {
+            self.toggle_pause();
+        }
+        // The next frame sets the clock, as the first one did.
+        self.clock_runs = false;
+    }
+
+    /// Whether a frame was asked for, by a seek or a step, that is not on the screen yet.
+    pub fn is_on_its_way(&self) -> bool {
+        !self.clock_runs
+    }
+
+    /// Lets the movie's time go faster or slower: 1 is its own speed.
+    pub fn set_speed(&mut self, speed: f64) {
+        self.clock.set_speed(speed);
+        self.interrupt();
+    }
+
+    /// How fast the movie's time goes.
+    pub fn speed(&self) -> f64 {
+        self.clock.speed()
     }
 
     /// Forgets the frames that are on their way; the next frame starts the clock anew.

@@ -16,7 +16,8 @@ impl FrameLoop {
 
     /// When to begin drawing a picture, so that it is on the screen at its time.
     fn draw_at_ns(&self, frame: &Frame) -> i64 {
-        frame.pts_ns - self.draw_ns.clamp(0, frame.duration_ns)
+        let draw_ns = (self.draw_ns as f64 * self.clock.speed()) as i64;
+        frame.pts_ns - draw_ns.clamp(0, frame.duration_ns)
     }
 
     /// When something is to be done next without an event from outside.

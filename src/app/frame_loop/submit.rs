@@ -115,9 +115,11 @@ impl FrameLoop {
         taken.frame.map(Rc::new)
     }
 
-    /// How long before its time a frame may be taken: a frame interval, and at least 20 ms.
+    /// How long before its time a frame may be taken, on the movie's time: a frame interval, and at least 20 ms
+    /// of real time.
     pub(super) fn lead_ns(&self) -> i64 {
-        self.frame_interval_ns().unwrap_or(0).clamp(20_000_000, 100_000_000)
+        let least = (20e6 * self.clock.speed()) as i64;
+        self.frame_interval_ns().unwrap_or(0).clamp(least, 5 * least)
     }
 
     fn slot_for(&mut self, frame: &Frame) -> Result<Slot> {

@@ -97,6 +97,7 @@ impl Player<'_> {
             (self.movie.width, self.movie.height) = (width, height);
         }
         let busy = self.frames.busy();
+        let repeats = self.repeats();
         let variants: Vec<VariantRow> = self
             .status
             .iter()
@@ -123,6 +124,8 @@ impl Player<'_> {
             radius: self.frames.chosen().1,
             paused: self.frames.is_paused(),
             unpaced: self.args.unpaced,
+            speed: self.frames.speed(),
+            repeats: &repeats,
             busy: busy.as_ref(),
             notices: &self.notices,
             budget_ms,

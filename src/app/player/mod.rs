@@ -2,6 +2,7 @@
 //! the screen with the overlay over them, and at the end the screenshot and the statistics.
 
 mod draw;
+mod navigate;
 mod save;
 
 use std::path::Path;
@@ -29,6 +30,7 @@ use crate::overlay::{Action, MovieSummary, Notice, Overlay, VariantStatus};
 use crate::pipeline::Pipeline;
 use crate::present::VideoQuad;
 use crate::stats::{self, CpuLoad, ExportContext, Recorder};
+use navigate::Navigation;
 
 /// Interval of the overlay while a frame takes long: the overlay must answer while the device is busy.
 const BUSY_REPAINT: Duration = Duration::from_millis(25);
@@ -59,6 +61,7 @@ pub struct Player<'a> {
     sharing: Sharing,
     movie: MovieSummary,
     playlist: Playlist,
+    navigation: Navigation,
     cpu: CpuLoad,
     notices: Vec<Notice>,
     decoder_warned: bool,
@@ -142,6 +145,7 @@ impl<'a> Player<'a> {
             sharing: Sharing::of_this_version(args.no_sharing),
             movie,
             playlist,
+            navigation: Navigation::default(),
             cpu: CpuLoad::new(),
             notices: Vec::new(),
             decoder_warned: false,
@@ -225,6 +229,13 @@ impl<'a> Player<'a> {
             }
             Command::LeaveFullscreen if self.overlay.keys_open => self.overlay.keys_open = false,
             Command::Movie(step) => self.playlist.go(step),
+            Command::SeekBy { seconds, exact } => self.seek_by(seconds, exact),
+            Command::SeekEnd => self.refine(),
+            Command::SeekStart => self.seek_to(0.0, true),
+            Command::Step { back } => self.step(back),
+            Command::Speed(factor) => self.change_speed(factor),
+            Command::MarkPart => self.mark_part(),
+            Command::ToggleLoop => self.toggle_loop(),
             Command::LeaveFullscreen => self.gl_window.window.set_fullscreen(None),
         }
         self.repaint_after(Duration::ZERO);
@@ -283,6 +294,7 @@ impl<'a> Player<'a> {
             self.built(message);
         }
         self.next_movie();
+        self.navigate();
         if !self.decoder_warned
             && let Some(warning) = self.frames.decoder().warning()
         {
@@ -330,6 +342,7 @@ impl<'a> Player<'a> {
                 self.movie = summary(self.playlist.current(), decoder.info());
                 self.decoder_warned = false;
                 self.titled = (None, false);
+                self.navigation = Navigation::default();
                 self.frames.play(decoder);
                 self.repaint_after(Duration::ZERO);
             }

@@ -1,0 +1,120 @@
+//! Moving about in the movie: seeking, stepping, speed, and repeating a part. In: what keys and the seek bar
+//! ask for. Out: calls to the frame loop and the decoder.
+
+use std::time::Duration;
+
+use super::Player;
+use crate::media::Seek;
+
+/// The slowest and the fastest speed.
+const SPEEDS: (f64, f64) = (0.25, 4.0);
+
+/// A key that is held asks for places faster than they can be shown.
+#[derive(Debug, Default)]
+pub(super) struct Navigation {
+    /// Where the last seek goes, until its frame is on the screen; the next one counts from there.
+    target_s: Option<f64>,
+    /// A seek that waits for the one before to be shown.
+    waits: Option<Seek>,
+    /// Key frames are being shown, until the key is let go.
+    coarse: bool,
+    /// Where the part to repeat begins, and where it ends once that is said.
+    ab: (Option<f64>, Option<f64>),
+}
+
+impl Player<'_> {
+    /// Goes `seconds` on, or back when negative. While a key is held (`exact` is false) key frames are shown;
+    /// [`Player::refine`] shows the exact frame when it is let go.
+    pub(super) fn seek_by(&mut self, seconds: f64, exact: bool) {
+        let from = self.navigation.target_s.unwrap_or_else(|| self.frames.position_s());
+        self.seek_to(from + seconds, exact);
+    }
+
+    /// Goes to a time of the movie, in seconds.
+    pub(super) fn seek_to(&mut self, to_s: f64, exact: bool) {
+        let end = self.movie.duration_s.unwrap_or(f64::MAX);
+        let to_s = to_s.clamp(0.0, end);
+        self.navigation.target_s = Some(to_s);
+        self.navigation.coarse = !exact;
+        self.navigation.waits = Some(if exact { Seek::Exact(to_s) } else { Seek::Keyframe(to_s) });
+        if exact || !self.frames.is_on_its_way() {
+            self.seek_now();
+        }
+    }
+
+    /// The key was let go: the exact frame of the last place.
+    pub(super) fn refine(&mut self) {
+        if let Some(to_s) = self.navigation.target_s.filter(|_| self.navigation.coarse) {
+            self.seek_to(to_s, true);
+        }
+    }
+
+    /// One frame on, or back.
+    pub(super) fn step(&mut self, back: bool) {
+        if !back {
+            self.frames.step();
+        } else {
+            if !self.frames.is_paused() {
+                self.frames.toggle_pause();
+            }
+            self.frames.seek(Seek::Before(self.frames.position_s()));
+        }
+    }
+
+    /// Changes the speed by a factor; `None` goes back to the movie's own.
+    pub(super) fn change_speed(&mut self, factor: Option<f64>) {
+        let speed = factor.map_or(1.0, |factor| (self.frames.speed() * factor).clamp(SPEEDS.0, SPEEDS.1));
+        self.frames.set_speed(speed);
+    }
+
+    /// Marks where the part to repeat begins, then where it ends, then forgets both.
+    pub(super) fn mark_part(&mut self) {
+        let here = self.frames.position_s();
+        self.navigation.ab = match self.navigation.ab {
+            (None, _) => (Some(here), None),
+            (Some(a), None) if a != here => (Some(a.min(here)), Some(a.max(here))),
+            _ => (None, None),
+        };
+        let part = self.navigation.ab.0.zip(self.navigation.ab.1);
+        self.frames.decoder().set_ab(part);
+    }
+
+    /// Repeats the movie, or not.
+    pub(super) fn toggle_loop(&mut self) {
+        let decoder = self.frames.decoder();
+        decoder.set_looping(!decoder.is_looping());
+    }
+
+    /// What is repeated, in words for the overlay; empty when playing simply goes on.
+    pub(super) fn repeats(&self) -> String {
+        match self.navigation.ab {
+            (Some(a), Some(b)) => format!("repeats {a:.2} to {b:.2} s"),
+            (Some(a), None) => format!("repeats from {a:.2} s"),
+            (None, _) if self.playlist.count() == 1 && !self.frames.decoder().is_looping() => {
+                "once".to_owned()
+            }
+            (None, _) => String::new(),
+        }
+    }
+
+    /// Called each turn: goes on with the seek that waits, and forgets the target once it is on the screen.
+    pub(super) fn navigate(&mut self) {
+        if self.frames.is_on_its_way() {
+            return;
+        }
+        if self.navigation.waits.is_some() {
+            self.seek_now();
+        } else if !self.navigation.coarse {
+            // While key frames are shown the next place counts from the last one asked for: a key frame may lie
+            // far before it.
+            self.navigation.target_s = None;
+        }
+    }
+
+    fn seek_now(&mut self) {
+        if let Some(to) = self.navigation.waits.take() {
+            self.frames.seek(to);
+            self.repaint_after(Duration::ZERO);
+        }
+    }
+}
