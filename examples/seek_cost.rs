@@ -1,4 +1,5 @@
-//! What an exact seek costs, as a ratio to decoding the same stretch from its key frame alone, in one run.
+//! What an exact seek costs, as a ratio to decoding the same stretch from its key frame alone, in one run: by the
+//! clock, and by the processor time of the whole process (in steps of 10 ms), which other programs disturb less.
 //!
 //! `cargo run --release --example seek_cost -- FILE KEY_INTERVAL_S [ROUNDS]`, for a file with a key frame every
 //! KEY_INTERVAL_S seconds.
@@ -17,8 +18,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rounds: u32 = arguments.get(2).map_or(Ok(3), |text| text.parse())?;
     let decoder = Decoder::open(&file, OpenOptions::default(), Box::new(|| ()))?;
     let end_s = decoder.info().duration_s.ok_or("the file does not state its length")?;
-    println!("{:>10} {:>12} {:>12} {:>7}", "target s", "stretch ms", "seek ms", "ratio");
-    let mut worst: f64 = 0.0;
+    println!("{:>10} {:>12} {:>12} {:>7} {:>9}", "target s", "stretch ms", "seek ms", "ratio", "CPU ratio");
+    let mut sums = [0.0; 4];
     for round in 0..rounds {
         for fraction in [0.1, 0.5, 0.98] {
             // Another stretch in each round, spread over the file.
@@ -26,7 +27,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let stretch = (f64::from(round) * 7.0 + fraction * 10.0).floor() % stretches;
             let target_s = (stretch + fraction) * gop_s;
             // The stretch alone: from its key frame, every frame, to the one at the target.
-            let began = Instant::now();
+            settle(&decoder);
+            let (began, cpu) = (Instant::now(), cpu_ms());
             decoder.seek(Seek::Keyframe(stretch * gop_s + 0.001));
             loop {
                 match decoder.queue().take_next() {
@@ -35,18 +37,37 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     None => std::thread::sleep(Duration::from_micros(200)),
                 }
             }
-            let alone = began.elapsed().as_secs_f64() * 1e3;
+            let (alone, alone_cpu) = (began.elapsed().as_secs_f64() * 1e3, cpu_ms() - cpu);
 
-            let began = Instant::now();
+            settle(&decoder);
+            let (began, cpu) = (Instant::now(), cpu_ms());
             decoder.seek(Seek::Exact(target_s));
             while decoder.queue().take_seeked().is_none() {
                 std::thread::sleep(Duration::from_micros(200));
             }
-            let seek = began.elapsed().as_secs_f64() * 1e3;
-            worst = worst.max(seek / alone);
-            println!("{target_s:>10.3} {alone:>12.1} {seek:>12.1} {:>7.2}", seek / alone);
+            let (seek, seek_cpu) = (began.elapsed().as_secs_f64() * 1e3, cpu_ms() - cpu);
+            let ratio = seek_cpu / alone_cpu.max(1.0);
+            println!("{target_s:>10.3} {alone:>12.1} {seek:>12.1} {:>7.2} {ratio:>9.2}", seek / alone);
+            for (sum, value) in sums.iter_mut().zip([alone, seek, alone_cpu, seek_cpu]) {
+                *sum += value;
+            }
         }
     }
-    println!("worst ratio {worst:.2}");
+    println!("over all: ratio {:.2}, of processor time {:.2}", sums[1] / sums[0], sums[3] / sums[2].max(1.0));
     Ok(())
+}
+
+/// Waits until the decoder has filled its queue, so that it does nothing any more.
+fn settle(decoder: &Decoder) {
+    while decoder.queue().len() < 8 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(Duration::from_millis(100));
+}
+
+/// Processor time of this process so far, in milliseconds; 0 where the system does not tell.
+fn cpu_ms() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+    fields.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() * 10.0
 }
