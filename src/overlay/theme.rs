@@ -39,7 +39,8 @@ pub fn stage_color(stage: Stage) -> Color32 {
         Stage::Filter => ACCENT,
         Stage::Release => Color32::from_rgb(110, 118, 128),
         Stage::Present => Color32::from_rgb(86, 180, 233),
-        Stage::Overlay => Color32::from_rgb(204, 121, 167),
+        // Theirs looks to a deuteranope as the grey of `take` does; a darker purple does not.
+        Stage::Overlay => Color32::from_rgb(150, 60, 140),
         Stage::Swap => Color32::from_rgb(213, 94, 0),
         Stage::Collect => Color32::from_rgb(240, 228, 66),
     }
@@ -164,6 +165,41 @@ mod tests {
         assert_eq!(clock(59.96), "1:00.0");
         assert_eq!(clock(3725.4), "1:02:05.4");
         assert_eq!(clock(-1.0), "0:00.0");
+    }
+
+    /// A colour as a deuteranope sees it, in CIE L*a*b*: the matrix of Machado, Oliveira and Fernandes ("A
+    /// Physiologically-based Model for Simulation of Color Vision Deficiency", 2009) on linear RGB.
+    fn seen(color: Color32) -> [f64; 3] {
+        let linear = |v: u8| match f64::from(v) / 255.0 {
+            v if v <= 0.04045 => v / 12.92,
+            v => ((v + 0.055) / 1.055).powf(2.4),
+        };
+        let [r, g, b] = [color.r(), color.g(), color.b()].map(linear);
+        let [r, g, b] = [
+            0.367322 * r + 0.860646 * g - 0.227968 * b,
+            0.280085 * r + 0.672501 * g + 0.047413 * b,
+            -0.011820 * r + 0.042940 * g + 0.968881 * b,
+        ]
+        .map(|v: f64| v.clamp(0.0, 1.0));
+        let [x, y, z] = [
+            (0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.95047,
+            0.2126 * r + 0.7152 * g + 0.0722 * b,
+            (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.08883,
+        ]
+        .map(|t: f64| if t > 0.008856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 });
+        [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
+    }
+
+    #[test]
+    fn stages_differ_for_a_deuteranope() {
+        let mut colors: Vec<_> = Stage::ALL.iter().map(|s| (s.name(), seen(stage_color(*s)))).collect();
+        colors.push(("idle", seen(IDLE)));
+        for (n, (a, lab)) in colors.iter().enumerate() {
+            for (b, other) in &colors[n + 1..] {
+                let distance = (0..3).map(|i| (lab[i] - other[i]).powi(2)).sum::<f64>().sqrt();
+                assert!(distance > 12.0, "{a} and {b} look alike: {distance:.1}");
+            }
+        }
     }
 
     #[test]
