@@ -70,7 +70,7 @@ impl State {
 impl FrameQueue {
     /// An empty queue. `wake` is called, on the decoder's thread, when a frame comes to an empty queue and when
     /// no more frames will come.
-    pub(super) fn new(wake: Box<dyn Fn() + Send>) -> Self {
+    pub fn new(wake: Box<dyn Fn() + Send>) -> Self {
         Self {
             state: Mutex::default(),
             room: Condvar::new(),
@@ -152,7 +152,7 @@ impl FrameQueue {
 
     /// Adds a frame, waiting for room. While the player is busy for long, the frames that its clock has overtaken
     /// make room, so that the decoder keeps to the clock. `false`: the queue was closed, and the frame is gone.
-    pub(super) fn push(&self, frame: Frame) -> bool {
+    pub fn push(&self, frame: Frame) -> bool {
         let mut state = self.lock();
         while state.is_full() && !state.closed {
             state.drop_overtaken(self.clock_ns.load(Ordering::Relaxed));
