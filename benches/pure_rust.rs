@@ -65,8 +65,15 @@ fn conversion(c: &mut Criterion) {
 }
 
 fn queue(c: &mut Criterion) {
-    let frame =
-        |pts_ns| Frame { picture: Video::empty(), pts_ns, movie_s: 0.0, duration_ns: 40_000_000, number: 0 };
+    let frame = |pts_ns| Frame {
+        picture: Video::empty(),
+        pts_ns,
+        movie_s: 0.0,
+        duration_ns: 40_000_000,
+        number: 0,
+        generation: 0,
+        seeked: false,
+    };
     c.bench_function("queue: push and take 4 frames", |b| {
         b.iter(|| {
             let queue = FrameQueue::new(Box::new(|| ()));

@@ -2,7 +2,7 @@
 //! digits also work by their place, for keyboards on which they need Shift.
 
 use winit::event::{ElementState, KeyEvent};
-use winit::keyboard::{Key, KeyCode, NamedKey, PhysicalKey};
+use winit::keyboard::{Key, KeyCode, ModifiersState, NamedKey, PhysicalKey};
 
 use crate::ladder::VariantId;
 use crate::overlay::Action;
@@ -14,6 +14,8 @@ pub enum Command {
     Do(Action),
     /// Change the radius by this many pixels.
     RadiusBy(i32),
+    /// Play another movie of several: this many further on in their order.
+    Movie(isize),
     /// Fill the screen, or go back to the window.
     ToggleFullscreen,
     /// Go back to the window; nothing where it is one already.
@@ -21,13 +23,27 @@ pub enum Command {
 }
 
 /// The command of a key press, if the key has one. A held key repeats only where that makes sense.
-pub fn command(event: &KeyEvent) -> Option<Command> {
+pub fn command(event: &KeyEvent, modifiers: ModifiersState) -> Option<Command> {
     if event.state != ElementState::Pressed {
         return None;
     }
-    let command = logical(&event.logical_key).or_else(|| by_place(event.physical_key))?;
+    let command =
+        if modifiers.intersects(ModifiersState::CONTROL | ModifiersState::ALT | ModifiersState::SUPER) {
+            with_modifiers(&event.logical_key, modifiers)?
+        } else {
+            logical(&event.logical_key).or_else(|| by_place(event.physical_key))?
+        };
     let repeats = matches!(command, Command::RadiusBy(_));
     (repeats || !event.repeat).then_some(command)
+}
+
+/// Keys together with Ctrl. Other combinations belong to the desktop.
+fn with_modifiers(key: &Key, modifiers: ModifiersState) -> Option<Command> {
+    let Key::Character(text) = key else { return None };
+    match text.as_str() {
+        "e" | "E" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::ExportStats)),
+        _ => None,
+    }
 }
 
 fn logical(key: &Key) -> Option<Command> {
@@ -41,6 +57,11 @@ fn logical(key: &Key) -> Option<Command> {
                 'p' => Some(Command::Do(Action::TogglePause)),
                 'i' => Some(Command::Do(Action::ToggleOverlay)),
                 'q' => Some(Command::Do(Action::Quit)),
+                '?' => Some(Command::Do(Action::ToggleKeys)),
+                's' => Some(Command::Do(Action::SaveFrame)),
+                'S' => Some(Command::Do(Action::SaveWindow)),
+                '>' => Some(Command::Movie(1)),
+                '<' => Some(Command::Movie(-1)),
                 'f' => Some(Command::ToggleFullscreen),
                 digit => variant(digit),
             }
@@ -87,6 +108,46 @@ mod tests {
         assert_eq!(logical(&Key::Character("&".into())), None);
         let first = by_place(PhysicalKey::Code(KeyCode::Digit1));
         assert_eq!(first, Some(Command::Do(Action::SetVariant(VariantId::Naive))));
+    }
+
+    #[test]
+    fn the_table_of_keys_has_them_all_and_no_others() {
+        let mut bound = Vec::new();
+        for c in ' '..='~' {
+            let key = Key::Character(c.to_string().into());
+            if logical(&key).is_some() {
+                bound.push(c.to_string());
+            }
+            // With Ctrl the letters are small.
+            if !c.is_ascii_uppercase() && with_modifiers(&key, ModifiersState::CONTROL).is_some() {
+                bound.push(format!("Ctrl+{c}"));
+            }
+        }
+        let named = [
+            ("Space", NamedKey::Space),
+            ("Escape", NamedKey::Escape),
+            ("Tab", NamedKey::Tab),
+            ("Backspace", NamedKey::Backspace),
+            ("Home", NamedKey::Home),
+            ("End", NamedKey::End),
+            ("Left", NamedKey::ArrowLeft),
+            ("Right", NamedKey::ArrowRight),
+            ("Up", NamedKey::ArrowUp),
+            ("Down", NamedKey::ArrowDown),
+            ("PageUp", NamedKey::PageUp),
+            ("PageDown", NamedKey::PageDown),
+            ("F5", NamedKey::F5),
+        ];
+        for (name, key) in named {
+            if logical(&Key::Named(key)).is_some() {
+                bound.push(name.to_owned());
+            }
+        }
+        bound.sort();
+        let mut told: Vec<_> =
+            crate::overlay::KEYS.iter().flat_map(|k| k.presses).map(|p| (*p).to_owned()).collect();
+        told.sort();
+        assert_eq!(told, bound);
     }
 
     #[test]

@@ -10,7 +10,7 @@ const GAP: f32 = 6.0;
 /// Width of a variant's button where there is room.
 const VARIANT: f32 = 112.0;
 /// Width of everything right of the variants.
-const REST: f32 = 424.0;
+const REST: f32 = 512.0;
 
 /// Rows that the controls need at this width.
 pub fn rows(width: f32, variants: usize) -> usize {
@@ -107,7 +107,7 @@ fn rest(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
     }
     let mut radius = view.radius.min(MAX_RADIUS);
     // What is fixed needs about 300 points; the slider gives way in a narrow window.
-    ui.spacing_mut().slider_width = (ui.max_rect().width() - 300.0).clamp(16.0, 130.0);
+    ui.spacing_mut().slider_width = (ui.max_rect().width() - 384.0).clamp(16.0, 130.0);
     let slider = ui.add(Slider::new(&mut radius, 0..=MAX_RADIUS).show_value(false));
     if slider.on_hover_text(words::window(view.radius)).changed() {
         actions.push(Action::SetRadius(radius));
@@ -131,7 +131,18 @@ fn rest(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
     let key_button = |ui: &mut Ui, text: &str, hover: &str, width: f32| {
         ui.add(Button::new(text).min_size(vec2(width, theme::CONTROL))).on_hover_text(hover).clicked()
     };
-    if key_button(&mut ui, "Hide", "Hide the overlay: key i shows it again", 48.0) {
+    if key_button(&mut ui, "Quit", "Quit: key q", 48.0) {
+        actions.push(Action::Quit);
+    }
+    if key_button(&mut ui, "?", "All keys: key ?", 24.0) {
+        actions.push(Action::ToggleKeys);
+    }
+    if key_button(
+        &mut ui,
+        "Hide",
+        "Hide the overlay: key i shows it again, and so does a button in the lower left corner",
+        48.0,
+    ) {
         actions.push(Action::ToggleOverlay);
     }
     let (text, hover) = match view.paused {

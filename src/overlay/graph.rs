@@ -25,9 +25,10 @@ const NARROWEST: f32 = 1.5;
 const TITLE: f32 = 15.0;
 
 /// Lays the graph out over all the space of `ui`.
-pub fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
+/// Returns whether its title was clicked.
+pub fn show(ui: &mut Ui, view: &View, numbers: &Numbers) -> bool {
     let history = view.recorder.history();
-    title(ui, numbers);
+    let clicked = title(ui, numbers);
     let top = ceiling(history, view.budget_ms);
     let bars = Bars {
         base: PlotItemBase::new(String::new()),
@@ -68,20 +69,23 @@ pub fn show(ui: &mut Ui, view: &View, numbers: &Numbers) {
         plot.set_plot_bounds(PlotBounds::from_min_max([-SPAN_S, 0.0], [0.0, top]));
         plot.add(bars);
     });
-    let Some(pointer) = shown.response.hover_pos() else { return };
-    let Some(newest) = history.back() else { return };
+    let Some(pointer) = shown.response.hover_pos() else { return clicked };
+    let Some(newest) = history.back() else { return clicked };
     let at = newest.presented_at + shown.transform.value_from_position(pointer).x;
     let index = history.partition_point(|s| s.presented_at < at);
-    let Some(sample) = history.get(index) else { return };
+    let Some(sample) = history.get(index) else { return clicked };
     if at < sample.presented_at - width_ms(sample, view.budget_ms) / 1000.0 {
-        return;
+        return clicked;
     }
     shown.response.on_hover_ui_at_pointer(|ui| frame_details(ui, sample));
+    clicked
 }
 
 /// What the graph shows, and which colour is which stage; in a narrow window only the latter.
-fn title(ui: &mut Ui, numbers: &Numbers) {
-    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), TITLE), Sense::hover());
+fn title(ui: &mut Ui, numbers: &Numbers) -> bool {
+    let (mut rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), TITLE), Sense::hover());
+    let clicked = super::panel::header(ui, rect, "", false);
+    rect.min.x += 16.0;
     let painter = ui.painter_at(rect);
     let font = theme::words(11.5);
     // From the right, so that the order on the line is the order in the stack; what is always zero is left out.
@@ -93,7 +97,7 @@ fn title(ui: &mut Ui, numbers: &Numbers) {
         let galley = painter.layout_no_wrap(name.to_owned(), font.clone(), theme::TEXT);
         let square = pos2(x - galley.size().x - 13.0, rect.top() + 3.0);
         if square.x < rect.left() {
-            return;
+            return clicked;
         }
         painter.galley(pos2(x - galley.size().x, rect.top()), galley, theme::TEXT);
         painter.rect_filled(Rect::from_min_size(square, vec2(9.0, 9.0)), CornerRadius::same(2), color);
@@ -103,6 +107,7 @@ fn title(ui: &mut Ui, numbers: &Numbers) {
     if rect.left() + name.size().x + 6.0 <= x {
         painter.galley(rect.left_top(), name, theme::WEAK);
     }
+    clicked
 }
 
 fn frame_details(ui: &mut Ui, sample: &FrameSample) {

@@ -5,13 +5,18 @@
 
 mod controls;
 mod graph;
+mod keys;
 mod notices;
 mod panel;
 mod table;
 mod theme;
 mod words;
 
+use std::time::Duration;
+
 use egui::{Rect, Ui, UiBuilder, pos2, vec2};
+
+pub use keys::{KEYS, KeyHelp};
 
 use crate::error::Error;
 use crate::gpu::cl::DeviceInfo;
@@ -29,6 +34,14 @@ pub enum Action {
     TogglePause,
     /// Hide or show the overlay.
     ToggleOverlay,
+    /// Open or close the panel with all keys.
+    ToggleKeys,
+    /// Save the filtered picture as PNG.
+    SaveFrame,
+    /// Save the window with the overlay as PNG.
+    SaveWindow,
+    /// Save the statistics as CSV and JSON.
+    ExportStats,
     /// Take this banner away: a position in [`View::notices`].
     DismissNotice(usize),
     /// Close the window.
@@ -144,18 +157,42 @@ pub struct View<'a> {
 pub struct Overlay {
     /// Whether the panels are shown; serious notices always are.
     pub visible: bool,
+    /// Whether the first-run hint has been shown.
+    pub hint_seen: bool,
+    /// Whether the panel with the keys is open.
+    pub keys_open: bool,
+    /// Whether the numbers and the graph are folded; `None`: by the window's size.
+    pub folded: [Option<bool>; 2],
+    /// When the hint, the message and the button in the corner go, in seconds.
+    hint_until: Option<f64>,
+    said: Option<(String, Option<f64>)>,
+    corner_until: f64,
     numbers: table::Numbers,
 }
 
 impl Overlay {
     /// A visible overlay.
     pub fn new() -> Self {
-        Self { visible: true, numbers: table::Numbers::default() }
+        Self {
+            visible: true,
+            hint_seen: false,
+            keys_open: false,
+            folded: [None; 2],
+            hint_until: None,
+            said: None,
+            corner_until: f64::NEG_INFINITY,
+            numbers: table::Numbers::default(),
+        }
     }
 
     /// Sets fonts, colours and spacing; once, after the context is made.
     pub fn style(ctx: &egui::Context) {
         theme::apply(ctx);
+    }
+
+    /// Shows a short message for some seconds, also while the overlay is hidden.
+    pub fn say(&mut self, text: String) {
+        self.said = Some((text, None));
     }
 
     /// Lays the overlay out over `ui`, which covers the window, and returns what the user asked for.
@@ -170,54 +207,134 @@ impl Overlay {
         let window = ui.max_rect().shrink(theme::GAP);
         if !self.visible {
             notices::show(ui, window, view.notices, true, &mut actions);
+            if let Some(busy) = view.busy.filter(|b| b.predicted_s.max(b.elapsed_s) >= HIDDEN_BUSY_S) {
+                notices::progress(ui, window, busy);
+            }
+            self.corner(ui, window, &mut actions);
+            self.on_top(ui, window, window, &mut actions);
             return actions;
         }
         let now = ui.input(|i| i.time);
         self.numbers.refresh(view.recorder, now);
 
-        let strip = strip_rect(window, view.variants.len());
+        let small = [window.height() < 420.0 || window.width() < 400.0, window.height() < 360.0];
+        let folded = [0, 1].map(|n| self.folded[n].unwrap_or(small[n]));
+        let strip = strip_rect(window, view.variants.len(), folded[1]);
         let above = Rect::from_min_max(window.min, pos2(window.right(), strip.top() - theme::GAP));
-        if above.height() > 60.0 {
-            panel::show(ui, above, view, &self.numbers);
+        if above.height() > 60.0 && panel::show(ui, above, view, &self.numbers, folded[0]) {
+            self.folded[0] = Some(!folded[0]);
         }
-        self.strip(ui, strip, view, &mut actions);
+        if self.strip(ui, strip, view, folded[1], &mut actions) {
+            self.folded[1] = Some(!folded[1]);
+        }
 
         let mut free = above;
-        if above.width() > panel::WIDTH + 220.0 {
+        if folded[0] {
+            free.min.y = (free.min.y + panel::HEADER + theme::GAP).min(free.max.y);
+        } else if above.width() > panel::WIDTH + 220.0 {
             free.min.x += panel::WIDTH + theme::GAP;
         }
         if let Some(busy) = view.busy {
             notices::progress(ui, free, busy);
         }
         notices::show(ui, free, view.notices, false, &mut actions);
+        self.on_top(ui, window, free, &mut actions);
 
         actions
     }
 
-    fn strip(&self, ui: &mut Ui, rect: Rect, view: &View, actions: &mut Vec<Action>) {
+    /// The hint, the message and the table of keys.
+    fn on_top(&mut self, ui: &mut Ui, window: Rect, free: Rect, actions: &mut Vec<Action>) {
+        let now = ui.input(|i| i.time);
+        let later = |until: f64| ui.ctx().request_repaint_after(Duration::from_secs_f64(until - now));
+        // One line at a time: the newest news takes the hint's place.
+        let mut line = None;
+        let pressed = |e: &egui::Event| matches!(e, egui::Event::Key { pressed: true, .. });
+        if !self.hint_seen && ui.input(|i| i.events.iter().any(pressed)) {
+            self.hint_seen = true;
+        }
+        if self.visible && !self.hint_seen {
+            let until = *self.hint_until.get_or_insert(now + HINT_S);
+            if now >= until {
+                self.hint_seen = true;
+            } else {
+                later(until);
+                line = Some(keys::hint());
+            }
+        }
+        if let Some((text, until)) = &mut self.said {
+            let until = *until.get_or_insert(now + MESSAGE_S);
+            if now < until {
+                later(until);
+                line = Some(text.clone());
+            } else {
+                self.said = None;
+            }
+        }
+        if let Some(line) = line {
+            notices::message(ui, free, line);
+        }
+        if self.keys_open {
+            keys::show(ui, window, actions);
+        }
+    }
+
+    /// A button in the lower left corner that shows the hidden overlay, there while the mouse moves there.
+    fn corner(&mut self, ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
+        let (now, pointer, moved) =
+            ui.input(|i| (i.time, i.pointer.latest_pos(), i.pointer.delta() != egui::Vec2::ZERO));
+        let area = Rect::from_min_max(window.left_bottom() - vec2(theme::GAP, 80.0), window.left_bottom())
+            .with_max_x(window.left() + 120.0)
+            .with_max_y(window.bottom() + theme::GAP);
+        if moved && pointer.is_some_and(|p| area.contains(p)) {
+            self.corner_until = now + CORNER_S;
+        }
+        if now >= self.corner_until {
+            return;
+        }
+        ui.ctx().request_repaint_after(Duration::from_secs_f64(self.corner_until - now));
+        let rect = Rect::from_min_size(window.left_bottom() - vec2(0.0, 28.0), vec2(60.0, 28.0));
+        let button = egui::Button::new("Show").fill(theme::PANEL.to_opaque());
+        if ui.put(rect, button).on_hover_text("Show the overlay: key i").clicked() {
+            actions.push(Action::ToggleOverlay);
+        }
+    }
+
+    /// Returns whether its header was clicked.
+    fn strip(&self, ui: &mut Ui, rect: Rect, view: &View, folded: bool, actions: &mut Vec<Action>) -> bool {
         let painter = ui.painter();
         let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
         painter.rect(rect, 6, theme::PANEL, edge, egui::StrokeKind::Inside);
         let inner = rect.shrink(theme::PAD);
         if inner.width() < 60.0 {
-            return;
+            return false;
         }
         let mut ui = ui.new_child(UiBuilder::new().id_salt("strip").max_rect(inner));
         ui.set_clip_rect(rect);
         let controls = controls_height(inner.width(), view.variants.len());
         let graph = Rect::from_min_max(inner.min, pos2(inner.right(), inner.bottom() - controls - 6.0));
-        if graph.height() > 40.0 {
+        let mut clicked = false;
+        if folded {
+            clicked = panel::header(&mut ui, graph, "Frame time", true);
+        } else if graph.height() > 40.0 {
             let mut ui = ui.new_child(UiBuilder::new().id_salt("graph").max_rect(graph));
             ui.spacing_mut().item_spacing.y = 7.0;
-            graph::show(&mut ui, view, &self.numbers);
+            clicked = graph::show(&mut ui, view, &self.numbers);
         }
         let below = Rect::from_min_max(pos2(inner.left(), inner.bottom() - controls), inner.max);
         let mut ui = ui.new_child(UiBuilder::new().id_salt("controls").max_rect(below));
         ui.spacing_mut().item_spacing = vec2(6.0, ROW_GAP);
         controls::show(&mut ui, view, actions);
+        clicked
     }
 }
 
+/// Seconds that the first-run hint, a message and the button in the corner stay.
+const HINT_S: f64 = 10.0;
+const MESSAGE_S: f64 = 4.0;
+const CORNER_S: f64 = 2.0;
+/// While the overlay is hidden, only frames that take this long are told, in seconds.
+const HIDDEN_BUSY_S: f64 = 1.0;
 const ROW_GAP: f32 = 5.0;
 
 fn controls_height(width: f32, variants: usize) -> f32 {
@@ -226,9 +343,10 @@ fn controls_height(width: f32, variants: usize) -> f32 {
 }
 
 /// The strip along the bottom of `window`: controls, and a graph as high as the window allows.
-fn strip_rect(window: Rect, variants: usize) -> Rect {
+fn strip_rect(window: Rect, variants: usize, folded: bool) -> Rect {
     let controls = controls_height(window.width() - 2.0 * theme::PAD, variants);
     let graph = (window.height() * 0.18).clamp(64.0, 170.0);
+    let graph = if folded { panel::HEADER - 8.0 } else { graph };
     let graph = if window.height() < 220.0 { 0.0 } else { graph };
     let height = (controls + graph + 6.0 + 2.0 * theme::PAD).min(window.height());
     Rect::from_min_max(pos2(window.left(), window.bottom() - height), window.max)

@@ -8,8 +8,8 @@ use super::{Action, Busy, Notice, theme};
 
 /// A reason longer than this, or in more lines, is a build log and gets a box of its own.
 const LONG: usize = 240;
-const LOG_HEIGHT: f32 = 150.0;
-const WIDEST: f32 = 600.0;
+const LOG_HEIGHT: f32 = 220.0;
+const WIDEST: f32 = 640.0;
 
 /// Lays the notices out from the top of `area`, newest last; they scroll when there are too many.
 pub fn show(ui: &mut Ui, area: Rect, notices: &[Notice], only_serious: bool, actions: &mut Vec<Action>) {
@@ -64,17 +64,51 @@ fn text(ui: &mut Ui, index: usize, notice: &Notice) {
                     .id_salt(("log", index))
                     .max_height(LOG_HEIGHT)
                     .auto_shrink([false, true])
-                    .show(ui, |ui| {
-                        ui.add(egui::Label::new(egui::RichText::new(&error.why).monospace()).extend())
-                    });
+                    .show(ui, |ui| ui.add(egui::Label::new(log(&error.why)).extend()));
             },
         );
+        if ui.button("Copy").on_hover_text("Copy the whole message").clicked() {
+            ui.copy_text(error.to_string());
+        }
     } else if !error.why.is_empty() {
         ui.label(&error.why);
     }
     if !error.hint.is_empty() {
         ui.colored_label(theme::WEAK, &error.hint);
     }
+}
+
+/// A build log: errors and the source lines that they point at stand out.
+fn log(text: &str) -> egui::text::LayoutJob {
+    let mut job = egui::text::LayoutJob::default();
+    for line in text.split_inclusive('\n') {
+        let number = line.trim_start().split_once(" | ").map(|(number, _)| number);
+        let color = if number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())) {
+            theme::STRONG
+        } else if line.contains("error:") {
+            theme::ERROR
+        } else {
+            theme::TEXT
+        };
+        job.append(line, 0.0, egui::TextFormat::simple(theme::figures(11.5), color));
+    }
+    job
+}
+
+/// A quiet line along the bottom of `area`, above the progress of a slow frame.
+pub fn message(ui: &Ui, area: Rect, text: String) {
+    if area.width() < 60.0 || area.height() < 80.0 {
+        return;
+    }
+    let mut job = egui::text::LayoutJob::simple(text, theme::words(12.5), theme::STRONG, area.width() - 24.0);
+    // A path has no spaces to break at.
+    job.wrap.break_anywhere = true;
+    let galley = ui.painter().layout_job(job);
+    let rect = egui::Align2::CENTER_BOTTOM
+        .anchor_size(area.center_bottom() - vec2(0.0, 44.0), galley.size() + vec2(20.0, 10.0));
+    let edge = Stroke::new(1.0, theme::PANEL_EDGE);
+    ui.painter().rect(rect, 6, theme::PANEL, edge, egui::StrokeKind::Inside);
+    ui.painter().galley(rect.min + vec2(10.0, 5.0), galley, theme::STRONG);
 }
 
 /// Whether a frame takes long enough to say so: it already has, or it is known that it will.

@@ -10,17 +10,28 @@ pub const WIDTH: f32 = 312.0;
 const LABEL: f32 = 66.0;
 const LINE: f32 = 17.0;
 
-/// Lays the panel out in the top left corner of `area`; it scrolls when it is too high.
-pub fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers) {
+/// Height of a panel that is folded.
+pub const HEADER: f32 = 26.0;
+
+/// Lays the panel out in the top left corner of `area`; it scrolls when it is too high. Returns whether it is
+/// to be folded or unfolded.
+pub fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, folded: bool) -> bool {
     let width = WIDTH.min(area.width());
     let rect = Rect::from_min_size(area.min, vec2(width, area.height() - 2.0));
     let mut ui = ui.new_child(egui::UiBuilder::new().id_salt("panel").max_rect(rect));
     ui.set_clip_rect(rect);
+    if folded {
+        let rect = rect.with_max_y(rect.top() + HEADER);
+        let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
+        ui.painter().rect(rect, 6, theme::PANEL, edge, egui::StrokeKind::Inside);
+        return header(&mut ui, rect.shrink2(vec2(10.0, 3.0)), "Numbers", true);
+    }
+    let mut clicked = false;
     theme::panel_frame().show(&mut ui, |ui| {
         let inner = egui::Margin { left: 10, right: 10, top: 8, bottom: 8 };
         ScrollArea::vertical().id_salt("panel").auto_shrink([false, true]).show(ui, |ui| {
             egui::Frame::new().inner_margin(inner).show(ui, |ui| {
-                head(ui, view);
+                clicked = head(ui, view);
                 table::tiles(ui, numbers, view);
                 ui.add_space(2.0);
                 table::table(ui, numbers);
@@ -29,10 +40,29 @@ pub fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers) {
             });
         });
     });
+    clicked
+}
+
+/// A triangle, and `title` beside it, at the left of `rect`; whether it was clicked.
+pub fn header(ui: &mut Ui, rect: Rect, title: &str, folded: bool) -> bool {
+    let center = pos2(rect.left() + 5.0, rect.center().y);
+    let points = if folded {
+        [vec2(-3.0, -5.0), vec2(4.0, 0.0), vec2(-3.0, 5.0)]
+    } else {
+        [vec2(-5.0, -3.0), vec2(5.0, -3.0), vec2(0.0, 4.0)]
+    };
+    let text = pos2(rect.left() + 16.0, rect.center().y);
+    let text = ui.painter().text(text, Align2::LEFT_CENTER, title, theme::words(12.5), theme::TEXT);
+    let active = Rect::from_center_size(center, vec2(16.0, 20.0)).union(text);
+    let response = ui.interact(active, ui.unique_id().with("fold"), Sense::click());
+    let color = if response.hovered() { theme::STRONG } else { theme::WEAK };
+    let points = points.map(|p| center + p).to_vec();
+    ui.painter().add(egui::Shape::convex_polygon(points, color, egui::Stroke::NONE));
+    response.on_hover_text(if folded { "Unfold" } else { "Fold" }).clicked()
 }
 
 /// File name and position; below, what the player is doing.
-fn head(ui: &mut Ui, view: &View) {
+fn head(ui: &mut Ui, view: &View) -> bool {
     let movie = view.movie;
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 34.0), Sense::hover());
     let painter = ui.painter();
@@ -42,7 +72,14 @@ fn head(ui: &mut Ui, view: &View) {
     };
     let font = theme::figures(11.5);
     let time = painter.text(rect.right_bottom(), Align2::RIGHT_BOTTOM, position, font, theme::TEXT);
-    elided(ui, rect.left_top(), rect.width(), &movie.file_name, theme::words(14.0), theme::STRONG);
+    elided(
+        ui,
+        rect.left_top() + vec2(16.0, 0.0),
+        rect.width() - 16.0,
+        &movie.file_name,
+        theme::words(14.0),
+        theme::STRONG,
+    );
 
     let (color, state) = if view.paused {
         (theme::WARN, "Paused")
@@ -61,6 +98,7 @@ fn head(ui: &mut Ui, view: &View) {
     ui.painter().circle_filled(pos2(rect.left() + 4.0, y), 3.5, color);
     ui.painter().text(pos2(rect.left() + 13.0, y), Align2::LEFT_CENTER, state, theme::words(12.0), color);
     response.on_hover_text(movie.file_name.as_str());
+    header(ui, rect.with_max_y(rect.top() + 17.0), "", false)
 }
 
 /// Whether a frame of the last second was late or left others out.

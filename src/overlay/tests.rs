@@ -20,6 +20,8 @@ struct Fixture {
     time: f64,
     /// What the last pass painted: every text and the rectangle it covers.
     texts: Vec<(String, Rect)>,
+    /// What was copied to the clipboard.
+    copied: Option<String>,
 }
 
 impl Fixture {
@@ -45,7 +47,7 @@ impl Fixture {
         let row = |id| VariantRow { id, title: "Title", idea: "Idea.", status: VariantStatus::Ready };
         let mut fixture = Self {
             ctx,
-            overlay: Overlay::new(),
+            overlay: Overlay { hint_seen: true, ..Overlay::new() },
             size,
             recorder,
             movie: MovieSummary {
@@ -62,6 +64,7 @@ impl Fixture {
             busy: None,
             time: 0.0,
             texts: Vec::new(),
+            copied: None,
         };
         fixture.pass(vec![]);
         fixture
@@ -97,6 +100,11 @@ impl Fixture {
         let mut actions = Vec::new();
         let overlay = &mut self.overlay;
         let output = self.ctx.run_ui(input, |ui| actions = overlay.show(ui, &view));
+        for command in &output.platform_output.commands {
+            if let egui::OutputCommand::CopyText(text) = command {
+                self.copied = Some(text.clone());
+            }
+        }
         self.texts.clear();
         for shape in &output.shapes {
             collect(&shape.shape, shape.clip_rect, &mut self.texts);
@@ -171,6 +179,8 @@ fn pause_hide_and_radius_work_by_mouse_at_every_size() {
         let mut fixture = Fixture::new(size);
         assert_eq!(fixture.click("Pause"), [Action::TogglePause], "{size}");
         assert_eq!(fixture.click("Hide"), [Action::ToggleOverlay], "{size}");
+        assert_eq!(fixture.click("?"), [Action::ToggleKeys], "{size}");
+        assert_eq!(fixture.click("Quit"), [Action::Quit], "{size}");
         assert_eq!(fixture.click("-"), [Action::SetRadius(6)], "{size}");
         assert_eq!(fixture.click("+"), [Action::SetRadius(8)], "{size}");
         // The rail of the slider lies between the two. The radius in the view stays, so the release asks again.
@@ -302,4 +312,130 @@ fn an_idle_overlay_asks_for_no_repaint() {
         fixture.pass(vec![]);
     }
     assert!(!fixture.ctx.has_requested_repaint());
+}
+
+#[test]
+fn panels_fold_by_themselves_in_a_small_window_and_by_click() {
+    let mut fixture = Fixture::new(SIZES[1]);
+    assert!(fixture.find("budget 40.00").is_none() && fixture.find("Stage, ms").is_none());
+    assert_eq!(fixture.overlay.folded, [None; 2], "nothing is remembered that the user did not choose");
+    fixture.click("Frame time");
+    fixture.click("Numbers");
+    fixture.pass(vec![]);
+    assert_eq!(fixture.overlay.folded, [Some(false); 2]);
+    assert!(fixture.find("budget 40.00").is_some() && fixture.find("Stage, ms").is_some());
+
+    let mut fixture = Fixture::new(SIZES[0]);
+    assert!(fixture.find("Numbers").is_none() && fixture.find("Frame time").is_none());
+    // The triangles stand left of the titles.
+    let title = fixture.find("Frame time by stage, ms, last 5 s").unwrap();
+    fixture.click_at(title.left_center() - vec2(11.0, 0.0));
+    let title = fixture.find("clip.mp4").unwrap();
+    fixture.click_at(title.left_center() - vec2(11.0, 0.0));
+    fixture.pass(vec![]);
+    assert_eq!(fixture.overlay.folded, [Some(true); 2]);
+    assert!(fixture.find("Numbers").is_some() && fixture.find("Frame time").is_some());
+    assert_eq!(fixture.click("Pause"), [Action::TogglePause]);
+}
+
+#[test]
+fn the_first_run_hint_goes_with_time_or_a_key() {
+    let hint = "? shows the keys";
+    for key in [false, true] {
+        let mut fixture = Fixture::new(SIZES[0]);
+        fixture.overlay.hint_seen = false;
+        for _ in 0..3 {
+            fixture.pass(vec![]);
+            assert!(fixture.find(hint).is_some());
+        }
+        let mut events = vec![];
+        if key {
+            events.push(Event::Key {
+                key: egui::Key::A,
+                physical_key: None,
+                pressed: true,
+                repeat: false,
+                modifiers: Modifiers::NONE,
+            });
+        } else {
+            fixture.time += 10.0;
+        }
+        fixture.pass(events);
+        assert!(fixture.find(hint).is_none() && fixture.overlay.hint_seen);
+    }
+}
+
+#[test]
+fn all_keys_are_shown_at_every_size() {
+    for size in SIZES {
+        for visible in [true, false] {
+            let mut fixture = Fixture::new(size);
+            fixture.overlay.visible = visible;
+            fixture.overlay.keys_open = true;
+            fixture.pass(vec![]);
+            let window = Rect::from_min_size(Pos2::ZERO, size);
+            for key in KEYS {
+                let place = fixture.find(key.does).unwrap_or_else(|| panic!("{} at {size}", key.does));
+                assert!(window.contains_rect(place), "{} at {size}: {place}", key.does);
+            }
+            assert_eq!(fixture.click("\u{d7}"), [Action::ToggleKeys]);
+        }
+    }
+}
+
+#[test]
+fn a_very_slow_frame_is_told_while_the_overlay_is_hidden() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.overlay.visible = false;
+    let busy =
+        Busy { variant: VariantId::Naive, radius: 31, fraction: 0.0, elapsed_s: 0.0, predicted_s: 12.0 };
+    fixture.busy = Some(busy.clone());
+    fixture.pass(vec![]);
+    let told = |fixture: &Fixture| fixture.texts.iter().any(|(t, _)| t.starts_with("naive, r=31: 0 %"));
+    assert!(told(&fixture), "{:?}", fixture.texts);
+    fixture.busy = Some(Busy { predicted_s: 0.5, ..busy });
+    fixture.pass(vec![]);
+    assert!(!told(&fixture));
+}
+
+#[test]
+fn the_corner_shows_the_hidden_overlay() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.overlay.visible = false;
+    let move_to = |x, y| vec![Event::PointerMoved(pos2(x, y))];
+    fixture.pass(move_to(640.0, 300.0));
+    fixture.pass(move_to(640.0, 710.0));
+    assert!(fixture.find("Show").is_none());
+    fixture.pass(move_to(30.0, 700.0));
+    assert_eq!(fixture.click("Show"), [Action::ToggleOverlay]);
+    fixture.time += 2.0;
+    fixture.pass(vec![]);
+    assert!(fixture.find("Show").is_none());
+}
+
+#[test]
+fn a_message_is_shown_for_a_while() {
+    for visible in [true, false] {
+        let mut fixture = Fixture::new(SIZES[0]);
+        fixture.overlay.visible = visible;
+        fixture.overlay.say("Saved a.png".into());
+        fixture.pass(vec![]);
+        assert!(fixture.find("Saved a.png").is_some());
+        fixture.time += 4.0;
+        fixture.pass(vec![]);
+        assert!(fixture.find("Saved a.png").is_none());
+    }
+}
+
+#[test]
+fn a_build_log_can_be_copied() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    let log = "The compiler says:\nx.cl:2:1: error: no\n  2 | nonsense\n  ^\n1 error generated.";
+    let error = Error::new("It does not build.", log, "Correct it.");
+    fixture.notices = vec![Notice { error: error.clone(), serious: true }];
+    fixture.pass(vec![]);
+    fixture.pass(vec![]);
+    assert!(fixture.find(log).is_some());
+    assert_eq!(fixture.click("Copy"), []);
+    assert_eq!(fixture.copied, Some(error.to_string()));
 }

@@ -214,11 +214,6 @@ impl Recorder {
     pub fn forgotten(&self) -> u64 {
         self.forgotten
     }
-
-    /// Sets presented, late and dropped to zero. Kept rows and history stay.
-    pub fn reset_counters(&mut self) {
-        (self.presented, self.late, self.dropped) = (0, 0, 0);
-    }
 }
 
 /// Sum of a frame's stages, in milliseconds.

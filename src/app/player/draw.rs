@@ -4,13 +4,16 @@ use std::time::{Duration, Instant};
 
 use glow::HasContext as _;
 
-use super::{BUSY_REPAINT, IDLE_REPAINT, INPUT_REPAINT, Player};
+use super::{IDLE_REPAINT, INPUT_REPAINT, Player};
 use crate::app::frame_loop::DrawTimes;
 use crate::error::Result;
 use crate::ladder::{VariantId, box_filter};
 use crate::overlay::{Action, VariantRow, View};
-use crate::present::letterbox;
+use crate::present::{letterbox, read_texture};
 use crate::stats::ms_since;
+
+/// What the overlay asks for later than this is never: egui says it with a very long time.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
 impl Player<'_> {
     pub(super) fn draw(&mut self) -> Result<()> {
@@ -23,6 +26,13 @@ impl Player<'_> {
         match self.frames.picture() {
             Some((texture, size, pixel_aspect)) => {
                 self.quad.draw(window, Some(texture), letterbox(window, size, pixel_aspect));
+                if std::mem::take(&mut self.save_frame) {
+                    let saved = read_texture(&self.gl_window.gl, texture, size)
+                        .and_then(|rgba| self.saves.picture("frame", size, rgba, self.waker.clone()));
+                    if let Err(error) = saved {
+                        self.notify(error, false);
+                    }
+                }
             }
             None => self.quad.draw(window, None, letterbox(window, window, 1.0)),
         }
@@ -32,9 +42,15 @@ impl Player<'_> {
         let actions = self.paint_overlay(window);
         times.overlay = ms_since(began);
 
+        if std::mem::take(&mut self.save_window) {
+            let rgba = self.read_window(window);
+            if let Err(error) = self.saves.picture("window", window, rgba, self.waker.clone()) {
+                self.notify(error, false);
+            }
+        }
         let last = self.args.frames.is_some_and(|n| self.presented + 1 >= n);
-        if self.args.screenshot.is_some() && (last || self.quit) {
-            self.screenshot = Some(self.read_window(window));
+        if self.args.screenshot.is_some() && (last && self.frames.shown_is_new() || self.quit) {
+            self.screenshot = Some((window.0, window.1, self.read_window(window)));
         }
         let began = Instant::now();
         self.gl_window.window.pre_present_notify();
@@ -52,9 +68,7 @@ impl Player<'_> {
             self.act(action);
             self.repaint_after(Duration::ZERO);
         }
-        if self.frames.is_slow() {
-            self.repaint_after(BUSY_REPAINT.saturating_sub(self.last_draw.elapsed()));
-        } else if !self.frames.is_paused() {
+        if !self.frames.is_paused() {
             self.repaint_after(IDLE_REPAINT);
         }
         Ok(())
@@ -79,6 +93,9 @@ impl Player<'_> {
 
     fn paint_overlay(&mut self, window: (u32, u32)) -> Vec<Action> {
         self.movie.position_s = self.frames.position_s();
+        if let Some((width, height)) = self.frames.shown_size() {
+            (self.movie.width, self.movie.height) = (width, height);
+        }
         let busy = self.frames.busy();
         let variants: Vec<VariantRow> = self
             .status
@@ -88,11 +105,11 @@ impl Player<'_> {
                 VariantRow { id: *id, title, idea, status: status.clone() }
             })
             .collect();
-        let budget_ms = self
-            .frames
-            .frame_interval_ns()
-            .map(|ns| ns as f64 / 1e6)
-            .or(self.nominal_fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps));
+        let budget_ms = self.frames.frame_interval_ns().map(|ns| ns as f64 / 1e6).or(self
+            .movie
+            .fps
+            .filter(|fps| *fps > 0.0)
+            .map(|fps| 1e3 / fps));
         let view = View {
             recorder: &self.frames.recorder,
             cpu: self.cpu.sample(),
@@ -102,8 +119,8 @@ impl Player<'_> {
             sharing: self.sharing.name(),
             sharing_reason: self.sharing.reason(),
             variants: &variants,
-            chosen: self.variant,
-            radius: self.radius,
+            chosen: self.frames.chosen().0,
+            radius: self.frames.chosen().1,
             paused: self.frames.is_paused(),
             unpaced: self.args.unpaced,
             busy: busy.as_ref(),
@@ -120,7 +137,7 @@ impl Player<'_> {
         let (size, scale) = ([window.0, window.1], output.pixels_per_point);
         self.painter.paint_and_update_textures(size, scale, &primitives, &mut output.textures_delta);
         let wait = output.viewport_output.get(&egui::ViewportId::ROOT).map(|v| v.repaint_delay);
-        if let Some(wait) = wait.filter(|w| *w < IDLE_REPAINT) {
+        if let Some(wait) = wait.filter(|w| *w < LONGEST_WAIT) {
             self.repaint_after(wait.max(INPUT_REPAINT));
         }
         actions

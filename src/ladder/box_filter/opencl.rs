@@ -405,16 +405,6 @@ impl Plan {
         self.height
     }
 
-    /// The variant.
-    pub fn variant(&self) -> VariantId {
-        self.info.id
-    }
-
-    /// The radius that the next launch uses, in pixels.
-    pub fn radius(&self) -> u32 {
-        self.radius.get()
-    }
-
     /// Bands of a multiple of this many rows waste nothing: it is the length of the strips in this pass. Any
     /// other height gives the same bytes.
     pub fn row_step(&self, pass: usize) -> u32 {

@@ -1,0 +1,76 @@
+//! The keys: one table for the panel that `?` opens and for the first-run hint.
+
+use egui::{Align2, Rect, Sense, Ui, UiBuilder, pos2, vec2};
+
+use super::{Action, theme};
+
+/// A line of the table.
+pub struct KeyHelp {
+    /// The keys as they are shown.
+    pub keys: &'static str,
+    /// The same keys one by one, as in `Ctrl+e`, `q`, `Space`; none for those that egui handles itself.
+    pub presses: &'static [&'static str],
+    /// What they do, in a few words.
+    pub does: &'static str,
+}
+
+const fn key(keys: &'static str, presses: &'static [&'static str], does: &'static str) -> KeyHelp {
+    KeyHelp { keys, presses, does }
+}
+
+/// All keys. A test holds it against the bindings.
+pub const KEYS: &[KeyHelp] = &[
+    key("0", &["0"], "filter off"),
+    key("1 to 5", &["1", "2", "3", "4", "5"], "the ladder's variants"),
+    key("- =", &["-", "=", "+"], "radius"),
+    key("Space p", &["Space", "p"], "pause, go on"),
+    key("f", &["f"], "fullscreen"),
+    key("Esc", &["Escape"], "leave this panel, fullscreen"),
+    key("i", &["i"], "overlay"),
+    SHOW_KEYS,
+    key("< >", &["<", ">"], "previous, next movie"),
+    key("s", &["s"], "save the frame as PNG"),
+    key("S", &["S"], "save the window as PNG"),
+    key("Ctrl E", &["Ctrl+e"], "save the statistics"),
+    key("Ctrl + - 0", &[], "size of the overlay"),
+    key("q", &["q"], "quit"),
+];
+
+const SHOW_KEYS: KeyHelp = key("?", &["?"], "these keys");
+
+const LINE: f32 = 20.0;
+const COLUMN: f32 = 270.0;
+
+/// What the first start says.
+pub fn hint() -> String {
+    format!("{} shows the keys", SHOW_KEYS.keys)
+}
+
+/// The table in two columns in the middle of `window`, one where it is narrow.
+pub fn show(ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
+    let columns = if window.width() >= 2.0 * (COLUMN + theme::PAD) { 2 } else { 1 };
+    let lines = KEYS.len().div_ceil(columns);
+    let size = vec2(
+        (columns as f32 * COLUMN + 2.0 * theme::PAD).min(window.width()),
+        (lines as f32 * LINE + 2.0 * theme::PAD + 30.0).min(window.height()),
+    );
+    let rect = Rect::from_center_size(window.center(), size);
+    let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
+    // Keeps the pointer from what lies below.
+    ui.interact(rect, ui.unique_id().with("keys"), Sense::click_and_drag());
+    ui.painter().rect(rect, 6, theme::PANEL.to_opaque(), edge, egui::StrokeKind::Inside);
+    let inner = rect.shrink(theme::PAD);
+    let mut ui = ui.new_child(UiBuilder::new().id_salt("keys").max_rect(inner));
+    ui.set_clip_rect(rect);
+    ui.painter().text(inner.min, Align2::LEFT_TOP, "Keys", theme::words(14.0), theme::STRONG);
+    let close = Rect::from_min_size(pos2(inner.right() - 24.0, inner.top() - 3.0), vec2(24.0, 24.0));
+    if ui.put(close, egui::Button::new("\u{d7}").frame_when_inactive(false)).clicked() {
+        actions.push(Action::ToggleKeys);
+    }
+    for (n, line) in KEYS.iter().enumerate() {
+        let at = inner.min + vec2((n / lines) as f32 * COLUMN, 28.0 + (n % lines) as f32 * LINE);
+        ui.painter().text(at, Align2::LEFT_TOP, line.keys, theme::figures(12.0), theme::ACCENT);
+        let does = at + vec2(86.0, 0.0);
+        ui.painter().text(does, Align2::LEFT_TOP, line.does, theme::words(12.5), theme::TEXT);
+    }
+}
