@@ -100,7 +100,7 @@ impl State {
 impl FrameQueue {
     /// An empty queue. `wake` is called, on the decoder's thread, when a frame comes to an empty queue and when
     /// no more frames will come.
-    pub(super) fn new(wake: Box<dyn Fn() + Send>) -> Self {
+    pub fn new(wake: Box<dyn Fn() + Send>) -> Self {
         Self {
             state: Mutex::default(),
             room: Condvar::new(),
@@ -204,7 +204,7 @@ impl FrameQueue {
     /// Adds a frame, waiting for room. While the player is busy for long, the frames that its clock has overtaken
     /// make room, so that the decoder keeps to the clock. `false`: the queue was closed, a newer seek was asked for,
     /// or the frame lies behind the limit; it is gone, and not counted.
-    pub(super) fn push(&self, frame: Frame) -> bool {
+    pub fn push(&self, frame: Frame) -> bool {
         let mut state = self.lock();
         while state.is_full() && state.admits(&frame) {
             state.drop_overtaken(self.clock_ns.load(Ordering::Relaxed));

@@ -335,7 +335,7 @@ impl FrameLoop {
             && self.frame_to_filter_again().is_none()
     }
 
-    /// Whether every frame was shown, and the last one for its time: a still picture for [`STILL`].
+    /// Whether every frame was shown, and the last one for its time: a still picture for `STILL`.
     pub fn is_over(&self) -> bool {
         let Some(shown) = &self.shown else { return false };
         let still = shown.frame.number == 0;
