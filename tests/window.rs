@@ -640,3 +640,27 @@ fn settings_are_remembered_and_a_damaged_file_is_kept() {
     assert!(png(&shot) != bare, "the overlay is back");
     assert_eq!(std::fs::read_to_string(folder.file("new/settings.json.bad")).unwrap(), "{ nonsense");
 }
+
+#[test]
+fn seeks_and_steps_show_the_frame_that_was_asked_for() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-seek"));
+    // 100 frames in 4 s, a key frame every 25; each frame has a grey of its own.
+    let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(100), gop: 25, ..Movie::default() });
+    let stats = folder.file("s.json");
+    let mut command = clreel(Some(&display));
+    command.arg(&movie).args(["--variant", "off", "--start", "1", "--stats"]).arg(&stats);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("- off");
+    session.press_until_title("space", "paused");
+    // Each press asks for a frame; a moment lets it come to the screen, where the statistics see it.
+    for key in ["Home", "period", "period", "comma", "Right", "comma"] {
+        session.display.key(key);
+        std::thread::sleep(Duration::from_millis(700));
+    }
+    let (code, stderr) = session.quit();
+    assert_eq!(code, Some(0), "{stderr}");
+    let shown = stamps(&json(&stats));
+    // Beyond the end is the last frame.
+    let asked = [0, 40, 80, 40, 3960, 3920];
+    assert!(shown.ends_with(&asked), "{asked:?} in {shown:?}");
+}

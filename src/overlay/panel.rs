@@ -96,7 +96,22 @@ fn head(ui: &mut Ui, view: &View) -> bool {
     };
     let y = time.center().y;
     ui.painter().circle_filled(pos2(rect.left() + 4.0, y), 3.5, color);
-    ui.painter().text(pos2(rect.left() + 13.0, y), Align2::LEFT_CENTER, state, theme::words(12.0), color);
+    let mut state = state.to_owned();
+    if view.speed != 1.0 {
+        state.push_str(&format!(", {:.2}×", view.speed));
+    }
+    if !view.repeats.is_empty() {
+        state.push_str(", ");
+        state.push_str(view.repeats);
+    }
+    elided(
+        ui,
+        pos2(rect.left() + 13.0, y - 7.0),
+        time.left() - rect.left() - 20.0,
+        &state,
+        theme::words(12.0),
+        color,
+    );
     response.on_hover_text(movie.file_name.as_str());
     header(ui, rect.with_max_y(rect.top() + 17.0), "", false)
 }

@@ -95,6 +95,8 @@ impl Fixture {
             busy: self.busy.as_ref(),
             notices: &self.notices,
             budget_ms: Some(40.0),
+            speed: 1.0,
+            repeats: "",
             catching_up: false,
         };
         let mut actions = Vec::new();

@@ -106,11 +106,9 @@ impl Player<'_> {
                 VariantRow { id: *id, title, idea, status: status.clone() }
             })
             .collect();
-        let budget_ms = self.frames.frame_interval_ns().map(|ns| ns as f64 / 1e6).or(self
-            .movie
-            .fps
-            .filter(|fps| *fps > 0.0)
-            .map(|fps| 1e3 / fps));
+        let interval_ms = self.frames.frame_interval_ns().map(|ns| ns as f64 / 1e6);
+        let nominal_ms = self.movie.fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps);
+        let budget_ms = interval_ms.or(nominal_ms).map(|ms| ms / self.frames.speed());
         let view = View {
             recorder: &self.frames.recorder,
             cpu: self.cpu.sample(),
