@@ -13,6 +13,7 @@ pub mod decoder;
 pub mod frame;
 mod open;
 mod pass;
+pub mod planes;
 pub mod queue;
 mod source;
 mod still;
