@@ -15,6 +15,8 @@
 //! cli        the command line and its subcommands
 //! ```
 
+#![warn(missing_docs)]
+
 pub mod app;
 pub mod cli;
 pub mod convert;

@@ -5,12 +5,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
+    clreel::gpu::cl::prepare_process();
     let cli = clreel::cli::Cli::parse();
-    match clreel::cli::run(&cli) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            eprintln!("clreel: {error}");
-            ExitCode::from(clreel::cli::exit::FAILED)
-        }
-    }
+    ExitCode::from(clreel::cli::report(clreel::cli::run(&cli)))
 }

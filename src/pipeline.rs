@@ -77,7 +77,7 @@ pub struct Job {
     upload: Option<ocl::Event>,
     download: Option<ocl::Event>,
     cancelled: bool,
-    started: Instant,
+    started: Option<Instant>,
     work_done: f64,
     work_total: f64,
     predicted_ms: f64,
@@ -92,6 +92,7 @@ pub struct Job {
 /// Where a [`Job`] stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobState {
+    /// Its commands are not all finished.
     Running,
     /// The filtered picture is in the slot.
     Done,
@@ -104,11 +105,6 @@ impl Pipeline {
     pub fn new(cl: ClContext, waker: Waker) -> Self {
         let pace = Pace::new(cl.device.info.kind);
         Self { cl, built: HashMap::new(), scratch: Scratch::new(), pace, waker }
-    }
-
-    /// The device's context and queue.
-    pub fn cl(&self) -> &ClContext {
-        &self.cl
     }
 
     /// Adds a variant that the builder finished.
@@ -146,7 +142,7 @@ impl Pipeline {
             upload: None,
             download: None,
             cancelled: false,
-            started: Instant::now(),
+            started: None,
             work_done: 0.0,
             work_total: (0..plan.passes()).map(|pass| plan.work(pass)).sum(),
             predicted_ms: self.predict(variant, &plan),
@@ -162,7 +158,7 @@ impl Pipeline {
     /// # Errors
     /// When the driver refuses a command; the device must then be idle ([`Pipeline::drain`]) before the slot goes.
     pub fn start(&mut self, job: &mut Job, slot: &mut Slot) -> Result<()> {
-        job.started = Instant::now();
+        job.started = Some(Instant::now());
         job.upload = slot.to_device(&self.cl)?;
         self.fill_queue(job, slot)
     }
@@ -256,9 +252,14 @@ impl Job {
         }
     }
 
-    /// Whether [`Job::cancel`] took effect.
-    pub fn is_cancelled(&self) -> bool {
-        self.cancelled
+    /// Whether anything of it is or was on the device.
+    pub fn was_started(&self) -> bool {
+        self.started.is_some()
+    }
+
+    /// Predicted device time of what is left to do, in milliseconds.
+    pub fn remaining_ms(&self) -> f64 {
+        self.total_s() * 1e3 * (1.0 - self.fraction())
     }
 
     /// Predicted device time of the whole frame, in milliseconds.
@@ -271,9 +272,9 @@ impl Job {
         if self.work_total > 0.0 { (self.work_done / self.work_total).min(1.0) } else { 0.0 }
     }
 
-    /// Time since the job was started, in seconds.
+    /// Time since the job was started, in seconds; 0 before.
     pub fn elapsed_s(&self) -> f64 {
-        self.started.elapsed().as_secs_f64()
+        self.started.map_or(0.0, |at| at.elapsed().as_secs_f64())
     }
 
     /// The best prediction of the whole frame's time: what was measured so far and is still to come, in

@@ -9,9 +9,13 @@ use crate::error::{Error, Result};
 /// Where the picture lies in a window, in pixels, origin at the bottom left as OpenGL has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Viewport {
+    /// Left edge.
     pub x: i32,
+    /// Bottom edge.
     pub y: i32,
+    /// Width.
     pub width: i32,
+    /// Height.
     pub height: i32,
 }
 

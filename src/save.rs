@@ -1,37 +1,63 @@
 //! Writing files so that a full disk or a crash never leaves half of one under its name.
 
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufWriter};
+use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// Writes a file by way of a temporary one beside it, which takes its name only when it is whole.
+/// Writes a file by way of a temporary one beside it, which takes its name only when it is whole. A link is
+/// followed. What is no regular file (a device, a pipe) is written directly: renaming would replace it.
 ///
 /// # Errors
 /// With the system's reason; the temporary file is removed, and a file that was there before stays.
-pub fn atomically(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
-) -> Result<()> {
-    let mut temporary = path.as_os_str().to_owned();
-    temporary.push(format!(".{}.part", std::process::id()));
-    let temporary = PathBuf::from(temporary);
-    let result = File::create(&temporary).and_then(|file| {
-        let mut writer = BufWriter::new(file);
-        write(&mut writer)?;
-        writer.flush()?;
-        writer.get_ref().sync_all()?;
-        fs::rename(&temporary, path)
-    });
-    result.map_err(|e| {
-        let _ = fs::remove_file(&temporary);
-        Error::new(
-            format!("'{}' could not be written.", path.display()),
-            format!("The system says: {e}."),
-            "Check that the folder exists, that you may write there, and that the disk is not full.",
-        )
-    })
+pub fn atomically(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let result = if fs::metadata(&target).is_ok_and(|m| !m.is_file()) {
+        File::options().write(true).open(&target).and_then(|file| whole(file, write).map(drop))
+    } else {
+        beside(&target, write)
+    };
+    result.map_err(|e| failed(path, &e))
+}
+
+fn beside(target: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let part = target.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let written = File::create(&part)
+        .and_then(|file| whole(file, write)?.sync_all())
+        .and_then(|()| fs::rename(&part, target));
+    if written.is_err() {
+        // The first error is the one to report; the leftover may not even exist.
+        let _ = fs::remove_file(&part);
+    }
+    written
+}
+
+fn whole(file: File, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<File> {
+    let mut writer = BufWriter::with_capacity(1 << 16, file);
+    write(&mut writer)?;
+    writer.into_inner().map_err(io::IntoInnerError::into_error)
+}
+
+fn failed(path: &Path, error: &io::Error) -> Error {
+    let hint = match error.kind() {
+        io::ErrorKind::NotFound => "Create the folder first, or choose another one.",
+        io::ErrorKind::StorageFull | io::ErrorKind::FileTooLarge => {
+            "Free some space, or choose another disk."
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "Choose a folder that you may write to."
+        }
+        _ => "Choose another file.",
+    };
+    let reason = error.to_string();
+    let reason = reason.split(" (os error").next().unwrap_or(&reason);
+    Error::new(
+        format!("'{}' could not be written.", path.display()),
+        format!("The system says: {reason}."),
+        hint,
+    )
 }
 
 /// Writes a picture as a PNG: `width`·`height` pixels, RGBA8, tightly packed, top row first.

@@ -457,3 +457,88 @@ fn a_file_that_is_cut_off_plays_what_it_has() {
     assert_eq!(stats["presented"], 60);
     assert!(stamps(&stats).iter().all(|t| *t < 2000) && stderr.contains("cut off"), "{stderr}");
 }
+
+#[test]
+fn a_filter_chosen_in_a_pause_is_the_one_after_it() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-pause"));
+    let stats = folder.file("s.json");
+    let mut command = clreel(Some(&display));
+    command.args(["--variant", "running-sum", "--stats"]).arg(&stats);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("running-sum");
+    session.press_until_title("space", "paused");
+    session.press_until_title("0", "- off, paused");
+    session.display.key("space");
+    session.wait("playing", |s| !s.title().contains("paused"));
+    // Some more frames.
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(session.quit().0, Some(0));
+    let stats = json(&stats);
+    let mut order: Vec<&str> =
+        stats["frames"].as_array().unwrap().iter().map(|f| f["variant"].as_str().unwrap()).collect();
+    order.dedup();
+    // Unfiltered until the filter is built, filtered, and unfiltered for good.
+    let expected = ["off", "running-sum", "off"];
+    assert!(expected.ends_with(&order), "{order:?}");
+}
+
+#[test]
+fn frames_that_are_counted_are_filtered() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-counted"));
+    let still = folder.movie("m.mkv", &Movie { stamps_ms: steady(1), ..Movie::default() });
+    let (stats, _) = played(&display, &folder, &still, &["--variant", "separable", "--frames", "1"]);
+    assert_eq!(stats["frames"][0]["variant"], "separable");
+    let (stats, _) = played(&display, &folder, &clip(), &["--variant", "flat", "--frames", "3"]);
+    assert!(stats["frames"].as_array().unwrap().iter().all(|f| f["variant"] == "flat"));
+}
+
+#[test]
+fn a_picture_that_no_texture_holds_is_a_sentence() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-wide"));
+    let wide = Movie {
+        codec: ffmpeg_next::codec::Id::FFV1,
+        size: (16400, 16),
+        stamps_ms: steady(2),
+        ..Movie::default()
+    };
+    let movie = folder.movie("m.mkv", &wide);
+    let mut command = clreel(Some(&display));
+    command.arg(&movie).args(["--variant", "off", "--frames", "1"]);
+    let (code, stderr) = finish(command.stderr(Stdio::piped()).spawn().unwrap());
+    // A driver with larger textures than Mesa's shows it.
+    let sentence = code == Some(1) && stderr.contains("too large");
+    assert!(sentence || code == Some(0), "{code:?} {stderr}");
+}
+
+#[test]
+fn several_movies_play_one_after_the_other_and_round_again() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-list"));
+    let first = folder.movie("first.mkv", &Movie { stamps_ms: steady(4), ..Movie::default() });
+    let second =
+        folder.movie("second.mkv", &Movie { size: (80, 60), stamps_ms: steady(3), ..Movie::default() });
+    let second = second.to_str().unwrap();
+    let missing = folder.file("missing.mkv");
+    let missing = missing.to_str().unwrap();
+    let order = [second, missing, "--variant", "off", "--unpaced", "--frames", "9"];
+    let (stats, stderr) = played(&display, &folder, &first, &order);
+    assert_eq!(stamps(&stats), [0, 40, 80, 120, 0, 40, 80, 0, 40]);
+    assert!(stderr.contains("missing.mkv"), "{stderr}");
+    // The one that is missing is left out at the start, too.
+    let (stats, stderr) =
+        played(&display, &folder, Path::new(missing), &[second, "--unpaced", "--frames", "2"]);
+    assert_eq!(stamps(&stats), [0, 40]);
+    assert!(stderr.contains("missing.mkv"), "{stderr}");
+
+    let mut command = clreel(Some(&display));
+    command.arg(&first).arg(second).arg(clip()).args(["--variant", "off"]);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("first.mkv - off");
+    session.press_until_title("space", "paused");
+    // Also in a pause the other movie's first picture is shown.
+    session.press_until_title("greater", "second.mkv - off, paused");
+    session.press_until_title("less", "first.mkv - off, paused");
+    session.press_until_title("less", "clip.mp4 - off, paused");
+    session.display.key("space");
+    session.wait("playing", |s| !s.title().contains("paused"));
+    assert_eq!(session.quit().0, Some(0));
+}

@@ -3,8 +3,10 @@
 //! In: which device, which variant is wanted. Out: [`Built`] messages in a channel. The movie plays
 //! unfiltered meanwhile; compiling takes about a tenth of a second a kernel on a CPU device.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, list_devices, select_device};
@@ -28,6 +30,8 @@ pub enum Built {
 pub struct Builder {
     messages: Receiver<Built>,
     wanted: Arc<Mutex<VariantId>>,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
 }
 
 impl Builder {
@@ -38,17 +42,25 @@ impl Builder {
     pub fn spawn(device: Option<Device>, wanted: VariantId, waker: Waker) -> Result<Self> {
         let (sender, messages) = channel();
         let wanted = Arc::new(Mutex::new(wanted));
-        let shared = wanted.clone();
-        std::thread::Builder::new()
+        let stop = Arc::new(AtomicBool::new(false));
+        let (shared, stopped) = (wanted.clone(), stop.clone());
+        let thread = std::thread::Builder::new()
             .name("builder".into())
-            .spawn(move || work(device, &shared, &sender, &waker))
+            .spawn(move || work(device, &shared, &stopped, &sender, &waker))
             .map_err(|e| Error::new("The OpenCL programs could not be built.", e.to_string(), ""))?;
-        Ok(Self { messages, wanted })
+        Ok(Self { messages, wanted, stop, thread })
     }
 
     /// Builds this variant next.
     pub fn want(&self, variant: VariantId) {
         *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = variant;
+    }
+
+    /// Asks the thread to end, and returns whether it has: a compiler that runs cannot be interrupted.
+    #[must_use]
+    pub fn shut_down(&self) -> bool {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.is_finished()
     }
 
     /// The next message, if one is there.
@@ -57,7 +69,13 @@ impl Builder {
     }
 }
 
-fn work(device: Option<Device>, wanted: &Mutex<VariantId>, sender: &Sender<Built>, waker: &Waker) {
+fn work(
+    device: Option<Device>,
+    wanted: &Mutex<VariantId>,
+    stop: &AtomicBool,
+    sender: &Sender<Built>,
+    waker: &Waker,
+) {
     // Sending fails when the window is gone: then there is nothing left to do.
     let send = |message| {
         let sent = sender.send(message).is_ok();
@@ -78,7 +96,7 @@ fn work(device: Option<Device>, wanted: &Mutex<VariantId>, sender: &Sender<Built
         return;
     }
     let mut left: Vec<VariantId> = VariantId::ALL.into_iter().filter(|v| *v != VariantId::Off).collect();
-    while !left.is_empty() {
+    while !left.is_empty() && !stop.load(Ordering::Relaxed) {
         let first = *wanted.lock().unwrap_or_else(PoisonError::into_inner);
         let at = left.iter().position(|v| *v == first).unwrap_or(0);
         let id = left.remove(at);

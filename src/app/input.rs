@@ -14,7 +14,11 @@ pub enum Command {
     Do(Action),
     /// Change the radius by this many pixels.
     RadiusBy(i32),
+    /// Play another movie of several: this many further on in their order.
+    Movie(isize),
+    /// Fill the screen, or go back to the window.
     ToggleFullscreen,
+    /// Go back to the window; nothing where it is one already.
     LeaveFullscreen,
 }
 
@@ -39,6 +43,8 @@ fn logical(key: &Key) -> Option<Command> {
                 'p' => Some(Command::Do(Action::TogglePause)),
                 'i' => Some(Command::Do(Action::ToggleOverlay)),
                 'q' => Some(Command::Do(Action::Quit)),
+                '>' => Some(Command::Movie(1)),
+                '<' => Some(Command::Movie(-1)),
                 'f' => Some(Command::ToggleFullscreen),
                 digit => variant(digit),
             }

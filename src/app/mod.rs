@@ -1,10 +1,12 @@
-//! The window: winit's events ([`window`]), what fills it ([`player`]), keys ([`input`]), a frame's way
+//! The window: winit's events ([`window`]), what fills it ([`player`]), keys ([`input`]), the movies to play
+//! ([`playlist`]), a frame's way
 //! ([`frame_loop`]), and the background builder of OpenCL programs ([`builder`]).
 
 pub mod builder;
 pub mod frame_loop;
 pub mod input;
 pub mod player;
+pub mod playlist;
 pub mod window;
 
 pub use window::run;

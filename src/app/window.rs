@@ -4,7 +4,6 @@
 //! Everything that touches OpenGL or enqueues OpenCL commands runs on this thread; the decoder, the builder
 //! and the driver's callbacks only wake it.
 
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use winit::application::ApplicationHandler;
@@ -14,6 +13,7 @@ use winit::event_loop::{ActiveEventLoop, EventLoop, EventLoopProxy};
 use winit::window::{Window, WindowAttributes, WindowId};
 
 use super::player::Player;
+use super::playlist::Playlist;
 use crate::cli::PlayArgs;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, list_devices, select_device};
@@ -29,16 +29,14 @@ enum Wake {
     Quit,
 }
 
-/// Opens the window and plays until the user quits.
+/// Opens the window and plays until the user quits. Does not return, but ends the process, where a kernel or
+/// a compiler still runs that cannot be stopped.
 ///
 /// # Errors
 /// When the file cannot be played, the device that was named does not exist, or there is no display or no
 /// OpenGL; also when the statistics or the screenshot cannot be written at the end.
 pub fn run(args: &PlayArgs) -> Result<()> {
-    let path = match &args.file {
-        Some(path) => path.clone(),
-        None => bundled_clip()?,
-    };
+    let files = if args.files.is_empty() { vec![bundled_clip()?] } else { args.files.clone() };
     let device = match &args.filter.device {
         Some(selector) => Some(select_device(&list_devices(), Some(selector))?),
         None => None,
@@ -54,8 +52,7 @@ pub fn run(args: &PlayArgs) -> Result<()> {
         })
     };
     let options = OpenOptions { start_s: args.start, looping: true, preload: args.preload };
-    let wake_decoder = waker.clone();
-    let decoder = Decoder::open(&path, options, Box::new(move || wake_decoder()))?;
+    let (playlist, decoder) = Playlist::open(files, options, waker.clone())?;
     if let Some(warning) = decoder.warning() {
         eprintln!("clreel: {warning}");
     }
@@ -64,18 +61,28 @@ pub fn run(args: &PlayArgs) -> Result<()> {
     let _ = proxy.set(event_loop.create_proxy());
     quit_on_signals(event_loop.create_proxy());
 
-    let mut app =
-        App { args, path: &path, device, waker, decoder: Some(decoder), window: None, result: Ok(()) };
-    let ran = event_loop.run_app(&mut app);
-    app.finish();
-    app.result?;
-    ran.map_err(|e| {
+    let mut app = App {
+        args,
+        device,
+        waker,
+        movies: Some((playlist, decoder)),
+        window: None,
+        quit: false,
+        result: Ok(()),
+    };
+    let ran = event_loop.run_app(&mut app).map_err(|e| {
         Error::new(
             "The window's event loop ended.",
             format!("{e}."),
             "Check that the display server still runs.",
         )
-    })
+    });
+    let idle = app.finish();
+    let result = app.result.and(ran);
+    if !idle {
+        crate::gpu::cl::exit_now(crate::cli::report(result.map(|()| crate::cli::exit::DONE)));
+    }
+    result
 }
 
 /// Winit's own text names source files of its own, so the reason is said anew.
@@ -113,23 +120,23 @@ fn quit_on_signals(proxy: EventLoopProxy<Wake>) {
 
 struct App<'a> {
     args: &'a PlayArgs,
-    path: &'a Path,
     device: Option<Device>,
     waker: Waker,
     /// Until the window takes it over.
-    decoder: Option<Decoder>,
+    movies: Option<(Playlist, Decoder)>,
     window: Option<Player<'a>>,
+    /// A signal asked the process to end.
+    quit: bool,
     result: Result<()>,
 }
 
 impl App<'_> {
     fn open(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
-        let Some(decoder) = self.decoder.take() else { return Ok(()) };
+        let Some((playlist, decoder)) = self.movies.take() else { return Ok(()) };
         let info = decoder.info();
-        let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy();
-        let attributes = attributes(&name, window_size(event_loop, info.width, info.height));
+        let attributes = attributes(window_size(event_loop, info.width, info.height));
         let device = self.device.clone();
-        let player = Player::open(event_loop, attributes, self.args, &name, decoder, device, &self.waker)?;
+        let player = Player::open(event_loop, attributes, self.args, playlist, decoder, device, &self.waker)?;
         self.window = Some(player);
         Ok(())
     }
@@ -138,19 +145,20 @@ impl App<'_> {
         if let Err(error) = result {
             self.result = Err(error);
             event_loop.exit();
-        } else if self.window.as_ref().is_some_and(Player::wants_to_quit) {
+        } else if self.quit || self.window.as_ref().is_some_and(Player::wants_to_quit) {
             event_loop.exit();
         }
     }
 
-    /// Writes what was asked for and takes the window down.
-    fn finish(&mut self) {
-        if let Some(player) = self.window.take() {
-            let written = player.close();
-            if self.result.is_ok() {
-                self.result = written;
-            }
+    /// Writes what was asked for and takes the window down; returns whether OpenCL is idle.
+    fn finish(&mut self) -> bool {
+        let Some(mut player) = self.window.take() else { return true };
+        player.quit();
+        let (written, idle) = player.close();
+        if self.result.is_ok() {
+            self.result = written;
         }
+        idle
     }
 }
 
@@ -163,8 +171,8 @@ impl ApplicationHandler<Wake> for App<'_> {
     }
 
     fn user_event(&mut self, _: &ActiveEventLoop, event: Wake) {
-        if let (Wake::Quit, Some(window)) = (event, &mut self.window) {
-            window.quit();
+        if event == Wake::Quit {
+            self.quit = true;
         }
     }
 
@@ -177,16 +185,16 @@ impl ApplicationHandler<Wake> for App<'_> {
 
     fn about_to_wait(&mut self, event_loop: &ActiveEventLoop) {
         if let Some(window) = &mut self.window {
-            window.turn(event_loop);
+            let result = window.turn(event_loop);
+            self.check(event_loop, result);
         }
-        self.check(event_loop, Ok(()));
     }
 }
 
-fn attributes(name: &str, size: PhysicalSize<u32>) -> WindowAttributes {
+fn attributes(size: PhysicalSize<u32>) -> WindowAttributes {
     use winit::platform::{wayland, x11};
     let attributes = Window::default_attributes()
-        .with_title(format!("{name} - clreel"))
+        .with_title("clreel")
         .with_inner_size(size)
         .with_min_inner_size(PhysicalSize::new(320, 180));
     let attributes = x11::WindowAttributesExtX11::with_name(attributes, "clreel", "clreel");

@@ -25,6 +25,7 @@ pub mod exit {
     pub const MISMATCH: u8 = 3;
 }
 
+/// The command line: a subcommand, or the window.
 #[derive(Debug, Parser)]
 #[command(
     name = "clreel",
@@ -37,16 +38,18 @@ pub mod exit {
         clreel devices                          list the OpenCL devices\n\n\
         In the window: 0 off, 1 naive, 2 separable, 3 flat, 4 vectorized, 5 running-sum, - = radius,\n\
         Space pause, i overlay, q quit.",
-    args_conflicts_with_subcommands = true,
-    subcommand_negates_reqs = true
+    args_conflicts_with_subcommands = true
 )]
 pub struct Cli {
+    /// The subcommand; without one the window opens.
     #[command(subcommand)]
     pub command: Option<Command>,
+    /// What the window plays, and how.
     #[command(flatten)]
     pub play: PlayArgs,
 }
 
+/// What clreel does besides the window.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Check every variant against the reference, then time it
@@ -60,7 +63,7 @@ pub enum Command {
 /// Runs what the command line asks for; returns the exit code.
 ///
 /// # Errors
-/// Whatever made it fail, for stderr; the exit code is then [`exit::FAILED`].
+/// Whatever made it fail; [`report`] turns it into a message and an exit code.
 pub fn run(cli: &Cli) -> Result<u8> {
     match &cli.command {
         None => crate::app::run(&cli.play).map(|()| exit::DONE),
@@ -68,6 +71,14 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::Snapshot(args)) => snapshot::run(args),
         Some(Command::Devices(args)) => devices::run(args),
     }
+}
+
+/// Prints an error to stderr; returns the exit code.
+pub fn report(result: Result<u8>) -> u8 {
+    result.unwrap_or_else(|error| {
+        eprintln!("clreel: {error}");
+        exit::FAILED
+    })
 }
 
 /// Which filter, and where it runs.
@@ -84,12 +95,13 @@ pub struct FilterArgs {
     pub device: Option<String>,
 }
 
-/// `clreel [FILE]`: the window.
+/// `clreel [FILE…]`: the window.
 #[derive(Debug, Clone, Args)]
 pub struct PlayArgs {
-    /// The movie to play; without it the bundled clip
+    /// The movies to play, one after the other and round again; without any the bundled clip
     #[arg(value_name = "FILE")]
-    pub file: Option<PathBuf>,
+    pub files: Vec<PathBuf>,
+    /// Which filter, and where it runs.
     #[command(flatten)]
     pub filter: FilterArgs,
     /// Keep OpenGL and OpenCL apart: copy each frame instead of sharing textures
@@ -153,6 +165,7 @@ pub struct SnapshotArgs {
     /// Time of the frame, in seconds
     #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
     pub at: f64,
+    /// Which filter, and where it runs.
     #[command(flatten)]
     pub filter: FilterArgs,
 }

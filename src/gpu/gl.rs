@@ -34,6 +34,7 @@ pub struct GlWindow {
     surface: Surface<WindowSurface>,
     context: PossiblyCurrentContext,
     _display: Display,
+    /// The window itself; declared last, because surface and context must go first.
     pub window: Window,
 }
 
@@ -151,4 +152,19 @@ fn create_context(
         }
     }
     Err(last)
+}
+
+/// The longest side of a texture, in pixels. The context must be current.
+pub fn max_texture_size(gl: &glow::Context) -> u32 {
+    // SAFETY: the context is current on this thread.
+    unsafe { gl.get_parameter_i32(glow::MAX_TEXTURE_SIZE) }.max(0) as u32
+}
+
+/// The error for a picture that no texture can hold; `limit` is [`max_texture_size`].
+pub fn too_large(width: u32, height: u32, limit: u32) -> Error {
+    Error::new(
+        "The picture is too large to be shown.",
+        format!("It has {width}×{height} pixels, and the OpenGL driver's textures end at {limit}×{limit}."),
+        "Scale the movie down first, for example with ffmpeg -vf scale.",
+    )
 }

@@ -10,6 +10,7 @@ pub struct HostBlock {
     start: NonNull<u8>,
     layout: Layout,
     len: usize,
+    leaked: bool,
 }
 
 impl HostBlock {
@@ -26,7 +27,12 @@ impl HostBlock {
         let layout = Layout::from_size_align(padded, 4096).map_err(|_| too_large())?;
         // SAFETY: the layout has a size above zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(too_large)?;
-        Ok(Self { start, layout, len })
+        Ok(Self { start, layout, len, leaked: false })
+    }
+
+    /// Never frees it: something else may write to it for ever.
+    pub fn leak(&mut self) {
+        self.leaked = true;
     }
 
     /// Where it starts, for OpenCL.
@@ -49,6 +55,9 @@ impl HostBlock {
 
 impl Drop for HostBlock {
     fn drop(&mut self) {
+        if self.leaked {
+            return;
+        }
         // SAFETY: allocated with this layout in `new`.
         unsafe { dealloc(self.start.as_ptr(), self.layout) }
     }

@@ -19,6 +19,7 @@ use ocl::ffi;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
+use crate::gpu::gl::{max_texture_size, too_large};
 use crate::gpu::host_block::HostBlock;
 use crate::gpu::transfer::{enqueue_map, enqueue_read, enqueue_unmap, enqueue_write};
 use crate::ladder::Storage;
@@ -30,7 +31,10 @@ pub enum Sharing {
     /// OpenCL writes into OpenGL's textures.
     ZeroCopy,
     /// Frames are copied, and why.
-    Copy { reason: String },
+    Copy {
+        /// One sentence for the overlay.
+        reason: String,
+    },
 }
 
 impl Sharing {
@@ -155,6 +159,21 @@ impl Slot {
         }
     }
 
+    /// Releases the device's memory objects, which the device must not be using; the next filter makes new ones.
+    pub fn drop_device_side(&mut self) {
+        self.device = None;
+    }
+
+    /// Leaves the memory of a lost device alone for ever: its objects cannot be released, and it may still
+    /// write into the blocks. The texture stays.
+    pub fn forget_device_side(&mut self) {
+        if let Some(device) = self.device.take() {
+            std::mem::forget(device);
+            self.input.leak();
+            self.output.leak();
+        }
+    }
+
     /// Hands both blocks to the device: enqueues the upload, or on a CPU device the unmapping. The event, if
     /// there is anything to do, is the upload's. Never waits.
     ///
@@ -258,15 +277,9 @@ fn no_device_side() -> Error {
 fn create_texture(gl: &Arc<glow::Context>, width: u32, height: u32) -> Result<glow::Texture> {
     // SAFETY: the context is current on this thread.
     unsafe {
-        let limit = gl.get_parameter_i32(glow::MAX_TEXTURE_SIZE).max(0) as u32;
+        let limit = max_texture_size(gl);
         if width > limit || height > limit {
-            return Err(Error::new(
-                "The picture is too large to be shown.",
-                format!(
-                    "It has {width}×{height} pixels, and the OpenGL driver's textures end at {limit}×{limit}."
-                ),
-                "Scale the movie down first, for example with ffmpeg -vf scale.",
-            ));
+            return Err(too_large(width, height, limit));
         }
         let texture = gl.create_texture().map_err(|e| {
             Error::new(

@@ -38,6 +38,7 @@ pub(super) fn enqueue_map(
     let (queue, mem) = (cl.queue.as_core().as_ptr(), picture.mem().as_ptr());
     let mut event: ffi::cl_event = ptr::null_mut();
     let mut code = 0;
+    let mut row = width as usize * 4;
     // SAFETY: queue and memory object are alive and of one context; the region is the whole picture.
     let mapped = unsafe {
         match picture {
@@ -47,7 +48,7 @@ pub(super) fn enqueue_map(
             }
             Picture::Image(_) => {
                 let region = [width as usize, height as usize, 1];
-                let (mut row, mut slice) = (0, 0);
+                let mut slice = 0;
                 ffi::clEnqueueMapImage(
                     queue,
                     mem,
@@ -66,10 +67,10 @@ pub(super) fn enqueue_map(
         }
     };
     let event = finish(code, event)?;
-    if mapped.cast() != expected.as_ptr() {
+    if mapped.cast() != expected.as_ptr() || row != width as usize * 4 {
         return Err(Error::new(
             "The OpenCL driver does not use the frame's memory in place.",
-            "CL_MEM_USE_HOST_PTR gave another address when it was mapped.",
+            "CL_MEM_USE_HOST_PTR gave another address or another row length when it was mapped.",
             "Choose another device; 0 shows the movie unfiltered.",
         ));
     }

@@ -25,8 +25,11 @@ pub struct Sample {
 /// Times of one variant, in milliseconds; see [`Sample`] for the three clocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measurement {
+    /// Device time: first start to last end by OpenCL's events.
     pub device: Series,
+    /// Dispatch time; `None` where it was not measured.
     pub dispatch: Option<Series>,
+    /// Wall time; `None` where it was not measured.
     pub wall: Option<Series>,
 }
 
@@ -97,7 +100,9 @@ pub fn predict(plan: &Plan, queue: &ocl::Queue) -> Result<f64> {
 
 /// Something to time: how many rounds it takes part in, and one run of it.
 pub struct Contender<'a> {
+    /// How many rounds it takes part in.
     pub rounds: u32,
+    /// One complete run, waited for.
     #[allow(clippy::type_complexity)]
     pub run: Box<dyn FnMut() -> Result<Sample> + 'a>,
 }

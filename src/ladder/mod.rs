@@ -92,10 +92,13 @@ pub enum Storage {
 /// One step of a ladder, as the user meets it.
 #[derive(Debug)]
 pub struct VariantInfo {
+    /// Its name everywhere.
     pub id: VariantId,
+    /// Its name for people, one to three words.
     pub title: &'static str,
     /// What this step does differently, in one sentence.
     pub idea: &'static str,
+    /// What its input and output are.
     pub storage: Storage,
     /// Its kernel file under `kernels/`.
     pub source: &'static str,

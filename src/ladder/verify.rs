@@ -16,11 +16,15 @@ pub const GUARD: usize = 4096;
 /// The first byte that differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Difference {
+    /// Column, from the left.
     pub x: usize,
+    /// Row, from the top.
     pub y: usize,
     /// 0 to 3: red, green, blue, alpha.
     pub channel: usize,
+    /// What the variant wrote.
     pub got: u8,
+    /// What the reference says.
     pub want: u8,
 }
 
@@ -33,6 +37,7 @@ pub struct MismatchReport {
     pub total: usize,
     /// The largest difference of a byte.
     pub max_abs_diff: u8,
+    /// Where the first difference is; `None` when only canaries changed.
     pub first: Option<Difference>,
     /// Bytes of the picture that still hold their poison: nobody wrote them.
     pub untouched: usize,

@@ -40,6 +40,7 @@ impl Default for OpenOptions {
 /// What is known about a movie once its first frame has been decoded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MovieInfo {
+    /// The file.
     pub path: PathBuf,
     /// Width of the first frame in pixels; later frames may differ.
     pub width: u32,

@@ -1,7 +1,7 @@
 //! Movies: from a file to frames with time stamps. In: a path. Out: [`Frame`]s in a bounded [`FrameQueue`],
 //! and RGBA bytes where a caller asks for them.
 //!
-//! A file's way: [`open`] finds its pictures, [`source`] reads packets and decodes them, [`pass`] gives the pictures
+//! A file's way: `open` finds its pictures, `source` reads packets and decodes them, `pass` gives the pictures
 //! their place in the movie, [`decoder`] repeats passes on a thread of its own and fills [`queue`]. [`clock`] says
 //! which frame is due. [`color`] decides matrix and range, [`convert`] turns a picture into RGBA.
 

@@ -21,17 +21,24 @@ use crate::stats::{CpuReading, Recorder};
 /// What the user asked for with the mouse; keys give the same actions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
+    /// Filter by this variant from the next frame on.
     SetVariant(VariantId),
+    /// Use this radius, in pixels.
     SetRadius(u32),
+    /// Pause, or go on.
     TogglePause,
+    /// Hide or show the overlay.
     ToggleOverlay,
+    /// Take this banner away: a position in [`View::notices`].
     DismissNotice(usize),
+    /// Close the window.
     Quit,
 }
 
 /// Whether a variant can be chosen now.
 #[derive(Debug, Clone, PartialEq)]
 pub enum VariantStatus {
+    /// It is built.
     Ready,
     /// Its program is being compiled in the background.
     Building,
@@ -42,10 +49,13 @@ pub enum VariantStatus {
 /// A frame that has been in the filter for long enough to tell the user about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Busy {
+    /// The variant at work.
     pub variant: VariantId,
+    /// Its radius in pixels.
     pub radius: u32,
     /// Part of the frame that is done, 0 to 1.
     pub fraction: f32,
+    /// Time since it started, in seconds.
     pub elapsed_s: f64,
     /// Predicted time of the whole frame, in seconds.
     pub predicted_s: f64,
@@ -54,32 +64,39 @@ pub struct Busy {
 /// A variant as the overlay lists it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VariantRow<'a> {
+    /// The variant.
     pub id: VariantId,
     /// One to three words for the button's hover text.
     pub title: &'a str,
     /// What the variant does differently, in a sentence or two.
     pub idea: &'a str,
+    /// Whether it can be chosen now.
     pub status: VariantStatus,
 }
 
 /// What the overlay says about the movie.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MovieSummary {
+    /// The file's name without its folder.
     pub file_name: String,
-    /// Size of the picture in pixels.
+    /// Width of the picture in pixels.
     pub width: u32,
+    /// Height of the picture in pixels.
     pub height: u32,
     /// Frames a second by the container, if it says.
     pub fps: Option<f64>,
+    /// FFmpeg's name of the codec.
     pub codec: String,
     /// Position of the frame on the screen, in seconds.
     pub position_s: f64,
+    /// Length in seconds, if it is known.
     pub duration_s: Option<f64>,
 }
 
 /// Something that the user must know, shown as a banner until dismissed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notice {
+    /// What happened, why, and what to try.
     pub error: Error,
     /// Also shown while the overlay is hidden.
     pub serious: bool,
@@ -88,8 +105,11 @@ pub struct Notice {
 /// This moment, as far as the overlay is concerned.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
+    /// All that was measured.
     pub recorder: &'a Recorder,
+    /// CPU load of the process and of the machine.
     pub cpu: CpuReading,
+    /// The movie that plays.
     pub movie: &'a MovieSummary,
     /// The OpenCL device; `None` when there is no OpenCL.
     pub device: Option<&'a DeviceInfo>,
@@ -97,15 +117,21 @@ pub struct View<'a> {
     pub gl_renderer: &'a str,
     /// "copy" or "zero-copy", and why.
     pub sharing: &'a str,
+    /// Why it is so; may be empty.
     pub sharing_reason: &'a str,
     /// In key order.
     pub variants: &'a [VariantRow<'a>],
     /// What the user chose; the frame on the screen may still be of another one.
     pub chosen: VariantId,
+    /// The radius that the user chose, in pixels.
     pub radius: u32,
+    /// The movie stands still.
     pub paused: bool,
+    /// Frames are presented as fast as they come.
     pub unpaced: bool,
+    /// The slow frame in the filter, if there is one.
     pub busy: Option<&'a Busy>,
+    /// The banners, oldest first.
     pub notices: &'a [Notice],
     /// Frame interval of the movie in milliseconds, the budget of a frame.
     pub budget_ms: Option<f64>,

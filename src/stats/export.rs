@@ -2,9 +2,8 @@
 //!
 //! In: a [`Recorder`] and what is known about the run. Out: one file, complete or not there at all.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::Path;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -12,14 +11,16 @@ use super::{FrameSample, Recorder, Series, Stage};
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
 use crate::ladder::VariantId;
+use crate::save;
 
 /// What the statistics are about.
 #[derive(Debug, Clone)]
 pub struct ExportContext<'a> {
     /// The movie's path as the user gave it.
     pub movie: &'a str,
-    /// Size of the picture in pixels.
+    /// Width of the picture in pixels.
     pub width: u32,
+    /// Height of the picture in pixels.
     pub height: u32,
     /// Frames a second by the container, if it says.
     pub fps: Option<f64>,
@@ -29,9 +30,11 @@ pub struct ExportContext<'a> {
     pub gl_renderer: &'a str,
     /// "copy" or "zero-copy", and why.
     pub sharing: &'a str,
+    /// Why it is so; may be empty.
     pub sharing_reason: &'a str,
-    /// Variant and radius at the end.
+    /// Variant at the end.
     pub variant: VariantId,
+    /// Radius at the end, in pixels.
     pub radius: u32,
     /// Frames were presented as fast as they came.
     pub unpaced: bool,
@@ -58,47 +61,7 @@ pub fn export(path: &Path, recorder: &Recorder, context: &ExportContext) -> Resu
                 ));
             }
         };
-    write_atomically(path, |out| write(out, recorder, context)).map_err(|e| {
-        let hint = match e.kind() {
-            io::ErrorKind::NotFound => "Create the directory first, or choose another one.",
-            io::ErrorKind::StorageFull => "Free some space, or choose another disk.",
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                "Choose a directory that you may write to."
-            }
-            _ => "Choose another file.",
-        };
-        let reason = e.to_string();
-        let reason = reason.split(" (os error").next().unwrap_or(&reason);
-        Error::new(
-            format!("The statistics cannot be written to {}.", path.display()),
-            format!("The system says: {reason}."),
-            hint,
-        )
-    })
-}
-
-/// Lets `fill` write a file beside `path` and renames it when it is complete. What is no regular file (a
-/// device, a pipe) is written directly: renaming would replace it.
-fn write_atomically(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    if fs::metadata(&target).is_ok_and(|m| !m.is_file()) {
-        return complete(File::options().write(true).open(&target)?, fill);
-    }
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let part: PathBuf = target.with_file_name(format!(".{name}.{}.part", std::process::id()));
-    let written = File::create(&part).and_then(|file| complete(file, fill));
-    let renamed = written.and_then(|()| fs::rename(&part, &target));
-    if renamed.is_err() {
-        // The first error is the one to report; the leftover may not even exist.
-        let _ = fs::remove_file(&part);
-    }
-    renamed
-}
-
-fn complete(file: File, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut out = BufWriter::with_capacity(1 << 16, file);
-    fill(&mut out)?;
-    out.flush()
+    save::atomically(path, |out| write(out, recorder, context))
 }
 
 fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io::Result<()> {

@@ -18,15 +18,25 @@ use crate::ladder::VariantId;
 /// A stage of a frame's way. The words are the same in code, overlay, CSV and JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
+    /// Taking the frame from the decoder's queue.
     Take,
+    /// The frame's bytes to the device.
     Upload,
+    /// Handing the shared texture to OpenCL.
     Acquire,
+    /// Planes to RGBA.
     Convert,
+    /// The chosen variant.
     Filter,
+    /// The result back to OpenGL.
     Release,
+    /// Drawing the picture.
     Present,
+    /// Laying out and drawing the overlay.
     Overlay,
+    /// Swapping the buffers; a software OpenGL draws in it.
     Swap,
+    /// Asking for the times of finished commands.
     Collect,
 }
 

@@ -23,9 +23,13 @@ const RECENT_REPAINTS: usize = 1_000;
 pub struct Summary {
     /// The newest sample.
     pub last: f64,
+    /// Arithmetic mean.
     pub mean: f64,
+    /// Median.
     pub p50: f64,
+    /// 95th percentile, nearest rank.
     pub p95: f64,
+    /// Largest sample.
     pub max: f64,
     /// How many samples it summarises.
     pub n: usize,
@@ -209,11 +213,6 @@ impl Recorder {
     /// Rows that had to make room in a very long run with `keep_all`.
     pub fn forgotten(&self) -> u64 {
         self.forgotten
-    }
-
-    /// Sets presented, late and dropped to zero. Kept rows and history stay.
-    pub fn reset_counters(&mut self) {
-        (self.presented, self.late, self.dropped) = (0, 0, 0);
     }
 }
 

@@ -6,11 +6,17 @@ use serde::Serialize;
 /// (milliseconds throughout clreel).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Series {
+    /// Smallest sample.
     pub min: f64,
+    /// Median.
     pub p50: f64,
+    /// 95th percentile.
     pub p95: f64,
+    /// 99th percentile.
     pub p99: f64,
+    /// Largest sample.
     pub max: f64,
+    /// How many samples there were.
     pub n: usize,
 }
 

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! In: decoded frames, the user's choice of variant and radius. Out: the texture to draw now, and a
-//! [`FrameSample`] for each movie frame presented. A frame is filtered ahead of its time and waits, ready,
+//! `FrameSample` for each movie frame presented. A frame is filtered ahead of its time and waits, ready,
 //! until it is due; the picture on the screen keeps its slot until the next one takes its place.
 
 mod present;
@@ -25,22 +25,33 @@ use crate::overlay::Busy;
 use crate::pipeline::{Job, JobState, Pipeline};
 use crate::stats::{Recorder, Stage, StageTimes, ms_since};
 
+/// A frame that takes the device longer than this leaves the overlay to be repainted on its own.
+const OVERLAY_MS: f64 = 50.0;
+/// How long a still picture of several movies is shown.
+const STILL: Duration = Duration::from_secs(5);
 /// A frame that has been on the device for longer than this is told to the user.
 const BUSY_S: f64 = 0.25;
-/// A pause between two turns of the loop that only a suspended machine or process explains.
-const SUSPENDED: Duration = Duration::from_secs(1);
+/// While the radius changes all the time, a frame with less than this left is finished all the same.
+const NEARLY_DONE_MS: f64 = 150.0;
+/// … and so is one with less than `PATIENCE_MS` left when nothing was presented for `STARVING`.
+const PATIENCE_MS: f64 = 2000.0;
+const STARVING: Duration = Duration::from_millis(500);
 
 /// A frame between `take` and the screen.
+///
+/// Fields drop in order: the job's memory objects may lie in the slot's host memory, so they go first.
 struct Flight {
+    /// The device's share; `None` for an unfiltered frame.
+    job: Option<Job>,
     slot: Slot,
     frame: Rc<Frame>,
     variant: VariantId,
     radius: u32,
     stages: StageTimes,
-    /// The device's share; `None` for an unfiltered frame.
-    job: Option<Job>,
     dropped_before: u32,
-    /// The frame on the screen, filtered anew while paused; it is no new movie frame.
+    /// [`FrameLoop::generation`] when it was taken.
+    generation: u64,
+    /// The frame on the screen, filtered anew because no next one comes; it is no new movie frame.
     again: bool,
 }
 
@@ -56,7 +67,12 @@ pub struct FrameLoop {
     unpaced: bool,
     variant: VariantId,
     radius: u32,
+    /// No frame is taken before the chosen variant is built.
+    waits_for_filter: bool,
     free: Vec<Slot>,
+    /// Frames that were on their way when another filter was chosen during a pause, with the number of frames
+    /// dropped before each: they go first when playing goes on.
+    returned: VecDeque<(Rc<Frame>, u32)>,
     /// Predicted to take long: waits until the overlay has said so.
     held: Option<Flight>,
     held_was_announced: bool,
@@ -67,8 +83,12 @@ pub struct FrameLoop {
     /// What the picture on the screen could not be filtered with, so that it is not tried over and over.
     not_again: Option<(VariantId, u32)>,
     dropped: u32,
-    started: Option<Instant>,
-    last_tick: Instant,
+    /// The movie's time runs: its first picture has been on the screen. Not so after another movie was opened.
+    clock_runs: bool,
+    /// When the first picture of all was on the screen.
+    epoch: Option<Instant>,
+    /// Counted up when another movie is opened; frames of an older one are not shown any more.
+    generation: u64,
     last_present: Option<Instant>,
     last_swap: Option<Instant>,
     /// How long drawing and swapping has taken lately.
@@ -79,8 +99,11 @@ pub struct FrameLoop {
 /// Service times of drawing one picture, in milliseconds.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DrawTimes {
+    /// The picture into the window: the calls on the window's thread.
     pub present: f64,
+    /// Laying the overlay out and handing it to OpenGL.
     pub overlay: f64,
+    /// Swapping the buffers; a software OpenGL draws in it.
     pub swap: f64,
 }
 
@@ -106,7 +129,9 @@ impl FrameLoop {
             unpaced,
             variant: VariantId::Off,
             radius: 0,
+            waits_for_filter: false,
             free: Vec::new(),
+            returned: VecDeque::new(),
             held: None,
             held_was_announced: false,
             flights: VecDeque::new(),
@@ -115,8 +140,9 @@ impl FrameLoop {
             shown_is_new: false,
             not_again: None,
             dropped: 0,
-            started: None,
-            last_tick: Instant::now(),
+            clock_runs: false,
+            epoch: None,
+            generation: 0,
             last_present: None,
             last_swap: None,
             draw_ns: 0,
@@ -127,6 +153,27 @@ impl FrameLoop {
     /// The movie's decoder.
     pub fn decoder(&self) -> &Decoder {
         &self.decoder
+    }
+
+    /// Plays another movie. The picture on the screen stays until the new one's first picture is there.
+    pub fn play(&mut self, decoder: Decoder) {
+        let old = std::mem::replace(&mut self.decoder, decoder);
+        // Its end waits for its thread, which may be reading.
+        std::thread::spawn(move || drop(old));
+        self.start_over();
+    }
+
+    /// Forgets the frames that are on their way; the next frame starts the clock anew.
+    fn start_over(&mut self) {
+        self.generation += 1;
+        for job in self.flights.iter_mut().filter_map(|f| f.job.as_mut()) {
+            job.cancel();
+        }
+        let waiting: Vec<Flight> = self.ready.drain(..).chain(self.held.take()).collect();
+        waiting.into_iter().for_each(|flight| self.give_up(flight));
+        self.returned.clear();
+        (self.dropped, self.not_again, self.clock_runs) = (0, None, false);
+        self.interrupt();
     }
 
     /// Gives the loop its device.
@@ -144,31 +191,72 @@ impl FrameLoop {
         std::mem::take(&mut self.errors)
     }
 
+    /// The chosen variant and radius. The variant becomes [`VariantId::Off`] when the chosen one fails.
+    pub fn chosen(&self) -> (VariantId, u32) {
+        (self.variant, self.radius)
+    }
+
+    /// Takes no frame before the chosen variant is built: for scripts, which count frames.
+    pub fn wait_for_filter(&mut self, wait: bool) {
+        self.waits_for_filter = wait;
+    }
+
     /// Chooses the filter from the next frame on. Work that is not on the device yet is dropped. Where no next
     /// frame comes, paused or at the end, the picture on the screen is filtered anew.
     pub fn choose(&mut self, variant: VariantId, radius: u32) {
         if (variant, radius) == (self.variant, self.radius) {
             return;
         }
+        let radius_only = variant == self.variant;
         (self.variant, self.radius) = (variant, radius);
+        self.not_again = None;
+        // A slider that moves or a key that is held must not keep every frame from being finished.
+        let starving = self.last_present.is_none_or(|at| at.elapsed() > STARVING);
+        let limit_ms = if !radius_only {
+            0.0
+        } else if starving {
+            PATIENCE_MS
+        } else {
+            NEARLY_DONE_MS
+        };
         for job in self.flights.iter_mut().filter_map(|f| f.job.as_mut()) {
-            job.cancel();
+            if job.remaining_ms() > limit_ms {
+                job.cancel();
+            }
         }
         if let Some(held) = self.held.take() {
             self.give_up(held);
         }
-        self.not_again = None;
+        if self.clock.is_paused() {
+            // They wait with the old filter; after the pause they are to be seen with the new one.
+            let (again, waiting) = self.ready.drain(..).partition(|f| f.again);
+            self.ready = again;
+            let waiting: VecDeque<Flight> = waiting;
+            waiting.into_iter().for_each(|flight| self.give_up(flight));
+        }
     }
 
     /// Pauses or goes on.
     pub fn toggle_pause(&mut self) {
         if self.clock.is_paused() {
             self.clock.resume();
+            for flight in self.flights.iter_mut().filter(|f| f.again) {
+                flight.job.iter_mut().for_each(Job::cancel);
+            }
+            if let Some(held) = self.held.take_if(|f| f.again) {
+                self.give_up(held);
+            }
         } else {
             self.clock.pause();
         }
+        self.interrupt();
+    }
+
+    /// Leaves the interval that is running out of the statistics: something other than playing took its time.
+    pub fn interrupt(&mut self) {
         self.recorder.mark_discontinuity();
         self.last_present = None;
+        self.last_swap = None;
     }
 
     /// Whether the movie is paused.
@@ -186,6 +274,16 @@ impl FrameLoop {
         self.shown.as_ref().map(|f| (f.variant, f.radius))
     }
 
+    /// Size in pixels of the picture on the screen.
+    pub fn shown_size(&self) -> Option<(u32, u32)> {
+        self.shown.as_ref().map(|f| f.slot.size())
+    }
+
+    /// Whether the picture on the screen's place was not on the screen yet.
+    pub fn shown_is_new(&self) -> bool {
+        self.shown_is_new
+    }
+
     /// Interval of the movie's frames, in nanoseconds, as the picture on the screen has it.
     pub fn frame_interval_ns(&self) -> Option<i64> {
         self.shown.as_ref().map(|f| f.frame.duration_ns).filter(|ns| *ns > 0)
@@ -197,6 +295,17 @@ impl FrameLoop {
             && self.flights.is_empty()
             && self.ready.is_empty()
             && self.held.is_none()
+            && self.frame_to_filter_again().is_none()
+    }
+
+    /// Whether every frame was shown, and the last one for its time: a still picture for [`STILL`].
+    pub fn is_over(&self) -> bool {
+        let Some(shown) = &self.shown else { return false };
+        let still = shown.frame.number == 0;
+        let time_ns = if still { STILL.as_nanos() as i64 } else { shown.frame.duration_ns };
+        self.clock_runs
+            && self.is_finished()
+            && (self.unpaced || self.clock.now_ns() >= shown.frame.pts_ns.saturating_add(time_ns))
     }
 
     /// The frame that has been in the filter for long, or that will be.
@@ -213,27 +322,15 @@ impl FrameLoop {
         })
     }
 
-    /// Whether the device takes longer for a frame than the movie's frame interval, so that the overlay has to
-    /// be repainted between frames.
+    /// Whether a frame takes the device so long that the overlay has to be repainted meanwhile.
     pub fn is_slow(&self) -> bool {
-        let interval_ms = self.frame_interval_ns().unwrap_or(0).max(1_000_000) as f64 / 1e6;
         let jobs = self.flights.iter().chain(&self.held).filter_map(|f| f.job.as_ref());
-        jobs.into_iter().any(|j| j.predicted_ms() > interval_ms || j.elapsed_s() * 1e3 > interval_ms)
+        jobs.into_iter().any(|j| j.predicted_ms().max(j.elapsed_s() * 1e3) > OVERLAY_MS)
     }
 
     /// One turn: collects what has finished, submits what is due, and says what comes next. Never waits.
     pub fn tick(&mut self) -> Tick {
-        let now = Instant::now();
-        if now.duration_since(self.last_tick) > SUSPENDED && !self.flights.iter().any(|f| f.job.is_some()) {
-            // The machine slept: go on from here instead of dropping everything in between.
-            if let Some(next) = self.decoder.queue().next_pts_ns() {
-                self.clock.resync(next);
-            }
-            self.recorder.mark_discontinuity();
-            self.last_present = None;
-        }
-        self.last_tick = now;
-        if self.started.is_some() && !self.unpaced {
+        if self.clock_runs && !self.unpaced {
             self.decoder.queue().set_clock(self.clock.now_ns());
         }
         self.collect();
@@ -271,31 +368,54 @@ impl FrameLoop {
             flight.stages[Stage::Filter as usize] = job.filter_ms;
             flight.stages[Stage::Release as usize] += job.download_ms;
         }
-        if flight.again {
+        if flight.generation != self.generation {
+            self.give_up(flight);
+        } else if !flight.again {
+            self.ready.push_back(flight);
+        } else if self.shown.as_ref().is_some_and(|shown| Rc::ptr_eq(&shown.frame, &flight.frame)) {
             self.ready.push_front(flight);
         } else {
-            self.ready.push_back(flight);
+            // The movie went on meanwhile.
+            self.give_up(flight);
         }
     }
 
-    /// Frees the slot of a frame that will not be shown.
-    fn give_up(&mut self, flight: Flight) {
-        if !flight.again {
+    /// Frees the slot of a frame that will not be shown as it is. During a pause the frame is kept for later,
+    /// else it counts as dropped.
+    fn give_up(&mut self, mut flight: Flight) {
+        if flight.again || flight.generation != self.generation {
+            // It is on the screen already, or of a movie that is not played any more.
+        } else if self.clock.is_paused() {
+            let at = self.returned.partition_point(|(frame, _)| frame.pts_ns < flight.frame.pts_ns);
+            self.returned.insert(at, (flight.frame, flight.dropped_before));
+        } else {
             self.dropped += flight.dropped_before + 1;
+        }
+        if flight.job.take().is_some_and(|job| !job.was_started()) {
+            // Its memory objects were made for a picture that the host writes anew.
+            flight.slot.drop_device_side();
         }
         self.free.push(flight.slot);
     }
 
-    /// A command failed: waits for the device, so that the frame's memory can go, and shows the movie
+    /// A command failed: waits for the device, so that the frames' memory can go, and shows the movie
     /// unfiltered from here on.
     fn fail(&mut self, flight: Flight, error: Error) {
         self.errors.push((Some(flight.variant), error));
-        self.variant = VariantId::Off;
+        if flight.variant == self.variant {
+            self.variant = VariantId::Off;
+        }
         let idle = self.pipeline.as_ref().is_none_or(Pipeline::drain);
-        for flight in std::iter::once(flight).chain(self.flights.drain(..)) {
-            self.dropped += 1;
-            if !idle {
+        let mut on_their_way: Vec<Flight> = vec![flight];
+        on_their_way.extend(self.flights.drain(..));
+        on_their_way.extend(self.held.take());
+        for mut flight in on_their_way {
+            if idle {
+                flight.slot.drop_device_side();
+                self.give_up(flight);
+            } else {
                 // The device may still write into the slot's memory: it is never freed.
+                self.dropped += flight.dropped_before + u32::from(!flight.again);
                 std::mem::forget(flight);
             }
         }
@@ -303,19 +423,26 @@ impl FrameLoop {
             // A context that cannot even finish is lost; releasing its objects would panic or hang.
             std::mem::forget(self.pipeline.take());
             self.free.drain(..).for_each(std::mem::forget);
+            for flight in self.ready.iter_mut().chain(&mut self.shown) {
+                std::mem::forget(flight.job.take());
+                flight.slot.forget_device_side();
+            }
         }
     }
 
     /// Ends the loop. Work that is still on the device is left behind with its memory, because a kernel
-    /// cannot be stopped and may take minutes.
-    pub fn shut_down(mut self) {
+    /// cannot be stopped and may take minutes; returns whether the device is idle.
+    #[must_use]
+    pub fn shut_down(mut self) -> bool {
         for job in self.flights.iter_mut().filter_map(|f| f.job.as_mut()) {
             job.cancel();
         }
         self.collect();
-        if self.flights.iter().any(|f| f.job.is_some()) {
+        let idle = self.flights.iter().all(|f| f.job.is_none());
+        if !idle {
             self.flights.drain(..).for_each(std::mem::forget);
             std::mem::forget(self.pipeline.take());
         }
+        idle
     }
 }

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use super::submit::AHEAD;
 use super::{DrawTimes, FrameLoop};
 use crate::media::Frame;
 use crate::stats::{FrameSample, Stage};
@@ -10,36 +9,31 @@ use crate::stats::{FrameSample, Stage};
 impl FrameLoop {
     pub(super) fn picture_is_due(&self) -> bool {
         self.ready.front().is_some_and(|f| {
-            let now = self.started.is_none() || self.unpaced && !self.clock.is_paused() || f.again;
+            let now = !self.clock_runs || self.unpaced && !self.clock.is_paused() || f.again;
             now || !self.clock.is_paused() && self.draw_at_ns(&f.frame) <= self.clock.now_ns()
         })
     }
 
     /// When to begin drawing a picture, so that it is on the screen at its time.
     fn draw_at_ns(&self, frame: &Frame) -> i64 {
-        frame.pts_ns - self.draw_ns.clamp(0, frame.duration_ns / 2)
+        frame.pts_ns - self.draw_ns.clamp(0, frame.duration_ns)
     }
 
     /// When something is to be done next without an event from outside.
     pub(super) fn next_wake(&self) -> Option<Instant> {
-        let now = Instant::now();
-        let at = |pts_ns: i64| {
-            let wait = pts_ns.saturating_sub(self.clock.now_ns()).max(0);
-            now + Duration::from_nanos(wait as u64)
-        };
-        let paused = self.clock.is_paused();
-        let poll = (!self.flights.is_empty()).then(|| now + Duration::from_millis(5));
-        let due = self.ready.front().filter(|_| !paused).map(|f| at(self.draw_at_ns(&f.frame)));
-        let room = !paused && self.flights.len() + self.ready.len() < AHEAD && self.held.is_none();
-        let take = self.decoder.queue().next_pts_ns().filter(|_| room).map(|pts| at(pts - self.lead_ns()));
-        // A frame that is due already waits for a slot: the event that frees one wakes the loop.
-        let take = take.map(|t| t.max(now + Duration::from_millis(1)));
+        // The driver's callbacks wake the loop; a driver without them is asked every 5 ms.
+        let poll = (!self.flights.is_empty()).then(|| Instant::now() + Duration::from_millis(5));
+        let due = self.ready.front().and_then(|f| self.clock.instant_of(self.draw_at_ns(&f.frame)));
+        // Without room the event that makes some wakes the loop, and without a frame the decoder does.
+        let next = self.decoder.queue().next_pts_ns().filter(|_| self.has_room());
+        let take = next.and_then(|pts_ns| self.clock.instant_of(pts_ns - self.lead_ns()));
         [poll, due, take].into_iter().flatten().min()
     }
 
     /// Puts the picture that is due on the screen's place and returns what to draw: the texture, the
     /// picture's size in pixels and its pixel aspect.
     pub fn picture(&mut self) -> Option<(glow::Texture, (u32, u32), f64)> {
+        self.drop_overtaken();
         if self.picture_is_due()
             && let Some(next) = self.ready.pop_front()
         {
@@ -52,20 +46,41 @@ impl FrameLoop {
         Some((shown.slot.texture(), shown.slot.size(), shown.frame.pixel_aspect()))
     }
 
+    /// Where a picture and its successor are both due, only the successor is shown.
+    fn drop_overtaken(&mut self) {
+        if self.unpaced || !self.clock_runs || self.clock.is_paused() {
+            return;
+        }
+        let now_ns = self.clock.now_ns();
+        while self.ready.get(1).is_some_and(|next| !next.again && next.frame.pts_ns <= now_ns) {
+            let Some(overtaken) = self.ready.pop_front() else { return };
+            let lost = if overtaken.again { 0 } else { overtaken.dropped_before + 1 };
+            if let Some(next) = self.ready.front_mut() {
+                next.dropped_before += lost;
+            }
+            self.free.push(overtaken.slot);
+        }
+    }
+
     /// Records that the window was swapped; returns whether it showed a new movie frame.
     pub fn swapped(&mut self, times: DrawTimes) -> bool {
         let now = Instant::now();
         if self.held.is_some() {
             self.held_was_announced = true;
         }
-        if let Some(last) = self.last_swap.replace(now) {
+        let last_swap = self.last_swap.replace(now);
+        if self.clock.is_paused() && self.flights.is_empty() {
+            // Nothing repaints the window in a pause but the user.
+            self.last_swap = None;
+        } else if let Some(last) = last_swap {
             self.recorder.overlay_repaint(now.duration_since(last).as_secs_f64() * 1e3);
         }
         let Some(shown) = self.shown.as_mut().filter(|_| self.shown_is_new) else { return false };
         self.shown_is_new = false;
-        if self.started.is_none() {
+        let epoch = *self.epoch.get_or_insert(now);
+        if !self.clock_runs {
             // The movie's time begins with its first picture on the screen.
-            self.started = Some(now);
+            self.clock_runs = true;
             self.clock.resync(shown.frame.pts_ns);
         } else {
             let took = ((times.present + times.overlay + times.swap) * 1e6) as i64;
@@ -79,7 +94,7 @@ impl FrameLoop {
         let lateness = self.clock.now_ns() - shown.frame.pts_ns;
         let sample = FrameSample {
             pts: shown.frame.movie_s,
-            presented_at: self.started.map_or(0.0, |s| now.duration_since(s).as_secs_f64()),
+            presented_at: now.duration_since(epoch).as_secs_f64(),
             interval_ms: interval,
             stages: shown.stages,
             late: !self.unpaced && lateness > shown.frame.duration_ns / 2,

@@ -29,14 +29,11 @@ impl FrameLoop {
             self.start(held);
             return true;
         }
-        let slow = self.flights.iter().any(|f| f.job.as_ref().is_some_and(|j| j.predicted_ms() > SLOW_MS));
-        if slow {
-            return false;
-        }
         let began = Instant::now();
         let taken = match self.frame_to_filter_again() {
+            Some(_) if self.is_device_busy() => None,
             Some(frame) => Some((frame, true)),
-            None => self.take().map(|frame| (Rc::new(frame), false)),
+            None => self.take().map(|frame| (frame, false)),
         };
         let Some((frame, again)) = taken else { return false };
         let mut stages = StageTimes::default();
@@ -55,7 +52,7 @@ impl FrameLoop {
             }
             Err(error) => {
                 if again {
-                    self.not_again = Some((self.variant, self.radius));
+                    self.not_again = Some(self.wanted());
                 } else {
                     self.dropped += 1;
                 }
@@ -65,36 +62,57 @@ impl FrameLoop {
         true
     }
 
+    /// What frames can be filtered with now: the chosen variant, if it is built.
+    fn wanted(&self) -> (VariantId, u32) {
+        match &self.pipeline {
+            Some(pipeline) if pipeline.has(self.variant) => (self.variant, self.radius),
+            _ => (VariantId::Off, self.radius),
+        }
+    }
+
     /// The picture on the screen, when no next one comes and it was filtered otherwise than is wanted now.
-    fn frame_to_filter_again(&self) -> Option<Rc<Frame>> {
+    pub(super) fn frame_to_filter_again(&self) -> Option<Rc<Frame>> {
         if !self.clock.is_paused() && !self.decoder.queue().is_finished() {
             return None;
         }
-        let shown = self.shown.as_ref()?;
-        let wanted = match &self.pipeline {
-            Some(pipeline) if pipeline.has(self.variant) => (self.variant, self.radius),
-            _ => (VariantId::Off, self.radius),
-        };
+        // Not while another movie's first picture is on its way.
+        let shown = self.shown.as_ref().filter(|shown| shown.generation == self.generation)?;
+        let wanted = self.wanted();
         let same = wanted.0 == shown.variant && (wanted.1 == shown.radius || wanted.0 == VariantId::Off);
         let on_its_way = self.flights.iter().chain(&self.ready).any(|f| f.again);
         (!same && !on_its_way && self.not_again != Some(wanted)).then(|| shown.frame.clone())
     }
 
-    /// The next frame from the decoder, if there is room for it and it is due.
-    fn take(&mut self) -> Option<Frame> {
+    /// Whether the device has a frame that takes so long that a second one would only wait behind it.
+    fn is_device_busy(&self) -> bool {
+        self.flights.iter().any(|f| f.job.as_ref().is_some_and(|j| j.predicted_ms() > SLOW_MS))
+    }
+
+    /// Whether a next frame may be taken. Before the first picture there is no time yet: only one frame goes
+    /// ahead, also during a pause.
+    pub(super) fn has_room(&self) -> bool {
         let ahead = self.flights.len() + self.ready.len();
-        // Before the first picture there is no time yet: only one frame goes ahead.
-        let room = if self.started.is_some() { AHEAD } else { 1 };
-        if self.clock.is_paused() || ahead >= room {
+        let limit = if self.clock_runs { AHEAD } else { 1 };
+        let stands = self.waits_for_filter || self.clock.is_paused() && self.clock_runs;
+        ahead < limit && !stands && self.held.is_none() && !self.is_device_busy()
+    }
+
+    /// The next frame, if there is room for it and it is due.
+    fn take(&mut self) -> Option<Rc<Frame>> {
+        if !self.has_room() {
             return None;
         }
+        if let Some((frame, dropped_before)) = self.returned.pop_front() {
+            self.dropped += dropped_before;
+            return Some(frame);
+        }
         let queue = self.decoder.queue();
-        if self.unpaced || self.started.is_none() {
-            return queue.take_next();
+        if self.unpaced || !self.clock_runs {
+            return queue.take_next().map(Rc::new);
         }
         let taken = queue.take_due(self.clock.now_ns(), self.lead_ns());
         self.dropped += taken.dropped;
-        taken.frame
+        taken.frame.map(Rc::new)
     }
 
     /// How long before its time a frame may be taken: a frame interval, and at least 20 ms.
@@ -133,12 +151,24 @@ impl FrameLoop {
                 Err(error) => {
                     self.errors.push((Some(self.variant), error));
                     self.variant = VariantId::Off;
+                    slot.drop_device_side();
                 }
             }
         }
         let variant = if job.is_some() { self.variant } else { VariantId::Off };
         let dropped_before = if again { 0 } else { std::mem::take(&mut self.dropped) };
-        Ok(Flight { slot, frame, variant, radius: self.radius, stages, job, dropped_before, again })
+        let generation = self.generation;
+        Ok(Flight {
+            job,
+            slot,
+            frame,
+            variant,
+            radius: self.radius,
+            stages,
+            dropped_before,
+            generation,
+            again,
+        })
     }
 
     fn start(&mut self, mut flight: Flight) {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use glow::HasContext as _;
 
-use super::{BUSY_REPAINT, IDLE_REPAINT, INPUT_REPAINT, Player};
+use super::{IDLE_REPAINT, INPUT_REPAINT, Player};
 use crate::app::frame_loop::DrawTimes;
 use crate::error::Result;
 use crate::ladder::{VariantId, box_filter};
@@ -33,8 +33,8 @@ impl Player<'_> {
         times.overlay = ms_since(began);
 
         let last = self.args.frames.is_some_and(|n| self.presented + 1 >= n);
-        if self.args.screenshot.is_some() && (last || self.quit) {
-            self.screenshot = Some(self.read_window(window));
+        if self.args.screenshot.is_some() && (last && self.frames.shown_is_new() || self.quit) {
+            self.screenshot = Some((window.0, window.1, self.read_window(window)));
         }
         let began = Instant::now();
         self.gl_window.window.pre_present_notify();
@@ -52,9 +52,7 @@ impl Player<'_> {
             self.act(action);
             self.repaint_after(Duration::ZERO);
         }
-        if self.frames.is_slow() {
-            self.repaint_after(BUSY_REPAINT.saturating_sub(self.last_draw.elapsed()));
-        } else if !self.frames.is_paused() {
+        if !self.frames.is_paused() {
             self.repaint_after(IDLE_REPAINT);
         }
         Ok(())
@@ -79,6 +77,9 @@ impl Player<'_> {
 
     fn paint_overlay(&mut self, window: (u32, u32)) -> Vec<Action> {
         self.movie.position_s = self.frames.position_s();
+        if let Some((width, height)) = self.frames.shown_size() {
+            (self.movie.width, self.movie.height) = (width, height);
+        }
         let busy = self.frames.busy();
         let variants: Vec<VariantRow> = self
             .status
@@ -88,11 +89,11 @@ impl Player<'_> {
                 VariantRow { id: *id, title, idea, status: status.clone() }
             })
             .collect();
-        let budget_ms = self
-            .frames
-            .frame_interval_ns()
-            .map(|ns| ns as f64 / 1e6)
-            .or(self.nominal_fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps));
+        let budget_ms = self.frames.frame_interval_ns().map(|ns| ns as f64 / 1e6).or(self
+            .movie
+            .fps
+            .filter(|fps| *fps > 0.0)
+            .map(|fps| 1e3 / fps));
         let view = View {
             recorder: &self.frames.recorder,
             cpu: self.cpu.sample(),
@@ -102,8 +103,8 @@ impl Player<'_> {
             sharing: self.sharing.name(),
             sharing_reason: self.sharing.reason(),
             variants: &variants,
-            chosen: self.variant,
-            radius: self.radius,
+            chosen: self.frames.chosen().0,
+            radius: self.frames.chosen().1,
             paused: self.frames.is_paused(),
             unpaced: self.args.unpaced,
             busy: busy.as_ref(),

@@ -3,6 +3,7 @@
 
 mod draw;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use winit::event::WindowEvent;
@@ -12,14 +13,15 @@ use winit::window::{Fullscreen, WindowAttributes};
 use super::builder::{Builder, Built};
 use super::frame_loop::FrameLoop;
 use super::input::{self, Command};
+use super::playlist::Playlist;
 use crate::cli::{MAX_RADIUS, PlayArgs};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceInfo};
 use crate::gpu::event::Waker;
-use crate::gpu::gl::GlWindow;
+use crate::gpu::gl::{GlWindow, max_texture_size, too_large};
 use crate::gpu::sharing::Sharing;
 use crate::ladder::VariantId;
-use crate::media::Decoder;
+use crate::media::{Decoder, MovieInfo};
 use crate::overlay::{Action, MovieSummary, Notice, Overlay, VariantStatus};
 use crate::pipeline::Pipeline;
 use crate::present::VideoQuad;
@@ -47,18 +49,17 @@ pub struct Player<'a> {
     status: Vec<(VariantId, VariantStatus)>,
     sharing: Sharing,
     movie: MovieSummary,
-    nominal_fps: Option<f64>,
+    playlist: Playlist,
     cpu: CpuLoad,
     notices: Vec<Notice>,
     decoder_warned: bool,
-    variant: VariantId,
-    radius: u32,
     repaint_at: Option<Instant>,
     last_draw: Instant,
     presented: u64,
     /// What the title says: the filter of the picture on the screen, and whether it is paused.
     titled: (Option<(VariantId, u32)>, bool),
-    screenshot: Option<Vec<u8>>,
+    /// Width, height and RGBA8 pixels of the window as it was last.
+    screenshot: Option<(u32, u32, Vec<u8>)>,
     quit: bool,
     gl_window: GlWindow,
 }
@@ -72,7 +73,7 @@ impl<'a> Player<'a> {
         event_loop: &ActiveEventLoop,
         attributes: WindowAttributes,
         args: &'a PlayArgs,
-        name: &str,
+        playlist: Playlist,
         decoder: Decoder,
         device: Option<Device>,
         waker: &Waker,
@@ -80,6 +81,7 @@ impl<'a> Player<'a> {
         let info = decoder.info();
         let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced)?;
         let gl = gl_window.gl.clone();
+        check_texture_size(&gl, info.width, info.height)?;
         let quad = VideoQuad::new(gl.clone())?;
         let painter = egui_glow::Painter::new(gl.clone(), "", None, false).map_err(|e| {
             Error::new("The overlay could not be started.", e.to_string(), "Update the OpenGL driver.")
@@ -94,20 +96,13 @@ impl<'a> Player<'a> {
             None,
             Some(painter.max_texture_side()),
         );
-        let movie = MovieSummary {
-            file_name: name.to_owned(),
-            width: info.width,
-            height: info.height,
-            fps: info.fps,
-            codec: info.codec.clone(),
-            position_s: 0.0,
-            duration_s: info.duration_s,
-        };
-        let nominal_fps = info.fps;
+        let movie = summary(playlist.current(), info);
         let builder = Builder::spawn(device, args.filter.variant, waker.clone())?;
         let recorder = Recorder::new(args.stats.is_some());
         let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced);
         frames.choose(args.filter.variant, args.filter.radius);
+        // Who counts frames wants all of them filtered; who watches wants to see something at once.
+        frames.wait_for_filter(args.frames.is_some() && args.filter.variant != VariantId::Off);
         let status = VariantId::ALL
             .into_iter()
             .map(|id| (id, if id == VariantId::Off { VariantStatus::Ready } else { VariantStatus::Building }))
@@ -126,12 +121,10 @@ impl<'a> Player<'a> {
             status,
             sharing: Sharing::of_this_version(args.no_sharing),
             movie,
-            nominal_fps,
+            playlist,
             cpu: CpuLoad::new(),
             notices: Vec::new(),
             decoder_warned: false,
-            variant: args.filter.variant,
-            radius: args.filter.radius,
             repaint_at: None,
             last_draw: Instant::now(),
             presented: 0,
@@ -165,8 +158,13 @@ impl<'a> Player<'a> {
                 self.quit = true;
                 return Ok(());
             }
+            WindowEvent::DroppedFile(path) => {
+                self.playlist.dropped(path.clone());
+                return Ok(());
+            }
             WindowEvent::Resized(size) => {
                 self.gl_window.resize(*size);
+                self.frames.interrupt();
                 self.repaint_after(Duration::ZERO);
             }
             _ => {}
@@ -190,7 +188,7 @@ impl<'a> Player<'a> {
         match command {
             Command::Do(action) => self.act(action),
             Command::RadiusBy(step) => {
-                let radius = self.radius.saturating_add_signed(step).min(MAX_RADIUS);
+                let radius = self.frames.chosen().1.saturating_add_signed(step);
                 self.act(Action::SetRadius(radius));
             }
             Command::ToggleFullscreen => {
@@ -198,6 +196,7 @@ impl<'a> Player<'a> {
                 let next = window.fullscreen().is_none().then_some(Fullscreen::Borderless(None));
                 window.set_fullscreen(next);
             }
+            Command::Movie(step) => self.playlist.go(step),
             Command::LeaveFullscreen => self.gl_window.window.set_fullscreen(None),
         }
         self.repaint_after(Duration::ZERO);
@@ -211,13 +210,11 @@ impl<'a> Player<'a> {
                     self.notify(error, true);
                     return;
                 }
-                self.variant = id;
                 self.builder.want(id);
-                self.frames.choose(self.variant, self.radius);
+                self.frames.choose(id, self.frames.chosen().1);
             }
             Action::SetRadius(radius) => {
-                self.radius = radius.min(MAX_RADIUS);
-                self.frames.choose(self.variant, self.radius);
+                self.frames.choose(self.frames.chosen().0, radius.min(MAX_RADIUS));
             }
             Action::TogglePause => self.frames.toggle_pause(),
             Action::ToggleOverlay => self.overlay.visible = !self.overlay.visible,
@@ -246,10 +243,14 @@ impl<'a> Player<'a> {
     // --- one turn ------------------------------------------------------------------------------------------
 
     /// Collects what other threads have finished, moves frames along, and says when to come again.
-    pub fn turn(&mut self, event_loop: &ActiveEventLoop) {
+    ///
+    /// # Errors
+    /// When not even the first picture can be shown.
+    pub fn turn(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
         while let Some(message) = self.builder.poll() {
             self.built(message);
         }
+        self.next_movie();
         if !self.decoder_warned
             && let Some(warning) = self.frames.decoder().warning()
         {
@@ -257,31 +258,63 @@ impl<'a> Player<'a> {
             self.notify(warning, false);
         }
         let tick = self.frames.tick();
-        if self.args.frames.is_some() && self.frames.is_finished() && !self.frames.is_paused() {
+        let last = self.playlist.count() == 1 && self.frames.is_finished();
+        if self.args.frames.is_some() && last && !self.frames.is_paused() {
             // A movie that cannot loop has fewer frames than were asked for.
             self.quit = true;
         }
         for (variant, error) in self.frames.take_errors() {
             if let Some(id) = variant {
                 self.set_status(id, VariantStatus::Unavailable(error.clone()));
-                self.variant = VariantId::Off;
+            } else if self.frames.shown_size().is_none() {
+                // Not even the first picture could be shown.
+                return Err(error);
             }
             self.notify(error, true);
+        }
+        if self.frames.is_slow() {
+            self.repaint_after(BUSY_REPAINT.saturating_sub(self.last_draw.elapsed()));
         }
         let now = Instant::now();
         if tick.redraw || self.repaint_at.is_some_and(|at| at <= now) {
             self.gl_window.window.request_redraw();
             event_loop.set_control_flow(ControlFlow::Wait);
-            return;
+            return Ok(());
         }
         let wake = [tick.wake_at, self.repaint_at].into_iter().flatten().min();
         event_loop.set_control_flow(wake.map_or(ControlFlow::Wait, ControlFlow::WaitUntil));
+        Ok(())
+    }
+
+    /// Goes on to the next movie of several when this one is over, and plays what has been opened meanwhile.
+    fn next_movie(&mut self) {
+        let several = self.playlist.count() > 1;
+        if several && !self.playlist.is_opening() && !self.frames.is_paused() && self.frames.is_over() {
+            self.playlist.go(1);
+        }
+        match self.playlist.poll() {
+            Some(Ok(decoder)) => {
+                self.movie = summary(self.playlist.current(), decoder.info());
+                self.decoder_warned = false;
+                self.titled = (None, false);
+                self.frames.play(decoder);
+                self.repaint_after(Duration::ZERO);
+            }
+            Some(Err(error)) => self.notify(error, true),
+            None => {}
+        }
     }
 
     fn set_status(&mut self, id: VariantId, status: VariantStatus) {
         if let Some(entry) = self.status.iter_mut().find(|(v, _)| *v == id) {
             entry.1 = status;
         }
+    }
+
+    /// The chosen variant cannot be had.
+    fn without_filter(&mut self) {
+        self.frames.choose(VariantId::Off, self.frames.chosen().1);
+        self.frames.wait_for_filter(false);
     }
 
     fn built(&mut self, message: Built) {
@@ -296,21 +329,23 @@ impl<'a> Player<'a> {
                         *status = VariantStatus::Unavailable(error.clone());
                     }
                 }
-                self.variant = VariantId::Off;
-                self.frames.choose(self.variant, self.radius);
+                self.without_filter();
                 self.notify(error, true);
             }
             Built::Variant(built) => {
-                self.set_status(built.info().id, VariantStatus::Ready);
+                let id = built.info().id;
+                self.set_status(id, VariantStatus::Ready);
+                if id == self.frames.chosen().0 {
+                    self.frames.wait_for_filter(false);
+                }
                 if let Some(pipeline) = self.frames.pipeline_mut() {
                     pipeline.add(built);
                 }
             }
             Built::Failed(id, error) => {
                 self.set_status(id, VariantStatus::Unavailable(error.clone()));
-                if self.variant == id {
-                    self.variant = VariantId::Off;
-                    self.frames.choose(self.variant, self.radius);
+                if self.frames.chosen().0 == id {
+                    self.without_filter();
                 }
                 self.notify(error, true);
             }
@@ -320,19 +355,17 @@ impl<'a> Player<'a> {
 
     // --- the end -------------------------------------------------------------------------------------------
 
-    /// Writes the screenshot and the statistics that were asked for, and takes everything down.
-    ///
-    /// # Errors
-    /// When a file cannot be written; the others are written all the same.
-    pub fn close(mut self) -> Result<()> {
+    /// Writes the screenshot and the statistics that were asked for, and takes everything down. The error is
+    /// that of a file that cannot be written; the others are written all the same. Returns also whether OpenCL
+    /// is idle: while a kernel or a compiler runs, the process must not run the driver's exit handlers.
+    pub fn close(mut self) -> (Result<()>, bool) {
         let mut result = Ok(());
         if let Some(path) = &self.args.screenshot {
             if self.screenshot.is_none() {
                 let _ = self.draw();
             }
-            let (width, height) = self.gl_window.size();
-            if let Some(rgba) = &self.screenshot {
-                result = crate::save::png(path, width, height, rgba);
+            if let Some((width, height, rgba)) = &self.screenshot {
+                result = crate::save::png(path, *width, *height, rgba);
             }
         }
         if let Some(path) = &self.args.stats {
@@ -345,8 +378,8 @@ impl<'a> Player<'a> {
                 gl_renderer: &self.gl_window.renderer,
                 sharing: self.sharing.name(),
                 sharing_reason: self.sharing.reason(),
-                variant: self.variant,
-                radius: self.radius,
+                variant: self.frames.chosen().0,
+                radius: self.frames.chosen().1,
                 unpaced: self.args.unpaced,
             };
             let written = stats::export(path, &self.frames.recorder, &context);
@@ -354,7 +387,28 @@ impl<'a> Player<'a> {
         }
         self.quad.destroy();
         self.painter.destroy();
-        self.frames.shut_down();
-        result
+        // Both are asked, whatever the first one says.
+        let (device, builder) = (self.frames.shut_down(), self.builder.shut_down());
+        (result, device && builder)
     }
+}
+
+fn summary(path: &Path, info: &MovieInfo) -> MovieSummary {
+    MovieSummary {
+        file_name: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+        width: info.width,
+        height: info.height,
+        fps: info.fps,
+        codec: info.codec.clone(),
+        position_s: 0.0,
+        duration_s: info.duration_s,
+    }
+}
+
+fn check_texture_size(gl: &glow::Context, width: u32, height: u32) -> Result<()> {
+    let limit = max_texture_size(gl);
+    if width <= limit && height <= limit {
+        return Ok(());
+    }
+    Err(too_large(width, height, limit))
 }

@@ -15,7 +15,9 @@ use crate::stats::Series;
 pub struct Input<'a> {
     /// RGBA frames of `width` by `height` pixels, at least one.
     pub frames: &'a [Vec<u8>],
+    /// Width of the frames in pixels.
     pub width: u32,
+    /// Height of the frames in pixels.
     pub height: u32,
     /// Timed rounds; each takes the next frame, and runs every variant once.
     pub rounds: u32,
@@ -24,9 +26,11 @@ pub struct Input<'a> {
 /// What came out for one radius.
 #[derive(Debug)]
 pub struct RadiusRun {
+    /// The radius in pixels.
     pub radius: u32,
     /// A device copy of one frame, alternating with the variants, in milliseconds.
     pub copy: Option<Series>,
+    /// What came of each variant, in the order asked for.
     pub variants: Vec<(VariantId, Outcome)>,
 }
 

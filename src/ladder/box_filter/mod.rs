@@ -2,7 +2,7 @@
 //!
 //! The contract: radius 0 to 128; the border repeats the edge; RGBA, 8 bits a channel, each channel on its
 //! own; out = (sum + N/2) / N in whole numbers with N = (2r+1)². Row sums stay whole, 16 bits a channel.
-//! Every variant gives exactly the bytes of [`reference`].
+//! Every variant gives exactly the bytes of [`mod@reference`].
 
 pub mod bench;
 pub mod opencl;

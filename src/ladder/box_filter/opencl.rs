@@ -95,6 +95,7 @@ impl Picture {
         .map_err(|e| failed("A picture could not be copied from the device.", &e))
     }
 
+    /// The memory object, to be set as a kernel's argument.
     pub fn mem(&self) -> &core::Mem {
         match self {
             Picture::Image(i) => i.as_core(),
@@ -402,16 +403,6 @@ impl Plan {
     /// The rows of the picture.
     pub fn rows(&self) -> u32 {
         self.height
-    }
-
-    /// The variant.
-    pub fn variant(&self) -> VariantId {
-        self.info.id
-    }
-
-    /// The radius that the next launch uses, in pixels.
-    pub fn radius(&self) -> u32 {
-        self.radius.get()
     }
 
     /// Bands of a multiple of this many rows waste nothing: it is the length of the strips in this pass. Any
