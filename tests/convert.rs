@@ -335,9 +335,9 @@ fn bottom_up_pictures_are_packed_upright() {
         // SAFETY: each plane has so many rows; pointing at its last one with a negative step stays inside.
         unsafe {
             let raw = frame.as_mut_ptr();
-            for plane in 0..planes {
+            for (plane, rows) in rows.into_iter().enumerate().take(planes) {
                 let line = (*raw).linesize[plane];
-                (*raw).data[plane] = (*raw).data[plane].offset(line as isize * (rows[plane] - 1));
+                (*raw).data[plane] = (*raw).data[plane].offset(line as isize * (rows - 1));
                 (*raw).linesize[plane] = -line;
             }
         }

@@ -22,6 +22,7 @@ pub struct Plane {
     pub stride: usize,
     /// Bytes of a row that hold samples. 0: the plane is not used.
     pub row: usize,
+    /// Rows of the plane.
     pub rows: usize,
 }
 
@@ -44,6 +45,7 @@ pub struct Layout {
     pub width: u32,
     /// Height in pixels.
     pub height: u32,
+    /// What the samples mean.
     pub family: Family,
     /// Bits of a sample, 8 to 12.
     pub depth: u32,
@@ -55,8 +57,11 @@ pub struct Layout {
     pub halved: (bool, bool),
     /// Where the first chroma sample lies: across, down (the contract's `phase`).
     pub phase: (u32, u32),
+    /// The matrix, by the file's tags or custom.
     pub matrix: Matrix,
+    /// The range, by the file's tags or custom; full for RGB.
     pub range: Range,
+    /// The planes in the block, by FFmpeg's numbers.
     pub planes: [Plane; 4],
     /// Y, U, V or R, G, B, A.
     pub components: [Component; 4],

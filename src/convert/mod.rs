@@ -44,14 +44,19 @@ pub const FRACTION_BITS: u32 = 21;
 /// What step 2 multiplies with: 2^21 levels of RGB for each 1/16 level of a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Coefficients {
+    /// Luma's part in each of R, G and B.
     pub luma: i32,
     /// Black, in 1/16 of a level of luma.
     pub black: i32,
     /// No colour, in 1/16 of a level of chroma.
     pub middle: i32,
+    /// V's part in red.
     pub rv: i32,
+    /// U's part in green.
     pub gu: i32,
+    /// V's part in green.
     pub gv: i32,
+    /// U's part in blue.
     pub bu: i32,
 }
 

@@ -12,6 +12,7 @@ pub mod convert;
 pub mod decoder;
 pub mod frame;
 mod open;
+pub mod orientation;
 mod pass;
 pub mod planes;
 pub mod queue;
@@ -25,6 +26,7 @@ pub use color::{Matrix, Range};
 pub use convert::RgbaConverter;
 pub use decoder::{Decoder, MovieInfo, OpenOptions};
 pub use frame::Frame;
+pub use orientation::Orientation;
 pub use queue::{FrameQueue, Take};
 pub use still::{RgbaFrames, read_frame_at, read_frames_rgba};
 

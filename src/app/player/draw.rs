@@ -8,6 +8,7 @@ use super::{IDLE_REPAINT, INPUT_REPAINT, Player};
 use crate::app::frame_loop::DrawTimes;
 use crate::error::Result;
 use crate::ladder::{VariantId, box_filter};
+use crate::media::Orientation;
 use crate::overlay::{Action, VariantRow, View};
 use crate::present::letterbox;
 use crate::stats::ms_since;
@@ -22,9 +23,12 @@ impl Player<'_> {
         let began = Instant::now();
         match self.frames.picture() {
             Some((texture, size, pixel_aspect)) => {
-                self.quad.draw(window, Some(texture), letterbox(window, size, pixel_aspect));
+                let orientation = self.frames.decoder().info().orientation;
+                let (size, pixel_aspect) = orientation.shown(size, pixel_aspect);
+                let viewport = letterbox(window, size, pixel_aspect);
+                self.quad.draw(window, Some(texture), viewport, orientation);
             }
-            None => self.quad.draw(window, None, letterbox(window, window, 1.0)),
+            None => self.quad.draw(window, None, letterbox(window, window, 1.0), Orientation::default()),
         }
         times.present = ms_since(began);
 
