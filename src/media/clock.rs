@@ -1,8 +1,14 @@
 //! The play clock. In: the machine's monotonic time. Out: the position on the play timeline, in nanoseconds.
 //!
-//! It runs in real time: a machine that is too slow drops frames, it never plays in slow motion.
+//! It runs in real time, or at the speed that the user chose: a machine that is too slow drops frames, it never
+//! plays in slow motion of its own.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// The slowest speed of a clock.
+pub const MIN_SPEED: f64 = 0.25;
+/// The fastest speed of a clock.
+pub const MAX_SPEED: f64 = 4.0;
 
 /// A clock on the play timeline that can be paused and set.
 ///
@@ -13,6 +19,8 @@ pub struct Clock {
     base_ns: i64,
     /// When the clock was last set going; `None` while paused.
     since: Option<Instant>,
+    /// Seconds of the play timeline in a second.
+    speed: f64,
 }
 
 impl Clock {
@@ -23,7 +31,7 @@ impl Clock {
 
     /// A running clock that stands at `pts_ns` at `now`.
     pub fn new_at(pts_ns: i64, now: Instant) -> Self {
-        Self { base_ns: pts_ns, since: Some(now) }
+        Self { base_ns: pts_ns, since: Some(now), speed: 1.0 }
     }
 
     /// The position on the play timeline, in nanoseconds.
@@ -34,7 +42,9 @@ impl Clock {
     /// The position at `now`; a `now` before the clock was set counts as that moment.
     pub fn now_ns_at(&self, now: Instant) -> i64 {
         let run = self.since.map_or(0, |since| {
-            i64::try_from(now.saturating_duration_since(since).as_nanos()).unwrap_or(i64::MAX)
+            let real = i64::try_from(now.saturating_duration_since(since).as_nanos()).unwrap_or(i64::MAX);
+            // Whole numbers at the usual speed: no rounding however long it runs.
+            if self.speed == 1.0 { real } else { (real as f64 * self.speed).round() as i64 }
         });
         self.base_ns.saturating_add(run)
     }
@@ -43,7 +53,9 @@ impl Clock {
     pub fn instant_of(&self, pts_ns: i64) -> Option<Instant> {
         let since = self.since?;
         let ahead = u64::try_from(pts_ns.saturating_sub(self.base_ns)).unwrap_or(0);
-        since.checked_add(std::time::Duration::from_nanos(ahead))
+        // Rounded up, so that the position has been reached by then.
+        let real = if self.speed == 1.0 { ahead } else { (ahead as f64 / self.speed).ceil() as u64 };
+        since.checked_add(Duration::from_nanos(real))
     }
 
     /// Stops the clock where it is; nothing happens if it stands already.
@@ -65,6 +77,26 @@ impl Clock {
     /// [`Clock::resume`] at `now`.
     pub fn resume_at(&mut self, now: Instant) {
         self.since.get_or_insert(now);
+    }
+
+    /// Lets the clock run at `speed`, from [`MIN_SPEED`] to [`MAX_SPEED`]; 1 is real time. The position does not
+    /// jump, and a paused clock stays paused. What is not a number is ignored.
+    pub fn set_speed(&mut self, speed: f64) {
+        self.set_speed_at(speed, Instant::now());
+    }
+
+    /// [`Clock::set_speed`] at `now`.
+    pub fn set_speed_at(&mut self, speed: f64, now: Instant) {
+        if speed.is_nan() {
+            return;
+        }
+        self.resync_at(self.now_ns_at(now), now);
+        self.speed = speed.clamp(MIN_SPEED, MAX_SPEED);
+    }
+
+    /// Seconds of the play timeline in a second.
+    pub fn speed(&self) -> f64 {
+        self.speed
     }
 
     /// Whether the clock stands.
@@ -89,7 +121,6 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn runs_pauses_and_goes_on() {
@@ -106,6 +137,29 @@ mod tests {
         assert!(!clock.is_paused());
         clock.resume_at(at(1010));
         assert_eq!(clock.now_ns_at(at(1020)), 45_000_000);
+    }
+
+    #[test]
+    fn speed_changes_without_a_jump() {
+        let start = Instant::now();
+        let at = |ms: u64| start + Duration::from_millis(ms);
+        let mut clock = Clock::new_at(0, start);
+        clock.set_speed_at(2.0, at(100));
+        assert_eq!(clock.now_ns_at(at(100)), 100_000_000);
+        assert_eq!(clock.now_ns_at(at(150)), 200_000_000);
+        assert_eq!(clock.instant_of(300_000_000), Some(at(200)));
+        clock.pause_at(at(200));
+        clock.set_speed_at(0.5, at(900));
+        assert!(clock.is_paused());
+        assert_eq!((clock.now_ns_at(at(950)), clock.speed()), (300_000_000, 0.5));
+        clock.resume_at(at(1000));
+        assert_eq!(clock.now_ns_at(at(1100)), 350_000_000);
+        clock.set_speed_at(f64::NAN, at(1100));
+        assert_eq!(clock.speed(), 0.5);
+        clock.set_speed_at(100.0, at(1100));
+        assert_eq!((clock.speed(), clock.now_ns_at(at(1101))), (4.0, 354_000_000));
+        clock.set_speed_at(0.0, at(1101));
+        assert_eq!(clock.speed(), 0.25);
     }
 
     #[test]

@@ -7,19 +7,13 @@ use std::thread::JoinHandle;
 
 use super::SECOND_NS;
 use super::color::{self, Matrix, Range};
-use super::frame::{Frame, picture_bytes, seconds, share};
+use super::control::{Control, Seek};
+use super::frame::{picture_bytes, seconds};
 use super::orientation::Orientation;
 use super::pass::{Pass, Placed};
 use super::queue::FrameQueue;
-use super::source::Skip;
+use super::worker::Worker;
 use crate::error::{Error, Result};
-
-/// Behind the clock by more than this, with hardly a frame in the queue: frames that no other needs are skipped.
-const BEHIND_NS: i64 = SECOND_NS / 2;
-/// Behind the clock by more than this: the decoder goes on at a key frame near the clock.
-const FAR_BEHIND_NS: i64 = 3 * SECOND_NS;
-/// Behind the clock by less than this: every frame is decoded again.
-const CAUGHT_UP_NS: i64 = SECOND_NS / 10;
 
 /// What [`Decoder::open`] is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,7 +64,7 @@ pub struct Decoder {
     info: MovieInfo,
     queue: Arc<FrameQueue>,
     warning: Arc<Mutex<Option<Error>>>,
-    stop: Arc<AtomicBool>,
+    control: Arc<Control>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -113,15 +107,8 @@ impl Decoder {
 
         let queue = Arc::new(FrameQueue::new(wake));
         let warning = Arc::new(Mutex::new(warning));
-        let worker = Worker {
-            path: path.to_owned(),
-            looping: options.looping,
-            queue: queue.clone(),
-            warning: warning.clone(),
-            stop: stop.clone(),
-            base_ns: 0,
-            number: 0,
-        };
+        let control = Arc::new(Control::new(options.looping, stop));
+        let worker = Worker::new(path, queue.clone(), warning.clone(), control.clone());
         let thread = std::thread::Builder::new()
             .name("decoder".into())
             .spawn(move || {
@@ -133,7 +120,7 @@ impl Decoder {
             .map_err(|error| {
                 Error::new("Cannot start the decoder's thread.", format!("{error}."), "Close other programs.")
             })?;
-        Ok(Self { info, queue, warning, stop, thread: Some(thread) })
+        Ok(Self { info, queue, warning, control, thread: Some(thread) })
     }
 
     /// The movie's properties.
@@ -146,6 +133,39 @@ impl Decoder {
         &self.queue
     }
 
+    /// Goes on elsewhere in the movie, without waiting for it. The queue is empty at once; the first frame that
+    /// comes to it is marked as [`Frame::seeked`](super::Frame::seeked), is due at once, and carries on the play
+    /// timeline: the player sets its clock to that frame's `pts_ns` when it takes it. A newer seek replaces one that
+    /// is still on its way. In a movie of one picture nothing happens.
+    pub fn seek(&self, to: Seek) {
+        self.control.seek(to, &self.queue);
+    }
+
+    /// The number of seeks so far: frames of a smaller [`Frame::generation`](super::Frame::generation) were decoded
+    /// before the newest one.
+    pub fn generation(&self) -> u64 {
+        self.control.newest.load(Ordering::Relaxed)
+    }
+
+    /// Whether to begin again at the end. At the end, turning it on begins again at once.
+    pub fn set_looping(&self, looping: bool) {
+        self.control.repeat(|wishes| wishes.looping = looping);
+    }
+
+    /// Whether the movie begins again at its end.
+    pub fn is_looping(&self) -> bool {
+        self.control.wishes().looping
+    }
+
+    /// Plays from the first time to just before the second, in seconds of the movie, again and again; `None` ends
+    /// that. The order of the times does not matter; an empty part counts as `None`. Frames behind the second time
+    /// that wait in the queue are thrown away; what lies before the first time is played once.
+    pub fn set_ab(&self, ab: Option<(f64, f64)>) {
+        let ab = ab.map(|(a, b)| (nanoseconds(a.min(b)), nanoseconds(a.max(b)))).filter(|(a, b)| a < b);
+        self.control.repeat(|wishes| wishes.ab = ab);
+        self.queue.set_limit(ab.map_or(i64::MAX, |(_, b)| b));
+    }
+
     /// What is wrong with the movie although it plays, such as a file that is cut off. It may come up while
     /// playing, and then stays.
     pub fn warning(&self) -> Option<Error> {
@@ -155,137 +175,12 @@ impl Decoder {
 
 impl Drop for Decoder {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+        self.control.stop();
         self.queue.close();
         if let Some(thread) = self.thread.take() {
             // A panic over there has been printed already, and there is nothing left to save.
             let _ = thread.join();
         }
-    }
-}
-
-/// What the thread owns.
-struct Worker {
-    path: PathBuf,
-    looping: bool,
-    queue: Arc<FrameQueue>,
-    warning: Arc<Mutex<Option<Error>>>,
-    stop: Arc<AtomicBool>,
-    /// Where the present pass begins on the play timeline.
-    base_ns: i64,
-    number: u64,
-}
-
-impl Worker {
-    /// Plays pass after pass. `whole` says whether the first one begins at the movie's beginning.
-    fn play(mut self, mut pass: Pass, mut whole: bool) {
-        loop {
-            let mut count = 0;
-            while let Some(placed) = pass.next() {
-                count += 1;
-                self.keep_up(&mut pass, self.base_ns.saturating_add(placed.movie_ns));
-                if !self.push(placed.video, placed.movie_ns, placed.movie_ns, placed.duration_ns) {
-                    return;
-                }
-            }
-            if self.stop.load(Ordering::Relaxed) {
-                return;
-            }
-            if let Some(warning) = pass.warning(&self.path) {
-                self.warn(warning);
-            }
-            // A still picture is held instead of being shown again and again.
-            if !self.looping || (whole && count < 2) {
-                break;
-            }
-            self.base_ns = self.next_base(pass.end_ns());
-            // Opening again is right for every file, also for those that cannot seek.
-            match Pass::open(&self.path, &self.stop) {
-                Ok(next) if next.peek().is_some() => pass = next,
-                Ok(empty) => {
-                    self.warn(nothing_decoded(&self.path, &empty));
-                    break;
-                }
-                Err(error) => {
-                    self.warn(error);
-                    break;
-                }
-            }
-            whole = true;
-        }
-        self.queue.set_catching_up(false);
-        self.queue.finish();
-    }
-
-    /// Plays the same pictures again and again.
-    fn repeat(mut self, pictures: &[Placed]) {
-        let origin_ns = pictures.first().map_or(0, |first| first.movie_ns);
-        let length_ns = pictures.last().map_or(0, |last| last.movie_ns - origin_ns + last.duration_ns);
-        self.base_ns = origin_ns;
-        loop {
-            for picture in pictures {
-                let Some(video) = share(&picture.video) else {
-                    continue;
-                };
-                let offset_ns = picture.movie_ns - origin_ns;
-                if !self.push(video, offset_ns, picture.movie_ns, picture.duration_ns) {
-                    return;
-                }
-            }
-            if !self.looping || pictures.len() < 2 {
-                break;
-            }
-            self.base_ns = self.next_base(length_ns);
-        }
-        self.queue.finish();
-    }
-
-    /// Where the next pass begins when this one is `length_ns` long; at the clock when that is far ahead, because
-    /// nobody wants to see what was missed.
-    fn next_base(&self, length_ns: i64) -> i64 {
-        let end = self.base_ns.saturating_add(length_ns);
-        let behind = self.queue.behind_ns(end);
-        if behind > FAR_BEHIND_NS { end.saturating_add(behind) } else { end }
-    }
-
-    /// Queues a picture that is due `offset_ns` after the pass began; `false` when the decoder is being dropped.
-    fn push(
-        &mut self,
-        picture: ffmpeg_next::frame::Video,
-        offset_ns: i64,
-        movie_ns: i64,
-        duration_ns: i64,
-    ) -> bool {
-        let pts_ns = self.base_ns.saturating_add(offset_ns);
-        let frame = Frame {
-            picture,
-            pts_ns,
-            movie_s: seconds(movie_ns),
-            duration_ns: duration_ns.max(1),
-            number: self.number,
-        };
-        self.number += 1;
-        self.queue.push(frame)
-    }
-
-    /// Skips frames when the one for `pts_ns` comes too late, and stops skipping once it does not.
-    fn keep_up(&self, pass: &mut Pass, pts_ns: i64) {
-        let behind = self.queue.behind_ns(pts_ns);
-        // At most the frame that was pushed last: the player takes them as fast as they come.
-        let starved = self.queue.len() <= 1;
-        match pass.source().skip() {
-            Skip::Nothing | Skip::Unreferenced if starved && behind > FAR_BEHIND_NS => {
-                pass.skip_to_key_at(pts_ns.saturating_add(behind).saturating_sub(self.base_ns));
-            }
-            Skip::Nothing if starved && behind > BEHIND_NS => pass.set_skip(Skip::Unreferenced),
-            Skip::Unreferenced if behind < CAUGHT_UP_NS => pass.set_skip(Skip::Nothing),
-            _ => {}
-        }
-        self.queue.set_catching_up(pass.source().skip() != Skip::Nothing);
-    }
-
-    fn warn(&self, warning: Error) {
-        self.warning.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(warning);
     }
 }
 

@@ -17,6 +17,10 @@ pub struct Frame {
     pub duration_ns: i64,
     /// Frames delivered before this one.
     pub number: u64,
+    /// How many seeks had been asked for when it was decoded.
+    pub generation: u64,
+    /// Whether it is the first frame after a seek: the player's clock goes on from its `pts_ns`.
+    pub seeked: bool,
 }
 
 impl Frame {
@@ -108,6 +112,8 @@ mod tests {
             movie_s: 0.0,
             duration_ns: 1,
             number: 0,
+            generation: 0,
+            seeked: false,
         };
         assert_eq!(frame.pixel_aspect(), 1.0);
         // SAFETY: the frame is valid and owned.

@@ -2,12 +2,14 @@
 //! and RGBA bytes where a caller asks for them.
 //!
 //! A file's way: `open` finds its pictures, `source` reads packets and decodes them, `pass` gives the pictures
-//! their place in the movie, [`decoder`] repeats passes on a thread of its own and fills [`queue`]. [`clock`] says
+//! their place in the movie, [`decoder`] repeats passes on a thread of its own (`worker`) and
+//! fills [`queue`]; `control` tells it where to go on. [`clock`] says
 //! which frame is due. [`color`] decides matrix and range, [`convert`] turns a picture into RGBA.
 
 pub mod clip;
 pub mod clock;
 pub mod color;
+mod control;
 pub mod convert;
 pub mod decoder;
 pub mod frame;
@@ -19,10 +21,12 @@ pub mod queue;
 mod source;
 mod still;
 mod timeline;
+mod worker;
 
 pub use clip::bundled_clip;
 pub use clock::Clock;
 pub use color::{Matrix, Range};
+pub use control::Seek;
 pub use convert::RgbaConverter;
 pub use decoder::{Decoder, MovieInfo, OpenOptions};
 pub use frame::Frame;

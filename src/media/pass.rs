@@ -3,18 +3,19 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use ffmpeg_next as ffmpeg;
 
 use super::SECOND_NS;
+use super::decoder::nanoseconds;
 use super::frame::seconds;
 use super::source::{Skip, Source};
 use super::timeline::Timeline;
 use crate::error::{Error, Result};
 
 /// How much earlier the next attempt goes when a seek landed behind its target.
-const SEEK_STEPS_NS: [i64; 3] = [0, 5 * SECOND_NS, 30 * SECOND_NS];
+const SEEK_STEPS_NS: [i64; 4] = [0, SECOND_NS / 5, 5 * SECOND_NS, 30 * SECOND_NS];
 
 /// A picture, its position in the movie and the time to the next picture, in nanoseconds.
 pub(super) struct Placed {
@@ -27,6 +28,8 @@ pub(super) struct Placed {
 pub(super) struct Pass {
     source: Source,
     timeline: Timeline,
+    /// The timeline after the first picture: a seek goes back to its origin.
+    start: Timeline,
     /// Pictures decoded and not yet handed out: two at most.
     ahead: VecDeque<Placed>,
     /// End of the last picture that was decoded, in nanoseconds.
@@ -39,8 +42,10 @@ impl Pass {
     pub fn open(path: &Path, stop: &Arc<AtomicBool>) -> Result<Self> {
         let source = Source::open(path, stop)?;
         let timeline = Timeline::new(source.gaps_allowed());
-        let mut pass = Self { source, timeline, ahead: VecDeque::new(), end_ns: 0, skipped: false };
+        let start = timeline.clone();
+        let mut pass = Self { source, timeline, start, ahead: VecDeque::new(), end_ns: 0, skipped: false };
         pass.read_ahead(1);
+        pass.start = pass.timeline.clone();
         Ok(pass)
     }
 
@@ -51,19 +56,68 @@ impl Pass {
         if at_ns <= pass.peek().map_or(0, |first| first.duration_ns / 2) {
             return Ok((pass, true));
         }
-        for step in SEEK_STEPS_NS {
-            if !pass.seek(at_ns.saturating_sub(step)) {
-                break;
+        let reached = pass.go_to(path, at_ns, stop)?;
+        Ok((pass, reached))
+    }
+
+    /// Moves so that the picture shown at `at_ns` comes next. `false`: the movie ends before it, and its last
+    /// picture comes next; or the reading was stopped.
+    ///
+    /// # Errors
+    /// The file cannot seek, and cannot be opened again.
+    pub fn go_to(&mut self, path: &Path, at_ns: i64, stop: &Arc<AtomicBool>) -> Result<bool> {
+        // Pictures well before the target that no other needs are left out, unless one of them may be the target.
+        let margin_ns = self.source.frame_ns().saturating_mul(4);
+        for hurry in [true, false] {
+            if !self.go_to_key(path, at_ns, stop)? {
+                return Ok(false);
             }
-            if pass.peek().is_some_and(|first| first.movie_ns <= at_ns) {
-                let reached = pass.skip_to(at_ns);
-                return Ok((pass, reached));
+            let wanted = at_ns.saturating_sub(margin_ns);
+            let origin = self.timeline.origin_ns().unwrap_or(0);
+            self.source.set_wanted_from(hurry.then_some(origin.saturating_add(wanted)));
+            let reached = self.skip_to(at_ns);
+            self.source.set_wanted_from(None);
+            if self.source.is_stopped() || self.peek().is_some_and(|first| first.movie_ns >= wanted) {
+                return Ok(reached);
+            }
+            if !hurry {
+                return Ok(reached);
             }
         }
-        // Not seekable: decode everything before the target.
-        let mut pass = Self::open(path, stop)?;
-        let reached = pass.skip_to(at_ns);
-        Ok((pass, reached))
+        Ok(false)
+    }
+
+    /// Moves to a key frame at or before `at_ns`, as near as the file's index allows, or to the beginning where the
+    /// file cannot seek. `false`: the reading was stopped.
+    ///
+    /// # Errors
+    /// As for [`Pass::go_to`].
+    pub fn go_to_key(&mut self, path: &Path, at_ns: i64, stop: &Arc<AtomicBool>) -> Result<bool> {
+        // Far behind the end there is no index to seek by.
+        let known_end = self.source.duration_s().map_or(i64::MAX, nanoseconds).max(self.end_ns);
+        let from = at_ns.min(known_end);
+        for step in SEEK_STEPS_NS {
+            if !self.seek(from.saturating_sub(step)) {
+                break;
+            }
+            if self.source.is_stopped() {
+                return Ok(false);
+            }
+            if self.peek().is_some_and(|first| first.movie_ns <= at_ns) {
+                return Ok(true);
+            }
+        }
+        let newest = self.source.newest();
+        *self = Self::open(path, stop)?;
+        if let Some((newest, generation)) = newest {
+            self.set_generation(newest, generation);
+        }
+        Ok(!self.source.is_stopped())
+    }
+
+    /// Stops soon after `newest` becomes greater than `generation`.
+    pub fn set_generation(&mut self, newest: Arc<AtomicU64>, generation: u64) {
+        self.source.set_generation(newest, generation);
     }
 
     /// The file that is read.
@@ -124,7 +178,9 @@ impl Pass {
         }
         if let Some((promised, slack)) = self.source.promised_s() {
             let end = seconds(self.end_ns);
-            if !self.skipped && end + slack < promised {
+            // Some formats count the length from stamp 0, wherever the first picture is.
+            let stamp = end + seconds(self.start.origin_ns().unwrap_or(0)).max(0.0);
+            if !self.skipped && stamp + slack < promised {
                 reasons.push(format!("Its pictures end at {end:.1} s, but it announces {promised:.1} s."));
             }
         }
@@ -154,13 +210,13 @@ impl Pass {
 
     /// Goes to the key frame before `at_ns`; `false` when the file cannot seek.
     fn seek(&mut self, at_ns: i64) -> bool {
-        let Some(origin) = self.timeline.origin_ns() else {
+        let Some(origin) = self.start.origin_ns() else {
             return false;
         };
         if self.source.seek(origin.saturating_add(at_ns.max(0))).is_err() {
             return false;
         }
-        self.timeline = self.timeline.after_seek();
+        self.timeline = self.start.after_seek();
         self.ahead.clear();
         self.read_ahead(1);
         true

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::decoder::nanoseconds;
 use super::frame::Frame;
 
 /// Frames that wait at most.
@@ -36,7 +37,6 @@ pub struct FrameQueue {
     wake: Mutex<Box<dyn Fn() + Send>>,
 }
 
-#[derive(Default)]
 struct State {
     frames: VecDeque<Frame>,
     bytes: usize,
@@ -44,6 +44,30 @@ struct State {
     dropped: u32,
     finished: bool,
     closed: bool,
+    /// Frames of another generation are not let in.
+    generation: u64,
+    /// A seek's first frame has not been handed out yet: until then the player's clock means nothing.
+    seeking: bool,
+    /// Frames at or behind this position in the movie are not let in.
+    limit_ns: i64,
+    /// End of the last frame let in, on the play timeline.
+    end_ns: i64,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            frames: VecDeque::new(),
+            bytes: 0,
+            dropped: 0,
+            finished: false,
+            closed: false,
+            generation: 0,
+            seeking: false,
+            limit_ns: i64::MAX,
+            end_ns: 0,
+        }
+    }
 }
 
 impl State {
@@ -54,14 +78,20 @@ impl State {
 
     /// Drops the frames whose successor is due by `now_ns`.
     fn drop_overtaken(&mut self, now_ns: i64) {
-        while self.frames.get(1).is_some_and(|second| second.pts_ns <= now_ns) {
+        while !self.seeking && self.frames.get(1).is_some_and(|second| second.pts_ns <= now_ns) {
             self.pop();
             self.dropped = self.dropped.saturating_add(1);
         }
     }
 
+    /// Whether `frame` may come in.
+    fn admits(&self, frame: &Frame) -> bool {
+        !self.closed && frame.generation == self.generation && nanoseconds(frame.movie_s) < self.limit_ns
+    }
+
     fn pop(&mut self) -> Option<Frame> {
         let frame = self.frames.pop_front()?;
+        self.seeking = false;
         self.bytes = self.bytes.saturating_sub(frame.bytes());
         Some(frame)
     }
@@ -81,12 +111,14 @@ impl FrameQueue {
     }
 
     /// Takes the frame to show at `now_ns`: frames whose successor is due by then are dropped and counted; the
-    /// first of the rest is returned if it is due by `now_ns + lead_ns`. Never waits.
+    /// first of the rest is returned if it is due by `now_ns + lead_ns`. The first frame after a seek is due at
+    /// once. Never waits.
     pub fn take_due(&self, now_ns: i64, lead_ns: i64) -> Take {
         let mut state = self.lock();
         state.drop_overtaken(now_ns);
         let mut take = Take { frame: None, dropped: std::mem::take(&mut state.dropped) };
-        if state.frames.front().is_some_and(|first| first.pts_ns <= now_ns.saturating_add(lead_ns)) {
+        let due_ns = if state.seeking { i64::MAX } else { now_ns.saturating_add(lead_ns) };
+        if state.frames.front().is_some_and(|first| first.pts_ns <= due_ns) {
             take.frame = state.pop();
         }
         let made_room = take.frame.is_some() || take.dropped > 0;
@@ -95,6 +127,22 @@ impl FrameQueue {
             self.room.notify_one();
         }
         take
+    }
+
+    /// Takes the first frame after a seek if it waits, for a player that is paused. Never waits.
+    pub fn take_seeked(&self) -> Option<Frame> {
+        let mut state = self.lock();
+        let frame = if state.seeking { state.pop() } else { None };
+        drop(state);
+        if frame.is_some() {
+            self.room.notify_one();
+        }
+        frame
+    }
+
+    /// Whether a seek was asked for whose first frame has not been taken yet.
+    pub fn is_seeking(&self) -> bool {
+        self.lock().seeking
     }
 
     /// Takes the next frame, due or not. Never waits.
@@ -128,8 +176,11 @@ impl FrameQueue {
     }
 
     /// Tells the decoder where the play clock is, so that it can skip frames when it falls behind. A player that
-    /// does not play by the clock never calls this.
+    /// does not play by the clock never calls this. During a seek it does nothing.
     pub fn set_clock(&self, now_ns: i64) {
+        if self.is_seeking() {
+            return;
+        }
         self.clock_ns.store(now_ns, Ordering::Relaxed);
         // A full queue may have room now: what was overtaken makes way.
         self.room.notify_one();
@@ -151,19 +202,21 @@ impl FrameQueue {
     }
 
     /// Adds a frame, waiting for room. While the player is busy for long, the frames that its clock has overtaken
-    /// make room, so that the decoder keeps to the clock. `false`: the queue was closed, and the frame is gone.
+    /// make room, so that the decoder keeps to the clock. `false`: the queue was closed, a newer seek was asked for,
+    /// or the frame lies behind the limit; it is gone, and not counted.
     pub(super) fn push(&self, frame: Frame) -> bool {
         let mut state = self.lock();
-        while state.is_full() && !state.closed {
+        while state.is_full() && state.admits(&frame) {
             state.drop_overtaken(self.clock_ns.load(Ordering::Relaxed));
             if !state.is_full() {
                 break;
             }
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        if state.closed {
+        if !state.admits(&frame) {
             return false;
         }
+        state.end_ns = frame.pts_ns.saturating_add(frame.duration_ns);
         let was_empty = state.frames.is_empty();
         state.bytes += frame.bytes();
         state.frames.push_back(frame);
@@ -174,10 +227,48 @@ impl FrameQueue {
         true
     }
 
-    /// Says that no frame will follow.
-    pub(super) fn finish(&self) {
-        self.lock().finished = true;
-        self.call_wake();
+    /// Empties the queue for the frames of `generation`, the first of which is due at once.
+    pub(super) fn begin(&self, generation: u64) {
+        let mut state = self.lock();
+        state.frames.clear();
+        state.bytes = 0;
+        state.finished = false;
+        state.generation = generation;
+        state.seeking = true;
+        self.clock_ns.store(NO_CLOCK, Ordering::Relaxed);
+        drop(state);
+        self.room.notify_one();
+    }
+
+    /// Lets in only frames before `limit_ns` in the movie, and throws out those behind it that wait.
+    pub(super) fn set_limit(&self, limit_ns: i64) {
+        let mut state = self.lock();
+        state.limit_ns = limit_ns;
+        let from = state.frames.iter().position(|frame| nanoseconds(frame.movie_s) >= limit_ns);
+        if let Some(from) = from {
+            let out: Vec<Frame> = state.frames.drain(from..).collect();
+            state.bytes = state.bytes.saturating_sub(out.iter().map(Frame::bytes).sum());
+            state.end_ns = out.first().map_or(state.end_ns, |first| first.pts_ns);
+        }
+        drop(state);
+        self.room.notify_one();
+    }
+
+    /// End of the last frame let in, on the play timeline.
+    pub(super) fn end_ns(&self) -> i64 {
+        self.lock().end_ns
+    }
+
+    /// Says whether no frame of `generation` will follow.
+    pub(super) fn finish(&self, generation: u64, finished: bool) {
+        let mut state = self.lock();
+        if state.generation == generation {
+            state.finished = finished;
+        }
+        drop(state);
+        if finished {
+            self.call_wake();
+        }
     }
 
     /// Lets a waiting or later [`FrameQueue::push`] return `false`.
@@ -206,7 +297,15 @@ mod tests {
 
     fn frame(pts_ns: i64) -> Frame {
         let picture = ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 16, 16);
-        Frame { picture, pts_ns, movie_s: 0.0, duration_ns: 10, number: 0 }
+        Frame {
+            picture,
+            pts_ns,
+            movie_s: pts_ns as f64 / 1e9,
+            duration_ns: 10,
+            number: 0,
+            generation: 0,
+            seeked: false,
+        }
     }
 
     fn filled(stamps: &[i64]) -> FrameQueue {
@@ -248,14 +347,14 @@ mod tests {
         assert_eq!(queue.take_next().map(|f| f.pts_ns), Some(200));
         assert!(queue.take_next().is_none());
         assert!(!queue.is_finished());
-        queue.finish();
+        queue.finish(0, true);
         assert!(queue.is_finished());
     }
 
     #[test]
     fn finished_only_when_handed_out() {
         let queue = filled(&[0]);
-        queue.finish();
+        queue.finish(0, true);
         assert!(!queue.is_finished());
         queue.take_next();
         assert!(queue.is_finished());
@@ -288,6 +387,40 @@ mod tests {
     }
 
     #[test]
+    fn a_seek_empties_the_queue_and_refuses_what_comes_late() {
+        let queue = filled(&[0, 10, 20]);
+        queue.set_clock(15);
+        queue.finish(0, true);
+        queue.begin(1);
+        assert!(queue.is_seeking() && queue.is_empty() && !queue.is_finished());
+        assert!(!queue.push(frame(30)), "it was decoded before the seek");
+        queue.finish(0, true);
+        assert!(!queue.is_finished());
+        // The clock runs on while the seek takes its time: nothing is late, and the first frame is due at once.
+        queue.set_clock(1_000_000);
+        assert_eq!(queue.behind_ns(30), 0);
+        for pts in [30, 40] {
+            assert!(queue.push(Frame { generation: 1, ..frame(pts) }));
+        }
+        assert_eq!(due(&queue, 1_000_000, 0), (Some(30), 0));
+        assert!(!queue.is_seeking() && queue.take_seeked().is_none());
+        assert_eq!(due(&queue, 30, 0), (None, 0));
+        queue.begin(2);
+        assert!(queue.push(Frame { generation: 2, ..frame(50) }));
+        assert_eq!(queue.take_seeked().map(|f| f.pts_ns), Some(50));
+    }
+
+    #[test]
+    fn a_limit_throws_out_what_lies_behind_it() {
+        let queue = filled(&[0, 10, 20, 30]);
+        queue.set_limit(20);
+        assert_eq!((queue.len(), queue.end_ns()), (2, 20));
+        assert!(!queue.push(frame(20)) && queue.push(frame(19)));
+        queue.set_limit(i64::MAX);
+        assert!(queue.push(frame(40)));
+    }
+
+    #[test]
     fn huge_frames_are_few() {
         let mut state = State::default();
         for count in 0..MIN_FRAMES {
@@ -312,7 +445,7 @@ mod tests {
         queue.take_next();
         queue.push(frame(2));
         assert_eq!(calls.load(Ordering::Relaxed), 2);
-        queue.finish();
+        queue.finish(0, true);
         assert_eq!(calls.load(Ordering::Relaxed), 3);
     }
 

@@ -6,7 +6,7 @@
 use std::ffi::CStr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
@@ -63,6 +63,10 @@ pub(super) struct Source {
     stop: Arc<AtomicBool>,
     skip: Skip,
     read_to_ns: Option<i64>,
+    /// Pictures with an earlier stamp will be thrown away.
+    wanted_from_ns: Option<i64>,
+    /// The newest seek that was asked for, and the one that this reads for.
+    newest: Option<(Arc<AtomicU64>, u64)>,
     draining: bool,
     errors_in_a_row: u32,
     pub damage: Damage,
@@ -95,6 +99,8 @@ impl Source {
             stop: stop.clone(),
             skip: Skip::Nothing,
             read_to_ns: None,
+            wanted_from_ns: None,
+            newest: None,
             draining: false,
             errors_in_a_row: 0,
             damage: Damage::default(),
@@ -120,7 +126,7 @@ impl Source {
                 Err(ffmpeg::Error::Other { errno: ffmpeg::error::EAGAIN }) if !self.draining => {}
                 Err(_) => self.count_error(),
             }
-            if self.stop.load(Ordering::Relaxed) || self.errors_in_a_row > MAX_ERRORS_IN_A_ROW {
+            if self.is_stopped() || self.errors_in_a_row > MAX_ERRORS_IN_A_ROW {
                 return None;
             }
             if !self.draining {
@@ -169,6 +175,14 @@ impl Source {
                 self.set_skip(Skip::Nothing);
             }
         }
+        if let Some(wanted) = self.wanted_from_ns {
+            let early = self.packet.pts().is_some_and(|pts| self.nanoseconds(pts) < wanted);
+            self.decoder.skip_frame(if early {
+                ffmpeg::Discard::NonReference
+            } else {
+                ffmpeg::Discard::Default
+            });
+        }
         if self.decoder.send_packet(&self.packet).is_err() {
             self.count_error();
         }
@@ -192,6 +206,27 @@ impl Source {
             (*frame).sample_aspect_ratio = ffi::av_guess_sample_aspect_ratio(context, stream, frame);
         }
         Picture { video, stamp_ns, duration_ns }
+    }
+
+    /// Lets pictures with a stamp before this one be skipped where no other needs them; `None` for no longer.
+    pub fn set_wanted_from(&mut self, stamp_ns: Option<i64>) {
+        self.wanted_from_ns = stamp_ns;
+        self.set_skip(self.skip);
+    }
+
+    /// Stops soon after `newest` becomes greater than `generation`.
+    pub fn set_generation(&mut self, newest: Arc<AtomicU64>, generation: u64) {
+        self.newest = Some((newest, generation));
+    }
+
+    /// What [`Source::set_generation`] was given.
+    pub fn newest(&self) -> Option<(Arc<AtomicU64>, u64)> {
+        self.newest.clone()
+    }
+
+    /// The time that a frame is expected to last, in nanoseconds.
+    pub fn frame_ns(&self) -> i64 {
+        self.frame_ns
     }
 
     /// Goes to the last key frame at or before `stamp_ns`. An error means that the file cannot seek.
@@ -292,9 +327,10 @@ impl Source {
         rescale(stamp, (self.time_base.num.into(), self.time_base.den.into()), (1, SECOND_NS))
     }
 
-    /// The stop flag was raised while reading.
+    /// The stop flag was raised while reading, or a newer seek was asked for.
     pub fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        let outdated = |(newest, own): &(Arc<AtomicU64>, u64)| newest.load(Ordering::Relaxed) > *own;
+        self.stop.load(Ordering::Relaxed) || self.newest.as_ref().is_some_and(outdated)
     }
 }
 

@@ -31,6 +31,8 @@ pub fn read_frame_at(path: &Path, at_s: f64) -> Result<(Frame, Option<Error>)> {
         movie_s: seconds(placed.movie_ns),
         duration_ns: placed.duration_ns.max(1),
         number: 0,
+        generation: 0,
+        seeked: false,
     };
     Ok((frame, warning))
 }

@@ -23,6 +23,8 @@ pub struct Movie {
     pub gop: u32,
     pub b_frames: usize,
     pub pixel_aspect: (i32, i32),
+    /// Marked as interlaced; MPEG-4 only.
+    pub interlaced: bool,
 }
 
 impl Default for Movie {
@@ -37,6 +39,7 @@ impl Default for Movie {
             gop: 5,
             b_frames: 0,
             pixel_aspect: (0, 1),
+            interlaced: false,
         }
     }
 }
@@ -80,9 +83,14 @@ impl Movie {
         encoder.set_max_b_frames(self.b_frames);
         encoder.set_aspect_ratio(self.pixel_aspect);
         encoder.set_bit_rate(2_000_000);
+        let mut flags = ffmpeg::codec::Flags::empty();
         if output.format().flags().contains(ffmpeg::format::Flags::GLOBAL_HEADER) {
-            encoder.set_flags(ffmpeg::codec::Flags::GLOBAL_HEADER);
+            flags |= ffmpeg::codec::Flags::GLOBAL_HEADER;
         }
+        if self.interlaced {
+            flags |= ffmpeg::codec::Flags::INTERLACED_DCT;
+        }
+        encoder.set_flags(flags);
         let mut options = ffmpeg::Dictionary::new();
         if self.codec == Id::MPEG4 {
             // Flat frames of different grey look like cuts, and every frame would become a key frame.
