@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! media      file ─▶ decoder thread ─▶ bounded queue ─take─▶ RGBA            (FFmpeg)
+//! convert    the contract from planes to RGBA, colour correction, and the reference of both
 //! gpu        devices, contexts, programs; sharing: host ◀─▶ device ◀─▶ OpenGL texture
 //! ladder     the kernels' variants, their reference, checking and timing them
 //! pipeline   upload ─▶ filter, cut into bands ─▶ download, without waiting   (OpenCL)
@@ -18,6 +19,7 @@
 
 pub mod app;
 pub mod cli;
+pub mod convert;
 pub mod error;
 pub mod gpu;
 pub mod ladder;

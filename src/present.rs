@@ -5,6 +5,7 @@ use std::sync::Arc;
 use glow::HasContext as _;
 
 use crate::error::{Error, Result};
+use crate::media::Orientation;
 
 /// Where the picture lies in a window, in pixels, origin at the bottom left as OpenGL has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,10 +37,19 @@ pub fn letterbox(window: (u32, u32), picture: (u32, u32), pixel_aspect: f64) -> 
     }
 }
 
+/// What turns a shown point, seen from the picture's middle, into the stored one: a 2×2 matrix, columns first. It is
+/// exact at the edges, since it only exchanges and negates.
+fn texture_matrix(orientation: Orientation) -> [f32; 4] {
+    let sign = |flipped| if flipped { -1.0 } else { 1.0 };
+    let (x, y) = (sign(orientation.flip_x), sign(orientation.flip_y));
+    if orientation.swapped { [0.0, x, y, 0.0] } else { [x, 0.0, 0.0, y] }
+}
+
 /// The program and state that draw the picture.
 pub struct VideoQuad {
     gl: Arc<glow::Context>,
     program: glow::Program,
+    orientation: Option<glow::UniformLocation>,
     vertex_array: glow::VertexArray,
 }
 
@@ -79,12 +89,19 @@ impl VideoQuad {
                 return Err(failed("video", gl.get_program_info_log(program)));
             }
             let vertex_array = gl.create_vertex_array().map_err(|e| failed("video", e))?;
-            Ok(Self { gl, program, vertex_array })
+            let orientation = gl.get_uniform_location(program, "orientation");
+            Ok(Self { gl, program, orientation, vertex_array })
         }
     }
 
-    /// Clears the window to black and draws `texture` into `viewport`.
-    pub fn draw(&self, window: (u32, u32), texture: Option<glow::Texture>, viewport: Viewport) {
+    /// Clears the window to black and draws `texture`, turned by `orientation`, into `viewport`.
+    pub fn draw(
+        &self,
+        window: (u32, u32),
+        texture: Option<glow::Texture>,
+        viewport: Viewport,
+        orientation: Orientation,
+    ) {
         let gl = &self.gl;
         // The overlay's painter changes blending, scissor and vertex array, so all of it is set each time.
         // SAFETY: the context is current on this thread; all objects are alive and this context's.
@@ -104,6 +121,7 @@ impl VideoQuad {
             let Some(texture) = texture else { return };
             gl.viewport(viewport.x, viewport.y, viewport.width, viewport.height);
             gl.use_program(Some(self.program));
+            gl.uniform_matrix_2_f32_slice(self.orientation.as_ref(), false, &texture_matrix(orientation));
             gl.bind_vertex_array(Some(self.vertex_array));
             gl.active_texture(glow::TEXTURE0);
             gl.bind_texture(glow::TEXTURE_2D, Some(texture));
@@ -177,6 +195,30 @@ mod tests {
         for size in [(1280, 720), (175, 99), (1, 1)] {
             let v = letterbox(size, size, 1.0);
             assert_eq!((v.x, v.y, v.width as u32, v.height as u32), (0, 0, size.0, size.1));
+        }
+    }
+
+    #[test]
+    fn shown_corners_are_the_right_stored_ones() {
+        // Where the stored point of the shown top left and top right corners lies, by rotation and mirror.
+        let cases = [
+            ((false, false, false), [0.0, 0.0], [1.0, 0.0]),
+            ((true, true, false), [0.0, 1.0], [0.0, 0.0]),
+            ((false, true, true), [1.0, 1.0], [0.0, 1.0]),
+            ((true, false, true), [1.0, 0.0], [1.0, 1.0]),
+            ((false, true, false), [1.0, 0.0], [0.0, 0.0]),
+            ((true, true, true), [1.0, 1.0], [1.0, 0.0]),
+            ((false, false, true), [0.0, 1.0], [1.0, 1.0]),
+            ((true, false, false), [0.0, 0.0], [0.0, 1.0]),
+        ];
+        for ((swapped, flip_x, flip_y), left, right) in cases {
+            let orientation = Orientation { swapped, flip_x, flip_y };
+            let [a, b, c, d] = texture_matrix(orientation);
+            let stored = |x: f32, y: f32| {
+                let (x, y) = (x - 0.5, y - 0.5);
+                [a * x + c * y + 0.5, b * x + d * y + 0.5]
+            };
+            assert_eq!((stored(0.0, 0.0), stored(1.0, 0.0)), (left, right), "{orientation:?}");
         }
     }
 

@@ -384,3 +384,31 @@ fn a_decoder_far_behind_the_clock_skips() {
     assert!(!decoder.queue().is_catching_up());
     assert_eq!(decoder.warning(), None);
 }
+
+/// A display matrix in an MP4's track header tells how the pictures are to be turned.
+#[test]
+fn the_display_matrix_turns_pictures() {
+    let folder = Folder::new("orientation");
+    let one = 1i32 << 16;
+    for (name, matrix, rotation, mirrored) in [
+        ("0.mp4", [one, 0, 0, one], 0, false),
+        ("90.mp4", [0, one, -one, 0], 90, false),
+        ("180.mp4", [-one, 0, 0, -one], 180, false),
+        ("270.mp4", [0, -one, one, 0], 270, false),
+        ("mirror.mp4", [-one, 0, 0, one], 0, true),
+        ("mirror-270.mp4", [0, one, one, 0], 270, true),
+    ] {
+        let path = folder.movie(name, &Movie::default());
+        let mut bytes = std::fs::read(&path).unwrap();
+        // The track header: its matrix lies 40 bytes behind the version (ISO/IEC 14496-12, version 0).
+        let at = bytes.windows(4).position(|w| w == b"tkhd").expect("a track header") + 4 + 40;
+        assert_eq!(bytes[at..at + 4], one.to_be_bytes(), "the matrix is where it is expected");
+        let [a, b, c, d] = matrix;
+        for (i, number) in [a, b, 0, c, d, 0, 0, 0, 1 << 30].into_iter().enumerate() {
+            bytes[at + 4 * i..][..4].copy_from_slice(&number.to_be_bytes());
+        }
+        let path = folder.with(name, &bytes);
+        let orientation = open(&path, once()).unwrap().info().orientation;
+        assert_eq!((orientation.rotation(), orientation.is_mirrored()), (rotation, mirrored), "{name}");
+    }
+}

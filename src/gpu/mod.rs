@@ -2,6 +2,7 @@
 //! ([`program`]).
 
 pub mod cl;
+pub mod convert;
 pub mod event;
 pub mod gl;
 pub mod host_block;

@@ -21,6 +21,7 @@ macro_rules! embedded {
 
 /// Every file under `kernels/`, by its path there.
 const EMBEDDED: &[(&str, &str)] = embedded![
+    "common/convert.clh",
     "common/mean.clh",
     "common/vectors.clh",
     "box_filter/01_naive.cl",
@@ -28,6 +29,8 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "box_filter/03_flat.cl",
     "box_filter/04_vectorized.cl",
     "box_filter/05_running_sum.cl",
+    "convert/01_planes.cl",
+    "convert/02_correct.cl",
 ];
 
 /// The environment variable that names a directory of kernel sources.

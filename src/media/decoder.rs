@@ -9,6 +9,7 @@ use super::SECOND_NS;
 use super::color::{self, Matrix, Range};
 use super::control::{Control, Seek};
 use super::frame::{picture_bytes, seconds};
+use super::orientation::Orientation;
 use super::pass::{Pass, Placed};
 use super::queue::FrameQueue;
 use super::worker::Worker;
@@ -42,6 +43,8 @@ pub struct MovieInfo {
     pub height: u32,
     /// Width of a pixel divided by its height.
     pub pixel_aspect: f64,
+    /// How its pictures are to be turned before they are shown.
+    pub orientation: Orientation,
     /// Frames a second as the file states them (an average for variable rates).
     pub fps: Option<f64>,
     /// Length in seconds as the file states it.
@@ -222,6 +225,7 @@ fn describe(path: &Path, pass: &Pass, first: &Placed) -> MovieInfo {
         width: first.video.width(),
         height: first.video.height(),
         pixel_aspect: if square { 1.0 } else { f64::from(aspect) },
+        orientation: source.orientation(),
         fps: source.fps(),
         duration_s: source.duration_s(),
         codec: source.codec_name(),

@@ -14,7 +14,9 @@ pub mod convert;
 pub mod decoder;
 pub mod frame;
 mod open;
+pub mod orientation;
 mod pass;
+pub mod planes;
 pub mod queue;
 mod source;
 mod still;
@@ -28,6 +30,7 @@ pub use control::Seek;
 pub use convert::RgbaConverter;
 pub use decoder::{Decoder, MovieInfo, OpenOptions};
 pub use frame::Frame;
+pub use orientation::Orientation;
 pub use queue::{FrameQueue, Take};
 pub use still::{RgbaFrames, read_frame_at, read_frames_rgba};
 

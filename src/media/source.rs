@@ -15,6 +15,7 @@ use ffmpeg_next::format::context::Input;
 use super::SECOND_NS;
 use super::frame::seconds;
 use super::open::{check_file, discard_others, not_a_movie, open_decoder, open_input, video_stream};
+use super::orientation::Orientation;
 use crate::error::Result;
 
 /// Result with FFmpeg's own error.
@@ -277,6 +278,11 @@ impl Source {
     pub fn fps(&self) -> Option<f64> {
         let video = self.input.stream(self.stream)?;
         usable_rate(video.avg_frame_rate()).or(usable_rate(video.rate()))
+    }
+
+    /// How the pictures are to be turned.
+    pub fn orientation(&self) -> Orientation {
+        self.input.stream(self.stream).map_or_else(Orientation::default, |s| Orientation::of_stream(&s))
     }
 
     /// The codec's short name, such as "h264".

@@ -8,6 +8,7 @@ use super::{IDLE_REPAINT, INPUT_REPAINT, Player};
 use crate::app::frame_loop::DrawTimes;
 use crate::error::Result;
 use crate::ladder::{VariantId, box_filter};
+use crate::media::Orientation;
 use crate::overlay::{Action, VariantRow, View};
 use crate::present::{letterbox, read_texture};
 use crate::stats::ms_since;
@@ -25,7 +26,10 @@ impl Player<'_> {
         let began = Instant::now();
         match self.frames.picture() {
             Some((texture, size, pixel_aspect)) => {
-                self.quad.draw(window, Some(texture), letterbox(window, size, pixel_aspect));
+                let orientation = self.frames.decoder().info().orientation;
+                let (upright, pixel_aspect) = orientation.shown(size, pixel_aspect);
+                let viewport = letterbox(window, upright, pixel_aspect);
+                self.quad.draw(window, Some(texture), viewport, orientation);
                 if std::mem::take(&mut self.save_frame) {
                     let saved = read_texture(&self.gl_window.gl, texture, size)
                         .and_then(|rgba| self.saves.picture("frame", size, rgba, self.waker.clone()));
@@ -34,7 +38,7 @@ impl Player<'_> {
                     }
                 }
             }
-            None => self.quad.draw(window, None, letterbox(window, window, 1.0)),
+            None => self.quad.draw(window, None, letterbox(window, window, 1.0), Orientation::default()),
         }
         times.present = ms_since(began);
 

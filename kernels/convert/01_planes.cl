@@ -1,0 +1,126 @@
+// A decoded picture's planes to RGBA, and its colours corrected on the way.
+//
+// One work-item computes four pixels of a row. Every component has its first sample, the distance between rows and
+// the distance between samples of a row, so that planes, interleaved chroma and packed pixels are all the same.
+//
+// samples    the picture's block; offset, stride and step count samples, and are for Y, U, V or R, G, B, A
+// dst        width*height pixels, RGBA, 8 bits a channel
+// phase      where the first chroma sample lies, in quarters of the distance between two of them
+// bits       shift and mask of a sample
+// matrix     luma, black, middle, rv, gu, gv, bu, and 1 if there is alpha
+// corrected  0: leave the colours as they are
+// curve, luma  the correction (common/convert.clh)
+#include "../common/convert.clh"
+
+#ifndef WIDE
+#define WIDE 0 // 1: samples of two bytes
+#endif
+#ifndef FAMILY
+#define FAMILY 0 // 0: YCbCr, 1: grey, 2: RGB
+#endif
+#ifndef HALF_X
+#define HALF_X 1 // 1: chroma has half the resolution across
+#endif
+#ifndef HALF_Y
+#define HALF_Y 1 // 1: ... and down
+#endif
+#ifndef TO_IMAGE
+#define TO_IMAGE 0 // 1: write an image, not a buffer
+#endif
+
+#if WIDE
+typedef ushort sample_t;
+#else
+typedef uchar sample_t;
+#endif
+
+// The samples in four columns of a row.
+int4 four(__global const sample_t *line, int4 x, int step, int2 bits)
+{
+    const int4 at = x * step;
+    const int4 stored = (int4)(line[at.s0], line[at.s1], line[at.s2], line[at.s3]);
+    return (stored >> bits.s0) & bits.s1;
+}
+
+#if FAMILY == 0
+// Chroma at the pixels x to x+3 of row y, interpolated, in 1/16 of a level. x is a multiple of four.
+int4 chroma(__global const sample_t *plane, int stride, int step, int x, int y, int width, int height, int2 phase,
+            int2 bits)
+{
+#if HALF_Y
+    const int last_row = (height + 1) / 2 - 1;
+    const int v = 2 * y - phase.s1;
+    const int row0 = clamp(v >> 2, 0, last_row);
+    const int row1 = clamp((v >> 2) + 1, 0, last_row);
+    const int fy = v & 3;
+#else
+    const int row0 = y, row1 = y, fy = 0;
+#endif
+#if HALF_X
+    // The four pixels lie between the chroma samples left of the first one and right of the last one.
+    const int4 columns = clamp(x / 2 + (int4)(-1, 0, 1, 2), 0, (width + 1) / 2 - 1);
+#else
+    const int4 columns = min(x + (int4)(0, 1, 2, 3), width - 1);
+#endif
+    const int4 c = (4 - fy) * four(plane + row0 * stride, columns, step, bits) +
+                   fy * four(plane + row1 * stride, columns, step, bits);
+#if HALF_X
+    const int4 left = phase.s0 == 0 ? c.s1122 : c.s0112;
+    const int4 right = phase.s0 == 0 ? c.s2233 : c.s1223;
+    const int4 fx = ((int4)(0, 2, 4, 6) - phase.s0) & 3;
+    return (4 - fx) * left + fx * right;
+#else
+    return 4 * c;
+#endif
+}
+#endif
+
+#if TO_IMAGE
+#define DST __write_only image2d_t
+#else
+#define DST __global uchar4 *
+#endif
+
+__kernel void convert_planes(__global const sample_t *samples, DST dst, int width, int height, int4 offset,
+                             int4 stride, int4 step, int2 phase, int2 bits, int8 matrix, int corrected,
+                             __global const uchar *curve, int4 luma)
+{
+    const int x = 4 * get_global_id(0);
+    const int y = get_global_id(1);
+    if (x >= width || y >= height)
+        return;
+
+    const int4 columns = min(x + (int4)(0, 1, 2, 3), width - 1);
+    const int4 first = 16 * four(samples + offset.s0 + y * stride.s0, columns, step.s0, bits);
+    const int4 base = matrix.s0 * (first - matrix.s1);
+    int4 r = base, g = base, b = base, a = 255;
+#if FAMILY == 0
+    const int4 u = chroma(samples + offset.s1, stride.s1, step.s1, x, y, width, height, phase, bits) - matrix.s2;
+    const int4 v = chroma(samples + offset.s2, stride.s2, step.s2, x, y, width, height, phase, bits) - matrix.s2;
+    r += matrix.s3 * v;
+    g += matrix.s4 * u + matrix.s5 * v;
+    b += matrix.s6 * u;
+#elif FAMILY == 2
+    g = matrix.s0 * (16 * four(samples + offset.s1 + y * stride.s1, columns, step.s1, bits));
+    b = matrix.s0 * (16 * four(samples + offset.s2 + y * stride.s2, columns, step.s2, bits));
+    if (matrix.s7)
+        a = level4(matrix.s0 * (16 * four(samples + offset.s3 + y * stride.s3, columns, step.s3, bits)));
+#endif
+    r = level4(r);
+    g = level4(g);
+    b = level4(b);
+
+    uchar4 pixels[4] = {
+        convert_uchar4((int4)(r.s0, g.s0, b.s0, a.s0)), convert_uchar4((int4)(r.s1, g.s1, b.s1, a.s1)),
+        convert_uchar4((int4)(r.s2, g.s2, b.s2, a.s2)), convert_uchar4((int4)(r.s3, g.s3, b.s3, a.s3))
+    };
+    const int count = min(4, width - x);
+    for (int i = 0; i < count; i++) {
+        const uchar4 pixel = corrected ? correct(pixels[i], curve, luma) : pixels[i];
+#if TO_IMAGE
+        write_imagef(dst, (int2)(x + i, y), convert_float4(pixel) / 255.0f);
+#else
+        dst[y * width + x + i] = pixel;
+#endif
+    }
+}

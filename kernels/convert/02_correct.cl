@@ -1,0 +1,43 @@
+// The colours of an RGBA picture corrected, one work-item a pixel. Source and destination may be the same buffer.
+//
+// src, dst   width*height pixels, RGBA, 8 bits a channel
+// curve, luma  the correction (common/convert.clh)
+#include "../common/convert.clh"
+
+#ifndef FROM_IMAGE
+#define FROM_IMAGE 0 // 1: read an image, not a buffer
+#endif
+#ifndef TO_IMAGE
+#define TO_IMAGE 0 // 1: write an image, not a buffer
+#endif
+
+#if FROM_IMAGE
+#define SRC __read_only image2d_t
+__constant sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
+#else
+#define SRC __global const uchar4 *
+#endif
+#if TO_IMAGE
+#define DST __write_only image2d_t
+#else
+#define DST __global uchar4 *
+#endif
+
+__kernel void correct_pixels(SRC src, DST dst, int width, int height, __global const uchar *curve, int4 luma)
+{
+    const int x = get_global_id(0);
+    const int y = get_global_id(1);
+    if (x >= width || y >= height)
+        return;
+#if FROM_IMAGE
+    const uchar4 pixel = convert_uchar4_sat_rte(read_imagef(src, nearest, (int2)(x, y)) * 255.0f);
+#else
+    const uchar4 pixel = src[y * width + x];
+#endif
+    const uchar4 out = correct(pixel, curve, luma);
+#if TO_IMAGE
+    write_imagef(dst, (int2)(x, y), convert_float4(out) / 255.0f);
+#else
+    dst[y * width + x] = out;
+#endif
+}

@@ -1,0 +1,162 @@
+//! From a decoded picture to one packed block of bytes. In: FFmpeg's frame. Out: its [`Layout`], and a copy of its
+//! planes, upright and without FFmpeg's padding.
+
+use ffmpeg_next as ffmpeg;
+use ffmpeg_next::ffi;
+
+use super::color::{self, Range};
+use crate::convert::{Component, Family, Layout, Plane};
+use crate::error::{Error, Result};
+
+/// Starts of planes are multiples of this many bytes.
+const ALIGNMENT: usize = 64;
+
+/// How the planes of `frame` are packed for conversion; `None` where the contract of [`convert`](crate::convert) does
+/// not cover its format, and swscale has to convert it.
+///
+/// Covered are YCbCr with full or half chroma, planar or interleaved, grey, and RGB with or without alpha: 8 bits, or
+/// 9 to 12 bits in two bytes, the low one first. That is for example yuv420p, yuv422p, yuv444p, nv12, yuyv422, gray,
+/// rgb24, bgra, rgb0, gbrp, yuv420p10le, p010le, yuv444p12le, gray12le.
+pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
+    let (width, height) = (frame.width(), frame.height());
+    // SAFETY: the function returns null or a static descriptor.
+    let format = unsafe { ffi::av_pix_fmt_desc_get(frame.format().into()).as_ref() }?;
+    let flags = format.flags as i32;
+    let outside = ffi::AV_PIX_FMT_FLAG_PAL
+        | ffi::AV_PIX_FMT_FLAG_BITSTREAM
+        | ffi::AV_PIX_FMT_FLAG_HWACCEL
+        | ffi::AV_PIX_FMT_FLAG_BAYER
+        | ffi::AV_PIX_FMT_FLAG_FLOAT;
+    let is_rgb = flags & ffi::AV_PIX_FMT_FLAG_RGB != 0;
+    let alpha = flags & ffi::AV_PIX_FMT_FLAG_ALPHA != 0;
+    let is_xyz = matches!(frame.format(), ffmpeg::format::Pixel::XYZ12LE | ffmpeg::format::Pixel::XYZ12BE);
+    let family = match (format.nb_components, is_rgb, alpha) {
+        (1, false, false) => Family::Grey,
+        (3, false, false) => Family::Ycbcr,
+        (3, true, false) | (4, true, true) => Family::Rgb,
+        _ => return None,
+    };
+    let comp = &format.comp[..usize::from(format.nb_components)];
+    let (depth, shift) = (comp[0].depth as u32, comp[0].shift as u32);
+    let wide = depth > 8;
+    let big_endian = wide && flags & ffi::AV_PIX_FMT_FLAG_BE != 0;
+    let chroma = (format.log2_chroma_w, format.log2_chroma_h);
+    let sized = width > 0 && height > 0;
+    if flags & outside != 0 || is_xyz || big_endian || !sized || !(8..=12).contains(&depth) {
+        return None;
+    }
+    if chroma.0 > 1 || chroma.1 > 1 || shift + depth > if wide { 16 } else { 8 } {
+        return None;
+    }
+    let unit = if wide { 2 } else { 1 };
+    let halved = (chroma.0 == 1, chroma.1 == 1);
+
+    let mut planes = [Plane::default(); 4];
+    for (index, c) in comp.iter().enumerate() {
+        let same = c.depth as u32 == depth && c.shift as u32 == shift;
+        let (step, start) = (usize::try_from(c.step).ok()?, usize::try_from(c.offset).ok()?);
+        if !same || step == 0 || step % unit != 0 || start % unit != 0 {
+            return None;
+        }
+        let is_chroma = family == Family::Ycbcr && index > 0;
+        let half = |size: u32, halved: bool| if is_chroma && halved { size.div_ceil(2) } else { size };
+        let (columns, rows) = (half(width, halved.0) as usize, half(height, halved.1) as usize);
+        let plane = planes.get_mut(usize::try_from(c.plane).ok()?)?;
+        plane.row = plane.row.max(start + (columns - 1) * step + unit);
+        plane.rows = plane.rows.max(rows);
+    }
+    let mut end = 0usize;
+    for plane in &mut planes {
+        plane.offset = end;
+        plane.stride = plane.row.next_multiple_of(4);
+        end = (end + plane.stride * plane.rows).next_multiple_of(ALIGNMENT);
+    }
+    // The kernels count in 32 bits.
+    if end > i32::MAX as usize || u64::from(width) * u64::from(height) > i32::MAX as u64 / 4 {
+        return None;
+    }
+    let mut components = [Component::default(); 4];
+    for (to, c) in components.iter_mut().zip(comp) {
+        let plane = planes[c.plane as usize];
+        let in_samples = |bytes: usize| (bytes / unit) as u32;
+        *to = Component {
+            offset: in_samples(plane.offset + c.offset as usize),
+            stride: in_samples(plane.stride),
+            step: in_samples(c.step as usize),
+        };
+    }
+    let (matrix, range) = color::of_picture(frame);
+    let range = if family == Family::Rgb { Range::Full } else { range };
+    let phase = phase(frame);
+    let layout = Layout {
+        width,
+        height,
+        family,
+        depth,
+        shift,
+        wide,
+        halved,
+        phase,
+        matrix,
+        range,
+        planes,
+        components,
+        alpha,
+    };
+    Some(layout)
+}
+
+/// Where the first chroma sample lies. Untagged pictures follow MPEG-2 and later (left), the JPEG formats JPEG and
+/// MPEG-1 (centre).
+fn phase(frame: &ffmpeg::frame::Video) -> (u32, u32) {
+    use ffi::AVChromaLocation as Location;
+    use ffmpeg::format::Pixel;
+    // SAFETY: the frame is valid. The field is a 32-bit enumeration that comes from the file, so it is read as the
+    // integer that it is in C.
+    let location = unsafe { (&raw const (*frame.as_ptr()).chroma_location).cast::<u32>().read() };
+    let known = [
+        (Location::AVCHROMA_LOC_LEFT, (0, 1)),
+        (Location::AVCHROMA_LOC_CENTER, (1, 1)),
+        (Location::AVCHROMA_LOC_TOPLEFT, (0, 0)),
+        (Location::AVCHROMA_LOC_TOP, (1, 0)),
+        (Location::AVCHROMA_LOC_BOTTOMLEFT, (0, 2)),
+        (Location::AVCHROMA_LOC_BOTTOM, (1, 2)),
+    ];
+    let jpeg = matches!(
+        frame.format(),
+        Pixel::YUVJ420P | Pixel::YUVJ422P | Pixel::YUVJ440P | Pixel::YUVJ444P | Pixel::YUVJ411P
+    );
+    let custom = if jpeg { (1, 1) } else { (0, 1) };
+    known.into_iter().find(|&(tag, _)| tag as u32 == location).map_or(custom, |(_, phase)| phase)
+}
+
+/// Copies the planes of `frame` into `block` as `layout`, which [`layout_of`] gave for it, says. Pictures stored bottom
+/// up (negative line sizes) come out upright. Bytes of the block between rows keep what they were.
+///
+/// # Errors
+/// `layout` is another picture's, `block` is too small, or the frame's planes are not in memory.
+pub fn pack(frame: &ffmpeg::frame::Video, layout: &Layout, block: &mut [u8]) -> Result<()> {
+    let refuse = |why: &str| Err(Error::new("A picture could not be copied.", why, ""));
+    if layout_of(frame).as_ref() != Some(layout) {
+        return refuse("It has another layout than expected.");
+    }
+    if block.len() < layout.bytes() {
+        return refuse("The memory for it is too small.");
+    }
+    for (index, plane) in layout.planes.iter().enumerate().filter(|(_, plane)| plane.row > 0) {
+        // SAFETY: the frame is valid for as long as it is borrowed; both are plain fields.
+        let (start, line) = unsafe { ((*frame.as_ptr()).data[index], (*frame.as_ptr()).linesize[index]) };
+        if start.is_null() || (line.unsigned_abs() as usize) < plane.row {
+            return refuse("Its planes are not in memory.");
+        }
+        let rows = block[plane.offset..].chunks_mut(plane.stride).take(plane.rows);
+        for (y, row) in rows.enumerate() {
+            // SAFETY: a frame of this format and height has `rows` rows in this plane, `line` bytes apart (backwards
+            // if it is negative), and each holds at least `row` bytes.
+            let from =
+                unsafe { std::slice::from_raw_parts(start.offset(y as isize * line as isize), plane.row) };
+            row[..plane.row].copy_from_slice(from);
+        }
+    }
+    Ok(())
+}
