@@ -1,4 +1,4 @@
-//! The device's share of a frame's way: upload → filter → download, enqueued so that nothing waits.
+//! The device's share of a frame's way: upload → correct → filter → download, enqueued so that nothing waits.
 //!
 //! In: a [`Slot`] whose input holds a picture, a variant and a radius. Out: a [`Job`] that is advanced by
 //! polling until the filtered picture is back in the slot.
@@ -11,13 +11,16 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::time::Instant;
 
+use crate::convert::Correction;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
+use crate::gpu::convert::Corrector;
 use crate::gpu::event::{Waker, is_complete, wake_after};
 use crate::gpu::sharing::Slot;
 use crate::gpu::timer;
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::opencl::{BuiltVariant, Plan, Scratch};
+use crate::ladder::box_filter::opencl::{BuiltVariant, Picture, Plan, Scratch};
+use crate::ladder::{Storage, VariantId};
+use crate::media::Matrix;
 
 /// The longest launch that is enqueued whole, in milliseconds; longer ones are cut into bands of this length.
 pub const BAND_MS: f64 = 30.0;
@@ -27,6 +30,9 @@ pub struct Pipeline {
     cl: ClContext,
     built: HashMap<VariantId, BuiltVariant>,
     scratch: Scratch,
+    corrector: Option<Corrector>,
+    /// The corrected picture, between correction and filter; shared by all jobs of the in-order queue.
+    corrected: Option<((u32, u32), Picture)>,
     pace: Pace,
     waker: Waker,
 }
@@ -70,7 +76,9 @@ struct Band {
 /// One frame's commands on the device.
 pub struct Job {
     variant: VariantId,
-    plan: Plan,
+    /// The filter; `None` where colours are corrected only.
+    plan: Option<Plan>,
+    correction: Option<CorrectionStep>,
     /// The next rows to enqueue: pass and first row; the pass is past the last one when all are in the queue.
     next: (usize, u32),
     bands: VecDeque<Band>,
@@ -83,10 +91,22 @@ pub struct Job {
     predicted_ms: f64,
     /// Device time of the upload, in milliseconds.
     pub upload_ms: f64,
+    /// Device time of the colour correction, in milliseconds.
+    pub correct_ms: f64,
     /// Device time of all bands of all passes, in milliseconds.
     pub filter_ms: f64,
     /// Device time of the download, in milliseconds.
     pub download_ms: f64,
+}
+
+/// What is done to the colours of a frame, and where.
+struct CorrectionStep {
+    correction: Correction,
+    matrix: Matrix,
+    size: (u32, u32),
+    source: Picture,
+    target: Picture,
+    event: Option<ocl::Event>,
 }
 
 /// Where a [`Job`] stands.
@@ -104,7 +124,15 @@ impl Pipeline {
     /// A pipeline without variants; add them as they are built.
     pub fn new(cl: ClContext, waker: Waker) -> Self {
         let pace = Pace::new(cl.device.info.kind);
-        Self { cl, built: HashMap::new(), scratch: Scratch::new(), pace, waker }
+        Self {
+            cl,
+            built: HashMap::new(),
+            scratch: Scratch::new(),
+            corrector: None,
+            corrected: None,
+            pace,
+            waker,
+        }
     }
 
     /// Adds a variant that the builder finished.
@@ -117,26 +145,72 @@ impl Pipeline {
         self.built.contains_key(&variant)
     }
 
+    /// Adds the colour correction that the builder finished.
+    pub fn set_corrector(&mut self, corrector: Corrector) {
+        self.corrector = Some(corrector);
+    }
+
+    /// Whether colours can be corrected on the device.
+    pub fn corrects(&self) -> bool {
+        self.corrector.is_some()
+    }
+
     /// Predicted time of a whole frame on the device, in milliseconds.
     fn predict(&self, variant: VariantId, plan: &Plan) -> f64 {
         (0..plan.passes()).map(|pass| self.pace.ms(variant, pass, plan.work(pass))).sum()
     }
 
-    /// Prepares the filter for the picture in `slot`; nothing is enqueued yet. The job's prediction is known
-    /// from here on.
+    /// Prepares correction and filter for the picture in `slot`; nothing is enqueued yet. The job's prediction is
+    /// known from here on. With [`VariantId::Off`] the colours are corrected only.
     ///
     /// # Errors
     /// When the variant is not built, does not support this picture, or memory runs out.
-    pub fn prepare(&mut self, slot: &mut Slot, variant: VariantId, radius: u32) -> Result<Job> {
-        let built = self.built.get(&variant).ok_or_else(|| {
-            Error::new(format!("The variant '{variant}' is not built."), "", "Choose another variant.")
-        })?;
+    pub fn prepare(
+        &mut self,
+        slot: &mut Slot,
+        variant: VariantId,
+        radius: u32,
+        correction: Option<(Correction, Matrix)>,
+    ) -> Result<Job> {
         let (width, height) = slot.size();
-        built.info().supports(&self.cl.device.info, width, height)?;
-        let (source, target) = slot.pictures(&self.cl, built.info().storage)?;
-        let plan = built.plan(&self.cl, &source, &target, &mut self.scratch, width, height, radius)?;
+        let built = self.built.get(&variant);
+        if variant != VariantId::Off && built.is_none() {
+            let what = format!("The variant '{variant}' is not built.");
+            return Err(Error::new(what, "", "Choose another variant."));
+        }
+        if let Some(built) = built {
+            built.info().supports(&self.cl.device.info, width, height)?;
+        }
+        let storage = built.map_or(Storage::Buffer, |b| b.info().storage);
+        let (source, target) = slot.pictures(&self.cl, storage)?;
+        let mut filter_source = source.clone();
+        let correction = match correction.filter(|_| self.corrector.is_some()) {
+            None => None,
+            Some((correction, matrix)) => {
+                let to = match built {
+                    None => target.clone(),
+                    Some(_) => corrected_picture(&mut self.corrected, &self.cl, storage, (width, height))?,
+                };
+                filter_source = to.clone();
+                let size = (width, height);
+                Some(CorrectionStep { correction, matrix, size, source, target: to, event: None })
+            }
+        };
+        let plan = match built {
+            None => None,
+            Some(built) => Some(built.plan(
+                &self.cl,
+                &filter_source,
+                &target,
+                &mut self.scratch,
+                width,
+                height,
+                radius,
+            )?),
+        };
         Ok(Job {
             variant,
+            correction,
             next: (0, 0),
             bands: VecDeque::new(),
             upload: None,
@@ -144,9 +218,10 @@ impl Pipeline {
             cancelled: false,
             started: None,
             work_done: 0.0,
-            work_total: (0..plan.passes()).map(|pass| plan.work(pass)).sum(),
-            predicted_ms: self.predict(variant, &plan),
+            work_total: plan.as_ref().map_or(0.0, |p| (0..p.passes()).map(|pass| p.work(pass)).sum()),
+            predicted_ms: plan.as_ref().map_or(0.0, |plan| self.predict(variant, plan)),
             upload_ms: 0.0,
+            correct_ms: 0.0,
             filter_ms: 0.0,
             download_ms: 0.0,
             plan,
@@ -160,6 +235,12 @@ impl Pipeline {
     pub fn start(&mut self, job: &mut Job, slot: &mut Slot) -> Result<()> {
         job.started = Some(Instant::now());
         job.upload = slot.to_device(&self.cl)?;
+        if let (Some(step), Some(corrector)) = (&mut job.correction, &mut self.corrector) {
+            let (from, to) = (&step.source, &step.target);
+            let event =
+                corrector.enqueue(&self.cl.queue, from, to, step.size, &step.correction, step.matrix)?;
+            step.event = Some(event);
+        }
         self.fill_queue(job, slot)
     }
 
@@ -185,6 +266,7 @@ impl Pipeline {
         }
         job.download_ms = device_ms(download);
         job.upload_ms = job.upload.as_ref().map_or(0.0, device_ms);
+        job.correct_ms = job.correction.as_ref().and_then(|c| c.event.as_ref()).map_or(0.0, device_ms);
         slot.back_on_host();
         Ok(if job.cancelled { JobState::Cancelled } else { JobState::Done })
     }
@@ -193,21 +275,22 @@ impl Pipeline {
     fn fill_queue(&mut self, job: &mut Job, slot: &mut Slot) -> Result<()> {
         let mut enqueued = false;
         while let Some((pass, rows)) = self.next_band(job) {
-            let work = job.plan.work(pass) * rows.len() as f64 / f64::from(job.plan.rows().max(1));
+            let Some(plan) = &job.plan else { break };
+            let work = plan.work(pass) * rows.len() as f64 / f64::from(plan.rows().max(1));
             let predicted_ms = self.pace.ms(job.variant, pass, work);
             let waiting: f64 = job.bands.iter().map(|b| b.predicted_ms).sum();
             if !job.bands.is_empty() && waiting + predicted_ms > 2.0 * BAND_MS {
                 break;
             }
-            let event = job.plan.enqueue(&self.cl.queue, pass, rows.clone())?;
-            job.next = if rows.end >= job.plan.rows() { (pass + 1, 0) } else { (pass, rows.end) };
+            let event = plan.enqueue(&self.cl.queue, pass, rows.clone())?;
+            job.next = if rows.end >= plan.rows() { (pass + 1, 0) } else { (pass, rows.end) };
             if predicted_ms > BAND_MS / 2.0 {
                 wake_after(&event, &self.waker);
             }
             job.bands.push_back(Band { event, pass, work, predicted_ms });
             enqueued = true;
         }
-        if job.download.is_none() && (job.cancelled || job.next.0 >= job.plan.passes()) {
+        if job.download.is_none() && (job.cancelled || job.next.0 >= job.passes()) {
             let event = slot.to_host(&self.cl)?;
             wake_after(&event, &self.waker);
             job.download = Some(event);
@@ -222,12 +305,10 @@ impl Pipeline {
     /// The rows that come next, as many as are predicted to take [`BAND_MS`].
     fn next_band(&self, job: &Job) -> Option<(usize, Range<u32>)> {
         let (pass, first) = job.next;
-        if job.cancelled || pass >= job.plan.passes() {
-            return None;
-        }
-        let all = job.plan.rows();
-        let step = job.plan.row_step(pass).max(1);
-        let row_ms = self.pace.ms(job.variant, pass, job.plan.work(pass)) / f64::from(all.max(1));
+        let plan = job.plan.as_ref().filter(|plan| !job.cancelled && pass < plan.passes())?;
+        let all = plan.rows();
+        let step = plan.row_step(pass).max(1);
+        let row_ms = self.pace.ms(job.variant, pass, plan.work(pass)) / f64::from(all.max(1));
         let fit = (BAND_MS / row_ms.max(1e-9)).min(f64::from(all)) as u32;
         let rows = (fit / step).max(1).saturating_mul(step);
         Some((pass, first..all.min(first.saturating_add(rows))))
@@ -244,7 +325,27 @@ fn device_ms(event: &ocl::Event) -> f64 {
     timer::device_ms(event).unwrap_or(0.0)
 }
 
+/// The corrected picture's memory, of the kind and size that is wanted. What is replaced is kept by the jobs
+/// that still use it.
+fn corrected_picture(
+    kept: &mut Option<((u32, u32), Picture)>,
+    cl: &ClContext,
+    storage: Storage,
+    size: (u32, u32),
+) -> Result<Picture> {
+    if let Some((_, picture)) = kept.as_ref().filter(|(s, p)| *s == size && p.storage() == storage) {
+        return Ok(picture.clone());
+    }
+    let picture = Picture::alloc(cl, storage, size.0, size.1)?;
+    *kept = Some((size, picture.clone()));
+    Ok(picture)
+}
+
 impl Job {
+    fn passes(&self) -> usize {
+        self.plan.as_ref().map_or(0, Plan::passes)
+    }
+
     /// Drops the bands that are not in the queue yet. The job ends when those that are have finished.
     pub fn cancel(&mut self) {
         if self.download.is_none() {

@@ -664,3 +664,32 @@ fn seeks_and_steps_show_the_frame_that_was_asked_for() {
     let asked = [0, 40, 80, 40, 3960, 3920];
     assert!(shown.ends_with(&asked), "{asked:?} in {shown:?}");
 }
+
+#[test]
+fn colours_are_corrected_with_and_without_a_filter() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-colour"));
+    let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
+    let mut command = clreel(Some(&display));
+    command.args(["--variant", "off", "--stats"]).arg(&stats).arg("--screenshot").arg(&shot);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("- off");
+    session.display.key("c");
+    // The left end of the slider for contrast, once it is there: everything becomes nearly the middle grey.
+    std::thread::sleep(Duration::from_millis(500));
+    session.display.xdotool(&["mousemove", "986", "449", "click", "1"]);
+    session.press_until_title("5", "running-sum, r=7");
+    session.press_until_title("2", "separable, r=7");
+    session.press_until_title("0", "- off");
+    session.display.key("i");
+    std::thread::sleep(Duration::from_millis(500));
+    assert_eq!(session.quit().0, Some(0));
+    let stats = json(&stats);
+    let frames = stats["frames"].as_array().unwrap();
+    for variant in ["off", "running-sum", "separable"] {
+        let last = frames.iter().rev().find(|f| f["variant"] == variant).unwrap();
+        assert!(last["correct"].as_f64().unwrap() > 0.0, "{variant}: {last}");
+    }
+    let (_, _, window) = png(&shot);
+    let (least, most) = (window.iter().min().unwrap(), window.chunks(4).map(|p| p[0]).max().unwrap());
+    assert!(*least > 60 && most < 200, "contrast is nearly gone: {least} to {most}");
+}

@@ -10,9 +10,10 @@ use std::thread::JoinHandle;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, list_devices, select_device};
+use crate::gpu::convert::Corrector;
 use crate::gpu::event::Waker;
-use crate::ladder::VariantId;
 use crate::ladder::box_filter::opencl::BuiltVariant;
+use crate::ladder::{Storage, VariantId};
 
 /// What the builder tells the window.
 pub enum Built {
@@ -22,6 +23,8 @@ pub enum Built {
     NoOpenCl(Error),
     /// A variant is ready.
     Variant(BuiltVariant),
+    /// Colours can be corrected on the device.
+    Corrector(Box<Corrector>),
     /// A variant cannot be built, and why: its build log.
     Failed(VariantId, Error),
 }
@@ -107,5 +110,16 @@ fn work(
         if !send(message) {
             return;
         }
+    }
+    if stop.load(Ordering::Relaxed) {
+        return;
+    }
+    let mut corrector = Corrector::new(&cl);
+    let kinds = [(Storage::Buffer, Storage::Buffer), (Storage::Image, Storage::Image)];
+    // Without images the image variants are not there either; what fails otherwise is corrected on the host.
+    if kinds.into_iter().all(|(from, to)| {
+        to == Storage::Image && !cl.device.info.image_support || corrector.prepare(from, to).is_ok()
+    }) {
+        send(Built::Corrector(Box::new(corrector)));
     }
 }

@@ -32,6 +32,7 @@ pub const KEYS: &[KeyHelp] = &[
     key("Backspace", &["Backspace"], "the movie's own speed"),
     key("l", &["l"], "repeat a part: begin, end, none"),
     key("L", &["L"], "repeat the movie or not"),
+    key("c", &["c"], "colour correction"),
     key("f", &["f"], "fullscreen"),
     key("Esc", &["Escape"], "leave this panel, fullscreen"),
     key("i", &["i"], "overlay"),

@@ -4,6 +4,7 @@
 //! of the window belongs to the picture. Nothing here asks for a repaint or touches the movie.
 
 mod controls;
+mod correction;
 mod graph;
 mod keys;
 mod notices;
@@ -18,6 +19,7 @@ use egui::{Rect, Ui, UiBuilder, pos2, vec2};
 
 pub use keys::{KEYS, KeyHelp};
 
+use crate::convert::Correction;
 use crate::error::Error;
 use crate::gpu::cl::DeviceInfo;
 use crate::ladder::VariantId;
@@ -36,6 +38,10 @@ pub enum Action {
     ToggleOverlay,
     /// Open or close the panel with all keys.
     ToggleKeys,
+    /// Correct colours with this.
+    SetCorrection(Correction),
+    /// Switch colour correction on or off.
+    ToggleCorrection,
     /// Save the filtered picture as PNG.
     SaveFrame,
     /// Save the window with the overlay as PNG.
@@ -146,6 +152,8 @@ pub struct View<'a> {
     pub busy: Option<&'a Busy>,
     /// The banners, oldest first.
     pub notices: &'a [Notice],
+    /// What colours are corrected with; `None` where that is switched off.
+    pub correction: Option<Correction>,
     /// How fast the movie's time goes; 1 is its own speed.
     pub speed: f64,
     /// What is repeated other than the whole movie; empty if nothing.
@@ -242,6 +250,9 @@ impl Overlay {
             notices::progress(ui, free, busy);
         }
         notices::show(ui, free, view.notices, false, &mut actions);
+        if let Some(correction) = view.correction {
+            correction::show(ui, free, correction, &mut actions);
+        }
         self.on_top(ui, window, free, &mut actions);
 
         actions

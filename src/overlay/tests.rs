@@ -95,6 +95,7 @@ impl Fixture {
             busy: self.busy.as_ref(),
             notices: &self.notices,
             budget_ms: Some(40.0),
+            correction: None,
             speed: 1.0,
             repeats: "",
             catching_up: false,

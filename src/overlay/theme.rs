@@ -36,6 +36,7 @@ pub fn stage_color(stage: Stage) -> Color32 {
         Stage::Upload => Color32::from_rgb(0, 114, 178),
         Stage::Acquire => Color32::from_rgb(206, 212, 219),
         Stage::Convert => Color32::from_rgb(0, 158, 115),
+        Stage::Correct => Color32::from_rgb(110, 95, 240),
         Stage::Filter => ACCENT,
         Stage::Release => Color32::from_rgb(110, 118, 128),
         Stage::Present => Color32::from_rgb(86, 180, 233),

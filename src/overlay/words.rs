@@ -21,6 +21,10 @@ pub fn stage(stage: Stage) -> &'static str {
             "Turn the movie's YUV into RGBA.\n\
              Leaves out upload. On a CPU device the decoder's library does it."
         }
+        Stage::Correct => {
+            "Correct brightness, contrast, saturation and gamma: the kernel, from start to end of its event.\n\
+             Zero where it is switched off. Without OpenCL the time on the window's thread."
+        }
         Stage::Filter => {
             "The chosen variant's kernels on the device, from start to end of their events.\n\
              Leaves out the time that they waited in the queue, and all transfers."

@@ -26,6 +26,8 @@ pub enum Stage {
     Acquire,
     /// Planes to RGBA.
     Convert,
+    /// Colour correction, where it is switched on.
+    Correct,
     /// The chosen variant.
     Filter,
     /// The result back to OpenGL.
@@ -42,11 +44,12 @@ pub enum Stage {
 
 impl Stage {
     /// All stages in the order in which a frame meets them.
-    pub const ALL: [Stage; 10] = [
+    pub const ALL: [Stage; 11] = [
         Stage::Take,
         Stage::Upload,
         Stage::Acquire,
         Stage::Convert,
+        Stage::Correct,
         Stage::Filter,
         Stage::Release,
         Stage::Present,
@@ -62,6 +65,7 @@ impl Stage {
             Stage::Upload => "upload",
             Stage::Acquire => "acquire",
             Stage::Convert => "convert",
+            Stage::Correct => "correct",
             Stage::Filter => "filter",
             Stage::Release => "release",
             Stage::Present => "present",

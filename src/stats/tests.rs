@@ -7,6 +7,9 @@ use super::*;
 use crate::ladder::VariantId;
 
 /// A frame at `at` seconds whose stages take 1, 2, 3 … times `unit` milliseconds.
+/// What [`frame`] gives the filter for a unit of 1.
+const FILTER: f64 = (Stage::Filter as usize + 1) as f64;
+
 fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSample {
     FrameSample {
         pts: at,
@@ -85,15 +88,18 @@ fn a_summary_covers_the_current_variant_and_radius_only() {
     let filter = recorder.summary(Stage::Filter).unwrap();
     assert_eq!(
         (filter.n, filter.last, filter.max),
-        (1, 5.0, 5.0),
+        (1, FILTER, FILTER),
         "the slow frames before the switch are out"
     );
     for (n, unit) in [4.0, 2.0, 3.0].into_iter().enumerate() {
         recorder.push(frame(0.44 + 0.04 * n as f64, 41.0, unit, VariantId::Flat));
     }
     let filter = recorder.summary(Stage::Filter).unwrap();
-    assert_eq!((filter.n, filter.last, filter.p50, filter.p95, filter.max), (4, 15.0, 10.0, 20.0, 20.0));
-    assert_eq!(filter.mean, 12.5);
+    assert_eq!(
+        (filter.n, filter.last, filter.p50, filter.p95, filter.max),
+        (4, 3.0 * FILTER, 2.0 * FILTER, 4.0 * FILTER, 4.0 * FILTER)
+    );
+    assert_eq!(filter.mean, 2.5 * FILTER);
     recorder.push(FrameSample { radius: 8, ..frame(0.6, 42.0, 1.0, VariantId::Flat) });
     assert_eq!(recorder.summary(Stage::Filter).unwrap().n, 1);
     assert_eq!(recorder.frame_interval().unwrap().last, 42.0);
@@ -118,8 +124,8 @@ fn a_summary_forgets_after_its_window_and_the_history_after_its_own() {
 #[test]
 fn idle_is_what_the_stages_leave() {
     let mut recorder = Recorder::new(false);
-    recorder.push(frame(0.0, 100.0, 1.0, VariantId::Flat)); // stages: 55 ms
-    assert_eq!(recorder.idle().unwrap().last, 45.0);
+    recorder.push(frame(0.0, 100.0, 1.0, VariantId::Flat)); // stages: 1 + 2 + … + 11 = 66 ms
+    assert_eq!(recorder.idle().unwrap().last, 34.0);
     recorder.push(frame(0.1, 30.0, 1.0, VariantId::Flat));
     assert_eq!(recorder.idle().unwrap().last, 0.0, "overlapping stages leave nothing, not less");
 }
@@ -169,7 +175,7 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     assert_eq!(rows[0][8 + Stage::Filter as usize], "filter");
     assert_eq!(rows[1][..8], ["0", "0.000000", "0.000000", "", "off", "7", "false", "0"]);
     assert_eq!(rows[2][3..8], ["40.0000", "naive", "7", "true", "4"]);
-    assert_eq!(rows[2][8 + Stage::Filter as usize], "1.2500");
+    assert_eq!(rows[2][8 + Stage::Filter as usize], format!("{:.4}", 0.25 * FILTER));
     assert_eq!(scratch.names(), ["s.csv"], "nothing is left beside it");
 }
 
@@ -187,10 +193,10 @@ fn json_gives_back_what_was_measured() {
     assert_eq!(json["repaint_ms"]["max"], 18.0);
     assert_eq!((&json["interval_ms"]["n"], &json["interval_ms"]["max"]), (&2.into(), &40.5.into()));
     assert_eq!(json["stages"].as_object().unwrap().len(), Stage::ALL.len());
-    assert_eq!(json["stages"]["filter"]["p50"], 1.25);
+    assert_eq!(json["stages"]["filter"]["p50"], 0.25 * FILTER);
     assert_eq!(json["frames"].as_array().unwrap().len(), 3);
     assert_eq!(json["frames"][0]["interval_ms"], serde_json::Value::Null);
-    assert_eq!(json["frames"][2]["filter"], 0.625);
+    assert_eq!(json["frames"][2]["filter"], 0.125 * FILTER);
     assert_eq!(json["frames"][1]["variant"], "naive");
 }
 

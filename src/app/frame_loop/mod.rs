@@ -17,6 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::convert::Correction;
 use crate::error::Error;
 use crate::gpu::sharing::Slot;
 use crate::ladder::VariantId;
@@ -37,6 +38,9 @@ const NEARLY_DONE_MS: f64 = 150.0;
 const PATIENCE_MS: f64 = 2000.0;
 const STARVING: Duration = Duration::from_millis(500);
 
+/// Variant, radius and colour correction of a frame.
+type Wanted = (VariantId, u32, Option<Correction>);
+
 /// A frame between `take` and the screen.
 ///
 /// Fields drop in order: the job's memory objects may lie in the slot's host memory, so they go first.
@@ -47,6 +51,7 @@ struct Flight {
     frame: Rc<Frame>,
     variant: VariantId,
     radius: u32,
+    correction: Option<Correction>,
     stages: StageTimes,
     dropped_before: u32,
     /// [`FrameLoop::generation`] when it was taken.
@@ -67,6 +72,8 @@ pub struct FrameLoop {
     unpaced: bool,
     variant: VariantId,
     radius: u32,
+    /// What colours are corrected with, if they are; never a neutral one.
+    correction: Option<Correction>,
     /// No frame is taken before the chosen variant is built.
     waits_for_filter: bool,
     free: Vec<Slot>,
@@ -81,7 +88,7 @@ pub struct FrameLoop {
     shown: Option<Flight>,
     shown_is_new: bool,
     /// What the picture on the screen could not be filtered with, so that it is not tried over and over.
-    not_again: Option<(VariantId, u32)>,
+    not_again: Option<Wanted>,
     dropped: u32,
     /// The movie's time runs: its first picture has been on the screen. Not so after another movie was opened.
     clock_runs: bool,
@@ -129,6 +136,7 @@ impl FrameLoop {
             unpaced,
             variant: VariantId::Off,
             radius: 0,
+            correction: None,
             waits_for_filter: false,
             free: Vec::new(),
             returned: VecDeque::new(),
@@ -273,6 +281,12 @@ impl FrameLoop {
         }
     }
 
+    /// Corrects colours from the next frame on, or not; the picture on the screen anew where no next one comes.
+    pub fn correct(&mut self, correction: Option<Correction>) {
+        self.correction = correction.filter(|c| !c.is_neutral());
+        self.not_again = None;
+    }
+
     /// Pauses or goes on.
     pub fn toggle_pause(&mut self) {
         if self.clock.is_paused() {
@@ -402,6 +416,7 @@ impl FrameLoop {
         flight.stages[Stage::Release as usize] = ms_since(began);
         if let Some(job) = &flight.job {
             flight.stages[Stage::Upload as usize] = job.upload_ms;
+            flight.stages[Stage::Correct as usize] = job.correct_ms;
             flight.stages[Stage::Filter as usize] = job.filter_ms;
             flight.stages[Stage::Release as usize] += job.download_ms;
         }

@@ -4,11 +4,12 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::{Flight, FrameLoop};
+use super::{Flight, FrameLoop, Wanted};
+use crate::convert::correct_reference;
 use crate::error::{Error, Result};
 use crate::gpu::sharing::Slot;
 use crate::ladder::VariantId;
-use crate::media::Frame;
+use crate::media::{Frame, color};
 use crate::stats::{Stage, StageTimes, ms_since};
 
 /// Frames that may be on their way at once, beside the one on the screen.
@@ -63,10 +64,10 @@ impl FrameLoop {
     }
 
     /// What frames can be filtered with now: the chosen variant, if it is built.
-    fn wanted(&self) -> (VariantId, u32) {
+    fn wanted(&self) -> Wanted {
         match &self.pipeline {
-            Some(pipeline) if pipeline.has(self.variant) => (self.variant, self.radius),
-            _ => (VariantId::Off, self.radius),
+            Some(pipeline) if pipeline.has(self.variant) => (self.variant, self.radius, self.correction),
+            _ => (VariantId::Off, self.radius, self.correction),
         }
     }
 
@@ -78,7 +79,9 @@ impl FrameLoop {
         // Not while another movie's first picture is on its way.
         let shown = self.shown.as_ref().filter(|shown| shown.generation == self.generation)?;
         let wanted = self.wanted();
-        let same = wanted.0 == shown.variant && (wanted.1 == shown.radius || wanted.0 == VariantId::Off);
+        let same = wanted.0 == shown.variant
+            && (wanted.1 == shown.radius || wanted.0 == VariantId::Off)
+            && wanted.2 == shown.correction;
         let on_its_way = self.flights.iter().chain(&self.ready).any(|f| f.again);
         (!same && !on_its_way && self.not_again != Some(wanted)).then(|| shown.frame.clone())
     }
@@ -146,18 +149,31 @@ impl FrameLoop {
         self.converter.convert(&frame.picture, input)?;
         stages[Stage::Convert as usize] = ms_since(began);
 
+        let (variant, radius, correction) = self.wanted();
+        let matrix = color::of_picture(&frame.picture).0;
         let mut job = None;
-        if let Some(pipeline) = self.pipeline.as_mut().filter(|p| p.has(self.variant)) {
-            match pipeline.prepare(&mut slot, self.variant, self.radius) {
+        let on_device = self.pipeline.as_ref().is_some_and(|p| p.corrects() || correction.is_none());
+        if let Some(correction) = correction.filter(|_| !on_device) {
+            let began = Instant::now();
+            if let Some(input) = slot.input() {
+                correct_reference(input, &correction, matrix);
+            }
+            stages[Stage::Correct as usize] = ms_since(began);
+        }
+        let correct = correction.filter(|_| on_device).map(|c| (c, matrix));
+        if let Some(pipeline) =
+            self.pipeline.as_mut().filter(|_| variant != VariantId::Off || correct.is_some())
+        {
+            match pipeline.prepare(&mut slot, variant, radius, correct) {
                 Ok(prepared) => job = Some(prepared),
                 Err(error) => {
-                    self.errors.push((Some(self.variant), error));
+                    self.errors.push((Some(variant), error));
                     self.variant = VariantId::Off;
                     slot.drop_device_side();
                 }
             }
         }
-        let variant = if job.is_some() { self.variant } else { VariantId::Off };
+        let variant = if job.is_some() { variant } else { VariantId::Off };
         let dropped_before = if again { 0 } else { std::mem::take(&mut self.dropped) };
         let generation = self.generation;
         Ok(Flight {
@@ -165,7 +181,8 @@ impl FrameLoop {
             slot,
             frame,
             variant,
-            radius: self.radius,
+            radius,
+            correction,
             stages,
             dropped_before,
             generation,

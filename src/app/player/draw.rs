@@ -126,6 +126,7 @@ impl Player<'_> {
             radius: self.frames.chosen().1,
             paused: self.frames.is_paused(),
             unpaced: self.args.unpaced,
+            correction: self.corrects.then_some(self.correction),
             speed: self.frames.speed(),
             repeats: &repeats,
             busy: busy.as_ref(),

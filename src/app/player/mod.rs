@@ -19,6 +19,7 @@ use super::input::{self, Command};
 use super::playlist::Playlist;
 use super::settings::{Settings, Store};
 use crate::cli::{MAX_RADIUS, PlayArgs};
+use crate::convert::Correction;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceInfo};
 use crate::gpu::event::Waker;
@@ -62,6 +63,9 @@ pub struct Player<'a> {
     movie: MovieSummary,
     playlist: Playlist,
     navigation: Navigation,
+    /// What the sliders say, and whether it is switched on.
+    correction: Correction,
+    corrects: bool,
     cpu: CpuLoad,
     notices: Vec<Notice>,
     decoder_warned: bool,
@@ -146,6 +150,8 @@ impl<'a> Player<'a> {
             movie,
             playlist,
             navigation: Navigation::default(),
+            correction: Correction::NEUTRAL,
+            corrects: false,
             cpu: CpuLoad::new(),
             notices: Vec::new(),
             decoder_warned: false,
@@ -254,6 +260,14 @@ impl<'a> Player<'a> {
             }
             Action::SetRadius(radius) => {
                 self.frames.choose(self.frames.chosen().0, radius.min(MAX_RADIUS));
+            }
+            Action::SetCorrection(correction) => {
+                self.correction = correction.limited();
+                self.correct();
+            }
+            Action::ToggleCorrection => {
+                self.corrects = !self.corrects;
+                self.correct();
             }
             Action::TogglePause => self.frames.toggle_pause(),
             Action::ToggleOverlay => self.overlay.visible = !self.overlay.visible,
@@ -423,6 +437,11 @@ impl<'a> Player<'a> {
         }
     }
 
+    fn correct(&mut self) {
+        self.frames.correct(self.corrects.then_some(self.correction));
+        self.repaint_after(Duration::ZERO);
+    }
+
     /// The chosen variant cannot be had.
     fn without_filter(&mut self) {
         self.frames.choose(VariantId::Off, self.frames.chosen().1);
@@ -443,6 +462,11 @@ impl<'a> Player<'a> {
                 }
                 self.without_filter();
                 self.notify(error, true);
+            }
+            Built::Corrector(corrector) => {
+                if let Some(pipeline) = self.frames.pipeline_mut() {
+                    pipeline.set_corrector(*corrector);
+                }
             }
             Built::Variant(built) => {
                 let id = built.info().id;
