@@ -676,7 +676,13 @@ fn colours_are_corrected_with_and_without_a_filter() {
     session.display.key("c");
     // The left end of the slider for contrast, once it is there: everything becomes nearly the middle grey.
     std::thread::sleep(Duration::from_millis(500));
-    session.display.xdotool(&["mousemove", "986", "449", "click", "1"]);
+    session.display.xdotool(&["mousemove", "986", "447"]);
+    for button in ["mousedown", "mouseup"] {
+        // As long as a finger takes.
+        std::thread::sleep(Duration::from_millis(200));
+        session.display.xdotool(&[button, "1"]);
+    }
+    std::thread::sleep(Duration::from_millis(200));
     session.press_until_title("5", "running-sum, r=7");
     session.press_until_title("2", "separable, r=7");
     session.press_until_title("0", "- off");
