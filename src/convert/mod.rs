@@ -1,7 +1,7 @@
 //! The contract between a decoded picture's planes and RGBA8, in whole numbers. In: planes as a [`Layout`]
 //! describes them. Out: four bytes a pixel, rows without gaps.
 //!
-//! [`reference`] computes it plainly, the kernels under `kernels/convert` compute it on a device, and both give the
+//! [`mod@reference`] computes it plainly, the kernels under `kernels/convert` compute it on a device, and both give the
 //! same bytes.
 //!
 //! # From samples to RGB

@@ -2,23 +2,22 @@
 //! the screen with the overlay over them, and at the end the screenshot and the statistics.
 
 mod draw;
+mod events;
 mod navigate;
 mod save;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use winit::event::WindowEvent;
 use winit::event_loop::{ActiveEventLoop, ControlFlow};
 use winit::keyboard::ModifiersState;
-use winit::window::{Fullscreen, WindowAttributes};
+use winit::window::WindowAttributes;
 
 use super::builder::{Builder, Built};
 use super::frame_loop::FrameLoop;
-use super::input::{self, Command};
 use super::playlist::Playlist;
 use super::settings::{Settings, Store};
-use crate::cli::{MAX_RADIUS, PlayArgs};
+use crate::cli::PlayArgs;
 use crate::convert::Correction;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceInfo};
@@ -27,7 +26,7 @@ use crate::gpu::gl::{GlWindow, max_texture_size, too_large};
 use crate::gpu::sharing::Sharing;
 use crate::ladder::VariantId;
 use crate::media::{Decoder, MovieInfo};
-use crate::overlay::{Action, MovieSummary, Notice, Overlay, VariantStatus};
+use crate::overlay::{MovieSummary, Notice, Overlay, VariantStatus};
 use crate::pipeline::Pipeline;
 use crate::present::VideoQuad;
 use crate::stats::{self, CpuLoad, ExportContext, Recorder};
@@ -167,121 +166,6 @@ impl<'a> Player<'a> {
             player.notify(error, false);
         }
         Ok(player)
-    }
-
-    // --- events --------------------------------------------------------------------------------------------
-
-    /// Ends playing at the next turn.
-    pub fn quit(&mut self) {
-        self.quit = true;
-    }
-
-    /// Whether the user asked to quit, or the number of frames asked for has been presented.
-    pub fn wants_to_quit(&self) -> bool {
-        self.quit
-    }
-
-    /// Handles an event of the window.
-    ///
-    /// # Errors
-    /// When the window cannot be drawn to any more.
-    pub fn event(&mut self, event: &WindowEvent) -> Result<()> {
-        match event {
-            WindowEvent::RedrawRequested => return self.draw(),
-            WindowEvent::CloseRequested | WindowEvent::Destroyed => {
-                self.quit = true;
-                return Ok(());
-            }
-            WindowEvent::DroppedFile(path) => {
-                self.playlist.dropped(path.clone());
-                return Ok(());
-            }
-            WindowEvent::Resized(size) => {
-                self.gl_window.resize(*size);
-                self.frames.interrupt();
-                self.repaint_after(Duration::ZERO);
-            }
-            WindowEvent::ModifiersChanged(modifiers) => self.modifiers = modifiers.state(),
-            _ => {}
-        }
-        let response = self.egui_input.on_window_event(&self.gl_window.window, event);
-        if response.repaint {
-            self.repaint_after(INPUT_REPAINT.saturating_sub(self.last_draw.elapsed()));
-        }
-        if let WindowEvent::KeyboardInput { event: key, .. } = event {
-            // A text field that has the focus takes the keys.
-            if !self.egui.egui_wants_keyboard_input()
-                && let Some(command) = input::command(key, self.modifiers)
-            {
-                self.obey(command);
-            }
-        }
-        Ok(())
-    }
-
-    fn obey(&mut self, command: Command) {
-        // Who presses keys needs no hint.
-        self.overlay.hint_seen = true;
-        match command {
-            Command::Do(action) => self.act(action),
-            Command::RadiusBy(step) => {
-                let radius = self.frames.chosen().1.saturating_add_signed(step);
-                self.act(Action::SetRadius(radius));
-            }
-            Command::ToggleFullscreen => {
-                let window = &self.gl_window.window;
-                let next = window.fullscreen().is_none().then_some(Fullscreen::Borderless(None));
-                window.set_fullscreen(next);
-            }
-            Command::LeaveFullscreen if self.overlay.keys_open => self.overlay.keys_open = false,
-            Command::Movie(step) => self.playlist.go(step),
-            Command::SeekBy { seconds, exact } => self.seek_by(seconds, exact),
-            Command::SeekEnd => self.refine(),
-            Command::SeekStart => self.seek_to(0.0, true),
-            Command::Step { back } => self.step(back),
-            Command::Speed(factor) => self.change_speed(factor),
-            Command::MarkPart => self.mark_part(),
-            Command::ToggleLoop => self.toggle_loop(),
-            Command::LeaveFullscreen => self.gl_window.window.set_fullscreen(None),
-        }
-        self.repaint_after(Duration::ZERO);
-    }
-
-    fn act(&mut self, action: Action) {
-        match action {
-            Action::SetVariant(id) => {
-                let status = self.status.iter().find(|(v, _)| *v == id).map(|(_, status)| status.clone());
-                if let Some(VariantStatus::Unavailable(error)) = status {
-                    self.notify(error, true);
-                    return;
-                }
-                self.builder.want(id);
-                self.frames.choose(id, self.frames.chosen().1);
-            }
-            Action::SetRadius(radius) => {
-                self.frames.choose(self.frames.chosen().0, radius.min(MAX_RADIUS));
-            }
-            Action::SetCorrection(correction) => {
-                self.correction = correction.limited();
-                self.correct();
-            }
-            Action::ToggleCorrection => {
-                self.corrects = !self.corrects;
-                self.correct();
-            }
-            Action::TogglePause => self.frames.toggle_pause(),
-            Action::ToggleOverlay => self.overlay.visible = !self.overlay.visible,
-            Action::ToggleKeys => self.overlay.keys_open = !self.overlay.keys_open,
-            Action::SaveFrame => self.save_frame = true,
-            Action::SaveWindow => self.save_window = true,
-            Action::ExportStats => self.export_stats(),
-            Action::DismissNotice(index) => {
-                if index < self.notices.len() {
-                    self.notices.remove(index);
-                }
-            }
-            Action::Quit => self.quit = true,
-        }
     }
 
     fn notify(&mut self, error: Error, serious: bool) {
