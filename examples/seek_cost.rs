@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             settle(&decoder);
             let (began, cpu) = (Instant::now(), cpu_ms());
             decoder.seek(Seek::Exact(target_s));
-            while decoder.queue().take_seeked().is_none() {
+            while decoder.queue().take_next().is_none() {
                 std::thread::sleep(Duration::from_micros(200));
             }
             let (seek, seek_cpu) = (began.elapsed().as_secs_f64() * 1e3, cpu_ms() - cpu);

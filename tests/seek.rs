@@ -48,7 +48,7 @@ fn indices(frames: &[Frame]) -> Vec<usize> {
 /// The frame that a seek brings, as a paused player gets it.
 fn seek(decoder: &Decoder, to: Seek) -> Frame {
     decoder.seek(to);
-    let frame = wait_for(|| decoder.queue().take_seeked());
+    let frame = wait_for(|| decoder.queue().take_next());
     assert!(frame.seeked && frame.generation == decoder.generation(), "{frame:?}");
     frame
 }

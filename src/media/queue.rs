@@ -129,17 +129,6 @@ impl FrameQueue {
         take
     }
 
-    /// Takes the first frame after a seek if it waits, for a player that is paused. Never waits.
-    pub fn take_seeked(&self) -> Option<Frame> {
-        let mut state = self.lock();
-        let frame = if state.seeking { state.pop() } else { None };
-        drop(state);
-        if frame.is_some() {
-            self.room.notify_one();
-        }
-        frame
-    }
-
     /// Whether a seek was asked for whose first frame has not been taken yet.
     pub fn is_seeking(&self) -> bool {
         self.lock().seeking
@@ -403,11 +392,11 @@ mod tests {
             assert!(queue.push(Frame { generation: 1, ..frame(pts) }));
         }
         assert_eq!(due(&queue, 1_000_000, 0), (Some(30), 0));
-        assert!(!queue.is_seeking() && queue.take_seeked().is_none());
+        assert!(!queue.is_seeking());
         assert_eq!(due(&queue, 30, 0), (None, 0));
         queue.begin(2);
         assert!(queue.push(Frame { generation: 2, ..frame(50) }));
-        assert_eq!(queue.take_seeked().map(|f| f.pts_ns), Some(50));
+        assert_eq!(queue.take_next().map(|f| f.pts_ns), Some(50));
     }
 
     #[test]

@@ -272,11 +272,15 @@ impl FrameLoop {
         if let Some(held) = self.held.take() {
             self.give_up(held);
         }
+        self.return_waiting();
+    }
+
+    /// In a pause, frames wait that were made as was wanted before: after it they are to be seen as is wanted now.
+    fn return_waiting(&mut self) {
         if self.clock.is_paused() {
-            // They wait with the old filter; after the pause they are to be seen with the new one.
-            let (again, waiting) = self.ready.drain(..).partition(|f| f.again);
+            let (again, waiting): (VecDeque<Flight>, VecDeque<Flight>) =
+                self.ready.drain(..).partition(|f| f.again);
             self.ready = again;
-            let waiting: VecDeque<Flight> = waiting;
             waiting.into_iter().for_each(|flight| self.give_up(flight));
         }
     }
@@ -285,6 +289,7 @@ impl FrameLoop {
     pub fn correct(&mut self, correction: Option<Correction>) {
         self.correction = correction.filter(|c| !c.is_neutral());
         self.not_again = None;
+        self.return_waiting();
     }
 
     /// Pauses or goes on.
@@ -450,13 +455,23 @@ impl FrameLoop {
         self.free.push(flight.slot);
     }
 
+    /// Tells an error and does without what failed: the variant, or without one the colour correction.
+    fn do_without(&mut self, variant: VariantId, error: Error) {
+        if variant == VariantId::Off {
+            self.correction = None;
+            self.errors.push((None, error));
+            return;
+        }
+        self.errors.push((Some(variant), error));
+        if variant == self.variant {
+            self.variant = VariantId::Off;
+        }
+    }
+
     /// A command failed: waits for the device, so that the frames' memory can go, and shows the movie
     /// unfiltered from here on.
     fn fail(&mut self, flight: Flight, error: Error) {
-        self.errors.push((Some(flight.variant), error));
-        if flight.variant == self.variant {
-            self.variant = VariantId::Off;
-        }
+        self.do_without(flight.variant, error);
         let idle = self.pipeline.as_ref().is_none_or(Pipeline::drain);
         let mut on_their_way: Vec<Flight> = vec![flight];
         on_their_way.extend(self.flights.drain(..));

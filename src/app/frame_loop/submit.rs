@@ -167,8 +167,7 @@ impl FrameLoop {
             match pipeline.prepare(&mut slot, variant, radius, correct) {
                 Ok(prepared) => job = Some(prepared),
                 Err(error) => {
-                    self.errors.push((Some(variant), error));
-                    self.variant = VariantId::Off;
+                    self.do_without(variant, error);
                     slot.drop_device_side();
                 }
             }

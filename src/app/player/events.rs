@@ -36,6 +36,10 @@ impl Player<'_> {
             }
             WindowEvent::DroppedFile(path) => {
                 self.playlist.dropped(path.clone());
+                if self.playlist.count() > 1 {
+                    // The first of a drop was alone until now.
+                    self.frames.decoder().set_looping(false);
+                }
                 return Ok(());
             }
             WindowEvent::Resized(size) => {

@@ -237,6 +237,8 @@ impl<'a> Player<'a> {
         }
         match self.playlist.poll() {
             Some(Ok(decoder)) => {
+                // More files may have been dropped while this one was being opened.
+                decoder.set_looping(self.playlist.count() == 1);
                 self.movie = summary(self.playlist.current(), decoder.info());
                 self.decoder_warned = false;
                 self.titled = (None, false);

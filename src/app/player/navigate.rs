@@ -32,8 +32,9 @@ impl Player<'_> {
 
     /// Goes to a time of the movie, in seconds.
     pub(super) fn seek_to(&mut self, to_s: f64, exact: bool) {
+        // A damaged file may state any length, also one that is no number.
         let end = self.movie.duration_s.unwrap_or(f64::MAX);
-        let to_s = to_s.clamp(0.0, end);
+        let to_s = to_s.min(end).max(0.0);
         self.navigation.target_s = Some(to_s);
         self.navigation.coarse = !exact;
         self.navigation.waits = Some(if exact { Seek::Exact(to_s) } else { Seek::Keyframe(to_s) });
