@@ -1,42 +1,23 @@
 //! The real window on a virtual display (Xvfb), driven with real key presses (xdotool): what it shows is read
 //! from its screenshot and title, what it counted from its statistics. No time is asserted.
 
+#[path = "common/display.rs"]
+mod display;
 #[path = "common/movie.rs"]
 mod movie;
 
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use display::Display;
 use movie::{Folder, Movie, steady};
 use serde_json::Value;
 
 /// How long anything may take before a test gives up on it: generous, for a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// A virtual display of 1280×720 pixels, taken down when dropped.
-struct Display {
-    server: Child,
-    name: String,
-}
-
 impl Display {
-    fn start(extra: &[&str]) -> Self {
-        let mut server = Command::new("Xvfb")
-            .args(["-displayfd", "1", "-screen", "0", "1280x720x24", "-nolisten", "tcp"])
-            .args(extra)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("Xvfb must be installed: ./dev test does that");
-        let mut line = String::new();
-        BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let number = line.trim();
-        assert!(!number.is_empty(), "Xvfb did not start");
-        Self { server, name: format!(":{number}") }
-    }
-
     fn xdotool(&self, args: &[&str]) -> Output {
         let mut command = Command::new("xdotool");
         command.args(args).env("DISPLAY", &self.name);
@@ -45,13 +26,6 @@ impl Display {
 
     fn key(&self, key: &str) {
         assert!(self.xdotool(&["key", key]).status.success());
-    }
-}
-
-impl Drop for Display {
-    fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
     }
 }
 
