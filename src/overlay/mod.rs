@@ -46,6 +46,8 @@ pub enum Action {
     SaveFrame,
     /// Save the window with the overlay as PNG.
     SaveWindow,
+    /// Change to the next OpenCL device.
+    NextDevice,
     /// Save the statistics as CSV and JSON.
     ExportStats,
     /// Take this banner away: a position in [`View::notices`].

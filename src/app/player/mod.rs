@@ -1,6 +1,7 @@
 //! The open window's contents. In: window events, and a turn whenever something may be ready. Out: frames on
 //! the screen with the overlay over them, and at the end the screenshot and the statistics.
 
+mod device;
 mod draw;
 mod events;
 mod navigate;
@@ -13,7 +14,7 @@ use winit::event_loop::{ActiveEventLoop, ControlFlow};
 use winit::keyboard::ModifiersState;
 use winit::window::WindowAttributes;
 
-use super::builder::{Builder, Built};
+use super::builder::Builder;
 use super::frame_loop::FrameLoop;
 use super::playlist::Playlist;
 use super::settings::{Settings, Store};
@@ -27,9 +28,9 @@ use crate::gpu::sharing::Sharing;
 use crate::ladder::VariantId;
 use crate::media::{Decoder, MovieInfo};
 use crate::overlay::{MovieSummary, Notice, Overlay, VariantStatus};
-use crate::pipeline::Pipeline;
 use crate::present::VideoQuad;
 use crate::stats::{self, CpuLoad, ExportContext, Recorder};
+use device::Devices;
 use navigate::Navigation;
 
 /// Interval of the overlay while a frame takes long: the overlay must answer while the device is busy.
@@ -57,6 +58,7 @@ pub struct Player<'a> {
     builder: Builder,
     waker: Waker,
     device: Option<DeviceInfo>,
+    devices: Devices,
     status: Vec<(VariantId, VariantStatus)>,
     sharing: Sharing,
     movie: MovieSummary,
@@ -118,16 +120,13 @@ impl<'a> Player<'a> {
             Some(painter.max_texture_side()),
         );
         let movie = summary(playlist.current(), info);
-        let builder = Builder::spawn(device, args.filter.variant, waker.clone())?;
+        let builder = Builder::spawn(args.filter.variant, waker.clone())?;
         let recorder = Recorder::new(true);
         let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced);
         frames.choose(args.filter.variant, args.filter.radius);
         // Who counts frames wants all of them filtered; who watches wants to see something at once.
         frames.wait_for_filter(args.frames.is_some() && args.filter.variant != VariantId::Off);
-        let status = VariantId::ALL
-            .into_iter()
-            .map(|id| (id, if id == VariantId::Off { VariantStatus::Ready } else { VariantStatus::Building }))
-            .collect();
+        frames.wait_for_conversions(args.frames.is_some());
         let mut player = Self {
             args,
             frames,
@@ -144,8 +143,9 @@ impl<'a> Player<'a> {
             builder,
             waker: waker.clone(),
             device: None,
-            status,
-            sharing: Sharing::of_this_version(args.no_sharing),
+            devices: Devices::new(device),
+            status: device::all_building(),
+            sharing: Sharing::copy("OpenCL is not there yet"),
             movie,
             playlist,
             navigation: Navigation::default(),
@@ -191,6 +191,7 @@ impl<'a> Player<'a> {
         while let Some(message) = self.builder.poll() {
             self.built(message);
         }
+        self.promote_if_ready();
         self.next_movie();
         self.navigate();
         if !self.decoder_warned
@@ -201,6 +202,10 @@ impl<'a> Player<'a> {
         }
         self.look_after_files();
         let tick = self.frames.tick();
+        self.order_conversions();
+        if let Some(error) = self.frames.take_failure() {
+            self.recover(error);
+        }
         let last = self.playlist.count() == 1 && self.frames.is_finished();
         if self.args.frames.is_some() && last && !self.frames.is_paused() {
             // A movie that cannot loop has fewer frames than were asked for.
@@ -325,53 +330,6 @@ impl<'a> Player<'a> {
 
     fn correct(&mut self) {
         self.frames.correct(self.corrects.then_some(self.correction));
-        self.repaint_after(Duration::ZERO);
-    }
-
-    /// The chosen variant cannot be had.
-    fn without_filter(&mut self) {
-        self.frames.choose(VariantId::Off, self.frames.chosen().1);
-        self.frames.wait_for_filter(false);
-    }
-
-    fn built(&mut self, message: Built) {
-        match message {
-            Built::Context(cl) => {
-                self.device = Some(cl.device.info.clone());
-                self.frames.set_pipeline(Pipeline::new(cl, self.waker.clone()));
-            }
-            Built::NoOpenCl(error) => {
-                for (id, status) in &mut self.status {
-                    if *id != VariantId::Off {
-                        *status = VariantStatus::Unavailable(error.clone());
-                    }
-                }
-                self.without_filter();
-                self.notify(error, true);
-            }
-            Built::Corrector(corrector) => {
-                if let Some(pipeline) = self.frames.pipeline_mut() {
-                    pipeline.set_corrector(*corrector);
-                }
-            }
-            Built::Variant(built) => {
-                let id = built.info().id;
-                self.set_status(id, VariantStatus::Ready);
-                if id == self.frames.chosen().0 {
-                    self.frames.wait_for_filter(false);
-                }
-                if let Some(pipeline) = self.frames.pipeline_mut() {
-                    pipeline.add(built);
-                }
-            }
-            Built::Failed(id, error) => {
-                self.set_status(id, VariantStatus::Unavailable(error.clone()));
-                if self.frames.chosen().0 == id {
-                    self.without_filter();
-                }
-                self.notify(error, true);
-            }
-        }
         self.repaint_after(Duration::ZERO);
     }
 
