@@ -349,6 +349,31 @@ fn a_signal_quits_and_still_writes_the_statistics() {
     assert!(json(&stats)["presented"].as_u64().unwrap() >= 1);
 }
 
+#[test]
+fn a_display_that_disappears_is_a_sentence_and_the_statistics_are_kept() {
+    // While it plays, in a pause, and while the filter is at work.
+    for (keys, title) in [(&[][..], "- off"), (&["space"], "paused"), (&["4", "equal"], "vectorized, r=8")] {
+        let (mut display, folder) = (Display::start(&[]), Folder::new("window-gone"));
+        let (stats, settings) = (folder.file("s.json"), folder.file("settings.json"));
+        let mut command = clreel(Some(&display));
+        command.args(["--variant", "off", "--stats"]).arg(&stats).env("CLREEL_SETTINGS", &settings);
+        let mut session = Session::start(&display, &mut command);
+        session.wait_for_title("- off");
+        keys.iter().for_each(|key| session.display.key(key));
+        session.wait_for_title(title);
+        let child = session.child.take().unwrap();
+        drop(session);
+        display.server.kill().unwrap();
+        display.server.wait().unwrap();
+        let (code, stderr) = finish(child);
+        assert_eq!(code, Some(1), "{title}: {stderr}");
+        assert!(stderr.contains("The display is gone"), "{title}: {stderr}");
+        assert!(!stderr.contains("XIO"), "Xlib's own words are not needed: {stderr}");
+        assert!(json(&stats)["presented"].as_u64().unwrap() >= 1, "{title}");
+        assert_eq!(settings.exists(), !keys.is_empty(), "{title}: who pressed keys has changed the settings");
+    }
+}
+
 /// Runs to its end and returns the statistics and stderr; the exit code must be 0.
 fn played(display: &Display, folder: &Folder, movie: &Path, arguments: &[&str]) -> (Value, String) {
     let stats = folder.file("stats.json");
