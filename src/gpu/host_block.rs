@@ -7,8 +7,9 @@ use std::ptr::{self, NonNull};
 use ocl::ffi;
 use ocl::flags::MemFlags;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gpu::cl::ClContext;
+use crate::media::memory::no_memory;
 
 /// Zeroed host memory that starts at a page.
 pub struct HostBlock {
@@ -28,17 +29,10 @@ enum Memory {
 impl HostBlock {
     /// `len` bytes, starting at a page and padded to whole pages, as drivers want it for zero-copy use.
     pub fn new(len: usize) -> Result<Self> {
-        let too_large = || {
-            Error::new(
-                "There is not enough memory for a frame.",
-                format!("{} MiB could not be allocated.", len >> 20),
-                "Close other programs, or play a smaller movie.",
-            )
-        };
-        let padded = len.max(1).checked_next_multiple_of(4096).ok_or_else(too_large)?;
-        let layout = Layout::from_size_align(padded, 4096).map_err(|_| too_large())?;
+        let padded = len.max(1).checked_next_multiple_of(4096).ok_or_else(|| no_memory(len))?;
+        let layout = Layout::from_size_align(padded, 4096).map_err(|_| no_memory(len))?;
         // SAFETY: the layout has a size above zero.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(too_large)?;
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(|| no_memory(len))?;
         Ok(Self { start, len, memory: Memory::Allocator(layout), leaked: false })
     }
 

@@ -21,7 +21,7 @@ use crate::convert::Correction;
 use crate::error::Error;
 use crate::gpu::sharing::Slot;
 use crate::ladder::VariantId;
-use crate::media::{Clock, Decoder, Frame, RgbaConverter, Seek};
+use crate::media::{Clock, Decoder, Frame, Orientation, RgbaConverter, Seek};
 use crate::overlay::Busy;
 use crate::pipeline::{Job, JobState, Pipeline};
 use crate::stats::{Recorder, Stage, StageTimes, ms_since};
@@ -352,6 +352,11 @@ impl FrameLoop {
     /// Size in pixels of the picture on the screen.
     pub fn shown_size(&self) -> Option<(u32, u32)> {
         self.shown.as_ref().map(|f| f.slot.size())
+    }
+
+    /// How the picture on the screen is turned.
+    pub fn shown_orientation(&self) -> Orientation {
+        self.shown.as_ref().map_or_else(Orientation::default, |f| f.frame.orientation())
     }
 
     /// Whether the picture on the screen's place was not on the screen yet.

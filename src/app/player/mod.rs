@@ -7,7 +7,7 @@ mod events;
 mod navigate;
 mod save;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use winit::event_loop::{ActiveEventLoop, ControlFlow};
@@ -256,11 +256,11 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Says which pictures have been saved, and keeps the settings.
+    /// Says what has been saved, and keeps the settings.
     fn look_after_files(&mut self) {
         for saved in self.saves.finished(false) {
             match saved {
-                Ok(path) => self.say_saved(&[path]),
+                Ok(paths) => self.say_saved(&paths),
                 Err(error) => self.notify(error, false),
             }
         }
@@ -286,36 +286,34 @@ impl<'a> Player<'a> {
         }
     }
 
-    fn say_saved(&mut self, paths: &[std::path::PathBuf]) {
-        let paths: Vec<_> = paths.iter().map(|p| p.display().to_string()).collect();
-        let text = format!("Saved {}", paths.join(" and "));
+    fn say_saved(&mut self, paths: &[PathBuf]) {
+        let text = format!("Saved {}", names(paths));
         eprintln!("clreel: {text}");
         self.overlay.say(text);
         self.repaint_after(Duration::ZERO);
     }
 
     fn export_stats(&mut self) {
-        let context = self.export_context();
-        let write = |paths: &[std::path::PathBuf]| {
-            paths.iter().try_for_each(|path| stats::export(path, &self.frames.recorder, &context))
+        let (context, recorder) = (self.export_context(), self.frames.recorder.clone());
+        let write = move |paths: &[PathBuf]| {
+            paths.iter().try_for_each(|path| stats::export(path, &recorder, &context))
         };
-        match save::save("stats", &["csv", "json"], write) {
-            Ok(paths) => self.say_saved(&paths),
-            Err(error) => self.notify(error, false),
+        if let Err(error) = self.saves.begin("stats", &["csv", "json"], write, self.waker.clone()) {
+            self.notify(error, false);
         }
     }
 
     /// What the statistics are about.
-    fn export_context(&self) -> ExportContext<'_> {
+    fn export_context(&self) -> ExportContext {
         ExportContext {
-            movie: &self.movie.file_name,
+            movie: self.movie.file_name.clone(),
             width: self.movie.width,
             height: self.movie.height,
             fps: self.movie.fps,
-            device: self.device.as_ref(),
-            gl_renderer: &self.gl_window.renderer,
-            sharing: self.sharing.name(),
-            sharing_reason: self.sharing.reason(),
+            device: self.device.clone(),
+            gl_renderer: self.gl_window.renderer.clone(),
+            sharing: self.sharing.name().to_owned(),
+            sharing_reason: self.sharing.reason().to_owned(),
             variant: self.frames.chosen().0,
             radius: self.frames.chosen().1,
             unpaced: self.args.unpaced,
@@ -339,13 +337,24 @@ impl<'a> Player<'a> {
     /// that of a file that cannot be written; the others are written all the same. Returns also whether OpenCL
     /// is idle: while a kernel or a compiler runs, the process must not run the driver's exit handlers.
     pub fn close(mut self) -> (Result<()>, bool) {
-        let mut result = Ok(());
-        if self.save_frame || self.save_window {
+        if self.save_frame || self.save_window || self.args.screenshot.is_some() && self.screenshot.is_none()
+        {
             let _ = self.draw();
         }
+        let result = self.write();
+        self.quad.destroy();
+        self.painter.destroy();
+        // Both are asked, whatever the first one says.
+        let (device, builder) = (self.frames.shut_down(), self.builder.shut_down());
+        (result, device && builder)
+    }
+
+    /// The part of [`Player::close`] that needs no display.
+    pub fn write(&mut self) -> Result<()> {
+        let mut result = Ok(());
         for saved in self.saves.finished(true) {
             match saved {
-                Ok(path) => eprintln!("clreel: Saved {}", path.display()),
+                Ok(paths) => eprintln!("clreel: Saved {}", names(&paths)),
                 Err(error) => eprintln!("clreel: {error}"),
             }
         }
@@ -353,24 +362,19 @@ impl<'a> Player<'a> {
         if let Err(error) = self.settings.keep_now(&settings) {
             eprintln!("clreel: {error}");
         }
-        if let Some(path) = &self.args.screenshot {
-            if self.screenshot.is_none() {
-                let _ = self.draw();
-            }
-            if let Some((width, height, rgba)) = &self.screenshot {
-                result = crate::save::png(path, *width, *height, rgba);
-            }
+        if let (Some(path), Some((width, height, rgba))) = (&self.args.screenshot, &self.screenshot) {
+            result = crate::save::png(path, *width, *height, rgba);
         }
         if let Some(path) = &self.args.stats {
             let written = stats::export(path, &self.frames.recorder, &self.export_context());
             result = result.and(written);
         }
-        self.quad.destroy();
-        self.painter.destroy();
-        // Both are asked, whatever the first one says.
-        let (device, builder) = (self.frames.shut_down(), self.builder.shut_down());
-        (result, device && builder)
+        result
     }
+}
+
+fn names(paths: &[PathBuf]) -> String {
+    paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(" and ")
 }
 
 fn summary(path: &Path, info: &MovieInfo) -> MovieSummary {
@@ -380,6 +384,7 @@ fn summary(path: &Path, info: &MovieInfo) -> MovieSummary {
         height: info.height,
         fps: info.fps,
         codec: info.codec.clone(),
+        fields: info.fields,
         position_s: 0.0,
         duration_s: info.duration_s,
     }
