@@ -69,6 +69,7 @@ fn with_modifiers(key: &Key, modifiers: ModifiersState) -> Option<Command> {
     let Key::Character(text) = key else { return None };
     match text.as_str() {
         "e" | "E" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::ExportStats)),
+        "d" | "D" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::NextDevice)),
         _ => None,
     }
 }

@@ -159,7 +159,7 @@ pub struct SnapshotArgs {
     /// The movie
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The PNG to write
+    /// The PNG to write: turned as the window shows it, its pixels as stored
     #[arg(long, value_name = "PNG")]
     pub out: PathBuf,
     /// Time of the frame, in seconds

@@ -120,6 +120,7 @@ impl Player<'_> {
             Action::ToggleKeys => self.overlay.keys_open = !self.overlay.keys_open,
             Action::SaveFrame => self.save_frame = true,
             Action::SaveWindow => self.save_window = true,
+            Action::NextDevice => self.next_device(),
             Action::ExportStats => self.export_stats(),
             Action::DismissNotice(index) => {
                 if index < self.notices.len() {
