@@ -5,7 +5,8 @@ use std::process::{Child, Command, Stdio};
 
 /// A virtual display of 1280×720 pixels, taken down when dropped.
 pub struct Display {
-    server: Child,
+    /// The server, for tests that stop it.
+    pub server: Child,
     /// What `DISPLAY` must be set to.
     pub name: String,
 }
