@@ -1,8 +1,8 @@
 //! `clreel snapshot`: one filtered frame as a PNG, turned as the window shows it. Needs no display.
 
-use crate::cli::{SnapshotArgs, exit};
+use crate::cli::{SnapshotArgs, exit, working_devices};
 use crate::error::Result;
-use crate::gpu::cl::{ClContext, list_devices, select_device};
+use crate::gpu::cl::{ClContext, select_device};
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::{BuiltVariant, filter_once};
 use crate::media::memory::picture_memory;
@@ -22,7 +22,7 @@ pub fn run(args: &SnapshotArgs) -> Result<u8> {
     let mut rgba = picture_memory(width, height)?;
     RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
     if args.filter.variant != VariantId::Off {
-        let device = select_device(&list_devices(), args.filter.device.as_deref())?;
+        let device = select_device(&working_devices(), args.filter.device.as_deref())?;
         let cl = ClContext::new(&device)?;
         let variant = BuiltVariant::build(&cl, args.filter.variant)?;
         rgba = filter_once(&cl, &variant, &rgba, width, height, args.filter.radius)?;

@@ -19,6 +19,7 @@ pub fn environment(options: &[(&str, &str)]) -> Vec<(String, OsString)> {
 }
 
 /// The lines of the layer's log that are about `function`.
+#[allow(dead_code, reason = "not every test that uses the layer counts calls")]
 pub fn calls(log: &Path, function: &str) -> Vec<String> {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     text.lines().filter(|line| line.split(' ').next() == Some(function)).map(str::to_owned).collect()
