@@ -109,6 +109,7 @@ impl<'a> Player<'a> {
         overlay.visible = settings.overlay_visible;
         overlay.hint_seen = settings.hint_seen;
         overlay.folded = [settings.numbers_folded, settings.graph_folded];
+        overlay.places = settings.places();
         let egui_input = egui_winit::State::new(
             egui.clone(),
             egui::ViewportId::ROOT,
@@ -272,12 +273,16 @@ impl<'a> Player<'a> {
 
     fn current_settings(&self) -> Settings {
         let [numbers_folded, graph_folded] = self.overlay.folded;
+        let [numbers_at, graph_at, correction_at] = self.overlay.places;
         Settings {
             overlay_visible: self.overlay.visible,
             hint_seen: self.overlay.hint_seen,
             ui_scale: self.egui.zoom_factor(),
             numbers_folded,
             graph_folded,
+            numbers_at,
+            graph_at,
+            correction_at,
         }
     }
 
