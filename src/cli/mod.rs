@@ -146,6 +146,9 @@ pub struct PlayArgs {
     /// Save the window as a PNG when quitting
     #[arg(long, value_name = "PNG")]
     pub screenshot: Option<PathBuf>,
+    /// Save the last picture, as the filter made it and turned as it is shown, as a PNG when quitting
+    #[arg(long, value_name = "PNG")]
+    pub save_frame: Option<PathBuf>,
     /// Write the statistics when quitting: one row a frame as .csv, the same with a summary as .json
     #[arg(long, value_name = "FILE", value_parser = stats_file)]
     pub stats: Option<PathBuf>,

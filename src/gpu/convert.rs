@@ -335,6 +335,25 @@ impl Converter {
     }
 }
 
+/// Converts one frame on the device, and waits for it: `rgba` gets its width × height × 4 bytes. Returns `false`, and
+/// leaves `rgba` alone, where swscale has to convert the format.
+///
+/// # Errors
+/// When the program does not build, or the device fails.
+pub fn convert_once(cl: &ClContext, frame: &Video, rgba: &mut [u8]) -> Result<bool> {
+    let Some(layout) = Converter::supports(frame) else { return Ok(false) };
+    let mut planes = PlaneBlock::new(cl, &layout)?;
+    planes.fill(frame)?;
+    let picture = Picture::alloc(cl, Storage::Buffer, layout.width, layout.height)?;
+    let mut converter = Converter::new(cl);
+    let _uploaded = planes.to_device(cl)?;
+    let converted = converter.enqueue(&cl.queue, &planes, &picture, &Correction::NEUTRAL);
+    let read = converted.and_then(|_| picture.read(&cl.queue, rgba));
+    // The block must outlive the commands that use it.
+    let finished = cl.queue.finish().map_err(|e| failed("The conversion failed to run on the device.", &e));
+    read.and(finished).map(|()| true)
+}
+
 /// RGBA8 to RGBA8 with other colours, on one device. It builds a program when it is first needed.
 ///
 /// It can be made and prepared on any thread and sent to another. All its commands go to one in-order queue.

@@ -10,6 +10,7 @@ use egui::epaint::{Mesh, Vertex, WHITE_UV};
 use egui::{Align2, Color32, CornerRadius, Galley, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
 use egui_plot::{AxisHints, Plot, PlotBounds, PlotGeometry, PlotItem, PlotItemBase, PlotTransform};
 
+use super::place::{self, Panel, Title};
 use super::table::Numbers;
 use super::{View, theme};
 use crate::ladder::VariantId;
@@ -24,11 +25,11 @@ const DEFAULT_INTERVAL_MS: f64 = 40.0;
 const NARROWEST: f32 = 1.5;
 const TITLE: f32 = 15.0;
 
-/// Lays the graph out over all the space of `ui`.
-/// Returns whether its title was clicked.
-pub fn show(ui: &mut Ui, view: &View, numbers: &Numbers) -> bool {
+/// Lays the graph out over all the space of `ui`, in a panel whose corner is at `corner`. Returns what was done
+/// with its title.
+pub fn show(ui: &mut Ui, view: &View, numbers: &Numbers, corner: Pos2) -> Title {
     let history = view.recorder.history();
-    let clicked = title(ui, numbers);
+    let clicked = title(ui, numbers, corner);
     let top = ceiling(history, view.budget_ms);
     let bars = Bars {
         base: PlotItemBase::new(String::new()),
@@ -82,9 +83,11 @@ pub fn show(ui: &mut Ui, view: &View, numbers: &Numbers) -> bool {
 }
 
 /// What the graph shows, and which colour is which stage; in a narrow window only the latter.
-fn title(ui: &mut Ui, numbers: &Numbers) -> bool {
+fn title(ui: &mut Ui, numbers: &Numbers, corner: Pos2) -> Title {
     let (mut rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), TITLE), Sense::hover());
-    let clicked = super::panel::header(ui, rect, "", false);
+    let (response, mut clicked) = place::handle(ui, Panel::Graph, rect.expand2(vec2(0.0, 4.0)), corner);
+    response.on_hover_text(place::HOVER);
+    clicked.fold = super::panel::header(ui, rect, "", false);
     rect.min.x += 16.0;
     let painter = ui.painter_at(rect);
     let font = theme::words(11.5);

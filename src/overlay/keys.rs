@@ -77,6 +77,11 @@ pub fn show(ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
     if ui.put(close, egui::Button::new("\u{d7}").frame_when_inactive(false)).clicked() {
         actions.push(Action::ToggleKeys);
     }
+    let reset = Rect::from_min_size(close.left_top() - vec2(102.0, 0.0), vec2(96.0, 24.0));
+    let hover = "Put the panels back where they belong, unfolded where there is room";
+    if ui.put(reset, egui::Button::new("Reset panels")).on_hover_text(hover).clicked() {
+        actions.push(Action::ResetPanels);
+    }
     for (n, line) in KEYS.iter().enumerate() {
         let at = inner.min + vec2((n / lines) as f32 * COLUMN, 28.0 + (n % lines) as f32 * LINE);
         ui.painter().text(at, Align2::LEFT_TOP, line.keys, theme::figures(12.0), theme::ACCENT);

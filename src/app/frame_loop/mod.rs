@@ -359,6 +359,11 @@ impl FrameLoop {
         self.shown.as_ref().map_or_else(Orientation::default, |f| f.frame.orientation())
     }
 
+    /// Texture of the picture on the screen, and its size in pixels.
+    pub fn shown_texture(&self) -> Option<(glow::Texture, (u32, u32))> {
+        self.shown.as_ref().map(|f| (f.slot.texture(), f.slot.size()))
+    }
+
     /// Whether the picture on the screen's place was not on the screen yet.
     pub fn shown_is_new(&self) -> bool {
         self.shown_is_new
@@ -556,7 +561,7 @@ impl FrameLoop {
     /// Ends the loop. Work that is still on the device is left behind with its memory, because a kernel
     /// cannot be stopped and may take minutes; returns whether the device is idle.
     #[must_use]
-    pub fn shut_down(mut self) -> bool {
+    pub fn shut_down(&mut self) -> bool {
         for job in self.flights.iter_mut().filter_map(|f| f.job.as_mut()) {
             job.cancel();
         }

@@ -115,9 +115,11 @@ impl Player<'_> {
                 self.corrects = !self.corrects;
                 self.correct();
             }
+            Action::Seek { to_s, exact } => self.seek_to(to_s, exact),
             Action::TogglePause => self.frames.toggle_pause(),
             Action::ToggleOverlay => self.overlay.visible = !self.overlay.visible,
             Action::ToggleKeys => self.overlay.keys_open = !self.overlay.keys_open,
+            Action::ResetPanels => self.overlay.reset_panels(),
             Action::SaveFrame => self.save_frame = true,
             Action::SaveWindow => self.save_window = true,
             Action::NextDevice => self.next_device(),

@@ -28,7 +28,7 @@ use crate::gpu::sharing::Sharing;
 use crate::ladder::VariantId;
 use crate::media::{Decoder, MovieInfo};
 use crate::overlay::{MovieSummary, Notice, Overlay, VariantStatus};
-use crate::present::VideoQuad;
+use crate::present::{VideoQuad, read_texture};
 use crate::stats::{self, CpuLoad, ExportContext, Recorder};
 use device::Devices;
 use navigate::Navigation;
@@ -111,6 +111,7 @@ impl<'a> Player<'a> {
         overlay.visible = settings.overlay_visible;
         overlay.hint_seen = settings.hint_seen;
         overlay.folded = [settings.numbers_folded, settings.graph_folded];
+        overlay.places = settings.places();
         let egui_input = egui_winit::State::new(
             egui.clone(),
             egui::ViewportId::ROOT,
@@ -277,12 +278,16 @@ impl<'a> Player<'a> {
 
     fn current_settings(&self) -> Settings {
         let [numbers_folded, graph_folded] = self.overlay.folded;
+        let [numbers_at, graph_at, correction_at] = self.overlay.places;
         Settings {
             overlay_visible: self.overlay.visible,
             hint_seen: self.overlay.hint_seen,
             ui_scale: self.egui.zoom_factor(),
             numbers_folded,
             graph_folded,
+            numbers_at,
+            graph_at,
+            correction_at,
         }
     }
 
@@ -341,12 +346,28 @@ impl<'a> Player<'a> {
         {
             let _ = self.draw();
         }
-        let result = self.write();
-        self.quad.destroy();
-        self.painter.destroy();
+        let frame = self.write_frame();
+        let result = frame.and(self.write());
         // Both are asked, whatever the first one says.
         let (device, builder) = (self.frames.shut_down(), self.builder.shut_down());
-        (result, device && builder)
+        let idle = device && builder;
+        if idle {
+            self.quad.destroy();
+            self.painter.destroy();
+        } else {
+            // An OpenCL context that is still at work may share with the window's: neither is taken down.
+            std::mem::forget(self);
+        }
+        (result, idle)
+    }
+
+    /// Writes the last picture, if that was asked for.
+    fn write_frame(&mut self) -> Result<()> {
+        let Some(path) = &self.args.save_frame else { return Ok(()) };
+        let Some((texture, size)) = self.frames.shown_texture() else { return Ok(()) };
+        let rgba = read_texture(&self.gl_window.gl, texture, size)?;
+        let (size, rgba) = self.frames.shown_orientation().turn(size, rgba)?;
+        crate::save::png(path, size.0, size.1, &rgba)
     }
 
     /// The part of [`Player::close`] that needs no display.
