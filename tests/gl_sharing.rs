@@ -227,9 +227,9 @@ impl Gl {
             };
             println!("platform={name}");
             let properties = vec![
-                ffi::CL_GL_CONTEXT_KHR as isize,
+                ffi::CL_GL_CONTEXT_KHR,
                 context_handle as isize,
-                display_property as isize,
+                display_property,
                 display_handle as isize,
             ];
             Self { api, properties, _surface: surface, _context: context }
