@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use movie::{Folder, Movie, steady};
+use movie::{Folder, Movie, steady, turned};
 use serde_json::Value;
 
 /// How long anything may take before a test gives up on it: generous, for a loaded machine.
@@ -349,6 +349,31 @@ fn a_signal_quits_and_still_writes_the_statistics() {
     assert!(json(&stats)["presented"].as_u64().unwrap() >= 1);
 }
 
+#[test]
+fn a_display_that_disappears_is_a_sentence_and_the_statistics_are_kept() {
+    // While it plays, in a pause, and while the filter is at work.
+    for (keys, title) in [(&[][..], "- off"), (&["space"], "paused"), (&["4", "equal"], "vectorized, r=8")] {
+        let (mut display, folder) = (Display::start(&[]), Folder::new("window-gone"));
+        let (stats, settings) = (folder.file("s.json"), folder.file("settings.json"));
+        let mut command = clreel(Some(&display));
+        command.args(["--variant", "off", "--stats"]).arg(&stats).env("CLREEL_SETTINGS", &settings);
+        let mut session = Session::start(&display, &mut command);
+        session.wait_for_title("- off");
+        keys.iter().for_each(|key| session.display.key(key));
+        session.wait_for_title(title);
+        let child = session.child.take().unwrap();
+        drop(session);
+        display.server.kill().unwrap();
+        display.server.wait().unwrap();
+        let (code, stderr) = finish(child);
+        assert_eq!(code, Some(1), "{title}: {stderr}");
+        assert!(stderr.contains("The display is gone"), "{title}: {stderr}");
+        assert!(!stderr.contains("XIO"), "Xlib's own words are not needed: {stderr}");
+        assert!(json(&stats)["presented"].as_u64().unwrap() >= 1, "{title}");
+        assert_eq!(settings.exists(), !keys.is_empty(), "{title}: who pressed keys has changed the settings");
+    }
+}
+
 /// Runs to its end and returns the statistics and stderr; the exit code must be 0.
 fn played(display: &Display, folder: &Folder, movie: &Path, arguments: &[&str]) -> (Value, String) {
     let stats = folder.file("stats.json");
@@ -607,6 +632,66 @@ fn pictures_statistics_and_keys_are_a_key_away() {
     let (code, stderr) = session.quit();
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.contains("Saved"), "{stderr}");
+}
+
+#[test]
+fn saved_pictures_are_turned_as_they_are_shown() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-turned"));
+    let one = 1 << 16;
+    let movie = folder.with("turned.mp4", &turned(std::fs::read(clip()).unwrap(), [0, one, -one, 0]));
+    let mut session =
+        Session::start(&display, clreel(Some(&display)).arg(&movie).current_dir(folder.file("")));
+    session.press_until_title("4", "vectorized, r=7");
+    session.press_until_title("space", "paused");
+    session.press_until_title("Home", "vectorized, r=7, paused");
+    std::thread::sleep(Duration::from_millis(700));
+    session.display.key("s");
+    let (width, height, saved) = png(&saved(&mut session, &folder.file(""), "clreel-frame-", ".png", 1)[0]);
+    assert_eq!(session.quit().0, Some(0));
+    let (across, down, stored) = snapshot(&folder, &clip(), 0.0, "vectorized", "7");
+    assert_eq!((width, height), (down, across), "a quarter turn");
+    let pixel = |bytes: &[u8], at: usize| bytes[at * 4..][..4].to_vec();
+    // Clockwise: the stored left column, from below, is the top row.
+    for (x, y) in [(0, 0), (width - 1, 0), (0, height - 1), (width / 3, height / 5)] {
+        assert_eq!(pixel(&saved, y * width + x), pixel(&stored, (down - 1 - x) * across + y), "{x} {y}");
+    }
+    assert!(
+        (width, height, saved) == snapshot(&folder, &movie, 0.0, "vectorized", "7"),
+        "as snapshot saves it"
+    );
+}
+
+#[test]
+fn a_full_disk_is_a_sentence_and_playing_goes_on() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-full"));
+    let here = folder.file("here");
+    std::fs::create_dir_all(&here).unwrap();
+    // No file may grow beyond some kilobytes.
+    let mut command = Command::new("sh");
+    command
+        .arg("-c")
+        .arg("trap '' XFSZ; ulimit -f 16; exec \"$@\"")
+        .arg("sh")
+        .arg(env!("CARGO_BIN_EXE_clreel"));
+    command.env_remove("WAYLAND_DISPLAY").env("DISPLAY", &display.name).env("CLREEL_SETTINGS", "");
+    command.env("HOME", &here).stdin(Stdio::null()).args(["--variant", "off"]).current_dir(&here);
+    // PoCL ends the process when its compiler cannot write.
+    command.env("OCL_ICD_VENDORS", folder.file("none"));
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("- off");
+    // Enough frames for more than these kilobytes.
+    std::thread::sleep(Duration::from_secs(5));
+    for key in ["ctrl+e", "s"] {
+        session.display.key(key);
+        std::thread::sleep(Duration::from_millis(700));
+    }
+    session.press_until_title("space", "paused");
+    let (code, stderr) = session.quit();
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("clreel-stats-") && stderr.contains("clreel-frame-"), "{stderr}");
+    assert_eq!(stderr.matches("could not be written").count(), 2, "{stderr}");
+    assert!(!stderr.contains("Saved"), "{stderr}");
+    assert_eq!(std::fs::read_dir(&here).unwrap().count(), 0, "no part of a file is left");
 }
 
 #[test]

@@ -70,6 +70,7 @@ fn with_modifiers(key: &Key, modifiers: ModifiersState) -> Option<Command> {
     match text.as_str() {
         "e" | "E" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::ExportStats)),
         "o" | "O" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::AskForMovie)),
+        "d" | "D" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::NextDevice)),
         _ => None,
     }
 }

@@ -122,6 +122,9 @@ pub struct PlayArgs {
     /// Save the window as a PNG when quitting
     #[arg(long, value_name = "PNG")]
     pub screenshot: Option<PathBuf>,
+    /// Save the last picture, as the filter made it and turned as it is shown, as a PNG when quitting
+    #[arg(long, value_name = "PNG")]
+    pub save_frame: Option<PathBuf>,
     /// Write the statistics when quitting: one row a frame as .csv, the same with a summary as .json
     #[arg(long, value_name = "FILE", value_parser = stats_file)]
     pub stats: Option<PathBuf>,
@@ -159,7 +162,7 @@ pub struct SnapshotArgs {
     /// The movie
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The PNG to write
+    /// The PNG to write: turned as the window shows it, its pixels as stored
     #[arg(long, value_name = "PNG")]
     pub out: PathBuf,
     /// Time of the frame, in seconds

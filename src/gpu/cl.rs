@@ -258,8 +258,21 @@ impl ClContext {
             .devices(device.device)
             .build()
             .map_err(failed)?;
-        let queue = new_queue(&context, device).map_err(failed)?;
+        Self::from_context(device, context)
+    }
+
+    /// Makes a queue in a context of this one device.
+    ///
+    /// # Errors
+    /// When the driver gives none.
+    pub fn from_context(device: &Device, context: ocl::Context) -> Result<Self> {
+        let queue = new_queue(&context, device).map_err(|e| failed("A queue could not be made.", &e))?;
         Ok(Self { device: device.clone(), context, queue })
+    }
+
+    /// Whether the device waits by itself for OpenGL before it takes a shared texture over.
+    pub fn waits_for_gl(&self) -> bool {
+        self.device.info.extensions.iter().any(|name| name == "cl_khr_gl_event")
     }
 
     /// Another in-order, profiling queue of the same context: for a thread of its own.
@@ -277,10 +290,34 @@ fn new_queue(context: &ocl::Context, device: &Device) -> ocl::Result<ocl::Queue>
     ocl::Queue::new(context, device.device, Some(CommandQueueProperties::PROFILING_ENABLE))
 }
 
+/// An OpenCL status with its name: "CL_DEVICE_NOT_FOUND (-1)".
+pub fn status_name(code: i32) -> String {
+    let name = match code {
+        -1 => "CL_DEVICE_NOT_FOUND",
+        -2 => "CL_DEVICE_NOT_AVAILABLE",
+        -4 => "CL_MEM_OBJECT_ALLOCATION_FAILURE",
+        -5 => "CL_OUT_OF_RESOURCES",
+        -6 => "CL_OUT_OF_HOST_MEMORY",
+        -10 => "CL_IMAGE_FORMAT_NOT_SUPPORTED",
+        -14 => "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST",
+        -30 => "CL_INVALID_VALUE",
+        -33 => "CL_INVALID_DEVICE",
+        -34 => "CL_INVALID_CONTEXT",
+        -36 => "CL_INVALID_COMMAND_QUEUE",
+        -38 => "CL_INVALID_MEM_OBJECT",
+        -59 => "CL_INVALID_OPERATION",
+        -60 => "CL_INVALID_GL_OBJECT",
+        -1000 => "CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR",
+        -1001 => "CL_PLATFORM_NOT_FOUND_KHR",
+        _ => return format!("error {code}"),
+    };
+    format!("{name} ({code})")
+}
+
 /// The reason in an OpenCL error, as one sentence.
 pub fn reason(error: &ocl::Error) -> String {
     match error.api_status() {
-        Some(status) => format!("OpenCL returned {status:?} ({}).", status as i32),
+        Some(status) => format!("OpenCL returned {}.", status_name(status as i32)),
         None => {
             let text = error.to_string();
             let line = text.lines().map(str::trim).find(|l| l.chars().any(char::is_alphanumeric));

@@ -3,6 +3,7 @@
 
 pub mod cl;
 pub mod convert;
+pub mod display;
 pub mod event;
 pub mod gl;
 pub mod host_block;

@@ -41,6 +41,7 @@ pub const KEYS: &[KeyHelp] = &[
     key("< >", &["<", ">"], "previous, next movie"),
     key("s", &["s"], "save the frame as PNG"),
     key("S", &["S"], "save the window as PNG"),
+    key("Ctrl D", &["Ctrl+d"], "next OpenCL device"),
     key("Ctrl E", &["Ctrl+e"], "save the statistics"),
     key("Ctrl + - 0", &[], "size of the overlay"),
     key("q", &["q"], "quit"),

@@ -30,6 +30,7 @@ use crate::convert::Correction;
 use crate::error::Error;
 use crate::gpu::cl::DeviceInfo;
 use crate::ladder::VariantId;
+use crate::media::Fields;
 use crate::stats::{CpuReading, Recorder};
 
 /// What the user asked for with the mouse; keys give the same actions.
@@ -66,6 +67,8 @@ pub enum Action {
     SaveFrame,
     /// Save the window with the overlay as PNG.
     SaveWindow,
+    /// Change to the next OpenCL device.
+    NextDevice,
     /// Save the statistics as CSV and JSON.
     ExportStats,
     /// Take this banner away: a position in [`View::notices`].
@@ -126,6 +129,8 @@ pub struct MovieSummary {
     pub fps: Option<f64>,
     /// FFmpeg's name of the codec.
     pub codec: String,
+    /// Whether the movie is interlaced.
+    pub fields: Fields,
     /// Position of the frame on the screen, in seconds.
     pub position_s: f64,
     /// Length in seconds, if it is known.

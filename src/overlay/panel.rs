@@ -161,8 +161,9 @@ fn facts(ui: &mut Ui, view: &View, numbers: &Numbers) {
     );
     let movie = view.movie;
     let rate = movie.fps.map_or_else(String::new, |f| format!(", {} fps", (f * 1000.0).round() / 1000.0));
-    let picture = format!("{} \u{d7} {}{rate}, {}", movie.width, movie.height, movie.codec);
-    fact(ui, "Picture", &picture, theme::TEXT, &picture);
+    let (interlaced, why) = words::fields(movie.fields);
+    let picture = format!("{} \u{d7} {}{rate}, {}{interlaced}", movie.width, movie.height, movie.codec);
+    fact(ui, "Picture", &picture, theme::TEXT, &format!("{picture}{why}"));
     match view.device {
         Some(device) => {
             let kind = match device.kind {

@@ -58,6 +58,7 @@ impl Fixture {
                 height: 720,
                 fps: Some(25.0),
                 codec: "h264".into(),
+                fields: Fields::Progressive,
                 position_s: 1.0,
                 duration_s: Some(10.0),
             },

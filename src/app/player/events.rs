@@ -129,6 +129,7 @@ impl Player<'_> {
             Action::ResetPanels => self.overlay.reset_panels(),
             Action::SaveFrame => self.save_frame = true,
             Action::SaveWindow => self.save_window = true,
+            Action::NextDevice => self.next_device(),
             Action::ExportStats => self.export_stats(),
             Action::DismissNotice(index) => {
                 if index < self.notices.len() {
