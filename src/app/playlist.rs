@@ -3,7 +3,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
 
 use winit::window::Window;
 
@@ -11,9 +10,6 @@ use super::dialog::{Answer, Dialog};
 use crate::error::{Error, Result};
 use crate::gpu::event::Waker;
 use crate::media::{Decoder, OpenOptions};
-
-/// Files that are dropped together arrive one by one, this close to each other.
-const SAME_DROP: Duration = Duration::from_millis(500);
 
 /// A decoder that is being opened.
 struct Opening {
@@ -30,7 +26,8 @@ pub struct Playlist {
     opening: Option<Opening>,
     /// Files that could not be opened since the last one that could.
     failures: usize,
-    last_drop: Option<Instant>,
+    /// A file of what is being dropped has arrived: the others of it follow.
+    dropping: bool,
     dialog: Option<Dialog>,
     options: OpenOptions,
     waker: Waker,
@@ -54,7 +51,7 @@ impl Playlist {
                         current: index,
                         opening: None,
                         failures: 0,
-                        last_drop: None,
+                        dropping: false,
                         dialog: None,
                         options,
                         waker,
@@ -88,12 +85,14 @@ impl Playlist {
         }
     }
 
+    /// Files have come over the window: what is dropped next is a drop of its own.
+    pub fn hovered(&mut self) {
+        self.dropping = false;
+    }
+
     /// Takes a file that was dropped on the window: the first of a drop replaces the list, the others follow it.
     pub fn dropped(&mut self, path: PathBuf) {
-        let now = Instant::now();
-        let together = self.last_drop.is_some_and(|at| now.duration_since(at) < SAME_DROP);
-        self.last_drop = Some(now);
-        if together {
+        if std::mem::replace(&mut self.dropping, true) {
             self.next.as_mut().unwrap_or(&mut self.files).push(path);
         } else {
             self.open_instead(vec![path]);

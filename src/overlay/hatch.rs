@@ -38,21 +38,24 @@ impl Pattern {
 
 /// Whether the texel at `x`, `y` of a pattern has ink. The filter, which most looks are for, is plain.
 fn ink(tile: usize, x: usize, y: usize) -> bool {
+    // Diagonals that rise, and that fall.
+    let (up, down) = (x + y, x + PERIOD - y % PERIOD);
+    let every = |n: usize, place: usize| place.is_multiple_of(n);
     let Some(stage) = Stage::ALL.get(tile) else {
-        return tile == Stage::ALL.len() && x % 8 == y % 8 && x % 4 == 0;
+        return tile == Stage::ALL.len() && every(8, down) && every(4, x);
     };
     match stage {
-        Stage::Take => y % 2 == 0,
-        Stage::Upload => (x + y) % 4 == 0,
-        Stage::Acquire => y % 4 == 0,
-        Stage::Convert => x % 2 == 0 && (x + y) % 4 == 0,
-        Stage::Correct => x % 4 == 0,
+        Stage::Take => every(2, y),
+        Stage::Upload => every(4, up),
+        Stage::Acquire => every(4, y),
+        Stage::Convert => every(2, x) && every(4, up),
+        Stage::Correct => every(4, x),
         Stage::Filter => false,
-        Stage::Release => (x + PERIOD - y % PERIOD) % 4 == 0,
-        Stage::Present => x % 4 == 0 || y % 4 == 0,
-        Stage::Overlay => (x + y) % 8 == 0 || (x + PERIOD - y % PERIOD) % 8 == 0,
-        Stage::Swap => (x / 2 + y / 2) % 2 == 0,
-        Stage::Collect => (x + y) % 8 < 4,
+        Stage::Release => every(4, down),
+        Stage::Present => every(4, x) || every(4, y),
+        Stage::Overlay => every(8, up) || every(8, down),
+        Stage::Swap => every(2, x / 2 + y / 2),
+        Stage::Collect => up % 8 < 4,
     }
 }
 

@@ -34,6 +34,7 @@ impl Player<'_> {
                 self.quit = true;
                 return Ok(());
             }
+            WindowEvent::HoveredFile(_) => self.playlist.hovered(),
             WindowEvent::DroppedFile(path) => {
                 self.playlist.dropped(path.clone());
                 if self.playlist.count() > 1 {
