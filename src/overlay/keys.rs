@@ -37,6 +37,7 @@ pub const KEYS: &[KeyHelp] = &[
     key("Esc", &["Escape"], "leave this panel, fullscreen"),
     key("i", &["i"], "overlay"),
     SHOW_KEYS,
+    key("o Ctrl O", &["o", "Ctrl+o"], "open a movie"),
     key("< >", &["<", ">"], "previous, next movie"),
     key("s", &["s"], "save the frame as PNG"),
     key("S", &["S"], "save the window as PNG"),
