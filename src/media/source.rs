@@ -72,6 +72,9 @@ pub(super) struct Source {
     draining: bool,
     errors_in_a_row: u32,
     pub damage: Damage,
+    /// Packets given to the decoder.
+    #[cfg(test)]
+    pub sent: u64,
 }
 
 impl Source {
@@ -107,6 +110,8 @@ impl Source {
             draining: false,
             errors_in_a_row: 0,
             damage: Damage::default(),
+            #[cfg(test)]
+            sent: 0,
         })
     }
 
@@ -185,6 +190,10 @@ impl Source {
             } else {
                 ffmpeg::Discard::Default
             });
+        }
+        #[cfg(test)]
+        {
+            self.sent += 1;
         }
         if self.decoder.send_packet(&self.packet).is_err() {
             self.count_error();
