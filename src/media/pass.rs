@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use ffmpeg_next as ffmpeg;
 
 use super::SECOND_NS;
-use super::decoder::nanoseconds;
+use super::decoder::{nanoseconds, no_memory};
 use super::frame::seconds;
 use super::kept::Kept;
 use super::source::{Skip, Source};
@@ -215,6 +215,9 @@ impl Pass {
             return None;
         }
         let damage = &self.source.damage;
+        if damage.no_memory {
+            return Some(no_memory(path));
+        }
         let mut reasons = Vec::new();
         if let Some(error) = &damage.read_error {
             reasons.push(format!("Reading stopped at {:.1} s: {error}.", seconds(self.end_ns)));

@@ -29,6 +29,8 @@ const MAX_ERRORS_IN_A_ROW: u32 = 256;
 pub(super) struct Damage {
     /// Packets that the reader or the decoder refused, or that are marked as damaged.
     pub bad_packets: u64,
+    /// Some of them because there was not enough memory.
+    pub no_memory: bool,
     /// What stopped the reading before the end.
     pub read_error: Option<String>,
 }
@@ -132,7 +134,7 @@ impl Source {
                 Ok(()) => self.count_error(),
                 Err(ffmpeg::Error::Eof) => return None,
                 Err(ffmpeg::Error::Other { errno: ffmpeg::error::EAGAIN }) if !self.draining => {}
-                Err(_) => self.count_error(),
+                Err(error) => self.refused(error),
             }
             if self.is_stopped() || self.errors_in_a_row > MAX_ERRORS_IN_A_ROW {
                 return None;
@@ -195,9 +197,14 @@ impl Source {
         {
             self.sent += 1;
         }
-        if self.decoder.send_packet(&self.packet).is_err() {
-            self.count_error();
+        if let Err(error) = self.decoder.send_packet(&self.packet) {
+            self.refused(error);
         }
+    }
+
+    fn refused(&mut self, error: ffmpeg::Error) {
+        self.damage.no_memory |= error == ffmpeg::Error::Other { errno: ffmpeg::error::ENOMEM };
+        self.count_error();
     }
 
     fn count_error(&mut self) {
