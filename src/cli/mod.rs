@@ -14,6 +14,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::error::Result;
 use crate::gpu::cl::{Device, list_devices};
 use crate::gpu::drivers;
+use crate::gpu::gl::Interface;
 use crate::ladder::VariantId;
 pub use crate::ladder::box_filter::MAX_RADIUS;
 
@@ -131,6 +132,9 @@ pub struct PlayArgs {
     /// Keep OpenGL and OpenCL apart: copy each frame instead of sharing textures
     #[arg(long)]
     pub no_sharing: bool,
+    /// The way to OpenGL that is tried first; drivers share textures under GLX more often
+    #[arg(long, value_name = "WAY", default_value = "glx")]
+    pub gl: Interface,
     /// Start at this time, in seconds
     #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
     pub start: f64,
