@@ -6,9 +6,11 @@
 mod controls;
 mod correction;
 mod graph;
+mod hatch;
 mod keys;
 mod notices;
 mod panel;
+mod path_field;
 mod place;
 mod seekbar;
 mod table;
@@ -20,6 +22,7 @@ use std::time::Duration;
 use egui::{Rect, Ui, UiBuilder, pos2, vec2};
 
 pub use keys::{KEYS, KeyHelp};
+use path_field::PathField;
 pub use place::Places;
 use place::{Panel, Title};
 
@@ -46,6 +49,10 @@ pub enum Action {
     },
     /// Pause, or go on.
     TogglePause,
+    /// Ask the user for a movie to open.
+    AskForMovie,
+    /// Open the movie at this path, as it was typed.
+    Open(String),
     /// Hide or show the overlay.
     ToggleOverlay,
     /// Open or close the panel with all keys.
@@ -199,6 +206,9 @@ pub struct Overlay {
     pub folded: [Option<bool>; 2],
     /// Where the numbers, the graph and the colour correction were moved to.
     pub places: Places,
+    /// The field for a path while it is open, and what was typed into it the last time.
+    path_field: Option<PathField>,
+    typed: String,
     /// The height that the numbers would like to have.
     numbers_height: f32,
     /// When the hint, the message and the button in the corner go, in seconds.
@@ -217,6 +227,8 @@ impl Overlay {
             keys_open: false,
             folded: [None; 2],
             places: Places::default(),
+            path_field: None,
+            typed: String::new(),
             numbers_height: 0.0,
             hint_until: None,
             said: None,
@@ -235,11 +247,24 @@ impl Overlay {
         self.said = Some((text, None));
     }
 
+    /// Opens the field for a movie's path, also while the overlay is hidden.
+    pub fn ask_for_path(&mut self) {
+        if self.path_field.is_none() {
+            self.path_field = Some(PathField::new(std::mem::take(&mut self.typed)));
+        }
+    }
+
+    /// Whether keys are being typed into a field: they are not the player's then.
+    pub fn takes_keys(&self) -> bool {
+        self.path_field.is_some()
+    }
+
     /// Lays the overlay out over `ui`, which covers the window, and returns what the user asked for.
     pub fn show(&mut self, ui: &mut Ui, view: &View) -> Vec<Action> {
         // Keys belong to the player: a button that kept the focus would answer Space as well.
+        let field = self.path_field.as_ref().map(|_| PathField::id());
         ui.memory_mut(|memory| {
-            if let Some(id) = memory.focused() {
+            if let Some(id) = memory.focused().filter(|id| Some(*id) != field) {
                 memory.surrender_focus(id);
             }
         });
@@ -382,6 +407,14 @@ impl Overlay {
         if self.keys_open {
             keys::show(ui, window, actions);
         }
+        if let Some(mut field) = self.path_field.take() {
+            if field.show(ui, window, actions) {
+                self.path_field = Some(field);
+            } else {
+                self.typed = field.into_text();
+                ui.request_repaint();
+            }
+        }
     }
 
     /// A button in the lower left corner that shows the hidden overlay, there while the mouse moves there.
@@ -466,7 +499,7 @@ fn controls_height(width: f32, variants: usize) -> f32 {
 
 /// Height of the graph: as high as the window allows.
 fn graph_height(window: Rect) -> f32 {
-    (window.height() * 0.18).clamp(64.0, 170.0)
+    (window.height() * 0.15).clamp(64.0, 170.0)
 }
 
 /// The strip along the bottom of `window`: the controls, the seek bar, and the graph where it is docked.

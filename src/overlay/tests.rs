@@ -595,3 +595,55 @@ fn panels_are_moved_by_their_titles_and_stay_in_the_window() {
     fixture.pass(vec![]);
     assert_eq!(titles.map(|t| fixture.find(t).unwrap()), docked);
 }
+
+#[test]
+fn a_path_can_be_typed_and_the_keys_stay_in_the_field() {
+    let key = |key| Event::Key {
+        key,
+        physical_key: None,
+        pressed: true,
+        repeat: false,
+        modifiers: Modifiers::NONE,
+    };
+    let text = |text: &str| Event::Text(text.to_owned());
+    for size in SIZES {
+        for visible in [true, false] {
+            let mut fixture = Fixture::new(size);
+            fixture.overlay.visible = visible;
+            fixture.overlay.ask_for_path();
+            assert!(fixture.overlay.takes_keys());
+            // The key that opened it is not typed into it, the next one is.
+            assert_eq!(fixture.pass(vec![key(egui::Key::O), text("o"), text("/")]), []);
+            let actions = fixture.pass(vec![key(egui::Key::Space), text("q o.mkv")]);
+            assert_eq!(actions, []);
+            // A click beside it takes nothing away.
+            fixture.click_at(pos2(size.x / 2.0, 20.0));
+            fixture.pass(vec![key(egui::Key::Tab)]);
+            let has = |fixture: &Fixture, path: &str| fixture.find(path).is_some();
+            let texts: Vec<_> = fixture.texts.iter().map(|(t, _)| t).rev().take(12).collect();
+            assert!(has(&fixture, "/q o.mkv"), "{texts:?}");
+            let actions = fixture.pass(vec![key(egui::Key::Enter)]);
+            assert_eq!(actions, [Action::Open("/q o.mkv".to_owned())], "at {size}");
+            assert!(!fixture.overlay.takes_keys());
+
+            // Again: what is typed replaces what was there; Esc and the button close it.
+            fixture.overlay.ask_for_path();
+            fixture.pass(vec![text("o")]);
+            assert!(fixture.find("/q o.mkv").is_some());
+            fixture.pass(vec![text("new")]);
+            assert!(fixture.find("new").is_some() && fixture.find("/q o.mkv").is_none());
+            assert_eq!(fixture.pass(vec![key(egui::Key::Escape)]), []);
+            assert!(!fixture.overlay.takes_keys());
+            fixture.overlay.ask_for_path();
+            fixture.pass(vec![]);
+            fixture.pass(vec![]);
+            assert_eq!(fixture.click("Open"), [Action::Open("new".to_owned())]);
+            fixture.overlay.ask_for_path();
+            fixture.pass(vec![]);
+            fixture.pass(vec![text("  ")]);
+            assert_eq!(fixture.pass(vec![key(egui::Key::Enter)]), [], "no path");
+            fixture.pass(vec![]);
+            assert!(fixture.find("Cancel").is_none());
+        }
+    }
+}

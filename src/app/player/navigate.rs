@@ -110,8 +110,13 @@ impl Player<'_> {
         }
     }
 
-    /// Called each turn: goes on with the seek that waits, and forgets the target once it is on the screen.
+    /// Called each turn: goes on with the seek that waits, and forgets the target once it is on the screen. Also
+    /// asks for a path where the desktop's dialog could not.
     pub(super) fn navigate(&mut self) {
+        if self.playlist.dialog_failed() {
+            self.overlay.ask_for_path();
+            self.repaint_after(Duration::ZERO);
+        }
         if self.frames.is_on_its_way() {
             return;
         }
