@@ -3,6 +3,7 @@
 
 mod draw;
 mod events;
+mod hidden;
 mod navigate;
 mod save;
 
@@ -62,6 +63,7 @@ pub struct Player<'a> {
     movie: MovieSummary,
     playlist: Playlist,
     navigation: Navigation,
+    hidden: hidden::Hidden,
     /// What the sliders say, and whether it is switched on.
     correction: Correction,
     corrects: bool,
@@ -149,6 +151,7 @@ impl<'a> Player<'a> {
             movie,
             playlist,
             navigation: Navigation::default(),
+            hidden: hidden::Hidden::default(),
             correction: Correction::NEUTRAL,
             corrects: false,
             cpu: CpuLoad::new(),
@@ -188,6 +191,9 @@ impl<'a> Player<'a> {
     /// # Errors
     /// When not even the first picture can be shown.
     pub fn turn(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
+        if self.rests(event_loop) {
+            return Ok(());
+        }
         while let Some(message) = self.builder.poll() {
             self.built(message);
         }
