@@ -1,198 +1,18 @@
 //! The real window on a virtual display (Xvfb), driven with real key presses (xdotool): what it shows is read
 //! from its screenshot and title, what it counted from its statistics. No time is asserted.
 
+#[path = "common/window.rs"]
+mod common;
 #[path = "common/movie.rs"]
 mod movie;
 
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
+use common::{Display, Session, clip, clreel, finish, json, png, snapshot};
 use movie::{Folder, Movie, steady, turned};
 use serde_json::Value;
-
-/// How long anything may take before a test gives up on it: generous, for a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(90);
-
-/// A virtual display of 1280×720 pixels, taken down when dropped.
-struct Display {
-    server: Child,
-    name: String,
-}
-
-impl Display {
-    fn start(extra: &[&str]) -> Self {
-        let mut server = Command::new("Xvfb")
-            .args(["-displayfd", "1", "-screen", "0", "1280x720x24", "-nolisten", "tcp"])
-            .args(extra)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("Xvfb must be installed: ./dev test does that");
-        let mut line = String::new();
-        BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let number = line.trim();
-        assert!(!number.is_empty(), "Xvfb did not start");
-        Self { server, name: format!(":{number}") }
-    }
-
-    fn xdotool(&self, args: &[&str]) -> Output {
-        let mut command = Command::new("xdotool");
-        command.args(args).env("DISPLAY", &self.name);
-        command.output().expect("xdotool must be installed: ./dev test does that")
-    }
-
-    fn key(&self, key: &str) {
-        assert!(self.xdotool(&["key", key]).status.success());
-    }
-}
-
-impl Drop for Display {
-    fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
-    }
-}
-
-fn clip() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/clip.mp4")
-}
-
-fn clreel(display: Option<&Display>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
-    command
-        .env_remove("WAYLAND_DISPLAY")
-        .env_remove("DISPLAY")
-        .env("CLREEL_SETTINGS", "")
-        .stdin(Stdio::null());
-    if let Some(display) = display {
-        command.env("DISPLAY", &display.name);
-    }
-    command
-}
-
-/// Waits for a child and returns its exit code and stderr; kills it when it hangs.
-fn finish(mut child: Child) -> (Option<i32>, String) {
-    let mut stderr = child.stderr.take();
-    let reader = std::thread::spawn(move || {
-        let mut text = String::new();
-        if let Some(stderr) = &mut stderr {
-            let _ = std::io::Read::read_to_string(stderr, &mut text);
-        }
-        text
-    });
-    let began = Instant::now();
-    let code = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status.code();
-        }
-        if began.elapsed() > PATIENCE {
-            let _ = child.kill();
-            let _ = child.wait();
-            panic!("clreel did not end; stderr: {}", reader.join().unwrap());
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    };
-    let text = reader.join().unwrap();
-    assert!(!text.contains("panicked"), "{text}");
-    (code, text)
-}
-
-/// A window that plays, with its keyboard focus.
-struct Session<'a> {
-    display: &'a Display,
-    child: Option<Child>,
-    window: String,
-}
-
-impl<'a> Session<'a> {
-    fn start(display: &'a Display, command: &mut Command) -> Self {
-        let child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let mut session = Self { display, child: Some(child), window: String::new() };
-        session.wait("its window", |s| {
-            let found = s.display.xdotool(&["search", "--onlyvisible", "--class", "clreel"]);
-            s.window = String::from_utf8_lossy(&found.stdout).lines().next().unwrap_or("").to_owned();
-            !s.window.is_empty()
-        });
-        // No window manager gives it the focus.
-        session.display.xdotool(&["windowfocus", "--sync", &session.window]);
-        session
-    }
-
-    fn wait(&mut self, what: &str, mut there: impl FnMut(&mut Self) -> bool) {
-        let began = Instant::now();
-        while !there(self) {
-            let ended = self.child.as_mut().and_then(|c| c.try_wait().unwrap());
-            if let Some(status) = ended {
-                let (_, stderr) = finish(self.child.take().unwrap());
-                panic!("clreel ended ({status}) before {what}: {stderr}");
-            }
-            assert!(began.elapsed() < PATIENCE, "no sign of {what}; the title is '{}'", self.title());
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    fn title(&self) -> String {
-        let name = self.display.xdotool(&["getwindowname", &self.window]);
-        String::from_utf8_lossy(&name.stdout).trim().to_owned()
-    }
-
-    fn wait_for_title(&mut self, part: &str) {
-        self.wait(part, |s| s.title().contains(part));
-    }
-
-    fn press_until_title(&mut self, key: &str, part: &str) {
-        self.display.key(key);
-        self.wait_for_title(part);
-    }
-
-    /// Gives the window another size, and waits until it has it.
-    fn resize(&mut self, width: u32, height: u32) {
-        let (w, h) = (width.to_string(), height.to_string());
-        self.display.xdotool(&["windowsize", "--sync", &self.window, &w, &h]);
-        self.display.xdotool(&["windowmove", "--sync", &self.window, "0", "0"]);
-    }
-
-    fn quit(mut self) -> (Option<i32>, String) {
-        self.display.key("q");
-        finish(self.child.take().unwrap())
-    }
-}
-
-impl Drop for Session<'_> {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-/// A PNG as width, height and RGBA bytes.
-fn png(path: &Path) -> (usize, usize, Vec<u8>) {
-    let file = std::fs::File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let mut reader = png::Decoder::new(std::io::BufReader::new(file)).read_info().unwrap();
-    let mut rgba = vec![0; reader.output_buffer_size().unwrap()];
-    let info = reader.next_frame(&mut rgba).unwrap();
-    assert_eq!(info.color_type, png::ColorType::Rgba);
-    (info.width as usize, info.height as usize, rgba)
-}
-
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
-}
-
-fn snapshot(folder: &Folder, movie: &Path, at: f64, variant: &str, radius: &str) -> (usize, usize, Vec<u8>) {
-    let out = folder.file("snapshot.png");
-    let mut command = clreel(None);
-    command.arg("snapshot").arg(movie).args(["--variant", variant, "--radius", radius]);
-    command.args(["--at", &at.to_string()]).arg("--out").arg(&out);
-    let child = command.stderr(Stdio::piped()).spawn().unwrap();
-    let (code, stderr) = finish(child);
-    assert_eq!(code, Some(0), "{stderr}");
-    png(&out)
-}
 
 #[test]
 fn plays_the_bundled_clip_and_counts() {
@@ -816,7 +636,7 @@ fn colours_are_corrected_with_and_without_a_filter() {
     session.display.key("c");
     // The left end of the slider for contrast, once it is there: everything becomes nearly the middle grey.
     std::thread::sleep(Duration::from_millis(500));
-    session.display.xdotool(&["mousemove", "986", "447"]);
+    session.display.xdotool(&["mousemove", "986", "446"]);
     for button in ["mousedown", "mouseup"] {
         // As long as a finger takes.
         std::thread::sleep(Duration::from_millis(200));

@@ -69,6 +69,8 @@ fn with_modifiers(key: &Key, modifiers: ModifiersState) -> Option<Command> {
     let Key::Character(text) = key else { return None };
     match text.as_str() {
         "e" | "E" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::ExportStats)),
+        "o" | "O" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::AskForMovie)),
+        "d" | "D" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::NextDevice)),
         _ => None,
     }
 }
@@ -82,6 +84,7 @@ fn logical(key: &Key) -> Option<Command> {
                 '-' => Some(Command::RadiusBy(-1)),
                 '=' | '+' => Some(Command::RadiusBy(1)),
                 'p' => Some(Command::Do(Action::TogglePause)),
+                'o' => Some(Command::Do(Action::AskForMovie)),
                 'i' => Some(Command::Do(Action::ToggleOverlay)),
                 'q' => Some(Command::Do(Action::Quit)),
                 '?' => Some(Command::Do(Action::ToggleKeys)),
@@ -124,6 +127,7 @@ fn by_place(key: PhysicalKey) -> Option<Command> {
         PhysicalKey::Code(KeyCode::Digit3) => '3',
         PhysicalKey::Code(KeyCode::Digit4) => '4',
         PhysicalKey::Code(KeyCode::Digit5) => '5',
+        PhysicalKey::Code(KeyCode::Digit8) => '8',
         _ => return None,
     };
     variant(digit)
@@ -140,7 +144,7 @@ mod tests {
 
     #[test]
     fn digits_choose_the_ladder_in_order() {
-        for (digit, id) in "012345".chars().zip(VariantId::ALL) {
+        for (digit, id) in "0123458".chars().zip(VariantId::ALL) {
             let key = Key::Character(digit.to_string().into());
             assert_eq!(logical(&key), Some(Command::Do(Action::SetVariant(id))));
         }

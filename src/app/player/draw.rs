@@ -134,6 +134,8 @@ impl Player<'_> {
             correction: self.corrects.then_some(self.correction),
             speed: self.frames.speed(),
             repeats: &repeats,
+            target_s: self.navigation.target_s(),
+            part: self.navigation.part(),
             busy: busy.as_ref(),
             notices: &self.notices,
             budget_ms,

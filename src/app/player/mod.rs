@@ -1,6 +1,7 @@
 //! The open window's contents. In: window events, and a turn whenever something may be ready. Out: frames on
 //! the screen with the overlay over them, and at the end the screenshot and the statistics.
 
+mod device;
 mod draw;
 mod events;
 mod hidden;
@@ -14,7 +15,7 @@ use winit::event_loop::{ActiveEventLoop, ControlFlow};
 use winit::keyboard::ModifiersState;
 use winit::window::WindowAttributes;
 
-use super::builder::{Builder, Built};
+use super::builder::Builder;
 use super::frame_loop::FrameLoop;
 use super::playlist::Playlist;
 use super::settings::{Settings, Store};
@@ -28,9 +29,9 @@ use crate::gpu::sharing::Sharing;
 use crate::ladder::VariantId;
 use crate::media::{Decoder, MovieInfo};
 use crate::overlay::{MovieSummary, Notice, Overlay, VariantStatus};
-use crate::pipeline::Pipeline;
-use crate::present::VideoQuad;
+use crate::present::{VideoQuad, read_texture};
 use crate::stats::{self, CpuLoad, ExportContext, Recorder};
+use device::Devices;
 use navigate::Navigation;
 
 /// Interval of the overlay while a frame takes long: the overlay must answer while the device is busy.
@@ -58,6 +59,7 @@ pub struct Player<'a> {
     builder: Builder,
     waker: Waker,
     device: Option<DeviceInfo>,
+    devices: Devices,
     status: Vec<(VariantId, VariantStatus)>,
     sharing: Sharing,
     movie: MovieSummary,
@@ -111,6 +113,7 @@ impl<'a> Player<'a> {
         overlay.visible = settings.overlay_visible;
         overlay.hint_seen = settings.hint_seen;
         overlay.folded = [settings.numbers_folded, settings.graph_folded];
+        overlay.places = settings.places();
         let egui_input = egui_winit::State::new(
             egui.clone(),
             egui::ViewportId::ROOT,
@@ -120,16 +123,13 @@ impl<'a> Player<'a> {
             Some(painter.max_texture_side()),
         );
         let movie = summary(playlist.current(), info);
-        let builder = Builder::spawn(device, args.filter.variant, waker.clone())?;
+        let builder = Builder::spawn(args.filter.variant, waker.clone())?;
         let recorder = Recorder::new(true);
         let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced);
         frames.choose(args.filter.variant, args.filter.radius);
         // Who counts frames wants all of them filtered; who watches wants to see something at once.
         frames.wait_for_filter(args.frames.is_some() && args.filter.variant != VariantId::Off);
-        let status = VariantId::ALL
-            .into_iter()
-            .map(|id| (id, if id == VariantId::Off { VariantStatus::Ready } else { VariantStatus::Building }))
-            .collect();
+        frames.wait_for_conversions(args.frames.is_some());
         let mut player = Self {
             args,
             frames,
@@ -146,8 +146,9 @@ impl<'a> Player<'a> {
             builder,
             waker: waker.clone(),
             device: None,
-            status,
-            sharing: Sharing::of_this_version(args.no_sharing),
+            devices: Devices::new(device),
+            status: device::all_building(),
+            sharing: Sharing::copy("OpenCL is not there yet"),
             movie,
             playlist,
             navigation: Navigation::default(),
@@ -197,6 +198,7 @@ impl<'a> Player<'a> {
         while let Some(message) = self.builder.poll() {
             self.built(message);
         }
+        self.promote_if_ready();
         self.next_movie();
         self.navigate();
         if !self.decoder_warned
@@ -207,6 +209,10 @@ impl<'a> Player<'a> {
         }
         self.look_after_files();
         let tick = self.frames.tick();
+        self.order_conversions();
+        if let Some(error) = self.frames.take_failure() {
+            self.recover(error);
+        }
         let last = self.playlist.count() == 1 && self.frames.is_finished();
         if self.args.frames.is_some() && last && !self.frames.is_paused() {
             // A movie that cannot loop has fewer frames than were asked for.
@@ -278,12 +284,16 @@ impl<'a> Player<'a> {
 
     fn current_settings(&self) -> Settings {
         let [numbers_folded, graph_folded] = self.overlay.folded;
+        let [numbers_at, graph_at, correction_at] = self.overlay.places;
         Settings {
             overlay_visible: self.overlay.visible,
             hint_seen: self.overlay.hint_seen,
             ui_scale: self.egui.zoom_factor(),
             numbers_folded,
             graph_folded,
+            numbers_at,
+            graph_at,
+            correction_at,
         }
     }
 
@@ -332,53 +342,6 @@ impl<'a> Player<'a> {
         self.repaint_after(Duration::ZERO);
     }
 
-    /// The chosen variant cannot be had.
-    fn without_filter(&mut self) {
-        self.frames.choose(VariantId::Off, self.frames.chosen().1);
-        self.frames.wait_for_filter(false);
-    }
-
-    fn built(&mut self, message: Built) {
-        match message {
-            Built::Context(cl) => {
-                self.device = Some(cl.device.info.clone());
-                self.frames.set_pipeline(Pipeline::new(cl, self.waker.clone()));
-            }
-            Built::NoOpenCl(error) => {
-                for (id, status) in &mut self.status {
-                    if *id != VariantId::Off {
-                        *status = VariantStatus::Unavailable(error.clone());
-                    }
-                }
-                self.without_filter();
-                self.notify(error, true);
-            }
-            Built::Corrector(corrector) => {
-                if let Some(pipeline) = self.frames.pipeline_mut() {
-                    pipeline.set_corrector(*corrector);
-                }
-            }
-            Built::Variant(built) => {
-                let id = built.info().id;
-                self.set_status(id, VariantStatus::Ready);
-                if id == self.frames.chosen().0 {
-                    self.frames.wait_for_filter(false);
-                }
-                if let Some(pipeline) = self.frames.pipeline_mut() {
-                    pipeline.add(built);
-                }
-            }
-            Built::Failed(id, error) => {
-                self.set_status(id, VariantStatus::Unavailable(error.clone()));
-                if self.frames.chosen().0 == id {
-                    self.without_filter();
-                }
-                self.notify(error, true);
-            }
-        }
-        self.repaint_after(Duration::ZERO);
-    }
-
     // --- the end -------------------------------------------------------------------------------------------
 
     /// Writes the screenshot and the statistics that were asked for, and takes everything down. The error is
@@ -389,12 +352,28 @@ impl<'a> Player<'a> {
         {
             let _ = self.draw();
         }
-        let result = self.write();
-        self.quad.destroy();
-        self.painter.destroy();
+        let frame = self.write_frame();
+        let result = frame.and(self.write());
         // Both are asked, whatever the first one says.
         let (device, builder) = (self.frames.shut_down(), self.builder.shut_down());
-        (result, device && builder)
+        let idle = device && builder;
+        if idle {
+            self.quad.destroy();
+            self.painter.destroy();
+        } else {
+            // An OpenCL context that is still at work may share with the window's: neither is taken down.
+            std::mem::forget(self);
+        }
+        (result, idle)
+    }
+
+    /// Writes the last picture, if that was asked for.
+    fn write_frame(&mut self) -> Result<()> {
+        let Some(path) = &self.args.save_frame else { return Ok(()) };
+        let Some((texture, size)) = self.frames.shown_texture() else { return Ok(()) };
+        let rgba = read_texture(&self.gl_window.gl, texture, size)?;
+        let (size, rgba) = self.frames.shown_orientation().turn(size, rgba)?;
+        crate::save::png(path, size.0, size.1, &rgba)
     }
 
     /// The part of [`Player::close`] that needs no display.
