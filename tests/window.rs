@@ -436,14 +436,16 @@ fn movies_out_of_the_ordinary_play() {
         ("fast.mkv", Movie { stamps_ms: vec![0, 8, 17], ..Movie::default() }, "off"),
     ] {
         let path = folder.movie(name, &movie);
-        let (stats, stderr) = played(&display, &folder, &path, &["--variant", variant, "--frames", "3"]);
+        let asked = ["--variant", variant, "--frames", "3", "--unpaced"];
+        let (stats, stderr) = played(&display, &folder, &path, &asked);
+        assert_eq!(stamps(&stats), movie.stamps_ms, "{name}: {stderr}");
+        // By the clock a loaded machine may leave frames out and go round again.
+        let (stats, stderr) = played(&display, &folder, &path, &asked[..4]);
         let shown = stamps(&stats);
-        // A loaded machine may leave frames out, and goes round again.
         assert!(
             shown[0] == 0 && shown.iter().all(|t| movie.stamps_ms.contains(t)),
             "{name}: {shown:?} {stderr}"
         );
-        assert!(shown.windows(2).all(|w| w[0] != w[1]), "{name}: {shown:?}");
         assert!(stats["frames"].as_array().unwrap().iter().all(|f| f["variant"] == variant), "{name}");
     }
 }
