@@ -28,6 +28,7 @@ impl Player<'_> {
     /// # Errors
     /// When the window cannot be drawn to any more.
     pub fn event(&mut self, event: &WindowEvent) -> Result<()> {
+        self.look_at_window();
         match event {
             WindowEvent::RedrawRequested => return self.draw(),
             WindowEvent::CloseRequested | WindowEvent::Destroyed => {

@@ -4,6 +4,7 @@
 mod device;
 mod draw;
 mod events;
+mod hidden;
 mod navigate;
 mod save;
 
@@ -64,6 +65,7 @@ pub struct Player<'a> {
     movie: MovieSummary,
     playlist: Playlist,
     navigation: Navigation,
+    hidden: hidden::Hidden,
     /// What the sliders say, and whether it is switched on.
     correction: Correction,
     corrects: bool,
@@ -150,6 +152,7 @@ impl<'a> Player<'a> {
             movie,
             playlist,
             navigation: Navigation::default(),
+            hidden: hidden::Hidden::default(),
             correction: Correction::NEUTRAL,
             corrects: false,
             cpu: CpuLoad::new(),
@@ -189,6 +192,9 @@ impl<'a> Player<'a> {
     /// # Errors
     /// When not even the first picture can be shown.
     pub fn turn(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
+        if self.rests(event_loop) {
+            return Ok(());
+        }
         while let Some(message) = self.builder.poll() {
             self.built(message);
         }
