@@ -325,10 +325,14 @@ impl Overlay {
         }
         notices::show(ui, free, view.notices, false, &mut actions);
         if let Some(correction) = view.correction {
-            let size = correction::SIZE.min(free.size());
+            let size = correction::SIZE;
             let rect = match self.places[Panel::Correction as usize] {
+                // Where there is no room beside the other panels it lies over them.
+                None if free.width() < size.x || free.height() < size.y => {
+                    place::floating([f32::MAX, 0.0], size, window)
+                }
                 None => Rect::from_min_size(free.max - size, size),
-                Some(at) => place::floating(at, size, above),
+                Some(at) => place::floating(at, size, if above.height() < size.y { window } else { above }),
             };
             let title = correction::show(ui, rect, correction, &mut actions);
             self.took(Panel::Correction, title, false);
