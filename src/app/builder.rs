@@ -9,6 +9,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 use crate::convert::Layout;
 use crate::error::{Error, Result};
@@ -47,9 +48,11 @@ enum Request {
 
 /// The window's end of the builder.
 pub struct Builder {
-    requests: Sender<Request>,
+    /// `None` when the thread is to end.
+    requests: Option<Sender<Request>>,
     messages: Receiver<Built>,
     shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
 }
 
 struct Shared {
@@ -70,22 +73,28 @@ impl Builder {
         let (stop, busy) = (AtomicBool::new(false), AtomicBool::new(true));
         let shared = Arc::new(Shared { wanted: Mutex::new(wanted), stop, busy });
         let worker = Worker { shared: shared.clone(), sender, waker, left: Vec::new(), corrector: false };
-        std::thread::Builder::new()
+        let thread = std::thread::Builder::new()
             .name("builder".into())
             .spawn(move || worker.run(&receiver))
             .map_err(|e| Error::new("The OpenCL programs could not be built.", e.to_string(), ""))?;
-        Ok(Self { requests, messages, shared })
+        Ok(Self { requests: Some(requests), messages, shared, thread: Some(thread) })
     }
 
     /// Builds everything for this context from now on, and nothing more for the one before.
     pub fn start(&self, number: u64, cl: ClContext) {
-        // The thread ends only with this end of the channel.
-        let _ = self.requests.send(Request::Start(number, cl));
+        self.request(Request::Start(number, cl));
     }
 
     /// Builds the conversion of such planes next.
     pub fn convert(&self, layout: Layout, storage: Storage) {
-        let _ = self.requests.send(Request::Convert(layout, storage));
+        self.request(Request::Convert(layout, storage));
+    }
+
+    fn request(&self, request: Request) {
+        if let Some(requests) = &self.requests {
+            // The thread ends only with this end of the channel.
+            let _ = requests.send(request);
+        }
     }
 
     /// Builds this variant next.
@@ -93,12 +102,16 @@ impl Builder {
         *self.shared.wanted.lock().unwrap_or_else(PoisonError::into_inner) = variant;
     }
 
-    /// Asks the thread to end, and returns whether no driver is at work there: a compiler that runs cannot be
+    /// Asks the thread to end, and returns whether it has, and has left its context: a compiler that runs cannot be
     /// interrupted.
     #[must_use]
-    pub fn shut_down(&self) -> bool {
+    pub fn shut_down(&mut self) -> bool {
         self.shared.stop.store(true, Ordering::SeqCst);
-        !self.shared.busy.load(Ordering::SeqCst)
+        self.requests = None;
+        if self.shared.busy.load(Ordering::SeqCst) {
+            return false;
+        }
+        self.thread.take().is_none_or(|thread| thread.join().is_ok())
     }
 
     /// The next message, if one is there.

@@ -9,9 +9,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::cli::devices::{DeviceEntry, print_json, print_line};
-use crate::cli::{BenchArgs, exit};
+use crate::cli::{BenchArgs, exit, working_devices};
 use crate::error::Result;
-use crate::gpu::cl::{Device, list_devices, no_device, select_device};
+use crate::gpu::cl::{Device, no_device, select_device};
 use crate::ladder::box_filter::VARIANTS;
 use crate::ladder::box_filter::bench::{Input, RadiusRun, run_device};
 use crate::ladder::{Outcome, VariantId};
@@ -167,7 +167,7 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
 }
 
 fn chosen_devices(sel: Option<&str>) -> Result<Vec<Device>> {
-    let devices = list_devices();
+    let devices = working_devices();
     match sel {
         Some("all") if devices.is_empty() => Err(no_device()),
         Some("all") => Ok(devices),
@@ -286,7 +286,7 @@ mod tests {
     #[test]
     fn variant_lists() {
         let parse = |list: &str| list.parse::<VariantList>().map(|v| v.0);
-        assert_eq!(parse("all").map(|v| v.len()), Ok(5));
+        assert_eq!(parse("all").map(|v| v.len()), Ok(6));
         assert_eq!(parse("flat, naive,flat"), Ok(vec![VariantId::Flat, VariantId::Naive]));
         assert!(parse("off").is_err());
         assert!(parse("").is_err());

@@ -12,6 +12,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::error::Result;
+use crate::gpu::cl::{Device, list_devices};
+use crate::gpu::drivers;
 use crate::ladder::VariantId;
 pub use crate::ladder::box_filter::MAX_RADIUS;
 
@@ -36,8 +38,8 @@ pub mod exit {
         clreel bench --radius 3,7,31            time every kernel on the bundled clip\n  \
         clreel snapshot movie.mp4 --at 12.5 --variant naive --out frame.png\n  \
         clreel devices                          list the OpenCL devices\n\n\
-        In the window: 0 off, 1 naive, 2 separable, 3 flat, 4 vectorized, 5 running-sum, - = radius,\n\
-        Space pause, i overlay, q quit.",
+        In the window: 0 off, 1 naive, 2 separable, 3 flat, 4 vectorized, 5 running-sum, 8 fused,\n\
+        - = radius, Space pause, i overlay, q quit.",
     args_conflicts_with_subcommands = true
 )]
 pub struct Cli {
@@ -47,6 +49,9 @@ pub struct Cli {
     /// What the window plays, and how.
     #[command(flatten)]
     pub play: PlayArgs,
+    /// Leave out OpenCL platforms or drivers with this in their name, in any case; may be given several times
+    #[arg(long, global = true, value_name = "NAME")]
+    pub skip_platform: Vec<String>,
 }
 
 /// What clreel does besides the window.
@@ -56,20 +61,27 @@ pub enum Command {
     Bench(BenchArgs),
     /// Write one filtered frame as a PNG; needs no display
     Snapshot(SnapshotArgs),
-    /// List the OpenCL devices
+    /// List the OpenCL devices, and the drivers that fail
     Devices(DevicesArgs),
+    /// Ask the drivers, in a process that may crash; for clreel itself
+    #[command(name = drivers::ASK, hide = true)]
+    AskDriver,
 }
 
-/// Runs what the command line asks for; returns the exit code.
+/// Runs what the command line asks for; returns the exit code. Call it before any thread is started.
 ///
 /// # Errors
 /// Whatever made it fail; [`report`] turns it into a message and an exit code.
 pub fn run(cli: &Cli) -> Result<u8> {
+    if !matches!(cli.command, Some(Command::AskDriver)) {
+        drivers::guard(&cli.skip_platform);
+    }
     match &cli.command {
         None => crate::app::run(&cli.play).map(|()| exit::DONE),
         Some(Command::Bench(args)) => bench::run(args),
         Some(Command::Snapshot(args)) => snapshot::run(args),
         Some(Command::Devices(args)) => devices::run(args),
+        Some(Command::AskDriver) => drivers::answer(),
     }
 }
 
@@ -81,10 +93,22 @@ pub fn report(result: Result<u8>) -> u8 {
     })
 }
 
+/// The devices to choose from; says on stderr which drivers were left out because they failed.
+pub(crate) fn working_devices() -> Vec<Device> {
+    let devices = list_devices();
+    // Without any device the error that follows names the drivers.
+    if !devices.is_empty() {
+        for failure in drivers::failures() {
+            eprintln!("clreel: {failure}");
+        }
+    }
+    devices
+}
+
 /// Which filter, and where it runs.
 #[derive(Debug, Clone, Args)]
 pub struct FilterArgs {
-    /// The filter: off, naive, separable, flat, vectorized or running-sum
+    /// The filter: off, naive, separable, flat, vectorized, running-sum or fused
     #[arg(long, value_name = "ID", default_value = "running-sum")]
     pub variant: VariantId,
     /// Radius of the box in pixels: the window is (2N+1) by (2N+1)

@@ -1,8 +1,8 @@
 //! `clreel snapshot`: one filtered frame as a PNG, turned as the window shows it. Needs no display.
 
-use crate::cli::{SnapshotArgs, exit};
+use crate::cli::{SnapshotArgs, exit, working_devices};
 use crate::error::Result;
-use crate::gpu::cl::{ClContext, list_devices, select_device};
+use crate::gpu::cl::{ClContext, select_device};
 use crate::gpu::convert::convert_once;
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::{BuiltVariant, filter_once};
@@ -25,7 +25,7 @@ pub fn run(args: &SnapshotArgs) -> Result<u8> {
     if args.filter.variant == VariantId::Off && device.is_none() {
         RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
     } else {
-        let cl = ClContext::new(&select_device(&list_devices(), device)?)?;
+        let cl = ClContext::new(&select_device(&working_devices(), device)?)?;
         // The window converts in the same two ways: by a kernel on graphics cards, else by swscale.
         if cl.is_cpu() || !convert_once(&cl, &frame.picture, &mut rgba)? {
             RgbaConverter::new().convert(&frame.picture, &mut rgba)?;

@@ -8,6 +8,7 @@ use ocl::core::{self, CommandQueueProperties, DeviceInfo as Info, DeviceInfoResu
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::gpu::drivers::{self, Verdict};
 
 /// The kind of a device, as OpenCL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -80,14 +81,19 @@ pub struct Device {
 }
 
 /// All OpenCL devices of the machine that have a compiler, platform by platform. The list is empty where no
-/// driver is installed; the call neither panics nor waits then.
+/// driver is installed; the call neither panics nor waits then. After [`drivers::guard`] only drivers that answered
+/// in a process of their own are loaded; the first call waits for that.
 pub fn list_devices() -> Vec<Device> {
     // The installable client driver loader is not safe while its first call is under way: one at a time.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if !drivers::may_load() {
+        return Vec::new();
+    }
     let mut platforms = 0u32;
     // SAFETY: asking for the number of platforms alone: no array is passed, and the count outlives the call.
     let status = unsafe { ocl::ffi::clGetPlatformIDs(0, ptr::null_mut(), &mut platforms) };
+    drivers::loaded();
     // Without a driver, ocl's own function tries for ten seconds and its callers panic: ask first.
     if status != 0 || platforms == 0 {
         return Vec::new();
@@ -95,6 +101,9 @@ pub fn list_devices() -> Vec<Device> {
     let mut devices = Vec::new();
     for platform in core::get_platform_ids().unwrap_or_default() {
         let platform_name = text(core::get_platform_info(platform, core::PlatformInfo::Name).ok());
+        if drivers::skipped_by(&platform_name).is_some() {
+            continue;
+        }
         for id in core::get_device_ids(platform, Some(DeviceType::ALL), None).unwrap_or_default() {
             if let Some(info) = describe(&id, devices.len(), &platform_name) {
                 devices.push(Device {
@@ -189,11 +198,28 @@ pub fn select_device(devices: &[Device], sel: Option<&str>) -> Result<Device> {
     })
 }
 
-/// The error for a machine without any OpenCL device.
+/// The error for a machine without any OpenCL device; it names the drivers that were left out.
 pub fn no_device() -> Error {
+    let mut why = Vec::new();
+    for driver in drivers::verdicts() {
+        match &driver.verdict {
+            Verdict::Failed { reason } => {
+                why.push(format!("The driver {} was left out: {reason}", driver.name))
+            }
+            Verdict::Skipped { by } => {
+                why.push(format!("The driver {} was left out, as '{by}' asks.", driver.name))
+            }
+            Verdict::Empty { .. } | Verdict::Ok { .. } => {}
+        }
+    }
+    if why.is_empty() {
+        why.push(
+            "No OpenCL driver is installed, or none of the installed drivers offers a device.".to_owned(),
+        );
+    }
     Error::new(
         "There is no OpenCL device on this machine, so the filter cannot run.",
-        "No OpenCL driver is installed, or none of the installed drivers offers a device.",
+        why.join(" "),
         "Install pocl-opencl-icd to compute on the CPU, or the OpenCL driver of the graphics card's vendor.",
     )
 }

@@ -251,9 +251,21 @@ pub(super) fn behind_the_end(path: &Path, at_s: f64, end_s: f64, instead: &str) 
     )
 }
 
+/// The error for a movie whose pictures do not fit into memory.
+pub(super) fn no_memory(path: &Path) -> Error {
+    Error::new(
+        format!("There is not enough memory to decode '{}'.", path.display()),
+        "FFmpeg could not have what it needs for its pictures.",
+        "Close other programs, or play a smaller movie.",
+    )
+}
+
 /// The error for a movie without a single picture.
 pub(super) fn nothing_decoded(path: &Path, pass: &Pass) -> Error {
     let damage = &pass.source().damage;
+    if damage.no_memory {
+        return no_memory(path);
+    }
     let why = match &damage.read_error {
         Some(error) => format!("Reading stopped before the first picture: {error}."),
         None if damage.bad_packets > 0 => {

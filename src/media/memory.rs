@@ -31,6 +31,14 @@ pub fn zeroed(len: usize) -> Result<Vec<u8>> {
     }
 }
 
+/// Whether so many bytes could be had now, for work that takes them in many pieces.
+///
+/// # Errors
+/// When there is not enough memory.
+pub fn require(len: usize) -> Result<()> {
+    zeroed(len).map(drop)
+}
+
 /// The error for `len` bytes that could not be had.
 pub fn no_memory(len: usize) -> Error {
     Error::new(

@@ -29,6 +29,8 @@ const MAX_ERRORS_IN_A_ROW: u32 = 256;
 pub(super) struct Damage {
     /// Packets that the reader or the decoder refused, or that are marked as damaged.
     pub bad_packets: u64,
+    /// Some of them because there was not enough memory.
+    pub no_memory: bool,
     /// What stopped the reading before the end.
     pub read_error: Option<String>,
 }
@@ -72,6 +74,9 @@ pub(super) struct Source {
     draining: bool,
     errors_in_a_row: u32,
     pub damage: Damage,
+    /// Packets given to the decoder.
+    #[cfg(test)]
+    pub sent: u64,
 }
 
 impl Source {
@@ -107,6 +112,8 @@ impl Source {
             draining: false,
             errors_in_a_row: 0,
             damage: Damage::default(),
+            #[cfg(test)]
+            sent: 0,
         })
     }
 
@@ -127,7 +134,7 @@ impl Source {
                 Ok(()) => self.count_error(),
                 Err(ffmpeg::Error::Eof) => return None,
                 Err(ffmpeg::Error::Other { errno: ffmpeg::error::EAGAIN }) if !self.draining => {}
-                Err(_) => self.count_error(),
+                Err(error) => self.refused(error),
             }
             if self.is_stopped() || self.errors_in_a_row > MAX_ERRORS_IN_A_ROW {
                 return None;
@@ -186,9 +193,18 @@ impl Source {
                 ffmpeg::Discard::Default
             });
         }
-        if self.decoder.send_packet(&self.packet).is_err() {
-            self.count_error();
+        #[cfg(test)]
+        {
+            self.sent += 1;
         }
+        if let Err(error) = self.decoder.send_packet(&self.packet) {
+            self.refused(error);
+        }
+    }
+
+    fn refused(&mut self, error: ffmpeg::Error) {
+        self.damage.no_memory |= error == ffmpeg::Error::Other { errno: ffmpeg::error::ENOMEM };
+        self.count_error();
     }
 
     fn count_error(&mut self) {

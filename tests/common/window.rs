@@ -2,11 +2,13 @@
 
 #![allow(dead_code)]
 
-use std::io::{BufRead as _, BufReader};
+mod display;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+pub use display::Display;
 use serde_json::Value;
 
 use super::movie::Folder;
@@ -14,28 +16,7 @@ use super::movie::Folder;
 /// How long anything may take before a test gives up on it: generous, for a loaded machine.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
-/// A virtual display of 1280×720 pixels, taken down when dropped.
-pub struct Display {
-    pub server: Child,
-    pub name: String,
-}
-
 impl Display {
-    pub fn start(extra: &[&str]) -> Self {
-        let mut server = Command::new("Xvfb")
-            .args(["-displayfd", "1", "-screen", "0", "1280x720x24", "-nolisten", "tcp"])
-            .args(extra)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("Xvfb must be installed: ./dev test does that");
-        let mut line = String::new();
-        BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let number = line.trim();
-        assert!(!number.is_empty(), "Xvfb did not start");
-        Self { server, name: format!(":{number}") }
-    }
-
     pub fn xdotool(&self, args: &[&str]) -> Output {
         let mut command = Command::new("xdotool");
         command.args(args).env("DISPLAY", &self.name);
@@ -44,13 +25,6 @@ impl Display {
 
     pub fn key(&self, key: &str) {
         assert!(self.xdotool(&["key", key]).status.success());
-    }
-}
-
-impl Drop for Display {
-    fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
     }
 }
 

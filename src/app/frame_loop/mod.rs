@@ -561,7 +561,7 @@ impl FrameLoop {
     /// Ends the loop. Work that is still on the device is left behind with its memory, because a kernel
     /// cannot be stopped and may take minutes; returns whether the device is idle.
     #[must_use]
-    pub fn shut_down(mut self) -> bool {
+    pub fn shut_down(&mut self) -> bool {
         for job in self.flights.iter_mut().filter_map(|f| f.job.as_mut()) {
             job.cancel();
         }

@@ -13,6 +13,7 @@ use super::Player;
 use crate::app::builder::{Built, Part};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceKind, select_device};
+use crate::gpu::drivers;
 use crate::gpu::sharing::{self, Sharing};
 use crate::ladder::VariantId;
 use crate::overlay::VariantStatus;
@@ -85,6 +86,9 @@ impl Player<'_> {
     /// Chooses the first device: the one that was named, else the graphics card that drives the window, else the
     /// best one.
     fn found(&mut self, devices: Vec<Device>) {
+        if !devices.is_empty() {
+            drivers::failures().into_iter().for_each(|failure| self.notify(failure, false));
+        }
         self.devices.all = devices;
         let all = &self.devices.all;
         let driving = sharing::driving_device(all, &self.gl_window.opencl_properties())

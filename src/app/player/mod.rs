@@ -348,11 +348,17 @@ impl<'a> Player<'a> {
         }
         let frame = self.write_frame();
         let result = frame.and(self.write());
-        self.quad.destroy();
-        self.painter.destroy();
         // Both are asked, whatever the first one says.
         let (device, builder) = (self.frames.shut_down(), self.builder.shut_down());
-        (result, device && builder)
+        let idle = device && builder;
+        if idle {
+            self.quad.destroy();
+            self.painter.destroy();
+        } else {
+            // An OpenCL context that is still at work may share with the window's: neither is taken down.
+            std::mem::forget(self);
+        }
+        (result, idle)
     }
 
     /// Writes the last picture, if that was asked for.
