@@ -9,7 +9,8 @@ use crate::cli::MAX_RADIUS;
 const GAP: f32 = 6.0;
 /// Width of a variant's button where there is room.
 const VARIANT: f32 = 112.0;
-/// Width of a variant's button where there is least.
+/// The same where it is least beside the rest, and where it is least of all.
+const BESIDE: f32 = 95.0;
 const NARROWEST: f32 = 84.0;
 /// Width of everything right of the variants.
 const REST: f32 = 512.0;
@@ -19,7 +20,13 @@ const OPEN: f32 = 500.0;
 
 /// Rows that the controls need at this width.
 pub fn rows(width: f32, variants: usize) -> usize {
-    if width >= variants as f32 * (VARIANT + GAP) + REST { 1 } else { 1 + lines(width, variants) }
+    if beside(width, variants).is_some() { 1 } else { 1 + lines(width, variants) }
+}
+
+/// Width of a variant's button where all fit beside the rest.
+fn beside(width: f32, variants: usize) -> Option<f32> {
+    let each = (width - REST) / variants.max(1) as f32 - GAP;
+    (each >= BESIDE).then(|| each.min(VARIANT).floor())
 }
 
 /// Lines that the variants need at this width, so that their names can be read.
@@ -33,9 +40,9 @@ pub fn show(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
     let width = ui.available_width();
     ui.spacing_mut().item_spacing.x = GAP;
     let all = view.variants;
-    if rows(width, all.len()) == 1 {
+    if let Some(each) = beside(width, all.len()) {
         row(ui, |ui| {
-            variants(ui, view, all, VARIANT, actions);
+            variants(ui, view, all, each, actions);
             rest(ui, view, actions);
         });
         return;

@@ -477,6 +477,8 @@ fn the_seek_bar_seeks_by_click_and_by_drag() {
             pressed,
             modifiers: Modifiers::NONE,
         };
+        // A tap between two passes.
+        near(&fixture.pass(vec![button(middle, true), button(middle, false)]), true, 5.0);
         near(&fixture.pass(vec![button(middle, true)]), true, 5.0);
         assert_eq!(fixture.pass(vec![]), [], "a button that is held still asks for nothing");
         // Beyond the end of the rail, and away from it.
