@@ -254,6 +254,13 @@ impl Overlay {
         }
     }
 
+    /// Closes the field; what was typed stays for the next time.
+    pub fn close_path_field(&mut self) {
+        if let Some(field) = self.path_field.take() {
+            self.typed = field.into_text();
+        }
+    }
+
     /// Whether keys are being typed into a field: they are not the player's then.
     pub fn takes_keys(&self) -> bool {
         self.path_field.is_some()
