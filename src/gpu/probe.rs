@@ -102,7 +102,7 @@ impl ApplicationHandler for Tester {
     fn resumed(&mut self, event_loop: &ActiveEventLoop) {
         let attributes =
             WindowAttributes::default().with_visible(false).with_inner_size(PhysicalSize::new(64, 64));
-        match GlWindow::open(event_loop, attributes, false, Interface::Glx) {
+        match GlWindow::open(event_loop, attributes, false, super::gl::Interface::Glx) {
             Ok(window) => test(&window),
             Err(e) => drivers::print_answer(&Answer::NoWindow(e.why.trim_end_matches('.').to_owned())),
         }
