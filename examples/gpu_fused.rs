@@ -21,7 +21,7 @@ struct Config {
     group: usize,
     rows: usize,
     ahead: usize,
-    extra: &'static str,
+    extra: String,
 }
 
 impl Config {
@@ -98,8 +98,18 @@ fn log(program: &ocl::Program, cl: &ClContext) -> String {
 }
 
 fn sets(name: &str) -> Vec<Config> {
-    let c = |columns, group, rows, ahead| Config { columns, group, rows, ahead, extra: "" };
+    let c = |columns, group, rows, ahead| Config { columns, group, rows, ahead, extra: String::new() };
     match name {
+        // columns,group,rows,ahead[,options];…
+        text if text.contains(',') => text
+            .split(';')
+            .filter_map(|one| {
+                let mut parts = one.splitn(5, ',');
+                let mut next = || parts.next().unwrap_or_default().trim().to_owned();
+                let numbers = [next(), next(), next(), next()].map(|n| n.parse().unwrap_or(0));
+                Some(Config { columns: numbers[0], group: numbers[1], rows: numbers[2], ahead: numbers[3], extra: next() })
+            })
+            .collect(),
         "small" => vec![c(4, 128, 1, 1), c(8, 64, 1, 1), c(8, 64, 2, 0), c(16, 32, 1, 0)],
         _ => vec![
             c(4, 128, 1, 1), c(4, 128, 2, 1), c(4, 128, 1, 0), c(4, 128, 2, 0), c(4, 256, 1, 1), c(4, 256, 2, 0),
@@ -132,13 +142,14 @@ fn main() -> Any<()> {
     let radii: &[u32] = &[1, 3, 7, 15, 31, 128];
     let rounds = if flag("--quick") { 2 } else { 15 };
 
+    let march = value("--kernel").map_or(Ok(MARCH.to_owned()), std::fs::read_to_string)?;
     let mut programs = Vec::new();
     for c in sets(&value("--set").unwrap_or_default()) {
         if c.local_bytes() as u64 > device.info.local_memory_bytes.min(48 << 10) || late(0.5) {
             println!("left out: {}", c.name());
             continue;
         }
-        match build(&cl, "box_filter/07_march.cl", MARCH, &c.options(), nvidia) {
+        match build(&cl, "box_filter/07_march.cl", &march, &c.options(), nvidia) {
             Ok(p) => programs.push((c, p)),
             Err(e) => println!("{}: {e}", c.name()),
         }
