@@ -83,7 +83,7 @@ fn json_holds_every_variant_checked_and_timed() {
         assert_series(&run["copy_ms"], 3);
         let variants = run["variants"].as_array().unwrap();
         let ids: Vec<_> = variants.iter().map(|v| v["id"].as_str().unwrap()).collect();
-        assert_eq!(ids, ["naive", "separable", "flat", "vectorized", "running-sum"]);
+        assert_eq!(ids, ["naive", "separable", "flat", "vectorized", "running-sum", "fused"]);
         for variant in variants {
             assert_eq!(
                 (&variant["outcome"], &variant["kind"]),

@@ -115,6 +115,13 @@ fn parity(id: VariantId) {
             cases += 1;
         }
     }
+    // Each small width, with windows that are smaller, as wide, and far wider.
+    for width in 1..=20 {
+        for radius in [0, 1, 3, 8, 40] {
+            check(&cl, &variant, Pattern::Noise, (width, 6), radius);
+            cases += 1;
+        }
+    }
     // Widths that leave each possible remainder for vectors of four and columns of sixteen.
     for width in 60..=80 {
         check(&cl, &variant, Pattern::Noise, (width, 19), 5);
@@ -146,6 +153,11 @@ fn vectorized_equals_the_reference() {
 #[test]
 fn running_sum_equals_the_reference() {
     parity(VariantId::RunningSum);
+}
+
+#[test]
+fn fused_equals_the_reference() {
+    parity(VariantId::Fused);
 }
 
 /// The largest sums there are: a window full of white at the largest radii, where floats would fail.

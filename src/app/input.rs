@@ -124,6 +124,7 @@ fn by_place(key: PhysicalKey) -> Option<Command> {
         PhysicalKey::Code(KeyCode::Digit3) => '3',
         PhysicalKey::Code(KeyCode::Digit4) => '4',
         PhysicalKey::Code(KeyCode::Digit5) => '5',
+        PhysicalKey::Code(KeyCode::Digit8) => '8',
         _ => return None,
     };
     variant(digit)
@@ -140,7 +141,7 @@ mod tests {
 
     #[test]
     fn digits_choose_the_ladder_in_order() {
-        for (digit, id) in "012345".chars().zip(VariantId::ALL) {
+        for (digit, id) in "0123458".chars().zip(VariantId::ALL) {
             let key = Key::Character(digit.to_string().into());
             assert_eq!(logical(&key), Some(Command::Do(Action::SetVariant(id))));
         }

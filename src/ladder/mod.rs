@@ -25,17 +25,21 @@ pub enum VariantId {
     Vectorized,
     /// Add the pixel that enters the window, subtract the one that leaves it.
     RunningSum,
+    /// Rows and columns in one kernel: each pixel is read about once and written once.
+    Fused,
 }
 
 impl VariantId {
-    /// Every choice in key order: 0 is `off`, 1 to 5 are the steps of the ladder.
-    pub const ALL: [VariantId; 6] = [
+    /// Every choice in key order: 0 is `off`, 1 to 5 are the steps of the ladder,
+    /// and the rest goes beyond them.
+    pub const ALL: [VariantId; 7] = [
         VariantId::Off,
         VariantId::Naive,
         VariantId::Separable,
         VariantId::Flat,
         VariantId::Vectorized,
         VariantId::RunningSum,
+        VariantId::Fused,
     ];
 
     /// The name used on the command line, in JSON and in CSV.
@@ -47,6 +51,7 @@ impl VariantId {
             VariantId::Flat => "flat",
             VariantId::Vectorized => "vectorized",
             VariantId::RunningSum => "running-sum",
+            VariantId::Fused => "fused",
         }
     }
 
@@ -59,6 +64,7 @@ impl VariantId {
             VariantId::Flat => '3',
             VariantId::Vectorized => '4',
             VariantId::RunningSum => '5',
+            VariantId::Fused => '8',
         }
     }
 }
@@ -100,10 +106,10 @@ pub struct VariantInfo {
     pub idea: &'static str,
     /// What its input and output are.
     pub storage: Storage,
-    /// Its kernel file under `kernels/`.
-    pub source: &'static str,
-    /// The kernels of its passes, in order.
-    pub kernels: &'static [&'static str],
+    /// Its kernels on CPU devices.
+    pub cpu: &'static box_filter::config::Code,
+    /// Its kernels on all other devices: the same, where one file serves both.
+    pub gpu: &'static box_filter::config::Code,
 }
 
 /// What came of running a variant.

@@ -5,61 +5,71 @@
 //! Every variant gives exactly the bytes of [`mod@reference`].
 
 pub mod bench;
+pub mod config;
 pub mod opencl;
 pub mod reference;
 pub mod run;
 
 use crate::error::{Error, Result};
-use crate::gpu::cl::DeviceInfo;
+use crate::gpu::cl::{DeviceInfo, DeviceKind};
 use crate::ladder::{Storage, VariantId, VariantInfo};
 
+pub use config::{Code, Config};
 pub use opencl::{BuiltVariant, Picture, Plan, Scratch};
 pub use run::filter_once;
 
 /// Largest radius, in pixels: 255·(2·128+1) is the largest row sum that fits 16 bits.
 pub const MAX_RADIUS: u32 = 128;
 
-/// The five steps in order.
-pub static VARIANTS: [VariantInfo; 5] = [
+/// The five steps in order, and what goes beyond them.
+pub static VARIANTS: [VariantInfo; 6] = [
     VariantInfo {
         id: VariantId::Naive,
         title: "Naive",
         idea: "Every pixel reads its whole window through the image sampler: (2r+1)² reads.",
         storage: Storage::Image,
-        source: "box_filter/01_naive.cl",
-        kernels: &["box_naive"],
+        cpu: &config::NAIVE,
+        gpu: &config::NAIVE,
     },
     VariantInfo {
         id: VariantId::Separable,
         title: "Separable",
         idea: "A row pass, then a column pass: 2(2r+1) reads instead of (2r+1)².",
         storage: Storage::Image,
-        source: "box_filter/02_separable.cl",
-        kernels: &["box_separable_rows", "box_separable_columns"],
+        cpu: &config::SEPARABLE,
+        gpu: &config::SEPARABLE,
     },
     VariantInfo {
         id: VariantId::Flat,
         title: "Flat",
         idea: "The same two passes on plain buffers, without the sampler.",
         storage: Storage::Buffer,
-        source: "box_filter/03_flat.cl",
-        kernels: &["box_flat_rows", "box_flat_columns"],
+        cpu: &config::FLAT,
+        gpu: &config::FLAT,
     },
     VariantInfo {
         id: VariantId::Vectorized,
         title: "Vectorized",
         idea: "Four pixels a work-item: sixteen channels in one vector.",
         storage: Storage::Buffer,
-        source: "box_filter/04_vectorized.cl",
-        kernels: &["box_vectorized_rows", "box_vectorized_columns"],
+        cpu: &config::VECTORIZED,
+        gpu: &config::VECTORIZED,
     },
     VariantInfo {
         id: VariantId::RunningSum,
         title: "Running sum",
         idea: "Add the pixel that enters, subtract the one that leaves: the radius costs nothing.",
         storage: Storage::Buffer,
-        source: "box_filter/05_running_sum.cl",
-        kernels: &["box_running_sum_rows", "box_running_sum_columns"],
+        cpu: &config::RUNNING_SUM,
+        gpu: &config::RUNNING_SUM,
+    },
+    VariantInfo {
+        id: VariantId::Fused,
+        title: "Fused",
+        idea: "Rows and columns in one pass: each pixel is read about once and written once.",
+        storage: Storage::Buffer,
+        cpu: &config::FUSED_CPU,
+        gpu: &config::FUSED_CPU,
     },
 ];
 
@@ -69,6 +79,11 @@ pub fn info(id: VariantId) -> Option<&'static VariantInfo> {
 }
 
 impl VariantInfo {
+    /// Its kernels and their parameters on a kind of device.
+    pub fn code(&self, kind: DeviceKind) -> &'static Code {
+        if kind == DeviceKind::Cpu { self.cpu } else { self.gpu }
+    }
+
     /// Whether a device can run this variant on pictures of `width` by `height` pixels.
     ///
     /// # Errors

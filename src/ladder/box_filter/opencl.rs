@@ -8,6 +8,7 @@ use ocl::core::{self, ArgVal, KernelArgInfo, MemObjectType};
 use ocl::enums::{ImageChannelDataType, ImageChannelOrder};
 use ocl::flags::MemFlags;
 
+use super::config::{Config, Extent, Launch};
 use super::{MAX_RADIUS, info};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
@@ -124,12 +125,27 @@ fn image<T: ocl::OclPrm>(
 pub struct Scratch {
     image: Option<((u32, u32), ocl::Image<u16>)>,
     buffer: Option<((u32, u32), ocl::Buffer<u16>)>,
+    lines: Option<ocl::Buffer<u16>>,
 }
 
 impl Scratch {
     /// Nothing is allocated before a plan asks for it.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// At least this many pixels of four channels of 16 bits.
+    fn lines(&mut self, cl: &ClContext, pixels: usize) -> Result<core::Mem> {
+        let what = "Memory for the column sums could not be had on the device.";
+        if let Some(lines) = self.lines.as_ref().filter(|l| l.len() >= 4 * pixels) {
+            return Ok(lines.as_core().clone());
+        }
+        // SAFETY: no host memory is involved.
+        let new = unsafe { ocl::Buffer::new(&cl.context, MemFlags::new().read_write(), 4 * pixels, None) };
+        let new: ocl::Buffer<u16> = new.map_err(|e| failed(what, &e))?;
+        let mem = new.as_core().clone();
+        self.lines = Some(new);
+        Ok(mem)
     }
 
     /// Memory for the row sums of a picture, four channels of 16 bits; kept until the size changes.
@@ -160,58 +176,9 @@ impl Scratch {
     }
 }
 
-/// How the kernel of a pass is laid over the picture.
-#[derive(Debug, Clone, Copy)]
-struct Shape {
-    /// Pixels and rows that one work-item computes.
-    item: (u32, u32),
-    /// Size of a work-group: pixels first, rows second.
-    group: (usize, usize),
-    /// Whether the kernel takes the row from dimension 0 and the strip from dimension 1.
-    rows_first: bool,
-}
-
-/// Strip lengths of the running sum and the width of its columns, by the kind of device. A CPU has few
-/// threads, and wants long strips and whole cache lines; a GPU wants many work-items.
-struct Strips {
-    x: u32,
-    y: u32,
-    quads: u32,
-}
-
-fn strips(kind: DeviceKind) -> Strips {
-    match kind {
-        DeviceKind::Cpu => Strips { x: 4096, y: 1024, quads: 4 },
-        DeviceKind::Gpu | DeviceKind::Accelerator => Strips { x: 64, y: 64, quads: 1 },
-    }
-}
-
-/// The compiler's options for a variant.
-fn options(id: VariantId, kind: DeviceKind) -> String {
-    match id {
-        VariantId::RunningSum => {
-            let s = strips(kind);
-            format!("-D STRIP_X={} -D STRIP_Y={} -D QUADS={}", s.x, s.y, s.quads)
-        }
-        _ => String::new(),
-    }
-}
-
-fn shape(id: VariantId, pass: usize, kind: DeviceKind) -> Shape {
-    let cpu = kind == DeviceKind::Cpu;
-    // On CPUs a group is long in x, so that a band of one row still keeps several cores busy.
-    let plain = |item| Shape { item, group: if cpu { (64, 1) } else { (32, 4) }, rows_first: false };
-    let s = strips(kind);
-    match (id, pass) {
-        (VariantId::RunningSum, 0) => {
-            Shape { item: (s.x, 1), group: if cpu { (1, 8) } else { (1, 64) }, rows_first: true }
-        }
-        (VariantId::RunningSum, _) => {
-            Shape { item: (4 * s.quads, s.y), group: if cpu { (4, 1) } else { (64, 1) }, rows_first: false }
-        }
-        (VariantId::Vectorized, _) => plain((4, 1)),
-        _ => plain((1, 1)),
-    }
+/// The variant's entry in the table, or an error for [`VariantId::Off`].
+fn filter_info(id: VariantId) -> Result<&'static VariantInfo> {
+    info(id).ok_or_else(|| Error::new(format!("'{id}' has no kernel."), "It passes frames through.", ""))
 }
 
 /// A variant compiled for one device. It can be made on any thread, and sent to another.
@@ -219,27 +186,46 @@ fn shape(id: VariantId, pass: usize, kind: DeviceKind) -> Shape {
 pub struct BuiltVariant {
     info: &'static VariantInfo,
     program: ocl::Program,
-    kind: DeviceKind,
-    max_group: usize,
+    config: Config,
 }
 
 impl BuiltVariant {
-    /// Compiles a variant, and runs it once on a small picture: some drivers finish compiling at the first
-    /// launch. Takes up to a second, so call it in the background; it uses a queue of its own.
+    /// Compiles a variant with the device's default parameters, and runs it once on a small picture: some drivers
+    /// finish compiling at the first launch. Takes up to a second, so call it in the background; it uses a queue
+    /// of its own.
     ///
     /// # Errors
     /// When the device cannot run the variant, or its kernels do not compile (with the log), have other
     /// arguments than expected, or fail to run. [`VariantId::Off`] is nothing to build and an error.
     pub fn build(cl: &ClContext, id: VariantId) -> Result<Self> {
-        let Some(info) = info(id) else {
-            return Err(Error::new(format!("'{id}' has no kernel."), "It passes frames through.", ""));
-        };
+        Self::build_as(cl, id, cl.device.info.kind)
+    }
+
+    /// The same with the code and the default parameters for another kind of device, whatever this one is.
+    ///
+    /// # Errors
+    /// As [`BuiltVariant::build`].
+    pub fn build_as(cl: &ClContext, id: VariantId, kind: DeviceKind) -> Result<Self> {
+        let code = filter_info(id)?.code(kind);
+        Self::build_with(cl, id, &Config::of(code, kind).fitted(&cl.device.info))
+    }
+
+    /// The same with these parameters.
+    ///
+    /// # Errors
+    /// As [`BuiltVariant::build`]; also when the device does not allow these parameters.
+    pub fn build_with(cl: &ClContext, id: VariantId, config: &Config) -> Result<Self> {
+        let info = filter_info(id)?;
         let device = &cl.device.info;
         let (width, height) = (70, 3);
         info.supports(device, width, height)?;
-        let source = program::source(info.source)?;
-        let program = program::build(cl, info.source, &source, &options(id, device.kind))?;
-        let built = Self { info, program, kind: device.kind, max_group: device.max_work_group_size.max(1) };
+        if !config.is_allowed(device) {
+            let why = format!("The device does not allow {config}.");
+            return Err(Error::new(format!("'{id}' cannot run on '{}'.", device.name), why, ""));
+        }
+        let file = config.code().file;
+        let program = program::build(cl, file, &program::source(file)?, &config.options())?;
+        let built = Self { info, program, config: config.clone() };
         let queue = cl.extra_queue()?;
         let src = Picture::alloc(cl, info.storage, width, height)?;
         let dst = Picture::alloc(cl, info.storage, width, height)?;
@@ -249,6 +235,11 @@ impl BuiltVariant {
         plan.enqueue_all(&queue)?;
         queue.finish().map_err(|e| failed(&format!("'{id}' failed to run on '{}'.", device.name), &e))?;
         Ok(built)
+    }
+
+    /// The parameters that it was built with.
+    pub fn config(&self) -> &Config {
+        &self.config
     }
 
     /// The variant's entry in the ladder.
@@ -281,27 +272,32 @@ impl BuiltVariant {
             return Err(Error::new(what, "The picture has no pixels.", ""));
         }
         self.info.supports(&cl.device.info, width, height)?;
-        let sums = match self.info.kernels.len() {
+        let code = self.config.code();
+        let sums = match code.kernels.len() {
             1 => None,
             _ => Some(scratch.get(cl, self.info.storage, width, height)?),
         };
-        let last = self.info.kernels.len() - 1;
+        let extent = Extent { width, rows: height, radius, units: cl.device.info.units };
+        let extra = match (code.scratch)(&self.config, &extent) {
+            0 => None,
+            pixels => Some(scratch.lines(cl, pixels)?),
+        };
+        let last = code.kernels.len() - 1;
         let mut passes = Vec::with_capacity(last + 1);
-        for (index, name) in self.info.kernels.iter().enumerate() {
+        for (index, name) in code.kernels.iter().enumerate() {
             let kernel = core::create_kernel(&self.program, name).map_err(|e| failed(&what, &e.into()))?;
             let input =
                 if index == 0 { src.mem().clone() } else { sums.clone().unwrap_or(src.mem().clone()) };
             let output =
                 if index == last { dst.mem().clone() } else { sums.clone().unwrap_or(dst.mem().clone()) };
-            let mut shape = shape(id, index, self.kind);
-            while shape.group.0 * shape.group.1 > self.max_group {
-                shape.group = (shape.group.0.div_ceil(2), shape.group.1.div_ceil(2));
-            }
-            let pass = Pass { kernel, shape, last: index == last, memory: [input, output] };
+            let extra = extra.clone().filter(|_| index == last);
+            let pass = Pass { kernel, last: index == last, memory: [input, output], extra };
             pass.bind(width, height).map_err(|e| failed(&what, &e.into()))?;
             passes.push(pass);
         }
-        let plan = Plan { info: self.info, passes, width, height, radius: Cell::new(0) };
+        let units = cl.device.info.units;
+        let (info, config) = (self.info, self.config.clone());
+        let plan = Plan { info, config, passes, width, height, units, radius: Cell::new(0) };
         plan.set_radius(radius)?;
         Ok(plan)
     }
@@ -318,21 +314,26 @@ mod arg {
     pub const ROWS: u32 = 6;
     /// Only in the last pass, which divides.
     pub const SCALE: u32 = 7;
+    /// Only where the code asks for scratch memory.
+    pub const SCRATCH: u32 = 8;
 }
 
 #[derive(Debug)]
 struct Pass {
     kernel: core::Kernel,
-    shape: Shape,
     last: bool,
     /// Input and output. Kernels do not keep their memory alive, so the plan does.
     memory: [core::Mem; 2],
+    extra: Option<core::Mem>,
 }
 
 impl Pass {
     fn bind(&self, width: u32, height: u32) -> ocl::core::Result<()> {
         core::set_kernel_arg(&self.kernel, arg::INPUT, ArgVal::mem(&self.memory[0]))?;
         core::set_kernel_arg(&self.kernel, arg::OUTPUT, ArgVal::mem(&self.memory[1]))?;
+        if let Some(extra) = &self.extra {
+            core::set_kernel_arg(&self.kernel, arg::SCRATCH, ArgVal::mem(extra))?;
+        }
         core::set_kernel_arg(&self.kernel, arg::WIDTH, ArgVal::scalar(&(width as i32)))?;
         core::set_kernel_arg(&self.kernel, arg::HEIGHT, ArgVal::scalar(&(height as i32)))
     }
@@ -345,17 +346,17 @@ impl Pass {
         Ok(())
     }
 
-    fn enqueue(&self, queue: &ocl::Queue, width: u32, rows: Range<u32>) -> ocl::core::Result<ocl::Event> {
+    fn enqueue(
+        &self,
+        queue: &ocl::Queue,
+        rows: Range<u32>,
+        launch: &Launch,
+    ) -> ocl::core::Result<ocl::Event> {
         let count = rows.end - rows.start;
         core::set_kernel_arg(&self.kernel, arg::ROW0, ArgVal::scalar(&(rows.start as i32)))?;
         core::set_kernel_arg(&self.kernel, arg::ROWS, ArgVal::scalar(&(count as i32)))?;
-        let (item, group) = (self.shape.item, self.shape.group);
-        let across = (width.div_ceil(item.0) as usize).next_multiple_of(group.0);
-        let down = (count.div_ceil(item.1) as usize).next_multiple_of(group.1);
-        let (global, local) = match self.shape.rows_first {
-            false => ([across, down, 1], [group.0, group.1, 1]),
-            true => ([down, across, 1], [group.1, group.0, 1]),
-        };
+        let [across, down] = launch.global;
+        let (global, local) = ([across, down, 1], [launch.local[0], launch.local[1], 1]);
         let mut event = core::Event::null();
         // SAFETY: `bind` and `set_radius` have set every argument, `check_arguments` has compared their types,
         // the memory is as large as the kernels expect, and they stay inside it for any rows of the picture.
@@ -388,9 +389,11 @@ fn scale(radius: u32) -> f32 {
 #[derive(Debug)]
 pub struct Plan {
     info: &'static VariantInfo,
+    config: Config,
     passes: Vec<Pass>,
     width: u32,
     height: u32,
+    units: u32,
     radius: Cell<u32>,
 }
 
@@ -408,27 +411,21 @@ impl Plan {
     /// Bands of a multiple of this many rows waste nothing: it is the length of the strips in this pass. Any
     /// other height gives the same bytes.
     pub fn row_step(&self, pass: usize) -> u32 {
-        self.passes.get(pass).map_or(1, |p| p.shape.item.1)
+        (self.config.code().row_step)(&self.config, pass).max(1)
     }
 
     /// The work of a pass over all rows, in pixels read. It compares radii and sizes within one variant, and
     /// the passes with each other.
     pub fn work(&self, pass: usize) -> f64 {
-        let side = f64::from(2 * self.radius.get() + 1);
+        if pass >= self.passes.len() {
+            return 0.0;
+        }
         let pixels = f64::from(self.width) * f64::from(self.height);
-        let taps = match (self.info.id, self.passes.get(pass)) {
-            (_, None) => 0.0,
-            (VariantId::Naive, _) => side * side,
-            (VariantId::RunningSum, Some(p)) => {
-                let strip = match p.shape.rows_first {
-                    true => p.shape.item.0.min(self.width),
-                    false => p.shape.item.1.min(self.height),
-                };
-                2.0 + side / f64::from(strip)
-            }
-            _ => side,
-        };
-        pixels * taps
+        pixels * (self.config.code().reads)(&self.config, pass, &self.extent(self.height))
+    }
+
+    fn extent(&self, rows: u32) -> Extent {
+        Extent { width: self.width, rows, radius: self.radius.get(), units: self.units }
     }
 
     /// Sets the radius of all later launches; those already on the queue keep theirs.
@@ -456,7 +453,8 @@ impl Plan {
             let why = format!("Pass {pass} has no rows {} to {}.", rows.start, rows.end);
             return Err(Error::new(what(), why, ""));
         };
-        p.enqueue(queue, self.width, rows).map_err(|e| failed(&what(), &e.into()))
+        let launch = (self.config.code().launch)(&self.config, pass, &self.extent(rows.end - rows.start));
+        p.enqueue(queue, rows, &launch).map_err(|e| failed(&what(), &e.into()))
     }
 
     /// Puts all passes over all rows on the queue, and returns at once with their events.
@@ -466,14 +464,21 @@ impl Plan {
 
     /// Compares the types of the kernels' arguments with those that are set: OpenCL itself checks only sizes.
     fn check_arguments(&self) -> Result<()> {
-        for (pass, name) in self.passes.iter().zip(self.info.kernels) {
+        let code = self.config.code();
+        for (pass, name) in self.passes.iter().zip(code.kernels) {
             let memory: &[&str] = match self.info.storage {
                 Storage::Image => &["image2d_t"],
                 Storage::Buffer => &["uchar4*", "ushort4*"],
             };
-            for position in 0..=if pass.last { arg::SCALE } else { arg::ROWS } {
+            let arguments = match (pass.last, &pass.extra) {
+                (false, _) => arg::ROWS,
+                (true, None) => arg::SCALE,
+                (true, Some(_)) => arg::SCRATCH,
+            };
+            for position in 0..=arguments {
                 let wanted = match position {
                     arg::INPUT | arg::OUTPUT => memory,
+                    arg::SCRATCH => &["ushort4*"],
                     arg::SCALE => &["float"],
                     _ => &["int"],
                 };
@@ -485,10 +490,7 @@ impl Plan {
                 let found = found.trim_matches(['\0', ' ']);
                 if !found.is_empty() && !wanted.contains(&found) {
                     return Err(Error::new(
-                        format!(
-                            "The kernel '{name}' in {} has another argument than expected.",
-                            self.info.source
-                        ),
+                        format!("The kernel '{name}' in {} has another argument than expected.", code.file),
                         format!("Argument {} is {found}, not {}.", position + 1, wanted.join(" or ")),
                         "Correct the kernel, or choose another variant.",
                     ));

@@ -1,0 +1,293 @@
+//! The parameters of the kernels as data: what each variant's code is on a kind of device, which values its
+//! parameters can take, and how a launch follows from them. In: a variant and a device. Out: a [`Config`], the
+//! compiler's options and the work-groups of a launch.
+
+use std::fmt;
+
+use crate::gpu::cl::{DeviceInfo, DeviceKind};
+
+/// A parameter of a kernel file: a `-D` option, and what the launch depends on.
+#[derive(Debug)]
+pub struct Param {
+    /// Its name in the kernel file.
+    pub name: &'static str,
+    /// Its value on CPU devices, where nothing better is known.
+    pub cpu: u32,
+    /// Its value on all other devices, where nothing better is known.
+    pub gpu: u32,
+    /// The values that are worth trying.
+    pub values: &'static [u32],
+}
+
+/// What a launch covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Width of the picture in pixels.
+    pub width: u32,
+    /// Rows of the band.
+    pub rows: u32,
+    /// The radius in pixels.
+    pub radius: u32,
+    /// The device's compute units.
+    pub units: u32,
+}
+
+/// The work-items of a launch: the first two dimensions of both sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Launch {
+    /// Work-items in all: a multiple of `local`.
+    pub global: [usize; 2],
+    /// Work-items of a group. It must not depend on the extent: some drivers compile again for each new one.
+    pub local: [usize; 2],
+}
+
+impl Launch {
+    /// As many work-items as asked for, rounded up to whole groups.
+    pub fn new(items: [u32; 2], local: [u32; 2]) -> Self {
+        let local = local.map(|n| n.max(1) as usize);
+        Self { global: [0, 1].map(|d| (items[d].max(1) as usize).next_multiple_of(local[d])), local }
+    }
+}
+
+/// A variant's code for a kind of device, and everything that depends on its parameters.
+#[derive(Debug)]
+pub struct Code {
+    /// Its kernel file under `kernels/`.
+    pub file: &'static str,
+    /// The kernels of its passes, in order.
+    pub kernels: &'static [&'static str],
+    /// Its parameters.
+    pub params: &'static [Param],
+    /// Whether the values go together on this device, beyond the size of the work-groups.
+    pub allowed: fn(&Config, &DeviceInfo) -> bool,
+    /// The work-items of a pass.
+    pub launch: fn(&Config, usize, &Extent) -> Launch,
+    /// Pixels that a pass reads for each one that it writes.
+    pub reads: fn(&Config, usize, &Extent) -> f64,
+    /// Bands of a multiple of this many rows waste little in a pass.
+    pub row_step: fn(&Config, usize) -> u32,
+    /// How much global memory the last kernel needs besides source and destination, in pixels of four 16-bit
+    /// channels, for any radius and any band; 0 if its argument does not exist. It comes after `scale`.
+    pub scratch: fn(&Config, &Extent) -> usize,
+}
+
+/// One choice of values for the parameters of a variant's code.
+#[derive(Debug, Clone)]
+pub struct Config {
+    code: &'static Code,
+    values: Vec<u32>,
+}
+
+impl PartialEq for Config {
+    fn eq(&self, other: &Self) -> bool {
+        self.code.file == other.code.file && self.values == other.values
+    }
+}
+
+impl Config {
+    /// The default values for a kind of device.
+    pub fn of(code: &'static Code, kind: DeviceKind) -> Self {
+        let value = |p: &Param| if kind == DeviceKind::Cpu { p.cpu } else { p.gpu };
+        Self { code, values: code.params.iter().map(value).collect() }
+    }
+
+    /// The code that it configures.
+    pub fn code(&self) -> &'static Code {
+        self.code
+    }
+
+    /// A parameter's value; 1 if the code has no such parameter.
+    pub fn get(&self, name: &str) -> u32 {
+        let at = self.code.params.iter().position(|p| p.name == name);
+        at.and_then(|at| self.values.get(at)).copied().unwrap_or(1)
+    }
+
+    /// The same with another value for one parameter; unchanged if the code has no such parameter.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: u32) -> Self {
+        if let Some(at) = self.code.params.iter().position(|p| p.name == name) {
+            self.values[at] = value;
+        }
+        self
+    }
+
+    /// Halves the work-groups until the device takes them. They are the parameters that begin with `GROUP`.
+    #[must_use]
+    pub fn fitted(mut self, device: &DeviceInfo) -> Self {
+        while !self.fits(device) {
+            let mut smaller = false;
+            for (param, value) in self.code.params.iter().zip(&mut self.values) {
+                if param.name.starts_with("GROUP") && *value > 1 {
+                    *value = value.div_ceil(2);
+                    smaller = true;
+                }
+            }
+            if !smaller {
+                break;
+            }
+        }
+        self
+    }
+
+    fn fits(&self, device: &DeviceInfo) -> bool {
+        let extent = Extent { width: 1, rows: 1, radius: 0, units: 1 };
+        let most = device.max_work_group_size.max(1);
+        (0..self.code.kernels.len()).all(|pass| {
+            let launch = (self.code.launch)(self, pass, &extent);
+            launch.local[0] * launch.local[1] <= most
+        })
+    }
+
+    /// Whether the device can run it.
+    pub fn is_allowed(&self, device: &DeviceInfo) -> bool {
+        self.fits(device) && (self.code.allowed)(self, device)
+    }
+
+    /// The compiler's options.
+    pub fn options(&self) -> String {
+        let option = |(p, v): (&Param, &u32)| format!("-D {}={v}", p.name);
+        self.code.params.iter().zip(&self.values).map(option).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// As in `STRIP_X=64 QUADS=4`.
+impl fmt::Display for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, (param, value)) in self.code.params.iter().zip(&self.values).enumerate() {
+            let gap = if n > 0 { " " } else { "" };
+            write!(f, "{gap}{}={value}", param.name)?;
+        }
+        Ok(())
+    }
+}
+
+fn any(_: &Config, _: &DeviceInfo) -> bool {
+    true
+}
+
+fn no_scratch(_: &Config, _: &Extent) -> usize {
+    0
+}
+
+fn one_row(_: &Config, _: usize) -> u32 {
+    1
+}
+
+fn whole_window(_: &Config, _: usize, e: &Extent) -> f64 {
+    let side = f64::from(2 * e.radius + 1);
+    side * side
+}
+
+fn a_line(_: &Config, _: usize, e: &Extent) -> f64 {
+    f64::from(2 * e.radius + 1)
+}
+
+/// One work-item for `pixels` pixels of a row.
+fn plain(config: &Config, pixels: u32, e: &Extent) -> Launch {
+    let group = [config.get("GROUP_X"), config.get("GROUP_Y")];
+    Launch::new([e.width.div_ceil(pixels), e.rows], group)
+}
+
+fn pixel_each(config: &Config, _: usize, e: &Extent) -> Launch {
+    plain(config, 1, e)
+}
+
+fn four_pixels_each(config: &Config, _: usize, e: &Extent) -> Launch {
+    plain(config, 4, e)
+}
+
+/// On CPUs a group is long in x, so that a band of one row still keeps several cores busy.
+const GROUPS: &[Param] = &[
+    Param { name: "GROUP_X", cpu: 64, gpu: 32, values: &[8, 16, 32, 64, 128, 256] },
+    Param { name: "GROUP_Y", cpu: 1, gpu: 4, values: &[1, 2, 4, 8, 16] },
+];
+
+/// A kernel that computes one pixel a work-item and reads one line of its window.
+const TWO_PASSES: Code = Code {
+    file: "",
+    kernels: &[],
+    params: GROUPS,
+    allowed: any,
+    launch: pixel_each,
+    reads: a_line,
+    row_step: one_row,
+    scratch: no_scratch,
+};
+
+pub(super) static NAIVE: Code =
+    Code { file: "box_filter/01_naive.cl", kernels: &["box_naive"], reads: whole_window, ..TWO_PASSES };
+
+pub(super) static SEPARABLE: Code = Code {
+    file: "box_filter/02_separable.cl",
+    kernels: &["box_separable_rows", "box_separable_columns"],
+    ..TWO_PASSES
+};
+
+pub(super) static FLAT: Code =
+    Code { file: "box_filter/03_flat.cl", kernels: &["box_flat_rows", "box_flat_columns"], ..TWO_PASSES };
+
+pub(super) static VECTORIZED: Code = Code {
+    file: "box_filter/04_vectorized.cl",
+    kernels: &["box_vectorized_rows", "box_vectorized_columns"],
+    launch: four_pixels_each,
+    ..TWO_PASSES
+};
+
+/// A CPU has few threads, and wants long strips and whole cache lines; a GPU wants many work-items.
+pub(super) static RUNNING_SUM: Code = Code {
+    file: "box_filter/05_running_sum.cl",
+    kernels: &["box_running_sum_rows", "box_running_sum_columns"],
+    params: &[
+        Param { name: "STRIP_X", cpu: 4096, gpu: 64, values: &[32, 64, 128, 256, 4096] },
+        Param { name: "STRIP_Y", cpu: 1024, gpu: 64, values: &[32, 64, 128, 360, 1024] },
+        Param { name: "QUADS", cpu: 4, gpu: 1, values: &[1, 2, 4, 8] },
+        Param { name: "GROUP_ROWS", cpu: 8, gpu: 64, values: &[1, 8, 64] },
+        Param { name: "GROUP_COLUMNS", cpu: 4, gpu: 64, values: &[1, 4, 64] },
+    ],
+    launch: |config, pass, e| match pass {
+        0 => Launch::new([e.rows, e.width.div_ceil(config.get("STRIP_X"))], [config.get("GROUP_ROWS"), 1]),
+        _ => {
+            let across = e.width.div_ceil(4 * config.get("QUADS"));
+            Launch::new([across, e.rows.div_ceil(config.get("STRIP_Y"))], [config.get("GROUP_COLUMNS"), 1])
+        }
+    },
+    // A strip begins with a whole line of the window.
+    reads: |config, pass, e| {
+        let strip = match pass {
+            0 => config.get("STRIP_X").min(e.width),
+            _ => config.get("STRIP_Y").min(e.rows),
+        };
+        2.0 + f64::from(2 * e.radius + 1) / f64::from(strip.max(1))
+    },
+    row_step: |config, pass| if pass == 0 { 1 } else { config.get("STRIP_Y") },
+    ..TWO_PASSES
+};
+
+/// Work-items of the fused kernel for CPUs: a few strips for each core, so that one that is late costs little.
+fn strips(config: &Config, e: &Extent) -> u32 {
+    (config.get("STRIPS") * e.units.max(1)).min(e.rows).max(1)
+}
+
+pub(super) static FUSED_CPU: Code = Code {
+    file: "box_filter/06_fused.cl",
+    kernels: &["box_fused"],
+    params: &[Param { name: "STRIPS", cpu: 2, gpu: 64, values: &[1, 2, 3, 4, 8] }],
+    launch: |config, _, e| Launch::new([strips(config, e), 1], [1, 1]),
+    reads: |config, _, e| {
+        let strip = e.rows.div_ceil(strips(config, e)).max(1);
+        3.0 + f64::from(2 * e.radius + 1) / f64::from(strip)
+    },
+    row_step: |_, _| 64,
+    // The column sums of a row for each strip, as wide as the kernel's own LINE makes them.
+    scratch: |config, e| {
+        let strips = config.get("STRIPS") as usize * e.units.max(1) as usize;
+        strips * fused_line(e.width)
+    },
+    ..TWO_PASSES
+};
+
+/// Length of a strip's column sums: the row with its edges repeated for the largest radius, and room for vectors
+/// that reach over both ends. `LINE` in 06_fused.cl computes the same.
+pub(super) const fn fused_line(width: u32) -> usize {
+    (width as usize + 2 * 128 + 64).next_multiple_of(32)
+}
