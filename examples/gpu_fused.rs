@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use clreel::gpu::cl::{ClContext, list_devices, select_device};
 use clreel::gpu::{program, timer};
+use clreel::ladder::Storage;
 use clreel::ladder::VariantId;
 use clreel::ladder::box_filter::{BuiltVariant, Picture, Scratch, reference::reference};
-use clreel::ladder::Storage;
 use ocl::core::{self, ArgVal, ProgramBuildInfo};
 
 const MARCH: &str = include_str!("../kernels/box_filter/07_march.cl");
@@ -32,7 +32,14 @@ impl Config {
         )
     }
     fn name(&self) -> String {
-        format!("c{} g{} r{} a{} {}", self.columns, self.group, self.rows, self.ahead, self.extra.replace("-D ", ""))
+        format!(
+            "c{} g{} r{} a{} {}",
+            self.columns,
+            self.group,
+            self.rows,
+            self.ahead,
+            self.extra.replace("-D ", "")
+        )
     }
     fn local_bytes(&self) -> usize {
         16 * self.group * self.rows * (self.columns + 2)
@@ -49,13 +56,31 @@ fn enqueue(queue: &ocl::Queue, pass: &Pass) -> Any<ocl::Event> {
     let mut event = core::Event::null();
     // SAFETY: all arguments are set, and the memory lives in `main`.
     unsafe {
-        core::enqueue_kernel(queue, &pass.kernel, 2, None, &pass.global, Some(pass.local), None::<&core::Event>, Some(&mut event))?;
+        core::enqueue_kernel(
+            queue,
+            &pass.kernel,
+            2,
+            None,
+            &pass.global,
+            Some(pass.local),
+            None::<&core::Event>,
+            Some(&mut event),
+        )?;
     }
     Ok(ocl::Event::from(event))
 }
 
 #[allow(clippy::too_many_arguments)]
-fn bind(program: &ocl::Program, name: &str, src: &core::Mem, dst: &core::Mem, w: u32, h: u32, radius: u32, last: bool) -> Any<core::Kernel> {
+fn bind(
+    program: &ocl::Program,
+    name: &str,
+    src: &core::Mem,
+    dst: &core::Mem,
+    w: u32,
+    h: u32,
+    radius: u32,
+    last: bool,
+) -> Any<core::Kernel> {
     let kernel = core::create_kernel(program, name)?;
     core::set_kernel_arg(&kernel, 0, ArgVal::mem(src))?;
     core::set_kernel_arg(&kernel, 1, ArgVal::mem(dst))?;
@@ -70,7 +95,14 @@ fn bind(program: &ocl::Program, name: &str, src: &core::Mem, dst: &core::Mem, w:
 }
 
 /// Work-groups across and down.
-fn groups(c: &Config, width: u32, height: u32, radius: u32, units: u32, per_unit: f64) -> Option<(usize, usize)> {
+fn groups(
+    c: &Config,
+    width: u32,
+    height: u32,
+    radius: u32,
+    units: u32,
+    per_unit: f64,
+) -> Option<(usize, usize)> {
     let blocks = (width as usize).div_ceil(c.columns);
     let halo = 2 * (radius as usize).div_ceil(c.columns);
     if c.group <= halo {
@@ -94,7 +126,11 @@ fn build(cl: &ClContext, name: &str, text: &str, options: &str, nvidia: bool) ->
 fn log(program: &ocl::Program, cl: &ClContext) -> String {
     let text = core::get_program_build_info(program, cl.device.device.as_core(), ProgramBuildInfo::BuildLog);
     let text = text.map(|t| t.to_string()).unwrap_or_default();
-    text.lines().filter(|l| l.contains("Used") || l.contains("spill")).map(str::trim).collect::<Vec<_>>().join(" | ")
+    text.lines()
+        .filter(|l| l.contains("Used") || l.contains("spill"))
+        .map(str::trim)
+        .collect::<Vec<_>>()
+        .join(" | ")
 }
 
 fn sets(name: &str) -> Vec<Config> {
@@ -107,14 +143,35 @@ fn sets(name: &str) -> Vec<Config> {
                 let mut parts = one.splitn(5, ',');
                 let mut next = || parts.next().unwrap_or_default().trim().to_owned();
                 let numbers = [next(), next(), next(), next()].map(|n| n.parse().unwrap_or(0));
-                Some(Config { columns: numbers[0], group: numbers[1], rows: numbers[2], ahead: numbers[3], extra: next() })
+                Some(Config {
+                    columns: numbers[0],
+                    group: numbers[1],
+                    rows: numbers[2],
+                    ahead: numbers[3],
+                    extra: next(),
+                })
             })
             .collect(),
         "small" => vec![c(4, 128, 1, 1), c(8, 64, 1, 1), c(8, 64, 2, 0), c(16, 32, 1, 0)],
         _ => vec![
-            c(4, 128, 1, 1), c(4, 128, 2, 1), c(4, 128, 1, 0), c(4, 128, 2, 0), c(4, 256, 1, 1), c(4, 256, 2, 0),
-            c(8, 64, 1, 1), c(8, 64, 2, 1), c(8, 64, 1, 0), c(8, 64, 2, 0), c(8, 128, 1, 1), c(8, 128, 2, 1),
-            c(8, 128, 1, 0), c(8, 128, 2, 0), c(8, 256, 1, 1), c(8, 256, 1, 0), c(16, 64, 1, 0), c(16, 64, 1, 1),
+            c(4, 128, 1, 1),
+            c(4, 128, 2, 1),
+            c(4, 128, 1, 0),
+            c(4, 128, 2, 0),
+            c(4, 256, 1, 1),
+            c(4, 256, 2, 0),
+            c(8, 64, 1, 1),
+            c(8, 64, 2, 1),
+            c(8, 64, 1, 0),
+            c(8, 64, 2, 0),
+            c(8, 128, 1, 1),
+            c(8, 128, 2, 1),
+            c(8, 128, 1, 0),
+            c(8, 128, 2, 0),
+            c(8, 256, 1, 1),
+            c(8, 256, 1, 0),
+            c(16, 64, 1, 0),
+            c(16, 64, 1, 1),
         ],
     }
 }
@@ -134,11 +191,20 @@ fn main() -> Any<()> {
     }
     .map_err(|e| e.what)?;
     let nvidia = device.info.platform.to_lowercase().contains("nvidia");
-    println!("{} · {} · {} units · {} · local {} KiB", device.info.name, device.info.driver, device.info.units, device.info.version, device.info.local_memory_bytes >> 10);
+    println!(
+        "{} · {} · {} units · {} · local {} KiB",
+        device.info.name,
+        device.info.driver,
+        device.info.units,
+        device.info.version,
+        device.info.local_memory_bytes >> 10
+    );
     let cl = ClContext::new(&device).map_err(|e| e.what)?;
     let units = device.info.units;
-    let per: &[f64] = if flag("--quick") { &[2.0] } else { &[1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0] };
-    let sizes: &[(u32, u32)] = if flag("--quick") { &[(157, 93), (640, 200)] } else { &[(1280, 720), (3840, 2160)] };
+    let per: &[f64] =
+        if flag("--quick") { &[2.0] } else { &[1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0] };
+    let sizes: &[(u32, u32)] =
+        if flag("--quick") { &[(157, 93), (640, 200)] } else { &[(1280, 720), (3840, 2160)] };
     let radii: &[u32] = &[1, 3, 7, 15, 31, 128];
     let rounds = if flag("--quick") { 2 } else { 15 };
 
@@ -173,7 +239,9 @@ fn main() -> Any<()> {
     }
     if let Some(dir) = value("--dump") {
         for (c, p) in &programs {
-            if let Ok(core::ProgramInfoResult::Binaries(b)) = core::get_program_info(p, core::ProgramInfo::Binaries) {
+            if let Ok(core::ProgramInfoResult::Binaries(b)) =
+                core::get_program_info(p, core::ProgramInfo::Binaries)
+            {
                 std::fs::write(format!("{dir}/{}.ptx", c.name().trim().replace(' ', "_")), b.concat())?;
             }
         }
@@ -223,17 +291,28 @@ fn main() -> Any<()> {
                         if got != want {
                             let n = got.iter().zip(&want).filter(|(a, b)| a != b).count();
                             let at = got.iter().zip(&want).position(|(a, b)| a != b).unwrap_or(0) / 4;
-                            println!("WRONG {} k{k} {w}×{h} r={radius}: {n} bytes, first x={} y={}", c.name(), at % w as usize, at / w as usize);
+                            println!(
+                                "WRONG {} k{k} {w}×{h} r={radius}: {n} bytes, first x={} y={}",
+                                c.name(),
+                                at % w as usize,
+                                at / w as usize
+                            );
                             break;
                         }
                     }
-                    runs.push((format!("{} k{k} {across}×{down}", c.name()), vec![pass], Some((index, k as u32))));
+                    runs.push((
+                        format!("{} k{k} {across}×{down}", c.name()),
+                        vec![pass],
+                        Some((index, k as u32)),
+                    ));
                 }
             }
             if radius != 128 && radius != 3 {
                 for (x, y, p) in &running {
-                    let rows = bind(p, "box_running_sum_rows", src.mem(), sums.as_core(), w, h, radius, false)?;
-                    let cols = bind(p, "box_running_sum_columns", sums.as_core(), dst.mem(), w, h, radius, true)?;
+                    let rows =
+                        bind(p, "box_running_sum_rows", src.mem(), sums.as_core(), w, h, radius, false)?;
+                    let cols =
+                        bind(p, "box_running_sum_columns", sums.as_core(), dst.mem(), w, h, radius, true)?;
                     let up = |a: u32, b: u32| a.div_ceil(b) as usize;
                     runs.push((
                         format!("running-sum x{x} y{y}"),
@@ -297,7 +376,13 @@ fn main() -> Any<()> {
             }
         }
         if !flag("--march-only") && !late(0.97) {
-            for id in [VariantId::Naive, VariantId::Separable, VariantId::Flat, VariantId::Vectorized, VariantId::RunningSum] {
+            for id in [
+                VariantId::Naive,
+                VariantId::Separable,
+                VariantId::Flat,
+                VariantId::Vectorized,
+                VariantId::RunningSum,
+            ] {
                 let built = BuiltVariant::build(&cl, id).map_err(|e| e.what)?;
                 let storage = built.info().storage;
                 let (a, b) = (alloc(storage)?, alloc(storage)?);

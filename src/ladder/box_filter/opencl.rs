@@ -510,6 +510,30 @@ mod tests {
         ((sum - 128 * n) as f32 * scale).round_ties_even() as i32 + 128
     }
 
+    /// What 07_march.cl computes, in the same types: the sum becomes the lowest bits of a float. A compiler may round
+    /// the product by itself, or only after the addition.
+    fn march_mean(sum: i32, n: i32, scale: f32, lift: f32) -> [u32; 2] {
+        let sum = (sum - 128 * n) as f32;
+        [sum * scale + lift, sum.mul_add(scale, lift)].map(f32::to_bits)
+    }
+
+    #[test]
+    fn adding_the_mean_to_a_large_float_is_exact_for_every_radius_and_every_sum() {
+        // What the third channel takes back, times 2^16, is what the others leave above their lowest bits.
+        let exponents = [0u32, 8, 24].iter().fold(0u32, |all, shift| all.wrapping_add(0x4b40_0000 << shift));
+        for (lift, zero) in [(12_583_040.0, 0x4b40_0000), (12_583_040.0 - 35_648.0, 0x4b40_0000 - 0x8b40)] {
+            for radius in 0..=MAX_RADIUS {
+                let n = ((2 * radius + 1) * (2 * radius + 1)) as i32;
+                let scale = scale(radius);
+                for sum in 0..=255 * n {
+                    let want = zero + ((sum + n / 2) / n) as u32;
+                    assert_eq!(march_mean(sum, n, scale, lift), [want; 2], "radius {radius}, sum {sum}");
+                }
+            }
+        }
+        assert_eq!(exponents.wrapping_add((0x4b40_0000_u32 - 0x8b40) << 16), 0);
+    }
+
     #[test]
     fn the_mean_is_exact_for_every_radius_and_every_sum() {
         for radius in 0..=MAX_RADIUS {
