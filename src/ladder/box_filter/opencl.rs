@@ -510,13 +510,33 @@ mod tests {
         ((sum - 128 * n) as f32 * scale).round_ties_even() as i32 + 128
     }
 
+    /// 2²³ + 128: the last bit of a float of this size counts ones.
+    const MAGIC: f32 = 8_388_736.0;
+
+    /// `centred_mean16` where the compiler rounds the product and then the sum.
+    fn centred_in_two_steps(sum: i32, n: i32, scale: f32) -> i32 {
+        i32::from((((sum - 128 * n) as f32 * scale) + MAGIC).to_bits() as u8)
+    }
+
+    /// `centred_mean16` where the compiler joins both and rounds once. Here the product is exact, 24 bits by 24,
+    /// and the sum in 64 bits is off by less than 2⁻²⁹: that changes nothing so far from a tie.
+    fn centred_in_one_step(sum: i32, n: i32, scale: f32) -> i32 {
+        let product = f64::from(sum - 128 * n) * f64::from(scale);
+        let joined = product + f64::from(MAGIC);
+        assert!((joined.fract() - 0.5).abs() > 1e-6, "too near a tie for two roundings: {sum}/{n}");
+        i32::from((joined as f32).to_bits() as u8)
+    }
+
     #[test]
     fn the_mean_is_exact_for_every_radius_and_every_sum() {
         for radius in 0..=MAX_RADIUS {
             let n = ((2 * radius + 1) * (2 * radius + 1)) as i32;
             let scale = scale(radius);
             for sum in 0..=255 * n {
-                assert_eq!(mean(sum, n, scale), (sum + n / 2) / n, "radius {radius}, sum {sum}");
+                let want = (sum + n / 2) / n;
+                assert_eq!(mean(sum, n, scale), want, "radius {radius}, sum {sum}");
+                assert_eq!(centred_in_two_steps(sum, n, scale), want, "radius {radius}, sum {sum}");
+                assert_eq!(centred_in_one_step(sum, n, scale), want, "radius {radius}, sum {sum}");
             }
         }
     }
