@@ -27,7 +27,7 @@ pub enum Picture {
 impl Picture {
     /// New memory for `width` by `height` pixels; its contents are undefined.
     pub fn alloc(cl: &ClContext, storage: Storage, width: u32, height: u32) -> Result<Self> {
-        Self::make(cl, storage, width, height, MemFlags::new().read_write(), None)
+        Self::make(cl, storage, width, height, new_memory(cl), None)
     }
 
     /// A picture in the host's memory at `memory`: on CPU devices the kernels work right there, and a mapping
@@ -105,6 +105,13 @@ impl Picture {
     }
 }
 
+/// Flags of memory without contents. PoCL would have it only when a command needs it, and end the process where there is
+/// not enough; asked for the host's memory it has it at once, or says no.
+fn new_memory(cl: &ClContext) -> MemFlags {
+    let flags = MemFlags::new().read_write();
+    if cl.device.info.kind == DeviceKind::Cpu { flags.alloc_host_ptr() } else { flags }
+}
+
 fn image<T: ocl::OclPrm>(
     cl: &ClContext,
     data_type: ImageChannelDataType,
@@ -152,7 +159,7 @@ impl Scratch {
     fn get(&mut self, cl: &ClContext, storage: Storage, width: u32, height: u32) -> Result<core::Mem> {
         let what = "Memory for the row sums could not be had on the device.";
         let (w, h) = (width as usize, height as usize);
-        let flags = MemFlags::new().read_write();
+        let flags = new_memory(cl);
         let mem = match storage {
             Storage::Image => {
                 if self.image.as_ref().is_none_or(|(size, _)| *size != (width, height)) {
