@@ -1,26 +1,34 @@
-//! The device's share of a frame's way: upload → correct → filter → download, enqueued so that nothing waits.
+//! The device's share of a frame's way, enqueued so that nothing waits: upload → acquire → convert → correct →
+//! filter → release, or a download where textures are not shared.
 //!
-//! In: a [`Slot`] whose input holds a picture, a variant and a radius. Out: a [`Job`] that is advanced by
-//! polling until the filtered picture is back in the slot.
+//! In: a [`Slot`] that is loaded with a frame's planes or its RGBA picture, a variant and a radius. Out: a [`Job`] that
+//! is advanced by polling until the filtered picture is in the slot's texture, or back on the host.
+//!
+//! Planes are converted and corrected by one kernel. A picture that comes as RGBA is corrected by a kernel of its own.
+//! Memory between the steps belongs to the pipeline: in one in-order queue a frame's last step has read it before the
+//! next frame's first step writes it.
 //!
 //! A launch that is predicted to take longer than [`BAND_MS`] is cut into bands of rows, and only about two
 //! bands are in the queue at a time, because OpenCL cannot cancel a running kernel: a change of variant or
 //! radius then waits for two bands at most, not for a frame of several seconds.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::time::Instant;
 
-use crate::convert::Correction;
+use ffmpeg_next::frame::Video;
+
+use crate::convert::{Correction, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
-use crate::gpu::convert::Corrector;
+use crate::gpu::convert::{ConvertProgram, Converter, Corrector};
 use crate::gpu::event::{Waker, is_complete, wake_after};
-use crate::gpu::sharing::Slot;
+use crate::gpu::sharing::{Loaded, Sharing, Slot};
 use crate::gpu::timer;
 use crate::ladder::box_filter::opencl::{BuiltVariant, Picture, Plan, Scratch};
 use crate::ladder::{Storage, VariantId};
 use crate::media::Matrix;
+use crate::stats::ms_since;
 
 /// The longest launch that is enqueued whole, in milliseconds; longer ones are cut into bands of this length.
 pub const BAND_MS: f64 = 30.0;
@@ -28,13 +36,40 @@ pub const BAND_MS: f64 = 30.0;
 /// The filter on one device: its built variants and what is known about their speed.
 pub struct Pipeline {
     cl: ClContext,
+    /// The results go into the slots' textures.
+    to_texture: bool,
     built: HashMap<VariantId, BuiltVariant>,
     scratch: Scratch,
     corrector: Option<Corrector>,
-    /// The corrected picture, between correction and filter; shared by all jobs of the in-order queue.
-    corrected: Option<((u32, u32), Picture)>,
+    converter: Converter,
+    /// Programs for conversions that are missing and have not been asked for yet.
+    missing: Vec<(Layout, Storage)>,
+    asked: HashSet<ConversionKind>,
+    failed: HashSet<ConversionKind>,
+    /// The picture before the filter, and the filtered one on its way into a texture.
+    between: Kept,
+    filtered: Kept,
     pace: Pace,
     waker: Waker,
+}
+
+/// What tells one conversion's program from another's, as far as a movie can change it.
+type ConversionKind = (crate::convert::Family, bool, (bool, bool), Storage);
+
+/// Memory that all jobs share, of the kind and size that was wanted last.
+#[derive(Default)]
+struct Kept(Option<((u32, u32), Picture)>);
+
+impl Kept {
+    /// What is replaced is kept by the jobs that still use it.
+    fn get(&mut self, cl: &ClContext, storage: Storage, size: (u32, u32)) -> Result<Picture> {
+        if let Some((_, picture)) = self.0.as_ref().filter(|(s, p)| *s == size && p.storage() == storage) {
+            return Ok(picture.clone());
+        }
+        self.0 = None;
+        let picture = Picture::alloc(cl, storage, size.0, size.1)?;
+        Ok(self.0.insert((size, picture)).1.clone())
+    }
 }
 
 /// Nanoseconds for one unit of [`Plan::work`], learned from each finished band.
@@ -76,37 +111,72 @@ struct Band {
 /// One frame's commands on the device.
 pub struct Job {
     variant: VariantId,
-    /// The filter; `None` where colours are corrected only.
+    colors: Option<Colors>,
+    /// The filter; `None` where the picture is converted or corrected only.
     plan: Option<Plan>,
-    correction: Option<CorrectionStep>,
+    /// The filtered buffer that is to be copied into the texture, on the device.
+    place: Option<Picture>,
+    to_texture: bool,
     /// The next rows to enqueue: pass and first row; the pass is past the last one when all are in the queue.
     next: (usize, u32),
     bands: VecDeque<Band>,
-    upload: Option<ocl::Event>,
-    download: Option<ocl::Event>,
+    events: Events,
     cancelled: bool,
     started: Option<Instant>,
     work_done: f64,
     work_total: f64,
     predicted_ms: f64,
-    /// Device time of the upload, in milliseconds.
-    pub upload_ms: f64,
-    /// Device time of the colour correction, in milliseconds.
-    pub correct_ms: f64,
-    /// Device time of all bands of all passes, in milliseconds.
-    pub filter_ms: f64,
-    /// Device time of the download, in milliseconds.
-    pub download_ms: f64,
+    /// What the finished steps took.
+    pub times: JobTimes,
 }
 
-/// What is done to the colours of a frame, and where.
-struct CorrectionStep {
-    correction: Correction,
-    matrix: Matrix,
-    size: (u32, u32),
-    source: Picture,
-    target: Picture,
-    event: Option<ocl::Event>,
+/// The commands around the filter.
+#[derive(Default)]
+struct Events {
+    upload: Option<ocl::Event>,
+    acquire: Option<ocl::Event>,
+    colors: Option<ocl::Event>,
+    place: Option<ocl::Event>,
+    /// The last command: when it is complete, all are.
+    last: Option<ocl::Event>,
+}
+
+/// Device times of a finished job's steps, in milliseconds; of `acquire` also what the host waited.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct JobTimes {
+    /// Planes or picture to the device.
+    pub upload: f64,
+    /// The texture to OpenCL.
+    pub acquire: f64,
+    /// Planes to RGBA, with the colour correction if there is one.
+    pub convert: f64,
+    /// The colour correction of an RGBA picture.
+    pub correct: f64,
+    /// All bands of all passes.
+    pub filter: f64,
+    /// The picture to OpenGL: the copy into the texture and its release, or the download.
+    pub release: f64,
+}
+
+/// What is done to the colours of a frame before the filter, and where.
+enum Colors {
+    Convert { correction: Correction, to: Picture },
+    Correct { correction: Correction, matrix: Matrix, size: (u32, u32), from: Picture, to: Picture },
+}
+
+/// Why a frame cannot be filtered.
+#[derive(Debug)]
+pub enum Refusal {
+    /// The variant is not for this device or this picture; others may be.
+    Unsupported(Error),
+    /// The device failed, or has too little memory.
+    Failed(Error),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Refusal::Failed(error)
+    }
 }
 
 /// Where a [`Job`] stands.
@@ -121,18 +191,29 @@ pub enum JobState {
 }
 
 impl Pipeline {
-    /// A pipeline without variants; add them as they are built.
-    pub fn new(cl: ClContext, waker: Waker) -> Self {
+    /// A pipeline without variants; add them as they are built. `sharing` says how its results get to OpenGL.
+    pub fn new(cl: ClContext, sharing: &Sharing, waker: Waker) -> Self {
         let pace = Pace::new(cl.device.info.kind);
         Self {
-            cl,
+            to_texture: *sharing == Sharing::ZeroCopy,
             built: HashMap::new(),
             scratch: Scratch::new(),
             corrector: None,
-            corrected: None,
+            converter: Converter::new(&cl),
+            missing: Vec::new(),
+            asked: HashSet::new(),
+            failed: HashSet::new(),
+            between: Kept::default(),
+            filtered: Kept::default(),
             pace,
             waker,
+            cl,
         }
+    }
+
+    /// The device and its context.
+    pub fn cl(&self) -> &ClContext {
+        &self.cl
     }
 
     /// Adds a variant that the builder finished.
@@ -150,9 +231,57 @@ impl Pipeline {
         self.corrector = Some(corrector);
     }
 
-    /// Whether colours can be corrected on the device.
+    /// Whether colours of RGBA pictures can be corrected on the device.
     pub fn corrects(&self) -> bool {
         self.corrector.is_some()
+    }
+
+    /// Adds a conversion that the builder finished.
+    pub fn add_conversion(&mut self, program: ConvertProgram) {
+        self.converter.add(program);
+    }
+
+    /// Conversions to be built, each told once.
+    pub fn missing_conversions(&mut self) -> Vec<(Layout, Storage)> {
+        std::mem::take(&mut self.missing)
+    }
+
+    /// How the planes of `frame` go to the device to be converted there, for `variant`. `None` where swscale is to
+    /// convert them: on a CPU device, where it is the faster way; for formats that the kernels do not know; without a
+    /// filter, where the picture does not go through the device; and while the program is being built.
+    pub fn conversion(&mut self, frame: &Video, variant: VariantId) -> Option<Layout> {
+        let (layout, storage) = self.kernel_conversion(frame, variant)?;
+        if self.converter.is_ready(&layout, storage) {
+            return Some(layout);
+        }
+        if self.asked.insert((layout.family, layout.wide, layout.halved, storage)) {
+            self.missing.push((layout, storage));
+        }
+        None
+    }
+
+    /// Whether such a frame's planes are to be converted on the device, once the program for it is there.
+    pub fn will_convert(&self, frame: &Video, variant: VariantId) -> bool {
+        self.kernel_conversion(frame, variant).is_some_and(|(layout, storage)| {
+            !self.failed.contains(&(layout.family, layout.wide, layout.halved, storage))
+        })
+    }
+
+    /// Notes that the device has no program for such a conversion: swscale does it from now on.
+    pub fn conversion_failed(&mut self, layout: &Layout, storage: Storage) {
+        self.failed.insert((layout.family, layout.wide, layout.halved, storage));
+    }
+
+    fn kernel_conversion(&self, frame: &Video, variant: VariantId) -> Option<(Layout, Storage)> {
+        if self.cl.is_cpu() {
+            return None;
+        }
+        let storage = match self.built.get(&variant) {
+            Some(built) => built.info().storage,
+            None if self.to_texture => Storage::Image,
+            None => return None,
+        };
+        Some((Converter::supports(frame)?, storage))
     }
 
     /// Predicted time of a whole frame on the device, in milliseconds.
@@ -160,8 +289,8 @@ impl Pipeline {
         (0..plan.passes()).map(|pass| self.pace.ms(variant, pass, plan.work(pass))).sum()
     }
 
-    /// Prepares correction and filter for the picture in `slot`; nothing is enqueued yet. The job's prediction is
-    /// known from here on. With [`VariantId::Off`] the colours are corrected only.
+    /// Prepares conversion, correction and filter for what is loaded in `slot`; nothing is enqueued yet. The job's
+    /// prediction is known from here on. With [`VariantId::Off`] there is no filter.
     ///
     /// # Errors
     /// When the variant is not built, does not support this picture, or memory runs out.
@@ -170,77 +299,105 @@ impl Pipeline {
         slot: &mut Slot,
         variant: VariantId,
         radius: u32,
-        correction: Option<(Correction, Matrix)>,
-    ) -> Result<Job> {
-        let (width, height) = slot.size();
+        correction: Option<Correction>,
+        matrix: Matrix,
+    ) -> std::result::Result<Job, Refusal> {
+        let size = slot.size();
+        let cl = &self.cl;
         let built = self.built.get(&variant);
         if variant != VariantId::Off && built.is_none() {
             let what = format!("The variant '{variant}' is not built.");
-            return Err(Error::new(what, "", "Choose another variant."));
+            return Err(Refusal::Unsupported(Error::new(what, "", "Choose another variant.")));
         }
         if let Some(built) = built {
-            built.info().supports(&self.cl.device.info, width, height)?;
+            let supported = built.info().supports(&cl.device.info, size.0, size.1);
+            supported.map_err(Refusal::Unsupported)?;
         }
-        let storage = built.map_or(Storage::Buffer, |b| b.info().storage);
-        let (source, target) = slot.pictures(&self.cl, storage)?;
-        let mut filter_source = source.clone();
-        let correction = match correction.filter(|_| self.corrector.is_some()) {
-            None => None,
-            Some((correction, matrix)) => {
-                let to = match built {
-                    None => target.clone(),
-                    Some(_) => corrected_picture(&mut self.corrected, &self.cl, storage, (width, height))?,
-                };
-                filter_source = to.clone();
-                let size = (width, height);
-                Some(CorrectionStep { correction, matrix, size, source, target: to, event: None })
+        let planes = slot.loaded() == Loaded::Planes;
+        let storage = match built {
+            Some(built) => built.info().storage,
+            None if self.to_texture => Storage::Image,
+            None => Storage::Buffer,
+        };
+        // Where the last step writes, and whether that is not yet the texture.
+        let (target, place) = if !self.to_texture {
+            (slot.target(cl, storage)?, None)
+        } else {
+            let texture = slot.shared(cl)?;
+            match storage {
+                Storage::Image => (texture, None),
+                Storage::Buffer => {
+                    let filtered = self.filtered.get(cl, storage, size)?;
+                    (filtered.clone(), Some(filtered))
+                }
             }
+        };
+        let source = if planes { None } else { Some(slot.source(cl, storage)?) };
+        let correction = correction.filter(|_| planes || self.corrector.is_some());
+        let mut colored = || match built {
+            None => Ok(target.clone()),
+            Some(_) => self.between.get(cl, storage, size),
+        };
+        let (filter_source, colors) = match (source, correction) {
+            (None, correction) => {
+                let to = colored()?;
+                let correction = correction.unwrap_or(Correction::NEUTRAL);
+                (to.clone(), Some(Colors::Convert { correction, to }))
+            }
+            (Some(from), Some(correction)) => {
+                let to = colored()?;
+                (to.clone(), Some(Colors::Correct { correction, matrix, size, from, to }))
+            }
+            (Some(source), None) => (source, None),
         };
         let plan = match built {
             None => None,
-            Some(built) => Some(built.plan(
-                &self.cl,
-                &filter_source,
-                &target,
-                &mut self.scratch,
-                width,
-                height,
-                radius,
-            )?),
+            Some(built) => {
+                let scratch = &mut self.scratch;
+                Some(built.plan(cl, &filter_source, &target, scratch, size.0, size.1, radius)?)
+            }
         };
         Ok(Job {
             variant,
-            correction,
+            colors,
+            place,
+            to_texture: self.to_texture,
             next: (0, 0),
             bands: VecDeque::new(),
-            upload: None,
-            download: None,
+            events: Events::default(),
             cancelled: false,
             started: None,
             work_done: 0.0,
             work_total: plan.as_ref().map_or(0.0, |p| (0..p.passes()).map(|pass| p.work(pass)).sum()),
             predicted_ms: plan.as_ref().map_or(0.0, |plan| self.predict(variant, plan)),
-            upload_ms: 0.0,
-            correct_ms: 0.0,
-            filter_ms: 0.0,
-            download_ms: 0.0,
+            times: JobTimes::default(),
             plan,
         })
     }
 
-    /// Hands the slot's picture to the device and enqueues the first bands. Never waits.
+    /// Hands the slot's picture to the device and enqueues the first bands. Waits for nothing but OpenGL, where that
+    /// still draws from the slot's texture.
     ///
     /// # Errors
     /// When the driver refuses a command; the device must then be idle ([`Pipeline::drain`]) before the slot goes.
     pub fn start(&mut self, job: &mut Job, slot: &mut Slot) -> Result<()> {
         job.started = Some(Instant::now());
-        job.upload = slot.to_device(&self.cl)?;
-        if let (Some(step), Some(corrector)) = (&mut job.correction, &mut self.corrector) {
-            let (from, to) = (&step.source, &step.target);
-            let event =
-                corrector.enqueue(&self.cl.queue, from, to, step.size, &step.correction, step.matrix)?;
-            step.event = Some(event);
+        job.events.upload = slot.to_device(&self.cl)?;
+        if job.to_texture {
+            let began = Instant::now();
+            job.events.acquire = Some(slot.acquire(&self.cl)?);
+            job.times.acquire = ms_since(began);
         }
+        let queue = &self.cl.queue;
+        job.events.colors = match (&job.colors, slot.planes(), &mut self.corrector) {
+            (Some(Colors::Convert { correction, to }), Some(planes), _) => {
+                Some(self.converter.enqueue(queue, planes, to, correction)?)
+            }
+            (Some(Colors::Correct { correction, matrix, size, from, to }), _, Some(corrector)) => {
+                Some(corrector.enqueue(queue, from, to, *size, correction, *matrix)?)
+            }
+            _ => None,
+        };
         self.fill_queue(job, slot)
     }
 
@@ -254,19 +411,30 @@ impl Pipeline {
                 break;
             }
             let ms = device_ms(&band.event);
-            job.filter_ms += ms;
+            job.times.filter += ms;
             job.work_done += band.work;
             self.pace.learn(job.variant, band.pass, band.work, ms);
             job.bands.pop_front();
         }
         self.fill_queue(job, slot)?;
-        let Some(download) = &job.download else { return Ok(JobState::Running) };
-        if !job.bands.is_empty() || !is_complete(download)? {
+        let Some(last) = &job.events.last else { return Ok(JobState::Running) };
+        if !job.bands.is_empty() || !is_complete(last)? {
             return Ok(JobState::Running);
         }
-        job.download_ms = device_ms(download);
-        job.upload_ms = job.upload.as_ref().map_or(0.0, device_ms);
-        job.correct_ms = job.correction.as_ref().and_then(|c| c.event.as_ref()).map_or(0.0, device_ms);
+        let ms = |event: &Option<ocl::Event>| event.as_ref().map_or(0.0, device_ms);
+        let colors = ms(&job.events.colors);
+        let (convert, correct) = match job.colors {
+            Some(Colors::Convert { .. }) => (colors, 0.0),
+            _ => (0.0, colors),
+        };
+        job.times = JobTimes {
+            upload: ms(&job.events.upload),
+            acquire: job.times.acquire + ms(&job.events.acquire),
+            convert,
+            correct,
+            filter: job.times.filter,
+            release: ms(&job.events.place) + device_ms(last),
+        };
         slot.back_on_host();
         Ok(if job.cancelled { JobState::Cancelled } else { JobState::Done })
     }
@@ -290,10 +458,13 @@ impl Pipeline {
             job.bands.push_back(Band { event, pass, work, predicted_ms });
             enqueued = true;
         }
-        if job.download.is_none() && (job.cancelled || job.next.0 >= job.passes()) {
-            let event = slot.to_host(&self.cl)?;
+        if job.events.last.is_none() && (job.cancelled || job.next.0 >= job.passes()) {
+            if let (Some(filtered), false) = (&job.place, job.cancelled) {
+                job.events.place = Some(slot.place(&self.cl, filtered)?);
+            }
+            let event = slot.to_host(&self.cl, job.to_texture)?;
             wake_after(&event, &self.waker);
-            job.download = Some(event);
+            job.events.last = Some(event);
             enqueued = true;
         }
         if enqueued {
@@ -325,22 +496,6 @@ fn device_ms(event: &ocl::Event) -> f64 {
     timer::device_ms(event).unwrap_or(0.0)
 }
 
-/// The corrected picture's memory, of the kind and size that is wanted. What is replaced is kept by the jobs
-/// that still use it.
-fn corrected_picture(
-    kept: &mut Option<((u32, u32), Picture)>,
-    cl: &ClContext,
-    storage: Storage,
-    size: (u32, u32),
-) -> Result<Picture> {
-    if let Some((_, picture)) = kept.as_ref().filter(|(s, p)| *s == size && p.storage() == storage) {
-        return Ok(picture.clone());
-    }
-    let picture = Picture::alloc(cl, storage, size.0, size.1)?;
-    *kept = Some((size, picture.clone()));
-    Ok(picture)
-}
-
 impl Job {
     fn passes(&self) -> usize {
         self.plan.as_ref().map_or(0, Plan::passes)
@@ -348,9 +503,14 @@ impl Job {
 
     /// Drops the bands that are not in the queue yet. The job ends when those that are have finished.
     pub fn cancel(&mut self) {
-        if self.download.is_none() {
+        if self.events.last.is_none() {
             self.cancelled = true;
         }
+    }
+
+    /// Whether its picture is in the slot's texture when it is done.
+    pub fn fills_texture(&self) -> bool {
+        self.to_texture
     }
 
     /// Whether anything of it is or was on the device.

@@ -6,6 +6,7 @@ use glow::HasContext as _;
 
 use crate::error::{Error, Result};
 use crate::media::Orientation;
+use crate::media::memory::picture_memory;
 
 /// Where the picture lies in a window, in pixels, origin at the bottom left as OpenGL has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,7 +150,7 @@ impl VideoQuad {
 /// When the driver cannot read from such a texture.
 pub fn read_texture(gl: &glow::Context, texture: glow::Texture, size: (u32, u32)) -> Result<Vec<u8>> {
     let what = "The frame could not be read back.";
-    let mut rgba = vec![0; size.0 as usize * size.1 as usize * 4];
+    let mut rgba = picture_memory(size.0, size.1)?;
     // SAFETY: the context is current, the texture is alive, and the slice has room for all its pixels.
     unsafe {
         let framebuffer = gl.create_framebuffer().map_err(|e| Error::new(what, e, ""))?;

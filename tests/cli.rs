@@ -1,7 +1,14 @@
 //! The command line as a user types it: help, usage errors, exit codes and sentences. No display is needed.
 
+#[path = "common/movie.rs"]
+mod movie;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+
+use ffmpeg_next::codec::Id;
+use ffmpeg_next::format::Pixel;
+use movie::{Folder, Movie, steady};
 
 fn clip() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/clip.mp4")
@@ -184,6 +191,37 @@ fn a_device_that_is_not_there_is_named() {
         assert_eq!(code, 1, "{stderr}");
         assert!(stderr.contains("no such device"), "{stderr}");
     }
+}
+
+/// Runs clreel with so many MiB of address space.
+fn run_in(mib: u32, arguments: &[&std::ffi::OsStr]) -> (i32, String, String) {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg("ulimit -v $1; shift; exec \"$@\"").arg("sh").arg((mib * 1024).to_string());
+    command.arg(env!("CARGO_BIN_EXE_clreel")).args(arguments).stdin(Stdio::null());
+    run(&mut command)
+}
+
+#[test]
+fn too_little_memory_for_a_frame_is_a_sentence() {
+    let folder = Folder::new("cli-memory");
+    let size = (7680, 4320);
+    let large =
+        Movie { codec: Id::MJPEG, format: Pixel::YUVJ420P, size, stamps_ms: steady(2), ..Movie::default() };
+    let (movie, out) = (folder.movie("8k.mkv", &large), folder.file("frame.png"));
+    let mut sentences = 0;
+    for (mib, variant) in [(300, "off"), (500, "flat"), (700, "flat"), (900, "flat"), (1150, "separable")] {
+        let mut arguments = ["snapshot", "--variant", variant, "--out"].map(std::ffi::OsStr::new).to_vec();
+        arguments.extend([out.as_os_str(), movie.as_os_str()]);
+        let (code, _, stderr) = run_in(mib, &arguments);
+        // Below some size not even the libraries can be loaded, and that is none of ours.
+        let loaded = !stderr.contains("error while loading shared libraries");
+        assert!(
+            !loaded || code == 0 || code == 1 && stderr.contains("clreel: "),
+            "{mib} MiB: {code} {stderr}"
+        );
+        sentences += u32::from(code == 1 && stderr.contains("emory"));
+    }
+    assert!(sentences > 1, "{sentences} runs had too little memory");
 }
 
 #[test]

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clreel::error::Error;
-use clreel::media::{Decoder, Frame, OpenOptions, read_frame_at, read_frames_rgba};
+use clreel::media::{Decoder, Frame, OpenOptions, Orientation, read_frame_at, read_frames_rgba};
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
-use movie::{Folder, Movie, index_in, steady, wav};
+use movie::{Folder, Movie, index_in, steady, turned, wav};
 
 const MS: i64 = 1_000_000;
 
@@ -399,16 +399,32 @@ fn the_display_matrix_turns_pictures() {
         ("mirror-270.mp4", [0, one, one, 0], 270, true),
     ] {
         let path = folder.movie(name, &Movie::default());
-        let mut bytes = std::fs::read(&path).unwrap();
-        // The track header: its matrix lies 40 bytes behind the version (ISO/IEC 14496-12, version 0).
-        let at = bytes.windows(4).position(|w| w == b"tkhd").expect("a track header") + 4 + 40;
-        assert_eq!(bytes[at..at + 4], one.to_be_bytes(), "the matrix is where it is expected");
-        let [a, b, c, d] = matrix;
-        for (i, number) in [a, b, 0, c, d, 0, 0, 0, 1 << 30].into_iter().enumerate() {
-            bytes[at + 4 * i..][..4].copy_from_slice(&number.to_be_bytes());
-        }
+        let bytes = turned(std::fs::read(&path).unwrap(), matrix);
         let path = folder.with(name, &bytes);
         let orientation = open(&path, once()).unwrap().info().orientation;
         assert_eq!((orientation.rotation(), orientation.is_mirrored()), (rotation, mirrored), "{name}");
     }
+}
+
+/// A JPEG's Exif data tell how it is to be turned, and each picture of a movie of JPEGs has its own.
+#[test]
+fn pictures_may_turn_in_mid_stream() {
+    let folder = Folder::new("orientation-frames");
+    let movie = Movie { codec: Id::MJPEG, format: Pixel::YUVJ420P, stamps_ms: vec![0], ..Movie::default() };
+    let plain = std::fs::read(folder.movie("one.mjpeg", &movie)).unwrap();
+    assert_eq!(plain[..2], [0xff, 0xd8], "a JPEG begins so");
+    // Exif 2.3: big endian, one entry, tag 0x112 (orientation), type short, count 1.
+    let turned = |orientation: u8| {
+        let mut exif = b"Exif\0\0MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0".to_vec();
+        exif.extend([orientation, 0, 0, 0, 0, 0, 0]);
+        let length = (exif.len() as u16 + 2).to_be_bytes();
+        [&plain[..2], &[0xff, 0xe1], &length, &exif, &plain[2..]].concat()
+    };
+    let pictures = [plain.clone(), turned(6), turned(6), turned(8), turned(2), plain.clone()];
+    let decoder = open(&folder.with("turns.mjpeg", &pictures.concat()), once()).unwrap();
+    assert_eq!(decoder.info().orientation, Orientation::default());
+    let frames = take(&decoder, pictures.len());
+    let turns: Vec<_> =
+        frames.iter().map(|f| (f.orientation().rotation(), f.orientation().is_mirrored())).collect();
+    assert_eq!(turns, [(0, false), (90, false), (90, false), (270, false), (0, true), (0, false)]);
 }

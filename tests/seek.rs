@@ -6,7 +6,7 @@ mod movie;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use clreel::media::{Decoder, Frame, OpenOptions, Seek};
+use clreel::media::{Decoder, Fields, Frame, OpenOptions, Seek};
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
 use movie::{Folder, Movie, index_in, steady};
@@ -337,12 +337,18 @@ fn a_file_that_grows_is_longer_in_the_next_pass() {
 #[test]
 fn pictures_marked_as_interlaced_stay_marked() {
     let folder = Folder::new("seek-interlaced");
-    let path = folder.movie("i.mkv", &Movie { interlaced: true, ..Movie::default() });
-    let frames = take_rest(&open(&path, once()));
-    assert_eq!(frames.len(), 20);
-    assert!(frames.iter().all(|frame| frame.picture.is_interlaced()));
-    let path = folder.movie("p.mkv", &Movie::default());
-    assert!(take_rest(&open(&path, once())).iter().all(|frame| !frame.picture.is_interlaced()));
+    for (name, interlaced, top_first, fields) in [
+        ("top.mkv", true, true, Fields::TopFirst),
+        ("bottom.mkv", true, false, Fields::BottomFirst),
+        ("progressive.mkv", false, true, Fields::Progressive),
+    ] {
+        let path = folder.movie(name, &Movie { interlaced, top_first, ..Movie::default() });
+        let decoder = open(&path, once());
+        assert_eq!(decoder.info().fields, fields, "{name}");
+        let frames = take_rest(&decoder);
+        assert_eq!(frames.len(), 20);
+        assert!(frames.iter().all(|frame| frame.fields() == fields), "{name}");
+    }
 }
 
 #[test]

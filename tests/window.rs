@@ -1,198 +1,18 @@
 //! The real window on a virtual display (Xvfb), driven with real key presses (xdotool): what it shows is read
 //! from its screenshot and title, what it counted from its statistics. No time is asserted.
 
+#[path = "common/window.rs"]
+mod common;
 #[path = "common/movie.rs"]
 mod movie;
 
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use movie::{Folder, Movie, steady};
+use common::{Display, Session, clip, clreel, finish, json, png, snapshot};
+use movie::{Folder, Movie, steady, turned};
 use serde_json::Value;
-
-/// How long anything may take before a test gives up on it: generous, for a loaded machine.
-const PATIENCE: Duration = Duration::from_secs(90);
-
-/// A virtual display of 1280×720 pixels, taken down when dropped.
-struct Display {
-    server: Child,
-    name: String,
-}
-
-impl Display {
-    fn start(extra: &[&str]) -> Self {
-        let mut server = Command::new("Xvfb")
-            .args(["-displayfd", "1", "-screen", "0", "1280x720x24", "-nolisten", "tcp"])
-            .args(extra)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("Xvfb must be installed: ./dev test does that");
-        let mut line = String::new();
-        BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let number = line.trim();
-        assert!(!number.is_empty(), "Xvfb did not start");
-        Self { server, name: format!(":{number}") }
-    }
-
-    fn xdotool(&self, args: &[&str]) -> Output {
-        let mut command = Command::new("xdotool");
-        command.args(args).env("DISPLAY", &self.name);
-        command.output().expect("xdotool must be installed: ./dev test does that")
-    }
-
-    fn key(&self, key: &str) {
-        assert!(self.xdotool(&["key", key]).status.success());
-    }
-}
-
-impl Drop for Display {
-    fn drop(&mut self) {
-        let _ = self.server.kill();
-        let _ = self.server.wait();
-    }
-}
-
-fn clip() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/clip.mp4")
-}
-
-fn clreel(display: Option<&Display>) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
-    command
-        .env_remove("WAYLAND_DISPLAY")
-        .env_remove("DISPLAY")
-        .env("CLREEL_SETTINGS", "")
-        .stdin(Stdio::null());
-    if let Some(display) = display {
-        command.env("DISPLAY", &display.name);
-    }
-    command
-}
-
-/// Waits for a child and returns its exit code and stderr; kills it when it hangs.
-fn finish(mut child: Child) -> (Option<i32>, String) {
-    let mut stderr = child.stderr.take();
-    let reader = std::thread::spawn(move || {
-        let mut text = String::new();
-        if let Some(stderr) = &mut stderr {
-            let _ = std::io::Read::read_to_string(stderr, &mut text);
-        }
-        text
-    });
-    let began = Instant::now();
-    let code = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status.code();
-        }
-        if began.elapsed() > PATIENCE {
-            let _ = child.kill();
-            let _ = child.wait();
-            panic!("clreel did not end; stderr: {}", reader.join().unwrap());
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    };
-    let text = reader.join().unwrap();
-    assert!(!text.contains("panicked"), "{text}");
-    (code, text)
-}
-
-/// A window that plays, with its keyboard focus.
-struct Session<'a> {
-    display: &'a Display,
-    child: Option<Child>,
-    window: String,
-}
-
-impl<'a> Session<'a> {
-    fn start(display: &'a Display, command: &mut Command) -> Self {
-        let child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let mut session = Self { display, child: Some(child), window: String::new() };
-        session.wait("its window", |s| {
-            let found = s.display.xdotool(&["search", "--onlyvisible", "--class", "clreel"]);
-            s.window = String::from_utf8_lossy(&found.stdout).lines().next().unwrap_or("").to_owned();
-            !s.window.is_empty()
-        });
-        // No window manager gives it the focus.
-        session.display.xdotool(&["windowfocus", "--sync", &session.window]);
-        session
-    }
-
-    fn wait(&mut self, what: &str, mut there: impl FnMut(&mut Self) -> bool) {
-        let began = Instant::now();
-        while !there(self) {
-            let ended = self.child.as_mut().and_then(|c| c.try_wait().unwrap());
-            if let Some(status) = ended {
-                let (_, stderr) = finish(self.child.take().unwrap());
-                panic!("clreel ended ({status}) before {what}: {stderr}");
-            }
-            assert!(began.elapsed() < PATIENCE, "no sign of {what}; the title is '{}'", self.title());
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    fn title(&self) -> String {
-        let name = self.display.xdotool(&["getwindowname", &self.window]);
-        String::from_utf8_lossy(&name.stdout).trim().to_owned()
-    }
-
-    fn wait_for_title(&mut self, part: &str) {
-        self.wait(part, |s| s.title().contains(part));
-    }
-
-    fn press_until_title(&mut self, key: &str, part: &str) {
-        self.display.key(key);
-        self.wait_for_title(part);
-    }
-
-    /// Gives the window another size, and waits until it has it.
-    fn resize(&mut self, width: u32, height: u32) {
-        let (w, h) = (width.to_string(), height.to_string());
-        self.display.xdotool(&["windowsize", "--sync", &self.window, &w, &h]);
-        self.display.xdotool(&["windowmove", "--sync", &self.window, "0", "0"]);
-    }
-
-    fn quit(mut self) -> (Option<i32>, String) {
-        self.display.key("q");
-        finish(self.child.take().unwrap())
-    }
-}
-
-impl Drop for Session<'_> {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-/// A PNG as width, height and RGBA bytes.
-fn png(path: &Path) -> (usize, usize, Vec<u8>) {
-    let file = std::fs::File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let mut reader = png::Decoder::new(std::io::BufReader::new(file)).read_info().unwrap();
-    let mut rgba = vec![0; reader.output_buffer_size().unwrap()];
-    let info = reader.next_frame(&mut rgba).unwrap();
-    assert_eq!(info.color_type, png::ColorType::Rgba);
-    (info.width as usize, info.height as usize, rgba)
-}
-
-fn json(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
-}
-
-fn snapshot(folder: &Folder, movie: &Path, at: f64, variant: &str, radius: &str) -> (usize, usize, Vec<u8>) {
-    let out = folder.file("snapshot.png");
-    let mut command = clreel(None);
-    command.arg("snapshot").arg(movie).args(["--variant", variant, "--radius", radius]);
-    command.args(["--at", &at.to_string()]).arg("--out").arg(&out);
-    let child = command.stderr(Stdio::piped()).spawn().unwrap();
-    let (code, stderr) = finish(child);
-    assert_eq!(code, Some(0), "{stderr}");
-    png(&out)
-}
 
 #[test]
 fn plays_the_bundled_clip_and_counts() {
@@ -347,6 +167,31 @@ fn a_signal_quits_and_still_writes_the_statistics() {
     assert_eq!(unsafe { libc::kill(id, libc::SIGTERM) }, 0);
     assert_eq!(finish(child).0, Some(0));
     assert!(json(&stats)["presented"].as_u64().unwrap() >= 1);
+}
+
+#[test]
+fn a_display_that_disappears_is_a_sentence_and_the_statistics_are_kept() {
+    // While it plays, in a pause, and while the filter is at work.
+    for (keys, title) in [(&[][..], "- off"), (&["space"], "paused"), (&["4", "equal"], "vectorized, r=8")] {
+        let (mut display, folder) = (Display::start(&[]), Folder::new("window-gone"));
+        let (stats, settings) = (folder.file("s.json"), folder.file("settings.json"));
+        let mut command = clreel(Some(&display));
+        command.args(["--variant", "off", "--stats"]).arg(&stats).env("CLREEL_SETTINGS", &settings);
+        let mut session = Session::start(&display, &mut command);
+        session.wait_for_title("- off");
+        keys.iter().for_each(|key| session.display.key(key));
+        session.wait_for_title(title);
+        let child = session.child.take().unwrap();
+        drop(session);
+        display.server.kill().unwrap();
+        display.server.wait().unwrap();
+        let (code, stderr) = finish(child);
+        assert_eq!(code, Some(1), "{title}: {stderr}");
+        assert!(stderr.contains("The display is gone"), "{title}: {stderr}");
+        assert!(!stderr.contains("XIO"), "Xlib's own words are not needed: {stderr}");
+        assert!(json(&stats)["presented"].as_u64().unwrap() >= 1, "{title}");
+        assert_eq!(settings.exists(), !keys.is_empty(), "{title}: who pressed keys has changed the settings");
+    }
 }
 
 /// Runs to its end and returns the statistics and stderr; the exit code must be 0.
@@ -610,6 +455,66 @@ fn pictures_statistics_and_keys_are_a_key_away() {
 }
 
 #[test]
+fn saved_pictures_are_turned_as_they_are_shown() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-turned"));
+    let one = 1 << 16;
+    let movie = folder.with("turned.mp4", &turned(std::fs::read(clip()).unwrap(), [0, one, -one, 0]));
+    let mut session =
+        Session::start(&display, clreel(Some(&display)).arg(&movie).current_dir(folder.file("")));
+    session.press_until_title("4", "vectorized, r=7");
+    session.press_until_title("space", "paused");
+    session.press_until_title("Home", "vectorized, r=7, paused");
+    std::thread::sleep(Duration::from_millis(700));
+    session.display.key("s");
+    let (width, height, saved) = png(&saved(&mut session, &folder.file(""), "clreel-frame-", ".png", 1)[0]);
+    assert_eq!(session.quit().0, Some(0));
+    let (across, down, stored) = snapshot(&folder, &clip(), 0.0, "vectorized", "7");
+    assert_eq!((width, height), (down, across), "a quarter turn");
+    let pixel = |bytes: &[u8], at: usize| bytes[at * 4..][..4].to_vec();
+    // Clockwise: the stored left column, from below, is the top row.
+    for (x, y) in [(0, 0), (width - 1, 0), (0, height - 1), (width / 3, height / 5)] {
+        assert_eq!(pixel(&saved, y * width + x), pixel(&stored, (down - 1 - x) * across + y), "{x} {y}");
+    }
+    assert!(
+        (width, height, saved) == snapshot(&folder, &movie, 0.0, "vectorized", "7"),
+        "as snapshot saves it"
+    );
+}
+
+#[test]
+fn a_full_disk_is_a_sentence_and_playing_goes_on() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-full"));
+    let here = folder.file("here");
+    std::fs::create_dir_all(&here).unwrap();
+    // No file may grow beyond some kilobytes.
+    let mut command = Command::new("sh");
+    command
+        .arg("-c")
+        .arg("trap '' XFSZ; ulimit -f 16; exec \"$@\"")
+        .arg("sh")
+        .arg(env!("CARGO_BIN_EXE_clreel"));
+    command.env_remove("WAYLAND_DISPLAY").env("DISPLAY", &display.name).env("CLREEL_SETTINGS", "");
+    command.env("HOME", &here).stdin(Stdio::null()).args(["--variant", "off"]).current_dir(&here);
+    // PoCL ends the process when its compiler cannot write.
+    command.env("OCL_ICD_VENDORS", folder.file("none"));
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("- off");
+    // Enough frames for more than these kilobytes.
+    std::thread::sleep(Duration::from_secs(5));
+    for key in ["ctrl+e", "s"] {
+        session.display.key(key);
+        std::thread::sleep(Duration::from_millis(700));
+    }
+    session.press_until_title("space", "paused");
+    let (code, stderr) = session.quit();
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("clreel-stats-") && stderr.contains("clreel-frame-"), "{stderr}");
+    assert_eq!(stderr.matches("could not be written").count(), 2, "{stderr}");
+    assert!(!stderr.contains("Saved"), "{stderr}");
+    assert_eq!(std::fs::read_dir(&here).unwrap().count(), 0, "no part of a file is left");
+}
+
+#[test]
 fn settings_are_remembered_and_a_damaged_file_is_kept() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-settings"));
     let (settings, shot) = (folder.file("new/settings.json"), folder.file("s.png"));
@@ -676,7 +581,7 @@ fn colours_are_corrected_with_and_without_a_filter() {
     session.display.key("c");
     // The left end of the slider for contrast, once it is there: everything becomes nearly the middle grey.
     std::thread::sleep(Duration::from_millis(500));
-    session.display.xdotool(&["mousemove", "986", "447"]);
+    session.display.xdotool(&["mousemove", "986", "446"]);
     for button in ["mousedown", "mouseup"] {
         // As long as a finger takes.
         std::thread::sleep(Duration::from_millis(200));

@@ -1,69 +1,117 @@
-//! The background thread that starts OpenCL and builds the variants, the wanted one first.
+//! The background thread that looks for OpenCL devices and builds the programs, the wanted ones first.
 //!
-//! In: which device, which variant is wanted. Out: [`Built`] messages in a channel. The movie plays
-//! unfiltered meanwhile; compiling takes about a tenth of a second a kernel on a CPU device.
+//! In: a context to build for, conversions that are missing, which variant is wanted. Out: [`Built`] messages in a
+//! channel. The movie plays unfiltered meanwhile; compiling takes about a tenth of a second a kernel on a CPU device.
+//!
+//! Contexts are made on the window's thread, because OpenGL's context lives there. Each is started with a number, which
+//! its messages carry: what is still built for a device that was left is told from what is built for its successor.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use crate::convert::Layout;
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, Device, list_devices, select_device};
-use crate::gpu::convert::Corrector;
+use crate::gpu::cl::{ClContext, Device, list_devices};
+use crate::gpu::convert::{ConvertProgram, Corrector};
 use crate::gpu::event::Waker;
 use crate::ladder::box_filter::opencl::BuiltVariant;
 use crate::ladder::{Storage, VariantId};
 
 /// What the builder tells the window.
 pub enum Built {
-    /// OpenCL is there.
-    Context(ClContext),
-    /// There is no OpenCL to work with, and why.
-    NoOpenCl(Error),
+    /// These devices are there.
+    Devices(Vec<Device>),
+    /// Something for the context with this number.
+    For(u64, Part),
+}
+
+/// What was built for a context.
+pub enum Part {
     /// A variant is ready.
     Variant(BuiltVariant),
-    /// Colours can be corrected on the device.
-    Corrector(Box<Corrector>),
     /// A variant cannot be built, and why: its build log.
-    Failed(VariantId, Error),
+    NoVariant(VariantId, Error),
+    /// Planes of such a layout can be converted into pictures of this kind.
+    Conversion(ConvertProgram),
+    /// They cannot, and why.
+    NoConversion(Layout, Storage, Error),
+    /// Colours of RGBA pictures can be corrected.
+    Corrector(Box<Corrector>),
+}
+
+enum Request {
+    Start(u64, ClContext),
+    Convert(Layout, Storage),
 }
 
 /// The window's end of the builder.
 pub struct Builder {
+    /// `None` when the thread is to end.
+    requests: Option<Sender<Request>>,
     messages: Receiver<Built>,
-    wanted: Arc<Mutex<VariantId>>,
-    stop: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    wanted: Mutex<VariantId>,
+    stop: AtomicBool,
+    /// A driver is at work on the thread.
+    busy: AtomicBool,
 }
 
 impl Builder {
-    /// Starts the thread. `device` is the one to use, or none to take the default.
+    /// Starts the thread, which tells the devices first.
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub fn spawn(device: Option<Device>, wanted: VariantId, waker: Waker) -> Result<Self> {
+    pub fn spawn(wanted: VariantId, waker: Waker) -> Result<Self> {
         let (sender, messages) = channel();
-        let wanted = Arc::new(Mutex::new(wanted));
-        let stop = Arc::new(AtomicBool::new(false));
-        let (shared, stopped) = (wanted.clone(), stop.clone());
+        let (requests, receiver) = channel();
+        let (stop, busy) = (AtomicBool::new(false), AtomicBool::new(true));
+        let shared = Arc::new(Shared { wanted: Mutex::new(wanted), stop, busy });
+        let worker = Worker { shared: shared.clone(), sender, waker, left: Vec::new(), corrector: false };
         let thread = std::thread::Builder::new()
             .name("builder".into())
-            .spawn(move || work(device, &shared, &stopped, &sender, &waker))
+            .spawn(move || worker.run(&receiver))
             .map_err(|e| Error::new("The OpenCL programs could not be built.", e.to_string(), ""))?;
-        Ok(Self { messages, wanted, stop, thread })
+        Ok(Self { requests: Some(requests), messages, shared, thread: Some(thread) })
+    }
+
+    /// Builds everything for this context from now on, and nothing more for the one before.
+    pub fn start(&self, number: u64, cl: ClContext) {
+        self.request(Request::Start(number, cl));
+    }
+
+    /// Builds the conversion of such planes next.
+    pub fn convert(&self, layout: Layout, storage: Storage) {
+        self.request(Request::Convert(layout, storage));
+    }
+
+    fn request(&self, request: Request) {
+        if let Some(requests) = &self.requests {
+            // The thread ends only with this end of the channel.
+            let _ = requests.send(request);
+        }
     }
 
     /// Builds this variant next.
     pub fn want(&self, variant: VariantId) {
-        *self.wanted.lock().unwrap_or_else(PoisonError::into_inner) = variant;
+        *self.shared.wanted.lock().unwrap_or_else(PoisonError::into_inner) = variant;
     }
 
-    /// Asks the thread to end, and returns whether it has: a compiler that runs cannot be interrupted.
+    /// Asks the thread to end, and returns whether it has, and has left its context: a compiler that runs cannot be
+    /// interrupted.
     #[must_use]
-    pub fn shut_down(&self) -> bool {
-        self.stop.store(true, Ordering::Relaxed);
-        self.thread.is_finished()
+    pub fn shut_down(&mut self) -> bool {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        self.requests = None;
+        if self.shared.busy.load(Ordering::SeqCst) {
+            return false;
+        }
+        self.thread.take().is_none_or(|thread| thread.join().is_ok())
     }
 
     /// The next message, if one is there.
@@ -72,54 +120,90 @@ impl Builder {
     }
 }
 
-fn work(
-    device: Option<Device>,
-    wanted: &Mutex<VariantId>,
-    stop: &AtomicBool,
-    sender: &Sender<Built>,
-    waker: &Waker,
-) {
-    // Sending fails when the window is gone: then there is nothing left to do.
-    let send = |message| {
-        let sent = sender.send(message).is_ok();
-        waker();
+/// The window is gone.
+struct Gone;
+
+struct Worker {
+    shared: Arc<Shared>,
+    sender: Sender<Built>,
+    waker: Waker,
+    left: Vec<VariantId>,
+    /// The correction is to be built.
+    corrector: bool,
+}
+
+impl Worker {
+    fn run(mut self, requests: &Receiver<Request>) {
+        let devices = list_devices();
+        if self.send(Built::Devices(devices)).is_err() {
+            return;
+        }
+        let mut context = None;
+        loop {
+            let idle = context.is_none() || self.left.is_empty() && !self.corrector;
+            let request = if idle {
+                self.shared.busy.store(false, Ordering::SeqCst);
+                requests.recv().map_err(|_| TryRecvError::Disconnected)
+            } else {
+                requests.try_recv()
+            };
+            self.shared.busy.store(true, Ordering::SeqCst);
+            if self.shared.stop.load(Ordering::SeqCst) {
+                self.shared.busy.store(false, Ordering::SeqCst);
+                return;
+            }
+            let done = match (request, &context) {
+                (Ok(Request::Start(number, cl)), _) => {
+                    self.left = VariantId::ALL.into_iter().filter(|v| *v != VariantId::Off).collect();
+                    self.corrector = true;
+                    context = Some((number, cl));
+                    Ok(())
+                }
+                (Ok(Request::Convert(layout, storage)), Some((number, cl))) => {
+                    let part = match ConvertProgram::build(cl, &layout, storage) {
+                        Ok(program) => Part::Conversion(program),
+                        Err(error) => Part::NoConversion(layout, storage, error),
+                    };
+                    self.send(Built::For(*number, part))
+                }
+                (Err(TryRecvError::Empty), Some((number, cl))) => self.build_next(*number, cl),
+                (Err(TryRecvError::Disconnected), _) => Err(Gone),
+                (_, None) => Ok(()),
+            };
+            if done.is_err() {
+                self.shared.busy.store(false, Ordering::SeqCst);
+                return;
+            }
+        }
+    }
+
+    /// Builds one variant, the wanted one first, or the correction after them all.
+    fn build_next(&mut self, number: u64, cl: &ClContext) -> std::result::Result<(), Gone> {
+        let first = *self.shared.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = self.left.iter().position(|v| *v == first).unwrap_or(0);
+        if at < self.left.len() {
+            let id = self.left.remove(at);
+            let part = match BuiltVariant::build(cl, id) {
+                Ok(built) => Part::Variant(built),
+                Err(error) => Part::NoVariant(id, error),
+            };
+            return self.send(Built::For(number, part));
+        }
+        self.corrector = false;
+        let mut corrector = Corrector::new(cl);
+        let kinds = [(Storage::Buffer, Storage::Buffer), (Storage::Image, Storage::Image)];
+        // Without images the image variants are not there either; what fails otherwise is corrected on the host.
+        if kinds.into_iter().all(|(from, to)| {
+            to == Storage::Image && !cl.device.info.image_support || corrector.prepare(from, to).is_ok()
+        }) {
+            return self.send(Built::For(number, Part::Corrector(Box::new(corrector))));
+        }
+        Ok(())
+    }
+
+    fn send(&self, message: Built) -> std::result::Result<(), Gone> {
+        let sent = self.sender.send(message).map_err(|_| Gone);
+        (self.waker)();
         sent
-    };
-    let opened = device
-        .map_or_else(|| select_device(&list_devices(), None), Ok)
-        .and_then(|device| ClContext::new(&device));
-    let cl = match opened {
-        Ok(cl) => cl,
-        Err(error) => {
-            send(Built::NoOpenCl(error));
-            return;
-        }
-    };
-    if !send(Built::Context(cl.clone())) {
-        return;
-    }
-    let mut left: Vec<VariantId> = VariantId::ALL.into_iter().filter(|v| *v != VariantId::Off).collect();
-    while !left.is_empty() && !stop.load(Ordering::Relaxed) {
-        let first = *wanted.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = left.iter().position(|v| *v == first).unwrap_or(0);
-        let id = left.remove(at);
-        let message = match BuiltVariant::build(&cl, id) {
-            Ok(built) => Built::Variant(built),
-            Err(error) => Built::Failed(id, error),
-        };
-        if !send(message) {
-            return;
-        }
-    }
-    if stop.load(Ordering::Relaxed) {
-        return;
-    }
-    let mut corrector = Corrector::new(&cl);
-    let kinds = [(Storage::Buffer, Storage::Buffer), (Storage::Image, Storage::Image)];
-    // Without images the image variants are not there either; what fails otherwise is corrected on the host.
-    if kinds.into_iter().all(|(from, to)| {
-        to == Storage::Image && !cl.device.info.image_support || corrector.prepare(from, to).is_ok()
-    }) {
-        send(Built::Corrector(Box::new(corrector)));
     }
 }

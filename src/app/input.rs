@@ -69,6 +69,8 @@ fn with_modifiers(key: &Key, modifiers: ModifiersState) -> Option<Command> {
     let Key::Character(text) = key else { return None };
     match text.as_str() {
         "e" | "E" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::ExportStats)),
+        "o" | "O" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::AskForMovie)),
+        "d" | "D" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::NextDevice)),
         _ => None,
     }
 }
@@ -82,6 +84,7 @@ fn logical(key: &Key) -> Option<Command> {
                 '-' => Some(Command::RadiusBy(-1)),
                 '=' | '+' => Some(Command::RadiusBy(1)),
                 'p' => Some(Command::Do(Action::TogglePause)),
+                'o' => Some(Command::Do(Action::AskForMovie)),
                 'i' => Some(Command::Do(Action::ToggleOverlay)),
                 'q' => Some(Command::Do(Action::Quit)),
                 '?' => Some(Command::Do(Action::ToggleKeys)),

@@ -3,6 +3,7 @@
 //! ([`frame_loop`]), and the background builder of OpenCL programs ([`builder`]).
 
 pub mod builder;
+mod dialog;
 pub mod frame_loop;
 pub mod input;
 pub mod player;

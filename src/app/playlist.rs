@@ -1,16 +1,15 @@
-//! The movies to play, one after the other and round again. In: paths, from the command line or dropped on the
-//! window. Out: decoders, opened on a thread of their own because opening reads from the disk.
+//! The movies to play, one after the other and round again. In: paths, from the command line, dropped on the window,
+//! chosen in a dialog or typed. Out: decoders, opened on a thread of their own because opening reads from the disk.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
 
+use winit::window::Window;
+
+use super::dialog::{Answer, Dialog};
 use crate::error::{Error, Result};
 use crate::gpu::event::Waker;
 use crate::media::{Decoder, OpenOptions};
-
-/// Files that are dropped together arrive one by one, this close to each other.
-const SAME_DROP: Duration = Duration::from_millis(500);
 
 /// A decoder that is being opened.
 struct Opening {
@@ -21,11 +20,15 @@ struct Opening {
 /// The list, and which of its movies plays.
 pub struct Playlist {
     files: Vec<PathBuf>,
+    /// What takes the list's place once one of it can be opened.
+    next: Option<Vec<PathBuf>>,
     current: usize,
     opening: Option<Opening>,
     /// Files that could not be opened since the last one that could.
     failures: usize,
-    last_drop: Option<Instant>,
+    /// A file of what is being dropped has arrived: the others of it follow.
+    dropping: bool,
+    dialog: Option<Dialog>,
     options: OpenOptions,
     waker: Waker,
 }
@@ -44,10 +47,12 @@ impl Playlist {
                     let options = OpenOptions { start_s: 0.0, ..options };
                     let list = Self {
                         files,
+                        next: None,
                         current: index,
                         opening: None,
                         failures: 0,
-                        last_drop: None,
+                        dropping: false,
+                        dialog: None,
                         options,
                         waker,
                     };
@@ -74,23 +79,63 @@ impl Playlist {
     /// being opened already is given up.
     pub fn go(&mut self, step: isize) {
         let from = self.opening.as_ref().map_or(self.current, |o| o.index);
-        let count = self.files.len() as isize;
+        let count = self.list().len() as isize;
         if count > 0 {
             self.begin((from as isize + step).rem_euclid(count) as usize);
         }
     }
 
+    /// Files have come over the window: what is dropped next is a drop of its own.
+    pub fn hovered(&mut self) {
+        self.dropping = false;
+    }
+
     /// Takes a file that was dropped on the window: the first of a drop replaces the list, the others follow it.
     pub fn dropped(&mut self, path: PathBuf) {
-        let now = Instant::now();
-        let together = self.last_drop.is_some_and(|at| now.duration_since(at) < SAME_DROP);
-        self.last_drop = Some(now);
-        if together {
-            self.files.push(path);
+        if std::mem::replace(&mut self.dropping, true) {
+            self.next.as_mut().unwrap_or(&mut self.files).push(path);
         } else {
-            self.files = vec![path];
-            self.begin(0);
+            self.open_instead(vec![path]);
         }
+    }
+
+    /// Asks for movies with the desktop's dialog; `false` where there is none, or it is open already and perhaps
+    /// nowhere to be seen.
+    pub fn ask(&mut self, window: &Window) -> bool {
+        if self.dialog.is_some() {
+            return false;
+        }
+        let folder = std::path::absolute(self.current()).ok();
+        let folder = folder.as_deref().and_then(Path::parent).filter(|f| f.is_dir());
+        self.dialog = Dialog::open(window, folder, self.waker.clone());
+        self.dialog.is_some()
+    }
+
+    /// Opens what was chosen in the dialog since the last call; whether the dialog could not be shown.
+    pub fn dialog_failed(&mut self) -> bool {
+        let Some(answer) = self.dialog.as_ref().and_then(Dialog::poll) else { return false };
+        self.dialog = None;
+        if let Answer::Chosen(files) = &answer {
+            self.open_instead(files.clone());
+        }
+        answer == Answer::Failed
+    }
+
+    /// Opens the movie at a path as a user types it.
+    pub fn open_typed(&mut self, text: &str) {
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        self.open_instead(vec![typed(text, home.as_deref())]);
+    }
+
+    /// Opens the first of `files` that can be opened; then they take the list's place.
+    fn open_instead(&mut self, files: Vec<PathBuf>) {
+        self.next = Some(files);
+        self.failures = 0;
+        self.begin(0);
+    }
+
+    fn list(&self) -> &[PathBuf] {
+        self.next.as_ref().unwrap_or(&self.files)
     }
 
     /// Whether a movie is being opened.
@@ -99,8 +144,8 @@ impl Playlist {
     }
 
     fn begin(&mut self, index: usize) {
-        let Some(path) = self.files.get(index).cloned() else { return };
-        let options = OpenOptions { looping: self.files.len() == 1, ..self.options.clone() };
+        let Some(path) = self.list().get(index).cloned() else { return };
+        let options = OpenOptions { looping: self.list().len() == 1, ..self.options.clone() };
         let (sender, result) = channel();
         let waker = self.waker.clone();
         // Without a thread the channel closes, and `poll` says so.
@@ -125,11 +170,20 @@ impl Playlist {
         let index = opening.index;
         self.opening = None;
         match &result {
-            Ok(_) => (self.current, self.failures) = (index, 0),
+            Ok(_) => {
+                if let Some(files) = self.next.take() {
+                    self.files = files;
+                }
+                (self.current, self.failures) = (index, 0);
+            }
             Err(_) => {
                 self.failures += 1;
-                if self.failures < self.files.len() {
-                    self.begin((index + 1) % self.files.len());
+                let count = self.list().len();
+                if self.failures < count {
+                    self.begin((index + 1) % count);
+                } else if self.next.take().is_some() {
+                    // What played goes on.
+                    self.failures = 0;
                 }
             }
         }
@@ -137,7 +191,55 @@ impl Playlist {
     }
 }
 
+/// The path that a user means by `text`: spaces around it do not count, `~/` is the home folder, and an address of a
+/// file (`file://`) may come from the clipboard.
+fn typed(text: &str, home: Option<&Path>) -> PathBuf {
+    let text = text.trim();
+    if let Some(address) = text.strip_prefix("file://") {
+        use std::os::unix::ffi::OsStringExt as _;
+        return std::ffi::OsString::from_vec(decoded(address.as_bytes())).into();
+    }
+    match (text.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => text.into(),
+    }
+}
+
+/// The bytes that an address means: `%20` is a space.
+fn decoded(address: &[u8]) -> Vec<u8> {
+    let digit = |byte: Option<&u8>| byte.and_then(|b| char::from(*b).to_digit(16));
+    let (mut bytes, mut at) = (Vec::with_capacity(address.len()), 0);
+    while let Some(byte) = address.get(at) {
+        match (byte, digit(address.get(at + 1)), digit(address.get(at + 2))) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push((high * 16 + low) as u8);
+                at += 3;
+            }
+            _ => {
+                bytes.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    bytes
+}
+
 fn open(path: &Path, options: OpenOptions, waker: &Waker) -> Result<Decoder> {
     let waker = waker.clone();
     Decoder::open(path, options, Box::new(move || waker()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_what_their_user_means() {
+        let typed = |text| typed(text, Some(Path::new("/h")));
+        assert_eq!(typed(" /a b.mp4 \n"), Path::new("/a b.mp4"));
+        assert_eq!(typed("~/a.mp4"), Path::new("/h/a.mp4"));
+        assert_eq!(typed("~a.mp4"), Path::new("~a.mp4"));
+        assert_eq!(typed("file:///a%20%C3%A4%2.mp4"), Path::new("/a \u{e4}%2.mp4"));
+        assert_eq!(typed("50%20.mp4"), Path::new("50%20.mp4"), "only an address is decoded");
+    }
 }

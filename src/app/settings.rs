@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::overlay::Places;
 
 /// The environment variable that names another settings file.
 pub const SETTINGS_VARIABLE: &str = "CLREEL_SETTINGS";
@@ -32,6 +33,19 @@ pub struct Settings {
     pub numbers_folded: Option<bool>,
     /// The same of the graph.
     pub graph_folded: Option<bool>,
+    /// Where the numbers were moved to: their upper left corner in points from the window's; `None`: not moved.
+    pub numbers_at: Option<[f32; 2]>,
+    /// The same of the graph.
+    pub graph_at: Option<[f32; 2]>,
+    /// The same of the colour correction.
+    pub correction_at: Option<[f32; 2]>,
+}
+
+impl Settings {
+    /// The places as the overlay has them.
+    pub fn places(&self) -> Places {
+        [self.numbers_at, self.graph_at, self.correction_at]
+    }
 }
 
 impl Default for Settings {
@@ -42,6 +56,9 @@ impl Default for Settings {
             ui_scale: 1.0,
             numbers_folded: None,
             graph_folded: None,
+            numbers_at: None,
+            graph_at: None,
+            correction_at: None,
         }
     }
 }
@@ -184,6 +201,7 @@ mod tests {
             overlay_visible: false,
             ui_scale: 1.5,
             graph_folded: Some(true),
+            graph_at: Some([12.5, 300.25]),
             ..Settings::default()
         };
         assert_eq!(store.keep(&changed).unwrap(), None);

@@ -4,12 +4,14 @@
 //! Everything that touches OpenGL or enqueues OpenCL commands runs on this thread; the decoder, the builder
 //! and the driver's callbacks only wake it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
 
 use winit::application::ApplicationHandler;
 use winit::dpi::PhysicalSize;
 use winit::event::WindowEvent;
 use winit::event_loop::{ActiveEventLoop, EventLoop, EventLoopProxy};
+use winit::raw_window_handle::HasDisplayHandle as _;
 use winit::window::{Window, WindowAttributes, WindowId};
 
 use super::player::Player;
@@ -17,6 +19,7 @@ use super::playlist::Playlist;
 use crate::cli::PlayArgs;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, list_devices, select_device};
+use crate::gpu::display;
 use crate::gpu::event::Waker;
 use crate::media::{Decoder, OpenOptions, bundled_clip};
 
@@ -34,7 +37,8 @@ enum Wake {
 ///
 /// # Errors
 /// When the file cannot be played, the device that was named does not exist, or there is no display or no
-/// OpenGL; also when the statistics or the screenshot cannot be written at the end.
+/// OpenGL; also when the statistics or the screenshot cannot be written at the end. When the display goes away
+/// while it plays, the statistics are written and the process ends.
 pub fn run(args: &PlayArgs) -> Result<()> {
     let files = if args.files.is_empty() { vec![bundled_clip()?] } else { args.files.clone() };
     let device = match &args.filter.device {
@@ -60,6 +64,10 @@ pub fn run(args: &PlayArgs) -> Result<()> {
     let event_loop = EventLoop::<Wake>::with_user_event().build().map_err(|_| no_display())?;
     let _ = proxy.set(event_loop.create_proxy());
     quit_on_signals(event_loop.create_proxy());
+    if let Ok(handle) = event_loop.display_handle() {
+        display::watch(handle.as_raw(), waker.clone());
+        be_silent_without_a_display();
+    }
 
     let mut app = App {
         args,
@@ -70,13 +78,14 @@ pub fn run(args: &PlayArgs) -> Result<()> {
         quit: false,
         result: Ok(()),
     };
-    let ran = event_loop.run_app(&mut app).map_err(|e| {
-        Error::new(
-            "The window's event loop ended.",
-            format!("{e}."),
-            "Check that the display server still runs.",
-        )
-    });
+    // Winit panics where an answer of the X server does not come any more.
+    let ran = catch_unwind(AssertUnwindSafe(|| event_loop.run_app(&mut app)));
+    app.leave_if_lost();
+    let ran = match ran {
+        // Winit's loop on Wayland ends like this when the compositor is gone.
+        Ok(ran) => ran.map_err(|e| display_gone(&format!("The window's event loop ended: {e}."))),
+        Err(panic) => resume_unwind(panic),
+    };
     let idle = app.finish();
     let result = app.result.and(ran);
     if !idle {
@@ -101,6 +110,24 @@ fn no_display() -> Error {
         why,
         "Run clreel in a desktop session, or with xvfb-run; `clreel snapshot` and `clreel bench` need no display.",
     )
+}
+
+fn display_gone(why: &str) -> Error {
+    Error::new(
+        "The display is gone.",
+        why,
+        "What was measured until then has been kept; start clreel again once there is a display.",
+    )
+}
+
+/// A panic of winit's because the X server is gone tells nothing more than [`display_gone`] does.
+fn be_silent_without_a_display() {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !display::is_lost() {
+            before(panic);
+        }
+    }));
 }
 
 /// SIGINT, SIGTERM and SIGHUP end the window as `q` does, so that statistics are written.
@@ -142,6 +169,7 @@ impl App<'_> {
     }
 
     fn check(&mut self, event_loop: &ActiveEventLoop, result: Result<()>) {
+        self.leave_if_lost();
         if let Err(error) = result {
             self.result = Err(error);
             event_loop.exit();
@@ -150,8 +178,25 @@ impl App<'_> {
         }
     }
 
+    /// Without a display nothing can be drawn or taken down any more: writes what was asked for and ends the
+    /// process.
+    fn leave_if_lost(&mut self) {
+        if !display::is_lost() {
+            return;
+        }
+        if let Some(player) = &mut self.window
+            && let Err(error) = player.write()
+        {
+            eprintln!("clreel: {error}");
+        }
+        let error =
+            display_gone("The connection to the X server broke: it has ended, or it ended the window.");
+        crate::gpu::cl::exit_now(crate::cli::report(Err(error)));
+    }
+
     /// Writes what was asked for and takes the window down; returns whether OpenCL is idle.
     fn finish(&mut self) -> bool {
+        display::forget();
         let Some(mut player) = self.window.take() else { return true };
         player.quit();
         let (written, idle) = player.close();
@@ -184,6 +229,7 @@ impl ApplicationHandler<Wake> for App<'_> {
     }
 
     fn about_to_wait(&mut self, event_loop: &ActiveEventLoop) {
+        self.leave_if_lost();
         if let Some(window) = &mut self.window {
             let result = window.turn(event_loop);
             self.check(event_loop, result);

@@ -9,9 +9,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use crate::cli::devices::{DeviceEntry, print_json, print_line};
-use crate::cli::{BenchArgs, exit};
+use crate::cli::{BenchArgs, exit, working_devices};
 use crate::error::Result;
-use crate::gpu::cl::{Device, list_devices, no_device, select_device};
+use crate::gpu::cl::{Device, no_device, select_device};
 use crate::ladder::box_filter::VARIANTS;
 use crate::ladder::box_filter::bench::{Input, RadiusRun, run_device};
 use crate::ladder::{Outcome, VariantId};
@@ -167,7 +167,7 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
 }
 
 fn chosen_devices(sel: Option<&str>) -> Result<Vec<Device>> {
-    let devices = list_devices();
+    let devices = working_devices();
     match sel {
         Some("all") if devices.is_empty() => Err(no_device()),
         Some("all") => Ok(devices),

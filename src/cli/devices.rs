@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::cli::{DevicesArgs, exit};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{DeviceInfo, list_devices, no_device};
+use crate::gpu::drivers::{self, Driver, Verdict};
 
 /// A device in JSON, here and in `clreel bench --json`.
 #[derive(Serialize)]
@@ -32,6 +33,7 @@ impl DeviceEntry {
 struct List {
     schema: u32,
     devices: Vec<DeviceEntry>,
+    drivers: &'static [Driver],
 }
 
 /// Prints a line of the result on stdout. A reader that has gone away, as in `clreel devices | head`, is no
@@ -52,39 +54,63 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
     print_line(text)
 }
 
-/// Lists the devices; returns the exit code. A machine without any is not an error: the list is empty.
+/// Lists the devices, and the drivers without one; returns the exit code. A machine without any device is not an
+/// error: the list is empty.
 ///
 /// # Errors
 /// When the result cannot be written.
 pub fn run(args: &DevicesArgs) -> Result<u8> {
-    let devices = list_devices();
+    let devices: Vec<_> = list_devices().iter().map(|d| DeviceEntry::new(&d.info)).collect();
+    let drivers = drivers::verdicts();
     if args.json {
-        let devices = devices.iter().map(|d| DeviceEntry::new(&d.info)).collect();
-        print_json(&List { schema: 1, devices })?;
-    } else if devices.is_empty() {
+        print_json(&List { schema: 1, devices, drivers })?;
+        return Ok(exit::DONE);
+    }
+    if devices.is_empty() {
         eprintln!("clreel: {}", no_device());
     } else {
-        let mut table = Table::new();
-        table.load_preset(presets::UTF8_BORDERS_ONLY);
-        table.set_header(["", "device", "type", "units", "MHz", "memory", "images", "OpenCL", "driver"]);
-        for d in devices.iter().map(|d| &d.info) {
-            table.add_row([
-                d.index.to_string(),
-                format!("{}\n{}", d.name, d.platform),
-                d.kind.name().to_owned(),
-                d.units.to_string(),
-                d.clock_mhz.to_string(),
-                format!("{:.1} GiB", d.global_memory_bytes as f64 / f64::from(1 << 30)),
-                if d.image_support {
-                    format!("{}×{}", d.max_image.0, d.max_image.1)
-                } else {
-                    "none".to_owned()
-                },
-                d.version.split_whitespace().take(2).collect::<Vec<_>>().join(" "),
-                d.driver.clone(),
-            ]);
+        print_line(table(&devices))?;
+        for entry in &devices {
+            let reason = entry.sharing_reason;
+            print_line(format!("{}: sharing with OpenGL: {}. {reason}", entry.info.index, entry.sharing))?;
         }
-        print_line(table)?;
+    }
+    for driver in drivers {
+        if let Some(text) = finding(driver) {
+            print_line(text)?;
+        }
     }
     Ok(exit::DONE)
+}
+
+fn table(devices: &[DeviceEntry]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_BORDERS_ONLY);
+    table.set_header(["", "device", "type", "units", "MHz", "memory", "images", "OpenCL", "driver"]);
+    for d in devices.iter().map(|d| &d.info) {
+        table.add_row([
+            d.index.to_string(),
+            format!("{}\n{}", d.name, d.platform),
+            d.kind.name().to_owned(),
+            d.units.to_string(),
+            d.clock_mhz.to_string(),
+            format!("{:.1} GiB", d.global_memory_bytes as f64 / f64::from(1 << 30)),
+            if d.image_support { format!("{}×{}", d.max_image.0, d.max_image.1) } else { "none".to_owned() },
+            d.version.split_whitespace().take(2).collect::<Vec<_>>().join(" "),
+            d.driver.clone(),
+        ]);
+    }
+    table
+}
+
+/// What there is to say about a driver that gave no device.
+fn finding(driver: &Driver) -> Option<String> {
+    match &driver.verdict {
+        Verdict::Ok { .. } => None,
+        Verdict::Empty { reason } => {
+            Some(format!("{}: no device. {reason}", driver.name).trim_end().to_owned())
+        }
+        Verdict::Skipped { by } => Some(format!("{}: left out, as '{by}' asks.", driver.name)),
+        Verdict::Failed { .. } => driver.failure().map(|failure| failure.to_string()),
+    }
 }

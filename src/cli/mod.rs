@@ -12,6 +12,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::error::Result;
+use crate::gpu::cl::{Device, list_devices};
+use crate::gpu::drivers;
 use crate::ladder::VariantId;
 pub use crate::ladder::box_filter::MAX_RADIUS;
 
@@ -47,6 +49,9 @@ pub struct Cli {
     /// What the window plays, and how.
     #[command(flatten)]
     pub play: PlayArgs,
+    /// Leave out OpenCL platforms or drivers with this in their name, in any case; may be given several times
+    #[arg(long, global = true, value_name = "NAME")]
+    pub skip_platform: Vec<String>,
 }
 
 /// What clreel does besides the window.
@@ -56,20 +61,27 @@ pub enum Command {
     Bench(BenchArgs),
     /// Write one filtered frame as a PNG; needs no display
     Snapshot(SnapshotArgs),
-    /// List the OpenCL devices
+    /// List the OpenCL devices, and the drivers that fail
     Devices(DevicesArgs),
+    /// Ask the drivers, in a process that may crash; for clreel itself
+    #[command(name = drivers::ASK, hide = true)]
+    AskDriver,
 }
 
-/// Runs what the command line asks for; returns the exit code.
+/// Runs what the command line asks for; returns the exit code. Call it before any thread is started.
 ///
 /// # Errors
 /// Whatever made it fail; [`report`] turns it into a message and an exit code.
 pub fn run(cli: &Cli) -> Result<u8> {
+    if !matches!(cli.command, Some(Command::AskDriver)) {
+        drivers::guard(&cli.skip_platform);
+    }
     match &cli.command {
         None => crate::app::run(&cli.play).map(|()| exit::DONE),
         Some(Command::Bench(args)) => bench::run(args),
         Some(Command::Snapshot(args)) => snapshot::run(args),
         Some(Command::Devices(args)) => devices::run(args),
+        Some(Command::AskDriver) => drivers::answer(),
     }
 }
 
@@ -79,6 +91,18 @@ pub fn report(result: Result<u8>) -> u8 {
         eprintln!("clreel: {error}");
         exit::FAILED
     })
+}
+
+/// The devices to choose from; says on stderr which drivers were left out because they failed.
+pub(crate) fn working_devices() -> Vec<Device> {
+    let devices = list_devices();
+    // Without any device the error that follows names the drivers.
+    if !devices.is_empty() {
+        for failure in drivers::failures() {
+            eprintln!("clreel: {failure}");
+        }
+    }
+    devices
 }
 
 /// Which filter, and where it runs.
@@ -122,6 +146,9 @@ pub struct PlayArgs {
     /// Save the window as a PNG when quitting
     #[arg(long, value_name = "PNG")]
     pub screenshot: Option<PathBuf>,
+    /// Save the last picture, as the filter made it and turned as it is shown, as a PNG when quitting
+    #[arg(long, value_name = "PNG")]
+    pub save_frame: Option<PathBuf>,
     /// Write the statistics when quitting: one row a frame as .csv, the same with a summary as .json
     #[arg(long, value_name = "FILE", value_parser = stats_file)]
     pub stats: Option<PathBuf>,
@@ -159,7 +186,7 @@ pub struct SnapshotArgs {
     /// The movie
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The PNG to write
+    /// The PNG to write: turned as the window shows it, its pixels as stored
     #[arg(long, value_name = "PNG")]
     pub out: PathBuf,
     /// Time of the frame, in seconds

@@ -1,10 +1,12 @@
-//! `clreel snapshot`: one filtered frame as a PNG. Needs no display.
+//! `clreel snapshot`: one filtered frame as a PNG, turned as the window shows it. Needs no display.
 
-use crate::cli::{SnapshotArgs, exit};
+use crate::cli::{SnapshotArgs, exit, working_devices};
 use crate::error::Result;
-use crate::gpu::cl::{ClContext, list_devices, select_device};
+use crate::gpu::cl::{ClContext, select_device};
+use crate::gpu::convert::convert_once;
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::{BuiltVariant, filter_once};
+use crate::media::memory::picture_memory;
 use crate::media::{RgbaConverter, read_frame_at};
 use crate::save;
 
@@ -18,14 +20,22 @@ pub fn run(args: &SnapshotArgs) -> Result<u8> {
         eprintln!("clreel: {warning}");
     }
     let (width, height) = (frame.width(), frame.height());
-    let mut rgba = vec![0; width as usize * height as usize * 4];
-    RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
-    if args.filter.variant != VariantId::Off {
-        let device = select_device(&list_devices(), args.filter.device.as_deref())?;
-        let cl = ClContext::new(&device)?;
-        let variant = BuiltVariant::build(&cl, args.filter.variant)?;
-        rgba = filter_once(&cl, &variant, &rgba, width, height, args.filter.radius)?;
+    let mut rgba = picture_memory(width, height)?;
+    let device = args.filter.device.as_deref();
+    if args.filter.variant == VariantId::Off && device.is_none() {
+        RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
+    } else {
+        let cl = ClContext::new(&select_device(&working_devices(), device)?)?;
+        // The window converts in the same two ways: by a kernel on graphics cards, else by swscale.
+        if cl.is_cpu() || !convert_once(&cl, &frame.picture, &mut rgba)? {
+            RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
+        }
+        if args.filter.variant != VariantId::Off {
+            let variant = BuiltVariant::build(&cl, args.filter.variant)?;
+            rgba = filter_once(&cl, &variant, &rgba, width, height, args.filter.radius)?;
+        }
     }
+    let ((width, height), rgba) = frame.orientation().turn((width, height), rgba)?;
     save::png(&args.out, width, height, &rgba)?;
     Ok(exit::DONE)
 }

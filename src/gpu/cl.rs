@@ -8,6 +8,7 @@ use ocl::core::{self, CommandQueueProperties, DeviceInfo as Info, DeviceInfoResu
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::gpu::drivers::{self, Verdict};
 
 /// The kind of a device, as OpenCL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -80,14 +81,19 @@ pub struct Device {
 }
 
 /// All OpenCL devices of the machine that have a compiler, platform by platform. The list is empty where no
-/// driver is installed; the call neither panics nor waits then.
+/// driver is installed; the call neither panics nor waits then. After [`drivers::guard`] only drivers that answered
+/// in a process of their own are loaded; the first call waits for that.
 pub fn list_devices() -> Vec<Device> {
     // The installable client driver loader is not safe while its first call is under way: one at a time.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if !drivers::may_load() {
+        return Vec::new();
+    }
     let mut platforms = 0u32;
     // SAFETY: asking for the number of platforms alone: no array is passed, and the count outlives the call.
     let status = unsafe { ocl::ffi::clGetPlatformIDs(0, ptr::null_mut(), &mut platforms) };
+    drivers::loaded();
     // Without a driver, ocl's own function tries for ten seconds and its callers panic: ask first.
     if status != 0 || platforms == 0 {
         return Vec::new();
@@ -95,6 +101,9 @@ pub fn list_devices() -> Vec<Device> {
     let mut devices = Vec::new();
     for platform in core::get_platform_ids().unwrap_or_default() {
         let platform_name = text(core::get_platform_info(platform, core::PlatformInfo::Name).ok());
+        if drivers::skipped_by(&platform_name).is_some() {
+            continue;
+        }
         for id in core::get_device_ids(platform, Some(DeviceType::ALL), None).unwrap_or_default() {
             if let Some(info) = describe(&id, devices.len(), &platform_name) {
                 devices.push(Device {
@@ -189,11 +198,28 @@ pub fn select_device(devices: &[Device], sel: Option<&str>) -> Result<Device> {
     })
 }
 
-/// The error for a machine without any OpenCL device.
+/// The error for a machine without any OpenCL device; it names the drivers that were left out.
 pub fn no_device() -> Error {
+    let mut why = Vec::new();
+    for driver in drivers::verdicts() {
+        match &driver.verdict {
+            Verdict::Failed { reason } => {
+                why.push(format!("The driver {} was left out: {reason}", driver.name))
+            }
+            Verdict::Skipped { by } => {
+                why.push(format!("The driver {} was left out, as '{by}' asks.", driver.name))
+            }
+            Verdict::Empty { .. } | Verdict::Ok { .. } => {}
+        }
+    }
+    if why.is_empty() {
+        why.push(
+            "No OpenCL driver is installed, or none of the installed drivers offers a device.".to_owned(),
+        );
+    }
     Error::new(
         "There is no OpenCL device on this machine, so the filter cannot run.",
-        "No OpenCL driver is installed, or none of the installed drivers offers a device.",
+        why.join(" "),
         "Install pocl-opencl-icd to compute on the CPU, or the OpenCL driver of the graphics card's vendor.",
     )
 }
@@ -258,8 +284,21 @@ impl ClContext {
             .devices(device.device)
             .build()
             .map_err(failed)?;
-        let queue = new_queue(&context, device).map_err(failed)?;
+        Self::from_context(device, context)
+    }
+
+    /// Makes a queue in a context of this one device.
+    ///
+    /// # Errors
+    /// When the driver gives none.
+    pub fn from_context(device: &Device, context: ocl::Context) -> Result<Self> {
+        let queue = new_queue(&context, device).map_err(|e| failed("A queue could not be made.", &e))?;
         Ok(Self { device: device.clone(), context, queue })
+    }
+
+    /// Whether the device waits by itself for OpenGL before it takes a shared texture over.
+    pub fn waits_for_gl(&self) -> bool {
+        self.device.info.extensions.iter().any(|name| name == "cl_khr_gl_event")
     }
 
     /// Another in-order, profiling queue of the same context: for a thread of its own.
@@ -277,10 +316,34 @@ fn new_queue(context: &ocl::Context, device: &Device) -> ocl::Result<ocl::Queue>
     ocl::Queue::new(context, device.device, Some(CommandQueueProperties::PROFILING_ENABLE))
 }
 
+/// An OpenCL status with its name: "CL_DEVICE_NOT_FOUND (-1)".
+pub fn status_name(code: i32) -> String {
+    let name = match code {
+        -1 => "CL_DEVICE_NOT_FOUND",
+        -2 => "CL_DEVICE_NOT_AVAILABLE",
+        -4 => "CL_MEM_OBJECT_ALLOCATION_FAILURE",
+        -5 => "CL_OUT_OF_RESOURCES",
+        -6 => "CL_OUT_OF_HOST_MEMORY",
+        -10 => "CL_IMAGE_FORMAT_NOT_SUPPORTED",
+        -14 => "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST",
+        -30 => "CL_INVALID_VALUE",
+        -33 => "CL_INVALID_DEVICE",
+        -34 => "CL_INVALID_CONTEXT",
+        -36 => "CL_INVALID_COMMAND_QUEUE",
+        -38 => "CL_INVALID_MEM_OBJECT",
+        -59 => "CL_INVALID_OPERATION",
+        -60 => "CL_INVALID_GL_OBJECT",
+        -1000 => "CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR",
+        -1001 => "CL_PLATFORM_NOT_FOUND_KHR",
+        _ => return format!("error {code}"),
+    };
+    format!("{name} ({code})")
+}
+
 /// The reason in an OpenCL error, as one sentence.
 pub fn reason(error: &ocl::Error) -> String {
     match error.api_status() {
-        Some(status) => format!("OpenCL returned {status:?} ({}).", status as i32),
+        Some(status) => format!("OpenCL returned {}.", status_name(status as i32)),
         None => {
             let text = error.to_string();
             let line = text.lines().map(str::trim).find(|l| l.chars().any(char::is_alphanumeric));

@@ -46,8 +46,9 @@ impl PlaneBlock {
     /// # Errors
     /// When memory runs out.
     pub fn new(cl: &ClContext, layout: &Layout) -> Result<Self> {
-        let host = HostBlock::new(layout.bytes())?;
         let in_place = cl.is_cpu();
+        let bytes = layout.bytes();
+        let host = if in_place { HostBlock::new(bytes)? } else { HostBlock::pinned(cl, bytes)? };
         Ok(Self { layout: *layout, device: None, host, in_place, mapped: false, handed_over: false })
     }
 
@@ -187,19 +188,98 @@ impl Class {
     }
 }
 
-/// Planes to RGBA8 on one device. It builds a program for each class of formats when it is first needed.
+/// The program for a class of formats, built on any thread for a [`Converter`].
+pub struct ConvertProgram {
+    class: Class,
+    kernel: core::Kernel,
+}
+
+impl ConvertProgram {
+    /// Builds the program for this layout and kind of destination, and runs it once: some drivers finish compiling at
+    /// the first launch. Takes up to a second, so call it in the background.
+    ///
+    /// # Errors
+    /// When the program does not build, with its log, or fails to run.
+    pub fn build(cl: &ClContext, layout: &Layout, storage: Storage) -> Result<Self> {
+        let class = Class::new(layout, storage);
+        let kernel = build(cl, CONVERT, "convert_planes", &class.options())?;
+        expect_types(&kernel, CONVERT, &CONVERT_TYPES)?;
+        let program = Self { class, kernel };
+        // Every component lies at the start of a block of zeros.
+        let tiny = Layout { width: 8, height: 2, components: Default::default(), ..*layout };
+        let queue = cl.extra_queue()?;
+        let block = Picture::alloc(cl, Storage::Buffer, 16, 1)?;
+        block.write(&queue, &[0; 64])?;
+        let dst = Picture::alloc(cl, storage, 8, 2)?;
+        let mut curve = Curve::default();
+        let _event = program.launch(cl, &queue, &tiny, &block, &dst, &Correction::NEUTRAL, &mut curve)?;
+        queue.finish().map_err(|e| failed("The conversion failed to run on the device.", &e))?;
+        Ok(program)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn launch(
+        &self,
+        cl: &ClContext,
+        queue: &ocl::Queue,
+        layout: &Layout,
+        block: &Picture,
+        dst: &Picture,
+        correction: &Correction,
+        curve: &mut Curve,
+    ) -> Result<ocl::Event> {
+        let tables = correction.tables(layout.matrix);
+        let c = Coefficients::new(layout.matrix, layout.range, layout.depth);
+        let each = |value: fn(&crate::convert::Component) -> u32| {
+            let [a, b, c, d] = layout.components.map(|component| value(&component) as i32);
+            Int4::new(a, b, c, d)
+        };
+        let alpha = i32::from(layout.alpha);
+        let (phase_x, phase_y) = (layout.phase.0 as i32, layout.phase.1 as i32);
+        let bits = Int2::new(layout.shift as i32, (1 << layout.depth) - 1);
+        let curve = curve.get(cl, &tables)?;
+        let across = layout.width.div_ceil(4) as usize;
+        // SAFETY: these are all arguments of the kernel, with their types; block and destination are as large as the
+        // layout says, and the kernel stays inside them.
+        unsafe {
+            start(
+                cl,
+                queue,
+                &self.kernel,
+                (across, layout.height as usize),
+                [
+                    ArgVal::mem(block.mem()),
+                    ArgVal::mem(dst.mem()),
+                    ArgVal::scalar(&(layout.width as i32)),
+                    ArgVal::scalar(&(layout.height as i32)),
+                    ArgVal::vector(&each(|c| c.offset)),
+                    ArgVal::vector(&each(|c| c.stride)),
+                    ArgVal::vector(&each(|c| c.step)),
+                    ArgVal::vector(&Int2::new(phase_x, phase_y)),
+                    ArgVal::vector(&bits),
+                    ArgVal::vector(&Int8::new(c.luma, c.black, c.middle, c.rv, c.gu, c.gv, c.bu, alpha)),
+                    ArgVal::scalar(&i32::from(!tables.is_identity())),
+                    ArgVal::mem(curve),
+                    ArgVal::vector(&luma_argument(&tables)),
+                ],
+            )
+        }
+    }
+}
+
+/// Planes to RGBA8 on one device, for the classes of formats whose programs it was given.
 ///
-/// It can be made and prepared on any thread and sent to another. All its commands go to one in-order queue.
+/// It can be made on any thread and sent to another. All its commands go to one in-order queue.
 pub struct Converter {
     cl: ClContext,
-    kernels: HashMap<Class, core::Kernel>,
+    programs: HashMap<Class, ConvertProgram>,
     curve: Curve,
 }
 
 impl Converter {
     /// A converter without programs.
     pub fn new(cl: &ClContext) -> Self {
-        Self { cl: cl.clone(), kernels: HashMap::new(), curve: Curve::default() }
+        Self { cl: cl.clone(), programs: HashMap::new(), curve: Curve::default() }
     }
 
     /// How `frame` is packed for the device; `None` where swscale has to convert it.
@@ -209,34 +289,23 @@ impl Converter {
 
     /// Whether [`Converter::enqueue`] has its program for this layout and kind of destination.
     pub fn is_ready(&self, layout: &Layout, storage: Storage) -> bool {
-        self.kernels.contains_key(&Class::new(layout, storage))
+        self.programs.contains_key(&Class::new(layout, storage))
     }
 
-    /// Builds the program for this layout and kind of destination, unless it is there, and runs it once: some drivers
-    /// finish compiling at the first launch. Takes up to a second, so call it in the background.
+    /// Takes a program that was built elsewhere.
+    pub fn add(&mut self, program: ConvertProgram) {
+        self.programs.insert(program.class, program);
+    }
+
+    /// Builds the program for this layout and kind of destination, unless it is there.
     ///
     /// # Errors
-    /// When the program does not build, with its log, or fails to run.
+    /// As [`ConvertProgram::build`].
     pub fn prepare(&mut self, layout: &Layout, storage: Storage) -> Result<()> {
-        let class = Class::new(layout, storage);
-        if self.kernels.contains_key(&class) {
-            return Ok(());
+        if !self.is_ready(layout, storage) {
+            self.add(ConvertProgram::build(&self.cl, layout, storage)?);
         }
-        let kernel = build(&self.cl, CONVERT, "convert_planes", &class.options())?;
-        expect_types(&kernel, CONVERT, &CONVERT_TYPES)?;
-        self.kernels.insert(class, kernel);
-        // Every component lies at the start of a block of zeros.
-        let tiny = Layout { width: 8, height: 2, components: Default::default(), ..*layout };
-        let mut run = || -> Result<()> {
-            let queue = self.cl.extra_queue()?;
-            let block = Picture::alloc(&self.cl, Storage::Buffer, 16, 1)?;
-            block.write(&queue, &[0; 64])?;
-            let dst = Picture::alloc(&self.cl, storage, 8, 2)?;
-            let _event = self.launch(&queue, &tiny, &block, &dst, &Correction::NEUTRAL)?;
-            queue.finish().map_err(|e| failed("The conversion failed to run on the device.", &e))
-        };
-        let ran = run();
-        ran.inspect_err(|_| drop(self.kernels.remove(&class)))
+        Ok(())
     }
 
     /// Enqueues the conversion of `planes`, which [`PlaneBlock::to_device`] has handed over on the same queue, to
@@ -259,57 +328,30 @@ impl Converter {
             .ok_or_else(|| Error::new(NOT_STARTED, "Its planes are not on the device.", ""))?;
         expect_size(dst, layout.width, layout.height)?;
         self.prepare(&layout, dst.storage())?;
-        self.launch(queue, &layout, block, dst, correction)
-    }
-
-    fn launch(
-        &mut self,
-        queue: &ocl::Queue,
-        layout: &Layout,
-        block: &Picture,
-        dst: &Picture,
-        correction: &Correction,
-    ) -> Result<ocl::Event> {
-        let Some(kernel) = self.kernels.get(&Class::new(layout, dst.storage())) else {
+        let Some(program) = self.programs.get(&Class::new(&layout, dst.storage())) else {
             return Err(Error::new(NOT_STARTED, "Its program is not built.", ""));
         };
-        let tables = correction.tables(layout.matrix);
-        let c = Coefficients::new(layout.matrix, layout.range, layout.depth);
-        let each = |value: fn(&crate::convert::Component) -> u32| {
-            let [a, b, c, d] = layout.components.map(|component| value(&component) as i32);
-            Int4::new(a, b, c, d)
-        };
-        let alpha = i32::from(layout.alpha);
-        let (phase_x, phase_y) = (layout.phase.0 as i32, layout.phase.1 as i32);
-        let bits = Int2::new(layout.shift as i32, (1 << layout.depth) - 1);
-        let curve = self.curve.get(&self.cl, &tables)?;
-        let across = layout.width.div_ceil(4) as usize;
-        // SAFETY: these are all arguments of the kernel, with their types; block and destination are as large as the
-        // layout says, and the kernel stays inside them.
-        unsafe {
-            start(
-                &self.cl,
-                queue,
-                kernel,
-                (across, layout.height as usize),
-                [
-                    ArgVal::mem(block.mem()),
-                    ArgVal::mem(dst.mem()),
-                    ArgVal::scalar(&(layout.width as i32)),
-                    ArgVal::scalar(&(layout.height as i32)),
-                    ArgVal::vector(&each(|c| c.offset)),
-                    ArgVal::vector(&each(|c| c.stride)),
-                    ArgVal::vector(&each(|c| c.step)),
-                    ArgVal::vector(&Int2::new(phase_x, phase_y)),
-                    ArgVal::vector(&bits),
-                    ArgVal::vector(&Int8::new(c.luma, c.black, c.middle, c.rv, c.gu, c.gv, c.bu, alpha)),
-                    ArgVal::scalar(&i32::from(!tables.is_identity())),
-                    ArgVal::mem(curve),
-                    ArgVal::vector(&luma_argument(&tables)),
-                ],
-            )
-        }
+        program.launch(&self.cl, queue, &layout, block, dst, correction, &mut self.curve)
     }
+}
+
+/// Converts one frame on the device, and waits for it: `rgba` gets its width × height × 4 bytes. Returns `false`, and
+/// leaves `rgba` alone, where swscale has to convert the format.
+///
+/// # Errors
+/// When the program does not build, or the device fails.
+pub fn convert_once(cl: &ClContext, frame: &Video, rgba: &mut [u8]) -> Result<bool> {
+    let Some(layout) = Converter::supports(frame) else { return Ok(false) };
+    let mut planes = PlaneBlock::new(cl, &layout)?;
+    planes.fill(frame)?;
+    let picture = Picture::alloc(cl, Storage::Buffer, layout.width, layout.height)?;
+    let mut converter = Converter::new(cl);
+    let _uploaded = planes.to_device(cl)?;
+    let converted = converter.enqueue(&cl.queue, &planes, &picture, &Correction::NEUTRAL);
+    let read = converted.and_then(|_| picture.read(&cl.queue, rgba));
+    // The block must outlive the commands that use it.
+    let finished = cl.queue.finish().map_err(|e| failed("The conversion failed to run on the device.", &e));
+    read.and(finished).map(|()| true)
 }
 
 /// RGBA8 to RGBA8 with other colours, on one device. It builds a program when it is first needed.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ocl::ffi;
 
 use crate::error::{Error, Result};
+use crate::gpu::cl::status_name;
 
 /// Called on the driver's thread when a command is complete; makes no OpenCL call.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
@@ -32,7 +33,7 @@ pub fn is_complete(event: &ocl::Event) -> Result<bool> {
     if error != 0 {
         return Err(Error::new(
             "The filter failed on the device.",
-            format!("The OpenCL driver reports error {error} for a command of this frame."),
+            format!("The OpenCL driver reports {} for a command of this frame.", status_name(error)),
             "Choose another variant or device; 0 shows the movie unfiltered.",
         ));
     }

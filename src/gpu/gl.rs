@@ -9,10 +9,14 @@ use std::sync::Arc;
 
 use glow::HasContext as _;
 use glutin::config::{Config, ConfigTemplateBuilder, GlConfig as _};
-use glutin::context::{ContextApi, ContextAttributesBuilder, GlProfile, PossiblyCurrentContext, Version};
-use glutin::display::{Display, DisplayApiPreference, GlDisplay as _};
+use glutin::context::{
+    AsRawContext as _, ContextApi, ContextAttributesBuilder, GlProfile, PossiblyCurrentContext, RawContext,
+    Version,
+};
+use glutin::display::{AsRawDisplay as _, Display, DisplayApiPreference, GlDisplay as _, RawDisplay};
 use glutin::prelude::*;
 use glutin::surface::{Surface, SurfaceAttributesBuilder, SwapInterval, WindowSurface};
+use ocl::builders::ContextProperties;
 use raw_window_handle::{HasDisplayHandle as _, HasWindowHandle as _};
 use winit::dpi::PhysicalSize;
 use winit::event_loop::ActiveEventLoop;
@@ -33,7 +37,7 @@ pub struct GlWindow {
     pub renderer: String,
     surface: Surface<WindowSurface>,
     context: PossiblyCurrentContext,
-    _display: Display,
+    display: Display,
     /// The window itself; declared last, because surface and context must go first.
     pub window: Window,
 }
@@ -44,9 +48,15 @@ impl GlWindow {
     /// # Errors
     /// When neither GLX nor EGL gives a window with OpenGL 3.0 or OpenGL ES 3.0; the reasons are in the error.
     pub fn open(event_loop: &ActiveEventLoop, attributes: WindowAttributes, vsync: bool) -> Result<Self> {
+        make_gl_visible();
         let mut reasons = Vec::new();
         let hook = || Box::new(winit::platform::x11::register_xlib_error_hook as fn(_));
-        for (name, api) in [("GLX", DisplayApiPreference::Glx(hook())), ("EGL", DisplayApiPreference::Egl)] {
+        let mut interfaces =
+            vec![("GLX", DisplayApiPreference::Glx(hook())), ("EGL", DisplayApiPreference::Egl)];
+        if std::env::var_os("CLREEL_GL").is_some_and(|name| name.eq_ignore_ascii_case("egl")) {
+            interfaces.reverse();
+        }
+        for (name, api) in interfaces {
             match Self::open_with(event_loop, attributes.clone(), api, vsync) {
                 Ok(window) => return Ok(window),
                 Err(reason) => reasons.push(format!("{name}: {reason}")),
@@ -100,7 +110,29 @@ impl GlWindow {
         let renderer = unsafe { gl.get_parameter_string(glow::RENDERER) };
         let es = if version.is_embedded { " ES" } else { "" };
         let renderer = format!("{renderer}, OpenGL{es} {}.{}", version.major, version.minor);
-        Ok(Self { gl: Arc::new(gl), renderer, surface, context, _display: display, window })
+        Ok(Self { gl: Arc::new(gl), renderer, surface, context, display, window })
+    }
+
+    /// What names this context to OpenCL, so that it can share with it; call it on the window's thread.
+    pub fn opencl_properties(&self) -> ContextProperties {
+        match (self.context.raw_context(), self.display.raw_display()) {
+            (RawContext::Egl(context), RawDisplay::Egl(display)) => {
+                let mut properties = ContextProperties::new();
+                properties.set_gl_context(context.cast_mut());
+                properties.set_egl_display(display.cast_mut());
+                properties
+            }
+            // It asks GLX for the current context, which is this one.
+            _ => ocl_interop::get_properties_list(),
+        }
+    }
+
+    /// The window system's way to OpenGL: "GLX" or "EGL".
+    pub fn interface(&self) -> &'static str {
+        match self.context.raw_context() {
+            RawContext::Egl(_) => "EGL",
+            _ => "GLX",
+        }
     }
 
     /// Size of the window's drawable area in pixels; at least 1×1.
@@ -123,6 +155,15 @@ impl GlWindow {
         self.surface.swap_buffers(&self.context).map_err(|e| {
             Error::new("The picture could not be shown.", format!("Swapping buffers failed: {e}."), HINT)
         })
+    }
+}
+
+/// Loads OpenGL's libraries for all to see. glutin opens them for itself alone, and open drivers for OpenCL look
+/// for `glXGetProcAddress` and `eglGetProcAddress` among what everyone sees.
+fn make_gl_visible() {
+    for library in [c"libGLX.so.0", c"libEGL.so.1"] {
+        // SAFETY: the name ends with a zero; the library stays loaded. Without it sharing is not to be had, no more.
+        unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_GLOBAL) };
     }
 }
 

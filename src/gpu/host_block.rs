@@ -1,33 +1,77 @@
-//! Page-aligned host memory that OpenCL may use in place.
+//! Host memory for pictures on their way to or from a device: in whole pages, which OpenCL may use in place, or
+//! pinned by the driver, so that a device with memory of its own fetches it without a copy in between.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
-use crate::error::{Error, Result};
+use ocl::ffi;
+use ocl::flags::MemFlags;
 
-/// Page-aligned, zeroed host memory that OpenCL may use in place.
+use crate::error::Result;
+use crate::gpu::cl::ClContext;
+use crate::media::memory::no_memory;
+
+/// Zeroed host memory that starts at a page.
 pub struct HostBlock {
     start: NonNull<u8>,
-    layout: Layout,
     len: usize,
+    memory: Memory,
     leaked: bool,
+}
+
+/// Whose the memory is.
+enum Memory {
+    Allocator(Layout),
+    /// A buffer that stays mapped; it is never a kernel's argument.
+    Driver(ocl::Buffer<u8>, ocl::Queue),
 }
 
 impl HostBlock {
     /// `len` bytes, starting at a page and padded to whole pages, as drivers want it for zero-copy use.
     pub fn new(len: usize) -> Result<Self> {
-        let too_large = || {
-            Error::new(
-                "There is not enough memory for a frame.",
-                format!("{} MiB could not be allocated.", len >> 20),
-                "Close other programs, or play a smaller movie.",
+        let padded = len.max(1).checked_next_multiple_of(4096).ok_or_else(|| no_memory(len))?;
+        let layout = Layout::from_size_align(padded, 4096).map_err(|_| no_memory(len))?;
+        // SAFETY: the layout has a size above zero.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(|| no_memory(len))?;
+        Ok(Self { start, len, memory: Memory::Allocator(layout), leaked: false })
+    }
+
+    /// `len` bytes of the driver's own host memory (`CL_MEM_ALLOC_HOST_PTR`, mapped once and for all): drivers of graphics
+    /// cards pin it. Plain memory where the driver gives none.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn pinned(cl: &ClContext, len: usize) -> Result<Self> {
+        let flags = MemFlags::new().read_write().alloc_host_ptr();
+        // SAFETY: no host memory is involved.
+        let buffer = unsafe { ocl::Buffer::<u8>::new(&cl.context, flags, len.max(1), None) };
+        let Ok(buffer) = buffer else { return Self::new(len) };
+        let flags = ffi::CL_MAP_READ | ffi::CL_MAP_WRITE;
+        let mut code = 0;
+        // SAFETY: queue and buffer are alive and of one context; the region is the whole buffer, and the call waits.
+        let start = unsafe {
+            ffi::clEnqueueMapBuffer(
+                cl.queue.as_core().as_ptr(),
+                buffer.as_core().as_ptr(),
+                1,
+                flags,
+                0,
+                len.max(1),
+                0,
+                ptr::null(),
+                ptr::null_mut(),
+                &mut code,
             )
         };
-        let padded = len.max(1).checked_next_multiple_of(4096).ok_or_else(too_large)?;
-        let layout = Layout::from_size_align(padded, 4096).map_err(|_| too_large())?;
-        // SAFETY: the layout has a size above zero.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(too_large)?;
-        Ok(Self { start, layout, len, leaked: false })
+        match NonNull::new(start.cast::<u8>()).filter(|_| code == 0) {
+            Some(start) => {
+                // SAFETY: the driver mapped so many bytes for writing.
+                unsafe { start.as_ptr().write_bytes(0, len.max(1)) };
+                let memory = Memory::Driver(buffer, cl.queue.clone());
+                Ok(Self { start, len, memory, leaked: false })
+            }
+            None => Self::new(len),
+        }
     }
 
     /// Never frees it: something else may write to it for ever.
@@ -58,7 +102,23 @@ impl Drop for HostBlock {
         if self.leaked {
             return;
         }
-        // SAFETY: allocated with this layout in `new`.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+        match &self.memory {
+            // SAFETY: allocated with this layout in `new`.
+            Memory::Allocator(layout) => unsafe { dealloc(self.start.as_ptr(), *layout) },
+            Memory::Driver(buffer, queue) => {
+                // SAFETY: the buffer was mapped at this address in `pinned`, and nobody uses it any more. A driver that
+                // refuses has lost the memory anyway.
+                unsafe {
+                    ffi::clEnqueueUnmapMemObject(
+                        queue.as_core().as_ptr(),
+                        buffer.as_core().as_ptr(),
+                        self.start.as_ptr().cast(),
+                        0,
+                        ptr::null(),
+                        ptr::null_mut(),
+                    );
+                }
+            }
+        }
     }
 }

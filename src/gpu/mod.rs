@@ -1,8 +1,10 @@
-//! Devices and contexts: OpenGL ([`gl`]), OpenCL ([`cl`]), what they share ([`sharing`]), and programs
-//! ([`program`]).
+//! Devices and contexts: OpenGL ([`gl`]), OpenCL ([`cl`]), what they share ([`sharing`]), programs ([`program`]), and
+//! which drivers can be trusted ([`drivers`]).
 
 pub mod cl;
 pub mod convert;
+pub mod display;
+pub mod drivers;
 pub mod event;
 pub mod gl;
 pub mod host_block;

@@ -5,7 +5,7 @@ use std::ptr::{self, NonNull};
 use ocl::ffi;
 
 use crate::error::{Error, Result};
-use crate::gpu::cl::ClContext;
+use crate::gpu::cl::{ClContext, status_name};
 use crate::ladder::box_filter::Picture;
 
 const ORIGIN: [usize; 3] = [0; 3];
@@ -13,7 +13,7 @@ const ORIGIN: [usize; 3] = [0; 3];
 fn enqueue_failed(code: i32) -> Error {
     Error::new(
         "A frame could not be handed to the OpenCL device.",
-        format!("The driver answered with error {code}."),
+        format!("The driver answered with {}.", status_name(code)),
         "Choose another variant or device; 0 shows the movie unfiltered.",
     )
 }
@@ -27,7 +27,7 @@ fn finish(code: i32, event: ffi::cl_event) -> Result<ocl::Event> {
 }
 
 /// Maps without blocking; the pointer is known beforehand, since the memory is the host's.
-pub(super) fn enqueue_map(
+pub(in crate::gpu) fn enqueue_map(
     cl: &ClContext,
     picture: &Picture,
     width: u32,
@@ -77,7 +77,11 @@ pub(super) fn enqueue_map(
     Ok(event)
 }
 
-pub(super) fn enqueue_unmap(cl: &ClContext, picture: &Picture, mapped: NonNull<u8>) -> Result<ocl::Event> {
+pub(in crate::gpu) fn enqueue_unmap(
+    cl: &ClContext,
+    picture: &Picture,
+    mapped: NonNull<u8>,
+) -> Result<ocl::Event> {
     let mut event: ffi::cl_event = ptr::null_mut();
     // SAFETY: the picture was mapped at this address by `enqueue_map`, and the mapping is complete.
     let code = unsafe {
@@ -95,7 +99,7 @@ pub(super) fn enqueue_unmap(cl: &ClContext, picture: &Picture, mapped: NonNull<u
 
 /// # Safety
 /// `from` must hold width·height·4 bytes and stay untouched until the event is complete.
-pub(super) unsafe fn enqueue_write(
+pub(in crate::gpu) unsafe fn enqueue_write(
     cl: &ClContext,
     picture: &Picture,
     width: u32,
@@ -136,7 +140,7 @@ pub(super) unsafe fn enqueue_write(
 
 /// # Safety
 /// `into` must have room for width·height·4 bytes and stay untouched until the event is complete.
-pub(super) unsafe fn enqueue_read(
+pub(in crate::gpu) unsafe fn enqueue_read(
     cl: &ClContext,
     picture: &Picture,
     width: u32,
@@ -159,6 +163,38 @@ pub(super) unsafe fn enqueue_read(
                 ffi::clEnqueueReadImage(queue, mem, 0, origin, region, 0, 0, into, 0, ptr::null(), &mut event)
             }
         }
+    };
+    finish(code, event)
+}
+
+/// Copies a filtered buffer into an image of the same size, on the device and without waiting.
+///
+/// # Errors
+/// When `from` is no buffer or `to` no image, or the driver refuses.
+pub(in crate::gpu) fn enqueue_place(
+    cl: &ClContext,
+    from: &Picture,
+    to: &Picture,
+    (width, height): (u32, u32),
+) -> Result<ocl::Event> {
+    let (Picture::Buffer(from), Picture::Image(to)) = (from, to) else {
+        return Err(enqueue_failed(ffi::CL_INVALID_MEM_OBJECT));
+    };
+    let region = [width as usize, height as usize, 1];
+    let mut event: ffi::cl_event = ptr::null_mut();
+    // SAFETY: queue and memory objects are alive and of one context; the driver refuses a region that is too large.
+    let code = unsafe {
+        ffi::clEnqueueCopyBufferToImage(
+            cl.queue.as_core().as_ptr(),
+            from.as_core().as_ptr(),
+            to.as_core().as_ptr(),
+            0,
+            ORIGIN.as_ptr(),
+            region.as_ptr(),
+            0,
+            ptr::null(),
+            &mut event,
+        )
     };
     finish(code, event)
 }

@@ -13,6 +13,7 @@ use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
 use super::color::{self, Matrix, Range};
+use super::memory::zeroed;
 use crate::error::{Error, Result};
 
 /// Bytes of one RGBA pixel.
@@ -110,7 +111,11 @@ impl RgbaConverter {
         }
         let padded_row = width.next_multiple_of(GROUP) as usize * PIXEL;
         let mut padded = std::mem::take(&mut self.padded);
-        padded.resize(padded_row * height as usize, 0);
+        let len = padded_row * height as usize;
+        if padded.len() != len {
+            drop(padded);
+            padded = zeroed(len)?;
+        }
         let result = self.scale(frame, &mut padded, padded_row);
         for (to, from) in dst.chunks_exact_mut(row).zip(padded.chunks_exact(padded_row)) {
             to.copy_from_slice(&from[..row]);

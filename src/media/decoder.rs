@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use super::SECOND_NS;
 use super::color::{self, Matrix, Range};
 use super::control::{Control, Seek};
-use super::frame::{picture_bytes, seconds};
+use super::frame::{Fields, picture_bytes, pixel_aspect, seconds};
 use super::orientation::Orientation;
 use super::pass::{Pass, Placed};
 use super::queue::FrameQueue;
@@ -43,8 +43,10 @@ pub struct MovieInfo {
     pub height: u32,
     /// Width of a pixel divided by its height.
     pub pixel_aspect: f64,
-    /// How its pictures are to be turned before they are shown.
+    /// How the first frame is to be turned before it is shown; later frames may differ.
     pub orientation: Orientation,
+    /// Whether the first frame is interlaced; later frames may differ.
+    pub fields: Fields,
     /// Frames a second as the file states them (an average for variable rates).
     pub fps: Option<f64>,
     /// Length in seconds as the file states it.
@@ -218,14 +220,13 @@ fn free_memory() -> Option<usize> {
 fn describe(path: &Path, pass: &Pass, first: &Placed) -> MovieInfo {
     let (matrix, range) = color::of_picture(&first.video);
     let source = pass.source();
-    let aspect = first.video.aspect_ratio();
-    let square = aspect.numerator() <= 0 || aspect.denominator() <= 0;
     MovieInfo {
         path: path.to_owned(),
         width: first.video.width(),
         height: first.video.height(),
-        pixel_aspect: if square { 1.0 } else { f64::from(aspect) },
-        orientation: source.orientation(),
+        pixel_aspect: pixel_aspect(&first.video),
+        orientation: Orientation::of_picture(&first.video),
+        fields: Fields::of_picture(&first.video),
         fps: source.fps(),
         duration_s: source.duration_s(),
         codec: source.codec_name(),
@@ -250,9 +251,21 @@ pub(super) fn behind_the_end(path: &Path, at_s: f64, end_s: f64, instead: &str) 
     )
 }
 
+/// The error for a movie whose pictures do not fit into memory.
+pub(super) fn no_memory(path: &Path) -> Error {
+    Error::new(
+        format!("There is not enough memory to decode '{}'.", path.display()),
+        "FFmpeg could not have what it needs for its pictures.",
+        "Close other programs, or play a smaller movie.",
+    )
+}
+
 /// The error for a movie without a single picture.
 pub(super) fn nothing_decoded(path: &Path, pass: &Pass) -> Error {
     let damage = &pass.source().damage;
+    if damage.no_memory {
+        return no_memory(path);
+    }
     let why = match &damage.read_error {
         Some(error) => format!("Reading stopped before the first picture: {error}."),
         None if damage.bad_packets > 0 => {

@@ -3,6 +3,31 @@
 use ffmpeg_next as ffmpeg;
 
 use super::SECOND_NS;
+use super::orientation::Orientation;
+
+/// How the rows of a picture were taken: at one moment, or every other row at a later one, as cameras for television did.
+/// The first field is that of the earlier moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Fields {
+    /// All rows at one moment.
+    #[default]
+    Progressive,
+    /// Interlaced: rows 0, 2, 4, … are the first field.
+    TopFirst,
+    /// Interlaced: rows 1, 3, 5, … are the first field.
+    BottomFirst,
+}
+
+impl Fields {
+    /// What the file says of the picture.
+    pub(super) fn of_picture(picture: &ffmpeg::frame::Video) -> Self {
+        match (picture.is_interlaced(), picture.is_top_first()) {
+            (false, _) => Self::Progressive,
+            (true, true) => Self::TopFirst,
+            (true, false) => Self::BottomFirst,
+        }
+    }
+}
 
 /// A decoded picture and its place in time. Times are in nanoseconds.
 pub struct Frame {
@@ -36,12 +61,17 @@ impl Frame {
 
     /// Width of one pixel divided by its height; 1 if the file does not say.
     pub fn pixel_aspect(&self) -> f64 {
-        let ratio = self.picture.aspect_ratio();
-        if ratio.numerator() > 0 && ratio.denominator() > 0 {
-            f64::from(ratio.numerator()) / f64::from(ratio.denominator())
-        } else {
-            1.0
-        }
+        pixel_aspect(&self.picture)
+    }
+
+    /// How the picture is to be turned before it is shown.
+    pub fn orientation(&self) -> Orientation {
+        Orientation::of_picture(&self.picture)
+    }
+
+    /// Whether it is interlaced. Both fields are woven into the picture, as they are stored.
+    pub fn fields(&self) -> Fields {
+        Fields::of_picture(&self.picture)
     }
 
     /// Memory that the picture's planes take, in bytes.
@@ -65,6 +95,12 @@ impl std::fmt::Debug for Frame {
 /// Seconds of a time in nanoseconds.
 pub(super) fn seconds(ns: i64) -> f64 {
     ns as f64 / SECOND_NS as f64
+}
+
+/// Width of a picture's pixels divided by their height; 1 if the file does not say.
+pub(super) fn pixel_aspect(picture: &ffmpeg::frame::Video) -> f64 {
+    let ratio = picture.aspect_ratio();
+    if ratio.numerator() > 0 && ratio.denominator() > 0 { f64::from(ratio) } else { 1.0 }
 }
 
 /// Memory behind a picture's planes, in bytes.

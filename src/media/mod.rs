@@ -2,7 +2,7 @@
 //! and RGBA bytes where a caller asks for them.
 //!
 //! A file's way: `open` finds its pictures, `source` reads packets and decodes them, `pass` gives the pictures
-//! their place in the movie, [`decoder`] repeats passes on a thread of its own (`worker`) and
+//! their place in the movie and keeps some for steps back (`kept`), [`decoder`] repeats passes on a thread of its own (`worker`) and
 //! fills [`queue`]; `control` tells it where to go on. [`clock`] says
 //! which frame is due. [`color`] decides matrix and range, [`convert`] turns a picture into RGBA.
 
@@ -13,6 +13,8 @@ mod control;
 pub mod convert;
 pub mod decoder;
 pub mod frame;
+mod kept;
+pub mod memory;
 mod open;
 pub mod orientation;
 mod pass;
@@ -29,7 +31,7 @@ pub use color::{Matrix, Range};
 pub use control::Seek;
 pub use convert::RgbaConverter;
 pub use decoder::{Decoder, MovieInfo, OpenOptions};
-pub use frame::Frame;
+pub use frame::{Fields, Frame};
 pub use orientation::Orientation;
 pub use queue::{FrameQueue, Take};
 pub use still::{RgbaFrames, read_frame_at, read_frames_rgba};

@@ -1,6 +1,13 @@
 //! How a picture is to be turned before it is shown, as cameras and phones write it into the file.
 
 use ffmpeg_next as ffmpeg;
+use ffmpeg_next::ffi;
+
+use super::memory::picture_memory;
+use crate::error::Result;
+
+/// A display matrix of the ISO base media format (ISO/IEC 14496-12, `tkhd`), row by row.
+pub(super) type Matrix = [i32; 9];
 
 /// One of the eight ways to turn and mirror a picture by right angles. A shown point `(x, y)`, `y` downwards, is the
 /// stored point with its axes exchanged if `swapped`, each shown axis then reversed as said.
@@ -15,8 +22,8 @@ pub struct Orientation {
 }
 
 impl Orientation {
-    /// The orientation nearest to a display matrix of the ISO base media format (ISO/IEC 14496-12, `tkhd`): the stored
-    /// point `(p, q)` is shown at `(m0·p + m3·q, m1·p + m4·q)`.
+    /// The orientation nearest to a display matrix of the ISO base media format (ISO/IEC 14496-12, `tkhd`), row by row:
+    /// the stored point `(p, q)` is shown at `(m0·p + m3·q, m1·p + m4·q)`.
     pub fn from_matrix(matrix: &[i32; 9]) -> Self {
         let [a, b, _, c, d, ..] = matrix.map(i64::from);
         if a.abs() + d.abs() >= b.abs() + c.abs() {
@@ -26,19 +33,11 @@ impl Orientation {
         }
     }
 
-    /// What the stream's side data say; as stored if they say nothing.
-    pub(super) fn of_stream(stream: &ffmpeg::Stream) -> Self {
-        let kind = ffmpeg::codec::packet::side_data::Type::DisplayMatrix;
-        let Some(data) = stream.side_data().find(|data| data.kind() == kind) else {
-            return Self::default();
-        };
-        let mut matrix = [0; 9];
-        let numbers = data.data().as_chunks::<4>().0;
-        if numbers.len() < matrix.len() {
-            return Self::default();
-        }
-        matrix.iter_mut().zip(numbers).for_each(|(to, bytes)| *to = i32::from_ne_bytes(*bytes));
-        Self::from_matrix(&matrix)
+    /// What the picture's side data say, which are the stream's where it had none of its own; as stored if they say
+    /// nothing.
+    pub(super) fn of_picture(picture: &ffmpeg::frame::Video) -> Self {
+        let data = picture.side_data(ffmpeg::frame::side_data::Type::DisplayMatrix);
+        data.and_then(|data| matrix(data.data())).map_or_else(Self::default, |m| Self::from_matrix(&m))
     }
 
     /// Degrees clockwise, after [`Orientation::is_mirrored`].
@@ -56,9 +55,64 @@ impl Orientation {
         self.swapped ^ self.flip_x ^ self.flip_y
     }
 
+    /// The picture as it is shown. In: its size as stored and its RGBA8 pixels, tightly packed, top row first. Out: the
+    /// same of the turned picture.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub fn turn(self, (width, height): (u32, u32), rgba: Vec<u8>) -> Result<((u32, u32), Vec<u8>)> {
+        let ((across, down), _) = self.shown((width, height), 1.0);
+        if self == Self::default() || width == 0 || height == 0 {
+            return Ok(((across, down), rgba));
+        }
+        let pixels = rgba.as_chunks::<4>().0;
+        let mut turned = picture_memory(across, down)?;
+        for (y, row) in turned.chunks_exact_mut(across as usize * 4).enumerate() {
+            let y = if self.flip_y { down as usize - 1 - y } else { y };
+            for (x, pixel) in row.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+                let x = if self.flip_x { across as usize - 1 - x } else { x };
+                let (p, q) = if self.swapped { (y, x) } else { (x, y) };
+                *pixel = pixels[q * width as usize + p];
+            }
+        }
+        Ok(((across, down), turned))
+    }
+
     /// Size in pixels and pixel aspect as shown, from those of the stored picture.
     pub fn shown(self, (width, height): (u32, u32), pixel_aspect: f64) -> ((u32, u32), f64) {
         if self.swapped { ((height, width), 1.0 / pixel_aspect) } else { ((width, height), pixel_aspect) }
+    }
+}
+
+/// The matrix in side data; `None` if they are too short.
+fn matrix(data: &[u8]) -> Option<Matrix> {
+    let mut matrix = Matrix::default();
+    let numbers = data.as_chunks::<4>().0.get(..matrix.len())?;
+    matrix.iter_mut().zip(numbers).for_each(|(to, bytes)| *to = i32::from_ne_bytes(*bytes));
+    Some(matrix)
+}
+
+/// What the stream's side data say.
+pub(super) fn matrix_of_stream(stream: &ffmpeg::Stream) -> Option<Matrix> {
+    let kind = ffmpeg::codec::packet::side_data::Type::DisplayMatrix;
+    let data = stream.side_data().find(|data| data.kind() == kind)?;
+    matrix(data.data())
+}
+
+/// Gives the picture `matrix`, unless it has one of its own.
+pub(super) fn default_matrix(picture: &mut ffmpeg::frame::Video, matrix: &Matrix) {
+    let kind = ffi::AVFrameSideDataType::AV_FRAME_DATA_DISPLAYMATRIX;
+    // SAFETY: the frame is valid and owned. Side data of this size are made for it and filled; where memory has run
+    // out there are none, and the picture is shown as stored.
+    unsafe {
+        let frame = picture.as_mut_ptr();
+        if !ffi::av_frame_get_side_data(frame, kind).is_null() {
+            return;
+        }
+        let made = ffi::av_frame_new_side_data(frame, kind, size_of::<Matrix>());
+        if !made.is_null() {
+            std::ptr::copy_nonoverlapping(matrix.as_ptr().cast(), (*made).data, size_of::<Matrix>());
+        }
     }
 }
 
@@ -97,6 +151,35 @@ mod tests {
         assert_eq!(of(i32::MIN, 0, 0, i32::MIN).rotation(), 180);
         // One degree off is as good as straight.
         assert_eq!(of(1144, 65526, -65526, 1144).rotation(), 90);
+    }
+
+    #[test]
+    fn pictures_are_turned_as_they_are_shown() {
+        // 1 2 3
+        // 4 5 6
+        let stored: Vec<u8> = (1..=6).flat_map(|i| [i, i + 10, i + 20, 255]).collect();
+        let turned = |a, b, c, d| {
+            let (size, rgba) = of(a, b, c, d).turn((3, 2), stored.clone()).unwrap();
+            let whole = |p: &[u8; 4]| p[1] == p[0] + 10 && p[2] == p[0] + 20 && p[3] == 255;
+            assert!(rgba.as_chunks().0.iter().all(whole));
+            (size, rgba.iter().step_by(4).copied().collect::<Vec<_>>())
+        };
+        assert_eq!(turned(ONE, 0, 0, ONE), ((3, 2), vec![1, 2, 3, 4, 5, 6]));
+        assert_eq!(turned(0, ONE, -ONE, 0), ((2, 3), vec![4, 1, 5, 2, 6, 3]), "clockwise");
+        assert_eq!(turned(-ONE, 0, 0, -ONE), ((3, 2), vec![6, 5, 4, 3, 2, 1]));
+        assert_eq!(turned(0, -ONE, ONE, 0), ((2, 3), vec![3, 6, 2, 5, 1, 4]), "anticlockwise");
+        assert_eq!(turned(-ONE, 0, 0, ONE), ((3, 2), vec![3, 2, 1, 6, 5, 4]), "mirrored");
+        assert_eq!(turned(0, ONE, ONE, 0), ((2, 3), vec![1, 4, 2, 5, 3, 6]), "along the diagonal");
+    }
+
+    #[test]
+    fn a_picture_keeps_a_matrix_of_its_own() {
+        let mut picture = ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 2, 2);
+        assert_eq!(Orientation::of_picture(&picture), Orientation::default());
+        default_matrix(&mut picture, &[0, ONE, 0, -ONE, 0, 0, 0, 0, 1 << 30]);
+        assert_eq!(Orientation::of_picture(&picture).rotation(), 90);
+        default_matrix(&mut picture, &[-ONE, 0, 0, 0, -ONE, 0, 0, 0, 1 << 30]);
+        assert_eq!(Orientation::of_picture(&picture).rotation(), 90);
     }
 
     #[test]

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use ffmpeg_next as ffmpeg;
 
 use super::SECOND_NS;
-use super::decoder::nanoseconds;
+use super::decoder::{nanoseconds, no_memory};
 use super::frame::seconds;
+use super::kept::Kept;
 use super::source::{Skip, Source};
 use super::timeline::Timeline;
 use crate::error::{Error, Result};
@@ -32,6 +33,7 @@ pub(super) struct Pass {
     start: Timeline,
     /// Pictures decoded and not yet handed out: two at most.
     ahead: VecDeque<Placed>,
+    kept: Kept,
     /// End of the last picture that was decoded, in nanoseconds.
     end_ns: i64,
     skipped: bool,
@@ -43,7 +45,8 @@ impl Pass {
         let source = Source::open(path, stop)?;
         let timeline = Timeline::new(source.gaps_allowed());
         let start = timeline.clone();
-        let mut pass = Self { source, timeline, start, ahead: VecDeque::new(), end_ns: 0, skipped: false };
+        let (ahead, kept) = (VecDeque::new(), Kept::new());
+        let mut pass = Self { source, timeline, start, ahead, kept, end_ns: 0, skipped: false };
         pass.read_ahead(1);
         pass.start = pass.timeline.clone();
         Ok(pass)
@@ -66,13 +69,45 @@ impl Pass {
     /// # Errors
     /// The file cannot seek, and cannot be opened again.
     pub fn go_to(&mut self, path: &Path, at_ns: i64, stop: &Arc<AtomicBool>) -> Result<bool> {
+        self.travel(path, at_ns, stop, false)
+    }
+
+    /// As [`Pass::go_to`], and keeps pictures on the way for further steps back. What was kept on the way of the last
+    /// step is not decoded again; where a step was interrupted, this one goes on.
+    ///
+    /// # Errors
+    /// As for [`Pass::go_to`].
+    pub fn go_back(&mut self, path: &Path, at_ns: i64, stop: &Arc<AtomicBool>) -> Result<bool> {
+        if !self.kept.covers(at_ns) {
+            return self.travel(path, at_ns, stop, true);
+        }
+        self.read_ahead(1);
+        let following_ns = self.ahead.front().map(|first| first.movie_ns);
+        if self.kept.rewind(at_ns, following_ns) {
+            return Ok(true);
+        }
+        match following_ns {
+            Some(following_ns) if following_ns <= at_ns => Ok(self.skip_to(at_ns)),
+            _ if self.source.is_stopped() => Ok(false),
+            _ => self.travel(path, at_ns, stop, true),
+        }
+    }
+
+    fn travel(&mut self, path: &Path, at_ns: i64, stop: &Arc<AtomicBool>, keep: bool) -> Result<bool> {
         // Pictures well before the target that no other needs are left out, unless one of them may be the target.
-        let margin_ns = self.source.frame_ns().saturating_mul(4);
+        let frame_ns = self.source.frame_ns();
+        let margin_ns = frame_ns.saturating_mul(4);
         for hurry in [true, false] {
             if !self.go_to_key(path, at_ns, stop)? {
                 return Ok(false);
             }
-            let wanted = at_ns.saturating_sub(margin_ns);
+            let mut wanted = at_ns.saturating_sub(margin_ns);
+            if let Some(first) = self.ahead.front().filter(|_| keep) {
+                let reach = i64::try_from(self.kept.reach(first)).unwrap_or(i64::MAX);
+                let from_ns = at_ns.saturating_sub(frame_ns.saturating_mul(reach));
+                wanted = wanted.min(from_ns.saturating_sub(margin_ns));
+                self.kept.begin(if hurry { from_ns } else { i64::MIN });
+            }
             let origin = self.timeline.origin_ns().unwrap_or(0);
             self.source.set_wanted_from(hurry.then_some(origin.saturating_add(wanted)));
             let reached = self.skip_to(at_ns);
@@ -127,11 +162,21 @@ impl Pass {
 
     /// The picture that comes next.
     pub fn peek(&self) -> Option<&Placed> {
-        self.ahead.front()
+        self.kept.peek().or(self.ahead.front())
     }
 
     /// The next picture, or `None` at the end.
     pub fn next(&mut self) -> Option<Placed> {
+        if let Some(kept) = self.kept.next() {
+            return Some(kept);
+        }
+        let current = self.leave()?;
+        self.kept.keep_handed_out(&current);
+        Some(current)
+    }
+
+    /// The pass's own next picture.
+    fn leave(&mut self) -> Option<Placed> {
         self.read_ahead(2);
         let mut current = self.ahead.pop_front()?;
         if let Some(next) = self.ahead.front() {
@@ -152,6 +197,9 @@ impl Pass {
     /// Chooses what is decoded from the next packet on.
     pub fn set_skip(&mut self, skip: Skip) {
         self.skipped |= skip != Skip::Nothing;
+        if skip != Skip::Nothing {
+            self.kept.end();
+        }
         self.source.set_skip(skip);
     }
 
@@ -167,6 +215,9 @@ impl Pass {
             return None;
         }
         let damage = &self.source.damage;
+        if damage.no_memory {
+            return Some(no_memory(path));
+        }
         let mut reasons = Vec::new();
         if let Some(error) = &damage.read_error {
             reasons.push(format!("Reading stopped at {:.1} s: {error}.", seconds(self.end_ns)));
@@ -191,6 +242,11 @@ impl Pass {
                 "What could be decoded is played; a new copy of the file may be whole.",
             )
         })
+    }
+
+    #[cfg(test)]
+    pub fn keep_at_most(&mut self, bytes: usize) {
+        self.kept = Kept::with_limit(bytes);
     }
 
     fn read_ahead(&mut self, count: usize) {
@@ -218,6 +274,7 @@ impl Pass {
         }
         self.timeline = self.start.after_seek();
         self.ahead.clear();
+        self.kept.end();
         self.read_ahead(1);
         true
     }
@@ -228,7 +285,11 @@ impl Pass {
         loop {
             self.read_ahead(2);
             match (self.ahead.front(), self.ahead.get(1)) {
-                (Some(_), Some(next)) if next.movie_ns <= at_ns => self.ahead.pop_front(),
+                (Some(_), Some(next)) if next.movie_ns <= at_ns => {
+                    if let Some(over) = self.leave() {
+                        self.kept.keep(&over);
+                    }
+                }
                 (Some(_), Some(_)) => return true,
                 (Some(last), None) => {
                     return at_ns < last.movie_ns.saturating_add(last.duration_ns);

@@ -15,7 +15,7 @@ use ffmpeg_next::format::context::Input;
 use super::SECOND_NS;
 use super::frame::seconds;
 use super::open::{check_file, discard_others, not_a_movie, open_decoder, open_input, video_stream};
-use super::orientation::Orientation;
+use super::orientation::{self, Matrix};
 use crate::error::Result;
 
 /// Result with FFmpeg's own error.
@@ -29,6 +29,8 @@ const MAX_ERRORS_IN_A_ROW: u32 = 256;
 pub(super) struct Damage {
     /// Packets that the reader or the decoder refused, or that are marked as damaged.
     pub bad_packets: u64,
+    /// Some of them because there was not enough memory.
+    pub no_memory: bool,
     /// What stopped the reading before the end.
     pub read_error: Option<String>,
 }
@@ -59,6 +61,8 @@ pub(super) struct Source {
     stream: usize,
     time_base: ffi::AVRational,
     frame_ns: i64,
+    /// How the whole stream is to be turned, if it says so.
+    matrix: Option<Matrix>,
     packet: ffmpeg::Packet,
     stop: Arc<AtomicBool>,
     skip: Skip,
@@ -70,6 +74,9 @@ pub(super) struct Source {
     draining: bool,
     errors_in_a_row: u32,
     pub damage: Damage,
+    /// Packets given to the decoder.
+    #[cfg(test)]
+    pub sent: u64,
 }
 
 impl Source {
@@ -82,12 +89,12 @@ impl Source {
         let stream = video_stream(&input, path)?;
         discard_others(&mut input, stream);
 
-        let (time_base, frame_ns, decoder) = {
+        let (time_base, frame_ns, matrix, decoder) = {
             let video = input.stream(stream).ok_or_else(|| not_a_movie(path, "It has no stream."))?;
             let rate = usable_rate(video.avg_frame_rate()).or(usable_rate(video.rate()));
             let frame_ns = rate.map_or(SECOND_NS / 25, |fps| (SECOND_NS as f64 / fps) as i64);
             let time_base = ffi::AVRational::from(video.time_base());
-            (time_base, frame_ns, open_decoder(&video, path)?)
+            (time_base, frame_ns, orientation::matrix_of_stream(&video), open_decoder(&video, path)?)
         };
         Ok(Self {
             input,
@@ -95,6 +102,7 @@ impl Source {
             stream,
             time_base,
             frame_ns,
+            matrix,
             packet: ffmpeg::Packet::empty(),
             stop: stop.clone(),
             skip: Skip::Nothing,
@@ -104,6 +112,8 @@ impl Source {
             draining: false,
             errors_in_a_row: 0,
             damage: Damage::default(),
+            #[cfg(test)]
+            sent: 0,
         })
     }
 
@@ -124,7 +134,7 @@ impl Source {
                 Ok(()) => self.count_error(),
                 Err(ffmpeg::Error::Eof) => return None,
                 Err(ffmpeg::Error::Other { errno: ffmpeg::error::EAGAIN }) if !self.draining => {}
-                Err(_) => self.count_error(),
+                Err(error) => self.refused(error),
             }
             if self.is_stopped() || self.errors_in_a_row > MAX_ERRORS_IN_A_ROW {
                 return None;
@@ -183,9 +193,18 @@ impl Source {
                 ffmpeg::Discard::Default
             });
         }
-        if self.decoder.send_packet(&self.packet).is_err() {
-            self.count_error();
+        #[cfg(test)]
+        {
+            self.sent += 1;
         }
+        if let Err(error) = self.decoder.send_packet(&self.packet) {
+            self.refused(error);
+        }
+    }
+
+    fn refused(&mut self, error: ffmpeg::Error) {
+        self.damage.no_memory |= error == ffmpeg::Error::Other { errno: ffmpeg::error::ENOMEM };
+        self.count_error();
     }
 
     fn count_error(&mut self) {
@@ -204,6 +223,9 @@ impl Source {
             let stream = *(*context).streams.add(self.stream);
             let frame = video.as_mut_ptr();
             (*frame).sample_aspect_ratio = ffi::av_guess_sample_aspect_ratio(context, stream, frame);
+        }
+        if let Some(matrix) = &self.matrix {
+            orientation::default_matrix(&mut video, matrix);
         }
         Picture { video, stamp_ns, duration_ns }
     }
@@ -278,11 +300,6 @@ impl Source {
     pub fn fps(&self) -> Option<f64> {
         let video = self.input.stream(self.stream)?;
         usable_rate(video.avg_frame_rate()).or(usable_rate(video.rate()))
-    }
-
-    /// How the pictures are to be turned.
-    pub fn orientation(&self) -> Orientation {
-        self.input.stream(self.stream).map_or_else(Orientation::default, |s| Orientation::of_stream(&s))
     }
 
     /// The codec's short name, such as "h264".

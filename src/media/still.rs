@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use super::convert::RgbaConverter;
 use super::decoder::{behind_the_end, nanoseconds, nothing_decoded};
 use super::frame::{Frame, seconds};
+use super::memory::picture_memory;
 use super::pass::Pass;
 use crate::error::{Error, Result};
 
@@ -70,7 +71,7 @@ pub fn read_frames_rgba(path: &Path, count: usize, size: Option<(u32, u32)>) -> 
             warning = pass.warning(path);
             break;
         };
-        let mut rgba = vec![0; width as usize * height as usize * 4];
+        let mut rgba = picture_memory(width, height)?;
         converter.convert_scaled(&placed.video, (width, height), &mut rgba)?;
         frames.push(rgba);
     }

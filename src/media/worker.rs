@@ -181,7 +181,7 @@ impl Worker {
         let stop = &self.control.stop;
         match seek {
             Seek::Exact(s) => pass.go_to(&self.path, nanoseconds(s), stop)?,
-            Seek::Before(s) => pass.go_to(&self.path, (nanoseconds(s) - 1).max(0), stop)?,
+            Seek::Before(s) => pass.go_back(&self.path, (nanoseconds(s) - 1).max(0), stop)?,
             Seek::Keyframe(s) => pass.go_to_key(&self.path, nanoseconds(s), stop)?,
         };
         self.go_on_from(pass)

@@ -11,6 +11,8 @@ const GAP: f32 = 6.0;
 const VARIANT: f32 = 112.0;
 /// Width of everything right of the variants.
 const REST: f32 = 512.0;
+/// From this width on there is room for the button that opens a movie.
+const OPEN: f32 = 500.0;
 
 /// Rows that the controls need at this width.
 pub fn rows(width: f32, variants: usize) -> usize {
@@ -96,6 +98,7 @@ fn about(ui: &mut Ui, row: &VariantRow) {
 }
 
 fn rest(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
+    let room = ui.available_width();
     ui.add_space(4.0);
     ui.label("Radius").on_hover_text(words::RADIUS);
     let step = |ui: &mut Ui, text: &str, enabled: bool| {
@@ -107,7 +110,9 @@ fn rest(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
     }
     let mut radius = view.radius.min(MAX_RADIUS);
     // What is fixed needs about 300 points; the slider gives way in a narrow window.
-    ui.spacing_mut().slider_width = (ui.max_rect().width() - 384.0).clamp(16.0, 130.0);
+    let open = room >= OPEN;
+    let fixed = if open { 438.0 } else { 384.0 };
+    ui.spacing_mut().slider_width = (room - fixed).clamp(16.0, 130.0);
     let slider = ui.add(Slider::new(&mut radius, 0..=MAX_RADIUS).show_value(false));
     if slider.on_hover_text(words::window(view.radius)).changed() {
         actions.push(Action::SetRadius(radius));
@@ -144,6 +149,9 @@ fn rest(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
         48.0,
     ) {
         actions.push(Action::ToggleOverlay);
+    }
+    if open && key_button(&mut ui, "Open", "Open a movie: key o", 48.0) {
+        actions.push(Action::AskForMovie);
     }
     let (text, hover) = match view.paused {
         true => ("Play", "Go on: Space"),

@@ -1,22 +1,25 @@
 //! The sliders of the colour correction.
 
-use egui::{Rect, Sense, Slider, Ui, UiBuilder, vec2};
+use egui::{Rect, Sense, Slider, Ui, UiBuilder, Vec2, vec2};
 
+use super::place::{self, Panel, Title};
 use super::{Action, theme};
 use crate::convert::Correction;
 
-const SIZE: egui::Vec2 = vec2(300.0, 158.0);
+/// The panel's size in points.
+pub const SIZE: Vec2 = vec2(300.0, 158.0);
 
-/// Lays the sliders out in the lower right corner of `area`, which the control strip leaves free.
-pub fn show(ui: &mut Ui, area: Rect, correction: Correction, actions: &mut Vec<Action>) {
-    let size = SIZE.min(area.size());
-    let rect = Rect::from_min_size(area.max - size, size);
+/// Lays the sliders out in `rect`. Returns what was done with the title.
+pub fn show(ui: &mut Ui, rect: Rect, correction: Correction, actions: &mut Vec<Action>) -> Title {
     // Keeps the pointer from what lies below.
     ui.interact(rect, ui.unique_id().with("correction"), Sense::click_and_drag());
     let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
     ui.painter().rect(rect, 6, theme::PANEL.to_opaque(), edge, egui::StrokeKind::Inside);
     let mut ui = ui.new_child(UiBuilder::new().id_salt("correction").max_rect(rect.shrink(theme::PAD)));
     ui.set_clip_rect(rect);
+    let row = rect.with_max_y(rect.top() + theme::PAD + theme::CONTROL);
+    let (response, title) = place::handle(&ui, Panel::Correction, row, rect.min);
+    response.on_hover_text(place::HOVER);
     let mut turned = correction;
     ui.horizontal(|ui| {
         ui.label(egui::RichText::new("Colour correction").font(theme::words(13.0)).color(theme::STRONG));
@@ -35,4 +38,5 @@ pub fn show(ui: &mut Ui, area: Rect, correction: Correction, actions: &mut Vec<A
     if turned != correction {
         actions.push(Action::SetCorrection(turned));
     }
+    title
 }

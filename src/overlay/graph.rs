@@ -6,10 +6,12 @@ use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use egui::epaint::{Mesh, Vertex, WHITE_UV};
+use egui::epaint::Mesh;
 use egui::{Align2, Color32, CornerRadius, Galley, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
 use egui_plot::{AxisHints, Plot, PlotBounds, PlotGeometry, PlotItem, PlotItemBase, PlotTransform};
 
+use super::hatch::{Hatch, Pattern};
+use super::place::{self, Panel, Title};
 use super::table::Numbers;
 use super::{View, theme};
 use crate::ladder::VariantId;
@@ -24,11 +26,12 @@ const DEFAULT_INTERVAL_MS: f64 = 40.0;
 const NARROWEST: f32 = 1.5;
 const TITLE: f32 = 15.0;
 
-/// Lays the graph out over all the space of `ui`.
-/// Returns whether its title was clicked.
-pub fn show(ui: &mut Ui, view: &View, numbers: &Numbers) -> bool {
+/// Lays the graph out over all the space of `ui`, in a panel whose corner is at `corner`. Returns what was done
+/// with its title.
+pub fn show(ui: &mut Ui, view: &View, numbers: &Numbers, corner: Pos2) -> Title {
     let history = view.recorder.history();
-    let clicked = title(ui, numbers);
+    let hatch = Hatch::new(ui);
+    let clicked = title(ui, numbers, &hatch, corner);
     let top = ceiling(history, view.budget_ms);
     let bars = Bars {
         base: PlotItemBase::new(String::new()),
@@ -36,6 +39,7 @@ pub fn show(ui: &mut Ui, view: &View, numbers: &Numbers) -> bool {
         top,
         budget_ms: view.budget_ms,
         pixel: 1.0 / ui.pixels_per_point(),
+        hatch,
     };
     let step = tick(top, ui.available_height() > 75.0);
     let plot = Plot::new("frame-time")
@@ -82,25 +86,27 @@ pub fn show(ui: &mut Ui, view: &View, numbers: &Numbers) -> bool {
 }
 
 /// What the graph shows, and which colour is which stage; in a narrow window only the latter.
-fn title(ui: &mut Ui, numbers: &Numbers) -> bool {
+fn title(ui: &mut Ui, numbers: &Numbers, hatch: &Hatch, corner: Pos2) -> Title {
     let (mut rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), TITLE), Sense::hover());
-    let clicked = super::panel::header(ui, rect, "", false);
+    let (response, mut clicked) = place::handle(ui, Panel::Graph, rect.expand2(vec2(0.0, 4.0)), corner);
+    response.on_hover_text(place::HOVER);
+    clicked.fold = super::panel::header(ui, rect, "", false);
     rect.min.x += 16.0;
     let painter = ui.painter_at(rect);
     let font = theme::words(11.5);
     // From the right, so that the order on the line is the order in the stack; what is always zero is left out.
     let visible = Stage::ALL.iter().rev().filter(|s| numbers.stage(**s).is_some_and(|n| n.p95 >= 0.05));
     let mut x = rect.right();
-    for (name, color) in std::iter::once(("idle", theme::IDLE))
-        .chain(visible.map(|stage| (stage.name(), theme::stage_color(*stage))))
+    for (name, color, pattern) in std::iter::once(("idle", theme::IDLE, Pattern::Idle))
+        .chain(visible.map(|stage| (stage.name(), theme::stage_color(*stage), Pattern::Of(*stage))))
     {
         let galley = painter.layout_no_wrap(name.to_owned(), font.clone(), theme::TEXT);
-        let square = pos2(x - galley.size().x - 13.0, rect.top() + 3.0);
+        let square = pos2(x - galley.size().x - 20.0, rect.top() + 2.0);
         if square.x < rect.left() {
             return clicked;
         }
         painter.galley(pos2(x - galley.size().x, rect.top()), galley, theme::TEXT);
-        painter.rect_filled(Rect::from_min_size(square, vec2(9.0, 9.0)), CornerRadius::same(2), color);
+        painter.add(hatch.swatch(Rect::from_min_size(square, vec2(16.0, 11.0)), color, pattern));
         x = square.x - 10.0;
     }
     let name = painter.layout_no_wrap("Frame time by stage, ms, last 5 s".to_owned(), font, theme::WEAK);
@@ -197,6 +203,7 @@ struct Bars<'a> {
     budget_ms: Option<f64>,
     /// Size of a physical pixel in points.
     pixel: f32,
+    hatch: Hatch,
 }
 
 impl Bars<'_> {
@@ -230,7 +237,7 @@ impl Bars<'_> {
 
     fn mesh(&self, transform: &PlotTransform) -> Mesh {
         let columns = self.columns(transform);
-        let mut mesh = Mesh::default();
+        let mut mesh = self.hatch.mesh();
         mesh.vertices.reserve(columns.len() * 28);
         mesh.indices.reserve(columns.len() * 42);
         let frame = *transform.frame();
@@ -240,10 +247,11 @@ impl Bars<'_> {
             let x1 = if x1 - x0 >= 4.0 { x1 - self.pixel } else { x1 };
             let mut low = frame.bottom();
             let mut sum = 0.0;
-            let mut quad = |sum: f32, color| {
+            let mut quad = |sum: f32, color, pattern| {
                 let high = snap(frame.bottom() - sum * per_ms, self.pixel).max(frame.top());
                 if high < low {
-                    add_quad(&mut mesh, Rect::from_min_max(pos2(x0, high), pos2(x1, low)), color);
+                    let rect = Rect::from_min_max(pos2(x0, high), pos2(x1, low));
+                    self.hatch.add(&mut mesh, rect, color, pattern);
                     low = high;
                 }
             };
@@ -251,16 +259,16 @@ impl Bars<'_> {
                 let ms = sample.stages[stage as usize] as f32;
                 if ms > 0.0 {
                     sum += ms;
-                    quad(sum, theme::stage_color(stage));
+                    quad(sum, theme::stage_color(stage), Pattern::Of(stage));
                 }
             }
             if let Some(interval) = sample.interval_ms {
-                quad(interval as f32, theme::IDLE);
+                quad(interval as f32, theme::IDLE, Pattern::Idle);
             }
             if height_ms(sample) > self.top {
                 // The bar goes on above the graph.
                 let cap = Rect::from_min_max(pos2(x0, frame.top()), pos2(x1, frame.top() + 2.0));
-                add_quad(&mut mesh, cap, theme::STRONG);
+                self.hatch.add(&mut mesh, cap, theme::STRONG, Pattern::Plain);
             }
         }
         mesh
@@ -367,14 +375,6 @@ fn tag(shapes: &mut Vec<Shape>, at: Pos2, anchor: Align2, galley: Arc<Galley>, c
 /// The nearest edge of a physical pixel: bars then look the same wherever they stand.
 fn snap(position: f32, pixel: f32) -> f32 {
     (position / pixel).round() * pixel
-}
-
-fn add_quad(mesh: &mut Mesh, rect: Rect, color: Color32) {
-    let first = mesh.vertices.len() as u32;
-    for pos in [rect.left_top(), rect.right_top(), rect.left_bottom(), rect.right_bottom()] {
-        mesh.vertices.push(Vertex { pos, uv: WHITE_UV, color });
-    }
-    mesh.indices.extend_from_slice(&[first, first + 1, first + 2, first + 2, first + 1, first + 3]);
 }
 
 #[cfg(test)]

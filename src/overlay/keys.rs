@@ -38,9 +38,11 @@ pub const KEYS: &[KeyHelp] = &[
     key("Esc", &["Escape"], "leave this panel, fullscreen"),
     key("i", &["i"], "overlay"),
     SHOW_KEYS,
+    key("o Ctrl O", &["o", "Ctrl+o"], "open a movie"),
     key("< >", &["<", ">"], "previous, next movie"),
     key("s", &["s"], "save the frame as PNG"),
     key("S", &["S"], "save the window as PNG"),
+    key("Ctrl D", &["Ctrl+d"], "next OpenCL device"),
     key("Ctrl E", &["Ctrl+e"], "save the statistics"),
     key("Ctrl + - 0", &[], "size of the overlay"),
     key("q", &["q"], "quit"),
@@ -76,6 +78,11 @@ pub fn show(ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
     let close = Rect::from_min_size(pos2(inner.right() - 24.0, inner.top() - 3.0), vec2(24.0, 24.0));
     if ui.put(close, egui::Button::new("\u{d7}").frame_when_inactive(false)).clicked() {
         actions.push(Action::ToggleKeys);
+    }
+    let reset = Rect::from_min_size(close.left_top() - vec2(102.0, 0.0), vec2(96.0, 24.0));
+    let hover = "Put the panels back where they belong, unfolded where there is room";
+    if ui.put(reset, egui::Button::new("Reset panels")).on_hover_text(hover).clicked() {
+        actions.push(Action::ResetPanels);
     }
     for (n, line) in KEYS.iter().enumerate() {
         let at = inner.min + vec2((n / lines) as f32 * COLUMN, 28.0 + (n % lines) as f32 * LINE);

@@ -6,9 +6,13 @@
 mod controls;
 mod correction;
 mod graph;
+mod hatch;
 mod keys;
 mod notices;
 mod panel;
+mod path_field;
+mod place;
+mod seekbar;
 mod table;
 mod theme;
 mod words;
@@ -18,11 +22,15 @@ use std::time::Duration;
 use egui::{Rect, Ui, UiBuilder, pos2, vec2};
 
 pub use keys::{KEYS, KeyHelp};
+use path_field::PathField;
+pub use place::Places;
+use place::{Panel, Title};
 
 use crate::convert::Correction;
 use crate::error::Error;
 use crate::gpu::cl::DeviceInfo;
 use crate::ladder::VariantId;
+use crate::media::Fields;
 use crate::stats::{CpuReading, Recorder};
 
 /// What the user asked for with the mouse; keys give the same actions.
@@ -32,12 +40,25 @@ pub enum Action {
     SetVariant(VariantId),
     /// Use this radius, in pixels.
     SetRadius(u32),
+    /// Go to a time of the movie.
+    Seek {
+        /// Where to, in seconds.
+        to_s: f64,
+        /// To that very frame; not so while the seek bar is being dragged.
+        exact: bool,
+    },
     /// Pause, or go on.
     TogglePause,
+    /// Ask the user for a movie to open.
+    AskForMovie,
+    /// Open the movie at this path, as it was typed.
+    Open(String),
     /// Hide or show the overlay.
     ToggleOverlay,
     /// Open or close the panel with all keys.
     ToggleKeys,
+    /// Put the panels back where they belong.
+    ResetPanels,
     /// Correct colours with this.
     SetCorrection(Correction),
     /// Switch colour correction on or off.
@@ -46,6 +67,8 @@ pub enum Action {
     SaveFrame,
     /// Save the window with the overlay as PNG.
     SaveWindow,
+    /// Change to the next OpenCL device.
+    NextDevice,
     /// Save the statistics as CSV and JSON.
     ExportStats,
     /// Take this banner away: a position in [`View::notices`].
@@ -106,6 +129,8 @@ pub struct MovieSummary {
     pub fps: Option<f64>,
     /// FFmpeg's name of the codec.
     pub codec: String,
+    /// Whether the movie is interlaced.
+    pub fields: Fields,
     /// Position of the frame on the screen, in seconds.
     pub position_s: f64,
     /// Length in seconds, if it is known.
@@ -158,6 +183,10 @@ pub struct View<'a> {
     pub speed: f64,
     /// What is repeated other than the whole movie; empty if nothing.
     pub repeats: &'a str,
+    /// Where a seek that is not on the screen yet goes, in seconds.
+    pub target_s: Option<f64>,
+    /// Where the part that repeats begins and ends, in seconds, as far as that is said.
+    pub part: (Option<f64>, Option<f64>),
     /// Frame interval at this speed in milliseconds, the budget of a frame.
     pub budget_ms: Option<f64>,
     /// Frames are being dropped because the filter is slower than the movie.
@@ -175,6 +204,13 @@ pub struct Overlay {
     pub keys_open: bool,
     /// Whether the numbers and the graph are folded; `None`: by the window's size.
     pub folded: [Option<bool>; 2],
+    /// Where the numbers, the graph and the colour correction were moved to.
+    pub places: Places,
+    /// The field for a path while it is open, and what was typed into it the last time.
+    path_field: Option<PathField>,
+    typed: String,
+    /// The height that the numbers would like to have.
+    numbers_height: f32,
     /// When the hint, the message and the button in the corner go, in seconds.
     hint_until: Option<f64>,
     said: Option<(String, Option<f64>)>,
@@ -190,6 +226,10 @@ impl Overlay {
             hint_seen: false,
             keys_open: false,
             folded: [None; 2],
+            places: Places::default(),
+            path_field: None,
+            typed: String::new(),
+            numbers_height: 0.0,
             hint_until: None,
             said: None,
             corner_until: f64::NEG_INFINITY,
@@ -207,11 +247,24 @@ impl Overlay {
         self.said = Some((text, None));
     }
 
+    /// Opens the field for a movie's path, also while the overlay is hidden.
+    pub fn ask_for_path(&mut self) {
+        if self.path_field.is_none() {
+            self.path_field = Some(PathField::new(std::mem::take(&mut self.typed)));
+        }
+    }
+
+    /// Whether keys are being typed into a field: they are not the player's then.
+    pub fn takes_keys(&self) -> bool {
+        self.path_field.is_some()
+    }
+
     /// Lays the overlay out over `ui`, which covers the window, and returns what the user asked for.
     pub fn show(&mut self, ui: &mut Ui, view: &View) -> Vec<Action> {
         // Keys belong to the player: a button that kept the focus would answer Space as well.
+        let field = self.path_field.as_ref().map(|_| PathField::id());
         ui.memory_mut(|memory| {
-            if let Some(id) = memory.focused() {
+            if let Some(id) = memory.focused().filter(|id| Some(*id) != field) {
                 memory.surrender_focus(id);
             }
         });
@@ -231,17 +284,38 @@ impl Overlay {
 
         let small = [window.height() < 420.0 || window.width() < 400.0, window.height() < 360.0];
         let folded = [0, 1].map(|n| self.folded[n].unwrap_or(small[n]));
-        let strip = strip_rect(window, view.variants.len(), folded[1]);
+        let docked = self.places[Panel::Graph as usize].is_none();
+        let strip = strip_rect(window, view.variants.len(), docked, folded[1]);
         let above = Rect::from_min_max(window.min, pos2(window.right(), strip.top() - theme::GAP));
-        if above.height() > 60.0 && panel::show(ui, above, view, &self.numbers, folded[0]) {
-            self.folded[0] = Some(!folded[0]);
+        if above.height() > 60.0 {
+            let width = panel::WIDTH.min(above.width());
+            let rect = match self.places[Panel::Numbers as usize] {
+                None => Rect::from_min_size(above.min, vec2(width, above.height() - 2.0)),
+                Some(at) => {
+                    let height = if folded[0] { panel::HEADER } else { self.numbers_height };
+                    place::floating(at, vec2(width, height), above)
+                }
+            };
+            let (title, height) = panel::show(ui, rect, view, &self.numbers, folded[0]);
+            self.took(Panel::Numbers, title, folded[0]);
+            if height != self.numbers_height && !folded[0] {
+                self.numbers_height = height;
+                ui.request_repaint();
+            }
         }
-        if self.strip(ui, strip, view, folded[1], &mut actions) {
-            self.folded[1] = Some(!folded[1]);
+        let title = self.strip(ui, strip, view, docked.then_some(folded[1]), &mut actions);
+        self.took(Panel::Graph, title, folded[1]);
+        if let Some(at) = self.places[Panel::Graph as usize].filter(|_| above.height() > 60.0 && !docked) {
+            let height = if folded[1] { panel::HEADER } else { graph_height(window) + 2.0 * theme::PAD };
+            let rect = place::floating(at, vec2(FLOATING_GRAPH, height), above);
+            let title = self.floating_graph(ui, rect, view, folded[1]);
+            self.took(Panel::Graph, title, folded[1]);
         }
 
         let mut free = above;
-        if folded[0] {
+        if self.places[Panel::Numbers as usize].is_some() {
+            // Who moved the panel chose what it covers.
+        } else if folded[0] {
             free.min.y = (free.min.y + panel::HEADER + theme::GAP).min(free.max.y);
         } else if above.width() > panel::WIDTH + 220.0 {
             free.min.x += panel::WIDTH + theme::GAP;
@@ -251,11 +325,52 @@ impl Overlay {
         }
         notices::show(ui, free, view.notices, false, &mut actions);
         if let Some(correction) = view.correction {
-            correction::show(ui, free, correction, &mut actions);
+            let size = correction::SIZE.min(free.size());
+            let rect = match self.places[Panel::Correction as usize] {
+                None => Rect::from_min_size(free.max - size, size),
+                Some(at) => place::floating(at, size, above),
+            };
+            let title = correction::show(ui, rect, correction, &mut actions);
+            self.took(Panel::Correction, title, false);
         }
         self.on_top(ui, window, free, &mut actions);
 
         actions
+    }
+
+    /// Puts the panels back where they belong.
+    pub fn reset_panels(&mut self) {
+        (self.places, self.folded) = (Places::default(), [None; 2]);
+    }
+
+    /// Does what was asked for at a panel's title.
+    fn took(&mut self, panel: Panel, title: Title, folded: bool) {
+        if let Some(place) = title.moved {
+            self.places[panel as usize] = place;
+        }
+        if title.fold
+            && let Some(of) = self.folded.get_mut(panel as usize)
+        {
+            *of = Some(!folded);
+        }
+    }
+
+    /// The graph in a panel of its own, where it was moved to.
+    fn floating_graph(&self, ui: &mut Ui, rect: Rect, view: &View, folded: bool) -> Title {
+        // Keeps the pointer from what lies below.
+        ui.interact(rect, ui.unique_id().with("graph"), egui::Sense::click_and_drag());
+        if folded {
+            return panel::folded_panel(ui, rect, Panel::Graph, "Frame time");
+        }
+        let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
+        ui.painter().rect(rect, 6, theme::PANEL, edge, egui::StrokeKind::Inside);
+        self.graph(ui, rect.shrink(theme::PAD), view, rect.min)
+    }
+
+    fn graph(&self, ui: &mut Ui, rect: Rect, view: &View, corner: egui::Pos2) -> Title {
+        let mut ui = ui.new_child(UiBuilder::new().id_salt("graph").max_rect(rect));
+        ui.spacing_mut().item_spacing.y = 7.0;
+        graph::show(&mut ui, view, &self.numbers, corner)
     }
 
     /// The hint, the message and the table of keys.
@@ -292,6 +407,14 @@ impl Overlay {
         if self.keys_open {
             keys::show(ui, window, actions);
         }
+        if let Some(mut field) = self.path_field.take() {
+            if field.show(ui, window, actions) {
+                self.path_field = Some(field);
+            } else {
+                self.typed = field.into_text();
+                ui.request_repaint();
+            }
+        }
     }
 
     /// A button in the lower left corner that shows the hidden overlay, there while the mouse moves there.
@@ -315,32 +438,47 @@ impl Overlay {
         }
     }
 
-    /// Returns whether its header was clicked.
-    fn strip(&self, ui: &mut Ui, rect: Rect, view: &View, folded: bool, actions: &mut Vec<Action>) -> bool {
+    /// The controls, the seek bar, and over them the graph unless it is elsewhere, folded or not.
+    fn strip(
+        &self,
+        ui: &mut Ui,
+        rect: Rect,
+        view: &View,
+        graph_folded: Option<bool>,
+        actions: &mut Vec<Action>,
+    ) -> Title {
         let painter = ui.painter();
         let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
         painter.rect(rect, 6, theme::PANEL, edge, egui::StrokeKind::Inside);
         let inner = rect.shrink(theme::PAD);
         if inner.width() < 60.0 {
-            return false;
+            return Title::default();
         }
         let mut ui = ui.new_child(UiBuilder::new().id_salt("strip").max_rect(inner));
         ui.set_clip_rect(rect);
         let controls = controls_height(inner.width(), view.variants.len());
-        let graph = Rect::from_min_max(inner.min, pos2(inner.right(), inner.bottom() - controls - 6.0));
-        let mut clicked = false;
-        if folded {
-            clicked = panel::header(&mut ui, graph, "Frame time", true);
-        } else if graph.height() > 40.0 {
-            let mut ui = ui.new_child(UiBuilder::new().id_salt("graph").max_rect(graph));
-            ui.spacing_mut().item_spacing.y = 7.0;
-            clicked = graph::show(&mut ui, view, &self.numbers);
+        let seek = Rect::from_min_max(
+            pos2(inner.left(), inner.bottom() - controls - ROW_GAP - seekbar::HEIGHT),
+            pos2(inner.right(), inner.bottom() - controls - ROW_GAP),
+        );
+        let graph = Rect::from_min_max(inner.min, pos2(inner.right(), seek.top() - ROW_GAP));
+        let mut title = Title::default();
+        match graph_folded {
+            Some(true) if graph.height() > 10.0 => {
+                (_, title) = place::handle(&ui, Panel::Graph, graph, rect.min);
+                title.fold = panel::header(&mut ui, graph, "Frame time", true);
+            }
+            Some(false) if graph.height() > 40.0 => title = self.graph(&mut ui, graph, view, rect.min),
+            _ => {}
         }
         let below = Rect::from_min_max(pos2(inner.left(), inner.bottom() - controls), inner.max);
         let mut ui = ui.new_child(UiBuilder::new().id_salt("controls").max_rect(below));
         ui.spacing_mut().item_spacing = vec2(6.0, ROW_GAP);
         controls::show(&mut ui, view, actions);
-        clicked
+        if seek.top() >= rect.top() {
+            seekbar::show(&mut ui, seek, view, actions);
+        }
+        title
     }
 }
 
@@ -351,19 +489,26 @@ const CORNER_S: f64 = 2.0;
 /// While the overlay is hidden, only frames that take this long are told, in seconds.
 const HIDDEN_BUSY_S: f64 = 1.0;
 const ROW_GAP: f32 = 5.0;
+/// Width of the graph where it was moved to.
+const FLOATING_GRAPH: f32 = 600.0;
 
 fn controls_height(width: f32, variants: usize) -> f32 {
     let rows = controls::rows(width, variants) as f32;
     rows * theme::CONTROL + (rows - 1.0) * ROW_GAP
 }
 
-/// The strip along the bottom of `window`: controls, and a graph as high as the window allows.
-fn strip_rect(window: Rect, variants: usize, folded: bool) -> Rect {
+/// Height of the graph: as high as the window allows.
+fn graph_height(window: Rect) -> f32 {
+    (window.height() * 0.15).clamp(64.0, 170.0)
+}
+
+/// The strip along the bottom of `window`: the controls, the seek bar, and the graph where it is docked.
+fn strip_rect(window: Rect, variants: usize, docked: bool, folded: bool) -> Rect {
     let controls = controls_height(window.width() - 2.0 * theme::PAD, variants);
-    let graph = (window.height() * 0.18).clamp(64.0, 170.0);
-    let graph = if folded { panel::HEADER - 8.0 } else { graph };
-    let graph = if window.height() < 220.0 { 0.0 } else { graph };
-    let height = (controls + graph + 6.0 + 2.0 * theme::PAD).min(window.height());
+    let graph = if folded { panel::HEADER - 8.0 } else { graph_height(window) } + ROW_GAP;
+    let graph = if !docked || window.height() < 220.0 { 0.0 } else { graph };
+    let seek = seekbar::HEIGHT + ROW_GAP;
+    let height = (controls + seek + graph + 2.0 * theme::PAD).min(window.height());
     Rect::from_min_max(pos2(window.left(), window.bottom() - height), window.max)
 }
 

@@ -2,6 +2,7 @@
 
 use egui::{Align2, Rect, ScrollArea, Sense, Ui, pos2, vec2};
 
+use super::place::{self, Panel, Title};
 use super::table::{self, Numbers};
 use super::{View, theme, words};
 
@@ -13,25 +14,22 @@ const LINE: f32 = 17.0;
 /// Height of a panel that is folded.
 pub const HEADER: f32 = 26.0;
 
-/// Lays the panel out in the top left corner of `area`; it scrolls when it is too high. Returns whether it is
-/// to be folded or unfolded.
-pub fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, folded: bool) -> bool {
-    let width = WIDTH.min(area.width());
-    let rect = Rect::from_min_size(area.min, vec2(width, area.height() - 2.0));
+/// Lays the panel out in `rect`; it scrolls when it is too high. Returns what was done with its title, and the
+/// height that it would like to have.
+pub fn show(ui: &mut Ui, rect: Rect, view: &View, numbers: &Numbers, folded: bool) -> (Title, f32) {
     let mut ui = ui.new_child(egui::UiBuilder::new().id_salt("panel").max_rect(rect));
     ui.set_clip_rect(rect);
     if folded {
         let rect = rect.with_max_y(rect.top() + HEADER);
-        let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
-        ui.painter().rect(rect, 6, theme::PANEL, edge, egui::StrokeKind::Inside);
-        return header(&mut ui, rect.shrink2(vec2(10.0, 3.0)), "Numbers", true);
+        return (folded_panel(&mut ui, rect, Panel::Numbers, "Numbers"), HEADER);
     }
-    let mut clicked = false;
+    let mut title = Title::default();
+    let mut height = 0.0;
     theme::panel_frame().show(&mut ui, |ui| {
         let inner = egui::Margin { left: 10, right: 10, top: 8, bottom: 8 };
-        ScrollArea::vertical().id_salt("panel").auto_shrink([false, true]).show(ui, |ui| {
+        let scrolled = ScrollArea::vertical().id_salt("panel").auto_shrink([false, true]).show(ui, |ui| {
             egui::Frame::new().inner_margin(inner).show(ui, |ui| {
-                clicked = head(ui, view);
+                title = head(ui, view, rect.min);
                 table::tiles(ui, numbers, view);
                 ui.add_space(2.0);
                 table::table(ui, numbers);
@@ -39,8 +37,18 @@ pub fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, folded: boo
                 facts(ui, view, numbers);
             });
         });
+        height = scrolled.content_size.y + 2.0;
     });
-    clicked
+    (title, height)
+}
+
+/// A panel of which only the title is shown.
+pub fn folded_panel(ui: &mut Ui, rect: Rect, panel: Panel, name: &str) -> Title {
+    let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
+    ui.painter().rect(rect, 6, theme::PANEL, edge, egui::StrokeKind::Inside);
+    let (_, mut title) = place::handle(ui, panel, rect, rect.min);
+    title.fold = header(ui, rect.shrink2(vec2(10.0, 3.0)), name, true);
+    title
 }
 
 /// A triangle, and `title` beside it, at the left of `rect`; whether it was clicked.
@@ -62,9 +70,10 @@ pub fn header(ui: &mut Ui, rect: Rect, title: &str, folded: bool) -> bool {
 }
 
 /// File name and position; below, what the player is doing.
-fn head(ui: &mut Ui, view: &View) -> bool {
+fn head(ui: &mut Ui, view: &View, corner: egui::Pos2) -> Title {
     let movie = view.movie;
-    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 34.0), Sense::hover());
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 34.0), Sense::hover());
+    let (response, mut title) = place::handle(ui, Panel::Numbers, rect, corner);
     let painter = ui.painter();
     let position = match movie.duration_s {
         Some(duration) => format!("{} / {}", theme::clock(movie.position_s), theme::clock(duration)),
@@ -112,8 +121,9 @@ fn head(ui: &mut Ui, view: &View) -> bool {
         theme::words(12.0),
         color,
     );
-    response.on_hover_text(movie.file_name.as_str());
-    header(ui, rect.with_max_y(rect.top() + 17.0), "", false)
+    response.on_hover_text(format!("{}\n{}", movie.file_name, place::HOVER));
+    title.fold = header(ui, rect.with_max_y(rect.top() + 17.0), "", false);
+    title
 }
 
 /// Whether a frame of the last second was late or left others out.
@@ -151,8 +161,9 @@ fn facts(ui: &mut Ui, view: &View, numbers: &Numbers) {
     );
     let movie = view.movie;
     let rate = movie.fps.map_or_else(String::new, |f| format!(", {} fps", (f * 1000.0).round() / 1000.0));
-    let picture = format!("{} \u{d7} {}{rate}, {}", movie.width, movie.height, movie.codec);
-    fact(ui, "Picture", &picture, theme::TEXT, &picture);
+    let (interlaced, why) = words::fields(movie.fields);
+    let picture = format!("{} \u{d7} {}{rate}, {}{interlaced}", movie.width, movie.height, movie.codec);
+    fact(ui, "Picture", &picture, theme::TEXT, &format!("{picture}{why}"));
     match view.device {
         Some(device) => {
             let kind = match device.kind {

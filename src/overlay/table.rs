@@ -2,6 +2,7 @@
 
 use egui::{Align2, Color32, CornerRadius, Rect, Sense, Ui, pos2, vec2};
 
+use super::hatch::{Hatch, Pattern};
 use super::{View, theme, words};
 use crate::ladder::VariantId;
 use crate::stats::{Recorder, Stage, Summary};
@@ -105,19 +106,15 @@ pub fn table(ui: &mut Ui, numbers: &Numbers) {
     painter.hline(head.x_range(), head.bottom(), egui::Stroke::new(1.0, theme::RULE));
     ui.interact(head, ui.unique_id().with("head"), Sense::hover()).on_hover_text(words::TABLE);
 
+    let hatch = Hatch::new(ui);
     for stage in Stage::ALL {
+        let swatch = (&hatch, theme::stage_color(stage), Pattern::Of(stage));
         let color = if stage == Stage::Filter { theme::STRONG } else { theme::TEXT };
-        line(
-            ui,
-            stage.name(),
-            theme::stage_color(stage),
-            color,
-            numbers.stages[stage as usize],
-            words::stage(stage),
-        );
+        line(ui, stage.name(), Some(swatch), color, numbers.stages[stage as usize], words::stage(stage));
     }
-    line(ui, "idle", theme::IDLE, theme::WEAK, numbers.idle, words::IDLE);
-    let rect = line(ui, "frame", Color32::TRANSPARENT, theme::STRONG, numbers.frame, words::FRAME);
+    let idle = (&hatch, theme::IDLE, Pattern::Idle);
+    line(ui, "idle", Some(idle), theme::WEAK, numbers.idle, words::IDLE);
+    let rect = line(ui, "frame", None, theme::STRONG, numbers.frame, words::FRAME);
     ui.painter().hline(rect.x_range(), rect.top(), egui::Stroke::new(1.0, theme::RULE));
 }
 
@@ -137,7 +134,7 @@ fn columns(row: Rect) -> [f32; 4] {
 fn line(
     ui: &mut Ui,
     name: &str,
-    swatch: Color32,
+    swatch: Option<(&Hatch, Color32, Pattern)>,
     color: Color32,
     summary: Option<Summary>,
     hover: &str,
@@ -148,9 +145,11 @@ fn line(
     if response.hovered() {
         painter.rect_filled(rect, CornerRadius::same(2), Color32::from_white_alpha(10));
     }
-    let square = Rect::from_center_size(pos2(rect.left() + 5.0, rect.center().y), vec2(9.0, 9.0));
-    painter.rect_filled(square, CornerRadius::same(2), swatch);
-    let at = pos2(rect.left() + 15.0, rect.center().y);
+    if let Some((hatch, color, pattern)) = swatch {
+        let square = Rect::from_center_size(pos2(rect.left() + 5.0, rect.center().y), vec2(11.0, 11.0));
+        painter.add(hatch.swatch(square, color, pattern));
+    }
+    let at = pos2(rect.left() + 16.0, rect.center().y);
     painter.text(at, Align2::LEFT_CENTER, name, theme::words(12.5), color);
     // A stage that does not occur here steps back, so that those that cost something stand out.
     let quiet = summary.is_none_or(|s| s.max < 0.005);

@@ -17,6 +17,8 @@ struct Fixture {
     variants: Vec<VariantRow<'static>>,
     notices: Vec<Notice>,
     busy: Option<Busy>,
+    part: (Option<f64>, Option<f64>),
+    correction: Option<crate::convert::Correction>,
     time: f64,
     /// What the last pass painted: every text and the rectangle it covers.
     texts: Vec<(String, Rect)>,
@@ -56,12 +58,15 @@ impl Fixture {
                 height: 720,
                 fps: Some(25.0),
                 codec: "h264".into(),
+                fields: Fields::Progressive,
                 position_s: 1.0,
                 duration_s: Some(10.0),
             },
             variants: VariantId::ALL.map(row).to_vec(),
             notices: Vec::new(),
             busy: None,
+            part: (None, None),
+            correction: None,
             time: 0.0,
             texts: Vec::new(),
             copied: None,
@@ -95,9 +100,11 @@ impl Fixture {
             busy: self.busy.as_ref(),
             notices: &self.notices,
             budget_ms: Some(40.0),
-            correction: None,
+            correction: self.correction,
             speed: 1.0,
             repeats: "",
+            target_s: None,
+            part: self.part,
             catching_up: false,
         };
         let mut actions = Vec::new();
@@ -441,4 +448,202 @@ fn a_build_log_can_be_copied() {
     assert!(fixture.find(log).is_some());
     assert_eq!(fixture.click("Copy"), []);
     assert_eq!(fixture.copied, Some(error.to_string()));
+}
+
+/// The end of the seek bar's row that has the length; the rail lies left of it.
+fn rail(fixture: &Fixture) -> (Rect, Rect) {
+    (fixture.find("0:01.0").unwrap(), fixture.find("0:10.0").unwrap())
+}
+
+#[test]
+fn the_seek_bar_seeks_by_click_and_by_drag() {
+    for size in SIZES {
+        let mut fixture = Fixture::new(size);
+        let (left, right) = rail(&fixture);
+        let middle = pos2((left.left() + right.right()) / 2.0, left.center().y);
+        let near = |actions: &[Action], exact: bool, s: f64| {
+            assert!(!actions.is_empty());
+            for action in actions {
+                let Action::Seek { to_s, exact: e } = action else { panic!("{action:?}") };
+                assert!(*e == exact && (to_s - s).abs() < 0.1, "{action:?} at {size}, not {s}");
+            }
+        };
+        near(&fixture.click_at(middle), true, 5.0);
+        assert!(fixture.find("0:05.0").is_some(), "the time under the pointer: {:?}", fixture.texts);
+
+        let button = |pos, pressed| Event::PointerButton {
+            pos,
+            button: PointerButton::Primary,
+            pressed,
+            modifiers: Modifiers::NONE,
+        };
+        near(&fixture.pass(vec![button(middle, true)]), true, 5.0);
+        assert_eq!(fixture.pass(vec![]), [], "a button that is held still asks for nothing");
+        // Beyond the end of the rail, and away from it.
+        let beyond = right.right_center() + vec2(0.0, -40.0);
+        near(&fixture.pass(vec![Event::PointerMoved(beyond)]), false, 10.0);
+        near(&fixture.pass(vec![button(beyond, false)]), true, 10.0);
+        assert_eq!(fixture.pass(vec![Event::PointerMoved(middle)]), []);
+    }
+}
+
+#[test]
+fn a_movie_of_unknown_length_says_so_at_the_seek_bar() {
+    for (duration_s, words) in [
+        (None, "does not say how long"),
+        (Some(f64::NAN), "does not say how long"),
+        (Some(-3.0), "does not say how long"),
+        (Some(0.04), "one picture"),
+    ] {
+        let mut fixture = Fixture::new(SIZES[0]);
+        let (left, right) = rail(&fixture);
+        fixture.movie.duration_s = duration_s;
+        let middle = pos2((left.left() + right.right()) / 2.0, left.center().y);
+        assert_eq!(fixture.click_at(middle), [], "{duration_s:?}");
+        let told = fixture.texts.iter().any(|(text, _)| text.contains(words));
+        assert!(told, "{duration_s:?}: {:?}", fixture.texts);
+    }
+}
+
+#[test]
+fn the_seek_bar_shows_the_part_that_repeats() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    assert!(fixture.find("A").is_none());
+    fixture.part = (Some(2.0), None);
+    fixture.pass(vec![]);
+    assert!(fixture.find("A").is_some() && fixture.find("B").is_none());
+    fixture.part = (Some(2.0), Some(8.0));
+    fixture.pass(vec![]);
+    let (a, b) = (fixture.find("A").unwrap(), fixture.find("B").unwrap());
+    let (left, right) = rail(&fixture);
+    let width = right.right() - left.left();
+    assert!((b.left() - a.right()) / width > 0.45, "{a} {b}");
+    fixture.part = (Some(f64::NAN), Some(f64::INFINITY));
+    fixture.pass(vec![]);
+    assert!(fixture.find("A").is_none());
+}
+
+impl Fixture {
+    /// Presses on the text `name`, moves by `way` in two steps, lets go.
+    fn drag(&mut self, name: &str, way: Vec2) {
+        let at = self.find(name).unwrap_or_else(|| panic!("no text '{name}' in {:?}", self.texts)).center();
+        let button = |pos, pressed| Event::PointerButton {
+            pos,
+            button: PointerButton::Primary,
+            pressed,
+            modifiers: Modifiers::NONE,
+        };
+        self.pass(vec![Event::PointerMoved(at)]);
+        self.pass(vec![button(at, true)]);
+        self.pass(vec![Event::PointerMoved(at + 0.5 * way)]);
+        self.pass(vec![Event::PointerMoved(at + way)]);
+        self.pass(vec![button(at + way, false)]);
+        self.pass(vec![]);
+    }
+}
+
+#[test]
+fn panels_are_moved_by_their_titles_and_stay_in_the_window() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.correction = Some(crate::convert::Correction::NEUTRAL);
+    fixture.pass(vec![]);
+    let graph = "Frame time by stage, ms, last 5 s";
+    let titles = ["clip.mp4", graph, "Colour correction"];
+    let docked = titles.map(|t| fixture.find(t).unwrap());
+    let ways = [vec2(700.0, 10.0), vec2(40.0, -300.0), vec2(-300.0, -200.0)];
+    for (title, way) in titles.into_iter().zip(ways) {
+        let from = fixture.find(title).unwrap();
+        fixture.drag(title, way);
+        let to = fixture.find(title).unwrap();
+        assert!((to.min - from.min - way).length() < 1.0, "{title}: from {from} to {to}");
+    }
+    assert!(fixture.overlay.places.iter().all(Option::is_some));
+    // Nothing else was clicked on the way.
+    assert_eq!(fixture.overlay.folded, [None; 2]);
+
+    // A smaller window keeps them inside, and a larger one gives them back their places.
+    let before = titles.map(|t| fixture.find(t).unwrap());
+    for size in [vec2(700.0, 600.0), vec2(640.0, 360.0), vec2(300.0, 200.0)] {
+        fixture.size = size;
+        fixture.pass(vec![]);
+        fixture.pass(vec![]);
+        let window = Rect::from_min_size(Pos2::ZERO, size);
+        for (text, rect) in &fixture.texts {
+            assert!(window.expand(1.0).contains(rect.left_top()), "'{text}' at {rect} in {size}");
+        }
+    }
+    fixture.size = SIZES[0];
+    fixture.pass(vec![]);
+    fixture.pass(vec![]);
+    assert_eq!(titles.map(|t| fixture.find(t).unwrap()), before);
+
+    // Far outside ends at the edge.
+    fixture.drag("Colour correction", vec2(5000.0, 5000.0));
+    assert_eq!(fixture.find("Colour correction").unwrap().left(), docked[2].left());
+
+    // Two clicks put one back, a button all of them.
+    let at = fixture.find("clip.mp4").unwrap().center();
+    fixture.click_at(at);
+    fixture.click_at(at);
+    fixture.pass(vec![]);
+    assert_eq!(fixture.find("clip.mp4"), Some(docked[0]));
+    fixture.overlay.keys_open = true;
+    fixture.pass(vec![]);
+    assert_eq!(fixture.click("Reset panels"), [Action::ResetPanels]);
+    fixture.overlay.keys_open = false;
+    fixture.overlay.reset_panels();
+    fixture.pass(vec![]);
+    assert_eq!(titles.map(|t| fixture.find(t).unwrap()), docked);
+}
+
+#[test]
+fn a_path_can_be_typed_and_the_keys_stay_in_the_field() {
+    let key = |key| Event::Key {
+        key,
+        physical_key: None,
+        pressed: true,
+        repeat: false,
+        modifiers: Modifiers::NONE,
+    };
+    let text = |text: &str| Event::Text(text.to_owned());
+    for size in SIZES {
+        for visible in [true, false] {
+            let mut fixture = Fixture::new(size);
+            fixture.overlay.visible = visible;
+            fixture.overlay.ask_for_path();
+            assert!(fixture.overlay.takes_keys());
+            // The key that opened it is not typed into it, the next one is.
+            assert_eq!(fixture.pass(vec![key(egui::Key::O), text("o"), text("/")]), []);
+            let actions = fixture.pass(vec![key(egui::Key::Space), text("q o.mkv")]);
+            assert_eq!(actions, []);
+            // A click beside it takes nothing away.
+            fixture.click_at(pos2(size.x / 2.0, 20.0));
+            fixture.pass(vec![key(egui::Key::Tab)]);
+            let has = |fixture: &Fixture, path: &str| fixture.find(path).is_some();
+            let texts: Vec<_> = fixture.texts.iter().map(|(t, _)| t).rev().take(12).collect();
+            assert!(has(&fixture, "/q o.mkv"), "{texts:?}");
+            let actions = fixture.pass(vec![key(egui::Key::Enter)]);
+            assert_eq!(actions, [Action::Open("/q o.mkv".to_owned())], "at {size}");
+            assert!(!fixture.overlay.takes_keys());
+
+            // Again: what is typed replaces what was there; Esc and the button close it.
+            fixture.overlay.ask_for_path();
+            fixture.pass(vec![text("o")]);
+            assert!(fixture.find("/q o.mkv").is_some());
+            fixture.pass(vec![text("new")]);
+            assert!(fixture.find("new").is_some() && fixture.find("/q o.mkv").is_none());
+            assert_eq!(fixture.pass(vec![key(egui::Key::Escape)]), []);
+            assert!(!fixture.overlay.takes_keys());
+            fixture.overlay.ask_for_path();
+            fixture.pass(vec![]);
+            fixture.pass(vec![]);
+            assert_eq!(fixture.click("Open"), [Action::Open("new".to_owned())]);
+            fixture.overlay.ask_for_path();
+            fixture.pass(vec![]);
+            fixture.pass(vec![text("  ")]);
+            assert_eq!(fixture.pass(vec![key(egui::Key::Enter)]), [], "no path");
+            fixture.pass(vec![]);
+            assert!(fixture.find("Cancel").is_none());
+        }
+    }
 }

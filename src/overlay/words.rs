@@ -1,5 +1,6 @@
 //! The overlay's longer sentences: what a number is, and what it leaves out.
 
+use crate::media::Fields;
 use crate::stats::Stage;
 
 /// What a stage is and what its number leaves out.
@@ -84,6 +85,23 @@ pub fn cpu(cores: usize) -> String {
         "This process in percent of one core, so it may pass 100, and the whole machine in percent of {all}.\n\
          Both over the last half second or more."
     )
+}
+
+/// What the picture's line and its hover text add for an interlaced movie.
+pub fn fields(fields: Fields) -> (&'static str, &'static str) {
+    match fields {
+        Fields::Progressive => ("", ""),
+        Fields::TopFirst => (
+            ", interlaced",
+            "\nInterlaced, top field first: the even rows were taken before the odd ones.\n\
+             Pictures are shown as stored, both fields woven.",
+        ),
+        Fields::BottomFirst => (
+            ", interlaced",
+            "\nInterlaced, bottom field first: the odd rows were taken before the even ones.\n\
+             Pictures are shown as stored, both fields woven.",
+        ),
+    }
 }
 
 pub const REPAINT: &str = "From one repaint of the window to the next, whether or not it showed a new frame: \

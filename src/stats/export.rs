@@ -15,9 +15,9 @@ use crate::save;
 
 /// What the statistics are about.
 #[derive(Debug, Clone)]
-pub struct ExportContext<'a> {
+pub struct ExportContext {
     /// The movie's path as the user gave it.
-    pub movie: &'a str,
+    pub movie: String,
     /// Width of the picture in pixels.
     pub width: u32,
     /// Height of the picture in pixels.
@@ -25,13 +25,13 @@ pub struct ExportContext<'a> {
     /// Frames a second by the container, if it says.
     pub fps: Option<f64>,
     /// The OpenCL device, if there is one.
-    pub device: Option<&'a DeviceInfo>,
+    pub device: Option<DeviceInfo>,
     /// What OpenGL calls its renderer.
-    pub gl_renderer: &'a str,
+    pub gl_renderer: String,
     /// "copy" or "zero-copy", and why.
-    pub sharing: &'a str,
+    pub sharing: String,
     /// Why it is so; may be empty.
-    pub sharing_reason: &'a str,
+    pub sharing_reason: String,
     /// Variant at the end.
     pub variant: VariantId,
     /// Radius at the end, in pixels.
@@ -92,7 +92,7 @@ fn write_json(out: &mut dyn Write, recorder: &Recorder, context: &ExportContext)
 /// The JSON file. Rows are written straight from the recorder: no second copy of a long run.
 struct Document<'a> {
     recorder: &'a Recorder,
-    context: &'a ExportContext<'a>,
+    context: &'a ExportContext,
 }
 
 impl Serialize for Document<'_> {
@@ -108,9 +108,9 @@ impl Serialize for Document<'_> {
             &serde_json::json!({"file": c.movie, "width": c.width, "height": c.height, "fps": c.fps}),
         )?;
         map.serialize_entry("device", &c.device)?;
-        map.serialize_entry("gl_renderer", c.gl_renderer)?;
-        map.serialize_entry("sharing", c.sharing)?;
-        map.serialize_entry("sharing_reason", c.sharing_reason)?;
+        map.serialize_entry("gl_renderer", &c.gl_renderer)?;
+        map.serialize_entry("sharing", &c.sharing)?;
+        map.serialize_entry("sharing_reason", &c.sharing_reason)?;
         map.serialize_entry("variant", c.variant.as_str())?;
         map.serialize_entry("radius", &c.radius)?;
         map.serialize_entry("unpaced", &c.unpaced)?;

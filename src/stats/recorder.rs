@@ -53,7 +53,7 @@ impl Summary {
 ///
 /// Memory is bounded: the history by [`HISTORY_S`] and [`HISTORY_FRAMES`], and what is kept for `--stats` by
 /// [`KEPT_FRAMES`].
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Recorder {
     history: VecDeque<FrameSample>,
     /// Every frame, when they are kept.

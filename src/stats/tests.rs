@@ -23,16 +23,16 @@ fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSampl
     }
 }
 
-fn context() -> ExportContext<'static> {
+fn context() -> ExportContext {
     ExportContext {
-        movie: "clip \"one\".mp4",
+        movie: "clip \"one\".mp4".into(),
         width: 1280,
         height: 720,
         fps: Some(25.0),
         device: None,
-        gl_renderer: "renderer",
-        sharing: "copy",
-        sharing_reason: "no device",
+        gl_renderer: "renderer".into(),
+        sharing: "copy".into(),
+        sharing_reason: "no device".into(),
         variant: VariantId::Off,
         radius: 7,
         unpaced: false,

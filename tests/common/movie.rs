@@ -25,6 +25,8 @@ pub struct Movie {
     pub pixel_aspect: (i32, i32),
     /// Marked as interlaced; MPEG-4 only.
     pub interlaced: bool,
+    /// Of the interlaced ones, which field is marked as the first.
+    pub top_first: bool,
 }
 
 impl Default for Movie {
@@ -40,6 +42,7 @@ impl Default for Movie {
             b_frames: 0,
             pixel_aspect: (0, 1),
             interlaced: false,
+            top_first: false,
         }
     }
 }
@@ -127,6 +130,8 @@ impl Movie {
             frame.data_mut(0).fill(luma_of(index));
             (1..frame.planes()).for_each(|plane| frame.data_mut(plane).fill(128));
             frame.set_pts(Some(stamp));
+            // SAFETY: the frame is valid and owned; the field is a plain number.
+            unsafe { (*frame.as_mut_ptr()).top_field_first = i32::from(self.top_first) };
             encoder.send_frame(&frame).expect("a frame is encoded");
             drain(&mut encoder);
         }
@@ -134,6 +139,17 @@ impl Movie {
         drain(&mut encoder);
         output.write_trailer().expect("the trailer is written");
     }
+}
+
+/// The bytes of an MP4 whose pictures are not turned, with the numbers a, b, c, d of another display matrix.
+pub fn turned(mut mp4: Vec<u8>, [a, b, c, d]: [i32; 4]) -> Vec<u8> {
+    // The track header: its matrix lies 40 bytes behind the version (ISO/IEC 14496-12, version 0).
+    let at = mp4.windows(4).position(|w| w == b"tkhd").expect("a track header") + 4 + 40;
+    assert_eq!(mp4[at..at + 4], (1i32 << 16).to_be_bytes(), "the matrix is where it is expected");
+    for (i, number) in [a, b, 0, c, d, 0, 0, 0, 1 << 30].into_iter().enumerate() {
+        mp4[at + 4 * i..][..4].copy_from_slice(&number.to_be_bytes());
+    }
+    mp4
 }
 
 /// A folder of its own for a test, removed at the end.

@@ -21,7 +21,7 @@ use crate::convert::Correction;
 use crate::error::Error;
 use crate::gpu::sharing::Slot;
 use crate::ladder::VariantId;
-use crate::media::{Clock, Decoder, Frame, RgbaConverter, Seek};
+use crate::media::{Clock, Decoder, Frame, Orientation, RgbaConverter, Seek};
 use crate::overlay::Busy;
 use crate::pipeline::{Job, JobState, Pipeline};
 use crate::stats::{Recorder, Stage, StageTimes, ms_since};
@@ -76,6 +76,8 @@ pub struct FrameLoop {
     correction: Option<Correction>,
     /// No frame is taken before the chosen variant is built.
     waits_for_filter: bool,
+    /// No frame is converted on the host while the device's program for it is being built.
+    waits_for_conversions: bool,
     free: Vec<Slot>,
     /// Frames that were on their way when another filter was chosen during a pause, with the number of frames
     /// dropped before each: they go first when playing goes on.
@@ -101,6 +103,8 @@ pub struct FrameLoop {
     /// How long drawing and swapping has taken lately.
     draw_ns: i64,
     errors: Vec<(Option<VariantId>, Error)>,
+    /// The device failed, and its pipeline is gone.
+    failure: Option<Error>,
 }
 
 /// Service times of drawing one picture, in milliseconds.
@@ -138,6 +142,7 @@ impl FrameLoop {
             radius: 0,
             correction: None,
             waits_for_filter: false,
+            waits_for_conversions: false,
             free: Vec::new(),
             returned: VecDeque::new(),
             held: None,
@@ -155,6 +160,7 @@ impl FrameLoop {
             last_swap: None,
             draw_ns: 0,
             errors: Vec::new(),
+            failure: None,
         }
     }
 
@@ -221,9 +227,12 @@ impl FrameLoop {
         self.interrupt();
     }
 
-    /// Gives the loop its device.
+    /// Gives the loop its device, instead of the one that it has. The picture on the screen stays.
     pub fn set_pipeline(&mut self, pipeline: Pipeline) {
+        self.take_down(Vec::new());
         self.pipeline = Some(pipeline);
+        self.not_again = None;
+        self.interrupt();
     }
 
     /// The device's side, once it is there.
@@ -236,6 +245,11 @@ impl FrameLoop {
         std::mem::take(&mut self.errors)
     }
 
+    /// Why the device failed, if it has since the last call. The loop is without a device then.
+    pub fn take_failure(&mut self) -> Option<Error> {
+        self.failure.take()
+    }
+
     /// The chosen variant and radius. The variant becomes [`VariantId::Off`] when the chosen one fails.
     pub fn chosen(&self) -> (VariantId, u32) {
         (self.variant, self.radius)
@@ -244,6 +258,11 @@ impl FrameLoop {
     /// Takes no frame before the chosen variant is built: for scripts, which count frames.
     pub fn wait_for_filter(&mut self, wait: bool) {
         self.waits_for_filter = wait;
+    }
+
+    /// Converts no frame on the host because the device's program for it is still being built: for scripts.
+    pub fn wait_for_conversions(&mut self, wait: bool) {
+        self.waits_for_conversions = wait;
     }
 
     /// Chooses the filter from the next frame on. Work that is not on the device yet is dropped. Where no next
@@ -335,6 +354,16 @@ impl FrameLoop {
         self.shown.as_ref().map(|f| f.slot.size())
     }
 
+    /// How the picture on the screen is turned.
+    pub fn shown_orientation(&self) -> Orientation {
+        self.shown.as_ref().map_or_else(Orientation::default, |f| f.frame.orientation())
+    }
+
+    /// Texture of the picture on the screen, and its size in pixels.
+    pub fn shown_texture(&self) -> Option<(glow::Texture, (u32, u32))> {
+        self.shown.as_ref().map(|f| (f.slot.texture(), f.slot.size()))
+    }
+
     /// Whether the picture on the screen's place was not on the screen yet.
     pub fn shown_is_new(&self) -> bool {
         self.shown_is_new
@@ -414,16 +443,24 @@ impl FrameLoop {
         }
     }
 
-    /// Moves a filtered picture into its texture.
+    /// Moves a filtered picture into its texture, unless it is there already.
     fn finish(&mut self, mut flight: Flight) {
         let began = Instant::now();
-        flight.slot.show(flight.job.is_some());
+        if !flight.job.as_ref().is_some_and(Job::fills_texture) {
+            flight.slot.show(flight.job.is_some());
+        }
         flight.stages[Stage::Release as usize] = ms_since(began);
-        if let Some(job) = &flight.job {
-            flight.stages[Stage::Upload as usize] = job.upload_ms;
-            flight.stages[Stage::Correct as usize] = job.correct_ms;
-            flight.stages[Stage::Filter as usize] = job.filter_ms;
-            flight.stages[Stage::Release as usize] += job.download_ms;
+        if let Some(times) = flight.job.as_ref().map(|job| job.times) {
+            for (stage, ms) in [
+                (Stage::Upload, times.upload),
+                (Stage::Acquire, times.acquire),
+                (Stage::Convert, times.convert),
+                (Stage::Correct, times.correct),
+                (Stage::Filter, times.filter),
+                (Stage::Release, times.release),
+            ] {
+                flight.stages[stage as usize] += ms;
+            }
         }
         if flight.generation != self.generation {
             self.give_up(flight);
@@ -452,7 +489,13 @@ impl FrameLoop {
             // Its memory objects were made for a picture that the host writes anew.
             flight.slot.drop_device_side();
         }
-        self.free.push(flight.slot);
+        self.free(flight.slot);
+    }
+
+    /// Keeps a slot for a next frame; OpenGL has had its last command for what is in it.
+    fn free(&mut self, mut slot: Slot) {
+        slot.retire();
+        self.free.push(slot);
     }
 
     /// Tells an error and does without what failed: the variant, or without one the colour correction.
@@ -468,16 +511,28 @@ impl FrameLoop {
         }
     }
 
-    /// A command failed: waits for the device, so that the frames' memory can go, and shows the movie
-    /// unfiltered from here on.
+    /// A command failed: the loop goes on without a device, and shows the movie unfiltered until it gets another one.
     fn fail(&mut self, flight: Flight, error: Error) {
-        self.do_without(flight.variant, error);
-        let idle = self.pipeline.as_ref().is_none_or(Pipeline::drain);
-        let mut on_their_way: Vec<Flight> = vec![flight];
+        self.failure.get_or_insert(error);
+        self.take_down(vec![flight]);
+    }
+
+    /// The device has failed, or has no memory left, before a frame was started.
+    fn device_failed(&mut self, error: Error) {
+        self.failure.get_or_insert(error);
+        self.take_down(Vec::new());
+    }
+
+    /// Waits for the device, so that the frames' memory on it can go, and gives it up.
+    fn take_down(&mut self, mut on_their_way: Vec<Flight>) {
+        let Some(pipeline) = self.pipeline.take() else { return };
+        let idle = pipeline.drain();
         on_their_way.extend(self.flights.drain(..));
         on_their_way.extend(self.held.take());
         for mut flight in on_their_way {
             if idle {
+                // The job's memory objects go before the memory that they lie in.
+                flight.job = None;
                 flight.slot.drop_device_side();
                 self.give_up(flight);
             } else {
@@ -486,9 +541,15 @@ impl FrameLoop {
                 std::mem::forget(flight);
             }
         }
-        if !idle {
+        if idle {
+            self.free.clear();
+            for flight in self.ready.iter_mut().chain(&mut self.shown) {
+                flight.job = None;
+                flight.slot.drop_device_side();
+            }
+        } else {
             // A context that cannot even finish is lost; releasing its objects would panic or hang.
-            std::mem::forget(self.pipeline.take());
+            std::mem::forget(pipeline);
             self.free.drain(..).for_each(std::mem::forget);
             for flight in self.ready.iter_mut().chain(&mut self.shown) {
                 std::mem::forget(flight.job.take());
@@ -500,7 +561,7 @@ impl FrameLoop {
     /// Ends the loop. Work that is still on the device is left behind with its memory, because a kernel
     /// cannot be stopped and may take minutes; returns whether the device is idle.
     #[must_use]
-    pub fn shut_down(mut self) -> bool {
+    pub fn shut_down(&mut self) -> bool {
         for job in self.flights.iter_mut().filter_map(|f| f.job.as_mut()) {
             job.cancel();
         }

@@ -40,7 +40,7 @@ impl FrameLoop {
         {
             self.shown_is_new = !next.again;
             if let Some(old) = self.shown.replace(next) {
-                self.free.push(old.slot);
+                self.free(old.slot);
             }
         }
         let shown = self.shown.as_ref()?;
@@ -59,7 +59,7 @@ impl FrameLoop {
             if let Some(next) = self.ready.front_mut() {
                 next.dropped_before += lost;
             }
-            self.free.push(overtaken.slot);
+            self.free(overtaken.slot);
         }
     }
 

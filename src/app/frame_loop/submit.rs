@@ -1,4 +1,4 @@
-//! The first half of a frame's way: take, convert, and hand over to the device. In: the decoder's queue. Out:
+//! The first half of a frame's way: take, load into a slot, and hand over to the device. In: the decoder's queue. Out:
 //! a [`Flight`] on the device, or one that waits until the overlay has announced it.
 
 use std::rc::Rc;
@@ -6,10 +6,11 @@ use std::time::Instant;
 
 use super::{Flight, FrameLoop, Wanted};
 use crate::convert::correct_reference;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gpu::sharing::Slot;
 use crate::ladder::VariantId;
 use crate::media::{Frame, color};
+use crate::pipeline::{Job, Refusal};
 use crate::stats::{Stage, StageTimes, ms_since};
 
 /// Frames that may be on their way at once, beside the one on the screen.
@@ -37,10 +38,14 @@ impl FrameLoop {
             None => self.take().map(|frame| (frame, false)),
         };
         let Some((frame, again)) = taken else { return false };
+        if self.waits_for_conversions && self.conversion_is_missing(&frame) {
+            self.returned.push_front((frame, 0));
+            return false;
+        }
         let mut stages = StageTimes::default();
         stages[Stage::Take as usize] = ms_since(began);
 
-        let flight = self.slot_for(&frame).and_then(|slot| self.convert(slot, frame, again, stages));
+        let flight = self.slot_for(&frame).and_then(|slot| self.load(slot, frame, again, stages));
         match flight {
             Ok(flight) => {
                 let long = flight.job.as_ref().is_some_and(|job| job.predicted_ms() > ANNOUNCE_MS);
@@ -125,6 +130,14 @@ impl FrameLoop {
         self.frame_interval_ns().unwrap_or(0).clamp(least, 5 * least)
     }
 
+    /// Whether the device will convert such frames as soon as its program is built.
+    fn conversion_is_missing(&mut self, frame: &Frame) -> bool {
+        let variant = self.wanted().0;
+        self.pipeline.as_mut().is_some_and(|p| {
+            p.conversion(&frame.picture, variant).is_none() && p.will_convert(&frame.picture, variant)
+        })
+    }
+
     fn slot_for(&mut self, frame: &Frame) -> Result<Slot> {
         let (width, height) = (frame.width(), frame.height());
         self.free.retain(|slot| slot.size() == (width, height));
@@ -134,45 +147,34 @@ impl FrameLoop {
         }
     }
 
-    /// Converts the frame to RGBA in the slot, and prepares the filter.
-    fn convert(
+    /// Loads the frame into the slot, its planes for the device's converter or as RGBA, and prepares the filter.
+    fn load(
         &mut self,
         mut slot: Slot,
         frame: Rc<Frame>,
         again: bool,
         mut stages: StageTimes,
     ) -> Result<Flight> {
-        let began = Instant::now();
-        let input = slot.input().ok_or_else(|| {
-            Error::new("A frame could not be converted.", "Its memory is still in use by the device.", "")
-        })?;
-        self.converter.convert(&frame.picture, input)?;
-        stages[Stage::Convert as usize] = ms_since(began);
-
         let (variant, radius, correction) = self.wanted();
-        let matrix = color::of_picture(&frame.picture).0;
         let mut job = None;
-        let on_device = self.pipeline.as_ref().is_some_and(|p| p.corrects() || correction.is_none());
-        if let Some(correction) = correction.filter(|_| !on_device) {
-            let began = Instant::now();
-            if let Some(input) = slot.input() {
-                correct_reference(input, &correction, matrix);
-            }
-            stages[Stage::Correct as usize] = ms_since(began);
-        }
-        let correct = correction.filter(|_| on_device).map(|c| (c, matrix));
-        if let Some(pipeline) =
-            self.pipeline.as_mut().filter(|_| variant != VariantId::Off || correct.is_some())
+        let mut rgba = true;
+        if let Some(pipeline) = &mut self.pipeline
+            && let Some(layout) = pipeline.conversion(&frame.picture, variant)
         {
-            match pipeline.prepare(&mut slot, variant, radius, correct) {
-                Ok(prepared) => job = Some(prepared),
-                Err(error) => {
-                    self.do_without(variant, error);
-                    slot.drop_device_side();
-                }
-            }
+            let began = Instant::now();
+            slot.fill(pipeline.cl(), &frame.picture, &layout)?;
+            stages[Stage::Upload as usize] = ms_since(began);
+            let prepared = pipeline.prepare(&mut slot, variant, radius, correction, layout.matrix);
+            job = self.prepared(&mut slot, variant, prepared);
+            rgba = job.is_none();
         }
-        let variant = if job.is_some() { variant } else { VariantId::Off };
+        if rgba {
+            let began = Instant::now();
+            self.converter.convert(&frame.picture, slot.input()?)?;
+            stages[Stage::Convert as usize] = ms_since(began);
+            job = self.filter_of_rgba(&mut slot, &frame, &mut stages)?;
+        }
+        let variant = if job.is_some() { self.wanted().0 } else { VariantId::Off };
         let dropped_before = if again { 0 } else { std::mem::take(&mut self.dropped) };
         let generation = self.generation;
         Ok(Flight {
@@ -187,6 +189,46 @@ impl FrameLoop {
             generation,
             again,
         })
+    }
+
+    /// The device's share for the RGBA picture in the slot, if it has one.
+    fn filter_of_rgba(
+        &mut self,
+        slot: &mut Slot,
+        frame: &Frame,
+        stages: &mut StageTimes,
+    ) -> Result<Option<Job>> {
+        let (variant, radius, correction) = self.wanted();
+        let matrix = color::of_picture(&frame.picture).0;
+        let on_device = self.pipeline.as_ref().is_some_and(|p| p.corrects() || correction.is_none());
+        if let Some(correction) = correction.filter(|_| !on_device) {
+            let began = Instant::now();
+            correct_reference(slot.input()?, &correction, matrix);
+            stages[Stage::Correct as usize] = ms_since(began);
+        }
+        let correction = correction.filter(|_| on_device);
+        let Some(pipeline) = &mut self.pipeline else { return Ok(None) };
+        if variant == VariantId::Off && correction.is_none() {
+            return Ok(None);
+        }
+        let prepared = pipeline.prepare(slot, variant, radius, correction, matrix);
+        Ok(self.prepared(slot, variant, prepared))
+    }
+
+    /// The job, or the frame unfiltered where it could not be prepared.
+    fn prepared(
+        &mut self,
+        slot: &mut Slot,
+        variant: VariantId,
+        prepared: std::result::Result<Job, Refusal>,
+    ) -> Option<Job> {
+        match prepared {
+            Ok(job) => return Some(job),
+            Err(Refusal::Unsupported(error)) => self.do_without(variant, error),
+            Err(Refusal::Failed(error)) => self.device_failed(error),
+        }
+        slot.drop_device_side();
+        None
     }
 
     fn start(&mut self, mut flight: Flight) {

@@ -9,6 +9,7 @@ use crate::app::frame_loop::DrawTimes;
 use crate::error::Result;
 use crate::ladder::{VariantId, box_filter};
 use crate::media::Orientation;
+use crate::media::memory::picture_memory;
 use crate::overlay::{Action, VariantRow, View};
 use crate::present::{letterbox, read_texture};
 use crate::stats::ms_since;
@@ -26,13 +27,14 @@ impl Player<'_> {
         let began = Instant::now();
         match self.frames.picture() {
             Some((texture, size, pixel_aspect)) => {
-                let orientation = self.frames.decoder().info().orientation;
+                let orientation = self.frames.shown_orientation();
                 let (upright, pixel_aspect) = orientation.shown(size, pixel_aspect);
                 let viewport = letterbox(window, upright, pixel_aspect);
                 self.quad.draw(window, Some(texture), viewport, orientation);
                 if std::mem::take(&mut self.save_frame) {
-                    let saved = read_texture(&self.gl_window.gl, texture, size)
-                        .and_then(|rgba| self.saves.picture("frame", size, rgba, self.waker.clone()));
+                    let saved = read_texture(&self.gl_window.gl, texture, size).and_then(|rgba| {
+                        self.saves.picture("frame", size, rgba, orientation, self.waker.clone())
+                    });
                     if let Err(error) = saved {
                         self.notify(error, false);
                     }
@@ -47,14 +49,17 @@ impl Player<'_> {
         times.overlay = ms_since(began);
 
         if std::mem::take(&mut self.save_window) {
-            let rgba = self.read_window(window);
-            if let Err(error) = self.saves.picture("window", window, rgba, self.waker.clone()) {
+            let upright = Orientation::default();
+            let saved = self
+                .read_window(window)
+                .and_then(|rgba| self.saves.picture("window", window, rgba, upright, self.waker.clone()));
+            if let Err(error) = saved {
                 self.notify(error, false);
             }
         }
         let last = self.args.frames.is_some_and(|n| self.presented + 1 >= n);
         if self.args.screenshot.is_some() && (last && self.frames.shown_is_new() || self.quit) {
-            self.screenshot = Some((window.0, window.1, self.read_window(window)));
+            self.screenshot = Some((window.0, window.1, self.read_window(window)?));
         }
         let began = Instant::now();
         self.gl_window.window.pre_present_notify();
@@ -129,6 +134,8 @@ impl Player<'_> {
             correction: self.corrects.then_some(self.correction),
             speed: self.frames.speed(),
             repeats: &repeats,
+            target_s: self.navigation.target_s(),
+            part: self.navigation.part(),
             busy: busy.as_ref(),
             notices: &self.notices,
             budget_ms,
@@ -150,9 +157,9 @@ impl Player<'_> {
     }
 
     /// The window's pixels as they were just drawn: RGBA8, top row first.
-    fn read_window(&self, (width, height): (u32, u32)) -> Vec<u8> {
+    fn read_window(&self, (width, height): (u32, u32)) -> Result<Vec<u8>> {
         let row = width as usize * 4;
-        let mut bottom_up = vec![0; row * height as usize];
+        let (mut bottom_up, mut rgba) = (picture_memory(width, height)?, picture_memory(width, height)?);
         let gl = &self.gl_window.gl;
         // SAFETY: the context is current, and the slice has room for width·height RGBA8 pixels.
         unsafe {
@@ -161,10 +168,12 @@ impl Player<'_> {
             let pixels = glow::PixelPackData::Slice(Some(&mut bottom_up));
             gl.read_pixels(0, 0, width as i32, height as i32, glow::RGBA, glow::UNSIGNED_BYTE, pixels);
         }
-        let mut rgba: Vec<u8> = bottom_up.rchunks_exact(row).flatten().copied().collect();
+        for (to, from) in rgba.chunks_exact_mut(row).zip(bottom_up.rchunks_exact(row)) {
+            to.copy_from_slice(from);
+        }
         // Windows have no transparency here; some drivers leave junk in alpha.
         rgba.chunks_exact_mut(4).for_each(|pixel| pixel[3] = 255);
-        rgba
+        Ok(rgba)
     }
 }
 

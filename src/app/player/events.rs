@@ -34,6 +34,7 @@ impl Player<'_> {
                 self.quit = true;
                 return Ok(());
             }
+            WindowEvent::HoveredFile(_) => self.playlist.hovered(),
             WindowEvent::DroppedFile(path) => {
                 self.playlist.dropped(path.clone());
                 if self.playlist.count() > 1 {
@@ -57,6 +58,7 @@ impl Player<'_> {
         if let WindowEvent::KeyboardInput { event: key, .. } = event {
             // A text field that has the focus takes the keys.
             if !self.egui.egui_wants_keyboard_input()
+                && !self.overlay.takes_keys()
                 && let Some(command) = input::command(key, self.modifiers)
             {
                 self.obey(command);
@@ -115,11 +117,20 @@ impl Player<'_> {
                 self.corrects = !self.corrects;
                 self.correct();
             }
+            Action::Seek { to_s, exact } => self.seek_to(to_s, exact),
             Action::TogglePause => self.frames.toggle_pause(),
+            Action::AskForMovie => {
+                if !self.playlist.ask(&self.gl_window.window) {
+                    self.overlay.ask_for_path();
+                }
+            }
+            Action::Open(path) => self.playlist.open_typed(&path),
             Action::ToggleOverlay => self.overlay.visible = !self.overlay.visible,
             Action::ToggleKeys => self.overlay.keys_open = !self.overlay.keys_open,
+            Action::ResetPanels => self.overlay.reset_panels(),
             Action::SaveFrame => self.save_frame = true,
             Action::SaveWindow => self.save_window = true,
+            Action::NextDevice => self.next_device(),
             Action::ExportStats => self.export_stats(),
             Action::DismissNotice(index) => {
                 if index < self.notices.len() {

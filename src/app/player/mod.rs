@@ -1,19 +1,20 @@
 //! The open window's contents. In: window events, and a turn whenever something may be ready. Out: frames on
 //! the screen with the overlay over them, and at the end the screenshot and the statistics.
 
+mod device;
 mod draw;
 mod events;
 mod navigate;
 mod save;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use winit::event_loop::{ActiveEventLoop, ControlFlow};
 use winit::keyboard::ModifiersState;
 use winit::window::WindowAttributes;
 
-use super::builder::{Builder, Built};
+use super::builder::Builder;
 use super::frame_loop::FrameLoop;
 use super::playlist::Playlist;
 use super::settings::{Settings, Store};
@@ -27,9 +28,9 @@ use crate::gpu::sharing::Sharing;
 use crate::ladder::VariantId;
 use crate::media::{Decoder, MovieInfo};
 use crate::overlay::{MovieSummary, Notice, Overlay, VariantStatus};
-use crate::pipeline::Pipeline;
-use crate::present::VideoQuad;
+use crate::present::{VideoQuad, read_texture};
 use crate::stats::{self, CpuLoad, ExportContext, Recorder};
+use device::Devices;
 use navigate::Navigation;
 
 /// Interval of the overlay while a frame takes long: the overlay must answer while the device is busy.
@@ -57,6 +58,7 @@ pub struct Player<'a> {
     builder: Builder,
     waker: Waker,
     device: Option<DeviceInfo>,
+    devices: Devices,
     status: Vec<(VariantId, VariantStatus)>,
     sharing: Sharing,
     movie: MovieSummary,
@@ -109,6 +111,7 @@ impl<'a> Player<'a> {
         overlay.visible = settings.overlay_visible;
         overlay.hint_seen = settings.hint_seen;
         overlay.folded = [settings.numbers_folded, settings.graph_folded];
+        overlay.places = settings.places();
         let egui_input = egui_winit::State::new(
             egui.clone(),
             egui::ViewportId::ROOT,
@@ -118,16 +121,13 @@ impl<'a> Player<'a> {
             Some(painter.max_texture_side()),
         );
         let movie = summary(playlist.current(), info);
-        let builder = Builder::spawn(device, args.filter.variant, waker.clone())?;
+        let builder = Builder::spawn(args.filter.variant, waker.clone())?;
         let recorder = Recorder::new(true);
         let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced);
         frames.choose(args.filter.variant, args.filter.radius);
         // Who counts frames wants all of them filtered; who watches wants to see something at once.
         frames.wait_for_filter(args.frames.is_some() && args.filter.variant != VariantId::Off);
-        let status = VariantId::ALL
-            .into_iter()
-            .map(|id| (id, if id == VariantId::Off { VariantStatus::Ready } else { VariantStatus::Building }))
-            .collect();
+        frames.wait_for_conversions(args.frames.is_some());
         let mut player = Self {
             args,
             frames,
@@ -144,8 +144,9 @@ impl<'a> Player<'a> {
             builder,
             waker: waker.clone(),
             device: None,
-            status,
-            sharing: Sharing::of_this_version(args.no_sharing),
+            devices: Devices::new(device),
+            status: device::all_building(),
+            sharing: Sharing::copy("OpenCL is not there yet"),
             movie,
             playlist,
             navigation: Navigation::default(),
@@ -191,6 +192,7 @@ impl<'a> Player<'a> {
         while let Some(message) = self.builder.poll() {
             self.built(message);
         }
+        self.promote_if_ready();
         self.next_movie();
         self.navigate();
         if !self.decoder_warned
@@ -201,6 +203,10 @@ impl<'a> Player<'a> {
         }
         self.look_after_files();
         let tick = self.frames.tick();
+        self.order_conversions();
+        if let Some(error) = self.frames.take_failure() {
+            self.recover(error);
+        }
         let last = self.playlist.count() == 1 && self.frames.is_finished();
         if self.args.frames.is_some() && last && !self.frames.is_paused() {
             // A movie that cannot loop has fewer frames than were asked for.
@@ -251,11 +257,11 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Says which pictures have been saved, and keeps the settings.
+    /// Says what has been saved, and keeps the settings.
     fn look_after_files(&mut self) {
         for saved in self.saves.finished(false) {
             match saved {
-                Ok(path) => self.say_saved(&[path]),
+                Ok(paths) => self.say_saved(&paths),
                 Err(error) => self.notify(error, false),
             }
         }
@@ -272,45 +278,47 @@ impl<'a> Player<'a> {
 
     fn current_settings(&self) -> Settings {
         let [numbers_folded, graph_folded] = self.overlay.folded;
+        let [numbers_at, graph_at, correction_at] = self.overlay.places;
         Settings {
             overlay_visible: self.overlay.visible,
             hint_seen: self.overlay.hint_seen,
             ui_scale: self.egui.zoom_factor(),
             numbers_folded,
             graph_folded,
+            numbers_at,
+            graph_at,
+            correction_at,
         }
     }
 
-    fn say_saved(&mut self, paths: &[std::path::PathBuf]) {
-        let paths: Vec<_> = paths.iter().map(|p| p.display().to_string()).collect();
-        let text = format!("Saved {}", paths.join(" and "));
+    fn say_saved(&mut self, paths: &[PathBuf]) {
+        let text = format!("Saved {}", names(paths));
         eprintln!("clreel: {text}");
         self.overlay.say(text);
         self.repaint_after(Duration::ZERO);
     }
 
     fn export_stats(&mut self) {
-        let context = self.export_context();
-        let write = |paths: &[std::path::PathBuf]| {
-            paths.iter().try_for_each(|path| stats::export(path, &self.frames.recorder, &context))
+        let (context, recorder) = (self.export_context(), self.frames.recorder.clone());
+        let write = move |paths: &[PathBuf]| {
+            paths.iter().try_for_each(|path| stats::export(path, &recorder, &context))
         };
-        match save::save("stats", &["csv", "json"], write) {
-            Ok(paths) => self.say_saved(&paths),
-            Err(error) => self.notify(error, false),
+        if let Err(error) = self.saves.begin("stats", &["csv", "json"], write, self.waker.clone()) {
+            self.notify(error, false);
         }
     }
 
     /// What the statistics are about.
-    fn export_context(&self) -> ExportContext<'_> {
+    fn export_context(&self) -> ExportContext {
         ExportContext {
-            movie: &self.movie.file_name,
+            movie: self.movie.file_name.clone(),
             width: self.movie.width,
             height: self.movie.height,
             fps: self.movie.fps,
-            device: self.device.as_ref(),
-            gl_renderer: &self.gl_window.renderer,
-            sharing: self.sharing.name(),
-            sharing_reason: self.sharing.reason(),
+            device: self.device.clone(),
+            gl_renderer: self.gl_window.renderer.clone(),
+            sharing: self.sharing.name().to_owned(),
+            sharing_reason: self.sharing.reason().to_owned(),
             variant: self.frames.chosen().0,
             radius: self.frames.chosen().1,
             unpaced: self.args.unpaced,
@@ -328,66 +336,46 @@ impl<'a> Player<'a> {
         self.repaint_after(Duration::ZERO);
     }
 
-    /// The chosen variant cannot be had.
-    fn without_filter(&mut self) {
-        self.frames.choose(VariantId::Off, self.frames.chosen().1);
-        self.frames.wait_for_filter(false);
-    }
-
-    fn built(&mut self, message: Built) {
-        match message {
-            Built::Context(cl) => {
-                self.device = Some(cl.device.info.clone());
-                self.frames.set_pipeline(Pipeline::new(cl, self.waker.clone()));
-            }
-            Built::NoOpenCl(error) => {
-                for (id, status) in &mut self.status {
-                    if *id != VariantId::Off {
-                        *status = VariantStatus::Unavailable(error.clone());
-                    }
-                }
-                self.without_filter();
-                self.notify(error, true);
-            }
-            Built::Corrector(corrector) => {
-                if let Some(pipeline) = self.frames.pipeline_mut() {
-                    pipeline.set_corrector(*corrector);
-                }
-            }
-            Built::Variant(built) => {
-                let id = built.info().id;
-                self.set_status(id, VariantStatus::Ready);
-                if id == self.frames.chosen().0 {
-                    self.frames.wait_for_filter(false);
-                }
-                if let Some(pipeline) = self.frames.pipeline_mut() {
-                    pipeline.add(built);
-                }
-            }
-            Built::Failed(id, error) => {
-                self.set_status(id, VariantStatus::Unavailable(error.clone()));
-                if self.frames.chosen().0 == id {
-                    self.without_filter();
-                }
-                self.notify(error, true);
-            }
-        }
-        self.repaint_after(Duration::ZERO);
-    }
-
     // --- the end -------------------------------------------------------------------------------------------
 
     /// Writes the screenshot and the statistics that were asked for, and takes everything down. The error is
     /// that of a file that cannot be written; the others are written all the same. Returns also whether OpenCL
     /// is idle: while a kernel or a compiler runs, the process must not run the driver's exit handlers.
     pub fn close(mut self) -> (Result<()>, bool) {
-        let mut result = Ok(());
-        if self.save_frame || self.save_window {
+        if self.save_frame || self.save_window || self.args.screenshot.is_some() && self.screenshot.is_none()
+        {
             let _ = self.draw();
         }
+        let frame = self.write_frame();
+        let result = frame.and(self.write());
+        // Both are asked, whatever the first one says.
+        let (device, builder) = (self.frames.shut_down(), self.builder.shut_down());
+        let idle = device && builder;
+        if idle {
+            self.quad.destroy();
+            self.painter.destroy();
+        } else {
+            // An OpenCL context that is still at work may share with the window's: neither is taken down.
+            std::mem::forget(self);
+        }
+        (result, idle)
+    }
+
+    /// Writes the last picture, if that was asked for.
+    fn write_frame(&mut self) -> Result<()> {
+        let Some(path) = &self.args.save_frame else { return Ok(()) };
+        let Some((texture, size)) = self.frames.shown_texture() else { return Ok(()) };
+        let rgba = read_texture(&self.gl_window.gl, texture, size)?;
+        let (size, rgba) = self.frames.shown_orientation().turn(size, rgba)?;
+        crate::save::png(path, size.0, size.1, &rgba)
+    }
+
+    /// The part of [`Player::close`] that needs no display.
+    pub fn write(&mut self) -> Result<()> {
+        let mut result = Ok(());
         for saved in self.saves.finished(true) {
             match saved {
-                Ok(path) => eprintln!("clreel: Saved {}", path.display()),
+                Ok(paths) => eprintln!("clreel: Saved {}", names(&paths)),
                 Err(error) => eprintln!("clreel: {error}"),
             }
         }
@@ -395,24 +383,19 @@ impl<'a> Player<'a> {
         if let Err(error) = self.settings.keep_now(&settings) {
             eprintln!("clreel: {error}");
         }
-        if let Some(path) = &self.args.screenshot {
-            if self.screenshot.is_none() {
-                let _ = self.draw();
-            }
-            if let Some((width, height, rgba)) = &self.screenshot {
-                result = crate::save::png(path, *width, *height, rgba);
-            }
+        if let (Some(path), Some((width, height, rgba))) = (&self.args.screenshot, &self.screenshot) {
+            result = crate::save::png(path, *width, *height, rgba);
         }
         if let Some(path) = &self.args.stats {
             let written = stats::export(path, &self.frames.recorder, &self.export_context());
             result = result.and(written);
         }
-        self.quad.destroy();
-        self.painter.destroy();
-        // Both are asked, whatever the first one says.
-        let (device, builder) = (self.frames.shut_down(), self.builder.shut_down());
-        (result, device && builder)
+        result
     }
+}
+
+fn names(paths: &[PathBuf]) -> String {
+    paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(" and ")
 }
 
 fn summary(path: &Path, info: &MovieInfo) -> MovieSummary {
@@ -422,6 +405,7 @@ fn summary(path: &Path, info: &MovieInfo) -> MovieSummary {
         height: info.height,
         fps: info.fps,
         codec: info.codec.clone(),
+        fields: info.fields,
         position_s: 0.0,
         duration_s: info.duration_s,
     }

@@ -22,6 +22,18 @@ pub(super) struct Navigation {
     ab: (Option<f64>, Option<f64>),
 }
 
+impl Navigation {
+    /// Where the last seek goes, in seconds, until it is on the screen.
+    pub(super) fn target_s(&self) -> Option<f64> {
+        self.target_s
+    }
+
+    /// Where the part to repeat begins and ends, in seconds, as far as that is said.
+    pub(super) fn part(&self) -> (Option<f64>, Option<f64>) {
+        self.ab
+    }
+}
+
 impl Player<'_> {
     /// Goes `seconds` on, or back when negative. While a key is held (`exact` is false) key frames are shown;
     /// [`Player::refine`] shows the exact frame when it is let go.
@@ -98,8 +110,13 @@ impl Player<'_> {
         }
     }
 
-    /// Called each turn: goes on with the seek that waits, and forgets the target once it is on the screen.
+    /// Called each turn: goes on with the seek that waits, and forgets the target once it is on the screen. Also
+    /// asks for a path where the desktop's dialog could not.
     pub(super) fn navigate(&mut self) {
+        if self.playlist.dialog_failed() {
+            self.overlay.ask_for_path();
+            self.repaint_after(Duration::ZERO);
+        }
         if self.frames.is_on_its_way() {
             return;
         }

@@ -1,5 +1,5 @@
 //! What the user saves while the movie plays: the statistics, the frame, the window. Files are named by the
-//! time (UTC) and never take the place of others. Pictures are compressed on a thread of their own.
+//! time here and never take the place of others. They are written on threads of their own.
 
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
@@ -9,15 +9,16 @@ use std::time::{Duration, SystemTime};
 
 use crate::error::{Error, Result};
 use crate::gpu::event::Waker;
+use crate::media::Orientation;
 
-/// Pictures on their way to the disk.
+/// Files on their way to the disk.
 #[derive(Default)]
 pub struct Saves {
-    running: Vec<JoinHandle<Result<PathBuf>>>,
+    running: Vec<JoinHandle<Result<Vec<PathBuf>>>>,
 }
 
 impl Saves {
-    /// Begins to save RGBA8 pixels, top row first, as `clreel-KIND-TIME.png`.
+    /// Begins to save RGBA8 pixels, top row first, as `clreel-KIND-TIME.png`, turned by `orientation`.
     ///
     /// # Errors
     /// When the system gives no thread.
@@ -26,43 +27,54 @@ impl Saves {
         kind: &'static str,
         size: (u32, u32),
         rgba: Vec<u8>,
+        orientation: Orientation,
+        waker: Waker,
+    ) -> Result<()> {
+        let write = move |paths: &[PathBuf]| {
+            let (size, rgba) = orientation.turn(size, rgba)?;
+            paths.iter().try_for_each(|path| crate::save::png(path, size.0, size.1, &rgba))
+        };
+        self.begin(kind, &["png"], write, waker)
+    }
+
+    /// Begins to let `write` write the files `clreel-KIND-TIME.ENDING` in the first folder that takes them: the
+    /// current one, or that for documents. All carry the same name, which none of them had before.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn begin(
+        &mut self,
+        kind: &'static str,
+        endings: &'static [&'static str],
+        write: impl FnOnce(&[PathBuf]) -> Result<()> + Send + 'static,
         waker: Waker,
     ) -> Result<()> {
         let work = move || {
-            let saved = save(kind, &["png"], |paths| crate::save::png(&paths[0], size.0, size.1, &rgba));
+            let saved = save_in(&folders(), kind, SystemTime::now(), endings, write);
             waker();
-            saved.map(|mut paths| paths.remove(0))
+            saved
         };
         let thread = std::thread::Builder::new().name("save".into()).spawn(work).map_err(|e| {
-            Error::new("The picture could not be saved.", format!("The system says: {e}."), "Try it again.")
+            Error::new(
+                format!("The {kind} could not be saved."),
+                format!("The system says: {e}."),
+                "Try it again.",
+            )
         })?;
         self.running.push(thread);
         Ok(())
     }
 
     /// What has been saved since the last call; with `wait` also what is still on its way.
-    pub fn finished(&mut self, wait: bool) -> Vec<Result<PathBuf>> {
+    pub fn finished(&mut self, wait: bool) -> Vec<Result<Vec<PathBuf>>> {
         let (done, running) =
             std::mem::take(&mut self.running).into_iter().partition(|t| wait || t.is_finished());
         self.running = running;
         let join = |thread: JoinHandle<_>| {
-            thread.join().unwrap_or_else(|_| Err(Error::new("The picture could not be saved.", "", "")))
+            thread.join().unwrap_or_else(|_| Err(Error::new("A file could not be saved.", "", "")))
         };
         Vec::into_iter(done).map(join).collect()
     }
-}
-
-/// Lets `write` write the files `clreel-KIND-TIME.ENDING` in the first folder that takes them: the current
-/// one, or that for documents. All carry the same name, which none of them had before.
-///
-/// # Errors
-/// Those of `write`, or that there is no folder to write to.
-pub fn save(
-    kind: &str,
-    endings: &[&str],
-    mut write: impl FnMut(&[PathBuf]) -> Result<()>,
-) -> Result<Vec<PathBuf>> {
-    save_in(&folders(), kind, SystemTime::now(), endings, &mut write)
 }
 
 fn save_in(
@@ -70,7 +82,7 @@ fn save_in(
     kind: &str,
     now: SystemTime,
     endings: &[&str],
-    write: &mut dyn FnMut(&[PathBuf]) -> Result<()>,
+    write: impl FnOnce(&[PathBuf]) -> Result<()>,
 ) -> Result<Vec<PathBuf>> {
     let mut reason = "There is no folder for it.".to_owned();
     for folder in folders {
@@ -145,20 +157,19 @@ fn documents(text: &str, home: &Path) -> Option<PathBuf> {
     }
 }
 
-/// The time as `YYYYmmdd-HHMMSS`, UTC. The date is Howard Hinnant's `civil_from_days`
-/// ("chrono-Compatible Low-Level Date Algorithms"): years that begin in March, in cycles of 400.
+/// The time here as `YYYYmmdd-HHMMSS`; the seconds since 1970 where the system cannot say what time it is.
 fn stamp(now: SystemTime) -> String {
     let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
-    let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let date = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = era * 400 + year + u64::from(month <= 2);
-    let (h, m, s) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}{month:02}{date:02}-{h:02}{m:02}{s:02}")
+    let since = libc::time_t::try_from(seconds).unwrap_or(0);
+    // SAFETY: `parts` is a plain struct of numbers (and a pointer that is not used), which the call fills; it reads the
+    // environment, which this program never changes.
+    let parts = unsafe {
+        let mut parts: libc::tm = std::mem::zeroed();
+        (!libc::localtime_r(&since, &mut parts).is_null()).then_some(parts)
+    };
+    let Some(p) = parts else { return seconds.to_string() };
+    let (year, month) = (p.tm_year + 1900, p.tm_mon + 1);
+    format!("{year:04}{month:02}{:02}-{:02}{:02}{:02}", p.tm_mday, p.tm_hour, p.tm_min, p.tm_sec)
 }
 
 #[cfg(test)]
@@ -170,12 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn times_are_written_as_the_calendar_has_them() {
-        assert_eq!(stamp(at(0)), "19700101-000000");
-        assert_eq!(stamp(at(951_782_399)), "20000228-235959");
-        assert_eq!(stamp(at(951_782_400)), "20000229-000000");
-        assert_eq!(stamp(at(1_735_689_599)), "20241231-235959");
-        assert_eq!(stamp(at(4_107_542_400)), "21000301-000000");
+    fn times_are_those_of_the_clock_on_the_wall() {
+        // The system's own program says what time that was here.
+        for seconds in [0, 951_782_399, 951_782_400, 1_735_689_599, 1_750_000_000] {
+            let asked = ["-d", &format!("@{seconds}"), "+%Y%m%d-%H%M%S"];
+            let said = std::process::Command::new("date").args(asked).output().unwrap();
+            assert_eq!(stamp(at(seconds)), String::from_utf8_lossy(&said.stdout).trim());
+        }
     }
 
     #[test]
@@ -183,21 +195,21 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("clreel-save-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
-        let taken = folder.join("clreel-stats-19700101-000000.json");
+        let taken = folder.join(format!("clreel-stats-{}.json", stamp(at(0))));
         std::fs::write(&taken, "mine").unwrap();
-        let mut fill = |paths: &[PathBuf]| {
+        let fill = |paths: &[PathBuf]| {
             paths.iter().for_each(|p| std::fs::write(p, "new").unwrap());
             Ok(())
         };
         let nowhere = folder.join("missing");
         let folders = [nowhere, folder.clone()];
-        let made = save_in(&folders, "stats", at(0), &["csv", "json"], &mut fill).unwrap();
-        let name = |ending| folder.join(format!("clreel-stats-19700101-000000-2.{ending}"));
+        let made = save_in(&folders, "stats", at(0), &["csv", "json"], fill).unwrap();
+        let name = |ending| folder.join(format!("clreel-stats-{}-2.{ending}", stamp(at(0))));
         assert_eq!(made, [name("csv"), name("json")]);
         assert_eq!(std::fs::read_to_string(&taken).unwrap(), "mine");
         // A failure leaves nothing behind.
-        let mut fail = |_: &[PathBuf]| Err(Error::new("No.", "", ""));
-        assert!(save_in(&folders, "stats", at(0), &["csv", "json"], &mut fail).is_err());
+        let fail = |_: &[PathBuf]| Err(Error::new("No.", "", ""));
+        assert!(save_in(&folders, "stats", at(0), &["csv", "json"], fail).is_err());
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
         std::fs::remove_dir_all(folder).unwrap();
     }

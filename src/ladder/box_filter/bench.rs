@@ -2,6 +2,7 @@
 //! copy and the outcome of each variant. Every variant is checked before it is timed.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::{BuiltVariant, Picture, Plan, Scratch, info, reference::reference, run};
 use crate::error::{Error, Result};
@@ -9,6 +10,7 @@ use crate::gpu::cl::{ClContext, Device, failed};
 use crate::ladder::measure::{self, Contender, Measurement, Sample};
 use crate::ladder::verify::MismatchReport;
 use crate::ladder::{Outcome, Storage, VariantId};
+use crate::media::memory::require;
 use crate::stats::Series;
 
 /// What is filtered, and how often.
@@ -176,7 +178,10 @@ impl Bench<'_> {
         let rounds = measure::rounds_for(predicted_ms, self.input.rounds)
             .map_err(|why| Box::new(Outcome::Skipped(why)))?;
         let size = check_size(width, height, predicted_ms);
-        let checks = checks.entry(size).or_insert_with(|| Checks::new(self.input, size, radius));
+        let checks = match checks.entry(size) {
+            Entry::Occupied(made) => made.into_mut(),
+            Entry::Vacant(place) => place.insert(Checks::new(self.input, size, radius).map_err(fail)?),
+        };
         match self.check(variant, radius, checks) {
             Ok(None) => Ok((rounds, plan)),
             Ok(Some(report)) => Err(Box::new(Outcome::Mismatch(report))),
@@ -208,7 +213,9 @@ fn check_size(width: u32, height: u32, predicted_ms: f64) -> (u32, u32) {
 
 impl Checks {
     /// The first and the middle frame, and noise.
-    fn new(input: &Input, (width, height): (u32, u32), radius: u32) -> Self {
+    fn new(input: &Input, (width, height): (u32, u32), radius: u32) -> Result<Self> {
+        // Three pictures while they grow, three results, the reference's table, and two copies for the comparison.
+        require(width as usize * height as usize * 4 * 14)?;
         let corner = |frame: &Vec<u8>| {
             let rows = frame.chunks_exact(input.width as usize * 4).take(height as usize);
             rows.flat_map(|row| &row[..width as usize * 4]).copied().collect()
@@ -223,7 +230,7 @@ impl Checks {
             let want = reference(&src, width as usize, height as usize, radius as usize);
             (src, want)
         };
-        Self { width, height, cases: pictures.into_iter().map(filter).collect() }
+        Ok(Self { width, height, cases: pictures.into_iter().map(filter).collect() })
     }
 }
 

@@ -27,7 +27,7 @@ pub enum Picture {
 impl Picture {
     /// New memory for `width` by `height` pixels; its contents are undefined.
     pub fn alloc(cl: &ClContext, storage: Storage, width: u32, height: u32) -> Result<Self> {
-        Self::make(cl, storage, width, height, MemFlags::new().read_write(), None)
+        Self::make(cl, storage, width, height, new_memory(cl), None)
     }
 
     /// A picture in the host's memory at `memory`: on CPU devices the kernels work right there, and a mapping
@@ -105,6 +105,13 @@ impl Picture {
     }
 }
 
+/// Flags of memory without contents. PoCL would have it only when a command needs it, and end the process where there is
+/// not enough; asked for the host's memory it has it at once, or says no.
+fn new_memory(cl: &ClContext) -> MemFlags {
+    let flags = MemFlags::new().read_write();
+    if cl.device.info.kind == DeviceKind::Cpu { flags.alloc_host_ptr() } else { flags }
+}
+
 fn image<T: ocl::OclPrm>(
     cl: &ClContext,
     data_type: ImageChannelDataType,
@@ -152,7 +159,7 @@ impl Scratch {
     fn get(&mut self, cl: &ClContext, storage: Storage, width: u32, height: u32) -> Result<core::Mem> {
         let what = "Memory for the row sums could not be had on the device.";
         let (w, h) = (width as usize, height as usize);
-        let flags = MemFlags::new().read_write();
+        let flags = new_memory(cl);
         let mem = match storage {
             Storage::Image => {
                 if self.image.as_ref().is_none_or(|(size, _)| *size != (width, height)) {
@@ -519,19 +526,40 @@ mod tests {
 
     #[test]
     fn adding_the_mean_to_a_large_float_is_exact_for_every_radius_and_every_sum() {
-        // What the third channel takes back, times 2^16, is what the others leave above their lowest bits.
-        let exponents = [0u32, 8, 24].iter().fold(0u32, |all, shift| all.wrapping_add(0x4b40_0000 << shift));
+        // Each step keeps the order of the sums, rounding included: what holds for the least and the greatest sum
+        // that have a mean holds for those between.
         for (lift, zero) in [(12_583_040.0, 0x4b40_0000), (12_583_040.0 - 35_648.0, 0x4b40_0000 - 0x8b40)] {
             for radius in 0..=MAX_RADIUS {
                 let n = ((2 * radius + 1) * (2 * radius + 1)) as i32;
-                let scale = scale(radius);
-                for sum in 0..=255 * n {
-                    let want = zero + ((sum + n / 2) / n) as u32;
-                    assert_eq!(march_mean(sum, n, scale, lift), [want; 2], "radius {radius}, sum {sum}");
+                for mean in 0..=255 {
+                    for sum in [mean * n - n / 2, mean * n + n / 2].map(|sum| sum.clamp(0, 255 * n)) {
+                        let want = zero + mean as u32;
+                        let got = march_mean(sum, n, scale(radius), lift);
+                        assert_eq!(got, [want; 2], "radius {radius}, sum {sum}");
+                    }
                 }
             }
         }
+        // What the third channel takes back, times 2^16, is what the others leave above their lowest bits.
+        let exponents = [0, 8, 24].iter().fold(0u32, |all, shift| all.wrapping_add(0x4b40_0000 << shift));
         assert_eq!(exponents.wrapping_add((0x4b40_0000_u32 - 0x8b40) << 16), 0);
+    }
+
+    /// 2²³ + 128: the last bit of a float of this size counts ones.
+    const MAGIC: f32 = 8_388_736.0;
+
+    /// `centred_mean16` where the compiler rounds the product and then the sum.
+    fn centred_in_two_steps(sum: i32, n: i32, scale: f32) -> i32 {
+        i32::from((((sum - 128 * n) as f32 * scale) + MAGIC).to_bits() as u8)
+    }
+
+    /// `centred_mean16` where the compiler joins both and rounds once. Here the product is exact, 24 bits by 24,
+    /// and the sum in 64 bits is off by less than 2⁻²⁹: that changes nothing so far from a tie.
+    fn centred_in_one_step(sum: i32, n: i32, scale: f32) -> i32 {
+        let product = f64::from(sum - 128 * n) * f64::from(scale);
+        let joined = product + f64::from(MAGIC);
+        assert!((joined.fract() - 0.5).abs() > 1e-6, "too near a tie for two roundings: {sum}/{n}");
+        i32::from((joined as f32).to_bits() as u8)
     }
 
     #[test]
@@ -540,7 +568,10 @@ mod tests {
             let n = ((2 * radius + 1) * (2 * radius + 1)) as i32;
             let scale = scale(radius);
             for sum in 0..=255 * n {
-                assert_eq!(mean(sum, n, scale), (sum + n / 2) / n, "radius {radius}, sum {sum}");
+                let want = (sum + n / 2) / n;
+                assert_eq!(mean(sum, n, scale), want, "radius {radius}, sum {sum}");
+                assert_eq!(centred_in_two_steps(sum, n, scale), want, "radius {radius}, sum {sum}");
+                assert_eq!(centred_in_one_step(sum, n, scale), want, "radius {radius}, sum {sum}");
             }
         }
     }

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::ladder::Storage;
 use crate::ladder::verify::{self, GUARD, MismatchReport};
+use crate::media::memory::zeroed;
 
 fn require_pixels(src: &[u8], width: u32, height: u32) -> Result<()> {
     if src.len() != width as usize * height as usize * 4 {
@@ -34,7 +35,7 @@ pub fn filter_once(
     let plan = variant.plan(cl, &input, &output, &mut Scratch::new(), width, height, radius)?;
     input.write(&cl.queue, src)?;
     plan.enqueue_all(&cl.queue)?;
-    let mut out = vec![0; src.len()];
+    let mut out = zeroed(src.len())?;
     output.read(&cl.queue, &mut out)?;
     Ok(out)
 }

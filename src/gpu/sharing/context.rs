@@ -1,0 +1,98 @@
+//! OpenCL contexts that share with an OpenGL context. In: a device and what names the OpenGL context. Out: a context
+//! that has proved that it shares, or one that does not and the reason.
+
+use std::ffi::c_void;
+use std::mem::size_of;
+use std::ptr;
+use std::sync::Arc;
+
+use ocl::builders::ContextProperties;
+use ocl::ffi;
+
+use super::{Sharing, self_test};
+use crate::error::Result;
+use crate::gpu::cl::{ClContext, Device, status_name};
+
+/// `CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR` of cl_gl.h.
+const CURRENT_DEVICE: u32 = 0x2006;
+
+/// A context and a queue on `device`, which share textures with the OpenGL context that `properties` name where a test
+/// shows that they do. `properties` is `None` where the window system has no way to share, or the error why it must not.
+///
+/// The OpenGL context must be current. Neither the list of extensions nor a context that could be made proves anything,
+/// so a pattern is written by each side and read by the other.
+///
+/// # Errors
+/// When the device gives no context at all.
+pub fn open(
+    device: &Device,
+    gl: &Arc<glow::Context>,
+    properties: std::result::Result<ContextProperties, String>,
+) -> Result<(ClContext, Sharing)> {
+    let shared = properties.and_then(|properties| {
+        let context = create(device, properties)?;
+        let cl = ClContext::from_context(device, context)
+            .map_err(|e| format!("the driver made a context that shares, but no queue: {}", e.why))?;
+        self_test::run(&cl, gl)?;
+        Ok(cl)
+    });
+    match shared {
+        Ok(cl) => Ok((cl, Sharing::ZeroCopy)),
+        Err(reason) => Ok((ClContext::new(device)?, Sharing::copy(reason))),
+    }
+}
+
+/// ocl's own builder refuses devices that do not list the extension, though some of them share all the same.
+fn create(device: &Device, properties: ContextProperties) -> std::result::Result<ocl::Context, String> {
+    let raw = properties.platform(device.platform).to_raw();
+    let id = device.device.as_core().as_raw();
+    let mut status = 0;
+    // SAFETY: the list ends with a zero and names a platform and an OpenGL context that are alive; the device is one
+    // of that platform; no callback is passed.
+    let context = unsafe { ffi::clCreateContext(raw.as_ptr(), 1, &id, None, ptr::null_mut(), &mut status) };
+    if status != 0 || context.is_null() {
+        return Err(format!("the driver makes no OpenCL context for this window: {}", status_name(status)));
+    }
+    // SAFETY: the driver returned this context with one reference, which the wrapper takes over.
+    Ok(unsafe { ocl::core::Context::from_raw_create_ptr(context) }.into())
+}
+
+/// Which of `devices` drives the OpenGL context that `properties` name, as far as the drivers tell.
+pub fn driving_device<'a>(devices: &'a [Device], properties: &ContextProperties) -> Option<&'a Device> {
+    let mut asked = Vec::new();
+    for device in devices {
+        let platform = device.platform.as_core().as_ptr();
+        if asked.contains(&platform) {
+            continue;
+        }
+        asked.push(platform);
+        let raw = properties.clone().platform(device.platform).to_raw();
+        let Some(id) = ask(device.platform, &raw) else { continue };
+        if let Some(found) = devices.iter().find(|d| d.device.as_core().as_raw() == id) {
+            return Some(found);
+        }
+    }
+    None
+}
+
+fn ask(platform: ocl::Platform, properties: &[isize]) -> Option<ffi::cl_device_id> {
+    type GetGlContextInfo = unsafe extern "C" fn(*const isize, u32, usize, *mut c_void, *mut usize) -> i32;
+    // SAFETY: the platform is alive and the name ends with a zero.
+    let function = unsafe {
+        ffi::clGetExtensionFunctionAddressForPlatform(
+            platform.as_core().as_ptr(),
+            c"clGetGLContextInfoKHR".as_ptr(),
+        )
+    };
+    if function.is_null() {
+        return None;
+    }
+    // SAFETY: a driver that knows this name gives a function of this type (cl_gl.h).
+    let function: GetGlContextInfo = unsafe { std::mem::transmute(function) };
+    let mut device: ffi::cl_device_id = ptr::null_mut();
+    let (size, value) = (size_of::<ffi::cl_device_id>(), ptr::from_mut(&mut device).cast());
+    let mut written = 0;
+    // SAFETY: the list ends with a zero, and the answer has room for one device.
+    let status = unsafe { function(properties.as_ptr(), CURRENT_DEVICE, size, value, &mut written) };
+    (status == 0 && written == size && !device.is_null()).then_some(device)
+}

@@ -1,0 +1,134 @@
+//! Textures that can be shared, and OpenCL's side of them.
+
+use std::sync::Arc;
+
+use glow::HasContext as _;
+use ocl::core::{self, GlTextureTarget, ImageDescriptor, MemObjectType};
+use ocl::flags::MemFlags;
+
+use crate::error::{Error, Result};
+use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::gl::{max_texture_size, too_large};
+use crate::ladder::box_filter::Picture;
+
+/// A complete texture with one level, as sharing needs it: RGBA8, linear, clamped. The context must be current.
+pub(super) fn create(gl: &Arc<glow::Context>, width: u32, height: u32) -> Result<glow::Texture> {
+    // SAFETY: the context is current on this thread.
+    unsafe {
+        let limit = max_texture_size(gl);
+        if width > limit || height > limit {
+            return Err(too_large(width, height, limit));
+        }
+        let texture = gl.create_texture().map_err(|e| {
+            Error::new(
+                "No texture could be made for the picture.",
+                e,
+                "Close other programs that use the GPU.",
+            )
+        })?;
+        gl.bind_texture(glow::TEXTURE_2D, Some(texture));
+        let version = gl.version();
+        let storage = (version.is_embedded && version.major >= 3)
+            || (version.major, version.minor) >= (4, 2)
+            || gl.supported_extensions().contains("GL_ARB_texture_storage");
+        let (w, h) = (width as i32, height as i32);
+        if storage {
+            gl.tex_storage_2d(glow::TEXTURE_2D, 1, glow::RGBA8, w, h);
+        } else {
+            gl.tex_parameter_i32(glow::TEXTURE_2D, glow::TEXTURE_MAX_LEVEL, 0);
+            let none = glow::PixelUnpackData::Slice(None);
+            let (format, kind) = (glow::RGBA, glow::UNSIGNED_BYTE);
+            gl.tex_image_2d(glow::TEXTURE_2D, 0, glow::RGBA8 as i32, w, h, 0, format, kind, none);
+        }
+        for (name, value) in [
+            (glow::TEXTURE_MIN_FILTER, glow::LINEAR),
+            (glow::TEXTURE_MAG_FILTER, glow::LINEAR),
+            (glow::TEXTURE_WRAP_S, glow::CLAMP_TO_EDGE),
+            (glow::TEXTURE_WRAP_T, glow::CLAMP_TO_EDGE),
+        ] {
+            gl.tex_parameter_i32(glow::TEXTURE_2D, name, value as i32);
+        }
+        gl.bind_texture(glow::TEXTURE_2D, None);
+        Ok(texture)
+    }
+}
+
+/// Puts `rgba`, tightly packed RGBA8, into a texture of `size`. The context must be current.
+pub(super) fn fill(gl: &glow::Context, texture: glow::Texture, size: (u32, u32), rgba: &[u8]) {
+    // SAFETY: the context is current; OpenGL reads width·height·4 bytes, and the slice is refused if it has fewer.
+    unsafe {
+        if rgba.len() < size.0 as usize * size.1 as usize * 4 {
+            return;
+        }
+        gl.bind_buffer(glow::PIXEL_UNPACK_BUFFER, None);
+        gl.pixel_store_i32(glow::UNPACK_ALIGNMENT, 4);
+        gl.pixel_store_i32(glow::UNPACK_ROW_LENGTH, 0);
+        gl.pixel_store_i32(glow::UNPACK_SKIP_ROWS, 0);
+        gl.pixel_store_i32(glow::UNPACK_SKIP_PIXELS, 0);
+        gl.bind_texture(glow::TEXTURE_2D, Some(texture));
+        let (w, h) = (size.0 as i32, size.1 as i32);
+        let pixels = glow::PixelUnpackData::Slice(Some(rgba));
+        gl.tex_sub_image_2d(glow::TEXTURE_2D, 0, 0, 0, w, h, glow::RGBA, glow::UNSIGNED_BYTE, pixels);
+        gl.bind_texture(glow::TEXTURE_2D, None);
+    }
+}
+
+/// OpenCL's side of a texture. It must drop before the texture is deleted.
+pub(super) struct Shared {
+    picture: Picture,
+}
+
+impl Shared {
+    /// Makes the memory object of a texture that [`create`] made, with `width` by `height` pixels.
+    ///
+    /// # Errors
+    /// When the driver does not share it.
+    pub fn new(cl: &ClContext, texture: glow::Texture, width: u32, height: u32) -> Result<Self> {
+        let (w, h) = (width as usize, height as usize);
+        let shape = ImageDescriptor::new(MemObjectType::Image2d, w, h, 1, 0, 0, 0, None);
+        let flags = MemFlags::new().read_write();
+        let target = GlTextureTarget::GlTexture2d;
+        ocl::Image::from_gl_texture(&cl.context, flags, shape, target, 0, texture.0.get())
+            .map(|image| Self { picture: Picture::Image(image) })
+            .map_err(|e| failed("A texture could not be shared between OpenGL and OpenCL.", &e))
+    }
+
+    /// The texture as OpenCL sees it, between acquire and release.
+    pub fn picture(&self) -> &Picture {
+        &self.picture
+    }
+
+    /// Enqueues the handover to OpenCL. OpenGL must have finished with the texture, and must leave it alone until the
+    /// event of [`Shared::release`] is complete.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn acquire(&self, cl: &ClContext) -> Result<ocl::Event> {
+        self.hand_over(cl, true)
+    }
+
+    /// Enqueues the handover to OpenGL.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn release(&self, cl: &ClContext) -> Result<ocl::Event> {
+        self.hand_over(cl, false)
+    }
+
+    fn hand_over(&self, cl: &ClContext, to_cl: bool) -> Result<ocl::Event> {
+        let memory = std::slice::from_ref(self.picture.mem());
+        let mut event = core::Event::null();
+        let queue = cl.queue.as_core();
+        let none = None::<&core::Event>;
+        let result = if to_cl {
+            core::enqueue_acquire_gl_objects(queue, memory, none, Some(&mut event))
+        } else {
+            core::enqueue_release_gl_objects(queue, memory, none, Some(&mut event))
+        };
+        let hint = "Choose another device, or start with --no-sharing.";
+        result.map(|()| event.into()).map_err(|e| Error {
+            hint: hint.to_owned(),
+            ..failed("A texture could not be handed over between OpenGL and OpenCL.", &e.into())
+        })
+    }
+}

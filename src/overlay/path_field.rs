@@ -1,0 +1,85 @@
+//! The field for a movie's path. In: what is typed. Out: the wish to open it.
+
+use egui::text::{CCursor, CCursorRange};
+use egui::text_edit::TextEditState;
+use egui::{Id, Key, Rect, Sense, TextEdit, Ui, UiBuilder, vec2};
+
+use super::{Action, theme};
+
+const SIZE: egui::Vec2 = vec2(560.0, 104.0);
+
+/// The field's state while it is open.
+#[derive(Debug, Default)]
+pub struct PathField {
+    text: String,
+    /// Its first pass is over.
+    ready: bool,
+}
+
+impl PathField {
+    /// A field with what was typed the last time.
+    pub fn new(text: String) -> Self {
+        Self { text, ready: false }
+    }
+
+    /// What stands in it.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    /// The field's name in egui, which keeps the focus for it.
+    pub fn id() -> Id {
+        Id::unique("path-field")
+    }
+
+    /// Lays the field out in the middle of `window`; whether it stays open.
+    pub fn show(&mut self, ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) -> bool {
+        let size = SIZE.min(window.size());
+        let rect = Rect::from_center_size(window.center(), size);
+        // Keeps the pointer from what lies below.
+        ui.interact(rect, Self::id().with("panel"), Sense::click_and_drag());
+        let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
+        ui.painter().rect(rect, 6, theme::PANEL.to_opaque(), edge, egui::StrokeKind::Inside);
+        let mut ui = ui.new_child(UiBuilder::new().id_salt("path").max_rect(rect.shrink(theme::PAD)));
+        ui.set_clip_rect(rect);
+        ui.label(egui::RichText::new("Open a movie").font(theme::words(14.0)).color(theme::STRONG));
+
+        let first = !std::mem::replace(&mut self.ready, true);
+        if first {
+            // The key that opened the field is not meant for it.
+            let opener = |e: &egui::Event| matches!(e, egui::Event::Text(t) if t.eq_ignore_ascii_case("o"));
+            ui.input_mut(|i| i.events.iter().position(opener).map(|n| i.events.remove(n)));
+        }
+        let (enter, escape) = ui.input(|i| (i.key_pressed(Key::Enter), i.key_pressed(Key::Escape)));
+        // Whatever else is clicked: the keys stay here.
+        ui.memory_mut(|memory| {
+            if !memory.has_focus(Self::id()) {
+                memory.request_focus(Self::id());
+            }
+        });
+        if first {
+            // What is typed takes the place of what was typed the last time.
+            let mut state = TextEditState::load(&ui, Self::id()).unwrap_or_default();
+            let all = CCursorRange::two(CCursor::new(0), CCursor::new(self.text.chars().count()));
+            state.cursor.set_char_range(Some(all));
+            state.store(&ui, Self::id());
+        }
+        let field = TextEdit::singleline(&mut self.text)
+            .id(Self::id())
+            .desired_width(f32::INFINITY)
+            .hint_text("/home/me/movie.mp4, ~/movie.mp4 or a path from here");
+        field.show(&mut ui);
+        let (mut open, mut close) = (enter, escape);
+        ui.horizontal(|ui| {
+            open |= ui.button("Open").on_hover_text("Enter").clicked();
+            close |= ui.button("Cancel").on_hover_text("Esc").clicked();
+        });
+        if close {
+            return false;
+        }
+        if open && !self.text.trim().is_empty() {
+            actions.push(Action::Open(self.text.clone()));
+        }
+        !open
+    }
+}

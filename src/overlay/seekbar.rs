@@ -1,0 +1,114 @@
+//! The seek bar. In: where the movie is and how long it is. Out: where the user wants to go.
+
+use egui::{Align2, CursorIcon, LayerId, Order, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
+
+use super::{Action, View, theme};
+
+/// Height of the bar's row in points: all of it can be hit.
+pub const HEIGHT: f32 = 18.0;
+const HANDLE: f32 = 5.5;
+const NO_LENGTH: &str = "The file does not say how long the movie is, so there is nothing to point at.\n\
+    The arrow keys seek all the same.";
+const ONE_PICTURE: &str = "The movie has one picture: there is nowhere to go.";
+
+/// The movie's length in seconds, or why there is no place in it to point at.
+fn length(view: &View) -> Result<f64, &'static str> {
+    let Some(length) = view.movie.duration_s.filter(|d| d.is_finite() && *d > 0.0) else {
+        return Err(NO_LENGTH);
+    };
+    let frame = view.movie.fps.filter(|f| *f > 0.0).map_or(0.0, |f| 1.0 / f);
+    if length < 1.5 * frame { Err(ONE_PICTURE) } else { Ok(length) }
+}
+
+/// Lays the bar out over `row`: the position, the rail, the length.
+pub fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action>) {
+    let length = length(view);
+    let here = view.target_s.unwrap_or(view.movie.position_s);
+    let font = theme::figures(11.5);
+    let write = |at, anchor, text: String, color| ui.painter().text(at, anchor, text, font.clone(), color);
+    let total = length.map_or_else(|_| "-".to_owned(), theme::clock);
+    // The figures' place is that of the longest ones, so that the rail keeps still.
+    let room = 7.2 * total.len().max(6) as f32 + 8.0;
+    let mut rail = row;
+    if row.width() > 4.0 * room {
+        write(row.left_center(), Align2::LEFT_CENTER, theme::clock(here), theme::TEXT);
+        write(row.right_center(), Align2::RIGHT_CENTER, total, theme::TEXT);
+        rail = row.shrink2(vec2(room, 0.0));
+    }
+    let inside = rail.shrink2(vec2(HANDLE + 1.0, 0.0));
+    if inside.width() < 10.0 {
+        return;
+    }
+    let line = Rect::from_center_size(inside.center(), vec2(inside.width() + 4.0, 4.0));
+    ui.painter().rect_filled(line, 2, theme::RULE);
+    let id = ui.unique_id().with("seek");
+    let length = match length {
+        Ok(length) => length,
+        Err(reason) => {
+            let hover = ui.interact(rail, id, Sense::hover()).hover_pos();
+            if let Some(pointer) = hover {
+                tag(ui, pos2(pointer.x, row.top() - 3.0), reason.to_owned());
+            }
+            return;
+        }
+    };
+
+    let x_of = |s: f64| inside.left() + inside.width() * (s / length).clamp(0.0, 1.0) as f32;
+    let s_at = |x: f32| length * f64::from((x - inside.left()) / inside.width()).clamp(0.0, 1.0);
+    let response = ui.interact(rail, id, Sense::drag()).on_hover_cursor(CursorIcon::PointingHand);
+    let pointer = response.interact_pointer_pos().map(|p| p.x);
+    if let Some(x) = pointer {
+        // To the very frame where the button goes down and where it goes up, by key frames in between.
+        if response.drag_started() || response.drag_stopped() {
+            actions.push(Action::Seek { to_s: s_at(x), exact: true });
+        } else if response.dragged() && response.drag_delta().x != 0.0 {
+            actions.push(Action::Seek { to_s: s_at(x), exact: false });
+        }
+    }
+
+    let dragged = pointer.filter(|_| response.dragged());
+    let handle = dragged.map_or_else(|| x_of(if here.is_finite() { here } else { 0.0 }), |x| x_of(s_at(x)));
+    let painter = ui.painter();
+    painter.rect_filled(line.with_max_x(handle), 2, theme::ACCENT);
+    marks(ui, line, view.part, x_of);
+    let center = pos2(handle, line.center().y);
+    painter.circle_filled(center, HANDLE, theme::STRONG);
+    if let Some(x) = dragged.or(response.hover_pos().map(|p| p.x)) {
+        tag(ui, pos2(x_of(s_at(x)), row.top() - 3.0), theme::clock(s_at(x)));
+    }
+}
+
+/// The part that repeats: its ends by letter, and a line between them.
+fn marks(ui: &Ui, line: Rect, part: (Option<f64>, Option<f64>), x_of: impl Fn(f64) -> f32) {
+    let painter = ui.painter();
+    let finite = |s: Option<f64>| s.filter(|s| s.is_finite()).map(&x_of);
+    let (a, b) = (finite(part.0), finite(part.1));
+    if let (Some(a), Some(b)) = (a, b) {
+        let y = line.center().y + 5.0;
+        painter.line_segment([pos2(a, y), pos2(b, y)], Stroke::new(1.5, theme::STRONG));
+    }
+    for (x, name, side) in [(a, "A", Align2::RIGHT_CENTER), (b, "B", Align2::LEFT_CENTER)] {
+        let Some(x) = x else { continue };
+        let ends = [pos2(x, line.top() - 5.0), pos2(x, line.bottom() + 5.0)];
+        painter.line_segment(ends, Stroke::new(1.5, theme::STRONG));
+        let beside = if name == "A" { -3.0 } else { 3.0 };
+        let at = pos2(x + beside, line.center().y - 5.0);
+        painter.text(at, side, name, theme::words(10.0), theme::STRONG);
+    }
+}
+
+/// A time, or why there is none, above the pointer, over everything else, and within the window.
+fn tag(ui: &Ui, at: Pos2, text: String) {
+    let layer = LayerId::new(Order::Tooltip, ui.unique_id().with("seek-time"));
+    let painter = ui.ctx().layer_painter(layer);
+    let galley = painter.layout_no_wrap(text, theme::words(12.5), theme::STRONG);
+    let size = galley.size() + vec2(12.0, 6.0);
+    let window = ui.ctx().content_rect();
+    let half = (size.x / 2.0).min(window.width() / 2.0);
+    let x = at.x.clamp(window.left() + half, window.right() - half);
+    let rect = Align2::CENTER_BOTTOM.anchor_size(pos2(x, at.y), size);
+    let edge = Stroke::new(1.0, theme::PANEL_EDGE);
+    painter.add(Shape::rect_filled(rect, 4, theme::PANEL.to_opaque()));
+    painter.rect_stroke(rect, 4, edge, egui::StrokeKind::Inside);
+    painter.galley(rect.min + vec2(6.0, 3.0), galley, theme::STRONG);
+}

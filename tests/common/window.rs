@@ -1,0 +1,174 @@
+//! A window on a virtual display of its own, and what a user would do with it.
+
+#![allow(dead_code)]
+
+mod display;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+pub use display::Display;
+use serde_json::Value;
+
+use super::movie::Folder;
+
+/// How long anything may take before a test gives up on it: generous, for a loaded machine.
+pub const PATIENCE: Duration = Duration::from_secs(90);
+
+impl Display {
+    pub fn xdotool(&self, args: &[&str]) -> Output {
+        let mut command = Command::new("xdotool");
+        command.args(args).env("DISPLAY", &self.name);
+        command.output().expect("xdotool must be installed: ./dev test does that")
+    }
+
+    pub fn key(&self, key: &str) {
+        assert!(self.xdotool(&["key", key]).status.success());
+    }
+}
+
+pub fn clip() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/clip.mp4")
+}
+
+pub fn clreel(display: Option<&Display>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
+    command
+        .env_remove("WAYLAND_DISPLAY")
+        .env_remove("DISPLAY")
+        .env("CLREEL_SETTINGS", "")
+        .stdin(Stdio::null());
+    if let Some(display) = display {
+        command.env("DISPLAY", &display.name);
+    }
+    command
+}
+
+/// Waits for a child and returns its exit code and stderr; kills it when it hangs.
+pub fn finish(mut child: Child) -> (Option<i32>, String) {
+    let mut stderr = child.stderr.take();
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        if let Some(stderr) = &mut stderr {
+            let _ = std::io::Read::read_to_string(stderr, &mut text);
+        }
+        text
+    });
+    let began = Instant::now();
+    let code = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status.code();
+        }
+        if began.elapsed() > PATIENCE {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("clreel did not end; stderr: {}", reader.join().unwrap());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let text = reader.join().unwrap();
+    assert!(!text.contains("panicked"), "{text}");
+    (code, text)
+}
+
+/// A window that plays, with its keyboard focus.
+pub struct Session<'a> {
+    pub display: &'a Display,
+    pub child: Option<Child>,
+    pub window: String,
+}
+
+impl<'a> Session<'a> {
+    pub fn start(display: &'a Display, command: &mut Command) -> Self {
+        let child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let mut session = Self { display, child: Some(child), window: String::new() };
+        session.wait("its window", |s| {
+            let found = s.display.xdotool(&["search", "--onlyvisible", "--class", "clreel"]);
+            s.window = String::from_utf8_lossy(&found.stdout).lines().next().unwrap_or("").to_owned();
+            !s.window.is_empty()
+        });
+        // No window manager gives it the focus.
+        session.display.xdotool(&["windowfocus", "--sync", &session.window]);
+        session
+    }
+
+    pub fn wait(&mut self, what: &str, mut there: impl FnMut(&mut Self) -> bool) {
+        let began = Instant::now();
+        while !there(self) {
+            let ended = self.child.as_mut().and_then(|c| c.try_wait().unwrap());
+            if let Some(status) = ended {
+                let (_, stderr) = finish(self.child.take().unwrap());
+                panic!("clreel ended ({status}) before {what}: {stderr}");
+            }
+            assert!(began.elapsed() < PATIENCE, "no sign of {what}; the title is '{}'", self.title());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    pub fn title(&self) -> String {
+        let name = self.display.xdotool(&["getwindowname", &self.window]);
+        String::from_utf8_lossy(&name.stdout).trim().to_owned()
+    }
+
+    pub fn wait_for_title(&mut self, part: &str) {
+        self.wait(part, |s| s.title().contains(part));
+    }
+
+    pub fn press_until_title(&mut self, key: &str, part: &str) {
+        self.display.key(key);
+        self.wait_for_title(part);
+    }
+
+    /// Gives the window another size, and waits until it has it.
+    pub fn resize(&mut self, width: u32, height: u32) {
+        let (w, h) = (width.to_string(), height.to_string());
+        self.display.xdotool(&["windowsize", "--sync", &self.window, &w, &h]);
+        self.display.xdotool(&["windowmove", "--sync", &self.window, "0", "0"]);
+    }
+
+    pub fn quit(mut self) -> (Option<i32>, String) {
+        self.display.key("q");
+        finish(self.child.take().unwrap())
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A PNG as width, height and RGBA bytes.
+pub fn png(path: &Path) -> (usize, usize, Vec<u8>) {
+    let file = std::fs::File::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let mut reader = png::Decoder::new(std::io::BufReader::new(file)).read_info().unwrap();
+    let mut rgba = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut rgba).unwrap();
+    assert_eq!(info.color_type, png::ColorType::Rgba);
+    (info.width as usize, info.height as usize, rgba)
+}
+
+pub fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+pub fn snapshot(
+    folder: &Folder,
+    movie: &Path,
+    at: f64,
+    variant: &str,
+    radius: &str,
+) -> (usize, usize, Vec<u8>) {
+    let out = folder.file("snapshot.png");
+    let mut command = clreel(None);
+    command.arg("snapshot").arg(movie).args(["--variant", variant, "--radius", radius]);
+    command.args(["--at", &at.to_string()]).arg("--out").arg(&out);
+    let child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let (code, stderr) = finish(child);
+    assert_eq!(code, Some(0), "{stderr}");
+    png(&out)
+}

@@ -1,0 +1,246 @@
+//! Drivers that crash, hang or are not there: clreel goes on with the others and says what is wrong. The broken ones
+//! are compiled from `tests/drivers`; the good ones are those of the machine.
+
+#[path = "common/display.rs"]
+mod display;
+#[path = "common/layer.rs"]
+mod layer;
+#[path = "common/native.rs"]
+mod native;
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use display::Display;
+use serde_json::Value;
+
+/// A folder of registered drivers, and one for clreel's own temporary files; both go when dropped.
+struct Vendors {
+    folder: PathBuf,
+    runtime: PathBuf,
+}
+
+impl Vendors {
+    /// With these broken drivers, each named by what it does.
+    fn new(broken: &[&str]) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("clreel-vendors-{}-{number}", std::process::id()));
+        let runtime = folder.join("runtime");
+        std::fs::create_dir_all(&runtime).unwrap();
+        let vendors = Self { folder, runtime };
+        for name in broken {
+            let library = native::shared_library(
+                &format!("broken_{name}"),
+                "drivers",
+                &["broken_icd.c"],
+                &[&format!("-D{name}")],
+            );
+            vendors.register(&name.to_lowercase(), library.to_str().unwrap());
+        }
+        vendors
+    }
+
+    fn register(&self, name: &str, library: &str) {
+        std::fs::write(self.folder.join(format!("{name}.icd")), format!("{library}\n")).unwrap();
+    }
+
+    /// And with those of the machine.
+    fn and_the_good_ones(self) -> Self {
+        let mut count = 0;
+        for entry in std::fs::read_dir("/etc/OpenCL/vendors").expect("these tests need an OpenCL driver") {
+            let path = entry.unwrap().path();
+            symlink(&path, self.folder.join(path.file_name().unwrap())).unwrap();
+            count += 1;
+        }
+        assert!(count > 0, "these tests need an OpenCL driver: ./dev test installs one");
+        self
+    }
+
+    fn clreel(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
+        command.args(arguments).stdin(Stdio::null());
+        command.env("OCL_ICD_VENDORS", &self.folder).env("XDG_RUNTIME_DIR", &self.runtime);
+        command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").env("CLREEL_SETTINGS", "");
+        command
+    }
+
+    /// Exit code, stdout and stderr; nothing may be left in the folder for temporary files.
+    fn run(&self, command: &mut Command) -> (i32, String, String) {
+        let Output { status, stdout, stderr } = command.output().unwrap();
+        let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
+        assert!(!stderr.contains("panicked"), "{stderr}");
+        let left: Vec<_> = std::fs::read_dir(&self.runtime).unwrap().collect();
+        assert!(left.is_empty(), "left behind: {left:?}");
+        (status.code().unwrap_or_else(|| panic!("{status}: {stderr}")), stdout, stderr)
+    }
+
+    /// What `clreel devices --json` says.
+    fn list(&self, extra: &[&str], environment: &[(String, std::ffi::OsString)]) -> Value {
+        let mut command = self.clreel(&["devices", "--json"]);
+        let (code, stdout, stderr) =
+            self.run(command.args(extra).envs(environment.iter().map(|(k, v)| (k, v))));
+        assert_eq!(code, 0, "{stderr}");
+        serde_json::from_str(&stdout).unwrap_or_else(|e| panic!("{e} in {stdout}"))
+    }
+}
+
+impl Drop for Vendors {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn driver<'a>(list: &'a Value, name: &str) -> &'a Value {
+    let drivers = list["drivers"].as_array().unwrap();
+    drivers.iter().find(|d| d["name"].as_str().unwrap().ends_with(name)).unwrap_or_else(|| panic!("{list}"))
+}
+
+fn device_count(list: &Value) -> usize {
+    list["devices"].as_array().unwrap().len()
+}
+
+fn limit(seconds: &str) -> (String, std::ffi::OsString) {
+    ("CLREEL_DRIVER_TIMEOUT".into(), seconds.into())
+}
+
+fn clip() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/clip.mp4")
+}
+
+#[test]
+fn each_broken_driver_is_named_and_the_others_are_listed() {
+    let expected = device_count(&Vendors::new(&[]).and_the_good_ones().list(&[], &[]));
+    assert!(expected > 0);
+    let vendors = Vendors::new(&["CRASH_ON_LOAD", "CRASH", "EXIT", "NOTHING"]).and_the_good_ones();
+    vendors.register("missing", "libno_such_driver.so.1");
+    let list = vendors.list(&[], &[]);
+    assert_eq!(device_count(&list), expected);
+    for (name, state, reason) in [
+        ("crash_on_load.icd", "failed", "an abort"),
+        ("crash.icd", "failed", "a segmentation fault"),
+        ("exit.icd", "failed", "with code 3"),
+        ("nothing.icd", "empty", "no device"),
+        ("missing.icd", "empty", "libno_such_driver.so.1"),
+    ] {
+        let driver = driver(&list, name);
+        assert_eq!(driver["state"], state, "{list}");
+        assert!(driver["reason"].as_str().unwrap().contains(reason), "{list}");
+    }
+    assert!(list["drivers"].as_array().unwrap().iter().any(|d| d["state"] == "ok"), "{list}");
+
+    // The same for people: what, why, and what to try.
+    let (code, stdout, _) = vendors.run(&mut vendors.clreel(&["devices"]));
+    assert_eq!(code, 0);
+    for words in
+        ["crash.icd is left out", "segmentation fault", "--skip-platform crash", "missing.icd: no device"]
+    {
+        assert!(stdout.contains(words), "{words} in {stdout}");
+    }
+}
+
+#[test]
+fn a_driver_that_hangs_is_left_after_the_time_limit() {
+    let vendors = Vendors::new(&["HANG"]).and_the_good_ones();
+    // Long enough for the good ones on a loaded machine.
+    let list = vendors.list(&[], &[limit("8")]);
+    assert!(device_count(&list) > 0, "{list}");
+    let hanging = driver(&list, "hang.icd");
+    assert_eq!(
+        (&hanging["state"], &hanging["reason"]),
+        (&"failed".into(), &"It did not answer within 8 s.".into())
+    );
+}
+
+#[test]
+fn a_driver_that_is_skipped_is_not_even_asked() {
+    let vendors = Vendors::new(&["CRASH_ON_LOAD", "HANG"]).and_the_good_ones();
+    // With a limit of an hour, a driver that is asked and hangs would be noticed.
+    let list = vendors.list(&["--skip-platform", "HANG", "--skip-platform", "Crash_On"], &[limit("3600")]);
+    assert!(device_count(&list) > 0, "{list}");
+    assert_eq!(driver(&list, "hang.icd")["state"], "skipped");
+    assert_eq!(driver(&list, "crash_on_load.icd")["by"], "crash_on");
+    let by_environment = ("CLREEL_SKIP_PLATFORMS".to_owned(), "hang, crash_on".into());
+    assert_eq!(vendors.list(&[], &[limit("3600"), by_environment]), list);
+}
+
+#[test]
+fn platforms_are_skipped_by_a_part_of_their_name() {
+    let vendors = Vendors::new(&[]).and_the_good_ones();
+    let list = vendors.list(&[], &[]);
+    let platform = list["devices"][0]["platform"].as_str().unwrap();
+    let of_platform = |list: &Value| {
+        list["devices"].as_array().unwrap().iter().filter(|d| d["platform"] == platform).count()
+    };
+    assert!(of_platform(&list) > 0);
+    let part = platform[platform.len() / 3..].to_uppercase();
+    assert_eq!(of_platform(&vendors.list(&["--skip-platform", &part], &[])), 0);
+
+    // Nothing is left: the sentence says why.
+    let arguments =
+        ["snapshot", "--skip-platform", "", "--skip-platform", ".icd", "--out", "/nonexistent/never.png"];
+    let (code, _, stderr) = vendors.run(vendors.clreel(&arguments).arg(clip()));
+    assert_eq!(code, 1);
+    assert!(stderr.contains("no OpenCL device") && stderr.contains("as '.icd' asks"), "{stderr}");
+}
+
+#[test]
+fn with_broken_drivers_alone_the_sentences_name_them() {
+    let vendors = Vendors::new(&["CRASH"]);
+    assert_eq!(device_count(&vendors.list(&[], &[])), 0);
+    for arguments in [vec!["bench"], vec!["snapshot", "--out", "/nonexistent/never.png"]] {
+        let mut command = vendors.clreel(&arguments);
+        let (code, stdout, stderr) = vendors.run(command.arg(clip()));
+        assert_eq!((code, stdout.as_str()), (1, ""), "{stderr}");
+        assert!(stderr.contains("crash.icd") && stderr.contains("segmentation fault"), "{stderr}");
+    }
+    // No registered driver at all.
+    let none = Vendors::new(&[]);
+    assert_eq!(none.list(&[], &[])["devices"], serde_json::json!([]));
+    let (code, _, stderr) = none.run(&mut none.clreel(&["devices"]));
+    assert_eq!(code, 0);
+    assert!(stderr.contains("pocl-opencl-icd"), "{stderr}");
+}
+
+#[test]
+fn a_driver_that_breaks_while_it_lists_devices_is_left_out() {
+    let vendors = Vendors::new(&[]).and_the_good_ones();
+    for (option, seconds, words) in [("CRASH_ON_LIST", "60", "an abort"), ("HANG_ON_LIST", "1", "within 1 s")]
+    {
+        let mut environment = layer::environment(&[(option, "1")]);
+        environment.push(limit(seconds));
+        let list = vendors.list(&[], &environment);
+        assert_eq!(device_count(&list), 0);
+        let drivers = list["drivers"].as_array().unwrap();
+        assert!(drivers.iter().any(|d| d["reason"].as_str().unwrap_or_default().contains(words)), "{list}");
+    }
+}
+
+#[test]
+fn every_command_goes_on_without_the_broken_driver() {
+    let vendors = Vendors::new(&["CRASH_ON_LOAD"]).and_the_good_ones();
+    let out = vendors.folder.join("frame.png");
+    let snapshot = ["snapshot", "--variant", "flat", "--out", out.to_str().unwrap()];
+    let (code, _, stderr) = vendors.run(vendors.clreel(&snapshot).arg(clip()));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(out.exists() && stderr.contains("crash_on_load.icd is left out"), "{stderr}");
+
+    let bench = ["bench", "--json", "--variant", "flat", "--radius", "1", "--frames", "1", "--size", "64x48"];
+    let (code, stdout, stderr) = vendors.run(vendors.clreel(&bench).arg(clip()));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("crash_on_load.icd is left out"), "{stderr}");
+    let json: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(json["devices"][0]["runs"][0]["variants"][0]["outcome"], "ok");
+
+    let display = Display::start(&[]);
+    let stats = vendors.folder.join("stats.json");
+    let window = ["--frames", "40", "--variant", "flat", "--stats", stats.to_str().unwrap()];
+    let mut window = vendors.clreel(&window);
+    let (code, _, stderr) = vendors.run(window.arg(clip()).env("DISPLAY", &display.name));
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("crash_on_load.icd is left out"), "{stderr}");
+    let stats: Value = serde_json::from_str(&std::fs::read_to_string(&stats).unwrap()).unwrap();
+    assert!(stats["device"].is_string() || stats["device"].is_object(), "{stats}");
+}

@@ -1,0 +1,398 @@
+// An OpenCL layer that gives any driver the extension cl_khr_gl_sharing, so that clreel's shared path runs on a
+// machine without a GPU. A layer stands between the ICD loader and the driver: OPENCL_LAYERS names its library, and
+// the loader hands it the driver's table of functions and takes another one back.
+//
+// This file: the table, the options, what is told about devices, planned failures, the log. sharing.c: the sharing.
+
+#include "layer.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const cl_icd_dispatch *driver;
+layer_options options;
+
+static cl_icd_dispatch table;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static FILE *log_file;
+
+// ---------------------------------------------------------------------------------------------- planned failures
+
+// One entry of CLREEL_LAYER_FAIL, "function:n:code" or "function:n+:code".
+typedef struct {
+    char function[64];
+    unsigned call;   // the first call that fails, counted from 1
+    bool from_there; // and all after it
+    int code;
+    unsigned seen;
+} failure_plan;
+
+static failure_plan plans[32];
+static size_t plan_count;
+
+// A test with a misspelt plan would pass without testing anything: the process ends.
+static void read_plans(const char *text) {
+    while (text && *text) {
+        failure_plan plan = {0};
+        int used = 0;
+        sscanf(text, "%63[^:]:%u%n", plan.function, &plan.call, &used);
+        const char *rest = text + used;
+        if (*rest == '+') plan.from_there = true, rest++;
+        char *end = NULL;
+        if (*rest == ':') plan.code = (int)strtol(rest + 1, &end, 10);
+        if (plan.call == 0 || plan.code == 0 || (*end != ',' && *end != 0)
+            || plan_count == sizeof plans / sizeof *plans) {
+            fprintf(stderr, "layer: CLREEL_LAYER_FAIL at '%s': not function:n:code or function:n+:code\n", text);
+            abort();
+        }
+        plans[plan_count++] = plan;
+        text = *end == ',' ? end + 1 : end;
+    }
+}
+
+cl_int planned_failure(const char *function) {
+    cl_int code = CL_SUCCESS;
+    if (plan_count == 0) return code;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < plan_count; i++) {
+        failure_plan *plan = &plans[i];
+        if (strcmp(plan->function, function) != 0) continue;
+        plan->seen++;
+        if (plan->seen == plan->call || (plan->from_there && plan->seen > plan->call)) code = plan->code;
+    }
+    pthread_mutex_unlock(&lock);
+    if (code != CL_SUCCESS) log_line("planned-failure %s code=%d", function, code);
+    return code;
+}
+
+// ------------------------------------------------------------------------------------------------------------ log
+
+void log_line(const char *format, ...) {
+    if (!log_file) return;
+    va_list arguments;
+    va_start(arguments, format);
+    pthread_mutex_lock(&lock);
+    vfprintf(log_file, format, arguments);
+    fputc('\n', log_file);
+    fflush(log_file);
+    pthread_mutex_unlock(&lock);
+    va_end(arguments);
+}
+
+// ----------------------------------------------------------------------------------- what is told about devices
+
+// Answers a question as OpenCL does: `value` may be NULL, `returned` too.
+static cl_int answer(const void *source, size_t length, size_t size, void *value, size_t *returned) {
+    if (value && size < length) return CL_INVALID_VALUE;
+    if (value) memcpy(value, source, length);
+    if (returned) *returned = length;
+    return CL_SUCCESS;
+}
+
+// The driver's list of extensions, with the layer's own at its end.
+static cl_int answer_extensions(const char *listed, size_t size, void *value, size_t *returned) {
+    static const char added[] = " cl_khr_gl_sharing", event[] = " cl_khr_gl_event";
+    size_t length = strlen(listed);
+    char *text = malloc(length + sizeof added + sizeof event);
+    if (!text) return CL_OUT_OF_HOST_MEMORY;
+    while (length > 0 && listed[length - 1] == ' ') length--;
+    memcpy(text, listed, length);
+    text[length] = 0;
+    if (!options.hide_extension) {
+        strcat(text, added);
+        if (options.gl_event) strcat(text, event);
+    }
+    cl_int status = answer(text, strlen(text) + 1, size, value, returned);
+    free(text);
+    return status;
+}
+
+static cl_int CL_API_CALL layer_clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t size,
+                                                  void *value, size_t *returned) {
+    if (what != CL_PLATFORM_EXTENSIONS) return driver->clGetPlatformInfo(platform, what, size, value, returned);
+    char listed[16384] = "";
+    cl_int status = driver->clGetPlatformInfo(platform, what, sizeof listed, listed, NULL);
+    return status ? status : answer_extensions(listed, size, value, returned);
+}
+
+static cl_int CL_API_CALL layer_clGetDeviceIDs(cl_platform_id platform, cl_device_type type, cl_uint count,
+                                               cl_device_id *devices, cl_uint *returned) {
+    if (options.crash_on_list) abort();
+    while (options.hang_on_list) pause();
+    FAIL_AS_PLANNED(clGetDeviceIDs);
+    if (options.fake_gpu && type != CL_DEVICE_TYPE_ALL && type != CL_DEVICE_TYPE_DEFAULT) {
+        if (!(type & CL_DEVICE_TYPE_GPU)) return CL_DEVICE_NOT_FOUND;
+        type = CL_DEVICE_TYPE_ALL;
+    }
+    return driver->clGetDeviceIDs(platform, type, count, devices, returned);
+}
+
+static cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void *value,
+                                                size_t *returned) {
+    if (what == CL_DEVICE_EXTENSIONS) {
+        char listed[16384] = "";
+        cl_int status = driver->clGetDeviceInfo(device, what, sizeof listed, listed, NULL);
+        return status ? status : answer_extensions(listed, size, value, returned);
+    }
+    if (options.fake_gpu && what == CL_DEVICE_TYPE) {
+        cl_device_type type = CL_DEVICE_TYPE_GPU;
+        return answer(&type, sizeof type, size, value, returned);
+    }
+    cl_bool no = CL_FALSE;
+    if ((options.fake_gpu && what == CL_DEVICE_HOST_UNIFIED_MEMORY)
+        || (options.no_images && what == CL_DEVICE_IMAGE_SUPPORT)) {
+        return answer(&no, sizeof no, size, value, returned);
+    }
+    return driver->clGetDeviceInfo(device, what, size, value, returned);
+}
+
+// ---------------------------------------------------------------------------- calls that are counted and logged
+
+static size_t image_bytes(cl_mem image, const size_t *region) {
+    size_t element = 0;
+    driver->clGetImageInfo(image, CL_IMAGE_ELEMENT_SIZE, sizeof element, &element, NULL);
+    return element * region[0] * region[1] * region[2];
+}
+
+static cl_int CL_API_CALL layer_clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                                                    size_t offset, size_t size, void *target, cl_uint waits,
+                                                    const cl_event *wait_list, cl_event *event) {
+    FAIL_AS_PLANNED(clEnqueueReadBuffer);
+    log_line("clEnqueueReadBuffer bytes=%zu", size);
+    return driver->clEnqueueReadBuffer(queue, buffer, blocking, offset, size, target, waits, wait_list, event);
+}
+
+static cl_int CL_API_CALL layer_clEnqueueReadBufferRect(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                                                        const size_t *origin, const size_t *host_origin,
+                                                        const size_t *region, size_t row, size_t slice,
+                                                        size_t host_row, size_t host_slice, void *target,
+                                                        cl_uint waits, const cl_event *wait_list, cl_event *event) {
+    FAIL_AS_PLANNED(clEnqueueReadBufferRect);
+    log_line("clEnqueueReadBufferRect bytes=%zu", region[0] * region[1] * region[2]);
+    return driver->clEnqueueReadBufferRect(queue, buffer, blocking, origin, host_origin, region, row, slice, host_row,
+                                           host_slice, target, waits, wait_list, event);
+}
+
+static cl_int CL_API_CALL layer_clEnqueueReadImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
+                                                   const size_t *origin, const size_t *region, size_t row,
+                                                   size_t slice, void *target, cl_uint waits,
+                                                   const cl_event *wait_list, cl_event *event) {
+    FAIL_AS_PLANNED(clEnqueueReadImage);
+    log_line("clEnqueueReadImage bytes=%zu", image_bytes(image, region));
+    return driver->clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, target, waits, wait_list,
+                                      event);
+}
+
+// Mapping for writing alone brings nothing back to the host; the log says what it was for.
+static const char *map_purpose(cl_map_flags flags) { return flags & CL_MAP_READ ? "read" : "write"; }
+
+static void *CL_API_CALL layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                                                  cl_map_flags flags, size_t offset, size_t size, cl_uint waits,
+                                                  const cl_event *wait_list, cl_event *event, cl_int *error) {
+    FAIL_AS_PLANNED_OR_NULL(clEnqueueMapBuffer);
+    log_line("clEnqueueMapBuffer bytes=%zu for=%s", size, map_purpose(flags));
+    return driver->clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, waits, wait_list, event, error);
+}
+
+static void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
+                                                 cl_map_flags flags, const size_t *origin, const size_t *region,
+                                                 size_t *row, size_t *slice, cl_uint waits, const cl_event *wait_list,
+                                                 cl_event *event, cl_int *error) {
+    FAIL_AS_PLANNED_OR_NULL(clEnqueueMapImage);
+    log_line("clEnqueueMapImage bytes=%zu for=%s", image_bytes(image, region), map_purpose(flags));
+    return driver->clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, waits, wait_list,
+                                     event, error);
+}
+
+static cl_int CL_API_CALL layer_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                                                     size_t offset, size_t size, const void *source, cl_uint waits,
+                                                     const cl_event *wait_list, cl_event *event) {
+    FAIL_AS_PLANNED(clEnqueueWriteBuffer);
+    log_line("clEnqueueWriteBuffer bytes=%zu", size);
+    return driver->clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, source, waits, wait_list, event);
+}
+
+static cl_int CL_API_CALL layer_clEnqueueWriteImage(cl_command_queue queue, cl_mem image, cl_bool blocking,
+                                                    const size_t *origin, const size_t *region, size_t row,
+                                                    size_t slice, const void *source, cl_uint waits,
+                                                    const cl_event *wait_list, cl_event *event) {
+    FAIL_AS_PLANNED(clEnqueueWriteImage);
+    log_line("clEnqueueWriteImage bytes=%zu", image_bytes(image, region));
+    return driver->clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, source, waits, wait_list,
+                                       event);
+}
+
+static cl_mem CL_API_CALL layer_clCreateImage(cl_context context, cl_mem_flags flags, const cl_image_format *format,
+                                              const cl_image_desc *description, void *host, cl_int *error) {
+    FAIL_AS_PLANNED_OR_NULL(clCreateImage);
+    if (options.no_images) RETURN_ERROR(CL_INVALID_OPERATION);
+    return driver->clCreateImage(context, flags, format, description, host, error);
+}
+
+// ---------------------------------------------------------- calls that are only counted, so that they can fail
+
+#define STATUS(function, parameters, arguments)                                                                        \
+    static cl_int CL_API_CALL layer_##function parameters {                                                            \
+        FAIL_AS_PLANNED(function);                                                                                     \
+        return driver->function arguments;                                                                             \
+    }
+#define HANDLE(type, function, parameters, arguments)                                                                  \
+    static type CL_API_CALL layer_##function parameters {                                                              \
+        FAIL_AS_PLANNED_OR_NULL(function);                                                                             \
+        return driver->function arguments;                                                                             \
+    }
+
+// The wait list and the event that nearly all commands end with.
+#define WAITS cl_uint waits, const cl_event *wait_list, cl_event *event
+#define WAITS_PASSED waits, wait_list, event
+
+STATUS(clFlush, (cl_command_queue queue), (queue))
+STATUS(clFinish, (cl_command_queue queue), (queue))
+STATUS(clWaitForEvents, (cl_uint count, const cl_event *events), (count, events))
+STATUS(clGetEventInfo, (cl_event event, cl_event_info what, size_t size, void *value, size_t *returned),
+       (event, what, size, value, returned))
+STATUS(clGetEventProfilingInfo, (cl_event event, cl_profiling_info what, size_t size, void *value, size_t *returned),
+       (event, what, size, value, returned))
+STATUS(clSetEventCallback,
+       (cl_event event, cl_int type, void(CL_CALLBACK *notify)(cl_event, cl_int, void *), void *data),
+       (event, type, notify, data))
+STATUS(clBuildProgram,
+       (cl_program program, cl_uint count, const cl_device_id *devices, const char *build_options,
+        void(CL_CALLBACK *notify)(cl_program, void *), void *data),
+       (program, count, devices, build_options, notify, data))
+STATUS(clSetKernelArg, (cl_kernel kernel, cl_uint index, size_t size, const void *value), (kernel, index, size, value))
+STATUS(clEnqueueNDRangeKernel,
+       (cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *offset, const size_t *global,
+        const size_t *local, WAITS),
+       (queue, kernel, dimensions, offset, global, local, WAITS_PASSED))
+STATUS(clEnqueueCopyBuffer,
+       (cl_command_queue queue, cl_mem source, cl_mem target, size_t from, size_t to, size_t size, WAITS),
+       (queue, source, target, from, to, size, WAITS_PASSED))
+STATUS(clEnqueueCopyImage,
+       (cl_command_queue queue, cl_mem source, cl_mem target, const size_t *from, const size_t *to,
+        const size_t *region, WAITS),
+       (queue, source, target, from, to, region, WAITS_PASSED))
+STATUS(clEnqueueCopyImageToBuffer,
+       (cl_command_queue queue, cl_mem source, cl_mem target, const size_t *from, const size_t *region, size_t to, WAITS),
+       (queue, source, target, from, region, to, WAITS_PASSED))
+STATUS(clEnqueueCopyBufferToImage,
+       (cl_command_queue queue, cl_mem source, cl_mem target, size_t from, const size_t *to, const size_t *region, WAITS),
+       (queue, source, target, from, to, region, WAITS_PASSED))
+STATUS(clEnqueueFillBuffer,
+       (cl_command_queue queue, cl_mem buffer, const void *pattern, size_t length, size_t offset, size_t size, WAITS),
+       (queue, buffer, pattern, length, offset, size, WAITS_PASSED))
+STATUS(clEnqueueFillImage,
+       (cl_command_queue queue, cl_mem image, const void *colour, const size_t *origin, const size_t *region, WAITS),
+       (queue, image, colour, origin, region, WAITS_PASSED))
+STATUS(clEnqueueUnmapMemObject, (cl_command_queue queue, cl_mem object, void *mapped, WAITS),
+       (queue, object, mapped, WAITS_PASSED))
+STATUS(clEnqueueMarkerWithWaitList, (cl_command_queue queue, WAITS), (queue, WAITS_PASSED))
+HANDLE(cl_command_queue, clCreateCommandQueue,
+       (cl_context context, cl_device_id device, cl_command_queue_properties properties, cl_int *error),
+       (context, device, properties, error))
+HANDLE(cl_command_queue, clCreateCommandQueueWithProperties,
+       (cl_context context, cl_device_id device, const cl_queue_properties *properties, cl_int *error),
+       (context, device, properties, error))
+HANDLE(cl_mem, clCreateBuffer, (cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *error),
+       (context, flags, size, host, error))
+HANDLE(cl_program, clCreateProgramWithSource,
+       (cl_context context, cl_uint count, const char **strings, const size_t *lengths, cl_int *error),
+       (context, count, strings, lengths, error))
+HANDLE(cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int *error), (program, name, error))
+
+// --------------------------------------------------------------------------------------------- the layer itself
+
+static void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name) {
+    void *function = sharing_function(name);
+    return function ? function : driver->clGetExtensionFunctionAddressForPlatform(platform, name);
+}
+
+static void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name) {
+    void *function = sharing_function(name);
+    return function ? function : driver->clGetExtensionFunctionAddress(name);
+}
+
+static bool is_set(const char *name) {
+    const char *value = getenv(name);
+    return value && strcmp(value, "") != 0 && strcmp(value, "0") != 0;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *value, size_t *returned) {
+    static const char name[] = "clreel's emulation of cl_khr_gl_sharing";
+    static const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+    switch (what) {
+    case CL_LAYER_API_VERSION: return answer(&version, sizeof version, size, value, returned);
+    case CL_LAYER_NAME: return answer(name, sizeof name, size, value, returned);
+    default: return CL_INVALID_VALUE;
+    }
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch *below, cl_uint *count_returned,
+                                            const cl_icd_dispatch **layer) {
+    // An older loader has a shorter table; what the layer needs stands in its first part.
+    if (count * sizeof(void *) <= offsetof(cl_icd_dispatch, clCreateCommandQueueWithProperties)) return CL_INVALID_VALUE;
+    size_t length = count * sizeof(void *);
+    if (length > sizeof table) length = sizeof table;
+    driver = below;
+    memcpy(&table, below, length);
+
+    options = (layer_options){
+        .poison = is_set("CLREEL_LAYER_POISON"),
+        .hide_extension = is_set("CLREEL_LAYER_HIDE_EXTENSION"),
+        .fake_gpu = is_set("CLREEL_LAYER_FAKE_GPU"),
+        .no_images = is_set("CLREEL_LAYER_NO_IMAGES"),
+        .crash_on_list = is_set("CLREEL_LAYER_CRASH_ON_LIST"),
+        .hang_on_list = is_set("CLREEL_LAYER_HANG_ON_LIST"),
+        .no_interop_egl = is_set("CLREEL_LAYER_NO_INTEROP_EGL"),
+        .gl_event = is_set("CLREEL_LAYER_GL_EVENT"),
+    };
+    read_plans(getenv("CLREEL_LAYER_FAIL"));
+    const char *path = getenv("CLREEL_LAYER_LOG");
+    if (path && *path) log_file = fopen(path, "ae");
+
+#define OVERRIDE(function) table.function = layer_##function
+    OVERRIDE(clGetPlatformInfo);
+    OVERRIDE(clGetDeviceIDs);
+    OVERRIDE(clGetDeviceInfo);
+    OVERRIDE(clGetExtensionFunctionAddress);
+    OVERRIDE(clGetExtensionFunctionAddressForPlatform);
+    OVERRIDE(clFlush);
+    OVERRIDE(clFinish);
+    OVERRIDE(clWaitForEvents);
+    OVERRIDE(clGetEventInfo);
+    OVERRIDE(clGetEventProfilingInfo);
+    OVERRIDE(clSetEventCallback);
+    OVERRIDE(clBuildProgram);
+    OVERRIDE(clSetKernelArg);
+    OVERRIDE(clCreateCommandQueue);
+    OVERRIDE(clCreateCommandQueueWithProperties);
+    OVERRIDE(clCreateBuffer);
+    OVERRIDE(clCreateImage);
+    OVERRIDE(clCreateProgramWithSource);
+    OVERRIDE(clCreateKernel);
+    OVERRIDE(clEnqueueNDRangeKernel);
+    OVERRIDE(clEnqueueReadBuffer);
+    OVERRIDE(clEnqueueReadBufferRect);
+    OVERRIDE(clEnqueueReadImage);
+    OVERRIDE(clEnqueueWriteBuffer);
+    OVERRIDE(clEnqueueWriteImage);
+    OVERRIDE(clEnqueueMapBuffer);
+    OVERRIDE(clEnqueueMapImage);
+    OVERRIDE(clEnqueueUnmapMemObject);
+    OVERRIDE(clEnqueueCopyBuffer);
+    OVERRIDE(clEnqueueCopyImage);
+    OVERRIDE(clEnqueueCopyImageToBuffer);
+    OVERRIDE(clEnqueueCopyBufferToImage);
+    OVERRIDE(clEnqueueFillBuffer);
+    OVERRIDE(clEnqueueFillImage);
+    OVERRIDE(clEnqueueMarkerWithWaitList);
+    install_sharing(&table);
+
+    *count_returned = (cl_uint)(length / sizeof(void *));
+    *layer = &table;
+    return CL_SUCCESS;
+}

@@ -1,0 +1,48 @@
+// What the layer's two files share: the driver's own functions, the options, the log.
+#pragma once
+
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+#include <CL/cl_gl.h>
+#include <CL/cl_icd.h>
+#include <CL/cl_layer.h>
+
+#include <stdbool.h>
+
+// The functions below this layer, that is the driver's. The layer's own calls go here, so that they are neither
+// counted, nor logged, nor made to fail.
+extern const cl_icd_dispatch *driver;
+
+// The options, read once from the environment (README.md says what each does).
+typedef struct {
+    bool poison, hide_extension, fake_gpu, no_images, crash_on_list, hang_on_list, no_interop_egl, gl_event;
+} layer_options;
+extern layer_options options;
+
+// The code that this call of `function` must fail with, or CL_SUCCESS. Counts the call.
+cl_int planned_failure(const char *function);
+
+// Writes one line to the log, if there is one.
+void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+// For functions that return a status, and for those that return a handle and put the status into `error`.
+#define FAIL_AS_PLANNED(function)                                                                                      \
+    do {                                                                                                               \
+        cl_int planned = planned_failure(#function);                                                                   \
+        if (planned != CL_SUCCESS) return planned;                                                                     \
+    } while (0)
+#define RETURN_ERROR(code)                                                                                             \
+    do {                                                                                                               \
+        if (error) *error = (code);                                                                                    \
+        return NULL;                                                                                                   \
+    } while (0)
+#define FAIL_AS_PLANNED_OR_NULL(function)                                                                              \
+    do {                                                                                                               \
+        cl_int planned = planned_failure(#function);                                                                   \
+        if (planned != CL_SUCCESS) RETURN_ERROR(planned);                                                              \
+    } while (0)
+
+// Puts the functions of sharing.c into the layer's table.
+void install_sharing(cl_icd_dispatch *table);
+// The function of sharing.c with this name, or NULL: extensions are looked up by name.
+void *sharing_function(const char *name);

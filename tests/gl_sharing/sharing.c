@@ -1,0 +1,436 @@
+// cl_khr_gl_sharing on a driver that has none. A shared texture is an ordinary image with a note of its texture:
+// acquire copies the texture into the image, release copies the image back. Both need the OpenGL context current on the
+// calling thread, as the real extension's users have it anyway, and both are done when the call returns.
+//
+// With poison, the side that must not be touched holds rubbish: the image between release and acquire, the texture
+// between acquire and release. So a forgotten call becomes wrong pixels instead of a picture that is right by luck.
+
+#define GL_GLEXT_PROTOTYPES
+#include "layer.h"
+
+#include <GL/gl.h>
+#include <GL/glext.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { POISON_FOR_CL = 0x5A, POISON_FOR_GL = 0xA5 };
+
+// A texture that was shared, for as long as its image lives.
+typedef struct shared_texture {
+    struct shared_texture *next;
+    cl_mem image;
+    GLenum target;
+    GLuint name;
+    GLint level;
+    size_t width, height, bytes;
+    GLenum format, type; // of its texels in host memory
+    bool acquired;
+} shared_texture;
+
+// A context that was made with an OpenGL context to share with.
+typedef struct sharing_context {
+    struct sharing_context *next;
+    cl_context context;
+} sharing_context;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static shared_texture *textures;
+static sharing_context *contexts;
+
+static shared_texture *find_texture(cl_mem image) {
+    pthread_mutex_lock(&lock);
+    shared_texture *found = textures;
+    while (found && found->image != image) found = found->next;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static void CL_CALLBACK forget_texture(cl_mem image, void *data) {
+    (void)image;
+    pthread_mutex_lock(&lock);
+    for (shared_texture **link = &textures; *link; link = &(*link)->next) {
+        if (*link == data) {
+            *link = (*link)->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    free(data);
+}
+
+// Desktop OpenGL, current on this thread. OpenGL ES cannot read a texture back as this layer does.
+static bool has_gl_context(void) {
+    const char *version = (const char *)glGetString(GL_VERSION);
+    return version && strncmp(version, "OpenGL ES", 9) != 0;
+}
+
+// ------------------------------------------------------------------------------------------------------- contexts
+
+static bool is_sharing(cl_context context) {
+    pthread_mutex_lock(&lock);
+    sharing_context *found = contexts;
+    while (found && found->context != context) found = found->next;
+    pthread_mutex_unlock(&lock);
+    return found != NULL;
+}
+
+// Notes whether `context` shares. A context that has gone may leave its address to a new one: any note is replaced.
+static void note_context(cl_context context, bool sharing) {
+    pthread_mutex_lock(&lock);
+    for (sharing_context **link = &contexts; *link; link = &(*link)->next) {
+        if ((*link)->context == context) {
+            sharing_context *old = *link;
+            *link = old->next;
+            free(old);
+            break;
+        }
+    }
+    sharing_context *note = sharing ? malloc(sizeof *note) : NULL;
+    if (note) {
+        *note = (sharing_context){contexts, context};
+        contexts = note;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+enum { MOST_PROPERTIES = 32 };
+
+// Copies the properties without those of OpenGL, which the driver would refuse; tells through `sharing` whether they
+// name an OpenGL context, and through `egl` whether by EGL.
+static cl_int take_out_gl(const cl_context_properties *from, cl_context_properties *to, bool *sharing, bool *egl) {
+    cl_context_properties gl_context = 0;
+    int displays = 0, count = 0;
+    *egl = false;
+    for (; from && *from; from += 2) {
+        switch (from[0]) {
+        case CL_GL_CONTEXT_KHR: gl_context = from[1]; break;
+        case CL_EGL_DISPLAY_KHR: *egl = from[1] != 0; // fall through
+        case CL_GLX_DISPLAY_KHR:
+        case CL_WGL_HDC_KHR:
+        case CL_CGL_SHAREGROUP_KHR: displays += from[1] != 0; break;
+        default:
+            if (count + 2 >= MOST_PROPERTIES) return CL_INVALID_PROPERTY;
+            to[count++] = from[0];
+            to[count++] = from[1];
+        }
+    }
+    to[count] = 0;
+    *sharing = gl_context != 0;
+    if (displays > 1) return CL_INVALID_OPERATION;
+    if (*sharing && displays == 0) return CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR;
+    if (*sharing && *egl && options.no_interop_egl) return CL_INVALID_OPERATION;
+    return CL_SUCCESS;
+}
+
+static cl_context CL_API_CALL layer_clCreateContext(const cl_context_properties *properties, cl_uint count,
+                                                    const cl_device_id *devices,
+                                                    void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *),
+                                                    void *data, cl_int *error) {
+    FAIL_AS_PLANNED_OR_NULL(clCreateContext);
+    cl_context_properties others[MOST_PROPERTIES];
+    bool sharing, egl;
+    cl_int status = take_out_gl(properties, others, &sharing, &egl);
+    if (status) RETURN_ERROR(status);
+    cl_context context = driver->clCreateContext(properties ? others : NULL, count, devices, notify, data, error);
+    if (context) note_context(context, sharing);
+    return context;
+}
+
+static cl_context CL_API_CALL layer_clCreateContextFromType(
+    const cl_context_properties *properties, cl_device_type type,
+    void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *data, cl_int *error) {
+    FAIL_AS_PLANNED_OR_NULL(clCreateContextFromType);
+    cl_context_properties others[MOST_PROPERTIES];
+    bool sharing, egl;
+    cl_int status = take_out_gl(properties, others, &sharing, &egl);
+    if (status) RETURN_ERROR(status);
+    if (options.fake_gpu && (type & CL_DEVICE_TYPE_GPU)) type = CL_DEVICE_TYPE_ALL;
+    cl_context context = driver->clCreateContextFromType(properties ? others : NULL, type, notify, data, error);
+    if (context) note_context(context, sharing);
+    return context;
+}
+
+// The device that drives the OpenGL context: the platform's first, as the layer makes no difference between them.
+static cl_int CL_API_CALL layer_clGetGLContextInfoKHR(const cl_context_properties *properties, cl_gl_context_info what,
+                                                      size_t size, void *value, size_t *returned) {
+    FAIL_AS_PLANNED(clGetGLContextInfoKHR);
+    cl_context_properties others[MOST_PROPERTIES];
+    bool sharing, egl;
+    cl_int status = take_out_gl(properties, others, &sharing, &egl);
+    if (status) return status;
+    if (!sharing) return CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR;
+    if (what != CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR && what != CL_DEVICES_FOR_GL_CONTEXT_KHR) return CL_INVALID_VALUE;
+    cl_platform_id platform = NULL;
+    for (int i = 0; others[i]; i += 2) {
+        if (others[i] == CL_CONTEXT_PLATFORM) platform = (cl_platform_id)others[i + 1];
+    }
+    if (!platform) return CL_INVALID_PLATFORM;
+    cl_device_id device;
+    status = driver->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL);
+    if (status) return status;
+    if (value && size < sizeof device) return CL_INVALID_VALUE;
+    if (value) *(cl_device_id *)value = device;
+    if (returned) *returned = sizeof device;
+    return CL_SUCCESS;
+}
+
+// ------------------------------------------------------------------------------------------------------- textures
+
+// The formats that both sides have, after the extension's table.
+static const struct {
+    GLint internal;
+    cl_image_format image;
+    GLenum format, type;
+    size_t bytes;
+} formats[] = {
+    {GL_RGBA8, {CL_RGBA, CL_UNORM_INT8}, GL_RGBA, GL_UNSIGNED_BYTE, 4},
+    {GL_RGBA8UI, {CL_RGBA, CL_UNSIGNED_INT8}, GL_RGBA_INTEGER, GL_UNSIGNED_BYTE, 4},
+    {GL_R8, {CL_R, CL_UNORM_INT8}, GL_RED, GL_UNSIGNED_BYTE, 1},
+    {GL_R8UI, {CL_R, CL_UNSIGNED_INT8}, GL_RED_INTEGER, GL_UNSIGNED_BYTE, 1},
+    {GL_RG8, {CL_RG, CL_UNORM_INT8}, GL_RG, GL_UNSIGNED_BYTE, 2},
+    {GL_R16, {CL_R, CL_UNORM_INT16}, GL_RED, GL_UNSIGNED_SHORT, 2},
+    {GL_RGBA16F, {CL_RGBA, CL_HALF_FLOAT}, GL_RGBA, GL_HALF_FLOAT, 8},
+    {GL_RGBA32F, {CL_RGBA, CL_FLOAT}, GL_RGBA, GL_FLOAT, 16},
+};
+
+static cl_mem CL_API_CALL layer_clCreateFromGLTexture(cl_context context, cl_mem_flags flags, cl_GLenum target,
+                                                      cl_GLint level, cl_GLuint name, cl_int *error) {
+    FAIL_AS_PLANNED_OR_NULL(clCreateFromGLTexture);
+    if (!is_sharing(context)) RETURN_ERROR(CL_INVALID_CONTEXT);
+    if (options.no_images || !has_gl_context()) RETURN_ERROR(CL_INVALID_OPERATION);
+    if (target != GL_TEXTURE_2D) RETURN_ERROR(CL_INVALID_VALUE);
+    if (!glIsTexture(name)) RETURN_ERROR(CL_INVALID_GL_OBJECT);
+
+    GLint bound = 0, width = 0, height = 0, internal = 0;
+    glGetIntegerv(GL_TEXTURE_BINDING_2D, &bound);
+    glBindTexture(target, name);
+    glGetTexLevelParameteriv(target, level, GL_TEXTURE_WIDTH, &width);
+    glGetTexLevelParameteriv(target, level, GL_TEXTURE_HEIGHT, &height);
+    glGetTexLevelParameteriv(target, level, GL_TEXTURE_INTERNAL_FORMAT, &internal);
+    glBindTexture(target, (GLuint)bound);
+    if (width == 0 || height == 0) RETURN_ERROR(CL_INVALID_MIP_LEVEL);
+    size_t kind = 0, kinds = sizeof formats / sizeof *formats;
+    while (kind < kinds && formats[kind].internal != internal) kind++;
+    if (kind == kinds) RETURN_ERROR(CL_INVALID_IMAGE_FORMAT_DESCRIPTOR);
+
+    shared_texture *texture = malloc(sizeof *texture);
+    if (!texture) RETURN_ERROR(CL_OUT_OF_HOST_MEMORY);
+    *texture = (shared_texture){
+        .target = target,
+        .name = name,
+        .level = level,
+        .width = (size_t)width,
+        .height = (size_t)height,
+        .bytes = (size_t)width * (size_t)height * formats[kind].bytes,
+        .format = formats[kind].format,
+        .type = formats[kind].type,
+    };
+    cl_image_desc description = {
+        .image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = texture->width, .image_height = texture->height};
+    // Rubbish from the start, where asked for: nobody has acquired it yet.
+    void *rubbish = options.poison ? malloc(texture->bytes) : NULL;
+    if (rubbish) memset(rubbish, POISON_FOR_CL, texture->bytes);
+    cl_mem_flags copy = rubbish ? CL_MEM_COPY_HOST_PTR : 0;
+    cl_int status;
+    texture->image =
+        driver->clCreateImage(context, flags | copy, &formats[kind].image, &description, rubbish, &status);
+    free(rubbish);
+    if (!texture->image) {
+        free(texture);
+        RETURN_ERROR(status);
+    }
+    driver->clSetMemObjectDestructorCallback(texture->image, forget_texture, texture);
+    pthread_mutex_lock(&lock);
+    texture->next = textures;
+    textures = texture;
+    pthread_mutex_unlock(&lock);
+    if (error) *error = CL_SUCCESS;
+    return texture->image;
+}
+
+static cl_mem CL_API_CALL layer_clCreateFromGLTexture2D(cl_context context, cl_mem_flags flags, cl_GLenum target,
+                                                        cl_GLint level, cl_GLuint name, cl_int *error) {
+    return layer_clCreateFromGLTexture(context, flags, target, level, name, error);
+}
+
+static cl_int CL_API_CALL layer_clGetGLObjectInfo(cl_mem object, cl_gl_object_type *type, cl_GLuint *name) {
+    shared_texture *texture = find_texture(object);
+    if (!texture) return CL_INVALID_GL_OBJECT;
+    if (type) *type = CL_GL_OBJECT_TEXTURE2D;
+    if (name) *name = texture->name;
+    return CL_SUCCESS;
+}
+
+static cl_int CL_API_CALL layer_clGetGLTextureInfo(cl_mem object, cl_gl_texture_info what, size_t size, void *value,
+                                                   size_t *returned) {
+    shared_texture *texture = find_texture(object);
+    if (!texture) return CL_INVALID_GL_OBJECT;
+    if (what != CL_GL_TEXTURE_TARGET && what != CL_GL_MIPMAP_LEVEL) return CL_INVALID_VALUE;
+    // Both answers have 32 bits.
+    GLenum answer = what == CL_GL_TEXTURE_TARGET ? texture->target : (GLenum)texture->level;
+    if (value && size < sizeof answer) return CL_INVALID_VALUE;
+    if (value) memcpy(value, &answer, sizeof answer);
+    if (returned) *returned = sizeof answer;
+    return CL_SUCCESS;
+}
+
+// -------------------------------------------------------------------------------------------- acquire and release
+
+// OpenGL's state that moving texels depends on. The application's is put back: it cannot know that a layer used it.
+static const GLenum pixel_state[] = {
+    GL_PACK_ALIGNMENT,   GL_PACK_ROW_LENGTH,   GL_PACK_SKIP_ROWS,   GL_PACK_SKIP_PIXELS,
+    GL_UNPACK_ALIGNMENT, GL_UNPACK_ROW_LENGTH, GL_UNPACK_SKIP_ROWS, GL_UNPACK_SKIP_PIXELS,
+};
+enum { PIXEL_STATES = sizeof pixel_state / sizeof *pixel_state };
+
+typedef struct {
+    GLint pack_buffer, unpack_buffer, texture, pixel[PIXEL_STATES];
+} gl_state;
+
+static gl_state prepare_gl(const shared_texture *texture) {
+    gl_state before;
+    glGetIntegerv(GL_PIXEL_PACK_BUFFER_BINDING, &before.pack_buffer);
+    glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &before.unpack_buffer);
+    glGetIntegerv(GL_TEXTURE_BINDING_2D, &before.texture);
+    glBindBuffer(GL_PIXEL_PACK_BUFFER, 0);
+    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+    glBindTexture(texture->target, texture->name);
+    for (int i = 0; i < PIXEL_STATES; i++) {
+        glGetIntegerv(pixel_state[i], &before.pixel[i]);
+        bool alignment = pixel_state[i] == GL_PACK_ALIGNMENT || pixel_state[i] == GL_UNPACK_ALIGNMENT;
+        glPixelStorei(pixel_state[i], alignment ? 1 : 0);
+    }
+    return before;
+}
+
+static void restore_gl(const shared_texture *texture, const gl_state *before) {
+    for (int i = 0; i < PIXEL_STATES; i++) glPixelStorei(pixel_state[i], before->pixel[i]);
+    glBindTexture(texture->target, (GLuint)before->texture);
+    glBindBuffer(GL_PIXEL_PACK_BUFFER, (GLuint)before->pack_buffer);
+    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, (GLuint)before->unpack_buffer);
+}
+
+static void write_texture(const shared_texture *texture, const void *texels) {
+    glTexSubImage2D(texture->target, texture->level, 0, 0, (GLsizei)texture->width, (GLsizei)texture->height,
+                    texture->format, texture->type, texels);
+}
+
+static cl_int move(cl_command_queue queue, shared_texture *texture, bool acquire) {
+    const size_t origin[3] = {0, 0, 0}, region[3] = {texture->width, texture->height, 1};
+    void *texels = malloc(texture->bytes);
+    if (!texels) return CL_OUT_OF_HOST_MEMORY;
+    cl_int status;
+    gl_state before = prepare_gl(texture);
+    if (acquire) {
+        glGetTexImage(texture->target, texture->level, texture->format, texture->type, texels);
+        status = driver->clEnqueueWriteImage(queue, texture->image, CL_TRUE, origin, region, 0, 0, texels, 0, NULL, NULL);
+        if (options.poison && status == CL_SUCCESS) {
+            memset(texels, POISON_FOR_GL, texture->bytes);
+            write_texture(texture, texels);
+        }
+    } else {
+        status = driver->clEnqueueReadImage(queue, texture->image, CL_TRUE, origin, region, 0, 0, texels, 0, NULL, NULL);
+        if (status == CL_SUCCESS && options.poison && !texture->acquired) memset(texels, POISON_FOR_CL, texture->bytes);
+        if (status == CL_SUCCESS) write_texture(texture, texels);
+        if (options.poison && status == CL_SUCCESS) {
+            memset(texels, POISON_FOR_CL, texture->bytes);
+            status = driver->clEnqueueWriteImage(queue, texture->image, CL_TRUE, origin, region, 0, 0, texels, 0, NULL,
+                                                 NULL);
+        }
+    }
+    restore_gl(texture, &before);
+    free(texels);
+    return status;
+}
+
+// Wrong use is logged but not refused: real drivers say nothing either, and an error would send an application down
+// its copying path, where the picture is right.
+static cl_int hand_over(const char *function, bool acquire, cl_command_queue queue, cl_uint count,
+                        const cl_mem *objects, cl_uint waits, const cl_event *wait_list, cl_event *event) {
+    cl_context context = NULL;
+    cl_int status = driver->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+    if (status) return status;
+    if (!is_sharing(context)) return CL_INVALID_CONTEXT;
+    if (!has_gl_context()) {
+        log_line("misuse %s no-gl-context", function);
+        return CL_INVALID_OPERATION;
+    }
+    if (count > 0 && !objects) return CL_INVALID_VALUE;
+    if (waits > 0) status = driver->clWaitForEvents(waits, wait_list);
+    // Releasing must see what the kernels before it wrote.
+    if (status == CL_SUCCESS) status = driver->clFinish(queue);
+    size_t bytes = 0;
+    for (cl_uint i = 0; i < count && status == CL_SUCCESS; i++) {
+        shared_texture *texture = find_texture(objects[i]);
+        if (!texture) return CL_INVALID_GL_OBJECT;
+        if (texture->acquired == acquire) {
+            log_line("misuse %s %s", function, acquire ? "already-acquired" : "not-acquired");
+        }
+        status = move(queue, texture, acquire);
+        texture->acquired = acquire;
+        bytes += texture->bytes;
+    }
+    log_line("%s objects=%u bytes=%zu", function, count, bytes);
+    if (status == CL_SUCCESS && event) status = driver->clEnqueueMarkerWithWaitList(queue, 0, NULL, event);
+    return status;
+}
+
+static cl_int CL_API_CALL layer_clEnqueueAcquireGLObjects(cl_command_queue queue, cl_uint count, const cl_mem *objects,
+                                                          cl_uint waits, const cl_event *wait_list, cl_event *event) {
+    FAIL_AS_PLANNED(clEnqueueAcquireGLObjects);
+    return hand_over("clEnqueueAcquireGLObjects", true, queue, count, objects, waits, wait_list, event);
+}
+
+static cl_int CL_API_CALL layer_clEnqueueReleaseGLObjects(cl_command_queue queue, cl_uint count, const cl_mem *objects,
+                                                          cl_uint waits, const cl_event *wait_list, cl_event *event) {
+    FAIL_AS_PLANNED(clEnqueueReleaseGLObjects);
+    return hand_over("clEnqueueReleaseGLObjects", false, queue, count, objects, waits, wait_list, event);
+}
+
+// cl_khr_gl_event: an event that is complete when OpenGL's fence is. Waits at once, which is allowed.
+static cl_event CL_API_CALL layer_clCreateEventFromGLsyncKHR(cl_context context, cl_GLsync fence, cl_int *error) {
+    FAIL_AS_PLANNED_OR_NULL(clCreateEventFromGLsyncKHR);
+    if (!is_sharing(context)) RETURN_ERROR(CL_INVALID_CONTEXT);
+    if (!has_gl_context()) RETURN_ERROR(CL_INVALID_OPERATION);
+    if (!glIsSync((GLsync)fence)) RETURN_ERROR(CL_INVALID_GL_OBJECT);
+    glClientWaitSync((GLsync)fence, GL_SYNC_FLUSH_COMMANDS_BIT, GL_TIMEOUT_IGNORED);
+    cl_event event = driver->clCreateUserEvent(context, error);
+    if (event) driver->clSetUserEventStatus(event, CL_COMPLETE);
+    return event;
+}
+
+// ------------------------------------------------------------------------------------------------------ the table
+
+void install_sharing(cl_icd_dispatch *table) {
+    table->clCreateContext = layer_clCreateContext;
+    table->clCreateContextFromType = layer_clCreateContextFromType;
+    table->clGetGLContextInfoKHR = layer_clGetGLContextInfoKHR;
+    table->clCreateFromGLTexture = layer_clCreateFromGLTexture;
+    table->clCreateFromGLTexture2D = layer_clCreateFromGLTexture2D;
+    table->clGetGLObjectInfo = layer_clGetGLObjectInfo;
+    table->clGetGLTextureInfo = layer_clGetGLTextureInfo;
+    table->clEnqueueAcquireGLObjects = layer_clEnqueueAcquireGLObjects;
+    table->clEnqueueReleaseGLObjects = layer_clEnqueueReleaseGLObjects;
+    table->clCreateEventFromGLsyncKHR = layer_clCreateEventFromGLsyncKHR;
+}
+
+void *sharing_function(const char *name) {
+    static const struct {
+        const char *name;
+        void *function;
+    } functions[] = {
+        {"clGetGLContextInfoKHR", (void *)layer_clGetGLContextInfoKHR},
+        {"clCreateFromGLTexture", (void *)layer_clCreateFromGLTexture},
+        {"clCreateFromGLTexture2D", (void *)layer_clCreateFromGLTexture2D},
+        {"clGetGLObjectInfo", (void *)layer_clGetGLObjectInfo},
+        {"clGetGLTextureInfo", (void *)layer_clGetGLTextureInfo},
+        {"clEnqueueAcquireGLObjects", (void *)layer_clEnqueueAcquireGLObjects},
+        {"clEnqueueReleaseGLObjects", (void *)layer_clEnqueueReleaseGLObjects},
+        {"clCreateEventFromGLsyncKHR", (void *)layer_clCreateEventFromGLsyncKHR},
+    };
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        if (strcmp(name, functions[i].name) == 0) return functions[i].function;
+    }
+    return NULL;
+}

@@ -1,0 +1,194 @@
+//! Ways in and about with the mouse, in the real window on a virtual display: a path that is typed, files that are
+//! dropped, the seek bar, and panels that are moved.
+
+#[path = "common/window.rs"]
+mod common;
+#[path = "common/movie.rs"]
+mod movie;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use common::{Display, PATIENCE, Session, clreel, json};
+use movie::{Folder, Movie, steady};
+
+/// As `clreel`, and no desktop's service shows a dialog.
+fn alone(display: &Display) -> Command {
+    let mut command = clreel(Some(display));
+    command.env_remove("DBUS_SESSION_BUS_ADDRESS").env_remove("XDG_RUNTIME_DIR");
+    command
+}
+
+impl Session<'_> {
+    fn type_text(&self, text: &str) {
+        assert!(self.display.xdotool(&["type", "--delay", "5", text]).status.success());
+    }
+
+    /// Presses the mouse at the first place, moves it to the others, lets go.
+    fn drag(&self, places: &[(i32, i32)]) {
+        for (n, (x, y)) in places.iter().enumerate() {
+            self.display.xdotool(&["mousemove", &x.to_string(), &y.to_string()]);
+            // As long as a hand takes.
+            std::thread::sleep(Duration::from_millis(150));
+            if n == 0 {
+                self.display.xdotool(&["mousedown", "1"]);
+                std::thread::sleep(Duration::from_millis(150));
+            }
+        }
+        self.display.xdotool(&["mouseup", "1"]);
+        std::thread::sleep(Duration::from_millis(300));
+    }
+}
+
+#[test]
+fn a_movie_is_opened_by_its_path() {
+    let (display, folder) = (Display::start(&[]), Folder::new("open-path"));
+    let first = folder.movie("first.mkv", &Movie { stamps_ms: steady(4), ..Movie::default() });
+    // Every letter of it is a key of the player's as well.
+    let second = folder.movie("q ifs0.mkv", &Movie { stamps_ms: steady(3), ..Movie::default() });
+    let mut session = Session::start(&display, alone(&display).arg(&first).args(["--variant", "off"]));
+    session.wait_for_title("first.mkv - off");
+    session.press_until_title("space", "paused");
+    for (key, path) in [("o", second.to_str().unwrap()), ("ctrl+o", first.to_str().unwrap())] {
+        display.key(key);
+        // The window has to see the key before the text comes.
+        std::thread::sleep(Duration::from_millis(500));
+        session.type_text(path);
+        display.key("Return");
+        let name = Path::new(path).file_name().unwrap().to_str().unwrap();
+        session.wait_for_title(&format!("{name} - off, paused"));
+    }
+
+    // Esc closes the field, and the keys are the player's again.
+    display.key("o");
+    std::thread::sleep(Duration::from_millis(500));
+    session.type_text("qqq");
+    display.key("Escape");
+    session.press_until_title("5", "first.mkv - running-sum, r=7, paused");
+
+    // What cannot be opened is told, and what played goes on.
+    display.key("o");
+    std::thread::sleep(Duration::from_millis(500));
+    session.type_text("/nowhere/q.mkv");
+    display.key("Return");
+    std::thread::sleep(Duration::from_millis(500));
+    session.press_until_title("0", "first.mkv - off, paused");
+    let (code, stderr) = session.quit();
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("/nowhere/q.mkv"), "{stderr}");
+}
+
+/// Drops files on a window, as a file manager does: XDND, version 5, as the freedesktop.org page of that name has it.
+fn drop_files(display: &Display, window: u32, uris: &str) {
+    use x11rb::connection::Connection as _;
+    use x11rb::protocol::Event;
+    use x11rb::protocol::xproto::*;
+    use x11rb::wrapper::ConnectionExt as _;
+
+    let (conn, screen) = x11rb::connect(Some(&display.name)).unwrap();
+    let root = conn.setup().roots[screen].root;
+    let atom = |name: &str| conn.intern_atom(false, name.as_bytes()).unwrap().reply().unwrap().atom;
+    let source = conn.generate_id().unwrap();
+    let aux = CreateWindowAux::new();
+    conn.create_window(0, source, root, 0, 0, 1, 1, 0, WindowClass::INPUT_ONLY, 0, &aux).unwrap();
+    conn.set_selection_owner(source, atom("XdndSelection"), x11rb::CURRENT_TIME).unwrap();
+    let send = |kind: &str, data: [u32; 5]| {
+        let message = ClientMessageEvent::new(32, window, atom(kind), data);
+        conn.send_event(false, window, EventMask::NO_EVENT, message).unwrap();
+        conn.flush().unwrap();
+    };
+    let (status, finished) = (atom("XdndStatus"), atom("XdndFinished"));
+    send("XdndEnter", [source, 5 << 24, atom("text/uri-list"), 0, 0]);
+    send("XdndPosition", [source, 0, 300 << 16 | 200, 0, atom("XdndActionCopy")]);
+    let (began, mut accepted, mut answered, mut dropped) = (Instant::now(), false, false, false);
+    loop {
+        assert!(began.elapsed() < PATIENCE, "the window does not answer");
+        if accepted && answered && !dropped {
+            dropped = true;
+            send("XdndDrop", [source, 0, 0, 0, 0]);
+        }
+        match conn.poll_for_event().unwrap() {
+            Some(Event::SelectionRequest(r)) => {
+                let mode = PropMode::REPLACE;
+                conn.change_property8(mode, r.requestor, r.property, r.target, uris.as_bytes()).unwrap();
+                let answer = SelectionNotifyEvent {
+                    response_type: SELECTION_NOTIFY_EVENT,
+                    sequence: 0,
+                    time: r.time,
+                    requestor: r.requestor,
+                    selection: r.selection,
+                    target: r.target,
+                    property: r.property,
+                };
+                conn.send_event(false, r.requestor, EventMask::NO_EVENT, answer).unwrap();
+                conn.flush().unwrap();
+                answered = true;
+            }
+            Some(Event::ClientMessage(m)) if m.type_ == status => {
+                assert_eq!(m.data.as_data32()[1] & 1, 1, "the window takes files");
+                accepted = true;
+            }
+            Some(Event::ClientMessage(m)) if m.type_ == finished => return,
+            Some(_) => {}
+            None => std::thread::sleep(Duration::from_millis(10)),
+        }
+    }
+}
+
+#[test]
+fn files_that_are_dropped_play_one_after_the_other() {
+    let (display, folder) = (Display::start(&[]), Folder::new("open-drop"));
+    let first = folder.movie("first.mkv", &Movie { stamps_ms: steady(4), ..Movie::default() });
+    let second = folder.movie("the second.mkv", &Movie { stamps_ms: steady(4), ..Movie::default() });
+    let third = folder.movie("third.mkv", &Movie { stamps_ms: steady(4), ..Movie::default() });
+    let uri = |path: &Path| format!("file://{}\r\n", path.to_str().unwrap().replace(' ', "%20"));
+    let mut session = Session::start(&display, alone(&display).arg(&first).args(["--variant", "off"]));
+    session.wait_for_title("first.mkv - off");
+    session.press_until_title("space", "paused");
+    let window: u32 = session.window.parse().unwrap();
+    drop_files(&display, window, &(uri(&second) + &uri(&third)));
+    session.wait_for_title("the second.mkv - off, paused");
+    session.press_until_title("greater", "third.mkv - off, paused");
+    session.press_until_title("greater", "the second.mkv - off, paused");
+    // A file that is no movie leaves the list as it was.
+    let notes = folder.with("notes.txt", b"no movie");
+    drop_files(&display, window, &uri(&notes));
+    std::thread::sleep(Duration::from_millis(500));
+    session.press_until_title("less", "third.mkv - off, paused");
+    let (code, stderr) = session.quit();
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("notes.txt"), "{stderr}");
+}
+
+#[test]
+fn the_seek_bar_goes_to_the_frame_and_panels_stay_where_they_were_put() {
+    let (display, folder) = (Display::start(&[]), Folder::new("open-seek"));
+    // 100 frames in 4 s, a key frame every 25; large, so that the window has the size of the display.
+    let film = Movie { size: (1280, 720), stamps_ms: steady(100), gop: 25, ..Movie::default() };
+    let movie = folder.movie("m.mkv", &film);
+    let (stats, settings) = (folder.file("s.json"), folder.file("settings.json"));
+    let mut command = alone(&display);
+    command.arg(&movie).args(["--variant", "off", "--stats"]).arg(&stats);
+    let mut session = Session::start(&display, command.env("CLREEL_SETTINGS", &settings));
+    session.wait_for_title("- off");
+    session.press_until_title("space", "paused");
+    // The middle of the bar, and then from there to three quarters and back to its first quarter.
+    session.drag(&[(640, 664)]);
+    std::thread::sleep(Duration::from_millis(700));
+    session.drag(&[(640, 664), (800, 664), (925, 664), (355, 640)]);
+    std::thread::sleep(Duration::from_millis(700));
+    // The title of the numbers.
+    session.drag(&[(60, 26), (200, 100), (660, 86)]);
+    let (code, stderr) = session.quit();
+    assert_eq!(code, Some(0), "{stderr}");
+    let frames = json(&stats)["frames"].as_array().unwrap().clone();
+    let shown: Vec<f64> = frames.iter().map(|f| f["pts_s"].as_f64().unwrap()).collect();
+    let near = |s: f64| shown.iter().any(|t| (t - s).abs() < 0.1);
+    assert!(near(2.0), "the middle: {shown:?}");
+    assert!((shown.last().unwrap() - 1.0).abs() < 0.1, "where the button went up: {shown:?}");
+    let at = json(&settings)["numbers_at"].clone();
+    let close = |n: usize, to: f64| (at[n].as_f64().unwrap() - to).abs() < 3.0;
+    // By the way of the mouse from its corner, and not beyond what has room over the strip.
+    assert!(close(0, 608.0) && at[1].as_f64().unwrap() > 8.0, "{at}");
+}
