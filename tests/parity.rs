@@ -2,10 +2,10 @@
 //! into bands. Needs an OpenCL device, and fails without one.
 
 use clreel::gpu::cl::{ClContext, DeviceKind, list_devices, select_device};
-use clreel::ladder::VariantId;
 use clreel::ladder::box_filter::{
     BuiltVariant, Config, Picture, Scratch, filter_once, info, reference::reference,
 };
+use clreel::ladder::{Storage, VariantId};
 
 /// Reads that one case may cost the naive variant: an image sampler on a CPU manages some 10⁸ a second.
 const NAIVE_READS: f64 = 3e8;
@@ -205,6 +205,22 @@ fn fused_for_gpus_in_every_shape() {
         BuiltVariant::build_with(&cl, VariantId::Fused, &narrow).is_err(),
         "r=128 does not fit the group"
     );
+}
+
+/// Written straight into an image the bytes are the same; what reads images or cannot write them is refused.
+#[test]
+fn fused_for_gpus_into_an_image() {
+    let cl = context();
+    let config = |id| Config::of(info(id).unwrap().code(DeviceKind::Gpu), DeviceKind::Gpu);
+    let into_image = |id| BuiltVariant::build_into(&cl, id, &config(id), Storage::Image);
+    let variant = into_image(VariantId::Fused).unwrap();
+    assert_eq!((variant.info().storage, variant.output()), (Storage::Buffer, Storage::Image));
+    for (size, radius) in [((1, 1), 5), ((37, 11), 0), ((131, 67), 4), ((1203, 37), 31), ((64, 9), 128)] {
+        for pattern in PATTERNS {
+            check(&cl, &variant, pattern, size, radius);
+        }
+    }
+    assert!(into_image(VariantId::Flat).is_err(), "flat writes buffers only");
 }
 
 /// All filters as they are built for this device, and the one that has other code for GPUs.

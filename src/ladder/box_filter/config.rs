@@ -70,6 +70,8 @@ pub struct Code {
     /// How much global memory the last kernel needs besides source and destination, in pixels of four 16-bit
     /// channels, for any radius and any band; 0 if its argument does not exist. It comes after `scale`.
     pub scratch: fn(&Config, &Extent) -> usize,
+    /// Whether `-D TO_IMAGE=1` makes the last kernel write an image where it otherwise writes a buffer.
+    pub to_image: bool,
 }
 
 /// One choice of values for the parameters of a variant's code.
@@ -213,6 +215,7 @@ const TWO_PASSES: Code = Code {
     reads: a_line,
     row_step: one_row,
     scratch: no_scratch,
+    to_image: false,
 };
 
 pub(super) static NAIVE: Code =
@@ -328,6 +331,7 @@ pub(super) static FUSED_GPU: Code = Code {
         2.0 + f64::from(2 * e.radius + 1) / f64::from(strip)
     },
     row_step: |_, _| 64,
+    to_image: true,
     ..TWO_PASSES
 };
 

@@ -194,6 +194,7 @@ pub struct BuiltVariant {
     info: &'static VariantInfo,
     program: ocl::Program,
     config: Config,
+    output: Storage,
 }
 
 impl BuiltVariant {
@@ -222,6 +223,15 @@ impl BuiltVariant {
     /// # Errors
     /// As [`BuiltVariant::build`]; also when the device does not allow these parameters.
     pub fn build_with(cl: &ClContext, id: VariantId, config: &Config) -> Result<Self> {
+        Self::build_into(cl, id, config, filter_info(id)?.storage)
+    }
+
+    /// The same with an output in `output`, which may be an image for a variant that reads buffers: then nothing
+    /// needs to be copied into the picture on the screen.
+    ///
+    /// # Errors
+    /// As [`BuiltVariant::build_with`]; also when the variant's code cannot write that.
+    pub fn build_into(cl: &ClContext, id: VariantId, config: &Config, output: Storage) -> Result<Self> {
         let info = filter_info(id)?;
         let device = &cl.device.info;
         let (width, height) = (70, 3);
@@ -230,15 +240,23 @@ impl BuiltVariant {
             let why = format!("The device does not allow {config}.");
             return Err(Error::new(format!("'{id}' cannot run on '{}'.", device.name), why, ""));
         }
+        let mut options = config.options();
+        if output != info.storage {
+            if !config.code().to_image || output != Storage::Image || !device.image_support {
+                let why = format!("Its output cannot be an {output:?} there.").to_lowercase();
+                return Err(Error::new(format!("'{id}' cannot run on '{}'.", device.name), why, ""));
+            }
+            options += " -D TO_IMAGE=1";
+        }
         let file = config.code().file;
-        let program = program::build(cl, file, &program::source(file)?, &config.options())?;
-        let built = Self { info, program, config: config.clone() };
+        let program = program::build(cl, file, &program::source(file)?, &options)?;
+        let built = Self { info, program, config: config.clone(), output };
         let queue = cl.extra_queue()?;
         let src = Picture::alloc(cl, info.storage, width, height)?;
-        let dst = Picture::alloc(cl, info.storage, width, height)?;
+        let dst = Picture::alloc(cl, output, width, height)?;
         src.write(&queue, &vec![128; (width * height * 4) as usize])?;
         let plan = built.plan(cl, &src, &dst, &mut Scratch::new(), width, height, 1)?;
-        plan.check_arguments()?;
+        plan.check_arguments(output)?;
         plan.enqueue_all(&queue)?;
         queue.finish().map_err(|e| failed(&format!("'{id}' failed to run on '{}'.", device.name), &e))?;
         Ok(built)
@@ -249,13 +267,19 @@ impl BuiltVariant {
         &self.config
     }
 
+    /// What its output is stored in.
+    pub fn output(&self) -> Storage {
+        self.output
+    }
+
     /// The variant's entry in the ladder.
     pub fn info(&self) -> &'static VariantInfo {
         self.info
     }
 
-    /// Kernels with all their arguments, to filter `src` into `dst` with `radius`. Both must have this
-    /// variant's storage and exactly `width` by `height` pixels, and must not be the same memory.
+    /// Kernels with all their arguments, to filter `src` into `dst` with `radius`. `src` must have this
+    /// variant's storage, `dst` that of its [`output`](Self::output), both exactly `width` by `height` pixels. They
+    /// must not be the same memory.
     ///
     /// # Errors
     /// When the device cannot run it at this size, or runs out of memory.
@@ -272,7 +296,7 @@ impl BuiltVariant {
     ) -> Result<Plan> {
         let id = self.info.id;
         let what = format!("'{id}' could not be prepared.");
-        if src.storage() != self.info.storage || dst.storage() != self.info.storage {
+        if src.storage() != self.info.storage || dst.storage() != self.output {
             return Err(Error::new(what, "The pictures are stored in another way than it reads.", ""));
         }
         if width == 0 || height == 0 {
@@ -470,12 +494,14 @@ impl Plan {
     }
 
     /// Compares the types of the kernels' arguments with those that are set: OpenCL itself checks only sizes.
-    fn check_arguments(&self) -> Result<()> {
+    fn check_arguments(&self, output: Storage) -> Result<()> {
         let code = self.config.code();
         for (pass, name) in self.passes.iter().zip(code.kernels) {
-            let memory: &[&str] = match self.info.storage {
-                Storage::Image => &["image2d_t"],
-                Storage::Buffer => &["uchar4*", "ushort4*"],
+            let memory = |storage| -> &[&str] {
+                match storage {
+                    Storage::Image => &["image2d_t"],
+                    Storage::Buffer => &["uchar4*", "ushort4*"],
+                }
             };
             let arguments = match (pass.last, &pass.extra) {
                 (false, _) => arg::ROWS,
@@ -484,7 +510,8 @@ impl Plan {
             };
             for position in 0..=arguments {
                 let wanted = match position {
-                    arg::INPUT | arg::OUTPUT => memory,
+                    arg::OUTPUT if pass.last => memory(output),
+                    arg::INPUT | arg::OUTPUT => memory(self.info.storage),
                     arg::SCRATCH => &["ushort4*"],
                     arg::SCALE => &["float"],
                     _ => &["int"],
