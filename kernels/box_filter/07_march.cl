@@ -173,6 +173,7 @@ column_t column_at(row_t row, int offset, int item)
 
 // The first window's sum of a work-item: whole blocks of columns and two parts. Four at a time, so that their
 // readings overlap.
+__attribute__((always_inline))
 float4 first_window(row_t row, const __local uint4 *totals, int item, int radius)
 {
     const int left = item - radius / COLUMNS;
@@ -202,6 +203,7 @@ float4 first_window(row_t row, const __local uint4 *totals, int item, int radius
 }
 
 // One row of a work-item's output.
+__attribute__((always_inline))
 void write_row(row_t row, const __local uint4 *totals, DST dst, int item, int x, int y, int width, int whole,
                int radius, float scale)
 {

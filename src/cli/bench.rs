@@ -12,6 +12,7 @@ use crate::cli::devices::{DeviceEntry, print_json, print_line};
 use crate::cli::{BenchArgs, exit, working_devices};
 use crate::error::Result;
 use crate::gpu::cl::{Device, no_device, select_device};
+use crate::gpu::sharing::Sharing;
 use crate::ladder::box_filter::VARIANTS;
 use crate::ladder::box_filter::bench::{Input, RadiusRun, run_device};
 use crate::ladder::{Outcome, VariantId};
@@ -223,7 +224,8 @@ fn device_runs(device: &Device, runs: &[RadiusRun]) -> DeviceRuns {
         copy_ms: run.copy,
         variants: run.variants.iter().map(variant).collect(),
     };
-    DeviceRuns { device: DeviceEntry::new(&device.info), runs: runs.iter().map(run).collect() }
+    let sharing = Sharing::copy("bench opens no window; `clreel devices` tests sharing");
+    DeviceRuns { device: DeviceEntry::new(&device.info, &sharing), runs: runs.iter().map(run).collect() }
 }
 
 /// Three significant digits, so that 0.035 and 701 read equally well.

@@ -96,7 +96,7 @@ impl<'a> Player<'a> {
         waker: &Waker,
     ) -> Result<Self> {
         let info = decoder.info();
-        let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced)?;
+        let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced, args.gl)?;
         let gl = gl_window.gl.clone();
         check_texture_size(&gl, info.width, info.height)?;
         let quad = VideoQuad::new(gl.clone())?;
