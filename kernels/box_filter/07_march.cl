@@ -26,7 +26,9 @@
 // -D GROUP    work-items of a group, at least 2*ceil(128 / COLUMNS) + 1
 // -D COLUMNS  columns of a work-item: 4, 8 or 16
 // -D ROWS     rows between two barriers. Local memory: 16*GROUP*ROWS*(COLUMNS + 2) bytes
+// -D START    rows that are read at once while a strip starts
 // -D AHEAD    1: read the next rows before the present ones are finished
+// -D NVIDIA   1: name an instruction of NVIDIA's that its compiler does not find; set by itself there
 // -D TO_IMAGE 1: write an image, not a buffer
 //
 // src, dst    width*height pixels, RGBA, 8 bits a channel, no gap between rows
@@ -41,8 +43,18 @@
 #ifndef ROWS
 #define ROWS 1
 #endif
+#ifndef START
+#define START 4
+#endif
 #ifndef AHEAD
 #define AHEAD 1
+#endif
+#ifndef NVIDIA
+#ifdef __NV_CL_C_VERSION
+#define NVIDIA 1
+#else
+#define NVIDIA 0
+#endif
 #endif
 #ifndef TO_IMAGE
 #define TO_IMAGE 0
@@ -57,46 +69,75 @@
 // The sums of one column: red and blue in s0, green and alpha in s1.
 typedef uint2 column_t;
 
+#if NVIDIA
+// The bytes of a (0 to 3) and b (4 to 7) that the digits of `digits` name, the highest first. One instruction, which
+// the compiler does not find by itself.
+#define BYTES(result, a, b, digits) asm("prmt.b32 %0, %1, %2, " digits ";" : "=r"(result) : "r"(a), "r"(b))
+#endif
+
 column_t column_of(uint pixel)
 {
+#if NVIDIA
+    uint odd;
+    BYTES(odd, pixel, 0, "0x4341");
+    return (column_t)(pixel & 0x00ff00ff, odd);
+#else
     return (column_t)(pixel & 0x00ff00ff, (pixel >> 8) & 0x00ff00ff);
-}
-
-uint4 channels(column_t c)
-{
-    return (uint4)(c.s0 & 0xffff, c.s1 & 0xffff, c.s0 >> 16, c.s1 >> 16);
+#endif
 }
 
 // Each channel plus 2^23.
 float4 lifted(column_t c)
 {
-    return as_float4(channels(c) | 0x4b000000);
+#if NVIDIA
+    uint4 f;
+    BYTES(f.s0, c.s0, 0x4b000000, "0x7410");
+    BYTES(f.s1, c.s1, 0x4b000000, "0x7410");
+    BYTES(f.s2, c.s0, 0x4b000000, "0x7432");
+    BYTES(f.s3, c.s1, 0x4b000000, "0x7432");
+    return as_float4(f);
+#else
+    return as_float4((uint4)((c & 0xffff) | 0x4b000000, (c >> 16) + 0x4b000000));
+#endif
 }
 
-// COLUMNS pixels of a line from x on; beyond the border the edge repeats.
-void read_pixels(uint *pixels, __global const uint *line, int x, int last, int inside)
+// Adds a column to a sum of columns: in s01 the pairs, modulo 2^32, in s23 their upper channels.
+uint4 add_column(uint4 total, column_t c)
 {
-    if (inside) {
-#pragma unroll
-        for (int i = 0; i < COLUMNS; i += 4) {
-            const uint4 four = *(__global const uint4 *)(line + x + i);
-            pixels[i] = four.s0;
-            pixels[i + 1] = four.s1;
-            pixels[i + 2] = four.s2;
-            pixels[i + 3] = four.s3;
-        }
-    } else {
-#pragma unroll
-        for (int i = 0; i < COLUMNS; i++)
-            pixels[i] = line[clamp(x + i, 0, last)];
-    }
+    return total + (uint4)(c, c >> 16);
 }
 
-// Four window sums, less 128*n each, to a pixel.
+// The four channels of such a sum. What the upper channels have added to the pairs is known, so it can be taken off.
+float4 channels(uint4 total, int less)
+{
+    const uint2 lower = total.s01 - (total.s23 << 16);
+    return convert_float4(as_int4((uint4)(lower, total.s23)) - less);
+}
+
+// Four neighbouring pixels of a line from x on, which is a multiple of four.
+uint4 four_pixels(__global const uint *line, int x)
+{
+    return *(__global const uint4 *)(line + x);
+}
+
+// The same at the picture's border, where the edge repeats, and for rows that do not start at 16 bytes.
+uint4 four_clamped(__global const uint *line, int x, int last)
+{
+    return (uint4)(line[clamp(x, 0, last)], line[clamp(x + 1, 0, last)], line[clamp(x + 2, 0, last)],
+                   line[clamp(x + 3, 0, last)]);
+}
+
+uint one_of(uint4 four, int i)
+{
+    return i == 0 ? four.s0 : i == 1 ? four.s1 : i == 2 ? four.s2 : four.s3;
+}
+
+// Four window sums, less 128*n each, to a pixel. Added up, the exponents would leave 0x8b400000 in the pixel; the
+// third channel takes them back, in 1/2^16.
 uint mean_pixel(float4 sum, float scale)
 {
-    const uint4 m = as_uint4(sum * scale + (12582912.0f + 128.0f));
-    return (m.s0 & 0xff) | (m.s1 & 0xff) << 8 | (m.s2 & 0xff) << 16 | m.s3 << 24;
+    const uint4 m = as_uint4(sum * scale + (float4)(12583040.0f, 12583040.0f, 12583040.0f - 0x8b40, 12583040.0f));
+    return m.s0 + (m.s1 << 8) + (m.s2 << 16) + (m.s3 << 24);
 }
 
 void write_pixels(DST dst, const uint *pixels, int x, int y, int width, int whole)
@@ -130,6 +171,53 @@ column_t column_at(row_t row, int offset, int item)
     return row[offset & (COLUMNS - 1)][item + (offset >> (COLUMNS == 4 ? 2 : COLUMNS == 8 ? 3 : 4))];
 }
 
+// The first window's sum of a work-item: whole blocks of columns and two parts. Four at a time, so that their
+// readings overlap.
+__attribute__((always_inline))
+float4 first_window(row_t row, const __local uint4 *totals, int item, int radius)
+{
+    const int left = item - radius / COLUMNS;
+    const int right = item + (radius + 1) / COLUMNS;
+    const int left_part = radius % COLUMNS;
+    const int right_part = (radius + 1) % COLUMNS;
+    uint4 sum = 0;
+    for (int b = left; b < right; b += 4) {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            sum += b + i < right ? totals[b + i] : (uint4)0;
+    }
+#pragma unroll
+    for (int c = 0; c < COLUMNS; c += 4) {
+        if (c < left_part) {
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                sum = add_column(sum, c + i < left_part ? row[COLUMNS - 1 - c - i][left - 1] : (column_t)0);
+        }
+        if (c < right_part) {
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                sum = add_column(sum, c + i < right_part ? row[c + i][right] : (column_t)0);
+        }
+    }
+    return channels(sum, 128 * (2 * radius + 1) * (2 * radius + 1));
+}
+
+// One row of a work-item's output.
+__attribute__((always_inline))
+void write_row(row_t row, const __local uint4 *totals, DST dst, int item, int x, int y, int width, int whole,
+               int radius, float scale)
+{
+    float4 window = first_window(row, totals, item, radius);
+    uint pixels[COLUMNS];
+    pixels[0] = mean_pixel(window, scale);
+#pragma unroll
+    for (int c = 1; c < COLUMNS; c++) {
+        window += lifted(column_at(row, c + radius, item)) - lifted(column_at(row, c - radius - 1, item));
+        pixels[c] = mean_pixel(window, scale);
+    }
+    write_pixels(dst, pixels, x, y, width, whole);
+}
+
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 box_march(__global const uchar4 *restrict src, DST dst, int width, int height, int radius, int row0, int rows,
           float scale)
@@ -145,7 +233,7 @@ box_march(__global const uchar4 *restrict src, DST dst, int width, int height, i
     const int y0 = row0 + (int)((long)rows * (long)get_group_id(1) / (long)get_num_groups(1));
     const int y1 = row0 + (int)((long)rows * (long)(get_group_id(1) + 1) / (long)get_num_groups(1));
 
-    const int right = width - 1;
+    const int last = width - 1;
     const int bottom = height - 1;
     const int reads = item < share + 2 * halo;
     const int writes = item >= halo && item < halo + share && x < width;
@@ -153,91 +241,93 @@ box_march(__global const uchar4 *restrict src, DST dst, int width, int height, i
     const int inside = x >= 0 && whole;
     __global const uint *in = (__global const uint *)src;
 
-    const int left_blocks = radius / COLUMNS;
-    const int left_part = radius % COLUMNS;
-    const int right_blocks = (radius + 1) / COLUMNS;
-    const int right_part = (radius + 1) % COLUMNS;
-    const int offset = 128 * (2 * radius + 1) * (2 * radius + 1);
-
-    // The window of the row above the first one.
+    // The window of the row above the first one. Several rows at a time, so that their readings overlap.
     column_t sum[COLUMNS];
 #pragma unroll
     for (int i = 0; i < COLUMNS; i++)
         sum[i] = 0;
+#define ADD_ROWS(four)                                                                                        \
+    for (int y = y0 - radius - 1; y < y0 + radius; y += START) {                                              \
+        uint4 pixels[START][COLUMNS / 4];                                                                     \
+        _Pragma("unroll") for (int i = 0; i < START; i++)                                                     \
+            _Pragma("unroll") for (int c = 0; c < COLUMNS / 4; c++)                                           \
+        {                                                                                                     \
+            __global const uint *line = in + clamp(y + i, 0, bottom) * width;                                 \
+            pixels[i][c] = y + i < y0 + radius ? four : (uint4)0;                                             \
+        }                                                                                                     \
+        _Pragma("unroll") for (int i = 0; i < START; i++)                                                     \
+            _Pragma("unroll") for (int c = 0; c < COLUMNS / 4; c++)                                           \
+        {                                                                                                     \
+            sum[4 * c] += column_of(pixels[i][c].s0);                                                         \
+            sum[4 * c + 1] += column_of(pixels[i][c].s1);                                                     \
+            sum[4 * c + 2] += column_of(pixels[i][c].s2);                                                     \
+            sum[4 * c + 3] += column_of(pixels[i][c].s3);                                                     \
+        }                                                                                                     \
+    }
     if (reads) {
-#pragma unroll 4
-        for (int y = y0 - radius - 1; y < y0 + radius; y++) {
-            uint pixels[COLUMNS];
-            read_pixels(pixels, in + clamp(y, 0, bottom) * width, x, right, inside);
-#pragma unroll
-            for (int i = 0; i < COLUMNS; i++)
-                sum[i] += column_of(pixels[i]);
+        if (inside) {
+            ADD_ROWS(four_pixels(line, x + 4 * c))
+        } else {
+            ADD_ROWS(four_clamped(line, x + 4 * c, last))
         }
     }
 
-    uint enters[ROWS][COLUMNS], leaves[ROWS][COLUMNS];
+    uint4 enters[ROWS][COLUMNS / 4], leaves[ROWS][COLUMNS / 4];
+#define READ_EACH(first, four)                                                                                \
+    _Pragma("unroll") for (int i = 0; i < ROWS; i++)                                                          \
+        _Pragma("unroll") for (int c = 0; c < COLUMNS / 4; c++)                                               \
+    {                                                                                                         \
+        __global const uint *line = in + min((first) + i + radius, bottom) * width;                           \
+        enters[i][c] = four;                                                                                  \
+        line = in + clamp((first) + i - radius - 1, 0, bottom) * width;                                       \
+        leaves[i][c] = four;                                                                                  \
+    }
 #define READ_ROWS(first)                                                                                      \
-    if (reads) {                                                                                              \
-        _Pragma("unroll") for (int i = 0; i < ROWS; i++)                                                      \
-        {                                                                                                     \
-            read_pixels(enters[i], in + min((first) + i + radius, bottom) * width, x, right, inside);         \
-            read_pixels(leaves[i], in + clamp((first) + i - radius - 1, 0, bottom) * width, x, right, inside); \
+    if (reads && (first) < y1) {                                                                              \
+        if (inside) {                                                                                         \
+            READ_EACH(first, four_pixels(line, x + 4 * c))                                                    \
+        } else {                                                                                              \
+            READ_EACH(first, four_clamped(line, x + 4 * c, last))                                             \
         }                                                                                                     \
     }
 #if AHEAD
     READ_ROWS(y0)
 #endif
 
-    int turn = 0;
-    for (int y = y0; y < y1; y += ROWS) {
+    for (int y = y0; y < y1;) {
+        // One barrier a turn is enough: the next turn writes the other half of the local memory, and this half is
+        // written again only after the next barrier, which nobody passes before all have read it.
+#pragma unroll
+        for (int turn = 0; turn < 2; turn++) {
 #if !AHEAD
-        READ_ROWS(y)
+            READ_ROWS(y)
 #endif
-        if (reads) {
+            if (reads && y < y1) {
 #pragma unroll
-            for (int i = 0; i < ROWS; i++) {
-                uint4 total = 0;
+                for (int i = 0; i < ROWS; i++) {
+                    uint4 total = 0;
 #pragma unroll
-                for (int c = 0; c < COLUMNS; c++) {
-                    sum[c] += column_of(enters[i][c]) - column_of(leaves[i][c]);
-                    columns[turn][i][c][item] = sum[c];
-                    total += channels(sum[c]);
+                    for (int c = 0; c < COLUMNS; c++) {
+                        sum[c] += column_of(one_of(enters[i][c / 4], c % 4));
+                        sum[c] -= column_of(one_of(leaves[i][c / 4], c % 4));
+                        columns[turn][i][c][item] = sum[c];
+                        total = add_column(total, sum[c]);
+                    }
+                    totals[turn][i][item] = total;
                 }
-                totals[turn][i][item] = total;
             }
-        }
 #if AHEAD
-        if (y + ROWS < y1)
             READ_ROWS(y + ROWS)
 #endif
-        // One barrier is enough: the next turn writes the other half of the local memory, and this half is
-        // written again only after the next barrier, which nobody passes before all have read it.
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (writes) {
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (writes) {
 #pragma unroll
-            for (int i = 0; i < ROWS; i++) {
-                if (i > 0 && y + i >= y1)
-                    break;
-                row_t row = columns[turn][i];
-                uint4 first = 0;
-                for (int b = item - left_blocks; b < item + right_blocks; b++)
-                    first += totals[turn][i][b];
-                for (int c = COLUMNS - left_part; c < COLUMNS; c++)
-                    first += channels(row[c][item - left_blocks - 1]);
-                for (int c = 0; c < right_part; c++)
-                    first += channels(row[c][item + right_blocks]);
-
-                float4 window = convert_float4(as_int4(first) - offset);
-                uint pixels[COLUMNS];
-                pixels[0] = mean_pixel(window, scale);
-#pragma unroll
-                for (int c = 1; c < COLUMNS; c++) {
-                    window += lifted(column_at(row, c + radius, item)) - lifted(column_at(row, c - radius - 1, item));
-                    pixels[c] = mean_pixel(window, scale);
+                for (int i = 0; i < ROWS; i++) {
+                    if (y + i < y1)
+                        write_row(columns[turn][i], totals[turn][i], dst, item, x, y + i, width, whole, radius, scale);
                 }
-                write_pixels(dst, pixels, x, y + i, width, whole);
             }
+            y += ROWS;
         }
-        turn ^= 1;
     }
 }

@@ -69,7 +69,7 @@ pub static VARIANTS: [VariantInfo; 6] = [
         idea: "Rows and columns in one pass: each pixel is read about once and written once.",
         storage: Storage::Buffer,
         cpu: &config::FUSED_CPU,
-        gpu: &config::FUSED_CPU,
+        gpu: &config::FUSED_GPU,
     },
 ];
 
