@@ -36,7 +36,7 @@ pub enum Part {
     /// Planes of such a layout can be converted into pictures of this kind.
     Conversion(ConvertProgram),
     /// They cannot, and why.
-    NoConversion(Layout, Storage, Error),
+    NoConversion(Box<Layout>, Storage, Error),
     /// Colours of RGBA pictures can be corrected.
     Corrector(Box<Corrector>),
 }
@@ -162,7 +162,7 @@ impl Worker {
                 (Ok(Request::Convert(layout, storage)), Some((number, cl))) => {
                     let part = match ConvertProgram::build(cl, &layout, storage) {
                         Ok(program) => Part::Conversion(program),
-                        Err(error) => Part::NoConversion(layout, storage, error),
+                        Err(error) => Part::NoConversion(Box::new(layout), storage, error),
                     };
                     self.send(Built::For(*number, part))
                 }

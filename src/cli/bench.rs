@@ -83,6 +83,9 @@ struct VariantEntry {
     kind: &'static str,
     outcome: &'static str,
     reason: Option<String>,
+    /// What `auto` chose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chosen: Option<String>,
     max_abs_diff: Option<u8>,
     device_ms: Option<Series>,
     dispatch_ms: Option<Series>,
@@ -127,8 +130,12 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
         };
         let runs = run_device(device, &input, variants, &radii, &mut progress).unwrap_or_else(|e| {
             let fail = |&id: &VariantId| (id, Outcome::Failed(e.clone()));
-            let run =
-                |&radius| RadiusRun { radius, copy: None, variants: variants.iter().map(fail).collect() };
+            let run = |&radius| RadiusRun {
+                radius,
+                copy: None,
+                variants: variants.iter().map(fail).collect(),
+                auto: None,
+            };
             radii.iter().map(run).collect()
         });
         results.push((device, runs));
@@ -198,7 +205,7 @@ fn reason(outcome: &Outcome) -> Option<String> {
 }
 
 fn device_runs(device: &Device, runs: &[RadiusRun]) -> DeviceRuns {
-    let variant = |(id, outcome): &(VariantId, Outcome)| {
+    let variant = |(id, outcome): &(VariantId, Outcome), auto: &Option<String>| {
         let times = match outcome {
             Outcome::Ok(m) => Some(m),
             _ => None,
@@ -208,6 +215,7 @@ fn device_runs(device: &Device, runs: &[RadiusRun]) -> DeviceRuns {
             kind: "opencl",
             outcome: outcome.word(),
             reason: reason(outcome),
+            chosen: auto.clone().filter(|_| *id == VariantId::Auto),
             max_abs_diff: match outcome {
                 Outcome::Ok(_) => Some(0),
                 Outcome::Mismatch(report) => Some(report.max_abs_diff),
@@ -221,13 +229,13 @@ fn device_runs(device: &Device, runs: &[RadiusRun]) -> DeviceRuns {
     let run = |run: &RadiusRun| RunEntry {
         radius: run.radius,
         copy_ms: run.copy,
-        variants: run.variants.iter().map(variant).collect(),
+        variants: run.variants.iter().map(|v| variant(v, &run.auto)).collect(),
     };
     DeviceRuns { device: DeviceEntry::new(&device.info), runs: runs.iter().map(run).collect() }
 }
 
 /// Three significant digits, so that 0.035 and 701 read equally well.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let digits = (2 - value.abs().max(1e-9).log10().floor() as i64).clamp(0, 4) as usize;
     format!("{value:.digits$}")
 }
@@ -269,7 +277,11 @@ fn table(run: &RadiusRun) -> Table {
     for (id, outcome) in &run.variants {
         match outcome {
             Outcome::Ok(m) => {
-                table.add_row(row(id.as_str(), &m.device, ratio(base, Some(m.device.p50))));
+                let name = match &run.auto {
+                    Some(chosen) if *id == VariantId::Auto => &format!("auto: {chosen}"),
+                    _ => id.as_str(),
+                };
+                table.add_row(row(name, &m.device, ratio(base, Some(m.device.p50))));
             }
             other => {
                 table.add_row([id.as_str(), other.word(), "", "", "", "", "", ""]);
@@ -286,7 +298,7 @@ mod tests {
     #[test]
     fn variant_lists() {
         let parse = |list: &str| list.parse::<VariantList>().map(|v| v.0);
-        assert_eq!(parse("all").map(|v| v.len()), Ok(6));
+        assert_eq!(parse("all").map(|v| v.len()), Ok(7));
         assert_eq!(parse("flat, naive,flat"), Ok(vec![VariantId::Flat, VariantId::Naive]));
         assert!(parse("off").is_err());
         assert!(parse("").is_err());
@@ -301,6 +313,7 @@ mod tests {
             radius: 1,
             copy: None,
             variants: outcomes.into_iter().map(|o| (VariantId::Flat, o)).collect(),
+            auto: None,
         };
         let code = |outcomes| exit_code([run(outcomes)].iter());
         assert_eq!(code(vec![Outcome::Skipped("slow".into())]), exit::DONE);

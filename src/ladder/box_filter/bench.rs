@@ -34,6 +34,8 @@ pub struct RadiusRun {
     pub copy: Option<Series>,
     /// What came of each variant, in the order asked for.
     pub variants: Vec<(VariantId, Outcome)>,
+    /// What `auto` chose, as in `fused STRIPS=2`; `None` where it did not take part or failed.
+    pub auto: Option<String>,
 }
 
 /// Checks and times `variants` on a device for each of `radii`. `progress` is told what happens next, and is
@@ -123,6 +125,7 @@ impl Bench<'_> {
         let mut checks = HashMap::new();
         let mut outcomes = Vec::new();
         let mut ready: Vec<(usize, u32, Plan)> = Vec::new();
+        let mut auto = None;
         for (id, variant) in built {
             progress(&format!("checking {id}, r={radius}"));
             let prepared = match variant {
@@ -131,6 +134,9 @@ impl Bench<'_> {
             };
             match prepared {
                 Ok((rounds, plan)) => {
+                    if *id == VariantId::Auto {
+                        auto = Some(plan.chosen());
+                    }
                     ready.push((outcomes.len(), rounds, plan));
                     outcomes.push((*id, Outcome::Skipped("It was not timed.".to_owned())));
                 }
@@ -161,7 +167,7 @@ impl Bench<'_> {
                 }
             }
         }
-        Ok(RadiusRun { radius, copy: copied.map(|m| m.device), variants: outcomes })
+        Ok(RadiusRun { radius, copy: copied.map(|m| m.device), variants: outcomes, auto })
     }
 
     /// Decides how often the variant can run, and checks it.
@@ -235,7 +241,7 @@ impl Checks {
 }
 
 /// Noise by the xorshift generator (G. Marsaglia, "Xorshift RNGs", 2003), the same each time.
-fn noise(bytes: usize) -> Vec<u8> {
+pub(crate) fn noise(bytes: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_u32;
     let next = || {
         state ^= state << 13;
@@ -246,7 +252,8 @@ fn noise(bytes: usize) -> Vec<u8> {
     std::iter::repeat_with(next).take(bytes).collect()
 }
 
-fn copy(queue: &ocl::Queue, from: &Picture, to: &Picture) -> Result<Sample> {
+/// Copies a buffer to another on the device, waits, and times it.
+pub(crate) fn copy(queue: &ocl::Queue, from: &Picture, to: &Picture) -> Result<Sample> {
     let (Picture::Buffer(from), Picture::Buffer(to)) = (from, to) else {
         return Err(Error::new("The copy could not be timed.", "It needs buffers.", ""));
     };

@@ -22,7 +22,7 @@ pub use run::filter_once;
 pub const MAX_RADIUS: u32 = 128;
 
 /// The five steps in order, and what goes beyond them.
-pub static VARIANTS: [VariantInfo; 6] = [
+pub static VARIANTS: [VariantInfo; 7] = [
     VariantInfo {
         id: VariantId::Naive,
         title: "Naive",
@@ -67,6 +67,15 @@ pub static VARIANTS: [VariantInfo; 6] = [
         id: VariantId::Fused,
         title: "Fused",
         idea: "Rows and columns in one pass: each pixel is read about once and written once.",
+        storage: Storage::Buffer,
+        cpu: &config::FUSED_CPU,
+        gpu: &config::FUSED_CPU,
+    },
+    // Its code is that of the variant it resolves to, see `BuiltVariant`.
+    VariantInfo {
+        id: VariantId::Auto,
+        title: "Auto",
+        idea: "The fastest for this device, size and radius, as `clreel tune` measured it; fused before that.",
         storage: Storage::Buffer,
         cpu: &config::FUSED_CPU,
         gpu: &config::FUSED_CPU,
