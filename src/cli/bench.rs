@@ -13,7 +13,8 @@ use crate::cli::{BenchArgs, exit, working_devices};
 use crate::error::Result;
 use crate::gpu::cl::{Device, no_device, select_device};
 use crate::ladder::box_filter::VARIANTS;
-use crate::ladder::box_filter::bench::{Input, RadiusRun, run_device};
+use crate::ladder::box_filter::bench::{Input, NativeRun, RadiusRun, run_device};
+use crate::ladder::box_filter::native::Lanes;
 use crate::ladder::{Outcome, VariantId};
 use crate::media;
 use crate::stats::Series;
@@ -75,6 +76,16 @@ struct RunEntry {
     radius: u32,
     copy_ms: Option<Series>,
     variants: Vec<VariantEntry>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    native: Vec<NativeEntry>,
+}
+
+#[derive(Serialize)]
+struct NativeEntry {
+    threads: usize,
+    vectors: bool,
+    outcome: &'static str,
+    wall_ms: Option<Series>,
 }
 
 #[derive(Serialize)]
@@ -114,7 +125,13 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
     if let Some(warning) = &clip.warning {
         eprintln!("clreel: {warning}");
     }
-    let input = Input { frames: &clip.frames, width: clip.width, height: clip.height, rounds: args.frames };
+    let input = Input {
+        frames: &clip.frames,
+        width: clip.width,
+        height: clip.height,
+        rounds: args.frames,
+        native: args.native,
+    };
 
     let steps = devices.len() * radii.len() * (variants.len() + args.frames as usize);
     // Drawn on stderr, and only where that is a terminal.
@@ -135,6 +152,7 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
                 copy: None,
                 variants: variants.iter().map(fail).collect(),
                 auto: None,
+                native: Vec::new(),
             };
             radii.iter().map(run).collect()
         });
@@ -169,6 +187,10 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
                 print_line("")?;
             }
         }
+    }
+    let native_differs = |run: &RadiusRun| run.native.iter().any(|one| one.outcome.is_err());
+    if results.iter().flat_map(|(_, runs)| runs).any(native_differs) {
+        return Ok(exit::MISMATCH);
     }
     Ok(exit_code(results.iter().flat_map(|(_, runs)| runs)))
 }
@@ -226,10 +248,17 @@ fn device_runs(device: &Device, runs: &[RadiusRun]) -> DeviceRuns {
             wall_ms: times.and_then(|m| m.wall),
         }
     };
+    let native = |one: &NativeRun| NativeEntry {
+        threads: one.threads,
+        vectors: one.lanes == Lanes::Vector,
+        outcome: if one.outcome.is_ok() { "ok" } else { "mismatch" },
+        wall_ms: one.outcome.as_ref().ok().copied(),
+    };
     let run = |run: &RadiusRun| RunEntry {
         radius: run.radius,
         copy_ms: run.copy,
         variants: run.variants.iter().map(|v| variant(v, &run.auto)).collect(),
+        native: run.native.iter().map(native).collect(),
     };
     DeviceRuns { device: DeviceEntry::new(&device.info), runs: runs.iter().map(run).collect() }
 }
@@ -288,6 +317,14 @@ fn table(run: &RadiusRun) -> Table {
             }
         }
     }
+    for one in &run.native {
+        let lanes = if one.lanes == Lanes::Vector { "vectors" } else { "plain" };
+        let name = format!("native, {} × {lanes}", one.threads);
+        match &one.outcome {
+            Ok(series) => table.add_row(row(&name, series, ratio(base, Some(series.p50)))),
+            Err(why) => table.add_row([name.as_str(), why]),
+        };
+    }
     table
 }
 
@@ -314,6 +351,7 @@ mod tests {
             copy: None,
             variants: outcomes.into_iter().map(|o| (VariantId::Flat, o)).collect(),
             auto: None,
+            native: Vec::new(),
         };
         let code = |outcomes| exit_code([run(outcomes)].iter());
         assert_eq!(code(vec![Outcome::Skipped("slow".into())]), exit::DONE);

@@ -179,6 +179,9 @@ pub struct BenchArgs {
     /// The OpenCL device: an index from `clreel devices`, a part of a name, cpu, gpu or all
     #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
+    /// Time the filter in Rust too, without OpenCL: on one thread and on all, plain and in vectors
+    #[arg(long)]
+    pub native: bool,
     /// Print JSON instead of a table
     #[arg(long)]
     pub json: bool,

@@ -6,6 +6,7 @@
 
 pub mod bench;
 pub mod config;
+pub mod native;
 pub mod opencl;
 pub mod reference;
 pub mod run;
