@@ -6,6 +6,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
+use clreel::ladder::box_filter::native::{Lanes, filter};
 use clreel::ladder::box_filter::reference::{plain, summed_area};
 use clreel::media::convert::RgbaConverter;
 use clreel::media::{Frame, FrameQueue};
@@ -34,6 +35,22 @@ fn references(c: &mut Criterion) {
     group.throughput(Throughput::Elements((width * height) as u64));
     group.bench_function("plain", |b| b.iter(|| plain(black_box(&src), width, height, radius)));
     group.bench_function("summed area", |b| b.iter(|| summed_area(black_box(&src), width, height, radius)));
+    group.finish();
+}
+
+fn native(c: &mut Criterion) {
+    let (width, height, radius) = (1280, 720, 7);
+    let src = noise(width * height * 4);
+    let mut dst = vec![0; src.len()];
+    let mut group = c.benchmark_group("native 1280x720 r=7");
+    group.throughput(Throughput::Elements((width * height) as u64));
+    for threads in [1, 2] {
+        for lanes in [Lanes::Plain, Lanes::Vector] {
+            group.bench_function(format!("{threads} threads, {lanes:?}"), |b| {
+                b.iter(|| filter(black_box(&src), &mut dst, (width, height), radius, threads, lanes).is_ok())
+            });
+        }
+    }
     group.finish();
 }
 
@@ -95,6 +112,6 @@ fn series(c: &mut Criterion) {
 criterion_group! {
     name = pure_rust;
     config = Criterion::default().sample_size(20).measurement_time(Duration::from_secs(2));
-    targets = references, conversion, queue, series
+    targets = references, native, conversion, queue, series
 }
 criterion_main!(pure_rust);

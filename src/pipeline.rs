@@ -324,7 +324,7 @@ impl Pipeline {
             (slot.target(cl, storage)?, None)
         } else {
             let texture = slot.shared(cl)?;
-            match storage {
+            match built.map_or(storage, BuiltVariant::output) {
                 Storage::Image => (texture, None),
                 Storage::Buffer => {
                     let filtered = self.filtered.get(cl, storage, size)?;

@@ -83,7 +83,7 @@ fn json_holds_every_variant_checked_and_timed() {
         assert_series(&run["copy_ms"], 3);
         let variants = run["variants"].as_array().unwrap();
         let ids: Vec<_> = variants.iter().map(|v| v["id"].as_str().unwrap()).collect();
-        assert_eq!(ids, ["naive", "separable", "flat", "vectorized", "running-sum", "fused"]);
+        assert_eq!(ids, ["naive", "separable", "flat", "vectorized", "running-sum", "fused", "auto"]);
         for variant in variants {
             assert_eq!(
                 (&variant["outcome"], &variant["kind"]),
@@ -228,4 +228,66 @@ fn without_a_driver_the_list_is_empty_and_bench_says_what_to_install() {
     let output = clreel(&["bench"]).env("OCL_ICD_VENDORS", &nowhere).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stderr).contains("pocl-opencl-icd"), "{}", text(&output.stderr));
+}
+
+/// A folder of its own for the cache; removed when dropped.
+struct CacheHome(PathBuf);
+
+impl CacheHome {
+    fn new(test: &str) -> Self {
+        let root = std::env::temp_dir().join(format!("clreel-cache-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&root).unwrap();
+        Self(root)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("clreel/tuning.json")
+    }
+
+    fn run(&self, args: &[&str]) -> Output {
+        let output = clreel(args).env("XDG_CACHE_HOME", &self.0).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        output
+    }
+}
+
+impl Drop for CacheHome {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn tuning_is_kept_and_auto_uses_it() {
+    let home = CacheHome::new("tune");
+    let tuned = json(&home.run(&["tune", "--size", "160x90", "--radius", "5", "--json"]));
+    let run = &tuned["runs"][0];
+    assert_eq!((run["width"].as_u64(), run["radius"].as_u64()), (Some(160), Some(5)));
+    let trials = run["trials"].as_array().unwrap();
+    let best = trials.iter().filter(|t| t["status"] == "best");
+    let best = best.min_by(|a, b| f64::total_cmp(&a["ms"].as_f64().unwrap(), &b["ms"].as_f64().unwrap()));
+    let best = best.expect("a best one");
+    assert!(
+        trials.iter().all(|t| t["ms"].is_null() != ["ok", "best"].contains(&t["status"].as_str().unwrap()))
+    );
+    let wanted = format!("{} {}", best["variant"].as_str().unwrap(), best["configuration"].as_str().unwrap());
+
+    let bench =
+        ["bench", "--size", "170x80", "--frames", "1", "--variant", "auto", "--json", "--radius", "4,16"];
+    let report = json(&home.run(&bench));
+    let chosen = |n: usize| report["devices"][0]["runs"][n]["variants"][0]["chosen"].as_str().unwrap();
+    assert_eq!(chosen(0), wanted, "a radius of the same range");
+    assert!(chosen(1).starts_with("fused "), "nothing was tuned for this one: {}", chosen(1));
+}
+
+#[test]
+fn a_damaged_cache_is_ignored_with_one_warning_and_written_anew() {
+    let home = CacheHome::new("damaged");
+    std::fs::create_dir_all(home.file().parent().unwrap()).unwrap();
+    std::fs::write(home.file(), "{\"schema\":1,\"entries\":[{").unwrap();
+    let small = ["bench", "--size", "64x48", "--frames", "1", "--variant", "auto", "--radius", "1,2"];
+    let warning = text(&home.run(&small).stderr);
+    assert_eq!(warning.matches("is ignored").count(), 1, "{warning}");
+    home.run(&["tune", "--size", "64x48", "--radius", "1"]);
+    assert_eq!(text(&home.run(&small).stderr), "");
 }

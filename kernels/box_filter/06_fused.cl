@@ -59,13 +59,11 @@ void sum_row(__global const ushort4 *columns, __global uchar4 *out, int width, i
         s0 += convert_int4(columns[i]);
     s0 += part.s0123 + part.s4567 + part.s89ab + part.scdef;
 
-    // Backwards to the four pixels left of the picture, which the first four follow.
-    int16 e = differences(columns, -4, radius, wide);
-    int16 pair = e + differences(columns, -5, radius, wide);
+    // The pixel left of it. The three before that may be thought equal, if nothing changes between them.
     const int4 s1 = s0 - convert_int4(columns[radius]) + convert_int4(columns[-radius - 1]);
-    const int4 s2 = s1 - e.scdef;
-    const int4 s3 = s2 - e.s89ab;
-    int16 sum = (int16)(s3 - e.s4567, s3, s2, s1);
+    int16 sum = (int16)(s1, s1, s1, s1);
+    int16 e = 0;
+    int16 pair = 0;
 
     for (int x = 0; x < width; x += 4) {
         const int16 next_e = differences(columns, x, radius, wide);

@@ -37,13 +37,14 @@ pub enum Part {
     /// Planes of such a layout can be converted into pictures of this kind.
     Conversion(ConvertProgram),
     /// They cannot, and why.
-    NoConversion(Layout, Storage, Error),
+    NoConversion(Box<Layout>, Storage, Error),
     /// Colours of RGBA pictures can be corrected.
     Corrector(Box<Corrector>),
 }
 
 enum Request {
-    Start(u64, ClContext),
+    /// A number, a context, and whether it shares textures.
+    Start(u64, ClContext, bool),
     Convert(Layout, Storage),
 }
 
@@ -73,7 +74,14 @@ impl Builder {
         let (requests, receiver) = channel();
         let (stop, busy) = (AtomicBool::new(false), AtomicBool::new(true));
         let shared = Arc::new(Shared { wanted: Mutex::new(wanted), stop, busy });
-        let worker = Worker { shared: shared.clone(), sender, waker, left: Vec::new(), corrector: false };
+        let worker = Worker {
+            shared: shared.clone(),
+            sender,
+            waker,
+            to_texture: false,
+            left: Vec::new(),
+            corrector: false,
+        };
         let thread = std::thread::Builder::new()
             .name("builder".into())
             .spawn(move || worker.run(&receiver))
@@ -81,9 +89,10 @@ impl Builder {
         Ok(Self { requests: Some(requests), messages, shared, thread: Some(thread) })
     }
 
-    /// Builds everything for this context from now on, and nothing more for the one before.
-    pub fn start(&self, number: u64, cl: ClContext) {
-        self.request(Request::Start(number, cl));
+    /// Builds everything for this context from now on, and nothing more for the one before. `to_texture` is whether it
+    /// shares textures.
+    pub fn start(&self, number: u64, cl: ClContext, to_texture: bool) {
+        self.request(Request::Start(number, cl, to_texture));
     }
 
     /// Builds the conversion of such planes next.
@@ -128,6 +137,7 @@ struct Worker {
     shared: Arc<Shared>,
     sender: Sender<Built>,
     waker: Waker,
+    to_texture: bool,
     left: Vec<VariantId>,
     /// The correction is to be built.
     corrector: bool,
@@ -154,7 +164,8 @@ impl Worker {
                 return;
             }
             let done = match (request, &context) {
-                (Ok(Request::Start(number, cl)), _) => {
+                (Ok(Request::Start(number, cl, to_texture)), _) => {
+                    self.to_texture = to_texture;
                     self.left = VariantId::ALL.into_iter().filter(|v| *v != VariantId::Off).collect();
                     self.corrector = true;
                     context = Some((number, cl));
@@ -163,7 +174,7 @@ impl Worker {
                 (Ok(Request::Convert(layout, storage)), Some((number, cl))) => {
                     let part = match ConvertProgram::build(cl, &layout, storage) {
                         Ok(program) => Part::Conversion(program),
-                        Err(error) => Part::NoConversion(layout, storage, error),
+                        Err(error) => Part::NoConversion(Box::new(layout), storage, error),
                     };
                     self.send(Built::For(*number, Box::new(part)))
                 }
@@ -184,7 +195,11 @@ impl Worker {
         let at = self.left.iter().position(|v| *v == first).unwrap_or(0);
         if at < self.left.len() {
             let id = self.left.remove(at);
-            let part = match BuiltVariant::build(cl, id) {
+            let built = match self.to_texture {
+                true => BuiltVariant::build_for_textures(cl, id),
+                false => BuiltVariant::build(cl, id),
+            };
+            let part = match built {
                 Ok(built) => Part::Variant(built),
                 Err(error) => Part::NoVariant(id, error),
             };

@@ -133,6 +133,7 @@ fn by_place(key: PhysicalKey) -> Option<Command> {
         PhysicalKey::Code(KeyCode::Digit4) => '4',
         PhysicalKey::Code(KeyCode::Digit5) => '5',
         PhysicalKey::Code(KeyCode::Digit8) => '8',
+        PhysicalKey::Code(KeyCode::Digit9) => '9',
         _ => return None,
     };
     variant(digit)
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn digits_choose_the_ladder_in_order() {
-        for (digit, id) in "0123458".chars().zip(VariantId::ALL) {
+        for (digit, id) in "01234589".chars().zip(VariantId::ALL) {
             let key = Key::Character(digit.to_string().into());
             assert_eq!(logical(&key), Some(Command::Do(Action::SetVariant(id))));
         }

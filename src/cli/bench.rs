@@ -14,7 +14,8 @@ use crate::error::Result;
 use crate::gpu::cl::{Device, no_device, select_device};
 use crate::gpu::sharing::Sharing;
 use crate::ladder::box_filter::VARIANTS;
-use crate::ladder::box_filter::bench::{Input, RadiusRun, run_device};
+use crate::ladder::box_filter::bench::{Input, NativeRun, RadiusRun, run_device};
+use crate::ladder::box_filter::native::Lanes;
 use crate::ladder::{Outcome, VariantId};
 use crate::media;
 use crate::stats::Series;
@@ -76,6 +77,16 @@ struct RunEntry {
     radius: u32,
     copy_ms: Option<Series>,
     variants: Vec<VariantEntry>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    native: Vec<NativeEntry>,
+}
+
+#[derive(Serialize)]
+struct NativeEntry {
+    threads: usize,
+    vectors: bool,
+    outcome: &'static str,
+    wall_ms: Option<Series>,
 }
 
 #[derive(Serialize)]
@@ -84,6 +95,9 @@ struct VariantEntry {
     kind: &'static str,
     outcome: &'static str,
     reason: Option<String>,
+    /// What `auto` chose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chosen: Option<String>,
     max_abs_diff: Option<u8>,
     device_ms: Option<Series>,
     dispatch_ms: Option<Series>,
@@ -112,7 +126,13 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
     if let Some(warning) = &clip.warning {
         eprintln!("clreel: {warning}");
     }
-    let input = Input { frames: &clip.frames, width: clip.width, height: clip.height, rounds: args.frames };
+    let input = Input {
+        frames: &clip.frames,
+        width: clip.width,
+        height: clip.height,
+        rounds: args.frames,
+        native: args.native,
+    };
 
     let steps = devices.len() * radii.len() * (variants.len() + args.frames as usize);
     // Drawn on stderr, and only where that is a terminal.
@@ -128,8 +148,13 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
         };
         let runs = run_device(device, &input, variants, &radii, &mut progress).unwrap_or_else(|e| {
             let fail = |&id: &VariantId| (id, Outcome::Failed(e.clone()));
-            let run =
-                |&radius| RadiusRun { radius, copy: None, variants: variants.iter().map(fail).collect() };
+            let run = |&radius| RadiusRun {
+                radius,
+                copy: None,
+                variants: variants.iter().map(fail).collect(),
+                auto: None,
+                native: Vec::new(),
+            };
             radii.iter().map(run).collect()
         });
         results.push((device, runs));
@@ -163,6 +188,10 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
                 print_line("")?;
             }
         }
+    }
+    let native_differs = |run: &RadiusRun| run.native.iter().any(|one| one.outcome.is_err());
+    if results.iter().flat_map(|(_, runs)| runs).any(native_differs) {
+        return Ok(exit::MISMATCH);
     }
     Ok(exit_code(results.iter().flat_map(|(_, runs)| runs)))
 }
@@ -199,7 +228,7 @@ fn reason(outcome: &Outcome) -> Option<String> {
 }
 
 fn device_runs(device: &Device, runs: &[RadiusRun]) -> DeviceRuns {
-    let variant = |(id, outcome): &(VariantId, Outcome)| {
+    let variant = |(id, outcome): &(VariantId, Outcome), auto: &Option<String>| {
         let times = match outcome {
             Outcome::Ok(m) => Some(m),
             _ => None,
@@ -209,6 +238,7 @@ fn device_runs(device: &Device, runs: &[RadiusRun]) -> DeviceRuns {
             kind: "opencl",
             outcome: outcome.word(),
             reason: reason(outcome),
+            chosen: auto.clone().filter(|_| *id == VariantId::Auto),
             max_abs_diff: match outcome {
                 Outcome::Ok(_) => Some(0),
                 Outcome::Mismatch(report) => Some(report.max_abs_diff),
@@ -219,17 +249,24 @@ fn device_runs(device: &Device, runs: &[RadiusRun]) -> DeviceRuns {
             wall_ms: times.and_then(|m| m.wall),
         }
     };
+    let native = |one: &NativeRun| NativeEntry {
+        threads: one.threads,
+        vectors: one.lanes == Lanes::Vector,
+        outcome: if one.outcome.is_ok() { "ok" } else { "mismatch" },
+        wall_ms: one.outcome.as_ref().ok().copied(),
+    };
     let run = |run: &RadiusRun| RunEntry {
         radius: run.radius,
         copy_ms: run.copy,
-        variants: run.variants.iter().map(variant).collect(),
+        variants: run.variants.iter().map(|v| variant(v, &run.auto)).collect(),
+        native: run.native.iter().map(native).collect(),
     };
     let sharing = Sharing::copy("bench opens no window; `clreel devices` tests sharing");
     DeviceRuns { device: DeviceEntry::new(&device.info, &sharing), runs: runs.iter().map(run).collect() }
 }
 
 /// Three significant digits, so that 0.035 and 701 read equally well.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let digits = (2 - value.abs().max(1e-9).log10().floor() as i64).clamp(0, 4) as usize;
     format!("{value:.digits$}")
 }
@@ -271,12 +308,24 @@ fn table(run: &RadiusRun) -> Table {
     for (id, outcome) in &run.variants {
         match outcome {
             Outcome::Ok(m) => {
-                table.add_row(row(id.as_str(), &m.device, ratio(base, Some(m.device.p50))));
+                let name = match &run.auto {
+                    Some(chosen) if *id == VariantId::Auto => &format!("auto: {chosen}"),
+                    _ => id.as_str(),
+                };
+                table.add_row(row(name, &m.device, ratio(base, Some(m.device.p50))));
             }
             other => {
                 table.add_row([id.as_str(), other.word(), "", "", "", "", "", ""]);
             }
         }
+    }
+    for one in &run.native {
+        let lanes = if one.lanes == Lanes::Vector { "vectors" } else { "plain" };
+        let name = format!("native, {} × {lanes}", one.threads);
+        match &one.outcome {
+            Ok(series) => table.add_row(row(&name, series, ratio(base, Some(series.p50)))),
+            Err(why) => table.add_row([name.as_str(), why]),
+        };
     }
     table
 }
@@ -288,7 +337,7 @@ mod tests {
     #[test]
     fn variant_lists() {
         let parse = |list: &str| list.parse::<VariantList>().map(|v| v.0);
-        assert_eq!(parse("all").map(|v| v.len()), Ok(6));
+        assert_eq!(parse("all").map(|v| v.len()), Ok(7));
         assert_eq!(parse("flat, naive,flat"), Ok(vec![VariantId::Flat, VariantId::Naive]));
         assert!(parse("off").is_err());
         assert!(parse("").is_err());
@@ -303,6 +352,8 @@ mod tests {
             radius: 1,
             copy: None,
             variants: outcomes.into_iter().map(|o| (VariantId::Flat, o)).collect(),
+            auto: None,
+            native: Vec::new(),
         };
         let code = |outcomes| exit_code([run(outcomes)].iter());
         assert_eq!(code(vec![Outcome::Skipped("slow".into())]), exit::DONE);

@@ -6,6 +6,7 @@
 pub mod bench;
 pub mod devices;
 pub mod snapshot;
+pub mod tune;
 
 use std::path::PathBuf;
 
@@ -39,7 +40,7 @@ pub mod exit {
         clreel bench --radius 3,7,31            time every kernel on the bundled clip\n  \
         clreel snapshot movie.mp4 --at 12.5 --variant naive --out frame.png\n  \
         clreel devices                          list the OpenCL devices\n\n\
-        In the window: 0 off, 1 naive, 2 separable, 3 flat, 4 vectorized, 5 running-sum, 8 fused,\n\
+        In the window: 0 off, 1 naive, 2 separable, 3 flat, 4 vectorized, 5 running-sum, 8 fused, 9 auto,\n\
         - = radius, Space pause, i overlay, q quit.",
     args_conflicts_with_subcommands = true
 )]
@@ -60,6 +61,8 @@ pub struct Cli {
 pub enum Command {
     /// Check every variant against the reference, then time it
     Bench(BenchArgs),
+    /// Find the fastest variant and its parameters on a device, for `auto`
+    Tune(TuneArgs),
     /// Write one filtered frame as a PNG; needs no display
     Snapshot(SnapshotArgs),
     /// List the OpenCL devices, and the drivers that fail
@@ -83,6 +86,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
     match &cli.command {
         None => crate::app::run(&cli.play).map(|()| exit::DONE),
         Some(Command::Bench(args)) => bench::run(args),
+        Some(Command::Tune(args)) => tune::run(args),
         Some(Command::Snapshot(args)) => snapshot::run(args),
         Some(Command::Devices(args)) => devices::run(args),
         Some(Command::AskDriver) => drivers::answer(),
@@ -113,7 +117,7 @@ pub(crate) fn working_devices() -> Vec<Device> {
 /// Which filter, and where it runs.
 #[derive(Debug, Clone, Args)]
 pub struct FilterArgs {
-    /// The filter: off, naive, separable, flat, vectorized, running-sum or fused
+    /// The filter: off, naive, separable, flat, vectorized, running-sum, fused or auto
     #[arg(long, value_name = "ID", default_value = "running-sum")]
     pub variant: VariantId,
     /// Radius of the box in pixels: the window is (2N+1) by (2N+1)
@@ -181,6 +185,26 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub frames: u32,
     /// The OpenCL device: an index from `clreel devices`, a part of a name, cpu, gpu or all
+    #[arg(long, value_name = "SEL")]
+    pub device: Option<String>,
+    /// Time the filter in Rust too, without OpenCL: on one thread and on all, plain and in vectors
+    #[arg(long)]
+    pub native: bool,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `clreel tune`.
+#[derive(Debug, Clone, Args)]
+pub struct TuneArgs {
+    /// Radii in pixels, separated by commas; each stands for its range. Without it one for each range
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=MAX_RADIUS as i64))]
+    pub radius: Vec<u32>,
+    /// Sizes of the pictures, separated by commas; each stands for its class. Without it 1280x720
+    #[arg(long, value_name = "WxH,…", value_delimiter = ',', value_parser = size)]
+    pub size: Vec<(u32, u32)>,
+    /// The OpenCL device: an index from `clreel devices`, a part of a name, cpu or gpu
     #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
     /// Print JSON instead of a table

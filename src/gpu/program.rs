@@ -105,6 +105,17 @@ fn resolve(from: &str, include: &str) -> String {
     parts.join("/")
 }
 
+/// A hash of a kernel file's text and of all that it includes (FNV-1a: G. Fowler, L. C. Noll, K.-P. Vo, 1991): equal
+/// while they do not change.
+///
+/// # Errors
+/// When a file is missing or cannot be read.
+pub fn fingerprint(name: &str) -> Result<String> {
+    let text = expand(name, &source(name)?, 8, &self::source)?;
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    Ok(format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, mix)))
+}
+
 /// Compiles `source`, the text of the kernel file `source_name`, for the context's device. `options` are the
 /// compiler's, such as `-D STRIP=64`.
 ///

@@ -3,6 +3,8 @@
 
 pub mod box_filter;
 pub mod measure;
+pub mod tune;
+pub mod tuned;
 pub mod verify;
 
 use std::fmt;
@@ -27,12 +29,14 @@ pub enum VariantId {
     RunningSum,
     /// Rows and columns in one kernel: each pixel is read about once and written once.
     Fused,
+    /// Whatever of the others is the fastest on this device, by the cache of [`tuned`].
+    Auto,
 }
 
 impl VariantId {
     /// Every choice in key order: 0 is `off`, 1 to 5 are the steps of the ladder,
     /// and the rest goes beyond them.
-    pub const ALL: [VariantId; 7] = [
+    pub const ALL: [VariantId; 8] = [
         VariantId::Off,
         VariantId::Naive,
         VariantId::Separable,
@@ -40,6 +44,7 @@ impl VariantId {
         VariantId::Vectorized,
         VariantId::RunningSum,
         VariantId::Fused,
+        VariantId::Auto,
     ];
 
     /// The name used on the command line, in JSON and in CSV.
@@ -52,6 +57,7 @@ impl VariantId {
             VariantId::Vectorized => "vectorized",
             VariantId::RunningSum => "running-sum",
             VariantId::Fused => "fused",
+            VariantId::Auto => "auto",
         }
     }
 
@@ -65,6 +71,7 @@ impl VariantId {
             VariantId::Vectorized => '4',
             VariantId::RunningSum => '5',
             VariantId::Fused => '8',
+            VariantId::Auto => '9',
         }
     }
 }

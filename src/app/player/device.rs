@@ -161,7 +161,7 @@ impl Player<'_> {
         self.devices.contexts += 1;
         let number = self.devices.contexts;
         self.builder.want(self.frames.chosen().0);
-        self.builder.start(number, cl.clone());
+        self.builder.start(number, cl.clone(), sharing == Sharing::ZeroCopy);
         let pipeline = Pipeline::new(cl, &sharing, self.waker.clone());
         let status = all_building();
         let pending = Pending { device: device.clone(), number, sharing, pipeline, status };

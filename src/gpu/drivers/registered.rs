@@ -78,7 +78,20 @@ pub(super) fn registered(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Reg
             found.push(Registered::Library(OsStr::from_bytes(library).to_owned()));
         }
     }
-    found
+    without_twins(found)
+}
+
+/// Drops registrations of a library that is registered already: its devices would be there twice.
+fn without_twins(all: Vec<Registered>) -> Vec<Registered> {
+    let mut seen: Vec<OsString> = Vec::new();
+    let is_new = |driver: &Registered| {
+        let library = driver.library();
+        let name = Path::new(&library).file_name().unwrap_or(&library).to_owned();
+        let new = name.is_empty() || !seen.contains(&name);
+        seen.push(name);
+        new
+    };
+    all.into_iter().filter(is_new).collect()
 }
 
 fn files_in(folder: &Path) -> Vec<Registered> {
@@ -115,8 +128,13 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("clreel-registered-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         let folder = Folder::create(&folder).unwrap();
-        for name in ["b.icd", "a.icd", "notes.txt"] {
-            fs::write(folder.0.join(name), "libsome.so.1 \n").unwrap();
+        for (name, library) in [
+            ("b.icd", "/lib/libother.so"),
+            ("a.icd", "libsome.so.1 \n"),
+            ("c.icd", "libsome.so.1"),
+            ("notes.txt", ""),
+        ] {
+            fs::write(folder.0.join(name), library).unwrap();
         }
         let with = |name: &str, value: &OsStr| {
             let (name, value) = (name.to_owned(), value.to_owned());

@@ -1,9 +1,13 @@
 //! Benchmarks of the ladder on one device. In: frames, variants, radii. Out: for each radius the time of a
 //! copy and the outcome of each variant. Every variant is checked before it is timed.
 
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::num::NonZero;
+use std::time::Instant;
 
+use super::native::{self, Lanes};
 use super::{BuiltVariant, Picture, Plan, Scratch, info, reference::reference, run};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, failed};
@@ -23,6 +27,8 @@ pub struct Input<'a> {
     pub height: u32,
     /// Timed rounds; each takes the next frame, and runs every variant once.
     pub rounds: u32,
+    /// Whether the filter in Rust takes part: on one thread and on all, plain and in vectors.
+    pub native: bool,
 }
 
 /// What came out for one radius.
@@ -34,6 +40,21 @@ pub struct RadiusRun {
     pub copy: Option<Series>,
     /// What came of each variant, in the order asked for.
     pub variants: Vec<(VariantId, Outcome)>,
+    /// What `auto` chose, as in `fused STRIPS=2`; `None` where it did not take part or failed.
+    pub auto: Option<String>,
+    /// The same algorithm without OpenCL, by threads and vectors; empty where it was not asked for.
+    pub native: Vec<NativeRun>,
+}
+
+/// Times of [`native::filter`].
+#[derive(Debug)]
+pub struct NativeRun {
+    /// Threads.
+    pub threads: usize,
+    /// How a row is summed.
+    pub lanes: Lanes,
+    /// Wall time, or what went wrong.
+    pub outcome: std::result::Result<Series, String>,
 }
 
 /// Checks and times `variants` on a device for each of `radii`. `progress` is told what happens next, and is
@@ -123,6 +144,7 @@ impl Bench<'_> {
         let mut checks = HashMap::new();
         let mut outcomes = Vec::new();
         let mut ready: Vec<(usize, u32, Plan)> = Vec::new();
+        let mut auto = None;
         for (id, variant) in built {
             progress(&format!("checking {id}, r={radius}"));
             let prepared = match variant {
@@ -131,6 +153,9 @@ impl Bench<'_> {
             };
             match prepared {
                 Ok((rounds, plan)) => {
+                    if *id == VariantId::Auto {
+                        auto = Some(plan.chosen());
+                    }
                     ready.push((outcomes.len(), rounds, plan));
                     outcomes.push((*id, Outcome::Skipped("It was not timed.".to_owned())));
                 }
@@ -139,6 +164,8 @@ impl Bench<'_> {
         }
         let (queue, pairs, frames) = (&self.cl.queue, &self.pairs, self.input.frames);
         let (from, to) = &pairs.buffer;
+        let frame = Cell::new(0);
+        let out = RefCell::new(vec![0; frames.first().map_or(0, Vec::len)]);
         copy(queue, from, to)?; // warm up
         let mut contenders =
             vec![Contender { rounds: self.input.rounds, run: Box::new(|| copy(queue, from, to)) }];
@@ -146,13 +173,27 @@ impl Bench<'_> {
             let run = move || measure::sample(queue, |q| plan.enqueue_all(q));
             contenders.push(Contender { rounds: *rounds, run: Box::new(run) });
         }
+        let mut native = self.native(radius)?;
+        let size = (self.input.width as usize, self.input.height as usize);
+        for one in native.iter().filter(|one| one.outcome.is_ok()) {
+            let (threads, lanes) = (one.threads, one.lanes);
+            let (frame, out) = (&frame, &out);
+            let run = move || {
+                let begin = Instant::now();
+                native::filter(&frames[frame.get()], &mut out.borrow_mut(), size, radius, threads, lanes)?;
+                let ms = begin.elapsed().as_secs_f64() * 1e3;
+                Ok(Sample { device_ms: ms, dispatch_ms: 0.0, wall_ms: ms })
+            };
+            contenders.push(Contender { rounds: self.input.rounds, run: Box::new(run) });
+        }
         let results = measure::alternate(self.input.rounds, &mut contenders, |round| {
             progress(&format!("timing r={radius}, round {}", round + 1));
+            frame.set(round as usize % frames.len());
             pairs.load(self.cl, &frames[round as usize % frames.len()])
         })?;
         let mut results = results.into_iter();
         let copied = results.next().and_then(|samples| Measurement::of(&samples.ok()?));
-        for ((place, ..), samples) in ready.iter().zip(results) {
+        for ((place, ..), samples) in ready.iter().zip(results.by_ref()) {
             if let Some((_, outcome)) = outcomes.get_mut(*place) {
                 match samples.map(|s| Measurement::of(&s)) {
                     Ok(Some(measurement)) => *outcome = Outcome::Ok(measurement),
@@ -161,7 +202,37 @@ impl Bench<'_> {
                 }
             }
         }
-        Ok(RadiusRun { radius, copy: copied.map(|m| m.device), variants: outcomes })
+        for (one, samples) in native.iter_mut().filter(|one| one.outcome.is_ok()).zip(results) {
+            one.outcome = match samples.map(|s| Measurement::of(&s)) {
+                Ok(Some(m)) => Ok(m.device),
+                Ok(None) => Err("It was not timed.".to_owned()),
+                Err(e) => Err(e.to_string()),
+            };
+        }
+        Ok(RadiusRun { radius, copy: copied.map(|m| m.device), variants: outcomes, auto, native })
+    }
+
+    /// The grid of threads and vectors in Rust, checked on the first frame; not timed yet.
+    fn native(&self, radius: u32) -> Result<Vec<NativeRun>> {
+        let (Some(src), true) = (self.input.frames.first(), self.input.native) else {
+            return Ok(Vec::new());
+        };
+        let size = (self.input.width as usize, self.input.height as usize);
+        let want = reference(src, size.0, size.1, radius as usize);
+        let all = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let mut runs = Vec::new();
+        for threads in if all > 1 { vec![1, all] } else { vec![1] } {
+            for lanes in [Lanes::Plain, Lanes::Vector] {
+                let mut got: Vec<u8> = want.iter().map(|v| !v).collect();
+                native::filter(src, &mut got, size, radius, threads, lanes)?;
+                let outcome = match got == want {
+                    true => Series::of(&[0.0]).ok_or_else(String::new),
+                    false => Err("It differs from the reference.".to_owned()),
+                };
+                runs.push(NativeRun { threads, lanes, outcome });
+            }
+        }
+        Ok(runs)
     }
 
     /// Decides how often the variant can run, and checks it.
@@ -235,7 +306,7 @@ impl Checks {
 }
 
 /// Noise by the xorshift generator (G. Marsaglia, "Xorshift RNGs", 2003), the same each time.
-fn noise(bytes: usize) -> Vec<u8> {
+pub(crate) fn noise(bytes: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_u32;
     let next = || {
         state ^= state << 13;
@@ -246,7 +317,8 @@ fn noise(bytes: usize) -> Vec<u8> {
     std::iter::repeat_with(next).take(bytes).collect()
 }
 
-fn copy(queue: &ocl::Queue, from: &Picture, to: &Picture) -> Result<Sample> {
+/// Copies a buffer to another on the device, waits, and times it.
+pub(crate) fn copy(queue: &ocl::Queue, from: &Picture, to: &Picture) -> Result<Sample> {
     let (Picture::Buffer(from), Picture::Buffer(to)) = (from, to) else {
         return Err(Error::new("The copy could not be timed.", "It needs buffers.", ""));
     };

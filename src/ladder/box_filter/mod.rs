@@ -6,6 +6,7 @@
 
 pub mod bench;
 pub mod config;
+pub mod native;
 pub mod opencl;
 pub mod reference;
 pub mod run;
@@ -22,7 +23,7 @@ pub use run::filter_once;
 pub const MAX_RADIUS: u32 = 128;
 
 /// The five steps in order, and what goes beyond them.
-pub static VARIANTS: [VariantInfo; 6] = [
+pub static VARIANTS: [VariantInfo; 7] = [
     VariantInfo {
         id: VariantId::Naive,
         title: "Naive",
@@ -70,6 +71,15 @@ pub static VARIANTS: [VariantInfo; 6] = [
         storage: Storage::Buffer,
         cpu: &config::FUSED_CPU,
         gpu: &config::FUSED_GPU,
+    },
+    // Its code is that of the variant it resolves to, see `BuiltVariant`.
+    VariantInfo {
+        id: VariantId::Auto,
+        title: "Auto",
+        idea: "The fastest for this device, size and radius, as `clreel tune` measured it; fused before that.",
+        storage: Storage::Buffer,
+        cpu: &config::FUSED_CPU,
+        gpu: &config::FUSED_CPU,
     },
 ];
 

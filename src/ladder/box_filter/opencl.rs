@@ -13,6 +13,7 @@ use super::{MAX_RADIUS, info};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
 use crate::gpu::program;
+use crate::ladder::tuned::{self, Cache, SizeClass};
 use crate::ladder::{Storage, VariantId, VariantInfo};
 
 /// An RGBA picture on a device, 8 bits a channel, without gaps between rows. Clones share the memory.
@@ -148,7 +149,7 @@ impl Scratch {
             return Ok(lines.as_core().clone());
         }
         // SAFETY: no host memory is involved.
-        let new = unsafe { ocl::Buffer::new(&cl.context, MemFlags::new().read_write(), 4 * pixels, None) };
+        let new = unsafe { ocl::Buffer::new(&cl.context, new_memory(cl), 4 * pixels, None) };
         let new: ocl::Buffer<u16> = new.map_err(|e| failed(what, &e))?;
         let mem = new.as_core().clone();
         self.lines = Some(new);
@@ -189,13 +190,28 @@ fn filter_info(id: VariantId) -> Result<&'static VariantInfo> {
 }
 
 /// A variant compiled for one device. It can be made on any thread, and sent to another.
+///
+/// [`VariantId::Auto`] is several: each plan takes the one for its size and radius.
 #[derive(Debug)]
 pub struct BuiltVariant {
     info: &'static VariantInfo,
-    program: ocl::Program,
-    config: Config,
+    /// The first is the default.
+    programs: Vec<Program>,
+    /// Where another than the default is faster: the size, the class of radii, and which.
+    choices: Vec<(SizeClass, usize, usize)>,
     output: Storage,
 }
+
+/// One variant with one configuration.
+#[derive(Debug)]
+struct Program {
+    id: VariantId,
+    program: ocl::Program,
+    config: Config,
+}
+
+/// What [`VariantId::Auto`] is where nothing has been measured.
+const UNTUNED: VariantId = VariantId::Fused;
 
 impl BuiltVariant {
     /// Compiles a variant with the device's default parameters, and runs it once on a small picture: some drivers
@@ -214,8 +230,56 @@ impl BuiltVariant {
     /// # Errors
     /// As [`BuiltVariant::build`].
     pub fn build_as(cl: &ClContext, id: VariantId, kind: DeviceKind) -> Result<Self> {
+        let storage = filter_info(id)?.storage;
+        if id == VariantId::Auto {
+            return Self::build_auto(cl, kind, &Cache::load(), storage);
+        }
         let code = filter_info(id)?.code(kind);
-        Self::build_with(cl, id, &Config::of(code, kind).fitted(&cl.device.info))
+        Self::build_into(cl, id, &Config::of(code, kind).fitted(&cl.device.info), storage)
+    }
+
+    /// The same as [`BuiltVariant::build`], but with images for output where the variant's code can write them: it can
+    /// then write into a shared texture.
+    ///
+    /// # Errors
+    /// As [`BuiltVariant::build`].
+    pub fn build_for_textures(cl: &ClContext, id: VariantId) -> Result<Self> {
+        let kind = cl.device.info.kind;
+        let code_of = if id == VariantId::Auto { UNTUNED } else { id };
+        let code = filter_info(code_of)?.code(kind);
+        if !code.to_image {
+            return Self::build(cl, id);
+        }
+        match id {
+            VariantId::Auto => Self::build_auto(cl, kind, &Cache::load(), Storage::Image),
+            _ => Self::build_into(cl, id, &Config::of(code, kind).fitted(&cl.device.info), Storage::Image),
+        }
+    }
+
+    /// [`VariantId::Auto`] by what `cache` says. An entry that does not build, or cannot write `output`, is left out.
+    fn build_auto(cl: &ClContext, kind: DeviceKind, cache: &Cache, output: Storage) -> Result<Self> {
+        let code = filter_info(UNTUNED)?.code(kind);
+        let config = Config::of(code, kind).fitted(&cl.device.info);
+        let mut auto = Self::build_into(cl, UNTUNED, &config, output)?;
+        auto.info = filter_info(VariantId::Auto)?;
+        for choice in cache.choices(&cl.device.info) {
+            if info(choice.variant).is_none_or(|info| info.storage != auto.info.storage) {
+                continue;
+            }
+            let same = |p: &Program| p.id == choice.variant && p.config == choice.config;
+            let at = match auto.programs.iter().position(same) {
+                Some(at) => at,
+                None => match Self::build_into(cl, choice.variant, &choice.config, output) {
+                    Ok(built) => {
+                        auto.programs.extend(built.programs);
+                        auto.programs.len() - 1
+                    }
+                    Err(_) => continue,
+                },
+            };
+            auto.choices.push((choice.size, choice.radius_class, at));
+        }
+        Ok(auto)
     }
 
     /// The same with these parameters.
@@ -250,7 +314,8 @@ impl BuiltVariant {
         }
         let file = config.code().file;
         let program = program::build(cl, file, &program::source(file)?, &options)?;
-        let built = Self { info, program, config: config.clone(), output };
+        let programs = vec![Program { id, program, config: config.clone() }];
+        let built = Self { info, programs, choices: Vec::new(), output };
         let queue = cl.extra_queue()?;
         let src = Picture::alloc(cl, info.storage, width, height)?;
         let dst = Picture::alloc(cl, output, width, height)?;
@@ -262,9 +327,10 @@ impl BuiltVariant {
         Ok(built)
     }
 
-    /// The parameters that it was built with.
-    pub fn config(&self) -> &Config {
-        &self.config
+    fn program(&self, width: u32, height: u32, radius: u32) -> Option<&Program> {
+        let (size, class) = (SizeClass::of(width, height), tuned::radius_class(radius));
+        let choice = self.choices.iter().find(|(s, c, _)| *s == size && *c == class);
+        self.programs.get(choice.map_or(0, |(.., at)| *at))
     }
 
     /// What its output is stored in.
@@ -303,20 +369,23 @@ impl BuiltVariant {
             return Err(Error::new(what, "The picture has no pixels.", ""));
         }
         self.info.supports(&cl.device.info, width, height)?;
-        let code = self.config.code();
+        let Some(Program { id: chosen, program, config }) = self.program(width, height, radius) else {
+            return Err(Error::new(what, "It is not built.", ""));
+        };
+        let code = config.code();
         let sums = match code.kernels.len() {
             1 => None,
             _ => Some(scratch.get(cl, self.info.storage, width, height)?),
         };
         let extent = Extent { width, rows: height, radius, units: cl.device.info.units };
-        let extra = match (code.scratch)(&self.config, &extent) {
+        let extra = match (code.scratch)(config, &extent) {
             0 => None,
             pixels => Some(scratch.lines(cl, pixels)?),
         };
         let last = code.kernels.len() - 1;
         let mut passes = Vec::with_capacity(last + 1);
         for (index, name) in code.kernels.iter().enumerate() {
-            let kernel = core::create_kernel(&self.program, name).map_err(|e| failed(&what, &e.into()))?;
+            let kernel = core::create_kernel(program, name).map_err(|e| failed(&what, &e.into()))?;
             let input =
                 if index == 0 { src.mem().clone() } else { sums.clone().unwrap_or(src.mem().clone()) };
             let output =
@@ -327,8 +396,8 @@ impl BuiltVariant {
             passes.push(pass);
         }
         let units = cl.device.info.units;
-        let (info, config) = (self.info, self.config.clone());
-        let plan = Plan { info, config, passes, width, height, units, radius: Cell::new(0) };
+        let (info, chosen, config) = (self.info, *chosen, config.clone());
+        let plan = Plan { info, chosen, config, passes, width, height, units, radius: Cell::new(0) };
         plan.set_radius(radius)?;
         Ok(plan)
     }
@@ -420,6 +489,7 @@ fn scale(radius: u32) -> f32 {
 #[derive(Debug)]
 pub struct Plan {
     info: &'static VariantInfo,
+    chosen: VariantId,
     config: Config,
     passes: Vec<Pass>,
     width: u32,
@@ -429,6 +499,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The variant that runs and its parameters, as in `fused STRIPS=2`.
+    pub fn chosen(&self) -> String {
+        format!("{} {}", self.chosen, self.config).trim_end().to_owned()
+    }
+
     /// The number of passes. Each must have covered all rows before the next one begins.
     pub fn passes(&self) -> usize {
         self.passes.len()

@@ -1,0 +1,161 @@
+//! `clreel tune`: finds the fastest variant and parameters on a device, and keeps them for `auto`. Out: a table or
+//! JSON on stdout, progress on stderr, and the cache file.
+
+use comfy_table::{CellAlignment, Table, presets};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use crate::cli::bench::number;
+use crate::cli::devices::{DeviceEntry, print_json, print_line};
+use crate::cli::{TuneArgs, exit};
+use crate::error::Result;
+use crate::gpu::cl::{ClContext, list_devices, select_device};
+use crate::gpu::sharing::Sharing;
+use crate::ladder::tune::{self, Search, Status, Trial};
+use crate::ladder::tuned::{Cache, Entry, RADII, radius_class};
+
+#[derive(Serialize)]
+struct Report {
+    schema: u32,
+    #[serde(flatten)]
+    device: DeviceEntry,
+    runs: Vec<RunEntry>,
+}
+
+#[derive(Serialize)]
+struct RunEntry {
+    width: u32,
+    height: u32,
+    radius: u32,
+    copy_ms: Option<f64>,
+    trials: Vec<TrialEntry>,
+}
+
+#[derive(Serialize)]
+struct TrialEntry {
+    variant: &'static str,
+    configuration: String,
+    compile_ms: f64,
+    ms: Option<f64>,
+    gb_per_s: Option<f64>,
+    percent_of_copy: Option<f64>,
+    status: &'static str,
+    reason: Option<String>,
+}
+
+/// Tunes; returns the exit code: 3 when a configuration differs from the reference.
+///
+/// # Errors
+/// When there is no device, it fails, or the cache cannot be written.
+pub fn run(args: &TuneArgs) -> Result<u8> {
+    let device = select_device(&list_devices(), args.device.as_deref())?;
+    let cl = ClContext::new(&device)?;
+    let sizes = if args.size.is_empty() { vec![(1280, 720)] } else { args.size.clone() };
+    let radii = match args.radius.is_empty() {
+        true => RADII.iter().map(|(_, sample)| *sample).collect(),
+        false => args.radius.clone(),
+    };
+    // Drawn on stderr, and only where that is a terminal.
+    let bar = ProgressBar::new((sizes.len() * radii.len() * tune::most_trials(&cl, &tune::VARIANTS)) as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
+        bar.set_style(style);
+    }
+    let mut cache = Cache::load();
+    let mut searches = Vec::new();
+    for size in sizes {
+        for &radius in &radii {
+            let before = bar.position();
+            let mut progress = |what: &str| {
+                bar.set_message(what.to_owned());
+                bar.inc(1);
+            };
+            let search = tune::search(&cl, &tune::VARIANTS, size, radius, &mut progress)?;
+            bar.set_position(before + tune::most_trials(&cl, &tune::VARIANTS) as u64);
+            for trial in search.trials.iter().filter(|t| t.best) {
+                if let Some(ms) = trial.ms() {
+                    cache.put(Entry::new(&device.info, size, radius, trial.variant, &trial.config, ms)?);
+                }
+            }
+            // After each search, so that one that is interrupted keeps what it has found.
+            cache.store()?;
+            searches.push(search);
+        }
+    }
+    bar.finish_and_clear();
+    if args.json {
+        let runs = searches.iter().map(run_entry).collect();
+        let sharing = Sharing::copy("tune opens no window; `clreel devices` tests sharing");
+        print_json(&Report { schema: 1, device: DeviceEntry::new(&device.info, &sharing), runs })?;
+    } else {
+        for search in &searches {
+            print_search(&device.info.name, search)?;
+        }
+    }
+    let wrong = searches.iter().flat_map(|s| &s.trials).any(|t| matches!(t.status, Status::Mismatch(_)));
+    Ok(if wrong { exit::MISMATCH } else { exit::DONE })
+}
+
+fn run_entry(search: &Search) -> RunEntry {
+    RunEntry {
+        width: search.width,
+        height: search.height,
+        radius: search.radius,
+        copy_ms: search.copy_ms,
+        trials: search.trials.iter().map(|t| entry(search, t)).collect(),
+    }
+}
+
+fn entry(search: &Search, trial: &Trial) -> TrialEntry {
+    let bytes = f64::from(search.width) * f64::from(search.height) * 8.0;
+    let ms = trial.ms();
+    let (status, reason) = match &trial.status {
+        Status::Scored(_) if trial.best => ("best", None),
+        Status::Scored(_) => ("ok", None),
+        Status::Abandoned(ms) => ("abandoned", Some(format!("One run would take about {} ms.", number(*ms)))),
+        Status::Mismatch(report) => ("mismatch", Some(report.to_string())),
+        Status::Failed(why) => ("failed", Some(why.clone())),
+    };
+    TrialEntry {
+        variant: trial.variant.as_str(),
+        configuration: trial.config.to_string(),
+        compile_ms: trial.compile_ms,
+        ms,
+        gb_per_s: ms.map(|ms| bytes / (ms * 1e6)),
+        percent_of_copy: search.copy_ms.zip(ms).map(|(copy, ms)| 100.0 * copy / ms),
+        status,
+        reason,
+    }
+}
+
+fn print_search(device: &str, search: &Search) -> Result<()> {
+    let (w, h, radius) = (search.width, search.height, search.radius);
+    let class = radius_class(radius);
+    let first = if class == 0 { 0 } else { RADII[class - 1].0 + 1 };
+    let last = RADII[class].0;
+    print_line(format!(
+        "{device} · {w}×{h} · radius {radius}, kept for {first} to {last} · device time in ms"
+    ))?;
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_BORDERS_ONLY);
+    table.set_header(["variant", "configuration", "compile ms", "ms", "GB/s", "% of copy", "status"]);
+    for column in table.column_iter_mut().skip(2).take(4) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let show = |value: Option<f64>| value.map(number).unwrap_or_default();
+    for trial in search.trials.iter().map(|t| entry(search, t)) {
+        table.add_row([
+            trial.variant.to_owned(),
+            trial.configuration,
+            number(trial.compile_ms),
+            show(trial.ms),
+            show(trial.gb_per_s),
+            show(trial.percent_of_copy),
+            trial.status.to_owned(),
+        ]);
+        if let (Some(reason), "mismatch" | "failed") = (trial.reason, trial.status) {
+            table.add_row(["", &reason]);
+        }
+    }
+    print_line(table)?;
+    print_line("")
+}

@@ -1,0 +1,314 @@
+//! What tuning found, from one start to the next. In: the cache file. Out: the variant and parameters for a
+//! device, a size and a radius.
+//!
+//! The file is `$XDG_CACHE_HOME/clreel/tuning.json`, or `~/.cache/clreel/tuning.json`. An entry holds for one
+//! device, driver version, class of sizes, range of radii, variant, and text of the kernel: when one of them
+//! changes, it is not used any more.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::sync::Once;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::gpu::cl::DeviceInfo;
+use crate::gpu::program;
+use crate::ladder::VariantId;
+use crate::ladder::box_filter::{Config, info};
+use crate::save;
+
+/// Where one range of radii ends, and the radius that it is tuned at.
+pub const RADII: [(u32, u32); 4] = [(3, 2), (15, 7), (63, 31), (128, 128)];
+
+/// The number of the range that a radius is in.
+pub fn radius_class(radius: u32) -> usize {
+    RADII.iter().position(|(last, _)| radius <= *last).unwrap_or(RADII.len() - 1)
+}
+
+/// Pictures that behave alike: how many pixels they have at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SizeClass {
+    /// Up to half a million pixels.
+    Small,
+    /// Up to three million pixels: 720p, 1080p.
+    Medium,
+    /// More: 4K.
+    Large,
+}
+
+impl SizeClass {
+    /// All of them.
+    pub const ALL: [SizeClass; 3] = [SizeClass::Small, SizeClass::Medium, SizeClass::Large];
+
+    /// The class of a picture of so many pixels.
+    pub fn of(width: u32, height: u32) -> Self {
+        match u64::from(width) * u64::from(height) {
+            0..=500_000 => Self::Small,
+            500_001..=3_000_000 => Self::Medium,
+            _ => Self::Large,
+        }
+    }
+}
+
+/// The best parameters of a variant.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The device's name.
+    pub device: String,
+    /// Its driver's version.
+    pub driver: String,
+    /// Which pictures it holds for.
+    pub size: SizeClass,
+    /// The largest radius it holds for: one of [`RADII`].
+    pub radius: u32,
+    /// The variant's name.
+    pub variant: String,
+    /// Names and values of its parameters.
+    pub params: Vec<(String, u32)>,
+    /// Hash of the kernel's text.
+    pub source: String,
+    /// Median device time in milliseconds.
+    pub ms: f64,
+}
+
+impl Entry {
+    /// An entry for a configuration that took `ms`.
+    ///
+    /// # Errors
+    /// When the kernel's text cannot be read.
+    pub fn new(
+        device: &DeviceInfo,
+        size: (u32, u32),
+        radius: u32,
+        id: VariantId,
+        config: &Config,
+        ms: f64,
+    ) -> Result<Self> {
+        let params = config.code().params.iter().map(|p| (p.name.to_owned(), config.get(p.name)));
+        Ok(Self {
+            device: device.name.clone(),
+            driver: device.driver.clone(),
+            size: SizeClass::of(size.0, size.1),
+            radius: RADII[radius_class(radius)].0,
+            variant: id.as_str().to_owned(),
+            params: params.collect(),
+            source: program::fingerprint(config.code().file)?,
+            ms,
+        })
+    }
+
+    fn same_key(&self, other: &Self) -> bool {
+        let key = |e: &Self| (e.device.clone(), e.driver.clone(), e.radius, e.variant.clone());
+        self.size == other.size && key(self) == key(other)
+    }
+
+    /// The variant and the configuration, if they are still what was tuned.
+    fn config(&self, device: &DeviceInfo) -> Option<(VariantId, Config)> {
+        let id: VariantId = self.variant.parse().ok()?;
+        let code = info(id)?.code(device.kind);
+        let names = |name: &&'static str| self.params.iter().any(|(n, _)| n == name);
+        let known = code.params.iter().map(|p| p.name).filter(|n| names(n)).count();
+        if self.device != device.name
+            || self.driver != device.driver
+            || id == VariantId::Auto
+            || known != code.params.len()
+            || known != self.params.len()
+            || !self.ms.is_finite()
+            || program::fingerprint(code.file).ok()? != self.source
+        {
+            return None;
+        }
+        let config = Config::of(code, device.kind);
+        let config = self.params.iter().fold(config, |config, (name, value)| config.with(name, *value));
+        config.is_allowed(device).then_some((id, config))
+    }
+}
+
+/// The cache file.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cache {
+    schema: u32,
+    entries: Vec<Entry>,
+}
+
+/// One answer of the cache.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// Which pictures it holds for.
+    pub size: SizeClass,
+    /// Which range of radii, by [`radius_class`].
+    pub radius_class: usize,
+    /// The variant.
+    pub variant: VariantId,
+    /// Its parameters.
+    pub config: Config,
+}
+
+const SCHEMA: u32 = 1;
+
+/// The file's place; none where there is no home.
+pub fn path() -> Option<PathBuf> {
+    let get = |name| std::env::var_os(name).filter(|v: &OsString| !v.is_empty()).map(PathBuf::from);
+    // The XDG base directory specification: a relative path there is to be ignored.
+    let base = get("XDG_CACHE_HOME").filter(|p| p.is_absolute());
+    let base = base.or_else(|| get("HOME").filter(|p| p.is_absolute()).map(|home| home.join(".cache")));
+    base.map(|base| base.join("clreel/tuning.json"))
+}
+
+impl Cache {
+    /// The user's cache. One that cannot be used is empty, and the first time a warning says so on stderr.
+    pub fn load() -> Self {
+        let Some(path) = path() else { return Self::default() };
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Self::default(),
+            Err(e) => return Self::ignored(&path.display().to_string(), &e.to_string()),
+        };
+        Self::parse(&text).unwrap_or_else(|why| Self::ignored(&path.display().to_string(), &why))
+    }
+
+    fn parse(text: &[u8]) -> std::result::Result<Self, String> {
+        let cache: Self = serde_json::from_slice(text).map_err(|e| e.to_string())?;
+        if cache.schema != SCHEMA {
+            return Err(format!("its schema is {}, not {SCHEMA}", cache.schema));
+        }
+        Ok(cache)
+    }
+
+    fn ignored(path: &str, why: &str) -> Self {
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| eprintln!("clreel: '{path}' is ignored: {why}. `clreel tune` writes it anew."));
+        Self::default()
+    }
+
+    /// Adds an entry, in place of an older one for the same.
+    pub fn put(&mut self, entry: Entry) {
+        self.entries.retain(|e| !e.same_key(&entry));
+        self.entries.push(entry);
+    }
+
+    /// The fastest variant for each class of sizes and radii that was tuned on this device.
+    pub fn choices(&self, device: &DeviceInfo) -> Vec<Choice> {
+        let mut choices = Vec::new();
+        for size in SizeClass::ALL {
+            for (class, (last, _)) in RADII.into_iter().enumerate() {
+                let fits = |e: &&Entry| e.size == size && e.radius == last;
+                let best = self
+                    .entries
+                    .iter()
+                    .filter(fits)
+                    .filter_map(|e| Some((e.ms, e.config(device)?)))
+                    .min_by(|a, b| f64::total_cmp(&a.0, &b.0));
+                if let Some((_, (variant, config))) = best {
+                    choices.push(Choice { size, radius_class: class, variant, config });
+                }
+            }
+        }
+        choices
+    }
+
+    /// Writes the user's cache, by way of a temporary file.
+    ///
+    /// # Errors
+    /// When there is no place for it, or it cannot be written.
+    pub fn store(&mut self) -> Result<()> {
+        let what = "What tuning found could not be kept.";
+        let path = path().ok_or_else(|| {
+            Error::new(what, "Neither XDG_CACHE_HOME nor HOME names a folder.", "Set one of them.")
+        })?;
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(|e| Error::new(what, format!("{e}."), ""))?;
+        }
+        self.schema = SCHEMA;
+        let text = serde_json::to_vec_pretty(self).map_err(|e| Error::new(what, format!("{e}."), ""))?;
+        save::atomically(&path, |file| file.write_all(&text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::cl::DeviceKind;
+
+    fn device() -> DeviceInfo {
+        DeviceInfo {
+            index: 0,
+            name: "A".into(),
+            platform: "P".into(),
+            version: "OpenCL 3.0".into(),
+            driver: "1".into(),
+            kind: DeviceKind::Cpu,
+            units: 2,
+            clock_mhz: 1000,
+            global_memory_bytes: 1 << 30,
+            max_allocation_bytes: 1 << 30,
+            local_memory_bytes: 1 << 15,
+            max_work_group_size: 256,
+            image_support: true,
+            max_image: (4096, 4096),
+            extensions: Vec::new(),
+        }
+    }
+
+    fn entry(id: VariantId, radius: u32, ms: f64) -> Entry {
+        let code = info(id).unwrap().code(DeviceKind::Cpu);
+        Entry::new(&device(), (1280, 720), radius, id, &Config::of(code, DeviceKind::Cpu), ms).unwrap()
+    }
+
+    #[test]
+    fn the_fastest_is_chosen_for_its_own_radii_only() {
+        let mut cache = Cache::default();
+        cache.put(entry(VariantId::Fused, 7, 2.0));
+        cache.put(entry(VariantId::Flat, 7, 1.0));
+        cache.put(entry(VariantId::Flat, 31, 5.0));
+        let found = |cache: &Cache| {
+            let choices = cache.choices(&device());
+            choices.into_iter().map(|c| (c.size, c.radius_class, c.variant)).collect::<Vec<_>>()
+        };
+        let medium = SizeClass::Medium;
+        assert_eq!(found(&cache), [(medium, 1, VariantId::Flat), (medium, 2, VariantId::Flat)]);
+        cache.put(entry(VariantId::Flat, 4, 3.0));
+        assert_eq!(found(&cache)[0], (medium, 1, VariantId::Fused), "a new result replaces the old one");
+    }
+
+    #[test]
+    fn what_has_changed_since_is_not_used() {
+        let good = entry(VariantId::RunningSum, 7, 1.0);
+        let changes: [fn(&mut Entry); 7] = [
+            |e| e.device.push('x'),
+            |e| e.driver.push('x'),
+            |e| e.source.push('x'),
+            |e| e.params.truncate(2),
+            |e| e.params[0].0.push('x'),
+            |e| e.variant = "no".into(),
+            |e| e.ms = f64::NAN,
+        ];
+        assert!(good.config(&device()).is_some());
+        for (n, change) in changes.into_iter().enumerate() {
+            let mut bad = good.clone();
+            change(&mut bad);
+            assert!(bad.config(&device()).is_none(), "change {n}");
+        }
+    }
+
+    #[test]
+    fn damaged_files_are_refused_and_whole_ones_read() {
+        let cache = Cache { schema: SCHEMA, entries: vec![entry(VariantId::Fused, 7, 2.0)] };
+        let text = serde_json::to_vec(&cache).unwrap();
+        assert_eq!(Cache::parse(&text), Ok(cache));
+        assert!(Cache::parse(&text[..text.len() / 2]).is_err());
+        assert!(Cache::parse(b"").is_err());
+        assert!(Cache::parse(br#"{"schema":9,"entries":[]}"#).unwrap_err().contains('9'));
+    }
+
+    #[test]
+    fn classes_cover_all_radii_and_hold_their_own_sample() {
+        for (class, (last, sample)) in RADII.into_iter().enumerate() {
+            assert_eq!((radius_class(last), radius_class(sample)), (class, class));
+        }
+        assert_eq!((radius_class(0), radius_class(4), radius_class(128)), (0, 1, 3));
+    }
+}
