@@ -244,3 +244,38 @@ fn every_command_goes_on_without_the_broken_driver() {
     let stats: Value = serde_json::from_str(&std::fs::read_to_string(&stats).unwrap()).unwrap();
     assert!(stats["device"].is_string() || stats["device"].is_object(), "{stats}");
 }
+
+#[test]
+fn the_list_says_which_devices_share_textures_and_why_others_do_not() {
+    let vendors = Vendors::new(&[]).and_the_good_ones();
+    // Without a display, without sharing, with it, and with a driver that crashes when it is tried.
+    let tested = |display: Option<&Display>, environment: Vec<(String, std::ffi::OsString)>| {
+        let display = display.map(|d| ("DISPLAY".to_owned(), d.name.clone().into()));
+        let list = vendors.list(&[], &environment.into_iter().chain(display).collect::<Vec<_>>());
+        let device = list["devices"].as_array().unwrap().last().unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        (text(&device["sharing"]), text(&device["sharing_reason"]), text(&list["opengl"]))
+    };
+    let (sharing, reason, opengl) = tested(None, vec![]);
+    assert_eq!((sharing.as_str(), opengl.as_str()), ("copy", ""));
+    assert!(reason.contains("no display"), "{reason}");
+
+    let display = Display::start(&[]);
+    let (sharing, reason, opengl) = tested(Some(&display), layer::environment(&[("POISON", "1")]));
+    assert_eq!((sharing.as_str(), reason.as_str()), ("zero-copy", ""));
+    assert!(opengl.starts_with("GLX, "), "{opengl}");
+    let with_egl = ("CLREEL_GL".to_owned(), "egl".into());
+    let environment = layer::environment(&[("POISON", "1")]).into_iter().chain([with_egl]).collect();
+    let (sharing, _, opengl) = tested(Some(&display), environment);
+    assert_eq!(sharing, "zero-copy");
+    assert!(opengl.starts_with("EGL, "), "{opengl}");
+
+    let fails = |code: &str| {
+        let plan = format!("clEnqueueAcquireGLObjects:1+:{code}");
+        tested(Some(&display), layer::environment(&[("FAIL", &plan)]))
+    };
+    let (sharing, reason, _) = fails("-59");
+    assert!(sharing == "copy" && reason.contains("-59"), "{reason}");
+    let (sharing, reason, _) = fails("crash");
+    assert!(sharing == "copy" && reason.contains("an abort"), "{reason}");
+}

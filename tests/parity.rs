@@ -1,9 +1,11 @@
 //! Every variant gives exactly the bytes of the scalar reference: sizes, radii, patterns, and launches cut
 //! into bands. Needs an OpenCL device, and fails without one.
 
-use clreel::gpu::cl::{ClContext, list_devices, select_device};
-use clreel::ladder::VariantId;
-use clreel::ladder::box_filter::{BuiltVariant, Picture, Scratch, filter_once, reference::reference};
+use clreel::gpu::cl::{ClContext, DeviceKind, list_devices, select_device};
+use clreel::ladder::box_filter::{
+    BuiltVariant, Config, Picture, Scratch, filter_once, info, reference::reference,
+};
+use clreel::ladder::{Storage, VariantId};
 
 /// Reads that one case may cost the naive variant: an image sampler on a CPU manages some 10⁸ a second.
 const NAIVE_READS: f64 = 3e8;
@@ -95,7 +97,11 @@ fn check(cl: &ClContext, variant: &BuiltVariant, pattern: Pattern, (width, heigh
 
 fn parity(id: VariantId) {
     let cl = context();
-    let variant = BuiltVariant::build(&cl, id).unwrap();
+    parity_of(&cl, &BuiltVariant::build(&cl, id).unwrap());
+}
+
+fn parity_of(cl: &ClContext, variant: &BuiltVariant) {
+    let id = variant.info().id;
     let mut cases = 0;
     for size in SMALL {
         for radius in RADII {
@@ -103,7 +109,7 @@ fn parity(id: VariantId) {
                 if id == VariantId::Naive && reads(size.0, size.1, radius) > NAIVE_READS {
                     continue;
                 }
-                check(&cl, &variant, pattern, size, radius);
+                check(cl, variant, pattern, size, radius);
                 cases += 1;
             }
         }
@@ -111,20 +117,20 @@ fn parity(id: VariantId) {
     let fits = |radius| id != VariantId::Naive || reads(1280, 720, radius) <= NAIVE_READS;
     for radius in RADII.into_iter().filter(|&r| fits(r)) {
         for pattern in [Pattern::Noise, Pattern::White] {
-            check(&cl, &variant, pattern, (1280, 720), radius);
+            check(cl, variant, pattern, (1280, 720), radius);
             cases += 1;
         }
     }
     // Each small width, with windows that are smaller, as wide, and far wider.
     for width in 1..=20 {
         for radius in [0, 1, 3, 8, 40] {
-            check(&cl, &variant, Pattern::Noise, (width, 6), radius);
+            check(cl, variant, Pattern::Noise, (width, 6), radius);
             cases += 1;
         }
     }
     // Widths that leave each possible remainder for vectors of four and columns of sixteen.
     for width in 60..=80 {
-        check(&cl, &variant, Pattern::Noise, (width, 19), 5);
+        check(cl, variant, Pattern::Noise, (width, 19), 5);
         cases += 1;
     }
     assert!(cases > 300, "only {cases} cases ran");
@@ -160,12 +166,77 @@ fn fused_equals_the_reference() {
     parity(VariantId::Fused);
 }
 
+/// The code for GPUs gives the same bytes on any device, so it is checked on this one.
+#[test]
+fn fused_for_gpus_equals_the_reference() {
+    let cl = context();
+    parity_of(&cl, &BuiltVariant::build_as(&cl, VariantId::Fused, DeviceKind::Gpu).unwrap());
+}
+
+/// Every shape of the code for GPUs, on pictures that are wider than a work-group and higher than a strip.
+#[test]
+fn fused_for_gpus_in_every_shape() {
+    let cl = context();
+    let code = info(VariantId::Fused).unwrap().code(DeviceKind::Gpu);
+    let cases = [(1203, 37, 3), (1204, 37, 31), (2051, 9, 0), (517, 70, 128), (520, 3, 16), (904, 21, 7)];
+    let cases = cases.map(|(width, height, radius)| {
+        let src = picture(Pattern::Noise, width, height);
+        let want = reference(&src, width as usize, height as usize, radius as usize);
+        (width, height, radius, src, want)
+    });
+    for (columns, group) in [(4, 96), (4, 128), (8, 48), (8, 64), (8, 128), (16, 32)] {
+        for (rows, ahead, start, strips) in [(1, 1, 4, 1), (2, 0, 8, 3), (1, 0, 8, 16), (2, 1, 4, 40)] {
+            let config = Config::of(code, DeviceKind::Gpu)
+                .with("COLUMNS", columns)
+                .with("GROUP", group)
+                .with("ROWS", rows)
+                .with("AHEAD", ahead)
+                .with("START", start)
+                .with("STRIPS", strips);
+            let variant = BuiltVariant::build_with(&cl, VariantId::Fused, &config).unwrap();
+            for (width, height, radius, src, want) in &cases {
+                let got = filter_once(&cl, &variant, src, *width, *height, *radius).unwrap();
+                compare(&got, want, *width, &format!("{config} {width}×{height} r={radius}"));
+            }
+        }
+    }
+    let narrow = Config::of(code, DeviceKind::Gpu).with("COLUMNS", 4).with("GROUP", 64);
+    assert!(
+        BuiltVariant::build_with(&cl, VariantId::Fused, &narrow).is_err(),
+        "r=128 does not fit the group"
+    );
+}
+
+/// Written straight into an image the bytes are the same; what reads images or cannot write them is refused.
+#[test]
+fn fused_for_gpus_into_an_image() {
+    let cl = context();
+    let config = |id| Config::of(info(id).unwrap().code(DeviceKind::Gpu), DeviceKind::Gpu);
+    let into_image = |id| BuiltVariant::build_into(&cl, id, &config(id), Storage::Image);
+    let variant = into_image(VariantId::Fused).unwrap();
+    assert_eq!((variant.info().storage, variant.output()), (Storage::Buffer, Storage::Image));
+    for (size, radius) in [((1, 1), 5), ((37, 11), 0), ((131, 67), 4), ((1203, 37), 31), ((64, 9), 128)] {
+        for pattern in PATTERNS {
+            check(&cl, &variant, pattern, size, radius);
+        }
+    }
+    assert!(into_image(VariantId::Flat).is_err(), "flat writes buffers only");
+}
+
+/// All filters as they are built for this device, and the one that has other code for GPUs.
+fn all(cl: &ClContext) -> Vec<BuiltVariant> {
+    let ids = VariantId::ALL.into_iter().filter(|&id| id != VariantId::Off);
+    let mut all: Vec<_> = ids.map(|id| BuiltVariant::build(cl, id).unwrap()).collect();
+    all.push(BuiltVariant::build_as(cl, VariantId::Fused, DeviceKind::Gpu).unwrap());
+    all
+}
+
 /// The largest sums there are: a window full of white at the largest radii, where floats would fail.
 #[test]
 fn white_at_the_largest_radii() {
     let cl = context();
-    for id in VariantId::ALL.into_iter().filter(|&id| id != VariantId::Off) {
-        let variant = BuiltVariant::build(&cl, id).unwrap();
+    for variant in all(&cl) {
+        let id = variant.info().id;
         for radius in [127, 128] {
             let want = vec![255; 40 * 9 * 4];
             let got = filter_once(&cl, &variant, &want, 40, 9, radius).unwrap();
@@ -190,8 +261,8 @@ fn running_sum_across_strips() {
 fn bands_equal_one_launch() {
     let cl = context();
     let (width, height) = (131, 67);
-    for id in VariantId::ALL.into_iter().filter(|&id| id != VariantId::Off) {
-        let variant = BuiltVariant::build(&cl, id).unwrap();
+    for variant in all(&cl) {
+        let id = variant.info().id;
         let src = Picture::alloc(&cl, variant.info().storage, width, height).unwrap();
         let dst = Picture::alloc(&cl, variant.info().storage, width, height).unwrap();
         let pixels = picture(Pattern::Noise, width, height);
@@ -223,8 +294,8 @@ fn bands_equal_one_launch() {
 fn a_band_leaves_other_rows_alone() {
     let cl = context();
     let (width, height) = (77, 40);
-    for id in VariantId::ALL.into_iter().filter(|&id| id != VariantId::Off) {
-        let variant = BuiltVariant::build(&cl, id).unwrap();
+    for variant in all(&cl) {
+        let id = variant.info().id;
         let src = Picture::alloc(&cl, variant.info().storage, width, height).unwrap();
         let dst = Picture::alloc(&cl, variant.info().storage, width, height).unwrap();
         let pixels = picture(Pattern::Noise, width, height);

@@ -393,6 +393,63 @@ fn several_movies_play_one_after_the_other_and_round_again() {
     assert_eq!(session.quit().0, Some(0));
 }
 
+#[test]
+fn a_hidden_window_waits_and_goes_on() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-hidden"));
+    let stats = folder.file("s.json");
+    let mut command = clreel(Some(&display));
+    command.args(["--variant", "off", "--stats"]).arg(&stats);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("- off");
+    let window = session.window.clone();
+    std::thread::sleep(Duration::from_secs(1));
+    // As a window manager minimises a window.
+    display.xdotool(&["windowunmap", "--sync", &window]);
+    std::thread::sleep(Duration::from_secs(3));
+    display.xdotool(&["windowmap", "--sync", &window]);
+    display.xdotool(&["windowfocus", "--sync", &window]);
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(session.quit().0, Some(0));
+    let stats = json(&stats);
+    let frames = stats["frames"].as_array().unwrap();
+    let number = |f: &Value, name: &str| f[name].as_f64().unwrap();
+    let shown = |f: &Value| number(f, "presented_at_s");
+    let rest =
+        frames.windows(2).position(|w| shown(&w[1]) - shown(&w[0]) > 1.5).expect("no frame while hidden");
+    let (before, after) = (&frames[rest], &frames[rest + 1]);
+    assert!(number(after, "pts_s") - number(before, "pts_s") < 0.5, "the movie waits: {before} {after}");
+    assert!(after["interval_ms"].is_null(), "the rest is not in the statistics: {after}");
+    assert!(frames.len() > rest + 2, "it goes on");
+}
+
+#[test]
+fn movies_out_of_the_ordinary_play() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-odd"));
+    let ffv1 = ffmpeg_next::codec::Id::FFV1;
+    let three = || Movie { stamps_ms: steady(3), ..Movie::default() };
+    for (name, movie, variant) in [
+        ("pixel.nut", Movie { codec: ffv1, size: (1, 1), ..three() }, "running-sum"),
+        ("column.nut", Movie { codec: ffv1, size: (1, 300), ..three() }, "vectorized"),
+        ("negative.nut", Movie { offset_ms: -5000, ..three() }, "off"),
+        ("ten-hours.mkv", Movie { offset_ms: 36_000_000, ..three() }, "off"),
+        ("slow.mkv", Movie { stamps_ms: vec![0, 1000, 2000], ..Movie::default() }, "off"),
+        ("fast.mkv", Movie { stamps_ms: vec![0, 8, 17], ..Movie::default() }, "off"),
+    ] {
+        let path = folder.movie(name, &movie);
+        let asked = ["--variant", variant, "--frames", "3", "--unpaced"];
+        let (stats, stderr) = played(&display, &folder, &path, &asked);
+        assert_eq!(stamps(&stats), movie.stamps_ms, "{name}: {stderr}");
+        // By the clock a loaded machine may leave frames out and go round again.
+        let (stats, stderr) = played(&display, &folder, &path, &asked[..4]);
+        let shown = stamps(&stats);
+        assert!(
+            shown[0] == 0 && shown.iter().all(|t| movie.stamps_ms.contains(t)),
+            "{name}: {shown:?} {stderr}"
+        );
+        assert!(stats["frames"].as_array().unwrap().iter().all(|f| f["variant"] == variant), "{name}");
+    }
+}
+
 /// The files in `folder` whose names begin and end so, once there are `count` that are not empty.
 fn saved(session: &mut Session, folder: &Path, begin: &str, end: &str, count: usize) -> Vec<PathBuf> {
     let mut found = Vec::new();

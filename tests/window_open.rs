@@ -79,6 +79,50 @@ fn a_movie_is_opened_by_its_path() {
     assert!(stderr.contains("/nowhere/q.mkv"), "{stderr}");
 }
 
+#[test]
+fn the_desktops_dialog_opens_what_was_chosen() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (display, folder) = (Display::start(&[]), Folder::new("open-dialog"));
+    let film = |name| folder.movie(name, &Movie { stamps_ms: steady(4), ..Movie::default() });
+    let (first, second, third) = (film("first.mkv"), film("the second.mkv"), film("third.mkv"));
+    // Stands in for the desktop: a bus where nobody answers, and a dialog that takes a second.
+    let answer = folder.file("answer");
+    let script = format!("#!/bin/sh\nsleep 1\ncat '{}'\n", answer.display());
+    let zenity = folder.with("zenity", script.as_bytes());
+    std::fs::set_permissions(&zenity, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut path = vec![zenity.parent().unwrap().to_owned()];
+    path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
+    let mut command = alone(&display);
+    command.env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere");
+    command.env("XDG_DATA_DIRS", "/nowhere").env("PATH", std::env::join_paths(path).unwrap());
+    let mut session = Session::start(&display, command.arg(&first).args(["--variant", "off"]));
+    session.wait_for_title("first.mkv - off");
+    session.press_until_title("space", "paused");
+
+    std::fs::write(&answer, format!("{}|{}\n", second.display(), third.display())).unwrap();
+    display.key("o");
+    // The keys are the player's while the dialog is open.
+    session.press_until_title("5", "first.mkv - running-sum, r=7, paused");
+    session.wait_for_title("the second.mkv - running-sum, r=7, paused");
+    session.press_until_title("greater", "third.mkv - running-sum, r=7, paused");
+
+    // Closed without a choice: nothing happens, and no field comes up instead.
+    std::fs::write(&answer, "").unwrap();
+    display.key("ctrl+o");
+    std::thread::sleep(Duration::from_millis(1500));
+    session.press_until_title("0", "third.mkv - off, paused");
+
+    // A dialog that vanished from the disk: the field takes its place.
+    std::fs::write(&zenity, "no program").unwrap();
+    std::fs::set_permissions(&zenity, std::fs::Permissions::from_mode(0o644)).unwrap();
+    display.key("o");
+    std::thread::sleep(Duration::from_millis(1500));
+    session.type_text(first.to_str().unwrap());
+    display.key("Return");
+    session.wait_for_title("first.mkv - off, paused");
+    assert_eq!(session.quit().0, Some(0));
+}
+
 /// Drops files on a window, as a file manager does: XDND, version 5, as the freedesktop.org page of that name has it.
 fn drop_files(display: &Display, window: u32, uris: &str) {
     use x11rb::connection::Connection as _;

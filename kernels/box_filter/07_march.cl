@@ -26,7 +26,9 @@
 // -D GROUP    work-items of a group, at least 2*ceil(128 / COLUMNS) + 1
 // -D COLUMNS  columns of a work-item: 4, 8 or 16
 // -D ROWS     rows between two barriers. Local memory: 16*GROUP*ROWS*(COLUMNS + 2) bytes
+// -D START    rows that are read at once while a strip starts
 // -D AHEAD    1: read the next rows before the present ones are finished
+// -D NVIDIA   1: name an instruction of NVIDIA's that its compiler does not find; set by itself there
 // -D TO_IMAGE 1: write an image, not a buffer
 //
 // src, dst    width*height pixels, RGBA, 8 bits a channel, no gap between rows
@@ -42,13 +44,17 @@
 #define ROWS 1
 #endif
 #ifndef START
-#define START 8
+#define START 4
 #endif
 #ifndef AHEAD
 #define AHEAD 1
 #endif
 #ifndef NVIDIA
+#ifdef __NV_CL_C_VERSION
+#define NVIDIA 1
+#else
 #define NVIDIA 0
+#endif
 #endif
 #ifndef TO_IMAGE
 #define TO_IMAGE 0
@@ -121,6 +127,11 @@ uint4 four_clamped(__global const uint *line, int x, int last)
                    line[clamp(x + 3, 0, last)]);
 }
 
+uint one_of(uint4 four, int i)
+{
+    return i == 0 ? four.s0 : i == 1 ? four.s1 : i == 2 ? four.s2 : four.s3;
+}
+
 // Four window sums, less 128*n each, to a pixel. Added up, the exponents would leave 0x8b400000 in the pixel; the
 // third channel takes them back, in 1/2^16.
 uint mean_pixel(float4 sum, float scale)
@@ -162,6 +173,7 @@ column_t column_at(row_t row, int offset, int item)
 
 // The first window's sum of a work-item: whole blocks of columns and two parts. Four at a time, so that their
 // readings overlap.
+__attribute__((always_inline))
 float4 first_window(row_t row, const __local uint4 *totals, int item, int radius)
 {
     const int left = item - radius / COLUMNS;
@@ -191,6 +203,7 @@ float4 first_window(row_t row, const __local uint4 *totals, int item, int radius
 }
 
 // One row of a work-item's output.
+__attribute__((always_inline))
 void write_row(row_t row, const __local uint4 *totals, DST dst, int item, int x, int y, int width, int whole,
                int radius, float scale)
 {
@@ -295,10 +308,8 @@ box_march(__global const uchar4 *restrict src, DST dst, int width, int height, i
                     uint4 total = 0;
 #pragma unroll
                     for (int c = 0; c < COLUMNS; c++) {
-                        const uint4 enter = enters[i][c / 4], leave = leaves[i][c / 4];
-                        const uint4 e = c % 4 == 0 ? enter : c % 4 == 1 ? enter.s1230 : c % 4 == 2 ? enter.s2301 : enter.s3012;
-                        const uint4 l = c % 4 == 0 ? leave : c % 4 == 1 ? leave.s1230 : c % 4 == 2 ? leave.s2301 : leave.s3012;
-                        sum[c] += column_of(e.s0) - column_of(l.s0);
+                        sum[c] += column_of(one_of(enters[i][c / 4], c % 4));
+                        sum[c] -= column_of(one_of(leaves[i][c / 4], c % 4));
                         columns[turn][i][c][item] = sum[c];
                         total = add_column(total, sum[c]);
                     }

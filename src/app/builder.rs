@@ -24,10 +24,11 @@ pub enum Built {
     /// These devices are there.
     Devices(Vec<Device>),
     /// Something for the context with this number.
-    For(u64, Part),
+    For(u64, Box<Part>),
 }
 
 /// What was built for a context.
+#[allow(clippy::large_enum_variant, reason = "it travels in a box")]
 pub enum Part {
     /// A variant is ready.
     Variant(BuiltVariant),
@@ -164,7 +165,7 @@ impl Worker {
                         Ok(program) => Part::Conversion(program),
                         Err(error) => Part::NoConversion(Box::new(layout), storage, error),
                     };
-                    self.send(Built::For(*number, part))
+                    self.send(Built::For(*number, Box::new(part)))
                 }
                 (Err(TryRecvError::Empty), Some((number, cl))) => self.build_next(*number, cl),
                 (Err(TryRecvError::Disconnected), _) => Err(Gone),
@@ -187,7 +188,7 @@ impl Worker {
                 Ok(built) => Part::Variant(built),
                 Err(error) => Part::NoVariant(id, error),
             };
-            return self.send(Built::For(number, part));
+            return self.send(Built::For(number, Box::new(part)));
         }
         self.corrector = false;
         let mut corrector = Corrector::new(cl);
@@ -196,7 +197,7 @@ impl Worker {
         if kinds.into_iter().all(|(from, to)| {
             to == Storage::Image && !cl.device.info.image_support || corrector.prepare(from, to).is_ok()
         }) {
-            return self.send(Built::For(number, Part::Corrector(Box::new(corrector))));
+            return self.send(Built::For(number, Box::new(Part::Corrector(Box::new(corrector)))));
         }
         Ok(())
     }

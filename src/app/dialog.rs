@@ -6,14 +6,11 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
-use std::time::{Duration, Instant};
 
 use winit::window::Window;
 
 use crate::gpu::event::Waker;
 
-/// Nobody closes a dialog sooner than this: it never opened.
-const NEVER_OPENED: Duration = Duration::from_millis(300);
 /// What a desktop's service must offer to show the dialog.
 const CHOOSER: &str = "org.freedesktop.impl.portal.FileChooser";
 
@@ -31,7 +28,6 @@ pub enum Answer {
 /// A dialog that is open.
 pub struct Dialog {
     result: Receiver<Option<Vec<PathBuf>>>,
-    opened: Instant,
 }
 
 impl Dialog {
@@ -51,15 +47,15 @@ impl Dialog {
             waker();
         };
         std::thread::Builder::new().name("dialog".into()).spawn(ask).ok()?;
-        Some(Self { result, opened: Instant::now() })
+        Some(Self { result })
     }
 
     /// What came of it, once it is closed.
     pub fn poll(&self) -> Option<Answer> {
         match self.result.try_recv() {
             Ok(Some(files)) if !files.is_empty() => Some(Answer::Chosen(files)),
+            // Who closes it chooses nothing; what could not be shown gives not even that.
             Ok(Some(_)) => Some(Answer::Cancelled),
-            Ok(None) if self.opened.elapsed() > NEVER_OPENED => Some(Answer::Cancelled),
             Ok(None) | Err(TryRecvError::Disconnected) => Some(Answer::Failed),
             Err(TryRecvError::Empty) => None,
         }

@@ -64,6 +64,11 @@ pub fn command(event: &KeyEvent, modifiers: ModifiersState) -> Option<Command> {
     }
 }
 
+/// Whether Esc was pressed.
+pub fn is_escape(event: &KeyEvent) -> bool {
+    event.state == ElementState::Pressed && event.logical_key == Key::Named(NamedKey::Escape)
+}
+
 /// Keys together with Ctrl. Other combinations belong to the desktop.
 fn with_modifiers(key: &Key, modifiers: ModifiersState) -> Option<Command> {
     let Key::Character(text) = key else { return None };

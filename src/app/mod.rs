@@ -1,6 +1,5 @@
 //! The window: winit's events ([`window`]), what fills it ([`player`]), keys ([`input`]), the movies to play
-//! ([`playlist`]), a frame's way
-//! ([`frame_loop`]), and the background builder of OpenCL programs ([`builder`]).
+//! ([`playlist`], and the desktop's dialog that asks for them), a frame's way ([`frame_loop`]), and the background builder of OpenCL programs ([`builder`]).
 
 pub mod builder;
 mod dialog;

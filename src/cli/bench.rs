@@ -12,6 +12,7 @@ use crate::cli::devices::{DeviceEntry, print_json, print_line};
 use crate::cli::{BenchArgs, exit, working_devices};
 use crate::error::Result;
 use crate::gpu::cl::{Device, no_device, select_device};
+use crate::gpu::sharing::Sharing;
 use crate::ladder::box_filter::VARIANTS;
 use crate::ladder::box_filter::bench::{Input, NativeRun, RadiusRun, run_device};
 use crate::ladder::box_filter::native::Lanes;
@@ -260,7 +261,8 @@ fn device_runs(device: &Device, runs: &[RadiusRun]) -> DeviceRuns {
         variants: run.variants.iter().map(|v| variant(v, &run.auto)).collect(),
         native: run.native.iter().map(native).collect(),
     };
-    DeviceRuns { device: DeviceEntry::new(&device.info), runs: runs.iter().map(run).collect() }
+    let sharing = Sharing::copy("bench opens no window; `clreel devices` tests sharing");
+    DeviceRuns { device: DeviceEntry::new(&device.info, &sharing), runs: runs.iter().map(run).collect() }
 }
 
 /// Three significant digits, so that 0.035 and 701 read equally well.

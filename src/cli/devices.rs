@@ -9,6 +9,8 @@ use crate::cli::{DevicesArgs, exit};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{DeviceInfo, list_devices, no_device};
 use crate::gpu::drivers::{self, Driver, Verdict};
+use crate::gpu::probe::{self, Probe};
+use crate::gpu::sharing::Sharing;
 
 /// A device in JSON, here and in `clreel bench --json`.
 #[derive(Serialize)]
@@ -16,16 +18,13 @@ pub(crate) struct DeviceEntry {
     #[serde(flatten)]
     info: DeviceInfo,
     sharing: &'static str,
-    sharing_reason: &'static str,
+    sharing_reason: String,
 }
 
 impl DeviceEntry {
-    pub(crate) fn new(info: &DeviceInfo) -> Self {
-        Self {
-            info: info.clone(),
-            sharing: "copy",
-            sharing_reason: "Sharing with OpenGL needs a window, and is not tested from the command line.",
-        }
+    pub(crate) fn new(info: &DeviceInfo, sharing: &Sharing) -> Self {
+        let sharing_reason = sharing.reason().to_owned();
+        Self { info: info.clone(), sharing: sharing.name(), sharing_reason }
     }
 }
 
@@ -33,6 +32,8 @@ impl DeviceEntry {
 struct List {
     schema: u32,
     devices: Vec<DeviceEntry>,
+    /// What sharing was tested with.
+    opengl: String,
     drivers: &'static [Driver],
 }
 
@@ -60,10 +61,12 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
 /// # Errors
 /// When the result cannot be written.
 pub fn run(args: &DevicesArgs) -> Result<u8> {
-    let devices: Vec<_> = list_devices().iter().map(|d| DeviceEntry::new(&d.info)).collect();
+    let devices = list_devices();
+    let Probe { opengl, sharing } = probe::ask(&devices);
+    let devices: Vec<_> = devices.iter().zip(&sharing).map(|(d, s)| DeviceEntry::new(&d.info, s)).collect();
     let drivers = drivers::verdicts();
     if args.json {
-        print_json(&List { schema: 1, devices, drivers })?;
+        print_json(&List { schema: 1, devices, opengl, drivers })?;
         return Ok(exit::DONE);
     }
     if devices.is_empty() {
@@ -71,8 +74,11 @@ pub fn run(args: &DevicesArgs) -> Result<u8> {
     } else {
         print_line(table(&devices))?;
         for entry in &devices {
-            let reason = entry.sharing_reason;
-            print_line(format!("{}: sharing with OpenGL: {}. {reason}", entry.info.index, entry.sharing))?;
+            let index = entry.info.index;
+            print_line(match entry.sharing_reason.as_str() {
+                "" => format!("{index}: shares textures with OpenGL ({opengl})"),
+                reason => format!("{index}: frames are copied to OpenGL: {reason}"),
+            })?;
         }
     }
     for driver in drivers {

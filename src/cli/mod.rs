@@ -14,7 +14,8 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::error::Result;
 use crate::gpu::cl::{Device, list_devices};
-use crate::gpu::drivers;
+use crate::gpu::gl::Interface;
+use crate::gpu::{drivers, probe};
 use crate::ladder::VariantId;
 pub use crate::ladder::box_filter::MAX_RADIUS;
 
@@ -69,6 +70,9 @@ pub enum Command {
     /// Ask the drivers, in a process that may crash; for clreel itself
     #[command(name = drivers::ASK, hide = true)]
     AskDriver,
+    /// Test which devices share textures with OpenGL, in a process that may crash; for clreel itself
+    #[command(name = probe::ASK, hide = true)]
+    AskSharing,
 }
 
 /// Runs what the command line asks for; returns the exit code. Call it before any thread is started.
@@ -76,7 +80,7 @@ pub enum Command {
 /// # Errors
 /// Whatever made it fail; [`report`] turns it into a message and an exit code.
 pub fn run(cli: &Cli) -> Result<u8> {
-    if !matches!(cli.command, Some(Command::AskDriver)) {
+    if !matches!(cli.command, Some(Command::AskDriver | Command::AskSharing)) {
         drivers::guard(&cli.skip_platform);
     }
     match &cli.command {
@@ -86,6 +90,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::Snapshot(args)) => snapshot::run(args),
         Some(Command::Devices(args)) => devices::run(args),
         Some(Command::AskDriver) => drivers::answer(),
+        Some(Command::AskSharing) => probe::answer(),
     }
 }
 
@@ -135,6 +140,9 @@ pub struct PlayArgs {
     /// Keep OpenGL and OpenCL apart: copy each frame instead of sharing textures
     #[arg(long)]
     pub no_sharing: bool,
+    /// The way to OpenGL that is tried first; drivers share textures under GLX more often
+    #[arg(long, value_name = "WAY", default_value = "glx")]
+    pub gl: Interface,
     /// Start at this time, in seconds
     #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
     pub start: f64,

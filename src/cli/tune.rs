@@ -10,6 +10,7 @@ use crate::cli::devices::{DeviceEntry, print_json, print_line};
 use crate::cli::{TuneArgs, exit};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, list_devices, select_device};
+use crate::gpu::sharing::Sharing;
 use crate::ladder::tune::{self, Search, Status, Trial};
 use crate::ladder::tuned::{Cache, Entry, RADII, radius_class};
 
@@ -83,7 +84,8 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
     bar.finish_and_clear();
     if args.json {
         let runs = searches.iter().map(run_entry).collect();
-        print_json(&Report { schema: 1, device: DeviceEntry::new(&device.info), runs })?;
+        let sharing = Sharing::copy("tune opens no window; `clreel devices` tests sharing");
+        print_json(&Report { schema: 1, device: DeviceEntry::new(&device.info, &sharing), runs })?;
     } else {
         for search in &searches {
             print_search(&device.info.name, search)?;

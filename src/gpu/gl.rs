@@ -27,6 +27,15 @@ use crate::error::{Error, Result};
 const HINT: &str = "Install an OpenGL driver (on Debian and Ubuntu the packages libgl1-mesa-dri and libegl1), \
                     or try a display server that offers OpenGL 3.0 or OpenGL ES 3.0.";
 
+/// A way from a window to OpenGL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Interface {
+    /// X11's own.
+    Glx,
+    /// The one of Wayland, and of X11 too.
+    Egl,
+}
+
 /// A window with a current OpenGL context (3.0 or later, or OpenGL ES 3.0).
 ///
 /// Fields drop in order: the surface and the context must go before the window, so `window` stands last.
@@ -43,17 +52,23 @@ pub struct GlWindow {
 }
 
 impl GlWindow {
-    /// Opens a window with `attributes` and makes an OpenGL context current in it.
+    /// Opens a window with `attributes` and makes an OpenGL context current in it, the `first` way if that works, else the
+    /// other one.
     ///
     /// # Errors
     /// When neither GLX nor EGL gives a window with OpenGL 3.0 or OpenGL ES 3.0; the reasons are in the error.
-    pub fn open(event_loop: &ActiveEventLoop, attributes: WindowAttributes, vsync: bool) -> Result<Self> {
+    pub fn open(
+        event_loop: &ActiveEventLoop,
+        attributes: WindowAttributes,
+        vsync: bool,
+        first: Interface,
+    ) -> Result<Self> {
         make_gl_visible();
         let mut reasons = Vec::new();
         let hook = || Box::new(winit::platform::x11::register_xlib_error_hook as fn(_));
         let mut interfaces =
             vec![("GLX", DisplayApiPreference::Glx(hook())), ("EGL", DisplayApiPreference::Egl)];
-        if std::env::var_os("CLREEL_GL").is_some_and(|name| name.eq_ignore_ascii_case("egl")) {
+        if first == Interface::Egl {
             interfaces.reverse();
         }
         for (name, api) in interfaces {

@@ -8,6 +8,7 @@ pub mod drivers;
 pub mod event;
 pub mod gl;
 pub mod host_block;
+pub mod probe;
 pub mod program;
 pub mod sharing;
 pub mod timer;

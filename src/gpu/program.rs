@@ -30,6 +30,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "box_filter/04_vectorized.cl",
     "box_filter/05_running_sum.cl",
     "box_filter/06_fused.cl",
+    "box_filter/07_march.cl",
     "convert/01_planes.cl",
     "convert/02_correct.cl",
 ];

@@ -149,14 +149,68 @@ pub fn pack(frame: &ffmpeg::frame::Video, layout: &Layout, block: &mut [u8]) -> 
         if start.is_null() || (line.unsigned_abs() as usize) < plane.row {
             return refuse("Its planes are not in memory.");
         }
-        let rows = block[plane.offset..].chunks_mut(plane.stride).take(plane.rows);
-        for (y, row) in rows.enumerate() {
-            // SAFETY: a frame of this format and height has `rows` rows in this plane, `line` bytes apart (backwards
-            // if it is negative), and each holds at least `row` bytes.
-            let from =
-                unsafe { std::slice::from_raw_parts(start.offset(y as isize * line as isize), plane.row) };
-            row[..plane.row].copy_from_slice(from);
-        }
+        let rows = Rows { start, line: line as isize, bytes: plane.row, stride: plane.stride };
+        let end = plane.offset + plane.stride * plane.rows;
+        // SAFETY: a frame of this format and height has `rows` rows in this plane, `line` bytes apart (backwards
+        // if it is negative), and each holds at least `row` bytes.
+        unsafe { rows.copy(&mut block[plane.offset..end]) };
     }
     Ok(())
+}
+
+/// Copies of at least this many bytes are shared out: one core does not fill the memory's lanes.
+const LARGE: usize = 2 << 20;
+/// More threads than this do not copy faster.
+const COPIERS: usize = 4;
+
+/// Rows of a plane in FFmpeg's memory.
+#[derive(Clone, Copy)]
+struct Rows {
+    start: *const u8,
+    /// Bytes from one row to the next.
+    line: isize,
+    /// Bytes of a row that count.
+    bytes: usize,
+    /// Bytes from one row to the next in the copy.
+    stride: usize,
+}
+
+// SAFETY: the rows are only read, while the frame that they belong to is borrowed.
+unsafe impl Send for Rows {}
+
+impl Rows {
+    /// Copies as many rows as `to` has room for, in several threads where that is worth it.
+    ///
+    /// # Safety
+    /// The frame must have so many rows.
+    unsafe fn copy(self, to: &mut [u8]) {
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let threads = if to.len() < LARGE { 1 } else { cores.min(COPIERS) };
+        let rows = to.len().div_ceil(self.stride).div_ceil(threads);
+        std::thread::scope(|scope| {
+            let mut parts = to.chunks_mut(rows * self.stride).enumerate();
+            let first = parts.next();
+            for (index, part) in parts {
+                // SAFETY: as the caller promises; the parts do not overlap.
+                scope.spawn(move || unsafe { self.copy_part(index * rows, part) });
+            }
+            if let Some((_, part)) = first {
+                // SAFETY: as above.
+                unsafe { self.copy_part(0, part) };
+            }
+        });
+    }
+
+    /// # Safety
+    /// The frame must have the rows from `first` on that `to` has room for.
+    unsafe fn copy_part(self, first: usize, to: &mut [u8]) {
+        for (y, row) in to.chunks_mut(self.stride).enumerate() {
+            // SAFETY: see above.
+            let from = unsafe {
+                let start = self.start.offset((first + y) as isize * self.line);
+                std::slice::from_raw_parts(start, self.bytes)
+            };
+            row[..self.bytes].copy_from_slice(from);
+        }
+    }
 }

@@ -9,30 +9,50 @@ use crate::cli::MAX_RADIUS;
 const GAP: f32 = 6.0;
 /// Width of a variant's button where there is room.
 const VARIANT: f32 = 112.0;
+/// The same where it is least beside the rest, and where it is least of all.
+const BESIDE: f32 = 95.0;
+const NARROWEST: f32 = 84.0;
 /// Width of everything right of the variants.
 const REST: f32 = 512.0;
-/// From this width on there is room for the button that opens a movie.
+/// From these widths on there is room for the slider and for quitting, and for the button that opens a movie.
+const SLIDER: f32 = 390.0;
 const OPEN: f32 = 500.0;
 
 /// Rows that the controls need at this width.
 pub fn rows(width: f32, variants: usize) -> usize {
-    if width >= variants as f32 * (VARIANT + GAP) + REST { 1 } else { 2 }
+    if beside(width, variants).is_some() { 1 } else { 1 + lines(width, variants) }
+}
+
+/// Width of a variant's button where all fit beside the rest.
+fn beside(width: f32, variants: usize) -> Option<f32> {
+    let each = (width - REST) / variants.max(1) as f32 - GAP;
+    (each >= BESIDE).then(|| each.min(VARIANT).floor())
+}
+
+/// Lines that the variants need at this width, so that their names can be read.
+fn lines(width: f32, variants: usize) -> usize {
+    let fit = ((width + GAP) / (NARROWEST + GAP)).max(1.0) as usize;
+    variants.div_ceil(fit).clamp(1, 3)
 }
 
 /// Lays the controls out over the width of `ui`.
 pub fn show(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
     let width = ui.available_width();
     ui.spacing_mut().item_spacing.x = GAP;
-    if rows(width, view.variants.len()) == 1 {
+    let all = view.variants;
+    if let Some(each) = beside(width, all.len()) {
         row(ui, |ui| {
-            variants(ui, view, VARIANT, actions);
+            variants(ui, view, all, each, actions);
             rest(ui, view, actions);
         });
-    } else {
-        let count = view.variants.len().max(1) as f32;
-        row(ui, |ui| variants(ui, view, ((width - GAP * (count - 1.0)) / count).floor(), actions));
-        row(ui, |ui| rest(ui, view, actions));
+        return;
     }
+    let count = all.len().div_ceil(lines(width, all.len())).max(1);
+    let each = ((width - GAP * (count as f32 - 1.0)) / count as f32).floor();
+    for line in all.chunks(count) {
+        row(ui, |ui| variants(ui, view, line, each, actions));
+    }
+    row(ui, |ui| rest(ui, view, actions));
 }
 
 fn row(ui: &mut Ui, add: impl FnOnce(&mut Ui)) {
@@ -41,12 +61,14 @@ fn row(ui: &mut Ui, add: impl FnOnce(&mut Ui)) {
     add(&mut ui.new_child(UiBuilder::new().max_rect(rect).layout(layout)));
 }
 
-fn variants(ui: &mut Ui, view: &View, width: f32, actions: &mut Vec<Action>) {
-    ui.spacing_mut().button_padding.x = 4.0;
-    for row in view.variants {
+fn variants(ui: &mut Ui, view: &View, rows: &[VariantRow], width: f32, actions: &mut Vec<Action>) {
+    let small = width < 95.0;
+    ui.spacing_mut().button_padding.x = if small { 3.0 } else { 4.0 };
+    for row in rows {
         let chosen = row.id == view.chosen;
         let unavailable = matches!(row.status, VariantStatus::Unavailable(_));
-        let mut button = Button::new(label(row, chosen)).min_size(vec2(width, theme::CONTROL)).truncate();
+        let mut button =
+            Button::new(label(row, chosen, small)).min_size(vec2(width, theme::CONTROL)).truncate();
         if chosen {
             button = button.fill(theme::ACCENT);
         }
@@ -64,17 +86,18 @@ fn variants(ui: &mut Ui, view: &View, width: f32, actions: &mut Vec<Action>) {
 }
 
 /// The key, then the name.
-fn label(row: &VariantRow, chosen: bool) -> LayoutJob {
+fn label(row: &VariantRow, chosen: bool, small: bool) -> LayoutJob {
+    let (size, gap) = if small { (11.0, 4.0) } else { (12.5, 6.0) };
     let (key, name) = match (chosen, &row.status) {
         (true, _) => (Color32::from_rgb(84, 58, 0), Color32::BLACK),
         (false, VariantStatus::Ready) => (theme::ACCENT, theme::STRONG),
         (false, _) => (theme::WEAK, theme::WEAK),
     };
     let mut job = LayoutJob::default();
-    job.append(&row.id.key().to_string(), 0.0, TextFormat::simple(theme::figures(12.0), key));
-    job.append(row.id.as_str(), 6.0, TextFormat::simple(theme::words(12.5), name));
+    job.append(&row.id.key().to_string(), 0.0, TextFormat::simple(theme::figures(size - 0.5), key));
+    job.append(row.id.as_str(), gap, TextFormat::simple(theme::words(size), name));
     if row.status == VariantStatus::Building {
-        job.append("...", 0.0, TextFormat::simple(theme::words(12.5), name));
+        job.append("...", 0.0, TextFormat::simple(theme::words(size), name));
     }
     job
 }
@@ -99,8 +122,11 @@ fn about(ui: &mut Ui, row: &VariantRow) {
 
 fn rest(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
     let room = ui.available_width();
-    ui.add_space(4.0);
-    ui.label("Radius").on_hover_text(words::RADIUS);
+    let slider = room >= SLIDER;
+    if slider {
+        ui.add_space(4.0);
+        ui.label("Radius").on_hover_text(words::RADIUS);
+    }
     let step = |ui: &mut Ui, text: &str, enabled: bool| {
         let button = Button::new(egui::RichText::new(text).monospace()).min_size(vec2(22.0, theme::CONTROL));
         ui.add_enabled(enabled, button).on_hover_text(words::RADIUS).clicked()
@@ -113,9 +139,11 @@ fn rest(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
     let open = room >= OPEN;
     let fixed = if open { 438.0 } else { 384.0 };
     ui.spacing_mut().slider_width = (room - fixed).clamp(16.0, 130.0);
-    let slider = ui.add(Slider::new(&mut radius, 0..=MAX_RADIUS).show_value(false));
-    if slider.on_hover_text(words::window(view.radius)).changed() {
-        actions.push(Action::SetRadius(radius));
+    if slider {
+        let slider = ui.add(Slider::new(&mut radius, 0..=MAX_RADIUS).show_value(false));
+        if slider.on_hover_text(words::window(view.radius)).changed() {
+            actions.push(Action::SetRadius(radius));
+        }
     }
     if step(ui, "+", view.radius < MAX_RADIUS) {
         actions.push(Action::SetRadius(view.radius + 1));
@@ -136,7 +164,7 @@ fn rest(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
     let key_button = |ui: &mut Ui, text: &str, hover: &str, width: f32| {
         ui.add(Button::new(text).min_size(vec2(width, theme::CONTROL))).on_hover_text(hover).clicked()
     };
-    if key_button(&mut ui, "Quit", "Quit: key q", 48.0) {
+    if slider && key_button(&mut ui, "Quit", "Quit: key q", 48.0) {
         actions.push(Action::Quit);
     }
     if key_button(&mut ui, "?", "All keys: key ?", 24.0) {

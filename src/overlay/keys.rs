@@ -1,6 +1,6 @@
 //! The keys: one table for the panel that `?` opens and for the first-run hint.
 
-use egui::{Align2, Rect, Sense, Ui, UiBuilder, pos2, vec2};
+use egui::{Align2, Rect, ScrollArea, Sense, Ui, UiBuilder, pos2, vec2};
 
 use super::{Action, theme};
 
@@ -58,7 +58,7 @@ pub fn hint() -> String {
     format!("{} shows the keys", SHOW_KEYS.keys)
 }
 
-/// The table in two columns in the middle of `window`, one where it is narrow.
+/// The table in two columns in the middle of `window`, one where it is narrow; it scrolls where it is too high.
 pub fn show(ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
     let columns = if window.width() >= 2.0 * (COLUMN + theme::PAD) { 2 } else { 1 };
     let lines = KEYS.len().div_ceil(columns);
@@ -84,10 +84,16 @@ pub fn show(ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
     if ui.put(reset, egui::Button::new("Reset panels")).on_hover_text(hover).clicked() {
         actions.push(Action::ResetPanels);
     }
-    for (n, line) in KEYS.iter().enumerate() {
-        let at = inner.min + vec2((n / lines) as f32 * COLUMN, 28.0 + (n % lines) as f32 * LINE);
-        ui.painter().text(at, Align2::LEFT_TOP, line.keys, theme::figures(12.0), theme::ACCENT);
-        let does = at + vec2(86.0, 0.0);
-        ui.painter().text(does, Align2::LEFT_TOP, line.does, theme::words(12.5), theme::TEXT);
-    }
+    let table = Rect::from_min_max(inner.min + vec2(0.0, 28.0), inner.max);
+    let mut ui = ui.new_child(UiBuilder::new().id_salt("table").max_rect(table));
+    ScrollArea::vertical().id_salt("table").auto_shrink(false).show(&mut ui, |ui| {
+        let size = vec2(ui.available_width(), lines as f32 * LINE);
+        let (rows, _) = ui.allocate_exact_size(size, Sense::hover());
+        for (n, line) in KEYS.iter().enumerate() {
+            let at = rows.min + vec2((n / lines) as f32 * COLUMN, (n % lines) as f32 * LINE);
+            ui.painter().text(at, Align2::LEFT_TOP, line.keys, theme::figures(12.0), theme::ACCENT);
+            let does = at + vec2(86.0, 0.0);
+            ui.painter().text(does, Align2::LEFT_TOP, line.does, theme::words(12.5), theme::TEXT);
+        }
+    });
 }

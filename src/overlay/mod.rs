@@ -254,6 +254,13 @@ impl Overlay {
         }
     }
 
+    /// Closes the field; what was typed stays for the next time.
+    pub fn close_path_field(&mut self) {
+        if let Some(field) = self.path_field.take() {
+            self.typed = field.into_text();
+        }
+    }
+
     /// Whether keys are being typed into a field: they are not the player's then.
     pub fn takes_keys(&self) -> bool {
         self.path_field.is_some()
@@ -325,10 +332,14 @@ impl Overlay {
         }
         notices::show(ui, free, view.notices, false, &mut actions);
         if let Some(correction) = view.correction {
-            let size = correction::SIZE.min(free.size());
+            let size = correction::SIZE;
             let rect = match self.places[Panel::Correction as usize] {
+                // Where there is no room beside the other panels it lies over them.
+                None if free.width() < size.x || free.height() < size.y => {
+                    place::floating([f32::MAX, 0.0], size, window)
+                }
                 None => Rect::from_min_size(free.max - size, size),
-                Some(at) => place::floating(at, size, above),
+                Some(at) => place::floating(at, size, if above.height() < size.y { window } else { above }),
             };
             let title = correction::show(ui, rect, correction, &mut actions);
             self.took(Panel::Correction, title, false);

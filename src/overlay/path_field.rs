@@ -6,7 +6,7 @@ use egui::{Id, Key, Rect, Sense, TextEdit, Ui, UiBuilder, vec2};
 
 use super::{Action, theme};
 
-const SIZE: egui::Vec2 = vec2(560.0, 104.0);
+const SIZE: egui::Vec2 = vec2(560.0, 94.0);
 
 /// The field's state while it is open.
 #[derive(Debug, Default)]

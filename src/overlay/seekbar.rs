@@ -55,11 +55,14 @@ pub fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action>) {
 
     let x_of = |s: f64| inside.left() + inside.width() * (s / length).clamp(0.0, 1.0) as f32;
     let s_at = |x: f32| length * f64::from((x - inside.left()) / inside.width()).clamp(0.0, 1.0);
-    let response = ui.interact(rail, id, Sense::drag()).on_hover_cursor(CursorIcon::PointingHand);
+    let response = ui.interact(rail, id, Sense::click_and_drag()).on_hover_cursor(CursorIcon::PointingHand);
     let pointer = response.interact_pointer_pos().map(|p| p.x);
     if let Some(x) = pointer {
-        // To the very frame where the button goes down and where it goes up, by key frames in between.
-        if response.drag_started() || response.drag_stopped() {
+        // To the very frame where the button goes down and where it goes up after a drag, by key frames in between. A
+        // tap may come and go from one pass to the next.
+        let went_down = ui.input(|i| i.pointer.any_pressed());
+        let tapped = went_down && (response.is_pointer_button_down_on() || response.clicked());
+        if tapped || response.drag_stopped() {
             actions.push(Action::Seek { to_s: s_at(x), exact: true });
         } else if response.dragged() && response.drag_delta().x != 0.0 {
             actions.push(Action::Seek { to_s: s_at(x), exact: false });

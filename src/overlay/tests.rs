@@ -477,6 +477,8 @@ fn the_seek_bar_seeks_by_click_and_by_drag() {
             pressed,
             modifiers: Modifiers::NONE,
         };
+        // A tap between two passes.
+        near(&fixture.pass(vec![button(middle, true), button(middle, false)]), true, 5.0);
         near(&fixture.pass(vec![button(middle, true)]), true, 5.0);
         assert_eq!(fixture.pass(vec![]), [], "a button that is held still asks for nothing");
         // Beyond the end of the rail, and away from it.
@@ -646,4 +648,46 @@ fn a_path_can_be_typed_and_the_keys_stay_in_the_field() {
             assert!(fixture.find("Cancel").is_none());
         }
     }
+}
+
+#[test]
+fn the_smallest_window_on_the_finest_display_can_be_used() {
+    // 640×360 pixels at a scale of 2.
+    let size = vec2(320.0, 180.0);
+    for id in VariantId::ALL {
+        let mut fixture = Fixture::new(size);
+        let label = format!("{}{id}", id.key());
+        assert_eq!(fixture.click(&label), [Action::SetVariant(id)]);
+    }
+    let mut fixture = Fixture::new(size);
+    assert_eq!(fixture.click("Pause"), [Action::TogglePause]);
+    assert_eq!(fixture.click("-"), [Action::SetRadius(6)]);
+    assert_eq!(fixture.click("+"), [Action::SetRadius(8)]);
+    let buttons: Vec<Rect> = fixture.texts.iter().map(|(_, rect)| *rect).collect();
+    for (n, a) in buttons.iter().enumerate() {
+        for b in &buttons[n + 1..] {
+            assert!(!a.shrink(1.0).intersects(b.shrink(1.0)), "{a} and {b}: {:?}", fixture.texts);
+        }
+    }
+    // The sliders lie over the rest, and the table of keys scrolls.
+    fixture.correction = Some(crate::convert::Correction::NEUTRAL);
+    fixture.pass(vec![]);
+    for text in ["Colour correction", "brightness", "contrast", "saturation", "gamma"] {
+        assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
+    }
+    fixture.overlay.keys_open = true;
+    fixture.pass(vec![]);
+    let last = KEYS[KEYS.len() - 1].does;
+    assert!(fixture.find(last).is_none());
+    fixture.pass(vec![Event::PointerMoved(pos2(160.0, 120.0))]);
+    for _ in 0..30 {
+        fixture.pass(vec![Event::MouseWheel {
+            unit: egui::MouseWheelUnit::Point,
+            delta: vec2(0.0, -100.0),
+            phase: egui::TouchPhase::Move,
+            source: egui::MouseWheelSource::Unknown,
+            modifiers: Modifiers::NONE,
+        }]);
+    }
+    assert!(fixture.find(last).is_some(), "{:?}", fixture.texts);
 }

@@ -27,9 +27,11 @@ typedef struct {
     char function[64];
     unsigned call;   // the first call that fails, counted from 1
     bool from_there; // and all after it
-    int code;
+    int code;        // to return, or CRASH
     unsigned seen;
 } failure_plan;
+
+enum { CRASH = 1 }; // OpenCL's codes are negative
 
 static failure_plan plans[32];
 static size_t plan_count;
@@ -43,7 +45,8 @@ static void read_plans(const char *text) {
         const char *rest = text + used;
         if (*rest == '+') plan.from_there = true, rest++;
         char *end = NULL;
-        if (*rest == ':') plan.code = (int)strtol(rest + 1, &end, 10);
+        if (strncmp(rest, ":crash", 6) == 0) plan.code = CRASH, end = (char *)rest + 6;
+        else if (*rest == ':') plan.code = (int)strtol(rest + 1, &end, 10);
         if (plan.call == 0 || plan.code == 0 || (*end != ',' && *end != 0)
             || plan_count == sizeof plans / sizeof *plans) {
             fprintf(stderr, "layer: CLREEL_LAYER_FAIL at '%s': not function:n:code or function:n+:code\n", text);
@@ -65,6 +68,7 @@ cl_int planned_failure(const char *function) {
         if (plan->seen == plan->call || (plan->from_there && plan->seen > plan->call)) code = plan->code;
     }
     pthread_mutex_unlock(&lock);
+    if (code == CRASH) abort();
     if (code != CL_SUCCESS) log_line("planned-failure %s code=%d", function, code);
     return code;
 }

@@ -74,9 +74,9 @@ impl Player<'_> {
             Built::For(number, part) => {
                 let pending = self.devices.pending.as_ref().is_some_and(|p| p.number == number);
                 if pending {
-                    self.built_for_pending(part);
+                    self.built_for_pending(*part);
                 } else if self.devices.running.as_ref().is_some_and(|r| r.number == number) {
-                    self.built_for_running(part);
+                    self.built_for_running(*part);
                 }
             }
         }
@@ -284,7 +284,9 @@ impl Player<'_> {
             self.devices.attempts.push((device.info.index, share));
             let same = device.info.index == failed.device.info.index;
             if self.prepare_device(&device, share).is_ok() {
-                let hint = match (same, share == shared || self.args.no_sharing) {
+                // The test of sharing may have failed this time.
+                let shares = self.sharing == Sharing::ZeroCopy;
+                let hint = match (same, shares == shared) {
                     (true, true) => "clreel has started it anew.".to_owned(),
                     (true, false) => "clreel goes on with it, but copies each frame.".to_owned(),
                     (false, _) => format!("clreel goes on with '{}'.", device.info.name),

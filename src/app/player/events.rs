@@ -28,6 +28,7 @@ impl Player<'_> {
     /// # Errors
     /// When the window cannot be drawn to any more.
     pub fn event(&mut self, event: &WindowEvent) -> Result<()> {
+        self.look_at_window();
         match event {
             WindowEvent::RedrawRequested => return self.draw(),
             WindowEvent::CloseRequested | WindowEvent::Destroyed => {
@@ -56,12 +57,14 @@ impl Player<'_> {
             self.repaint_after(INPUT_REPAINT.saturating_sub(self.last_draw.elapsed()));
         }
         if let WindowEvent::KeyboardInput { event: key, .. } = event {
-            // A text field that has the focus takes the keys.
-            if !self.egui.egui_wants_keyboard_input()
-                && !self.overlay.takes_keys()
-                && let Some(command) = input::command(key, self.modifiers)
-            {
-                self.obey(command);
+            if !self.overlay.takes_keys() {
+                if let Some(command) = input::command(key, self.modifiers) {
+                    self.obey(command);
+                }
+            } else if input::is_escape(key) {
+                // At once, so that the next key is the player's again.
+                self.overlay.close_path_field();
+                self.repaint_after(Duration::ZERO);
             }
         }
         Ok(())

@@ -4,6 +4,7 @@
 mod device;
 mod draw;
 mod events;
+mod hidden;
 mod navigate;
 mod save;
 
@@ -64,6 +65,7 @@ pub struct Player<'a> {
     movie: MovieSummary,
     playlist: Playlist,
     navigation: Navigation,
+    hidden: hidden::Hidden,
     /// What the sliders say, and whether it is switched on.
     correction: Correction,
     corrects: bool,
@@ -96,7 +98,7 @@ impl<'a> Player<'a> {
         waker: &Waker,
     ) -> Result<Self> {
         let info = decoder.info();
-        let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced)?;
+        let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced, args.gl)?;
         let gl = gl_window.gl.clone();
         check_texture_size(&gl, info.width, info.height)?;
         let quad = VideoQuad::new(gl.clone())?;
@@ -150,6 +152,7 @@ impl<'a> Player<'a> {
             movie,
             playlist,
             navigation: Navigation::default(),
+            hidden: hidden::Hidden::default(),
             correction: Correction::NEUTRAL,
             corrects: false,
             cpu: CpuLoad::new(),
@@ -189,6 +192,9 @@ impl<'a> Player<'a> {
     /// # Errors
     /// When not even the first picture can be shown.
     pub fn turn(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
+        if self.rests(event_loop) {
+            return Ok(());
+        }
         while let Some(message) = self.builder.poll() {
             self.built(message);
         }

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use super::MAX_RADIUS;
 use crate::gpu::cl::{DeviceInfo, DeviceKind};
 
 /// A parameter of a kernel file: a `-D` option, and what the launch depends on.
@@ -69,6 +70,8 @@ pub struct Code {
     /// How much global memory the last kernel needs besides source and destination, in pixels of four 16-bit
     /// channels, for any radius and any band; 0 if its argument does not exist. It comes after `scale`.
     pub scratch: fn(&Config, &Extent) -> usize,
+    /// Whether `-D TO_IMAGE=1` makes the last kernel write an image where it otherwise writes a buffer.
+    pub to_image: bool,
 }
 
 /// One choice of values for the parameters of a variant's code.
@@ -212,6 +215,7 @@ const TWO_PASSES: Code = Code {
     reads: a_line,
     row_step: one_row,
     scratch: no_scratch,
+    to_image: false,
 };
 
 pub(super) static NAIVE: Code =
@@ -283,6 +287,51 @@ pub(super) static FUSED_CPU: Code = Code {
         let strips = config.get("STRIPS") as usize * e.units.max(1) as usize;
         strips * fused_line(e.width)
     },
+    ..TWO_PASSES
+};
+
+/// Work-groups of the single pass for GPUs, across and down. Across, a group writes only the blocks of columns whose
+/// whole window it holds; down, as many strips of rows as keep every compute unit busy.
+fn march_groups(config: &Config, e: &Extent) -> [u32; 2] {
+    let columns = config.get("COLUMNS").max(1);
+    let halo = 2 * e.radius.div_ceil(columns);
+    let most = config.get("GROUP").saturating_sub(halo).max(1);
+    let across = e.width.div_ceil(columns).div_ceil(most).max(1);
+    let down = (config.get("STRIPS") * e.units / across).clamp(1, e.rows.max(1));
+    [across, down]
+}
+
+pub(super) static FUSED_GPU: Code = Code {
+    file: "box_filter/07_march.cl",
+    kernels: &["box_march"],
+    params: &[
+        Param { name: "COLUMNS", cpu: 8, gpu: 8, values: &[4, 8] },
+        Param { name: "GROUP", cpu: 64, gpu: 128, values: &[64, 128, 256] },
+        Param { name: "ROWS", cpu: 1, gpu: 1, values: &[1, 2] },
+        Param { name: "AHEAD", cpu: 1, gpu: 1, values: &[0, 1] },
+        Param { name: "START", cpu: 4, gpu: 4, values: &[4, 8] },
+        Param { name: "STRIPS", cpu: 2, gpu: 4, values: &[1, 2, 3, 4, 6, 8] },
+    ],
+    // The widest window and one block of columns must fit a group, and the column sums local memory. Drivers need a
+    // few bytes of it for themselves.
+    allowed: |config, device| {
+        let [columns, group, rows] = ["COLUMNS", "GROUP", "ROWS"].map(|name| config.get(name));
+        let bytes = 16 * u64::from(group) * u64::from(rows) * (u64::from(columns) + 2);
+        [4, 8, 16].contains(&columns)
+            && group > 2 * MAX_RADIUS.div_ceil(columns)
+            && bytes <= device.local_memory_bytes.saturating_sub(64)
+    },
+    launch: |config, _, e| {
+        let group = config.get("GROUP");
+        let [across, down] = march_groups(config, e);
+        Launch::new([across * group, down], [group, 1])
+    },
+    reads: |config, _, e| {
+        let strip = e.rows.div_ceil(march_groups(config, e)[1]).max(1);
+        2.0 + f64::from(2 * e.radius + 1) / f64::from(strip)
+    },
+    row_step: |_, _| 64,
+    to_image: true,
     ..TWO_PASSES
 };
 

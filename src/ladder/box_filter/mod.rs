@@ -70,7 +70,7 @@ pub static VARIANTS: [VariantInfo; 7] = [
         idea: "Rows and columns in one pass: each pixel is read about once and written once.",
         storage: Storage::Buffer,
         cpu: &config::FUSED_CPU,
-        gpu: &config::FUSED_CPU,
+        gpu: &config::FUSED_GPU,
     },
     // Its code is that of the variant it resolves to, see `BuiltVariant`.
     VariantInfo {
@@ -79,7 +79,7 @@ pub static VARIANTS: [VariantInfo; 7] = [
         idea: "The fastest for this device, size and radius, as `clreel tune` measured it; fused before that.",
         storage: Storage::Buffer,
         cpu: &config::FUSED_CPU,
-        gpu: &config::FUSED_CPU,
+        gpu: &config::FUSED_GPU,
     },
 ];
 
@@ -137,5 +137,70 @@ impl VariantInfo {
             ));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device() -> DeviceInfo {
+        DeviceInfo {
+            index: 0,
+            name: "Device".into(),
+            platform: "Platform".into(),
+            version: "OpenCL 1.2".into(),
+            driver: "1".into(),
+            kind: DeviceKind::Accelerator,
+            units: 1,
+            clock_mhz: 100,
+            global_memory_bytes: 1 << 32,
+            max_allocation_bytes: 1 << 30,
+            local_memory_bytes: 1 << 15,
+            max_work_group_size: 256,
+            image_support: true,
+            max_image: (16_384, 16_384),
+            extensions: Vec::new(),
+        }
+    }
+
+    /// Whether the variant can run, by what it reads; the same for all variants of a kind.
+    fn supported(storage: Storage, device: &DeviceInfo, width: u32, height: u32) -> bool {
+        let of_kind = VARIANTS.iter().filter(|v| v.storage == storage);
+        let answers: Vec<bool> = of_kind.map(|v| v.supports(device, width, height).is_ok()).collect();
+        assert!(!answers.is_empty() && answers.windows(2).all(|w| w[0] == w[1]));
+        answers[0]
+    }
+
+    #[test]
+    fn a_device_without_images_runs_what_reads_buffers() {
+        let without = DeviceInfo { image_support: false, max_image: (0, 0), ..device() };
+        assert!(
+            supported(Storage::Image, &device(), 1280, 720)
+                && supported(Storage::Buffer, &device(), 1280, 720)
+        );
+        assert!(supported(Storage::Buffer, &without, 1280, 720));
+        assert!(
+            !supported(Storage::Image, &without, 1280, 720) && !supported(Storage::Image, &without, 1, 1)
+        );
+        let error = info(VariantId::Naive).unwrap().supports(&without, 1280, 720).unwrap_err();
+        assert!(error.why.contains("no images") && error.hint.contains("running-sum"), "{error}");
+    }
+
+    #[test]
+    fn limits_of_images_and_of_memory_are_known_before_they_are_met() {
+        let narrow = DeviceInfo { max_image: (8192, 4096), ..device() };
+        assert!(supported(Storage::Image, &narrow, 8192, 4096));
+        assert!(
+            !supported(Storage::Image, &narrow, 8193, 16) && !supported(Storage::Image, &narrow, 16, 4097)
+        );
+        assert!(supported(Storage::Buffer, &narrow, 8193, 16));
+        let small = DeviceInfo { max_allocation_bytes: 1280 * 720 * 8, ..device() };
+        for storage in [Storage::Image, Storage::Buffer] {
+            assert!(supported(storage, &small, 1280, 720) && !supported(storage, &small, 1281, 720));
+            let huge =
+                DeviceInfo { max_allocation_bytes: u64::MAX, max_image: (1 << 20, 1 << 20), ..device() };
+            assert!(!supported(storage, &huge, 1 << 16, 1 << 15), "more pixels than the kernels count");
+        }
     }
 }

@@ -199,6 +199,7 @@ pub struct BuiltVariant {
     programs: Vec<Program>,
     /// Where another than the default is faster: the size, the class of radii, and which.
     choices: Vec<(SizeClass, usize, usize)>,
+    output: Storage,
 }
 
 /// One variant with one configuration.
@@ -265,6 +266,15 @@ impl BuiltVariant {
     /// # Errors
     /// As [`BuiltVariant::build`]; also when the device does not allow these parameters.
     pub fn build_with(cl: &ClContext, id: VariantId, config: &Config) -> Result<Self> {
+        Self::build_into(cl, id, config, filter_info(id)?.storage)
+    }
+
+    /// The same with an output in `output`, which may be an image for a variant that reads buffers: then nothing
+    /// needs to be copied into the picture on the screen.
+    ///
+    /// # Errors
+    /// As [`BuiltVariant::build_with`]; also when the variant's code cannot write that.
+    pub fn build_into(cl: &ClContext, id: VariantId, config: &Config, output: Storage) -> Result<Self> {
         let info = filter_info(id)?;
         let device = &cl.device.info;
         let (width, height) = (70, 3);
@@ -273,16 +283,24 @@ impl BuiltVariant {
             let why = format!("The device does not allow {config}.");
             return Err(Error::new(format!("'{id}' cannot run on '{}'.", device.name), why, ""));
         }
+        let mut options = config.options();
+        if output != info.storage {
+            if !config.code().to_image || output != Storage::Image || !device.image_support {
+                let why = format!("Its output cannot be an {output:?} there.").to_lowercase();
+                return Err(Error::new(format!("'{id}' cannot run on '{}'.", device.name), why, ""));
+            }
+            options += " -D TO_IMAGE=1";
+        }
         let file = config.code().file;
-        let program = program::build(cl, file, &program::source(file)?, &config.options())?;
+        let program = program::build(cl, file, &program::source(file)?, &options)?;
         let programs = vec![Program { id, program, config: config.clone() }];
-        let built = Self { info, programs, choices: Vec::new() };
+        let built = Self { info, programs, choices: Vec::new(), output };
         let queue = cl.extra_queue()?;
         let src = Picture::alloc(cl, info.storage, width, height)?;
-        let dst = Picture::alloc(cl, info.storage, width, height)?;
+        let dst = Picture::alloc(cl, output, width, height)?;
         src.write(&queue, &vec![128; (width * height * 4) as usize])?;
         let plan = built.plan(cl, &src, &dst, &mut Scratch::new(), width, height, 1)?;
-        plan.check_arguments()?;
+        plan.check_arguments(output)?;
         plan.enqueue_all(&queue)?;
         queue.finish().map_err(|e| failed(&format!("'{id}' failed to run on '{}'.", device.name), &e))?;
         Ok(built)
@@ -294,13 +312,19 @@ impl BuiltVariant {
         self.programs.get(choice.map_or(0, |(.., at)| *at))
     }
 
+    /// What its output is stored in.
+    pub fn output(&self) -> Storage {
+        self.output
+    }
+
     /// The variant's entry in the ladder.
     pub fn info(&self) -> &'static VariantInfo {
         self.info
     }
 
-    /// Kernels with all their arguments, to filter `src` into `dst` with `radius`. Both must have this
-    /// variant's storage and exactly `width` by `height` pixels, and must not be the same memory.
+    /// Kernels with all their arguments, to filter `src` into `dst` with `radius`. `src` must have this
+    /// variant's storage, `dst` that of its [`output`](Self::output), both exactly `width` by `height` pixels. They
+    /// must not be the same memory.
     ///
     /// # Errors
     /// When the device cannot run it at this size, or runs out of memory.
@@ -317,7 +341,7 @@ impl BuiltVariant {
     ) -> Result<Plan> {
         let id = self.info.id;
         let what = format!("'{id}' could not be prepared.");
-        if src.storage() != self.info.storage || dst.storage() != self.info.storage {
+        if src.storage() != self.info.storage || dst.storage() != self.output {
             return Err(Error::new(what, "The pictures are stored in another way than it reads.", ""));
         }
         if width == 0 || height == 0 {
@@ -524,12 +548,14 @@ impl Plan {
     }
 
     /// Compares the types of the kernels' arguments with those that are set: OpenCL itself checks only sizes.
-    fn check_arguments(&self) -> Result<()> {
+    fn check_arguments(&self, output: Storage) -> Result<()> {
         let code = self.config.code();
         for (pass, name) in self.passes.iter().zip(code.kernels) {
-            let memory: &[&str] = match self.info.storage {
-                Storage::Image => &["image2d_t"],
-                Storage::Buffer => &["uchar4*", "ushort4*"],
+            let memory = |storage| -> &[&str] {
+                match storage {
+                    Storage::Image => &["image2d_t"],
+                    Storage::Buffer => &["uchar4*", "ushort4*"],
+                }
             };
             let arguments = match (pass.last, &pass.extra) {
                 (false, _) => arg::ROWS,
@@ -538,7 +564,8 @@ impl Plan {
             };
             for position in 0..=arguments {
                 let wanted = match position {
-                    arg::INPUT | arg::OUTPUT => memory,
+                    arg::OUTPUT if pass.last => memory(output),
+                    arg::INPUT | arg::OUTPUT => memory(self.info.storage),
                     arg::SCRATCH => &["ushort4*"],
                     arg::SCALE => &["float"],
                     _ => &["int"],
@@ -569,6 +596,34 @@ mod tests {
     /// What common/mean.clh computes, in the same types.
     fn mean(sum: i32, n: i32, scale: f32) -> i32 {
         ((sum - 128 * n) as f32 * scale).round_ties_even() as i32 + 128
+    }
+
+    /// What 07_march.cl computes, in the same types: the sum becomes the lowest bits of a float. A compiler may round
+    /// the product by itself, or only after the addition.
+    fn march_mean(sum: i32, n: i32, scale: f32, lift: f32) -> [u32; 2] {
+        let sum = (sum - 128 * n) as f32;
+        [sum * scale + lift, sum.mul_add(scale, lift)].map(f32::to_bits)
+    }
+
+    #[test]
+    fn adding_the_mean_to_a_large_float_is_exact_for_every_radius_and_every_sum() {
+        // Each step keeps the order of the sums, rounding included: what holds for the least and the greatest sum
+        // that have a mean holds for those between.
+        for (lift, zero) in [(12_583_040.0, 0x4b40_0000), (12_583_040.0 - 35_648.0, 0x4b40_0000 - 0x8b40)] {
+            for radius in 0..=MAX_RADIUS {
+                let n = ((2 * radius + 1) * (2 * radius + 1)) as i32;
+                for mean in 0..=255 {
+                    for sum in [mean * n - n / 2, mean * n + n / 2].map(|sum| sum.clamp(0, 255 * n)) {
+                        let want = zero + mean as u32;
+                        let got = march_mean(sum, n, scale(radius), lift);
+                        assert_eq!(got, [want; 2], "radius {radius}, sum {sum}");
+                    }
+                }
+            }
+        }
+        // What the third channel takes back, times 2^16, is what the others leave above their lowest bits.
+        let exponents = [0, 8, 24].iter().fold(0u32, |all, shift| all.wrapping_add(0x4b40_0000 << shift));
+        assert_eq!(exponents.wrapping_add((0x4b40_0000_u32 - 0x8b40) << 16), 0);
     }
 
     /// 2²³ + 128: the last bit of a float of this size counts ones.

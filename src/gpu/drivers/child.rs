@@ -1,0 +1,129 @@
+//! This binary in a child process that may crash or hang. In: a hidden subcommand and a folder of registered drivers.
+//! Out: the answers that it printed, and how it failed.
+
+use std::io::{self, Read as _};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::registered::Folder;
+
+/// Stands before the answer in what a child prints: drivers print too.
+const MARK: &str = "clreel-driver-answer:";
+
+/// How long a child may take; `CLREEL_DRIVER_TIMEOUT` says otherwise, in seconds.
+pub(in crate::gpu) fn time_limit() -> Duration {
+    let seconds = std::env::var("CLREEL_DRIVER_TIMEOUT").ok().and_then(|s| s.parse::<f64>().ok());
+    Duration::from_secs_f64(seconds.filter(|s| s.is_finite() && (0.01..=3600.0).contains(s)).unwrap_or(10.0))
+}
+
+/// This binary in a child process that may crash or hang.
+pub(in crate::gpu) struct Asked {
+    child: Child,
+    printed: Receiver<Vec<u8>>,
+    _folder: Folder,
+}
+
+impl Asked {
+    /// Starts it with a hidden subcommand. Its loader finds the drivers that are registered in `folder`.
+    pub(super) fn start(subcommand: &str, folder: Folder) -> io::Result<Self> {
+        // The link leads to this very program, also when its file was replaced meanwhile.
+        let mut child = Command::new("/proc/self/exe")
+            .arg0("clreel")
+            .arg(subcommand)
+            .env("OCL_ICD_VENDORS", &folder.0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let (sender, printed) = channel();
+        let stdout = child.stdout.take();
+        // Not joined: a driver may leave a process behind that keeps the pipe open.
+        std::thread::Builder::new().name("ask-driver".into()).spawn(move || {
+            let mut bytes = Vec::new();
+            let _ = stdout.map(|mut out| out.read_to_end(&mut bytes));
+            let _ = sender.send(bytes);
+        })?;
+        Ok(Self { child, printed, _folder: folder })
+    }
+
+    /// What it printed, and `None` or how it failed: one sentence. Waits until the deadline at most.
+    pub(in crate::gpu) fn wait(mut self, deadline: Instant) -> (Vec<u8>, Option<String>) {
+        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+        let printed = self.printed.recv_timeout(left(deadline));
+        // The pipe closes a moment before the process has ended.
+        let status = loop {
+            match self.child.try_wait() {
+                Ok(None) if !left(deadline).is_zero() => std::thread::sleep(Duration::from_millis(1)),
+                Ok(status) => break status,
+                Err(_) => break None,
+            }
+        };
+        let Some(status) = status else {
+            let _ = self.child.kill();
+            // What it printed before it hung comes with the pipe's end.
+            let printed = printed.or_else(|_| self.printed.recv_timeout(Duration::from_millis(200)));
+            // A process that hangs in the kernel does not end: nobody waits for it here.
+            let _ = std::thread::Builder::new().spawn(move || self.child.wait());
+            let reason = format!("It did not answer within {} s.", time_limit().as_secs_f64());
+            return (printed.unwrap_or_default(), Some(reason));
+        };
+        (printed.unwrap_or_default(), (!status.success()).then(|| how_it_ended(status)))
+    }
+}
+
+fn how_it_ended(status: ExitStatus) -> String {
+    let signal = match status.signal() {
+        Some(libc::SIGSEGV) => "a segmentation fault",
+        Some(libc::SIGABRT) => "an abort",
+        Some(libc::SIGBUS) => "a bus error",
+        Some(libc::SIGILL) => "an illegal instruction",
+        Some(libc::SIGFPE) => "an arithmetic error",
+        Some(libc::SIGKILL) => "a kill, perhaps for want of memory",
+        Some(number) => return format!("It crashed while it was asked (signal {number})."),
+        None => {
+            let code = status.code().unwrap_or_default();
+            return format!("It ended the process that asked it, with code {code}.");
+        }
+    };
+    format!("It crashed while it was asked: {signal}.")
+}
+
+/// The answers in what a child printed.
+pub(in crate::gpu) fn answers_in<T: DeserializeOwned>(printed: &[u8]) -> Vec<T> {
+    let text = String::from_utf8_lossy(printed);
+    let answers = text.lines().filter_map(|line| line.strip_prefix(MARK));
+    answers.filter_map(|answer| serde_json::from_str(answer).ok()).collect()
+}
+
+/// Prints an answer on a line of its own, whatever the driver has printed.
+pub(in crate::gpu) fn print_answer(answer: &impl Serialize) {
+    println!("\n{MARK}{}", serde_json::to_string(answer).unwrap_or_default());
+}
+
+/// For a process that is expected to crash or hang: it leaves no core file behind, and whatever becomes of the one
+/// that waits for it, it ends soon after the time limit.
+pub(in crate::gpu) fn be_expendable() {
+    // SAFETY: plain numbers.
+    unsafe {
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        libc::setrlimit(libc::RLIMIT_CORE, &none);
+        libc::alarm(time_limit().as_secs() as libc::c_uint + 2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_found_among_what_a_driver_prints() {
+        let printed = format!("driver says hello\nno end of line\n{MARK}[1,2]\n{MARK}[\nbye\n\n{MARK}[3]\n");
+        assert_eq!(answers_in::<Vec<u32>>(printed.as_bytes()), [vec![1, 2], vec![3]]);
+        assert!(answers_in::<Vec<u32>>(b"\xff\xfe nothing").is_empty());
+    }
+}

@@ -1,0 +1,288 @@
+//! OpenCL drivers are asked in child processes before this one loads any. In: the drivers that are registered on the
+//! machine, names to leave out. Out: a verdict on each, and a folder for the loader with those that answered.
+//!
+//! A driver runs inside the process that loads it: one that crashes while it is loaded, or never answers, would take
+//! clreel with it, and the other drivers too. So each gets a child of its own (this binary again, with a hidden
+//! subcommand) and a time limit, all at the same time. The loader takes the folder of registrations (`*.icd`) from
+//! `OCL_ICD_VENDORS`. [`guard`] sets it to a folder that does not exist yet, while no other thread runs; before the
+//! first OpenCL call the folder is made and filled with links to the good drivers. Both ocl-icd and Khronos' loader
+//! read a folder's name there.
+//!
+//! The verdicts are not kept for the next start: a driver can break without any of its files changing, such as when its
+//! device no longer answers. Asking takes about as long as listing the devices does anyway.
+
+mod child;
+mod registered;
+
+use std::ffi::OsStr;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use child::Asked;
+pub(super) use child::{answers_in, be_expendable, print_answer, time_limit};
+use registered::{Folder, Registered, registered};
+
+/// The hidden subcommand with which this binary asks the drivers that it finds, and prints the answer.
+pub const ASK: &str = "ask-driver";
+
+/// A driver that is registered on this machine, and what came of asking it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Driver {
+    /// The registration, such as `/etc/OpenCL/vendors/pocl.icd`, or the library where that was named itself.
+    pub name: String,
+    /// What came of it.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+}
+
+/// What came of asking a driver.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "lowercase")]
+pub enum Verdict {
+    /// It answered.
+    Ok {
+        /// The names of its platforms.
+        platforms: Vec<String>,
+    },
+    /// It has no platform with a device.
+    Empty {
+        /// Why, as far as is known: one sentence.
+        reason: String,
+    },
+    /// It was left out on demand.
+    Skipped {
+        /// The name that it was left out by.
+        by: String,
+    },
+    /// It crashed, did not answer in time, or could not be asked.
+    Failed {
+        /// What happened, in one sentence.
+        reason: String,
+    },
+}
+
+impl Driver {
+    /// The sentences for a driver that failed; `None` for others.
+    pub fn failure(&self) -> Option<Error> {
+        let Verdict::Failed { reason } = &self.verdict else { return None };
+        let file = Path::new(&self.name).file_stem().unwrap_or_default().to_string_lossy();
+        Some(Error::new(
+            format!("The OpenCL driver {} is left out.", self.name),
+            reason.clone(),
+            format!(
+                "Update or reinstall it, and look with `clreel devices`; --skip-platform {file} or \
+                 CLREEL_SKIP_PLATFORMS={file} leaves it out without asking."
+            ),
+        ))
+    }
+}
+
+struct Guard {
+    /// The folder that the loader will look in.
+    folder: PathBuf,
+    drivers: Vec<Registered>,
+    skip: Vec<String>,
+}
+
+static GUARD: OnceLock<Guard> = OnceLock::new();
+static ASKED: OnceLock<Vec<Driver>> = OnceLock::new();
+/// There from the asking until the loader has read it.
+static FOLDER: Mutex<Option<Folder>> = Mutex::new(None);
+
+/// From here on drivers are asked in children before they are loaded. `skip` are parts of names, in any case, of
+/// platforms or of drivers' files; those in `CLREEL_SKIP_PLATFORMS`, separated by commas, join them. Call it before
+/// any thread is started and before the first OpenCL call. Where no driver is registered at the known places, those
+/// that the loader finds by itself are loaded unasked.
+pub fn guard(skip: &[String]) {
+    let drivers = registered(|name| std::env::var_os(name));
+    let listed = std::env::var("CLREEL_SKIP_PLATFORMS").unwrap_or_default();
+    let skip = skip.iter().map(String::as_str).chain(listed.split(','));
+    let skip: Vec<_> = skip.map(|s| s.trim().to_lowercase()).filter(|s| !s.is_empty()).collect();
+    let place =
+        std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|p| p.is_dir() && is_writable(p));
+    let unique = format!("clreel-drivers-{}-{:x}", std::process::id(), RandomState::new().hash_one(0));
+    let folder = place.unwrap_or_else(std::env::temp_dir).join(unique);
+    if !drivers.is_empty() {
+        // SAFETY: no other thread reads the environment yet.
+        unsafe {
+            std::env::set_var("OCL_ICD_VENDORS", &folder);
+            std::env::remove_var("OCL_ICD_FILENAMES");
+        }
+    }
+    let _ = GUARD.set(Guard { folder, drivers, skip });
+}
+
+fn is_writable(path: &Path) -> bool {
+    let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
+    // SAFETY: the path ends with a zero.
+    unsafe { libc::access(path.as_ptr(), libc::W_OK | libc::X_OK) == 0 }
+}
+
+/// All registered drivers with a verdict on each; asked at the first call, which takes as long as the slowest driver,
+/// at most the time limit. Empty where [`guard`] was not called, or no driver is registered.
+pub fn verdicts() -> &'static [Driver] {
+    match GUARD.get() {
+        Some(guard) if !guard.drivers.is_empty() => ASKED.get_or_init(|| guard.ask()),
+        _ => &[],
+    }
+}
+
+/// The sentences for all drivers that failed.
+pub fn failures() -> Vec<Error> {
+    verdicts().iter().filter_map(Driver::failure).collect()
+}
+
+/// Whether OpenCL may be called: when a driver answered, or there was none to ask. The loader then finds those alone
+/// that answered.
+pub(super) fn may_load() -> bool {
+    let drivers = verdicts();
+    drivers.is_empty() || drivers.iter().any(|d| matches!(d.verdict, Verdict::Ok { .. }))
+}
+
+/// Starts this binary with a hidden subcommand in a process that may crash, with the drivers that answered. `None`
+/// where drivers are not asked before they are loaded.
+pub(super) fn start_expendable(subcommand: &str) -> Option<io::Result<Asked>> {
+    let guard = GUARD.get().filter(|guard| !guard.drivers.is_empty())?;
+    Some(guard.start_with_good(subcommand))
+}
+
+/// The loader has loaded its drivers: the folder can go.
+pub(super) fn loaded() {
+    *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = None;
+}
+
+/// The name in the list to leave out that this platform is left out by.
+pub(super) fn skipped_by(platform: &str) -> Option<&'static str> {
+    let platform = platform.to_lowercase();
+    GUARD.get()?.skip.iter().find(|part| platform.contains(*part)).map(String::as_str)
+}
+
+impl Guard {
+    fn ask(&self) -> Vec<Driver> {
+        let made = Folder::create(&self.folder);
+        let asked: Vec<_> =
+            self.drivers.iter().enumerate().map(|(i, driver)| self.start(driver, i)).collect();
+        let deadline = Instant::now() + time_limit();
+        let mut verdicts = Vec::new();
+        for (i, (driver, asked)) in self.drivers.iter().zip(asked).enumerate() {
+            let mut verdict = match asked {
+                Ok(asked) => verdict_of(asked, deadline),
+                Err(verdict) => verdict,
+            };
+            if let Verdict::Ok { platforms } = &verdict {
+                if platforms.iter().all(|name| skipped_by(name).is_some()) {
+                    let by = platforms.iter().find_map(|name| skipped_by(name)).unwrap_or_default();
+                    verdict = Verdict::Skipped { by: by.to_owned() };
+                } else if let Err(e) = driver.put_into(&self.folder, i) {
+                    verdict = Verdict::Failed { reason: cannot_ask(&self.folder, &e) };
+                }
+            }
+            verdicts.push(Driver { name: driver.name(), verdict });
+        }
+        // Without a driver that answered nothing is loaded, and nothing would take the folder away.
+        if verdicts.iter().any(|d| matches!(d.verdict, Verdict::Ok { .. })) {
+            *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = made.ok();
+        }
+        verdicts
+    }
+
+    /// Starts a child whose loader finds the drivers that answered.
+    fn start_with_good(&self, subcommand: &str) -> io::Result<Asked> {
+        let folder = Folder::create(&self.folder.with_extension(subcommand))?;
+        for (i, (driver, asked)) in self.drivers.iter().zip(verdicts()).enumerate() {
+            if matches!(asked.verdict, Verdict::Ok { .. }) {
+                driver.put_into(&folder.0, i)?;
+            }
+        }
+        Asked::start(subcommand, folder)
+    }
+
+    /// Starts a child that asks this driver alone, or says why there is none.
+    fn start(&self, driver: &Registered, number: usize) -> Result<Asked, Verdict> {
+        if let Some(by) = self.skip.iter().find(|part| driver.is_named(part)) {
+            return Err(Verdict::Skipped { by: by.clone() });
+        }
+        let folder = self.folder.join(format!("ask-{number}"));
+        let started = Folder::create(&folder).and_then(|folder| {
+            driver.put_into(&folder.0, 0)?;
+            Asked::start(ASK, folder)
+        });
+        started.map_err(|e| Verdict::Failed { reason: cannot_ask(&self.folder, &e) })
+    }
+}
+
+fn cannot_ask(folder: &Path, error: &io::Error) -> String {
+    format!("It could not be asked in a process of its own: {error} (in {}).", folder.display())
+}
+
+fn verdict_of(asked: Asked, deadline: Instant) -> Verdict {
+    match asked.wait(deadline) {
+        (_, Some(reason)) => Verdict::Failed { reason },
+        (printed, None) => match answers_in::<Answer>(&printed).pop() {
+            Some(answer) => answer.verdict(),
+            None => Verdict::Failed { reason: "It ended the process that asked it.".into() },
+        },
+    }
+}
+
+/// What a child found.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Answer {
+    /// The names of the platforms that have a device.
+    platforms: Vec<String>,
+    /// Why there is none.
+    reason: String,
+}
+
+impl Answer {
+    fn verdict(self) -> Verdict {
+        if self.platforms.is_empty() {
+            Verdict::Empty { reason: self.reason }
+        } else {
+            Verdict::Ok { platforms: self.platforms }
+        }
+    }
+}
+
+/// The child's part: asks the drivers that the loader finds, prints what they say, and ends the process.
+pub fn answer() -> ! {
+    be_expendable();
+    let mut answer = Answer::default();
+    for device in super::cl::list_devices() {
+        if answer.platforms.last() != Some(&device.info.platform) {
+            answer.platforms.push(device.info.platform);
+        }
+    }
+    if answer.platforms.is_empty() {
+        let drivers = registered(|name| std::env::var_os(name));
+        answer.reason = drivers.first().map(|driver| why_empty(&driver.library())).unwrap_or_default();
+    }
+    print_answer(&answer);
+    super::cl::exit_now(0)
+}
+
+fn why_empty(library: &OsStr) -> String {
+    let Ok(name) = std::ffi::CString::new(library.as_bytes()) else {
+        return "The name of its library is not one.".to_owned();
+    };
+    // SAFETY: the name ends with a zero, the library stays loaded, and the message is copied before the next call.
+    unsafe {
+        if !libc::dlopen(name.as_ptr(), libc::RTLD_LAZY).is_null() {
+            return "It offers no device on this machine.".to_owned();
+        }
+        let message = libc::dlerror();
+        let message = if message.is_null() {
+            "no reason given".into()
+        } else {
+            std::ffi::CStr::from_ptr(message).to_string_lossy().into_owned()
+        };
+        format!("Its library cannot be loaded: {message}.")
+    }
+}
