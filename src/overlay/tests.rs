@@ -563,7 +563,7 @@ fn panels_are_moved_by_their_titles_and_stay_in_the_window() {
         let to = fixture.find(title).unwrap();
         assert!((to.min - from.min - way).length() < 1.0, "{title}: from {from} to {to}");
     }
-    assert!(fixture.overlay.places.iter().all(Option::is_some));
+    assert!(fixture.overlay.places[..3].iter().all(Option::is_some));
     // Nothing else was clicked on the way.
     assert_eq!(fixture.overlay.folded, [None; 2]);
 
