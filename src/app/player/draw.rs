@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::ladder::{VariantId, box_filter};
 use crate::media::Orientation;
 use crate::media::memory::picture_memory;
-use crate::overlay::{Action, VariantRow, View};
+use crate::overlay::{Action, DeviceList, VariantRow, View};
 use crate::present::{letterbox, read_texture};
 use crate::stats::ms_since;
 
@@ -66,6 +66,7 @@ impl Player<'_> {
         self.gl_window.swap()?;
         times.swap = ms_since(began);
 
+        self.devices.was_drawn();
         if self.frames.swapped(times) {
             self.presented += 1;
             if self.args.frames.is_some_and(|n| self.presented >= n) {
@@ -118,11 +119,13 @@ impl Player<'_> {
         let interval_ms = self.frames.frame_interval_ns().map(|ns| ns as f64 / 1e6);
         let nominal_ms = self.movie.fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps);
         let budget_ms = interval_ms.or(nominal_ms).map(|ms| ms / self.frames.speed());
+        let devices = self.devices.rows();
         let view = View {
             recorder: &self.frames.recorder,
             cpu: self.cpu.sample(),
             movie: &self.movie,
             device: self.device.as_ref(),
+            devices: DeviceList { rows: devices.as_deref(), left_out: &self.devices.left_out },
             gl_renderer: &self.gl_window.renderer,
             sharing: self.sharing.name(),
             sharing_reason: self.sharing.reason(),

@@ -134,6 +134,8 @@ impl Player<'_> {
             Action::SaveFrame => self.save_frame = true,
             Action::SaveWindow => self.save_window = true,
             Action::NextDevice => self.next_device(),
+            Action::SetDevice(position) => self.set_device(position),
+            Action::ToggleDevices => self.overlay.toggle_devices(),
             Action::ExportStats => self.export_stats(),
             Action::DismissNotice(index) => {
                 if index < self.notices.len() {

@@ -198,6 +198,7 @@ impl<'a> Player<'a> {
         while let Some(message) = self.builder.poll() {
             self.built(message);
         }
+        self.prepare_wanted();
         self.promote_if_ready();
         self.next_movie();
         self.navigate();
@@ -284,7 +285,7 @@ impl<'a> Player<'a> {
 
     fn current_settings(&self) -> Settings {
         let [numbers_folded, graph_folded] = self.overlay.folded;
-        let [numbers_at, graph_at, correction_at] = self.overlay.places;
+        let [numbers_at, graph_at, correction_at, devices_at] = self.overlay.places;
         Settings {
             overlay_visible: self.overlay.visible,
             hint_seen: self.overlay.hint_seen,
@@ -294,6 +295,7 @@ impl<'a> Player<'a> {
             numbers_at,
             graph_at,
             correction_at,
+            devices_at,
         }
     }
 
