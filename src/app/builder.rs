@@ -17,7 +17,7 @@ use crate::gpu::cl::{ClContext, Device, list_devices};
 use crate::gpu::convert::{ConvertProgram, Corrector};
 use crate::gpu::event::Waker;
 use crate::ladder::box_filter::opencl::BuiltVariant;
-use crate::ladder::{Storage, VariantId};
+use crate::ladder::{Kind, Storage, VariantId};
 
 /// What the builder tells the window.
 pub enum Built {
@@ -166,7 +166,7 @@ impl Worker {
             let done = match (request, &context) {
                 (Ok(Request::Start(number, cl, to_texture)), _) => {
                     self.to_texture = to_texture;
-                    self.left = VariantId::ALL.into_iter().filter(|v| *v != VariantId::Off).collect();
+                    self.left = VariantId::ALL.into_iter().filter(|v| v.kind() == Kind::OpenCl).collect();
                     self.corrector = true;
                     context = Some((number, cl));
                     Ok(())

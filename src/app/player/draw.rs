@@ -179,6 +179,7 @@ impl Player<'_> {
 
 /// A variant's title and idea for the overlay.
 fn describe(id: VariantId) -> (&'static str, &'static str) {
-    box_filter::info(id)
-        .map_or(("Off", "No filter: the frame passes through."), |info| (info.title, info.idea))
+    let kernels = box_filter::info(id).map(|info| (info.title, info.idea));
+    let peer = || box_filter::peer(id).map(|info| (info.title, info.idea));
+    kernels.or_else(peer).unwrap_or(("Off", "No filter: the frame passes through."))
 }
