@@ -4,6 +4,7 @@ use crate::cli::{SnapshotArgs, exit, working_devices};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, select_device};
 use crate::gpu::convert::convert_once;
+use crate::ladder::box_filter::glsl::Offscreen;
 use crate::ladder::box_filter::{BuiltVariant, filter_once, native};
 use crate::ladder::{Kind, VariantId};
 use crate::media::memory::picture_memory;
@@ -26,9 +27,16 @@ pub fn run(args: &SnapshotArgs) -> Result<u8> {
     if variant.kind().is_peer() || variant == VariantId::Off && device.is_none() {
         // As in the window, what does without OpenCL has its pictures from swscale.
         RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
-        if variant.kind() == Kind::Native {
-            rgba = native::filter_once(&rgba, width, height, radius)?;
-        }
+        rgba = match variant.kind() {
+            Kind::Native => native::filter_once(&rgba, width, height, radius)?,
+            Kind::Glsl => {
+                let offscreen = Offscreen::new(width, height)?;
+                offscreen.load(&rgba);
+                offscreen.run(radius)?;
+                offscreen.read()?
+            }
+            Kind::Nothing | Kind::OpenCl => rgba,
+        };
     } else {
         let cl = ClContext::new(&select_device(&working_devices(), device)?)?;
         // The window converts in the same two ways: by a kernel on graphics cards, else by swscale.

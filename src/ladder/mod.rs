@@ -27,6 +27,8 @@ pub enum VariantId {
     Vectorized,
     /// Add the pixel that enters the window, subtract the one that leaves it.
     RunningSum,
+    /// Two fragment shaders in OpenGL, without OpenCL.
+    Glsl,
     /// Threads and vectors in Rust, without OpenCL.
     Native,
     /// Rows and columns in one kernel: each pixel is read about once and written once.
@@ -38,13 +40,14 @@ pub enum VariantId {
 impl VariantId {
     /// Every choice in key order: 0 is `off`, 1 to 5 are the steps of the ladder, then come the peers that do
     /// without OpenCL, and what goes beyond the five.
-    pub const ALL: [VariantId; 9] = [
+    pub const ALL: [VariantId; 10] = [
         VariantId::Off,
         VariantId::Naive,
         VariantId::Separable,
         VariantId::Flat,
         VariantId::Vectorized,
         VariantId::RunningSum,
+        VariantId::Glsl,
         VariantId::Native,
         VariantId::Fused,
         VariantId::Auto,
@@ -59,6 +62,7 @@ impl VariantId {
             VariantId::Flat => "flat",
             VariantId::Vectorized => "vectorized",
             VariantId::RunningSum => "running-sum",
+            VariantId::Glsl => "glsl",
             VariantId::Native => "native",
             VariantId::Fused => "fused",
             VariantId::Auto => "auto",
@@ -74,6 +78,7 @@ impl VariantId {
             VariantId::Flat => '3',
             VariantId::Vectorized => '4',
             VariantId::RunningSum => '5',
+            VariantId::Glsl => '6',
             VariantId::Native => '7',
             VariantId::Fused => '8',
             VariantId::Auto => '9',
@@ -84,6 +89,7 @@ impl VariantId {
     pub fn kind(self) -> Kind {
         match self {
             VariantId::Off => Kind::Nothing,
+            VariantId::Glsl => Kind::Glsl,
             VariantId::Native => Kind::Native,
             _ => Kind::OpenCl,
         }
@@ -114,6 +120,8 @@ pub enum Kind {
     Nothing,
     /// Kernels on an OpenCL device.
     OpenCl,
+    /// Shaders in OpenGL.
+    Glsl,
     /// Threads of this process.
     Native,
 }
@@ -124,6 +132,7 @@ impl Kind {
         match self {
             Kind::Nothing => "none",
             Kind::OpenCl => "opencl",
+            Kind::Glsl => "glsl",
             Kind::Native => "native",
         }
     }

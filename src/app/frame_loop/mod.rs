@@ -20,10 +20,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::convert::Correction;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::gpu::event::Waker;
 use crate::gpu::sharing::Slot;
-use crate::ladder::VariantId;
+use crate::ladder::box_filter::glsl::{self, GlslFilter};
+use crate::ladder::{Kind, VariantId};
 use crate::media::{Clock, Decoder, Frame, Orientation, RgbaConverter, Seek};
 use crate::overlay::{Busy, VariantStatus};
 use crate::pipeline::{JobState, Pipeline};
@@ -73,6 +74,8 @@ pub struct FrameLoop {
     pipeline: Option<Pipeline>,
     /// Made when it is first wanted.
     native: Option<NativeFilter>,
+    /// Or why it cannot be had.
+    glsl: Result<GlslFilter>,
     waker: Waker,
     /// Statistics of what was presented.
     pub recorder: Recorder,
@@ -135,6 +138,13 @@ pub struct Tick {
     pub wake_at: Option<Instant>,
 }
 
+fn advance_gl(filter: &mut Result<GlslFilter>, task: &mut glsl::Task) -> Result<JobState> {
+    match filter {
+        Ok(filter) => filter.advance(task),
+        Err(error) => Err(error.clone()),
+    }
+}
+
 impl FrameLoop {
     /// A loop that plays `decoder`'s frames. The OpenGL context must be current whenever it is used. `waker` is called
     /// when a turn is worth while.
@@ -146,11 +156,12 @@ impl FrameLoop {
         waker: Waker,
     ) -> Self {
         Self {
-            gl,
             decoder,
             converter: RgbaConverter::new(),
             pipeline: None,
             native: None,
+            glsl: GlslFilter::new(gl.clone()),
+            gl,
             waker,
             recorder,
             clock: Clock::new(0),
@@ -262,7 +273,16 @@ impl FrameLoop {
 
     /// The state of a variant that does without OpenCL; `None` for the others.
     pub fn peer_status(&self, id: VariantId) -> Option<VariantStatus> {
-        id.kind().is_peer().then_some(VariantStatus::Ready)
+        match (id.kind(), &self.glsl) {
+            (Kind::Glsl, Err(error)) => Some(VariantStatus::Unavailable(error.clone())),
+            (Kind::Glsl | Kind::Native, _) => Some(VariantStatus::Ready),
+            _ => None,
+        }
+    }
+
+    /// What times the variant `glsl`, if it can be had.
+    pub fn glsl_clock(&self) -> Option<glsl::Clock> {
+        self.glsl.as_ref().ok().map(GlslFilter::clock)
     }
 
     /// Why the device failed, if it has since the last call. The loop is without a device then.
@@ -449,6 +469,7 @@ impl FrameLoop {
             let state = match (&mut flight.work, &mut self.pipeline) {
                 (Some(Work::Device(job)), Some(pipeline)) => pipeline.advance(job, &mut flight.slot),
                 (Some(Work::Native(task)), _) => task.advance(),
+                (Some(Work::Gl(task)), _) => advance_gl(&mut self.glsl, task),
                 _ => Ok(JobState::Done),
             };
             flight.stages[Stage::Collect as usize] += ms_since(began);
@@ -470,6 +491,7 @@ impl FrameLoop {
         match &mut flight.work {
             None => flight.slot.show(false),
             Some(Work::Device(job)) if job.fills_texture() => {}
+            Some(Work::Gl(_)) => {}
             Some(Work::Device(_)) => flight.slot.show(true),
             Some(Work::Native(task)) => {
                 if let Some(filtered) = task.filtered() {

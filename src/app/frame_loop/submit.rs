@@ -5,11 +5,12 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use super::native::{NativeFilter, Task};
-use super::{Flight, FrameLoop, Wanted, Work};
+use super::{Flight, FrameLoop, Wanted, Work, advance_gl};
 use crate::convert::correct_reference;
 use crate::error::Result;
 use crate::gpu::sharing::Slot;
-use crate::ladder::{Kind, VariantId};
+use crate::ladder::VariantId;
+use crate::ladder::box_filter::glsl;
 use crate::media::{Frame, color};
 use crate::pipeline::{Job, Refusal};
 use crate::stats::{Stage, StageTimes, ms_since};
@@ -215,8 +216,14 @@ impl FrameLoop {
             stages[Stage::Correct as usize] = ms_since(began);
         }
         let correction = correction.filter(|_| on_device);
-        if variant.kind() == Kind::Native {
+        if variant == VariantId::Native {
             return Ok(self.native_task(slot, radius).map(Work::Native));
+        }
+        if variant == VariantId::Glsl {
+            let began = Instant::now();
+            slot.show(false);
+            stages[Stage::Upload as usize] = ms_since(began);
+            return Ok(self.gl_task(slot, radius).map(Work::Gl));
         }
         let Some(pipeline) = &mut self.pipeline else { return Ok(None) };
         if variant == VariantId::Off && correction.is_none() {
@@ -224,6 +231,21 @@ impl FrameLoop {
         }
         let prepared = pipeline.prepare(slot, variant, radius, correction, matrix);
         Ok(self.prepared(slot, variant, prepared).map(Work::Device))
+    }
+
+    /// The picture in the slot's texture for the shaders, or the frame unfiltered where they cannot be had.
+    fn gl_task(&mut self, slot: &Slot, radius: u32) -> Option<glsl::Task> {
+        let prepared = match &mut self.glsl {
+            Ok(filter) => filter.prepare(slot.texture(), slot.size(), radius),
+            Err(error) => Err(error.clone()),
+        };
+        match prepared {
+            Ok(task) => Some(task),
+            Err(error) => {
+                self.do_without(VariantId::Glsl, error);
+                None
+            }
+        }
     }
 
     /// The picture in the slot for the filter in Rust, or the frame unfiltered where that cannot be had.
@@ -264,6 +286,11 @@ impl FrameLoop {
         let started = match (&mut flight.work, &mut self.pipeline, &self.native) {
             (Some(Work::Device(job)), Some(pipeline), _) => pipeline.start(job, &mut flight.slot),
             (Some(Work::Native(task)), _, Some(native)) => native.start(task),
+            // The row sums of all frames share one texture: each begins when those before it are done.
+            (Some(Work::Gl(task)), ..) if self.flights.is_empty() => {
+                advance_gl(&mut self.glsl, task).map(drop)
+            }
+            (Some(Work::Gl(_)), ..) => Ok(()),
             _ if self.flights.is_empty() => {
                 self.finish(flight);
                 return;

@@ -2,14 +2,18 @@
 //! asked whether they are done, and cancelled in the same way, and none is ever waited for.
 
 use super::native::Task;
+use crate::ladder::box_filter::glsl;
 use crate::pipeline::{Job, JobTimes};
 
 /// The filter's share of a frame.
+#[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub(super) enum Work {
     /// Commands on the OpenCL device.
     Device(Job),
     /// The filter in Rust, on a thread of its own.
     Native(Task),
+    /// Shaders in the window's OpenGL.
+    Gl(glsl::Task),
 }
 
 impl Work {
@@ -23,6 +27,7 @@ impl Work {
         match self {
             Work::Device(job) => job.predicted_ms(),
             Work::Native(task) => task.predicted_ms(),
+            Work::Gl(task) => task.predicted_ms(),
         }
     }
 
@@ -31,6 +36,7 @@ impl Work {
         match self {
             Work::Device(job) => job.remaining_ms(),
             Work::Native(task) => task.predicted_ms() - task.elapsed_s() * 1e3,
+            Work::Gl(task) => task.predicted_ms() * (1.0 - task.fraction()),
         }
     }
 
@@ -39,6 +45,7 @@ impl Work {
         match self {
             Work::Device(job) => job.elapsed_s(),
             Work::Native(task) => task.elapsed_s(),
+            Work::Gl(task) => task.elapsed_s(),
         }
     }
 
@@ -47,6 +54,7 @@ impl Work {
         match self {
             Work::Device(job) => job.fraction(),
             Work::Native(_) => 0.0,
+            Work::Gl(task) => task.fraction(),
         }
     }
 
@@ -55,6 +63,7 @@ impl Work {
         match self {
             Work::Device(job) => job.total_s(),
             Work::Native(task) => task.predicted_ms() / 1e3,
+            Work::Gl(task) => task.predicted_ms() / 1e3,
         }
     }
 
@@ -63,6 +72,7 @@ impl Work {
         match self {
             Work::Device(job) => job.cancel(),
             Work::Native(task) => task.cancel(),
+            Work::Gl(task) => task.cancel(),
         }
     }
 
@@ -70,6 +80,7 @@ impl Work {
     pub fn times(&self) -> JobTimes {
         match self {
             Work::Device(job) => job.times,
+            Work::Gl(task) => JobTimes { filter: task.filter_ms(), ..JobTimes::default() },
             Work::Native(task) => JobTimes { filter: task.filter_ms(), ..JobTimes::default() },
         }
     }

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Instant;
 
+use super::glsl::Offscreen;
 use super::native::{self, Lanes};
 use super::{BuiltVariant, Picture, Plan, Scratch, info, reference::reference, run};
 use crate::error::{Error, Result};
@@ -76,6 +77,7 @@ pub fn run_device(
     for &id in variants {
         let candidate = match id.kind() {
             Kind::Native => Ok(Candidate::Native),
+            Kind::Glsl => offscreen(input).map(Candidate::Glsl),
             _ => build(&cl, id, input).map(Candidate::Kernels),
         };
         built.push((id, candidate));
@@ -92,22 +94,31 @@ fn build(cl: &ClContext, id: VariantId, input: &Input) -> std::result::Result<Bu
     BuiltVariant::build(cl, id).map_err(fail)
 }
 
+fn offscreen(input: &Input) -> std::result::Result<Offscreen, Box<Outcome>> {
+    Offscreen::new(input.width, input.height)
+        .map_err(|e| Box::new(Outcome::Unsupported(format!("{} {}", e.what, e.why))))
+}
+
 fn fail(error: Error) -> Box<Outcome> {
     Box::new(Outcome::Failed(error))
 }
 
 /// What takes part.
+#[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 enum Candidate {
     Kernels(BuiltVariant),
     Native,
+    Glsl(Offscreen),
 }
 
 type Built = [(VariantId, std::result::Result<Candidate, Box<Outcome>>)];
 
 /// What is timed, for one radius.
-enum Ready {
+#[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
+enum Ready<'b> {
     Kernels(Plan),
     Native,
+    Glsl(&'b Offscreen),
 }
 
 /// Source and destination in each storage that is needed; the buffers always, for the copy.
@@ -172,8 +183,13 @@ impl Bench<'_> {
                     })
                 }
                 Ok(Candidate::Native) => {
-                    self.prepare_native(radius, &mut checks).map(|rounds| (rounds, Ready::Native))
+                    let (width, height) = (self.input.width, self.input.height);
+                    let check = |src: &[u8], want: &[u8]| native::check(src, want, width, height, radius);
+                    self.prepare_peer(radius, &mut checks, check).map(|rounds| (rounds, Ready::Native))
                 }
+                Ok(Candidate::Glsl(offscreen)) => self
+                    .prepare_peer(radius, &mut checks, |src, want| offscreen.check(src, want, radius))
+                    .map(|rounds| (rounds, Ready::Glsl(offscreen))),
                 Err(outcome) => Err(outcome.clone()),
             };
             match prepared {
@@ -204,6 +220,7 @@ impl Bench<'_> {
                 rounds: *rounds,
                 run: match ready {
                     Ready::Kernels(plan) => Box::new(move || measure::sample(queue, |q| plan.enqueue_all(q))),
+                    Ready::Glsl(offscreen) => Box::new(move || offscreen.run(radius)),
                     Ready::Native => Box::new(move || run_native(native::all_threads(), Lanes::Vector)),
                 },
             });
@@ -217,7 +234,13 @@ impl Bench<'_> {
         let results = measure::alternate(self.input.rounds, &mut contenders, |round| {
             progress(&format!("timing r={radius}, round {}", round + 1));
             frame.set(round as usize % frames.len());
-            pairs.load(self.cl, &frames[round as usize % frames.len()])
+            let next = &frames[round as usize % frames.len()];
+            for (_, candidate) in built {
+                if let Ok(Candidate::Glsl(offscreen)) = candidate {
+                    offscreen.load(next);
+                }
+            }
+            pairs.load(self.cl, next)
         })?;
         let mut results = results.into_iter();
         let copied = results.next().and_then(|samples| Measurement::of(&samples.ok()?));
@@ -284,17 +307,18 @@ impl Bench<'_> {
         }
     }
 
-    /// Checks the filter in Rust, and decides how often it can run.
-    fn prepare_native(
+    /// Checks a filter that does without OpenCL, and decides how often it can run.
+    fn prepare_peer(
         &self,
         radius: u32,
         checks: &mut HashMap<(u32, u32), Checks>,
+        check: impl Fn(&[u8], &[u8]) -> Result<Option<MismatchReport>>,
     ) -> std::result::Result<u32, Box<Outcome>> {
         let (width, height) = (self.input.width, self.input.height);
         let checks = self.checks((width, height), radius, checks)?;
         let began = Instant::now();
         for (src, want) in &checks.cases {
-            let report = native::check(src, want, width, height, radius).map_err(fail)?;
+            let report = check(src, want).map_err(fail)?;
             if let Some(report) = report {
                 return Err(Box::new(Outcome::Mismatch(report)));
             }

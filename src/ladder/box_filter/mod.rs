@@ -6,6 +6,7 @@
 
 pub mod bench;
 pub mod config;
+pub mod glsl;
 pub mod native;
 pub mod opencl;
 pub mod reference;
@@ -84,11 +85,18 @@ pub static VARIANTS: [VariantInfo; 7] = [
 ];
 
 /// What is computed without OpenCL, to be compared with the rest.
-pub static PEERS: [PeerInfo; 1] = [PeerInfo {
-    id: VariantId::Native,
-    title: "Native",
-    idea: "Without OpenCL: the fused algorithm in Rust, on all cores, in the processor's vectors.",
-}];
+pub static PEERS: [PeerInfo; 2] = [
+    PeerInfo {
+        id: VariantId::Glsl,
+        title: "GLSL",
+        idea: "Without OpenCL: two fragment shaders in OpenGL, along the rows and down the columns.",
+    },
+    PeerInfo {
+        id: VariantId::Native,
+        title: "Native",
+        idea: "Without OpenCL: the fused algorithm in Rust, on all cores, in the processor's vectors.",
+    },
+];
 
 /// The variant's entry in [`PEERS`]; `None` for all others.
 pub fn peer(id: VariantId) -> Option<&'static PeerInfo> {
