@@ -80,7 +80,7 @@ pub static VARIANTS: [VariantInfo; 7] = [
         idea: "The fastest for this device, size and radius, as `clreel tune` measured it; fused before that.",
         storage: Storage::Buffer,
         cpu: &config::FUSED_CPU,
-        gpu: &config::FUSED_CPU,
+        gpu: &config::FUSED_GPU,
     },
 ];
 

@@ -3,7 +3,7 @@
 //!
 //! [`Lanes::Plain`] walks along a row pixel by pixel. [`Lanes::Vector`] computes four pixels, sixteen channels, from
 //! the four before them, in loops that the compiler turns into vectors; where the processor has AVX2 they are
-//! compiled for it.
+//! compiled for it. The compiler turns a part of the other way into vectors too, so the two lie close together.
 
 use std::num::NonZero;
 
@@ -215,14 +215,18 @@ impl Strip<'_> {
         sum.chunks_exact_mut(4).for_each(|pixel| pixel.copy_from_slice(&first));
         let mut at = 0;
         while at < row {
-            let window: &[i32] = &changes[at + 4..at + 4 + AT_ONCE + 12];
-            let mut pixels = [0u8; AT_ONCE];
+            let window: &[i32; AT_ONCE + 12] = match changes[at + 4..].first_chunk() {
+                Some(window) => window,
+                None => return,
+            };
             for lane in 0..AT_ONCE {
                 sum[lane] += (window[lane] + window[lane + 4]) + (window[lane + 8] + window[lane + 12]);
-                pixels[lane] = self.mean(sum[lane], scale);
             }
-            let left = AT_ONCE.min(row - at);
-            out[at..at + left].copy_from_slice(&pixels[..left]);
+            let pixels: [u8; AT_ONCE] = sum.map(|sum| self.mean(sum, scale));
+            match out[at..].first_chunk_mut() {
+                Some(out) => *out = pixels,
+                None => out[at..].copy_from_slice(&pixels[..row - at]),
+            }
             at += AT_ONCE;
         }
     }
