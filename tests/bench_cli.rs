@@ -87,10 +87,8 @@ fn json_holds_every_variant_checked_and_timed() {
             ["naive", "separable", "flat", "vectorized", "running-sum", "glsl", "native", "fused", "auto"];
         assert_eq!(ids, all);
         for variant in variants {
-            let kind = match variant["id"].as_str() {
-                Some(id @ ("glsl" | "native")) => id,
-                _ => "opencl",
-            };
+            let id = variant["id"].as_str().unwrap();
+            let kind = if matches!(id, "glsl" | "native") { id } else { "opencl" };
             assert_eq!((&variant["outcome"], &variant["kind"]), (&"ok".into(), &kind.into()), "{variant}");
             assert_eq!(
                 (&variant["reason"], &variant["max_abs_diff"]),
