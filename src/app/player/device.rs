@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 
 use super::Player;
 use crate::app::builder::{Built, Part, Start};
+use crate::app::frame_loop::FrameLoop;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceKind, select_device};
 use crate::gpu::drivers::{self, Driver};
 use crate::gpu::sharing::{self, Sharing};
-use crate::ladder::VariantId;
+use crate::ladder::{Kind, VariantId};
 use crate::overlay::{DeviceRow, DeviceState, VariantStatus};
 use crate::pipeline::Pipeline;
 
@@ -130,8 +131,12 @@ fn row<'a>(
     DeviceRow { info: &device.info, sharing, state, failure }
 }
 
-pub(super) fn all_building() -> Vec<(VariantId, VariantStatus)> {
-    let state = |id| if id == VariantId::Off { VariantStatus::Ready } else { VariantStatus::Building };
+/// What is to be said of the variants before any is built for a device.
+pub(super) fn at_first(frames: &FrameLoop) -> Vec<(VariantId, VariantStatus)> {
+    let state = |id: VariantId| match id.kind() {
+        Kind::Nothing => VariantStatus::Ready,
+        _ => frames.peer_status(id).unwrap_or(VariantStatus::Building),
+    };
     VariantId::ALL.into_iter().map(|id| (id, state(id))).collect()
 }
 
@@ -179,11 +184,13 @@ impl Player<'_> {
 
     fn without_opencl(&mut self, error: &Error) {
         for (id, status) in &mut self.status {
-            if *id != VariantId::Off {
+            if id.kind() == Kind::OpenCl {
                 *status = VariantStatus::Unavailable(error.clone());
             }
         }
-        self.without_filter();
+        if self.frames.chosen().0.kind() == Kind::OpenCl {
+            self.without_filter();
+        }
     }
 
     /// The chosen variant cannot be had.
@@ -257,11 +264,11 @@ impl Player<'_> {
         self.devices.contexts += 1;
         let number = self.devices.contexts;
         self.builder.want(self.frames.chosen().0);
-        let variants = VariantId::ALL.into_iter().filter(|v| *v != VariantId::Off).collect();
+        let variants = VariantId::ALL.into_iter().filter(|v| v.kind() == Kind::OpenCl).collect();
         let to_texture = sharing == Sharing::ZeroCopy;
         self.builder.start(Start { number, cl: cl.clone(), to_texture, variants, corrector: true });
         let pipeline = Pipeline::new(cl, &sharing, self.waker.clone());
-        let status = all_building();
+        let status = at_first(&self.frames);
         let pending = Pending { device: device.clone(), number, sharing, pipeline, status };
         self.devices.pending = Some(pending);
         self.promote_if_ready();
@@ -288,7 +295,7 @@ impl Player<'_> {
     /// Takes over the device that was made ready as soon as it can filter as is wanted.
     pub(super) fn promote_if_ready(&mut self) {
         let chosen = self.frames.chosen().0;
-        let ready = |p: &Pending| chosen == VariantId::Off || p.pipeline.has(chosen);
+        let ready = |p: &Pending| chosen.kind() != Kind::OpenCl || p.pipeline.has(chosen);
         if self.devices.running.is_none() || self.devices.pending.as_ref().is_some_and(ready) {
             self.promote();
         }
@@ -411,7 +418,10 @@ impl Player<'_> {
                 return;
             }
         }
-        let hint = "The movie goes on unfiltered; Ctrl+D tries the next device.";
+        let hint = match self.frames.chosen().0.kind() {
+            Kind::OpenCl => "The movie goes on unfiltered; Ctrl+D tries the next device.",
+            _ => "Ctrl+D tries the next device.",
+        };
         let error = Error::new(what, error.why, hint);
         self.without_opencl(&error);
         self.notify(error, true);

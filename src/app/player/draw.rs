@@ -7,6 +7,7 @@ use glow::HasContext as _;
 use super::{IDLE_REPAINT, INPUT_REPAINT, Player};
 use crate::app::frame_loop::DrawTimes;
 use crate::error::Result;
+use crate::ladder::box_filter::glsl::Clock;
 use crate::ladder::{VariantId, box_filter};
 use crate::media::Orientation;
 use crate::media::memory::picture_memory;
@@ -16,6 +17,10 @@ use crate::stats::ms_since;
 
 /// What the overlay asks for later than this is never: egui says it with a very long time.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
+/// Of `glsl`, where its time is not the device's.
+const GLSL_BY_THE_WALL: &str = "Without OpenCL: two fragment shaders in OpenGL, along the rows and down the columns. \
+                                Its time is wall time: this OpenGL has no timer queries.";
 
 impl Player<'_> {
     pub(super) fn draw(&mut self) -> Result<()> {
@@ -112,7 +117,10 @@ impl Player<'_> {
             .status
             .iter()
             .map(|(id, status)| {
-                let (title, idea) = describe(*id);
+                let (title, mut idea) = describe(*id);
+                if *id == VariantId::Glsl && self.frames.glsl_clock() == Some(Clock::Wall) {
+                    idea = GLSL_BY_THE_WALL;
+                }
                 VariantRow { id: *id, title, idea, status: status.clone() }
             })
             .collect();
@@ -182,6 +190,7 @@ impl Player<'_> {
 
 /// A variant's title and idea for the overlay.
 fn describe(id: VariantId) -> (&'static str, &'static str) {
-    box_filter::info(id)
-        .map_or(("Off", "No filter: the frame passes through."), |info| (info.title, info.idea))
+    let kernels = box_filter::info(id).map(|info| (info.title, info.idea));
+    let peer = || box_filter::peer(id).map(|info| (info.title, info.idea));
+    kernels.or_else(peer).unwrap_or(("Off", "No filter: the frame passes through."))
 }

@@ -26,7 +26,7 @@ use crate::gpu::cl::{Device, DeviceInfo};
 use crate::gpu::event::Waker;
 use crate::gpu::gl::{GlWindow, Interface, max_texture_size, too_large};
 use crate::gpu::sharing::Sharing;
-use crate::ladder::VariantId;
+use crate::ladder::{Kind, VariantId};
 use crate::media::{Decoder, MovieInfo};
 use crate::overlay::{MovieSummary, Notice, Overlay, VariantStatus};
 use crate::present::{VideoQuad, read_texture};
@@ -125,13 +125,14 @@ impl<'a> Player<'a> {
         let movie = summary(playlist.current(), info);
         let builder = Builder::spawn(args.filter.variant, waker.clone())?;
         let recorder = Recorder::new(true);
-        let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced);
+        let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced, waker.clone());
         frames.choose(args.filter.variant, args.filter.radius);
         // Who counts frames wants all of them filtered; who watches wants to see something at once.
-        frames.wait_for_filter(args.frames.is_some() && args.filter.variant != VariantId::Off);
+        frames.wait_for_filter(args.frames.is_some() && args.filter.variant.kind() == Kind::OpenCl);
         frames.wait_for_conversions(args.frames.is_some());
         let mut player = Self {
             args,
+            status: device::at_first(&frames),
             frames,
             quad,
             painter,
@@ -147,7 +148,6 @@ impl<'a> Player<'a> {
             waker: waker.clone(),
             device: None,
             devices: Devices::new(device),
-            status: device::all_building(),
             sharing: Sharing::copy("OpenCL is not there yet"),
             movie,
             playlist,

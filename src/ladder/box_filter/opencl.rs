@@ -184,9 +184,9 @@ impl Scratch {
     }
 }
 
-/// The variant's entry in the table, or an error for [`VariantId::Off`].
+/// The variant's entry in the table, or an error for what is not made of kernels.
 fn filter_info(id: VariantId) -> Result<&'static VariantInfo> {
-    info(id).ok_or_else(|| Error::new(format!("'{id}' has no kernel."), "It passes frames through.", ""))
+    info(id).ok_or_else(|| Error::new(format!("'{id}' has no kernel."), "It does without OpenCL.", ""))
 }
 
 /// A variant compiled for one device. It can be made on any thread, and sent to another.
