@@ -15,6 +15,7 @@ mod place;
 mod seekbar;
 mod table;
 mod theme;
+mod tuning;
 mod words;
 
 use std::time::Duration;
@@ -25,6 +26,7 @@ pub use keys::{KEYS, KeyHelp};
 use path_field::PathField;
 pub use place::Places;
 use place::{Panel, Title};
+pub use tuning::{Tuning, TuningState};
 
 use crate::convert::Correction;
 use crate::error::Error;
@@ -69,6 +71,12 @@ pub enum Action {
     SaveWindow,
     /// Change to the next OpenCL device.
     NextDevice,
+    /// Open or close the panel of the search for the best parameters.
+    ToggleTuning,
+    /// Search for the best parameters now.
+    TuneNow,
+    /// End the search for the best parameters.
+    StopTuning,
     /// Save the statistics as CSV and JSON.
     ExportStats,
     /// Take this banner away: a position in [`View::notices`].
@@ -191,6 +199,8 @@ pub struct View<'a> {
     pub budget_ms: Option<f64>,
     /// Frames are being dropped because the filter is slower than the movie.
     pub catching_up: bool,
+    /// The search for the best parameters.
+    pub tuning: &'a Tuning,
 }
 
 /// The overlay's own state.
@@ -202,6 +212,10 @@ pub struct Overlay {
     pub hint_seen: bool,
     /// Whether the panel with the keys is open.
     pub keys_open: bool,
+    /// Whether the panel of the search for the best parameters is open.
+    pub tuning_open: bool,
+    /// The variant whose map it shows; `None`: the fastest.
+    tuning_of: Option<VariantId>,
     /// Whether the numbers and the graph are folded; `None`: by the window's size.
     pub folded: [Option<bool>; 2],
     /// Where the numbers, the graph and the colour correction were moved to.
@@ -225,6 +239,8 @@ impl Overlay {
             visible: true,
             hint_seen: false,
             keys_open: false,
+            tuning_open: false,
+            tuning_of: None,
             folded: [None; 2],
             places: Places::default(),
             path_field: None,
@@ -344,6 +360,7 @@ impl Overlay {
             let title = correction::show(ui, rect, correction, &mut actions);
             self.took(Panel::Correction, title, false);
         }
+        self.tuning(ui, window, free, view, &mut actions);
         self.on_top(ui, window, free, &mut actions);
 
         actions
@@ -364,6 +381,17 @@ impl Overlay {
         {
             *of = Some(!folded);
         }
+    }
+
+    /// The search for the best parameters, at the upper right of the room that the other panels leave.
+    fn tuning(&mut self, ui: &mut Ui, window: Rect, free: Rect, view: &View, actions: &mut Vec<Action>) {
+        if !self.tuning_open || window.width() < 60.0 || window.height() < 60.0 {
+            return;
+        }
+        let size = tuning::SIZE;
+        let room = if free.width() < size.x || free.height() < size.y { window } else { free };
+        let rect = place::floating([f32::MAX, room.top()], size, room);
+        tuning::show(ui, rect, view.tuning, &mut self.tuning_of, actions);
     }
 
     /// The graph in a panel of its own, where it was moved to.

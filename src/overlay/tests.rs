@@ -19,6 +19,7 @@ struct Fixture {
     busy: Option<Busy>,
     part: (Option<f64>, Option<f64>),
     correction: Option<crate::convert::Correction>,
+    tuning: Tuning,
     time: f64,
     /// What the last pass painted: every text and the rectangle it covers.
     texts: Vec<(String, Rect)>,
@@ -67,6 +68,7 @@ impl Fixture {
             busy: None,
             part: (None, None),
             correction: None,
+            tuning: Tuning::NONE,
             time: 0.0,
             texts: Vec::new(),
             copied: None,
@@ -106,6 +108,7 @@ impl Fixture {
             target_s: None,
             part: self.part,
             catching_up: false,
+            tuning: &self.tuning,
         };
         let mut actions = Vec::new();
         let overlay = &mut self.overlay;

@@ -134,6 +134,9 @@ impl Player<'_> {
             Action::SaveFrame => self.save_frame = true,
             Action::SaveWindow => self.save_window = true,
             Action::NextDevice => self.next_device(),
+            Action::ToggleTuning => self.overlay.tuning_open = !self.overlay.tuning_open,
+            Action::TuneNow => self.tune_now(),
+            Action::StopTuning => self.tuning.stop(),
             Action::ExportStats => self.export_stats(),
             Action::DismissNotice(index) => {
                 if index < self.notices.len() {
