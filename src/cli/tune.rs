@@ -82,7 +82,9 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
         for &radius in &radii {
             let before = bar.position();
             let mut watch = Watch { bar: &bar, radius };
-            let Some(search) = tune::search(&cl, &tune::VARIANTS, size, radius, &mut watch)? else { continue };
+            let Some(search) = tune::search(&cl, &tune::VARIANTS, size, radius, &mut watch)? else {
+                continue;
+            };
             bar.set_position(before + most);
             search.entries(&device.info)?.into_iter().for_each(|entry| cache.put(entry));
             // After each search, so that one that is interrupted keeps what it has found.

@@ -65,13 +65,7 @@ const LEFT: f32 = 92.0;
 const NARROWEST: f32 = 44.0;
 
 /// Lays the panel out in `rect`. `of` is the variant whose map is to be seen; `None` is that of the fastest trial.
-pub fn show(
-    ui: &mut Ui,
-    rect: Rect,
-    tuning: &Tuning,
-    of: &mut Option<VariantId>,
-    actions: &mut Vec<Action>,
-) {
+pub fn show(ui: &mut Ui, rect: Rect, tuning: &Tuning, of: &mut Option<VariantId>, actions: &mut Vec<Action>) {
     // Keeps the pointer from what lies below.
     ui.interact(rect, ui.unique_id().with("tuning"), Sense::click_and_drag());
     let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
@@ -115,7 +109,8 @@ pub fn show(
     ui.horizontal(|ui| {
         for id in ids {
             let chosen = Some(id) == shown;
-            let text = egui::RichText::new(id.as_str()).color(if chosen { Color32::BLACK } else { theme::TEXT });
+            let text =
+                egui::RichText::new(id.as_str()).color(if chosen { Color32::BLACK } else { theme::TEXT });
             let mut button = egui::Button::new(text);
             if chosen {
                 button = button.fill(theme::ACCENT);
@@ -198,14 +193,7 @@ fn heat_map(ui: &mut Ui, map: &Map, tuning: &Tuning) {
 }
 
 /// Time relative to the best of the map, written into the cell; its colour says the same.
-fn cell(
-    ui: &Ui,
-    rect: Rect,
-    at: (usize, usize),
-    trial: Option<&Trial>,
-    best: Option<f64>,
-    tuning: &Tuning,
-) {
+fn cell(ui: &Ui, rect: Rect, at: (usize, usize), trial: Option<&Trial>, best: Option<f64>, tuning: &Tuning) {
     let (text, fill) = match trial {
         None => ("\u{b7}".to_owned(), theme::RULE.gamma_multiply(0.35)),
         Some(trial) => match (&trial.status, best) {
@@ -227,7 +215,9 @@ fn cell(
     let response = ui.interact(rect, ui.unique_id().with(at), Sense::hover());
     match trial {
         Some(trial) => response.on_hover_text(about(trial, tuning)),
-        None => response.on_hover_text("Not tried: this device cannot run it, or the search has not been here"),
+        None => {
+            response.on_hover_text("Not tried: this device cannot run it, or the search has not been here")
+        }
     };
 }
 
@@ -286,8 +276,7 @@ mod tests {
             status,
             best: false,
         };
-        let tuning =
-            Tuning { of: Some(((1000, 500), 7)), copy_ms: Some(0.5), most: 9, ..Tuning::NONE };
+        let tuning = Tuning { of: Some(((1000, 500), 7)), copy_ms: Some(0.5), most: 9, ..Tuning::NONE };
         let text = about(&trial(Status::Scored(2.0)), &tuning);
         assert!(text.contains("fused STRIPS=2") && text.contains("2.00 ms"), "{text}");
         assert!(text.contains("2.00 GB/s") && text.contains("25 % of a copy"), "{text}");
