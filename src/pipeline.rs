@@ -49,8 +49,29 @@ pub struct Pipeline {
     /// The picture before the filter, and the filtered one on its way into a texture.
     between: Kept,
     filtered: Kept,
+    conversion_time: ConversionTime,
     pace: Pace,
     waker: Waker,
+}
+
+/// What the conversion takes alone. Where the correction is merged into its kernel, the rest is the correction's.
+#[derive(Default)]
+struct ConversionTime {
+    alone_ms: Option<f64>,
+}
+
+impl ConversionTime {
+    /// Times of conversion and correction in a kernel that took `ms`. As long as no frame was converted without a
+    /// correction, nobody knows them apart, and all of it is the conversion's.
+    fn split(&mut self, ms: f64, correction: &Correction) -> (f64, f64) {
+        if correction.is_neutral() {
+            let alone = self.alone_ms.get_or_insert(ms);
+            *alone += 0.1 * (ms - *alone);
+            return (ms, 0.0);
+        }
+        let alone = self.alone_ms.map_or(ms, |alone| alone.min(ms));
+        (alone, ms - alone)
+    }
 }
 
 /// What tells one conversion's program from another's, as far as a movie can change it.
@@ -148,9 +169,9 @@ pub struct JobTimes {
     pub upload: f64,
     /// The texture to OpenCL.
     pub acquire: f64,
-    /// Planes to RGBA, with the colour correction if there is one.
+    /// Planes to RGBA.
     pub convert: f64,
-    /// The colour correction of an RGBA picture.
+    /// The colour correction; where the conversion's kernel does it, what that takes longer than without.
     pub correct: f64,
     /// All bands of all passes.
     pub filter: f64,
@@ -205,6 +226,7 @@ impl Pipeline {
             failed: HashSet::new(),
             between: Kept::default(),
             filtered: Kept::default(),
+            conversion_time: ConversionTime::default(),
             pace,
             waker,
             cl,
@@ -423,8 +445,8 @@ impl Pipeline {
         }
         let ms = |event: &Option<ocl::Event>| event.as_ref().map_or(0.0, device_ms);
         let colors = ms(&job.events.colors);
-        let (convert, correct) = match job.colors {
-            Some(Colors::Convert { .. }) => (colors, 0.0),
+        let (convert, correct) = match &job.colors {
+            Some(Colors::Convert { correction, .. }) => self.conversion_time.split(colors, correction),
             _ => (0.0, colors),
         };
         job.times = JobTimes {
@@ -543,5 +565,22 @@ impl Job {
     pub fn total_s(&self) -> f64 {
         let fraction = self.fraction();
         if fraction > 0.02 { self.elapsed_s() / fraction } else { self.predicted_ms / 1e3 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_merged_correction_is_what_the_conversion_takes_longer() {
+        let mut time = ConversionTime::default();
+        let bright = Correction { brightness: 0.5, ..Correction::NEUTRAL };
+        assert_eq!(time.split(3.0, &bright), (3.0, 0.0));
+        for _ in 0..3 {
+            assert_eq!(time.split(2.0, &Correction::NEUTRAL), (2.0, 0.0));
+        }
+        assert_eq!(time.split(3.0, &bright), (2.0, 1.0));
+        assert_eq!(time.split(1.5, &bright), (1.5, 0.0));
     }
 }

@@ -122,12 +122,19 @@ fn a_kernel_that_does_not_build_leaves_the_others() {
     let (display, folder) = (Display::start(&[]), Folder::new("broken"));
     std::fs::create_dir_all(folder.file("box_filter")).unwrap();
     std::fs::write(folder.file("box_filter/05_running_sum.cl"), "__kernel void nonsense( { }\n").unwrap();
-    let mut command = clreel(Some(&display));
-    command.env("CLREEL_KERNELS", folder.file("")).args(["--variant", "running-sum"]);
+    let broken = |more: &[&str]| {
+        let mut command = clreel(Some(&display));
+        command.env("CLREEL_KERNELS", folder.file("")).args(["--variant", "running-sum"]).args(more);
+        command
+    };
+    let mut command = broken(&[]);
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("- off");
     session.press_until_title("4", "vectorized, r=7");
     let (code, stderr) = session.quit();
+    assert_eq!(code, Some(0), "{stderr}");
+    // Who counts frames waits for the filter, and so for its failure.
+    let (code, stderr) = finish(broken(&["--frames", "3"]).stderr(Stdio::piped()).spawn().unwrap());
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.contains("05_running_sum.cl") && stderr.contains("error"), "the build log: {stderr}");
 }

@@ -140,9 +140,9 @@ pub struct PlayArgs {
     /// Keep OpenGL and OpenCL apart: copy each frame instead of sharing textures
     #[arg(long)]
     pub no_sharing: bool,
-    /// The way to OpenGL that is tried first; drivers share textures under GLX more often
-    #[arg(long, value_name = "WAY", default_value = "glx")]
-    pub gl: Interface,
+    /// The way to OpenGL that is tried first, else that in the variable CLREEL_GL, else GLX, where more drivers share textures
+    #[arg(long, value_name = "WAY")]
+    pub gl: Option<Interface>,
     /// Start at this time, in seconds
     #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
     pub start: f64,

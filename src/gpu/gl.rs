@@ -36,6 +36,15 @@ pub enum Interface {
     Egl,
 }
 
+impl Interface {
+    /// The way that is tried first: the named one, else that in the environment variable `CLREEL_GL`, else GLX.
+    pub fn wanted(named: Option<Self>) -> Self {
+        let variable = || std::env::var("CLREEL_GL").ok();
+        let meant = named.or_else(|| variable().and_then(|name| clap::ValueEnum::from_str(&name, true).ok()));
+        meant.unwrap_or(Interface::Glx)
+    }
+}
+
 /// A window with a current OpenGL context (3.0 or later, or OpenGL ES 3.0).
 ///
 /// Fields drop in order: the surface and the context must go before the window, so `window` stands last.

@@ -14,7 +14,7 @@ use winit::window::{WindowAttributes, WindowId};
 
 use super::cl::{Device, exit_now, list_devices};
 use super::drivers;
-use super::gl::GlWindow;
+use super::gl::{GlWindow, Interface};
 use super::sharing::{self, Sharing};
 
 /// The hidden subcommand with which this binary tests sharing, and prints the answers.
@@ -102,7 +102,7 @@ impl ApplicationHandler for Tester {
     fn resumed(&mut self, event_loop: &ActiveEventLoop) {
         let attributes =
             WindowAttributes::default().with_visible(false).with_inner_size(PhysicalSize::new(64, 64));
-        match GlWindow::open(event_loop, attributes, false, super::gl::Interface::Glx) {
+        match GlWindow::open(event_loop, attributes, false, Interface::wanted(None)) {
             Ok(window) => test(&window),
             Err(e) => drivers::print_answer(&Answer::NoWindow(e.why.trim_end_matches('.').to_owned())),
         }

@@ -555,7 +555,7 @@ fn panels_are_moved_by_their_titles_and_stay_in_the_window() {
     let graph = "Frame time by stage, ms, last 5 s";
     let titles = ["clip.mp4", graph, "Colour correction"];
     let docked = titles.map(|t| fixture.find(t).unwrap());
-    let ways = [vec2(700.0, 10.0), vec2(40.0, -300.0), vec2(-300.0, -200.0)];
+    let ways = [vec2(700.0, 4.0), vec2(40.0, -300.0), vec2(-300.0, -200.0)];
     for (title, way) in titles.into_iter().zip(ways) {
         let from = fixture.find(title).unwrap();
         fixture.drag(title, way);

@@ -25,7 +25,7 @@ use crate::convert::Correction;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceInfo};
 use crate::gpu::event::Waker;
-use crate::gpu::gl::{GlWindow, max_texture_size, too_large};
+use crate::gpu::gl::{GlWindow, Interface, max_texture_size, too_large};
 use crate::gpu::sharing::Sharing;
 use crate::ladder::VariantId;
 use crate::media::{Decoder, MovieInfo};
@@ -100,7 +100,7 @@ impl<'a> Player<'a> {
         waker: &Waker,
     ) -> Result<Self> {
         let info = decoder.info();
-        let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced, args.gl)?;
+        let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced, Interface::wanted(args.gl))?;
         let gl = gl_window.gl.clone();
         check_texture_size(&gl, info.width, info.height)?;
         let quad = VideoQuad::new(gl.clone())?;
