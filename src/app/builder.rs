@@ -45,6 +45,7 @@ pub enum Part {
 enum Request {
     Start(Start),
     Convert(Layout, Storage),
+    Again(VariantId),
 }
 
 /// A context, and what to build for it.
@@ -110,6 +111,11 @@ impl Builder {
     /// Builds the conversion of such planes next.
     pub fn convert(&self, layout: Layout, storage: Storage) {
         self.request(Request::Convert(layout, storage));
+    }
+
+    /// Builds a variant once more, because what it depends on has changed.
+    pub fn again(&self, variant: VariantId) {
+        self.request(Request::Again(variant));
     }
 
     fn request(&self, request: Request) {
@@ -189,6 +195,12 @@ impl Worker {
                         Err(error) => Part::NoConversion(Box::new(layout), storage, error),
                     };
                     self.send(Built::For(*number, Box::new(part)))
+                }
+                (Ok(Request::Again(variant)), Some(_)) => {
+                    if !self.left.contains(&variant) {
+                        self.left.push(variant);
+                    }
+                    Ok(())
                 }
                 (Err(TryRecvError::Empty), Some((number, cl))) => self.build_next(*number, cl),
                 (Err(TryRecvError::Disconnected), _) => Err(Gone),

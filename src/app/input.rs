@@ -102,6 +102,7 @@ fn logical(key: &Key) -> Option<Command> {
                 '[' => Some(Command::Speed(Some(1.0 / SPEED_STEP))),
                 ']' => Some(Command::Speed(Some(SPEED_STEP))),
                 'c' => Some(Command::Do(Action::ToggleCorrection)),
+                't' => Some(Command::Do(Action::ToggleTuning)),
                 'l' => Some(Command::MarkPart),
                 'L' => Some(Command::ToggleLoop),
                 'f' => Some(Command::ToggleFullscreen),

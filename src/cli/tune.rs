@@ -11,8 +11,10 @@ use crate::cli::{TuneArgs, exit};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, list_devices, select_device};
 use crate::gpu::sharing::Sharing;
+use crate::ladder::VariantId;
+use crate::ladder::box_filter::Config;
 use crate::ladder::tune::{self, Search, Status, Trial};
-use crate::ladder::tuned::{Cache, Entry, RADII, radius_class};
+use crate::ladder::tuned::{Cache, RADII, radius_class};
 
 #[derive(Serialize)]
 struct Report {
@@ -43,6 +45,19 @@ struct TrialEntry {
     reason: Option<String>,
 }
 
+/// Moves the bar on.
+struct Watch<'a> {
+    bar: &'a ProgressBar,
+    radius: u32,
+}
+
+impl tune::Watch for Watch<'_> {
+    fn next(&mut self, variant: VariantId, config: &Config, _: &[Trial]) {
+        self.bar.set_message(format!("{variant} {config}, r={}", self.radius));
+        self.bar.inc(1);
+    }
+}
+
 /// Tunes; returns the exit code: 3 when a configuration differs from the reference.
 ///
 /// # Errors
@@ -55,8 +70,9 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
         true => RADII.iter().map(|(_, sample)| *sample).collect(),
         false => args.radius.clone(),
     };
+    let most = tune::most_trials(&device.info, &tune::VARIANTS) as u64;
     // Drawn on stderr, and only where that is a terminal.
-    let bar = ProgressBar::new((sizes.len() * radii.len() * tune::most_trials(&cl, &tune::VARIANTS)) as u64);
+    let bar = ProgressBar::new((sizes.len() * radii.len()) as u64 * most);
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
         bar.set_style(style);
     }
@@ -65,17 +81,12 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
     for size in sizes {
         for &radius in &radii {
             let before = bar.position();
-            let mut progress = |what: &str| {
-                bar.set_message(what.to_owned());
-                bar.inc(1);
+            let mut watch = Watch { bar: &bar, radius };
+            let Some(search) = tune::search(&cl, &tune::VARIANTS, size, radius, &mut watch)? else {
+                continue;
             };
-            let search = tune::search(&cl, &tune::VARIANTS, size, radius, &mut progress)?;
-            bar.set_position(before + tune::most_trials(&cl, &tune::VARIANTS) as u64);
-            for trial in search.trials.iter().filter(|t| t.best) {
-                if let Some(ms) = trial.ms() {
-                    cache.put(Entry::new(&device.info, size, radius, trial.variant, &trial.config, ms)?);
-                }
-            }
+            bar.set_position(before + most);
+            search.entries(&device.info)?.into_iter().for_each(|entry| cache.put(entry));
             // After each search, so that one that is interrupted keeps what it has found.
             cache.store()?;
             searches.push(search);

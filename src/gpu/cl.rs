@@ -237,6 +237,16 @@ pub fn prepare_process() {
     }
 }
 
+/// Lets the calling thread run only where others leave time. It cannot be taken back; where the system refuses, nothing
+/// changes.
+pub fn lower_priority() {
+    // SAFETY: both calls take and give numbers; on Linux the priority is that of the thread with this number.
+    unsafe {
+        let thread = libc::syscall(libc::SYS_gettid) as libc::id_t;
+        libc::setpriority(libc::PRIO_PROCESS, thread, 15);
+    }
+}
+
 fn all_cores_are_allowed() -> bool {
     // SAFETY: `set` is a plain bit set that the call fills, as large as is said; sysconf takes a number.
     unsafe {

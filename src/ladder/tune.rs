@@ -2,16 +2,19 @@
 //! [`Trial`] for each configuration, and the best of each variant for the cache in [`crate::ladder::tuned`].
 //!
 //! From a variant's default each parameter is varied in turn, and the best value is kept: coordinate descent, a
-//! few dozen trials instead of all combinations. What differs from the reference is never timed. What is
+//! few dozen trials instead of all combinations. Around the best of all, every pair of values of the two parameters
+//! that have the most is tried as well, which finds what goes well only together, and makes a map. What differs from the reference is never timed. What is
 //! predicted to take far longer than the best so far is abandoned after that prediction.
 
 use std::time::Instant;
 
-use crate::error::Result;
-use crate::gpu::cl::ClContext;
+use crate::error::{Error, Result};
+use crate::gpu::cl::{ClContext, DeviceInfo};
+use crate::ladder::box_filter::config::Param;
 use crate::ladder::box_filter::reference::reference;
-use crate::ladder::box_filter::{BuiltVariant, Config, Picture, Plan, Scratch, bench, info, run};
+use crate::ladder::box_filter::{BuiltVariant, Code, Config, Picture, Plan, Scratch, bench, info, run};
 use crate::ladder::measure::{self, Contender, Measurement};
+use crate::ladder::tuned::Entry;
 use crate::ladder::verify::MismatchReport;
 use crate::ladder::{Storage, VariantId};
 
@@ -63,7 +66,7 @@ impl Trial {
 }
 
 /// What came of a search.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Search {
     /// Width of the picture in pixels.
     pub width: u32,
@@ -77,15 +80,39 @@ pub struct Search {
     pub trials: Vec<Trial>,
 }
 
-/// The most trials that a search over these variants makes, for a progress bar.
-pub fn most_trials(cl: &ClContext, variants: &[VariantId]) -> usize {
-    let code = |id: &VariantId| info(*id).map(|i| i.code(cl.device.info.kind));
-    let trials = |id| code(id).map_or(0, |c| 1 + c.params.iter().map(|p| p.values.len()).sum::<usize>());
-    variants.iter().map(trials).sum()
+/// Watches a search, and may hold it up or end it.
+pub trait Watch {
+    /// A configuration of this variant is tried next, after these trials.
+    fn next(&mut self, variant: VariantId, config: &Config, trials: &[Trial]);
+
+    /// Called before each piece of work for the device, the longest of which is one run. Returns when the search may
+    /// go on; `false` ends it.
+    fn may_go_on(&mut self) -> bool {
+        true
+    }
 }
 
-/// Searches the parameters of `variants` for pictures of `width` by `height` pixels at `radius`. `progress` is
-/// told before each trial.
+/// The two parameters with the most values, that one first: what a search is a map of.
+pub fn axes(code: &Code) -> Vec<&'static Param> {
+    let mut params: Vec<_> = code.params.iter().collect();
+    params.sort_by_key(|p| std::cmp::Reverse(p.values.len()));
+    params.truncate(2);
+    params
+}
+
+/// The most trials that a search over these variants makes, for a progress bar.
+pub fn most_trials(device: &DeviceInfo, variants: &[VariantId]) -> usize {
+    let codes = || variants.iter().filter_map(|id| info(*id)).map(|i| i.code(device.kind));
+    let trials = |c: &'static Code| 1 + c.params.iter().map(|p| p.values.len()).sum::<usize>();
+    let map = |c: &'static Code| match axes(c)[..] {
+        [a, b] => a.values.len() * b.values.len(),
+        _ => 0,
+    };
+    codes().map(trials).sum::<usize>() + codes().map(map).max().unwrap_or(0)
+}
+
+/// Searches the parameters of `variants` for pictures of `width` by `height` pixels at `radius`. `None` when `watch`
+/// has ended it.
 ///
 /// # Errors
 /// When the device cannot hold the pictures or fails. What goes wrong with a configuration is its [`Status`].
@@ -94,52 +121,44 @@ pub fn search(
     variants: &[VariantId],
     (width, height): (u32, u32),
     radius: u32,
-    progress: &mut dyn FnMut(&str),
-) -> Result<Search> {
+    watch: &mut dyn Watch,
+) -> Result<Option<Search>> {
     let src = bench::noise(width as usize * height as usize * 4);
     let want = reference(&src, width as usize, height as usize, radius as usize);
-    let mut tuner = Tuner { cl, size: (width, height), radius, pairs: Vec::new(), src, want, best_ms: None };
-    let mut trials: Vec<Trial> = Vec::new();
-    let mut finalists = Vec::new();
-    for &id in variants {
-        let Some(info) = info(id) else { continue };
-        let kind = cl.device.info.kind;
-        let mut best = Config::of(info.code(kind), kind).fitted(&cl.device.info);
-        let first = trials.len();
-        let mut keep: Option<(usize, Plan)> = None;
-        let mut attempt = |config: &Config, trials: &mut Vec<Trial>| -> Result<()> {
-            progress(&format!("{id} {config}, r={radius}"));
-            let (trial, plan) = tuner.attempt(id, config)?;
-            let faster = |ms| keep.as_ref().and_then(|(at, _)| trials[*at].ms()).is_none_or(|best| ms < best);
-            if let Some(plan) = plan.filter(|_| trial.ms().is_some_and(faster)) {
-                keep = Some((trials.len(), plan));
-                best = config.clone();
-            }
-            trials.push(trial);
-            Ok(())
-        };
-        let start = Config::of(info.code(kind), kind).fitted(&cl.device.info);
-        attempt(&start, &mut trials)?;
-        if !matches!(trials[first].status, Status::Abandoned(_)) {
-            let mut base = start;
-            for param in base.code().params {
-                for &value in param.values {
-                    let config = base.clone().with(param.name, value);
-                    let known = trials[first..].iter().any(|t| t.config == config);
-                    if !known && config.is_allowed(&cl.device.info) {
-                        attempt(&config, &mut trials)?;
-                    }
-                }
-                base = fastest(&trials[first..]).map_or(base, |t| t.config.clone());
-            }
-        }
-        finalists.extend(keep);
+    let mut tuner = Tuner {
+        cl,
+        size: (width, height),
+        radius,
+        pairs: Vec::new(),
+        src,
+        want,
+        best_ms: None,
+        trials: Vec::new(),
+        keep: Vec::new(),
+        watch,
+        ended: false,
+    };
+    match tuner.run(variants) {
+        Ok(copy_ms) => Ok(Some(Search { width, height, radius, copy_ms, trials: tuner.trials })),
+        Err(_) if tuner.ended => Ok(None),
+        Err(error) => Err(error),
     }
-    let copy_ms = tuner.finals(&mut trials, &finalists)?;
-    Ok(Search { width, height, radius, copy_ms, trials })
 }
 
-fn fastest(trials: &[Trial]) -> Option<&Trial> {
+impl Search {
+    /// What the best of each variant gives the cache.
+    ///
+    /// # Errors
+    /// When a kernel's text cannot be read.
+    pub fn entries(&self, device: &DeviceInfo) -> Result<Vec<Entry>> {
+        let size = (self.width, self.height);
+        let best = self.trials.iter().filter(|t| t.best).filter_map(|t| Some((t, t.ms()?)));
+        best.map(|(t, ms)| Entry::new(device, size, self.radius, t.variant, &t.config, ms)).collect()
+    }
+}
+
+/// The fastest exact one.
+pub fn fastest(trials: &[Trial]) -> Option<&Trial> {
     trials.iter().filter(|t| t.ms().is_some()).min_by(|a, b| f64::total_cmp(&ms(a), &ms(b)))
 }
 
@@ -155,18 +174,91 @@ struct Tuner<'a> {
     src: Vec<u8>,
     want: Vec<u8>,
     best_ms: Option<f64>,
+    trials: Vec<Trial>,
+    /// The best trial of each variant that has one.
+    keep: Vec<(usize, Plan)>,
+    watch: &'a mut dyn Watch,
+    ended: bool,
 }
 
 impl Tuner<'_> {
-    fn attempt(&mut self, id: VariantId, config: &Config) -> Result<(Trial, Option<Plan>)> {
+    /// The whole search; the time of a copy in milliseconds.
+    fn run(&mut self, variants: &[VariantId]) -> Result<Option<f64>> {
+        for &id in variants {
+            self.descend(id)?;
+        }
+        self.map()?;
+        self.finals()
+    }
+
+    /// Errors when the search is to end.
+    fn go_on(&mut self) -> Result<()> {
+        self.ended = !self.watch.may_go_on();
+        if self.ended { Err(Error::new("The search was ended.", "", "")) } else { Ok(()) }
+    }
+
+    /// Varies each parameter of a variant in turn.
+    fn descend(&mut self, id: VariantId) -> Result<()> {
+        let Some(info) = info(id) else { return Ok(()) };
+        let device = &self.cl.device.info;
+        let first = self.trials.len();
+        let mut base = Config::of(info.code(device.kind), device.kind).fitted(device);
+        self.attempt(id, &base)?;
+        if matches!(self.trials[first].status, Status::Abandoned(_)) {
+            return Ok(());
+        }
+        for param in base.code().params {
+            for &value in param.values {
+                self.attempt(id, &base.clone().with(param.name, value))?;
+            }
+            base = fastest(&self.trials[first..]).map_or(base, |t| t.config.clone());
+        }
+        Ok(())
+    }
+
+    /// All values of the two parameters that have the most, around the best configuration of all.
+    fn map(&mut self) -> Result<()> {
+        let Some(best) = fastest(&self.trials).cloned() else { return Ok(()) };
+        let [a, b] = axes(best.config.code())[..] else { return Ok(()) };
+        for &y in b.values {
+            for &x in a.values {
+                self.attempt(best.variant, &best.config.clone().with(a.name, x).with(b.name, y))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries a configuration, unless that has been done or the device cannot run it.
+    fn attempt(&mut self, id: VariantId, config: &Config) -> Result<()> {
+        let of_variant = || self.trials.iter().enumerate().filter(|(_, t)| t.variant == id);
+        let first = of_variant().next().is_none();
+        if of_variant().any(|(_, t)| t.config == *config)
+            || !first && !config.is_allowed(&self.cl.device.info)
+        {
+            return Ok(());
+        }
+        self.go_on()?;
+        self.watch.next(id, config, &self.trials);
         let begin = Instant::now();
         let built = BuiltVariant::build_with(self.cl, id, config);
         let compile_ms = begin.elapsed().as_secs_f64() * 1e3;
-        let (status, plan) = match built {
-            Err(e) => (Status::Failed(e.to_string()), None),
-            Ok(built) => self.judge(&built).unwrap_or_else(|e| (Status::Failed(e.to_string()), None)),
+        let judged = built.and_then(|built| self.judge(&built));
+        let (status, plan) = match judged {
+            Err(error) if self.ended => return Err(error),
+            Err(error) => (Status::Failed(error.to_string()), None),
+            Ok(judged) => judged,
         };
-        Ok((Trial { variant: id, config: config.clone(), compile_ms, status, best: false }, plan))
+        let at = self.trials.len();
+        self.trials.push(Trial { variant: id, config: config.clone(), compile_ms, status, best: false });
+        let (trials, keep) = (&self.trials, &mut self.keep);
+        if let Some(plan) = plan {
+            match keep.iter_mut().find(|(k, _)| trials[*k].variant == id) {
+                Some(kept) if ms(&trials[at]) < ms(&trials[kept.0]) => *kept = (at, plan),
+                Some(_) => {}
+                None => keep.push((at, plan)),
+            }
+        }
+        Ok(())
     }
 
     /// Predicts, checks and times, in this order.
@@ -174,7 +266,9 @@ impl Tuner<'_> {
         let ((width, height), radius) = (self.size, self.radius);
         let (src, dst) = self.pair(built.info().storage)?;
         let plan = built.plan(self.cl, &src, &dst, &mut Scratch::new(), width, height, radius)?;
-        let hopeless = |ms| self.best_ms.is_some_and(|best| ms > HOPELESS * best + 0.1);
+        let best_ms = self.best_ms;
+        let hopeless = |ms| best_ms.is_some_and(|best| ms > HOPELESS * best + 0.1);
+        self.go_on()?;
         let mut predicted = measure::predict(&plan, &self.cl.queue)?;
         if hopeless(predicted) && predicted < SHORT_MS {
             // A short one may have been disturbed, and its first run is a cold one.
@@ -183,16 +277,19 @@ impl Tuner<'_> {
         if hopeless(predicted) {
             return Ok((Status::Abandoned(predicted), None));
         }
+        self.go_on()?;
         let mut scratch = Scratch::new();
         let report = run::check(self.cl, built, &self.src, &self.want, width, height, radius, &mut scratch)?;
         if let Some(report) = report {
             return Ok((Status::Mismatch(report), None));
         }
         let rounds = measure::rounds_for(predicted, ROUNDS).unwrap_or(1);
-        let run = || measure::sample(&self.cl.queue, |q| plan.enqueue_all(q));
-        let samples = (0..rounds).map(|_| run()).collect::<Result<Vec<_>>>()?;
         // The least disturbed run: trials do not take turns, only finalists do.
-        let ms = samples.iter().map(|s| s.device_ms).fold(f64::INFINITY, f64::min);
+        let mut ms = f64::INFINITY;
+        for _ in 0..rounds {
+            self.go_on()?;
+            ms = ms.min(measure::sample(&self.cl.queue, |q| plan.enqueue_all(q))?.device_ms);
+        }
         self.best_ms = Some(self.best_ms.map_or(ms, |best| best.min(ms)));
         Ok((Status::Scored(ms), Some(plan)))
     }
@@ -209,25 +306,29 @@ impl Tuner<'_> {
     }
 
     /// The best of each variant and a copy take turns; their medians replace the times of the trials.
-    fn finals(&mut self, trials: &mut [Trial], finalists: &[(usize, Plan)]) -> Result<Option<f64>> {
+    fn finals(&mut self) -> Result<Option<f64>> {
         let (from, to) = self.pair(Storage::Buffer)?;
         let queue = &self.cl.queue;
         bench::copy(queue, &from, &to)?; // warm up
         let mut contenders =
             vec![Contender { rounds: FINAL_ROUNDS, run: Box::new(|| bench::copy(queue, &from, &to)) }];
-        for (at, plan) in finalists {
-            let rounds = measure::rounds_for(ms(&trials[*at]), FINAL_ROUNDS).unwrap_or(1);
+        for (at, plan) in &self.keep {
+            let rounds = measure::rounds_for(ms(&self.trials[*at]), FINAL_ROUNDS).unwrap_or(1);
             let run = move || measure::sample(queue, |q| plan.enqueue_all(q));
             contenders.push(Contender { rounds, run: Box::new(run) });
         }
-        let results = measure::alternate(FINAL_ROUNDS, &mut contenders, |_| Ok(()))?;
+        let (watch, ended) = (&mut self.watch, &mut self.ended);
+        let results = measure::alternate(FINAL_ROUNDS, &mut contenders, |_| {
+            *ended = !watch.may_go_on();
+            if *ended { Err(Error::new("The search was ended.", "", "")) } else { Ok(()) }
+        })?;
         let mut medians =
             results.into_iter().map(|samples| Measurement::of(&samples.ok()?).map(|m| m.device.p50));
         let copy_ms = medians.next().flatten();
-        for ((at, _), median) in finalists.iter().zip(medians) {
+        for ((at, _), median) in self.keep.iter().zip(medians) {
             if let Some(median) = median {
-                trials[*at].status = Status::Scored(median);
-                trials[*at].best = true;
+                self.trials[*at].status = Status::Scored(median);
+                self.trials[*at].best = true;
             }
         }
         Ok(copy_ms)

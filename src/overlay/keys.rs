@@ -34,6 +34,7 @@ pub const KEYS: &[KeyHelp] = &[
     key("l", &["l"], "repeat a part: begin, end, none"),
     key("L", &["L"], "repeat the movie or not"),
     key("c", &["c"], "colour correction"),
+    key("t", &["t"], "tuning"),
     key("f", &["f"], "fullscreen"),
     key("Esc", &["Escape"], "leave this panel, fullscreen"),
     key("i", &["i"], "overlay"),

@@ -16,6 +16,7 @@ mod place;
 mod seekbar;
 mod table;
 mod theme;
+mod tuning;
 mod words;
 
 use std::time::Duration;
@@ -27,6 +28,7 @@ pub use keys::{KEYS, KeyHelp};
 use path_field::PathField;
 pub use place::Places;
 use place::{Panel, Title};
+pub use tuning::{Tuning, TuningState};
 
 use crate::convert::Correction;
 use crate::error::Error;
@@ -75,6 +77,12 @@ pub enum Action {
     SetDevice(usize),
     /// Open or close the panel of devices.
     ToggleDevices,
+    /// Open or close the panel of the search for the best parameters.
+    ToggleTuning,
+    /// Search for the best parameters now.
+    TuneNow,
+    /// End the search for the best parameters.
+    StopTuning,
     /// Save the statistics as CSV and JSON.
     ExportStats,
     /// Take this banner away: a position in [`View::notices`].
@@ -199,6 +207,8 @@ pub struct View<'a> {
     pub budget_ms: Option<f64>,
     /// Frames are being dropped because the filter is slower than the movie.
     pub catching_up: bool,
+    /// The search for the best parameters.
+    pub tuning: &'a Tuning,
 }
 
 /// The overlay's own state.
@@ -212,6 +222,10 @@ pub struct Overlay {
     pub keys_open: bool,
     /// Whether the panel of devices is open.
     pub devices_open: bool,
+    /// Whether the panel of the search for the best parameters is open.
+    pub tuning_open: bool,
+    /// The variant whose map it shows; `None`: the fastest.
+    tuning_of: Option<VariantId>,
     /// Whether the numbers and the graph are folded; `None`: by the window's size.
     pub folded: [Option<bool>; 2],
     /// Where the numbers, the graph, the colour correction and the devices were moved to.
@@ -241,6 +255,8 @@ impl Overlay {
             hint_seen: false,
             keys_open: false,
             devices_open: false,
+            tuning_open: false,
+            tuning_of: None,
             folded: [None; 2],
             places: Places::default(),
             path_field: None,
@@ -381,6 +397,7 @@ impl Overlay {
             self.took(Panel::Correction, title, false);
         }
         self.devices(ui, window, free, view, &mut actions);
+        self.tuning(ui, window, free, view, &mut actions);
         self.on_top(ui, window, free, &mut actions);
 
         actions
@@ -440,6 +457,17 @@ impl Overlay {
             self.devices_height = height;
             ui.request_repaint();
         }
+    }
+
+    /// The search for the best parameters, at the upper right of the room that the other panels leave.
+    fn tuning(&mut self, ui: &mut Ui, window: Rect, free: Rect, view: &View, actions: &mut Vec<Action>) {
+        if !self.tuning_open || window.width() < 60.0 || window.height() < 60.0 {
+            return;
+        }
+        let size = tuning::SIZE;
+        let room = if free.width() < size.x || free.height() < size.y { window } else { free };
+        let rect = place::floating([f32::MAX, room.top()], size, room);
+        tuning::show(ui, rect, view.tuning, &mut self.tuning_of, actions);
     }
 
     /// The graph in a panel of its own, where it was moved to.

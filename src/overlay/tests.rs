@@ -21,6 +21,7 @@ struct Fixture<'a> {
     part: (Option<f64>, Option<f64>),
     correction: Option<crate::convert::Correction>,
     devices: DeviceList<'a>,
+    tuning: Tuning,
     time: f64,
     /// What the last pass painted: every text and the rectangle it covers.
     texts: Vec<(String, Rect)>,
@@ -70,6 +71,7 @@ impl<'a> Fixture<'a> {
             part: (None, None),
             correction: None,
             devices: DeviceList::default(),
+            tuning: Tuning::NONE,
             time: 0.0,
             texts: Vec::new(),
             copied: None,
@@ -110,6 +112,7 @@ impl<'a> Fixture<'a> {
             target_s: None,
             part: self.part,
             catching_up: false,
+            tuning: &self.tuning,
         };
         let mut actions = Vec::new();
         let overlay = &mut self.overlay;
@@ -716,6 +719,30 @@ fn device_info(index: usize, name: &str) -> DeviceInfo {
     }
 }
 
+/// What a search has found so far, in the fixture.
+fn searched(status: crate::ladder::tune::Status) -> Tuning {
+    use crate::gpu::cl::DeviceKind;
+    use crate::ladder::box_filter::{Config, info};
+    use crate::ladder::tune::{Status, Trial};
+    let code = info(VariantId::RunningSum).unwrap().code(DeviceKind::Cpu);
+    let trial = |x, status| Trial {
+        variant: VariantId::RunningSum,
+        config: Config::of(code, DeviceKind::Cpu).with("STRIP_X", x),
+        compile_ms: 9.0,
+        status,
+        best: false,
+    };
+    let trials = vec![trial(4096, Status::Scored(2.0)), trial(64, Status::Scored(3.0)), trial(32, status)];
+    Tuning {
+        state: TuningState::Running("running-sum STRIP_X=128".into()),
+        of: Some(((1280, 720), 7)),
+        radii: (4, 15),
+        trials,
+        most: 40,
+        copy_ms: None,
+    }
+}
+
 #[test]
 fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
     for size in [vec2(1280.0, 720.0), vec2(640.0, 500.0)] {
@@ -807,4 +834,32 @@ fn why_frames_are_copied_is_told_in_full_under_the_pointer() {
         "{:?}",
         fixture.texts
     );
+}
+
+#[test]
+fn the_heat_map_says_in_text_what_its_colours_say() {
+    use crate::ladder::tune::Status;
+    for size in SIZES {
+        let mut fixture = Fixture::new(size);
+        fixture.tuning = searched(Status::Failed("no".into()));
+        fixture.pass(vec![]);
+        assert!(fixture.find("Tuning").is_none(), "it is closed at first");
+        fixture.overlay.tuning_open = true;
+        fixture.pass(vec![]);
+        let window = Rect::from_min_size(Pos2::ZERO, size);
+        for text in ["1.00", "1.50", "F", "STRIP_Y", "4096"] {
+            let at = fixture.find(text).unwrap_or_else(|| panic!("no '{text}' at {size}"));
+            assert!(window.contains_rect(at), "'{text}' at {at} in {size}");
+        }
+        assert_eq!(fixture.click("Stop"), [Action::StopTuning]);
+        fixture.tuning.state = TuningState::Done;
+        fixture.pass(vec![]);
+        assert_eq!(fixture.click("Tune now"), [Action::TuneNow]);
+        assert_eq!(fixture.click("Close"), [Action::ToggleTuning]);
+    }
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.tuning = searched(Status::Abandoned(9.0));
+    fixture.overlay.tuning_open = true;
+    fixture.pass(vec![]);
+    assert!(fixture.find("A").is_some() && fixture.find("F").is_none());
 }

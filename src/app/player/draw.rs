@@ -151,6 +151,7 @@ impl Player<'_> {
             notices: &self.notices,
             budget_ms,
             catching_up: self.frames.decoder().queue().is_catching_up(),
+            tuning: self.tuning.shown(),
         };
         let raw_input = self.egui_input.take_egui_input(&self.gl_window.window);
         let overlay = &mut self.overlay;

@@ -136,6 +136,9 @@ impl Player<'_> {
             Action::NextDevice => self.next_device(),
             Action::SetDevice(position) => self.set_device(position),
             Action::ToggleDevices => self.overlay.toggle_devices(),
+            Action::ToggleTuning => self.overlay.tuning_open = !self.overlay.tuning_open,
+            Action::TuneNow => self.tune_now(),
+            Action::StopTuning => self.tuning.stop(),
             Action::ExportStats => self.export_stats(),
             Action::DismissNotice(index) => {
                 if index < self.notices.len() {

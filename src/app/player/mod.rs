@@ -7,6 +7,7 @@ mod events;
 mod hidden;
 mod navigate;
 mod save;
+mod tuning;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -66,6 +67,7 @@ pub struct Player<'a> {
     playlist: Playlist,
     navigation: Navigation,
     hidden: hidden::Hidden,
+    tuning: tuning::SpareTime,
     /// What the sliders say, and whether it is switched on.
     correction: Correction,
     corrects: bool,
@@ -153,6 +155,7 @@ impl<'a> Player<'a> {
             playlist,
             navigation: Navigation::default(),
             hidden: hidden::Hidden::default(),
+            tuning: tuning::SpareTime::default(),
             correction: Correction::NEUTRAL,
             corrects: false,
             cpu: CpuLoad::new(),
@@ -211,6 +214,7 @@ impl<'a> Player<'a> {
         self.look_after_files();
         let tick = self.frames.tick();
         self.order_conversions();
+        self.look_after_tuning();
         if let Some(error) = self.frames.take_failure() {
             self.recover(error);
         }
@@ -358,7 +362,8 @@ impl<'a> Player<'a> {
         let result = frame.and(self.write());
         // Both are asked, whatever the first one says.
         let (device, builder) = (self.frames.shut_down(), self.builder.shut_down());
-        let idle = device && builder;
+        let tuner = self.tuning.shut_down();
+        let idle = device && builder && tuner;
         if idle {
             self.quad.destroy();
             self.painter.destroy();

@@ -3,7 +3,9 @@
 //!
 //! [`Lanes::Plain`] walks along a row pixel by pixel. [`Lanes::Vector`] computes four pixels, sixteen channels, from
 //! the four before them, in loops that the compiler turns into vectors; where the processor has AVX2 they are
-//! compiled for it. The compiler turns a part of the other way into vectors too, so the two lie close together.
+//! compiled for it. The other way is kept from that, so that the two show what vectors gain.
+
+use std::sync::atomic::{Ordering, compiler_fence};
 
 use std::num::NonZero;
 
@@ -98,6 +100,14 @@ pub fn check(
     })
 }
 
+/// Keeps the compiler from turning a loop with this in it into vectors; it is no instruction itself.
+#[inline(always)]
+fn one_by_one(lanes: Lanes) {
+    if lanes == Lanes::Plain {
+        compiler_fence(Ordering::SeqCst);
+    }
+}
+
 /// Rows of the output that one thread computes, from `y0` on.
 struct Strip<'a> {
     src: &'a [u8],
@@ -114,7 +124,10 @@ impl Strip<'_> {
             // SAFETY: the processor has AVX2, the only feature that it is compiled for.
             return unsafe { self.run_avx2(out) };
         }
-        self.rows(out, lanes);
+        match lanes {
+            Lanes::Plain => self.rows(out, Lanes::Plain),
+            Lanes::Vector => self.rows(out, Lanes::Vector),
+        }
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -140,6 +153,7 @@ impl Strip<'_> {
         for y in top - 1 - r..top + r {
             for (sum, enters) in columns[edge..edge + row].iter_mut().zip(self.line(y)) {
                 *sum += u16::from(*enters);
+                one_by_one(lanes);
             }
         }
         for (y, out) in (top..).zip(out.chunks_exact_mut(row)) {
@@ -147,6 +161,7 @@ impl Strip<'_> {
             for ((sum, enters), leaves) in columns[edge..edge + row].iter_mut().zip(enters).zip(leaves) {
                 // In this order nothing is below 0, but above 16 bits it may be for a moment.
                 *sum = sum.wrapping_add(u16::from(*enters)).wrapping_sub(u16::from(*leaves));
+                one_by_one(lanes);
             }
             let (left, rest) = columns.split_at_mut(edge);
             let (middle, right) = rest.split_at_mut(row);
@@ -161,13 +176,14 @@ impl Strip<'_> {
 
     /// Sums with 128 times the window taken off, of the pixel left of the first one.
     #[inline(always)]
-    fn first(&self, columns: &[u16], edge: usize) -> [i32; 4] {
+    fn first(&self, columns: &[u16], edge: usize, lanes: Lanes) -> [i32; 4] {
         let side = 2 * self.radius as i32 + 1;
         let mut sum = [-128 * side * side; 4];
         let from = edge - 4 * (self.radius + 1);
         for pixel in columns[from..from + 4 * (2 * self.radius + 1)].chunks_exact(4) {
             for (sum, value) in sum.iter_mut().zip(pixel) {
                 *sum += i32::from(*value);
+                one_by_one(lanes);
             }
         }
         sum
@@ -187,13 +203,14 @@ impl Strip<'_> {
     #[inline(always)]
     fn sum_pixels(&self, columns: &[u16], edge: usize, out: &mut [u8]) {
         let scale = self.scale();
-        let mut sum = self.first(columns, edge);
+        let mut sum = self.first(columns, edge, Lanes::Plain);
         let enters = columns[edge + 4 * self.radius..].chunks_exact(4);
         let leaves = columns[edge - 4 * (self.radius + 1)..].chunks_exact(4);
         for ((out, enters), leaves) in out.chunks_exact_mut(4).zip(enters).zip(leaves) {
             for channel in 0..4 {
                 sum[channel] += i32::from(enters[channel]) - i32::from(leaves[channel]);
                 out[channel] = self.mean(sum[channel], scale);
+                one_by_one(Lanes::Plain);
             }
         }
     }
@@ -210,7 +227,7 @@ impl Strip<'_> {
             *change = i32::from(*enters) - i32::from(*leaves);
         }
         // Before the picture nothing changes, so the four sums there may be thought equal.
-        let first = self.first(columns, edge);
+        let first = self.first(columns, edge, Lanes::Vector);
         let mut sum = [0i32; AT_ONCE];
         sum.chunks_exact_mut(4).for_each(|pixel| pixel.copy_from_slice(&first));
         let mut at = 0;

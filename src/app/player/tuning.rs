@@ -1,0 +1,307 @@
+//! Tuning in spare time. In: what the window does. Out: searches on the tuner's thread, which run only while they
+//! disturb nobody, and the variant `auto` built anew from what they have found.
+//!
+//! A search is for the running device, the movie's class of sizes and the radius's class. One begins by itself when
+//! `auto` is chosen and nothing is known; on CPU devices, which are the movie's own processor, only in a pause. The
+//! button begins one anyway.
+
+use std::time::{Duration, Instant};
+
+use super::Player;
+use crate::app::tuner::{News, Order, Told, Tuner};
+use crate::gpu::cl::{Device, DeviceKind};
+use crate::ladder::VariantId;
+use crate::ladder::tune;
+use crate::ladder::tuned::{Cache, RADII, SizeClass, radius_class};
+use crate::overlay::{Tuning, TuningState};
+use crate::stats::{FrameSample, Stage};
+
+/// Who moves a slider across several classes does not want them all searched.
+const SETTLED: Duration = Duration::from_secs(1);
+/// The part of a frame's interval that the movie may take for itself; beyond it there is no time to spare.
+const BUDGET: f64 = 0.5;
+/// Frames of this many seconds count.
+const RECENT_S: f64 = 2.0;
+
+/// What a search is for: the device's index, the class of sizes and that of radii.
+type Key = (usize, SizeClass, usize);
+
+/// The state of tuning.
+pub(super) struct SpareTime {
+    tuner: Option<Tuner>,
+    key: Option<(Key, Instant)>,
+    /// Whether the cache has nothing for the key; `None` until it was asked.
+    unknown: Option<bool>,
+    /// The button was pressed.
+    asked: bool,
+    /// A search is under way, with the number of the last one.
+    under_way: bool,
+    number: u64,
+    shown: Tuning,
+}
+
+impl Default for SpareTime {
+    fn default() -> Self {
+        Self {
+            tuner: None,
+            key: None,
+            unknown: None,
+            asked: false,
+            under_way: false,
+            number: 0,
+            shown: Tuning::NONE,
+        }
+    }
+}
+
+impl SpareTime {
+    /// What the overlay shows of it.
+    pub fn shown(&self) -> &Tuning {
+        &self.shown
+    }
+
+    /// Ends the search; it does not begin again by itself.
+    pub fn stop(&mut self) {
+        self.cancel();
+        self.unknown = Some(false);
+    }
+
+    fn cancel(&mut self) {
+        (self.under_way, self.asked) = (false, false);
+        if let Some(tuner) = &self.tuner {
+            tuner.cancel();
+        }
+        if self.shown.is_under_way() {
+            self.shown.state = TuningState::Idle;
+        }
+    }
+
+    /// Ends the thread; whether it has ended.
+    #[must_use]
+    pub fn shut_down(&mut self) -> bool {
+        self.tuner.as_mut().is_none_or(Tuner::shut_down)
+    }
+}
+
+/// What the window does, as far as a search may disturb it.
+struct Moment<'a> {
+    still: bool,
+    slow: bool,
+    unpaced: bool,
+    cpu: bool,
+    budget_ms: Option<f64>,
+    /// The frames of late.
+    recent: Vec<&'a FrameSample>,
+}
+
+impl Moment<'_> {
+    /// Why a search must wait, if it must.
+    fn obstacle(&self, asked: bool) -> Option<&'static str> {
+        let late = || self.recent.iter().any(|f| f.late || f.dropped_before > 0);
+        let spare = || {
+            let Some(budget) = self.budget_ms else { return false };
+            let own = |f: &&FrameSample| {
+                let counted = Stage::ALL.into_iter().filter(|s| *s != Stage::Swap && *s != Stage::Take);
+                counted.map(|s| f.stages[s as usize]).sum::<f64>()
+            };
+            let all: f64 = self.recent.iter().map(own).sum();
+            all <= BUDGET * budget * self.recent.len() as f64
+        };
+        if self.slow {
+            Some("the filter is slow")
+        } else if self.still {
+            None
+        } else if self.unpaced {
+            Some("the movie plays as fast as it can")
+        } else if self.cpu && !asked {
+            Some("for a pause, because the movie needs the CPU")
+        } else if late() {
+            Some("frames are late")
+        } else if !spare() {
+            Some("frames leave no time to spare")
+        } else {
+            None
+        }
+    }
+}
+
+impl Player<'_> {
+    /// Begins, holds, lets go on and ends searches as the moment allows.
+    pub(super) fn look_after_tuning(&mut self) {
+        while let Some(told) = self.tuning.tuner.as_mut().and_then(Tuner::poll) {
+            self.told(told);
+        }
+        let now = self.tuning_key();
+        if now.as_ref().map(|(key, ..)| *key) != self.tuning.key.map(|(key, _)| key) {
+            self.tuning.cancel();
+            self.tuning.key = now.as_ref().map(|(key, ..)| (*key, Instant::now()));
+            self.tuning.unknown = None;
+        }
+        let (Some((key, device, size)), Some((_, since))) = (now, self.tuning.key) else { return };
+        // Who counts frames measures the movie, and wants nothing beside it.
+        let auto = self.frames.chosen().0 == VariantId::Auto && self.args.frames.is_none();
+        if !auto && !self.tuning.asked {
+            if self.tuning.under_way {
+                self.tuning.cancel();
+            }
+            return;
+        }
+        if !self.tuning.asked && !self.tuning.under_way {
+            let unknown = || {
+                let known = Cache::load().choices(&device.info);
+                !known.iter().any(|c| (c.size, c.radius_class) == (key.1, key.2))
+            };
+            if !*self.tuning.unknown.get_or_insert_with(unknown) {
+                return;
+            }
+            let wait = SETTLED.saturating_sub(since.elapsed());
+            if !wait.is_zero() {
+                self.repaint_after(wait);
+                return;
+            }
+        }
+        let obstacle = self.moment(&device).obstacle(self.tuning.asked);
+        if !self.tuning.under_way {
+            if obstacle.is_some() && !self.tuning.asked {
+                return;
+            }
+            self.begin(&device, size, key.2);
+        }
+        let open = obstacle.is_none();
+        if let Some(tuner) = &self.tuning.tuner {
+            tuner.set_open(open);
+        }
+        let shown = &mut self.tuning.shown;
+        match (obstacle, &shown.state) {
+            (Some(reason), state) if *state != TuningState::Waiting(reason) => {
+                shown.state = TuningState::Waiting(reason);
+            }
+            (None, TuningState::Waiting(_)) => shown.state = TuningState::Running("goes on".into()),
+            _ => return,
+        }
+        self.repaint_after(Duration::ZERO);
+    }
+
+    fn tuning_key(&self) -> Option<(Key, Device, (u32, u32))> {
+        let device = self.devices.running.as_ref()?.device.clone();
+        let size = self.frames.shown_size()?;
+        let class = radius_class(self.frames.chosen().1);
+        Some(((device.info.index, SizeClass::of(size.0, size.1), class), device, size))
+    }
+
+    fn moment(&self, device: &Device) -> Moment<'_> {
+        let history = self.frames.recorder.history();
+        let last = history.back().map_or(0.0, |f| f.presented_at);
+        Moment {
+            still: self.frames.is_paused() || self.frames.is_finished(),
+            slow: self.frames.is_slow() || self.frames.busy().is_some(),
+            unpaced: self.args.unpaced,
+            cpu: device.info.kind == DeviceKind::Cpu,
+            budget_ms: self.frames.frame_interval_ns().map(|ns| ns as f64 / 1e6 / self.frames.speed()),
+            recent: history.iter().rev().take_while(|f| last - f.presented_at < RECENT_S).collect(),
+        }
+    }
+
+    /// The button: searches whether or not something is known.
+    pub(super) fn tune_now(&mut self) {
+        self.tuning.asked = self.devices.running.is_some();
+        self.repaint_after(Duration::ZERO);
+    }
+
+    fn begin(&mut self, device: &Device, size: (u32, u32), class: usize) {
+        if self.tuning.tuner.is_none() {
+            match Tuner::spawn(self.waker.clone()) {
+                Ok(tuner) => self.tuning.tuner = Some(tuner),
+                Err(error) => {
+                    self.tuning.stop();
+                    self.notify(error, false);
+                    return;
+                }
+            }
+        }
+        let (last, radius) = RADII[class.min(RADII.len() - 1)];
+        let first = if class == 0 { 0 } else { RADII[class - 1].0 + 1 };
+        let tuning = &mut self.tuning;
+        tuning.number += 1;
+        tuning.under_way = true;
+        tuning.shown = Tuning {
+            state: TuningState::Running("the device is made ready".into()),
+            of: Some((size, radius)),
+            radii: (first, last),
+            most: tune::most_trials(&device.info, &tune::VARIANTS),
+            ..Tuning::NONE
+        };
+        if let Some(tuner) = &tuning.tuner {
+            tuner.start(tuning.number, Order { device: device.clone(), size, radius });
+        }
+        // So that it is seen what takes the time.
+        self.overlay.tuning_open = true;
+        self.repaint_after(Duration::ZERO);
+    }
+
+    fn told(&mut self, told: Told) {
+        let tuning = &mut self.tuning;
+        if told.number != tuning.number || !tuning.under_way {
+            return;
+        }
+        match told.news {
+            News::Next(what, new) => {
+                tuning.shown.trials.extend(new);
+                if let TuningState::Running(now) = &mut tuning.shown.state {
+                    *now = what;
+                }
+            }
+            News::Found(search) => {
+                (tuning.under_way, tuning.asked, tuning.unknown) = (false, false, Some(false));
+                (tuning.shown.trials, tuning.shown.copy_ms) = (search.trials, search.copy_ms);
+                tuning.shown.state = TuningState::Done;
+                self.builder.again(VariantId::Auto);
+            }
+            News::Failed(error) => {
+                tuning.stop();
+                tuning.shown.state = TuningState::Failed(error.what.clone());
+                self.notify(error, false);
+            }
+        }
+        self.repaint_after(Duration::ZERO);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(filter_ms: f64, late: bool) -> FrameSample {
+        let mut stages = [0.0; Stage::ALL.len()];
+        stages[Stage::Filter as usize] = filter_ms;
+        // With the display's pace this is waiting, not work.
+        stages[Stage::Swap as usize] = 15.0;
+        FrameSample {
+            pts: 0.0,
+            presented_at: 0.0,
+            interval_ms: Some(40.0),
+            stages,
+            late,
+            dropped_before: 0,
+            variant: VariantId::Auto,
+            radius: 7,
+        }
+    }
+
+    #[test]
+    fn a_search_runs_only_where_it_disturbs_nobody() {
+        let (quick, slow, late) = (frame(5.0, false), frame(25.0, false), frame(5.0, true));
+        let (still, budget_ms) = (false, Some(40.0));
+        let moment = |recent| Moment { still, slow: false, unpaced: false, cpu: false, budget_ms, recent };
+        assert_eq!(moment(vec![&quick, &quick]).obstacle(false), None);
+        assert!(moment(vec![&slow, &slow]).obstacle(true).is_some(), "no time to spare");
+        assert!(moment(vec![&quick, &late]).obstacle(true).is_some(), "frames are late");
+        assert!(Moment { unpaced: true, ..moment(vec![&quick]) }.obstacle(true).is_some());
+        assert!(Moment { slow: true, still: true, ..moment(vec![]) }.obstacle(true).is_some());
+        let cpu = || Moment { cpu: true, ..moment(vec![&quick]) };
+        assert!(cpu().obstacle(false).is_some(), "the movie's own processor");
+        assert_eq!(cpu().obstacle(true), None, "asked for");
+        assert_eq!(Moment { still: true, ..cpu() }.obstacle(false), None, "in a pause");
+        assert_eq!(Moment { still: true, ..moment(vec![&late]) }.obstacle(false), None);
+    }
+}

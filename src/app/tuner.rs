@@ -1,0 +1,241 @@
+//! The background thread that tunes in the window's spare time. In: what to tune for, and whether it may run now. Out:
+//! [`Told`] messages in a channel, and what was found in the cache.
+//!
+//! The thread makes a context of its own, which shares nothing with OpenGL: it can be used while the window is taken
+//! down. It asks before each run on the device, so what is under way when the window wants the device is one run or
+//! one compilation.
+
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::gpu::cl::{ClContext, Device, lower_priority};
+use crate::gpu::event::Waker;
+use crate::ladder::VariantId;
+use crate::ladder::box_filter::Config;
+use crate::ladder::tune::{self, Search, Trial};
+use crate::ladder::tuned::Cache;
+
+/// How long the window waits at its end for a run or a compilation.
+const PATIENCE: Duration = Duration::from_millis(700);
+
+/// What to tune for.
+pub struct Order {
+    /// The device.
+    pub device: Device,
+    /// Width and height of the pictures in pixels.
+    pub size: (u32, u32),
+    /// The radius in pixels.
+    pub radius: u32,
+}
+
+/// What the thread tells of the search with this number.
+pub struct Told {
+    /// As [`Tuner::start`] gave it.
+    pub number: u64,
+    /// What it is.
+    pub news: News,
+}
+
+/// What the thread tells.
+pub enum News {
+    /// This configuration is next, after these new trials.
+    Next(String, Vec<Trial>),
+    /// The search is over, and what it found is in the cache.
+    Found(Search),
+    /// It cannot be done, or not be kept.
+    Failed(Error),
+}
+
+#[derive(Default)]
+struct Gate {
+    /// The search that is wanted.
+    number: u64,
+    open: bool,
+    stop: bool,
+}
+
+#[derive(Default)]
+struct Shared {
+    gate: Mutex<Gate>,
+    changed: Condvar,
+}
+
+impl Shared {
+    fn gate(&self) -> MutexGuard<'_, Gate> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, change: impl FnOnce(&mut Gate)) {
+        change(&mut self.gate());
+        self.changed.notify_all();
+    }
+
+    /// Waits until the search with this number may run; whether it is still wanted.
+    fn pass(&self, number: u64) -> bool {
+        let mut gate = self.gate();
+        while !gate.stop && gate.number == number && !gate.open {
+            gate = self.changed.wait(gate).unwrap_or_else(PoisonError::into_inner);
+        }
+        !gate.stop && gate.number == number
+    }
+}
+
+/// The window's end of the thread.
+pub struct Tuner {
+    orders: Option<Sender<(u64, Order)>>,
+    told: Receiver<Told>,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Tuner {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// When the system gives none.
+    pub fn spawn(waker: Waker) -> Result<Self> {
+        let (orders, receiver) = channel::<(u64, Order)>();
+        let (sender, told) = channel();
+        let shared = Arc::new(Shared::default());
+        let gate = shared.clone();
+        let work = move || {
+            lower_priority();
+            for (number, order) in receiver {
+                let tell = |news| {
+                    // The window may be gone.
+                    let _ = sender.send(Told { number, news });
+                    waker();
+                };
+                match tune(&gate, number, &order, &tell) {
+                    Ok(Some(search)) => tell(News::Found(search)),
+                    Ok(None) => {}
+                    Err(error) => tell(News::Failed(error)),
+                }
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("tuner".into())
+            .spawn(work)
+            .map_err(|e| Error::new("Nothing can be tuned in the background.", e.to_string(), ""))?;
+        Ok(Self { orders: Some(orders), told, shared, thread: Some(thread) })
+    }
+
+    /// Starts a search, in place of one that may be under way. It waits until it [may run](Self::set_open).
+    pub fn start(&self, number: u64, order: Order) {
+        self.shared.set(|gate| (gate.number, gate.open) = (number, false));
+        if let Some(orders) = &self.orders {
+            // The thread ends only with this end of the channel, or by a fault that `poll` tells.
+            let _ = orders.send((number, order));
+        }
+    }
+
+    /// Ends the search that is under way.
+    pub fn cancel(&self) {
+        self.shared.set(|gate| gate.number = 0);
+    }
+
+    /// Lets the search run, or holds it before its next run on the device.
+    pub fn set_open(&self, open: bool) {
+        if self.shared.gate().open != open {
+            self.shared.set(|gate| gate.open = open);
+        }
+    }
+
+    /// The next message, if one is there.
+    pub fn poll(&mut self) -> Option<Told> {
+        match self.told.try_recv() {
+            Ok(told) => Some(told),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
+                self.orders.take()?;
+                let error = Error::new("Tuning has ended.", "Its thread came to an unexpected end.", "");
+                Some(Told { number: self.shared.gate().number, news: News::Failed(error) })
+            }
+        }
+    }
+
+    /// Ends the thread, and returns whether it has: a compiler or a run that takes long cannot be interrupted.
+    #[must_use]
+    pub fn shut_down(&mut self) -> bool {
+        self.shared.set(|gate| gate.stop = true);
+        self.orders = None;
+        let Some(thread) = self.thread.take() else { return true };
+        let begin = Instant::now();
+        while !thread.is_finished() {
+            if begin.elapsed() > PATIENCE {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        thread.join().is_ok()
+    }
+}
+
+struct Watch<'a> {
+    shared: &'a Shared,
+    number: u64,
+    told: usize,
+    tell: &'a dyn Fn(News),
+}
+
+impl tune::Watch for Watch<'_> {
+    fn next(&mut self, variant: VariantId, config: &Config, trials: &[Trial]) {
+        let new = trials.get(self.told..).unwrap_or_default().to_vec();
+        self.told = trials.len();
+        (self.tell)(News::Next(format!("{variant} {config}"), new));
+    }
+
+    fn may_go_on(&mut self) -> bool {
+        self.shared.pass(self.number)
+    }
+}
+
+/// One search; `None` when it is not wanted any more.
+fn tune(shared: &Shared, number: u64, order: &Order, tell: &dyn Fn(News)) -> Result<Option<Search>> {
+    // The context and the reference picture are work too.
+    if !shared.pass(number) {
+        return Ok(None);
+    }
+    let cl = ClContext::new(&order.device)?;
+    let mut watch = Watch { shared, number, told: 0, tell };
+    let found = tune::search(&cl, &tune::VARIANTS, order.size, order.radius, &mut watch)?;
+    if let Some(search) = &found {
+        let mut cache = Cache::load();
+        search.entries(&order.device.info)?.into_iter().for_each(|entry| cache.put(entry));
+        cache.store()?;
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_waits_until_it_may_run_and_ends_when_it_is_not_wanted() {
+        let shared = Arc::new(Shared::default());
+        shared.set(|gate| gate.number = 3);
+        assert!(!shared.pass(2), "another search is wanted");
+        let (sender, receiver) = channel();
+        let other = shared.clone();
+        let thread = std::thread::spawn(move || {
+            sender.send(other.pass(3)).unwrap();
+            // Opened once, it stays so.
+            sender.send(other.pass(3)).unwrap();
+            other.set(|gate| gate.open = false);
+            sender.send(other.pass(3)).unwrap();
+        });
+        std::thread::sleep(Duration::from_millis(30));
+        assert!(receiver.try_recv().is_err(), "it is closed at first");
+        shared.set(|gate| gate.open = true);
+        assert_eq!((receiver.recv(), receiver.recv()), (Ok(true), Ok(true)));
+        std::thread::sleep(Duration::from_millis(30));
+        assert!(receiver.try_recv().is_err(), "closed again");
+        shared.set(|gate| gate.stop = true);
+        assert_eq!(receiver.recv(), Ok(false));
+        thread.join().unwrap();
+    }
+}

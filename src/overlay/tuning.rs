@@ -1,0 +1,286 @@
+//! The search for the best parameters as a heat map. In: a [`Tuning`]. Out: wishes to begin or end a search.
+
+use egui::{Align2, Color32, Rect, Sense, Ui, UiBuilder, Vec2, pos2, vec2};
+
+use super::{Action, theme};
+use crate::ladder::VariantId;
+use crate::ladder::heat::{self, Map};
+use crate::ladder::tune::{Status, Trial, fastest};
+use crate::ladder::tuned::SizeClass;
+
+/// What a search does now.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TuningState {
+    /// There is none; what is shown is known, or nothing is.
+    Idle,
+    /// It is to run, and waits for this.
+    Waiting(&'static str),
+    /// It runs; this is tried.
+    Running(String),
+    /// It is over, and its results are used.
+    Done,
+    /// It could not be done, and why.
+    Failed(String),
+}
+
+/// A search in the background.
+#[derive(Debug, Clone)]
+pub struct Tuning {
+    /// What it does now.
+    pub state: TuningState,
+    /// What it is for: width, height and radius in pixels.
+    pub of: Option<((u32, u32), u32)>,
+    /// The radii that its results are used for, the first and the last.
+    pub radii: (u32, u32),
+    /// What has been tried.
+    pub trials: Vec<Trial>,
+    /// The most that will be.
+    pub most: usize,
+    /// A copy of the picture in milliseconds of device time, once it is known.
+    pub copy_ms: Option<f64>,
+}
+
+impl Tuning {
+    /// Nothing has been searched.
+    pub const NONE: Tuning = Tuning {
+        state: TuningState::Idle,
+        of: None,
+        radii: (0, 0),
+        trials: Vec::new(),
+        most: 0,
+        copy_ms: None,
+    };
+
+    /// Whether a search is under way, running or not.
+    pub fn is_under_way(&self) -> bool {
+        matches!(self.state, TuningState::Waiting(_) | TuningState::Running(_))
+    }
+}
+
+/// The panel's size in points.
+pub const SIZE: Vec2 = vec2(420.0, 284.0);
+const CELL: f32 = 22.0;
+/// Where the rows' values end, and the least width of a cell.
+const LEFT: f32 = 92.0;
+const NARROWEST: f32 = 44.0;
+
+/// Lays the panel out in `rect`. `of` is the variant whose map is to be seen; `None` is that of the fastest trial.
+pub fn show(ui: &mut Ui, rect: Rect, tuning: &Tuning, of: &mut Option<VariantId>, actions: &mut Vec<Action>) {
+    // Keeps the pointer from what lies below.
+    ui.interact(rect, ui.unique_id().with("tuning"), Sense::click_and_drag());
+    let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
+    ui.painter().rect(rect, 6, theme::PANEL.to_opaque(), edge, egui::StrokeKind::Inside);
+    let mut ui = ui.new_child(UiBuilder::new().id_salt("tuning").max_rect(rect.shrink(theme::PAD)));
+    ui.set_clip_rect(rect);
+    ui.horizontal(|ui| {
+        ui.label(egui::RichText::new("Tuning").font(theme::words(13.0)).color(theme::STRONG));
+        if tuning.is_under_way() {
+            if ui.button("Stop").on_hover_text("End this search; what it has found is not kept").clicked() {
+                actions.push(Action::StopTuning);
+            }
+        } else if ui.button("Tune now").on_hover_text(TUNE_NOW).clicked() {
+            actions.push(Action::TuneNow);
+        }
+        if ui.button("Close").on_hover_text("Close this panel: the key t").clicked() {
+            actions.push(Action::ToggleTuning);
+        }
+    });
+    let (color, text) = told(tuning);
+    line(&mut ui, &text, color);
+    if let Some(((width, height), radius)) = tuning.of {
+        let (first, last) = tuning.radii;
+        let what = format!(
+            "{width} \u{d7} {height} ({}), radius {radius}, kept for {first} to {last}",
+            class(width, height)
+        );
+        line(&mut ui, &what, theme::WEAK);
+    }
+    if let Some(best) = fastest(&tuning.trials) {
+        let text = format!(
+            "Best so far: {} {}, {} ms",
+            best.variant,
+            best.config,
+            theme::ms(best.ms().unwrap_or_default())
+        );
+        line(&mut ui, &text, theme::STRONG);
+    }
+    let (ids, fastest) = heat::variants(&tuning.trials);
+    let shown = of.filter(|id| ids.contains(id)).or(fastest).or(ids.first().copied());
+    ui.horizontal(|ui| {
+        for id in ids {
+            let chosen = Some(id) == shown;
+            let text =
+                egui::RichText::new(id.as_str()).color(if chosen { Color32::BLACK } else { theme::TEXT });
+            let mut button = egui::Button::new(text);
+            if chosen {
+                button = button.fill(theme::ACCENT);
+            }
+            if ui.add(button).on_hover_text("Show the map of this variant").clicked() {
+                *of = Some(id);
+            }
+        }
+    });
+    if let Some(map) = shown.and_then(|id| Map::of(&tuning.trials, id)) {
+        heat_map(&mut ui, &map, tuning);
+    }
+}
+
+const TUNE_NOW: &str = "Search for this device, size and radius now, also while the movie plays on a CPU.\n\
+    It waits while frames are late or a filter is slow.";
+
+fn class(width: u32, height: u32) -> &'static str {
+    match SizeClass::of(width, height) {
+        SizeClass::Small => "small pictures",
+        SizeClass::Medium => "medium pictures",
+        SizeClass::Large => "large pictures",
+    }
+}
+
+/// The state in words.
+fn told(tuning: &Tuning) -> (Color32, String) {
+    let count = format!("{} of at most {}", tuning.trials.len(), tuning.most);
+    match &tuning.state {
+        TuningState::Idle if tuning.trials.is_empty() => {
+            (theme::WEAK, "Nothing is being searched. With auto it begins in a pause.".to_owned())
+        }
+        TuningState::Idle => (theme::WEAK, "The search was ended.".to_owned()),
+        TuningState::Waiting(reason) => (theme::WARN, format!("{count}; waits: {reason}")),
+        TuningState::Running(what) => (theme::GOOD, format!("{count}; {what}")),
+        TuningState::Done => {
+            (theme::GOOD, format!("Done: {} tried. auto uses the best.", tuning.trials.len()))
+        }
+        TuningState::Failed(why) => (theme::ERROR, why.clone()),
+    }
+}
+
+/// One line; what does not fit is cut, and the hover text has it.
+fn line(ui: &mut Ui, text: &str, color: Color32) {
+    let text = egui::RichText::new(text).font(theme::words(12.0)).color(color);
+    ui.add(egui::Label::new(text).truncate());
+}
+
+fn heat_map(ui: &mut Ui, map: &Map, tuning: &Tuning) {
+    let best = map.around.ms();
+    let across = map.across.map_or("", |p| p.name);
+    let down = map.down.map_or("", |p| p.name);
+    let area = ui.available_rect_before_wrap();
+    let head = pos2(area.left() + LEFT, area.top() + 8.0);
+    let painter = ui.painter();
+    let (font, weak) = (theme::words(11.5), theme::WEAK);
+    painter.text(pos2(area.left(), head.y), Align2::LEFT_CENTER, down, font.clone(), weak);
+    let columns = map.columns.len().max(1) as f32;
+    let width = ((area.width() - LEFT) / columns).clamp(NARROWEST, 84.0);
+    painter.text(head, Align2::LEFT_CENTER, format!("{across} \u{2192}"), font, weak);
+    let top = area.top() + 34.0;
+    for (n, value) in map.columns.iter().enumerate().filter(|_| map.across.is_some()) {
+        let x = head.x + (n as f32 + 0.5) * width;
+        let font = theme::figures(11.0);
+        painter.text(pos2(x, top - 9.0), Align2::CENTER_CENTER, value.to_string(), font, theme::TEXT);
+    }
+    for (m, value) in map.rows.iter().enumerate() {
+        let y = top + m as f32 * CELL;
+        if map.down.is_some() {
+            let at = pos2(head.x - 8.0, y + CELL / 2.0);
+            let font = theme::figures(11.0);
+            ui.painter().text(at, Align2::RIGHT_CENTER, value.to_string(), font, theme::TEXT);
+        }
+        for n in 0..map.columns.len() {
+            let corner = pos2(head.x + n as f32 * width, y);
+            let rect = Rect::from_min_size(corner, vec2(width - 2.0, CELL - 2.0));
+            cell(ui, rect, (n, m), map.cell(n, m), best, tuning);
+        }
+    }
+}
+
+/// Time relative to the best of the map, written into the cell; its colour says the same.
+fn cell(ui: &Ui, rect: Rect, at: (usize, usize), trial: Option<&Trial>, best: Option<f64>, tuning: &Tuning) {
+    let (text, fill) = match trial {
+        None => ("\u{b7}".to_owned(), theme::RULE.gamma_multiply(0.35)),
+        Some(trial) => match (&trial.status, best) {
+            (Status::Scored(ms), Some(best)) if best > 0.0 => (format!("{:.2}", ms / best), heat(ms / best)),
+            (Status::Scored(ms), _) => (theme::ms(*ms), theme::RULE),
+            (Status::Abandoned(_), _) => ("A".to_owned(), theme::RULE),
+            (Status::Mismatch(_), _) => ("M".to_owned(), theme::RULE),
+            (Status::Failed(_), _) => ("F".to_owned(), theme::RULE),
+        },
+    };
+    let painter = ui.painter();
+    painter.rect_filled(rect, 2, fill);
+    let light = 2 * u32::from(fill.r()) + 5 * u32::from(fill.g()) + u32::from(fill.b()) > 900;
+    let color = if light { Color32::BLACK } else { theme::STRONG };
+    painter.text(rect.center(), Align2::CENTER_CENTER, text, theme::figures(11.0), color);
+    if trial.is_some_and(|t| t.ms().is_some() && t.ms() == best) {
+        painter.rect_stroke(rect, 2, egui::Stroke::new(1.5, Color32::WHITE), egui::StrokeKind::Inside);
+    }
+    let response = ui.interact(rect, ui.unique_id().with(at), Sense::hover());
+    match trial {
+        Some(trial) => response.on_hover_text(about(trial, tuning)),
+        None => {
+            response.on_hover_text("Not tried: this device cannot run it, or the search has not been here")
+        }
+    };
+}
+
+/// From light to dark with the time: the best is the lightest, twice its time and more the darkest.
+fn heat(ratio: f64) -> Color32 {
+    let t = ((ratio - 1.0).clamp(0.0, 1.0) as f32).sqrt();
+    let mix = |a: f32, b: f32| (a + (b - a) * t) as u8;
+    Color32::from_rgb(mix(253.0, 62.0), mix(212.0, 24.0), mix(92.0, 96.0))
+}
+
+/// A trial in words.
+fn about(trial: &Trial, tuning: &Tuning) -> String {
+    let head = format!("{} {}\ncompiled in {:.0} ms\n", trial.variant, trial.config, trial.compile_ms);
+    let rest = match &trial.status {
+        Status::Scored(ms) => {
+            let ((width, height), _) = tuning.of.unwrap_or_default();
+            let bytes = f64::from(width) * f64::from(height) * 8.0;
+            let percent = match tuning.copy_ms {
+                Some(copy) => format!("{:.0} % of a copy's speed", 100.0 * copy / ms),
+                None => "against a copy: known at the end".to_owned(),
+            };
+            format!("{} ms, {:.2} GB/s read and written, {percent}", theme::ms(*ms), bytes / (ms * 1e6))
+        }
+        Status::Abandoned(ms) => format!("A: abandoned, one run would take about {} ms", theme::ms(*ms)),
+        Status::Mismatch(report) => format!("M: differs from the reference, never timed\n{report}"),
+        Status::Failed(why) => format!("F: failed\n{why}"),
+    };
+    head + &rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::cl::DeviceKind;
+    use crate::ladder::box_filter::{Config, info};
+
+    fn lightness(color: Color32) -> u32 {
+        2 * u32::from(color.r()) + 5 * u32::from(color.g()) + u32::from(color.b())
+    }
+
+    #[test]
+    fn slower_is_darker_without_exception() {
+        let shades: Vec<u32> = (0..=10).map(|n| lightness(heat(1.0 + f64::from(n) / 10.0))).collect();
+        assert!(shades.windows(2).all(|w| w[0] > w[1]), "{shades:?}");
+        assert_eq!(heat(9.0), heat(2.0));
+    }
+
+    #[test]
+    fn what_hovers_says_time_rate_and_share_or_why_there_is_none() {
+        let code = info(VariantId::Fused).unwrap().code(DeviceKind::Cpu);
+        let config = Config::of(code, DeviceKind::Cpu);
+        let trial = |status| Trial {
+            variant: VariantId::Fused,
+            config: config.clone(),
+            compile_ms: 12.0,
+            status,
+            best: false,
+        };
+        let tuning = Tuning { of: Some(((1000, 500), 7)), copy_ms: Some(0.5), most: 9, ..Tuning::NONE };
+        let text = about(&trial(Status::Scored(2.0)), &tuning);
+        assert!(text.contains("fused STRIPS=2") && text.contains("2.00 ms"), "{text}");
+        assert!(text.contains("2.00 GB/s") && text.contains("25 % of a copy"), "{text}");
+        assert!(about(&trial(Status::Abandoned(70.0)), &tuning).contains("A: abandoned"));
+        assert!(about(&trial(Status::Failed("because".into())), &tuning).contains("because"));
+    }
+}
