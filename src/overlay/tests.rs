@@ -779,8 +779,8 @@ fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
         ] {
             assert!(fixture.find(text).is_some(), "'{text}' is missing at {size}: {:?}", fixture.texts);
         }
-        for n in 0..3 {
-            let name = format!("{n}: {}", infos[n].name);
+        for (n, info) in infos.iter().enumerate() {
+            let name = format!("{n}: {}", info.name);
             assert_eq!(fixture.click(&name), [Action::SetDevice(n)], "{size}");
         }
         let title = fixture.find("OpenCL devices").unwrap();
