@@ -288,6 +288,6 @@ fn wait(counter: &AtomicUsize, there: usize) {
     let mut spins = 0u32;
     while counter.load(Ordering::SeqCst) < there {
         spins += 1;
-        if spins % 4096 == 0 { std::thread::yield_now() } else { std::hint::spin_loop() }
+        if spins.is_multiple_of(4096) { std::thread::yield_now() } else { std::hint::spin_loop() }
     }
 }
