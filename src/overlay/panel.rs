@@ -201,7 +201,7 @@ fn facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>)
     } else {
         format!("{}: {}", view.sharing, view.sharing_reason)
     };
-    wrapped(ui, "Sharing", &sharing).on_hover_text(words::sharing(view.sharing, view.sharing_reason));
+    fact(ui, "Sharing", &sharing, theme::TEXT, &words::sharing(view.sharing, view.sharing_reason));
 }
 
 fn rule(ui: &mut Ui) {
@@ -217,25 +217,6 @@ fn fact(ui: &mut Ui, name: &str, value: &str, color: egui::Color32, hover: &str)
     let at = pos2(rect.left() + LABEL, rect.top() + 1.0);
     elided(ui, at, rect.width() - LABEL, value, theme::words(12.0), color);
     response.on_hover_text(hover)
-}
-
-/// Like [`fact`], but in up to two lines.
-fn wrapped(ui: &mut Ui, name: &str, value: &str) -> egui::Response {
-    let width = ui.available_width() - LABEL;
-    let mut job = egui::text::LayoutJob::simple(value.to_owned(), theme::words(12.0), theme::TEXT, width);
-    job.wrap.max_rows = 2;
-    let galley = ui.painter().layout_job(job);
-    let (rect, response) =
-        ui.allocate_exact_size(vec2(ui.available_width(), galley.size().y.max(LINE)), Sense::hover());
-    ui.painter().text(
-        rect.left_top() + vec2(0.0, 1.0),
-        Align2::LEFT_TOP,
-        name,
-        theme::words(12.0),
-        theme::WEAK,
-    );
-    ui.painter().galley(pos2(rect.left() + LABEL, rect.top() + 1.0), galley, theme::TEXT);
-    response
 }
 
 /// Text in one line, cut with an ellipsis at `width`.
