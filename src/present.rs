@@ -5,6 +5,7 @@ use std::sync::Arc;
 use glow::HasContext as _;
 
 use crate::error::{Error, Result};
+use crate::gpu::shader;
 use crate::media::Orientation;
 use crate::media::memory::picture_memory;
 
@@ -60,36 +61,12 @@ impl VideoQuad {
     /// # Errors
     /// With the driver's log when a shader does not compile or link.
     pub fn new(gl: Arc<glow::Context>) -> Result<Self> {
-        let version = gl.version();
-        let header = if version.is_embedded {
-            "#version 300 es\nprecision highp float;\nprecision highp int;\n"
-        } else if (version.major, version.minor) >= (3, 3) {
-            "#version 330 core\n"
-        } else {
-            "#version 130\n"
-        };
-        let sources = [
-            (glow::VERTEX_SHADER, "video.vert", include_str!("../shaders/video.vert")),
-            (glow::FRAGMENT_SHADER, "video.frag", include_str!("../shaders/video.frag")),
-        ];
+        let vertex = ("video.vert", include_str!("../shaders/video.vert"));
+        let fragment = ("video.frag", include_str!("../shaders/video.frag"));
+        let program = shader::program(&gl, "video", vertex, fragment)?;
         // SAFETY: the context is current on this thread, and the objects are this context's.
         unsafe {
-            let program = gl.create_program().map_err(|e| failed("video", e))?;
-            for (kind, name, source) in sources {
-                let shader = gl.create_shader(kind).map_err(|e| failed(name, e))?;
-                gl.shader_source(shader, &format!("{header}{source}"));
-                gl.compile_shader(shader);
-                if !gl.get_shader_compile_status(shader) {
-                    return Err(failed(name, gl.get_shader_info_log(shader)));
-                }
-                gl.attach_shader(program, shader);
-                gl.delete_shader(shader);
-            }
-            gl.link_program(program);
-            if !gl.get_program_link_status(program) {
-                return Err(failed("video", gl.get_program_info_log(program)));
-            }
-            let vertex_array = gl.create_vertex_array().map_err(|e| failed("video", e))?;
+            let vertex_array = gl.create_vertex_array().map_err(|e| shader::failed("video", e))?;
             let orientation = gl.get_uniform_location(program, "orientation");
             Ok(Self { gl, program, orientation, vertex_array })
         }
@@ -177,14 +154,6 @@ pub fn read_texture(gl: &glow::Context, texture: glow::Texture, size: (u32, u32)
         }
     }
     Ok(rgba)
-}
-
-fn failed(name: &str, log: impl std::fmt::Display) -> Error {
-    Error::new(
-        format!("The shader '{name}' could not be built."),
-        log.to_string().trim().to_owned(),
-        "Update the OpenGL driver; clreel needs OpenGL 3.0 or OpenGL ES 3.0.",
-    )
 }
 
 #[cfg(test)]

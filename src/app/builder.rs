@@ -43,10 +43,23 @@ pub enum Part {
 }
 
 enum Request {
-    /// A number, a context, and whether it shares textures.
-    Start(u64, ClContext, bool),
+    Start(Start),
     Convert(Layout, Storage),
     Again(VariantId),
+}
+
+/// A context, and what to build for it.
+pub struct Start {
+    /// What its messages carry.
+    pub number: u64,
+    /// The context.
+    pub cl: ClContext,
+    /// Whether it shares textures.
+    pub to_texture: bool,
+    /// Which variants.
+    pub variants: Vec<VariantId>,
+    /// Whether the colour correction too.
+    pub corrector: bool,
 }
 
 /// The window's end of the builder.
@@ -90,10 +103,9 @@ impl Builder {
         Ok(Self { requests: Some(requests), messages, shared, thread: Some(thread) })
     }
 
-    /// Builds everything for this context from now on, and nothing more for the one before. `to_texture` is whether it
-    /// shares textures.
-    pub fn start(&self, number: u64, cl: ClContext, to_texture: bool) {
-        self.request(Request::Start(number, cl, to_texture));
+    /// Builds for this context from now on, and nothing more for the one before.
+    pub fn start(&self, start: Start) {
+        self.request(Request::Start(start));
     }
 
     /// Builds the conversion of such planes next.
@@ -170,11 +182,11 @@ impl Worker {
                 return;
             }
             let done = match (request, &context) {
-                (Ok(Request::Start(number, cl, to_texture)), _) => {
-                    self.to_texture = to_texture;
-                    self.left = VariantId::ALL.into_iter().filter(|v| *v != VariantId::Off).collect();
-                    self.corrector = true;
-                    context = Some((number, cl));
+                (Ok(Request::Start(start)), _) => {
+                    self.to_texture = start.to_texture;
+                    self.left = start.variants;
+                    self.corrector = start.corrector;
+                    context = Some((start.number, start.cl));
                     Ok(())
                 }
                 (Ok(Request::Convert(layout, storage)), Some((number, cl))) => {

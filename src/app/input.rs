@@ -151,11 +151,10 @@ mod tests {
 
     #[test]
     fn digits_choose_the_ladder_in_order() {
-        for (digit, id) in "01234589".chars().zip(VariantId::ALL) {
+        for (digit, id) in "0123456789".chars().zip(VariantId::ALL) {
             let key = Key::Character(digit.to_string().into());
             assert_eq!(logical(&key), Some(Command::Do(Action::SetVariant(id))));
         }
-        assert_eq!(logical(&Key::Character("6".into())), None);
     }
 
     #[test]

@@ -39,12 +39,14 @@ pub struct Settings {
     pub graph_at: Option<[f32; 2]>,
     /// The same of the colour correction.
     pub correction_at: Option<[f32; 2]>,
+    /// The same of the devices.
+    pub devices_at: Option<[f32; 2]>,
 }
 
 impl Settings {
     /// The places as the overlay has them.
     pub fn places(&self) -> Places {
-        [self.numbers_at, self.graph_at, self.correction_at]
+        [self.numbers_at, self.graph_at, self.correction_at, self.devices_at]
     }
 }
 
@@ -59,6 +61,7 @@ impl Default for Settings {
             numbers_at: None,
             graph_at: None,
             correction_at: None,
+            devices_at: None,
         }
     }
 }

@@ -13,10 +13,9 @@ use crate::cli::{BenchArgs, exit, working_devices};
 use crate::error::Result;
 use crate::gpu::cl::{Device, no_device, select_device};
 use crate::gpu::sharing::Sharing;
-use crate::ladder::box_filter::VARIANTS;
 use crate::ladder::box_filter::bench::{Input, NativeRun, RadiusRun, run_device};
 use crate::ladder::box_filter::native::Lanes;
-use crate::ladder::{Outcome, VariantId};
+use crate::ladder::{Kind, Outcome, VariantId};
 use crate::media;
 use crate::stats::Series;
 
@@ -32,15 +31,15 @@ impl FromStr for VariantList {
 
     fn from_str(list: &str) -> std::result::Result<Self, String> {
         if list.trim() == "all" {
-            return Ok(Self(VARIANTS.iter().map(|v| v.id).collect()));
+            return Ok(Self(filters().collect()));
         }
         let mut variants = Vec::new();
         for name in list.split(',') {
-            match VARIANTS.iter().find(|v| v.id.as_str() == name.trim()) {
-                Some(v) if variants.contains(&v.id) => {}
-                Some(v) => variants.push(v.id),
+            match filters().find(|id| id.as_str() == name.trim()) {
+                Some(id) if variants.contains(&id) => {}
+                Some(id) => variants.push(id),
                 None => {
-                    let names: Vec<_> = VARIANTS.iter().map(|v| v.id.as_str()).collect();
+                    let names: Vec<_> = filters().map(VariantId::as_str).collect();
                     let names = names.join(", ");
                     return Err(format!("no variant is called '{name}'; choose from {names} or all"));
                 }
@@ -48,6 +47,11 @@ impl FromStr for VariantList {
         }
         Ok(Self(variants))
     }
+}
+
+/// Everything that filters, in key order.
+fn filters() -> impl Iterator<Item = VariantId> {
+    VariantId::ALL.into_iter().filter(|id| id.kind() != Kind::Nothing)
 }
 
 #[derive(Serialize)]
@@ -178,7 +182,9 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
             for run in runs {
                 let (name, radius) = (&device.info.name, run.radius);
                 let size = format!("{}×{}", clip.width, clip.height);
-                print_line(format!("{name} · {size} · radius {radius} · device time in ms"))?;
+                print_line(format!(
+                    "{name} · {size} · radius {radius} · device time in ms (native: wall time)"
+                ))?;
                 print_line(table(run))?;
                 for (id, outcome) in &run.variants {
                     if let Some(reason) = reason(outcome) {
@@ -235,7 +241,7 @@ fn device_runs(device: &Device, runs: &[RadiusRun]) -> DeviceRuns {
         };
         VariantEntry {
             id: id.as_str(),
-            kind: "opencl",
+            kind: id.kind().as_str(),
             outcome: outcome.word(),
             reason: reason(outcome),
             chosen: auto.clone().filter(|_| *id == VariantId::Auto),
@@ -244,8 +250,9 @@ fn device_runs(device: &Device, runs: &[RadiusRun]) -> DeviceRuns {
                 Outcome::Mismatch(report) => Some(report.max_abs_diff),
                 _ => None,
             },
-            device_ms: times.map(|m| m.device),
-            dispatch_ms: times.and_then(|m| m.dispatch),
+            // Threads of this process have only the wall clock.
+            device_ms: times.filter(|_| id.kind() != Kind::Native).map(|m| m.device),
+            dispatch_ms: times.filter(|_| id.kind() == Kind::OpenCl).and_then(|m| m.dispatch),
             wall_ms: times.and_then(|m| m.wall),
         }
     };
@@ -337,7 +344,7 @@ mod tests {
     #[test]
     fn variant_lists() {
         let parse = |list: &str| list.parse::<VariantList>().map(|v| v.0);
-        assert_eq!(parse("all").map(|v| v.len()), Ok(7));
+        assert_eq!(parse("all").map(|v| v.len()), Ok(9));
         assert_eq!(parse("flat, naive,flat"), Ok(vec![VariantId::Flat, VariantId::Naive]));
         assert!(parse("off").is_err());
         assert!(parse("").is_err());

@@ -112,11 +112,7 @@ fn table(devices: &[DeviceEntry]) -> Table {
 /// What there is to say about a driver that gave no device.
 fn finding(driver: &Driver) -> Option<String> {
     match &driver.verdict {
-        Verdict::Ok { .. } => None,
-        Verdict::Empty { reason } => {
-            Some(format!("{}: no device. {reason}", driver.name).trim_end().to_owned())
-        }
-        Verdict::Skipped { by } => Some(format!("{}: left out, as '{by}' asks.", driver.name)),
         Verdict::Failed { .. } => driver.failure().map(|failure| failure.to_string()),
+        _ => driver.left_out(),
     }
 }

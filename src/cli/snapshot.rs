@@ -4,8 +4,9 @@ use crate::cli::{SnapshotArgs, exit, working_devices};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, select_device};
 use crate::gpu::convert::convert_once;
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::{BuiltVariant, filter_once};
+use crate::ladder::box_filter::glsl::Offscreen;
+use crate::ladder::box_filter::{BuiltVariant, filter_once, native};
+use crate::ladder::{Kind, VariantId};
 use crate::media::memory::picture_memory;
 use crate::media::{RgbaConverter, read_frame_at};
 use crate::save;
@@ -22,17 +23,29 @@ pub fn run(args: &SnapshotArgs) -> Result<u8> {
     let (width, height) = (frame.width(), frame.height());
     let mut rgba = picture_memory(width, height)?;
     let device = args.filter.device.as_deref();
-    if args.filter.variant == VariantId::Off && device.is_none() {
+    let (variant, radius) = (args.filter.variant, args.filter.radius);
+    if variant.kind().is_peer() || variant == VariantId::Off && device.is_none() {
+        // As in the window, what does without OpenCL has its pictures from swscale.
         RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
+        rgba = match variant.kind() {
+            Kind::Native => native::filter_once(&rgba, width, height, radius)?,
+            Kind::Glsl => {
+                let offscreen = Offscreen::new(width, height)?;
+                offscreen.load(&rgba);
+                offscreen.run(radius)?;
+                offscreen.read()?
+            }
+            Kind::Nothing | Kind::OpenCl => rgba,
+        };
     } else {
         let cl = ClContext::new(&select_device(&working_devices(), device)?)?;
         // The window converts in the same two ways: by a kernel on graphics cards, else by swscale.
         if cl.is_cpu() || !convert_once(&cl, &frame.picture, &mut rgba)? {
             RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
         }
-        if args.filter.variant != VariantId::Off {
-            let variant = BuiltVariant::build(&cl, args.filter.variant)?;
-            rgba = filter_once(&cl, &variant, &rgba, width, height, args.filter.radius)?;
+        if variant != VariantId::Off {
+            let variant = BuiltVariant::build(&cl, variant)?;
+            rgba = filter_once(&cl, &variant, &rgba, width, height, radius)?;
         }
     }
     let ((width, height), rgba) = frame.orientation().turn((width, height), rgba)?;

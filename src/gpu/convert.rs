@@ -527,10 +527,13 @@ const CORRECT_TYPES: [&[&str]; 6] =
 
 /// Compares the types of a kernel's arguments with those that are set: OpenCL itself checks only sizes.
 fn expect_types(kernel: &core::Kernel, file: &str, types: &[&[&str]]) -> Result<()> {
+    // ocl would look the version up by the kernel's program, and panics where a driver names a program that it does not
+    // know, as Intel's CPU runtime does. The question came with this version.
+    let version = [core::OpenclVersion::new(1, 2)];
     for (position, wanted) in types.iter().enumerate() {
         // A device may not tell; then there is nothing to compare.
-        let Ok(found) = core::get_kernel_arg_info(kernel, position as u32, KernelArgInfo::TypeName, None)
-        else {
+        let (position_cl, what) = (position as u32, KernelArgInfo::TypeName);
+        let Ok(found) = core::get_kernel_arg_info(kernel, position_cl, what, Some(&version)) else {
             continue;
         };
         let found = found.to_string();

@@ -19,6 +19,12 @@ pub struct HostBlock {
     leaked: bool,
 }
 
+// SAFETY: the memory belongs to the block, not to a thread; buffer and queue are OpenCL objects, which any thread may
+// use and release.
+unsafe impl Send for HostBlock {}
+// SAFETY: as above; a shared block only lends its bytes to be read.
+unsafe impl Sync for HostBlock {}
+
 /// Whose the memory is.
 enum Memory {
     Allocator(Layout),

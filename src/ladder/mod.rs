@@ -28,6 +28,10 @@ pub enum VariantId {
     Vectorized,
     /// Add the pixel that enters the window, subtract the one that leaves it.
     RunningSum,
+    /// Two fragment shaders in OpenGL, without OpenCL.
+    Glsl,
+    /// Threads and vectors in Rust, without OpenCL.
+    Native,
     /// Rows and columns in one kernel: each pixel is read about once and written once.
     Fused,
     /// Whatever of the others is the fastest on this device, by the cache of [`tuned`].
@@ -35,15 +39,17 @@ pub enum VariantId {
 }
 
 impl VariantId {
-    /// Every choice in key order: 0 is `off`, 1 to 5 are the steps of the ladder,
-    /// and the rest goes beyond them.
-    pub const ALL: [VariantId; 8] = [
+    /// Every choice in key order: 0 is `off`, 1 to 5 are the steps of the ladder, then come the peers that do
+    /// without OpenCL, and what goes beyond the five.
+    pub const ALL: [VariantId; 10] = [
         VariantId::Off,
         VariantId::Naive,
         VariantId::Separable,
         VariantId::Flat,
         VariantId::Vectorized,
         VariantId::RunningSum,
+        VariantId::Glsl,
+        VariantId::Native,
         VariantId::Fused,
         VariantId::Auto,
     ];
@@ -57,6 +63,8 @@ impl VariantId {
             VariantId::Flat => "flat",
             VariantId::Vectorized => "vectorized",
             VariantId::RunningSum => "running-sum",
+            VariantId::Glsl => "glsl",
+            VariantId::Native => "native",
             VariantId::Fused => "fused",
             VariantId::Auto => "auto",
         }
@@ -71,8 +79,20 @@ impl VariantId {
             VariantId::Flat => '3',
             VariantId::Vectorized => '4',
             VariantId::RunningSum => '5',
+            VariantId::Glsl => '6',
+            VariantId::Native => '7',
             VariantId::Fused => '8',
             VariantId::Auto => '9',
+        }
+    }
+
+    /// What computes it.
+    pub fn kind(self) -> Kind {
+        match self {
+            VariantId::Off => Kind::Nothing,
+            VariantId::Glsl => Kind::Glsl,
+            VariantId::Native => Kind::Native,
+            _ => Kind::OpenCl,
         }
     }
 }
@@ -91,6 +111,36 @@ impl FromStr for VariantId {
             let names: Vec<_> = Self::ALL.iter().map(|v| v.as_str()).collect();
             format!("no variant is called '{s}'; choose one of {}", names.join(", "))
         })
+    }
+}
+
+/// What computes a variant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// There is nothing to compute.
+    Nothing,
+    /// Kernels on an OpenCL device.
+    OpenCl,
+    /// Shaders in OpenGL.
+    Glsl,
+    /// Threads of this process.
+    Native,
+}
+
+impl Kind {
+    /// The name used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Nothing => "none",
+            Kind::OpenCl => "opencl",
+            Kind::Glsl => "glsl",
+            Kind::Native => "native",
+        }
+    }
+
+    /// Whether it filters without OpenCL.
+    pub fn is_peer(self) -> bool {
+        !matches!(self, Kind::Nothing | Kind::OpenCl)
     }
 }
 
@@ -118,6 +168,17 @@ pub struct VariantInfo {
     pub cpu: &'static box_filter::config::Code,
     /// Its kernels on all other devices: the same, where one file serves both.
     pub gpu: &'static box_filter::config::Code,
+}
+
+/// A filter that does without OpenCL, as the user meets it.
+#[derive(Debug)]
+pub struct PeerInfo {
+    /// Its name everywhere.
+    pub id: VariantId,
+    /// Its name for people, one to three words.
+    pub title: &'static str,
+    /// What it does, in one sentence.
+    pub idea: &'static str,
 }
 
 /// What came of running a variant.

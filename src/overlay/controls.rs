@@ -13,10 +13,12 @@ const VARIANT: f32 = 112.0;
 const BESIDE: f32 = 95.0;
 const NARROWEST: f32 = 84.0;
 /// Width of everything right of the variants.
-const REST: f32 = 512.0;
-/// From these widths on there is room for the slider and for quitting, and for the button that opens a movie.
+const REST: f32 = 572.0;
+/// From these widths on there is room for the slider and for quitting, for the button that opens a movie, and for the
+/// one that lists the devices.
 const SLIDER: f32 = 390.0;
 const OPEN: f32 = 500.0;
+const DEVICES: f32 = 566.0;
 
 /// Rows that the controls need at this width.
 pub fn rows(width: f32, variants: usize) -> usize {
@@ -137,7 +139,14 @@ fn rest(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
     let mut radius = view.radius.min(MAX_RADIUS);
     // What is fixed needs about 300 points; the slider gives way in a narrow window.
     let open = room >= OPEN;
-    let fixed = if open { 438.0 } else { 384.0 };
+    let devices = room >= DEVICES;
+    let fixed = if devices {
+        504.0
+    } else if open {
+        438.0
+    } else {
+        384.0
+    };
     ui.spacing_mut().slider_width = (room - fixed).clamp(16.0, 130.0);
     if slider {
         let slider = ui.add(Slider::new(&mut radius, 0..=MAX_RADIUS).show_value(false));
@@ -180,6 +189,10 @@ fn rest(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
     }
     if open && key_button(&mut ui, "Open", "Open a movie: key o", 48.0) {
         actions.push(Action::AskForMovie);
+    }
+    let hover = "All OpenCL devices: change to another one. Key Ctrl+D takes the next";
+    if devices && key_button(&mut ui, "Devices", hover, 60.0) {
+        actions.push(Action::ToggleDevices);
     }
     let (text, hover) = match view.paused {
         true => ("Play", "Go on: Space"),

@@ -5,6 +5,7 @@
 
 mod controls;
 mod correction;
+mod devices;
 mod graph;
 mod hatch;
 mod keys;
@@ -22,6 +23,7 @@ use std::time::Duration;
 
 use egui::{Rect, Ui, UiBuilder, pos2, vec2};
 
+pub use devices::{DeviceList, DeviceRow, DeviceState};
 pub use keys::{KEYS, KeyHelp};
 use path_field::PathField;
 pub use place::Places;
@@ -71,6 +73,10 @@ pub enum Action {
     SaveWindow,
     /// Change to the next OpenCL device.
     NextDevice,
+    /// Change to this OpenCL device: a position in [`DeviceList::rows`].
+    SetDevice(usize),
+    /// Open or close the panel of devices.
+    ToggleDevices,
     /// Open or close the panel of the search for the best parameters.
     ToggleTuning,
     /// Search for the best parameters now.
@@ -165,6 +171,8 @@ pub struct View<'a> {
     pub movie: &'a MovieSummary,
     /// The OpenCL device; `None` when there is no OpenCL.
     pub device: Option<&'a DeviceInfo>,
+    /// All devices, for the panel that lists them.
+    pub devices: DeviceList<'a>,
     /// What OpenGL calls its renderer.
     pub gl_renderer: &'a str,
     /// "copy" or "zero-copy", and why.
@@ -212,19 +220,26 @@ pub struct Overlay {
     pub hint_seen: bool,
     /// Whether the panel with the keys is open.
     pub keys_open: bool,
+    /// Whether the panel of devices is open.
+    pub devices_open: bool,
     /// Whether the panel of the search for the best parameters is open.
     pub tuning_open: bool,
     /// The variant whose map it shows; `None`: the fastest.
     tuning_of: Option<VariantId>,
     /// Whether the numbers and the graph are folded; `None`: by the window's size.
     pub folded: [Option<bool>; 2],
-    /// Where the numbers, the graph and the colour correction were moved to.
+    /// Where the numbers, the graph, the colour correction and the devices were moved to.
     pub places: Places,
     /// The field for a path while it is open, and what was typed into it the last time.
     path_field: Option<PathField>,
     typed: String,
     /// The height that the numbers would like to have.
     numbers_height: f32,
+    /// Whether the devices are folded, the height that they would like to have, and while they are shown for a change
+    /// of device alone, until when, in seconds; that is not known before the first drawing.
+    devices_folded: bool,
+    devices_height: f32,
+    devices_until: Option<Option<f64>>,
     /// When the hint, the message and the button in the corner go, in seconds.
     hint_until: Option<f64>,
     said: Option<(String, Option<f64>)>,
@@ -239,6 +254,7 @@ impl Overlay {
             visible: true,
             hint_seen: false,
             keys_open: false,
+            devices_open: false,
             tuning_open: false,
             tuning_of: None,
             folded: [None; 2],
@@ -246,6 +262,9 @@ impl Overlay {
             path_field: None,
             typed: String::new(),
             numbers_height: 0.0,
+            devices_folded: false,
+            devices_height: 200.0,
+            devices_until: None,
             hint_until: None,
             said: None,
             corner_until: f64::NEG_INFINITY,
@@ -261,6 +280,22 @@ impl Overlay {
     /// Shows a short message for some seconds, also while the overlay is hidden.
     pub fn say(&mut self, text: String) {
         self.said = Some((text, None));
+    }
+
+    /// Shows the devices for some seconds, also while the overlay is hidden: the device changes.
+    pub fn show_devices(&mut self) {
+        self.devices_until = Some(None);
+    }
+
+    /// Opens or closes the panel of devices.
+    pub fn toggle_devices(&mut self) {
+        self.devices_open = !self.devices_shown();
+        self.devices_until = None;
+    }
+
+    /// Whether the panel of devices is shown.
+    pub fn devices_shown(&self) -> bool {
+        self.devices_open && self.visible || self.devices_until.is_some()
     }
 
     /// Opens the field for a movie's path, also while the overlay is hidden.
@@ -299,6 +334,7 @@ impl Overlay {
                 notices::progress(ui, window, busy);
             }
             self.corner(ui, window, &mut actions);
+            self.devices(ui, window, window, view, &mut actions);
             self.on_top(ui, window, window, &mut actions);
             return actions;
         }
@@ -319,7 +355,7 @@ impl Overlay {
                     place::floating(at, vec2(width, height), above)
                 }
             };
-            let (title, height) = panel::show(ui, rect, view, &self.numbers, folded[0]);
+            let (title, height) = panel::show(ui, rect, view, &self.numbers, folded[0], &mut actions);
             self.took(Panel::Numbers, title, folded[0]);
             if height != self.numbers_height && !folded[0] {
                 self.numbers_height = height;
@@ -360,6 +396,7 @@ impl Overlay {
             let title = correction::show(ui, rect, correction, &mut actions);
             self.took(Panel::Correction, title, false);
         }
+        self.devices(ui, window, free, view, &mut actions);
         self.tuning(ui, window, free, view, &mut actions);
         self.on_top(ui, window, free, &mut actions);
 
@@ -369,6 +406,7 @@ impl Overlay {
     /// Puts the panels back where they belong.
     pub fn reset_panels(&mut self) {
         (self.places, self.folded) = (Places::default(), [None; 2]);
+        self.devices_folded = false;
     }
 
     /// Does what was asked for at a panel's title.
@@ -376,10 +414,48 @@ impl Overlay {
         if let Some(place) = title.moved {
             self.places[panel as usize] = place;
         }
-        if title.fold
+        if title.fold && panel == Panel::Devices {
+            self.devices_folded = !folded;
+        } else if title.fold
             && let Some(of) = self.folded.get_mut(panel as usize)
         {
             *of = Some(!folded);
+        }
+    }
+
+    /// The panel of devices, where it is open or the device changes.
+    fn devices(&mut self, ui: &mut Ui, window: Rect, free: Rect, view: &View, actions: &mut Vec<Action>) {
+        let now = ui.input(|i| i.time);
+        if let Some(until) = &mut self.devices_until {
+            let at = until.get_or_insert(now + DEVICES_S);
+            // As long as one is being made ready, that is news.
+            if view.devices.is_preparing() {
+                *at = at.max(now + DEVICES_S);
+            }
+            if now < *at {
+                ui.ctx().request_repaint_after(Duration::from_secs_f64(*at - now));
+            } else {
+                self.devices_until = None;
+            }
+        }
+        if !self.devices_shown() || window.width() < 60.0 || window.height() < 60.0 {
+            return;
+        }
+        let height = if self.devices_folded { panel::HEADER } else { self.devices_height };
+        let size = vec2(devices::WIDTH, height);
+        let rect = match self.places[Panel::Devices as usize] {
+            // Where there is no room beside the other panels it lies over them.
+            None if free.width() < size.x || free.height() < size.y => {
+                place::floating([f32::MAX, 0.0], size, window)
+            }
+            None => Rect::from_min_size(pos2(free.left(), free.bottom() - size.y), size),
+            Some(at) => place::floating(at, size, window),
+        };
+        let (title, height) = devices::show(ui, rect, &view.devices, self.devices_folded, actions);
+        self.took(Panel::Devices, title, self.devices_folded);
+        if height != self.devices_height && !self.devices_folded {
+            self.devices_height = height;
+            ui.request_repaint();
         }
     }
 
@@ -525,6 +601,8 @@ impl Overlay {
 const HINT_S: f64 = 10.0;
 const MESSAGE_S: f64 = 4.0;
 const CORNER_S: f64 = 2.0;
+/// Seconds that the devices stay after a change.
+const DEVICES_S: f64 = 5.0;
 /// While the overlay is hidden, only frames that take this long are told, in seconds.
 const HIDDEN_BUSY_S: f64 = 1.0;
 const ROW_GAP: f32 = 5.0;

@@ -4,7 +4,7 @@ use egui::{Align2, Rect, ScrollArea, Sense, Ui, pos2, vec2};
 
 use super::place::{self, Panel, Title};
 use super::table::{self, Numbers};
-use super::{View, theme, words};
+use super::{Action, View, theme, words};
 
 /// The panel's width in points.
 pub const WIDTH: f32 = 312.0;
@@ -16,7 +16,14 @@ pub const HEADER: f32 = 26.0;
 
 /// Lays the panel out in `rect`; it scrolls when it is too high. Returns what was done with its title, and the
 /// height that it would like to have.
-pub fn show(ui: &mut Ui, rect: Rect, view: &View, numbers: &Numbers, folded: bool) -> (Title, f32) {
+pub fn show(
+    ui: &mut Ui,
+    rect: Rect,
+    view: &View,
+    numbers: &Numbers,
+    folded: bool,
+    actions: &mut Vec<Action>,
+) -> (Title, f32) {
     let mut ui = ui.new_child(egui::UiBuilder::new().id_salt("panel").max_rect(rect));
     ui.set_clip_rect(rect);
     if folded {
@@ -34,7 +41,7 @@ pub fn show(ui: &mut Ui, rect: Rect, view: &View, numbers: &Numbers, folded: boo
                 ui.add_space(2.0);
                 table::table(ui, numbers);
                 ui.add_space(4.0);
-                facts(ui, view, numbers);
+                facts(ui, view, numbers, actions);
             });
         });
         height = scrolled.content_size.y + 2.0;
@@ -134,7 +141,7 @@ fn recently_behind(view: &View) -> bool {
     recent.into_iter().any(|f| f.late || f.dropped_before > 0)
 }
 
-fn facts(ui: &mut Ui, view: &View, numbers: &Numbers) {
+fn facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>) {
     let recorder = view.recorder;
     let (late, dropped) = (recorder.late(), recorder.dropped());
     let color = if late + dropped > 0 { theme::WARN } else { theme::TEXT };
@@ -164,7 +171,7 @@ fn facts(ui: &mut Ui, view: &View, numbers: &Numbers) {
     let (interlaced, why) = words::fields(movie.fields);
     let picture = format!("{} \u{d7} {}{rate}, {}{interlaced}", movie.width, movie.height, movie.codec);
     fact(ui, "Picture", &picture, theme::TEXT, &format!("{picture}{why}"));
-    match view.device {
+    let devices = match view.device {
         Some(device) => {
             let kind = match device.kind {
                 crate::gpu::cl::DeviceKind::Cpu => "CPU",
@@ -172,16 +179,21 @@ fn facts(ui: &mut Ui, view: &View, numbers: &Numbers) {
                 crate::gpu::cl::DeviceKind::Accelerator => "Accelerator",
             };
             let units = format!(
-                "{}\n{kind}, {} compute units at {} MHz",
+                "{}\n{kind}, {} compute units at {} MHz\nA click lists all devices.",
                 device.name, device.units, device.clock_mhz
             );
-            fact(ui, "Device", &device.name, theme::TEXT, &units);
+            let response = fact(ui, "Device", &device.name, theme::TEXT, &units);
             let driver = format!("{} {}", device.platform, device.driver);
             fact(ui, "Driver", &driver, theme::TEXT, &format!("{driver}\n{}", device.version));
+            response
         }
         None => {
-            fact(ui, "Device", "no OpenCL device", theme::WARN, "Only the variant off works without one.")
+            let hover = "Only the variant off works without one.\nA click lists what was found.";
+            fact(ui, "Device", "no OpenCL device", theme::WARN, hover)
         }
+    };
+    if devices.interact(Sense::click()).clicked() {
+        actions.push(Action::ToggleDevices);
     }
     fact(ui, "OpenGL", view.gl_renderer, theme::TEXT, view.gl_renderer);
     let sharing = if view.sharing_reason.is_empty() {
@@ -189,7 +201,7 @@ fn facts(ui: &mut Ui, view: &View, numbers: &Numbers) {
     } else {
         format!("{}: {}", view.sharing, view.sharing_reason)
     };
-    wrapped(ui, "Sharing", &sharing);
+    wrapped(ui, "Sharing", &sharing).on_hover_text(words::sharing(view.sharing, view.sharing_reason));
 }
 
 fn rule(ui: &mut Ui) {
@@ -198,20 +210,22 @@ fn rule(ui: &mut Ui) {
 }
 
 /// A line of name and value; what does not fit is cut, and the hover text has it.
-fn fact(ui: &mut Ui, name: &str, value: &str, color: egui::Color32, hover: &str) {
+fn fact(ui: &mut Ui, name: &str, value: &str, color: egui::Color32, hover: &str) -> egui::Response {
     ui.spacing_mut().item_spacing.y = 0.0;
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), LINE), Sense::hover());
     ui.painter().text(rect.left_center(), Align2::LEFT_CENTER, name, theme::words(12.0), theme::WEAK);
     let at = pos2(rect.left() + LABEL, rect.top() + 1.0);
     elided(ui, at, rect.width() - LABEL, value, theme::words(12.0), color);
-    response.on_hover_text(hover);
+    response.on_hover_text(hover)
 }
 
-/// Like [`fact`], but in as many lines as the value needs.
-fn wrapped(ui: &mut Ui, name: &str, value: &str) {
+/// Like [`fact`], but in up to two lines.
+fn wrapped(ui: &mut Ui, name: &str, value: &str) -> egui::Response {
     let width = ui.available_width() - LABEL;
-    let galley = ui.painter().layout(value.to_owned(), theme::words(12.0), theme::TEXT, width);
-    let (rect, _) =
+    let mut job = egui::text::LayoutJob::simple(value.to_owned(), theme::words(12.0), theme::TEXT, width);
+    job.wrap.max_rows = 2;
+    let galley = ui.painter().layout_job(job);
+    let (rect, response) =
         ui.allocate_exact_size(vec2(ui.available_width(), galley.size().y.max(LINE)), Sense::hover());
     ui.painter().text(
         rect.left_top() + vec2(0.0, 1.0),
@@ -221,6 +235,7 @@ fn wrapped(ui: &mut Ui, name: &str, value: &str) {
         theme::WEAK,
     );
     ui.painter().galley(pos2(rect.left() + LABEL, rect.top() + 1.0), galley, theme::TEXT);
+    response
 }
 
 /// Text in one line, cut with an ellipsis at `width`.

@@ -11,10 +11,12 @@ pub enum Panel {
     Graph,
     /// The sliders of the colour correction.
     Correction,
+    /// The OpenCL devices.
+    Devices,
 }
 
 /// The upper left corners of the panels that were moved, in points from the window's; the others are `None`.
-pub type Places = [Option<[f32; 2]>; 3];
+pub type Places = [Option<[f32; 2]>; 4];
 
 /// What the user did with a panel's title.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -3,12 +3,13 @@
 use egui::{Context, Event, Modifiers, PointerButton, Pos2, RawInput, Rect, Vec2, pos2, vec2};
 
 use super::*;
+use crate::gpu::sharing::Sharing;
 use crate::stats::{FrameSample, Stage};
 
 const SIZES: [Vec2; 3] = [vec2(1280.0, 720.0), vec2(640.0, 360.0), vec2(480.0, 800.0)];
 
 /// Everything that a [`View`] borrows.
-struct Fixture {
+struct Fixture<'a> {
     ctx: Context,
     overlay: Overlay,
     size: Vec2,
@@ -19,6 +20,7 @@ struct Fixture {
     busy: Option<Busy>,
     part: (Option<f64>, Option<f64>),
     correction: Option<crate::convert::Correction>,
+    devices: DeviceList<'a>,
     tuning: Tuning,
     time: f64,
     /// What the last pass painted: every text and the rectangle it covers.
@@ -27,7 +29,7 @@ struct Fixture {
     copied: Option<String>,
 }
 
-impl Fixture {
+impl<'a> Fixture<'a> {
     fn new(size: Vec2) -> Self {
         let ctx = Context::default();
         Overlay::style(&ctx);
@@ -68,6 +70,7 @@ impl Fixture {
             busy: None,
             part: (None, None),
             correction: None,
+            devices: DeviceList::default(),
             tuning: Tuning::NONE,
             time: 0.0,
             texts: Vec::new(),
@@ -91,6 +94,7 @@ impl Fixture {
             cpu: CpuReading::default(),
             movie: &self.movie,
             device: None,
+            devices: self.devices,
             gl_renderer: "renderer",
             sharing: "copy",
             sharing_reason: "no device",
@@ -528,7 +532,7 @@ fn the_seek_bar_shows_the_part_that_repeats() {
     assert!(fixture.find("A").is_none());
 }
 
-impl Fixture {
+impl Fixture<'_> {
     /// Presses on the text `name`, moves by `way` in two steps, lets go.
     fn drag(&mut self, name: &str, way: Vec2) {
         let at = self.find(name).unwrap_or_else(|| panic!("no text '{name}' in {:?}", self.texts)).center();
@@ -562,7 +566,7 @@ fn panels_are_moved_by_their_titles_and_stay_in_the_window() {
         let to = fixture.find(title).unwrap();
         assert!((to.min - from.min - way).length() < 1.0, "{title}: from {from} to {to}");
     }
-    assert!(fixture.overlay.places.iter().all(Option::is_some));
+    assert!(fixture.overlay.places[..3].iter().all(Option::is_some));
     // Nothing else was clicked on the way.
     assert_eq!(fixture.overlay.folded, [None; 2]);
 
@@ -695,6 +699,26 @@ fn the_smallest_window_on_the_finest_display_can_be_used() {
     assert!(fixture.find(last).is_some(), "{:?}", fixture.texts);
 }
 
+fn device_info(index: usize, name: &str) -> DeviceInfo {
+    DeviceInfo {
+        index,
+        name: name.into(),
+        platform: "Platform".into(),
+        version: "OpenCL 3.0".into(),
+        driver: "1.2".into(),
+        kind: crate::gpu::cl::DeviceKind::Gpu,
+        units: 132,
+        clock_mhz: 1980,
+        global_memory_bytes: 3 << 29,
+        max_allocation_bytes: 1 << 28,
+        local_memory_bytes: 1 << 15,
+        max_work_group_size: 256,
+        image_support: true,
+        max_image: (4096, 4096),
+        extensions: Vec::new(),
+    }
+}
+
 /// What a search has found so far, in the fixture.
 fn searched(status: crate::ladder::tune::Status) -> Tuning {
     use crate::gpu::cl::DeviceKind;
@@ -717,6 +741,99 @@ fn searched(status: crate::ladder::tune::Status) -> Tuning {
         most: 40,
         copy_ms: None,
     }
+}
+
+#[test]
+fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
+    for size in [vec2(1280.0, 720.0), vec2(640.0, 500.0)] {
+        let infos = ["First", "Second", "Third"].map(|name| device_info(0, name));
+        let copy = Sharing::copy("the driver cannot");
+        let broken = Error::new("It broke.", "The compiler says no.", "");
+        let row = |n: usize, sharing, state, failure| DeviceRow { info: &infos[n], sharing, state, failure };
+        let rows = [
+            row(0, Some(&Sharing::ZeroCopy), DeviceState::InUse, None),
+            row(1, Some(&copy), DeviceState::Idle, Some(&broken)),
+            row(2, None, DeviceState::Preparing, None),
+        ];
+        let left_out = ["bad.icd: left out. It crashed.".to_owned()];
+        let mut fixture = Fixture::new(size);
+        assert_eq!(fixture.click("Devices"), [Action::ToggleDevices], "{size}");
+        fixture.overlay.toggle_devices();
+        let list = DeviceList { rows: Some(&rows), left_out: &left_out };
+        fixture.devices = list;
+        // The second pass has the height that the first one found.
+        fixture.pass(vec![]);
+        fixture.pass(vec![]);
+        for text in [
+            "0: First",
+            "1: Second",
+            "2: Third",
+            "in use",
+            "being made ready",
+            "Platform: GPU, 132 units at 1980 MHz, 1.5 GiB. OpenCL 3.0, driver 1.2",
+            "Shares textures with OpenGL",
+            "Frames are copied to OpenGL: the driver cannot",
+            "Sharing: not tried in this window",
+            "It broke. The compiler says no.",
+            "bad.icd: left out. It crashed.",
+        ] {
+            assert!(fixture.find(text).is_some(), "'{text}' is missing at {size}: {:?}", fixture.texts);
+        }
+        for (n, info) in infos.iter().enumerate() {
+            let name = format!("{n}: {}", info.name);
+            assert_eq!(fixture.click(&name), [Action::SetDevice(n)], "{size}");
+        }
+        let title = fixture.find("OpenCL devices").unwrap();
+        fixture.click_at(title.left_center() - vec2(11.0, 0.0));
+        fixture.pass(vec![]);
+        assert!(fixture.find("OpenCL devices").is_some() && fixture.find("0: First").is_none());
+        assert_eq!(fixture.click("\u{d7}"), [Action::ToggleDevices]);
+    }
+}
+
+#[test]
+fn a_change_of_device_shows_the_list_for_some_seconds_and_as_long_as_it_takes() {
+    let info = device_info(0, "First");
+    let row = |state| [DeviceRow { info: &info, sharing: None, state, failure: None }];
+    let (preparing, in_use) = (row(DeviceState::Preparing), row(DeviceState::InUse));
+    for visible in [true, false] {
+        let mut fixture = Fixture::new(SIZES[0]);
+        fixture.overlay.visible = visible;
+        fixture.devices = DeviceList { rows: Some(&preparing), left_out: &[] };
+        fixture.pass(vec![]);
+        assert!(fixture.find("being made ready").is_none(), "nobody asked");
+        fixture.overlay.show_devices();
+        fixture.pass(vec![]);
+        assert!(fixture.find("being made ready").is_some());
+        for _ in 0..3 {
+            fixture.time += 60.0;
+            fixture.pass(vec![]);
+            assert!(fixture.find("being made ready").is_some());
+        }
+        fixture.devices = DeviceList { rows: Some(&in_use), left_out: &[] };
+        fixture.pass(vec![]);
+        assert!(fixture.find("in use").is_some());
+        fixture.time += 60.0;
+        fixture.pass(vec![]);
+        fixture.pass(vec![]);
+        assert!(fixture.find("in use").is_none() && !fixture.overlay.devices_shown());
+    }
+}
+
+#[test]
+fn why_frames_are_copied_is_told_in_full_under_the_pointer() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    let line = fixture.find("copy: no device").unwrap();
+    fixture.pass(vec![Event::PointerMoved(line.center())]);
+    for _ in 0..3 {
+        fixture.time += 1.0;
+        fixture.pass(vec![]);
+    }
+    assert!(
+        fixture.texts.iter().any(|(text, _)| text.contains("Because: no device.")),
+        "{:?}",
+        fixture.texts
+    );
 }
 
 #[test]

@@ -12,26 +12,39 @@ pub fn stage(stage: Stage) -> &'static str {
         }
         Stage::Upload => {
             "Bring the frame to where the kernels read it.\n\
-             Leaves out decoding, and on a CPU device a copy that is not needed."
+             A graphics card: the planes copied into pinned memory by this thread, and written to the card from there \
+             (start to end of the command); the same whether textures are shared or not.\n\
+             A CPU device: handing the memory over; nothing is copied.\n\
+             Leaves out decoding."
         }
         Stage::Acquire => {
-            "Hand the shared texture from OpenGL to OpenCL, with the wait that this needs.\n\
-             Zero where frames are copied instead of shared."
+            "Hand the texture from OpenGL to OpenCL.\n\
+             Shared: the call, with the wait for OpenGL that it needs, and the command on the device.\n\
+             Copied: zero, as the device never sees the texture.\n\
+             Leaves out the drawing that used the texture before."
         }
         Stage::Convert => {
             "Turn the movie's YUV into RGBA.\n\
-             Leaves out upload. On a CPU device the decoder's library does it."
+             A graphics card: one kernel, start to end, which corrects the colours in the same pass; shared or copied \
+             alike.\n\
+             A CPU device, or none: FFmpeg's swscale on the window's thread.\n\
+             Leaves out upload."
         }
         Stage::Correct => {
             "Correct brightness, contrast, saturation and gamma: the kernel, from start to end of its event.\n\
-             Zero where it is switched off. Without OpenCL the time on the window's thread."
+             Zero where it is switched off, and where the conversion's kernel does it (see convert). Without \
+             OpenCL the time on the window's thread."
         }
         Stage::Filter => {
             "The chosen variant's kernels on the device, from start to end of their events.\n\
              Leaves out the time that they waited in the queue, and all transfers."
         }
         Stage::Release => {
-            "Hand the texture back to OpenGL, or copy the result to it.\n\
+            "Bring the result to OpenGL.\n\
+             Shared: hand the texture back on the device, after the copy into it by variants that write buffers; \
+             nothing returns to the host.\n\
+             Copied: read the picture back (on a CPU device only map it), then glTexSubImage2D on the window's \
+             thread.\n\
              Leaves out drawing it."
         }
         Stage::Present => {
@@ -52,6 +65,16 @@ pub fn stage(stage: Stage) -> &'static str {
              Leaves out the commands themselves."
         }
     }
+}
+
+/// What the way of the frames to OpenGL means, with the reason in full.
+pub fn sharing(way: &str, reason: &str) -> String {
+    let means = match way {
+        "zero-copy" => "OpenCL writes into OpenGL's textures: no pixel of a frame returns to the host.",
+        _ => "Each filtered frame goes through the host's memory into OpenGL's texture.",
+    };
+    let because = if reason.is_empty() { String::new() } else { format!("\nBecause: {reason}.") };
+    format!("{means}{because}\nA click on Device lists all devices, and which of them share.")
 }
 
 pub const IDLE: &str = "What the stages leave of the frame time: waiting for the next frame to be due.\n\

@@ -60,6 +60,9 @@ static void read_plans(const char *text) {
 cl_int planned_failure(const char *function) {
     cl_int code = CL_SUCCESS;
     if (plan_count == 0) return code;
+    // Not even counted while the file is not there.
+    const char *only_while = getenv("CLREEL_LAYER_FAIL_WHILE");
+    if (only_while && *only_while && access(only_while, F_OK) != 0) return code;
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < plan_count; i++) {
         failure_plan *plan = &plans[i];

@@ -371,7 +371,7 @@ static cl_int hand_over(const char *function, bool acquire, cl_command_queue que
         texture->acquired = acquire;
         bytes += texture->bytes;
     }
-    log_line("%s objects=%u bytes=%zu", function, count, bytes);
+    log_line("%s objects=%u bytes=%zu queue=%p", function, count, bytes, (void *)queue);
     if (status == CL_SUCCESS && event) status = driver->clEnqueueMarkerWithWaitList(queue, 0, NULL, event);
     return status;
 }

@@ -9,8 +9,10 @@
 //! `FrameSample` for each movie frame presented. A frame is filtered ahead of its time and waits, ready,
 //! until it is due; the picture on the screen keeps its slot until the next one takes its place.
 
+mod native;
 mod present;
 mod submit;
+mod work;
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -18,13 +20,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::convert::Correction;
-use crate::error::Error;
+use crate::error::{Error, Result};
+use crate::gpu::event::Waker;
 use crate::gpu::sharing::Slot;
-use crate::ladder::VariantId;
+use crate::ladder::box_filter::glsl::{self, GlslFilter};
+use crate::ladder::{Kind, VariantId};
 use crate::media::{Clock, Decoder, Frame, Orientation, RgbaConverter, Seek};
-use crate::overlay::Busy;
-use crate::pipeline::{Job, JobState, Pipeline};
+use crate::overlay::{Busy, VariantStatus};
+use crate::pipeline::{JobState, Pipeline};
 use crate::stats::{Recorder, Stage, StageTimes, ms_since};
+use native::NativeFilter;
+use work::Work;
 
 /// A frame that takes the device longer than this leaves the overlay to be repainted on its own.
 const OVERLAY_MS: f64 = 50.0;
@@ -43,10 +49,10 @@ type Wanted = (VariantId, u32, Option<Correction>);
 
 /// A frame between `take` and the screen.
 ///
-/// Fields drop in order: the job's memory objects may lie in the slot's host memory, so they go first.
+/// Fields drop in order: the work's memory objects may lie in the slot's host memory, so they go first.
 struct Flight {
-    /// The device's share; `None` for an unfiltered frame.
-    job: Option<Job>,
+    /// What filters it, or corrects its colours; `None` where nothing is to be done.
+    work: Option<Work>,
     slot: Slot,
     frame: Rc<Frame>,
     variant: VariantId,
@@ -66,6 +72,11 @@ pub struct FrameLoop {
     decoder: Decoder,
     converter: RgbaConverter,
     pipeline: Option<Pipeline>,
+    /// Made when it is first wanted.
+    native: Option<NativeFilter>,
+    /// Or why it cannot be had.
+    glsl: Result<GlslFilter>,
+    waker: Waker,
     /// Statistics of what was presented.
     pub recorder: Recorder,
     clock: Clock,
@@ -127,14 +138,31 @@ pub struct Tick {
     pub wake_at: Option<Instant>,
 }
 
+fn advance_gl(filter: &mut Result<GlslFilter>, task: &mut glsl::Task) -> Result<JobState> {
+    match filter {
+        Ok(filter) => filter.advance(task),
+        Err(error) => Err(error.clone()),
+    }
+}
+
 impl FrameLoop {
-    /// A loop that plays `decoder`'s frames. The OpenGL context must be current whenever it is used.
-    pub fn new(gl: Arc<glow::Context>, decoder: Decoder, recorder: Recorder, unpaced: bool) -> Self {
+    /// A loop that plays `decoder`'s frames. The OpenGL context must be current whenever it is used. `waker` is called
+    /// when a turn is worth while.
+    pub fn new(
+        gl: Arc<glow::Context>,
+        decoder: Decoder,
+        recorder: Recorder,
+        unpaced: bool,
+        waker: Waker,
+    ) -> Self {
         Self {
-            gl,
             decoder,
             converter: RgbaConverter::new(),
             pipeline: None,
+            native: None,
+            glsl: GlslFilter::new(gl.clone()),
+            gl,
+            waker,
             recorder,
             clock: Clock::new(0),
             unpaced,
@@ -217,9 +245,7 @@ impl FrameLoop {
     /// Forgets the frames that are on their way; the next frame starts the clock anew.
     fn start_over(&mut self) {
         self.generation += 1;
-        for job in self.flights.iter_mut().filter_map(|f| f.job.as_mut()) {
-            job.cancel();
-        }
+        self.flights.iter_mut().filter_map(|f| f.work.as_mut()).for_each(Work::cancel);
         let waiting: Vec<Flight> = self.ready.drain(..).chain(self.held.take()).collect();
         waiting.into_iter().for_each(|flight| self.give_up(flight));
         self.returned.clear();
@@ -243,6 +269,20 @@ impl FrameLoop {
     /// Errors since the last call, each with the variant that cannot go on because of it.
     pub fn take_errors(&mut self) -> Vec<(Option<VariantId>, Error)> {
         std::mem::take(&mut self.errors)
+    }
+
+    /// The state of a variant that does without OpenCL; `None` for the others.
+    pub fn peer_status(&self, id: VariantId) -> Option<VariantStatus> {
+        match (id.kind(), &self.glsl) {
+            (Kind::Glsl, Err(error)) => Some(VariantStatus::Unavailable(error.clone())),
+            (Kind::Glsl | Kind::Native, _) => Some(VariantStatus::Ready),
+            _ => None,
+        }
+    }
+
+    /// What times the variant `glsl`, if it can be had.
+    pub fn glsl_clock(&self) -> Option<glsl::Clock> {
+        self.glsl.as_ref().ok().map(GlslFilter::clock)
     }
 
     /// Why the device failed, if it has since the last call. The loop is without a device then.
@@ -283,9 +323,9 @@ impl FrameLoop {
         } else {
             NEARLY_DONE_MS
         };
-        for job in self.flights.iter_mut().filter_map(|f| f.job.as_mut()) {
-            if job.remaining_ms() > limit_ms {
-                job.cancel();
+        for work in self.flights.iter_mut().filter_map(|f| f.work.as_mut()) {
+            if work.remaining_ms() > limit_ms {
+                work.cancel();
             }
         }
         if let Some(held) = self.held.take() {
@@ -316,7 +356,7 @@ impl FrameLoop {
         if self.clock.is_paused() {
             self.clock.resume();
             for flight in self.flights.iter_mut().filter(|f| f.again) {
-                flight.job.iter_mut().for_each(Job::cancel);
+                flight.work.iter_mut().for_each(Work::cancel);
             }
             if let Some(held) = self.held.take_if(|f| f.again) {
                 self.give_up(held);
@@ -396,21 +436,21 @@ impl FrameLoop {
     /// The frame that has been in the filter for long, or that will be.
     pub fn busy(&self) -> Option<Busy> {
         let flight = self.held.as_ref().or(self.flights.front())?;
-        let job = flight.job.as_ref()?;
+        let work = flight.work.as_ref()?;
         let held = self.held.is_some();
-        (held || job.elapsed_s() > BUSY_S).then(|| Busy {
+        (held || work.elapsed_s() > BUSY_S).then(|| Busy {
             variant: flight.variant,
             radius: flight.radius,
-            fraction: job.fraction() as f32,
-            elapsed_s: if held { 0.0 } else { job.elapsed_s() },
-            predicted_s: job.total_s(),
+            fraction: work.fraction() as f32,
+            elapsed_s: if held { 0.0 } else { work.elapsed_s() },
+            predicted_s: work.total_s(),
         })
     }
 
     /// Whether a frame takes the device so long that the overlay has to be repainted meanwhile.
     pub fn is_slow(&self) -> bool {
-        let jobs = self.flights.iter().chain(&self.held).filter_map(|f| f.job.as_ref());
-        jobs.into_iter().any(|j| j.predicted_ms().max(j.elapsed_s() * 1e3) > OVERLAY_MS)
+        let mut work = self.flights.iter().chain(&self.held).filter_map(|f| f.work.as_ref());
+        work.any(|w| w.predicted_ms().max(w.elapsed_s() * 1e3) > OVERLAY_MS)
     }
 
     /// One turn: collects what has finished, submits what is due, and says what comes next. Never waits.
@@ -426,8 +466,10 @@ impl FrameLoop {
     fn collect(&mut self) {
         while let Some(mut flight) = self.flights.pop_front() {
             let began = Instant::now();
-            let state = match (flight.job.as_mut(), self.pipeline.as_mut()) {
-                (Some(job), Some(pipeline)) => pipeline.advance(job, &mut flight.slot),
+            let state = match (&mut flight.work, &mut self.pipeline) {
+                (Some(Work::Device(job)), Some(pipeline)) => pipeline.advance(job, &mut flight.slot),
+                (Some(Work::Native(task)), _) => task.advance(),
+                (Some(Work::Gl(task)), _) => advance_gl(&mut self.glsl, task),
                 _ => Ok(JobState::Done),
             };
             flight.stages[Stage::Collect as usize] += ms_since(began);
@@ -446,11 +488,22 @@ impl FrameLoop {
     /// Moves a filtered picture into its texture, unless it is there already.
     fn finish(&mut self, mut flight: Flight) {
         let began = Instant::now();
-        if !flight.job.as_ref().is_some_and(Job::fills_texture) {
-            flight.slot.show(flight.job.is_some());
+        match &mut flight.work {
+            None => flight.slot.show(false),
+            Some(Work::Device(job)) if job.fills_texture() => {}
+            Some(Work::Gl(_)) => {}
+            Some(Work::Device(_)) => flight.slot.show(true),
+            Some(Work::Native(task)) => {
+                if let Some(filtered) = task.filtered() {
+                    flight.slot.show_pixels(filtered);
+                }
+                if let Some(native) = &mut self.native {
+                    native.finished(task);
+                }
+            }
         }
         flight.stages[Stage::Release as usize] = ms_since(began);
-        if let Some(times) = flight.job.as_ref().map(|job| job.times) {
+        if let Some(times) = flight.work.as_ref().map(Work::times) {
             for (stage, ms) in [
                 (Stage::Upload, times.upload),
                 (Stage::Acquire, times.acquire),
@@ -485,7 +538,7 @@ impl FrameLoop {
         } else {
             self.dropped += flight.dropped_before + 1;
         }
-        if flight.job.take().is_some_and(|job| !job.was_started()) {
+        if matches!(flight.work.take(), Some(Work::Device(job)) if !job.was_started()) {
             // Its memory objects were made for a picture that the host writes anew.
             flight.slot.drop_device_side();
         }
@@ -512,7 +565,13 @@ impl FrameLoop {
     }
 
     /// A command failed: the loop goes on without a device, and shows the movie unfiltered until it gets another one.
+    /// A peer that failed is done without.
     fn fail(&mut self, flight: Flight, error: Error) {
+        if flight.work.as_ref().is_some_and(Work::is_peer) {
+            self.do_without(flight.variant, error);
+            self.give_up(flight);
+            return;
+        }
         self.failure.get_or_insert(error);
         self.take_down(vec![flight]);
     }
@@ -527,12 +586,29 @@ impl FrameLoop {
     fn take_down(&mut self, mut on_their_way: Vec<Flight>) {
         let Some(pipeline) = self.pipeline.take() else { return };
         let idle = pipeline.drain();
+        let by_peers = |f: &Flight| f.work.as_ref().is_some_and(Work::is_peer);
         on_their_way.extend(self.flights.drain(..));
-        on_their_way.extend(self.held.take());
+        on_their_way.extend(self.held.take_if(|f| !by_peers(f)));
+        // What peers filter goes on: its memory on the device is all that it loses.
+        (self.flights, on_their_way) = {
+            let (by_peers, others): (Vec<_>, Vec<_>) = on_their_way.into_iter().partition(by_peers);
+            (by_peers.into(), others)
+        };
+        let kept = self.flights.iter_mut().chain(&mut self.held);
+        let kept = kept.chain(&mut self.ready).chain(&mut self.shown);
+        for flight in kept {
+            if idle {
+                flight.work.take_if(|work| !work.is_peer());
+                flight.slot.drop_device_side();
+            } else {
+                std::mem::forget(flight.work.take_if(|work| !work.is_peer()));
+                flight.slot.forget_device_side();
+            }
+        }
         for mut flight in on_their_way {
             if idle {
                 // The job's memory objects go before the memory that they lie in.
-                flight.job = None;
+                flight.work = None;
                 flight.slot.drop_device_side();
                 self.give_up(flight);
             } else {
@@ -543,18 +619,10 @@ impl FrameLoop {
         }
         if idle {
             self.free.clear();
-            for flight in self.ready.iter_mut().chain(&mut self.shown) {
-                flight.job = None;
-                flight.slot.drop_device_side();
-            }
         } else {
             // A context that cannot even finish is lost; releasing its objects would panic or hang.
             std::mem::forget(pipeline);
             self.free.drain(..).for_each(std::mem::forget);
-            for flight in self.ready.iter_mut().chain(&mut self.shown) {
-                std::mem::forget(flight.job.take());
-                flight.slot.forget_device_side();
-            }
         }
     }
 
@@ -562,11 +630,9 @@ impl FrameLoop {
     /// cannot be stopped and may take minutes; returns whether the device is idle.
     #[must_use]
     pub fn shut_down(&mut self) -> bool {
-        for job in self.flights.iter_mut().filter_map(|f| f.job.as_mut()) {
-            job.cancel();
-        }
+        self.flights.iter_mut().filter_map(|f| f.work.as_mut()).for_each(Work::cancel);
         self.collect();
-        let idle = self.flights.iter().all(|f| f.job.is_none());
+        let idle = self.flights.iter().all(|f| f.work.as_ref().is_none_or(Work::is_peer));
         if !idle {
             self.flights.drain(..).for_each(std::mem::forget);
             std::mem::forget(self.pipeline.take());

@@ -4,11 +4,13 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::{Flight, FrameLoop, Wanted};
+use super::native::{NativeFilter, Task};
+use super::{Flight, FrameLoop, Wanted, Work, advance_gl};
 use crate::convert::correct_reference;
 use crate::error::Result;
 use crate::gpu::sharing::Slot;
 use crate::ladder::VariantId;
+use crate::ladder::box_filter::glsl;
 use crate::media::{Frame, color};
 use crate::pipeline::{Job, Refusal};
 use crate::stats::{Stage, StageTimes, ms_since};
@@ -48,7 +50,7 @@ impl FrameLoop {
         let flight = self.slot_for(&frame).and_then(|slot| self.load(slot, frame, again, stages));
         match flight {
             Ok(flight) => {
-                let long = flight.job.as_ref().is_some_and(|job| job.predicted_ms() > ANNOUNCE_MS);
+                let long = flight.work.as_ref().is_some_and(|work| work.predicted_ms() > ANNOUNCE_MS);
                 if long {
                     self.held_was_announced = false;
                     self.held = Some(flight);
@@ -71,6 +73,7 @@ impl FrameLoop {
     /// What frames can be filtered with now: the chosen variant, if it is built.
     fn wanted(&self) -> Wanted {
         match &self.pipeline {
+            _ if self.variant.kind().is_peer() => (self.variant, self.radius, self.correction),
             Some(pipeline) if pipeline.has(self.variant) => (self.variant, self.radius, self.correction),
             _ => (VariantId::Off, self.radius, self.correction),
         }
@@ -93,7 +96,7 @@ impl FrameLoop {
 
     /// Whether the device has a frame that takes so long that a second one would only wait behind it.
     fn is_device_busy(&self) -> bool {
-        self.flights.iter().any(|f| f.job.as_ref().is_some_and(|j| j.predicted_ms() > SLOW_MS))
+        self.flights.iter().any(|f| f.work.as_ref().is_some_and(|w| w.predicted_ms() > SLOW_MS))
     }
 
     /// Whether a next frame may be taken. Before the first picture there is no time yet: only one frame goes
@@ -133,6 +136,9 @@ impl FrameLoop {
     /// Whether the device will convert such frames as soon as its program is built.
     fn conversion_is_missing(&mut self, frame: &Frame) -> bool {
         let variant = self.wanted().0;
+        if variant.kind().is_peer() {
+            return false;
+        }
         self.pipeline.as_mut().is_some_and(|p| {
             p.conversion(&frame.picture, variant).is_none() && p.will_convert(&frame.picture, variant)
         })
@@ -156,29 +162,31 @@ impl FrameLoop {
         mut stages: StageTimes,
     ) -> Result<Flight> {
         let (variant, radius, correction) = self.wanted();
-        let mut job = None;
+        let mut work = None;
         let mut rgba = true;
-        if let Some(pipeline) = &mut self.pipeline
+        // Peers take RGBA from the host, whatever the device could convert.
+        if !variant.kind().is_peer()
+            && let Some(pipeline) = &mut self.pipeline
             && let Some(layout) = pipeline.conversion(&frame.picture, variant)
         {
             let began = Instant::now();
             slot.fill(pipeline.cl(), &frame.picture, &layout)?;
             stages[Stage::Upload as usize] = ms_since(began);
             let prepared = pipeline.prepare(&mut slot, variant, radius, correction, layout.matrix);
-            job = self.prepared(&mut slot, variant, prepared);
-            rgba = job.is_none();
+            work = self.prepared(&mut slot, variant, prepared).map(Work::Device);
+            rgba = work.is_none();
         }
         if rgba {
             let began = Instant::now();
             self.converter.convert(&frame.picture, slot.input()?)?;
             stages[Stage::Convert as usize] = ms_since(began);
-            job = self.filter_of_rgba(&mut slot, &frame, &mut stages)?;
+            work = self.filter_of_rgba(&mut slot, &frame, &mut stages)?;
         }
-        let variant = if job.is_some() { self.wanted().0 } else { VariantId::Off };
+        let variant = if work.is_some() { self.wanted().0 } else { VariantId::Off };
         let dropped_before = if again { 0 } else { std::mem::take(&mut self.dropped) };
         let generation = self.generation;
         Ok(Flight {
-            job,
+            work,
             slot,
             frame,
             variant,
@@ -191,28 +199,71 @@ impl FrameLoop {
         })
     }
 
-    /// The device's share for the RGBA picture in the slot, if it has one.
+    /// What is to be done to the RGBA picture in the slot, if anything is.
     fn filter_of_rgba(
         &mut self,
         slot: &mut Slot,
         frame: &Frame,
         stages: &mut StageTimes,
-    ) -> Result<Option<Job>> {
+    ) -> Result<Option<Work>> {
         let (variant, radius, correction) = self.wanted();
         let matrix = color::of_picture(&frame.picture).0;
-        let on_device = self.pipeline.as_ref().is_some_and(|p| p.corrects() || correction.is_none());
+        let peer = variant.kind().is_peer();
+        let on_device = !peer && self.pipeline.as_ref().is_some_and(|p| p.corrects() || correction.is_none());
         if let Some(correction) = correction.filter(|_| !on_device) {
             let began = Instant::now();
             correct_reference(slot.input()?, &correction, matrix);
             stages[Stage::Correct as usize] = ms_since(began);
         }
         let correction = correction.filter(|_| on_device);
+        if variant == VariantId::Native {
+            return Ok(self.native_task(slot, radius).map(Work::Native));
+        }
+        if variant == VariantId::Glsl {
+            let began = Instant::now();
+            slot.show(false);
+            stages[Stage::Upload as usize] = ms_since(began);
+            return Ok(self.gl_task(slot, radius).map(Work::Gl));
+        }
         let Some(pipeline) = &mut self.pipeline else { return Ok(None) };
         if variant == VariantId::Off && correction.is_none() {
             return Ok(None);
         }
         let prepared = pipeline.prepare(slot, variant, radius, correction, matrix);
-        Ok(self.prepared(slot, variant, prepared))
+        Ok(self.prepared(slot, variant, prepared).map(Work::Device))
+    }
+
+    /// The picture in the slot's texture for the shaders, or the frame unfiltered where they cannot be had.
+    fn gl_task(&mut self, slot: &Slot, radius: u32) -> Option<glsl::Task> {
+        let prepared = match &mut self.glsl {
+            Ok(filter) => filter.prepare(slot.texture(), slot.size(), radius),
+            Err(error) => Err(error.clone()),
+        };
+        match prepared {
+            Ok(task) => Some(task),
+            Err(error) => {
+                self.do_without(VariantId::Glsl, error);
+                None
+            }
+        }
+    }
+
+    /// The picture in the slot for the filter in Rust, or the frame unfiltered where that cannot be had.
+    fn native_task(&mut self, slot: &mut Slot, radius: u32) -> Option<Task> {
+        let mut prepare = || {
+            let native = match self.native.take() {
+                Some(native) => native,
+                None => NativeFilter::new(self.waker.clone())?,
+            };
+            self.native.insert(native).prepare(slot.lend_input()?, slot.size(), radius)
+        };
+        match prepare() {
+            Ok(task) => Some(task),
+            Err(error) => {
+                self.do_without(VariantId::Native, error);
+                None
+            }
+        }
     }
 
     /// The job, or the frame unfiltered where it could not be prepared.
@@ -232,17 +283,24 @@ impl FrameLoop {
     }
 
     fn start(&mut self, mut flight: Flight) {
-        if let (Some(job), Some(pipeline)) = (flight.job.as_mut(), self.pipeline.as_mut()) {
-            if let Err(error) = pipeline.start(job, &mut flight.slot) {
-                self.fail(flight, error);
+        let started = match (&mut flight.work, &mut self.pipeline, &self.native) {
+            (Some(Work::Device(job)), Some(pipeline), _) => pipeline.start(job, &mut flight.slot),
+            (Some(Work::Native(task)), _, Some(native)) => native.start(task),
+            // The row sums of all frames share one texture: each begins when those before it are done.
+            (Some(Work::Gl(task)), ..) if self.flights.is_empty() => {
+                advance_gl(&mut self.glsl, task).map(drop)
+            }
+            (Some(Work::Gl(_)), ..) => Ok(()),
+            _ if self.flights.is_empty() => {
+                self.finish(flight);
                 return;
             }
-            self.flights.push_back(flight);
-        } else if self.flights.is_empty() {
-            self.finish(flight);
-        } else {
             // Frames are shown in their order: an unfiltered one waits for those before it.
-            self.flights.push_back(flight);
+            _ => Ok(()),
+        };
+        match started {
+            Ok(()) => self.flights.push_back(flight),
+            Err(error) => self.fail(flight, error),
         }
     }
 }

@@ -10,13 +10,14 @@
 use std::time::{Duration, Instant};
 
 use super::Player;
-use crate::app::builder::{Built, Part};
+use crate::app::builder::{Built, Part, Start};
+use crate::app::frame_loop::FrameLoop;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceKind, select_device};
-use crate::gpu::drivers;
+use crate::gpu::drivers::{self, Driver};
 use crate::gpu::sharing::{self, Sharing};
-use crate::ladder::VariantId;
-use crate::overlay::VariantStatus;
+use crate::ladder::{Kind, VariantId};
+use crate::overlay::{DeviceRow, DeviceState, VariantStatus};
 use crate::pipeline::Pipeline;
 
 /// Failures that lie further apart have nothing to do with each other.
@@ -37,10 +38,33 @@ struct Pending {
     status: Vec<(VariantId, VariantStatus)>,
 }
 
+/// A device that was asked for. Making its context may take long and holds the window up, so that is said first.
+struct Wanted {
+    device: Device,
+    /// The window has been drawn since.
+    drawn: bool,
+}
+
+/// What was learnt about a device since the window was opened.
+#[derive(Default)]
+struct Learnt {
+    /// What came of trying to share with it.
+    sharing: Option<Sharing>,
+    /// Why it could not be used the last time.
+    failure: Option<Error>,
+}
+
 /// Devices of the machine, and which of them does what.
 #[derive(Default)]
 pub(super) struct Devices {
     pub all: Vec<Device>,
+    /// One for each of them.
+    learnt: Vec<Learnt>,
+    /// The machine has answered.
+    found: bool,
+    /// A sentence for each driver that gives no device.
+    pub left_out: Vec<String>,
+    wanted: Option<Wanted>,
     /// What the command line named.
     pub named: Option<Device>,
     pub running: Option<Running>,
@@ -59,10 +83,60 @@ impl Devices {
     pub fn new(named: Option<Device>) -> Self {
         Self { named, ..Self::default() }
     }
+
+    /// All devices for the overlay; `None` before they are known.
+    pub fn rows(&self) -> Option<Vec<DeviceRow<'_>>> {
+        let (running, coming) = (self.running.as_ref().map(|r| r.device.info.index), self.coming());
+        let row = |(device, learnt): (_, _)| row(device, learnt, running, coming);
+        self.found.then(|| self.all.iter().zip(&self.learnt).map(row).collect())
+    }
+
+    /// The device that is asked for or being made ready.
+    fn coming(&self) -> Option<usize> {
+        let wanted = self.wanted.as_ref().map(|w| w.device.info.index);
+        wanted.or_else(|| self.pending.as_ref().map(|p| p.device.info.index))
+    }
+
+    fn learnt(&mut self, device: &Device) -> Option<&mut Learnt> {
+        self.all.iter().position(|d| d.info.index == device.info.index).and_then(|at| self.learnt.get_mut(at))
+    }
+
+    fn note_failure(&mut self, device: &Device, error: Option<&Error>) {
+        if let Some(learnt) = self.learnt(device) {
+            learnt.failure = error.cloned();
+        }
+    }
+
+    /// The window has been drawn.
+    pub fn was_drawn(&mut self) {
+        if let Some(wanted) = &mut self.wanted {
+            wanted.drawn = true;
+        }
+    }
 }
 
-pub(super) fn all_building() -> Vec<(VariantId, VariantStatus)> {
-    let state = |id| if id == VariantId::Off { VariantStatus::Ready } else { VariantStatus::Building };
+fn row<'a>(
+    device: &'a Device,
+    learnt: &'a Learnt,
+    running: Option<usize>,
+    coming: Option<usize>,
+) -> DeviceRow<'a> {
+    let index = Some(device.info.index);
+    let state = match () {
+        () if coming == index => DeviceState::Preparing,
+        () if running == index => DeviceState::InUse,
+        () => DeviceState::Idle,
+    };
+    let (sharing, failure) = (learnt.sharing.as_ref(), learnt.failure.as_ref());
+    DeviceRow { info: &device.info, sharing, state, failure }
+}
+
+/// What is to be said of the variants before any is built for a device.
+pub(super) fn at_first(frames: &FrameLoop) -> Vec<(VariantId, VariantStatus)> {
+    let state = |id: VariantId| match id.kind() {
+        Kind::Nothing => VariantStatus::Ready,
+        _ => frames.peer_status(id).unwrap_or(VariantStatus::Building),
+    };
     VariantId::ALL.into_iter().map(|id| (id, state(id))).collect()
 }
 
@@ -89,6 +163,9 @@ impl Player<'_> {
         if !devices.is_empty() {
             drivers::failures().into_iter().for_each(|failure| self.notify(failure, false));
         }
+        self.devices.found = true;
+        self.devices.left_out = drivers::verdicts().iter().filter_map(Driver::left_out).collect();
+        self.devices.learnt = devices.iter().map(|_| Learnt::default()).collect();
         self.devices.all = devices;
         let all = &self.devices.all;
         let driving = sharing::driving_device(all, &self.gl_window.opencl_properties())
@@ -107,11 +184,13 @@ impl Player<'_> {
 
     fn without_opencl(&mut self, error: &Error) {
         for (id, status) in &mut self.status {
-            if *id != VariantId::Off {
+            if id.kind() == Kind::OpenCl {
                 *status = VariantStatus::Unavailable(error.clone());
             }
         }
-        self.without_filter();
+        if self.frames.chosen().0.kind() == Kind::OpenCl {
+            self.without_filter();
+        }
     }
 
     /// The chosen variant cannot be had.
@@ -122,7 +201,9 @@ impl Player<'_> {
 
     /// Changes to the next device; with one device, starts that one anew.
     pub(super) fn next_device(&mut self) {
-        let now = self.devices.running.as_ref().map(|r| r.device.info.index);
+        // Who presses it again meanwhile wants the one after.
+        let running = self.devices.running.as_ref().map(|r| r.device.info.index);
+        let now = self.devices.coming().or(running);
         let all = &self.devices.all;
         let at = all.iter().position(|d| Some(d.info.index) == now);
         let Some(next) = all.get(at.map_or(0, |at| (at + 1) % all.len())).cloned() else {
@@ -130,19 +211,38 @@ impl Player<'_> {
             self.notify(Error::new("There is no device to change to.", why, ""), false);
             return;
         };
-        self.change_device(&next);
+        self.change_device(next);
     }
 
-    /// Changes to `device` while the movie runs. If it cannot be used, the old one goes on.
-    pub(super) fn change_device(&mut self, device: &Device) {
+    /// Changes to the device at this position of the list.
+    pub(super) fn set_device(&mut self, position: usize) {
+        if let Some(device) = self.devices.all.get(position).cloned() {
+            self.change_device(device);
+        }
+    }
+
+    /// Changes to `device` while the movie runs, after the next drawing. If it cannot be used, the old one goes on.
+    fn change_device(&mut self, device: Device) {
         self.devices.attempts.clear();
-        if let Err(error) = self.prepare_device(device, true) {
-            self.stay(error);
+        self.devices.pending = None;
+        self.devices.wanted = Some(Wanted { device, drawn: false });
+        self.overlay.show_devices();
+        self.repaint_after(Duration::ZERO);
+    }
+
+    /// Begins with the device that was asked for once the window says so.
+    pub(super) fn prepare_wanted(&mut self) {
+        if let Some(wanted) = self.devices.wanted.take_if(|wanted| wanted.drawn)
+            && let Err(error) = self.prepare_device(&wanted.device, true)
+        {
+            self.stay(&wanted.device, error);
         }
     }
 
     /// Says that a device cannot be used, and what goes on instead.
-    fn stay(&mut self, error: Error) {
+    fn stay(&mut self, device: &Device, error: Error) {
+        self.devices.note_failure(device, Some(&error));
+        self.build_for_running();
         let hint = match &self.devices.running {
             Some(running) => format!("clreel goes on with '{}'.", running.device.info.name),
             None => "The movie is shown unfiltered.".to_owned(),
@@ -158,12 +258,17 @@ impl Player<'_> {
             _ => Ok(self.gl_window.opencl_properties()),
         };
         let (cl, sharing) = sharing::open(device, &self.gl_window.gl, properties)?;
+        if let Some(learnt) = self.devices.learnt(device) {
+            learnt.sharing = Some(sharing.clone());
+        }
         self.devices.contexts += 1;
         let number = self.devices.contexts;
         self.builder.want(self.frames.chosen().0);
-        self.builder.start(number, cl.clone(), sharing == Sharing::ZeroCopy);
+        let variants = VariantId::ALL.into_iter().filter(|v| v.kind() == Kind::OpenCl).collect();
+        let to_texture = sharing == Sharing::ZeroCopy;
+        self.builder.start(Start { number, cl: cl.clone(), to_texture, variants, corrector: true });
         let pipeline = Pipeline::new(cl, &sharing, self.waker.clone());
-        let status = all_building();
+        let status = at_first(&self.frames);
         let pending = Pending { device: device.clone(), number, sharing, pipeline, status };
         self.devices.pending = Some(pending);
         self.promote_if_ready();
@@ -173,12 +278,14 @@ impl Player<'_> {
     /// Puts the device that was made ready in the place of the one that ran.
     fn promote(&mut self) {
         let Some(pending) = self.devices.pending.take() else { return };
+        self.devices.note_failure(&pending.device, None);
         self.frames.set_pipeline(pending.pipeline);
         self.status = pending.status;
         self.sharing = pending.sharing;
         self.device = Some(pending.device.info.clone());
         self.devices.running = Some(Running { device: pending.device, number: pending.number });
-        if self.devices.contexts > 1 {
+        self.repaint_after(Duration::ZERO);
+        if self.devices.contexts > 1 && !self.overlay.devices_shown() {
             let info = self.device.as_ref();
             let name = info.map_or("", |info| info.name.as_str());
             self.overlay.say(format!("OpenCL device: {name}"));
@@ -188,7 +295,7 @@ impl Player<'_> {
     /// Takes over the device that was made ready as soon as it can filter as is wanted.
     pub(super) fn promote_if_ready(&mut self) {
         let chosen = self.frames.chosen().0;
-        let ready = |p: &Pending| chosen == VariantId::Off || p.pipeline.has(chosen);
+        let ready = |p: &Pending| chosen.kind() != Kind::OpenCl || p.pipeline.has(chosen);
         if self.devices.running.is_none() || self.devices.pending.as_ref().is_some_and(ready) {
             self.promote();
         }
@@ -208,8 +315,9 @@ impl Player<'_> {
                 pending.pipeline.add(variant);
             }
             Part::NoVariant(id, error) if id == chosen => {
+                let device = pending.device.clone();
                 self.devices.pending = None;
-                self.stay(error);
+                self.stay(&device, error);
             }
             Part::NoVariant(id, error) => set(id, VariantStatus::Unavailable(error)),
             Part::Conversion(program) => pending.pipeline.add_conversion(program),
@@ -257,8 +365,22 @@ impl Player<'_> {
         }
     }
 
-    /// Has the conversions built that frames were in want of.
+    /// Has the builder go on with the device that runs, after it worked for one that cannot be used.
+    fn build_for_running(&mut self) {
+        let Some(number) = self.devices.running.as_ref().map(|r| r.number) else { return };
+        let Some(pipeline) = self.frames.pipeline_mut() else { return };
+        let building = self.status.iter().filter(|(_, status)| *status == VariantStatus::Building);
+        let (cl, variants) = (pipeline.cl().clone(), building.map(|(id, _)| *id).collect());
+        let (to_texture, corrector) = (self.sharing == Sharing::ZeroCopy, !pipeline.corrects());
+        self.builder.start(Start { number, cl, to_texture, variants, corrector });
+    }
+
+    /// Has the conversions built that frames were in want of. While another device is being made ready the builder
+    /// works for that one, and the frames go on as they are.
     pub(super) fn order_conversions(&mut self) {
+        if self.devices.pending.is_some() {
+            return;
+        }
         if let Some(pipeline) = self.frames.pipeline_mut() {
             for (layout, storage) in pipeline.missing_conversions() {
                 self.builder.convert(layout, storage);
@@ -272,7 +394,7 @@ impl Player<'_> {
             self.notify(error, true);
             return;
         };
-        self.devices.pending = None;
+        (self.devices.pending, self.devices.wanted) = (None, None);
         let now = Instant::now();
         if self.devices.last_failure.replace(now).is_none_or(|last| now.duration_since(last) > SOON) {
             self.devices.attempts.clear();
@@ -280,6 +402,7 @@ impl Player<'_> {
         let shared = self.sharing == Sharing::ZeroCopy;
         let what =
             format!("The OpenCL device '{}' failed in the middle of a frame.", failed.device.info.name);
+        self.devices.note_failure(&failed.device, Some(&Error::new(what.clone(), error.why.clone(), "")));
         while let Some((device, share)) = self.next_attempt(&failed.device, shared) {
             self.devices.attempts.push((device.info.index, share));
             let same = device.info.index == failed.device.info.index;
@@ -295,7 +418,10 @@ impl Player<'_> {
                 return;
             }
         }
-        let hint = "The movie goes on unfiltered; Ctrl+D tries the next device.";
+        let hint = match self.frames.chosen().0.kind() {
+            Kind::OpenCl => "The movie goes on unfiltered; Ctrl+D tries the next device.",
+            _ => "Ctrl+D tries the next device.",
+        };
         let error = Error::new(what, error.why, hint);
         self.without_opencl(&error);
         self.notify(error, true);

@@ -7,15 +7,20 @@ use glow::HasContext as _;
 use super::{IDLE_REPAINT, INPUT_REPAINT, Player};
 use crate::app::frame_loop::DrawTimes;
 use crate::error::Result;
+use crate::ladder::box_filter::glsl::Clock;
 use crate::ladder::{VariantId, box_filter};
 use crate::media::Orientation;
 use crate::media::memory::picture_memory;
-use crate::overlay::{Action, VariantRow, View};
+use crate::overlay::{Action, DeviceList, VariantRow, View};
 use crate::present::{letterbox, read_texture};
 use crate::stats::ms_since;
 
 /// What the overlay asks for later than this is never: egui says it with a very long time.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
+/// Of `glsl`, where its time is not the device's.
+const GLSL_BY_THE_WALL: &str = "Without OpenCL: two fragment shaders in OpenGL, along the rows and down the columns. \
+                                Its time is wall time: this OpenGL has no timer queries.";
 
 impl Player<'_> {
     pub(super) fn draw(&mut self) -> Result<()> {
@@ -66,6 +71,7 @@ impl Player<'_> {
         self.gl_window.swap()?;
         times.swap = ms_since(began);
 
+        self.devices.was_drawn();
         if self.frames.swapped(times) {
             self.presented += 1;
             if self.args.frames.is_some_and(|n| self.presented >= n) {
@@ -111,18 +117,23 @@ impl Player<'_> {
             .status
             .iter()
             .map(|(id, status)| {
-                let (title, idea) = describe(*id);
+                let (title, mut idea) = describe(*id);
+                if *id == VariantId::Glsl && self.frames.glsl_clock() == Some(Clock::Wall) {
+                    idea = GLSL_BY_THE_WALL;
+                }
                 VariantRow { id: *id, title, idea, status: status.clone() }
             })
             .collect();
         let interval_ms = self.frames.frame_interval_ns().map(|ns| ns as f64 / 1e6);
         let nominal_ms = self.movie.fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps);
         let budget_ms = interval_ms.or(nominal_ms).map(|ms| ms / self.frames.speed());
+        let devices = self.devices.rows();
         let view = View {
             recorder: &self.frames.recorder,
             cpu: self.cpu.sample(),
             movie: &self.movie,
             device: self.device.as_ref(),
+            devices: DeviceList { rows: devices.as_deref(), left_out: &self.devices.left_out },
             gl_renderer: &self.gl_window.renderer,
             sharing: self.sharing.name(),
             sharing_reason: self.sharing.reason(),
@@ -180,6 +191,7 @@ impl Player<'_> {
 
 /// A variant's title and idea for the overlay.
 fn describe(id: VariantId) -> (&'static str, &'static str) {
-    box_filter::info(id)
-        .map_or(("Off", "No filter: the frame passes through."), |info| (info.title, info.idea))
+    let kernels = box_filter::info(id).map(|info| (info.title, info.idea));
+    let peer = || box_filter::peer(id).map(|info| (info.title, info.idea));
+    kernels.or_else(peer).unwrap_or(("Off", "No filter: the frame passes through."))
 }

@@ -134,6 +134,8 @@ impl Player<'_> {
             Action::SaveFrame => self.save_frame = true,
             Action::SaveWindow => self.save_window = true,
             Action::NextDevice => self.next_device(),
+            Action::SetDevice(position) => self.set_device(position),
+            Action::ToggleDevices => self.overlay.toggle_devices(),
             Action::ToggleTuning => self.overlay.tuning_open = !self.overlay.tuning_open,
             Action::TuneNow => self.tune_now(),
             Action::StopTuning => self.tuning.stop(),

@@ -27,7 +27,7 @@ use crate::gpu::cl::{Device, DeviceInfo};
 use crate::gpu::event::Waker;
 use crate::gpu::gl::{GlWindow, Interface, max_texture_size, too_large};
 use crate::gpu::sharing::Sharing;
-use crate::ladder::VariantId;
+use crate::ladder::{Kind, VariantId};
 use crate::media::{Decoder, MovieInfo};
 use crate::overlay::{MovieSummary, Notice, Overlay, VariantStatus};
 use crate::present::{VideoQuad, read_texture};
@@ -127,13 +127,14 @@ impl<'a> Player<'a> {
         let movie = summary(playlist.current(), info);
         let builder = Builder::spawn(args.filter.variant, waker.clone())?;
         let recorder = Recorder::new(true);
-        let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced);
+        let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced, waker.clone());
         frames.choose(args.filter.variant, args.filter.radius);
         // Who counts frames wants all of them filtered; who watches wants to see something at once.
-        frames.wait_for_filter(args.frames.is_some() && args.filter.variant != VariantId::Off);
+        frames.wait_for_filter(args.frames.is_some() && args.filter.variant.kind() == Kind::OpenCl);
         frames.wait_for_conversions(args.frames.is_some());
         let mut player = Self {
             args,
+            status: device::at_first(&frames),
             frames,
             quad,
             painter,
@@ -149,7 +150,6 @@ impl<'a> Player<'a> {
             waker: waker.clone(),
             device: None,
             devices: Devices::new(device),
-            status: device::all_building(),
             sharing: Sharing::copy("OpenCL is not there yet"),
             movie,
             playlist,
@@ -201,6 +201,7 @@ impl<'a> Player<'a> {
         while let Some(message) = self.builder.poll() {
             self.built(message);
         }
+        self.prepare_wanted();
         self.promote_if_ready();
         self.next_movie();
         self.navigate();
@@ -288,7 +289,7 @@ impl<'a> Player<'a> {
 
     fn current_settings(&self) -> Settings {
         let [numbers_folded, graph_folded] = self.overlay.folded;
-        let [numbers_at, graph_at, correction_at] = self.overlay.places;
+        let [numbers_at, graph_at, correction_at, devices_at] = self.overlay.places;
         Settings {
             overlay_visible: self.overlay.visible,
             hint_seen: self.overlay.hint_seen,
@@ -298,6 +299,7 @@ impl<'a> Player<'a> {
             numbers_at,
             graph_at,
             correction_at,
+            devices_at,
         }
     }
 

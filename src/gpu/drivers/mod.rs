@@ -69,6 +69,17 @@ pub enum Verdict {
 }
 
 impl Driver {
+    /// Why it gives no device, in a sentence that names it; `None` where it answered.
+    pub fn left_out(&self) -> Option<String> {
+        let reason = match &self.verdict {
+            Verdict::Ok { .. } => return None,
+            Verdict::Empty { reason } => format!("no device. {reason}"),
+            Verdict::Skipped { by } => format!("left out, as '{by}' asks."),
+            Verdict::Failed { reason } => format!("left out. {reason}"),
+        };
+        Some(format!("{}: {reason}", self.name).trim_end().to_owned())
+    }
+
     /// The sentences for a driver that failed; `None` for others.
     pub fn failure(&self) -> Option<Error> {
         let Verdict::Failed { reason } = &self.verdict else { return None };

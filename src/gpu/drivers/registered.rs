@@ -74,11 +74,20 @@ pub(super) fn registered(variable: impl Fn(&str) -> Option<OsString>) -> Vec<Reg
     };
     // Khronos' loader loads these as well; ocl-icd does not know the variable.
     for library in set("OCL_ICD_FILENAMES").iter().flat_map(|list| list.as_bytes().split(|b| *b == b':')) {
-        if !library.is_empty() {
-            found.push(Registered::Library(OsStr::from_bytes(library).to_owned()));
+        let listed = Registered::Library(OsStr::from_bytes(library).to_owned());
+        // A driver may be registered by one version of its name, and listed by another.
+        let is_registered = || found.iter().any(|driver| stem(&driver.library()) == stem(&listed.library()));
+        if !library.is_empty() && !is_registered() {
+            found.push(listed);
         }
     }
     without_twins(found)
+}
+
+/// A library's file name without its version: "libpocl" of "/usr/lib/libpocl.so.2.9.0".
+fn stem(library: &OsStr) -> String {
+    let name = Path::new(library).file_name().unwrap_or(library).to_string_lossy().into_owned();
+    name.split(".so").next().unwrap_or_default().to_owned()
 }
 
 /// Drops registrations of a library that is registered already: its devices would be there twice.
@@ -147,7 +156,8 @@ mod tests {
         assert_eq!(with("OCL_ICD_VENDORS", folder.0.join("b.icd").as_os_str()), [file("b.icd")]);
         let library = |name: &str| Registered::Library(name.into());
         assert_eq!(with("OCL_ICD_VENDORS", OsStr::new("libmine.so")), [library("libmine.so")]);
-        let listed = with("OCL_ICD_FILENAMES", OsStr::new("/a/libone.so:libtwo.so"));
+        assert_eq!(stem(OsStr::new("/usr/lib/libpocl.so.2.9.0")), stem(OsStr::new("libpocl.so.2")));
+        let listed = with("OCL_ICD_FILENAMES", OsStr::new("/a/libone.so:libone.so.1:libtwo.so"));
         assert_eq!(listed[listed.len() - 2..], [library("/a/libone.so"), library("libtwo.so")]);
         assert_eq!(file("a.icd").library(), "libsome.so.1");
         assert!(file("a.icd").is_named("a.icd") && file("a.icd").is_named("some"));

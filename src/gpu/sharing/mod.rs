@@ -6,7 +6,7 @@
 mod context;
 mod self_test;
 mod slot;
-mod texture;
+pub(crate) mod texture;
 
 pub use context::{driving_device, open};
 pub use slot::{Loaded, Slot};

@@ -66,7 +66,8 @@ pub struct Slot {
     drawn: Option<glow::Fence>,
     device: DeviceSide,
     planes: Option<PlaneBlock>,
-    input: Option<HostBlock>,
+    /// Shared with the thread that filters it without OpenCL, if one does.
+    input: Option<Arc<HostBlock>>,
     output: Option<HostBlock>,
     loaded: Loaded,
 }
@@ -121,10 +122,21 @@ impl Slot {
         }
         let block = match self.input.take() {
             Some(block) => block,
-            None => HostBlock::new(self.bytes())?,
+            None => Arc::new(HostBlock::new(self.bytes())?),
         };
         self.loaded = Loaded::Rgba;
-        Ok(self.input.insert(block).bytes_mut())
+        Arc::get_mut(self.input.insert(block)).map(HostBlock::bytes_mut).ok_or_else(still_in_use)
+    }
+
+    /// The unfiltered picture for another thread to read. [`Slot::input`] is refused until it drops it.
+    ///
+    /// # Errors
+    /// When the device has it, or there is none.
+    pub fn lend_input(&self) -> Result<Arc<HostBlock>> {
+        if self.device.handed_over {
+            return Err(still_in_use());
+        }
+        self.input.clone().ok_or_else(no_picture)
     }
 
     /// Copies the planes of `frame`, which are packed as `layout` says, into memory that the device can fetch.
@@ -283,7 +295,7 @@ impl Slot {
                 event = Some(unsafe { enqueue_write(cl, source, width, height, input.start()) }?);
             }
         } else {
-            let sides = [(&device.source, &self.input), (&device.target, &self.output)];
+            let sides = [(&device.source, self.input.as_deref()), (&device.target, self.output.as_ref())];
             for (mapped, (picture, block)) in device.mapped.iter_mut().zip(sides) {
                 if let (true, Some(picture), Some(block)) = (std::mem::take(mapped), picture, block) {
                     event = Some(enqueue_unmap(cl, picture, block.start())?);
@@ -308,8 +320,8 @@ impl Slot {
         if cl.is_cpu() {
             let read = ffi::CL_MAP_READ;
             let sides = [
-                (&device.source, &self.input, ffi::CL_MAP_WRITE | read),
-                (&device.target, &self.output, read),
+                (&device.source, self.input.as_deref(), ffi::CL_MAP_WRITE | read),
+                (&device.target, self.output.as_ref(), read),
             ];
             for (mapped, (picture, block, flags)) in device.mapped.iter_mut().zip(sides) {
                 if let (Some(picture), Some(block)) = (picture, block) {
@@ -338,10 +350,15 @@ impl Slot {
     /// Fills the texture from the host: with the filtered picture, or with the unfiltered one. Does nothing while the
     /// device has them.
     pub fn show(&self, filtered: bool) {
-        let block = if filtered { &self.output } else { &self.input };
+        let block = if filtered { self.output.as_ref() } else { self.input.as_deref() };
         if let (false, Some(block)) = (self.device.handed_over, block) {
-            texture::fill(&self.gl, self.texture, self.size(), block.bytes());
+            self.show_pixels(block.bytes());
         }
+    }
+
+    /// Fills the texture with a picture of this size, tightly packed RGBA8.
+    pub fn show_pixels(&self, rgba: &[u8]) {
+        texture::fill(&self.gl, self.texture, self.size(), rgba);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::gpu::gl::{max_texture_size, too_large};
 use crate::ladder::box_filter::Picture;
 
 /// A complete texture with one level, as sharing needs it: RGBA8, linear, clamped. The context must be current.
-pub(super) fn create(gl: &Arc<glow::Context>, width: u32, height: u32) -> Result<glow::Texture> {
+pub(crate) fn create(gl: &Arc<glow::Context>, width: u32, height: u32) -> Result<glow::Texture> {
     // SAFETY: the context is current on this thread.
     unsafe {
         let limit = max_texture_size(gl);
@@ -54,7 +54,7 @@ pub(super) fn create(gl: &Arc<glow::Context>, width: u32, height: u32) -> Result
 }
 
 /// Puts `rgba`, tightly packed RGBA8, into a texture of `size`. The context must be current.
-pub(super) fn fill(gl: &glow::Context, texture: glow::Texture, size: (u32, u32), rgba: &[u8]) {
+pub(crate) fn fill(gl: &glow::Context, texture: glow::Texture, size: (u32, u32), rgba: &[u8]) {
     // SAFETY: the context is current; OpenGL reads width·height·4 bytes, and the slice is refused if it has fewer.
     unsafe {
         if rgba.len() < size.0 as usize * size.1 as usize * 4 {

@@ -4,16 +4,16 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::num::NonZero;
 use std::time::Instant;
 
+use super::glsl::Offscreen;
 use super::native::{self, Lanes};
 use super::{BuiltVariant, Picture, Plan, Scratch, info, reference::reference, run};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, failed};
 use crate::ladder::measure::{self, Contender, Measurement, Sample};
 use crate::ladder::verify::MismatchReport;
-use crate::ladder::{Outcome, Storage, VariantId};
+use crate::ladder::{Kind, Outcome, Storage, VariantId};
 use crate::media::memory::require;
 use crate::stats::Series;
 
@@ -75,7 +75,12 @@ pub fn run_device(
     let cl = ClContext::new(device)?;
     let mut built = Vec::new();
     for &id in variants {
-        built.push((id, build(&cl, id, input)));
+        let candidate = match id.kind() {
+            Kind::Native => Ok(Candidate::Native),
+            Kind::Glsl => offscreen(input).map(Candidate::Glsl),
+            _ => build(&cl, id, input).map(Candidate::Kernels),
+        };
+        built.push((id, candidate));
     }
     let mut bench = Bench { pairs: Pairs::new(&cl, input, &built)?, scratch: Scratch::new(), cl: &cl, input };
     bench.pairs.load(&cl, first)?;
@@ -89,11 +94,32 @@ fn build(cl: &ClContext, id: VariantId, input: &Input) -> std::result::Result<Bu
     BuiltVariant::build(cl, id).map_err(fail)
 }
 
+fn offscreen(input: &Input) -> std::result::Result<Offscreen, Box<Outcome>> {
+    Offscreen::new(input.width, input.height)
+        .map_err(|e| Box::new(Outcome::Unsupported(format!("{} {}", e.what, e.why))))
+}
+
 fn fail(error: Error) -> Box<Outcome> {
     Box::new(Outcome::Failed(error))
 }
 
-type Built = [(VariantId, std::result::Result<BuiltVariant, Box<Outcome>>)];
+/// What takes part.
+#[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
+enum Candidate {
+    Kernels(BuiltVariant),
+    Native,
+    Glsl(Offscreen),
+}
+
+type Built = [(VariantId, std::result::Result<Candidate, Box<Outcome>>)];
+
+/// What is timed, for one radius.
+#[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
+enum Ready<'b> {
+    Kernels(Plan),
+    Native,
+    Glsl(&'b Offscreen),
+}
 
 /// Source and destination in each storage that is needed; the buffers always, for the copy.
 struct Pairs {
@@ -105,7 +131,9 @@ impl Pairs {
     fn new(cl: &ClContext, input: &Input, built: &Built) -> Result<Self> {
         let new = |storage| Picture::alloc(cl, storage, input.width, input.height);
         let pair = |storage| Ok::<_, Error>((new(storage)?, new(storage)?));
-        let images = built.iter().any(|(_, b)| matches!(b, Ok(b) if b.info().storage == Storage::Image));
+        let images = built
+            .iter()
+            .any(|(_, b)| matches!(b, Ok(Candidate::Kernels(b)) if b.info().storage == Storage::Image));
         Ok(Self {
             buffer: pair(Storage::Buffer)?,
             image: if images { Some(pair(Storage::Image)?) } else { None },
@@ -143,19 +171,29 @@ impl Bench<'_> {
     fn radius(&mut self, built: &Built, radius: u32, progress: &mut dyn FnMut(&str)) -> Result<RadiusRun> {
         let mut checks = HashMap::new();
         let mut outcomes = Vec::new();
-        let mut ready: Vec<(usize, u32, Plan)> = Vec::new();
+        let mut ready: Vec<(usize, u32, Ready)> = Vec::new();
         let mut auto = None;
         for (id, variant) in built {
             progress(&format!("checking {id}, r={radius}"));
             let prepared = match variant {
-                Ok(variant) => self.prepare(variant, radius, &mut checks),
+                Ok(Candidate::Kernels(variant)) => {
+                    self.prepare(variant, radius, &mut checks).map(|(rounds, plan)| {
+                        auto = (*id == VariantId::Auto).then(|| plan.chosen()).or(auto.take());
+                        (rounds, Ready::Kernels(plan))
+                    })
+                }
+                Ok(Candidate::Native) => {
+                    let (width, height) = (self.input.width, self.input.height);
+                    let check = |src: &[u8], want: &[u8]| native::check(src, want, width, height, radius);
+                    self.prepare_peer(radius, &mut checks, check).map(|rounds| (rounds, Ready::Native))
+                }
+                Ok(Candidate::Glsl(offscreen)) => self
+                    .prepare_peer(radius, &mut checks, |src, want| offscreen.check(src, want, radius))
+                    .map(|rounds| (rounds, Ready::Glsl(offscreen))),
                 Err(outcome) => Err(outcome.clone()),
             };
             match prepared {
                 Ok((rounds, plan)) => {
-                    if *id == VariantId::Auto {
-                        auto = Some(plan.chosen());
-                    }
                     ready.push((outcomes.len(), rounds, plan));
                     outcomes.push((*id, Outcome::Skipped("It was not timed.".to_owned())));
                 }
@@ -169,27 +207,40 @@ impl Bench<'_> {
         copy(queue, from, to)?; // warm up
         let mut contenders =
             vec![Contender { rounds: self.input.rounds, run: Box::new(|| copy(queue, from, to)) }];
-        for (_, rounds, plan) in &ready {
-            let run = move || measure::sample(queue, |q| plan.enqueue_all(q));
-            contenders.push(Contender { rounds: *rounds, run: Box::new(run) });
+        let size = (self.input.width as usize, self.input.height as usize);
+        let (frame, out) = (&frame, &out);
+        let run_native = move |threads, lanes| {
+            let begin = Instant::now();
+            native::filter(&frames[frame.get()], &mut out.borrow_mut(), size, radius, threads, lanes)?;
+            let ms = begin.elapsed().as_secs_f64() * 1e3;
+            Ok(Sample { device_ms: ms, dispatch_ms: 0.0, wall_ms: ms })
+        };
+        for (_, rounds, ready) in &ready {
+            contenders.push(Contender {
+                rounds: *rounds,
+                run: match ready {
+                    Ready::Kernels(plan) => Box::new(move || measure::sample(queue, |q| plan.enqueue_all(q))),
+                    Ready::Glsl(offscreen) => Box::new(move || offscreen.run(radius)),
+                    Ready::Native => Box::new(move || run_native(native::all_threads(), Lanes::Vector)),
+                },
+            });
         }
         let mut native = self.native(radius)?;
-        let size = (self.input.width as usize, self.input.height as usize);
         for one in native.iter().filter(|one| one.outcome.is_ok()) {
             let (threads, lanes) = (one.threads, one.lanes);
-            let (frame, out) = (&frame, &out);
-            let run = move || {
-                let begin = Instant::now();
-                native::filter(&frames[frame.get()], &mut out.borrow_mut(), size, radius, threads, lanes)?;
-                let ms = begin.elapsed().as_secs_f64() * 1e3;
-                Ok(Sample { device_ms: ms, dispatch_ms: 0.0, wall_ms: ms })
-            };
+            let run = move || run_native(threads, lanes);
             contenders.push(Contender { rounds: self.input.rounds, run: Box::new(run) });
         }
         let results = measure::alternate(self.input.rounds, &mut contenders, |round| {
             progress(&format!("timing r={radius}, round {}", round + 1));
             frame.set(round as usize % frames.len());
-            pairs.load(self.cl, &frames[round as usize % frames.len()])
+            let next = &frames[round as usize % frames.len()];
+            for (_, candidate) in built {
+                if let Ok(Candidate::Glsl(offscreen)) = candidate {
+                    offscreen.load(next);
+                }
+            }
+            pairs.load(self.cl, next)
         })?;
         let mut results = results.into_iter();
         let copied = results.next().and_then(|samples| Measurement::of(&samples.ok()?));
@@ -219,7 +270,7 @@ impl Bench<'_> {
         };
         let size = (self.input.width as usize, self.input.height as usize);
         let want = reference(src, size.0, size.1, radius as usize);
-        let all = std::thread::available_parallelism().map_or(1, NonZero::get);
+        let all = native::all_threads();
         let mut runs = Vec::new();
         for threads in if all > 1 { vec![1, all] } else { vec![1] } {
             for lanes in [Lanes::Plain, Lanes::Vector] {
@@ -248,16 +299,45 @@ impl Bench<'_> {
         let predicted_ms = measure::predict(&plan, &self.cl.queue).map_err(fail)?;
         let rounds = measure::rounds_for(predicted_ms, self.input.rounds)
             .map_err(|why| Box::new(Outcome::Skipped(why)))?;
-        let size = check_size(width, height, predicted_ms);
-        let checks = match checks.entry(size) {
-            Entry::Occupied(made) => made.into_mut(),
-            Entry::Vacant(place) => place.insert(Checks::new(self.input, size, radius).map_err(fail)?),
-        };
+        let checks = self.checks(check_size(width, height, predicted_ms), radius, checks)?;
         match self.check(variant, radius, checks) {
             Ok(None) => Ok((rounds, plan)),
             Ok(Some(report)) => Err(Box::new(Outcome::Mismatch(report))),
             Err(e) => Err(fail(e)),
         }
+    }
+
+    /// Checks a filter that does without OpenCL, and decides how often it can run.
+    fn prepare_peer(
+        &self,
+        radius: u32,
+        checks: &mut HashMap<(u32, u32), Checks>,
+        check: impl Fn(&[u8], &[u8]) -> Result<Option<MismatchReport>>,
+    ) -> std::result::Result<u32, Box<Outcome>> {
+        let (width, height) = (self.input.width, self.input.height);
+        let checks = self.checks((width, height), radius, checks)?;
+        let began = Instant::now();
+        for (src, want) in &checks.cases {
+            let report = check(src, want).map_err(fail)?;
+            if let Some(report) = report {
+                return Err(Box::new(Outcome::Mismatch(report)));
+            }
+        }
+        let ms = began.elapsed().as_secs_f64() * 1e3 / checks.cases.len().max(1) as f64;
+        measure::rounds_for(ms, self.input.rounds).map_err(|why| Box::new(Outcome::Skipped(why)))
+    }
+
+    /// The pictures of a size to check with; they are kept for the next variant.
+    fn checks<'c>(
+        &self,
+        size: (u32, u32),
+        radius: u32,
+        kept: &'c mut HashMap<(u32, u32), Checks>,
+    ) -> std::result::Result<&'c Checks, Box<Outcome>> {
+        Ok(match kept.entry(size) {
+            Entry::Occupied(made) => made.into_mut(),
+            Entry::Vacant(place) => place.insert(Checks::new(self.input, size, radius).map_err(fail)?),
+        })
     }
 
     fn check(&self, variant: &BuiltVariant, radius: u32, checks: &Checks) -> Result<Option<MismatchReport>> {

@@ -310,7 +310,7 @@ pub(super) static FUSED_GPU: Code = Code {
         Param { name: "ROWS", cpu: 1, gpu: 1, values: &[1, 2] },
         Param { name: "AHEAD", cpu: 1, gpu: 1, values: &[0, 1] },
         Param { name: "START", cpu: 4, gpu: 4, values: &[4, 8] },
-        Param { name: "STRIPS", cpu: 2, gpu: 4, values: &[1, 2, 3, 4, 6, 8] },
+        Param { name: "STRIPS", cpu: 2, gpu: 3, values: &[1, 2, 3, 4, 6, 8] },
     ],
     // The widest window and one block of columns must fit a group, and the column sums local memory. Drivers need a
     // few bytes of it for themselves.

@@ -6,6 +6,7 @@
 
 pub mod bench;
 pub mod config;
+pub mod glsl;
 pub mod native;
 pub mod opencl;
 pub mod reference;
@@ -13,7 +14,7 @@ pub mod run;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{DeviceInfo, DeviceKind};
-use crate::ladder::{Storage, VariantId, VariantInfo};
+use crate::ladder::{PeerInfo, Storage, VariantId, VariantInfo};
 
 pub use config::{Code, Config};
 pub use opencl::{BuiltVariant, Picture, Plan, Scratch};
@@ -22,7 +23,7 @@ pub use run::filter_once;
 /// Largest radius, in pixels: 255·(2·128+1) is the largest row sum that fits 16 bits.
 pub const MAX_RADIUS: u32 = 128;
 
-/// The five steps in order, and what goes beyond them.
+/// The five steps in order, and what goes beyond them: what OpenCL computes.
 pub static VARIANTS: [VariantInfo; 7] = [
     VariantInfo {
         id: VariantId::Naive,
@@ -83,7 +84,26 @@ pub static VARIANTS: [VariantInfo; 7] = [
     },
 ];
 
-/// The variant's entry in [`VARIANTS`]; `None` for [`VariantId::Off`].
+/// What is computed without OpenCL, to be compared with the rest.
+pub static PEERS: [PeerInfo; 2] = [
+    PeerInfo {
+        id: VariantId::Glsl,
+        title: "GLSL",
+        idea: "Without OpenCL: two fragment shaders in OpenGL, along the rows and down the columns.",
+    },
+    PeerInfo {
+        id: VariantId::Native,
+        title: "Native",
+        idea: "Without OpenCL: the fused algorithm in Rust, on all cores, in the processor's vectors.",
+    },
+];
+
+/// The variant's entry in [`PEERS`]; `None` for all others.
+pub fn peer(id: VariantId) -> Option<&'static PeerInfo> {
+    PEERS.iter().find(|v| v.id == id)
+}
+
+/// The variant's entry in [`VARIANTS`]; `None` for [`VariantId::Off`] and the [`PEERS`].
 pub fn info(id: VariantId) -> Option<&'static VariantInfo> {
     VARIANTS.iter().find(|v| v.id == id)
 }

@@ -7,8 +7,12 @@
 
 use std::sync::atomic::{Ordering, compiler_fence};
 
+use std::num::NonZero;
+
 use crate::error::{Error, Result};
 use crate::ladder::box_filter::MAX_RADIUS;
+use crate::ladder::verify::{self, GUARD, MismatchReport};
+use crate::media::memory::zeroed;
 
 /// How a row is summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +61,43 @@ pub fn filter(
         own.map(work);
     });
     Ok(())
+}
+
+/// As many threads as can run at once.
+pub fn all_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Filters one picture of `width`·`height` RGBA pixels on all cores, in vectors.
+///
+/// # Errors
+/// As [`filter`], and when memory runs out.
+pub fn filter_once(src: &[u8], width: u32, height: u32, radius: u32) -> Result<Vec<u8>> {
+    let mut filtered = zeroed(src.len())?;
+    let size = (width as usize, height as usize);
+    filter(src, &mut filtered, size, radius, all_threads(), Lanes::Vector)?;
+    Ok(filtered)
+}
+
+/// Checks the filter as [`filter_once`] runs it on one picture against `want`, the reference's output for it: poisoned,
+/// with canaries on both sides.
+///
+/// # Errors
+/// As [`filter`]; a wrong result is no error but a report.
+pub fn check(
+    src: &[u8],
+    want: &[u8],
+    width: u32,
+    height: u32,
+    radius: u32,
+) -> Result<Option<MismatchReport>> {
+    let size = (width as usize, height as usize);
+    verify::check(want, size.0, |before| {
+        let mut after = before.to_vec();
+        let picture = &mut after[GUARD..GUARD + want.len()];
+        filter(src, picture, size, radius, all_threads(), Lanes::Vector)?;
+        Ok(after)
+    })
 }
 
 /// Keeps the compiler from turning a loop with this in it into vectors; it is no instruction itself.

@@ -184,9 +184,9 @@ impl Scratch {
     }
 }
 
-/// The variant's entry in the table, or an error for [`VariantId::Off`].
+/// The variant's entry in the table, or an error for what is not made of kernels.
 fn filter_info(id: VariantId) -> Result<&'static VariantInfo> {
-    info(id).ok_or_else(|| Error::new(format!("'{id}' has no kernel."), "It passes frames through.", ""))
+    info(id).ok_or_else(|| Error::new(format!("'{id}' has no kernel."), "It does without OpenCL.", ""))
 }
 
 /// A variant compiled for one device. It can be made on any thread, and sent to another.
@@ -583,6 +583,8 @@ impl Plan {
                 (true, None) => arg::SCALE,
                 (true, Some(_)) => arg::SCRATCH,
             };
+            // Said, so that ocl does not ask the kernel's program, which Intel's CPU runtime does not always know.
+            let version = [core::OpenclVersion::new(1, 2)];
             for position in 0..=arguments {
                 let wanted = match position {
                     arg::OUTPUT if pass.last => memory(output),
@@ -591,7 +593,12 @@ impl Plan {
                     arg::SCALE => &["float"],
                     _ => &["int"],
                 };
-                let found = core::get_kernel_arg_info(&pass.kernel, position, KernelArgInfo::TypeName, None);
+                let found = core::get_kernel_arg_info(
+                    &pass.kernel,
+                    position,
+                    KernelArgInfo::TypeName,
+                    Some(&version),
+                );
                 // A device may not tell; then there is nothing to compare. A missing argument has been
                 // refused already when it was set.
                 let Ok(found) = found else { continue };

@@ -1,0 +1,293 @@
+//! clreel's side of `tests/peers`: a process that the script asks, line by line, to filter frames that it holds, and
+//! that answers with the time. In: requests on stdin, see [`answer`]. Out: one line for each on stdout.
+//!
+//! `cargo run --release --example peer -- serve [DEVICE]`, or `-- frames FILE WIDTH HEIGHT COUNT`, which writes COUNT
+//! frames of the bundled clip and one of noise, as RGBA.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead as _, Write as _};
+use std::num::NonZero;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Instant;
+
+use clreel::gpu::cl::{self, ClContext};
+use clreel::ladder::box_filter::native::{self, Lanes};
+use clreel::ladder::box_filter::reference::reference;
+use clreel::ladder::box_filter::{BuiltVariant, Picture, Plan, Scratch, VARIANTS};
+use clreel::ladder::{Storage, VariantId, measure};
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    cl::prepare_process();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["frames", file, width, height, count] => {
+            write_frames(file, width.parse()?, height.parse()?, count.parse()?)
+        }
+        ["serve"] => serve(None),
+        ["serve", device] => serve(Some(device)),
+        _ => Err("usage: peer serve [DEVICE] | peer frames FILE WIDTH HEIGHT COUNT".into()),
+    }
+}
+
+fn write_frames(file: &str, width: u32, height: u32, count: usize) -> Result<(), Failure> {
+    let clip =
+        clreel::media::read_frames_rgba(&clreel::media::bundled_clip()?, count, Some((width, height)))?;
+    let mut out = fs::File::create(file)?;
+    for frame in &clip.frames {
+        out.write_all(frame)?;
+    }
+    // Noise by a linear congruential generator, the same each time.
+    let mut state = 1u32;
+    let noise = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    });
+    out.write_all(&noise.take(width as usize * height as usize * 4).collect::<Vec<u8>>())?;
+    Ok(())
+}
+
+fn serve(device: Option<&str>) -> Result<(), Failure> {
+    let mut peer = Peer::new(device)?;
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match answer(&mut peer, &words) {
+            Ok(text) => println!("ok {text}"),
+            Err(e) => println!("no {}", e.to_string().replace('\n', " ")),
+        }
+        std::io::stdout().flush()?;
+    }
+    // PoCL's own end of the process may wait for its threads.
+    cl::exit_now(0)
+}
+
+/// The requests: `device` gives its name; `open FILE WIDTH HEIGHT` gives the names; `prepare NAME RADIUS` how long one run should take in ms,
+/// and a note; `write NAME RADIUS FRAME FILE` filters once and writes the result (`reference` is a name, too);
+/// `run NAME RADIUS FRAME WARM` filters WARM times, then once by the clock: wall and device time in ns.
+fn answer(peer: &mut Peer, words: &[&str]) -> Result<String, Failure> {
+    match words {
+        ["device"] => Ok(format!("{} ({})", peer.cl.device.info.name, peer.cl.device.info.version)),
+        ["open", file, width, height] => peer.open(file, width.parse()?, height.parse()?),
+        ["prepare", name, radius] => peer.prepare(name, radius.parse()?),
+        ["write", name, radius, frame, file] => {
+            fs::write(file, peer.filtered(name, radius.parse()?, frame.parse()?)?)?;
+            Ok(String::new())
+        }
+        ["run", name, radius, frame, warm] => {
+            let (radius, frame) = (radius.parse()?, frame.parse()?);
+            for _ in 0..warm.parse()? {
+                peer.run(name, radius, frame)?;
+            }
+            let (wall_ms, device_ms) = peer.run(name, radius, frame)?;
+            Ok(format!("{:.0} {:.0}", wall_ms * 1e6, device_ms * 1e6))
+        }
+        _ => Err("This request is not known.".into()),
+    }
+}
+
+/// Frames on the host and on the device, and what has been built.
+struct Peer {
+    cl: ClContext,
+    threads: usize,
+    size: (u32, u32),
+    frames: Vec<Vec<u8>>,
+    out: Vec<u8>,
+    buffers: Option<(Picture, Picture)>,
+    images: Option<(Picture, Picture)>,
+    /// The frame that lies in the buffers, and in the images.
+    resident: [Option<usize>; 2],
+    scratch: Scratch,
+    built: HashMap<VariantId, BuiltVariant>,
+    plans: HashMap<(VariantId, u32), (Plan, Storage)>,
+    copy: Option<Copy>,
+}
+
+impl Peer {
+    fn new(device: Option<&str>) -> Result<Self, Failure> {
+        let device = cl::select_device(&cl::list_devices(), device)?;
+        eprintln!("peer: {} ({}, {})", device.info.name, device.info.platform, device.info.version);
+        Ok(Self {
+            cl: ClContext::new(&device)?,
+            threads: std::thread::available_parallelism().map_or(1, NonZero::get),
+            size: (0, 0),
+            frames: Vec::new(),
+            out: Vec::new(),
+            buffers: None,
+            images: None,
+            resident: [None; 2],
+            scratch: Scratch::new(),
+            built: HashMap::new(),
+            plans: HashMap::new(),
+            copy: None,
+        })
+    }
+
+    fn open(&mut self, file: &str, width: u32, height: u32) -> Result<String, Failure> {
+        let bytes = width as usize * height as usize * 4;
+        self.plans.clear();
+        self.resident = [None; 2];
+        self.size = (width, height);
+        self.frames = fs::read(file)?.chunks_exact(bytes).map(<[u8]>::to_vec).collect();
+        let first = self.frames.first().ok_or("The file holds no frame of this size.")?;
+        self.copy = Some(Copy::new(self.threads, first));
+        self.out = vec![0; bytes];
+        let alloc = |storage| Picture::alloc(&self.cl, storage, width, height);
+        self.buffers = Some((alloc(Storage::Buffer)?, alloc(Storage::Buffer)?));
+        self.images = match self.cl.device.info.image_support {
+            true => Some((alloc(Storage::Image)?, alloc(Storage::Image)?)),
+            false => None,
+        };
+        let names: Vec<&str> = VARIANTS.iter().map(|v| v.id.as_str()).chain(["native", "memcpy"]).collect();
+        Ok(names.join(" "))
+    }
+
+    fn pair(&self, storage: Storage) -> Result<&(Picture, Picture), Failure> {
+        let pair = if storage == Storage::Image { &self.images } else { &self.buffers };
+        pair.as_ref().ok_or_else(|| "The device has no images, or nothing was opened.".into())
+    }
+
+    fn prepare(&mut self, name: &str, radius: u32) -> Result<String, Failure> {
+        let id = match name {
+            "native" | "memcpy" => {
+                self.run(name, radius, 0)?;
+                let (ms, _) = self.run(name, radius, 0)?;
+                return Ok(format!("{ms} {} threads", self.threads));
+            }
+            name => name.parse::<VariantId>()?,
+        };
+        if !self.built.contains_key(&id) {
+            self.built.insert(id, BuiltVariant::build(&self.cl, id)?);
+        }
+        let (variant, (width, height)) = (&self.built[&id], self.size);
+        variant.info().supports(&self.cl.device.info, width, height)?;
+        let storage = variant.info().storage;
+        let (source, target) = self.pair(storage)?.clone();
+        let plan = variant.plan(&self.cl, &source, &target, &mut self.scratch, width, height, radius)?;
+        let ms = measure::predict(&plan, &self.cl.queue)?;
+        let note = if id == VariantId::Auto { plan.chosen() } else { String::new() };
+        self.plans.insert((id, radius), (plan, storage));
+        Ok(format!("{ms} {note}"))
+    }
+
+    /// One run on a frame that is where the filter reads it; bringing it there is not timed. Wall and device time in ms.
+    fn run(&mut self, name: &str, radius: u32, frame: usize) -> Result<(f64, f64), Failure> {
+        let pixels = self.frames.get(frame).ok_or("There is no such frame.")?;
+        let (width, height) = self.size;
+        match name {
+            "memcpy" => {
+                let ms = self.copy.as_mut().ok_or("Nothing was opened.")?.run()?;
+                Ok((ms, ms))
+            }
+            "native" => {
+                let size = (width as usize, height as usize);
+                let begin = Instant::now();
+                native::filter(pixels, &mut self.out, size, radius, self.threads, Lanes::Vector)?;
+                let ms = begin.elapsed().as_secs_f64() * 1e3;
+                Ok((ms, ms))
+            }
+            name => {
+                let id: VariantId = name.parse()?;
+                let (plan, storage) = self.plans.get(&(id, radius)).ok_or("It was not prepared.")?;
+                if self.resident[*storage as usize] != Some(frame) {
+                    self.pair(*storage)?.0.write(&self.cl.queue, pixels)?;
+                }
+                let sample = measure::sample(&self.cl.queue, |queue| plan.enqueue_all(queue))?;
+                self.resident[*storage as usize] = Some(frame);
+                Ok((sample.wall_ms, sample.device_ms))
+            }
+        }
+    }
+
+    fn filtered(&mut self, name: &str, radius: u32, frame: usize) -> Result<Vec<u8>, Failure> {
+        if name == "reference" {
+            let pixels = self.frames.get(frame).ok_or("There is no such frame.")?;
+            return Ok(reference(pixels, self.size.0 as usize, self.size.1 as usize, radius as usize));
+        }
+        // What an earlier run left must not pass for a result.
+        self.out.fill(0x5a);
+        let storage = match name.parse::<VariantId>() {
+            Ok(id) => Some(self.plans.get(&(id, radius)).ok_or("It was not prepared.")?.1),
+            Err(_) => None,
+        };
+        if let Some(storage) = storage {
+            self.pair(storage)?.1.write(&self.cl.queue, &self.out)?;
+        }
+        self.run(name, radius, frame)?;
+        if let Some(storage) = storage {
+            let target = self.pair(storage)?.1.clone();
+            target.read(&self.cl.queue, &mut self.out)?;
+        }
+        Ok(self.out.clone())
+    }
+}
+
+/// A plain copy of a frame, each thread a part of its own: the limit that memory sets. The threads sleep between runs,
+/// and start together, so that waking them is not timed. The calling thread copies the first part.
+struct Copy {
+    go: Vec<Sender<()>>,
+    gate: Arc<Gate>,
+    own: (Vec<u8>, Vec<u8>),
+}
+
+/// What the threads have reached, counted over all runs.
+#[derive(Default)]
+struct Gate {
+    here: AtomicUsize,
+    open: AtomicUsize,
+    done: AtomicUsize,
+}
+
+impl Copy {
+    fn new(threads: usize, frame: &[u8]) -> Self {
+        let gate = Arc::new(Gate::default());
+        let mut parts = frame.chunks(frame.len().div_ceil(threads).max(1)).map(<[u8]>::to_vec);
+        let own = parts.next().unwrap_or_default();
+        let go = parts.map(|part| copier(gate.clone(), part)).collect();
+        Self { go, gate, own: (vec![0; own.len()], own) }
+    }
+
+    fn run(&mut self) -> Result<f64, Failure> {
+        let turn = self.gate.open.load(Ordering::SeqCst) + 1;
+        self.go.iter().try_for_each(|go| go.send(()))?;
+        wait(&self.gate.here, turn * self.go.len());
+        let begin = Instant::now();
+        self.gate.open.store(turn, Ordering::SeqCst);
+        self.own.0.copy_from_slice(&self.own.1);
+        std::hint::black_box(&mut self.own.0);
+        wait(&self.gate.done, turn * self.go.len());
+        Ok(begin.elapsed().as_secs_f64() * 1e3)
+    }
+}
+
+/// A thread that copies `source` once for each message.
+fn copier(gate: Arc<Gate>, source: Vec<u8>) -> Sender<()> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut target = vec![0u8; source.len()];
+        for turn in 1.. {
+            if receiver.recv().is_err() {
+                return;
+            }
+            gate.here.fetch_add(1, Ordering::SeqCst);
+            wait(&gate.open, turn);
+            target.copy_from_slice(&source);
+            std::hint::black_box(&mut target);
+            gate.done.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    sender
+}
+
+/// Spins until the counter has got there; on a busy machine it lets others run.
+fn wait(counter: &AtomicUsize, there: usize) {
+    let mut spins = 0u32;
+    while counter.load(Ordering::SeqCst) < there {
+        spins += 1;
+        if spins.is_multiple_of(4096) { std::thread::yield_now() } else { std::hint::spin_loop() }
+    }
+}

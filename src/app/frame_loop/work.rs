@@ -1,0 +1,87 @@
+//! What filters a frame on its way: OpenCL commands, or a peer that does without OpenCL. All of them are started,
+//! asked whether they are done, and cancelled in the same way, and none is ever waited for.
+
+use super::native::Task;
+use crate::ladder::box_filter::glsl;
+use crate::pipeline::{Job, JobTimes};
+
+/// The filter's share of a frame.
+#[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
+pub(super) enum Work {
+    /// Commands on the OpenCL device.
+    Device(Job),
+    /// The filter in Rust, on a thread of its own.
+    Native(Task),
+    /// Shaders in the window's OpenGL.
+    Gl(glsl::Task),
+}
+
+impl Work {
+    /// Whether it does without OpenCL: then a device that fails does not concern it.
+    pub fn is_peer(&self) -> bool {
+        !matches!(self, Work::Device(_))
+    }
+
+    /// Predicted time of the whole frame, in milliseconds.
+    pub fn predicted_ms(&self) -> f64 {
+        match self {
+            Work::Device(job) => job.predicted_ms(),
+            Work::Native(task) => task.predicted_ms(),
+            Work::Gl(task) => task.predicted_ms(),
+        }
+    }
+
+    /// Predicted time of what is left to do, in milliseconds.
+    pub fn remaining_ms(&self) -> f64 {
+        match self {
+            Work::Device(job) => job.remaining_ms(),
+            Work::Native(task) => task.predicted_ms() - task.elapsed_s() * 1e3,
+            Work::Gl(task) => task.predicted_ms() * (1.0 - task.fraction()),
+        }
+    }
+
+    /// Time since it was started, in seconds; 0 before.
+    pub fn elapsed_s(&self) -> f64 {
+        match self {
+            Work::Device(job) => job.elapsed_s(),
+            Work::Native(task) => task.elapsed_s(),
+            Work::Gl(task) => task.elapsed_s(),
+        }
+    }
+
+    /// Part of the work that is done, 0 to 1; 0 where it is not known.
+    pub fn fraction(&self) -> f64 {
+        match self {
+            Work::Device(job) => job.fraction(),
+            Work::Native(_) => 0.0,
+            Work::Gl(task) => task.fraction(),
+        }
+    }
+
+    /// The best prediction of the whole frame's time, in seconds.
+    pub fn total_s(&self) -> f64 {
+        match self {
+            Work::Device(job) => job.total_s(),
+            Work::Native(task) => task.predicted_ms() / 1e3,
+            Work::Gl(task) => task.predicted_ms() / 1e3,
+        }
+    }
+
+    /// Drops what has not begun. The work ends when what has begun is finished.
+    pub fn cancel(&mut self) {
+        match self {
+            Work::Device(job) => job.cancel(),
+            Work::Native(task) => task.cancel(),
+            Work::Gl(task) => task.cancel(),
+        }
+    }
+
+    /// Times of its steps, once it is done.
+    pub fn times(&self) -> JobTimes {
+        match self {
+            Work::Device(job) => job.times,
+            Work::Gl(task) => JobTimes { filter: task.filter_ms(), ..JobTimes::default() },
+            Work::Native(task) => JobTimes { filter: task.filter_ms(), ..JobTimes::default() },
+        }
+    }
+}

@@ -1,0 +1,486 @@
+//! The box filter as two fragment shaders: rows, then columns. In: a texture with the picture. Out: the filtered picture
+//! in a texture, and the time that it took.
+//!
+//! The row sums go to a texture of 16-bit whole numbers, so that the result is exact. [`GlslFilter`] draws in bands of
+//! rows, asks whether they are done, and never waits: it shares the context with a window that has to answer.
+//! [`Offscreen`] has a context of its own, and waits.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use glow::HasContext as _;
+
+use crate::error::{Error, Result};
+use crate::gpu::headless::Headless;
+use crate::gpu::shader;
+use crate::gpu::sharing::texture;
+use crate::ladder::measure::Sample;
+use crate::ladder::verify::{self, GUARD, MismatchReport};
+use crate::pipeline::JobState;
+use crate::present::read_texture;
+
+/// A band is to take about this long, and two may wait: the window's own drawing comes after them.
+const BAND_MS: f64 = 15.0;
+/// What a texture read is thought to take before any was measured, in milliseconds.
+const GUESS_MS: f64 = 5e-6;
+
+/// Which clock times the shaders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// OpenGL's timer queries: the time on the device.
+    Queries,
+    /// From the draw call until the end was noticed: this OpenGL has no timer queries.
+    Wall,
+}
+
+/// The two programs and what they draw with. The context must be current whenever it is used or dropped.
+pub struct GlslFilter {
+    gl: Arc<glow::Context>,
+    passes: [Pass; 2],
+    vertex_array: glow::VertexArray,
+    framebuffer: glow::Framebuffer,
+    sums: Option<(glow::Texture, (u32, u32))>,
+    clock: Clock,
+    largest: (u32, u32),
+}
+
+struct Pass {
+    program: glow::Program,
+    radius: Option<glow::UniformLocation>,
+    /// What a texture read takes, in milliseconds, as it was measured.
+    read_ms: f64,
+}
+
+/// A picture that is being filtered in its own texture.
+pub struct Task {
+    texture: glow::Texture,
+    size: (u32, u32),
+    radius: u32,
+    /// Pass and row that come next.
+    next: (usize, u32),
+    bands: VecDeque<Band>,
+    reads_done: f64,
+    cancelled: bool,
+    started: Option<Instant>,
+    predicted_ms: f64,
+    filter_ms: f64,
+}
+
+struct Band {
+    pass: usize,
+    reads: f64,
+    predicted_ms: f64,
+    timing: Timing,
+}
+
+/// What tells when commands are finished, and how long they took.
+struct Timing {
+    gl: Arc<glow::Context>,
+    query: Option<glow::Query>,
+    fence: glow::Fence,
+    began: Instant,
+}
+
+impl GlslFilter {
+    /// Builds the shaders in the current context.
+    ///
+    /// # Errors
+    /// With the driver's log when they do not build.
+    pub fn new(gl: Arc<glow::Context>) -> Result<Self> {
+        let vertex = ("box.vert", include_str!("../../../shaders/box.vert"));
+        let pass = |name, source| {
+            let program = shader::program(&gl, name, vertex, (name, source))?;
+            // SAFETY: the context is current, and the program is its own.
+            let radius = unsafe { gl.get_uniform_location(program, "radius") };
+            Ok::<_, Error>(Pass { program, radius, read_ms: GUESS_MS })
+        };
+        let passes = [
+            pass("box_horizontal.frag", include_str!("../../../shaders/box_horizontal.frag"))?,
+            pass("box_vertical.frag", include_str!("../../../shaders/box_vertical.frag"))?,
+        ];
+        let version = gl.version();
+        let timed = !version.is_embedded
+            && ((version.major, version.minor) >= (3, 3)
+                || gl.supported_extensions().contains("GL_ARB_timer_query"));
+        let mut largest = [0; 2];
+        // SAFETY: the context is current; the driver writes two numbers.
+        let (vertex_array, framebuffer) = unsafe {
+            gl.get_parameter_i32_slice(glow::MAX_VIEWPORT_DIMS, &mut largest);
+            (gl.create_vertex_array(), gl.create_framebuffer())
+        };
+        let made = |e| shader::failed("box filter", e);
+        Ok(Self {
+            passes,
+            vertex_array: vertex_array.map_err(made)?,
+            framebuffer: framebuffer.map_err(made)?,
+            sums: None,
+            clock: if timed { Clock::Queries } else { Clock::Wall },
+            largest: (largest[0].max(0) as u32, largest[1].max(0) as u32),
+            gl,
+        })
+    }
+
+    /// What times it.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Prepares the filter of the RGBA8 picture in `texture`, in place; nothing is drawn yet.
+    ///
+    /// # Errors
+    /// When the picture is larger than OpenGL draws.
+    pub fn prepare(&mut self, texture: glow::Texture, size: (u32, u32), radius: u32) -> Result<Task> {
+        self.make_sums(size)?;
+        let reads = reads(size.0, size.1, radius);
+        let predicted_ms = self.passes.iter().map(|pass| pass.read_ms * reads).sum();
+        Ok(Task {
+            texture,
+            size,
+            radius,
+            next: (0, 0),
+            bands: VecDeque::new(),
+            reads_done: 0.0,
+            cancelled: false,
+            started: None,
+            predicted_ms,
+            filter_ms: 0.0,
+        })
+    }
+
+    fn make_sums(&mut self, size: (u32, u32)) -> Result<()> {
+        let (width, height) = self.largest;
+        if size.0 > width || size.1 > height {
+            let why = format!(
+                "OpenGL draws up to {width}×{height} pixels here, the picture is {}×{}.",
+                size.0, size.1
+            );
+            return Err(Error::new("'glsl' cannot filter this picture.", why, "Choose another variant."));
+        }
+        if self.sums.is_some_and(|(_, of)| of == size) {
+            return Ok(());
+        }
+        let gl = &self.gl;
+        // SAFETY: the context is current; no pixels are passed.
+        unsafe {
+            if let Some((old, _)) = self.sums.take() {
+                gl.delete_texture(old);
+            }
+            let texture = gl.create_texture().map_err(|e| shader::failed("box filter", e))?;
+            gl.bind_texture(glow::TEXTURE_2D, Some(texture));
+            for (name, value) in [
+                (glow::TEXTURE_MIN_FILTER, glow::NEAREST as i32),
+                (glow::TEXTURE_MAG_FILTER, glow::NEAREST as i32),
+                (glow::TEXTURE_MAX_LEVEL, 0),
+            ] {
+                gl.tex_parameter_i32(glow::TEXTURE_2D, name, value);
+            }
+            let (format, kind, none) =
+                (glow::RGBA_INTEGER, glow::UNSIGNED_SHORT, glow::PixelUnpackData::Slice(None));
+            let (w, h) = (size.0 as i32, size.1 as i32);
+            gl.bind_buffer(glow::PIXEL_UNPACK_BUFFER, None);
+            gl.tex_image_2d(glow::TEXTURE_2D, 0, glow::RGBA16UI as i32, w, h, 0, format, kind, none);
+            gl.bind_texture(glow::TEXTURE_2D, None);
+            self.sums = Some((texture, size));
+        }
+        Ok(())
+    }
+
+    /// Looks at what has been drawn, learns from it, and draws what comes next. Never waits.
+    ///
+    /// # Errors
+    /// When the driver cannot draw into the textures.
+    pub fn advance(&mut self, task: &mut Task) -> Result<JobState> {
+        task.started.get_or_insert_with(Instant::now);
+        while let Some(ms) = task.bands.front().and_then(|band| band.timing.finished_ms()) {
+            let Some(band) = task.bands.pop_front() else { break };
+            task.filter_ms += ms;
+            task.reads_done += band.reads;
+            self.passes[band.pass].read_ms = (ms / band.reads).max(1e-12);
+        }
+        let (width, height) = task.size;
+        let mut drawn = false;
+        while let (false, (pass @ 0..2, first)) = (task.cancelled, task.next) {
+            // Frames of other sizes may have come between.
+            self.make_sums(task.size)?;
+            let row_ms = self.passes[pass].read_ms * reads(width, 1, task.radius);
+            let rows = ((BAND_MS / row_ms) as u32).clamp(1, height - first);
+            let predicted_ms = row_ms * f64::from(rows);
+            let waiting: f64 = task.bands.iter().map(|band| band.predicted_ms).sum();
+            if !task.bands.is_empty() && waiting + predicted_ms > 2.0 * BAND_MS {
+                break;
+            }
+            let timing = self.timed(|filter| {
+                filter.draw(pass, first..first + rows, task.texture, task.texture, task.size, task.radius)
+            })?;
+            let reads = reads(width, rows, task.radius);
+            task.bands.push_back(Band { pass, reads, predicted_ms, timing });
+            task.next = if first + rows == height { (pass + 1, 0) } else { (pass, first + rows) };
+            drawn = true;
+        }
+        if drawn {
+            // SAFETY: the context is current.
+            unsafe { self.gl.flush() };
+        }
+        Ok(match task.bands.is_empty() {
+            false => JobState::Running,
+            true if task.cancelled => JobState::Cancelled,
+            true => JobState::Done,
+        })
+    }
+
+    /// Draws something between two looks at the clock.
+    fn timed(&self, draw: impl FnOnce(&Self) -> Result<()>) -> Result<Timing> {
+        let gl = &self.gl;
+        let began = Instant::now();
+        // SAFETY: the context is current, and no other query of this kind is open.
+        let query = unsafe {
+            let query = if self.clock == Clock::Queries { gl.create_query().ok() } else { None };
+            if let Some(query) = query {
+                gl.begin_query(glow::TIME_ELAPSED, query);
+            }
+            query
+        };
+        let result = draw(self);
+        // SAFETY: as above.
+        let fence = unsafe {
+            if query.is_some() {
+                gl.end_query(glow::TIME_ELAPSED);
+            }
+            gl.fence_sync(glow::SYNC_GPU_COMMANDS_COMPLETE, 0)
+        };
+        let fence = fence.map_err(|e| shader::failed("box filter", e))?;
+        let timing = Timing { gl: gl.clone(), query, fence, began };
+        result.map(|()| timing)
+    }
+
+    /// Draws some rows of one pass: `source` to the row sums, or those to `target`.
+    fn draw(
+        &self,
+        pass: usize,
+        rows: Range<u32>,
+        source: glow::Texture,
+        target: glow::Texture,
+        size: (u32, u32),
+        radius: u32,
+    ) -> Result<()> {
+        let gl = &self.gl;
+        let sums = self.sums.map(|(texture, _)| texture);
+        let (from, to) = if pass == 0 { (Some(source), sums) } else { (sums, Some(target)) };
+        let Pass { program, radius: uniform, .. } = &self.passes[pass];
+        // SAFETY: the context is current on this thread; all objects are alive and this context's. State that others
+        // rely on is as OpenGL has it at first, afterwards; they set the rest themselves.
+        unsafe {
+            gl.bind_framebuffer(glow::FRAMEBUFFER, Some(self.framebuffer));
+            let point = glow::COLOR_ATTACHMENT0;
+            gl.framebuffer_texture_2d(glow::FRAMEBUFFER, point, glow::TEXTURE_2D, to, 0);
+            let complete = gl.check_framebuffer_status(glow::FRAMEBUFFER) == glow::FRAMEBUFFER_COMPLETE;
+            if complete {
+                for off in [glow::BLEND, glow::CULL_FACE, glow::DEPTH_TEST, glow::STENCIL_TEST, glow::DITHER]
+                {
+                    gl.disable(off);
+                }
+                gl.enable(glow::SCISSOR_TEST);
+                gl.scissor(0, rows.start as i32, size.0 as i32, rows.len() as i32);
+                gl.viewport(0, 0, size.0 as i32, size.1 as i32);
+                gl.color_mask(true, true, true, true);
+                gl.use_program(Some(*program));
+                gl.uniform_1_i32(uniform.as_ref(), radius as i32);
+                gl.bind_vertex_array(Some(self.vertex_array));
+                gl.active_texture(glow::TEXTURE0);
+                gl.bind_texture(glow::TEXTURE_2D, from);
+                gl.draw_arrays(glow::TRIANGLES, 0, 3);
+                gl.bind_texture(glow::TEXTURE_2D, None);
+                gl.bind_vertex_array(None);
+                gl.use_program(None);
+                gl.disable(glow::SCISSOR_TEST);
+                gl.enable(glow::DITHER);
+            }
+            // A texture that hangs on a framebuffer may not be read by the next pass.
+            gl.framebuffer_texture_2d(glow::FRAMEBUFFER, point, glow::TEXTURE_2D, None, 0);
+            gl.bind_framebuffer(glow::FRAMEBUFFER, None);
+            if !complete {
+                let why = "The driver does not draw into such textures.";
+                return Err(Error::new("'glsl' cannot filter this picture.", why, "Choose another variant."));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for GlslFilter {
+    fn drop(&mut self) {
+        // SAFETY: the context is current (see the type); the objects are its own and not used again.
+        unsafe {
+            self.passes.iter().for_each(|pass| self.gl.delete_program(pass.program));
+            self.gl.delete_vertex_array(self.vertex_array);
+            self.gl.delete_framebuffer(self.framebuffer);
+            if let Some((sums, _)) = self.sums {
+                self.gl.delete_texture(sums);
+            }
+        }
+    }
+}
+
+impl Timing {
+    /// The milliseconds that it took, if it is finished.
+    fn finished_ms(&self) -> Option<f64> {
+        let gl = &self.gl;
+        // SAFETY: the context is current; fence and query are this context's, and the query has ended.
+        unsafe {
+            if gl.get_sync_status(self.fence) != glow::SIGNALED {
+                return None;
+            }
+            let wall_ms = self.began.elapsed().as_secs_f64() * 1e3;
+            let Some(query) = self.query else { return Some(wall_ms) };
+            // Nothing takes longer than the wall clock says: llvmpipe 22.3 sometimes gives the time since the machine
+            // was started.
+            (gl.get_query_parameter_u32(query, glow::QUERY_RESULT_AVAILABLE) != 0)
+                .then(|| (gl.get_query_parameter_u64(query, glow::QUERY_RESULT) as f64 * 1e-6).min(wall_ms))
+        }
+    }
+}
+
+impl Drop for Timing {
+    fn drop(&mut self) {
+        // SAFETY: the context is current; both are its own and not used again.
+        unsafe {
+            self.gl.delete_sync(self.fence);
+            if let Some(query) = self.query {
+                self.gl.delete_query(query);
+            }
+        }
+    }
+}
+
+impl Task {
+    /// Draws no more bands. The task ends when those that are drawn have finished.
+    pub fn cancel(&mut self) {
+        self.cancelled = self.next.0 < 2 || self.cancelled;
+    }
+
+    /// Time of the bands that are finished, in milliseconds.
+    pub fn filter_ms(&self) -> f64 {
+        self.filter_ms
+    }
+
+    /// What it was predicted to take, in milliseconds.
+    pub fn predicted_ms(&self) -> f64 {
+        self.predicted_ms
+    }
+
+    /// Part of the work that is done, 0 to 1.
+    pub fn fraction(&self) -> f64 {
+        self.reads_done / (2.0 * reads(self.size.0, self.size.1, self.radius))
+    }
+
+    /// Time since its first band was drawn, in seconds; 0 before.
+    pub fn elapsed_s(&self) -> f64 {
+        self.started.map_or(0.0, |at| at.elapsed().as_secs_f64())
+    }
+}
+
+/// Texture reads of one pass.
+fn reads(width: u32, rows: u32, radius: u32) -> f64 {
+    f64::from(width) * f64::from(rows) * f64::from(2 * radius + 1)
+}
+
+/// The filter in a context of its own, without a window: for one size of picture, and on one thread.
+pub struct Offscreen {
+    source: glow::Texture,
+    target: glow::Texture,
+    size: (u32, u32),
+    filter: GlslFilter,
+    headless: Headless,
+}
+
+impl Offscreen {
+    /// Makes context and textures for pictures of `width` by `height` pixels.
+    ///
+    /// # Errors
+    /// When there is no OpenGL, or the picture is larger than it draws.
+    pub fn new(width: u32, height: u32) -> Result<Self> {
+        let headless = Headless::new().map_err(|why| {
+            let hint =
+                "Install an OpenGL driver (on Debian and Ubuntu the packages libgl1-mesa-dri and libegl1).";
+            Error::new("'glsl' cannot run without OpenGL.", why, hint)
+        })?;
+        let gl = &headless.gl;
+        let mut filter = GlslFilter::new(gl.clone())?;
+        filter.make_sums((width, height))?;
+        let [source, target] = [texture::create(gl, width, height)?, texture::create(gl, width, height)?];
+        Ok(Self { source, target, size: (width, height), filter, headless })
+    }
+
+    /// What times it.
+    pub fn clock(&self) -> Clock {
+        self.filter.clock
+    }
+
+    /// Brings the picture that is to be filtered to the texture, and waits for that.
+    pub fn load(&self, rgba: &[u8]) {
+        texture::fill(&self.headless.gl, self.source, self.size, rgba);
+        // SAFETY: the context is current.
+        unsafe { self.headless.gl.finish() };
+    }
+
+    /// Filters what was loaded, and waits. Where OpenGL has no timer queries, the device time is the wall time.
+    ///
+    /// # Errors
+    /// When the driver cannot draw into the textures.
+    pub fn run(&self, radius: u32) -> Result<Sample> {
+        let began = Instant::now();
+        let timing = self.filter.timed(|filter| {
+            (0..2).try_for_each(|pass| {
+                filter.draw(pass, 0..self.size.1, self.source, self.target, self.size, radius)
+            })
+        })?;
+        // SAFETY: the context is current.
+        unsafe { self.headless.gl.finish() };
+        let wall_ms = began.elapsed().as_secs_f64() * 1e3;
+        let device_ms = loop {
+            match timing.finished_ms() {
+                Some(ms) if timing.query.is_some() => break ms,
+                Some(_) => break wall_ms,
+                None => std::thread::yield_now(),
+            }
+        };
+        Ok(Sample { device_ms, dispatch_ms: 0.0, wall_ms })
+    }
+
+    /// The filtered picture.
+    ///
+    /// # Errors
+    /// When memory runs out, or the driver does not read textures back.
+    pub fn read(&self) -> Result<Vec<u8>> {
+        read_texture(&self.headless.gl, self.target, self.size)
+    }
+
+    /// Checks the filter on one picture against `want`, the reference's output for it: poisoned, but without canaries,
+    /// since nothing can be drawn beyond a texture's border.
+    ///
+    /// # Errors
+    /// When it cannot run; a wrong result is no error but a report.
+    pub fn check(&self, src: &[u8], want: &[u8], radius: u32) -> Result<Option<MismatchReport>> {
+        verify::check(want, self.size.0 as usize, |before| {
+            let middle = GUARD..GUARD + want.len();
+            texture::fill(&self.headless.gl, self.target, self.size, &before[middle.clone()]);
+            self.load(src);
+            self.run(radius)?;
+            let mut after = before.to_vec();
+            after[middle].copy_from_slice(&self.read()?);
+            Ok(after)
+        })
+    }
+}
+
+impl Drop for Offscreen {
+    fn drop(&mut self) {
+        // SAFETY: the context is current on the thread that made this, which is the only one that has it.
+        unsafe {
+            self.headless.gl.delete_texture(self.source);
+            self.headless.gl.delete_texture(self.target);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The panel of devices. In: every device with what is known about it, and the drivers that were left out. Out: which
+//! device the user clicked.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use egui::{Button, Color32, Galley, Rect, ScrollArea, Sense, Ui, UiBuilder, pos2, vec2};
+
+use super::place::{self, Panel, Title};
+use super::{Action, panel, theme};
+use crate::error::Error;
+use crate::gpu::cl::{DeviceInfo, DeviceKind};
+use crate::gpu::sharing::Sharing;
+
+/// The panel's width in points.
+pub const WIDTH: f32 = 430.0;
+const INSET: f32 = 8.0;
+
+/// What a device does at the moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceState {
+    /// Nothing.
+    Idle,
+    /// It filters the movie.
+    InUse,
+    /// A context is made and programs are built; another device filters meanwhile.
+    Preparing,
+}
+
+/// A device as the overlay lists it.
+#[derive(Debug, Clone, Copy)]
+pub struct DeviceRow<'a> {
+    /// What it says about itself.
+    pub info: &'a DeviceInfo,
+    /// What came of trying to share textures with it; `None`: not tried in this window.
+    pub sharing: Option<&'a Sharing>,
+    /// What it does.
+    pub state: DeviceState,
+    /// Why it could not be used the last time.
+    pub failure: Option<&'a Error>,
+}
+
+/// All that the panel shows.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DeviceList<'a> {
+    /// In the order of `clreel devices`; `None` while they are still being looked for.
+    pub rows: Option<&'a [DeviceRow<'a>]>,
+    /// A sentence for each driver that gives no device.
+    pub left_out: &'a [String],
+}
+
+impl DeviceList<'_> {
+    /// Whether a device is being made ready.
+    pub fn is_preparing(&self) -> bool {
+        self.rows.is_some_and(|rows| rows.iter().any(|row| row.state == DeviceState::Preparing))
+    }
+}
+
+/// Lays the panel out in `rect`, with a scroll bar where it is too low. Returns what was done with its title, and the
+/// height that it would like to have.
+pub fn show(
+    ui: &mut Ui,
+    rect: Rect,
+    list: &DeviceList,
+    folded: bool,
+    actions: &mut Vec<Action>,
+) -> (Title, f32) {
+    // Keeps the pointer from what lies below.
+    ui.interact(rect, ui.unique_id().with("devices"), Sense::click_and_drag());
+    if folded {
+        let title = panel::folded_panel(ui, rect, Panel::Devices, NAME);
+        close(ui, rect, actions);
+        return (title, panel::HEADER);
+    }
+    let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
+    ui.painter().rect(rect, 6, theme::PANEL.to_opaque(), edge, egui::StrokeKind::Inside);
+    let mut ui = ui.new_child(UiBuilder::new().id_salt("devices").max_rect(rect));
+    ui.set_clip_rect(rect);
+    let head = rect.with_max_y(rect.top() + panel::HEADER);
+    let (response, mut title) = place::handle(&ui, Panel::Devices, head, rect.min);
+    response.on_hover_text(place::HOVER);
+    title.fold = panel::header(&mut ui, head.shrink2(vec2(10.0, 3.0)), NAME, false);
+    close(&mut ui, rect, actions);
+    let below = Rect::from_min_max(head.left_bottom(), rect.max).shrink2(vec2(2.0, 0.0));
+    let mut ui = ui.new_child(UiBuilder::new().id_salt("list").max_rect(below));
+    let scrolled = ScrollArea::vertical().id_salt("devices").auto_shrink([false, true]).show(&mut ui, |ui| {
+        ui.spacing_mut().item_spacing.y = 2.0;
+        rows(ui, list, actions);
+    });
+    (title, panel::HEADER + scrolled.content_size.y + 6.0)
+}
+
+const NAME: &str = "OpenCL devices";
+
+fn close(ui: &mut Ui, rect: Rect, actions: &mut Vec<Action>) {
+    let at = Rect::from_min_size(pos2(rect.right() - 25.0, rect.top() + 2.0), vec2(22.0, 22.0));
+    let button = Button::new("\u{d7}").frame_when_inactive(false);
+    if ui.put(at, button).on_hover_text("Close this panel").clicked() {
+        actions.push(Action::ToggleDevices);
+    }
+}
+
+fn rows(ui: &mut Ui, list: &DeviceList, actions: &mut Vec<Action>) {
+    match list.rows {
+        None => note(ui, "Looking for devices.", theme::TEXT),
+        Some([]) => note(ui, "There is no OpenCL device on this machine.", theme::WARN),
+        Some(rows) => {
+            for (index, row) in rows.iter().enumerate() {
+                if device(ui, index, row) {
+                    actions.push(Action::SetDevice(index));
+                }
+            }
+        }
+    }
+    for sentence in list.left_out {
+        note(ui, sentence, theme::WEAK);
+    }
+}
+
+fn note(ui: &mut Ui, text: &str, color: Color32) {
+    let lines = [line(ui, text, 12.0, color, ui.available_width() - 2.0 * INSET)];
+    block(ui, &lines, Sense::hover(), |_, _| ());
+}
+
+/// One device; whether it was clicked.
+fn device(ui: &mut Ui, index: usize, row: &DeviceRow) -> bool {
+    let width = ui.available_width() - 2.0 * INSET;
+    let (state, color) = match row.state {
+        DeviceState::Idle => ("", theme::TEXT),
+        DeviceState::InUse => ("in use", theme::GOOD),
+        DeviceState::Preparing => ("being made ready", theme::WARN),
+    };
+    let state = line(ui, state, 12.0, color, width);
+    // The state stands right of the name.
+    let name = format!("{index}: {}", row.info.name);
+    let mut lines = vec![line(ui, &name, 13.0, theme::STRONG, width - state.size().x - 10.0)];
+    lines.push(line(ui, &about(row.info), 12.0, theme::TEXT, width));
+    let (sharing, color) = sharing_line(row.sharing);
+    lines.push(line(ui, &sharing, 12.0, color, width));
+    if let Some(error) = row.failure {
+        lines.push(line(ui, format!("{} {}", error.what, error.why).trim_end(), 12.0, theme::ERROR, width));
+    }
+    let clicked = block(ui, &lines, Sense::click(), |ui, rect| {
+        let at = pos2(rect.right() - INSET - state.size().x, rect.top() + 4.0);
+        ui.painter().galley(at, state, theme::TEXT);
+    });
+    let hover = match row.state {
+        DeviceState::InUse => "Start this device anew",
+        _ => "Filter the movie on this device",
+    };
+    clicked.on_hover_text(hover).clicked()
+}
+
+/// Lines below each other, lighter under the pointer where they can be clicked.
+fn block(
+    ui: &mut Ui,
+    lines: &[Arc<Galley>],
+    sense: Sense,
+    beside: impl FnOnce(&mut Ui, Rect),
+) -> egui::Response {
+    let height: f32 = lines.iter().map(|galley| galley.size().y).sum();
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), height + 8.0), sense);
+    if sense.senses_click() {
+        let fill = Color32::from_white_alpha(if response.hovered() { 22 } else { 8 });
+        ui.painter().rect_filled(rect, 4, fill);
+    }
+    let mut at = rect.min + vec2(INSET, 4.0);
+    for galley in lines {
+        ui.painter().galley(at, galley.clone(), theme::TEXT);
+        at.y += galley.size().y;
+    }
+    beside(ui, rect);
+    response
+}
+
+fn line(ui: &Ui, text: &str, size: f32, color: Color32, width: f32) -> Arc<Galley> {
+    ui.painter().layout(text.to_owned(), theme::words(size), color, width.max(40.0))
+}
+
+/// Platform, kind, units, clock, memory, versions.
+fn about(info: &DeviceInfo) -> String {
+    let kind = match info.kind {
+        DeviceKind::Cpu => "CPU",
+        DeviceKind::Gpu => "GPU",
+        DeviceKind::Accelerator => "accelerator",
+    };
+    let mut text = format!("{}: {kind}, {} units", info.platform, info.units);
+    if info.clock_mhz > 0 {
+        let _ = write!(text, " at {} MHz", info.clock_mhz);
+    }
+    let memory = info.global_memory_bytes as f64 / f64::from(1 << 30);
+    let _ = write!(text, ", {memory:.1} GiB. {}, driver {}", info.version, info.driver);
+    text
+}
+
+fn sharing_line(sharing: Option<&Sharing>) -> (String, Color32) {
+    match sharing {
+        None => ("Sharing: not tried in this window".to_owned(), theme::WEAK),
+        Some(Sharing::ZeroCopy) => ("Shares textures with OpenGL".to_owned(), theme::GOOD),
+        Some(Sharing::Copy { reason }) => (format!("Frames are copied to OpenGL: {reason}"), theme::TEXT),
+    }
+}

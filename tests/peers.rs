@@ -1,0 +1,153 @@
+//! The filters that do without OpenCL, in the real window on a virtual display: keys choose them, and what they show is
+//! what `snapshot` writes and what the reference says, with OpenCL and without. No time is asserted.
+
+#[path = "common/window.rs"]
+mod common;
+#[path = "common/movie.rs"]
+mod movie;
+
+use std::process::Stdio;
+
+use clreel::gpu::headless::Headless;
+use clreel::gpu::sharing::Slot;
+use clreel::ladder::box_filter::glsl::{self, GlslFilter, Offscreen};
+use clreel::ladder::box_filter::reference::reference;
+use clreel::pipeline::JobState;
+use clreel::present::read_texture;
+use common::{Display, Session, clip, clreel, finish, json, png, snapshot};
+use movie::Folder;
+
+/// Key and name of each.
+const PEERS: [(&str, &str); 2] = [("6", "glsl"), ("7", "native")];
+
+/// Chooses each peer by its key, changes the radius in a pause, goes on and pauses again, and compares what is on the
+/// screen then.
+fn play(name: &str, with_opencl: bool) {
+    for (key, id) in PEERS {
+        let (display, folder) = (Display::start(&[]), Folder::new(&format!("{name}-{id}")));
+        let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
+        let mut command = clreel(Some(&display));
+        if !with_opencl {
+            command.env("OCL_ICD_VENDORS", folder.file("none"));
+        }
+        command.args(["--variant", "off", "--stats"]).arg(&stats).arg("--save-frame").arg(&shot);
+        let mut session = Session::start(&display, &mut command);
+        session.wait_for_title("- off");
+        session.press_until_title(key, &format!("{id}, r=7"));
+        session.press_until_title("equal", &format!("{id}, r=8"));
+        session.press_until_title("space", &format!("{id}, r=8, paused"));
+        session.press_until_title("0", "- off, paused");
+        // The picture on the screen is filtered anew while paused.
+        session.press_until_title(key, &format!("{id}, r=8, paused"));
+        if with_opencl {
+            // To a kernel and back: the frame's memory changes hands.
+            session.press_until_title("5", "running-sum, r=8, paused");
+            session.press_until_title(key, &format!("{id}, r=8, paused"));
+        }
+        session.press_until_title("minus", &format!("{id}, r=7, paused"));
+        // A seek drops what is on its way, and the filter goes on at the new place.
+        session.display.key("Home");
+        session.press_until_title("space", &format!("{id}, r=7 - clreel"));
+        session.press_until_title("space", "paused");
+        session.press_until_title("minus", &format!("{id}, r=6, paused"));
+        let (code, stderr) = session.quit();
+        assert_eq!(code, Some(0), "{stderr}");
+
+        let stats = json(&stats);
+        let frames = stats["frames"].as_array().unwrap();
+        let filtered: Vec<_> = frames.iter().filter(|f| f["variant"] == id).collect();
+        assert!(filtered.iter().any(|f| f["radius"] == 7) && filtered.iter().any(|f| f["radius"] == 8));
+        assert!(filtered.iter().all(|f| f["filter"].as_f64().unwrap() > 0.0), "each has its time");
+        let at = frames.last().unwrap()["pts_s"].as_f64().unwrap();
+        let (width, height, unfiltered) = snapshot(&folder, &clip(), at, "off", "0");
+        let shown = png(&shot);
+        assert!(shown.2 == reference(&unfiltered, width, height, 6), "{id}: window and reference differ");
+        assert!(shown == snapshot(&folder, &clip(), at, id, "6"), "{id}: window and snapshot differ");
+    }
+}
+
+#[test]
+fn keys_choose_them_beside_opencl() {
+    play("peers", true);
+}
+
+#[test]
+fn keys_choose_them_without_opencl() {
+    play("peers-alone", false);
+}
+
+/// Scripts name the variant at the start, and all frames that they count are filtered with it.
+#[test]
+fn the_command_line_chooses_them_without_opencl() {
+    for (_, id) in PEERS {
+        let (display, folder) = (Display::start(&[]), Folder::new(&format!("peer-{id}")));
+        let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
+        let mut command = clreel(Some(&display));
+        command.env("OCL_ICD_VENDORS", folder.file("none")).args(["--frames", "4", "--variant", id]);
+        command.args(["--radius", "12", "--stats"]).arg(&stats).arg("--save-frame").arg(&shot);
+        let (code, stderr) = finish(command.stderr(Stdio::piped()).spawn().unwrap());
+        assert_eq!(code, Some(0), "{stderr}");
+        let stats = json(&stats);
+        let frames = stats["frames"].as_array().unwrap();
+        assert_eq!(frames.len(), 4);
+        assert!(frames.iter().all(|f| f["variant"] == id && f["radius"] == 12));
+        let at = frames.last().unwrap()["pts_s"].as_f64().unwrap();
+        assert!(png(&shot) == snapshot(&folder, &clip(), at, id, "12"), "{id}: window and snapshot differ");
+    }
+}
+
+const SIZES: [(u32, u32); 8] = [(1, 1), (1, 37), (41, 1), (2, 2), (13, 7), (63, 65), (127, 3), (129, 130)];
+
+/// Noise from a linear congruential generator, the same each time.
+fn noise(pixels: u32) -> Vec<u8> {
+    let mut state = 1_u32;
+    let next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    std::iter::repeat_with(next).take(pixels as usize * 4).collect()
+}
+
+/// Odd sizes, radii up to the largest and beyond the picture, and the largest sums that there are.
+#[test]
+fn shaders_equal_the_reference() {
+    for (width, height) in SIZES {
+        let offscreen = Offscreen::new(width, height).expect("these tests need OpenGL through EGL");
+        for src in [noise(width * height), vec![255; (width * height * 4) as usize]] {
+            for radius in [0, 1, 7, 31, 127, 128] {
+                let want = reference(&src, width as usize, height as usize, radius as usize);
+                let report = offscreen.check(&src, &want, radius).unwrap();
+                assert!(report.is_none(), "{width}×{height} r={radius}: {}", report.unwrap());
+            }
+        }
+    }
+}
+
+/// The shaders as the window uses them: in place, in bands, and cancelled in between.
+#[test]
+fn shaders_in_bands_equal_the_reference() {
+    let headless = Headless::new().expect("these tests need OpenGL through EGL");
+    let mut filter = GlslFilter::new(headless.gl.clone()).unwrap();
+    let ended = |filter: &mut GlslFilter, task: &mut glsl::Task| {
+        loop {
+            match filter.advance(task).unwrap() {
+                JobState::Running => std::thread::sleep(std::time::Duration::from_millis(1)),
+                state => return state,
+            }
+        }
+    };
+    for (size, radius) in [((640, 480), 31), ((333, 67), 128), ((1, 1), 3), ((640, 480), 0)] {
+        let src = noise(size.0 * size.1);
+        let mut slot = Slot::new(&headless.gl, size.0, size.1).unwrap();
+        slot.input().unwrap().copy_from_slice(&src);
+        slot.show(false);
+        let mut task = filter.prepare(slot.texture(), size, radius).unwrap();
+        assert_eq!(ended(&mut filter, &mut task), JobState::Done);
+        assert!(task.filter_ms() > 0.0 && task.fraction() == 1.0, "every band has its time");
+        let want = reference(&src, size.0 as usize, size.1 as usize, radius as usize);
+        assert!(read_texture(&headless.gl, slot.texture(), size).unwrap() == want, "{size:?} r={radius}");
+        let mut cancelled = filter.prepare(slot.texture(), size, radius).unwrap();
+        cancelled.cancel();
+        assert_eq!(ended(&mut filter, &mut cancelled), JobState::Cancelled);
+    }
+}

@@ -1,0 +1,129 @@
+//! Changing the OpenCL device while the movie runs: every ordered pair of the devices that are there, under the tests'
+//! layer, which gives them all shared textures and notes what is misused; and devices that fail while they are made
+//! ready. With one device, the change starts that one anew. More devices come from the drivers that are installed, or
+//! from `OCL_ICD_VENDORS`.
+
+#[path = "common/window.rs"]
+mod common;
+#[path = "common/layer.rs"]
+mod layer;
+#[path = "common/movie.rs"]
+mod movie;
+#[path = "common/native.rs"]
+mod native;
+
+use std::path::Path;
+use std::process::Stdio;
+
+use common::{Display, Session, clip, clreel, json};
+use movie::Folder;
+
+/// How many devices there are.
+fn devices() -> usize {
+    let mut command = clreel(None);
+    command.args(["devices", "--json"]).envs(layer::environment(&[]));
+    let output = command.stderr(Stdio::null()).output().unwrap();
+    let list: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let count = list["devices"].as_array().unwrap().len();
+    assert!(count > 0, "no OpenCL device: ./dev test installs one");
+    count
+}
+
+/// Textures that were handed to OpenCL so far: the queue of each.
+fn acquired(log: &Path) -> Vec<String> {
+    let calls = layer::calls(log, "clEnqueueAcquireGLObjects");
+    calls.iter().map(|line| line.split("queue=").nth(1).unwrap().to_owned()).collect()
+}
+
+/// The queue that the last ten frames were filtered in. While a device is made ready, the old one's frames go on
+/// between those of its trial.
+fn queue(log: &Path) -> Option<String> {
+    let queues = acquired(log);
+    let last = queues.len().checked_sub(10).map(|first| &queues[first..])?;
+    last.iter().all(|queue| *queue == last[0]).then(|| last[0].clone())
+}
+
+/// Presses Ctrl+D and waits until another queue has filtered frames.
+fn change_device(session: &mut Session, log: &Path) {
+    session.wait("frames", |_| queue(log).is_some());
+    let old = queue(log);
+    session.display.key("ctrl+d");
+    session.wait("frames of the next device", |_| queue(log).is_some_and(|now| Some(now) != old));
+}
+
+#[test]
+fn every_device_gives_way_to_every_other_one() {
+    let (display, folder) = (Display::start(&[]), Folder::new("switching-pairs"));
+    let count = devices();
+    for from in 0..count {
+        // As often Ctrl+D as brings the movie from `from` to `to`; all the way round for the same device.
+        for steps in 1..=count {
+            let to = (from + steps) % count;
+            let (log, stats) = (folder.file(&format!("{from}-{to}.log")), folder.file("s.json"));
+            let mut command = clreel(Some(&display));
+            let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("LOG", log.to_str().unwrap())];
+            command.envs(layer::environment(&options));
+            command.arg(clip()).args(["--variant", "flat", "--device", &from.to_string()]);
+            let mut session = Session::start(&display, command.arg("--stats").arg(&stats));
+            session.wait_for_title("flat");
+            for _ in 0..steps {
+                change_device(&mut session, &log);
+            }
+            session.wait_for_title("flat");
+            session.press_until_title("5", "running-sum");
+            let (code, stderr) = session.quit();
+            assert_eq!(code, Some(0), "{from} to {to}: {stderr}");
+            let stats = json(&stats);
+            assert_eq!(stats["device"]["index"], to, "{from} to {to}: {stderr}");
+            assert_eq!(stats["sharing"], "zero-copy", "{from} to {to}: {}", stats["sharing_reason"]);
+            assert!(layer::calls(&log, "misuse").is_empty(), "{from} to {to}");
+        }
+    }
+}
+
+#[test]
+fn a_device_that_fails_while_it_is_made_ready_puts_the_old_one_back() {
+    let (display, folder) = (Display::start(&[]), Folder::new("switching-failures"));
+    for (plan, why) in
+        [("clBuildProgram:1+:-5", "does not build"), ("clCreateContext:1+:-6", "cannot be used")]
+    {
+        let (log, stats, while_there) = (folder.file("log"), folder.file("s.json"), folder.file("failing"));
+        let _ = std::fs::remove_file(&log);
+        let mut command = clreel(Some(&display));
+        let options = [
+            ("FAKE_GPU", "1"),
+            ("POISON", "1"),
+            ("LOG", log.to_str().unwrap()),
+            ("FAIL", plan),
+            ("FAIL_WHILE", while_there.to_str().unwrap()),
+        ];
+        command
+            .envs(layer::environment(&options))
+            .arg(clip())
+            .args(["--variant", "flat", "--stats"])
+            .arg(&stats);
+        let mut session = Session::start(&display, &mut command);
+        session.wait_for_title("flat");
+        // Every variant of the first device is built: what is still built would fail as well.
+        for (key, variant) in [("2", "separable"), ("4", "vectorized"), ("5", "running-sum"), ("3", "flat")] {
+            session.press_until_title(key, variant);
+        }
+        session.wait("frames", |_| queue(&log).is_some());
+        let old = queue(&log);
+        std::fs::write(&while_there, "").unwrap();
+        session.display.key("ctrl+d");
+        session.wait("the planned failure", |_| !layer::calls(&log, "planned-failure").is_empty());
+        let shown = acquired(&log).len();
+        session.wait("frames of the old device", |_| acquired(&log).len() > shown + 20);
+        assert_eq!(queue(&log), old, "{plan}");
+        session.press_until_title("5", "running-sum");
+        // Without the cause the same change succeeds.
+        std::fs::remove_file(&while_there).unwrap();
+        change_device(&mut session, &log);
+        let (code, stderr) = session.quit();
+        assert_eq!(code, Some(0), "{plan}: {stderr}");
+        assert!(stderr.contains(why) && stderr.contains("clreel goes on with"), "{plan}: {stderr}");
+        assert_eq!(json(&stats)["sharing"], "zero-copy", "{plan}: {stderr}");
+        assert!(layer::calls(&log, "misuse").is_empty(), "{plan}");
+    }
+}
