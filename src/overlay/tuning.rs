@@ -170,7 +170,7 @@ fn heat_map(ui: &mut Ui, map: &Map, tuning: &Tuning) {
     painter.text(pos2(area.left(), head.y), Align2::LEFT_CENTER, down, font.clone(), weak);
     let columns = map.columns.len().max(1) as f32;
     let width = ((area.width() - LEFT) / columns).clamp(NARROWEST, 84.0);
-    painter.text(head, Align2::LEFT_CENTER, format!("{across} \u{2192}"), font, weak);
+    painter.text(head, Align2::LEFT_CENTER, across, font, weak);
     let top = area.top() + 34.0;
     for (n, value) in map.columns.iter().enumerate().filter(|_| map.across.is_some()) {
         let x = head.x + (n as f32 + 0.5) * width;
