@@ -645,7 +645,7 @@ fn colours_are_corrected_with_and_without_a_filter() {
     session.display.key("c");
     // The left end of the slider for contrast, once it is there: everything becomes nearly the middle grey.
     std::thread::sleep(Duration::from_millis(500));
-    session.display.xdotool(&["mousemove", "986", "446"]);
+    session.display.xdotool(&["mousemove", "986", "417"]);
     for button in ["mousedown", "mouseup"] {
         // As long as a finger takes.
         std::thread::sleep(Duration::from_millis(200));

@@ -218,9 +218,9 @@ fn the_seek_bar_goes_to_the_frame_and_panels_stay_where_they_were_put() {
     session.wait_for_title("- off");
     session.press_until_title("space", "paused");
     // The middle of the bar, and then from there to three quarters and back to its first quarter.
-    session.drag(&[(640, 664)]);
+    session.drag(&[(640, 635)]);
     std::thread::sleep(Duration::from_millis(700));
-    session.drag(&[(640, 664), (800, 664), (925, 664), (355, 640)]);
+    session.drag(&[(640, 635), (800, 635), (925, 635), (355, 611)]);
     std::thread::sleep(Duration::from_millis(700));
     // The title of the numbers.
     session.drag(&[(60, 26), (200, 100), (660, 86)]);
