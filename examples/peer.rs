@@ -211,6 +211,7 @@ impl Peer {
         // What an earlier run left must not pass for a result.
         self.out.fill(0x5a);
         let storage = match name.parse::<VariantId>() {
+            Ok(VariantId::Native) => None,
             Ok(id) => Some(self.plans.get(&(id, radius)).ok_or("It was not prepared.")?.1),
             Err(_) => None,
         };

@@ -57,13 +57,18 @@ pub struct Pipeline {
 /// What the conversion takes alone. Where the correction is merged into its kernel, the rest is the correction's.
 #[derive(Default)]
 struct ConversionTime {
+    /// Pixels of a picture, and what is written: other ones take another time.
+    of: Option<((u32, u32), Storage)>,
     alone_ms: Option<f64>,
 }
 
 impl ConversionTime {
     /// Times of conversion and correction in a kernel that took `ms`. As long as no frame was converted without a
     /// correction, nobody knows them apart, and all of it is the conversion's.
-    fn split(&mut self, ms: f64, correction: &Correction) -> (f64, f64) {
+    fn split(&mut self, of: ((u32, u32), Storage), ms: f64, correction: &Correction) -> (f64, f64) {
+        if self.of.replace(of) != Some(of) {
+            self.alone_ms = None;
+        }
         if correction.is_neutral() {
             let alone = self.alone_ms.get_or_insert(ms);
             *alone += 0.1 * (ms - *alone);
@@ -270,7 +275,8 @@ impl Pipeline {
 
     /// How the planes of `frame` go to the device to be converted there, for `variant`. `None` where swscale is to
     /// convert them: on a CPU device, where it is the faster way; for formats that the kernels do not know; without a
-    /// filter, where the picture does not go through the device; and while the program is being built.
+    /// filter where textures are not shared, since the picture does not go through the device then; and while the
+    /// program is being built.
     pub fn conversion(&mut self, frame: &Video, variant: VariantId) -> Option<Layout> {
         let (layout, storage) = self.kernel_conversion(frame, variant)?;
         if self.converter.is_ready(&layout, storage) {
@@ -446,7 +452,9 @@ impl Pipeline {
         let ms = |event: &Option<ocl::Event>| event.as_ref().map_or(0.0, device_ms);
         let colors = ms(&job.events.colors);
         let (convert, correct) = match &job.colors {
-            Some(Colors::Convert { correction, .. }) => self.conversion_time.split(colors, correction),
+            Some(Colors::Convert { correction, to }) => {
+                self.conversion_time.split((slot.size(), to.storage()), colors, correction)
+            }
             _ => (0.0, colors),
         };
         job.times = JobTimes {
@@ -530,6 +538,11 @@ impl Job {
         }
     }
 
+    /// Whether all of its commands are in the queue. Until then no other job may be started.
+    pub fn is_all_enqueued(&self) -> bool {
+        self.events.last.is_some()
+    }
+
     /// Whether its picture is in the slot's texture when it is done.
     pub fn fills_texture(&self) -> bool {
         self.to_texture
@@ -576,11 +589,14 @@ mod tests {
     fn a_merged_correction_is_what_the_conversion_takes_longer() {
         let mut time = ConversionTime::default();
         let bright = Correction { brightness: 0.5, ..Correction::NEUTRAL };
-        assert_eq!(time.split(3.0, &bright), (3.0, 0.0));
+        let (small, large) = (((4, 2), Storage::Image), ((8, 4), Storage::Image));
+        assert_eq!(time.split(small, 3.0, &bright), (3.0, 0.0));
         for _ in 0..3 {
-            assert_eq!(time.split(2.0, &Correction::NEUTRAL), (2.0, 0.0));
+            assert_eq!(time.split(small, 2.0, &Correction::NEUTRAL), (2.0, 0.0));
         }
-        assert_eq!(time.split(3.0, &bright), (2.0, 1.0));
-        assert_eq!(time.split(1.5, &bright), (1.5, 0.0));
+        assert_eq!(time.split(small, 3.0, &bright), (2.0, 1.0));
+        assert_eq!(time.split(small, 1.5, &bright), (1.5, 0.0));
+        // Nobody knows yet what a larger one takes.
+        assert_eq!(time.split(large, 9.0, &bright), (9.0, 0.0));
     }
 }

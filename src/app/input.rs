@@ -133,6 +133,8 @@ fn by_place(key: PhysicalKey) -> Option<Command> {
         PhysicalKey::Code(KeyCode::Digit3) => '3',
         PhysicalKey::Code(KeyCode::Digit4) => '4',
         PhysicalKey::Code(KeyCode::Digit5) => '5',
+        PhysicalKey::Code(KeyCode::Digit6) => '6',
+        PhysicalKey::Code(KeyCode::Digit7) => '7',
         PhysicalKey::Code(KeyCode::Digit8) => '8',
         PhysicalKey::Code(KeyCode::Digit9) => '9',
         _ => return None,
@@ -160,8 +162,11 @@ mod tests {
     #[test]
     fn digits_work_by_place_where_the_layout_hides_them() {
         assert_eq!(logical(&Key::Character("&".into())), None);
-        let first = by_place(PhysicalKey::Code(KeyCode::Digit1));
-        assert_eq!(first, Some(Command::Do(Action::SetVariant(VariantId::Naive))));
+        use KeyCode::*;
+        let digits = [Digit0, Digit1, Digit2, Digit3, Digit4, Digit5, Digit6, Digit7, Digit8, Digit9];
+        for (code, id) in digits.into_iter().zip(VariantId::ALL) {
+            assert_eq!(by_place(PhysicalKey::Code(code)), Some(Command::Do(Action::SetVariant(id))));
+        }
     }
 
     #[test]

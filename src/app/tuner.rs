@@ -204,7 +204,7 @@ fn tune(shared: &Shared, number: u64, order: &Order, tell: &dyn Fn(News)) -> Res
     let found = tune::search(&cl, &tune::VARIANTS, order.size, order.radius, &mut watch)?;
     if let Some(search) = &found {
         let mut cache = Cache::load();
-        search.entries(&order.device.info)?.into_iter().for_each(|entry| cache.put(entry));
+        cache.put(search.entries(&order.device.info)?);
         cache.store()?;
     }
     Ok(found)

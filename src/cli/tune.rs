@@ -86,7 +86,7 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
                 continue;
             };
             bar.set_position(before + most);
-            search.entries(&device.info)?.into_iter().for_each(|entry| cache.put(entry));
+            cache.put(search.entries(&device.info)?);
             // After each search, so that one that is interrupted keeps what it has found.
             cache.store()?;
             searches.push(search);

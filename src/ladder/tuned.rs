@@ -100,8 +100,9 @@ impl Entry {
         })
     }
 
-    fn same_key(&self, other: &Self) -> bool {
-        let key = |e: &Self| (e.device.clone(), e.driver.clone(), e.radius, e.variant.clone());
+    /// Whether both come from searches for the same: their times are comparable then, if they are of one search.
+    fn same_search(&self, other: &Self) -> bool {
+        let key = |e: &Self| (e.device.clone(), e.driver.clone(), e.radius);
         self.size == other.size && key(self) == key(other)
     }
 
@@ -122,6 +123,15 @@ impl Entry {
             return None;
         }
         let config = Config::of(code, device.kind);
+        // Anyone can write into the file: only what a search can have tried is let through.
+        let default = config.clone().fitted(device);
+        let tried = |name: &str, value: u32| {
+            let param = code.params.iter().find(|p| p.name == name);
+            param.is_some_and(|p| p.values.contains(&value)) || default.get(name) == value
+        };
+        if !self.params.iter().all(|(name, value)| tried(name, *value)) {
+            return None;
+        }
         let config = self.params.iter().fold(config, |config, (name, value)| config.with(name, *value));
         config.is_allowed(device).then_some((id, config))
     }
@@ -184,10 +194,10 @@ impl Cache {
         Self::default()
     }
 
-    /// Adds an entry, in place of an older one for the same.
-    pub fn put(&mut self, entry: Entry) {
-        self.entries.retain(|e| !e.same_key(&entry));
-        self.entries.push(entry);
+    /// Adds what one search has found, in place of what an older one for the same device, size and radii had found.
+    pub fn put(&mut self, found: Vec<Entry>) {
+        self.entries.retain(|old| !found.iter().any(|new| new.same_search(old)));
+        self.entries.extend(found);
     }
 
     /// The fastest variant for each class of sizes and radii that was tuned on this device.
@@ -195,14 +205,11 @@ impl Cache {
         let mut choices = Vec::new();
         for size in SizeClass::ALL {
             for (class, (last, _)) in RADII.into_iter().enumerate() {
-                let fits = |e: &&Entry| e.size == size && e.radius == last;
-                let best = self
-                    .entries
-                    .iter()
-                    .filter(fits)
-                    .filter_map(|e| Some((e.ms, e.config(device)?)))
-                    .min_by(|a, b| f64::total_cmp(&a.0, &b.0));
-                if let Some((_, (variant, config))) = best {
+                let of_device = |e: &Entry| e.device == device.name && e.driver == device.driver;
+                let fits = |e: &&Entry| e.size == size && e.radius == last && of_device(e);
+                let best = self.entries.iter().filter(fits).min_by(|a, b| f64::total_cmp(&a.ms, &b.ms));
+                // Where the fastest is not what it was, nobody knows which one is: it is to be searched anew.
+                if let Some((variant, config)) = best.and_then(|e| e.config(device)) {
                     choices.push(Choice { size, radius_class: class, variant, config });
                 }
             }
@@ -261,23 +268,28 @@ mod tests {
     #[test]
     fn the_fastest_is_chosen_for_its_own_radii_only() {
         let mut cache = Cache::default();
-        cache.put(entry(VariantId::Fused, 7, 2.0));
-        cache.put(entry(VariantId::Flat, 7, 1.0));
-        cache.put(entry(VariantId::Flat, 31, 5.0));
+        cache.put(vec![entry(VariantId::Fused, 7, 2.0), entry(VariantId::Flat, 7, 1.0)]);
+        cache.put(vec![entry(VariantId::Flat, 31, 5.0)]);
         let found = |cache: &Cache| {
             let choices = cache.choices(&device());
             choices.into_iter().map(|c| (c.size, c.radius_class, c.variant)).collect::<Vec<_>>()
         };
         let medium = SizeClass::Medium;
         assert_eq!(found(&cache), [(medium, 1, VariantId::Flat), (medium, 2, VariantId::Flat)]);
-        cache.put(entry(VariantId::Flat, 4, 3.0));
-        assert_eq!(found(&cache)[0], (medium, 1, VariantId::Fused), "a new result replaces the old one");
+        cache.put(vec![entry(VariantId::Fused, 4, 3.0), entry(VariantId::Vectorized, 4, 4.0)]);
+        assert_eq!(found(&cache)[0], (medium, 1, VariantId::Fused), "a new search replaces the old one");
+        // The fastest has changed since: which one is the fastest now is not known.
+        let fastest = cache.entries.iter_mut().find(|e| e.variant == "fused").unwrap();
+        fastest.source.push('x');
+        assert_eq!(found(&cache), [(medium, 2, VariantId::Flat)]);
     }
 
     #[test]
     fn what_has_changed_since_is_not_used() {
         let good = entry(VariantId::RunningSum, 7, 1.0);
-        let changes: [fn(&mut Entry); 7] = [
+        let changes: [fn(&mut Entry); 9] = [
+            |e| e.params[0].1 = 0,
+            |e| e.params[2].1 = 1 << 30,
             |e| e.device.push('x'),
             |e| e.driver.push('x'),
             |e| e.source.push('x'),

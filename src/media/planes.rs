@@ -1,6 +1,8 @@
 //! From a decoded picture to one packed block of bytes. In: FFmpeg's frame. Out: its [`Layout`], and a copy of its
 //! planes, upright and without FFmpeg's padding.
 
+use std::sync::{Mutex, PoisonError};
+
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
@@ -177,6 +179,8 @@ struct Rows {
 
 // SAFETY: the rows are only read, while the frame that they belong to is borrowed.
 unsafe impl Send for Rows {}
+// SAFETY: as above.
+unsafe impl Sync for Rows {}
 
 impl Rows {
     /// Copies as many rows as `to` has room for, in several threads where that is worth it.
@@ -187,17 +191,20 @@ impl Rows {
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
         let threads = if to.len() < LARGE { 1 } else { cores.min(COPIERS) };
         let rows = to.len().div_ceil(self.stride).div_ceil(threads);
-        std::thread::scope(|scope| {
-            let mut parts = to.chunks_mut(rows * self.stride).enumerate();
-            let first = parts.next();
-            for (index, part) in parts {
+        let parts = Mutex::new(to.chunks_mut(rows * self.stride).enumerate());
+        let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let copy = || {
+            while let Some((index, part)) = next() {
                 // SAFETY: as the caller promises; the parts do not overlap.
-                scope.spawn(move || unsafe { self.copy_part(index * rows, part) });
+                unsafe { self.copy_part(index * rows, part) };
             }
-            if let Some((_, part)) = first {
-                // SAFETY: as above.
-                unsafe { self.copy_part(0, part) };
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                // Where the system gives no thread, those that there are do all of it.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, copy);
             }
+            copy();
         });
     }
 

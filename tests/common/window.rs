@@ -38,6 +38,8 @@ pub fn clreel(display: Option<&Display>) -> Command {
         .env_remove("WAYLAND_DISPLAY")
         .env_remove("DISPLAY")
         .env("CLREEL_SETTINGS", "")
+        // What the user has tuned must not matter.
+        .env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"))
         .stdin(Stdio::null());
     if let Some(display) = display {
         command.env("DISPLAY", &display.name);

@@ -420,6 +420,7 @@ impl FrameLoop {
             && self.flights.is_empty()
             && self.ready.is_empty()
             && self.held.is_none()
+            && self.returned.is_empty()
             && self.frame_to_filter_again().is_none()
     }
 
@@ -577,14 +578,16 @@ impl FrameLoop {
     }
 
     /// The device has failed, or has no memory left, before a frame was started.
-    fn device_failed(&mut self, error: Error) {
+    /// Returns whether its objects can be released.
+    fn device_failed(&mut self, error: Error) -> bool {
         self.failure.get_or_insert(error);
-        self.take_down(Vec::new());
+        self.take_down(Vec::new())
     }
 
     /// Waits for the device, so that the frames' memory on it can go, and gives it up.
-    fn take_down(&mut self, mut on_their_way: Vec<Flight>) {
-        let Some(pipeline) = self.pipeline.take() else { return };
+    /// Returns whether its objects can be released.
+    fn take_down(&mut self, mut on_their_way: Vec<Flight>) -> bool {
+        let Some(pipeline) = self.pipeline.take() else { return true };
         let idle = pipeline.drain();
         let by_peers = |f: &Flight| f.work.as_ref().is_some_and(Work::is_peer);
         on_their_way.extend(self.flights.drain(..));
@@ -624,6 +627,7 @@ impl FrameLoop {
             std::mem::forget(pipeline);
             self.free.drain(..).for_each(std::mem::forget);
         }
+        idle
     }
 
     /// Ends the loop. Work that is still on the device is left behind with its memory, because a kernel

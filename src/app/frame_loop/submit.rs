@@ -41,7 +41,9 @@ impl FrameLoop {
         };
         let Some((frame, again)) = taken else { return false };
         if self.waits_for_conversions && self.conversion_is_missing(&frame) {
-            self.returned.push_front((frame, 0));
+            if !again {
+                self.returned.push_front((frame, 0));
+            }
             return false;
         }
         let mut stages = StageTimes::default();
@@ -94,9 +96,15 @@ impl FrameLoop {
         (!same && !on_its_way && self.not_again != Some(wanted)).then(|| shown.frame.clone())
     }
 
-    /// Whether the device has a frame that takes so long that a second one would only wait behind it.
+    /// Whether the device has a frame that takes so long that a second one would only wait behind it, or one whose
+    /// bands are not all in the queue: the next one's would get between them, and all frames share the memory between
+    /// the steps.
     fn is_device_busy(&self) -> bool {
-        self.flights.iter().any(|f| f.work.as_ref().is_some_and(|w| w.predicted_ms() > SLOW_MS))
+        let busy = |work: &Work| match work {
+            Work::Device(job) if !job.is_all_enqueued() => true,
+            work => work.predicted_ms() > SLOW_MS,
+        };
+        self.flights.iter().any(|f| f.work.as_ref().is_some_and(busy))
     }
 
     /// Whether a next frame may be taken. Before the first picture there is no time yet: only one frame goes
@@ -276,7 +284,12 @@ impl FrameLoop {
         match prepared {
             Ok(job) => return Some(job),
             Err(Refusal::Unsupported(error)) => self.do_without(variant, error),
-            Err(Refusal::Failed(error)) => self.device_failed(error),
+            Err(Refusal::Failed(error)) => {
+                if !self.device_failed(error) {
+                    slot.forget_device_side();
+                    return None;
+                }
+            }
         }
         slot.drop_device_side();
         None

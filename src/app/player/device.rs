@@ -299,6 +299,24 @@ impl Player<'_> {
         if self.devices.running.is_none() || self.devices.pending.as_ref().is_some_and(ready) {
             self.promote();
         }
+        // The variant may have been chosen after it turned out that this device does not have it.
+        let unavailable = self.devices.pending.as_ref().and_then(|pending| {
+            pending.status.iter().find_map(|(id, status)| match status {
+                VariantStatus::Unavailable(error) if *id == chosen => {
+                    Some((pending.device.clone(), error.clone()))
+                }
+                _ => None,
+            })
+        });
+        if let Some((device, error)) = unavailable {
+            self.devices.pending = None;
+            self.stay(&device, error);
+        }
+        // There is nothing to wait for where the choice has changed, or the filter came with the device.
+        let filters = self.frames.pipeline_mut().is_some_and(|pipeline| pipeline.has(chosen));
+        if chosen.kind() != Kind::OpenCl || filters {
+            self.frames.wait_for_filter(false);
+        }
     }
 
     fn built_for_pending(&mut self, part: Part) {
@@ -378,7 +396,7 @@ impl Player<'_> {
     /// Has the conversions built that frames were in want of. While another device is being made ready the builder
     /// works for that one, and the frames go on as they are.
     pub(super) fn order_conversions(&mut self) {
-        if self.devices.pending.is_some() {
+        if self.devices.coming().is_some() {
             return;
         }
         if let Some(pipeline) = self.frames.pipeline_mut() {

@@ -57,6 +57,7 @@ impl Player<'_> {
         }
         self.hidden.is_hidden = is_hidden;
         if is_hidden {
+            self.tuning.hold();
             self.hidden.goes_on = !self.frames.is_paused();
         }
         if self.hidden.goes_on && self.frames.is_paused() != is_hidden {

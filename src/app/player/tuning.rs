@@ -66,6 +66,13 @@ impl SpareTime {
         self.unknown = Some(false);
     }
 
+    /// Holds the search, until it is looked after again.
+    pub fn hold(&self) {
+        if let Some(tuner) = &self.tuner {
+            tuner.set_open(false);
+        }
+    }
+
     fn cancel(&mut self) {
         (self.under_way, self.asked) = (false, false);
         if let Some(tuner) = &self.tuner {

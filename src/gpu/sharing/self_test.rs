@@ -26,6 +26,8 @@ fn pattern(seed: u8) -> Vec<u8> {
 pub(super) fn run(cl: &ClContext, gl: &Arc<glow::Context>) -> Result<(), String> {
     let texture = texture::create(gl, WIDTH, HEIGHT).map_err(|e| e.why)?;
     let result = both_ways(cl, gl, texture);
+    // An error may have left commands behind.
+    let _ = cl.queue.finish();
     // SAFETY: the context is current, and nothing uses the texture any more: its memory object is gone, and the
     // queue is idle.
     unsafe { gl.delete_texture(texture) };

@@ -6,6 +6,7 @@
 //! compiled for it. The other way is kept from that, so that the two show what vectors gain.
 
 use std::sync::atomic::{Ordering, compiler_fence};
+use std::sync::{Mutex, PoisonError};
 
 use std::num::NonZero;
 
@@ -49,16 +50,19 @@ pub fn filter(
         return Ok(());
     }
     let strip_rows = height.div_ceil(threads.clamp(1, height));
-    let mut strips = dst.chunks_mut(strip_rows * width * 4).enumerate();
-    let own = strips.next();
-    let work = |(n, out): (usize, &mut [u8])| {
-        Strip { src, width, height, radius: radius as usize, y0: n * strip_rows }.run(out, lanes);
+    let strips = Mutex::new(dst.chunks_mut(strip_rows * width * 4).enumerate());
+    let next = || strips.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        while let Some((n, out)) = next() {
+            Strip { src, width, height, radius: radius as usize, y0: n * strip_rows }.run(out, lanes);
+        }
     };
     std::thread::scope(|scope| {
-        for strip in strips {
-            scope.spawn(move || work(strip));
+        for _ in 1..threads.clamp(1, height) {
+            // Where the system gives no thread, those that there are do all of it.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
         }
-        own.map(work);
+        work();
     });
     Ok(())
 }
