@@ -225,6 +225,8 @@ def main():
         readme = ROOT / "README.md"
         before, rest = readme.read_text(encoding="utf-8").split("<!-- peers -->\n", 1)
         after = rest.split("<!-- /peers -->\n", 1)[1]
+        # The notes on single runs are for who measures.
+        text = "".join(line for line in text.splitlines(True) if not line.startswith("- ")).rstrip("\n") + "\n"
         readme.write_text(f"{before}<!-- peers -->\n{text}<!-- /peers -->\n{after}", encoding="utf-8")
     print(text)
 
