@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use crate::cli::bench::number;
 use crate::cli::devices::{DeviceEntry, print_json, print_line};
-use crate::cli::{TuneArgs, exit};
+use crate::cli::{TuneArgs, exit, working_devices};
 use crate::error::Result;
-use crate::gpu::cl::{ClContext, list_devices, select_device};
+use crate::gpu::cl::{ClContext, select_device};
 use crate::gpu::sharing::Sharing;
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::Config;
@@ -63,7 +63,7 @@ impl tune::Watch for Watch<'_> {
 /// # Errors
 /// When there is no device, it fails, or the cache cannot be written.
 pub fn run(args: &TuneArgs) -> Result<u8> {
-    let device = select_device(&list_devices(), args.device.as_deref())?;
+    let device = select_device(&working_devices(), args.device.as_deref())?;
     let cl = ClContext::new(&device)?;
     let sizes = if args.size.is_empty() { vec![(1280, 720)] } else { args.size.clone() };
     let radii = match args.radius.is_empty() {

@@ -16,7 +16,6 @@ pub struct HostBlock {
     start: NonNull<u8>,
     len: usize,
     memory: Memory,
-    leaked: bool,
 }
 
 // SAFETY: the memory belongs to the block, not to a thread; buffer and queue are OpenCL objects, which any thread may
@@ -39,7 +38,7 @@ impl HostBlock {
         let layout = Layout::from_size_align(padded, 4096).map_err(|_| no_memory(len))?;
         // SAFETY: the layout has a size above zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(|| no_memory(len))?;
-        Ok(Self { start, len, memory: Memory::Allocator(layout), leaked: false })
+        Ok(Self { start, len, memory: Memory::Allocator(layout) })
     }
 
     /// `len` bytes of the driver's own host memory (`CL_MEM_ALLOC_HOST_PTR`, mapped once and for all): drivers of graphics
@@ -74,15 +73,10 @@ impl HostBlock {
                 // SAFETY: the driver mapped so many bytes for writing.
                 unsafe { start.as_ptr().write_bytes(0, len.max(1)) };
                 let memory = Memory::Driver(buffer, cl.queue.clone());
-                Ok(Self { start, len, memory, leaked: false })
+                Ok(Self { start, len, memory })
             }
             None => Self::new(len),
         }
-    }
-
-    /// Never frees it: something else may write to it for ever.
-    pub fn leak(&mut self) {
-        self.leaked = true;
     }
 
     /// Where it starts, for OpenCL.
@@ -105,9 +99,6 @@ impl HostBlock {
 
 impl Drop for HostBlock {
     fn drop(&mut self) {
-        if self.leaked {
-            return;
-        }
         match &self.memory {
             // SAFETY: allocated with this layout in `new`.
             Memory::Allocator(layout) => unsafe { dealloc(self.start.as_ptr(), *layout) },

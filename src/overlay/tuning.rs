@@ -140,9 +140,10 @@ fn class(width: u32, height: u32) -> &'static str {
 fn told(tuning: &Tuning) -> (Color32, String) {
     let count = format!("{} of at most {}", tuning.trials.len(), tuning.most);
     match &tuning.state {
-        TuningState::Idle if tuning.trials.is_empty() => {
-            (theme::WEAK, "Nothing is being searched. With auto it begins in a pause.".to_owned())
-        }
+        TuningState::Idle if tuning.trials.is_empty() => (
+            theme::WEAK,
+            "Nothing is being searched. With auto it begins in spare time, on a CPU in a pause.".to_owned(),
+        ),
         TuningState::Idle => (theme::WEAK, "The search was ended.".to_owned()),
         TuningState::Waiting(reason) => (theme::WARN, format!("{count}; waits: {reason}")),
         TuningState::Running(what) => (theme::GOOD, format!("{count}; {what}")),

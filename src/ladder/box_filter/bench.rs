@@ -54,7 +54,16 @@ pub struct NativeRun {
     /// How a row is summed.
     pub lanes: Lanes,
     /// Wall time, or what went wrong.
-    pub outcome: std::result::Result<Series, String>,
+    pub outcome: std::result::Result<Series, NativeFault>,
+}
+
+/// Why a [`NativeRun`] has no time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NativeFault {
+    /// It differs from the reference.
+    Differs,
+    /// It did not run, and why.
+    Failed(String),
 }
 
 /// Checks and times `variants` on a device for each of `radii`. `progress` is told what happens next, and is
@@ -256,8 +265,8 @@ impl Bench<'_> {
         for (one, samples) in native.iter_mut().filter(|one| one.outcome.is_ok()).zip(results) {
             one.outcome = match samples.map(|s| Measurement::of(&s)) {
                 Ok(Some(m)) => Ok(m.device),
-                Ok(None) => Err("It was not timed.".to_owned()),
-                Err(e) => Err(e.to_string()),
+                Ok(None) => Err(NativeFault::Failed("It was not timed.".to_owned())),
+                Err(e) => Err(NativeFault::Failed(e.to_string())),
             };
         }
         Ok(RadiusRun { radius, copy: copied.map(|m| m.device), variants: outcomes, auto, native })
@@ -277,8 +286,8 @@ impl Bench<'_> {
                 let mut got: Vec<u8> = want.iter().map(|v| !v).collect();
                 native::filter(src, &mut got, size, radius, threads, lanes)?;
                 let outcome = match got == want {
-                    true => Series::of(&[0.0]).ok_or_else(String::new),
-                    false => Err("It differs from the reference.".to_owned()),
+                    true => Series::of(&[0.0]).ok_or(NativeFault::Failed(String::new())),
+                    false => Err(NativeFault::Differs),
                 };
                 runs.push(NativeRun { threads, lanes, outcome });
             }

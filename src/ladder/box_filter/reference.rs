@@ -75,18 +75,7 @@ pub fn summed_area(src: &[u8], width: usize, height: usize, radius: usize) -> Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn noise(bytes: usize) -> Vec<u8> {
-        let mut state = 0x2545_f491_u32;
-        (0..bytes)
-            .map(|_| {
-                state ^= state << 13;
-                state ^= state >> 17;
-                state ^= state << 5;
-                (state >> 11) as u8
-            })
-            .collect()
-    }
+    use crate::ladder::box_filter::bench::noise;
 
     #[test]
     fn the_table_equals_the_plain_loop() {
