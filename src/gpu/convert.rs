@@ -229,7 +229,7 @@ impl ConvertProgram {
         curve: &mut Curve,
     ) -> Result<ocl::Event> {
         let tables = correction.tables(layout.matrix);
-        let c = Coefficients::new(layout.matrix, layout.range, layout.depth);
+        let c = Coefficients::of(layout);
         let each = |value: fn(&crate::convert::Component) -> u32| {
             let [a, b, c, d] = layout.components.map(|component| value(&component) as i32);
             Int4::new(a, b, c, d)

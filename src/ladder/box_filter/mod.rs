@@ -9,6 +9,7 @@ pub mod config;
 pub mod glsl;
 pub mod native;
 pub mod opencl;
+pub mod planar;
 pub mod reference;
 pub mod run;
 
