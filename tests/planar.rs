@@ -1,11 +1,15 @@
 //! The filter on planes: the kernels against the reference, byte for byte, and the reference against a filter after the
 //! conversion, whose difference is stated here. The kernels' tests need an OpenCL device, and fail without one.
 
-use clreel::convert::Layout;
+use clreel::convert::{Correction, Layout, convert_reference, correct_reference};
 use clreel::gpu::cl::{ClContext, DeviceKind, list_devices, select_device};
 use clreel::ladder::Storage;
 use clreel::ladder::box_filter::planar::{PlanarFilter, planar_reference};
+use clreel::gpu::convert::Converter;
+use clreel::ladder::box_filter::reference::reference;
 use clreel::ladder::box_filter::{Picture, Scratch};
+use clreel::media::planes::pack;
+use clreel::media::{bundled_clip, read_frame_at};
 use clreel::media::planes::layout_of;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
@@ -167,4 +171,99 @@ fn kernels_for_cpus_equal_the_reference() {
 #[test]
 fn kernels_for_gpus_equal_the_reference() {
     parity(DeviceKind::Gpu);
+}
+
+/// What comes out of the filter is converted and corrected as the contract of the conversion says, for each place of the
+/// chroma samples.
+#[test]
+fn filtered_planes_are_converted_as_the_reference_does() {
+    let cl = context();
+    let mut converter = Converter::new(&cl);
+    let bright = Correction { brightness: 0.1, saturation: 1.5, ..Correction::NEUTRAL };
+    for format in FORMATS {
+        for size in SIZES {
+            for phase in [(0, 1), (1, 1), (0, 0), (1, 2)] {
+                let layout = Layout { phase, ..layout(format, size) }.filtered();
+                let mut samples = noise(layout.bytes());
+                for sample in samples.chunks_exact_mut(2) {
+                    sample[1] &= 15;
+                }
+                let planes = block(&cl, &samples);
+                for correction in [Correction::NEUTRAL, bright] {
+                    let mut want = vec![0; layout.rgba_bytes()];
+                    convert_reference(&layout, &samples, &mut want).unwrap();
+                    correct_reference(&mut want, &correction, layout.matrix);
+                    let to = Picture::alloc(&cl, Storage::Buffer, size.0, size.1).unwrap();
+                    to.write(&cl.queue, &want.iter().map(|v| !v).collect::<Vec<_>>()).unwrap();
+                    let enqueued = converter.enqueue_block(&cl.queue, &layout, &planes, &to, &correction);
+                    drop(enqueued.unwrap());
+                    let mut got = vec![0; want.len()];
+                    to.read(&cl.queue, &mut got).unwrap();
+                    assert!(got == want, "{format:?} {size:?} {phase:?} {correction:?}");
+                }
+            }
+        }
+    }
+}
+
+/// The largest and the mean difference in levels between the filter on planes and the filter after the conversion.
+fn difference(layout: &Layout, samples: &[u8], radius: u32) -> (u8, f64) {
+    let rgba = |layout: &Layout, samples: &[u8]| {
+        let mut rgba = vec![0; layout.rgba_bytes()];
+        convert_reference(layout, samples, &mut rgba).unwrap();
+        rgba
+    };
+    let before = rgba(&layout.filtered(), &planar_reference(layout, samples, radius).unwrap());
+    let (width, height) = (layout.width as usize, layout.height as usize);
+    let after = reference(&rgba(layout, samples), width, height, radius as usize);
+    let mut sum = 0;
+    let mut most = 0;
+    for (a, b) in before.chunks_exact(4).zip(after.chunks_exact(4)) {
+        for channel in 0..3 {
+            let difference = a[channel].abs_diff(b[channel]);
+            sum += u64::from(difference);
+            most = most.max(difference);
+        }
+        assert_eq!(a[3], b[3]);
+    }
+    (most, sum as f64 / (3 * width * height) as f64)
+}
+
+#[test]
+fn explore() {
+    let clip = bundled_clip().unwrap();
+    for at in [0.5, 2.0, 5.0] {
+        let (frame, _) = read_frame_at(&clip, at).unwrap();
+        let layout = layout_of(&frame.picture).unwrap();
+        let mut samples = vec![0; layout.bytes()];
+        pack(&frame.picture, &layout, &mut samples).unwrap();
+        for radius in [0, 1, 2, 3, 7, 15, 31] {
+            println!("clip {at} r={radius} {:?}", difference(&layout, &samples, radius));
+        }
+    }
+    for format in [Pixel::YUV444P, Pixel::YUV420P, Pixel::YUV420P10LE] {
+        let layout = layout(format, (256, 192));
+        let noise = noise(layout.bytes());
+        let extremes: Vec<u8> = noise.iter().map(|v| if *v > 127 { 255 } else { 0 }).collect();
+        // Inside of RGB: every luma with chroma near grey.
+        let inside = |amplitude: u8| {
+            let mut samples = noise.clone();
+            let unit = if layout.wide { 2 } else { 1 };
+            for index in 0..3 {
+                let plane = layout.planes[index];
+                for at in plane.offset..plane.offset + plane.stride * plane.rows {
+                    let v = u32::from(noise[at]);
+                    let v = if index == 0 { 70 + v * 116 / 256 } else { 128 - u32::from(amplitude) / 2 + v * u32::from(amplitude) / 256 };
+                    if unit == 1 { samples[at] = v as u8; }
+                    else if at % 2 == 0 { let v = (4 * v as u16).to_le_bytes(); samples[at] = v[0]; samples[at + 1] = v[1]; }
+                }
+            }
+            samples
+        };
+        for (name, samples) in [("noise", noise.clone()), ("extremes", extremes), ("inside40", inside(40)), ("inside16", inside(16)), ("inside0", inside(1))] {
+            for radius in [0, 1, 2, 3, 7, 15, 31] {
+                println!("{format:?} {name} r={radius} {:?}", difference(&layout, &samples, radius));
+            }
+        }
+    }
 }

@@ -35,6 +35,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "box_filter/09_planes_march.cl",
     "convert/01_planes.cl",
     "convert/02_correct.cl",
+    "convert/03_rows.cl",
 ];
 
 /// The environment variable that names a directory of kernel sources.

@@ -31,9 +31,11 @@
 
 pub mod opencl;
 pub mod reference;
+pub mod run;
 
 pub use opencl::{PlanarFilter, PlanarPlan};
 pub use reference::planar_reference;
+pub use run::{filter_frame, planes_of};
 
 use crate::ladder::{PeerInfo, VariantId};
 

@@ -337,7 +337,8 @@ impl PlanarPlan {
             let Ok(found) = found else { continue };
             let found = found.to_string();
             let found = found.trim_matches(['\0', ' ']);
-            if !found.is_empty() && found != wanted {
+            // Some drivers tell the name that the kernel file gives to the type.
+            if !found.is_empty() && found != wanted && (place as u32, found) != (arg::FROM, "sample_t*") {
                 let why = format!("Argument {} is {found}, not {wanted}.", place + 1);
                 let what = format!("The kernel of '{}' has another argument than expected.", VariantId::Planar);
                 return Err(Error::new(what, why, "Correct the kernel, or choose another variant."));
