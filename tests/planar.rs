@@ -1,16 +1,18 @@
 //! The filter on planes: the kernels against the reference, byte for byte, and the reference against a filter after the
 //! conversion, whose difference is stated here. The kernels' tests need an OpenCL device, and fail without one.
 
-use clreel::convert::{Correction, Layout, convert_reference, correct_reference};
+use clreel::convert::{
+    Coefficients, Correction, FRACTION_BITS, Layout, convert_reference, correct_reference,
+};
 use clreel::gpu::cl::{ClContext, DeviceKind, list_devices, select_device};
+use clreel::gpu::convert::Converter;
 use clreel::ladder::Storage;
 use clreel::ladder::box_filter::planar::{PlanarFilter, planar_reference};
-use clreel::gpu::convert::Converter;
 use clreel::ladder::box_filter::reference::reference;
 use clreel::ladder::box_filter::{Picture, Scratch};
+use clreel::media::planes::layout_of;
 use clreel::media::planes::pack;
 use clreel::media::{bundled_clip, read_frame_at};
-use clreel::media::planes::layout_of;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
@@ -229,40 +231,113 @@ fn difference(layout: &Layout, samples: &[u8], radius: u32) -> (u8, f64) {
     (most, sum as f64 / (3 * width * height) as f64)
 }
 
-#[test]
-fn explore() {
-    let clip = bundled_clip().unwrap();
-    for at in [0.5, 2.0, 5.0] {
-        let (frame, _) = read_frame_at(&clip, at).unwrap();
-        let layout = layout_of(&frame.picture).unwrap();
-        let mut samples = vec![0; layout.bytes()];
-        pack(&frame.picture, &layout, &mut samples).unwrap();
-        for radius in [0, 1, 2, 3, 7, 15, 31] {
-            println!("clip {at} r={radius} {:?}", difference(&layout, &samples, radius));
+fn assert_within(limits: &[(u32, u8, f64)], layout: &Layout, samples: &[u8], what: &str) {
+    for &(radius, most, mean) in limits {
+        let found = difference(layout, samples, radius);
+        println!("{what}, r={radius}: at most {}, mean {:.3}", found.0, found.1);
+        assert!(found.0 <= most && found.1 <= mean, "{what} r={radius}: {found:?}");
+    }
+}
+
+/// Luma from 70 to 185 and chroma at most `amplitude` from grey, all noise: every colour is inside of RGB.
+fn inside_of_rgb(layout: &Layout, amplitude: u32) -> Vec<u8> {
+    let mut samples = noise(layout.bytes());
+    for (index, plane) in layout.planes.iter().enumerate().take(3) {
+        let level = |value: u8| match index {
+            0 => 70 + u32::from(value) * 116 / 256,
+            _ => 128 - amplitude + u32::from(value) * 2 * amplitude / 255,
+        };
+        let plane = &mut samples[plane.offset..plane.offset + plane.stride * plane.rows];
+        if layout.wide {
+            for sample in plane.chunks_exact_mut(2) {
+                sample.copy_from_slice(&((level(sample[0]) as u16) << (layout.depth - 8)).to_le_bytes());
+            }
+        } else {
+            plane.iter_mut().for_each(|sample| *sample = level(*sample) as u8);
         }
     }
-    for format in [Pixel::YUV444P, Pixel::YUV420P, Pixel::YUV420P10LE] {
+    samples
+}
+
+/// With full chroma and colours inside of RGB the filter on planes does what one after the conversion does, but for
+/// the rounding: at most a level, and the mean below a tenth.
+#[test]
+fn full_chroma_differs_by_the_rounding() {
+    for format in [Pixel::YUV444P, Pixel::YUV444P12LE] {
         let layout = layout(format, (256, 192));
-        let noise = noise(layout.bytes());
-        let extremes: Vec<u8> = noise.iter().map(|v| if *v > 127 { 255 } else { 0 }).collect();
-        // Inside of RGB: every luma with chroma near grey.
-        let inside = |amplitude: u8| {
-            let mut samples = noise.clone();
-            let unit = if layout.wide { 2 } else { 1 };
-            for index in 0..3 {
-                let plane = layout.planes[index];
-                for at in plane.offset..plane.offset + plane.stride * plane.rows {
-                    let v = u32::from(noise[at]);
-                    let v = if index == 0 { 70 + v * 116 / 256 } else { 128 - u32::from(amplitude) / 2 + v * u32::from(amplitude) / 256 };
-                    if unit == 1 { samples[at] = v as u8; }
-                    else if at % 2 == 0 { let v = (4 * v as u16).to_le_bytes(); samples[at] = v[0]; samples[at + 1] = v[1]; }
-                }
-            }
-            samples
+        let limits = [(0, 1, 0.01), (1, 1, 0.1), (2, 1, 0.1), (7, 1, 0.1), (31, 1, 0.1)];
+        assert_within(&limits, &layout, &inside_of_rgb(&layout, 20), &format!("{format:?}, noise"));
+    }
+}
+
+/// Half chroma that is all noise is the worst case of the weighted window, inside of RGB: chroma of up to 20 levels
+/// differs by up to 12 levels of RGB at radius 1, by 3 at radius 7, and by the rounding at radius 31. Grey pictures
+/// differ by the rounding alone.
+#[test]
+fn half_chroma_differs_little_but_at_the_smallest_radii() {
+    for format in [Pixel::YUV420P, Pixel::YUV422P, Pixel::YUV420P10LE] {
+        let layout = layout(format, (256, 192));
+        let limits =
+            [(0, 1, 0.01), (1, 12, 1.7), (2, 10, 1.0), (3, 7, 0.6), (7, 3, 0.25), (15, 2, 0.1), (31, 1, 0.1)];
+        assert_within(&limits, &layout, &inside_of_rgb(&layout, 20), &format!("{format:?}, noise"));
+        let grey = [(0, 1, 0.01), (1, 1, 0.1), (7, 1, 0.1), (31, 1, 0.1)];
+        assert_within(&grey, &layout, &inside_of_rgb(&layout, 0), &format!("{format:?}, grey noise"));
+    }
+}
+
+/// A frame of the clip that comes with clreel, whose colours are as strong as they get, and the same frame with colours
+/// well inside of RGB.
+#[test]
+fn a_film_differs_by_a_quarter_of_a_level() {
+    let (frame, _) = read_frame_at(&bundled_clip().unwrap(), 2.0).unwrap();
+    let layout = layout_of(&frame.picture).unwrap();
+    assert_eq!((layout.halved, layout.depth), ((true, true), 8));
+    let mut samples = vec![0; layout.bytes()];
+    pack(&frame.picture, &layout, &mut samples).unwrap();
+    assert_within(&[(0, 1, 0.01), (1, 50, 0.3), (7, 20, 0.3), (31, 6, 0.3)], &layout, &samples, "the clip");
+    for (index, plane) in layout.planes.iter().enumerate().take(3) {
+        for sample in &mut samples[plane.offset..plane.offset + plane.stride * plane.rows] {
+            *sample = if index == 0 { 64 + *sample / 2 } else { 96 + *sample / 4 };
+        }
+    }
+    assert_within(&[(1, 11, 0.15), (7, 4, 0.15), (31, 2, 0.15)], &layout, &samples, "the clip, muted");
+}
+
+/// Codes outside of RGB: after the conversion the filter averages colours that were clamped, before it those that were
+/// meant. That is all of the difference: against the exact conversion, filtered and only then clamped, there is none.
+#[test]
+fn what_differs_most_is_what_was_clamped() {
+    let layout = layout(Pixel::YUV444P, (96, 64));
+    let extremes: Vec<u8> = noise(layout.bytes()).iter().map(|v| if *v > 127 { 255 } else { 0 }).collect();
+    for (samples, clamped) in [(noise(layout.bytes()), 5.0), (extremes, 12.0)] {
+        let radius = 3;
+        let (most, mean) = difference(&layout, &samples, radius);
+        assert!(most > 50 && mean > clamped, "clamping shows: {most} {mean}");
+        let mut got = vec![0; layout.rgba_bytes()];
+        let filtered = planar_reference(&layout, &samples, radius).unwrap();
+        convert_reference(&layout.filtered(), &filtered, &mut got).unwrap();
+        let c = Coefficients::of(&layout);
+        let (width, height, r) = (96i64, 64i64, i64::from(radius));
+        let at = |index: usize, x: i64, y: i64| {
+            let (x, y) = (x.clamp(0, width - 1) as usize, y.clamp(0, height - 1) as usize);
+            f64::from(samples[layout.planes[index].offset + y * layout.planes[index].stride + x])
         };
-        for (name, samples) in [("noise", noise.clone()), ("extremes", extremes), ("inside40", inside(40)), ("inside16", inside(16)), ("inside0", inside(1))] {
-            for radius in [0, 1, 2, 3, 7, 15, 31] {
-                println!("{format:?} {name} r={radius} {:?}", difference(&layout, &samples, radius));
+        for y in 0..height {
+            for x in 0..width {
+                let window = (-r..=r).flat_map(|v| (-r..=r).map(move |u| (x + u, y + v)));
+                let mut sums = [0.0; 3];
+                for (u, v) in window {
+                    let luma = f64::from(c.luma) * (16.0 * at(0, u, v) - f64::from(c.black));
+                    let chroma = [1, 2].map(|index| 16.0 * at(index, u, v) - f64::from(c.middle));
+                    sums[0] += luma + f64::from(c.rv) * chroma[1];
+                    sums[1] += luma + f64::from(c.gu) * chroma[0] + f64::from(c.gv) * chroma[1];
+                    sums[2] += luma + f64::from(c.bu) * chroma[0];
+                }
+                for (channel, sum) in sums.into_iter().enumerate() {
+                    let exact = (sum / 49.0 / f64::from(1 << FRACTION_BITS)).clamp(0.0, 255.0);
+                    let got = got[4 * (y * width + x) as usize + channel];
+                    assert!((f64::from(got) - exact).abs() < 0.75, "({x}, {y}) {channel}: {got} {exact}");
+                }
             }
         }
     }

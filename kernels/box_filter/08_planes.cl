@@ -21,6 +21,9 @@
 // row0, rows the band of rows to compute, in rows of the picture
 // line       numbers in a line of scratch
 // scratch    two lines for each work-item
+// The product is rounded before 2^23 is added to it.
+#pragma OPENCL FP_CONTRACT OFF
+
 #ifndef WIDE
 #define WIDE 0 // 1: samples of two bytes
 #endif
@@ -132,8 +135,9 @@ void sum_row(__global const uint *columns, __global ushort *out, int width, int 
         int16 weighted = sum;
         if (end)
             weighted = full * sum + end * (leaves + as_int16(COLUMNS16(x + reach + 1)));
-        // Whole numbers up to 4095 in floats: rint, then the conversion, round once.
-        *(__global ushort16_at2 *)(out + x) = convert_ushort16(convert_int16(rint(convert_float16(weighted) * scale)));
+        // 2^23 has no room for a fraction: adding it rounds to a whole number and leaves that in the lowest bits.
+        const float16 mean = convert_float16(weighted) * scale;
+        *(__global ushort16_at2 *)(out + x) = convert_ushort16(as_uint16(mean + 8388608.0f));
     }
 }
 

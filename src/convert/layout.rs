@@ -144,7 +144,8 @@ impl Layout {
         const DEPTH: u32 = 12;
         let fraction = DEPTH - self.depth + self.fraction;
         let (planes, components) = Default::default();
-        let mut filtered = Layout { depth: DEPTH, fraction, shift: 0, wide: true, planes, components, ..*self };
+        let mut filtered =
+            Layout { depth: DEPTH, fraction, shift: 0, wide: true, planes, components, ..*self };
         filtered.pack(2, 64);
         filtered
     }

@@ -136,7 +136,10 @@ mod tests {
                             y + i64::from(c.gu) * u + i64::from(c.gv) * v + half,
                             y + i64::from(c.bu) * u + half,
                         ] {
-                            assert!(i32::try_from(sum).is_ok(), "{matrix} {range} {depth}.{fraction} bits: {sum}");
+                            assert!(
+                                i32::try_from(sum).is_ok(),
+                                "{matrix} {range} {depth}.{fraction} bits: {sum}"
+                            );
                         }
                     }
                 }

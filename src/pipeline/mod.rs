@@ -313,7 +313,8 @@ impl Pipeline {
             Refusal::Unsupported(Error::new("'planar' cannot filter this movie.", why, hint))
         };
         let Some(filter) = &self.planar else { return Err(unsupported("It is not built.")) };
-        let Some(layout) = slot.planes().map(|p| *p.layout()).filter(|_| slot.loaded() == Loaded::Planes) else {
+        let Some(layout) = slot.planes().map(|p| *p.layout()).filter(|_| slot.loaded() == Loaded::Planes)
+        else {
             return Err(unsupported("The device does not read the planes of its pictures' format."));
         };
         let filtered = layout.filtered();

@@ -97,7 +97,15 @@ impl PlanarFilter {
         let kernel = core::create_kernel(program, KERNEL).map_err(|e| failed(NOT_PREPARED, &e.into()))?;
         let units = cl.device.info.units.max(1);
         let march = self.march;
-        let plan = PlanarPlan { kernel, layout: *layout, to: to.clone(), lines: None, units, march, radius: Cell::new(0) };
+        let plan = PlanarPlan {
+            kernel,
+            layout: *layout,
+            to: to.clone(),
+            lines: None,
+            units,
+            march,
+            radius: Cell::new(0),
+        };
         let lines = match march {
             true => None,
             false => Some(scratch.lines(cl, plan.strips(layout.height) as usize * plan.line())?),
@@ -234,7 +242,11 @@ impl PlanarPlan {
     /// When it is too large.
     pub fn set_radius(&self, radius: u32) -> Result<()> {
         if radius > MAX_RADIUS {
-            return Err(Error::new(NOT_PREPARED, format!("The radius {radius} is more than {MAX_RADIUS}."), ""));
+            return Err(Error::new(
+                NOT_PREPARED,
+                format!("The radius {radius} is more than {MAX_RADIUS}."),
+                "",
+            ));
         }
         let half = Window::new(radius, true);
         let window = Int4::new(radius as i32, half.reach as i32, half.full as i32, half.end as i32);
@@ -331,8 +343,12 @@ impl PlanarPlan {
         // Said, so that ocl does not ask the kernel's program, which Intel's CPU runtime does not always know.
         let version = [core::OpenclVersion::new(1, 2)];
         for (place, wanted) in wanted.into_iter().enumerate() {
-            let found =
-                core::get_kernel_arg_info(&self.kernel, place as u32, KernelArgInfo::TypeName, Some(&version));
+            let found = core::get_kernel_arg_info(
+                &self.kernel,
+                place as u32,
+                KernelArgInfo::TypeName,
+                Some(&version),
+            );
             // A device may not tell; then there is nothing to compare.
             let Ok(found) = found else { continue };
             let found = found.to_string();
@@ -340,7 +356,8 @@ impl PlanarPlan {
             // Some drivers tell the name that the kernel file gives to the type.
             if !found.is_empty() && found != wanted && (place as u32, found) != (arg::FROM, "sample_t*") {
                 let why = format!("Argument {} is {found}, not {wanted}.", place + 1);
-                let what = format!("The kernel of '{}' has another argument than expected.", VariantId::Planar);
+                let what =
+                    format!("The kernel of '{}' has another argument than expected.", VariantId::Planar);
                 return Err(Error::new(what, why, "Correct the kernel, or choose another variant."));
             }
         }
