@@ -209,6 +209,7 @@ impl FrameLoop {
             stages,
             dropped_before,
             generation,
+            fetched: None,
             again,
         })
     }
