@@ -47,7 +47,7 @@ pub(super) enum Filter {
     /// After the conversion, on RGBA.
     Pixels(Plan),
     /// Before the conversion, on the slot's planes.
-    Planes(PlanarPlan),
+    Planes(Box<PlanarPlan>),
 }
 
 impl Filter {

@@ -329,7 +329,7 @@ impl Pipeline {
         };
         let correction = correction.unwrap_or(Correction::NEUTRAL);
         let colors = Colors::Convert { correction, to: target };
-        Ok(self.job(VariantId::Planar, Some(Filter::Planes(plan)), Some(colors), None))
+        Ok(self.job(VariantId::Planar, Some(Filter::Planes(Box::new(plan))), Some(colors), None))
     }
 
     fn job(
