@@ -44,6 +44,11 @@ impl PixelBuffer {
         self.start
     }
 
+    /// Whether it starts at a page, as drivers of CPU devices want memory that they are to use in place.
+    pub fn is_aligned(&self) -> bool {
+        self.start.addr().get().is_multiple_of(4096)
+    }
+
     /// The buffer, for OpenGL.
     pub fn buffer(&self) -> glow::Buffer {
         self.buffer

@@ -6,9 +6,9 @@
 //! - [`Sharing::ZeroCopy`](super::Sharing::ZeroCopy): the device acquires the slot's texture, its kernels write there,
 //!   and it releases the texture. No pixel returns to the host.
 //! - [`Sharing::Copy`](super::Sharing::Copy): the filtered picture is read into the host's memory, and OpenGL takes it
-//!   from there. On a graphics card that is a pixel buffer object, which OpenGL fetches by itself, where it has such that
-//!   stay mapped, else memory pinned by OpenCL. On a CPU device the host's blocks are the device's memory
-//!   (`CL_MEM_USE_HOST_PTR`); mapping and unmapping hand them over, and no byte is moved until OpenGL takes the picture.
+//!   from there: by itself from a pixel buffer object, where it has such that stay mapped. On a CPU device the host's
+//!   memory is the device's (`CL_MEM_USE_HOST_PTR`), that pixel buffer too; mapping and unmapping hand it over, and no
+//!   byte is moved until OpenGL takes the picture.
 //!
 //! Between frames everything belongs to the host. [`Slot::to_device`] hands it over before the filter's commands,
 //! [`Slot::to_host`] asks for it back after, all in one in-order queue, so a slot is never waited for behind
@@ -211,9 +211,9 @@ impl Slot {
         let bytes = self.bytes();
         let output = match self.output.take() {
             Some(output) => output,
-            None if cl.is_cpu() => Output::Block(HostBlock::new(bytes)?),
-            None => match PixelBuffer::new(&self.gl, bytes) {
+            None => match PixelBuffer::new(&self.gl, bytes).filter(|p| !cl.is_cpu() || p.is_aligned()) {
                 Some(pixels) => Output::Pixels(pixels),
+                None if cl.is_cpu() => Output::Block(HostBlock::new(bytes)?),
                 None => Output::Block(HostBlock::pinned(cl, bytes)?),
             },
         };
