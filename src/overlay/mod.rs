@@ -29,7 +29,7 @@ use egui::{Rect, Ui, pos2, vec2};
 pub use devices::{DeviceList, DeviceRow, DeviceState};
 pub use keys::{KEYS, KeyHelp};
 use path_field::PathField;
-pub use place::Places;
+pub use place::{Folds, Places};
 use place::{Panel, Title};
 use strip::{FLOATING_GRAPH, graph_height, strip_rect};
 pub use tuning::{Tuning, TuningState};
@@ -52,19 +52,19 @@ pub struct Overlay {
     pub tuning_open: bool,
     /// The variant whose map it shows; `None`: the fastest.
     tuning_of: Option<VariantId>,
-    /// Whether the numbers and the graph are folded; `None`: by the window's size.
-    pub folded: [Option<bool>; 2],
-    /// Where the numbers, the graph, the colour correction and the devices were moved to.
+    /// Which panels are folded.
+    pub folded: Folds,
+    /// Where the panels were moved to.
     pub places: Places,
     /// The field for a path while it is open, and what was typed into it the last time.
     path_field: Option<PathField>,
     typed: String,
-    /// The height that the numbers would like to have.
+    /// The heights that the numbers, the devices and the search would like to have.
     numbers_height: f32,
-    /// Whether the devices are folded, the height that they would like to have, and while they are shown for a change
-    /// of device alone, until when, in seconds; that is not known before the first drawing.
-    devices_folded: bool,
     devices_height: f32,
+    tuning_height: f32,
+    /// While the devices are shown for a change of device alone: until when, in seconds; that is not known before the
+    /// first drawing.
     devices_until: Option<Option<f64>>,
     /// When the hint, the message and the button in the corner go, in seconds.
     hint_until: Option<f64>,
@@ -83,13 +83,13 @@ impl Overlay {
             devices_open: false,
             tuning_open: false,
             tuning_of: None,
-            folded: [None; 2],
+            folded: Folds::default(),
             places: Places::default(),
             path_field: None,
             typed: String::new(),
             numbers_height: 0.0,
-            devices_folded: false,
             devices_height: 200.0,
+            tuning_height: 284.0,
             devices_until: None,
             hint_until: None,
             said: None,
@@ -231,8 +231,7 @@ impl Overlay {
 
     /// Puts the panels back where they belong.
     pub fn reset_panels(&mut self) {
-        (self.places, self.folded) = (Places::default(), [None; 2]);
-        self.devices_folded = false;
+        (self.places, self.folded) = (Places::default(), Folds::default());
     }
 
     /// Does what was asked for at a panel's title.
@@ -240,12 +239,8 @@ impl Overlay {
         if let Some(place) = title.moved {
             self.places[panel as usize] = place;
         }
-        if title.fold && panel == Panel::Devices {
-            self.devices_folded = !folded;
-        } else if title.fold
-            && let Some(of) = self.folded.get_mut(panel as usize)
-        {
-            *of = Some(!folded);
+        if title.fold {
+            self.folded[panel as usize] = Some(!folded);
         }
     }
 
@@ -267,7 +262,8 @@ impl Overlay {
         if !self.devices_shown() || window.width() < 60.0 || window.height() < 60.0 {
             return;
         }
-        let height = if self.devices_folded { panel::HEADER } else { self.devices_height };
+        let folded = self.folded[Panel::Devices as usize].unwrap_or(false);
+        let height = if folded { panel::HEADER } else { self.devices_height };
         let size = vec2(devices::WIDTH, height);
         let rect = match self.places[Panel::Devices as usize] {
             // Where there is no room beside the other panels it lies over them.
@@ -277,9 +273,9 @@ impl Overlay {
             None => Rect::from_min_size(pos2(free.left(), free.bottom() - size.y), size),
             Some(at) => place::floating(at, size, window),
         };
-        let (title, height) = devices::show(ui, rect, &view.devices, self.devices_folded, actions);
-        self.took(Panel::Devices, title, self.devices_folded);
-        if height != self.devices_height && !self.devices_folded {
+        let (title, height) = devices::show(ui, rect, &view.devices, folded, actions);
+        self.took(Panel::Devices, title, folded);
+        if height != self.devices_height && !folded {
             self.devices_height = height;
             ui.request_repaint();
         }
@@ -290,10 +286,21 @@ impl Overlay {
         if !self.tuning_open || window.width() < 60.0 || window.height() < 60.0 {
             return;
         }
-        let size = tuning::SIZE;
-        let room = if free.width() < size.x || free.height() < size.y { window } else { free };
-        let rect = place::floating([f32::MAX, room.top()], size, room);
-        tuning::show(ui, rect, view.tuning, &mut self.tuning_of, actions);
+        let folded = self.folded[Panel::Tuning as usize].unwrap_or(false);
+        let size = vec2(tuning::WIDTH, if folded { panel::HEADER } else { self.tuning_height });
+        let rect = match self.places[Panel::Tuning as usize] {
+            None => {
+                let room = if free.width() < size.x || free.height() < size.y { window } else { free };
+                place::floating([f32::MAX, room.top()], size, room)
+            }
+            Some(at) => place::floating(at, size, window),
+        };
+        let (title, height) = tuning::show(ui, rect, view.tuning, folded, &mut self.tuning_of, actions);
+        self.took(Panel::Tuning, title, folded);
+        if height != self.tuning_height && !folded {
+            self.tuning_height = height;
+            ui.request_repaint();
+        }
     }
 }
 

@@ -76,6 +76,13 @@ pub fn header(ui: &mut Ui, rect: Rect, title: &str, folded: bool) -> bool {
     response.on_hover_text(if folded { "Unfold" } else { "Fold" }).clicked()
 }
 
+/// A button that closes the panel in `rect`, in its upper right corner; whether it was clicked.
+pub fn close(ui: &mut Ui, rect: Rect, hover: &str) -> bool {
+    let at = Rect::from_min_size(pos2(rect.right() - 25.0, rect.top() + 2.0), vec2(22.0, 22.0));
+    let button = egui::Button::new("\u{d7}").frame_when_inactive(false);
+    ui.put(at, button).on_hover_text(hover).clicked()
+}
+
 /// File name and position; below, what the player is doing.
 fn head(ui: &mut Ui, view: &View, corner: egui::Pos2) -> Title {
     let movie = view.movie;
