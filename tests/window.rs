@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{Display, Session, clip, clreel, finish, json, png, snapshot};
+use common::{Display, Session, Text, clip, clreel, finish, json, png, snapshot};
 use movie::{Folder, Movie, steady, turned};
 use serde_json::Value;
 
@@ -643,15 +643,14 @@ fn colours_are_corrected_with_and_without_a_filter() {
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("- off");
     session.display.key("c");
-    // The left end of the slider for contrast, once it is there: everything becomes nearly the middle grey.
-    std::thread::sleep(Duration::from_millis(500));
-    session.display.xdotool(&["mousemove", "986", "417"]);
-    for button in ["mousedown", "mouseup"] {
-        // As long as a finger takes.
-        std::thread::sleep(Duration::from_millis(200));
-        session.display.xdotool(&[button, "1"]);
-    }
-    std::thread::sleep(Duration::from_millis(200));
+    // The left end of the slider for contrast: everything becomes nearly the middle grey. Its rail begins below the
+    // panel's title.
+    let (title, contrast) = (session.find("Colour correction"), session.find("contrast"));
+    session.click_at((title.x as i32 + 6, contrast.center().1));
+    session.wait("its value", |s| {
+        let row = |t: &Text| (t.y - contrast.y).abs() < 8.0 && (title.x..contrast.x).contains(&t.x);
+        s.texts().iter().any(|t| row(t) && t.text.parse::<f32>().is_ok_and(|value| value < 0.4))
+    });
     session.press_until_title("5", "running-sum, r=7");
     session.press_until_title("2", "separable, r=7");
     session.press_until_title("0", "- off");

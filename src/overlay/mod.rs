@@ -17,6 +17,7 @@ mod place;
 mod seekbar;
 mod strip;
 mod table;
+mod texts;
 mod theme;
 mod tuning;
 mod view;
@@ -32,6 +33,7 @@ use path_field::PathField;
 pub use place::{Folds, Places};
 use place::{Panel, Title};
 use strip::{FLOATING_GRAPH, graph_height, strip_rect};
+pub use texts::texts;
 pub use tuning::{Tuning, TuningState};
 pub use view::{Action, Busy, MovieSummary, Notice, VariantRow, VariantStatus, View};
 

@@ -5,6 +5,7 @@ use egui::{Align2, Rect, ScrollArea, Sense, Ui, pos2, vec2};
 use super::place::{self, Panel, Title};
 use super::table::{self, Numbers};
 use super::{Action, View, theme, words};
+use crate::ladder::VariantId;
 
 /// The panel's width in points.
 pub const WIDTH: f32 = 312.0;
@@ -165,14 +166,16 @@ fn facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>)
     fact(ui, "Repaint", &repaint, theme::TEXT, words::REPAINT);
     rule(ui);
 
-    let title = view.variants.iter().find(|v| v.id == view.chosen).map_or("", |v| v.idea);
-    fact(
-        ui,
-        "Variant",
-        &format!("{}, radius {}", view.chosen, view.radius),
-        theme::STRONG,
-        &format!("{title}\n{}", words::window(view.radius)),
-    );
+    let idea = view.variants.iter().find(|v| v.id == view.chosen).map_or("", |v| v.idea);
+    let (mut variant, mut hover) = (view.chosen.to_string(), idea.to_owned());
+    if let Some(auto) = view.auto.filter(|_| view.chosen == VariantId::Auto) {
+        let name = auto.split(' ').next().unwrap_or(auto);
+        variant.push_str(&format!(" ({name})"));
+        hover.push_str(&format!("\nFor this picture and radius it is {auto}."));
+    }
+    variant.push_str(&format!(", radius {}", view.radius));
+    hover.push_str(&format!("\n{}", words::window(view.radius)));
+    fact(ui, "Variant", &variant, theme::STRONG, &hover);
     let movie = view.movie;
     let rate = movie.fps.map_or_else(String::new, |f| format!(", {} fps", (f * 1000.0).round() / 1000.0));
     let (interlaced, why) = words::fields(movie.fields);

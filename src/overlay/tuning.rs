@@ -182,7 +182,7 @@ fn class(width: u32, height: u32) -> &'static str {
 fn told(tuning: &Tuning) -> (Color32, String) {
     let count = count(tuning);
     match &tuning.state {
-        TuningState::Idle if tuning.trials.is_empty() => (
+        TuningState::Idle if tuning.of.is_none() => (
             theme::WEAK,
             "Nothing is being searched. With auto it begins in spare time, on a CPU in a pause.".to_owned(),
         ),

@@ -7,6 +7,7 @@ mod events;
 mod hidden;
 mod navigate;
 mod save;
+mod texts;
 mod tuning;
 
 use std::path::{Path, PathBuf};
@@ -68,6 +69,7 @@ pub struct Player<'a> {
     navigation: Navigation,
     hidden: hidden::Hidden,
     tuning: tuning::SpareTime,
+    texts: texts::TextFile,
     /// What the sliders say, and whether it is switched on.
     correction: Correction,
     corrects: bool,
@@ -156,6 +158,7 @@ impl<'a> Player<'a> {
             navigation: Navigation::default(),
             hidden: hidden::Hidden::default(),
             tuning: tuning::SpareTime::default(),
+            texts: texts::TextFile::new(),
             correction: Correction::NEUTRAL,
             corrects: false,
             cpu: CpuLoad::new(),
