@@ -327,8 +327,7 @@ fn a_filter_chosen_in_a_pause_is_the_one_after_it() {
     session.press_until_title("0", "- off, paused");
     session.display.key("space");
     session.wait("playing", |s| !s.title().contains("paused"));
-    // Some more frames.
-    std::thread::sleep(Duration::from_millis(500));
+    session.wait_for_frames();
     assert_eq!(session.quit().0, Some(0));
     let stats = json(&stats);
     let mut order: Vec<&str> =
@@ -409,13 +408,13 @@ fn a_hidden_window_waits_and_goes_on() {
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("- off");
     let window = session.window.clone();
-    std::thread::sleep(Duration::from_secs(1));
+    session.wait_for_frames();
     // As a window manager minimises a window.
     display.xdotool(&["windowunmap", "--sync", &window]);
     std::thread::sleep(Duration::from_secs(3));
     display.xdotool(&["windowmap", "--sync", &window]);
     display.xdotool(&["windowfocus", "--sync", &window]);
-    std::thread::sleep(Duration::from_secs(1));
+    session.wait_for_frames();
     assert_eq!(session.quit().0, Some(0));
     let stats = json(&stats);
     let frames = stats["frames"].as_array().unwrap();
@@ -527,8 +526,11 @@ fn saved_pictures_are_turned_as_they_are_shown() {
         Session::start(&display, clreel(Some(&display)).arg(&movie).current_dir(folder.file("")));
     session.press_until_title("4", "vectorized, r=7");
     session.press_until_title("space", "paused");
-    session.press_until_title("Home", "vectorized, r=7, paused");
-    std::thread::sleep(Duration::from_millis(700));
+    // From elsewhere to the first frame, so that it shows when it is there.
+    session.display.key("Right");
+    session.wait_for_frames();
+    session.display.key("Home");
+    session.wait_for_text("0:00.0 / ");
     session.display.key("s");
     let (width, height, saved) = png(&saved(&mut session, &folder.file(""), "clreel-frame-", ".png", 1)[0]);
     assert_eq!(session.quit().0, Some(0));
@@ -550,24 +552,29 @@ fn a_full_disk_is_a_sentence_and_playing_goes_on() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-full"));
     let here = folder.file("here");
     std::fs::create_dir_all(&here).unwrap();
-    // No file may grow beyond some kilobytes.
+    // No file may grow beyond 32 or 64 KiB, by the shell's units.
     let mut command = Command::new("sh");
     command
         .arg("-c")
-        .arg("trap '' XFSZ; ulimit -f 16; exec \"$@\"")
+        .arg("trap '' XFSZ; ulimit -f 64; exec \"$@\"")
         .arg("sh")
         .arg(env!("CARGO_BIN_EXE_clreel"));
     command.env_remove("WAYLAND_DISPLAY").env("DISPLAY", &display.name).env("CLREEL_SETTINGS", "");
-    command.env("HOME", &here).stdin(Stdio::null()).args(["--variant", "off"]).current_dir(&here);
+    command
+        .env("HOME", &here)
+        .stdin(Stdio::null())
+        .args(["--variant", "off", "--unpaced"])
+        .current_dir(&here);
     // PoCL ends the process when its compiler cannot write.
     command.env("OCL_ICD_VENDORS", folder.file("none"));
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("- off");
-    // Enough frames for more than these kilobytes.
-    std::thread::sleep(Duration::from_secs(5));
-    for key in ["ctrl+e", "s"] {
+    // Enough frames for more than that.
+    let presented = |t: &Text| t.text.split_once(" presented").and_then(|(n, _)| n.parse::<u32>().ok());
+    session.wait("700 frames", |s| s.texts().iter().filter_map(presented).any(|n| n > 700));
+    for (key, file) in [("ctrl+e", "clreel-stats-"), ("s", "clreel-frame-")] {
         session.display.key(key);
-        std::thread::sleep(Duration::from_millis(700));
+        session.wait_for_text(file);
     }
     session.press_until_title("space", "paused");
     let (code, stderr) = session.quit();
@@ -613,24 +620,26 @@ fn settings_are_remembered_and_a_damaged_file_is_kept() {
 #[test]
 fn seeks_and_steps_show_the_frame_that_was_asked_for() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-seek"));
-    // 100 frames in 4 s, a key frame every 25; each frame has a grey of its own.
-    let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(100), gop: 25, ..Movie::default() });
+    // 40 frames in 4 s, a key frame every 10; each frame has a grey of its own.
+    let stamps_ms = (0..40).map(|i| i * 100).collect();
+    let movie = folder.movie("m.mkv", &Movie { stamps_ms, gop: 10, ..Movie::default() });
     let stats = folder.file("s.json");
     let mut command = clreel(Some(&display));
     command.arg(&movie).args(["--variant", "off", "--start", "1", "--stats"]).arg(&stats);
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("- off");
     session.press_until_title("space", "paused");
-    // Each press asks for a frame; a moment lets it come to the screen, where the statistics see it.
-    for key in ["Home", "period", "period", "comma", "Right", "comma"] {
+    // Each press asks for a frame, and the next one comes when that is on the screen. Beyond the end is the last one.
+    let asked =
+        [("Home", 0), ("period", 100), ("period", 200), ("comma", 100), ("Right", 3900), ("comma", 3800)];
+    for (key, ms) in asked {
         session.display.key(key);
-        std::thread::sleep(Duration::from_millis(700));
+        session.wait_for_text(&format!("0:0{}.{} / ", ms / 1000, ms / 100 % 10));
     }
     let (code, stderr) = session.quit();
     assert_eq!(code, Some(0), "{stderr}");
     let shown = stamps(&json(&stats));
-    // Beyond the end is the last frame.
-    let asked = [0, 40, 80, 40, 3960, 3920];
+    let asked = asked.map(|(_, ms)| ms);
     assert!(shown.ends_with(&asked), "{asked:?} in {shown:?}");
 }
 
@@ -655,7 +664,7 @@ fn colours_are_corrected_with_and_without_a_filter() {
     session.press_until_title("2", "separable, r=7");
     session.press_until_title("0", "- off");
     session.display.key("i");
-    std::thread::sleep(Duration::from_millis(500));
+    session.wait("the overlay's end", |s| s.texts().is_empty());
     assert_eq!(session.quit().0, Some(0));
     let stats = json(&stats);
     let frames = stats["frames"].as_array().unwrap();

@@ -245,6 +245,20 @@ fn the_seek_bar_goes_to_the_frame_and_panels_stay_where_they_were_put() {
     let (x, y) = session.find("m.mkv").center();
     session.drag(&[(x, y), (x + 140, y + 74), (x + 600, y + 60)]);
     session.wait("its new place", |s| s.texts().iter().any(|t| t.text == "m.mkv" && t.center().0 > x + 590));
+    // The triangle left of the title folds the panel of the search, the devices too.
+    for (key, title) in [("t", "Tuning"), ("", "OpenCL devices")] {
+        match key {
+            "" => session.click("Devices"),
+            key => display.key(key),
+        }
+        let (at, text) = (session.find(title), session.texts());
+        session.click_at((at.x as i32 - 11, at.center().1));
+        session.wait("a folded panel", |s| s.texts().len() < text.len());
+    }
+    let tuning = session.find("Tuning").center();
+    session.drag(&[tuning, (tuning.0 - 40, tuning.1 + 60)]);
+    session
+        .wait("its new place", |s| s.texts().iter().any(|t| t.text == "Tuning" && t.center().0 < tuning.0));
     let (code, stderr) = session.quit();
     assert_eq!(code, Some(0), "{stderr}");
     let frames = json(&stats)["frames"].as_array().unwrap().clone();
@@ -256,4 +270,18 @@ fn the_seek_bar_goes_to_the_frame_and_panels_stay_where_they_were_put() {
     let close = |n: usize, to: f64| (at[n].as_f64().unwrap() - to).abs() < 3.0;
     // By the way of the mouse from its corner, and not beyond what has room over the strip.
     assert!(close(0, 608.0) && at[1].as_f64().unwrap() > 8.0, "{at}");
+    let kept = json(&settings);
+    assert_eq!((&kept["tuning_folded"], &kept["devices_folded"]), (&true.into(), &true.into()), "{kept}");
+
+    // The next start has them as they were left.
+    let mut command = alone(&display);
+    command.arg(&movie).args(["--variant", "off"]).env("CLREEL_SETTINGS", &settings);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("- off");
+    display.key("t");
+    assert_eq!(session.find("Tuning").center(), (tuning.0 - 40, tuning.1 + 60));
+    session.click("Devices");
+    session.wait_for_text("OpenCL devices");
+    assert!(!session.shows("Tune now") && !session.shows("0: "));
+    assert_eq!(session.quit().0, Some(0));
 }

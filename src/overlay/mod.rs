@@ -187,7 +187,7 @@ impl Overlay {
             self.took(Panel::Numbers, title, folded[0]);
             if height != self.numbers_height && !folded[0] {
                 self.numbers_height = height;
-                ui.request_repaint();
+                ui.ctx().request_discard(OTHER_HEIGHT);
             }
         }
         let title = self.strip(ui, strip, view, docked.then_some(folded[1]), &mut actions);
@@ -279,7 +279,7 @@ impl Overlay {
         self.took(Panel::Devices, title, folded);
         if height != self.devices_height && !folded {
             self.devices_height = height;
-            ui.request_repaint();
+            ui.ctx().request_discard(OTHER_HEIGHT);
         }
     }
 
@@ -301,11 +301,13 @@ impl Overlay {
         self.took(Panel::Tuning, title, folded);
         if height != self.tuning_height && !folded {
             self.tuning_height = height;
-            ui.request_repaint();
+            ui.ctx().request_discard(OTHER_HEIGHT);
         }
     }
 }
 
+/// Why a pass is done again: a panel is shown only in the height that its contents need.
+const OTHER_HEIGHT: &str = "a panel has another height";
 /// Seconds that the devices stay after a change.
 const DEVICES_S: f64 = 5.0;
 /// While the overlay is hidden, only frames that take this long are told, in seconds.

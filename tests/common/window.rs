@@ -194,6 +194,17 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Where the movie is, as the numbers have it; they must be in view.
+    pub fn position(&self) -> Option<String> {
+        self.texts().iter().find_map(|t| t.text.split_once(" / ").map(|(here, _)| here.to_owned()))
+    }
+
+    /// Waits until the movie has gone on by some frames.
+    pub fn wait_for_frames(&mut self) {
+        let before = self.position();
+        self.wait("frames", |s| s.position().is_some_and(|now| Some(now) != before));
+    }
+
     /// Gives the window another size, and waits until it has it.
     pub fn resize(&mut self, width: u32, height: u32) {
         let (w, h) = (width.to_string(), height.to_string());

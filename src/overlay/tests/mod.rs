@@ -124,7 +124,7 @@ impl<'a> Fixture<'a> {
         };
         let mut actions = Vec::new();
         let overlay = &mut self.overlay;
-        let output = self.ctx.run_ui(input, |ui| actions = overlay.show(ui, &view));
+        let output = self.ctx.run_ui(input, |ui| actions.extend(overlay.show(ui, &view)));
         for command in &output.platform_output.commands {
             if let egui::OutputCommand::CopyText(text) = command {
                 self.copied = Some(text.clone());
