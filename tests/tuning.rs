@@ -63,10 +63,11 @@ fn a_search_in_a_pause_waits_for_the_movie_ends_and_is_used() {
     session.wait_for_text(WAITS);
     assert!(!cache(&folder).exists(), "nothing is kept before its end");
     session.press_until_title("space", "paused");
-    session.wait_for_text("auto uses the best.");
+    session.wait_for_text("Done: ");
     // What it found is kept, and auto is built anew with it.
     assert_eq!(tuned(&cache(&folder)), ["flat"]);
     session.wait_for_text("auto (flat), radius 7");
+    session.wait_for_text("Here auto is flat GROUP_X=");
     session.display.key("space");
     session.wait("playing", |s| s.title().contains("auto, r=7") && !s.title().contains("paused"));
     // Another class of radii is not tuned yet.
@@ -88,7 +89,7 @@ fn a_search_in_a_pause_waits_for_the_movie_ends_and_is_used() {
     session.display.key("t");
     session.wait_for_text("Tune now");
     session.click("Tune now");
-    session.wait_for_text("auto uses the best.");
+    session.wait_for_text("Done: ");
     assert_eq!(session.quit().0, Some(0));
     assert_eq!(tuned(&cache(&folder)), ["flat"], "the new search takes the old one's place");
 }
@@ -150,9 +151,27 @@ fn a_device_that_fails_half_way_ends_the_search_and_nothing_else() {
     session.press_until_title("space", "paused");
     assert!(session.shows("Tune now"), "the failed search was not begun again");
     session.click("Tune now");
-    session.wait_for_text("auto uses the best.");
+    session.wait_for_text("Done: ");
     session.wait_for_text("auto (flat), radius 7");
     let (code, stderr) = session.quit();
     assert_eq!(code, Some(0), "{stderr}");
     assert!(stderr.contains("clreel: "), "the sentence: {stderr}");
+}
+
+#[test]
+fn on_a_graphics_card_a_search_runs_beside_the_movie() {
+    let (display, folder) = (Display::start(&[]), Folder::new("tuning-beside"));
+    let mut command = untuned(&display, &folder, "flat");
+    // With shared textures `auto` keeps to variants that can write them.
+    command.envs(layer::environment(&[("FAKE_GPU", "1")])).arg("--no-sharing");
+    // A frame every two seconds leaves time to spare on any machine.
+    let stamps_ms = (0..4).map(|i| i * 2000).collect();
+    folder.movie("m.mkv", &Movie { stamps_ms, ..Movie::default() });
+    let mut session = start(&display, &mut command);
+    session.wait_for_text("auto (fused), radius 7");
+    session.wait_for_text("Done: ");
+    session.wait_for_text("auto (flat), radius 7");
+    assert!(!session.title().contains("paused"), "{}", session.title());
+    assert_eq!(session.quit().0, Some(0));
+    assert_eq!(tuned(&cache(&folder)), ["flat"]);
 }

@@ -297,7 +297,8 @@ impl Overlay {
             }
             Some(at) => place::floating(at, size, window),
         };
-        let (title, height) = tuning::show(ui, rect, view.tuning, folded, &mut self.tuning_of, actions);
+        let (title, height) =
+            tuning::show(ui, rect, (view.tuning, view.auto), folded, &mut self.tuning_of, actions);
         self.took(Panel::Tuning, title, folded);
         if height != self.tuning_height && !folded {
             self.tuning_height = height;

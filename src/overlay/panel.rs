@@ -10,7 +10,7 @@ use crate::ladder::VariantId;
 /// The panel's width in points.
 pub const WIDTH: f32 = 312.0;
 const LABEL: f32 = 66.0;
-const LINE: f32 = 17.0;
+const LINE: f32 = 16.0;
 
 /// Height of a panel that is folded.
 pub const HEADER: f32 = 26.0;
@@ -41,7 +41,7 @@ pub fn show(
                 table::tiles(ui, numbers, view);
                 ui.add_space(2.0);
                 table::table(ui, numbers);
-                ui.add_space(4.0);
+                ui.add_space(2.0);
                 facts(ui, view, numbers, actions);
             });
         });

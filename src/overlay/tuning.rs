@@ -68,11 +68,12 @@ const NARROWEST: f32 = 44.0;
 const TOP: f32 = 34.0;
 
 /// Lays the panel out in `rect`, with a scroll bar where it is too low. `of` is the variant whose map is to be seen;
-/// `None` is that of the fastest trial. Returns what was done with its title, and the height that it would like to have.
+/// `None` is that of the fastest trial. With the search comes what `auto` is for this picture. Returns what was done with
+/// the title, and the height that the panel would like to have.
 pub fn show(
     ui: &mut Ui,
     rect: Rect,
-    tuning: &Tuning,
+    (tuning, auto): (&Tuning, Option<&str>),
     folded: bool,
     of: &mut Option<VariantId>,
     actions: &mut Vec<Action>,
@@ -101,7 +102,7 @@ pub fn show(
     let mut ui = ui.new_child(UiBuilder::new().id_salt("search").max_rect(below));
     let inner = egui::Margin { left: 8, right: 8, top: 0, bottom: 8 };
     let scrolled = ScrollArea::vertical().id_salt("tuning").auto_shrink([false, true]).show(&mut ui, |ui| {
-        egui::Frame::new().inner_margin(inner).show(ui, |ui| contents(ui, tuning, of, actions));
+        egui::Frame::new().inner_margin(inner).show(ui, |ui| contents(ui, tuning, auto, of, actions));
     });
     (title, panel::HEADER + scrolled.content_size.y + 2.0)
 }
@@ -119,9 +120,19 @@ fn count(tuning: &Tuning) -> String {
     format!("{} of at most {}", tuning.trials.len(), tuning.most)
 }
 
-fn contents(ui: &mut Ui, tuning: &Tuning, of: &mut Option<VariantId>, actions: &mut Vec<Action>) {
-    let (color, text) = told(tuning);
-    line(ui, &text, color);
+fn contents(
+    ui: &mut Ui,
+    tuning: &Tuning,
+    auto: Option<&str>,
+    of: &mut Option<VariantId>,
+    actions: &mut Vec<Action>,
+) {
+    let (color, text) = told(tuning, auto);
+    match tuning.state {
+        // It changes several times a second, and would make the panel jump.
+        TuningState::Running(_) => line(ui, &text, color),
+        _ => drop(ui.label(egui::RichText::new(&text).font(theme::words(12.0)).color(color))),
+    }
     if let Some(((width, height), radius)) = tuning.of {
         let (first, last) = tuning.radii;
         let what = format!(
@@ -179,7 +190,7 @@ fn class(width: u32, height: u32) -> &'static str {
 }
 
 /// The state in words.
-fn told(tuning: &Tuning) -> (Color32, String) {
+fn told(tuning: &Tuning, auto: Option<&str>) -> (Color32, String) {
     let count = count(tuning);
     match &tuning.state {
         TuningState::Idle if tuning.of.is_none() => (
@@ -190,7 +201,8 @@ fn told(tuning: &Tuning) -> (Color32, String) {
         TuningState::Waiting(reason) => (theme::WARN, format!("{count}; waits: {reason}")),
         TuningState::Running(what) => (theme::GOOD, format!("{count}; {what}")),
         TuningState::Done => {
-            (theme::GOOD, format!("Done: {} tried. auto uses the best.", tuning.trials.len()))
+            let auto = auto.map_or_else(String::new, |auto| format!(" Here auto is {auto}."));
+            (theme::GOOD, format!("Done: {} tried.{auto}", tuning.trials.len()))
         }
         TuningState::Failed(why) => (theme::ERROR, why.clone()),
     }
