@@ -6,7 +6,7 @@ use super::place::{self, Panel, Title};
 use super::{Action, panel, theme};
 use crate::ladder::VariantId;
 use crate::ladder::heat::{self, Map};
-use crate::ladder::tune::{Status, Trial, fastest};
+use crate::ladder::tune::{Status, Trial, best};
 use crate::ladder::tuned::SizeClass;
 
 /// What a search does now.
@@ -141,13 +141,9 @@ fn contents(
         );
         line(ui, &what, theme::WEAK);
     }
-    if let Some(best) = fastest(&tuning.trials) {
-        let text = format!(
-            "Best so far: {} {}, {} ms",
-            best.variant,
-            best.config,
-            theme::ms(best.ms().unwrap_or_default())
-        );
+    if let Some((best, ms)) = best(&tuning.trials) {
+        let name = if tuning.state == TuningState::Done { "Best" } else { "Best so far" };
+        let text = format!("{name}: {} {}, {} ms", best.variant, best.config, theme::ms(ms));
         line(ui, &text, theme::STRONG);
     }
     let (ids, fastest) = heat::variants(&tuning.trials);
@@ -330,7 +326,7 @@ mod tests {
             config: config.clone(),
             compile_ms: 12.0,
             status,
-            best: false,
+            median_ms: None,
         };
         let tuning = Tuning { of: Some(((1000, 500), 7)), copy_ms: Some(0.5), most: 9, ..Tuning::NONE };
         let text = about(&trial(Status::Scored(2.0)), &tuning);

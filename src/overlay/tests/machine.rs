@@ -35,7 +35,7 @@ fn searched(status: crate::ladder::tune::Status) -> Tuning {
         config: Config::of(code, DeviceKind::Cpu).with("STRIP_X", x),
         compile_ms: 9.0,
         status,
-        best: false,
+        median_ms: None,
     };
     let trials = vec![trial(4096, Status::Scored(2.0)), trial(64, Status::Scored(3.0)), trial(32, status)];
     Tuning {
