@@ -95,31 +95,54 @@ fn a_search_in_a_pause_waits_for_the_movie_ends_and_is_used() {
 }
 
 #[test]
-fn a_search_ends_with_another_choice_with_the_button_and_with_the_window() {
-    let (display, folder) = (Display::start(&[]), Folder::new("tuning-ended"));
-    // All variants: longer than the test waits.
-    let mut session = start(&display, &mut untuned(&display, &folder, ""));
+fn another_choice_ends_a_search_that_began_by_itself() {
+    let (display, folder) = (Display::start(&[]), Folder::new("tuning-other"));
+    let mut command = untuned(&display, &folder, "");
+    // Nothing is compiled yet, so that the search takes some seconds.
+    command.env_remove("POCL_CACHE_DIR");
+    let mut session = start(&display, &mut command);
     session.wait_for_text("auto (fused), radius 7");
     session.press_until_title("space", "paused");
     session.wait("a search", |s| s.shows(" of at most "));
-    // Another variant has nothing to do with it.
     session.press_until_title("5", "running-sum, r=7, paused");
     session.wait_for_text("The search was ended.");
+    assert!(!cache(&folder).exists(), "a search that was ended is not kept");
     // With auto it begins again by itself.
     session.press_until_title("9", "auto, r=7, paused");
     session.wait("a search", |s| s.shows(" of at most "));
-    // The button ends it for good.
+    let (code, stderr) = session.quit();
+    assert_eq!(code, Some(0), "{stderr}");
+}
+
+#[test]
+fn a_search_that_was_asked_for_ends_with_the_button_another_radius_and_the_window() {
+    let (display, folder) = (Display::start(&[]), Folder::new("tuning-ended"));
+    // A movie that takes all the time there is holds every search.
+    let waits = "waits: the movie plays as fast as it can";
+    let mut session = start(&display, untuned(&display, &folder, "").arg("--unpaced"));
+    session.wait_for_text("auto (fused), radius 7");
+    session.display.key("t");
+    session.click("Tune now");
+    session.wait_for_text(waits);
+    // Another variant has nothing to do with it, another class of radii has.
+    session.press_until_title("5", "running-sum, r=7");
+    session.wait_for_frames();
+    assert!(session.shows(waits));
+    for _ in 0..4 {
+        session.display.key("minus");
+    }
+    session.wait_for_text("The search was ended.");
+    session.click("Tune now");
+    session.wait_for_text(waits);
     session.click("Stop");
     session.wait_for_text("The search was ended.");
-    std::thread::sleep(std::time::Duration::from_secs(2));
-    assert!(session.shows("The search was ended."));
-    // The panel is closed and opened by key, and by its button; a search goes on without it.
+    // It goes on without its panel.
     session.click("Tune now");
-    session.wait("a search", |s| s.shows(" of at most "));
+    session.wait_for_text(waits);
     session.display.key("t");
     session.wait("no panel", |s| !s.shows("Tuning"));
     session.display.key("t");
-    session.wait("a search", |s| s.shows(" of at most "));
+    session.wait_for_text(waits);
     // Closing the window does not wait for it.
     let (code, stderr) = session.quit();
     assert_eq!(code, Some(0), "{stderr}");

@@ -157,12 +157,12 @@ impl Overlay {
         let mut actions = Vec::new();
         let window = ui.max_rect().shrink(theme::GAP);
         if !self.visible {
-            notices::show(ui, window, view.notices, true, &mut actions);
             if let Some(busy) = view.busy.filter(|b| b.predicted_s.max(b.elapsed_s) >= HIDDEN_BUSY_S) {
                 notices::progress(ui, window, busy);
             }
             self.corner(ui, window, &mut actions);
             self.devices(ui, window, window, view, &mut actions);
+            notices::show(ui, window, view.notices, true, &mut actions);
             self.on_top(ui, window, window, &mut actions);
             return actions;
         }
@@ -210,7 +210,6 @@ impl Overlay {
         if let Some(busy) = view.busy {
             notices::progress(ui, free, busy);
         }
-        notices::show(ui, free, view.notices, false, &mut actions);
         if let Some(correction) = view.correction {
             let size = correction::SIZE;
             let rect = match self.places[Panel::Correction as usize] {
@@ -226,6 +225,8 @@ impl Overlay {
         }
         self.devices(ui, window, free, view, &mut actions);
         self.tuning(ui, window, free, view, &mut actions);
+        // Over the panels: news, and they can be dismissed.
+        notices::show(ui, free, view.notices, false, &mut actions);
         self.on_top(ui, window, free, &mut actions);
 
         actions

@@ -177,6 +177,8 @@ fn contents(
 const TUNE_NOW: &str = "Search for this device, size and radius now, also while the movie plays on a CPU.\n\
     It waits while frames are late or a filter is slow.";
 
+const WHEN: &str = "while auto is chosen, and on a CPU in a pause";
+
 fn class(width: u32, height: u32) -> &'static str {
     match SizeClass::of(width, height) {
         SizeClass::Small => "small pictures",
@@ -188,18 +190,18 @@ fn class(width: u32, height: u32) -> &'static str {
 /// The state in words.
 fn told(tuning: &Tuning, auto: Option<&str>) -> (Color32, String) {
     let count = count(tuning);
+    let here = auto.map_or_else(String::new, |auto| format!(" Here auto is {auto}."));
     match &tuning.state {
-        TuningState::Idle if tuning.of.is_none() => (
-            theme::WEAK,
-            "Nothing is being searched. With auto it begins in spare time, on a CPU in a pause.".to_owned(),
-        ),
+        TuningState::Idle if tuning.of.is_none() => {
+            let text = format!(
+                "Nothing is being searched.{here} What is not known yet is searched in spare time, {WHEN}."
+            );
+            (theme::WEAK, text)
+        }
         TuningState::Idle => (theme::WEAK, "The search was ended.".to_owned()),
         TuningState::Waiting(reason) => (theme::WARN, format!("{count}; waits: {reason}")),
         TuningState::Running(what) => (theme::GOOD, format!("{count}; {what}")),
-        TuningState::Done => {
-            let auto = auto.map_or_else(String::new, |auto| format!(" Here auto is {auto}."));
-            (theme::GOOD, format!("Done: {} tried.{auto}", tuning.trials.len()))
-        }
+        TuningState::Done => (theme::GOOD, format!("Done: {} tried.{here}", tuning.trials.len())),
         TuningState::Failed(why) => (theme::ERROR, why.clone()),
     }
 }
