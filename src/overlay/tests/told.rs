@@ -159,7 +159,7 @@ fn a_notice_lies_over_every_panel_and_can_be_dismissed() {
         fixture.pass(vec![]);
         let at = fixture.find("A calamity.").unwrap();
         let close = |(text, rect): &&(String, Rect)| text == "\u{d7}" && (rect.top() - at.top()).abs() < 12.0;
-        let close = fixture.texts.iter().filter(close).next_back().unwrap().1;
+        let close = fixture.texts.iter().rfind(close).unwrap().1;
         assert_eq!(fixture.click_at(close.center()), [Action::DismissNotice(0)], "{size}");
     }
 }
