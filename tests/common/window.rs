@@ -258,3 +258,19 @@ pub fn snapshot(
     assert_eq!(code, Some(0), "{stderr}");
     png(&out)
 }
+
+/// Runs to its end and returns the statistics and stderr; the exit code must be 0.
+pub fn played(display: &Display, folder: &Folder, movie: &Path, arguments: &[&str]) -> (Value, String) {
+    let stats = folder.file("stats.json");
+    let mut command = clreel(Some(display));
+    command.arg(movie).args(arguments).arg("--stats").arg(&stats);
+    let (code, stderr) = finish(command.stderr(Stdio::piped()).spawn().unwrap());
+    assert_eq!(code, Some(0), "{stderr}");
+    (json(&stats), stderr)
+}
+
+/// The time stamps of the frames presented, in milliseconds.
+pub fn stamps(stats: &Value) -> Vec<i64> {
+    let frames = stats["frames"].as_array().unwrap();
+    frames.iter().map(|f| (f["pts_s"].as_f64().unwrap() * 1e3).round() as i64).collect()
+}
