@@ -105,7 +105,7 @@ impl<'a> Session<'a> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name =
             format!("clreel-texts-{}-{}.json", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let texts = std::env::temp_dir().join(name);
+        let texts = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let child = command.env("CLREEL_TEXTS", &texts).stderr(Stdio::piped()).spawn().unwrap();
         let mut session = Self { display, child: Some(child), window: String::new(), texts };
         session.wait("its window", |s| {
