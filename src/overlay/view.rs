@@ -180,4 +180,6 @@ pub struct View<'a> {
     pub catching_up: bool,
     /// The search for the best parameters.
     pub tuning: &'a Tuning,
+    /// What [`VariantId::Auto`] is for this picture and radius, with its parameters; `None` until it is built.
+    pub auto: Option<&'a str>,
 }

@@ -133,6 +133,11 @@ impl Pipeline {
         self.built.contains_key(&variant)
     }
 
+    /// What a variant filters pictures of this size and radius with; `None` where it cannot be submitted.
+    pub fn chosen(&self, variant: VariantId, (width, height): (u32, u32), radius: u32) -> Option<String> {
+        self.built.get(&variant)?.chosen(width, height, radius)
+    }
+
     /// Adds the colour correction that the builder finished.
     pub fn set_corrector(&mut self, corrector: Corrector) {
         self.corrector = Some(corrector);

@@ -298,6 +298,11 @@ impl FrameLoop {
         self.pipeline.as_mut()
     }
 
+    /// What filters on the OpenCL device, if there is one.
+    pub fn pipeline(&self) -> Option<&Pipeline> {
+        self.pipeline.as_ref()
+    }
+
     /// Errors since the last call, each with the variant that cannot go on because of it.
     pub fn take_errors(&mut self) -> Vec<(Option<VariantId>, Error)> {
         std::mem::take(&mut self.errors)
