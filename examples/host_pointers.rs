@@ -47,11 +47,15 @@ fn main() -> Result<(), Failure> {
     let device = cl::select_device(&cl::list_devices(), arguments.device.as_deref())?;
     let cl = ClContext::new(&device)?;
     let info = &device.info;
-    println!("{} ({}, driver {}), medians of {} turns in ms", info.name, info.version, info.driver, arguments.rounds);
+    println!(
+        "{} ({}, driver {}), medians of {} turns in ms",
+        info.name, info.version, info.driver, arguments.rounds
+    );
     let mut wrong = 0;
     for size in &arguments.size {
         let (width, height) = size.split_once('x').ok_or("--size is WIDTHxHEIGHT")?;
-        wrong += measure(&cl, size, width.parse::<usize>()? * height.parse::<usize>()? * 4, arguments.rounds)?;
+        wrong +=
+            measure(&cl, size, width.parse::<usize>()? * height.parse::<usize>()? * 4, arguments.rounds)?;
     }
     if wrong > 0 {
         eprintln!("{wrong} frames came back wrong");
@@ -202,17 +206,26 @@ impl Memory {
             // SAFETY: host memory, if any, has this length, and outlives the buffer: it drops after it.
             unsafe { ocl::Buffer::<u8>::new(&cl.context, flags, len, host) }
         };
-        let buffers =
-            (buffer(blocks.as_ref().map(|(input, _)| input))?, buffer(blocks.as_ref().map(|(_, output)| output))?);
+        let buffers = (
+            buffer(blocks.as_ref().map(|(input, _)| input))?,
+            buffer(blocks.as_ref().map(|(_, output)| output))?,
+        );
         Ok(Self { kind, buffers: Some(buffers), blocks })
     }
 
     /// Takes one frame to the device, through the kernel and back to `taken`.
-    fn turn(&mut self, cl: &ClContext, kernel: &Kernel, frame: &[u8], taken: &mut [u8]) -> Result<Turn, Failure> {
+    fn turn(
+        &mut self,
+        cl: &ClContext,
+        kernel: &Kernel,
+        frame: &[u8],
+        taken: &mut [u8],
+    ) -> Result<Turn, Failure> {
         let mut steps = Steps::begin();
         let (input, output) = self.buffers.as_mut().ok_or("no buffers")?;
         let Some((into, from)) = self.blocks.as_mut().filter(|_| self.kind != Kind::UseMapped) else {
-            let expected = self.blocks.as_ref().map(|(into, from)| (into.start().as_ptr(), from.start().as_ptr()));
+            let expected =
+                self.blocks.as_ref().map(|(into, from)| (into.start().as_ptr(), from.start().as_ptr()));
             let map = Mapping::new(cl, input, MapFlags::WRITE_INVALIDATE_REGION)?;
             map.expect_at(expected.map(|e| e.0))?;
             // SAFETY: mapped for writing, with as many bytes as the frame has.
@@ -280,7 +293,16 @@ impl Mapping {
         let none = (None::<&core::Event>, None::<&mut core::Event>);
         // SAFETY: the call waits, and the buffer outlives the mapping, which `end` takes back.
         Ok(Self(unsafe {
-            core::enqueue_map_buffer(&cl.queue, buffer.as_core(), true, flags, 0, buffer.len(), none.0, none.1)
+            core::enqueue_map_buffer(
+                &cl.queue,
+                buffer.as_core(),
+                true,
+                flags,
+                0,
+                buffer.len(),
+                none.0,
+                none.1,
+            )
         }?))
     }
 
