@@ -18,6 +18,7 @@ mod seekbar;
 mod strip;
 mod table;
 mod theme;
+mod timeline;
 mod tuning;
 mod view;
 mod words;
@@ -50,6 +51,8 @@ pub struct Overlay {
     pub devices_open: bool,
     /// Whether the panel of the search for the best parameters is open.
     pub tuning_open: bool,
+    /// Whether the panel with the last frames on one time axis is open.
+    pub timeline_open: bool,
     /// The variant whose map it shows; `None`: the fastest.
     tuning_of: Option<VariantId>,
     /// Whether the numbers and the graph are folded; `None`: by the window's size.
@@ -82,6 +85,7 @@ impl Overlay {
             keys_open: false,
             devices_open: false,
             tuning_open: false,
+            timeline_open: false,
             tuning_of: None,
             folded: [None; 2],
             places: Places::default(),
@@ -224,6 +228,7 @@ impl Overlay {
         }
         self.devices(ui, window, free, view, &mut actions);
         self.tuning(ui, window, free, view, &mut actions);
+        self.timeline(ui, window, free, view, &mut actions);
         self.on_top(ui, window, free, &mut actions);
 
         actions
@@ -294,6 +299,17 @@ impl Overlay {
         let room = if free.width() < size.x || free.height() < size.y { window } else { free };
         let rect = place::floating([f32::MAX, room.top()], size, room);
         tuning::show(ui, rect, view.tuning, &mut self.tuning_of, actions);
+    }
+
+    /// The last frames on one time axis, at the lower right of that room: over the graph, whose stages they are.
+    fn timeline(&self, ui: &mut Ui, window: Rect, free: Rect, view: &View, actions: &mut Vec<Action>) {
+        if !self.timeline_open || window.width() < 60.0 || window.height() < 60.0 {
+            return;
+        }
+        let least = timeline::LEAST;
+        let room = if free.width() < least.x || free.height() < least.y { window } else { free };
+        let rect = place::floating([f32::MAX, f32::MAX], timeline::SIZE, room);
+        timeline::show(ui, rect, view.recorder.trace(), actions);
     }
 }
 
