@@ -427,8 +427,9 @@ impl Pipeline {
     /// Waits until the device is idle, so that memory it uses can be released. For errors and teardown only.
     pub fn drain(&self) -> bool {
         // Both, whatever the first one says.
-        let queues = [Some(&self.cl.queue), self.uploads.as_ref()];
-        queues.into_iter().flatten().fold(true, |idle, queue| queue.finish().is_ok() && idle)
+        let filter = self.cl.queue.finish().is_ok();
+        let uploads = self.uploads.as_ref().is_none_or(|uploads| uploads.finish().is_ok());
+        filter && uploads
     }
 
     /// What the uploads run on, for [`Span`]s.
