@@ -68,7 +68,7 @@ fn main() -> Result<(), Failure> {
 
 /// Times all kinds with frames of `len` bytes and prints them; returns how many results were wrong.
 fn measure(cl: &ClContext, size: &str, len: usize, rounds: usize) -> Result<usize, Failure> {
-    if len == 0 || len % 16 != 0 {
+    if len == 0 || !len.is_multiple_of(16) {
         return Err("the frame's width times its height must be a multiple of 4".into());
     }
     let frames: Vec<Vec<u8>> = (0..FRAMES).map(|n| noise(len, n as u32 + 1)).collect();

@@ -38,7 +38,8 @@ fn window(display: &Display, movie: &Path, queues: &str, layer_options: &[(&str,
 fn one_queue_and_two_give_the_same_bytes_on_every_path() {
     let (display, folder) = (Display::start(&[]), Folder::new("queues-bytes"));
     let movie = movie(&folder);
-    let paths: [(&[(&str, &str)], &[&str], &str); 3] = [
+    type Options = &'static [(&'static str, &'static str)];
+    let paths: [(Options, &[&str], &str); 3] = [
         (&[("FAKE_GPU", "1"), ("POISON", "1")], &[], "zero-copy"),
         (&[("FAKE_GPU", "1")], &["--no-sharing"], "copy"),
         // A CPU device, where the upload is a handover.

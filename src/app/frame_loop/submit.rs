@@ -197,6 +197,7 @@ impl FrameLoop {
             stages,
             dropped_before,
             generation,
+            fetched: None,
             again,
         })
     }
