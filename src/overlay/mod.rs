@@ -19,6 +19,7 @@ mod strip;
 mod table;
 mod texts;
 mod theme;
+mod timeline;
 mod tuning;
 mod view;
 mod words;
@@ -52,6 +53,8 @@ pub struct Overlay {
     pub devices_open: bool,
     /// Whether the panel of the search for the best parameters is open.
     pub tuning_open: bool,
+    /// Whether the panel with the last frames on one time axis is open.
+    pub timeline_open: bool,
     /// The variant whose map it shows; `None`: the fastest.
     tuning_of: Option<VariantId>,
     /// Which panels are folded.
@@ -84,6 +87,7 @@ impl Overlay {
             keys_open: false,
             devices_open: false,
             tuning_open: false,
+            timeline_open: false,
             tuning_of: None,
             folded: Folds::default(),
             places: Places::default(),
@@ -225,6 +229,7 @@ impl Overlay {
         }
         self.devices(ui, window, free, view, &mut actions);
         self.tuning(ui, window, free, view, &mut actions);
+        self.timeline(ui, window, free, view, &mut actions);
         // Over the panels: news, and they can be dismissed.
         notices::show(ui, free, view.notices, false, &mut actions);
         self.on_top(ui, window, free, &mut actions);
@@ -305,6 +310,17 @@ impl Overlay {
             self.tuning_height = height;
             ui.ctx().request_discard(OTHER_HEIGHT);
         }
+    }
+
+    /// The last frames on one time axis, at the lower right of that room: over the graph, whose stages they are.
+    fn timeline(&self, ui: &mut Ui, window: Rect, free: Rect, view: &View, actions: &mut Vec<Action>) {
+        if !self.timeline_open || window.width() < 60.0 || window.height() < 60.0 {
+            return;
+        }
+        let least = timeline::LEAST;
+        let room = if free.width() < least.x || free.height() < least.y { window } else { free };
+        let rect = place::floating([f32::MAX, f32::MAX], timeline::SIZE, room);
+        timeline::show(ui, rect, view.recorder.trace(), actions);
     }
 }
 

@@ -50,6 +50,8 @@ pub enum Action {
     ToggleDevices,
     /// Open or close the panel of the search for the best parameters.
     ToggleTuning,
+    /// Open or close the panel with the last frames on one time axis.
+    ToggleTimeline,
     /// Search for the best parameters now.
     TuneNow,
     /// End the search for the best parameters.

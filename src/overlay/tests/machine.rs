@@ -201,3 +201,38 @@ fn the_search_and_the_devices_are_moved_folded_and_put_back() {
 fn title_mark(fixture: &Fixture, title: &str) -> Pos2 {
     fixture.find(title).unwrap().left_center() - vec2(11.0, 0.0)
 }
+
+#[test]
+fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
+    use crate::stats::{Lane, Span};
+    use std::time::{Duration, Instant};
+    let base = Instant::now();
+    let span = |stage, lane, from: u64, to: u64| {
+        let at = |ms| base + Duration::from_millis(ms);
+        Span { stage, lane, from: at(from), to: at(to) }
+    };
+    for size in SIZES {
+        let mut fixture = Fixture::new(size);
+        fixture.pass(vec![]);
+        assert!(fixture.find("The last frames").is_none(), "it is closed at first");
+        fixture.overlay.timeline_open = true;
+        fixture.pass(vec![]);
+        assert!(fixture.find("No frame yet.").is_some(), "samples without spans are no frames here");
+        let sample = fixture.recorder.history()[0].clone();
+        let first = vec![span(Stage::Filter, Lane::Device, 0, 30)];
+        let second =
+            vec![span(Stage::Upload, Lane::Upload, 20, 30), span(Stage::Filter, Lane::Device, 30, 50)];
+        fixture.recorder.push_traced(sample.clone(), first);
+        fixture.recorder.push_traced(sample, second);
+        fixture.pass(vec![]);
+        let window = Rect::from_min_size(Pos2::ZERO, size);
+        for text in ["n", "n \u{2212} 1", "two or more at once 10.00 of 50.00 ms", "0 ms", "20"] {
+            let at =
+                fixture.find(text).unwrap_or_else(|| panic!("no '{text}' at {size}: {:?}", fixture.texts));
+            assert!(window.contains_rect(at), "'{text}' at {at} in {size}");
+        }
+        // The controls below stay free.
+        assert_eq!(fixture.click("Pause"), [Action::TogglePause], "at {size}");
+        assert_eq!(fixture.click("Close"), [Action::ToggleTimeline]);
+    }
+}
