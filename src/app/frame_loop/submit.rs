@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use super::native::{NativeFilter, Task};
-use super::{Flight, FrameLoop, Wanted, Work, advance_gl};
+use super::{Flight, FrameLoop, Wanted, Work, collect::advance_gl};
 use crate::convert::correct_reference;
 use crate::error::Result;
 use crate::gpu::sharing::Slot;

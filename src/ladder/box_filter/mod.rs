@@ -9,6 +9,8 @@ pub mod config;
 pub mod glsl;
 pub mod native;
 pub mod opencl;
+mod picture;
+mod plan;
 pub mod reference;
 pub mod run;
 
@@ -17,7 +19,9 @@ use crate::gpu::cl::{DeviceInfo, DeviceKind};
 use crate::ladder::{PeerInfo, Storage, VariantId, VariantInfo};
 
 pub use config::{Code, Config};
-pub use opencl::{BuiltVariant, Picture, Plan, Scratch};
+pub use opencl::BuiltVariant;
+pub use picture::{Picture, Scratch};
+pub use plan::Plan;
 pub use run::filter_once;
 
 /// Largest radius, in pixels: 255·(2·128+1) is the largest row sum that fits 16 bits.

@@ -12,6 +12,9 @@
 //! bands are in the queue at a time, because OpenCL cannot cancel a running kernel: a change of variant or
 //! radius then waits for two bands at most, not for a frame of several seconds.
 
+mod job;
+mod pace;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::time::Instant;
@@ -20,15 +23,20 @@ use ffmpeg_next::frame::Video;
 
 use crate::convert::{Correction, Layout};
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, DeviceKind, failed};
+use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::convert::{ConvertProgram, Converter, Corrector};
 use crate::gpu::event::{Waker, is_complete, wake_after};
 use crate::gpu::sharing::{Loaded, Sharing, Slot};
 use crate::gpu::timer;
-use crate::ladder::box_filter::opencl::{BuiltVariant, Picture, Plan, Scratch};
+use crate::ladder::box_filter::{BuiltVariant, Picture, Plan, Scratch};
 use crate::ladder::{Storage, VariantId};
 use crate::media::Matrix;
 use crate::stats::ms_since;
+
+use job::{Band, Colors, Events};
+use pace::{ConversionTime, Pace};
+
+pub use job::{Job, JobState, JobTimes};
 
 /// The longest launch that is enqueued whole, in milliseconds; longer ones are cut into bands of this length.
 pub const BAND_MS: f64 = 30.0;
@@ -54,31 +62,6 @@ pub struct Pipeline {
     waker: Waker,
 }
 
-/// What the conversion takes alone. Where the correction is merged into its kernel, the rest is the correction's.
-#[derive(Default)]
-struct ConversionTime {
-    /// Pixels of a picture, and what is written: other ones take another time.
-    of: Option<((u32, u32), Storage)>,
-    alone_ms: Option<f64>,
-}
-
-impl ConversionTime {
-    /// Times of conversion and correction in a kernel that took `ms`. As long as no frame was converted without a
-    /// correction, nobody knows them apart, and all of it is the conversion's.
-    fn split(&mut self, of: ((u32, u32), Storage), ms: f64, correction: &Correction) -> (f64, f64) {
-        if self.of.replace(of) != Some(of) {
-            self.alone_ms = None;
-        }
-        if correction.is_neutral() {
-            let alone = self.alone_ms.get_or_insert(ms);
-            *alone += 0.1 * (ms - *alone);
-            return (ms, 0.0);
-        }
-        let alone = self.alone_ms.map_or(ms, |alone| alone.min(ms));
-        (alone, ms - alone)
-    }
-}
-
 /// What tells one conversion's program from another's, as far as a movie can change it.
 type ConversionKind = (crate::convert::Family, bool, (bool, bool), Storage);
 
@@ -98,98 +81,6 @@ impl Kept {
     }
 }
 
-/// Nanoseconds for one unit of [`Plan::work`], learned from each finished band.
-struct Pace {
-    learned: HashMap<(VariantId, usize), f64>,
-    unknown: f64,
-}
-
-impl Pace {
-    /// For a kernel that has not run yet: the slowest that was seen on such a device (reading an image on a
-    /// CPU), so that the first band is too short rather than too long.
-    fn new(kind: DeviceKind) -> Self {
-        let unknown = if kind == DeviceKind::Cpu { 5.0 } else { 0.05 };
-        Self { learned: HashMap::new(), unknown }
-    }
-
-    fn ms(&self, variant: VariantId, pass: usize, work: f64) -> f64 {
-        self.learned.get(&(variant, pass)).copied().unwrap_or(self.unknown) * work / 1e6
-    }
-
-    fn learn(&mut self, variant: VariantId, pass: usize, work: f64, ms: f64) {
-        if work <= 0.0 || !ms.is_finite() || ms <= 0.0 {
-            return;
-        }
-        let seen = ms * 1e6 / work;
-        let value = self.learned.entry((variant, pass)).or_insert(seen);
-        *value += 0.3 * (seen - *value);
-    }
-}
-
-/// Part of a pass that is in the queue.
-struct Band {
-    event: ocl::Event,
-    pass: usize,
-    work: f64,
-    predicted_ms: f64,
-}
-
-/// One frame's commands on the device.
-pub struct Job {
-    variant: VariantId,
-    colors: Option<Colors>,
-    /// The filter; `None` where the picture is converted or corrected only.
-    plan: Option<Plan>,
-    /// The filtered buffer that is to be copied into the texture, on the device.
-    place: Option<Picture>,
-    to_texture: bool,
-    /// The next rows to enqueue: pass and first row; the pass is past the last one when all are in the queue.
-    next: (usize, u32),
-    bands: VecDeque<Band>,
-    events: Events,
-    cancelled: bool,
-    started: Option<Instant>,
-    work_done: f64,
-    work_total: f64,
-    predicted_ms: f64,
-    /// What the finished steps took.
-    pub times: JobTimes,
-}
-
-/// The commands around the filter.
-#[derive(Default)]
-struct Events {
-    upload: Option<ocl::Event>,
-    acquire: Option<ocl::Event>,
-    colors: Option<ocl::Event>,
-    place: Option<ocl::Event>,
-    /// The last command: when it is complete, all are.
-    last: Option<ocl::Event>,
-}
-
-/// Device times of a finished job's steps, in milliseconds; of `acquire` also what the host waited.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct JobTimes {
-    /// Planes or picture to the device.
-    pub upload: f64,
-    /// The texture to OpenCL.
-    pub acquire: f64,
-    /// Planes to RGBA.
-    pub convert: f64,
-    /// The colour correction; where the conversion's kernel does it, what that takes longer than without.
-    pub correct: f64,
-    /// All bands of all passes.
-    pub filter: f64,
-    /// The picture to OpenGL: the copy into the texture and its release, or the download.
-    pub release: f64,
-}
-
-/// What is done to the colours of a frame before the filter, and where.
-enum Colors {
-    Convert { correction: Correction, to: Picture },
-    Correct { correction: Correction, matrix: Matrix, size: (u32, u32), from: Picture, to: Picture },
-}
-
 /// Why a frame cannot be filtered.
 #[derive(Debug)]
 pub enum Refusal {
@@ -203,17 +94,6 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         Refusal::Failed(error)
     }
-}
-
-/// Where a [`Job`] stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JobState {
-    /// Its commands are not all finished.
-    Running,
-    /// The filtered picture is in the slot.
-    Done,
-    /// It was cancelled, and the slot is free again.
-    Cancelled,
 }
 
 impl Pipeline {
@@ -524,79 +404,4 @@ impl Pipeline {
 /// Device time of a finished command, in milliseconds; 0 where the driver does not tell.
 fn device_ms(event: &ocl::Event) -> f64 {
     timer::device_ms(event).unwrap_or(0.0)
-}
-
-impl Job {
-    fn passes(&self) -> usize {
-        self.plan.as_ref().map_or(0, Plan::passes)
-    }
-
-    /// Drops the bands that are not in the queue yet. The job ends when those that are have finished.
-    pub fn cancel(&mut self) {
-        if self.events.last.is_none() {
-            self.cancelled = true;
-        }
-    }
-
-    /// Whether all of its commands are in the queue. Until then no other job may be started.
-    pub fn is_all_enqueued(&self) -> bool {
-        self.events.last.is_some()
-    }
-
-    /// Whether its picture is in the slot's texture when it is done.
-    pub fn fills_texture(&self) -> bool {
-        self.to_texture
-    }
-
-    /// Whether anything of it is or was on the device.
-    pub fn was_started(&self) -> bool {
-        self.started.is_some()
-    }
-
-    /// Predicted device time of what is left to do, in milliseconds.
-    pub fn remaining_ms(&self) -> f64 {
-        self.total_s() * 1e3 * (1.0 - self.fraction())
-    }
-
-    /// Predicted device time of the whole frame, in milliseconds.
-    pub fn predicted_ms(&self) -> f64 {
-        self.predicted_ms
-    }
-
-    /// Part of the filter's work that is done, 0 to 1.
-    pub fn fraction(&self) -> f64 {
-        if self.work_total > 0.0 { (self.work_done / self.work_total).min(1.0) } else { 0.0 }
-    }
-
-    /// Time since the job was started, in seconds; 0 before.
-    pub fn elapsed_s(&self) -> f64 {
-        self.started.map_or(0.0, |at| at.elapsed().as_secs_f64())
-    }
-
-    /// The best prediction of the whole frame's time: what was measured so far and is still to come, in
-    /// seconds.
-    pub fn total_s(&self) -> f64 {
-        let fraction = self.fraction();
-        if fraction > 0.02 { self.elapsed_s() / fraction } else { self.predicted_ms / 1e3 }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_merged_correction_is_what_the_conversion_takes_longer() {
-        let mut time = ConversionTime::default();
-        let bright = Correction { brightness: 0.5, ..Correction::NEUTRAL };
-        let (small, large) = (((4, 2), Storage::Image), ((8, 4), Storage::Image));
-        assert_eq!(time.split(small, 3.0, &bright), (3.0, 0.0));
-        for _ in 0..3 {
-            assert_eq!(time.split(small, 2.0, &Correction::NEUTRAL), (2.0, 0.0));
-        }
-        assert_eq!(time.split(small, 3.0, &bright), (2.0, 1.0));
-        assert_eq!(time.split(small, 1.5, &bright), (1.5, 0.0));
-        // Nobody knows yet what a larger one takes.
-        assert_eq!(time.split(large, 9.0, &bright), (9.0, 0.0));
-    }
 }

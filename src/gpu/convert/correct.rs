@@ -1,0 +1,124 @@
+//! The colour correction of pictures that are RGBA8 already.
+
+use std::collections::HashMap;
+
+use ocl::core::{self, ArgVal};
+
+use super::launch::{Curve, NOT_STARTED, build, expect_size, expect_types, luma_argument, start};
+use crate::convert::{Correction, Tables};
+use crate::error::{Error, Result};
+use crate::gpu::cl::{ClContext, failed};
+use crate::ladder::Storage;
+use crate::ladder::box_filter::Picture;
+use crate::media::Matrix;
+
+const CORRECT: &str = "convert/02_correct.cl";
+/// Types of the kernel's arguments.
+const CORRECT_TYPES: [&[&str]; 6] =
+    [&["uchar4*", "image2d_t"], &["uchar4*", "image2d_t"], &["int"], &["int"], &["uchar*"], &["int4"]];
+
+/// RGBA8 to RGBA8 with other colours, on one device. It builds a program when it is first needed.
+///
+/// It can be made and prepared on any thread and sent to another. All its commands go to one in-order queue.
+pub struct Corrector {
+    cl: ClContext,
+    kernels: HashMap<(bool, bool), core::Kernel>,
+    curve: Curve,
+}
+
+impl Corrector {
+    /// A corrector without programs.
+    pub fn new(cl: &ClContext) -> Self {
+        Self { cl: cl.clone(), kernels: HashMap::new(), curve: Curve::default() }
+    }
+
+    /// Whether [`Corrector::enqueue`] has its program for these kinds of source and destination.
+    pub fn is_ready(&self, from: Storage, to: Storage) -> bool {
+        self.kernels.contains_key(&(from == Storage::Image, to == Storage::Image))
+    }
+
+    /// Builds the program for these kinds of source and destination, unless it is there, and runs it once. Takes up to
+    /// a second, so call it in the background.
+    ///
+    /// # Errors
+    /// When the program does not build, with its log, or fails to run.
+    pub fn prepare(&mut self, from: Storage, to: Storage) -> Result<()> {
+        let class = (from == Storage::Image, to == Storage::Image);
+        if self.kernels.contains_key(&class) {
+            return Ok(());
+        }
+        let options = format!("-D FROM_IMAGE={} -D TO_IMAGE={}", u8::from(class.0), u8::from(class.1));
+        let kernel = build(&self.cl, CORRECT, "correct_pixels", &options)?;
+        expect_types(&kernel, CORRECT, &CORRECT_TYPES)?;
+        self.kernels.insert(class, kernel);
+        let mut run = || -> Result<()> {
+            let queue = self.cl.extra_queue()?;
+            let (src, dst) = (Picture::alloc(&self.cl, from, 8, 2)?, Picture::alloc(&self.cl, to, 8, 2)?);
+            src.write(&queue, &[0; 64])?;
+            let neutral = Correction::NEUTRAL.tables(Matrix::Bt709);
+            let _event = self.launch(&queue, &src, &dst, (8, 2), &neutral)?;
+            queue.finish().map_err(|e| failed("The colour correction failed to run on the device.", &e))
+        };
+        let ran = run();
+        ran.inspect_err(|_| drop(self.kernels.remove(&class)))
+    }
+
+    /// Enqueues the correction of `src` to `dst`, both of `size` (width and height in pixels); `matrix` gives the luma
+    /// weights. `src` and `dst` may be the same buffer, but not the same image. Returns at once with the command's
+    /// event; flush the queue to start it. It waits for the compiler if [`Corrector::prepare`] has not been called
+    /// for these kinds. Leave it out where [`Correction::is_neutral`]: it would copy.
+    ///
+    /// # Errors
+    /// When a picture has another size, both are one image, the program does not build, or the device refuses.
+    pub fn enqueue(
+        &mut self,
+        queue: &ocl::Queue,
+        src: &Picture,
+        dst: &Picture,
+        size: (u32, u32),
+        correction: &Correction,
+        matrix: Matrix,
+    ) -> Result<ocl::Event> {
+        expect_size(src, size.0, size.1)?;
+        expect_size(dst, size.0, size.1)?;
+        if src.storage() == Storage::Image && src.mem().as_ptr() == dst.mem().as_ptr() {
+            let why = "An image cannot be read and written by one command.";
+            return Err(Error::new("The colours could not be corrected.", why, ""));
+        }
+        self.prepare(src.storage(), dst.storage())?;
+        self.launch(queue, src, dst, size, &correction.tables(matrix))
+    }
+
+    fn launch(
+        &mut self,
+        queue: &ocl::Queue,
+        src: &Picture,
+        dst: &Picture,
+        (width, height): (u32, u32),
+        tables: &Tables,
+    ) -> Result<ocl::Event> {
+        let class = (src.storage() == Storage::Image, dst.storage() == Storage::Image);
+        let Some(kernel) = self.kernels.get(&class) else {
+            return Err(Error::new(NOT_STARTED, "Its program is not built.", ""));
+        };
+        let curve = self.curve.get(&self.cl, tables)?;
+        // SAFETY: these are all arguments of the kernel, with their types; both pictures have this size, and the
+        // kernel stays inside them.
+        unsafe {
+            start(
+                &self.cl,
+                queue,
+                kernel,
+                (width as usize, height as usize),
+                [
+                    ArgVal::mem(src.mem()),
+                    ArgVal::mem(dst.mem()),
+                    ArgVal::scalar(&(width as i32)),
+                    ArgVal::scalar(&(height as i32)),
+                    ArgVal::mem(curve),
+                    ArgVal::vector(&luma_argument(tables)),
+                ],
+            )
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Conversion and correction on a device, by the contract of [`convert`](crate::convert). In: a frame's planes, or an
+//! RGBA picture. Out: one command on a queue that makes the picture of it, and never waits.
+//!
+//! [`PlaneBlock`] carries the planes to the device. [`Converter`] turns them into RGBA8 and corrects the colours in
+//! the same pass. [`Corrector`] corrects a picture that is RGBA8 already.
+
+mod correct;
+mod launch;
+mod planes;
+
+use std::collections::HashMap;
+
+use ffmpeg_next::frame::Video;
+use ocl::core::{self, ArgVal};
+use ocl::prm::{Int2, Int4, Int8};
+
+use crate::convert::{Coefficients, Correction, Family, Layout};
+use crate::error::{Error, Result};
+use crate::gpu::cl::{ClContext, failed};
+use crate::ladder::Storage;
+use crate::ladder::box_filter::Picture;
+use crate::media::planes::layout_of;
+
+use launch::{Curve, NOT_STARTED, build, expect_size, expect_types, luma_argument, start};
+
+pub use correct::Corrector;
+pub use planes::PlaneBlock;
+
+const CONVERT: &str = "convert/01_planes.cl";
+/// Types of the kernel's arguments; an empty list takes any.
+const CONVERT_TYPES: [&[&str]; 13] = [
+    &[],
+    &["uchar4*", "image2d_t"],
+    &["int"],
+    &["int"],
+    &["int4"],
+    &["int4"],
+    &["int4"],
+    &["int2"],
+    &["int2"],
+    &["int8"],
+    &["int"],
+    &["uchar*"],
+    &["int4"],
+];
+
+/// Layouts that share one program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Class {
+    family: Family,
+    wide: bool,
+    halved: (bool, bool),
+    to_image: bool,
+}
+
+impl Class {
+    fn new(layout: &Layout, storage: Storage) -> Self {
+        let ycbcr = layout.family == Family::Ycbcr;
+        Self {
+            family: layout.family,
+            wide: layout.wide,
+            halved: (ycbcr && layout.halved.0, ycbcr && layout.halved.1),
+            to_image: storage == Storage::Image,
+        }
+    }
+
+    fn options(self) -> String {
+        let family = match self.family {
+            Family::Ycbcr => 0,
+            Family::Grey => 1,
+            Family::Rgb => 2,
+        };
+        format!(
+            "-D FAMILY={family} -D WIDE={} -D HALF_X={} -D HALF_Y={} -D TO_IMAGE={}",
+            u8::from(self.wide),
+            u8::from(self.halved.0),
+            u8::from(self.halved.1),
+            u8::from(self.to_image)
+        )
+    }
+}
+
+/// The program for a class of formats, built on any thread for a [`Converter`].
+pub struct ConvertProgram {
+    class: Class,
+    kernel: core::Kernel,
+}
+
+impl ConvertProgram {
+    /// Builds the program for this layout and kind of destination, and runs it once: some drivers finish compiling at
+    /// the first launch. Takes up to a second, so call it in the background.
+    ///
+    /// # Errors
+    /// When the program does not build, with its log, or fails to run.
+    pub fn build(cl: &ClContext, layout: &Layout, storage: Storage) -> Result<Self> {
+        let class = Class::new(layout, storage);
+        let kernel = build(cl, CONVERT, "convert_planes", &class.options())?;
+        expect_types(&kernel, CONVERT, &CONVERT_TYPES)?;
+        let program = Self { class, kernel };
+        // Every component lies at the start of a block of zeros.
+        let tiny = Layout { width: 8, height: 2, components: Default::default(), ..*layout };
+        let queue = cl.extra_queue()?;
+        let block = Picture::alloc(cl, Storage::Buffer, 16, 1)?;
+        block.write(&queue, &[0; 64])?;
+        let dst = Picture::alloc(cl, storage, 8, 2)?;
+        let mut curve = Curve::default();
+        let _event = program.launch(cl, &queue, &tiny, &block, &dst, &Correction::NEUTRAL, &mut curve)?;
+        queue.finish().map_err(|e| failed("The conversion failed to run on the device.", &e))?;
+        Ok(program)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn launch(
+        &self,
+        cl: &ClContext,
+        queue: &ocl::Queue,
+        layout: &Layout,
+        block: &Picture,
+        dst: &Picture,
+        correction: &Correction,
+        curve: &mut Curve,
+    ) -> Result<ocl::Event> {
+        let tables = correction.tables(layout.matrix);
+        let c = Coefficients::new(layout.matrix, layout.range, layout.depth);
+        let each = |value: fn(&crate::convert::Component) -> u32| {
+            let [a, b, c, d] = layout.components.map(|component| value(&component) as i32);
+            Int4::new(a, b, c, d)
+        };
+        let alpha = i32::from(layout.alpha);
+        let (phase_x, phase_y) = (layout.phase.0 as i32, layout.phase.1 as i32);
+        let bits = Int2::new(layout.shift as i32, (1 << layout.depth) - 1);
+        let curve = curve.get(cl, &tables)?;
+        let across = layout.width.div_ceil(4) as usize;
+        // SAFETY: these are all arguments of the kernel, with their types; block and destination are as large as the
+        // layout says, and the kernel stays inside them.
+        unsafe {
+            start(
+                cl,
+                queue,
+                &self.kernel,
+                (across, layout.height as usize),
+                [
+                    ArgVal::mem(block.mem()),
+                    ArgVal::mem(dst.mem()),
+                    ArgVal::scalar(&(layout.width as i32)),
+                    ArgVal::scalar(&(layout.height as i32)),
+                    ArgVal::vector(&each(|c| c.offset)),
+                    ArgVal::vector(&each(|c| c.stride)),
+                    ArgVal::vector(&each(|c| c.step)),
+                    ArgVal::vector(&Int2::new(phase_x, phase_y)),
+                    ArgVal::vector(&bits),
+                    ArgVal::vector(&Int8::new(c.luma, c.black, c.middle, c.rv, c.gu, c.gv, c.bu, alpha)),
+                    ArgVal::scalar(&i32::from(!tables.is_identity())),
+                    ArgVal::mem(curve),
+                    ArgVal::vector(&luma_argument(&tables)),
+                ],
+            )
+        }
+    }
+}
+
+/// Planes to RGBA8 on one device, for the classes of formats whose programs it was given.
+///
+/// It can be made on any thread and sent to another. All its commands go to one in-order queue.
+pub struct Converter {
+    cl: ClContext,
+    programs: HashMap<Class, ConvertProgram>,
+    curve: Curve,
+}
+
+impl Converter {
+    /// A converter without programs.
+    pub fn new(cl: &ClContext) -> Self {
+        Self { cl: cl.clone(), programs: HashMap::new(), curve: Curve::default() }
+    }
+
+    /// How `frame` is packed for the device; `None` where swscale has to convert it.
+    pub fn supports(frame: &Video) -> Option<Layout> {
+        layout_of(frame)
+    }
+
+    /// Whether [`Converter::enqueue`] has its program for this layout and kind of destination.
+    pub fn is_ready(&self, layout: &Layout, storage: Storage) -> bool {
+        self.programs.contains_key(&Class::new(layout, storage))
+    }
+
+    /// Takes a program that was built elsewhere.
+    pub fn add(&mut self, program: ConvertProgram) {
+        self.programs.insert(program.class, program);
+    }
+
+    /// Builds the program for this layout and kind of destination, unless it is there.
+    ///
+    /// # Errors
+    /// As [`ConvertProgram::build`].
+    pub fn prepare(&mut self, layout: &Layout, storage: Storage) -> Result<()> {
+        if !self.is_ready(layout, storage) {
+            self.add(ConvertProgram::build(&self.cl, layout, storage)?);
+        }
+        Ok(())
+    }
+
+    /// Enqueues the conversion of `planes`, which [`PlaneBlock::to_device`] has handed over on the same queue, to
+    /// `dst`, and the correction of its colours. Returns at once with the command's event; flush the queue to start
+    /// it. It waits for the compiler if [`Converter::prepare`] has not been called for this layout.
+    ///
+    /// # Errors
+    /// When `dst` has another size than the frame, the program does not build, or the device refuses.
+    pub fn enqueue(
+        &mut self,
+        queue: &ocl::Queue,
+        planes: &PlaneBlock,
+        dst: &Picture,
+        correction: &Correction,
+    ) -> Result<ocl::Event> {
+        let layout = *planes.layout();
+        let block = planes
+            .device
+            .as_ref()
+            .ok_or_else(|| Error::new(NOT_STARTED, "Its planes are not on the device.", ""))?;
+        expect_size(dst, layout.width, layout.height)?;
+        self.prepare(&layout, dst.storage())?;
+        let Some(program) = self.programs.get(&Class::new(&layout, dst.storage())) else {
+            return Err(Error::new(NOT_STARTED, "Its program is not built.", ""));
+        };
+        program.launch(&self.cl, queue, &layout, block, dst, correction, &mut self.curve)
+    }
+}
+
+/// Converts one frame on the device, and waits for it: `rgba` gets its width × height × 4 bytes. Returns `false`, and
+/// leaves `rgba` alone, where swscale has to convert the format.
+///
+/// # Errors
+/// When the program does not build, or the device fails.
+pub fn convert_once(cl: &ClContext, frame: &Video, rgba: &mut [u8]) -> Result<bool> {
+    let Some(layout) = Converter::supports(frame) else { return Ok(false) };
+    let mut planes = PlaneBlock::new(cl, &layout)?;
+    planes.fill(frame)?;
+    let picture = Picture::alloc(cl, Storage::Buffer, layout.width, layout.height)?;
+    let mut converter = Converter::new(cl);
+    let _uploaded = planes.to_device(cl)?;
+    let converted = converter.enqueue(&cl.queue, &planes, &picture, &Correction::NEUTRAL);
+    let read = converted.and_then(|_| picture.read(&cl.queue, rgba));
+    // The block must outlive the commands that use it.
+    let finished = cl.queue.finish().map_err(|e| failed("The conversion failed to run on the device.", &e));
+    read.and(finished).map(|()| true)
+}

@@ -1,0 +1,295 @@
+//! A variant's kernels bound to one source, one destination and one size, and put on the queue.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use ocl::core::{self, ArgVal, KernelArgInfo};
+
+use super::MAX_RADIUS;
+use super::config::{Config, Extent, Launch};
+use crate::error::{Error, Result};
+use crate::gpu::cl::failed;
+use crate::ladder::{Storage, VariantId, VariantInfo};
+
+/// Positions of the arguments that all kernels of the ladder share.
+mod arg {
+    pub const INPUT: u32 = 0;
+    pub const OUTPUT: u32 = 1;
+    pub const WIDTH: u32 = 2;
+    pub const HEIGHT: u32 = 3;
+    pub const RADIUS: u32 = 4;
+    pub const ROW0: u32 = 5;
+    pub const ROWS: u32 = 6;
+    /// Only in the last pass, which divides.
+    pub const SCALE: u32 = 7;
+    /// Only where the code asks for scratch memory.
+    pub const SCRATCH: u32 = 8;
+}
+
+#[derive(Debug)]
+pub(super) struct Pass {
+    pub(super) kernel: core::Kernel,
+    pub(super) last: bool,
+    /// Input and output. Kernels do not keep their memory alive, so the plan does.
+    pub(super) memory: [core::Mem; 2],
+    pub(super) extra: Option<core::Mem>,
+}
+
+impl Pass {
+    pub(super) fn bind(&self, width: u32, height: u32) -> ocl::core::Result<()> {
+        core::set_kernel_arg(&self.kernel, arg::INPUT, ArgVal::mem(&self.memory[0]))?;
+        core::set_kernel_arg(&self.kernel, arg::OUTPUT, ArgVal::mem(&self.memory[1]))?;
+        if let Some(extra) = &self.extra {
+            core::set_kernel_arg(&self.kernel, arg::SCRATCH, ArgVal::mem(extra))?;
+        }
+        core::set_kernel_arg(&self.kernel, arg::WIDTH, ArgVal::scalar(&(width as i32)))?;
+        core::set_kernel_arg(&self.kernel, arg::HEIGHT, ArgVal::scalar(&(height as i32)))
+    }
+
+    pub(super) fn set_radius(&self, radius: u32) -> ocl::core::Result<()> {
+        core::set_kernel_arg(&self.kernel, arg::RADIUS, ArgVal::scalar(&(radius as i32)))?;
+        if self.last {
+            core::set_kernel_arg(&self.kernel, arg::SCALE, ArgVal::scalar(&scale(radius)))?;
+        }
+        Ok(())
+    }
+
+    fn enqueue(
+        &self,
+        queue: &ocl::Queue,
+        rows: Range<u32>,
+        launch: &Launch,
+    ) -> ocl::core::Result<ocl::Event> {
+        let count = rows.end - rows.start;
+        core::set_kernel_arg(&self.kernel, arg::ROW0, ArgVal::scalar(&(rows.start as i32)))?;
+        core::set_kernel_arg(&self.kernel, arg::ROWS, ArgVal::scalar(&(count as i32)))?;
+        let [across, down] = launch.global;
+        let (global, local) = ([across, down, 1], [launch.local[0], launch.local[1], 1]);
+        let mut event = core::Event::null();
+        // SAFETY: `bind` and `set_radius` have set every argument, `check_arguments` has compared their types,
+        // the memory is as large as the kernels expect, and they stay inside it for any rows of the picture.
+        unsafe {
+            core::enqueue_kernel(
+                queue,
+                &self.kernel,
+                2,
+                None,
+                &global,
+                Some(local),
+                None::<&core::Event>,
+                Some(&mut event),
+            )?;
+        }
+        Ok(ocl::Event::from(event))
+    }
+}
+
+/// The factor that kernels multiply sums with to divide by the window's pixels; see common/mean.clh.
+fn scale(radius: u32) -> f32 {
+    let side = 2 * radius + 1;
+    1.0 / (side * side) as f32
+}
+
+/// A variant's kernels with their arguments, for one source, one destination and one size.
+///
+/// It keeps the device memory that it names alive, but not the host memory beneath
+/// [`Picture::from_host`](super::Picture::from_host).
+#[derive(Debug)]
+pub struct Plan {
+    pub(super) info: &'static VariantInfo,
+    pub(super) chosen: VariantId,
+    pub(super) config: Config,
+    pub(super) passes: Vec<Pass>,
+    pub(super) width: u32,
+    pub(super) height: u32,
+    pub(super) units: u32,
+    pub(super) radius: Cell<u32>,
+}
+
+impl Plan {
+    /// The variant that runs and its parameters, as in `fused STRIPS=2`.
+    pub fn chosen(&self) -> String {
+        format!("{} {}", self.chosen, self.config).trim_end().to_owned()
+    }
+
+    /// The number of passes. Each must have covered all rows before the next one begins.
+    pub fn passes(&self) -> usize {
+        self.passes.len()
+    }
+
+    /// The rows of the picture.
+    pub fn rows(&self) -> u32 {
+        self.height
+    }
+
+    /// Bands of a multiple of this many rows waste nothing: it is the length of the strips in this pass. Any
+    /// other height gives the same bytes.
+    pub fn row_step(&self, pass: usize) -> u32 {
+        (self.config.code().row_step)(&self.config, pass).max(1)
+    }
+
+    /// The work of a pass over all rows, in pixels read. It compares radii and sizes within one variant, and
+    /// the passes with each other.
+    pub fn work(&self, pass: usize) -> f64 {
+        if pass >= self.passes.len() {
+            return 0.0;
+        }
+        let pixels = f64::from(self.width) * f64::from(self.height);
+        pixels * (self.config.code().reads)(&self.config, pass, &self.extent(self.height))
+    }
+
+    pub(super) fn extent(&self, rows: u32) -> Extent {
+        Extent { width: self.width, rows, radius: self.radius.get(), units: self.units }
+    }
+
+    /// Sets the radius of all later launches; those already on the queue keep theirs.
+    pub fn set_radius(&self, radius: u32) -> Result<()> {
+        let what = "The radius could not be set.";
+        if radius > MAX_RADIUS {
+            return Err(Error::new(what, format!("{radius} is more than {MAX_RADIUS}."), ""));
+        }
+        for pass in &self.passes {
+            pass.set_radius(radius).map_err(|e| failed(what, &e.into()))?;
+        }
+        self.radius.set(radius);
+        Ok(())
+    }
+
+    /// Puts `pass` for a band of rows on the queue, and returns at once. The event tells when it is done and
+    /// how long it took. Flush the queue to start it.
+    ///
+    /// # Errors
+    /// When the band is empty or leaves the picture, or the device refuses.
+    pub fn enqueue(&self, queue: &ocl::Queue, pass: usize, rows: Range<u32>) -> Result<ocl::Event> {
+        let what = || format!("'{}' could not be started.", self.info.id);
+        let Some(p) = self.passes.get(pass).filter(|_| rows.start < rows.end && rows.end <= self.height)
+        else {
+            let why = format!("Pass {pass} has no rows {} to {}.", rows.start, rows.end);
+            return Err(Error::new(what(), why, ""));
+        };
+        let launch = (self.config.code().launch)(&self.config, pass, &self.extent(rows.end - rows.start));
+        p.enqueue(queue, rows, &launch).map_err(|e| failed(&what(), &e.into()))
+    }
+
+    /// Puts all passes over all rows on the queue, and returns at once with their events.
+    pub fn enqueue_all(&self, queue: &ocl::Queue) -> Result<Vec<ocl::Event>> {
+        (0..self.passes()).map(|pass| self.enqueue(queue, pass, 0..self.height)).collect()
+    }
+
+    /// Compares the types of the kernels' arguments with those that are set: OpenCL itself checks only sizes.
+    pub(super) fn check_arguments(&self, output: Storage) -> Result<()> {
+        let code = self.config.code();
+        for (pass, name) in self.passes.iter().zip(code.kernels) {
+            let memory = |storage| -> &[&str] {
+                match storage {
+                    Storage::Image => &["image2d_t"],
+                    Storage::Buffer => &["uchar4*", "ushort4*"],
+                }
+            };
+            let arguments = match (pass.last, &pass.extra) {
+                (false, _) => arg::ROWS,
+                (true, None) => arg::SCALE,
+                (true, Some(_)) => arg::SCRATCH,
+            };
+            // Said, so that ocl does not ask the kernel's program, which Intel's CPU runtime does not always know.
+            let version = [core::OpenclVersion::new(1, 2)];
+            for position in 0..=arguments {
+                let wanted = match position {
+                    arg::OUTPUT if pass.last => memory(output),
+                    arg::INPUT | arg::OUTPUT => memory(self.info.storage),
+                    arg::SCRATCH => &["ushort4*"],
+                    arg::SCALE => &["float"],
+                    _ => &["int"],
+                };
+                let found = core::get_kernel_arg_info(
+                    &pass.kernel,
+                    position,
+                    KernelArgInfo::TypeName,
+                    Some(&version),
+                );
+                // A device may not tell; then there is nothing to compare. A missing argument has been
+                // refused already when it was set.
+                let Ok(found) = found else { continue };
+                let found = found.to_string();
+                let found = found.trim_matches(['\0', ' ']);
+                if !found.is_empty() && !wanted.contains(&found) {
+                    return Err(Error::new(
+                        format!("The kernel '{name}' in {} has another argument than expected.", code.file),
+                        format!("Argument {} is {found}, not {}.", position + 1, wanted.join(" or ")),
+                        "Correct the kernel, or choose another variant.",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What common/mean.clh computes, in the same types.
+    fn mean(sum: i32, n: i32, scale: f32) -> i32 {
+        ((sum - 128 * n) as f32 * scale).round_ties_even() as i32 + 128
+    }
+
+    /// What 07_march.cl computes, in the same types: the sum becomes the lowest bits of a float. A compiler may round
+    /// the product by itself, or only after the addition.
+    fn march_mean(sum: i32, n: i32, scale: f32, lift: f32) -> [u32; 2] {
+        let sum = (sum - 128 * n) as f32;
+        [sum * scale + lift, sum.mul_add(scale, lift)].map(f32::to_bits)
+    }
+
+    #[test]
+    fn adding_the_mean_to_a_large_float_is_exact_for_every_radius_and_every_sum() {
+        // Each step keeps the order of the sums, rounding included: what holds for the least and the greatest sum
+        // that have a mean holds for those between.
+        for (lift, zero) in [(12_583_040.0, 0x4b40_0000), (12_583_040.0 - 35_648.0, 0x4b40_0000 - 0x8b40)] {
+            for radius in 0..=MAX_RADIUS {
+                let n = ((2 * radius + 1) * (2 * radius + 1)) as i32;
+                for mean in 0..=255 {
+                    for sum in [mean * n - n / 2, mean * n + n / 2].map(|sum| sum.clamp(0, 255 * n)) {
+                        let want = zero + mean as u32;
+                        let got = march_mean(sum, n, scale(radius), lift);
+                        assert_eq!(got, [want; 2], "radius {radius}, sum {sum}");
+                    }
+                }
+            }
+        }
+        // What the third channel takes back, times 2^16, is what the others leave above their lowest bits.
+        let exponents = [0, 8, 24].iter().fold(0u32, |all, shift| all.wrapping_add(0x4b40_0000 << shift));
+        assert_eq!(exponents.wrapping_add((0x4b40_0000_u32 - 0x8b40) << 16), 0);
+    }
+
+    /// 2²³ + 128: the last bit of a float of this size counts ones.
+    const MAGIC: f32 = 8_388_736.0;
+
+    /// `centred_mean16` where the compiler rounds the product and then the sum.
+    fn centred_in_two_steps(sum: i32, n: i32, scale: f32) -> i32 {
+        i32::from((((sum - 128 * n) as f32 * scale) + MAGIC).to_bits() as u8)
+    }
+
+    /// `centred_mean16` where the compiler joins both and rounds once. Here the product is exact, 24 bits by 24,
+    /// and the sum in 64 bits is off by less than 2⁻²⁹: that changes nothing so far from a tie.
+    fn centred_in_one_step(sum: i32, n: i32, scale: f32) -> i32 {
+        let product = f64::from(sum - 128 * n) * f64::from(scale);
+        let joined = product + f64::from(MAGIC);
+        assert!((joined.fract() - 0.5).abs() > 1e-6, "too near a tie for two roundings: {sum}/{n}");
+        i32::from((joined as f32).to_bits() as u8)
+    }
+
+    #[test]
+    fn the_mean_is_exact_for_every_radius_and_every_sum() {
+        for radius in 0..=MAX_RADIUS {
+            let n = ((2 * radius + 1) * (2 * radius + 1)) as i32;
+            let scale = scale(radius);
+            for sum in 0..=255 * n {
+                let want = (sum + n / 2) / n;
+                assert_eq!(mean(sum, n, scale), want, "radius {radius}, sum {sum}");
+                assert_eq!(centred_in_two_steps(sum, n, scale), want, "radius {radius}, sum {sum}");
+                assert_eq!(centred_in_one_step(sum, n, scale), want, "radius {radius}, sum {sum}");
+            }
+        }
+    }
+}

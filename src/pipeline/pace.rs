@@ -1,0 +1,86 @@
+//! What is known about the speed of a device: of kernels, to cut long launches into bands; of the conversion alone, to
+//! tell a merged correction's time.
+
+use std::collections::HashMap;
+
+use crate::convert::Correction;
+use crate::gpu::cl::DeviceKind;
+use crate::ladder::{Storage, VariantId};
+
+/// What the conversion takes alone. Where the correction is merged into its kernel, the rest is the correction's.
+#[derive(Default)]
+pub(super) struct ConversionTime {
+    /// Pixels of a picture, and what is written: other ones take another time.
+    of: Option<((u32, u32), Storage)>,
+    alone_ms: Option<f64>,
+}
+
+impl ConversionTime {
+    /// Times of conversion and correction in a kernel that took `ms`. As long as no frame was converted without a
+    /// correction, nobody knows them apart, and all of it is the conversion's.
+    pub(super) fn split(
+        &mut self,
+        of: ((u32, u32), Storage),
+        ms: f64,
+        correction: &Correction,
+    ) -> (f64, f64) {
+        if self.of.replace(of) != Some(of) {
+            self.alone_ms = None;
+        }
+        if correction.is_neutral() {
+            let alone = self.alone_ms.get_or_insert(ms);
+            *alone += 0.1 * (ms - *alone);
+            return (ms, 0.0);
+        }
+        let alone = self.alone_ms.map_or(ms, |alone| alone.min(ms));
+        (alone, ms - alone)
+    }
+}
+
+/// Nanoseconds for one unit of [`Plan::work`], learned from each finished band.
+pub(super) struct Pace {
+    learned: HashMap<(VariantId, usize), f64>,
+    unknown: f64,
+}
+
+impl Pace {
+    /// For a kernel that has not run yet: the slowest that was seen on such a device (reading an image on a
+    /// CPU), so that the first band is too short rather than too long.
+    pub(super) fn new(kind: DeviceKind) -> Self {
+        let unknown = if kind == DeviceKind::Cpu { 5.0 } else { 0.05 };
+        Self { learned: HashMap::new(), unknown }
+    }
+
+    pub(super) fn ms(&self, variant: VariantId, pass: usize, work: f64) -> f64 {
+        self.learned.get(&(variant, pass)).copied().unwrap_or(self.unknown) * work / 1e6
+    }
+
+    pub(super) fn learn(&mut self, variant: VariantId, pass: usize, work: f64, ms: f64) {
+        if work <= 0.0 || !ms.is_finite() || ms <= 0.0 {
+            return;
+        }
+        let seen = ms * 1e6 / work;
+        let value = self.learned.entry((variant, pass)).or_insert(seen);
+        *value += 0.3 * (seen - *value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_merged_correction_is_what_the_conversion_takes_longer() {
+        let mut time = ConversionTime::default();
+        let bright = Correction { brightness: 0.5, ..Correction::NEUTRAL };
+        let (small, large) = (((4, 2), Storage::Image), ((8, 4), Storage::Image));
+        assert_eq!(time.split(small, 3.0, &bright), (3.0, 0.0));
+        for _ in 0..3 {
+            assert_eq!(time.split(small, 2.0, &Correction::NEUTRAL), (2.0, 0.0));
+        }
+        assert_eq!(time.split(small, 3.0, &bright), (2.0, 1.0));
+        assert_eq!(time.split(small, 1.5, &bright), (1.5, 0.0));
+        // Nobody knows yet what a larger one takes.
+        assert_eq!(time.split(large, 9.0, &bright), (9.0, 0.0));
+    }
+}
