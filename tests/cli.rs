@@ -252,3 +252,14 @@ fn a_file_that_cannot_be_written_leaves_nothing_behind() {
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "no part of a file is left");
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn a_size_beyond_the_memory_is_a_sentence_at_once() {
+    for verb in ["tune", "bench"] {
+        let arguments = [verb, "--size", "16384x16384", "--radius", "1"].map(std::ffi::OsStr::new);
+        // Enough for the libraries and the driver, not for a picture of 1 GiB several times.
+        let (code, _, stderr) = run_in(4000, &arguments);
+        assert_eq!(code, 1, "{verb}: {stderr}");
+        assert!(stderr.contains("not enough memory for frames of this size"), "{verb}: {stderr}");
+    }
+}
