@@ -11,7 +11,7 @@ mod told;
 use super::*;
 use crate::error::Error;
 use crate::media::Fields;
-use crate::stats::{CpuReading, FrameSample, Recorder, Stage};
+use crate::stats::{CpuReading, FrameSample, GlTimes, Recorder, Stage};
 
 const SIZES: [Vec2; 3] = [vec2(1280.0, 720.0), vec2(640.0, 360.0), vec2(480.0, 800.0)];
 
@@ -50,6 +50,7 @@ impl<'a> Fixture<'a> {
                 presented_at: at,
                 interval_ms: Some(40.0),
                 stages,
+                gl: GlTimes::default(),
                 late: false,
                 dropped_before: 0,
                 variant: if n < 20 { VariantId::Naive } else { VariantId::Flat },
