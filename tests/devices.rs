@@ -309,3 +309,24 @@ fn a_signal_while_drivers_are_asked_leaves_nothing_behind() {
         assert_eq!(left(), 0, "{verb} left a folder behind");
     }
 }
+
+#[test]
+fn folders_that_cannot_be_written_to_cost_no_device() {
+    let vendors = Vendors::new(&[]).and_the_good_ones();
+    let file = vendors.folder.join("file");
+    std::fs::write(&file, "").unwrap();
+    let count = device_count(&vendors.list(&[], &[]));
+    assert!(count > 0);
+    let set = |name: &str, value: &Path| (name.to_owned(), value.as_os_str().to_owned());
+    let nowhere = vendors.folder.join("nowhere");
+    for environment in
+        [vec![set("XDG_CACHE_HOME", &file)], vec![set("XDG_RUNTIME_DIR", &nowhere), set("TMPDIR", &nowhere)]]
+    {
+        let mut command = vendors.clreel(&["devices", "--json"]);
+        // What a test before this one left for PoCL must not help.
+        command.env_remove("POCL_CACHE_DIR").env("XDG_RUNTIME_DIR", std::env::temp_dir());
+        let output = command.envs(environment.clone()).output().unwrap();
+        let list: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(device_count(&list), count, "{environment:?}: {list}");
+    }
+}
