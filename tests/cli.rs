@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
-use movie::{Folder, Movie, steady};
+use movie::{Folder, Movie, on_a_full_disk, steady};
 
 fn clip() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/clip.mp4")
@@ -238,12 +238,7 @@ fn a_file_that_cannot_be_written_leaves_nothing_behind() {
     std::fs::create_dir_all(&folder).unwrap();
     let before = folder.join("frame.png");
     std::fs::write(&before, "precious").unwrap();
-    let mut command = Command::new("sh");
-    command
-        .arg("-c")
-        .arg("trap '' XFSZ; ulimit -f 16; exec \"$@\"")
-        .arg("sh")
-        .arg(env!("CARGO_BIN_EXE_clreel"));
+    let mut command = on_a_full_disk(env!("CARGO_BIN_EXE_clreel"));
     command.arg("snapshot").arg(clip()).args(["--variant", "off", "--out"]).arg(&before);
     let (code, _, stderr) = run(&mut command);
     assert_eq!(code, 1, "{stderr}");

@@ -7,11 +7,11 @@ mod common;
 mod movie;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use common::{Display, Session, clip, clreel, finish, json, png, snapshot};
-use movie::{Folder, Movie, steady, turned};
+use movie::{Folder, Movie, on_a_full_disk, steady, turned};
 use serde_json::Value;
 
 #[test]
@@ -550,13 +550,7 @@ fn a_full_disk_is_a_sentence_and_playing_goes_on() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-full"));
     let here = folder.file("here");
     std::fs::create_dir_all(&here).unwrap();
-    // No file may grow beyond some kilobytes.
-    let mut command = Command::new("sh");
-    command
-        .arg("-c")
-        .arg("trap '' XFSZ; ulimit -f 16; exec \"$@\"")
-        .arg("sh")
-        .arg(env!("CARGO_BIN_EXE_clreel"));
+    let mut command = on_a_full_disk(env!("CARGO_BIN_EXE_clreel"));
     command.env_remove("WAYLAND_DISPLAY").env("DISPLAY", &display.name).env("CLREEL_SETTINGS", "");
     command.env("HOME", &here).stdin(Stdio::null()).args(["--variant", "off"]).current_dir(&here);
     // PoCL ends the process when its compiler cannot write.

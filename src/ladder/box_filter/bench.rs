@@ -412,7 +412,7 @@ impl Checks {
 }
 
 /// Noise by the xorshift generator (G. Marsaglia, "Xorshift RNGs", 2003), the same each time.
-pub(crate) fn noise(bytes: usize) -> Vec<u8> {
+pub fn noise(bytes: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_u32;
     let next = || {
         state ^= state << 13;
