@@ -7,10 +7,10 @@ mod common;
 mod movie;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use common::{Display, Session, Text, clip, clreel, json, png, snapshot, stamps};
-use movie::{Folder, Movie, turned};
+use movie::{Folder, Movie, on_a_full_disk, turned};
 
 /// The files in `folder` whose names begin and end so, once there are `count` that are not empty.
 fn saved(session: &mut Session, folder: &Path, begin: &str, end: &str, count: usize) -> Vec<PathBuf> {
@@ -233,13 +233,7 @@ fn a_full_disk_is_a_sentence_and_playing_goes_on() {
     let (display, folder) = (Display::start(&[]), Folder::new("window-full"));
     let here = folder.file("here");
     std::fs::create_dir_all(&here).unwrap();
-    // No file may grow beyond 32 or 64 KiB, by the shell's units.
-    let mut command = Command::new("sh");
-    command
-        .arg("-c")
-        .arg("trap '' XFSZ; ulimit -f 64; exec \"$@\"")
-        .arg("sh")
-        .arg(env!("CARGO_BIN_EXE_clreel"));
+    let mut command = on_a_full_disk(env!("CARGO_BIN_EXE_clreel"));
     command.env_remove("WAYLAND_DISPLAY").env("DISPLAY", &display.name).env("CLREEL_SETTINGS", "");
     command
         .env("HOME", &here)

@@ -70,6 +70,9 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
         true => RADII.iter().map(|(_, sample)| *sample).collect(),
         false => args.radius.clone(),
     };
+    for &size in &sizes {
+        tune::require_memory(&device.info, size)?;
+    }
     let most = tune::most_trials(&device.info, &tune::VARIANTS) as u64;
     // Drawn on stderr, and only where that is a terminal.
     let bar = ProgressBar::new((sizes.len() * radii.len()) as u64 * most);

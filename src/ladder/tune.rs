@@ -9,7 +9,7 @@
 use std::time::Instant;
 
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, DeviceInfo};
+use crate::gpu::cl::{ClContext, DeviceInfo, DeviceKind};
 use crate::ladder::box_filter::config::Param;
 use crate::ladder::box_filter::reference::reference;
 use crate::ladder::box_filter::{BuiltVariant, Code, Config, Picture, Plan, Scratch, bench, info, run};
@@ -17,6 +17,7 @@ use crate::ladder::measure::{self, Contender, Measurement};
 use crate::ladder::tuned::Entry;
 use crate::ladder::verify::MismatchReport;
 use crate::ladder::{Storage, VariantId};
+use crate::media::memory::require;
 
 /// A configuration is abandoned when it is predicted to take so many times as long as the best.
 const HOPELESS: f64 = 3.0;
@@ -124,6 +125,7 @@ pub fn search(
     radius: u32,
     watch: &mut dyn Watch,
 ) -> Result<Option<Search>> {
+    require_memory(&cl.device.info, (width, height))?;
     let src = bench::noise(width as usize * height as usize * 4);
     let want = reference(&src, width as usize, height as usize, radius as usize);
     let mut tuner = Tuner {
@@ -144,6 +146,19 @@ pub fn search(
         Err(_) if tuner.ended => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Whether there is memory for a search at a size: in pictures of that size.
+///
+/// # Errors
+/// When there is not.
+pub fn require_memory(device: &DeviceInfo, (width, height): (u32, u32)) -> Result<()> {
+    // The picture and what is right; the reference's table, and after it two copies for the comparison.
+    let host = 4;
+    // A CPU device has the same memory: source, destination, and those of the check; row sums of twice a picture's size
+    // for each variant that is kept, and for the one that is tried.
+    let device = if device.kind == DeviceKind::Cpu { 4 + 2 * (VARIANTS.len() + 1) } else { 0 };
+    require(width as usize * height as usize * 4 * (host + device))
 }
 
 impl Search {
