@@ -127,8 +127,9 @@ def measure(kind, args, commands, versions):
         for radius in args.radius or RADII:
             say(f"{kind}, {size}, radius {radius}")
             judge = Judge(processes["clreel"], WORK, radius)
-            # A graphics card needs some runs to wake up; a processor runs what it is given.
-            how = (GPU_ROUNDS, DEVICE, 3) if on_gpu else (rounds, WALL, 1)
+            # On a processor each comes after another's work, the copy too: nobody finds the caches as he left them. A
+            # graphics card needs some runs to wake up.
+            how = (GPU_ROUNDS, DEVICE, 3) if on_gpu else (rounds, WALL, 0)
             for result in one_radius(entries, judge, radius, *how, known):
                 report["results"].append({"size": size, **result})
             judge.end()
