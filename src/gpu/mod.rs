@@ -7,6 +7,7 @@ pub mod display;
 pub mod drivers;
 pub mod event;
 pub mod gl;
+pub mod gl_timer;
 pub mod headless;
 pub mod host_block;
 pub mod probe;

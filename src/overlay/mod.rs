@@ -10,206 +10,32 @@ mod graph;
 mod hatch;
 mod keys;
 mod notices;
+mod on_top;
 mod panel;
 mod path_field;
 mod place;
 mod seekbar;
+mod strip;
 mod table;
 mod theme;
 mod tuning;
+mod view;
 mod words;
 
 use std::time::Duration;
 
-use egui::{Rect, Ui, UiBuilder, pos2, vec2};
+use egui::{Rect, Ui, pos2, vec2};
 
 pub use devices::{DeviceList, DeviceRow, DeviceState};
 pub use keys::{KEYS, KeyHelp};
 use path_field::PathField;
 pub use place::Places;
 use place::{Panel, Title};
+use strip::{FLOATING_GRAPH, graph_height, strip_rect};
 pub use tuning::{Tuning, TuningState};
+pub use view::{Action, Busy, MovieSummary, Notice, VariantRow, VariantStatus, View};
 
-use crate::convert::Correction;
-use crate::error::Error;
-use crate::gpu::cl::DeviceInfo;
 use crate::ladder::VariantId;
-use crate::media::Fields;
-use crate::stats::{CpuReading, Recorder};
-
-/// What the user asked for with the mouse; keys give the same actions.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Action {
-    /// Filter by this variant from the next frame on.
-    SetVariant(VariantId),
-    /// Use this radius, in pixels.
-    SetRadius(u32),
-    /// Go to a time of the movie.
-    Seek {
-        /// Where to, in seconds.
-        to_s: f64,
-        /// To that very frame; not so while the seek bar is being dragged.
-        exact: bool,
-    },
-    /// Pause, or go on.
-    TogglePause,
-    /// Ask the user for a movie to open.
-    AskForMovie,
-    /// Open the movie at this path, as it was typed.
-    Open(String),
-    /// Hide or show the overlay.
-    ToggleOverlay,
-    /// Open or close the panel with all keys.
-    ToggleKeys,
-    /// Put the panels back where they belong.
-    ResetPanels,
-    /// Correct colours with this.
-    SetCorrection(Correction),
-    /// Switch colour correction on or off.
-    ToggleCorrection,
-    /// Save the filtered picture as PNG.
-    SaveFrame,
-    /// Save the window with the overlay as PNG.
-    SaveWindow,
-    /// Change to the next OpenCL device.
-    NextDevice,
-    /// Change to this OpenCL device: a position in [`DeviceList::rows`].
-    SetDevice(usize),
-    /// Open or close the panel of devices.
-    ToggleDevices,
-    /// Open or close the panel of the search for the best parameters.
-    ToggleTuning,
-    /// Search for the best parameters now.
-    TuneNow,
-    /// End the search for the best parameters.
-    StopTuning,
-    /// Save the statistics as CSV and JSON.
-    ExportStats,
-    /// Take this banner away: a position in [`View::notices`].
-    DismissNotice(usize),
-    /// Close the window.
-    Quit,
-}
-
-/// Whether a variant can be chosen now.
-#[derive(Debug, Clone, PartialEq)]
-pub enum VariantStatus {
-    /// It is built.
-    Ready,
-    /// Its program is being compiled in the background.
-    Building,
-    /// It cannot run here, and why.
-    Unavailable(Error),
-}
-
-/// A frame that has been in the filter for long enough to tell the user about it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Busy {
-    /// The variant at work.
-    pub variant: VariantId,
-    /// Its radius in pixels.
-    pub radius: u32,
-    /// Part of the frame that is done, 0 to 1.
-    pub fraction: f32,
-    /// Time since it started, in seconds.
-    pub elapsed_s: f64,
-    /// Predicted time of the whole frame, in seconds.
-    pub predicted_s: f64,
-}
-
-/// A variant as the overlay lists it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct VariantRow<'a> {
-    /// The variant.
-    pub id: VariantId,
-    /// One to three words for the button's hover text.
-    pub title: &'a str,
-    /// What the variant does differently, in a sentence or two.
-    pub idea: &'a str,
-    /// Whether it can be chosen now.
-    pub status: VariantStatus,
-}
-
-/// What the overlay says about the movie.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MovieSummary {
-    /// The file's name without its folder.
-    pub file_name: String,
-    /// Width of the picture in pixels.
-    pub width: u32,
-    /// Height of the picture in pixels.
-    pub height: u32,
-    /// Frames a second by the container, if it says.
-    pub fps: Option<f64>,
-    /// FFmpeg's name of the codec.
-    pub codec: String,
-    /// Whether the movie is interlaced.
-    pub fields: Fields,
-    /// Position of the frame on the screen, in seconds.
-    pub position_s: f64,
-    /// Length in seconds, if it is known.
-    pub duration_s: Option<f64>,
-}
-
-/// Something that the user must know, shown as a banner until dismissed.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Notice {
-    /// What happened, why, and what to try.
-    pub error: Error,
-    /// Also shown while the overlay is hidden.
-    pub serious: bool,
-}
-
-/// This moment, as far as the overlay is concerned.
-#[derive(Clone, Copy)]
-pub struct View<'a> {
-    /// All that was measured.
-    pub recorder: &'a Recorder,
-    /// CPU load of the process and of the machine.
-    pub cpu: CpuReading,
-    /// The movie that plays.
-    pub movie: &'a MovieSummary,
-    /// The OpenCL device; `None` when there is no OpenCL.
-    pub device: Option<&'a DeviceInfo>,
-    /// All devices, for the panel that lists them.
-    pub devices: DeviceList<'a>,
-    /// What OpenGL calls its renderer.
-    pub gl_renderer: &'a str,
-    /// "copy" or "zero-copy", and why.
-    pub sharing: &'a str,
-    /// Why it is so; may be empty.
-    pub sharing_reason: &'a str,
-    /// In key order.
-    pub variants: &'a [VariantRow<'a>],
-    /// What the user chose; the frame on the screen may still be of another one.
-    pub chosen: VariantId,
-    /// The radius that the user chose, in pixels.
-    pub radius: u32,
-    /// The movie stands still.
-    pub paused: bool,
-    /// Frames are presented as fast as they come.
-    pub unpaced: bool,
-    /// The slow frame in the filter, if there is one.
-    pub busy: Option<&'a Busy>,
-    /// The banners, oldest first.
-    pub notices: &'a [Notice],
-    /// What colours are corrected with; `None` where that is switched off.
-    pub correction: Option<Correction>,
-    /// How fast the movie's time goes; 1 is its own speed.
-    pub speed: f64,
-    /// What is repeated other than the whole movie; empty if nothing.
-    pub repeats: &'a str,
-    /// Where a seek that is not on the screen yet goes, in seconds.
-    pub target_s: Option<f64>,
-    /// Where the part that repeats begins and ends, in seconds, as far as that is said.
-    pub part: (Option<f64>, Option<f64>),
-    /// Frame interval at this speed in milliseconds, the budget of a frame.
-    pub budget_ms: Option<f64>,
-    /// Frames are being dropped because the filter is slower than the movie.
-    pub catching_up: bool,
-    /// The search for the best parameters.
-    pub tuning: &'a Tuning,
-}
 
 /// The overlay's own state.
 #[derive(Debug)]
@@ -469,165 +295,12 @@ impl Overlay {
         let rect = place::floating([f32::MAX, room.top()], size, room);
         tuning::show(ui, rect, view.tuning, &mut self.tuning_of, actions);
     }
-
-    /// The graph in a panel of its own, where it was moved to.
-    fn floating_graph(&self, ui: &mut Ui, rect: Rect, view: &View, folded: bool) -> Title {
-        // Keeps the pointer from what lies below.
-        ui.interact(rect, ui.unique_id().with("graph"), egui::Sense::click_and_drag());
-        if folded {
-            return panel::folded_panel(ui, rect, Panel::Graph, "Frame time");
-        }
-        let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
-        ui.painter().rect(rect, 6, theme::PANEL, edge, egui::StrokeKind::Inside);
-        self.graph(ui, rect.shrink(theme::PAD), view, rect.min)
-    }
-
-    fn graph(&self, ui: &mut Ui, rect: Rect, view: &View, corner: egui::Pos2) -> Title {
-        let mut ui = ui.new_child(UiBuilder::new().id_salt("graph").max_rect(rect));
-        ui.spacing_mut().item_spacing.y = 7.0;
-        graph::show(&mut ui, view, &self.numbers, corner)
-    }
-
-    /// The hint, the message and the table of keys.
-    fn on_top(&mut self, ui: &mut Ui, window: Rect, free: Rect, actions: &mut Vec<Action>) {
-        let now = ui.input(|i| i.time);
-        let later = |until: f64| ui.ctx().request_repaint_after(Duration::from_secs_f64(until - now));
-        // One line at a time: the newest news takes the hint's place.
-        let mut line = None;
-        let pressed = |e: &egui::Event| matches!(e, egui::Event::Key { pressed: true, .. });
-        if !self.hint_seen && ui.input(|i| i.events.iter().any(pressed)) {
-            self.hint_seen = true;
-        }
-        if self.visible && !self.hint_seen {
-            let until = *self.hint_until.get_or_insert(now + HINT_S);
-            if now >= until {
-                self.hint_seen = true;
-            } else {
-                later(until);
-                line = Some(keys::hint());
-            }
-        }
-        if let Some((text, until)) = &mut self.said {
-            let until = *until.get_or_insert(now + MESSAGE_S);
-            if now < until {
-                later(until);
-                line = Some(text.clone());
-            } else {
-                self.said = None;
-            }
-        }
-        if let Some(line) = line {
-            notices::message(ui, free, line);
-        }
-        if self.keys_open {
-            keys::show(ui, window, actions);
-        }
-        if let Some(mut field) = self.path_field.take() {
-            if field.show(ui, window, actions) {
-                self.path_field = Some(field);
-            } else {
-                self.typed = field.into_text();
-                ui.request_repaint();
-            }
-        }
-    }
-
-    /// A button in the lower left corner that shows the hidden overlay, there while the mouse moves there.
-    fn corner(&mut self, ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
-        let (now, pointer, moved) =
-            ui.input(|i| (i.time, i.pointer.latest_pos(), i.pointer.delta() != egui::Vec2::ZERO));
-        let area = Rect::from_min_max(window.left_bottom() - vec2(theme::GAP, 80.0), window.left_bottom())
-            .with_max_x(window.left() + 120.0)
-            .with_max_y(window.bottom() + theme::GAP);
-        if moved && pointer.is_some_and(|p| area.contains(p)) {
-            self.corner_until = now + CORNER_S;
-        }
-        if now >= self.corner_until {
-            return;
-        }
-        ui.ctx().request_repaint_after(Duration::from_secs_f64(self.corner_until - now));
-        let rect = Rect::from_min_size(window.left_bottom() - vec2(0.0, 28.0), vec2(60.0, 28.0));
-        let button = egui::Button::new("Show").fill(theme::PANEL.to_opaque());
-        if ui.put(rect, button).on_hover_text("Show the overlay: key i").clicked() {
-            actions.push(Action::ToggleOverlay);
-        }
-    }
-
-    /// The controls, the seek bar, and over them the graph unless it is elsewhere, folded or not.
-    fn strip(
-        &self,
-        ui: &mut Ui,
-        rect: Rect,
-        view: &View,
-        graph_folded: Option<bool>,
-        actions: &mut Vec<Action>,
-    ) -> Title {
-        let painter = ui.painter();
-        let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
-        painter.rect(rect, 6, theme::PANEL, edge, egui::StrokeKind::Inside);
-        let inner = rect.shrink(theme::PAD);
-        if inner.width() < 60.0 {
-            return Title::default();
-        }
-        let mut ui = ui.new_child(UiBuilder::new().id_salt("strip").max_rect(inner));
-        ui.set_clip_rect(rect);
-        let controls = controls_height(inner.width(), view.variants.len());
-        let seek = Rect::from_min_max(
-            pos2(inner.left(), inner.bottom() - controls - ROW_GAP - seekbar::HEIGHT),
-            pos2(inner.right(), inner.bottom() - controls - ROW_GAP),
-        );
-        let graph = Rect::from_min_max(inner.min, pos2(inner.right(), seek.top() - ROW_GAP));
-        let mut title = Title::default();
-        match graph_folded {
-            Some(true) if graph.height() > 10.0 => {
-                (_, title) = place::handle(&ui, Panel::Graph, graph, rect.min);
-                title.fold = panel::header(&mut ui, graph, "Frame time", true);
-            }
-            Some(false) if graph.height() > 40.0 => title = self.graph(&mut ui, graph, view, rect.min),
-            _ => {}
-        }
-        let below = Rect::from_min_max(pos2(inner.left(), inner.bottom() - controls), inner.max);
-        let mut ui = ui.new_child(UiBuilder::new().id_salt("controls").max_rect(below));
-        ui.spacing_mut().item_spacing = vec2(6.0, ROW_GAP);
-        controls::show(&mut ui, view, actions);
-        if seek.top() >= rect.top() {
-            seekbar::show(&mut ui, seek, view, actions);
-        }
-        title
-    }
 }
 
-/// Seconds that the first-run hint, a message and the button in the corner stay.
-const HINT_S: f64 = 10.0;
-const MESSAGE_S: f64 = 4.0;
-const CORNER_S: f64 = 2.0;
 /// Seconds that the devices stay after a change.
 const DEVICES_S: f64 = 5.0;
 /// While the overlay is hidden, only frames that take this long are told, in seconds.
 const HIDDEN_BUSY_S: f64 = 1.0;
-const ROW_GAP: f32 = 5.0;
-/// Width of the graph where it was moved to.
-const FLOATING_GRAPH: f32 = 600.0;
-
-fn controls_height(width: f32, variants: usize) -> f32 {
-    let rows = controls::rows(width, variants) as f32;
-    rows * theme::CONTROL + (rows - 1.0) * ROW_GAP
-}
-
-/// Height of the graph: as high as the window allows.
-fn graph_height(window: Rect) -> f32 {
-    (window.height() * 0.15).clamp(64.0, 170.0)
-}
-
-/// The strip along the bottom of `window`: the controls, the seek bar, and the graph where it is docked.
-fn strip_rect(window: Rect, variants: usize, docked: bool, folded: bool) -> Rect {
-    let controls = controls_height(window.width() - 2.0 * theme::PAD, variants);
-    let graph = if folded { panel::HEADER - 8.0 } else { graph_height(window) } + ROW_GAP;
-    let graph = if !docked || window.height() < 220.0 { 0.0 } else { graph };
-    let seek = seekbar::HEIGHT + ROW_GAP;
-    let height = (controls + seek + graph + 2.0 * theme::PAD).min(window.height());
-    Rect::from_min_max(pos2(window.left(), window.bottom() - height), window.max)
-}
 
 impl Default for Overlay {
     fn default() -> Self {

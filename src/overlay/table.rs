@@ -20,6 +20,8 @@ pub struct Numbers {
     pub stages: [Option<Summary>; Stage::ALL.len()],
     pub idle: Option<Summary>,
     pub frame: Option<Summary>,
+    /// What release, present and overlay take OpenGL's device.
+    gl: [Option<Summary>; 3],
     pub repaint: Option<Summary>,
 }
 
@@ -41,10 +43,20 @@ impl Numbers {
         self.stages = Stage::ALL.map(|stage| recorder.summary(stage));
         self.idle = recorder.idle();
         self.frame = recorder.frame_interval();
+        self.gl = [0, 1, 2].map(|n| recorder.gl_summary(|gl| gl.named()[n].1));
     }
 
     pub fn stage(&self, stage: Stage) -> Option<Summary> {
         self.stages[stage as usize]
+    }
+
+    fn on_gl(&self, stage: Stage) -> Option<Summary> {
+        match stage {
+            Stage::Release => self.gl[0],
+            Stage::Present => self.gl[1],
+            Stage::Overlay => self.gl[2],
+            _ => None,
+        }
     }
 }
 
@@ -110,7 +122,8 @@ pub fn table(ui: &mut Ui, numbers: &Numbers) {
     for stage in Stage::ALL {
         let swatch = (&hatch, theme::stage_color(stage), Pattern::Of(stage));
         let color = if stage == Stage::Filter { theme::STRONG } else { theme::TEXT };
-        line(ui, stage.name(), Some(swatch), color, numbers.stages[stage as usize], words::stage(stage));
+        let hover = words::stage(stage, numbers.on_gl(stage));
+        line(ui, stage.name(), Some(swatch), color, numbers.stages[stage as usize], &hover);
     }
     let idle = (&hatch, theme::IDLE, Pattern::Idle);
     line(ui, "idle", Some(idle), theme::WEAK, numbers.idle, words::IDLE);

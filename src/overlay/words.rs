@@ -1,10 +1,22 @@
 //! The overlay's longer sentences: what a number is, and what it leaves out.
 
+use super::theme;
 use crate::media::Fields;
-use crate::stats::Stage;
+use crate::stats::{Stage, Summary};
 
-/// What a stage is and what its number leaves out.
-pub fn stage(stage: Stage) -> &'static str {
+/// What a stage is and what its number leaves out; and what it took OpenGL's device after the call, where that is known.
+pub fn stage(stage: Stage, on_gl: Option<Summary>) -> String {
+    let on_gl = on_gl.map_or(String::new(), |s| {
+        format!(
+            "\nOn OpenGL's device, beside the calls: p50 {} ms, p95 {} ms.",
+            theme::ms(s.p50),
+            theme::ms(s.p95)
+        )
+    });
+    format!("{}{on_gl}", about(stage))
+}
+
+fn about(stage: Stage) -> &'static str {
     match stage {
         Stage::Take => {
             "Take the newest due frame from the decoder's queue.\n\
@@ -43,8 +55,7 @@ pub fn stage(stage: Stage) -> &'static str {
             "Bring the result to OpenGL.\n\
              Shared: hand the texture back on the device, after the copy into it by variants that write buffers; \
              nothing returns to the host.\n\
-             Copied: read the picture back (on a CPU device only map it), then glTexSubImage2D on the window's \
-             thread.\n\
+             Copied: read the picture back (on a CPU device only map it), then the call of glTexSubImage2D.\n\
              Leaves out drawing it."
         }
         Stage::Present => {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{FrameSample, Recorder, Series, Stage};
+use super::{FrameSample, GlTimes, Recorder, Series, Stage};
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
 use crate::ladder::VariantId;
@@ -44,7 +44,7 @@ pub struct ExportContext {
 ///
 /// CSV has one row for each presented frame. JSON has the same rows with the counters and [`Series`] before
 /// them. Times are in milliseconds where the name ends in `_ms` or is a stage's, in seconds where it ends in
-/// `_s`. The file appears under its name only when it is complete.
+/// `_s`. Those of OpenGL's device (`gl_…`) are empty where there are none. The file appears under its name only when it is complete.
 ///
 /// # Errors
 /// The ending is neither `.csv` nor `.json`, the directory is missing or read-only, or the disk is full.
@@ -69,6 +69,9 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io:
     for stage in Stage::ALL {
         write!(out, ",{}", stage.name())?;
     }
+    for (name, _) in GlTimes::default().named() {
+        write!(out, ",{name}")?;
+    }
     writeln!(out)?;
     for (frame, s) in (recorder.first_frame()..).zip(recorder.frames()) {
         write!(out, "{frame},{:.6},{:.6},", s.pts, s.presented_at)?;
@@ -78,6 +81,12 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io:
         write!(out, ",{},{},{},{}", s.variant, s.radius, s.late, s.dropped_before)?;
         for ms in s.stages {
             write!(out, ",{ms:.4}")?;
+        }
+        for (_, ms) in s.gl.named() {
+            write!(out, ",")?;
+            if let Some(ms) = ms {
+                write!(out, "{ms:.4}")?;
+            }
         }
         writeln!(out)?;
     }
@@ -163,6 +172,9 @@ impl Serialize for Row<'_> {
         map.serialize_entry("dropped_before", &s.dropped_before)?;
         for stage in Stage::ALL {
             map.serialize_entry(stage.name(), &round(s.stages[stage as usize], 1e4))?;
+        }
+        for (name, ms) in s.gl.named() {
+            map.serialize_entry(name, &ms.map(|ms| round(ms, 1e4)))?;
         }
         map.end()
     }

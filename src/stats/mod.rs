@@ -79,6 +79,25 @@ impl Stage {
 /// Service time of each stage of one frame, in milliseconds, indexed by [`Stage`] as `usize`.
 pub type StageTimes = [f64; Stage::ALL.len()];
 
+/// What OpenGL's device spent on a frame, in milliseconds, by timer queries. `None` where OpenGL has none, or their results
+/// are not there yet: they come some frames later. The calls that started it are in the stages' times.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct GlTimes {
+    /// Fetching the filtered picture into its texture, where textures are not shared.
+    pub texture: Option<f64>,
+    /// Drawing the picture.
+    pub present: Option<f64>,
+    /// Drawing the overlay.
+    pub overlay: Option<f64>,
+}
+
+impl GlTimes {
+    /// Each time with its name in CSV and JSON.
+    pub fn named(&self) -> [(&'static str, Option<f64>); 3] {
+        [("gl_texture", self.texture), ("gl_present", self.present), ("gl_overlay", self.overlay)]
+    }
+}
+
 /// What is recorded about one movie frame when it is presented.
 #[derive(Debug, Clone)]
 pub struct FrameSample {
@@ -91,6 +110,8 @@ pub struct FrameSample {
     pub interval_ms: Option<f64>,
     /// Service times of the stages.
     pub stages: StageTimes,
+    /// What it took OpenGL's device.
+    pub gl: GlTimes,
     /// Presented more than half a frame interval after its time stamp.
     pub late: bool,
     /// Frames decoded but left out between the frame before and this one.

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::{FrameSample, Series, Stage, StageTimes};
+use super::{FrameSample, GlTimes, Series, Stage, StageTimes};
 
 /// Seconds of history that the graph can show.
 pub const HISTORY_S: f64 = 10.0;
@@ -115,6 +115,19 @@ impl Recorder {
         }
     }
 
+    /// Adds what OpenGL's device spent on a frame to its sample, if that is still kept. `frame` counts from the first frame
+    /// presented.
+    pub fn set_gl_times(&mut self, frame: u64, times: GlTimes) {
+        let presented = self.presented;
+        for samples in [Some(&mut self.history), self.kept.as_mut()].into_iter().flatten() {
+            let back = presented.checked_sub(frame + 1).and_then(|n| usize::try_from(n).ok());
+            let at = back.and_then(|back| samples.len().checked_sub(back + 1));
+            if let Some(sample) = at.and_then(|at| samples.get_mut(at)) {
+                sample.gl = times;
+            }
+        }
+    }
+
     /// Takes the interval between two swaps of the window, in milliseconds, whatever they showed.
     pub fn overlay_repaint(&mut self, interval_ms: f64) {
         if std::mem::take(&mut self.repaint_gap) {
@@ -172,6 +185,11 @@ impl Recorder {
     /// Summary of a stage over the last [`SUMMARY_S`] seconds of the current variant and radius.
     pub fn summary(&self, stage: Stage) -> Option<Summary> {
         Summary::of(self.current().rev().map(|s| s.stages[stage as usize]))
+    }
+
+    /// Summary of one of OpenGL's times over the same frames, as far as they are known.
+    pub fn gl_summary(&self, time: impl Fn(&GlTimes) -> Option<f64>) -> Option<Summary> {
+        Summary::of(self.current().rev().filter_map(|s| time(&s.gl)))
     }
 
     /// Summary of the frame time, the interval between two presents, over the same frames.

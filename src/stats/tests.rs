@@ -16,6 +16,7 @@ fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSampl
         presented_at: at,
         interval_ms: Some(interval_ms),
         stages: std::array::from_fn(|n| (n + 1) as f64 * unit),
+        gl: GlTimes::default(),
         late: false,
         dropped_before: 0,
         variant,
@@ -163,6 +164,28 @@ fn a_very_long_run_forgets_its_beginning_and_says_so() {
 }
 
 #[test]
+fn times_of_opengl_come_later_and_go_to_their_frame() {
+    let times = |ms| GlTimes { texture: None, present: Some(ms), overlay: Some(2.0 * ms) };
+    for keep_all in [false, true] {
+        let mut recorder = Recorder::with_limit(keep_all, 3);
+        for n in 0..5 {
+            recorder.push(frame(f64::from(n) * 0.04, 40.0, 1.0, VariantId::Flat));
+        }
+        // The oldest is kept in the history only, and one has not been presented yet.
+        for (n, ms) in [(0, 0.5), (3, 3.0), (4, 4.0), (5, 5.0)] {
+            recorder.set_gl_times(n, times(ms));
+        }
+        let present: Vec<_> = recorder.history().iter().map(|s| s.gl.present).collect();
+        assert_eq!(present, [Some(0.5), None, None, Some(3.0), Some(4.0)]);
+        let of_frames: Vec<_> = recorder.frames().iter().map(|s| s.gl.overlay).collect();
+        assert_eq!(of_frames[of_frames.len() - 3..], [None, Some(6.0), Some(8.0)]);
+        let summary = recorder.gl_summary(|gl| gl.present).unwrap();
+        assert_eq!((summary.n, summary.last, summary.max), (3, 4.0, 4.0));
+        assert_eq!(recorder.gl_summary(|gl| gl.texture), None);
+    }
+}
+
+#[test]
 fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     let scratch = Scratch::new("csv");
     let path = scratch.0.join("s.csv");
@@ -170,7 +193,9 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     let text = fs::read_to_string(&path).unwrap();
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 4);
-    assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len()), "{text}");
+    assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len() + 3), "{text}");
+    assert_eq!(rows[0][8 + Stage::ALL.len()..], ["gl_texture", "gl_present", "gl_overlay"]);
+    assert_eq!(rows[1][8 + Stage::ALL.len()..], ["", "", ""]);
     assert_eq!(rows[0][..4], ["frame", "pts_s", "presented_at_s", "interval_ms"]);
     assert_eq!(rows[0][8 + Stage::Filter as usize], "filter");
     assert_eq!(rows[1][..8], ["0", "0.000000", "0.000000", "", "off", "7", "false", "0"]);

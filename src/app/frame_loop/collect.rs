@@ -21,6 +21,12 @@ pub(super) fn advance_gl(filter: &mut Result<GlslFilter>, task: &mut glsl::Task)
 
 impl FrameLoop {
     pub(super) fn collect(&mut self) {
+        while let Some((frame, times)) =
+            self.gl_timings.front().and_then(|(frame, timings)| Some((*frame, timings.finished()?)))
+        {
+            self.recorder.set_gl_times(frame, times);
+            self.gl_timings.pop_front();
+        }
         while let Some(mut flight) = self.flights.pop_front() {
             let began = Instant::now();
             let state = match (&mut flight.work, &mut self.pipeline) {
@@ -49,7 +55,7 @@ impl FrameLoop {
             None => flight.slot.show(false),
             Some(Work::Device(job)) if job.fills_texture() => {}
             Some(Work::Gl(_)) => {}
-            Some(Work::Device(_)) => flight.slot.show(true),
+            Some(Work::Device(_)) => flight.fetched = self.gl_timer.time(|| flight.slot.show(true)).1,
             Some(Work::Native(task)) => {
                 if let Some(filtered) = task.filtered() {
                     flight.slot.show_pixels(filtered);

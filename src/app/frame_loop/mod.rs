@@ -23,13 +23,14 @@ use std::time::{Duration, Instant};
 use crate::convert::Correction;
 use crate::error::{Error, Result};
 use crate::gpu::event::Waker;
+use crate::gpu::gl_timer::{self, GlTimer, Timing};
 use crate::gpu::sharing::Slot;
-use crate::ladder::box_filter::glsl::{self, GlslFilter};
+use crate::ladder::box_filter::glsl::GlslFilter;
 use crate::ladder::{Kind, VariantId};
 use crate::media::{Clock, Decoder, Frame, Orientation, RgbaConverter, Seek};
 use crate::overlay::{Busy, VariantStatus};
 use crate::pipeline::Pipeline;
-use crate::stats::{Recorder, StageTimes};
+use crate::stats::{GlTimes, Recorder, StageTimes};
 use native::NativeFilter;
 use work::Work;
 
@@ -63,6 +64,8 @@ struct Flight {
     dropped_before: u32,
     /// [`FrameLoop::generation`] when it was taken.
     generation: u64,
+    /// OpenGL's own time for fetching the filtered picture.
+    fetched: Option<Timing>,
     /// The frame on the screen, filtered anew because no next one comes; it is no new movie frame.
     again: bool,
 }
@@ -114,6 +117,9 @@ pub struct FrameLoop {
     last_swap: Option<Instant>,
     /// How long drawing and swapping has taken lately.
     draw_ns: i64,
+    gl_timer: GlTimer,
+    /// What OpenGL has not told the time of yet: of which frame presented, and its commands.
+    gl_timings: VecDeque<(u64, GlTimings)>,
     errors: Vec<(Option<VariantId>, Error)>,
     /// The device failed, and its pipeline is gone.
     failure: Option<Error>,
@@ -128,6 +134,31 @@ pub struct DrawTimes {
     pub overlay: f64,
     /// Swapping the buffers; a software OpenGL draws in it.
     pub swap: f64,
+}
+
+/// What tells OpenGL's times of one frame.
+#[derive(Default)]
+pub struct GlTimings {
+    texture: Option<Timing>,
+    /// Drawing the picture.
+    pub present: Option<Timing>,
+    /// Drawing the overlay.
+    pub overlay: Option<Timing>,
+}
+
+impl GlTimings {
+    /// The times, once all of them are there.
+    fn finished(&self) -> Option<GlTimes> {
+        let ms = |timing: &Option<Timing>| match timing {
+            Some(timing) => timing.finished_ms().map(Some),
+            None => Some(None),
+        };
+        Some(GlTimes {
+            texture: ms(&self.texture)?,
+            present: ms(&self.present)?,
+            overlay: ms(&self.overlay)?,
+        })
+    }
 }
 
 /// What the window should do after a turn of the loop.
@@ -155,6 +186,8 @@ impl FrameLoop {
             pipeline: None,
             native: None,
             glsl: GlslFilter::new(gl.clone()),
+            gl_timer: GlTimer::new(gl.clone()),
+            gl_timings: VecDeque::new(),
             gl,
             waker,
             recorder,
@@ -184,6 +217,11 @@ impl FrameLoop {
             errors: Vec::new(),
             failure: None,
         }
+    }
+
+    /// Times OpenGL's commands, where the picture that is shown is a new movie frame.
+    pub fn gl_timer(&self) -> Option<GlTimer> {
+        self.shown_is_new.then(|| self.gl_timer.clone())
     }
 
     /// The movie's decoder.
@@ -275,7 +313,7 @@ impl FrameLoop {
     }
 
     /// What times the variant `glsl`, if it can be had.
-    pub fn glsl_clock(&self) -> Option<glsl::Clock> {
+    pub fn glsl_clock(&self) -> Option<gl_timer::Clock> {
         self.glsl.as_ref().ok().map(GlslFilter::clock)
     }
 

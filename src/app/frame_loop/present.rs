@@ -2,9 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::{DrawTimes, FrameLoop};
+use super::{DrawTimes, FrameLoop, GlTimings};
 use crate::media::Frame;
-use crate::stats::{FrameSample, Stage};
+use crate::stats::{FrameSample, GlTimes, Stage};
+
+/// OpenGL is not asked for the times of frames that are further back.
+const MOST_TIMINGS: usize = 16;
 
 impl FrameLoop {
     pub(super) fn picture_is_due(&self) -> bool {
@@ -64,7 +67,7 @@ impl FrameLoop {
     }
 
     /// Records that the window was swapped; returns whether it showed a new movie frame.
-    pub fn swapped(&mut self, times: DrawTimes) -> bool {
+    pub fn swapped(&mut self, times: DrawTimes, timings: GlTimings) -> bool {
         let now = Instant::now();
         if self.held.is_some() {
             self.held_was_announced = true;
@@ -98,11 +101,17 @@ impl FrameLoop {
             presented_at: now.duration_since(epoch).as_secs_f64(),
             interval_ms: interval,
             stages: shown.stages,
+            gl: GlTimes::default(),
             late: !self.unpaced && lateness > shown.frame.duration_ns / 2,
             dropped_before: shown.dropped_before,
             variant: shown.variant,
             radius: shown.radius,
         };
+        let texture = shown.fetched.take();
+        self.gl_timings.push_back((self.recorder.presented(), GlTimings { texture, ..timings }));
+        if self.gl_timings.len() > MOST_TIMINGS {
+            self.gl_timings.pop_front();
+        }
         self.recorder.push(sample);
         true
     }

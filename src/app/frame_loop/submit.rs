@@ -203,6 +203,7 @@ impl FrameLoop {
             stages,
             dropped_before,
             generation,
+            fetched: None,
             again,
         })
     }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use glow::HasContext as _;
 
 use super::{IDLE_REPAINT, INPUT_REPAINT, Player};
-use crate::app::frame_loop::DrawTimes;
+use crate::app::frame_loop::{DrawTimes, GlTimings};
 use crate::error::Result;
-use crate::ladder::box_filter::glsl::Clock;
+use crate::gpu::gl_timer::Clock;
 use crate::ladder::{VariantId, box_filter};
 use crate::media::Orientation;
 use crate::media::memory::picture_memory;
@@ -27,7 +27,7 @@ impl Player<'_> {
         self.repaint_at = None;
         self.last_draw = Instant::now();
         let window = self.gl_window.size();
-        let mut times = DrawTimes::default();
+        let (mut times, mut timings) = (DrawTimes::default(), GlTimings::default());
 
         let began = Instant::now();
         match self.frames.picture() {
@@ -35,7 +35,11 @@ impl Player<'_> {
                 let orientation = self.frames.shown_orientation();
                 let (upright, pixel_aspect) = orientation.shown(size, pixel_aspect);
                 let viewport = letterbox(window, upright, pixel_aspect);
-                self.quad.draw(window, Some(texture), viewport, orientation);
+                let draw = || self.quad.draw(window, Some(texture), viewport, orientation);
+                match self.frames.gl_timer() {
+                    Some(timer) => timings.present = timer.time(draw).1,
+                    None => draw(),
+                }
                 if std::mem::take(&mut self.save_frame) {
                     let saved = read_texture(&self.gl_window.gl, texture, size).and_then(|rgba| {
                         self.saves.picture("frame", size, rgba, orientation, self.waker.clone())
@@ -50,7 +54,7 @@ impl Player<'_> {
         times.present = ms_since(began);
 
         let began = Instant::now();
-        let actions = self.paint_overlay(window);
+        let actions = self.paint_overlay(window, &mut timings);
         times.overlay = ms_since(began);
 
         if std::mem::take(&mut self.save_window) {
@@ -72,7 +76,7 @@ impl Player<'_> {
         times.swap = ms_since(began);
 
         self.devices.was_drawn();
-        if self.frames.swapped(times) {
+        if self.frames.swapped(times, timings) {
             self.presented += 1;
             if self.args.frames.is_some_and(|n| self.presented >= n) {
                 self.quit = true;
@@ -106,7 +110,7 @@ impl Player<'_> {
         self.gl_window.window.set_title(&title);
     }
 
-    fn paint_overlay(&mut self, window: (u32, u32)) -> Vec<Action> {
+    fn paint_overlay(&mut self, window: (u32, u32), timings: &mut GlTimings) -> Vec<Action> {
         self.movie.position_s = self.frames.position_s();
         if let Some((width, height)) = self.frames.shown_size() {
             (self.movie.width, self.movie.height) = (width, height);
@@ -160,7 +164,13 @@ impl Player<'_> {
         self.egui_input.handle_platform_output(&self.gl_window.window, output.platform_output);
         let primitives = self.egui.tessellate(output.shapes, output.pixels_per_point);
         let (size, scale) = ([window.0, window.1], output.pixels_per_point);
-        self.painter.paint_and_update_textures(size, scale, &primitives, &mut output.textures_delta);
+        let painter = &mut self.painter;
+        let mut paint =
+            || painter.paint_and_update_textures(size, scale, &primitives, &mut output.textures_delta);
+        match self.frames.gl_timer() {
+            Some(timer) => timings.overlay = timer.time(paint).1,
+            None => paint(),
+        }
         let wait = output.viewport_output.get(&egui::ViewportId::ROOT).map(|v| v.repaint_delay);
         if let Some(wait) = wait.filter(|w| *w < LONGEST_WAIT) {
             self.repaint_after(wait.max(INPUT_REPAINT));

@@ -277,6 +277,7 @@ impl Player<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::GlTimes;
 
     fn frame(filter_ms: f64, late: bool) -> FrameSample {
         let mut stages = [0.0; Stage::ALL.len()];
@@ -288,6 +289,7 @@ mod tests {
             presented_at: 0.0,
             interval_ms: Some(40.0),
             stages,
+            gl: GlTimes::default(),
             late,
             dropped_before: 0,
             variant: VariantId::Auto,

@@ -4,6 +4,7 @@
 //! textures ([`Sharing`]), and [`Slot`]s that bring frames to the screen one way or the other.
 
 mod context;
+mod pixel_buffer;
 mod self_test;
 mod slot;
 pub(crate) mod texture;

@@ -5,20 +5,23 @@
 //!
 //! - [`Sharing::ZeroCopy`](super::Sharing::ZeroCopy): the device acquires the slot's texture, its kernels write there,
 //!   and it releases the texture. No pixel returns to the host.
-//! - [`Sharing::Copy`](super::Sharing::Copy): the filtered picture is read into the slot's output block, and OpenGL
-//!   takes it from there. On a CPU device the blocks are the device's memory (`CL_MEM_USE_HOST_PTR`); mapping and
-//!   unmapping hand them over, and no byte is moved until OpenGL takes the picture.
+//! - [`Sharing::Copy`](super::Sharing::Copy): the filtered picture is read into the host's memory, and OpenGL takes it
+//!   from there: by itself from a pixel buffer object, where it has such that stay mapped. On a CPU device the host's
+//!   memory is the device's (`CL_MEM_USE_HOST_PTR`), that pixel buffer too; mapping and unmapping hand it over, and no
+//!   byte is moved until OpenGL takes the picture.
 //!
 //! Between frames everything belongs to the host. [`Slot::to_device`] hands it over before the filter's commands,
 //! [`Slot::to_host`] asks for it back after, all in one in-order queue, so a slot is never waited for behind
 //! another slot's frame.
 
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use ffmpeg_next::frame::Video;
 use glow::HasContext as _;
 use ocl::ffi;
 
+use super::pixel_buffer::PixelBuffer;
 use super::texture::{self, Shared};
 use crate::convert::Layout;
 use crate::error::{Error, Result};
@@ -68,8 +71,25 @@ pub struct Slot {
     planes: Option<PlaneBlock>,
     /// Shared with the thread that filters it without OpenCL, if one does.
     input: Option<Arc<HostBlock>>,
-    output: Option<HostBlock>,
+    output: Option<Output>,
     loaded: Loaded,
+}
+
+/// Host memory for the filtered picture, where textures are not shared.
+enum Output {
+    /// OpenGL fetches the picture from here by itself.
+    Pixels(PixelBuffer),
+    /// OpenGL is handed the picture, and copies it before the call returns.
+    Block(HostBlock),
+}
+
+impl Output {
+    fn start(&self) -> NonNull<u8> {
+        match self {
+            Output::Pixels(pixels) => pixels.start(),
+            Output::Block(block) => block.start(),
+        }
+    }
 }
 
 impl Slot {
@@ -170,7 +190,7 @@ impl Slot {
         self.forget_other(storage);
         let (width, height) = self.size();
         let block = self.input.as_ref().ok_or_else(no_picture)?;
-        picture(&mut self.device.source, cl, storage, width, height, block)
+        picture(&mut self.device.source, cl, storage, width, height, block.start())
     }
 
     /// The device's picture of the output, to be copied to the host.
@@ -180,13 +200,17 @@ impl Slot {
     pub fn target(&mut self, cl: &ClContext, storage: Storage) -> Result<Picture> {
         self.forget_other(storage);
         let (width, height) = self.size();
-        let block = match self.output.take() {
-            Some(block) => block,
-            None if cl.is_cpu() => HostBlock::new(self.bytes())?,
-            None => HostBlock::pinned(cl, self.bytes())?,
+        let bytes = self.bytes();
+        let output = match self.output.take() {
+            Some(output) => output,
+            None => match PixelBuffer::new(&self.gl, bytes).filter(|p| !cl.is_cpu() || p.is_aligned()) {
+                Some(pixels) => Output::Pixels(pixels),
+                None if cl.is_cpu() => Output::Block(HostBlock::new(bytes)?),
+                None => Output::Block(HostBlock::pinned(cl, bytes)?),
+            },
         };
-        let block = self.output.insert(block);
-        picture(&mut self.device.target, cl, storage, width, height, block)
+        let start = self.output.insert(output).start();
+        picture(&mut self.device.target, cl, storage, width, height, start)
     }
 
     /// The texture as OpenCL sees it, for kernels between [`Slot::acquire`] and [`Slot::to_host`].
@@ -226,13 +250,8 @@ impl Slot {
         }
     }
 
-    /// Enqueues the handover of the texture to OpenCL. Waits for OpenGL if it has not finished with the texture, except
-    /// where the device promises to wait itself (cl_khr_gl_event).
-    ///
-    /// # Errors
-    /// When the texture is not shared, or the driver refuses.
-    pub fn acquire(&mut self, cl: &ClContext) -> Result<ocl::Event> {
-        let shared = self.device.shared.as_ref().ok_or_else(no_picture)?;
+    /// Waits until OpenGL has finished with what is in the slot; with `device_waits` only has it begin.
+    fn wait_for_gl(&mut self, device_waits: bool) {
         let gl = &self.gl;
         // SAFETY: the context is current; the fence is this slot's own and is not used again.
         unsafe {
@@ -244,10 +263,25 @@ impl Slot {
                 }
                 None => false,
             };
-            if !finished && !cl.waits_for_gl() {
+            if !finished && !device_waits {
                 gl.finish();
             }
         }
+    }
+
+    /// Where input and output start.
+    fn starts(&self) -> (Option<NonNull<u8>>, Option<NonNull<u8>>) {
+        (self.input.as_deref().map(HostBlock::start), self.output.as_ref().map(Output::start))
+    }
+
+    /// Enqueues the handover of the texture to OpenCL. Waits for OpenGL if it has not finished with the texture, except
+    /// where the device promises to wait itself (cl_khr_gl_event).
+    ///
+    /// # Errors
+    /// When the texture is not shared, or the driver refuses.
+    pub fn acquire(&mut self, cl: &ClContext) -> Result<ocl::Event> {
+        self.wait_for_gl(cl.waits_for_gl());
+        let shared = self.device.shared.as_ref().ok_or_else(no_picture)?;
         self.device.handed_over = true;
         shared.acquire(cl)
     }
@@ -283,6 +317,10 @@ impl Slot {
     /// When a command cannot be enqueued.
     pub fn to_device(&mut self, cl: &ClContext) -> Result<Option<ocl::Event>> {
         let (width, height) = self.size();
+        if let Some(Output::Pixels(_)) = self.output {
+            self.wait_for_gl(false);
+        }
+        let starts = self.starts();
         let device = &mut self.device;
         device.handed_over = true;
         let mut event = None;
@@ -295,10 +333,10 @@ impl Slot {
                 event = Some(unsafe { enqueue_write(cl, source, width, height, input.start()) }?);
             }
         } else {
-            let sides = [(&device.source, self.input.as_deref()), (&device.target, self.output.as_ref())];
-            for (mapped, (picture, block)) in device.mapped.iter_mut().zip(sides) {
-                if let (true, Some(picture), Some(block)) = (std::mem::take(mapped), picture, block) {
-                    event = Some(enqueue_unmap(cl, picture, block.start())?);
+            let sides = [(&device.source, starts.0), (&device.target, starts.1)];
+            for (mapped, (picture, start)) in device.mapped.iter_mut().zip(sides) {
+                if let (true, Some(picture), Some(start)) = (std::mem::take(mapped), picture, start) {
+                    event = Some(enqueue_unmap(cl, picture, start)?);
                 }
             }
         }
@@ -312,6 +350,7 @@ impl Slot {
     /// When a command cannot be enqueued.
     pub fn to_host(&mut self, cl: &ClContext, to_texture: bool) -> Result<ocl::Event> {
         let (width, height) = self.size();
+        let starts = self.starts();
         let device = &mut self.device;
         let mut event = None;
         if let Some(planes) = self.planes.as_mut().filter(|_| self.loaded == Loaded::Planes) {
@@ -319,19 +358,17 @@ impl Slot {
         }
         if cl.is_cpu() {
             let read = ffi::CL_MAP_READ;
-            let sides = [
-                (&device.source, self.input.as_deref(), ffi::CL_MAP_WRITE | read),
-                (&device.target, self.output.as_ref(), read),
-            ];
-            for (mapped, (picture, block, flags)) in device.mapped.iter_mut().zip(sides) {
-                if let (Some(picture), Some(block)) = (picture, block) {
-                    event = Some(enqueue_map(cl, picture, width, height, flags, block.start())?);
+            let sides =
+                [(&device.source, starts.0, ffi::CL_MAP_WRITE | read), (&device.target, starts.1, read)];
+            for (mapped, (picture, start, flags)) in device.mapped.iter_mut().zip(sides) {
+                if let (Some(picture), Some(start)) = (picture, start) {
+                    event = Some(enqueue_map(cl, picture, width, height, flags, start)?);
                     *mapped = true;
                 }
             }
-        } else if let (false, Some(target), Some(output)) = (to_texture, &device.target, &self.output) {
-            // SAFETY: the block has room for the whole picture, and `show` refuses it until `back_on_host`.
-            event = Some(unsafe { enqueue_read(cl, target, width, height, output.start()) }?);
+        } else if let (false, Some(target), Some(output)) = (to_texture, &device.target, starts.1) {
+            // SAFETY: the memory has room for the whole picture, and `show` refuses it until `back_on_host`.
+            event = Some(unsafe { enqueue_read(cl, target, width, height, output) }?);
         }
         if to_texture {
             event = Some(device.shared.as_ref().ok_or_else(no_picture)?.release(cl)?);
@@ -350,9 +387,16 @@ impl Slot {
     /// Fills the texture from the host: with the filtered picture, or with the unfiltered one. Does nothing while the
     /// device has them.
     pub fn show(&self, filtered: bool) {
-        let block = if filtered { self.output.as_ref() } else { self.input.as_deref() };
-        if let (false, Some(block)) = (self.device.handed_over, block) {
-            self.show_pixels(block.bytes());
+        if self.device.handed_over {
+            return;
+        }
+        match (filtered, &self.output, &self.input) {
+            (true, Some(Output::Pixels(pixels)), _) => {
+                texture::fill_from(&self.gl, self.texture, self.size(), pixels);
+            }
+            (true, Some(Output::Block(block)), _) => self.show_pixels(block.bytes()),
+            (false, _, Some(block)) => self.show_pixels(block.bytes()),
+            _ => {}
         }
     }
 
@@ -362,21 +406,21 @@ impl Slot {
     }
 }
 
-/// The picture in `kept`, or a new one: on a CPU device in `block`, else in the device's memory.
+/// The picture in `kept`, or a new one: on a CPU device at `host`, else in the device's memory.
 fn picture(
     kept: &mut Option<Picture>,
     cl: &ClContext,
     storage: Storage,
     width: u32,
     height: u32,
-    block: &HostBlock,
+    host: NonNull<u8>,
 ) -> Result<Picture> {
     let picture = match kept.take() {
         Some(picture) => picture,
         None if !cl.is_cpu() => Picture::alloc(cl, storage, width, height)?,
-        // SAFETY: the block holds width·height·4 bytes, is aligned to a page, and outlives the picture: the slot's
-        // device side drops before its blocks.
-        None => unsafe { Picture::from_host(cl, storage, width, height, block.start().as_ptr())? },
+        // SAFETY: the slot's memory holds width·height·4 bytes, is aligned to a page, and outlives the picture: the
+        // slot's device side drops before it.
+        None => unsafe { Picture::from_host(cl, storage, width, height, host.as_ptr())? },
     };
     Ok(kept.insert(picture).clone())
 }

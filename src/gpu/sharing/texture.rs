@@ -6,6 +6,7 @@ use glow::HasContext as _;
 use ocl::core::{self, GlTextureTarget, ImageDescriptor, MemObjectType};
 use ocl::flags::MemFlags;
 
+use super::pixel_buffer::PixelBuffer;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::gl::{max_texture_size, too_large};
@@ -55,21 +56,40 @@ pub(crate) fn create(gl: &Arc<glow::Context>, width: u32, height: u32) -> Result
 
 /// Puts `rgba`, tightly packed RGBA8, into a texture of `size`. The context must be current.
 pub(crate) fn fill(gl: &glow::Context, texture: glow::Texture, size: (u32, u32), rgba: &[u8]) {
-    // SAFETY: the context is current; OpenGL reads width·height·4 bytes, and the slice is refused if it has fewer.
+    if rgba.len() >= size.0 as usize * size.1 as usize * 4 {
+        // SAFETY: OpenGL reads width·height·4 bytes before it returns, and the slice has them.
+        unsafe { fill_with(gl, texture, size, None, glow::PixelUnpackData::Slice(Some(rgba))) };
+    }
+}
+
+/// Has OpenGL fetch the picture in `buffer`, tightly packed RGBA8, into a texture of `size`. It may do so after the
+/// call; the driver refuses a buffer that is too small. The context must be current.
+pub(super) fn fill_from(gl: &glow::Context, texture: glow::Texture, size: (u32, u32), buffer: &PixelBuffer) {
+    // SAFETY: the buffer is bound, so that the pixels are an offset into it.
+    unsafe { fill_with(gl, texture, size, Some(buffer.buffer()), glow::PixelUnpackData::BufferOffset(0)) };
+}
+
+/// # Safety
+/// The context must be current, and `pixels` hold the whole picture, in memory or, if one is given, in the buffer.
+unsafe fn fill_with(
+    gl: &glow::Context,
+    texture: glow::Texture,
+    (width, height): (u32, u32),
+    buffer: Option<glow::Buffer>,
+    pixels: glow::PixelUnpackData,
+) {
+    let (w, h) = (width as i32, height as i32);
+    // SAFETY: the caller vouches for the context and the pixels.
     unsafe {
-        if rgba.len() < size.0 as usize * size.1 as usize * 4 {
-            return;
-        }
-        gl.bind_buffer(glow::PIXEL_UNPACK_BUFFER, None);
+        gl.bind_buffer(glow::PIXEL_UNPACK_BUFFER, buffer);
         gl.pixel_store_i32(glow::UNPACK_ALIGNMENT, 4);
         gl.pixel_store_i32(glow::UNPACK_ROW_LENGTH, 0);
         gl.pixel_store_i32(glow::UNPACK_SKIP_ROWS, 0);
         gl.pixel_store_i32(glow::UNPACK_SKIP_PIXELS, 0);
         gl.bind_texture(glow::TEXTURE_2D, Some(texture));
-        let (w, h) = (size.0 as i32, size.1 as i32);
-        let pixels = glow::PixelUnpackData::Slice(Some(rgba));
         gl.tex_sub_image_2d(glow::TEXTURE_2D, 0, 0, 0, w, h, glow::RGBA, glow::UNSIGNED_BYTE, pixels);
         gl.bind_texture(glow::TEXTURE_2D, None);
+        gl.bind_buffer(glow::PIXEL_UNPACK_BUFFER, None);
     }
 }
 

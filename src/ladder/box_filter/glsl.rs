@@ -13,6 +13,7 @@ use std::time::Instant;
 use glow::HasContext as _;
 
 use crate::error::{Error, Result};
+use crate::gpu::gl_timer::{Clock, GlTimer, Timing};
 use crate::gpu::headless::Headless;
 use crate::gpu::shader;
 use crate::gpu::sharing::texture;
@@ -26,15 +27,6 @@ const BAND_MS: f64 = 15.0;
 /// What a texture read is thought to take before any was measured, in milliseconds.
 const GUESS_MS: f64 = 5e-6;
 
-/// Which clock times the shaders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Clock {
-    /// OpenGL's timer queries: the time on the device.
-    Queries,
-    /// From the draw call until the end was noticed: this OpenGL has no timer queries.
-    Wall,
-}
-
 /// The two programs and what they draw with. The context must be current whenever it is used or dropped.
 pub struct GlslFilter {
     gl: Arc<glow::Context>,
@@ -42,7 +34,7 @@ pub struct GlslFilter {
     vertex_array: glow::VertexArray,
     framebuffer: glow::Framebuffer,
     sums: Option<(glow::Texture, (u32, u32))>,
-    clock: Clock,
+    timer: GlTimer,
     largest: (u32, u32),
 }
 
@@ -75,14 +67,6 @@ struct Band {
     timing: Timing,
 }
 
-/// What tells when commands are finished, and how long they took.
-struct Timing {
-    gl: Arc<glow::Context>,
-    query: Option<glow::Query>,
-    fence: glow::Fence,
-    began: Instant,
-}
-
 impl GlslFilter {
     /// Builds the shaders in the current context.
     ///
@@ -100,10 +84,6 @@ impl GlslFilter {
             pass("box_horizontal.frag", include_str!("../../../shaders/box_horizontal.frag"))?,
             pass("box_vertical.frag", include_str!("../../../shaders/box_vertical.frag"))?,
         ];
-        let version = gl.version();
-        let timed = !version.is_embedded
-            && ((version.major, version.minor) >= (3, 3)
-                || gl.supported_extensions().contains("GL_ARB_timer_query"));
         let mut largest = [0; 2];
         // SAFETY: the context is current; the driver writes two numbers.
         let (vertex_array, framebuffer) = unsafe {
@@ -116,7 +96,7 @@ impl GlslFilter {
             vertex_array: vertex_array.map_err(made)?,
             framebuffer: framebuffer.map_err(made)?,
             sums: None,
-            clock: if timed { Clock::Queries } else { Clock::Wall },
+            timer: GlTimer::new(gl.clone()),
             largest: (largest[0].max(0) as u32, largest[1].max(0) as u32),
             gl,
         })
@@ -124,7 +104,7 @@ impl GlslFilter {
 
     /// What times it.
     pub fn clock(&self) -> Clock {
-        self.clock
+        self.timer.clock()
     }
 
     /// Prepares the filter of the RGBA8 picture in `texture`, in place; nothing is drawn yet.
@@ -211,8 +191,8 @@ impl GlslFilter {
             if !task.bands.is_empty() && waiting + predicted_ms > 2.0 * BAND_MS {
                 break;
             }
-            let timing = self.timed(|filter| {
-                filter.draw(pass, first..first + rows, task.texture, task.texture, task.size, task.radius)
+            let timing = self.timed(|| {
+                self.draw(pass, first..first + rows, task.texture, task.texture, task.size, task.radius)
             })?;
             let reads = reads(width, rows, task.radius);
             task.bands.push_back(Band { pass, reads, predicted_ms, timing });
@@ -230,29 +210,10 @@ impl GlslFilter {
         })
     }
 
-    /// Draws something between two looks at the clock.
-    fn timed(&self, draw: impl FnOnce(&Self) -> Result<()>) -> Result<Timing> {
-        let gl = &self.gl;
-        let began = Instant::now();
-        // SAFETY: the context is current, and no other query of this kind is open.
-        let query = unsafe {
-            let query = if self.clock == Clock::Queries { gl.create_query().ok() } else { None };
-            if let Some(query) = query {
-                gl.begin_query(glow::TIME_ELAPSED, query);
-            }
-            query
-        };
-        let result = draw(self);
-        // SAFETY: as above.
-        let fence = unsafe {
-            if query.is_some() {
-                gl.end_query(glow::TIME_ELAPSED);
-            }
-            gl.fence_sync(glow::SYNC_GPU_COMMANDS_COMPLETE, 0)
-        };
-        let fence = fence.map_err(|e| shader::failed("box filter", e))?;
-        let timing = Timing { gl: gl.clone(), query, fence, began };
-        result.map(|()| timing)
+    fn timed(&self, draw: impl FnOnce() -> Result<()>) -> Result<Timing> {
+        let (drawn, timing) = self.timer.time(draw);
+        drawn?;
+        timing.ok_or_else(|| shader::failed("box filter", "the driver gave no fence".to_owned()))
     }
 
     /// Draws some rows of one pass: `source` to the row sums, or those to `target`.
@@ -323,37 +284,6 @@ impl Drop for GlslFilter {
     }
 }
 
-impl Timing {
-    /// The milliseconds that it took, if it is finished.
-    fn finished_ms(&self) -> Option<f64> {
-        let gl = &self.gl;
-        // SAFETY: the context is current; fence and query are this context's, and the query has ended.
-        unsafe {
-            if gl.get_sync_status(self.fence) != glow::SIGNALED {
-                return None;
-            }
-            let wall_ms = self.began.elapsed().as_secs_f64() * 1e3;
-            let Some(query) = self.query else { return Some(wall_ms) };
-            // Nothing takes longer than the wall clock says: llvmpipe 22.3 sometimes gives the time since the machine
-            // was started.
-            (gl.get_query_parameter_u32(query, glow::QUERY_RESULT_AVAILABLE) != 0)
-                .then(|| (gl.get_query_parameter_u64(query, glow::QUERY_RESULT) as f64 * 1e-6).min(wall_ms))
-        }
-    }
-}
-
-impl Drop for Timing {
-    fn drop(&mut self) {
-        // SAFETY: the context is current; both are its own and not used again.
-        unsafe {
-            self.gl.delete_sync(self.fence);
-            if let Some(query) = self.query {
-                self.gl.delete_query(query);
-            }
-        }
-    }
-}
-
 impl Task {
     /// Draws no more bands. The task ends when those that are drawn have finished.
     pub fn cancel(&mut self) {
@@ -415,7 +345,7 @@ impl Offscreen {
 
     /// What times it.
     pub fn clock(&self) -> Clock {
-        self.filter.clock
+        self.filter.clock()
     }
 
     /// Brings the picture that is to be filtered to the texture, and waits for that.
@@ -431,9 +361,9 @@ impl Offscreen {
     /// When the driver cannot draw into the textures.
     pub fn run(&self, radius: u32) -> Result<Sample> {
         let began = Instant::now();
-        let timing = self.filter.timed(|filter| {
+        let timing = self.filter.timed(|| {
             (0..2).try_for_each(|pass| {
-                filter.draw(pass, 0..self.size.1, self.source, self.target, self.size, radius)
+                self.filter.draw(pass, 0..self.size.1, self.source, self.target, self.size, radius)
             })
         })?;
         // SAFETY: the context is current.
@@ -441,7 +371,7 @@ impl Offscreen {
         let wall_ms = began.elapsed().as_secs_f64() * 1e3;
         let device_ms = loop {
             match timing.finished_ms() {
-                Some(ms) if timing.query.is_some() => break ms,
+                Some(ms) if self.clock() == Clock::Queries => break ms,
                 Some(_) => break wall_ms,
                 None => std::thread::yield_now(),
             }

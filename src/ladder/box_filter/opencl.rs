@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use ocl::core::{self};
+use ocl::core;
 
 use super::config::{Config, Extent};
 use super::plan::{Pass, Plan};

@@ -1,0 +1,109 @@
+//! How long OpenGL's commands take on the device: timer queries between two looks of which nobody waits.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use glow::HasContext as _;
+
+/// Which clock times OpenGL's commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clock {
+    /// OpenGL's timer queries: the time on the device.
+    Queries,
+    /// From the call until the end was noticed: this OpenGL has no timer queries.
+    Wall,
+}
+
+/// Makes [`Timing`]s. The context must be current whenever it is used.
+#[derive(Clone)]
+pub struct GlTimer {
+    gl: Arc<glow::Context>,
+    clock: Clock,
+}
+
+/// What tells when commands are finished, and how long they took. The context must be current when it is asked or
+/// dropped.
+pub struct Timing {
+    gl: Arc<glow::Context>,
+    query: Option<glow::Query>,
+    fence: glow::Fence,
+    began: Instant,
+}
+
+impl GlTimer {
+    /// A timer for the current context.
+    pub fn new(gl: Arc<glow::Context>) -> Self {
+        let version = gl.version();
+        let timed = !version.is_embedded
+            && ((version.major, version.minor) >= (3, 3)
+                || gl.supported_extensions().contains("GL_ARB_timer_query"));
+        Self { gl, clock: if timed { Clock::Queries } else { Clock::Wall } }
+    }
+
+    /// What times.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Runs `draw`, whose commands are timed; none of them may time others. The timing is `None` where the driver has no
+    /// fences.
+    pub fn time<T>(&self, draw: impl FnOnce() -> T) -> (T, Option<Timing>) {
+        let gl = &self.gl;
+        let began = Instant::now();
+        // SAFETY: the context is current, and no other query of this kind is open.
+        let query = unsafe {
+            let query = if self.clock == Clock::Queries { gl.create_query().ok() } else { None };
+            if let Some(query) = query {
+                gl.begin_query(glow::TIME_ELAPSED, query);
+            }
+            query
+        };
+        let result = draw();
+        // SAFETY: as above; a query that is not kept is deleted.
+        let timing = unsafe {
+            if query.is_some() {
+                gl.end_query(glow::TIME_ELAPSED);
+            }
+            match (gl.fence_sync(glow::SYNC_GPU_COMMANDS_COMPLETE, 0), query) {
+                (Ok(fence), query) => Some(Timing { gl: gl.clone(), query, fence, began }),
+                (Err(_), Some(query)) => {
+                    gl.delete_query(query);
+                    None
+                }
+                (Err(_), None) => None,
+            }
+        };
+        (result, timing)
+    }
+}
+
+impl Timing {
+    /// The milliseconds that the commands took, if they are finished. Never waits.
+    pub fn finished_ms(&self) -> Option<f64> {
+        let gl = &self.gl;
+        // SAFETY: the context is current; fence and query are this context's, and the query has ended.
+        unsafe {
+            if gl.get_sync_status(self.fence) != glow::SIGNALED {
+                return None;
+            }
+            let wall_ms = self.began.elapsed().as_secs_f64() * 1e3;
+            let Some(query) = self.query else { return Some(wall_ms) };
+            // Nothing takes longer than the wall clock says: llvmpipe 22.3 sometimes gives the time since the machine
+            // was started.
+            (gl.get_query_parameter_u32(query, glow::QUERY_RESULT_AVAILABLE) != 0)
+                .then(|| (gl.get_query_parameter_u64(query, glow::QUERY_RESULT) as f64 * 1e-6).min(wall_ms))
+        }
+    }
+}
+
+impl Drop for Timing {
+    fn drop(&mut self) {
+        // SAFETY: the context is current; both are its own and not used again.
+        unsafe {
+            self.gl.delete_sync(self.fence);
+            if let Some(query) = self.query {
+                self.gl.delete_query(query);
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The controls along the bottom, and the keys that must not reach them.
+
+use super::*;
+
+#[test]
+fn every_variant_can_be_chosen_by_mouse_at_every_size() {
+    for size in SIZES {
+        for id in VariantId::ALL {
+            let mut fixture = Fixture::new(size);
+            let label = format!("{}{id}", id.key());
+            assert_eq!(fixture.click(&label), [Action::SetVariant(id)], "{label} at {size}");
+        }
+    }
+}
+
+#[test]
+fn a_variant_that_cannot_run_cannot_be_chosen() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.variants[2].status = VariantStatus::Unavailable(Error::new("It does not build.", "", ""));
+    assert_eq!(fixture.click("2separable"), []);
+}
+
+#[test]
+fn pause_hide_and_radius_work_by_mouse_at_every_size() {
+    for size in SIZES {
+        let mut fixture = Fixture::new(size);
+        assert_eq!(fixture.click("Pause"), [Action::TogglePause], "{size}");
+        assert_eq!(fixture.click("Hide"), [Action::ToggleOverlay], "{size}");
+        assert_eq!(fixture.click("?"), [Action::ToggleKeys], "{size}");
+        assert_eq!(fixture.click("Quit"), [Action::Quit], "{size}");
+        assert_eq!(fixture.click("-"), [Action::SetRadius(6)], "{size}");
+        assert_eq!(fixture.click("+"), [Action::SetRadius(8)], "{size}");
+        // The rail of the slider lies between the two. The radius in the view stays, so the release asks again.
+        let (less, more) = (fixture.find("-").unwrap(), fixture.find("+").unwrap());
+        let actions = fixture.click_at(less.center() + 0.5 * (more.center() - less.center()));
+        let middle = |a: &Action| matches!(a, Action::SetRadius(r) if (54..=74).contains(r));
+        assert!(!actions.is_empty() && actions.iter().all(middle), "the middle at {size}: {actions:?}");
+    }
+}
+
+#[test]
+fn keys_reach_the_player_and_not_a_button() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.notices = vec![notice("Something.", true)];
+    fixture.click("Pause");
+    let key = |key, pressed| Event::Key {
+        key,
+        physical_key: None,
+        pressed,
+        repeat: false,
+        modifiers: Modifiers::NONE,
+    };
+    for visible in [true, false] {
+        fixture.overlay.visible = visible;
+        for k in [egui::Key::Tab, egui::Key::Space, egui::Key::Enter, egui::Key::ArrowRight] {
+            let mut actions = fixture.pass(vec![key(k, true)]);
+            actions.extend(fixture.pass(vec![key(k, false)]));
+            assert_eq!(actions, [], "{k:?}, visible: {visible}");
+        }
+    }
+}
+
+#[test]
+fn the_smallest_window_on_the_finest_display_can_be_used() {
+    // 640×360 pixels at a scale of 2.
+    let size = vec2(320.0, 180.0);
+    for id in VariantId::ALL {
+        let mut fixture = Fixture::new(size);
+        let label = format!("{}{id}", id.key());
+        assert_eq!(fixture.click(&label), [Action::SetVariant(id)]);
+    }
+    let mut fixture = Fixture::new(size);
+    assert_eq!(fixture.click("Pause"), [Action::TogglePause]);
+    assert_eq!(fixture.click("-"), [Action::SetRadius(6)]);
+    assert_eq!(fixture.click("+"), [Action::SetRadius(8)]);
+    let buttons: Vec<Rect> = fixture.texts.iter().map(|(_, rect)| *rect).collect();
+    for (n, a) in buttons.iter().enumerate() {
+        for b in &buttons[n + 1..] {
+            assert!(!a.shrink(1.0).intersects(b.shrink(1.0)), "{a} and {b}: {:?}", fixture.texts);
+        }
+    }
+    // The sliders lie over the rest, and the table of keys scrolls.
+    fixture.correction = Some(crate::convert::Correction::NEUTRAL);
+    fixture.pass(vec![]);
+    for text in ["Colour correction", "brightness", "contrast", "saturation", "gamma"] {
+        assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
+    }
+    fixture.overlay.keys_open = true;
+    fixture.pass(vec![]);
+    let last = KEYS[KEYS.len() - 1].does;
+    assert!(fixture.find(last).is_none());
+    fixture.pass(vec![Event::PointerMoved(pos2(160.0, 120.0))]);
+    for _ in 0..30 {
+        fixture.pass(vec![Event::MouseWheel {
+            unit: egui::MouseWheelUnit::Point,
+            delta: vec2(0.0, -100.0),
+            phase: egui::TouchPhase::Move,
+            source: egui::MouseWheelSource::Unknown,
+            modifiers: Modifiers::NONE,
+        }]);
+    }
+    assert!(fixture.find(last).is_some(), "{:?}", fixture.texts);
+}
+
+#[test]
+fn no_size_and_no_data_break_it() {
+    let sizes = [1.0, 10.0, 50.0, 100.0, 200.0, 330.0, 3000.0];
+    for w in sizes {
+        for h in sizes {
+            let mut fixture = Fixture::new(vec2(w, h));
+            fixture.notices = vec![notice("Something.", true)];
+            fixture.recorder = Recorder::new(false);
+            fixture.movie.fps = None;
+            fixture.movie.duration_s = None;
+            fixture.pass(vec![]);
+            let mut sample = FrameSample {
+                pts: f64::NAN,
+                presented_at: 0.0,
+                interval_ms: None,
+                stages: [f64::NAN; Stage::ALL.len()],
+                gl: crate::stats::GlTimes { texture: None, present: Some(f64::NAN), overlay: Some(f64::MAX) },
+                late: true,
+                dropped_before: u32::MAX,
+                variant: VariantId::Off,
+                radius: 128,
+            };
+            fixture.recorder.push(sample.clone());
+            fixture.pass(vec![Event::PointerMoved(pos2(w / 2.0, h * 0.8))]);
+            sample.stages = [0.0; Stage::ALL.len()];
+            sample.interval_ms = Some(0.0);
+            fixture.recorder.push(sample);
+            fixture.pass(vec![]);
+        }
+    }
+}
+
+#[test]
+fn an_idle_overlay_asks_for_no_repaint() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.notices = vec![notice("Something.", true)];
+    for _ in 0..5 {
+        fixture.pass(vec![]);
+    }
+    assert!(!fixture.ctx.has_requested_repaint());
+}

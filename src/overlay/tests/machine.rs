@@ -1,0 +1,154 @@
+//! The devices and the search for the best parameters.
+
+use super::*;
+use crate::gpu::cl::DeviceInfo;
+use crate::gpu::sharing::Sharing;
+
+fn device_info(index: usize, name: &str) -> DeviceInfo {
+    DeviceInfo {
+        index,
+        name: name.into(),
+        platform: "Platform".into(),
+        version: "OpenCL 3.0".into(),
+        driver: "1.2".into(),
+        kind: crate::gpu::cl::DeviceKind::Gpu,
+        units: 132,
+        clock_mhz: 1980,
+        global_memory_bytes: 3 << 29,
+        max_allocation_bytes: 1 << 28,
+        local_memory_bytes: 1 << 15,
+        max_work_group_size: 256,
+        image_support: true,
+        max_image: (4096, 4096),
+        extensions: Vec::new(),
+    }
+}
+
+/// What a search has found so far, in the fixture.
+fn searched(status: crate::ladder::tune::Status) -> Tuning {
+    use crate::gpu::cl::DeviceKind;
+    use crate::ladder::box_filter::{Config, info};
+    use crate::ladder::tune::{Status, Trial};
+    let code = info(VariantId::RunningSum).unwrap().code(DeviceKind::Cpu);
+    let trial = |x, status| Trial {
+        variant: VariantId::RunningSum,
+        config: Config::of(code, DeviceKind::Cpu).with("STRIP_X", x),
+        compile_ms: 9.0,
+        status,
+        best: false,
+    };
+    let trials = vec![trial(4096, Status::Scored(2.0)), trial(64, Status::Scored(3.0)), trial(32, status)];
+    Tuning {
+        state: TuningState::Running("running-sum STRIP_X=128".into()),
+        of: Some(((1280, 720), 7)),
+        radii: (4, 15),
+        trials,
+        most: 40,
+        copy_ms: None,
+    }
+}
+
+#[test]
+fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
+    for size in [vec2(1280.0, 720.0), vec2(640.0, 500.0)] {
+        let infos = ["First", "Second", "Third"].map(|name| device_info(0, name));
+        let copy = Sharing::copy("the driver cannot");
+        let broken = Error::new("It broke.", "The compiler says no.", "");
+        let row = |n: usize, sharing, state, failure| DeviceRow { info: &infos[n], sharing, state, failure };
+        let rows = [
+            row(0, Some(&Sharing::ZeroCopy), DeviceState::InUse, None),
+            row(1, Some(&copy), DeviceState::Idle, Some(&broken)),
+            row(2, None, DeviceState::Preparing, None),
+        ];
+        let left_out = ["bad.icd: left out. It crashed.".to_owned()];
+        let mut fixture = Fixture::new(size);
+        assert_eq!(fixture.click("Devices"), [Action::ToggleDevices], "{size}");
+        fixture.overlay.toggle_devices();
+        let list = DeviceList { rows: Some(&rows), left_out: &left_out };
+        fixture.devices = list;
+        // The second pass has the height that the first one found.
+        fixture.pass(vec![]);
+        fixture.pass(vec![]);
+        for text in [
+            "0: First",
+            "1: Second",
+            "2: Third",
+            "in use",
+            "being made ready",
+            "Platform: GPU, 132 units at 1980 MHz, 1.5 GiB. OpenCL 3.0, driver 1.2",
+            "Shares textures with OpenGL",
+            "Frames are copied to OpenGL: the driver cannot",
+            "Sharing: not tried in this window",
+            "It broke. The compiler says no.",
+            "bad.icd: left out. It crashed.",
+        ] {
+            assert!(fixture.find(text).is_some(), "'{text}' is missing at {size}: {:?}", fixture.texts);
+        }
+        for (n, info) in infos.iter().enumerate() {
+            let name = format!("{n}: {}", info.name);
+            assert_eq!(fixture.click(&name), [Action::SetDevice(n)], "{size}");
+        }
+        let title = fixture.find("OpenCL devices").unwrap();
+        fixture.click_at(title.left_center() - vec2(11.0, 0.0));
+        fixture.pass(vec![]);
+        assert!(fixture.find("OpenCL devices").is_some() && fixture.find("0: First").is_none());
+        assert_eq!(fixture.click("\u{d7}"), [Action::ToggleDevices]);
+    }
+}
+
+#[test]
+fn a_change_of_device_shows_the_list_for_some_seconds_and_as_long_as_it_takes() {
+    let info = device_info(0, "First");
+    let row = |state| [DeviceRow { info: &info, sharing: None, state, failure: None }];
+    let (preparing, in_use) = (row(DeviceState::Preparing), row(DeviceState::InUse));
+    for visible in [true, false] {
+        let mut fixture = Fixture::new(SIZES[0]);
+        fixture.overlay.visible = visible;
+        fixture.devices = DeviceList { rows: Some(&preparing), left_out: &[] };
+        fixture.pass(vec![]);
+        assert!(fixture.find("being made ready").is_none(), "nobody asked");
+        fixture.overlay.show_devices();
+        fixture.pass(vec![]);
+        assert!(fixture.find("being made ready").is_some());
+        for _ in 0..3 {
+            fixture.time += 60.0;
+            fixture.pass(vec![]);
+            assert!(fixture.find("being made ready").is_some());
+        }
+        fixture.devices = DeviceList { rows: Some(&in_use), left_out: &[] };
+        fixture.pass(vec![]);
+        assert!(fixture.find("in use").is_some());
+        fixture.time += 60.0;
+        fixture.pass(vec![]);
+        fixture.pass(vec![]);
+        assert!(fixture.find("in use").is_none() && !fixture.overlay.devices_shown());
+    }
+}
+
+#[test]
+fn the_heat_map_says_in_text_what_its_colours_say() {
+    use crate::ladder::tune::Status;
+    for size in SIZES {
+        let mut fixture = Fixture::new(size);
+        fixture.tuning = searched(Status::Failed("no".into()));
+        fixture.pass(vec![]);
+        assert!(fixture.find("Tuning").is_none(), "it is closed at first");
+        fixture.overlay.tuning_open = true;
+        fixture.pass(vec![]);
+        let window = Rect::from_min_size(Pos2::ZERO, size);
+        for text in ["1.00", "1.50", "F", "STRIP_Y", "4096"] {
+            let at = fixture.find(text).unwrap_or_else(|| panic!("no '{text}' at {size}"));
+            assert!(window.contains_rect(at), "'{text}' at {at} in {size}");
+        }
+        assert_eq!(fixture.click("Stop"), [Action::StopTuning]);
+        fixture.tuning.state = TuningState::Done;
+        fixture.pass(vec![]);
+        assert_eq!(fixture.click("Tune now"), [Action::TuneNow]);
+        assert_eq!(fixture.click("Close"), [Action::ToggleTuning]);
+    }
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.tuning = searched(Status::Abandoned(9.0));
+    fixture.overlay.tuning_open = true;
+    fixture.pass(vec![]);
+    assert!(fixture.find("A").is_some() && fixture.find("F").is_none());
+}

@@ -1,0 +1,198 @@
+//! Drives the overlay without a window: pointer events in, actions out.
+
+use egui::{Context, Event, Modifiers, PointerButton, Pos2, RawInput, Rect, Vec2, pos2, vec2};
+
+mod controls;
+mod machine;
+mod panels;
+mod seekbar;
+mod told;
+
+use super::*;
+use crate::error::Error;
+use crate::media::Fields;
+use crate::stats::{CpuReading, FrameSample, GlTimes, Recorder, Stage};
+
+const SIZES: [Vec2; 3] = [vec2(1280.0, 720.0), vec2(640.0, 360.0), vec2(480.0, 800.0)];
+
+/// Everything that a [`View`] borrows.
+struct Fixture<'a> {
+    ctx: Context,
+    overlay: Overlay,
+    size: Vec2,
+    recorder: Recorder,
+    movie: MovieSummary,
+    variants: Vec<VariantRow<'static>>,
+    notices: Vec<Notice>,
+    busy: Option<Busy>,
+    part: (Option<f64>, Option<f64>),
+    correction: Option<crate::convert::Correction>,
+    devices: DeviceList<'a>,
+    tuning: Tuning,
+    time: f64,
+    /// What the last pass painted: every text and the rectangle it covers.
+    texts: Vec<(String, Rect)>,
+    /// What was copied to the clipboard.
+    copied: Option<String>,
+}
+
+impl<'a> Fixture<'a> {
+    fn new(size: Vec2) -> Self {
+        let ctx = Context::default();
+        Overlay::style(&ctx);
+        let mut recorder = Recorder::new(false);
+        for n in 0..40u32 {
+            let mut stages = [0.0; Stage::ALL.len()];
+            stages[Stage::Filter as usize] = 5.0;
+            let at = f64::from(n) * 0.04;
+            recorder.push(FrameSample {
+                pts: at,
+                presented_at: at,
+                interval_ms: Some(40.0),
+                stages,
+                gl: GlTimes::default(),
+                late: false,
+                dropped_before: 0,
+                variant: if n < 20 { VariantId::Naive } else { VariantId::Flat },
+                radius: 7,
+            });
+        }
+        let row = |id| VariantRow { id, title: "Title", idea: "Idea.", status: VariantStatus::Ready };
+        let mut fixture = Self {
+            ctx,
+            overlay: Overlay { hint_seen: true, ..Overlay::new() },
+            size,
+            recorder,
+            movie: MovieSummary {
+                file_name: "clip.mp4".into(),
+                width: 1280,
+                height: 720,
+                fps: Some(25.0),
+                codec: "h264".into(),
+                fields: Fields::Progressive,
+                position_s: 1.0,
+                duration_s: Some(10.0),
+            },
+            variants: VariantId::ALL.map(row).to_vec(),
+            notices: Vec::new(),
+            busy: None,
+            part: (None, None),
+            correction: None,
+            devices: DeviceList::default(),
+            tuning: Tuning::NONE,
+            time: 0.0,
+            texts: Vec::new(),
+            copied: None,
+        };
+        fixture.pass(vec![]);
+        fixture
+    }
+
+    /// One pass over `events`.
+    fn pass(&mut self, events: Vec<Event>) -> Vec<Action> {
+        self.time += 0.02;
+        let input = RawInput {
+            screen_rect: Some(Rect::from_min_size(Pos2::ZERO, self.size)),
+            time: Some(self.time),
+            events,
+            ..Default::default()
+        };
+        let view = View {
+            recorder: &self.recorder,
+            cpu: CpuReading::default(),
+            movie: &self.movie,
+            device: None,
+            devices: self.devices,
+            gl_renderer: "renderer",
+            sharing: "copy",
+            sharing_reason: "no device",
+            variants: &self.variants,
+            chosen: VariantId::Flat,
+            radius: 7,
+            paused: false,
+            unpaced: false,
+            busy: self.busy.as_ref(),
+            notices: &self.notices,
+            budget_ms: Some(40.0),
+            correction: self.correction,
+            speed: 1.0,
+            repeats: "",
+            target_s: None,
+            part: self.part,
+            catching_up: false,
+            tuning: &self.tuning,
+        };
+        let mut actions = Vec::new();
+        let overlay = &mut self.overlay;
+        let output = self.ctx.run_ui(input, |ui| actions = overlay.show(ui, &view));
+        for command in &output.platform_output.commands {
+            if let egui::OutputCommand::CopyText(text) = command {
+                self.copied = Some(text.clone());
+            }
+        }
+        self.texts.clear();
+        for shape in &output.shapes {
+            collect(&shape.shape, shape.clip_rect, &mut self.texts);
+        }
+        output.drop_without_applying_deltas();
+        actions
+    }
+
+    /// Where the text `name` stands, if it is visible; the last one painted.
+    fn find(&self, name: &str) -> Option<Rect> {
+        self.texts.iter().rev().find(|(text, _)| text == name).map(|(_, rect)| *rect)
+    }
+
+    /// Presses and releases the mouse on the text `name`.
+    fn click(&mut self, name: &str) -> Vec<Action> {
+        let at = self.find(name).unwrap_or_else(|| panic!("no text '{name}' in {:?}", self.texts)).center();
+        self.click_at(at)
+    }
+
+    fn click_at(&mut self, pos: Pos2) -> Vec<Action> {
+        let button = |pressed| Event::PointerButton {
+            pos,
+            button: PointerButton::Primary,
+            pressed,
+            modifiers: Modifiers::NONE,
+        };
+        let mut actions = self.pass(vec![Event::PointerMoved(pos)]);
+        actions.extend(self.pass(vec![button(true)]));
+        actions.extend(self.pass(vec![button(false)]));
+        actions
+    }
+
+    /// Presses on the text `name`, moves by `way` in two steps, lets go.
+    fn drag(&mut self, name: &str, way: Vec2) {
+        let at = self.find(name).unwrap_or_else(|| panic!("no text '{name}' in {:?}", self.texts)).center();
+        let button = |pos, pressed| Event::PointerButton {
+            pos,
+            button: PointerButton::Primary,
+            pressed,
+            modifiers: Modifiers::NONE,
+        };
+        self.pass(vec![Event::PointerMoved(at)]);
+        self.pass(vec![button(at, true)]);
+        self.pass(vec![Event::PointerMoved(at + 0.5 * way)]);
+        self.pass(vec![Event::PointerMoved(at + way)]);
+        self.pass(vec![button(at + way, false)]);
+        self.pass(vec![]);
+    }
+}
+
+fn collect(shape: &egui::Shape, clip: Rect, texts: &mut Vec<(String, Rect)>) {
+    match shape {
+        egui::Shape::Vec(shapes) => shapes.iter().for_each(|s| collect(s, clip, texts)),
+        egui::Shape::Text(text) => {
+            let rect = text.galley.rect.translate(text.pos.to_vec2());
+            if clip.contains(rect.center()) {
+                texts.push((text.galley.text().to_owned(), rect));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn notice(what: &str, serious: bool) -> Notice {
+    Notice { error: Error::new(what, "The reason.", "The hint."), serious }
+}

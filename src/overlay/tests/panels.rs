@@ -1,0 +1,166 @@
+//! Panels that fold, are moved, and lie over the others.
+
+use super::*;
+
+#[test]
+fn panels_fold_by_themselves_in_a_small_window_and_by_click() {
+    let mut fixture = Fixture::new(SIZES[1]);
+    assert!(fixture.find("budget 40.00").is_none() && fixture.find("Stage, ms").is_none());
+    assert_eq!(fixture.overlay.folded, [None; 2], "nothing is remembered that the user did not choose");
+    fixture.click("Frame time");
+    fixture.click("Numbers");
+    fixture.pass(vec![]);
+    assert_eq!(fixture.overlay.folded, [Some(false); 2]);
+    assert!(fixture.find("budget 40.00").is_some() && fixture.find("Stage, ms").is_some());
+
+    let mut fixture = Fixture::new(SIZES[0]);
+    assert!(fixture.find("Numbers").is_none() && fixture.find("Frame time").is_none());
+    // The triangles stand left of the titles.
+    let title = fixture.find("Frame time by stage, ms, last 5 s").unwrap();
+    fixture.click_at(title.left_center() - vec2(11.0, 0.0));
+    let title = fixture.find("clip.mp4").unwrap();
+    fixture.click_at(title.left_center() - vec2(11.0, 0.0));
+    fixture.pass(vec![]);
+    assert_eq!(fixture.overlay.folded, [Some(true); 2]);
+    assert!(fixture.find("Numbers").is_some() && fixture.find("Frame time").is_some());
+    assert_eq!(fixture.click("Pause"), [Action::TogglePause]);
+}
+
+#[test]
+fn panels_are_moved_by_their_titles_and_stay_in_the_window() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.correction = Some(crate::convert::Correction::NEUTRAL);
+    fixture.pass(vec![]);
+    let graph = "Frame time by stage, ms, last 5 s";
+    let titles = ["clip.mp4", graph, "Colour correction"];
+    let docked = titles.map(|t| fixture.find(t).unwrap());
+    let ways = [vec2(700.0, 4.0), vec2(40.0, -300.0), vec2(-300.0, -200.0)];
+    for (title, way) in titles.into_iter().zip(ways) {
+        let from = fixture.find(title).unwrap();
+        fixture.drag(title, way);
+        let to = fixture.find(title).unwrap();
+        assert!((to.min - from.min - way).length() < 1.0, "{title}: from {from} to {to}");
+    }
+    assert!(fixture.overlay.places[..3].iter().all(Option::is_some));
+    // Nothing else was clicked on the way.
+    assert_eq!(fixture.overlay.folded, [None; 2]);
+
+    // A smaller window keeps them inside, and a larger one gives them back their places.
+    let before = titles.map(|t| fixture.find(t).unwrap());
+    for size in [vec2(700.0, 600.0), vec2(640.0, 360.0), vec2(300.0, 200.0)] {
+        fixture.size = size;
+        fixture.pass(vec![]);
+        fixture.pass(vec![]);
+        let window = Rect::from_min_size(Pos2::ZERO, size);
+        for (text, rect) in &fixture.texts {
+            assert!(window.expand(1.0).contains(rect.left_top()), "'{text}' at {rect} in {size}");
+        }
+    }
+    fixture.size = SIZES[0];
+    fixture.pass(vec![]);
+    fixture.pass(vec![]);
+    assert_eq!(titles.map(|t| fixture.find(t).unwrap()), before);
+
+    // Far outside ends at the edge.
+    fixture.drag("Colour correction", vec2(5000.0, 5000.0));
+    assert_eq!(fixture.find("Colour correction").unwrap().left(), docked[2].left());
+
+    // Two clicks put one back, a button all of them.
+    let at = fixture.find("clip.mp4").unwrap().center();
+    fixture.click_at(at);
+    fixture.click_at(at);
+    fixture.pass(vec![]);
+    assert_eq!(fixture.find("clip.mp4"), Some(docked[0]));
+    fixture.overlay.keys_open = true;
+    fixture.pass(vec![]);
+    assert_eq!(fixture.click("Reset panels"), [Action::ResetPanels]);
+    fixture.overlay.keys_open = false;
+    fixture.overlay.reset_panels();
+    fixture.pass(vec![]);
+    assert_eq!(titles.map(|t| fixture.find(t).unwrap()), docked);
+}
+
+#[test]
+fn all_keys_are_shown_at_every_size() {
+    for size in SIZES {
+        for visible in [true, false] {
+            let mut fixture = Fixture::new(size);
+            fixture.overlay.visible = visible;
+            fixture.overlay.keys_open = true;
+            fixture.pass(vec![]);
+            let window = Rect::from_min_size(Pos2::ZERO, size);
+            for key in KEYS {
+                let place = fixture.find(key.does).unwrap_or_else(|| panic!("{} at {size}", key.does));
+                assert!(window.contains_rect(place), "{} at {size}: {place}", key.does);
+            }
+            assert_eq!(fixture.click("\u{d7}"), [Action::ToggleKeys]);
+        }
+    }
+}
+
+#[test]
+fn the_corner_shows_the_hidden_overlay() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.overlay.visible = false;
+    let move_to = |x, y| vec![Event::PointerMoved(pos2(x, y))];
+    fixture.pass(move_to(640.0, 300.0));
+    fixture.pass(move_to(640.0, 710.0));
+    assert!(fixture.find("Show").is_none());
+    fixture.pass(move_to(30.0, 700.0));
+    assert_eq!(fixture.click("Show"), [Action::ToggleOverlay]);
+    fixture.time += 2.0;
+    fixture.pass(vec![]);
+    assert!(fixture.find("Show").is_none());
+}
+
+#[test]
+fn a_path_can_be_typed_and_the_keys_stay_in_the_field() {
+    let key = |key| Event::Key {
+        key,
+        physical_key: None,
+        pressed: true,
+        repeat: false,
+        modifiers: Modifiers::NONE,
+    };
+    let text = |text: &str| Event::Text(text.to_owned());
+    for size in SIZES {
+        for visible in [true, false] {
+            let mut fixture = Fixture::new(size);
+            fixture.overlay.visible = visible;
+            fixture.overlay.ask_for_path();
+            assert!(fixture.overlay.takes_keys());
+            // The key that opened it is not typed into it, the next one is.
+            assert_eq!(fixture.pass(vec![key(egui::Key::O), text("o"), text("/")]), []);
+            let actions = fixture.pass(vec![key(egui::Key::Space), text("q o.mkv")]);
+            assert_eq!(actions, []);
+            // A click beside it takes nothing away.
+            fixture.click_at(pos2(size.x / 2.0, 20.0));
+            fixture.pass(vec![key(egui::Key::Tab)]);
+            let has = |fixture: &Fixture, path: &str| fixture.find(path).is_some();
+            let texts: Vec<_> = fixture.texts.iter().map(|(t, _)| t).rev().take(12).collect();
+            assert!(has(&fixture, "/q o.mkv"), "{texts:?}");
+            let actions = fixture.pass(vec![key(egui::Key::Enter)]);
+            assert_eq!(actions, [Action::Open("/q o.mkv".to_owned())], "at {size}");
+            assert!(!fixture.overlay.takes_keys());
+
+            // Again: what is typed replaces what was there; Esc and the button close it.
+            fixture.overlay.ask_for_path();
+            fixture.pass(vec![text("o")]);
+            assert!(fixture.find("/q o.mkv").is_some());
+            fixture.pass(vec![text("new")]);
+            assert!(fixture.find("new").is_some() && fixture.find("/q o.mkv").is_none());
+            assert_eq!(fixture.pass(vec![key(egui::Key::Escape)]), []);
+            assert!(!fixture.overlay.takes_keys());
+            fixture.overlay.ask_for_path();
+            fixture.pass(vec![]);
+            fixture.pass(vec![]);
+            assert_eq!(fixture.click("Open"), [Action::Open("new".to_owned())]);
+            fixture.overlay.ask_for_path();
+            fixture.pass(vec![]);
+            fixture.pass(vec![text("  ")]);
+            assert_eq!(fixture.pass(vec![key(egui::Key::Enter)]), [], "no path");
+            fixture.pass(vec![]);
+            assert!(fixture.find("Cancel").is_none());
+        }
+    }
+}

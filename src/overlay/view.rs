@@ -1,0 +1,183 @@
+//! What the overlay is told and what it answers: plain data.
+
+use super::{DeviceList, Tuning};
+use crate::convert::Correction;
+use crate::error::Error;
+use crate::gpu::cl::DeviceInfo;
+use crate::ladder::VariantId;
+use crate::media::Fields;
+use crate::stats::{CpuReading, Recorder};
+
+/// What the user asked for with the mouse; keys give the same actions.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// Filter by this variant from the next frame on.
+    SetVariant(VariantId),
+    /// Use this radius, in pixels.
+    SetRadius(u32),
+    /// Go to a time of the movie.
+    Seek {
+        /// Where to, in seconds.
+        to_s: f64,
+        /// To that very frame; not so while the seek bar is being dragged.
+        exact: bool,
+    },
+    /// Pause, or go on.
+    TogglePause,
+    /// Ask the user for a movie to open.
+    AskForMovie,
+    /// Open the movie at this path, as it was typed.
+    Open(String),
+    /// Hide or show the overlay.
+    ToggleOverlay,
+    /// Open or close the panel with all keys.
+    ToggleKeys,
+    /// Put the panels back where they belong.
+    ResetPanels,
+    /// Correct colours with this.
+    SetCorrection(Correction),
+    /// Switch colour correction on or off.
+    ToggleCorrection,
+    /// Save the filtered picture as PNG.
+    SaveFrame,
+    /// Save the window with the overlay as PNG.
+    SaveWindow,
+    /// Change to the next OpenCL device.
+    NextDevice,
+    /// Change to this OpenCL device: a position in [`DeviceList::rows`].
+    SetDevice(usize),
+    /// Open or close the panel of devices.
+    ToggleDevices,
+    /// Open or close the panel of the search for the best parameters.
+    ToggleTuning,
+    /// Search for the best parameters now.
+    TuneNow,
+    /// End the search for the best parameters.
+    StopTuning,
+    /// Save the statistics as CSV and JSON.
+    ExportStats,
+    /// Take this banner away: a position in [`View::notices`].
+    DismissNotice(usize),
+    /// Close the window.
+    Quit,
+}
+
+/// Whether a variant can be chosen now.
+#[derive(Debug, Clone, PartialEq)]
+pub enum VariantStatus {
+    /// It is built.
+    Ready,
+    /// Its program is being compiled in the background.
+    Building,
+    /// It cannot run here, and why.
+    Unavailable(Error),
+}
+
+/// A frame that has been in the filter for long enough to tell the user about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Busy {
+    /// The variant at work.
+    pub variant: VariantId,
+    /// Its radius in pixels.
+    pub radius: u32,
+    /// Part of the frame that is done, 0 to 1.
+    pub fraction: f32,
+    /// Time since it started, in seconds.
+    pub elapsed_s: f64,
+    /// Predicted time of the whole frame, in seconds.
+    pub predicted_s: f64,
+}
+
+/// A variant as the overlay lists it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VariantRow<'a> {
+    /// The variant.
+    pub id: VariantId,
+    /// One to three words for the button's hover text.
+    pub title: &'a str,
+    /// What the variant does differently, in a sentence or two.
+    pub idea: &'a str,
+    /// Whether it can be chosen now.
+    pub status: VariantStatus,
+}
+
+/// What the overlay says about the movie.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MovieSummary {
+    /// The file's name without its folder.
+    pub file_name: String,
+    /// Width of the picture in pixels.
+    pub width: u32,
+    /// Height of the picture in pixels.
+    pub height: u32,
+    /// Frames a second by the container, if it says.
+    pub fps: Option<f64>,
+    /// FFmpeg's name of the codec.
+    pub codec: String,
+    /// Whether the movie is interlaced.
+    pub fields: Fields,
+    /// Position of the frame on the screen, in seconds.
+    pub position_s: f64,
+    /// Length in seconds, if it is known.
+    pub duration_s: Option<f64>,
+}
+
+/// Something that the user must know, shown as a banner until dismissed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Notice {
+    /// What happened, why, and what to try.
+    pub error: Error,
+    /// Also shown while the overlay is hidden.
+    pub serious: bool,
+}
+
+/// This moment, as far as the overlay is concerned.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// All that was measured.
+    pub recorder: &'a Recorder,
+    /// CPU load of the process and of the machine.
+    pub cpu: CpuReading,
+    /// The movie that plays.
+    pub movie: &'a MovieSummary,
+    /// The OpenCL device; `None` when there is no OpenCL.
+    pub device: Option<&'a DeviceInfo>,
+    /// All devices, for the panel that lists them.
+    pub devices: DeviceList<'a>,
+    /// What OpenGL calls its renderer.
+    pub gl_renderer: &'a str,
+    /// "copy" or "zero-copy", and why.
+    pub sharing: &'a str,
+    /// Why it is so; may be empty.
+    pub sharing_reason: &'a str,
+    /// In key order.
+    pub variants: &'a [VariantRow<'a>],
+    /// What the user chose; the frame on the screen may still be of another one.
+    pub chosen: VariantId,
+    /// The radius that the user chose, in pixels.
+    pub radius: u32,
+    /// The movie stands still.
+    pub paused: bool,
+    /// Frames are presented as fast as they come.
+    pub unpaced: bool,
+    /// The slow frame in the filter, if there is one.
+    pub busy: Option<&'a Busy>,
+    /// The banners, oldest first.
+    pub notices: &'a [Notice],
+    /// What colours are corrected with; `None` where that is switched off.
+    pub correction: Option<Correction>,
+    /// How fast the movie's time goes; 1 is its own speed.
+    pub speed: f64,
+    /// What is repeated other than the whole movie; empty if nothing.
+    pub repeats: &'a str,
+    /// Where a seek that is not on the screen yet goes, in seconds.
+    pub target_s: Option<f64>,
+    /// Where the part that repeats begins and ends, in seconds, as far as that is said.
+    pub part: (Option<f64>, Option<f64>),
+    /// Frame interval at this speed in milliseconds, the budget of a frame.
+    pub budget_ms: Option<f64>,
+    /// Frames are being dropped because the filter is slower than the movie.
+    pub catching_up: bool,
+    /// The search for the best parameters.
+    pub tuning: &'a Tuning,
+}
