@@ -268,6 +268,22 @@ fn white_at_the_largest_radii() {
     }
 }
 
+/// Stripes as high as the window: from row to row the mean changes by as much as it can, up and down. `fused` computes
+/// in fewer bits where the row above bounds the sum; on both sides of each radius at which that changes.
+#[test]
+fn stripes_as_high_as_the_window() {
+    let cl = context();
+    let variant = BuiltVariant::build(&cl, VariantId::Fused).unwrap();
+    for radius in [1, 2, 7, 8, 15, 31, 41, 42, 43, 44, 47, 48, 63, 64] {
+        let (width, height, side) = (23, 32 * radius, 2 * radius + 1);
+        let rows = (0..height).flat_map(|y| vec![(y / side % 2 * 255) as u8; 4 * width as usize]);
+        let src: Vec<u8> = rows.collect();
+        let want = reference(&src, width as usize, height as usize, radius as usize);
+        let got = filter_once(&cl, &variant, &src, width, height, radius).unwrap();
+        compare(&got, &want, width, &format!("fused, stripes, r={radius}"));
+    }
+}
+
 /// Strips longer than the picture hide the places where one strip ends and the next begins: a picture wider
 /// and higher than any strip shows them.
 #[test]
