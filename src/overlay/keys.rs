@@ -23,6 +23,7 @@ pub const KEYS: &[KeyHelp] = &[
     key("0", &["0"], "filter off"),
     key("1 to 5", &["1", "2", "3", "4", "5"], "the ladder's variants"),
     key("6 to 9", &["6", "7", "8", "9"], "glsl, native, fused, auto"),
+    key("y", &["y"], "planar"),
     key("- =", &["-", "=", "+"], "radius"),
     key("Space p", &["Space", "p"], "pause, go on"),
     key(". ,", &[".", ","], "next frame, frame before"),

@@ -1,11 +1,15 @@
 //! One frame's commands on the device, and what they took.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Instant;
 
 use crate::convert::Correction;
+use crate::error::Result;
+use crate::gpu::sharing::Slot;
 use crate::gpu::timer::{self, DeviceClock};
 use crate::ladder::VariantId;
+use crate::ladder::box_filter::planar::PlanarPlan;
 use crate::ladder::box_filter::{Picture, Plan};
 use crate::media::Matrix;
 use crate::stats::{Lane, Span, Stage};
@@ -23,7 +27,7 @@ pub struct Job {
     pub(super) variant: VariantId,
     pub(super) colors: Option<Colors>,
     /// The filter; `None` where the picture is converted or corrected only.
-    pub(super) plan: Option<Plan>,
+    pub(super) plan: Option<Filter>,
     /// The filtered buffer that is to be copied into the texture, on the device.
     pub(super) place: Option<Picture>,
     pub(super) to_texture: bool,
@@ -42,6 +46,57 @@ pub struct Job {
     pub(super) filter_ns: Option<(u64, u64)>,
     /// When the finished steps ran.
     pub spans: Vec<Span>,
+}
+
+/// The filter of a job.
+pub(super) enum Filter {
+    /// After the conversion, on RGBA.
+    Pixels(Plan),
+    /// Before the conversion, on the slot's planes.
+    Planes(Box<PlanarPlan>),
+}
+
+impl Filter {
+    pub(super) fn passes(&self) -> usize {
+        match self {
+            Filter::Pixels(plan) => plan.passes(),
+            Filter::Planes(_) => 1,
+        }
+    }
+
+    pub(super) fn rows(&self) -> u32 {
+        match self {
+            Filter::Pixels(plan) => plan.rows(),
+            Filter::Planes(plan) => plan.rows(),
+        }
+    }
+
+    pub(super) fn row_step(&self, pass: usize) -> u32 {
+        match self {
+            Filter::Pixels(plan) => plan.row_step(pass),
+            Filter::Planes(plan) => plan.row_step(),
+        }
+    }
+
+    pub(super) fn work(&self, pass: usize) -> f64 {
+        match self {
+            Filter::Pixels(plan) => plan.work(pass),
+            Filter::Planes(plan) => plan.work(),
+        }
+    }
+
+    pub(super) fn enqueue(
+        &self,
+        queue: &ocl::Queue,
+        slot: &Slot,
+        pass: usize,
+        rows: Range<u32>,
+    ) -> Result<ocl::Event> {
+        match self {
+            Filter::Pixels(plan) => plan.enqueue(queue, pass, rows),
+            Filter::Planes(plan) => plan.enqueue(queue, slot.planes_on_device()?, rows),
+        }
+    }
 }
 
 /// The commands around the filter.
@@ -74,7 +129,7 @@ pub struct JobTimes {
     pub release: f64,
 }
 
-/// What is done to the colours of a frame before the filter, and where.
+/// What is done to the colours of a frame before the filter, or after one on planes, and where.
 pub(super) enum Colors {
     Convert { correction: Correction, to: Picture },
     Correct { correction: Correction, matrix: Matrix, size: (u32, u32), from: Picture, to: Picture },
@@ -93,7 +148,7 @@ pub enum JobState {
 
 impl Job {
     pub(super) fn passes(&self) -> usize {
-        self.plan.as_ref().map_or(0, Plan::passes)
+        self.plan.as_ref().map_or(0, Filter::passes)
     }
 
     /// Notes that a command has been enqueued since `before`: the shorter that took, the better the device's clock can be

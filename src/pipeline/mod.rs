@@ -4,6 +4,8 @@
 //! In: a [`Slot`] that is loaded with a frame's planes or its RGBA picture, a variant and a radius. Out: a [`Job`] that
 //! is advanced by polling until the filtered picture is in the slot's texture, or back on the host.
 //!
+//! The variant `planar` filters the planes before they are converted; all others filter the RGBA picture.
+//!
 //! Planes are converted and corrected by one kernel. A picture that comes as RGBA is corrected by a kernel of its own.
 //! Memory between the steps belongs to the pipeline: in one in-order queue a frame's last step has read it before the
 //! next frame's first step writes it. Only the upload has a queue of its own, on devices with memory of their own: it
@@ -29,12 +31,13 @@ use crate::gpu::convert::{ConvertProgram, Converter, Corrector};
 use crate::gpu::event::{Waker, is_complete, wait_in_queue, wake_after};
 use crate::gpu::sharing::{Loaded, Sharing, Slot};
 use crate::gpu::timer;
-use crate::ladder::box_filter::{BuiltVariant, Picture, Plan, Scratch};
+use crate::ladder::box_filter::planar::PlanarFilter;
+use crate::ladder::box_filter::{BuiltVariant, Picture, Scratch};
 use crate::ladder::{Storage, VariantId};
 use crate::media::Matrix;
 use crate::stats::{Lane, Span, Stage, ms_since};
 
-use job::{Band, Colors, Events};
+use job::{Band, Colors, Events, Filter};
 use pace::{ConversionTime, Pace};
 
 pub use job::{Job, JobState, JobTimes};
@@ -50,6 +53,7 @@ pub struct Pipeline {
     /// The results go into the slots' textures.
     to_texture: bool,
     built: HashMap<VariantId, BuiltVariant>,
+    planar: Option<PlanarFilter>,
     scratch: Scratch,
     corrector: Option<Corrector>,
     converter: Converter,
@@ -60,13 +64,24 @@ pub struct Pipeline {
     /// The picture before the filter, and the filtered one on its way into a texture.
     between: Kept,
     filtered: Kept,
+    /// Planes between filter and conversion.
+    planes: Kept,
     conversion_time: ConversionTime,
     pace: Pace,
     waker: Waker,
 }
 
 /// What tells one conversion's program from another's, as far as a movie can change it.
-type ConversionKind = (crate::convert::Family, bool, (bool, bool), Storage);
+type ConversionKind = (crate::convert::Family, bool, (bool, bool), bool, Storage);
+
+fn kind(layout: &Layout, storage: Storage) -> ConversionKind {
+    (layout.family, layout.wide, layout.halved, layout.fraction > 0, storage)
+}
+
+/// What is converted of a picture whose planes lie in `layout`.
+fn converted(layout: &Layout, variant: VariantId) -> Layout {
+    if variant == VariantId::Planar { layout.filtered() } else { *layout }
+}
 
 /// Memory that all jobs share, of the kind and size that was wanted last.
 #[derive(Default)]
@@ -109,6 +124,7 @@ impl Pipeline {
             uploads,
             to_texture: *sharing == Sharing::ZeroCopy,
             built: HashMap::new(),
+            planar: None,
             scratch: Scratch::new(),
             corrector: None,
             converter: Converter::new(&cl),
@@ -117,6 +133,7 @@ impl Pipeline {
             failed: HashSet::new(),
             between: Kept::default(),
             filtered: Kept::default(),
+            planes: Kept::default(),
             conversion_time: ConversionTime::default(),
             pace,
             waker,
@@ -134,9 +151,17 @@ impl Pipeline {
         self.built.insert(variant.info().id, variant);
     }
 
+    /// Adds the filter on planes that the builder finished.
+    pub fn add_planar(&mut self, filter: PlanarFilter) {
+        self.planar = Some(filter);
+    }
+
     /// Whether a variant can be submitted.
     pub fn has(&self, variant: VariantId) -> bool {
-        self.built.contains_key(&variant)
+        match variant {
+            VariantId::Planar => self.planar.is_some(),
+            _ => self.built.contains_key(&variant),
+        }
     }
 
     /// What a variant filters pictures of this size and radius with; `None` where it cannot be submitted.
@@ -165,16 +190,17 @@ impl Pipeline {
     }
 
     /// How the planes of `frame` go to the device to be converted there, for `variant`. `None` where swscale is to
-    /// convert them: on a CPU device, where it is the faster way; for formats that the kernels do not know; without a
-    /// filter where textures are not shared, since the picture does not go through the device then; and while the
-    /// program is being built.
+    /// convert them: on a CPU device, where it is the faster way, except for what filters the planes; for formats that
+    /// the kernels do not know; without a filter where textures are not shared, since the picture does not go through the
+    /// device then; and while the program is being built.
     pub fn conversion(&mut self, frame: &Video, variant: VariantId) -> Option<Layout> {
         let (layout, storage) = self.kernel_conversion(frame, variant)?;
-        if self.converter.is_ready(&layout, storage) {
+        let converted = converted(&layout, variant);
+        if self.converter.is_ready(&converted, storage) {
             return Some(layout);
         }
-        if self.asked.insert((layout.family, layout.wide, layout.halved, storage)) {
-            self.missing.push((layout, storage));
+        if self.asked.insert(kind(&converted, storage)) {
+            self.missing.push((converted, storage));
         }
         None
     }
@@ -182,29 +208,31 @@ impl Pipeline {
     /// Whether such a frame's planes are to be converted on the device, once the program for it is there.
     pub fn will_convert(&self, frame: &Video, variant: VariantId) -> bool {
         self.kernel_conversion(frame, variant).is_some_and(|(layout, storage)| {
-            !self.failed.contains(&(layout.family, layout.wide, layout.halved, storage))
+            !self.failed.contains(&kind(&converted(&layout, variant), storage))
         })
     }
 
     /// Notes that the device has no program for such a conversion: swscale does it from now on.
     pub fn conversion_failed(&mut self, layout: &Layout, storage: Storage) {
-        self.failed.insert((layout.family, layout.wide, layout.halved, storage));
+        self.failed.insert(kind(layout, storage));
     }
 
     fn kernel_conversion(&self, frame: &Video, variant: VariantId) -> Option<(Layout, Storage)> {
-        if self.cl.is_cpu() {
+        let planar = variant == VariantId::Planar && self.planar.is_some();
+        if self.cl.is_cpu() && !planar {
             return None;
         }
         let storage = match self.built.get(&variant) {
             Some(built) => built.info().storage,
             None if self.to_texture => Storage::Image,
+            None if planar => Storage::Buffer,
             None => return None,
         };
         Some((Converter::supports(frame)?, storage))
     }
 
     /// Predicted time of a whole frame on the device, in milliseconds.
-    fn predict(&self, variant: VariantId, plan: &Plan) -> f64 {
+    fn predict(&self, variant: VariantId, plan: &Filter) -> f64 {
         (0..plan.passes()).map(|pass| self.pace.ms(variant, pass, plan.work(pass))).sum()
     }
 
@@ -221,6 +249,9 @@ impl Pipeline {
         correction: Option<Correction>,
         matrix: Matrix,
     ) -> std::result::Result<Job, Refusal> {
+        if variant == VariantId::Planar {
+            return self.prepare_planar(slot, radius, correction);
+        }
         let size = slot.size();
         let cl = &self.cl;
         let built = self.built.get(&variant);
@@ -273,10 +304,53 @@ impl Pipeline {
             None => None,
             Some(built) => {
                 let scratch = &mut self.scratch;
-                Some(built.plan(cl, &filter_source, &target, scratch, size.0, size.1, radius)?)
+                let plan = built.plan(cl, &filter_source, &target, scratch, size.0, size.1, radius)?;
+                Some(Filter::Pixels(plan))
             }
         };
-        Ok(Job {
+        Ok(self.job(variant, plan, colors, place))
+    }
+
+    /// The filter on the slot's planes, then the conversion of what comes out, straight to where the picture goes.
+    fn prepare_planar(
+        &mut self,
+        slot: &mut Slot,
+        radius: u32,
+        correction: Option<Correction>,
+    ) -> std::result::Result<Job, Refusal> {
+        let cl = &self.cl;
+        let unsupported = |why: &str| {
+            let hint = "Choose another variant; fused filters pictures of any format.";
+            Refusal::Unsupported(Error::new("'planar' cannot filter this movie.", why, hint))
+        };
+        let Some(filter) = &self.planar else { return Err(unsupported("It is not built.")) };
+        let Some(layout) = slot.planes().map(|p| *p.layout()).filter(|_| slot.loaded() == Loaded::Planes)
+        else {
+            return Err(unsupported("The device does not read the planes of its pictures' format."));
+        };
+        let filtered = layout.filtered();
+        if filtered.bytes() as u64 > cl.device.info.max_allocation_bytes {
+            return Err(unsupported("Its planes are larger than one piece of the device's memory."));
+        }
+        let to = self.planes.get(cl, Storage::Buffer, ((filtered.bytes() / 4) as u32, 1))?;
+        let plan = filter.plan(cl, &layout, &to, &mut self.scratch, radius)?;
+        let target = match self.to_texture {
+            true => slot.shared(cl)?,
+            false => slot.target(cl, Storage::Buffer)?,
+        };
+        let correction = correction.unwrap_or(Correction::NEUTRAL);
+        let colors = Colors::Convert { correction, to: target };
+        Ok(self.job(VariantId::Planar, Some(Filter::Planes(Box::new(plan))), Some(colors), None))
+    }
+
+    fn job(
+        &self,
+        variant: VariantId,
+        plan: Option<Filter>,
+        colors: Option<Colors>,
+        place: Option<Picture>,
+    ) -> Job {
+        Job {
             variant,
             colors,
             place,
@@ -293,7 +367,7 @@ impl Pipeline {
             filter_ns: None,
             spans: Vec::new(),
             plan,
-        })
+        }
     }
 
     /// Hands the slot's picture to the device and enqueues the first bands. Waits for nothing but OpenGL, where that
@@ -322,6 +396,8 @@ impl Pipeline {
             wait_in_queue(queue, upload)?;
         }
         job.events.colors = match (&job.colors, slot.planes(), &mut self.corrector) {
+            // They come after it.
+            _ if matches!(job.plan, Some(Filter::Planes(_))) => None,
             (Some(Colors::Convert { correction, to }), Some(planes), _) => {
                 Some(self.converter.enqueue(queue, planes, to, correction)?)
             }
@@ -391,7 +467,7 @@ impl Pipeline {
                 break;
             }
             let before = Instant::now();
-            let event = plan.enqueue(&self.cl.queue, pass, rows.clone())?;
+            let event = plan.enqueue(&self.cl.queue, slot, pass, rows.clone())?;
             job.next = if rows.end >= plan.rows() { (pass + 1, 0) } else { (pass, rows.end) };
             job.enqueued(&event, before);
             if predicted_ms > BAND_MS / 2.0 {
@@ -401,6 +477,13 @@ impl Pipeline {
             enqueued = true;
         }
         if job.events.last.is_none() && (job.cancelled || job.next.0 >= job.passes()) {
+            if let (Some(Filter::Planes(plan)), Some(Colors::Convert { correction, to }), false) =
+                (&job.plan, &job.colors, job.cancelled)
+            {
+                let (filtered, queue) = (plan.layout().filtered(), &self.cl.queue);
+                let event = self.converter.enqueue_block(queue, &filtered, plan.to(), to, correction)?;
+                job.events.colors = Some(event);
+            }
             if let (Some(filtered), false) = (&job.place, job.cancelled) {
                 job.events.place = Some(slot.place(&self.cl, filtered)?);
             }

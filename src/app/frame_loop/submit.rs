@@ -40,7 +40,7 @@ impl FrameLoop {
             None => self.take().map(|frame| (frame, false)),
         };
         let Some((frame, again)) = taken else { return false };
-        if self.waits_for_conversions && self.conversion_is_missing(&frame) {
+        if self.waits_for_conversion() && self.conversion_is_missing(&frame) {
             if !again {
                 self.returned.push_front((frame, 0));
             }
@@ -139,6 +139,12 @@ impl FrameLoop {
     pub(super) fn lead_ns(&self) -> i64 {
         let least = (20e6 * self.clock.speed()) as i64;
         self.frame_interval_ns().unwrap_or(0).clamp(least, 5 * least)
+    }
+
+    /// Whether no frame goes on before the device's program for its conversion is built. What filters planes cannot do
+    /// without it.
+    fn waits_for_conversion(&self) -> bool {
+        self.waits_for_conversions || self.wanted().0 == VariantId::Planar
     }
 
     /// Whether the device will convert such frames as soon as its program is built.

@@ -8,6 +8,7 @@ use super::{IDLE_REPAINT, INPUT_REPAINT, Player};
 use crate::app::frame_loop::{DrawTimes, GlTimings};
 use crate::error::Result;
 use crate::gpu::gl_timer::Clock;
+use crate::ladder::box_filter::planar::PLANAR;
 use crate::ladder::{VariantId, box_filter};
 use crate::media::Orientation;
 use crate::media::memory::picture_memory;
@@ -210,6 +211,7 @@ impl Player<'_> {
 /// A variant's title and idea for the overlay.
 fn describe(id: VariantId) -> (&'static str, &'static str) {
     let kernels = box_filter::info(id).map(|info| (info.title, info.idea));
+    let planar = || (id == VariantId::Planar).then_some((PLANAR.title, PLANAR.idea));
     let peer = || box_filter::peer(id).map(|info| (info.title, info.idea));
-    kernels.or_else(peer).unwrap_or(("Off", "No filter: the frame passes through."))
+    kernels.or_else(planar).or_else(peer).unwrap_or(("Off", "No filter: the frame passes through."))
 }

@@ -3,6 +3,7 @@
 use ffmpeg_next::frame::Video;
 use ocl::ffi;
 
+use super::launch::NOT_STARTED;
 use crate::convert::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
@@ -18,7 +19,7 @@ use crate::media::planes::pack;
 pub struct PlaneBlock {
     layout: Layout,
     /// A flat buffer. Declared before `host`, so that it drops first: it may lie there.
-    pub(super) device: Option<Picture>,
+    device: Option<Picture>,
     host: HostBlock,
     in_place: bool,
     mapped: bool,
@@ -40,6 +41,15 @@ impl PlaneBlock {
     /// What the block holds.
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// The block as the device has it.
+    ///
+    /// # Errors
+    /// Before [`PlaneBlock::to_device`].
+    pub fn on_device(&self) -> Result<&Picture> {
+        let missing = || Error::new(NOT_STARTED, "Its planes are not on the device.", "");
+        self.device.as_ref().ok_or_else(missing)
     }
 
     /// Bytes that [`PlaneBlock::to_device`] hands over.

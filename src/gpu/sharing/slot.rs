@@ -182,6 +182,14 @@ impl Slot {
         self.planes.as_ref()
     }
 
+    /// The same as the device has them.
+    ///
+    /// # Errors
+    /// Before [`Slot::to_device`].
+    pub fn planes_on_device(&self) -> Result<&Picture> {
+        self.planes.as_ref().ok_or_else(no_picture)?.on_device()
+    }
+
     /// The device's picture of the RGBA input, stored as a variant reads it. The input must hold its picture already.
     ///
     /// # Errors
