@@ -103,6 +103,7 @@ fn logical(key: &Key) -> Option<Command> {
                 ']' => Some(Command::Speed(Some(SPEED_STEP))),
                 'c' => Some(Command::Do(Action::ToggleCorrection)),
                 't' => Some(Command::Do(Action::ToggleTuning)),
+                'g' => Some(Command::Do(Action::ToggleTimeline)),
                 'l' => Some(Command::MarkPart),
                 'L' => Some(Command::ToggleLoop),
                 'f' => Some(Command::ToggleFullscreen),

@@ -36,6 +36,7 @@ pub const KEYS: &[KeyHelp] = &[
     key("L", &["L"], "repeat the movie or not"),
     key("c", &["c"], "colour correction"),
     key("t", &["t"], "tuning"),
+    key("g", &["g"], "the last frames on one time axis"),
     key("f", &["f"], "fullscreen"),
     key("Esc", &["Escape"], "leave this panel, fullscreen"),
     key("i", &["i"], "overlay"),

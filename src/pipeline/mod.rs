@@ -8,7 +8,8 @@
 //!
 //! Planes are converted and corrected by one kernel. A picture that comes as RGBA is corrected by a kernel of its own.
 //! Memory between the steps belongs to the pipeline: in one in-order queue a frame's last step has read it before the
-//! next frame's first step writes it.
+//! next frame's first step writes it. Only the upload has a queue of its own, on devices with memory of their own: it
+//! writes the slot's memory, so that a frame is uploaded while the one before it is filtered.
 //!
 //! A launch that is predicted to take longer than [`BAND_MS`] is cut into bands of rows, and only about two
 //! bands are in the queue at a time, because OpenCL cannot cancel a running kernel: a change of variant or
@@ -25,16 +26,16 @@ use ffmpeg_next::frame::Video;
 
 use crate::convert::{Correction, Layout};
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::cl::{ClContext, DeviceKind, failed};
 use crate::gpu::convert::{ConvertProgram, Converter, Corrector};
-use crate::gpu::event::{Waker, is_complete, wake_after};
+use crate::gpu::event::{Waker, is_complete, wait_in_queue, wake_after};
 use crate::gpu::sharing::{Loaded, Sharing, Slot};
 use crate::gpu::timer;
 use crate::ladder::box_filter::planar::PlanarFilter;
 use crate::ladder::box_filter::{BuiltVariant, Picture, Scratch};
 use crate::ladder::{Storage, VariantId};
 use crate::media::Matrix;
-use crate::stats::ms_since;
+use crate::stats::{Lane, Span, Stage, ms_since};
 
 use job::{Band, Colors, Events, Filter};
 use pace::{ConversionTime, Pace};
@@ -47,6 +48,8 @@ pub const BAND_MS: f64 = 30.0;
 /// The filter on one device: its built variants and what is known about their speed.
 pub struct Pipeline {
     cl: ClContext,
+    /// For the uploads; without it they go to the queue of the other commands.
+    uploads: Option<ocl::Queue>,
     /// The results go into the slots' textures.
     to_texture: bool,
     built: HashMap<VariantId, BuiltVariant>,
@@ -115,7 +118,10 @@ impl Pipeline {
     /// A pipeline without variants; add them as they are built. `sharing` says how its results get to OpenGL.
     pub fn new(cl: ClContext, sharing: &Sharing, waker: Waker) -> Self {
         let pace = Pace::new(cl.device.info.kind);
+        // A driver that has no second queue does with one.
+        let uploads = wants_two_queues(cl.device.info.kind).then(|| cl.extra_queue().ok()).flatten();
         Self {
+            uploads,
             to_texture: *sharing == Sharing::ZeroCopy,
             built: HashMap::new(),
             planar: None,
@@ -156,6 +162,11 @@ impl Pipeline {
             VariantId::Planar => self.planar.is_some(),
             _ => self.built.contains_key(&variant),
         }
+    }
+
+    /// What a variant filters pictures of this size and radius with; `None` where it cannot be submitted.
+    pub fn chosen(&self, variant: VariantId, (width, height): (u32, u32), radius: u32) -> Option<String> {
+        self.built.get(&variant)?.chosen(width, height, radius)
     }
 
     /// Adds the colour correction that the builder finished.
@@ -353,6 +364,8 @@ impl Pipeline {
             work_total: plan.as_ref().map_or(0.0, |p| (0..p.passes()).map(|pass| p.work(pass)).sum()),
             predicted_ms: plan.as_ref().map_or(0.0, |plan| self.predict(variant, plan)),
             times: JobTimes::default(),
+            filter_ns: None,
+            spans: Vec::new(),
             plan,
         }
     }
@@ -364,13 +377,24 @@ impl Pipeline {
     /// When the driver refuses a command; the device must then be idle ([`Pipeline::drain`]) before the slot goes.
     pub fn start(&mut self, job: &mut Job, slot: &mut Slot) -> Result<()> {
         job.started = Some(Instant::now());
-        job.events.upload = slot.to_device(&self.cl)?;
+        let queue = &self.cl.queue;
+        let before = Instant::now();
+        job.events.upload = slot.to_device(&self.cl, self.uploads.as_ref().unwrap_or(queue))?;
+        if let Some(upload) = job.events.upload.clone() {
+            job.enqueued(&upload, before);
+        }
+        if let Some(uploads) = &self.uploads {
+            flush(uploads)?;
+        }
         if job.to_texture {
             let began = Instant::now();
             job.events.acquire = Some(slot.acquire(&self.cl)?);
             job.times.acquire = ms_since(began);
+            job.spans.push(Span::since(Stage::Acquire, began));
         }
-        let queue = &self.cl.queue;
+        if let (Some(_), Some(upload)) = (&self.uploads, &job.events.upload) {
+            wait_in_queue(queue, upload)?;
+        }
         job.events.colors = match (&job.colors, slot.planes(), &mut self.corrector) {
             // They come after it.
             _ if matches!(job.plan, Some(Filter::Planes(_))) => None,
@@ -390,15 +414,20 @@ impl Pipeline {
     /// # Errors
     /// When a command failed on the device or the driver refuses one.
     pub fn advance(&mut self, job: &mut Job, slot: &mut Slot) -> Result<JobState> {
+        // On a queue of its own a failed upload is not the other commands' failure with every driver.
+        if let Some(upload) = &job.events.upload {
+            is_complete(upload)?;
+        }
         while let Some(band) = job.bands.front() {
             if !is_complete(&band.event)? {
                 break;
             }
+            let Some(band) = job.bands.pop_front() else { break };
             let ms = device_ms(&band.event);
+            job.band_ran(&band.event);
             job.times.filter += ms;
             job.work_done += band.work;
             self.pace.learn(job.variant, band.pass, band.work, ms);
-            job.bands.pop_front();
         }
         self.fill_queue(job, slot)?;
         let Some(last) = &job.events.last else { return Ok(JobState::Running) };
@@ -421,6 +450,7 @@ impl Pipeline {
             filter: job.times.filter,
             release: ms(&job.events.place) + device_ms(last),
         };
+        job.note_spans(self.upload_lane());
         slot.back_on_host();
         Ok(if job.cancelled { JobState::Cancelled } else { JobState::Done })
     }
@@ -436,8 +466,10 @@ impl Pipeline {
             if !job.bands.is_empty() && waiting + predicted_ms > 2.0 * BAND_MS {
                 break;
             }
+            let before = Instant::now();
             let event = plan.enqueue(&self.cl.queue, slot, pass, rows.clone())?;
             job.next = if rows.end >= plan.rows() { (pass + 1, 0) } else { (pass, rows.end) };
+            job.enqueued(&event, before);
             if predicted_ms > BAND_MS / 2.0 {
                 wake_after(&event, &self.waker);
             }
@@ -455,13 +487,15 @@ impl Pipeline {
             if let (Some(filtered), false) = (&job.place, job.cancelled) {
                 job.events.place = Some(slot.place(&self.cl, filtered)?);
             }
+            let before = Instant::now();
             let event = slot.to_host(&self.cl, job.to_texture)?;
+            job.enqueued(&event, before);
             wake_after(&event, &self.waker);
             job.events.last = Some(event);
             enqueued = true;
         }
         if enqueued {
-            self.cl.queue.flush().map_err(|e| failed("The OpenCL queue could not be started.", &e))?;
+            flush(&self.cl.queue)?;
         }
         Ok(())
     }
@@ -480,8 +514,29 @@ impl Pipeline {
 
     /// Waits until the device is idle, so that memory it uses can be released. For errors and teardown only.
     pub fn drain(&self) -> bool {
-        self.cl.queue.finish().is_ok()
+        // Both, whatever the first one says.
+        let filter = self.cl.queue.finish().is_ok();
+        let uploads = self.uploads.as_ref().is_none_or(|uploads| uploads.finish().is_ok());
+        filter && uploads
     }
+
+    /// What the uploads run on, for [`Span`]s.
+    fn upload_lane(&self) -> Lane {
+        if self.uploads.is_some() { Lane::Upload } else { Lane::Device }
+    }
+}
+
+/// Whether uploads get a queue of their own. On a CPU they are no work, only a handover. `CLREEL_QUEUES` says otherwise.
+fn wants_two_queues(kind: DeviceKind) -> bool {
+    match std::env::var("CLREEL_QUEUES").as_deref() {
+        Ok("1") => false,
+        Ok("2") => true,
+        _ => kind != DeviceKind::Cpu,
+    }
+}
+
+fn flush(queue: &ocl::Queue) -> Result<()> {
+    queue.flush().map_err(|e| failed("The OpenCL queue could not be started.", &e))
 }
 
 /// Device time of a finished command, in milliseconds; 0 where the driver does not tell.

@@ -224,7 +224,7 @@ impl Converter {
         Ok(())
     }
 
-    /// Enqueues the conversion of `planes`, which [`PlaneBlock::to_device`] has handed over on the same queue, to
+    /// Enqueues the conversion of `planes`, which [`PlaneBlock::to_device`] has handed over on the same queue or on one that it waits for, to
     /// `dst`, and the correction of its colours. Returns at once with the command's event; flush the queue to start
     /// it. It waits for the compiler if [`Converter::prepare`] has not been called for this layout.
     ///
@@ -275,7 +275,7 @@ pub fn convert_once(cl: &ClContext, frame: &Video, rgba: &mut [u8]) -> Result<bo
     planes.fill(frame)?;
     let picture = Picture::alloc(cl, Storage::Buffer, layout.width, layout.height)?;
     let mut converter = Converter::new(cl);
-    let _uploaded = planes.to_device(cl)?;
+    let _uploaded = planes.to_device(cl, &cl.queue)?;
     let converted = converter.enqueue(&cl.queue, &planes, &picture, &Correction::NEUTRAL);
     let read = converted.and_then(|_| picture.read(&cl.queue, rgba));
     // The block must outlive the commands that use it.

@@ -73,12 +73,12 @@ impl PlaneBlock {
         ((self.bytes() / 4) as u32, 1)
     }
 
-    /// Hands the block to the device: enqueues the upload, or on a CPU device the unmapping. The event, if there is
-    /// anything to do, is the upload's. Never waits.
+    /// Hands the block to the device: enqueues the upload on `queue`, or on a CPU device the unmapping. The event, if
+    /// there is anything to do, is the upload's. Never waits.
     ///
     /// # Errors
     /// When device memory runs out or the command cannot be enqueued.
-    pub fn to_device(&mut self, cl: &ClContext) -> Result<Option<ocl::Event>> {
+    pub fn to_device(&mut self, cl: &ClContext, queue: &ocl::Queue) -> Result<Option<ocl::Event>> {
         let (width, height) = self.row();
         let device = match self.device.take() {
             Some(device) => device,
@@ -92,12 +92,12 @@ impl PlaneBlock {
         self.handed_over = true;
         if !self.in_place {
             // SAFETY: the block holds these bytes, and `fill` refuses until `back_on_host`.
-            return unsafe { enqueue_write(cl, device, width, height, self.host.start()) }.map(Some);
+            return unsafe { enqueue_write(queue, device, width, height, self.host.start()) }.map(Some);
         }
         if !std::mem::take(&mut self.mapped) {
             return Ok(None);
         }
-        enqueue_unmap(cl, device, self.host.start()).map(Some)
+        enqueue_unmap(queue, device, self.host.start()).map(Some)
     }
 
     /// Asks for the block back after the commands enqueued so far: on a CPU device enqueues the mapping, elsewhere

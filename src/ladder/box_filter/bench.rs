@@ -68,6 +68,22 @@ pub enum NativeFault {
     Failed(String),
 }
 
+/// Whether there is memory to time `variants` on frames of this size, besides the frames. On a CPU device, so that it
+/// never promises too much: other devices have memory of their own.
+///
+/// # Errors
+/// When there is not.
+pub fn require_memory((width, height): (u32, u32), variants: &[VariantId], native: bool) -> Result<()> {
+    let any = |filter: &dyn Fn(VariantId) -> bool| usize::from(variants.iter().any(|&id| filter(id)));
+    // In pictures: three to check with, what is right, and the reference's table; source, destination and row sums, and
+    // the same for the check.
+    let pictures = 14
+        + 4 * any(&|id| info(id).is_some_and(|info| info.storage == Storage::Image))
+        + 4 * any(&|id| id.kind() == Kind::Glsl)
+        + 2 * any(&|id| native || id.kind() == Kind::Native);
+    require(width as usize * height as usize * 4 * pictures)
+}
+
 /// Checks and times `variants` on a device for each of `radii`. `progress` is told what happens next, and is
 /// called once for each variant that is checked and each round that is timed.
 ///
@@ -83,6 +99,7 @@ pub fn run_device(
     let Some(first) = input.frames.first() else {
         return Err(Error::new("There is nothing to time.", "The movie gave no frame.", ""));
     };
+    require_memory((input.width, input.height), variants, input.native)?;
     let cl = ClContext::new(device)?;
     let mut built = Vec::new();
     for &id in variants {
@@ -440,7 +457,7 @@ impl Checks {
 }
 
 /// Noise by the xorshift generator (G. Marsaglia, "Xorshift RNGs", 2003), the same each time.
-pub(crate) fn noise(bytes: usize) -> Vec<u8> {
+pub fn noise(bytes: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_u32;
     let next = || {
         state ^= state << 13;

@@ -33,7 +33,7 @@ pub fn filter_frame(cl: &ClContext, frame: &Video, radius: u32, rgba: &mut [u8])
     let picture = Picture::alloc(cl, Storage::Buffer, layout.width, layout.height)?;
     let mut scratch = Scratch::new();
     let plan = filter.plan(cl, &layout, &to, &mut scratch, radius)?;
-    let _uploaded = planes.to_device(cl)?;
+    let _uploaded = planes.to_device(cl, &cl.queue)?;
     let mut run = || {
         let _filtered = plan.enqueue(&cl.queue, planes.on_device()?, 0..layout.height)?;
         let neutral = Correction::NEUTRAL;
