@@ -448,7 +448,7 @@ impl Pipeline {
             convert,
             correct,
             filter: job.times.filter,
-            release: ms(&job.events.place) + device_ms(last),
+            release: job.times.release + ms(&job.events.place) + device_ms(last),
         };
         job.note_spans(self.upload_lane());
         slot.back_on_host();
@@ -457,7 +457,7 @@ impl Pipeline {
 
     /// Enqueues bands until about two are waiting, and the download after the last one.
     fn fill_queue(&mut self, job: &mut Job, slot: &mut Slot) -> Result<()> {
-        let mut enqueued = false;
+        let (mut enqueued, mut release_began) = (false, None);
         while let Some((pass, rows)) = self.next_band(job) {
             let Some(plan) = &job.plan else { break };
             let work = plan.work(pass) * rows.len() as f64 / f64::from(plan.rows().max(1));
@@ -487,7 +487,7 @@ impl Pipeline {
             if let (Some(filtered), false) = (&job.place, job.cancelled) {
                 job.events.place = Some(slot.place(&self.cl, filtered)?);
             }
-            let before = Instant::now();
+            let before = *release_began.insert(Instant::now());
             let event = slot.to_host(&self.cl, job.to_texture)?;
             job.enqueued(&event, before);
             wake_after(&event, &self.waker);
@@ -496,6 +496,11 @@ impl Pipeline {
         }
         if enqueued {
             flush(&self.cl.queue)?;
+        }
+        if let Some(began) = release_began {
+            // Drivers do much of a handover in the call, or when the queue is flushed.
+            job.times.release = ms_since(began);
+            job.spans.push(Span::since(Stage::Release, began));
         }
         Ok(())
     }
