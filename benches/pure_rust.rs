@@ -6,6 +6,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
+use clreel::ladder::box_filter::bench::noise;
 use clreel::ladder::box_filter::native::{Lanes, filter};
 use clreel::ladder::box_filter::reference::{plain, summed_area};
 use clreel::media::convert::RgbaConverter;
@@ -14,19 +15,6 @@ use clreel::stats::Series;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
-
-/// Bytes without a pattern, the same in every run.
-fn noise(bytes: usize) -> Vec<u8> {
-    let mut state = 0x2545_f491_u32;
-    (0..bytes)
-        .map(|_| {
-            state ^= state << 13;
-            state ^= state >> 17;
-            state ^= state << 5;
-            (state >> 11) as u8
-        })
-        .collect()
-}
 
 fn references(c: &mut Criterion) {
     let (width, height, radius) = (320, 180, 7);

@@ -23,6 +23,7 @@ pub mod convert;
 pub mod error;
 pub mod gpu;
 pub mod ladder;
+mod leftovers;
 pub mod media;
 pub mod overlay;
 pub mod pipeline;

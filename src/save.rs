@@ -5,6 +5,7 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::leftovers::Passing;
 
 /// Writes a file by way of a temporary one beside it, which takes its name only when it is whole. A link is
 /// followed. What is no regular file (a device, a pipe) is written directly: renaming would replace it.
@@ -24,6 +25,7 @@ pub fn atomically(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::R
 fn beside(target: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     let part = target.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let _passing = Passing::new(&part);
     let written = File::create(&part)
         .and_then(|file| whole(file, write)?.sync_all())
         .and_then(|()| fs::rename(&part, target));

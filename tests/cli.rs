@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
-use movie::{Folder, Movie, steady};
+use movie::{Folder, Movie, on_a_full_disk, steady};
 
 fn clip() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/clip.mp4")
@@ -263,12 +263,7 @@ fn a_file_that_cannot_be_written_leaves_nothing_behind() {
     std::fs::create_dir_all(&folder).unwrap();
     let before = folder.join("frame.png");
     std::fs::write(&before, "precious").unwrap();
-    let mut command = Command::new("sh");
-    command
-        .arg("-c")
-        .arg("trap '' XFSZ; ulimit -f 16; exec \"$@\"")
-        .arg("sh")
-        .arg(env!("CARGO_BIN_EXE_clreel"));
+    let mut command = on_a_full_disk(env!("CARGO_BIN_EXE_clreel"));
     command.arg("snapshot").arg(clip()).args(["--variant", "off", "--out"]).arg(&before);
     let (code, _, stderr) = run(&mut command);
     assert_eq!(code, 1, "{stderr}");
@@ -276,4 +271,15 @@ fn a_file_that_cannot_be_written_leaves_nothing_behind() {
     assert_eq!(std::fs::read_to_string(&before).unwrap(), "precious");
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "no part of a file is left");
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_size_beyond_the_memory_is_a_sentence_at_once() {
+    for verb in ["tune", "bench"] {
+        let arguments = [verb, "--size", "16384x16384", "--radius", "1"].map(std::ffi::OsStr::new);
+        // Enough for the libraries and the driver, not for a picture of 1 GiB several times.
+        let (code, _, stderr) = run_in(4000, &arguments);
+        assert_eq!(code, 1, "{verb}: {stderr}");
+        assert!(stderr.contains("not enough memory for frames of this size"), "{verb}: {stderr}");
+    }
 }

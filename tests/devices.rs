@@ -9,9 +9,11 @@ mod layer;
 mod native;
 
 use std::os::unix::fs::symlink;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use display::Display;
 use serde_json::Value;
@@ -278,4 +280,53 @@ fn the_list_says_which_devices_share_textures_and_why_others_do_not() {
     assert!(sharing == "copy" && reason.contains("-59"), "{reason}");
     let (sharing, reason, _) = fails("crash");
     assert!(sharing == "copy" && reason.contains("an abort"), "{reason}");
+}
+
+#[test]
+fn a_signal_while_drivers_are_asked_leaves_nothing_behind() {
+    // A driver that never answers: the signal always comes while it is asked.
+    let vendors = Vendors::new(&["HANG"]);
+    let left = || std::fs::read_dir(&vendors.runtime).unwrap().count();
+    for (signal, verb) in [(libc::SIGINT, "tune"), (libc::SIGTERM, "bench"), (libc::SIGHUP, "devices")] {
+        let mut command = vendors.clreel(&[verb]);
+        // A shell may have started these tests with signals ignored, which clreel would respect.
+        // SAFETY: setting the default action is safe between fork and exec.
+        unsafe {
+            command.pre_exec(move || {
+                libc::signal(signal, libc::SIG_DFL);
+                Ok(())
+            })
+        };
+        let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+        while left() == 0 {
+            assert_eq!(child.try_wait().unwrap(), None, "{verb} ended before the signal");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // SAFETY: the child has not been waited for, so the number is still its own.
+        assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
+        let status = child.wait().unwrap();
+        assert_eq!(status.signal(), Some(signal), "{verb}: {status}");
+        assert_eq!(left(), 0, "{verb} left a folder behind");
+    }
+}
+
+#[test]
+fn folders_that_cannot_be_written_to_cost_no_device() {
+    let vendors = Vendors::new(&[]).and_the_good_ones();
+    let file = vendors.folder.join("file");
+    std::fs::write(&file, "").unwrap();
+    let count = device_count(&vendors.list(&[], &[]));
+    assert!(count > 0);
+    let set = |name: &str, value: &Path| (name.to_owned(), value.as_os_str().to_owned());
+    let nowhere = vendors.folder.join("nowhere");
+    for environment in
+        [vec![set("XDG_CACHE_HOME", &file)], vec![set("XDG_RUNTIME_DIR", &nowhere), set("TMPDIR", &nowhere)]]
+    {
+        let mut command = vendors.clreel(&["devices", "--json"]);
+        // What a test before this one left for PoCL must not help.
+        command.env_remove("POCL_CACHE_DIR").env("XDG_RUNTIME_DIR", std::env::temp_dir());
+        let output = command.envs(environment.clone()).output().unwrap();
+        let list: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(device_count(&list), count, "{environment:?}: {list}");
+    }
 }

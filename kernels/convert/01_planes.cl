@@ -24,9 +24,6 @@
 #ifndef HALF_Y
 #define HALF_Y 1 // 1: ... and down
 #endif
-#ifndef TO_IMAGE
-#define TO_IMAGE 0 // 1: write an image, not a buffer
-#endif
 
 #if WIDE
 typedef ushort sample_t;
@@ -75,12 +72,6 @@ int4 chroma(__global const sample_t *plane, int stride, int step, int x, int y, 
 }
 #endif
 
-#if TO_IMAGE
-#define DST __write_only image2d_t
-#else
-#define DST __global uchar4 *
-#endif
-
 __kernel void convert_planes(__global const sample_t *samples, DST dst, int width, int height, int4 offset,
                              int4 stride, int4 step, int2 phase, int2 bits, int8 matrix, int corrected,
                              __global const uchar *curve, int4 luma)
@@ -117,10 +108,6 @@ __kernel void convert_planes(__global const sample_t *samples, DST dst, int widt
     const int count = min(4, width - x);
     for (int i = 0; i < count; i++) {
         const uchar4 pixel = corrected ? correct(pixels[i], curve, luma) : pixels[i];
-#if TO_IMAGE
-        write_imagef(dst, (int2)(x + i, y), convert_float4(pixel) / 255.0f);
-#else
-        dst[y * width + x + i] = pixel;
-#endif
+        store(dst, width, x + i, y, pixel);
     }
 }

@@ -7,20 +7,12 @@
 #ifndef FROM_IMAGE
 #define FROM_IMAGE 0 // 1: read an image, not a buffer
 #endif
-#ifndef TO_IMAGE
-#define TO_IMAGE 0 // 1: write an image, not a buffer
-#endif
 
 #if FROM_IMAGE
 #define SRC __read_only image2d_t
 __constant sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;
 #else
 #define SRC __global const uchar4 *
-#endif
-#if TO_IMAGE
-#define DST __write_only image2d_t
-#else
-#define DST __global uchar4 *
 #endif
 
 __kernel void correct_pixels(SRC src, DST dst, int width, int height, __global const uchar *curve, int4 luma)
@@ -34,10 +26,5 @@ __kernel void correct_pixels(SRC src, DST dst, int width, int height, __global c
 #else
     const uchar4 pixel = src[y * width + x];
 #endif
-    const uchar4 out = correct(pixel, curve, luma);
-#if TO_IMAGE
-    write_imagef(dst, (int2)(x, y), convert_float4(out) / 255.0f);
-#else
-    dst[y * width + x] = out;
-#endif
+    store(dst, width, x, y, correct(pixel, curve, luma));
 }

@@ -13,7 +13,9 @@ use crate::cli::{BenchArgs, exit, working_devices};
 use crate::error::Result;
 use crate::gpu::cl::{Device, no_device, select_device};
 use crate::gpu::sharing::Sharing;
-use crate::ladder::box_filter::bench::{Input, NativeFault, NativeRun, RadiusRun, run_device};
+use crate::ladder::box_filter::bench::{
+    Input, NativeFault, NativeRun, RadiusRun, require_memory, run_device,
+};
 use crate::ladder::box_filter::native::Lanes;
 use crate::ladder::{Kind, Outcome, VariantId};
 use crate::media;
@@ -127,6 +129,10 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
         Some(file) => file.clone(),
         None => media::bundled_clip()?,
     };
+    if let Some(size) = args.size {
+        // Before much time goes into scaling.
+        require_memory(size, variants, args.native)?;
+    }
     let clip = media::read_frames_rgba(&file, MAX_FRAMES.min(args.frames as usize), args.size)?;
     if let Some(warning) = &clip.warning {
         eprintln!("clreel: {warning}");
@@ -187,6 +193,10 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
                     "{name} · {size} · radius {radius} · device time in ms (native: wall time)"
                 ))?;
                 print_line(table(run))?;
+                if run.variants.iter().any(|(id, outcome)| (*id, outcome.word()) == (VariantId::Planar, "ok"))
+                {
+                    print_line("planar: the same frames as planes of 4:2:0, with its own reference")?;
+                }
                 for (id, outcome) in &run.variants {
                     if let Some(reason) = reason(outcome) {
                         print_line(format!("{id}: {}. {reason}", outcome.word()))?;

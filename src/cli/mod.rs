@@ -18,6 +18,7 @@ use crate::gpu::gl::Interface;
 use crate::gpu::{drivers, probe};
 use crate::ladder::VariantId;
 pub use crate::ladder::box_filter::MAX_RADIUS;
+use crate::leftovers;
 
 /// Exit codes, part of the command line's contract.
 pub mod exit {
@@ -82,6 +83,9 @@ pub enum Command {
 pub fn run(cli: &Cli) -> Result<u8> {
     if !matches!(cli.command, Some(Command::AskDriver | Command::AskSharing)) {
         drivers::guard(&cli.skip_platform);
+        if cli.command.is_some() {
+            leftovers::remove_on_signals();
+        }
     }
     match &cli.command {
         None => crate::app::run(&cli.play).map(|()| exit::DONE),

@@ -70,6 +70,9 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
         true => RADII.iter().map(|(_, sample)| *sample).collect(),
         false => args.radius.clone(),
     };
+    for &size in &sizes {
+        tune::require_memory(&device.info, size)?;
+    }
     let most = tune::most_trials(&device.info, &tune::VARIANTS) as u64;
     // Drawn on stderr, and only where that is a terminal.
     let bar = ProgressBar::new((sizes.len() * radii.len()) as u64 * most);
@@ -118,9 +121,9 @@ fn run_entry(search: &Search) -> RunEntry {
 
 fn entry(search: &Search, trial: &Trial) -> TrialEntry {
     let bytes = f64::from(search.width) * f64::from(search.height) * 8.0;
-    let ms = trial.ms();
+    let ms = trial.median_ms.or(trial.ms());
     let (status, reason) = match &trial.status {
-        Status::Scored(_) if trial.best => ("best", None),
+        Status::Scored(_) if trial.median_ms.is_some() => ("best", None),
         Status::Scored(_) => ("ok", None),
         Status::Abandoned(ms) => ("abandoned", Some(format!("One run would take about {} ms.", number(*ms)))),
         Status::Mismatch(report) => ("mismatch", Some(report.to_string())),

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::gpu::drivers::{self, Verdict};
+use crate::gpu::places;
 
 /// The kind of a device, as OpenCL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -230,7 +231,13 @@ pub fn no_device() -> Error {
 /// launches of the running sum took 2.7 ms instead of 1.6. `POCL_AFFINITY=1` gives each thread a core of its
 /// own. PoCL counts cores from 0 and gives up where one of them is not allowed to the process, so it is set only
 /// where all of them are. A value that the user has set stays.
+///
+/// PoCL also needs a folder to keep its kernels in, see [`places::pocl_cache`].
 pub fn prepare_process() {
+    if let Some(folder) = places::pocl_cache(|name| std::env::var_os(name)) {
+        // SAFETY: no other thread reads the environment yet.
+        unsafe { std::env::set_var("POCL_CACHE_DIR", folder) };
+    }
     if std::env::var_os("POCL_AFFINITY").is_none() && all_cores_are_allowed() {
         // SAFETY: no other thread reads the environment yet.
         unsafe { std::env::set_var("POCL_AFFINITY", "1") };
@@ -331,18 +338,28 @@ pub fn status_name(code: i32) -> String {
     let name = match code {
         -1 => "CL_DEVICE_NOT_FOUND",
         -2 => "CL_DEVICE_NOT_AVAILABLE",
+        -3 => "CL_COMPILER_NOT_AVAILABLE",
         -4 => "CL_MEM_OBJECT_ALLOCATION_FAILURE",
         -5 => "CL_OUT_OF_RESOURCES",
         -6 => "CL_OUT_OF_HOST_MEMORY",
         -10 => "CL_IMAGE_FORMAT_NOT_SUPPORTED",
+        -11 => "CL_BUILD_PROGRAM_FAILURE",
         -14 => "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST",
         -30 => "CL_INVALID_VALUE",
         -33 => "CL_INVALID_DEVICE",
         -34 => "CL_INVALID_CONTEXT",
         -36 => "CL_INVALID_COMMAND_QUEUE",
         -38 => "CL_INVALID_MEM_OBJECT",
+        -46 => "CL_INVALID_KERNEL_NAME",
+        -48 => "CL_INVALID_KERNEL",
+        -49 => "CL_INVALID_ARG_INDEX",
+        -50 => "CL_INVALID_ARG_VALUE",
+        -51 => "CL_INVALID_ARG_SIZE",
+        -52 => "CL_INVALID_KERNEL_ARGS",
+        -54 => "CL_INVALID_WORK_GROUP_SIZE",
         -59 => "CL_INVALID_OPERATION",
         -60 => "CL_INVALID_GL_OBJECT",
+        -61 => "CL_INVALID_BUFFER_SIZE",
         -1000 => "CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR",
         -1001 => "CL_PLATFORM_NOT_FOUND_KHR",
         _ => return format!("error {code}"),

@@ -10,6 +10,7 @@ pub mod gl;
 pub mod gl_timer;
 pub mod headless;
 pub mod host_block;
+mod places;
 pub mod probe;
 pub mod program;
 pub mod shader;

@@ -2,7 +2,7 @@
 //! the compiler's log with the lines it points at.
 //!
 //! All kernel sources are part of the binary. The environment variable `CLREEL_KERNELS` names a directory
-//! to read them from instead; a file that is missing there falls back to the one in the binary.
+//! to read them from instead, which must be there; a file that is missing in it falls back to the one in the binary.
 
 use std::ffi::CString;
 use std::fmt::Write;
@@ -31,8 +31,11 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "box_filter/05_running_sum.cl",
     "box_filter/06_fused.cl",
     "box_filter/07_march.cl",
+    "box_filter/08_planes.cl",
+    "box_filter/09_planes_march.cl",
     "convert/01_planes.cl",
     "convert/02_correct.cl",
+    "convert/03_rows.cl",
 ];
 
 /// The environment variable that names a directory of kernel sources.
@@ -48,10 +51,11 @@ pub fn source(name: &str) -> Result<String> {
 }
 
 fn source_from(directory: Option<&Path>, name: &str) -> Result<String> {
-    if let Some(path) = directory.map(|d| d.join(name)) {
+    if let Some(folder) = directory {
+        let path = folder.join(name);
         match std::fs::read_to_string(&path) {
             Ok(text) => return Ok(text),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound && folder.is_dir() => {}
             Err(e) => {
                 return Err(Error::new(
                     format!("The kernel file {} cannot be read.", path.display()),
@@ -218,6 +222,8 @@ mod tests {
         assert_eq!(source_from(Some(&dir), "box_filter/01_naive.cl").unwrap(), "mine");
         assert_eq!(source_from(Some(&dir), "common/mean.clh"), source_from(None, "common/mean.clh"));
         std::fs::remove_dir_all(&dir).unwrap();
+        let error = source_from(Some(&dir), "common/mean.clh").unwrap_err().to_string();
+        assert!(error.contains("cannot be read") && error.contains(KERNELS_VARIABLE), "{error}");
     }
 
     #[test]

@@ -9,7 +9,7 @@
 use std::time::Instant;
 
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, DeviceInfo};
+use crate::gpu::cl::{ClContext, DeviceInfo, DeviceKind};
 use crate::ladder::box_filter::config::Param;
 use crate::ladder::box_filter::reference::reference;
 use crate::ladder::box_filter::{BuiltVariant, Code, Config, Picture, Plan, Scratch, bench, info, run};
@@ -17,6 +17,7 @@ use crate::ladder::measure::{self, Contender, Measurement};
 use crate::ladder::tuned::{Entry, SizeClass};
 use crate::ladder::verify::MismatchReport;
 use crate::ladder::{Storage, VariantId};
+use crate::media::memory::require;
 
 /// A configuration is abandoned when it is predicted to take so many times as long as the best.
 const HOPELESS: f64 = 3.0;
@@ -54,8 +55,9 @@ pub struct Trial {
     pub compile_ms: f64,
     /// What came of it.
     pub status: Status,
-    /// Whether it is the best of its variant.
-    pub best: bool,
+    /// Of the best of its variant: the median of its runs beside the other finalists, in milliseconds. Its score is the
+    /// least disturbed run, as that of all trials.
+    pub median_ms: Option<f64>,
 }
 
 impl Trial {
@@ -123,6 +125,7 @@ pub fn search(
     radius: u32,
     watch: &mut dyn Watch,
 ) -> Result<Option<Search>> {
+    require_memory(&cl.device.info, (width, height))?;
     let src = bench::noise(width as usize * height as usize * 4);
     let want = reference(&src, width as usize, height as usize, radius as usize);
     let mut tuner = Tuner {
@@ -145,6 +148,19 @@ pub fn search(
     }
 }
 
+/// Whether there is memory for a search at a size: in pictures of that size.
+///
+/// # Errors
+/// When there is not.
+pub fn require_memory(device: &DeviceInfo, (width, height): (u32, u32)) -> Result<()> {
+    // The picture and what is right; the reference's table, and after it two copies for the comparison.
+    let host = 4;
+    // A CPU device has the same memory: source, destination, and those of the check; row sums of twice a picture's size
+    // for each variant that is kept, and for the one that is tried.
+    let device = if device.kind == DeviceKind::Cpu { 4 + 2 * (VARIANTS.len() + 1) } else { 0 };
+    require(width as usize * height as usize * 4 * (host + device))
+}
+
 impl Search {
     /// What the best of each variant gives the cache.
     ///
@@ -152,13 +168,21 @@ impl Search {
     /// When a kernel's text cannot be read.
     pub fn entries(&self, device: &DeviceInfo) -> Result<Vec<Entry>> {
         let size = (self.width, self.height);
-        let best = self.trials.iter().filter(|t| t.best).filter_map(|t| Some((t, t.ms()?)));
+        let best = self.trials.iter().filter_map(|t| Some((t, t.median_ms?)));
         best.map(|(t, ms)| Entry::new(device, size, self.radius, t.variant, &t.config, ms)).collect()
     }
 }
 
+/// The best of a search, and its time in milliseconds: of the finalists by their medians, and before its end the fastest
+/// trial so far.
+pub fn best(trials: &[Trial]) -> Option<(&Trial, f64)> {
+    let finalists = trials.iter().filter_map(|t| Some((t, t.median_ms?)));
+    let best = finalists.min_by(|a, b| f64::total_cmp(&a.1, &b.1));
+    best.or_else(|| fastest(trials).map(|t| (t, ms(t))))
+}
+
 /// The fastest exact one.
-pub fn fastest(trials: &[Trial]) -> Option<&Trial> {
+fn fastest(trials: &[Trial]) -> Option<&Trial> {
     trials.iter().filter(|t| t.ms().is_some()).min_by(|a, b| f64::total_cmp(&ms(a), &ms(b)))
 }
 
@@ -250,7 +274,7 @@ impl Tuner<'_> {
             Ok(judged) => judged,
         };
         let at = self.trials.len();
-        self.trials.push(Trial { variant: id, config: config.clone(), compile_ms, status, best: false });
+        self.trials.push(Trial { variant: id, config: config.clone(), compile_ms, status, median_ms: None });
         let (trials, keep) = (&self.trials, &mut self.keep);
         if let Some(plan) = plan {
             match keep.iter_mut().find(|(k, _)| trials[*k].variant == id) {
@@ -306,7 +330,7 @@ impl Tuner<'_> {
         Ok((src, dst))
     }
 
-    /// The best of each variant and a copy take turns; their medians replace the times of the trials.
+    /// The best of each variant and a copy take turns; their medians decide.
     fn finals(&mut self) -> Result<Option<f64>> {
         let (from, to) = self.pair(Storage::Buffer)?;
         let queue = &self.cl.queue;
@@ -327,10 +351,7 @@ impl Tuner<'_> {
             results.into_iter().map(|samples| Measurement::of(&samples.ok()?).map(|m| m.device.p50));
         let copy_ms = medians.next().flatten();
         for ((at, _), median) in self.keep.iter().zip(medians) {
-            if let Some(median) = median {
-                self.trials[*at].status = Status::Scored(median);
-                self.trials[*at].best = true;
-            }
+            self.trials[*at].median_ms = median;
         }
         Ok(copy_ms)
     }

@@ -3,6 +3,8 @@
 
 use std::alloc::{Layout, alloc_zeroed};
 
+use sysinfo::System;
+
 use crate::error::{Error, Result};
 
 /// Memory for a picture of `width` by `height` pixels, RGBA8, tightly packed; all zero.
@@ -31,20 +33,42 @@ pub fn zeroed(len: usize) -> Result<Vec<u8>> {
     }
 }
 
-/// Whether so many bytes could be had now, for work that takes them in many pieces.
+/// Whether so many bytes could be had now, for work that takes them in many pieces. The system promises more than it
+/// has, and ends a process that uses it: so what is free counts too, where the system tells.
 ///
 /// # Errors
 /// When there is not enough memory.
 pub fn require(len: usize) -> Result<()> {
-    zeroed(len).map(drop)
+    if free().is_some_and(|free| len as u64 > free) { Err(no_memory(len)) } else { zeroed(len).map(drop) }
+}
+
+/// How many of `count` pictures of `bytes` each may be kept: those that fit a quarter of the memory that is free, at
+/// least one.
+pub fn affordable(count: usize, bytes: usize) -> usize {
+    let fit = |free: u64| usize::try_from(free / 4 / (bytes as u64).max(1)).unwrap_or(usize::MAX);
+    free().map_or(count, |free| count.min(fit(free).max(1)))
+}
+
+/// Bytes that this process could still use, by what the machine has and what a container's limit leaves; `None` where
+/// the system does not tell.
+fn free() -> Option<u64> {
+    let mut system = System::new();
+    system.refresh_memory();
+    if system.total_memory() == 0 {
+        return None;
+    }
+    let machine = system.available_memory().saturating_add(system.free_swap());
+    // Files that the system keeps in memory make room when it is needed, so only what is resident counts.
+    let left = system.cgroup_limits().map(|limits| limits.total_memory.saturating_sub(limits.rss));
+    Some(machine.min(left.unwrap_or(u64::MAX)))
 }
 
 /// The error for `len` bytes that could not be had.
 pub fn no_memory(len: usize) -> Error {
     Error::new(
-        "There is not enough memory for a frame.",
-        format!("{} MiB could not be allocated.", len >> 20),
-        "Close other programs, or play a smaller movie.",
+        "There is not enough memory for frames of this size.",
+        format!("{} MiB could not be had.", len >> 20),
+        "Close other programs, or choose a smaller movie or size.",
     )
 }
 
@@ -60,5 +84,14 @@ mod tests {
             let error = picture_memory(size.0, size.1).unwrap_err();
             assert!(error.what.contains("not enough memory"), "{error}");
         }
+    }
+
+    #[test]
+    fn more_than_is_free_is_refused_although_the_system_would_promise_it() {
+        let free = free().expect("Linux tells how much memory is free");
+        assert!(require(usize::try_from(free).unwrap() + (1 << 32)).is_err());
+        require(1 << 20).unwrap();
+        assert_eq!(affordable(3, 1), 3);
+        assert_eq!(affordable(3, usize::MAX), 1);
     }
 }

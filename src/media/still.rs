@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use super::convert::RgbaConverter;
 use super::decoder::{behind_the_end, nanoseconds, nothing_decoded};
 use super::frame::{Frame, seconds};
-use super::memory::picture_memory;
+use super::memory::{affordable, picture_memory};
 use super::pass::Pass;
 use crate::error::{Error, Result};
 
@@ -51,8 +51,8 @@ pub struct RgbaFrames {
     pub warning: Option<Error>,
 }
 
-/// The first `count` frames of the movie at `path`, fewer if it has fewer, scaled to `size` (width and height in
-/// pixels) or to the size of the first one.
+/// The first `count` frames of the movie at `path`, fewer if it has fewer or memory is short, scaled to `size` (width
+/// and height in pixels) or to the size of the first one.
 ///
 /// # Errors
 /// As for [`Decoder::open`](super::Decoder::open), and when swscale cannot convert the pictures.
@@ -63,6 +63,7 @@ pub fn read_frames_rgba(path: &Path, count: usize, size: Option<(u32, u32)>) -> 
         return Err(nothing_decoded(path, &pass));
     };
     let (width, height) = size.unwrap_or((first.video.width(), first.video.height()));
+    let count = affordable(count, width as usize * height as usize * 4);
     let mut converter = RgbaConverter::new();
     let mut frames = Vec::new();
     let mut warning = None;

@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::codec::Id;
@@ -185,6 +186,13 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// A program where no file may grow beyond some kilobytes, as on a disk that is full.
+pub fn on_a_full_disk(program: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$@\"", "sh", program]);
+    command
 }
 
 /// One second of silence as a WAV file.

@@ -116,10 +116,8 @@ pub fn guard(skip: &[String]) {
     let listed = std::env::var("CLREEL_SKIP_PLATFORMS").unwrap_or_default();
     let skip = skip.iter().map(String::as_str).chain(listed.split(','));
     let skip: Vec<_> = skip.map(|s| s.trim().to_lowercase()).filter(|s| !s.is_empty()).collect();
-    let place =
-        std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|p| p.is_dir() && is_writable(p));
     let unique = format!("clreel-drivers-{}-{:x}", std::process::id(), RandomState::new().hash_one(0));
-    let folder = place.unwrap_or_else(std::env::temp_dir).join(unique);
+    let folder = super::places::passing().join(unique);
     if !drivers.is_empty() {
         // SAFETY: no other thread reads the environment yet.
         unsafe {
@@ -128,12 +126,6 @@ pub fn guard(skip: &[String]) {
         }
     }
     let _ = GUARD.set(Guard { folder, drivers, skip });
-}
-
-fn is_writable(path: &Path) -> bool {
-    let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
-    // SAFETY: the path ends with a zero.
-    unsafe { libc::access(path.as_ptr(), libc::W_OK | libc::X_OK) == 0 }
 }
 
 /// All registered drivers with a verdict on each; asked at the first call, which takes as long as the slowest driver,

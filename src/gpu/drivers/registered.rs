@@ -8,6 +8,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::{Path, PathBuf};
 
+use crate::leftovers::Passing;
+
 const VENDORS: &str = "/etc/OpenCL/vendors";
 
 /// A driver that can be loaded by the loader: its registration, or its library.
@@ -112,12 +114,13 @@ fn files_in(folder: &Path) -> Vec<Registered> {
 
 /// A folder of this process alone, taken away with all in it when dropped.
 #[derive(Debug)]
-pub(super) struct Folder(pub PathBuf);
+pub(super) struct Folder(pub PathBuf, #[expect(dead_code, reason = "held until the folder is gone")] Passing);
 
 impl Folder {
     pub fn create(path: &Path) -> io::Result<Self> {
+        let passing = Passing::new(path);
         fs::DirBuilder::new().mode(0o700).create(path)?;
-        Ok(Self(path.to_owned()))
+        Ok(Self(path.to_owned(), passing))
     }
 }
 

@@ -8,13 +8,15 @@ use std::time::Instant;
 
 use super::glsl::Offscreen;
 use super::native::{self, Lanes};
+use super::planar::run as planes;
+use super::planar::{PlanarFilter, PlanarPlan, planar_reference, planes_of};
 use super::{BuiltVariant, Picture, Plan, Scratch, info, reference::reference, run};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, failed};
 use crate::ladder::measure::{self, Contender, Measurement, Sample};
 use crate::ladder::verify::MismatchReport;
 use crate::ladder::{Kind, Outcome, Storage, VariantId};
-use crate::media::memory::require;
+use crate::media::memory::{require, zeroed};
 use crate::stats::Series;
 
 /// What is filtered, and how often.
@@ -66,6 +68,22 @@ pub enum NativeFault {
     Failed(String),
 }
 
+/// Whether there is memory to time `variants` on frames of this size, besides the frames. On a CPU device, so that it
+/// never promises too much: other devices have memory of their own.
+///
+/// # Errors
+/// When there is not.
+pub fn require_memory((width, height): (u32, u32), variants: &[VariantId], native: bool) -> Result<()> {
+    let any = |filter: &dyn Fn(VariantId) -> bool| usize::from(variants.iter().any(|&id| filter(id)));
+    // In pictures: three to check with, what is right, and the reference's table; source, destination and row sums, and
+    // the same for the check.
+    let pictures = 14
+        + 4 * any(&|id| info(id).is_some_and(|info| info.storage == Storage::Image))
+        + 4 * any(&|id| id.kind() == Kind::Glsl)
+        + 2 * any(&|id| native || id.kind() == Kind::Native);
+    require(width as usize * height as usize * 4 * pictures)
+}
+
 /// Checks and times `variants` on a device for each of `radii`. Without a device those that do without OpenCL are
 /// timed, and no copy. `progress` is told what happens next, and is called once for each variant that is checked and
 /// each round that is timed.
@@ -82,6 +100,7 @@ pub fn run_device(
     let Some(first) = input.frames.first() else {
         return Err(Error::new("There is nothing to time.", "The movie gave no frame.", ""));
     };
+    require_memory((input.width, input.height), variants, input.native)?;
     let cl = device.map(ClContext::new).transpose()?;
     let mut built = Vec::new();
     for &id in variants {
@@ -89,6 +108,9 @@ pub fn run_device(
             Kind::Native => Ok(Candidate::Native),
             Kind::Glsl => offscreen(input).map(Candidate::Glsl),
             _ => match &cl {
+                Some(cl) if id == VariantId::Planar => {
+                    PlanarFilter::build(cl).map(Candidate::Planes).map_err(fail)
+                }
                 Some(cl) => build(cl, id, input).map(Candidate::Kernels),
                 None => Err(without_device()),
             },
@@ -130,6 +152,7 @@ fn fail(error: Error) -> Box<Outcome> {
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 enum Candidate {
     Kernels(BuiltVariant),
+    Planes(PlanarFilter),
     Native,
     Glsl(Offscreen),
 }
@@ -140,6 +163,8 @@ type Built = [(VariantId, std::result::Result<Candidate, Box<Outcome>>)];
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 enum Ready<'b> {
     Kernels(Plan, ocl::Queue),
+    /// With the planes of the frame.
+    Planes(PlanarPlan, Picture, ocl::Queue),
     Native,
     Glsl(&'b Offscreen),
 }
@@ -210,6 +235,7 @@ impl Bench<'_> {
                         (rounds, Ready::Kernels(plan, queue))
                     })
                 }
+                Ok(Candidate::Planes(filter)) => self.prepare_planes(filter, radius),
                 Ok(Candidate::Native) => {
                     let (width, height) = (self.input.width, self.input.height);
                     let check = |src: &[u8], want: &[u8]| native::check(src, want, width, height, radius);
@@ -253,6 +279,9 @@ impl Bench<'_> {
                     Ready::Kernels(plan, queue) => {
                         Box::new(move || measure::sample(queue, |q| plan.enqueue_all(q)))
                     }
+                    Ready::Planes(plan, from, queue) => Box::new(move || {
+                        measure::sample(queue, |q| Ok(vec![plan.enqueue(q, from, 0..plan.rows())?]))
+                    }),
                     Ready::Glsl(offscreen) => Box::new(move || offscreen.run(radius)),
                     Ready::Native => Box::new(move || run_native(native::all_threads(), Lanes::Vector)),
                 },
@@ -271,6 +300,12 @@ impl Bench<'_> {
             for (_, candidate) in built {
                 if let Ok(Candidate::Glsl(offscreen)) = candidate {
                     offscreen.load(next);
+                }
+            }
+            for (.., ready) in &ready {
+                if let Ready::Planes(_, from, queue) = ready {
+                    let (_, block) = planes_of(next, self.input.width, self.input.height)?;
+                    from.write(queue, &block)?;
                 }
             }
             on.map_or(Ok(()), |on| on.pairs.load(on.cl, next))
@@ -339,6 +374,36 @@ impl Bench<'_> {
             Ok(Some(report)) => Err(Box::new(Outcome::Mismatch(report))),
             Err(e) => Err(fail(e)),
         }
+    }
+
+    /// Checks the filter on planes, against its own reference: on planes of 4:2:0 of the first and the middle frame, and
+    /// on noise.
+    fn prepare_planes<'b>(
+        &mut self,
+        filter: &PlanarFilter,
+        radius: u32,
+    ) -> std::result::Result<(u32, Ready<'b>), Box<Outcome>> {
+        let cl = self.on.as_ref().ok_or_else(without_device)?.cl;
+        let mut prepare = || {
+            let frames = self.input.frames;
+            let (layout, noise) = planes_of(&noise(frames[0].len()), self.input.width, self.input.height)?;
+            let mut blocks = vec![noise];
+            for frame in [&frames[0], &frames[frames.len() / 2]] {
+                blocks.push(planes_of(frame, layout.width, layout.height)?.1);
+            }
+            for block in &blocks {
+                let want = planar_reference(&layout, block, radius)?;
+                let report = planes::check(cl, filter, &layout, block, &want, radius)?;
+                if let Some(report) = report {
+                    return Ok(Err(Box::new(Outcome::Mismatch(report))));
+                }
+            }
+            let from = planes::on_device(cl, &blocks[0])?;
+            let to = planes::on_device(cl, &zeroed(layout.filtered().bytes())?)?;
+            let plan = filter.plan(cl, &layout, &to, &mut self.scratch, radius)?;
+            Ok(Ok((self.input.rounds, Ready::Planes(plan, from, cl.queue.clone()))))
+        };
+        prepare().map_err(fail)?
     }
 
     /// Checks a filter that does without OpenCL, and decides how often it can run.
@@ -424,7 +489,7 @@ impl Checks {
 }
 
 /// Noise by the xorshift generator (G. Marsaglia, "Xorshift RNGs", 2003), the same each time.
-pub(crate) fn noise(bytes: usize) -> Vec<u8> {
+pub fn noise(bytes: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_u32;
     let next = || {
         state ^= state << 13;

@@ -1,0 +1,100 @@
+//! Files and folders that must not outlive the process. In: their paths, for as long as each is in use. Out: nothing is
+//! left of them when a signal ends the process in the middle of it.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+
+static IN_USE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn in_use() -> MutexGuard<'static, Vec<PathBuf>> {
+    IN_USE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A path that is taken away when a signal ends the process, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Passing(PathBuf);
+
+impl Passing {
+    /// Call it before the file or folder is made.
+    pub fn new(path: &Path) -> Self {
+        in_use().push(path.to_owned());
+        Self(path.to_owned())
+    }
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        let mut paths = in_use();
+        if let Some(at) = paths.iter().position(|path| *path == self.0) {
+            paths.swap_remove(at);
+        }
+    }
+}
+
+/// From here on SIGINT, SIGTERM and SIGHUP first take away what is in use, then end the process as ever. Those that were
+/// to be ignored, as `nohup` does it, still are. Not for the window, which quits on them by itself.
+pub(crate) fn remove_on_signals() {
+    let ignored = ignored_signals();
+    let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
+    let Ok(mut signals) = Signals::new(heeded) else { return };
+    let handle = signals.handle();
+    let thread = std::thread::Builder::new().name("signals".into()).spawn(move || {
+        for signal in signals.forever() {
+            // Held to the end: nothing new is made meanwhile.
+            let paths = in_use();
+            remove(&paths);
+            let _ = emulate_default_handler(signal);
+        }
+    });
+    if thread.is_err() {
+        // Without the thread the signals would do nothing at all: back to how they were.
+        handle.close();
+    }
+}
+
+fn remove(paths: &[PathBuf]) {
+    for path in paths {
+        if path.is_dir() {
+            // Another thread may put something into it at this moment.
+            let emptied = |_: &u32| {
+                let kind = fs::remove_dir_all(path).map_err(|e| e.kind());
+                kind != Err(ErrorKind::DirectoryNotEmpty)
+            };
+            let _ = (0..10).find(emptied);
+        } else {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// The signals that this process ignores, the first one in bit 0 (proc_pid_status(5)).
+fn ignored_signals() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_use_is_known_and_can_be_removed() {
+        let folder = std::env::temp_dir().join(format!("clreel-leftovers-{}", std::process::id()));
+        let file = folder.join("file");
+        let passing = [Passing::new(&folder), Passing::new(&file)];
+        fs::create_dir_all(folder.join("inner")).unwrap();
+        fs::write(&file, "half").unwrap();
+        assert!(in_use().contains(&folder) && in_use().contains(&file));
+        remove(&[file.clone(), folder.clone(), folder.join("was-never-made")]);
+        assert!(!folder.exists());
+        drop(passing);
+        assert!(!in_use().contains(&folder) && !in_use().contains(&file));
+    }
+}
