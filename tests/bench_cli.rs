@@ -236,6 +236,36 @@ fn without_a_driver_the_list_is_empty_and_bench_says_what_to_install() {
     assert!(text(&output.stderr).contains("pocl-opencl-icd"), "{}", text(&output.stderr));
 }
 
+#[test]
+fn what_does_without_opencl_is_timed_without_a_driver() {
+    let nowhere = std::env::temp_dir().join("clreel-no-such-vendors");
+    let bench = |variants: &str, more: &[&str]| {
+        let args = ["bench", "--size", "64x48", "--frames", "2", "--radius", "3", "--variant", variants];
+        clreel(&args).args(more).env("OCL_ICD_VENDORS", &nowhere).output().unwrap()
+    };
+    let output = bench("native,glsl", &["--json", "--native"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let report = json(&output);
+    assert_eq!(report["devices"].as_array().map(Vec::len), Some(1));
+    let (device, run) = (&report["devices"][0], &report["devices"][0]["runs"][0]);
+    assert!(device["name"].is_null() && run["copy_ms"].is_null(), "{device}");
+    for (variant, id) in run["variants"].as_array().unwrap().iter().zip(["native", "glsl"]) {
+        assert_eq!((&variant["id"], &variant["outcome"]), (&id.into(), &"ok".into()), "{variant}");
+        assert_series(&variant["wall_ms"], 2);
+    }
+    assert!(run["native"].as_array().is_some_and(|grid| !grid.is_empty()), "{run}");
+    let table = text(&bench("native", &[]).stdout);
+    assert!(table.contains("without OpenCL") && !table.contains("(copy)"), "{table}");
+    // A variant that needs a device, or a device that is asked for, is missed.
+    for (variants, more) in
+        [("native,flat", &[][..]), ("native", &["--device", "gpu"]), ("native", &["--device", "all"])]
+    {
+        let output = bench(variants, more);
+        assert_eq!(output.status.code(), Some(1), "{variants} {more:?}");
+        assert!(text(&output.stderr).contains("pocl-opencl-icd"), "{}", text(&output.stderr));
+    }
+}
+
 /// A folder of its own for the cache; removed when dropped.
 struct CacheHome(PathBuf);
 

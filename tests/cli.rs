@@ -134,6 +134,31 @@ fn snapshot_filters_one_frame() {
     assert_eq!(plain, picture("vectorized", "0"), "radius 0 changes nothing");
 }
 
+/// What does without OpenCL ignores the device: it gives the same picture with one that is not there, and without OpenCL.
+#[test]
+fn snapshot_without_opencl_does_not_care_for_the_device() {
+    let picture = |variant: &str, device: Option<&str>, opencl: bool| {
+        let out = temporary(&format!("{variant}-{}-{opencl}.png", device.is_some()));
+        let mut command = clreel();
+        command.arg("snapshot").arg(clip()).args(["--variant", variant, "--radius", "4", "--at", "1.5"]);
+        command.args(device.iter().flat_map(|name| ["--device", name])).arg("--out").arg(&out);
+        if !opencl {
+            without_opencl(&mut command);
+        }
+        let (code, _, stderr) = run(&mut command);
+        assert_eq!((code, stderr.as_str()), (0, ""), "{variant} {device:?}");
+        let bytes = std::fs::read(&out).unwrap();
+        std::fs::remove_file(&out).unwrap();
+        bytes
+    };
+    let native = picture("native", None, true);
+    for variant in ["native", "glsl"] {
+        for (device, opencl) in [(Some("no such device"), true), (Some("gpu"), false), (None, false)] {
+            assert_eq!(native, picture(variant, device, opencl), "{variant} {device:?} {opencl}");
+        }
+    }
+}
+
 #[test]
 fn without_opencl_the_filter_says_what_to_install() {
     let out = temporary("nocl.png");

@@ -268,6 +268,27 @@ fn white_at_the_largest_radii() {
     }
 }
 
+/// Graphics cards have other default parameters for large pictures than for others, in the same variant.
+#[test]
+fn defaults_for_gpus_follow_the_size() {
+    let cl = context();
+    let (medium, large) = ((1920, 1080), (2048, 1600));
+    for (id, wanted) in [
+        (VariantId::RunningSum, ["STRIP_X=64 ", "STRIP_X=256 "]),
+        (VariantId::Fused, ["COLUMNS=4 ", "COLUMNS=8 "]),
+    ] {
+        let variant = BuiltVariant::build_as(&cl, id, DeviceKind::Gpu).unwrap();
+        for ((width, height), wanted) in [medium, large].into_iter().zip(wanted) {
+            let [src, dst] = [0, 1].map(|_| Picture::alloc(&cl, Storage::Buffer, width, height).unwrap());
+            let plan = variant.plan(&cl, &src, &dst, &mut Scratch::new(), width, height, 7).unwrap();
+            assert!(plan.chosen().contains(wanted), "{wanted} in {}", plan.chosen());
+        }
+        if id == VariantId::RunningSum {
+            check(&cl, &variant, Pattern::Noise, large, 7);
+        }
+    }
+}
+
 /// Stripes as high as the window: from row to row the mean changes by as much as it can, up and down. `fused` computes
 /// in fewer bits where the row above bounds the sum; on both sides of each radius at which that changes.
 #[test]

@@ -73,8 +73,9 @@ struct InputEntry {
 
 #[derive(Serialize)]
 struct DeviceRuns {
+    /// None where there is no OpenCL device, and only what does without was asked for.
     #[serde(flatten)]
-    device: DeviceEntry,
+    device: Option<DeviceEntry>,
     runs: Vec<RunEntry>,
 }
 
@@ -114,7 +115,7 @@ struct VariantEntry {
 /// failed.
 ///
 /// # Errors
-/// When there is no device, or the movie gives no frame.
+/// When there is no device and a variant needs one, or the movie gives no frame.
 pub fn run(args: &BenchArgs) -> Result<u8> {
     let variants = args.variant.0.as_slice();
     let mut radii = Vec::new();
@@ -123,7 +124,7 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
             radii.push(radius);
         }
     }
-    let devices = chosen_devices(args.device.as_deref())?;
+    let devices = chosen_devices(args)?;
     let file: PathBuf = match &args.file {
         Some(file) => file.clone(),
         None => media::bundled_clip()?,
@@ -156,7 +157,7 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
             bar.set_message(what.to_owned());
             bar.inc(1);
         };
-        let runs = run_device(device, &input, variants, &radii, &mut progress).unwrap_or_else(|e| {
+        let runs = run_device(device.as_ref(), &input, variants, &radii, &mut progress).unwrap_or_else(|e| {
             let fail = |&id: &VariantId| (id, Outcome::Failed(e.clone()));
             let run = |&radius| RadiusRun {
                 radius,
@@ -167,7 +168,7 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
             };
             radii.iter().map(run).collect()
         });
-        results.push((device, runs));
+        results.push((device.as_ref(), runs));
     }
     bar.finish_and_clear();
 
@@ -180,13 +181,13 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
                 height: clip.height,
                 frames: clip.frames.len(),
             },
-            devices: results.iter().map(|(device, runs)| device_runs(device, runs)).collect(),
+            devices: results.iter().map(|(device, runs)| device_runs(*device, runs)).collect(),
         };
         print_json(&report)?;
     } else {
         for (device, runs) in &results {
             for run in runs {
-                let (name, radius) = (&device.info.name, run.radius);
+                let (name, radius) = (device.map_or("without OpenCL", |d| &d.info.name), run.radius);
                 let size = format!("{}×{}", clip.width, clip.height);
                 print_line(format!(
                     "{name} · {size} · radius {radius} · device time in ms (native: wall time)"
@@ -212,12 +213,14 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
     Ok(exit_code(results.iter().flat_map(|(_, runs)| runs)))
 }
 
-fn chosen_devices(sel: Option<&str>) -> Result<Vec<Device>> {
+/// The devices to run on; one `None` where there is none and nothing that was asked for needs one.
+fn chosen_devices(args: &BenchArgs) -> Result<Vec<Option<Device>>> {
     let devices = working_devices();
-    match sel {
+    match args.device.as_deref() {
+        None if devices.is_empty() && args.variant.0.iter().all(|id| id.kind().is_peer()) => Ok(vec![None]),
         Some("all") if devices.is_empty() => Err(no_device()),
-        Some("all") => Ok(devices),
-        sel => Ok(vec![select_device(&devices, sel)?]),
+        Some("all") => Ok(devices.into_iter().map(Some).collect()),
+        sel => Ok(vec![Some(select_device(&devices, sel)?)]),
     }
 }
 
@@ -243,7 +246,7 @@ fn reason(outcome: &Outcome) -> Option<String> {
     }
 }
 
-fn device_runs(device: &Device, runs: &[RadiusRun]) -> DeviceRuns {
+fn device_runs(device: Option<&Device>, runs: &[RadiusRun]) -> DeviceRuns {
     let variant = |(id, outcome): &(VariantId, Outcome), auto: &Option<String>| {
         let times = match outcome {
             Outcome::Ok(m) => Some(m),
@@ -283,7 +286,10 @@ fn device_runs(device: &Device, runs: &[RadiusRun]) -> DeviceRuns {
         native: run.native.iter().map(native).collect(),
     };
     let sharing = Sharing::copy("bench opens no window; `clreel devices` tests sharing");
-    DeviceRuns { device: DeviceEntry::new(&device.info, &sharing), runs: runs.iter().map(run).collect() }
+    DeviceRuns {
+        device: device.map(|device| DeviceEntry::new(&device.info, &sharing)),
+        runs: runs.iter().map(run).collect(),
+    }
 }
 
 /// Three significant digits, so that 0.035 and 701 read equally well.

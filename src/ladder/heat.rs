@@ -129,7 +129,7 @@ mod tests {
     fn a_value_that_is_no_candidate_gets_a_place_of_its_own() {
         let trials = [trial(&[("STRIP_X", 48)], Status::Scored(2.0))];
         let map = Map::of(&trials, VariantId::RunningSum).unwrap();
-        assert_eq!(map.columns, [32, 48, 64, 128, 256, 4096]);
+        assert_eq!(map.columns, [16, 32, 48, 64, 128, 256, 4096]);
         assert_eq!(map.cells.iter().flatten().count(), 1);
     }
 }

@@ -14,7 +14,7 @@ use crate::ladder::box_filter::config::Param;
 use crate::ladder::box_filter::reference::reference;
 use crate::ladder::box_filter::{BuiltVariant, Code, Config, Picture, Plan, Scratch, bench, info, run};
 use crate::ladder::measure::{self, Contender, Measurement};
-use crate::ladder::tuned::Entry;
+use crate::ladder::tuned::{Entry, SizeClass};
 use crate::ladder::verify::MismatchReport;
 use crate::ladder::{Storage, VariantId};
 use crate::media::memory::require;
@@ -226,7 +226,8 @@ impl Tuner<'_> {
         let Some(info) = info(id) else { return Ok(()) };
         let device = &self.cl.device.info;
         let first = self.trials.len();
-        let mut base = Config::of(info.code(device.kind), device.kind).fitted(device);
+        let size = SizeClass::of(self.size.0, self.size.1);
+        let mut base = Config::for_size(info.code(device.kind), device.kind, size).fitted(device);
         self.attempt(id, &base)?;
         if matches!(self.trials[first].status, Status::Abandoned(_)) {
             return Ok(());

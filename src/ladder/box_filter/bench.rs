@@ -84,13 +84,14 @@ pub fn require_memory((width, height): (u32, u32), variants: &[VariantId], nativ
     require(width as usize * height as usize * 4 * pictures)
 }
 
-/// Checks and times `variants` on a device for each of `radii`. `progress` is told what happens next, and is
-/// called once for each variant that is checked and each round that is timed.
+/// Checks and times `variants` on a device for each of `radii`. Without a device those that do without OpenCL are
+/// timed, and no copy. `progress` is told what happens next, and is called once for each variant that is checked and
+/// each round that is timed.
 ///
 /// # Errors
 /// When the device cannot be used at all. What goes wrong with one variant is its [`Outcome`].
 pub fn run_device(
-    device: &Device,
+    device: Option<&Device>,
     input: &Input,
     variants: &[VariantId],
     radii: &[u32],
@@ -100,19 +101,30 @@ pub fn run_device(
         return Err(Error::new("There is nothing to time.", "The movie gave no frame.", ""));
     };
     require_memory((input.width, input.height), variants, input.native)?;
-    let cl = ClContext::new(device)?;
+    let cl = device.map(ClContext::new).transpose()?;
     let mut built = Vec::new();
     for &id in variants {
         let candidate = match id.kind() {
             Kind::Native => Ok(Candidate::Native),
             Kind::Glsl => offscreen(input).map(Candidate::Glsl),
-            _ if id == VariantId::Planar => PlanarFilter::build(&cl).map(Candidate::Planes).map_err(fail),
-            _ => build(&cl, id, input).map(Candidate::Kernels),
+            _ => match &cl {
+                Some(cl) if id == VariantId::Planar => {
+                    PlanarFilter::build(cl).map(Candidate::Planes).map_err(fail)
+                }
+                Some(cl) => build(cl, id, input).map(Candidate::Kernels),
+                None => Err(without_device()),
+            },
         };
         built.push((id, candidate));
     }
-    let mut bench = Bench { pairs: Pairs::new(&cl, input, &built)?, scratch: Scratch::new(), cl: &cl, input };
-    bench.pairs.load(&cl, first)?;
+    let on = match &cl {
+        Some(cl) => Some(OnDevice { pairs: Pairs::new(cl, input, &built)?, cl }),
+        None => None,
+    };
+    let mut bench = Bench { on, scratch: Scratch::new(), input };
+    if let Some(on) = &bench.on {
+        on.pairs.load(on.cl, first)?;
+    }
     radii.iter().map(|&radius| bench.radius(&built, radius, progress)).collect()
 }
 
@@ -121,6 +133,10 @@ fn build(cl: &ClContext, id: VariantId, input: &Input) -> std::result::Result<Bu
     info.supports(&cl.device.info, input.width, input.height)
         .map_err(|e| Box::new(Outcome::Unsupported(e.why)))?;
     BuiltVariant::build(cl, id).map_err(fail)
+}
+
+fn without_device() -> Box<Outcome> {
+    Box::new(Outcome::Unsupported("There is no OpenCL device.".to_owned()))
 }
 
 fn offscreen(input: &Input) -> std::result::Result<Offscreen, Box<Outcome>> {
@@ -146,9 +162,9 @@ type Built = [(VariantId, std::result::Result<Candidate, Box<Outcome>>)];
 /// What is timed, for one radius.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 enum Ready<'b> {
-    Kernels(Plan),
+    Kernels(Plan, ocl::Queue),
     /// With the planes of the frame.
-    Planes(PlanarPlan, Picture),
+    Planes(PlanarPlan, Picture, ocl::Queue),
     Native,
     Glsl(&'b Offscreen),
 }
@@ -192,10 +208,15 @@ struct Checks {
     cases: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-struct Bench<'a> {
+/// The device, and its pictures.
+struct OnDevice<'a> {
     cl: &'a ClContext,
-    input: &'a Input<'a>,
     pairs: Pairs,
+}
+
+struct Bench<'a> {
+    on: Option<OnDevice<'a>>,
+    input: &'a Input<'a>,
     scratch: Scratch,
 }
 
@@ -209,9 +230,9 @@ impl Bench<'_> {
             progress(&format!("checking {id}, r={radius}"));
             let prepared = match variant {
                 Ok(Candidate::Kernels(variant)) => {
-                    self.prepare(variant, radius, &mut checks).map(|(rounds, plan)| {
+                    self.prepare(variant, radius, &mut checks).map(|(rounds, plan, queue)| {
                         auto = (*id == VariantId::Auto).then(|| plan.chosen()).or(auto.take());
-                        (rounds, Ready::Kernels(plan))
+                        (rounds, Ready::Kernels(plan, queue))
                     })
                 }
                 Ok(Candidate::Planes(filter)) => self.prepare_planes(filter, radius),
@@ -233,13 +254,16 @@ impl Bench<'_> {
                 Err(outcome) => outcomes.push((*id, *outcome)),
             }
         }
-        let (queue, pairs, frames) = (&self.cl.queue, &self.pairs, self.input.frames);
-        let (from, to) = &pairs.buffer;
+        let (on, frames) = (self.on.as_ref(), self.input.frames);
         let frame = Cell::new(0);
         let out = RefCell::new(vec![0; frames.first().map_or(0, Vec::len)]);
-        copy(queue, from, to)?; // warm up
-        let mut contenders =
-            vec![Contender { rounds: self.input.rounds, run: Box::new(|| copy(queue, from, to)) }];
+        let mut contenders = Vec::new();
+        if let Some(OnDevice { cl, pairs }) = on {
+            let (from, to) = &pairs.buffer;
+            copy(&cl.queue, from, to)?; // warm up
+            let run = Box::new(|| copy(&cl.queue, from, to));
+            contenders.push(Contender { rounds: self.input.rounds, run });
+        }
         let size = (self.input.width as usize, self.input.height as usize);
         let (frame, out) = (&frame, &out);
         let run_native = move |threads, lanes| {
@@ -252,8 +276,10 @@ impl Bench<'_> {
             contenders.push(Contender {
                 rounds: *rounds,
                 run: match ready {
-                    Ready::Kernels(plan) => Box::new(move || measure::sample(queue, |q| plan.enqueue_all(q))),
-                    Ready::Planes(plan, from) => Box::new(move || {
+                    Ready::Kernels(plan, queue) => {
+                        Box::new(move || measure::sample(queue, |q| plan.enqueue_all(q)))
+                    }
+                    Ready::Planes(plan, from, queue) => Box::new(move || {
                         measure::sample(queue, |q| Ok(vec![plan.enqueue(q, from, 0..plan.rows())?]))
                     }),
                     Ready::Glsl(offscreen) => Box::new(move || offscreen.run(radius)),
@@ -277,15 +303,15 @@ impl Bench<'_> {
                 }
             }
             for (.., ready) in &ready {
-                if let Ready::Planes(_, from) = ready {
+                if let Ready::Planes(_, from, queue) = ready {
                     let (_, block) = planes_of(next, self.input.width, self.input.height)?;
                     from.write(queue, &block)?;
                 }
             }
-            pairs.load(self.cl, next)
+            on.map_or(Ok(()), |on| on.pairs.load(on.cl, next))
         })?;
         let mut results = results.into_iter();
-        let copied = results.next().and_then(|samples| Measurement::of(&samples.ok()?));
+        let copied = on.and_then(|_| results.next()).and_then(|samples| Measurement::of(&samples.ok()?));
         for ((place, ..), samples) in ready.iter().zip(results.by_ref()) {
             if let Some((_, outcome)) = outcomes.get_mut(*place) {
                 match samples.map(|s| Measurement::of(&s)) {
@@ -334,16 +360,17 @@ impl Bench<'_> {
         variant: &BuiltVariant,
         radius: u32,
         checks: &mut HashMap<(u32, u32), Checks>,
-    ) -> std::result::Result<(u32, Plan), Box<Outcome>> {
+    ) -> std::result::Result<(u32, Plan, ocl::Queue), Box<Outcome>> {
+        let OnDevice { cl, pairs } = self.on.as_ref().ok_or_else(without_device)?;
         let (width, height) = (self.input.width, self.input.height);
-        let (src, dst) = self.pairs.of(variant.info().storage);
-        let plan = variant.plan(self.cl, src, dst, &mut self.scratch, width, height, radius).map_err(fail)?;
-        let predicted_ms = measure::predict(&plan, &self.cl.queue).map_err(fail)?;
+        let (src, dst) = pairs.of(variant.info().storage);
+        let plan = variant.plan(cl, src, dst, &mut self.scratch, width, height, radius).map_err(fail)?;
+        let predicted_ms = measure::predict(&plan, &cl.queue).map_err(fail)?;
         let rounds = measure::rounds_for(predicted_ms, self.input.rounds)
             .map_err(|why| Box::new(Outcome::Skipped(why)))?;
         let checks = self.checks(check_size(width, height, predicted_ms), radius, checks)?;
-        match self.check(variant, radius, checks) {
-            Ok(None) => Ok((rounds, plan)),
+        match check(cl, variant, radius, checks) {
+            Ok(None) => Ok((rounds, plan, cl.queue.clone())),
             Ok(Some(report)) => Err(Box::new(Outcome::Mismatch(report))),
             Err(e) => Err(fail(e)),
         }
@@ -356,8 +383,9 @@ impl Bench<'_> {
         filter: &PlanarFilter,
         radius: u32,
     ) -> std::result::Result<(u32, Ready<'b>), Box<Outcome>> {
+        let cl = self.on.as_ref().ok_or_else(without_device)?.cl;
         let mut prepare = || {
-            let (cl, frames) = (self.cl, self.input.frames);
+            let frames = self.input.frames;
             let (layout, noise) = planes_of(&noise(frames[0].len()), self.input.width, self.input.height)?;
             let mut blocks = vec![noise];
             for frame in [&frames[0], &frames[frames.len() / 2]] {
@@ -373,7 +401,7 @@ impl Bench<'_> {
             let from = planes::on_device(cl, &blocks[0])?;
             let to = planes::on_device(cl, &zeroed(layout.filtered().bytes())?)?;
             let plan = filter.plan(cl, &layout, &to, &mut self.scratch, radius)?;
-            Ok(Ok((self.input.rounds, Ready::Planes(plan, from))))
+            Ok(Ok((self.input.rounds, Ready::Planes(plan, from, cl.queue.clone()))))
         };
         prepare().map_err(fail)?
     }
@@ -410,18 +438,22 @@ impl Bench<'_> {
             Entry::Vacant(place) => place.insert(Checks::new(self.input, size, radius).map_err(fail)?),
         })
     }
+}
 
-    fn check(&self, variant: &BuiltVariant, radius: u32, checks: &Checks) -> Result<Option<MismatchReport>> {
-        let mut scratch = Scratch::new();
-        for (src, want) in &checks.cases {
-            let (width, height) = (checks.width, checks.height);
-            let report = run::check(self.cl, variant, src, want, width, height, radius, &mut scratch)?;
-            if report.is_some() {
-                return Ok(report);
-            }
+fn check(
+    cl: &ClContext,
+    variant: &BuiltVariant,
+    radius: u32,
+    checks: &Checks,
+) -> Result<Option<MismatchReport>> {
+    let mut scratch = Scratch::new();
+    for (src, want) in &checks.cases {
+        let report = run::check(cl, variant, src, want, checks.width, checks.height, radius, &mut scratch)?;
+        if report.is_some() {
+            return Ok(report);
         }
-        Ok(None)
     }
+    Ok(None)
 }
 
 /// The part of a frame that is checked: all of it, unless that would take seconds; then a corner of the same

@@ -6,6 +6,7 @@ use std::fmt;
 
 use super::MAX_RADIUS;
 use crate::gpu::cl::{DeviceInfo, DeviceKind};
+use crate::ladder::tuned::SizeClass;
 
 /// A parameter of a kernel file: a `-D` option, and what the launch depends on.
 #[derive(Debug)]
@@ -59,6 +60,8 @@ pub struct Code {
     pub kernels: &'static [&'static str],
     /// Its parameters.
     pub params: &'static [Param],
+    /// What is better for [large](SizeClass::Large) pictures on devices other than CPUs, by the parameters' names.
+    pub large: &'static [(&'static str, u32)],
     /// Whether the values go together on this device, beyond the size of the work-groups.
     pub allowed: fn(&Config, &DeviceInfo) -> bool,
     /// The work-items of a pass.
@@ -88,10 +91,16 @@ impl PartialEq for Config {
 }
 
 impl Config {
-    /// The default values for a kind of device.
+    /// The default values for a kind of device, for pictures up to 1080p.
     pub fn of(code: &'static Code, kind: DeviceKind) -> Self {
         let value = |p: &Param| if kind == DeviceKind::Cpu { p.cpu } else { p.gpu };
         Self { code, values: code.params.iter().map(value).collect() }
+    }
+
+    /// The default values for a kind of device and pictures of a size.
+    pub fn for_size(code: &'static Code, kind: DeviceKind, size: SizeClass) -> Self {
+        let other = if kind != DeviceKind::Cpu && size == SizeClass::Large { code.large } else { &[] };
+        other.iter().fold(Self::of(code, kind), |config, (name, value)| config.with(name, *value))
     }
 
     /// The code that it configures.
@@ -210,6 +219,7 @@ const TWO_PASSES: Code = Code {
     file: "",
     kernels: &[],
     params: GROUPS,
+    large: &[],
     allowed: any,
     launch: pixel_each,
     reads: a_line,
@@ -242,12 +252,13 @@ pub(super) static RUNNING_SUM: Code = Code {
     file: "box_filter/05_running_sum.cl",
     kernels: &["box_running_sum_rows", "box_running_sum_columns"],
     params: &[
-        Param { name: "STRIP_X", cpu: 4096, gpu: 64, values: &[32, 64, 128, 256, 4096] },
-        Param { name: "STRIP_Y", cpu: 1024, gpu: 64, values: &[32, 64, 128, 360, 1024] },
+        Param { name: "STRIP_X", cpu: 4096, gpu: 64, values: &[16, 32, 64, 128, 256, 4096] },
+        Param { name: "STRIP_Y", cpu: 1024, gpu: 16, values: &[16, 32, 64, 128, 360, 1024] },
         Param { name: "QUADS", cpu: 4, gpu: 1, values: &[1, 2, 4, 8] },
         Param { name: "GROUP_ROWS", cpu: 8, gpu: 64, values: &[1, 8, 64] },
         Param { name: "GROUP_COLUMNS", cpu: 4, gpu: 64, values: &[1, 4, 64] },
     ],
+    large: &[("STRIP_X", 256)],
     launch: |config, pass, e| match pass {
         0 => Launch::new([e.rows, e.width.div_ceil(config.get("STRIP_X"))], [config.get("GROUP_ROWS"), 1]),
         _ => {
@@ -305,13 +316,14 @@ pub(super) static FUSED_GPU: Code = Code {
     file: "box_filter/07_march.cl",
     kernels: &["box_march"],
     params: &[
-        Param { name: "COLUMNS", cpu: 8, gpu: 8, values: &[4, 8] },
+        Param { name: "COLUMNS", cpu: 8, gpu: 4, values: &[4, 8] },
         Param { name: "GROUP", cpu: 64, gpu: 128, values: &[64, 128, 256] },
         Param { name: "ROWS", cpu: 1, gpu: 1, values: &[1, 2] },
         Param { name: "AHEAD", cpu: 1, gpu: 1, values: &[0, 1] },
         Param { name: "START", cpu: 4, gpu: 4, values: &[4, 8] },
         Param { name: "STRIPS", cpu: 2, gpu: 3, values: &[1, 2, 3, 4, 6, 8] },
     ],
+    large: &[("COLUMNS", 8)],
     // The widest window and one block of columns must fit a group, and the column sums local memory. Drivers need a
     // few bytes of it for themselves.
     allowed: |config, device| {

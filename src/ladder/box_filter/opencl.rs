@@ -64,8 +64,7 @@ impl BuiltVariant {
         if id == VariantId::Auto {
             return Self::build_auto(cl, kind, &Cache::load(), storage);
         }
-        let code = filter_info(id)?.code(kind);
-        Self::build_into(cl, id, &Config::of(code, kind).fitted(&cl.device.info), storage)
+        Self::build_defaults(cl, id, kind, storage)
     }
 
     /// The same as [`BuiltVariant::build`], but with images for output where the variant's code can write them: it can
@@ -82,33 +81,55 @@ impl BuiltVariant {
         }
         match id {
             VariantId::Auto => Self::build_auto(cl, kind, &Cache::load(), Storage::Image),
-            _ => Self::build_into(cl, id, &Config::of(code, kind).fitted(&cl.device.info), Storage::Image),
+            _ => Self::build_defaults(cl, id, kind, Storage::Image),
         }
+    }
+
+    /// A variant with the default parameters for each size.
+    fn build_defaults(cl: &ClContext, id: VariantId, kind: DeviceKind, output: Storage) -> Result<Self> {
+        let (code, device) = (filter_info(id)?.code(kind), &cl.device.info);
+        let mut built = Self::build_into(cl, id, &Config::of(code, kind).fitted(device), output)?;
+        for size in SizeClass::ALL {
+            let config = Config::for_size(code, kind, size).fitted(device);
+            // One that this device does not allow leaves its size to the others.
+            if let Some(at) = built.program_of(cl, id, &config, output) {
+                built.choices.extend((0..tuned::RADII.len()).map(|class| (size, class, at)));
+            }
+        }
+        Ok(built)
+    }
+
+    /// The place of the program with this configuration, which is built if it is new; `None` if it does not build.
+    fn program_of(
+        &mut self,
+        cl: &ClContext,
+        id: VariantId,
+        config: &Config,
+        output: Storage,
+    ) -> Option<usize> {
+        let same = |p: &Program| p.id == id && p.config == *config;
+        if let Some(at) = self.programs.iter().position(same) {
+            return Some(at);
+        }
+        self.programs.extend(Self::build_into(cl, id, config, output).ok()?.programs);
+        Some(self.programs.len() - 1)
     }
 
     /// [`VariantId::Auto`] by what `cache` says. An entry that does not build, or cannot write `output`, is left out.
     fn build_auto(cl: &ClContext, kind: DeviceKind, cache: &Cache, output: Storage) -> Result<Self> {
-        let code = filter_info(UNTUNED)?.code(kind);
-        let config = Config::of(code, kind).fitted(&cl.device.info);
-        let mut auto = Self::build_into(cl, UNTUNED, &config, output)?;
+        let mut auto = Self::build_defaults(cl, UNTUNED, kind, output)?;
         auto.info = filter_info(VariantId::Auto)?;
+        let mut measured = Vec::new();
         for choice in cache.choices(&cl.device.info) {
             if info(choice.variant).is_none_or(|info| info.storage != auto.info.storage) {
                 continue;
             }
-            let same = |p: &Program| p.id == choice.variant && p.config == choice.config;
-            let at = match auto.programs.iter().position(same) {
-                Some(at) => at,
-                None => match Self::build_into(cl, choice.variant, &choice.config, output) {
-                    Ok(built) => {
-                        auto.programs.extend(built.programs);
-                        auto.programs.len() - 1
-                    }
-                    Err(_) => continue,
-                },
-            };
-            auto.choices.push((choice.size, choice.radius_class, at));
+            if let Some(at) = auto.program_of(cl, choice.variant, &choice.config, output) {
+                measured.push((choice.size, choice.radius_class, at));
+            }
         }
+        // The first that fits is taken: what was measured goes before the defaults.
+        auto.choices.splice(0..0, measured);
         Ok(auto)
     }
 
