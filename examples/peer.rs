@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
-use clreel::gpu::cl::{self, ClContext};
+use clreel::gpu::cl::{self, ClContext, DeviceKind};
 use clreel::ladder::box_filter::native::{self, Lanes};
 use clreel::ladder::box_filter::reference::reference;
 use clreel::ladder::box_filter::{BuiltVariant, Picture, Plan, Scratch, VARIANTS};
@@ -52,12 +52,14 @@ fn write_frames(file: &str, width: u32, height: u32, count: usize) -> Result<(),
 }
 
 fn serve(device: Option<&str>) -> Result<(), Failure> {
-    let mut peer = Peer::new(device)?;
+    // Without a device every answer tells why.
+    let mut peer = Peer::new(device);
     for line in std::io::stdin().lock().lines() {
         let line = line?;
         let words: Vec<&str> = line.split_whitespace().collect();
-        match answer(&mut peer, &words) {
-            Ok(text) => println!("ok {text}"),
+        match peer.as_mut().map(|peer| answer(peer, &words)) {
+            Ok(Ok(text)) => println!("ok {text}"),
+            Ok(Err(e)) => println!("no {}", e.to_string().replace('\n', " ")),
             Err(e) => println!("no {}", e.to_string().replace('\n', " ")),
         }
         std::io::stdout().flush()?;
@@ -66,18 +68,24 @@ fn serve(device: Option<&str>) -> Result<(), Failure> {
     cl::exit_now(0)
 }
 
-/// The requests: `device` gives its name; `open FILE WIDTH HEIGHT` gives the names; `prepare NAME RADIUS` how long one run should take in ms,
-/// and a note; `write NAME RADIUS FRAME FILE` filters once and writes the result (`reference` is a name, too);
+/// The requests: `device` gives its name; `open FILE WIDTH HEIGHT` gives the names; `prepare NAME RADIUS` how long one
+/// run should take in ms, and a note; `write NAME RADIUS FRAME FILE` filters once and writes the result (`reference` is a
+/// name, too); `compare FILE FILE` the largest difference, how many bytes differ, and how many there are;
 /// `run NAME RADIUS FRAME WARM` filters WARM times, then once by the clock: wall and device time in ns.
 fn answer(peer: &mut Peer, words: &[&str]) -> Result<String, Failure> {
     match words {
-        ["device"] => Ok(format!("{} ({})", peer.cl.device.info.name, peer.cl.device.info.version)),
+        ["device"] => {
+            let info = &peer.cl.device.info;
+            let driver = if info.kind == DeviceKind::Cpu { "" } else { &format!(", driver {}", info.driver) };
+            Ok(format!("{} ({}{driver})", info.name, info.version.trim()))
+        }
         ["open", file, width, height] => peer.open(file, width.parse()?, height.parse()?),
         ["prepare", name, radius] => peer.prepare(name, radius.parse()?),
         ["write", name, radius, frame, file] => {
             fs::write(file, peer.filtered(name, radius.parse()?, frame.parse()?)?)?;
             Ok(String::new())
         }
+        ["compare", got, want] => compare(&fs::read(got)?, &fs::read(want)?),
         ["run", name, radius, frame, warm] => {
             let (radius, frame) = (radius.parse()?, frame.parse()?);
             for _ in 0..warm.parse()? {
@@ -90,12 +98,20 @@ fn answer(peer: &mut Peer, words: &[&str]) -> Result<String, Failure> {
     }
 }
 
+fn compare(got: &[u8], want: &[u8]) -> Result<String, Failure> {
+    if got.len() != want.len() {
+        return Err("The pictures are not of one size.".into());
+    }
+    let differences = || got.iter().zip(want).map(|(a, b)| a.abs_diff(*b)).filter(|d| *d > 0);
+    Ok(format!("{} {} {}", differences().max().unwrap_or(0), differences().count(), got.len()))
+}
+
 /// Frames on the host and on the device, and what has been built.
 struct Peer {
     cl: ClContext,
     threads: usize,
     size: (u32, u32),
-    frames: Vec<Vec<u8>>,
+    frames: Vec<Arc<[u8]>>,
     out: Vec<u8>,
     buffers: Option<(Picture, Picture)>,
     images: Option<(Picture, Picture)>,
@@ -132,9 +148,10 @@ impl Peer {
         self.plans.clear();
         self.resident = [None; 2];
         self.size = (width, height);
-        self.frames = fs::read(file)?.chunks_exact(bytes).map(<[u8]>::to_vec).collect();
-        let first = self.frames.first().ok_or("The file holds no frame of this size.")?;
-        self.copy = Some(Copy::new(self.threads, first));
+        self.frames = fs::read(file)?.chunks_exact(bytes).map(Arc::from).collect();
+        if self.frames.is_empty() {
+            return Err("The file holds no frame of this size.".into());
+        }
         self.out = vec![0; bytes];
         let alloc = |storage| Picture::alloc(&self.cl, storage, width, height);
         self.buffers = Some((alloc(Storage::Buffer)?, alloc(Storage::Buffer)?));
@@ -142,7 +159,13 @@ impl Peer {
             true => Some((alloc(Storage::Image)?, alloc(Storage::Image)?)),
             false => None,
         };
-        let names: Vec<&str> = VARIANTS.iter().map(|v| v.id.as_str()).chain(["native", "memcpy"]).collect();
+        let mut names: Vec<&str> = VARIANTS.iter().map(|v| v.id.as_str()).collect();
+        if self.cl.is_cpu() {
+            self.copy = Some(Copy::new(self.threads, bytes));
+            names.extend(["native", "memcpy"]);
+        } else {
+            names.push("copy");
+        }
         Ok(names.join(" "))
     }
 
@@ -153,10 +176,11 @@ impl Peer {
 
     fn prepare(&mut self, name: &str, radius: u32) -> Result<String, Failure> {
         let id = match name {
-            "native" | "memcpy" => {
+            "native" | "memcpy" | "copy" => {
                 self.run(name, radius, 0)?;
                 let (ms, _) = self.run(name, radius, 0)?;
-                return Ok(format!("{ms} {} threads", self.threads));
+                let note = if name == "copy" { String::new() } else { format!("{} threads", self.threads) };
+                return Ok(format!("{ms} {note}"));
             }
             name => name.parse::<VariantId>()?,
         };
@@ -180,8 +204,20 @@ impl Peer {
         let (width, height) = self.size;
         match name {
             "memcpy" => {
-                let ms = self.copy.as_mut().ok_or("Nothing was opened.")?.run()?;
+                let ms = self.copy.as_mut().ok_or("Nothing was opened.")?.run(pixels)?;
                 Ok((ms, ms))
+            }
+            "copy" => {
+                let (Picture::Buffer(from), Picture::Buffer(to)) = self.pair(Storage::Buffer)? else {
+                    return Err("There are no buffers.".into());
+                };
+                let sample = measure::sample(&self.cl.queue, |queue| {
+                    let mut event = ocl::Event::empty();
+                    let copied = from.copy(to, None, None).queue(queue).enew(&mut event).enq();
+                    copied.map_err(|e| cl::failed("A picture could not be copied on the device.", &e))?;
+                    Ok(vec![event])
+                })?;
+                Ok((sample.wall_ms, sample.device_ms))
             }
             "native" => {
                 let size = (width as usize, height as usize);
@@ -230,9 +266,9 @@ impl Peer {
 /// A plain copy of a frame, each thread a part of its own: the limit that memory sets. The threads sleep between runs,
 /// and start together, so that waking them is not timed. The calling thread copies the first part.
 struct Copy {
-    go: Vec<Sender<()>>,
+    go: Vec<Sender<Arc<[u8]>>>,
     gate: Arc<Gate>,
-    own: (Vec<u8>, Vec<u8>),
+    own: Vec<u8>,
 }
 
 /// What the threads have reached, counted over all runs.
@@ -244,39 +280,37 @@ struct Gate {
 }
 
 impl Copy {
-    fn new(threads: usize, frame: &[u8]) -> Self {
-        let gate = Arc::new(Gate::default());
-        let mut parts = frame.chunks(frame.len().div_ceil(threads).max(1)).map(<[u8]>::to_vec);
-        let own = parts.next().unwrap_or_default();
-        let go = parts.map(|part| copier(gate.clone(), part)).collect();
-        Self { go, gate, own: (vec![0; own.len()], own) }
+    fn new(threads: usize, bytes: usize) -> Self {
+        let (gate, part) = (Arc::new(Gate::default()), bytes.div_ceil(threads).max(1));
+        let go =
+            (1..bytes.div_ceil(part)).map(|n| copier(gate.clone(), n * part, part.min(bytes - n * part)));
+        Self { go: go.collect(), gate, own: vec![0; part.min(bytes)] }
     }
 
-    fn run(&mut self) -> Result<f64, Failure> {
+    fn run(&mut self, frame: &Arc<[u8]>) -> Result<f64, Failure> {
         let turn = self.gate.open.load(Ordering::SeqCst) + 1;
-        self.go.iter().try_for_each(|go| go.send(()))?;
+        self.go.iter().try_for_each(|go| go.send(frame.clone()))?;
         wait(&self.gate.here, turn * self.go.len());
         let begin = Instant::now();
         self.gate.open.store(turn, Ordering::SeqCst);
-        self.own.0.copy_from_slice(&self.own.1);
-        std::hint::black_box(&mut self.own.0);
+        let length = self.own.len();
+        self.own.copy_from_slice(&frame[..length]);
+        std::hint::black_box(&mut self.own);
         wait(&self.gate.done, turn * self.go.len());
         Ok(begin.elapsed().as_secs_f64() * 1e3)
     }
 }
 
-/// A thread that copies `source` once for each message.
-fn copier(gate: Arc<Gate>, source: Vec<u8>) -> Sender<()> {
-    let (sender, receiver) = channel();
+/// A thread that copies a part of each frame that it is sent.
+fn copier(gate: Arc<Gate>, from: usize, length: usize) -> Sender<Arc<[u8]>> {
+    let (sender, receiver) = channel::<Arc<[u8]>>();
     std::thread::spawn(move || {
-        let mut target = vec![0u8; source.len()];
+        let mut target = vec![0u8; length];
         for turn in 1.. {
-            if receiver.recv().is_err() {
-                return;
-            }
+            let Ok(frame) = receiver.recv() else { return };
             gate.here.fetch_add(1, Ordering::SeqCst);
             wait(&gate.open, turn);
-            target.copy_from_slice(&source);
+            target.copy_from_slice(&frame[from..from + length]);
             std::hint::black_box(&mut target);
             gate.done.fetch_add(1, Ordering::SeqCst);
         }

@@ -416,7 +416,7 @@ fn convert_on_device(
     let size = (layout.width, layout.height);
     let case = || format!("{:?} {layout:?} {storage:?} {correction:?}", frame.format());
     compare(cl, storage, size, &want, &case, |dst| {
-        let _upload = planes.to_device(cl).unwrap();
+        let _upload = planes.to_device(cl, &cl.queue).unwrap();
         assert!(planes.fill(frame).is_err(), "the device has the block");
         let _event = converter.enqueue(&cl.queue, &planes, dst, correction).unwrap();
         let _mapped = planes.to_host(cl).unwrap();
@@ -555,7 +555,7 @@ fn what_does_not_fit_is_refused() {
     let neutral = Correction::NEUTRAL;
     assert!(converter.enqueue(&cl.queue, &planes, &dst, &neutral).is_err(), "nothing was handed over");
     planes.fill(&frame).unwrap();
-    planes.to_device(&cl).unwrap();
+    planes.to_device(&cl, &cl.queue).unwrap();
     assert!(!converter.is_ready(&layout, Storage::Buffer));
     converter.prepare(&layout, Storage::Buffer).unwrap();
     assert!(converter.is_ready(&layout, Storage::Buffer));

@@ -1,5 +1,5 @@
 //! Every variant gives exactly the bytes of the scalar reference: sizes, radii, patterns, and launches cut
-//! into bands. Needs an OpenCL device, and fails without one.
+//! into bands. Needs an OpenCL device, and fails without one. `planar.rs` does so for the filter on planes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
@@ -8,7 +8,7 @@ use clreel::gpu::cl::{ClContext, DeviceKind, list_devices, select_device};
 use clreel::ladder::box_filter::{
     BuiltVariant, Config, Picture, Scratch, filter_once, info, reference::reference,
 };
-use clreel::ladder::{Kind, Storage, VariantId};
+use clreel::ladder::{Storage, VariantId};
 
 /// Reads that one case may cost the naive variant: an image sampler on a CPU manages some 10⁸ a second.
 const NAIVE_READS: f64 = 2.1e8;
@@ -246,9 +246,9 @@ fn fused_for_gpus_into_an_image() {
     assert!(into_image(VariantId::Flat).is_err(), "flat writes buffers only");
 }
 
-/// All filters as they are built for this device, and the one that has other code for GPUs.
+/// All filters on RGBA as they are built for this device, and the one that has other code for GPUs.
 fn all(cl: &ClContext) -> Vec<BuiltVariant> {
-    let ids = VariantId::ALL.into_iter().filter(|id| id.kind() == Kind::OpenCl);
+    let ids = VariantId::ALL.into_iter().filter(|id| info(*id).is_some());
     let mut all: Vec<_> = ids.map(|id| BuiltVariant::build(cl, id).unwrap()).collect();
     all.push(BuiltVariant::build_as(cl, VariantId::Fused, DeviceKind::Gpu).unwrap());
     all
@@ -265,6 +265,22 @@ fn white_at_the_largest_radii() {
             let got = filter_once(&cl, &variant, &want, 40, 9, radius).unwrap();
             compare(&got, &want, 40, &format!("{id} white r={radius}"));
         }
+    }
+}
+
+/// Stripes as high as the window: from row to row the mean changes by as much as it can, up and down. `fused` computes
+/// in fewer bits where the row above bounds the sum; on both sides of each radius at which that changes.
+#[test]
+fn stripes_as_high_as_the_window() {
+    let cl = context();
+    let variant = BuiltVariant::build(&cl, VariantId::Fused).unwrap();
+    for radius in [1, 2, 7, 8, 15, 31, 41, 42, 43, 44, 47, 48, 63, 64] {
+        let (width, height, side) = (23, 32 * radius, 2 * radius + 1);
+        let rows = (0..height).flat_map(|y| vec![(y / side % 2 * 255) as u8; 4 * width as usize]);
+        let src: Vec<u8> = rows.collect();
+        let want = reference(&src, width as usize, height as usize, radius as usize);
+        let got = filter_once(&cl, &variant, &src, width, height, radius).unwrap();
+        compare(&got, &want, width, &format!("fused, stripes, r={radius}"));
     }
 }
 

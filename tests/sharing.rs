@@ -18,8 +18,19 @@ use common::{Display, Session, clip, clreel, finish, json, png};
 use movie::{Folder, Movie, steady};
 use serde_json::Value;
 
-const VARIANTS: [&str; 10] =
-    ["off", "naive", "separable", "flat", "vectorized", "running-sum", "glsl", "native", "fused", "auto"];
+const VARIANTS: [&str; 11] = [
+    "off",
+    "naive",
+    "separable",
+    "flat",
+    "vectorized",
+    "running-sum",
+    "glsl",
+    "native",
+    "fused",
+    "planar",
+    "auto",
+];
 
 /// A small movie with odd sizes whose frames differ: its planes have other strides than its pictures.
 fn movie(folder: &Folder) -> PathBuf {

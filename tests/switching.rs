@@ -82,6 +82,38 @@ fn every_device_gives_way_to_every_other_one() {
 }
 
 #[test]
+fn a_click_in_the_list_changes_the_device() {
+    let (display, folder) = (Display::start(&[]), Folder::new("switching-click"));
+    let (count, log, stats) = (devices(), folder.file("log"), folder.file("s.json"));
+    let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("LOG", log.to_str().unwrap())];
+    let mut command = clreel(Some(&display));
+    command.envs(layer::environment(&options)).arg(clip()).args(["--variant", "flat", "--device", "0"]);
+    let mut session = Session::start(&display, command.arg("--stats").arg(&stats));
+    session.wait_for_title("flat");
+    session.wait("frames", |_| queue(&log).is_some());
+    let old = queue(&log);
+    session.click("Devices");
+    let to = 1 % count;
+    let mut row = String::new();
+    session.wait("the device in the list", |s| {
+        let found = s.texts().into_iter().find(|t| t.text.starts_with(&format!("{to}: ")));
+        row = found.map_or_else(String::new, |t| t.text);
+        !row.is_empty()
+    });
+    session.click(&row);
+    session.wait("frames of the device", |_| queue(&log).is_some_and(|now| Some(now) != old));
+    session.wait_for_text("in use");
+    session.wait("the change's end", |s| !s.shows("being made ready"));
+    // The list stays open, and its own button closes it.
+    session.click("\u{d7}");
+    session.wait("no list", |s| !s.shows("OpenCL devices"));
+    let (code, stderr) = session.quit();
+    assert_eq!(code, Some(0), "{stderr}");
+    assert_eq!(json(&stats)["device"]["index"], to, "{stderr}");
+    assert!(layer::calls(&log, "misuse").is_empty());
+}
+
+#[test]
 fn a_device_that_fails_while_it_is_made_ready_puts_the_old_one_back() {
     let (display, folder) = (Display::start(&[]), Folder::new("switching-failures"));
     for (plan, why) in

@@ -20,7 +20,16 @@ fn alone(display: &Display) -> Command {
     command
 }
 
+/// The title of the field for a path.
+const FIELD: &str = "Open a movie";
+
 impl Session<'_> {
+    /// Opens the field for a path, and waits until it takes what is typed: the keys are the player's before.
+    fn open_field(&mut self, key: &str) {
+        self.display.key(key);
+        self.wait_for_text(FIELD);
+    }
+
     fn type_text(&self, text: &str) {
         assert!(self.display.xdotool(&["type", "--delay", "5", text]).status.success());
     }
@@ -51,28 +60,30 @@ fn a_movie_is_opened_by_its_path() {
     session.wait_for_title("first.mkv - off");
     session.press_until_title("space", "paused");
     for (key, path) in [("o", second.to_str().unwrap()), ("ctrl+o", first.to_str().unwrap())] {
-        display.key(key);
-        // The window has to see the key before the text comes.
-        std::thread::sleep(Duration::from_millis(500));
+        session.open_field(key);
         session.type_text(path);
+        // What is asked for is what stands in the field.
+        session.wait_for_text(path);
         display.key("Return");
         let name = Path::new(path).file_name().unwrap().to_str().unwrap();
         session.wait_for_title(&format!("{name} - off, paused"));
     }
 
     // Esc closes the field, and the keys are the player's again.
-    display.key("o");
-    std::thread::sleep(Duration::from_millis(500));
+    session.open_field("o");
     session.type_text("qqq");
+    session.wait_for_text("qqq");
     display.key("Escape");
+    session.wait("the field's end", |s| !s.shows(FIELD));
     session.press_until_title("5", "first.mkv - running-sum, r=7, paused");
 
     // What cannot be opened is told, and what played goes on.
-    display.key("o");
-    std::thread::sleep(Duration::from_millis(500));
+    session.open_field("o");
     session.type_text("/nowhere/q.mkv");
+    session.wait_for_text("/nowhere/q.mkv");
     display.key("Return");
-    std::thread::sleep(Duration::from_millis(500));
+    session.wait("the field's end", |s| !s.shows(FIELD));
+    session.wait_for_text("/nowhere/q.mkv");
     session.press_until_title("0", "first.mkv - off, paused");
     let (code, stderr) = session.quit();
     assert_eq!(code, Some(0), "{stderr}");
@@ -87,7 +98,8 @@ fn the_desktops_dialog_opens_what_was_chosen() {
     let (first, second, third) = (film("first.mkv"), film("the second.mkv"), film("third.mkv"));
     // Stands in for the desktop: a bus where nobody answers, and a dialog that takes a second.
     let answer = folder.file("answer");
-    let script = format!("#!/bin/sh\nsleep 1\ncat '{}'\n", answer.display());
+    let gone = folder.file("gone");
+    let script = format!("#!/bin/sh\nsleep 1\ncat '{}'\ntouch '{}'\n", answer.display(), gone.display());
     let zenity = folder.with("zenity", script.as_bytes());
     std::fs::set_permissions(&zenity, std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut path = vec![zenity.parent().unwrap().to_owned()];
@@ -108,16 +120,18 @@ fn the_desktops_dialog_opens_what_was_chosen() {
 
     // Closed without a choice: nothing happens, and no field comes up instead.
     std::fs::write(&answer, "").unwrap();
+    std::fs::remove_file(&gone).unwrap();
     display.key("ctrl+o");
-    std::thread::sleep(Duration::from_millis(1500));
+    session.wait("the dialog's end", |_| gone.exists());
     session.press_until_title("0", "third.mkv - off, paused");
+    assert!(!session.shows(FIELD));
 
     // A dialog that vanished from the disk: the field takes its place.
     std::fs::write(&zenity, "no program").unwrap();
     std::fs::set_permissions(&zenity, std::fs::Permissions::from_mode(0o644)).unwrap();
-    display.key("o");
-    std::thread::sleep(Duration::from_millis(1500));
+    session.open_field("o");
     session.type_text(first.to_str().unwrap());
+    session.wait_for_text(first.to_str().unwrap());
     display.key("Return");
     session.wait_for_title("first.mkv - off, paused");
     assert_eq!(session.quit().0, Some(0));
@@ -198,7 +212,7 @@ fn files_that_are_dropped_play_one_after_the_other() {
     // A file that is no movie leaves the list as it was.
     let notes = folder.with("notes.txt", b"no movie");
     drop_files(&display, window, &uri(&notes));
-    std::thread::sleep(Duration::from_millis(500));
+    session.wait_for_text("notes.txt");
     session.press_until_title("less", "third.mkv - off, paused");
     let (code, stderr) = session.quit();
     assert_eq!(code, Some(0), "{stderr}");
@@ -217,13 +231,34 @@ fn the_seek_bar_goes_to_the_frame_and_panels_stay_where_they_were_put() {
     let mut session = Session::start(&display, command.env("CLREEL_SETTINGS", &settings));
     session.wait_for_title("- off");
     session.press_until_title("space", "paused");
+    // The rail lies between the position and the length.
+    let length = session.find("0:04.0");
+    let here = session.texts().into_iter().find(|t| t.y == length.y && t.x < length.x).expect("the position");
+    let (left, right, y) = (here.x + here.width + 10.0, length.x - 10.0, length.center().1);
+    let at = |part: f32| (left + part * (right - left)) as i32;
     // The middle of the bar, and then from there to three quarters and back to its first quarter.
-    session.drag(&[(640, 635)]);
-    std::thread::sleep(Duration::from_millis(700));
-    session.drag(&[(640, 635), (800, 635), (925, 635), (355, 611)]);
-    std::thread::sleep(Duration::from_millis(700));
+    session.drag(&[(at(0.5), y)]);
+    session.wait_for_text("0:02.0 / 0:04.0");
+    session.drag(&[(at(0.5), y), (at(0.63), y), (at(0.75), y), (at(0.25), y - 24)]);
+    session.wait_for_text("0:01.0 / 0:04.0");
     // The title of the numbers.
-    session.drag(&[(60, 26), (200, 100), (660, 86)]);
+    let (x, y) = session.find("m.mkv").center();
+    session.drag(&[(x, y), (x + 140, y + 74), (x + 600, y + 60)]);
+    session.wait("its new place", |s| s.texts().iter().any(|t| t.text == "m.mkv" && t.center().0 > x + 590));
+    // The triangle left of the title folds the panel of the search, the devices too.
+    for (key, title) in [("t", "Tuning"), ("", "OpenCL devices")] {
+        match key {
+            "" => session.click("Devices"),
+            key => display.key(key),
+        }
+        let (at, text) = (session.find(title), session.texts());
+        session.click_at((at.x as i32 - 11, at.center().1));
+        session.wait("a folded panel", |s| s.texts().len() < text.len());
+    }
+    let tuning = session.find("Tuning").center();
+    session.drag(&[tuning, (tuning.0 - 40, tuning.1 + 60)]);
+    session
+        .wait("its new place", |s| s.texts().iter().any(|t| t.text == "Tuning" && t.center().0 < tuning.0));
     let (code, stderr) = session.quit();
     assert_eq!(code, Some(0), "{stderr}");
     let frames = json(&stats)["frames"].as_array().unwrap().clone();
@@ -235,4 +270,18 @@ fn the_seek_bar_goes_to_the_frame_and_panels_stay_where_they_were_put() {
     let close = |n: usize, to: f64| (at[n].as_f64().unwrap() - to).abs() < 3.0;
     // By the way of the mouse from its corner, and not beyond what has room over the strip.
     assert!(close(0, 608.0) && at[1].as_f64().unwrap() > 8.0, "{at}");
+    let kept = json(&settings);
+    assert_eq!((&kept["tuning_folded"], &kept["devices_folded"]), (&true.into(), &true.into()), "{kept}");
+
+    // The next start has them as they were left.
+    let mut command = alone(&display);
+    command.arg(&movie).args(["--variant", "off"]).env("CLREEL_SETTINGS", &settings);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("- off");
+    display.key("t");
+    assert_eq!(session.find("Tuning").center(), (tuning.0 - 40, tuning.1 + 60));
+    session.click("Devices");
+    session.wait_for_text("OpenCL devices");
+    assert!(!session.shows("Tune now") && !session.shows("0: "));
+    assert_eq!(session.quit().0, Some(0));
 }

@@ -7,9 +7,14 @@
 //
 // Along a row four pixels, sixteen channels, are computed at once from the four before them:
 //
-//     sum(x) = sum(x-4) + e(x) + e(x-1) + e(x-2) + e(x-3)      e(x) = columns(x+radius) - columns(x-radius-1)
+//     sum(x) = sum(x-4) + pair(x) + pair(x-2)
+//     pair(x) = columns(x+radius) + columns(x+radius-1) - columns(x-radius-1) - columns(x-radius-2)
 //
 // Only that one addition waits for the four pixels before; everything else runs ahead of it.
+//
+// 16 bits hold a sum up to radius 7. Beyond that its lowest 16 bits are enough, because the mean changes little
+// from one row to the next: what the pixel above leaves of the sum fits in 16 bits again, up to radius 42. Half
+// the bits are twice the speed. The first row of a strip, and larger radii, are summed in 32 bits.
 //
 // src, dst   width*height pixels, RGBA, 8 bits a channel, no gap between rows
 // scale      1 / (2*radius + 1)^2
@@ -23,61 +28,109 @@
 // The place of the first column's sum in it: room for the left edge, whole cache lines.
 #define MARGIN 144
 
-// e(x) to e(x+3). Unless the radius is 64 or more, 16 bits hold the difference with its sign.
-int16 differences(__global const ushort4 *columns, int x, int radius, bool wide)
+// The place of the factor that sum_row16 divides by, beyond the reach of the left edge.
+#define FACTOR (columns - MARGIN)
+
+// The sums of the four pixels left of the row.
+int16 sums_before(__global const ushort4 *columns, int radius)
 {
-    const ushort16 enters = LOAD_USHORT16(columns + x + radius);
-    const ushort16 leaves = LOAD_USHORT16(columns + x - radius - 1);
+    int4 s = convert_int4(columns[-1]);
+    for (int i = 1; i <= radius; i++)
+        s += convert_int4(columns[-1 - i]) + convert_int4(columns[-1 + i]);
+    const int4 s2 = s - convert_int4(columns[radius - 1]) + convert_int4(columns[-radius - 2]);
+    const int4 s3 = s2 - convert_int4(columns[radius - 2]) + convert_int4(columns[-radius - 3]);
+    const int4 s4 = s3 - convert_int4(columns[radius - 3]) + convert_int4(columns[-radius - 4]);
+    return (int16)(s4, s3, s2, s);
+}
+
+// Four pixels, of which only `count` belong to the row.
+void store_tail(__global uchar4 *out, uchar16 pixels, int count)
+{
+    const uchar4 tail[3] = { pixels.s0123, pixels.s4567, pixels.s89ab };
+    for (int i = 0; i < count; i++)
+        out[i] = tail[i];
+}
+
+// pair(x) to pair(x+3). Unless the radius is 64 or more, 16 bits hold two column sums.
+int16 pair32(__global const ushort4 *columns, int x, int radius, bool wide)
+{
+    __global const ushort4 *right = columns + x + radius;
+    __global const ushort4 *left = columns + x - radius;
+    const ushort16 enters[2] = { LOAD_USHORT16(right), LOAD_USHORT16(right - 1) };
+    const ushort16 leaves[2] = { LOAD_USHORT16(left - 1), LOAD_USHORT16(left - 2) };
     if (wide)
-        return convert_int16(enters) - convert_int16(leaves);
-    return convert_int16(as_short16((ushort16)(enters - leaves)));
+        return convert_int16(enters[0]) + convert_int16(enters[1])
+            - convert_int16(leaves[0]) - convert_int16(leaves[1]);
+    return convert_int16(enters[0] + enters[1]) - convert_int16(leaves[0] + leaves[1]);
 }
 
-// The four pixels that follow those that `before` ends with.
-int16 shift1(int16 before, int16 v)
+// One row of the output from the column sums with their edges repeated, for any radius.
+void sum_row32(__global const ushort4 *columns, __global uchar4 *out, int width, int radius, float scale,
+               bool wide)
 {
-    return (int16)(before.scdef, v.s0123, v.s4567, v.s89ab);
-}
-
-int16 shift2(int16 before, int16 v)
-{
-    return (int16)(before.s89ab, before.scdef, v.s0123, v.s4567);
-}
-
-// One row of the output from the column sums with their edges repeated.
-void sum_row(__global const ushort4 *columns, __global uchar4 *out, int width, int radius, float scale,
-             bool wide)
-{
-    // The window of pixel 0: its left half is the edge, radius times.
-    const int n = (2 * radius + 1) * (2 * radius + 1);
-    int4 s0 = convert_int4(columns[0]) * (radius + 1) - 128 * n;
-    int16 part = 0;
-    int i = 1;
-    for (; i + 3 <= radius; i += 4)
-        part += convert_int16(LOAD_USHORT16(columns + i));
-    for (; i <= radius; i++)
-        s0 += convert_int4(columns[i]);
-    s0 += part.s0123 + part.s4567 + part.s89ab + part.scdef;
-
-    // The pixel left of it. The three before that may be thought equal, if nothing changes between them.
-    const int4 s1 = s0 - convert_int4(columns[radius]) + convert_int4(columns[-radius - 1]);
-    int16 sum = (int16)(s1, s1, s1, s1);
-    int16 e = 0;
-    int16 pair = 0;
-
+    int16 sum = sums_before(columns, radius) - 128 * (2 * radius + 1) * (2 * radius + 1);
+    int16 before = pair32(columns, -4, radius, wide);
     for (int x = 0; x < width; x += 4) {
-        const int16 next_e = differences(columns, x, radius, wide);
-        const int16 next_pair = next_e + shift1(e, next_e);
-        sum += next_pair + shift2(pair, next_pair);
-        e = next_e;
-        pair = next_pair;
+        const int16 pair = pair32(columns, x, radius, wide);
+        sum += pair + (int16)(before.s89abcdef, pair.s01234567);
+        before = pair;
         const uchar16 pixels = centred_mean16(sum, scale);
-        if (x + 4 <= width) {
+        if (x + 4 <= width)
             STORE_UCHAR16(out + x, pixels);
+        else
+            store_tail(out + x, pixels, width - x);
+    }
+}
+
+// v / n for the 16-bit numbers that occur: the highest 16 bits of a product. The factor is read anew each time:
+// only where it sees the factor's 16 bits does the compiler choose the instruction for this.
+ushort16 divided(ushort16 v, __global const ushort4 *factor, int shift)
+{
+    return convert_ushort16((convert_uint16(v) * convert_uint16(LOAD_USHORT16(factor))) >> 16) >> (ushort)shift;
+}
+
+// The same as pair32; what 16 bits lose does not reach the sum's own 16.
+ushort16 pair16(__global const ushort4 *columns, int x, int radius)
+{
+    return LOAD_USHORT16(columns + x + radius) + LOAD_USHORT16(columns + x + radius - 1)
+        - LOAD_USHORT16(columns + x - radius - 1) - LOAD_USHORT16(columns + x - radius - 2);
+}
+
+// The same in 16 bits, for radius 1 to 42. `above` is the row of the output above this one, or
+// null where 16 bits hold a sum.
+void sum_row16(__global ushort4 *columns, __global const uchar4 *above, __global uchar4 *out, int width,
+               int radius)
+{
+    const uint n = (2 * radius + 1) * (2 * radius + 1);
+    // v / n is (v * factor) >> (16 + shift); the program's tests prove it for each v that occurs.
+    const int shift = 31 - clz(n);
+    STORE_USHORT16(FACTOR, (ushort16)(((1u << (16 + shift)) + n - 1) / n));
+    // The mean changes by at most this much from row to row.
+    const ushort most = above ? (255 + 2 * radius) / (2 * radius + 1) : 0;
+
+    ushort16 sum = convert_ushort16(sums_before(columns, radius)) + (ushort)(n / 2);
+    ushort16 before = pair16(columns, -4, radius);
+    for (int x = 0; x < width; x += 4) {
+        const ushort16 pair = pair16(columns, x, radius);
+        sum += pair + (ushort16)(before.s89abcdef, pair.s01234567);
+        before = pair;
+        if (x + 4 <= width) {
+            ushort16 mean;
+            if (above) {
+                const ushort16 least = convert_ushort16(LOAD_UCHAR16(above + x)) - most;
+                mean = least + divided(sum - least * (ushort)n, FACTOR, shift);
+            } else {
+                mean = divided(sum, FACTOR, shift);
+            }
+            STORE_UCHAR16(out + x, convert_uchar16(mean));
         } else {
-            const uchar4 tail[3] = { pixels.s0123, pixels.s4567, pixels.s89ab };
-            for (i = 0; i < width - x; i++)
-                out[x + i] = tail[i];
+            ushort4 least[4] = { 0, 0, 0, 0 };
+            if (above)
+                for (int i = 0; i < width - x; i++)
+                    least[i] = convert_ushort4(above[x + i]) - most;
+            const ushort16 base = (ushort16)(least[0], least[1], least[2], least[3]);
+            const ushort16 mean = base + divided(sum - base * (ushort)n, FACTOR, shift);
+            store_tail(out + x, convert_uchar16(mean), width - x);
         }
     }
 }
@@ -121,10 +174,15 @@ __kernel void box_fused(__global const uchar4 *src, __global uchar4 *dst, int wi
             STORE_USHORT16(columns - 4 - i, (ushort16)(left, left, left, left));
             STORE_USHORT16(columns + width + i, (ushort16)(right, right, right, right));
         }
-        // Two calls, so that each is compiled for its width.
-        if (radius < 64)
-            sum_row(columns, dst + y * width, width, radius, scale, false);
+        __global uchar4 *out = dst + y * width;
+        // Several calls, so that each is compiled for its case.
+        if (radius >= 1 && radius <= 7)
+            sum_row16(columns, 0, out, width, radius);
+        else if (radius >= 8 && radius <= 42 && y > y0)
+            sum_row16(columns, out - width, out, width, radius);
+        else if (radius < 64)
+            sum_row32(columns, out, width, radius, scale, false);
         else
-            sum_row(columns, dst + y * width, width, radius, scale, true);
+            sum_row32(columns, out, width, radius, scale, true);
     }
 }

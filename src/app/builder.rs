@@ -17,6 +17,7 @@ use crate::gpu::cl::{ClContext, Device, list_devices};
 use crate::gpu::convert::{ConvertProgram, Corrector};
 use crate::gpu::event::Waker;
 use crate::ladder::box_filter::opencl::BuiltVariant;
+use crate::ladder::box_filter::planar::PlanarFilter;
 use crate::ladder::{Storage, VariantId};
 
 /// What the builder tells the window.
@@ -32,6 +33,8 @@ pub enum Built {
 pub enum Part {
     /// A variant is ready.
     Variant(BuiltVariant),
+    /// The variant `planar` is ready.
+    Planar(PlanarFilter),
     /// A variant cannot be built, and why: its build log.
     NoVariant(VariantId, Error),
     /// Planes of such a layout can be converted into pictures of this kind.
@@ -219,6 +222,9 @@ impl Worker {
         let at = self.left.iter().position(|v| *v == first).unwrap_or(0);
         if at < self.left.len() {
             let id = self.left.remove(at);
+            if id == VariantId::Planar {
+                return self.build_planar(number, cl);
+            }
             let built = match self.to_texture {
                 true => BuiltVariant::build_for_textures(cl, id),
                 false => BuiltVariant::build(cl, id),
@@ -239,6 +245,20 @@ impl Worker {
             return self.send(Built::For(number, Box::new(Part::Corrector(Box::new(corrector)))));
         }
         Ok(())
+    }
+
+    /// Builds the filter on planes, and the conversion of the commonest ones: the movie need not wait for it then.
+    fn build_planar(&self, number: u64, cl: &ClContext) -> std::result::Result<(), Gone> {
+        let storage = if self.to_texture { Storage::Image } else { Storage::Buffer };
+        let common = Layout::planar_420(16, 16, false).filtered();
+        if let Ok(program) = ConvertProgram::build(cl, &common, storage) {
+            self.send(Built::For(number, Box::new(Part::Conversion(program))))?;
+        }
+        let part = match PlanarFilter::build(cl) {
+            Ok(filter) => Part::Planar(filter),
+            Err(error) => Part::NoVariant(VariantId::Planar, error),
+        };
+        self.send(Built::For(number, Box::new(part)))
     }
 
     fn send(&self, message: Built) -> std::result::Result<(), Gone> {

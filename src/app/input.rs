@@ -103,10 +103,11 @@ fn logical(key: &Key) -> Option<Command> {
                 ']' => Some(Command::Speed(Some(SPEED_STEP))),
                 'c' => Some(Command::Do(Action::ToggleCorrection)),
                 't' => Some(Command::Do(Action::ToggleTuning)),
+                'g' => Some(Command::Do(Action::ToggleTimeline)),
                 'l' => Some(Command::MarkPart),
                 'L' => Some(Command::ToggleLoop),
                 'f' => Some(Command::ToggleFullscreen),
-                digit => variant(digit),
+                key => variant(key),
             }
         }
         Key::Named(NamedKey::Space) => Some(Command::Do(Action::TogglePause)),
@@ -142,8 +143,8 @@ fn by_place(key: PhysicalKey) -> Option<Command> {
     variant(digit)
 }
 
-fn variant(digit: char) -> Option<Command> {
-    let id = VariantId::ALL.into_iter().find(|v| v.key() == digit)?;
+fn variant(key: char) -> Option<Command> {
+    let id = VariantId::ALL.into_iter().find(|v| v.key() == key)?;
     Some(Command::Do(Action::SetVariant(id)))
 }
 
@@ -152,8 +153,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_choose_the_ladder_in_order() {
-        for (digit, id) in "0123456789".chars().zip(VariantId::ALL) {
+    fn digits_and_a_letter_choose_the_ladder_in_order() {
+        for (digit, id) in "012345678y9".chars().zip(VariantId::ALL) {
             let key = Key::Character(digit.to_string().into());
             assert_eq!(logical(&key), Some(Command::Do(Action::SetVariant(id))));
         }
@@ -164,7 +165,8 @@ mod tests {
         assert_eq!(logical(&Key::Character("&".into())), None);
         use KeyCode::*;
         let digits = [Digit0, Digit1, Digit2, Digit3, Digit4, Digit5, Digit6, Digit7, Digit8, Digit9];
-        for (code, id) in digits.into_iter().zip(VariantId::ALL) {
+        let by_digit = VariantId::ALL.into_iter().filter(|id| id.key().is_ascii_digit());
+        for (code, id) in digits.into_iter().zip(by_digit) {
             assert_eq!(by_place(PhysicalKey::Code(code)), Some(Command::Do(Action::SetVariant(id))));
         }
     }

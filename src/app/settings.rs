@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::overlay::Places;
+use crate::overlay::{Folds, Places};
 
 /// The environment variable that names another settings file.
 pub const SETTINGS_VARIABLE: &str = "CLREEL_SETTINGS";
@@ -33,6 +33,10 @@ pub struct Settings {
     pub numbers_folded: Option<bool>,
     /// The same of the graph.
     pub graph_folded: Option<bool>,
+    /// The devices are folded to their title.
+    pub devices_folded: Option<bool>,
+    /// The same of the search for the best parameters.
+    pub tuning_folded: Option<bool>,
     /// Where the numbers were moved to: their upper left corner in points from the window's; `None`: not moved.
     pub numbers_at: Option<[f32; 2]>,
     /// The same of the graph.
@@ -41,12 +45,19 @@ pub struct Settings {
     pub correction_at: Option<[f32; 2]>,
     /// The same of the devices.
     pub devices_at: Option<[f32; 2]>,
+    /// The same of the search for the best parameters.
+    pub tuning_at: Option<[f32; 2]>,
 }
 
 impl Settings {
     /// The places as the overlay has them.
     pub fn places(&self) -> Places {
-        [self.numbers_at, self.graph_at, self.correction_at, self.devices_at]
+        [self.numbers_at, self.graph_at, self.correction_at, self.devices_at, self.tuning_at]
+    }
+
+    /// What is folded, as the overlay has it.
+    pub fn folded(&self) -> Folds {
+        [self.numbers_folded, self.graph_folded, None, self.devices_folded, self.tuning_folded]
     }
 }
 
@@ -58,10 +69,13 @@ impl Default for Settings {
             ui_scale: 1.0,
             numbers_folded: None,
             graph_folded: None,
+            devices_folded: None,
+            tuning_folded: None,
             numbers_at: None,
             graph_at: None,
             correction_at: None,
             devices_at: None,
+            tuning_at: None,
         }
     }
 }
@@ -205,6 +219,8 @@ mod tests {
             ui_scale: 1.5,
             graph_folded: Some(true),
             graph_at: Some([12.5, 300.25]),
+            tuning_at: Some([1.0, 2.0]),
+            devices_folded: Some(true),
             ..Settings::default()
         };
         assert_eq!(store.keep(&changed).unwrap(), None);

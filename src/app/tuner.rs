@@ -21,6 +21,20 @@ use crate::ladder::tuned::Cache;
 /// How long the window waits at its end for a run or a compilation.
 const PATIENCE: Duration = Duration::from_millis(700);
 
+/// The environment variable that names the variants to search, separated by commas.
+const VARIABLE: &str = "CLREEL_TUNE_VARIANTS";
+
+/// The variants to search: those that the variable `CLREEL_TUNE_VARIANTS` names, else all that are worth it.
+pub fn variants() -> Vec<VariantId> {
+    named(&std::env::var(VARIABLE).unwrap_or_default())
+}
+
+fn named(names: &str) -> Vec<VariantId> {
+    let named: Vec<VariantId> = names.split(',').filter_map(|name| name.trim().parse().ok()).collect();
+    let known: Vec<_> = tune::VARIANTS.into_iter().filter(|id| named.contains(id)).collect();
+    if known.is_empty() { tune::VARIANTS.to_vec() } else { known }
+}
+
 /// What to tune for.
 pub struct Order {
     /// The device.
@@ -29,6 +43,8 @@ pub struct Order {
     pub size: (u32, u32),
     /// The radius in pixels.
     pub radius: u32,
+    /// The variants.
+    pub variants: Vec<VariantId>,
 }
 
 /// What the thread tells of the search with this number.
@@ -201,7 +217,7 @@ fn tune(shared: &Shared, number: u64, order: &Order, tell: &dyn Fn(News)) -> Res
     }
     let cl = ClContext::new(&order.device)?;
     let mut watch = Watch { shared, number, told: 0, tell };
-    let found = tune::search(&cl, &tune::VARIANTS, order.size, order.radius, &mut watch)?;
+    let found = tune::search(&cl, &order.variants, order.size, order.radius, &mut watch)?;
     if let Some(search) = &found {
         let mut cache = Cache::load();
         cache.put(search.entries(&order.device.info)?);
@@ -213,6 +229,15 @@ fn tune(shared: &Shared, number: u64, order: &Order, tell: &dyn Fn(News)) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_variable_narrows_the_search_down() {
+        assert_eq!(named("flat, fused"), [VariantId::Fused, VariantId::Flat]);
+        assert_eq!(named("flat,nonsense"), [VariantId::Flat]);
+        for nothing in ["", "nonsense", "off"] {
+            assert_eq!(named(nothing), tune::VARIANTS);
+        }
+    }
 
     #[test]
     fn a_search_waits_until_it_may_run_and_ends_when_it_is_not_wanted() {

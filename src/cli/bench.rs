@@ -192,6 +192,10 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
                     "{name} · {size} · radius {radius} · device time in ms (native: wall time)"
                 ))?;
                 print_line(table(run))?;
+                if run.variants.iter().any(|(id, outcome)| (*id, outcome.word()) == (VariantId::Planar, "ok"))
+                {
+                    print_line("planar: the same frames as planes of 4:2:0, with its own reference")?;
+                }
                 for (id, outcome) in &run.variants {
                     if let Some(reason) = reason(outcome) {
                         print_line(format!("{id}: {}. {reason}", outcome.word()))?;

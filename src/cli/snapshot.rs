@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::gpu::cl::{ClContext, select_device};
 use crate::gpu::convert::convert_once;
 use crate::ladder::box_filter::glsl::Offscreen;
-use crate::ladder::box_filter::{BuiltVariant, filter_once, native};
+use crate::ladder::box_filter::{BuiltVariant, filter_once, native, planar};
 use crate::ladder::{Kind, VariantId};
 use crate::media::memory::picture_memory;
 use crate::media::{RgbaConverter, read_frame_at};
@@ -37,6 +37,9 @@ pub fn run(args: &SnapshotArgs) -> Result<u8> {
             }
             Kind::Nothing | Kind::OpenCl => rgba,
         };
+    } else if variant == VariantId::Planar {
+        let cl = ClContext::new(&select_device(&working_devices(), device)?)?;
+        planar::filter_frame(&cl, &frame.picture, radius, &mut rgba)?;
     } else {
         let cl = ClContext::new(&select_device(&working_devices(), device)?)?;
         // The window converts in the same two ways: by a kernel on graphics cards, else by swscale.

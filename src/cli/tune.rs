@@ -121,9 +121,9 @@ fn run_entry(search: &Search) -> RunEntry {
 
 fn entry(search: &Search, trial: &Trial) -> TrialEntry {
     let bytes = f64::from(search.width) * f64::from(search.height) * 8.0;
-    let ms = trial.ms();
+    let ms = trial.median_ms.or(trial.ms());
     let (status, reason) = match &trial.status {
-        Status::Scored(_) if trial.best => ("best", None),
+        Status::Scored(_) if trial.median_ms.is_some() => ("best", None),
         Status::Scored(_) => ("ok", None),
         Status::Abandoned(ms) => ("abandoned", Some(format!("One run would take about {} ms.", number(*ms)))),
         Status::Mismatch(report) => ("mismatch", Some(report.to_string())),

@@ -47,8 +47,10 @@ pub struct Layout {
     pub height: u32,
     /// What the samples mean.
     pub family: Family,
-    /// Bits of a sample, 8 to 12.
+    /// Bits of a sample, 8 to 12, those of its fraction included.
     pub depth: u32,
+    /// Bits of a sample's fraction: 0 in a decoded picture, more in a [filtered](Layout::filtered) one.
+    pub fraction: u32,
     /// Unused bits below a sample.
     pub shift: u32,
     /// Samples take two bytes, the low one first.
@@ -70,9 +72,82 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// Planes of 4:2:0 by BT.709 in limited range: bytes, or 12 bits in two bytes.
+    pub fn planar_420(width: u32, height: u32, wide: bool) -> Self {
+        let unit = if wide { 2 } else { 1 };
+        let mut layout = Self {
+            width,
+            height,
+            family: Family::Ycbcr,
+            depth: if wide { 12 } else { 8 },
+            fraction: 0,
+            shift: 0,
+            wide,
+            halved: (true, true),
+            phase: (0, 1),
+            matrix: Matrix::Bt709,
+            range: Range::Limited,
+            planes: [Plane::default(); 4],
+            components: [Component::default(); 4],
+            alpha: false,
+        };
+        layout.pack(unit, 4);
+        layout
+    }
+
+    /// A plane for each component, one after the other, with samples of `unit` bytes and rows of a multiple of
+    /// `alignment` bytes.
+    fn pack(&mut self, unit: usize, alignment: usize) {
+        let mut end = 0;
+        for index in 0..self.count() {
+            let (width, height) = self.size_of(index);
+            let (row, rows) = (unit * width as usize, height as usize);
+            let stride = row.next_multiple_of(alignment);
+            self.planes[index] = Plane { offset: end, stride, row, rows };
+            let in_samples = |bytes: usize| (bytes / unit) as u32;
+            self.components[index] =
+                Component { offset: in_samples(end), stride: in_samples(stride), step: 1 };
+            end = (end + stride * rows).next_multiple_of(64);
+        }
+    }
+
     /// Bytes of the packed block.
     pub fn bytes(&self) -> usize {
         self.planes.iter().map(|p| p.offset + p.stride * p.rows).max().unwrap_or(0)
+    }
+
+    /// Components that there are: the first so many of `components`.
+    pub fn count(&self) -> usize {
+        match self.family {
+            Family::Grey => 1,
+            Family::Ycbcr => 3,
+            Family::Rgb => 3 + usize::from(self.alpha),
+        }
+    }
+
+    /// Whether a component has half the resolution: across, down.
+    pub fn halved_of(&self, component: usize) -> (bool, bool) {
+        let chroma = self.family == Family::Ycbcr && (1..3).contains(&component);
+        (chroma && self.halved.0, chroma && self.halved.1)
+    }
+
+    /// Columns and rows of a component.
+    pub fn size_of(&self, component: usize) -> (u32, u32) {
+        let half = |size: u32, halved: bool| if halved { size.div_ceil(2) } else { size };
+        let (across, down) = self.halved_of(component);
+        (half(self.width, across), half(self.height, down))
+    }
+
+    /// The same picture with samples of 12 bits, of which those that this one does not have are a fraction. Each
+    /// component has a plane of its own, whose rows start at multiples of 64 bytes.
+    pub fn filtered(&self) -> Layout {
+        const DEPTH: u32 = 12;
+        let fraction = DEPTH - self.depth + self.fraction;
+        let (planes, components) = Default::default();
+        let mut filtered =
+            Layout { depth: DEPTH, fraction, shift: 0, wide: true, planes, components, ..*self };
+        filtered.pack(2, 64);
+        filtered
     }
 
     /// Bytes of the picture as RGBA8.

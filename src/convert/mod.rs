@@ -6,7 +6,9 @@
 //!
 //! # From samples to RGB
 //!
-//! A sample of `depth` bits (8 to 12) is `(stored >> shift) & (2^depth - 1)`; what else is stored is ignored. Write
+//! A sample of `depth` bits (8 to 12) is `(stored >> shift) & (2^depth - 1)`; what else is stored is ignored. Planes
+//! that a filter made may have a fraction in their lowest bits: then `depth` counts these too, and the largest sample of
+//! full range is `2^depth - 2^fraction`. Write
 //! `Y` for the luma sample, and `U` and `V` for the chroma samples at the same place, in 1/16 of a level:
 //!
 //! 1. Along each axis on which chroma has half the resolution, the pixel `x` lies at `u = 2x - phase` in quarters of
@@ -61,13 +63,18 @@ pub struct Coefficients {
 }
 
 impl Coefficients {
-    /// The coefficients for samples of `depth` bits.
+    /// The coefficients for a picture's samples.
+    pub fn of(layout: &Layout) -> Self {
+        Self::new(layout.matrix, layout.range, layout.depth, layout.fraction)
+    }
+
+    /// The coefficients for samples of `depth` bits, of which `fraction` are a fraction.
     ///
     /// Limited range follows ITU-R BT.601, BT.709 and BT.2020: luma has 219, chroma 224 levels of 8 bits. In full range
-    /// both have `2^depth - 1`, and chroma's zero is at `2^(depth-1)`.
-    pub fn new(matrix: Matrix, range: Range, depth: u32) -> Self {
+    /// both have `2^depth - 2^fraction`, and chroma's zero is at `2^(depth-1)`.
+    pub fn new(matrix: Matrix, range: Range, depth: u32, fraction: u32) -> Self {
         let unit = f64::from(1u32 << (depth - 8));
-        let full = f64::from((1u32 << depth) - 1);
+        let full = f64::from((1u32 << depth) - (1u32 << fraction));
         let (luma, chroma, black) = match range {
             Range::Limited => (219.0 * unit, 224.0 * unit, 16.0 * unit),
             Range::Full => (full, full, 0.0),
@@ -114,9 +121,10 @@ mod tests {
     fn no_sum_leaves_32_bits() {
         for matrix in MATRICES {
             for range in [Range::Limited, Range::Full] {
-                for depth in 8..=12 {
-                    let c = Coefficients::new(matrix, range, depth);
-                    let top = 16 * ((1i64 << depth) - 1);
+                let filtered = (1..=4).map(|fraction| (12, fraction));
+                for (depth, fraction) in (8..=12).map(|depth| (depth, 0)).chain(filtered) {
+                    let c = Coefficients::new(matrix, range, depth, fraction);
+                    let top = 16 * ((1i64 << depth) - (1i64 << fraction));
                     for corner in 0..8 {
                         let at = |bit: i64| if corner >> bit & 1 == 1 { top } else { 0 };
                         let y = i64::from(c.luma) * (at(0) - i64::from(c.black));
@@ -128,7 +136,10 @@ mod tests {
                             y + i64::from(c.gu) * u + i64::from(c.gv) * v + half,
                             y + i64::from(c.bu) * u + half,
                         ] {
-                            assert!(i32::try_from(sum).is_ok(), "{matrix} {range} {depth} bits: {sum}");
+                            assert!(
+                                i32::try_from(sum).is_ok(),
+                                "{matrix} {range} {depth}.{fraction} bits: {sum}"
+                            );
                         }
                     }
                 }
@@ -138,21 +149,23 @@ mod tests {
 
     #[test]
     fn full_range_8_bit_levels_stay_as_they_are() {
-        let c = Coefficients::new(Matrix::Rgb, Range::Full, 8);
+        let c = Coefficients::new(Matrix::Rgb, Range::Full, 8, 0);
         assert!((0..=255).all(|v| c.level(16 * i32::from(v)) == v));
+        let filtered = Coefficients::new(Matrix::Rgb, Range::Full, 12, 4);
+        assert!((0..=255).all(|v| filtered.level(16 * 16 * i32::from(v)) == v));
     }
 
     #[test]
     fn black_white_and_grey_are_exact() {
         for matrix in MATRICES {
             for depth in 8..=12 {
-                let limited = Coefficients::new(matrix, Range::Limited, depth);
+                let limited = Coefficients::new(matrix, Range::Limited, depth, 0);
                 let code = |level: i32| 16 * (level << (depth - 8));
                 let middle = limited.middle;
                 assert_eq!(limited.rgb(code(16), middle, middle), [0; 3]);
                 assert_eq!(limited.rgb(code(235), middle, middle), [255; 3]);
                 assert_eq!(limited.rgb(0, middle, middle), [0; 3]);
-                let full = Coefficients::new(matrix, Range::Full, depth);
+                let full = Coefficients::new(matrix, Range::Full, depth, 0);
                 assert_eq!(full.rgb(16 * ((1 << depth) - 1), middle, middle), [255; 3]);
                 for y in 0..1 << depth {
                     let [r, g, b] = limited.rgb(16 * y, middle, middle);

@@ -12,7 +12,7 @@ pub fn convert_reference(layout: &Layout, block: &[u8], rgba: &mut [u8]) -> Resu
         let why = format!("{} bytes do not fit {}×{} pixels.", rgba.len(), layout.width, layout.height);
         return Err(Error::new("Cannot convert the picture.", why, ""));
     }
-    let coefficients = Coefficients::new(layout.matrix, layout.range, layout.depth);
+    let coefficients = Coefficients::of(layout);
     let [first, second, third, fourth] = layout.components;
     let width = layout.width as usize;
     for (i, pixel) in rgba.chunks_exact_mut(4).enumerate() {

@@ -57,6 +57,25 @@ pub fn wake_after(event: &ocl::Event, waker: &Waker) {
     }
 }
 
+/// Lets what comes next on `queue` wait for `event` of another queue. That one must be flushed.
+///
+/// # Errors
+/// When the driver refuses.
+pub fn wait_in_queue(queue: &ocl::Queue, event: &ocl::Event) -> Result<()> {
+    let event = raw(event);
+    // SAFETY: queue and event are alive and of one context; the list has one event, and none is asked for.
+    let code =
+        unsafe { ffi::clEnqueueBarrierWithWaitList(queue.as_core().as_ptr(), 1, &event, ptr::null_mut()) };
+    if code == 0 {
+        return Ok(());
+    }
+    Err(Error::new(
+        "A frame could not be handed to the OpenCL device.",
+        format!("The driver answered with {}.", status_name(code)),
+        "CLREEL_QUEUES=1 does without a queue for uploads; 0 shows the movie unfiltered.",
+    ))
+}
+
 fn raw(event: &ocl::Event) -> ffi::cl_event {
     // SAFETY: the pointer is used for one query while `event` is borrowed.
     unsafe { *event.as_ptr_ref() }

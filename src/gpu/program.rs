@@ -31,8 +31,11 @@ const EMBEDDED: &[(&str, &str)] = embedded![
     "box_filter/05_running_sum.cl",
     "box_filter/06_fused.cl",
     "box_filter/07_march.cl",
+    "box_filter/08_planes.cl",
+    "box_filter/09_planes_march.cl",
     "convert/01_planes.cl",
     "convert/02_correct.cl",
+    "convert/03_rows.cl",
 ];
 
 /// The environment variable that names a directory of kernel sources.

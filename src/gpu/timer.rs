@@ -1,5 +1,7 @@
 //! Times of OpenCL commands. In: events of a profiling queue that have completed. Out: milliseconds.
 
+use std::time::{Duration, Instant};
+
 use ocl::Event;
 use ocl::core::{ProfilingInfo, ProfilingInfoResult};
 
@@ -31,4 +33,37 @@ pub fn device_ms(event: &Event) -> Result<f64> {
 /// The time a completed command waited before it ran, QUEUED to START, in milliseconds.
 pub fn dispatch_ms(event: &Event) -> Result<f64> {
     between(event, ProfilingInfo::Queued, ProfilingInfo::Start)
+}
+
+/// When a completed command ran on the device, START and END, in nanoseconds of the device's clock.
+pub fn span_ns(event: &Event) -> Result<(u64, u64)> {
+    Ok((nanoseconds(event, ProfilingInfo::Start)?, nanoseconds(event, ProfilingInfo::End)?))
+}
+
+/// The device's clock on the host's.
+#[derive(Debug, Clone, Copy)]
+pub struct DeviceClock {
+    /// The same moment on both.
+    host: Instant,
+    device_ns: u64,
+}
+
+impl DeviceClock {
+    /// From a completed command that was enqueued between `before` and `after`, when the driver noted its QUEUED: right to
+    /// half of that time.
+    ///
+    /// # Errors
+    /// When the driver does not tell.
+    pub fn from_enqueued(event: &Event, before: Instant, after: Instant) -> Result<Self> {
+        let device_ns = nanoseconds(event, ProfilingInfo::Queued)?;
+        Ok(Self { host: before + after.saturating_duration_since(before) / 2, device_ns })
+    }
+
+    /// What the host's clock showed; `None` where that cannot be said.
+    pub fn instant(&self, device_ns: u64) -> Option<Instant> {
+        match device_ns.checked_sub(self.device_ns) {
+            Some(later) => self.host.checked_add(Duration::from_nanos(later)),
+            None => self.host.checked_sub(Duration::from_nanos(self.device_ns - device_ns)),
+        }
+    }
 }

@@ -78,7 +78,7 @@ pub(in crate::gpu) fn enqueue_map(
 }
 
 pub(in crate::gpu) fn enqueue_unmap(
-    cl: &ClContext,
+    queue: &ocl::Queue,
     picture: &Picture,
     mapped: NonNull<u8>,
 ) -> Result<ocl::Event> {
@@ -86,7 +86,7 @@ pub(in crate::gpu) fn enqueue_unmap(
     // SAFETY: the picture was mapped at this address by `enqueue_map`, and the mapping is complete.
     let code = unsafe {
         ffi::clEnqueueUnmapMemObject(
-            cl.queue.as_core().as_ptr(),
+            queue.as_core().as_ptr(),
             picture.mem().as_ptr(),
             mapped.as_ptr().cast(),
             0,
@@ -100,13 +100,13 @@ pub(in crate::gpu) fn enqueue_unmap(
 /// # Safety
 /// `from` must hold width·height·4 bytes and stay untouched until the event is complete.
 pub(in crate::gpu) unsafe fn enqueue_write(
-    cl: &ClContext,
+    queue: &ocl::Queue,
     picture: &Picture,
     width: u32,
     height: u32,
     from: NonNull<u8>,
 ) -> Result<ocl::Event> {
-    let (queue, mem) = (cl.queue.as_core().as_ptr(), picture.mem().as_ptr());
+    let (queue, mem) = (queue.as_core().as_ptr(), picture.mem().as_ptr());
     let mut event: ffi::cl_event = ptr::null_mut();
     let from = from.as_ptr().cast();
     // SAFETY: see above; queue and memory object are alive and of one context.

@@ -4,7 +4,7 @@
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::Config;
 use crate::ladder::box_filter::config::Param;
-use crate::ladder::tune::{Trial, axes, fastest};
+use crate::ladder::tune::{Trial, axes, best};
 
 /// The trials of a variant, by two parameters.
 #[derive(Debug)]
@@ -28,11 +28,12 @@ impl<'a> Map<'a> {
     pub fn of(trials: &'a [Trial], variant: VariantId) -> Option<Self> {
         let own = || trials.iter().filter(|t| t.variant == variant);
         let first = own().next()?;
-        let around = own().filter(|t| t.ms().is_some()).min_by(|a, b| {
+        let fastest = own().filter(|t| t.ms().is_some()).min_by(|a, b| {
             let ms = |t: &Trial| t.ms().unwrap_or(f64::INFINITY);
             f64::total_cmp(&ms(a), &ms(b))
         });
-        let around = around.unwrap_or(first);
+        // At the end the one that goes into the cache.
+        let around = own().find(|t| t.median_ms.is_some()).or(fastest).unwrap_or(first);
         let mut axes = axes(around.config.code()).into_iter();
         let (across, down) = (axes.next(), axes.next());
         let values = |param: Option<&'static Param>| {
@@ -72,7 +73,7 @@ pub fn variants(trials: &[Trial]) -> (Vec<VariantId>, Option<VariantId>) {
             ids.push(trial.variant);
         }
     }
-    (ids, fastest(trials).map(|t| t.variant))
+    (ids, best(trials).map(|(t, _)| t.variant))
 }
 
 #[cfg(test)]
@@ -87,7 +88,7 @@ mod tests {
         let config = values
             .iter()
             .fold(Config::of(code, DeviceKind::Cpu), |config, (name, value)| config.with(name, *value));
-        Trial { variant: VariantId::RunningSum, config, compile_ms: 1.0, status, best: false }
+        Trial { variant: VariantId::RunningSum, config, compile_ms: 1.0, status, median_ms: None }
     }
 
     #[test]
@@ -111,6 +112,17 @@ mod tests {
         assert_eq!(map.cells.iter().flatten().count(), 2);
         assert_eq!(variants(&trials), (vec![VariantId::RunningSum], Some(VariantId::RunningSum)));
         assert!(Map::of(&trials, VariantId::Flat).is_none());
+    }
+
+    #[test]
+    fn at_the_end_the_finalist_counts_and_not_a_lucky_run() {
+        let lucky = trial(&[("STRIP_X", 32)], Status::Scored(1.0));
+        let finalist = Trial { median_ms: Some(1.4), ..trial(&[("STRIP_X", 64)], Status::Scored(1.2)) };
+        let trials = [lucky, finalist];
+        assert_eq!(best(&trials).map(|(t, ms)| (t.config.get("STRIP_X"), ms)), Some((64, 1.4)));
+        assert_eq!(best(&trials[..1]).map(|(t, ms)| (t.config.get("STRIP_X"), ms)), Some((32, 1.0)));
+        let map = Map::of(&trials, VariantId::RunningSum).unwrap();
+        assert_eq!(map.around.config.get("STRIP_X"), 64);
     }
 
     #[test]

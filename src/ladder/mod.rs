@@ -34,14 +34,16 @@ pub enum VariantId {
     Native,
     /// Rows and columns in one kernel: each pixel is read about once and written once.
     Fused,
+    /// The planes of a picture at their own sizes, before they become RGBA.
+    Planar,
     /// Whatever of the others is the fastest on this device, by the cache of [`tuned`].
     Auto,
 }
 
 impl VariantId {
-    /// Every choice in key order: 0 is `off`, 1 to 5 are the steps of the ladder, then come the peers that do
-    /// without OpenCL, and what goes beyond the five.
-    pub const ALL: [VariantId; 10] = [
+    /// Every choice in its order on the screen: 0 is `off`, 1 to 5 are the steps of the ladder, then come the peers that
+    /// do without OpenCL, and what goes beyond the five.
+    pub const ALL: [VariantId; 11] = [
         VariantId::Off,
         VariantId::Naive,
         VariantId::Separable,
@@ -51,6 +53,7 @@ impl VariantId {
         VariantId::Glsl,
         VariantId::Native,
         VariantId::Fused,
+        VariantId::Planar,
         VariantId::Auto,
     ];
 
@@ -66,11 +69,12 @@ impl VariantId {
             VariantId::Glsl => "glsl",
             VariantId::Native => "native",
             VariantId::Fused => "fused",
+            VariantId::Planar => "planar",
             VariantId::Auto => "auto",
         }
     }
 
-    /// The number key that chooses it in the window.
+    /// The key that chooses it in the window: a number, and for `planar`, since there are ten numbers, a letter.
     pub fn key(self) -> char {
         match self {
             VariantId::Off => '0',
@@ -82,6 +86,7 @@ impl VariantId {
             VariantId::Glsl => '6',
             VariantId::Native => '7',
             VariantId::Fused => '8',
+            VariantId::Planar => 'y',
             VariantId::Auto => '9',
         }
     }
@@ -170,7 +175,7 @@ pub struct VariantInfo {
     pub gpu: &'static box_filter::config::Code,
 }
 
-/// A filter that does without OpenCL, as the user meets it.
+/// A filter that is none of the ladder's, as the user meets it.
 #[derive(Debug)]
 pub struct PeerInfo {
     /// Its name everywhere.

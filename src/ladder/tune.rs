@@ -55,8 +55,9 @@ pub struct Trial {
     pub compile_ms: f64,
     /// What came of it.
     pub status: Status,
-    /// Whether it is the best of its variant.
-    pub best: bool,
+    /// Of the best of its variant: the median of its runs beside the other finalists, in milliseconds. Its score is the
+    /// least disturbed run, as that of all trials.
+    pub median_ms: Option<f64>,
 }
 
 impl Trial {
@@ -167,13 +168,21 @@ impl Search {
     /// When a kernel's text cannot be read.
     pub fn entries(&self, device: &DeviceInfo) -> Result<Vec<Entry>> {
         let size = (self.width, self.height);
-        let best = self.trials.iter().filter(|t| t.best).filter_map(|t| Some((t, t.ms()?)));
+        let best = self.trials.iter().filter_map(|t| Some((t, t.median_ms?)));
         best.map(|(t, ms)| Entry::new(device, size, self.radius, t.variant, &t.config, ms)).collect()
     }
 }
 
+/// The best of a search, and its time in milliseconds: of the finalists by their medians, and before its end the fastest
+/// trial so far.
+pub fn best(trials: &[Trial]) -> Option<(&Trial, f64)> {
+    let finalists = trials.iter().filter_map(|t| Some((t, t.median_ms?)));
+    let best = finalists.min_by(|a, b| f64::total_cmp(&a.1, &b.1));
+    best.or_else(|| fastest(trials).map(|t| (t, ms(t))))
+}
+
 /// The fastest exact one.
-pub fn fastest(trials: &[Trial]) -> Option<&Trial> {
+fn fastest(trials: &[Trial]) -> Option<&Trial> {
     trials.iter().filter(|t| t.ms().is_some()).min_by(|a, b| f64::total_cmp(&ms(a), &ms(b)))
 }
 
@@ -264,7 +273,7 @@ impl Tuner<'_> {
             Ok(judged) => judged,
         };
         let at = self.trials.len();
-        self.trials.push(Trial { variant: id, config: config.clone(), compile_ms, status, best: false });
+        self.trials.push(Trial { variant: id, config: config.clone(), compile_ms, status, median_ms: None });
         let (trials, keep) = (&self.trials, &mut self.keep);
         if let Some(plan) = plan {
             match keep.iter_mut().find(|(k, _)| trials[*k].variant == id) {
@@ -320,7 +329,7 @@ impl Tuner<'_> {
         Ok((src, dst))
     }
 
-    /// The best of each variant and a copy take turns; their medians replace the times of the trials.
+    /// The best of each variant and a copy take turns; their medians decide.
     fn finals(&mut self) -> Result<Option<f64>> {
         let (from, to) = self.pair(Storage::Buffer)?;
         let queue = &self.cl.queue;
@@ -341,10 +350,7 @@ impl Tuner<'_> {
             results.into_iter().map(|samples| Measurement::of(&samples.ok()?).map(|m| m.device.p50));
         let copy_ms = medians.next().flatten();
         for ((at, _), median) in self.keep.iter().zip(medians) {
-            if let Some(median) = median {
-                self.trials[*at].status = Status::Scored(median);
-                self.trials[*at].best = true;
-            }
+            self.trials[*at].median_ms = median;
         }
         Ok(copy_ms)
     }

@@ -95,6 +95,7 @@ pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
         height,
         family,
         depth,
+        fraction: 0,
         shift,
         wide,
         halved,

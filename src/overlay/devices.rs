@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use egui::{Button, Color32, Galley, Rect, ScrollArea, Sense, Ui, UiBuilder, pos2, vec2};
+use egui::{Color32, Galley, Rect, ScrollArea, Sense, Ui, UiBuilder, pos2, vec2};
 
 use super::place::{self, Panel, Title};
 use super::{Action, panel, theme};
@@ -93,9 +93,7 @@ pub fn show(
 const NAME: &str = "OpenCL devices";
 
 fn close(ui: &mut Ui, rect: Rect, actions: &mut Vec<Action>) {
-    let at = Rect::from_min_size(pos2(rect.right() - 25.0, rect.top() + 2.0), vec2(22.0, 22.0));
-    let button = Button::new("\u{d7}").frame_when_inactive(false);
-    if ui.put(at, button).on_hover_text("Close this panel").clicked() {
+    if panel::close(ui, rect, "Close this panel") {
         actions.push(Action::ToggleDevices);
     }
 }

@@ -17,7 +17,9 @@ mod place;
 mod seekbar;
 mod strip;
 mod table;
+mod texts;
 mod theme;
+mod timeline;
 mod tuning;
 mod view;
 mod words;
@@ -29,9 +31,10 @@ use egui::{Rect, Ui, pos2, vec2};
 pub use devices::{DeviceList, DeviceRow, DeviceState};
 pub use keys::{KEYS, KeyHelp};
 use path_field::PathField;
-pub use place::Places;
+pub use place::{Folds, Places};
 use place::{Panel, Title};
 use strip::{FLOATING_GRAPH, graph_height, strip_rect};
+pub use texts::texts;
 pub use tuning::{Tuning, TuningState};
 pub use view::{Action, Busy, MovieSummary, Notice, VariantRow, VariantStatus, View};
 
@@ -50,21 +53,23 @@ pub struct Overlay {
     pub devices_open: bool,
     /// Whether the panel of the search for the best parameters is open.
     pub tuning_open: bool,
+    /// Whether the panel with the last frames on one time axis is open.
+    pub timeline_open: bool,
     /// The variant whose map it shows; `None`: the fastest.
     tuning_of: Option<VariantId>,
-    /// Whether the numbers and the graph are folded; `None`: by the window's size.
-    pub folded: [Option<bool>; 2],
-    /// Where the numbers, the graph, the colour correction and the devices were moved to.
+    /// Which panels are folded.
+    pub folded: Folds,
+    /// Where the panels were moved to.
     pub places: Places,
     /// The field for a path while it is open, and what was typed into it the last time.
     path_field: Option<PathField>,
     typed: String,
-    /// The height that the numbers would like to have.
+    /// The heights that the numbers, the devices and the search would like to have.
     numbers_height: f32,
-    /// Whether the devices are folded, the height that they would like to have, and while they are shown for a change
-    /// of device alone, until when, in seconds; that is not known before the first drawing.
-    devices_folded: bool,
     devices_height: f32,
+    tuning_height: f32,
+    /// While the devices are shown for a change of device alone: until when, in seconds; that is not known before the
+    /// first drawing.
     devices_until: Option<Option<f64>>,
     /// When the hint, the message and the button in the corner go, in seconds.
     hint_until: Option<f64>,
@@ -82,14 +87,15 @@ impl Overlay {
             keys_open: false,
             devices_open: false,
             tuning_open: false,
+            timeline_open: false,
             tuning_of: None,
-            folded: [None; 2],
+            folded: Folds::default(),
             places: Places::default(),
             path_field: None,
             typed: String::new(),
             numbers_height: 0.0,
-            devices_folded: false,
             devices_height: 200.0,
+            tuning_height: 284.0,
             devices_until: None,
             hint_until: None,
             said: None,
@@ -155,12 +161,12 @@ impl Overlay {
         let mut actions = Vec::new();
         let window = ui.max_rect().shrink(theme::GAP);
         if !self.visible {
-            notices::show(ui, window, view.notices, true, &mut actions);
             if let Some(busy) = view.busy.filter(|b| b.predicted_s.max(b.elapsed_s) >= HIDDEN_BUSY_S) {
                 notices::progress(ui, window, busy);
             }
             self.corner(ui, window, &mut actions);
             self.devices(ui, window, window, view, &mut actions);
+            notices::show(ui, window, view.notices, true, &mut actions);
             self.on_top(ui, window, window, &mut actions);
             return actions;
         }
@@ -185,7 +191,7 @@ impl Overlay {
             self.took(Panel::Numbers, title, folded[0]);
             if height != self.numbers_height && !folded[0] {
                 self.numbers_height = height;
-                ui.request_repaint();
+                ui.ctx().request_discard(OTHER_HEIGHT);
             }
         }
         let title = self.strip(ui, strip, view, docked.then_some(folded[1]), &mut actions);
@@ -208,7 +214,6 @@ impl Overlay {
         if let Some(busy) = view.busy {
             notices::progress(ui, free, busy);
         }
-        notices::show(ui, free, view.notices, false, &mut actions);
         if let Some(correction) = view.correction {
             let size = correction::SIZE;
             let rect = match self.places[Panel::Correction as usize] {
@@ -224,6 +229,9 @@ impl Overlay {
         }
         self.devices(ui, window, free, view, &mut actions);
         self.tuning(ui, window, free, view, &mut actions);
+        self.timeline(ui, window, free, view, &mut actions);
+        // Over the panels: news, and they can be dismissed.
+        notices::show(ui, free, view.notices, false, &mut actions);
         self.on_top(ui, window, free, &mut actions);
 
         actions
@@ -231,8 +239,7 @@ impl Overlay {
 
     /// Puts the panels back where they belong.
     pub fn reset_panels(&mut self) {
-        (self.places, self.folded) = (Places::default(), [None; 2]);
-        self.devices_folded = false;
+        (self.places, self.folded) = (Places::default(), Folds::default());
     }
 
     /// Does what was asked for at a panel's title.
@@ -240,12 +247,8 @@ impl Overlay {
         if let Some(place) = title.moved {
             self.places[panel as usize] = place;
         }
-        if title.fold && panel == Panel::Devices {
-            self.devices_folded = !folded;
-        } else if title.fold
-            && let Some(of) = self.folded.get_mut(panel as usize)
-        {
-            *of = Some(!folded);
+        if title.fold {
+            self.folded[panel as usize] = Some(!folded);
         }
     }
 
@@ -267,7 +270,8 @@ impl Overlay {
         if !self.devices_shown() || window.width() < 60.0 || window.height() < 60.0 {
             return;
         }
-        let height = if self.devices_folded { panel::HEADER } else { self.devices_height };
+        let folded = self.folded[Panel::Devices as usize].unwrap_or(false);
+        let height = if folded { panel::HEADER } else { self.devices_height };
         let size = vec2(devices::WIDTH, height);
         let rect = match self.places[Panel::Devices as usize] {
             // Where there is no room beside the other panels it lies over them.
@@ -277,11 +281,11 @@ impl Overlay {
             None => Rect::from_min_size(pos2(free.left(), free.bottom() - size.y), size),
             Some(at) => place::floating(at, size, window),
         };
-        let (title, height) = devices::show(ui, rect, &view.devices, self.devices_folded, actions);
-        self.took(Panel::Devices, title, self.devices_folded);
-        if height != self.devices_height && !self.devices_folded {
+        let (title, height) = devices::show(ui, rect, &view.devices, folded, actions);
+        self.took(Panel::Devices, title, folded);
+        if height != self.devices_height && !folded {
             self.devices_height = height;
-            ui.request_repaint();
+            ui.ctx().request_discard(OTHER_HEIGHT);
         }
     }
 
@@ -290,13 +294,38 @@ impl Overlay {
         if !self.tuning_open || window.width() < 60.0 || window.height() < 60.0 {
             return;
         }
-        let size = tuning::SIZE;
-        let room = if free.width() < size.x || free.height() < size.y { window } else { free };
-        let rect = place::floating([f32::MAX, room.top()], size, room);
-        tuning::show(ui, rect, view.tuning, &mut self.tuning_of, actions);
+        let folded = self.folded[Panel::Tuning as usize].unwrap_or(false);
+        let size = vec2(tuning::WIDTH, if folded { panel::HEADER } else { self.tuning_height });
+        let rect = match self.places[Panel::Tuning as usize] {
+            None => {
+                let room = if free.width() < size.x || free.height() < size.y { window } else { free };
+                place::floating([f32::MAX, room.top()], size, room)
+            }
+            Some(at) => place::floating(at, size, window),
+        };
+        let (title, height) =
+            tuning::show(ui, rect, (view.tuning, view.auto), folded, &mut self.tuning_of, actions);
+        self.took(Panel::Tuning, title, folded);
+        if height != self.tuning_height && !folded {
+            self.tuning_height = height;
+            ui.ctx().request_discard(OTHER_HEIGHT);
+        }
+    }
+
+    /// The last frames on one time axis, at the lower right of that room: over the graph, whose stages they are.
+    fn timeline(&self, ui: &mut Ui, window: Rect, free: Rect, view: &View, actions: &mut Vec<Action>) {
+        if !self.timeline_open || window.width() < 60.0 || window.height() < 60.0 {
+            return;
+        }
+        let least = timeline::LEAST;
+        let room = if free.width() < least.x || free.height() < least.y { window } else { free };
+        let rect = place::floating([f32::MAX, f32::MAX], timeline::SIZE, room);
+        timeline::show(ui, rect, view.recorder.trace(), actions);
     }
 }
 
+/// Why a pass is done again: a panel is shown only in the height that its contents need.
+const OTHER_HEIGHT: &str = "a panel has another height";
 /// Seconds that the devices stay after a change.
 const DEVICES_S: f64 = 5.0;
 /// While the overlay is hidden, only frames that take this long are told, in seconds.

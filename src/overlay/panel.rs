@@ -5,11 +5,12 @@ use egui::{Align2, Rect, ScrollArea, Sense, Ui, pos2, vec2};
 use super::place::{self, Panel, Title};
 use super::table::{self, Numbers};
 use super::{Action, View, theme, words};
+use crate::ladder::VariantId;
 
 /// The panel's width in points.
 pub const WIDTH: f32 = 312.0;
 const LABEL: f32 = 66.0;
-const LINE: f32 = 17.0;
+const LINE: f32 = 16.0;
 
 /// Height of a panel that is folded.
 pub const HEADER: f32 = 26.0;
@@ -40,7 +41,7 @@ pub fn show(
                 table::tiles(ui, numbers, view);
                 ui.add_space(2.0);
                 table::table(ui, numbers);
-                ui.add_space(4.0);
+                ui.add_space(2.0);
                 facts(ui, view, numbers, actions);
             });
         });
@@ -74,6 +75,13 @@ pub fn header(ui: &mut Ui, rect: Rect, title: &str, folded: bool) -> bool {
     let points = points.map(|p| center + p).to_vec();
     ui.painter().add(egui::Shape::convex_polygon(points, color, egui::Stroke::NONE));
     response.on_hover_text(if folded { "Unfold" } else { "Fold" }).clicked()
+}
+
+/// A button that closes the panel in `rect`, in its upper right corner; whether it was clicked.
+pub fn close(ui: &mut Ui, rect: Rect, hover: &str) -> bool {
+    let at = Rect::from_min_size(pos2(rect.right() - 25.0, rect.top() + 2.0), vec2(22.0, 22.0));
+    let button = egui::Button::new("\u{d7}").frame_when_inactive(false);
+    ui.put(at, button).on_hover_text(hover).clicked()
 }
 
 /// File name and position; below, what the player is doing.
@@ -158,14 +166,16 @@ fn facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>)
     fact(ui, "Repaint", &repaint, theme::TEXT, words::REPAINT);
     rule(ui);
 
-    let title = view.variants.iter().find(|v| v.id == view.chosen).map_or("", |v| v.idea);
-    fact(
-        ui,
-        "Variant",
-        &format!("{}, radius {}", view.chosen, view.radius),
-        theme::STRONG,
-        &format!("{title}\n{}", words::window(view.radius)),
-    );
+    let idea = view.variants.iter().find(|v| v.id == view.chosen).map_or("", |v| v.idea);
+    let (mut variant, mut hover) = (view.chosen.to_string(), idea.to_owned());
+    if let Some(auto) = view.auto.filter(|_| view.chosen == VariantId::Auto) {
+        let name = auto.split(' ').next().unwrap_or(auto);
+        variant.push_str(&format!(" ({name})"));
+        hover.push_str(&format!("\nFor this picture and radius it is {auto}."));
+    }
+    variant.push_str(&format!(", radius {}", view.radius));
+    hover.push_str(&format!("\n{}", words::window(view.radius)));
+    fact(ui, "Variant", &variant, theme::STRONG, &hover);
     let movie = view.movie;
     let rate = movie.fps.map_or_else(String::new, |f| format!(", {} fps", (f * 1000.0).round() / 1000.0));
     let (interlaced, why) = words::fields(movie.fields);

@@ -1,11 +1,12 @@
 //! The search for the best parameters as a heat map. In: a [`Tuning`]. Out: wishes to begin or end a search.
 
-use egui::{Align2, Color32, Rect, Sense, Ui, UiBuilder, Vec2, pos2, vec2};
+use egui::{Align2, Color32, Rect, ScrollArea, Sense, Ui, UiBuilder, pos2, vec2};
 
-use super::{Action, theme};
+use super::place::{self, Panel, Title};
+use super::{Action, panel, theme};
 use crate::ladder::VariantId;
 use crate::ladder::heat::{self, Map};
-use crate::ladder::tune::{Status, Trial, fastest};
+use crate::ladder::tune::{Status, Trial, best};
 use crate::ladder::tuned::SizeClass;
 
 /// What a search does now.
@@ -57,23 +58,97 @@ impl Tuning {
     }
 }
 
-/// The panel's size in points.
-pub const SIZE: Vec2 = vec2(420.0, 284.0);
+/// The panel's width in points.
+pub const WIDTH: f32 = 420.0;
 const CELL: f32 = 22.0;
 /// Where the rows' values end, and the least width of a cell.
 const LEFT: f32 = 92.0;
 const NARROWEST: f32 = 44.0;
+/// Where the map's cells begin, below the names of its parameters.
+const TOP: f32 = 34.0;
 
-/// Lays the panel out in `rect`. `of` is the variant whose map is to be seen; `None` is that of the fastest trial.
-pub fn show(ui: &mut Ui, rect: Rect, tuning: &Tuning, of: &mut Option<VariantId>, actions: &mut Vec<Action>) {
+/// Lays the panel out in `rect`, with a scroll bar where it is too low. `of` is the variant whose map is to be seen;
+/// `None` is that of the fastest trial. With the search comes what `auto` is for this picture. Returns what was done with
+/// the title, and the height that the panel would like to have.
+pub fn show(
+    ui: &mut Ui,
+    rect: Rect,
+    (tuning, auto): (&Tuning, Option<&str>),
+    folded: bool,
+    of: &mut Option<VariantId>,
+    actions: &mut Vec<Action>,
+) -> (Title, f32) {
     // Keeps the pointer from what lies below.
     ui.interact(rect, ui.unique_id().with("tuning"), Sense::click_and_drag());
+    if folded {
+        let name = match tuning.is_under_way() {
+            true => format!("{NAME}, {}", count(tuning)),
+            false => NAME.to_owned(),
+        };
+        let title = panel::folded_panel(ui, rect, Panel::Tuning, &name);
+        close(ui, rect, actions);
+        return (title, panel::HEADER);
+    }
     let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
     ui.painter().rect(rect, 6, theme::PANEL.to_opaque(), edge, egui::StrokeKind::Inside);
-    let mut ui = ui.new_child(UiBuilder::new().id_salt("tuning").max_rect(rect.shrink(theme::PAD)));
+    let mut ui = ui.new_child(UiBuilder::new().id_salt("tuning").max_rect(rect));
     ui.set_clip_rect(rect);
+    let head = rect.with_max_y(rect.top() + panel::HEADER);
+    let (response, mut title) = place::handle(&ui, Panel::Tuning, head, rect.min);
+    response.on_hover_text(place::HOVER);
+    title.fold = panel::header(&mut ui, head.shrink2(vec2(10.0, 3.0)), NAME, false);
+    close(&mut ui, rect, actions);
+    let below = Rect::from_min_max(head.left_bottom(), rect.max).shrink2(vec2(2.0, 0.0));
+    let mut ui = ui.new_child(UiBuilder::new().id_salt("search").max_rect(below));
+    let inner = egui::Margin { left: 8, right: 8, top: 0, bottom: 8 };
+    let scrolled = ScrollArea::vertical().id_salt("tuning").auto_shrink([false, true]).show(&mut ui, |ui| {
+        egui::Frame::new().inner_margin(inner).show(ui, |ui| contents(ui, tuning, auto, of, actions));
+    });
+    (title, panel::HEADER + scrolled.content_size.y + 2.0)
+}
+
+const NAME: &str = "Tuning";
+
+fn close(ui: &mut Ui, rect: Rect, actions: &mut Vec<Action>) {
+    if panel::close(ui, rect, "Close this panel: the key t") {
+        actions.push(Action::ToggleTuning);
+    }
+}
+
+/// How far it is.
+fn count(tuning: &Tuning) -> String {
+    format!("{} of at most {}", tuning.trials.len(), tuning.most)
+}
+
+fn contents(
+    ui: &mut Ui,
+    tuning: &Tuning,
+    auto: Option<&str>,
+    of: &mut Option<VariantId>,
+    actions: &mut Vec<Action>,
+) {
+    let (color, text) = told(tuning, auto);
+    match tuning.state {
+        // It changes several times a second, and would make the panel jump.
+        TuningState::Running(_) => line(ui, &text, color),
+        _ => drop(ui.label(egui::RichText::new(&text).font(theme::words(12.0)).color(color))),
+    }
+    if let Some(((width, height), radius)) = tuning.of {
+        let (first, last) = tuning.radii;
+        let what = format!(
+            "{width} \u{d7} {height} ({}), radius {radius}, kept for {first} to {last}",
+            class(width, height)
+        );
+        line(ui, &what, theme::WEAK);
+    }
+    if let Some((best, ms)) = best(&tuning.trials) {
+        let name = if tuning.state == TuningState::Done { "Best" } else { "Best so far" };
+        let text = format!("{name}: {} {}, {} ms", best.variant, best.config, theme::ms(ms));
+        line(ui, &text, theme::STRONG);
+    }
+    let (ids, fastest) = heat::variants(&tuning.trials);
+    let shown = of.filter(|id| ids.contains(id)).or(fastest).or(ids.first().copied());
     ui.horizontal(|ui| {
-        ui.label(egui::RichText::new("Tuning").font(theme::words(13.0)).color(theme::STRONG));
         if tuning.is_under_way() {
             if ui.button("Stop").on_hover_text("End this search; what it has found is not kept").clicked() {
                 actions.push(Action::StopTuning);
@@ -81,32 +156,6 @@ pub fn show(ui: &mut Ui, rect: Rect, tuning: &Tuning, of: &mut Option<VariantId>
         } else if ui.button("Tune now").on_hover_text(TUNE_NOW).clicked() {
             actions.push(Action::TuneNow);
         }
-        if ui.button("Close").on_hover_text("Close this panel: the key t").clicked() {
-            actions.push(Action::ToggleTuning);
-        }
-    });
-    let (color, text) = told(tuning);
-    line(&mut ui, &text, color);
-    if let Some(((width, height), radius)) = tuning.of {
-        let (first, last) = tuning.radii;
-        let what = format!(
-            "{width} \u{d7} {height} ({}), radius {radius}, kept for {first} to {last}",
-            class(width, height)
-        );
-        line(&mut ui, &what, theme::WEAK);
-    }
-    if let Some(best) = fastest(&tuning.trials) {
-        let text = format!(
-            "Best so far: {} {}, {} ms",
-            best.variant,
-            best.config,
-            theme::ms(best.ms().unwrap_or_default())
-        );
-        line(&mut ui, &text, theme::STRONG);
-    }
-    let (ids, fastest) = heat::variants(&tuning.trials);
-    let shown = of.filter(|id| ids.contains(id)).or(fastest).or(ids.first().copied());
-    ui.horizontal(|ui| {
         for id in ids {
             let chosen = Some(id) == shown;
             let text =
@@ -121,12 +170,14 @@ pub fn show(ui: &mut Ui, rect: Rect, tuning: &Tuning, of: &mut Option<VariantId>
         }
     });
     if let Some(map) = shown.and_then(|id| Map::of(&tuning.trials, id)) {
-        heat_map(&mut ui, &map, tuning);
+        heat_map(ui, &map, tuning);
     }
 }
 
 const TUNE_NOW: &str = "Search for this device, size and radius now, also while the movie plays on a CPU.\n\
     It waits while frames are late or a filter is slow.";
+
+const WHEN: &str = "while auto is chosen, and on a CPU in a pause";
 
 fn class(width: u32, height: u32) -> &'static str {
     match SizeClass::of(width, height) {
@@ -137,19 +188,20 @@ fn class(width: u32, height: u32) -> &'static str {
 }
 
 /// The state in words.
-fn told(tuning: &Tuning) -> (Color32, String) {
-    let count = format!("{} of at most {}", tuning.trials.len(), tuning.most);
+fn told(tuning: &Tuning, auto: Option<&str>) -> (Color32, String) {
+    let count = count(tuning);
+    let here = auto.map_or_else(String::new, |auto| format!(" Here auto is {auto}."));
     match &tuning.state {
-        TuningState::Idle if tuning.trials.is_empty() => (
-            theme::WEAK,
-            "Nothing is being searched. With auto it begins in spare time, on a CPU in a pause.".to_owned(),
-        ),
+        TuningState::Idle if tuning.of.is_none() => {
+            let text = format!(
+                "Nothing is being searched.{here} What is not known yet is searched in spare time, {WHEN}."
+            );
+            (theme::WEAK, text)
+        }
         TuningState::Idle => (theme::WEAK, "The search was ended.".to_owned()),
         TuningState::Waiting(reason) => (theme::WARN, format!("{count}; waits: {reason}")),
         TuningState::Running(what) => (theme::GOOD, format!("{count}; {what}")),
-        TuningState::Done => {
-            (theme::GOOD, format!("Done: {} tried. auto uses the best.", tuning.trials.len()))
-        }
+        TuningState::Done => (theme::GOOD, format!("Done: {} tried.{here}", tuning.trials.len())),
         TuningState::Failed(why) => (theme::ERROR, why.clone()),
     }
 }
@@ -164,7 +216,8 @@ fn heat_map(ui: &mut Ui, map: &Map, tuning: &Tuning) {
     let best = map.around.ms();
     let across = map.across.map_or("", |p| p.name);
     let down = map.down.map_or("", |p| p.name);
-    let area = ui.available_rect_before_wrap();
+    let size = vec2(ui.available_width(), TOP + map.rows.len() as f32 * CELL);
+    let (area, _) = ui.allocate_exact_size(size, Sense::hover());
     let head = pos2(area.left() + LEFT, area.top() + 8.0);
     let painter = ui.painter();
     let (font, weak) = (theme::words(11.5), theme::WEAK);
@@ -172,7 +225,7 @@ fn heat_map(ui: &mut Ui, map: &Map, tuning: &Tuning) {
     let columns = map.columns.len().max(1) as f32;
     let width = ((area.width() - LEFT) / columns).clamp(NARROWEST, 84.0);
     painter.text(head, Align2::LEFT_CENTER, across, font, weak);
-    let top = area.top() + 34.0;
+    let top = area.top() + TOP;
     for (n, value) in map.columns.iter().enumerate().filter(|_| map.across.is_some()) {
         let x = head.x + (n as f32 + 0.5) * width;
         let font = theme::figures(11.0);
@@ -275,7 +328,7 @@ mod tests {
             config: config.clone(),
             compile_ms: 12.0,
             status,
-            best: false,
+            median_ms: None,
         };
         let tuning = Tuning { of: Some(((1000, 500), 7)), copy_ms: Some(0.5), most: 9, ..Tuning::NONE };
         let text = about(&trial(Status::Scored(2.0)), &tuning);

@@ -50,6 +50,8 @@ pub enum Action {
     ToggleDevices,
     /// Open or close the panel of the search for the best parameters.
     ToggleTuning,
+    /// Open or close the panel with the last frames on one time axis.
+    ToggleTimeline,
     /// Search for the best parameters now.
     TuneNow,
     /// End the search for the best parameters.
@@ -180,4 +182,6 @@ pub struct View<'a> {
     pub catching_up: bool,
     /// The search for the best parameters.
     pub tuning: &'a Tuning,
+    /// What [`VariantId::Auto`] is for this picture and radius, with its parameters; `None` until it is built.
+    pub auto: Option<&'a str>,
 }

@@ -1,12 +1,18 @@
 //! One frame's commands on the device, and what they took.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::time::Instant;
 
 use crate::convert::Correction;
+use crate::error::Result;
+use crate::gpu::sharing::Slot;
+use crate::gpu::timer::{self, DeviceClock};
 use crate::ladder::VariantId;
+use crate::ladder::box_filter::planar::PlanarPlan;
 use crate::ladder::box_filter::{Picture, Plan};
 use crate::media::Matrix;
+use crate::stats::{Lane, Span, Stage};
 
 /// Part of a pass that is in the queue.
 pub(super) struct Band {
@@ -21,7 +27,7 @@ pub struct Job {
     pub(super) variant: VariantId,
     pub(super) colors: Option<Colors>,
     /// The filter; `None` where the picture is converted or corrected only.
-    pub(super) plan: Option<Plan>,
+    pub(super) plan: Option<Filter>,
     /// The filtered buffer that is to be copied into the texture, on the device.
     pub(super) place: Option<Picture>,
     pub(super) to_texture: bool,
@@ -36,6 +42,61 @@ pub struct Job {
     pub(super) predicted_ms: f64,
     /// What the finished steps took.
     pub times: JobTimes,
+    /// From the first band's start to the last one's end, on the device's clock.
+    pub(super) filter_ns: Option<(u64, u64)>,
+    /// When the finished steps ran.
+    pub spans: Vec<Span>,
+}
+
+/// The filter of a job.
+pub(super) enum Filter {
+    /// After the conversion, on RGBA.
+    Pixels(Plan),
+    /// Before the conversion, on the slot's planes.
+    Planes(Box<PlanarPlan>),
+}
+
+impl Filter {
+    pub(super) fn passes(&self) -> usize {
+        match self {
+            Filter::Pixels(plan) => plan.passes(),
+            Filter::Planes(_) => 1,
+        }
+    }
+
+    pub(super) fn rows(&self) -> u32 {
+        match self {
+            Filter::Pixels(plan) => plan.rows(),
+            Filter::Planes(plan) => plan.rows(),
+        }
+    }
+
+    pub(super) fn row_step(&self, pass: usize) -> u32 {
+        match self {
+            Filter::Pixels(plan) => plan.row_step(pass),
+            Filter::Planes(plan) => plan.row_step(),
+        }
+    }
+
+    pub(super) fn work(&self, pass: usize) -> f64 {
+        match self {
+            Filter::Pixels(plan) => plan.work(pass),
+            Filter::Planes(plan) => plan.work(),
+        }
+    }
+
+    pub(super) fn enqueue(
+        &self,
+        queue: &ocl::Queue,
+        slot: &Slot,
+        pass: usize,
+        rows: Range<u32>,
+    ) -> Result<ocl::Event> {
+        match self {
+            Filter::Pixels(plan) => plan.enqueue(queue, pass, rows),
+            Filter::Planes(plan) => plan.enqueue(queue, slot.planes_on_device()?, rows),
+        }
+    }
 }
 
 /// The commands around the filter.
@@ -47,6 +108,8 @@ pub(super) struct Events {
     pub(super) place: Option<ocl::Event>,
     /// The last command: when it is complete, all are.
     pub(super) last: Option<ocl::Event>,
+    /// The command that was enqueued in the shortest time, and before and after that.
+    noted: Option<(ocl::Event, Instant, Instant)>,
 }
 
 /// Device times of a finished job's steps, in milliseconds; of `acquire` also what the host waited.
@@ -66,7 +129,7 @@ pub struct JobTimes {
     pub release: f64,
 }
 
-/// What is done to the colours of a frame before the filter, and where.
+/// What is done to the colours of a frame before the filter, or after one on planes, and where.
 pub(super) enum Colors {
     Convert { correction: Correction, to: Picture },
     Correct { correction: Correction, matrix: Matrix, size: (u32, u32), from: Picture, to: Picture },
@@ -85,7 +148,49 @@ pub enum JobState {
 
 impl Job {
     pub(super) fn passes(&self) -> usize {
-        self.plan.as_ref().map_or(0, Plan::passes)
+        self.plan.as_ref().map_or(0, Filter::passes)
+    }
+
+    /// Notes that a command has been enqueued since `before`: the shorter that took, the better the device's clock can be
+    /// told from it.
+    pub(super) fn enqueued(&mut self, event: &ocl::Event, before: Instant) {
+        let after = Instant::now();
+        let shortest = self.events.noted.as_ref().map(|(_, before, after)| after.duration_since(*before));
+        if shortest.is_none_or(|shortest| after.duration_since(before) < shortest) {
+            self.events.noted = Some((event.clone(), before, after));
+        }
+    }
+
+    /// Notes when a finished band ran.
+    pub(super) fn band_ran(&mut self, event: &ocl::Event) {
+        if let Ok((start, end)) = timer::span_ns(event) {
+            let (first, last) = self.filter_ns.unwrap_or((start, end));
+            self.filter_ns = Some((first.min(start), last.max(end)));
+        }
+    }
+
+    /// Notes when the steps of a finished job ran on the device. A driver that does not tell leaves none.
+    pub(super) fn note_spans(&mut self, uploads: Lane) {
+        let events = &self.events;
+        let Some((event, before, after)) = &events.noted else { return };
+        let Ok(clock) = DeviceClock::from_enqueued(event, *before, *after) else { return };
+        let colors = match self.colors {
+            Some(Colors::Correct { .. }) => Stage::Correct,
+            _ => Stage::Convert,
+        };
+        let steps = [
+            (Stage::Upload, uploads, &events.upload),
+            (Stage::Acquire, Lane::Device, &events.acquire),
+            (colors, Lane::Device, &events.colors),
+            (Stage::Release, Lane::Device, &events.place),
+            (Stage::Release, Lane::Device, &events.last),
+        ];
+        let told = |event: &Option<ocl::Event>| event.as_ref().and_then(|e| timer::span_ns(e).ok());
+        let ran = steps.iter().filter_map(|(stage, lane, event)| Some((*stage, *lane, told(event)?)));
+        let filter = self.filter_ns.map(|ns| (Stage::Filter, Lane::Device, ns));
+        self.spans.extend(ran.chain(filter).filter_map(|(stage, lane, (from, to))| {
+            Some(Span { stage, lane, from: clock.instant(from)?, to: clock.instant(to)? })
+        }));
     }
 
     /// Drops the bands that are not in the queue yet. The job ends when those that are have finished.

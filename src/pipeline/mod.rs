@@ -4,9 +4,12 @@
 //! In: a [`Slot`] that is loaded with a frame's planes or its RGBA picture, a variant and a radius. Out: a [`Job`] that
 //! is advanced by polling until the filtered picture is in the slot's texture, or back on the host.
 //!
+//! The variant `planar` filters the planes before they are converted; all others filter the RGBA picture.
+//!
 //! Planes are converted and corrected by one kernel. A picture that comes as RGBA is corrected by a kernel of its own.
 //! Memory between the steps belongs to the pipeline: in one in-order queue a frame's last step has read it before the
-//! next frame's first step writes it.
+//! next frame's first step writes it. Only the upload has a queue of its own, on devices with memory of their own: it
+//! writes the slot's memory, so that a frame is uploaded while the one before it is filtered.
 //!
 //! A launch that is predicted to take longer than [`BAND_MS`] is cut into bands of rows, and only about two
 //! bands are in the queue at a time, because OpenCL cannot cancel a running kernel: a change of variant or
@@ -23,17 +26,18 @@ use ffmpeg_next::frame::Video;
 
 use crate::convert::{Correction, Layout};
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::cl::{ClContext, DeviceKind, failed};
 use crate::gpu::convert::{ConvertProgram, Converter, Corrector};
-use crate::gpu::event::{Waker, is_complete, wake_after};
+use crate::gpu::event::{Waker, is_complete, wait_in_queue, wake_after};
 use crate::gpu::sharing::{Loaded, Sharing, Slot};
 use crate::gpu::timer;
-use crate::ladder::box_filter::{BuiltVariant, Picture, Plan, Scratch};
+use crate::ladder::box_filter::planar::PlanarFilter;
+use crate::ladder::box_filter::{BuiltVariant, Picture, Scratch};
 use crate::ladder::{Storage, VariantId};
 use crate::media::Matrix;
-use crate::stats::ms_since;
+use crate::stats::{Lane, Span, Stage, ms_since};
 
-use job::{Band, Colors, Events};
+use job::{Band, Colors, Events, Filter};
 use pace::{ConversionTime, Pace};
 
 pub use job::{Job, JobState, JobTimes};
@@ -44,9 +48,12 @@ pub const BAND_MS: f64 = 30.0;
 /// The filter on one device: its built variants and what is known about their speed.
 pub struct Pipeline {
     cl: ClContext,
+    /// For the uploads; without it they go to the queue of the other commands.
+    uploads: Option<ocl::Queue>,
     /// The results go into the slots' textures.
     to_texture: bool,
     built: HashMap<VariantId, BuiltVariant>,
+    planar: Option<PlanarFilter>,
     scratch: Scratch,
     corrector: Option<Corrector>,
     converter: Converter,
@@ -57,13 +64,24 @@ pub struct Pipeline {
     /// The picture before the filter, and the filtered one on its way into a texture.
     between: Kept,
     filtered: Kept,
+    /// Planes between filter and conversion.
+    planes: Kept,
     conversion_time: ConversionTime,
     pace: Pace,
     waker: Waker,
 }
 
 /// What tells one conversion's program from another's, as far as a movie can change it.
-type ConversionKind = (crate::convert::Family, bool, (bool, bool), Storage);
+type ConversionKind = (crate::convert::Family, bool, (bool, bool), bool, Storage);
+
+fn kind(layout: &Layout, storage: Storage) -> ConversionKind {
+    (layout.family, layout.wide, layout.halved, layout.fraction > 0, storage)
+}
+
+/// What is converted of a picture whose planes lie in `layout`.
+fn converted(layout: &Layout, variant: VariantId) -> Layout {
+    if variant == VariantId::Planar { layout.filtered() } else { *layout }
+}
 
 /// Memory that all jobs share, of the kind and size that was wanted last.
 #[derive(Default)]
@@ -100,9 +118,13 @@ impl Pipeline {
     /// A pipeline without variants; add them as they are built. `sharing` says how its results get to OpenGL.
     pub fn new(cl: ClContext, sharing: &Sharing, waker: Waker) -> Self {
         let pace = Pace::new(cl.device.info.kind);
+        // A driver that has no second queue does with one.
+        let uploads = wants_two_queues(cl.device.info.kind).then(|| cl.extra_queue().ok()).flatten();
         Self {
+            uploads,
             to_texture: *sharing == Sharing::ZeroCopy,
             built: HashMap::new(),
+            planar: None,
             scratch: Scratch::new(),
             corrector: None,
             converter: Converter::new(&cl),
@@ -111,6 +133,7 @@ impl Pipeline {
             failed: HashSet::new(),
             between: Kept::default(),
             filtered: Kept::default(),
+            planes: Kept::default(),
             conversion_time: ConversionTime::default(),
             pace,
             waker,
@@ -128,9 +151,22 @@ impl Pipeline {
         self.built.insert(variant.info().id, variant);
     }
 
+    /// Adds the filter on planes that the builder finished.
+    pub fn add_planar(&mut self, filter: PlanarFilter) {
+        self.planar = Some(filter);
+    }
+
     /// Whether a variant can be submitted.
     pub fn has(&self, variant: VariantId) -> bool {
-        self.built.contains_key(&variant)
+        match variant {
+            VariantId::Planar => self.planar.is_some(),
+            _ => self.built.contains_key(&variant),
+        }
+    }
+
+    /// What a variant filters pictures of this size and radius with; `None` where it cannot be submitted.
+    pub fn chosen(&self, variant: VariantId, (width, height): (u32, u32), radius: u32) -> Option<String> {
+        self.built.get(&variant)?.chosen(width, height, radius)
     }
 
     /// Adds the colour correction that the builder finished.
@@ -154,16 +190,17 @@ impl Pipeline {
     }
 
     /// How the planes of `frame` go to the device to be converted there, for `variant`. `None` where swscale is to
-    /// convert them: on a CPU device, where it is the faster way; for formats that the kernels do not know; without a
-    /// filter where textures are not shared, since the picture does not go through the device then; and while the
-    /// program is being built.
+    /// convert them: on a CPU device, where it is the faster way, except for what filters the planes; for formats that
+    /// the kernels do not know; without a filter where textures are not shared, since the picture does not go through the
+    /// device then; and while the program is being built.
     pub fn conversion(&mut self, frame: &Video, variant: VariantId) -> Option<Layout> {
         let (layout, storage) = self.kernel_conversion(frame, variant)?;
-        if self.converter.is_ready(&layout, storage) {
+        let converted = converted(&layout, variant);
+        if self.converter.is_ready(&converted, storage) {
             return Some(layout);
         }
-        if self.asked.insert((layout.family, layout.wide, layout.halved, storage)) {
-            self.missing.push((layout, storage));
+        if self.asked.insert(kind(&converted, storage)) {
+            self.missing.push((converted, storage));
         }
         None
     }
@@ -171,29 +208,31 @@ impl Pipeline {
     /// Whether such a frame's planes are to be converted on the device, once the program for it is there.
     pub fn will_convert(&self, frame: &Video, variant: VariantId) -> bool {
         self.kernel_conversion(frame, variant).is_some_and(|(layout, storage)| {
-            !self.failed.contains(&(layout.family, layout.wide, layout.halved, storage))
+            !self.failed.contains(&kind(&converted(&layout, variant), storage))
         })
     }
 
     /// Notes that the device has no program for such a conversion: swscale does it from now on.
     pub fn conversion_failed(&mut self, layout: &Layout, storage: Storage) {
-        self.failed.insert((layout.family, layout.wide, layout.halved, storage));
+        self.failed.insert(kind(layout, storage));
     }
 
     fn kernel_conversion(&self, frame: &Video, variant: VariantId) -> Option<(Layout, Storage)> {
-        if self.cl.is_cpu() {
+        let planar = variant == VariantId::Planar && self.planar.is_some();
+        if self.cl.is_cpu() && !planar {
             return None;
         }
         let storage = match self.built.get(&variant) {
             Some(built) => built.info().storage,
             None if self.to_texture => Storage::Image,
+            None if planar => Storage::Buffer,
             None => return None,
         };
         Some((Converter::supports(frame)?, storage))
     }
 
     /// Predicted time of a whole frame on the device, in milliseconds.
-    fn predict(&self, variant: VariantId, plan: &Plan) -> f64 {
+    fn predict(&self, variant: VariantId, plan: &Filter) -> f64 {
         (0..plan.passes()).map(|pass| self.pace.ms(variant, pass, plan.work(pass))).sum()
     }
 
@@ -210,6 +249,9 @@ impl Pipeline {
         correction: Option<Correction>,
         matrix: Matrix,
     ) -> std::result::Result<Job, Refusal> {
+        if variant == VariantId::Planar {
+            return self.prepare_planar(slot, radius, correction);
+        }
         let size = slot.size();
         let cl = &self.cl;
         let built = self.built.get(&variant);
@@ -262,10 +304,53 @@ impl Pipeline {
             None => None,
             Some(built) => {
                 let scratch = &mut self.scratch;
-                Some(built.plan(cl, &filter_source, &target, scratch, size.0, size.1, radius)?)
+                let plan = built.plan(cl, &filter_source, &target, scratch, size.0, size.1, radius)?;
+                Some(Filter::Pixels(plan))
             }
         };
-        Ok(Job {
+        Ok(self.job(variant, plan, colors, place))
+    }
+
+    /// The filter on the slot's planes, then the conversion of what comes out, straight to where the picture goes.
+    fn prepare_planar(
+        &mut self,
+        slot: &mut Slot,
+        radius: u32,
+        correction: Option<Correction>,
+    ) -> std::result::Result<Job, Refusal> {
+        let cl = &self.cl;
+        let unsupported = |why: &str| {
+            let hint = "Choose another variant; fused filters pictures of any format.";
+            Refusal::Unsupported(Error::new("'planar' cannot filter this movie.", why, hint))
+        };
+        let Some(filter) = &self.planar else { return Err(unsupported("It is not built.")) };
+        let Some(layout) = slot.planes().map(|p| *p.layout()).filter(|_| slot.loaded() == Loaded::Planes)
+        else {
+            return Err(unsupported("The device does not read the planes of its pictures' format."));
+        };
+        let filtered = layout.filtered();
+        if filtered.bytes() as u64 > cl.device.info.max_allocation_bytes {
+            return Err(unsupported("Its planes are larger than one piece of the device's memory."));
+        }
+        let to = self.planes.get(cl, Storage::Buffer, ((filtered.bytes() / 4) as u32, 1))?;
+        let plan = filter.plan(cl, &layout, &to, &mut self.scratch, radius)?;
+        let target = match self.to_texture {
+            true => slot.shared(cl)?,
+            false => slot.target(cl, Storage::Buffer)?,
+        };
+        let correction = correction.unwrap_or(Correction::NEUTRAL);
+        let colors = Colors::Convert { correction, to: target };
+        Ok(self.job(VariantId::Planar, Some(Filter::Planes(Box::new(plan))), Some(colors), None))
+    }
+
+    fn job(
+        &self,
+        variant: VariantId,
+        plan: Option<Filter>,
+        colors: Option<Colors>,
+        place: Option<Picture>,
+    ) -> Job {
+        Job {
             variant,
             colors,
             place,
@@ -279,8 +364,10 @@ impl Pipeline {
             work_total: plan.as_ref().map_or(0.0, |p| (0..p.passes()).map(|pass| p.work(pass)).sum()),
             predicted_ms: plan.as_ref().map_or(0.0, |plan| self.predict(variant, plan)),
             times: JobTimes::default(),
+            filter_ns: None,
+            spans: Vec::new(),
             plan,
-        })
+        }
     }
 
     /// Hands the slot's picture to the device and enqueues the first bands. Waits for nothing but OpenGL, where that
@@ -290,14 +377,27 @@ impl Pipeline {
     /// When the driver refuses a command; the device must then be idle ([`Pipeline::drain`]) before the slot goes.
     pub fn start(&mut self, job: &mut Job, slot: &mut Slot) -> Result<()> {
         job.started = Some(Instant::now());
-        job.events.upload = slot.to_device(&self.cl)?;
+        let queue = &self.cl.queue;
+        let before = Instant::now();
+        job.events.upload = slot.to_device(&self.cl, self.uploads.as_ref().unwrap_or(queue))?;
+        if let Some(upload) = job.events.upload.clone() {
+            job.enqueued(&upload, before);
+        }
+        if let Some(uploads) = &self.uploads {
+            flush(uploads)?;
+        }
         if job.to_texture {
             let began = Instant::now();
             job.events.acquire = Some(slot.acquire(&self.cl)?);
             job.times.acquire = ms_since(began);
+            job.spans.push(Span::since(Stage::Acquire, began));
         }
-        let queue = &self.cl.queue;
+        if let (Some(_), Some(upload)) = (&self.uploads, &job.events.upload) {
+            wait_in_queue(queue, upload)?;
+        }
         job.events.colors = match (&job.colors, slot.planes(), &mut self.corrector) {
+            // They come after it.
+            _ if matches!(job.plan, Some(Filter::Planes(_))) => None,
             (Some(Colors::Convert { correction, to }), Some(planes), _) => {
                 Some(self.converter.enqueue(queue, planes, to, correction)?)
             }
@@ -314,15 +414,20 @@ impl Pipeline {
     /// # Errors
     /// When a command failed on the device or the driver refuses one.
     pub fn advance(&mut self, job: &mut Job, slot: &mut Slot) -> Result<JobState> {
+        // On a queue of its own a failed upload is not the other commands' failure with every driver.
+        if let Some(upload) = &job.events.upload {
+            is_complete(upload)?;
+        }
         while let Some(band) = job.bands.front() {
             if !is_complete(&band.event)? {
                 break;
             }
+            let Some(band) = job.bands.pop_front() else { break };
             let ms = device_ms(&band.event);
+            job.band_ran(&band.event);
             job.times.filter += ms;
             job.work_done += band.work;
             self.pace.learn(job.variant, band.pass, band.work, ms);
-            job.bands.pop_front();
         }
         self.fill_queue(job, slot)?;
         let Some(last) = &job.events.last else { return Ok(JobState::Running) };
@@ -345,6 +450,7 @@ impl Pipeline {
             filter: job.times.filter,
             release: ms(&job.events.place) + device_ms(last),
         };
+        job.note_spans(self.upload_lane());
         slot.back_on_host();
         Ok(if job.cancelled { JobState::Cancelled } else { JobState::Done })
     }
@@ -360,8 +466,10 @@ impl Pipeline {
             if !job.bands.is_empty() && waiting + predicted_ms > 2.0 * BAND_MS {
                 break;
             }
-            let event = plan.enqueue(&self.cl.queue, pass, rows.clone())?;
+            let before = Instant::now();
+            let event = plan.enqueue(&self.cl.queue, slot, pass, rows.clone())?;
             job.next = if rows.end >= plan.rows() { (pass + 1, 0) } else { (pass, rows.end) };
+            job.enqueued(&event, before);
             if predicted_ms > BAND_MS / 2.0 {
                 wake_after(&event, &self.waker);
             }
@@ -369,16 +477,25 @@ impl Pipeline {
             enqueued = true;
         }
         if job.events.last.is_none() && (job.cancelled || job.next.0 >= job.passes()) {
+            if let (Some(Filter::Planes(plan)), Some(Colors::Convert { correction, to }), false) =
+                (&job.plan, &job.colors, job.cancelled)
+            {
+                let (filtered, queue) = (plan.layout().filtered(), &self.cl.queue);
+                let event = self.converter.enqueue_block(queue, &filtered, plan.to(), to, correction)?;
+                job.events.colors = Some(event);
+            }
             if let (Some(filtered), false) = (&job.place, job.cancelled) {
                 job.events.place = Some(slot.place(&self.cl, filtered)?);
             }
+            let before = Instant::now();
             let event = slot.to_host(&self.cl, job.to_texture)?;
+            job.enqueued(&event, before);
             wake_after(&event, &self.waker);
             job.events.last = Some(event);
             enqueued = true;
         }
         if enqueued {
-            self.cl.queue.flush().map_err(|e| failed("The OpenCL queue could not be started.", &e))?;
+            flush(&self.cl.queue)?;
         }
         Ok(())
     }
@@ -397,8 +514,29 @@ impl Pipeline {
 
     /// Waits until the device is idle, so that memory it uses can be released. For errors and teardown only.
     pub fn drain(&self) -> bool {
-        self.cl.queue.finish().is_ok()
+        // Both, whatever the first one says.
+        let filter = self.cl.queue.finish().is_ok();
+        let uploads = self.uploads.as_ref().is_none_or(|uploads| uploads.finish().is_ok());
+        filter && uploads
     }
+
+    /// What the uploads run on, for [`Span`]s.
+    fn upload_lane(&self) -> Lane {
+        if self.uploads.is_some() { Lane::Upload } else { Lane::Device }
+    }
+}
+
+/// Whether uploads get a queue of their own. On a CPU they are no work, only a handover. `CLREEL_QUEUES` says otherwise.
+fn wants_two_queues(kind: DeviceKind) -> bool {
+    match std::env::var("CLREEL_QUEUES").as_deref() {
+        Ok("1") => false,
+        Ok("2") => true,
+        _ => kind != DeviceKind::Cpu,
+    }
+}
+
+fn flush(queue: &ocl::Queue) -> Result<()> {
+    queue.flush().map_err(|e| failed("The OpenCL queue could not be started.", &e))
 }
 
 /// Device time of a finished command, in milliseconds; 0 where the driver does not tell.

@@ -7,11 +7,13 @@ pub mod cpu;
 pub mod export;
 pub mod recorder;
 pub mod series;
+pub mod trace;
 
 pub use cpu::{CpuLoad, CpuReading};
 pub use export::{ExportContext, export};
 pub use recorder::{Recorder, Summary};
 pub use series::Series;
+pub use trace::{Lane, Span, Trace};
 
 use crate::ladder::VariantId;
 

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::{FrameSample, GlTimes, Series, Stage, StageTimes};
+use super::{FrameSample, GlTimes, Series, Span, Stage, StageTimes, Trace};
 
 /// Seconds of history that the graph can show.
 pub const HISTORY_S: f64 = 10.0;
@@ -67,6 +67,7 @@ pub struct Recorder {
     forgotten: u64,
     frame_gap: bool,
     repaint_gap: bool,
+    trace: Trace,
 }
 
 impl Recorder {
@@ -87,6 +88,7 @@ impl Recorder {
             forgotten: 0,
             frame_gap: false,
             repaint_gap: false,
+            trace: Trace::default(),
         }
     }
 
@@ -113,6 +115,20 @@ impl Recorder {
         {
             self.history.pop_front();
         }
+    }
+
+    /// Takes the sample of a frame that has just been presented, with when its stages ran.
+    pub fn push_traced(&mut self, sample: FrameSample, spans: Vec<Span>) {
+        if self.frame_gap {
+            self.trace.clear();
+        }
+        self.trace.push(spans);
+        self.push(sample);
+    }
+
+    /// When the stages of the last frames ran, as far as these follow each other.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
     }
 
     /// Adds what OpenGL's device spent on a frame to its sample, if that is still kept. `frame` counts from the first frame

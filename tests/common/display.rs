@@ -15,6 +15,8 @@ impl Display {
     pub fn start(extra: &[&str]) -> Self {
         let mut server = Command::new("Xvfb")
             .args(["-displayfd", "1", "-screen", "0", "1280x720x24", "-nolisten", "tcp"])
+            // Otherwise it begins anew when its last client leaves, and turns away who comes meanwhile.
+            .arg("-noreset")
             .args(extra)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -30,7 +32,11 @@ impl Display {
 
 impl Drop for Display {
     fn drop(&mut self) {
-        let _ = self.server.kill();
+        if let Ok(None) = self.server.try_wait() {
+            // Asked, not killed: it then takes its lock and its socket along, and leaves the number to others.
+            // SAFETY: the server was not waited for yet, so the number is still its own.
+            unsafe { libc::kill(self.server.id() as libc::pid_t, libc::SIGTERM) };
+        }
         let _ = self.server.wait();
     }
 }

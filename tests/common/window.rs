@@ -6,6 +6,7 @@ mod display;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 pub use display::Display;
@@ -74,17 +75,39 @@ pub fn finish(mut child: Child) -> (Option<i32>, String) {
     (code, text)
 }
 
+/// A text of the overlay, in pixels of the window.
+#[derive(Debug, Clone, PartialEq, serde::Deserialize)]
+pub struct Text {
+    pub text: String,
+    pub x: f32,
+    pub y: f32,
+    pub width: f32,
+    pub height: f32,
+}
+
+impl Text {
+    pub fn center(&self) -> (i32, i32) {
+        ((self.x + self.width / 2.0) as i32, (self.y + self.height / 2.0) as i32)
+    }
+}
+
 /// A window that plays, with its keyboard focus.
 pub struct Session<'a> {
     pub display: &'a Display,
     pub child: Option<Child>,
     pub window: String,
+    /// Where clreel tells what its overlay shows.
+    texts: PathBuf,
 }
 
 impl<'a> Session<'a> {
     pub fn start(display: &'a Display, command: &mut Command) -> Self {
-        let child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let mut session = Self { display, child: Some(child), window: String::new() };
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name =
+            format!("clreel-texts-{}-{}.json", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let texts = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let child = command.env("CLREEL_TEXTS", &texts).stderr(Stdio::piped()).spawn().unwrap();
+        let mut session = Self { display, child: Some(child), window: String::new(), texts };
         session.wait("its window", |s| {
             let found = s.display.xdotool(&["search", "--onlyvisible", "--class", "clreel"]);
             s.window = String::from_utf8_lossy(&found.stdout).lines().next().unwrap_or("").to_owned();
@@ -103,7 +126,12 @@ impl<'a> Session<'a> {
                 let (_, stderr) = finish(self.child.take().unwrap());
                 panic!("clreel ended ({status}) before {what}: {stderr}");
             }
-            assert!(began.elapsed() < PATIENCE, "no sign of {what}; the title is '{}'", self.title());
+            assert!(
+                began.elapsed() < PATIENCE,
+                "no sign of {what}; the title is '{}', the texts are {:?}",
+                self.title(),
+                self.texts().iter().map(|t| &t.text).collect::<Vec<_>>()
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -120,6 +148,61 @@ impl<'a> Session<'a> {
     pub fn press_until_title(&mut self, key: &str, part: &str) {
         self.display.key(key);
         self.wait_for_title(part);
+    }
+
+    /// What the overlay shows now, in the order of painting; nothing before the first picture.
+    pub fn texts(&self) -> Vec<Text> {
+        std::fs::read(&self.texts).map_or_else(|_| Vec::new(), |json| serde_json::from_slice(&json).unwrap())
+    }
+
+    /// Whether a text of the overlay has this part.
+    pub fn shows(&self, part: &str) -> bool {
+        self.texts().iter().any(|t| t.text.contains(part))
+    }
+
+    /// Waits for a text that has this part.
+    pub fn wait_for_text(&mut self, part: &str) {
+        self.wait(part, |s| s.shows(part));
+    }
+
+    /// Waits until the text that is `text` keeps its place, and returns it; of several the last that was painted.
+    pub fn find(&mut self, text: &str) -> Text {
+        let place = |s: &Self| s.texts().into_iter().rev().find(|t| t.text == text);
+        let mut found: Option<Text> = None;
+        self.wait(text, |s| {
+            let now = place(s);
+            let stays = now.is_some() && now == found;
+            found = now;
+            stays
+        });
+        found.unwrap()
+    }
+
+    /// Clicks at the middle of a text.
+    pub fn click(&mut self, text: &str) {
+        let at = self.find(text).center();
+        self.click_at(at);
+    }
+
+    /// Presses and releases the mouse, each for long enough to be seen in a frame of its own.
+    pub fn click_at(&mut self, (x, y): (i32, i32)) {
+        self.display.xdotool(&["mousemove", &x.to_string(), &y.to_string()]);
+        for button in ["mousedown", "mouseup"] {
+            // As long as a finger takes.
+            std::thread::sleep(Duration::from_millis(100));
+            self.display.xdotool(&[button, "1"]);
+        }
+    }
+
+    /// Where the movie is, as the numbers have it; they must be in view.
+    pub fn position(&self) -> Option<String> {
+        self.texts().iter().find_map(|t| t.text.split_once(" / ").map(|(here, _)| here.to_owned()))
+    }
+
+    /// Waits until the movie has gone on by some frames.
+    pub fn wait_for_frames(&mut self) {
+        let before = self.position();
+        self.wait("frames", |s| s.position().is_some_and(|now| Some(now) != before));
     }
 
     /// Gives the window another size, and waits until it has it.
@@ -141,6 +224,7 @@ impl Drop for Session<'_> {
             let _ = child.kill();
             let _ = child.wait();
         }
+        let _ = std::fs::remove_file(&self.texts);
     }
 }
 
@@ -173,4 +257,20 @@ pub fn snapshot(
     let (code, stderr) = finish(child);
     assert_eq!(code, Some(0), "{stderr}");
     png(&out)
+}
+
+/// Runs to its end and returns the statistics and stderr; the exit code must be 0.
+pub fn played(display: &Display, folder: &Folder, movie: &Path, arguments: &[&str]) -> (Value, String) {
+    let stats = folder.file("stats.json");
+    let mut command = clreel(Some(display));
+    command.arg(movie).args(arguments).arg("--stats").arg(&stats);
+    let (code, stderr) = finish(command.stderr(Stdio::piped()).spawn().unwrap());
+    assert_eq!(code, Some(0), "{stderr}");
+    (json(&stats), stderr)
+}
+
+/// The time stamps of the frames presented, in milliseconds.
+pub fn stamps(stats: &Value) -> Vec<i64> {
+    let frames = stats["frames"].as_array().unwrap();
+    frames.iter().map(|f| (f["pts_s"].as_f64().unwrap() * 1e3).round() as i64).collect()
 }

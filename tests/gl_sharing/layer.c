@@ -233,6 +233,13 @@ static cl_int CL_API_CALL layer_clEnqueueWriteImage(cl_command_queue queue, cl_m
                                        event);
 }
 
+static cl_int CL_API_CALL layer_clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint waits,
+                                                             const cl_event *wait_list, cl_event *event) {
+    FAIL_AS_PLANNED(clEnqueueBarrierWithWaitList);
+    log_line("clEnqueueBarrierWithWaitList events=%u", waits);
+    return driver->clEnqueueBarrierWithWaitList(queue, waits, wait_list, event);
+}
+
 static cl_mem CL_API_CALL layer_clCreateImage(cl_context context, cl_mem_flags flags, const cl_image_format *format,
                                               const cl_image_desc *description, void *host, cl_int *error) {
     FAIL_AS_PLANNED_OR_NULL(clCreateImage);
@@ -397,6 +404,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
     OVERRIDE(clEnqueueFillBuffer);
     OVERRIDE(clEnqueueFillImage);
     OVERRIDE(clEnqueueMarkerWithWaitList);
+    OVERRIDE(clEnqueueBarrierWithWaitList);
     install_sharing(&table);
 
     *count_returned = (cl_uint)(length / sizeof(void *));

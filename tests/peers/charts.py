@@ -3,7 +3,7 @@ and on dark pages."""
 
 import math
 
-PEERS = {"opencv", "halide", "libblur", "memcpy"}
+PEERS = {"opencv", "halide", "libblur", "memcpy", "copy", "npp", "npp-advanced", "cuda-copy"}
 LADDER = ["naive", "separable", "flat", "vectorized", "running-sum", "fused"]
 COLOURS = {"best": "#2f6fd6", "opencv": "#d1722b", "halide": "#3a9a5b", "libblur": "#9b59b6", "memcpy": "#888888"}
 STYLE = """<style>text{font:13px sans-serif;fill:#24292f}line{stroke:#888;stroke-opacity:.4}

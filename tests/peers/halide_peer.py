@@ -169,8 +169,9 @@ class Halide:
         self.target = hl.get_jit_target_from_environment()
         self.compiled, self.chosen = {}, {}
 
-    def open(self, frames, height, width):
-        self.frames = [hl.Buffer(frame.reshape(height, width * 4)) for frame in frames]
+    def open(self, path, height, width):
+        frames = np.fromfile(path, np.uint8).reshape(-1, height, width * 4)
+        self.frames = [hl.Buffer(frame.copy()) for frame in frames]
         self.out = np.zeros((height, width * 4), np.uint8)
         self.out_buffer = hl.Buffer(self.out)
         self.chosen = {}
@@ -211,4 +212,4 @@ class Halide:
 
 
 if __name__ == "__main__":
-    contender.serve(Halide())
+    contender.serve(Halide)

@@ -16,8 +16,9 @@ class OpenCv:
         self.threads = len(os.sched_getaffinity(0))
         cv2.setNumThreads(self.threads)
 
-    def open(self, frames, height, width):
-        self.frames, self.out = frames, np.zeros((height, width, 4), np.uint8)
+    def open(self, path, height, width):
+        self.frames = [frame.copy() for frame in np.fromfile(path, np.uint8).reshape(-1, height, width, 4)]
+        self.out = np.zeros((height, width, 4), np.uint8)
 
     def run(self, name, radius, frame):
         source, window = self.frames[frame], (2 * radius + 1, 2 * radius + 1)
@@ -37,4 +38,4 @@ class OpenCv:
 
 
 if __name__ == "__main__":
-    contender.serve(OpenCv())
+    contender.serve(OpenCv)

@@ -35,7 +35,8 @@ impl FrameLoop {
                 (Some(Work::Gl(task)), _) => advance_gl(&mut self.glsl, task),
                 _ => Ok(JobState::Done),
             };
-            flight.stages[Stage::Collect as usize] += ms_since(began);
+            // Asked too often for a span each time.
+            flight.stages.times[Stage::Collect as usize] += ms_since(began);
             match state {
                 Ok(JobState::Running) => {
                     self.flights.push_front(flight);
@@ -65,7 +66,8 @@ impl FrameLoop {
                 }
             }
         }
-        flight.stages[Stage::Release as usize] = ms_since(began);
+        flight.stages.did(Stage::Release, began);
+        flight.stages.spans.extend(flight.work.iter().flat_map(Work::spans));
         if let Some(times) = flight.work.as_ref().map(Work::times) {
             for (stage, ms) in [
                 (Stage::Upload, times.upload),
@@ -75,7 +77,7 @@ impl FrameLoop {
                 (Stage::Filter, times.filter),
                 (Stage::Release, times.release),
             ] {
-                flight.stages[stage as usize] += ms;
+                flight.stages.times[stage as usize] += ms;
             }
         }
         if flight.generation != self.generation {

@@ -30,7 +30,7 @@ use crate::ladder::{Kind, VariantId};
 use crate::media::{Clock, Decoder, Frame, Orientation, RgbaConverter, Seek};
 use crate::overlay::{Busy, VariantStatus};
 use crate::pipeline::Pipeline;
-use crate::stats::{GlTimes, Recorder, StageTimes};
+use crate::stats::{GlTimes, Recorder, Span, Stage, StageTimes};
 use native::NativeFilter;
 use work::Work;
 
@@ -60,7 +60,7 @@ struct Flight {
     variant: VariantId,
     radius: u32,
     correction: Option<Correction>,
-    stages: StageTimes,
+    stages: Stages,
     dropped_before: u32,
     /// [`FrameLoop::generation`] when it was taken.
     generation: u64,
@@ -68,6 +68,22 @@ struct Flight {
     fetched: Option<Timing>,
     /// The frame on the screen, filtered anew because no next one comes; it is no new movie frame.
     again: bool,
+}
+
+/// What a frame's stages took, and when they ran.
+#[derive(Default)]
+struct Stages {
+    times: StageTimes,
+    spans: Vec<Span>,
+}
+
+impl Stages {
+    /// The window's thread has done something for a stage since `began`.
+    fn did(&mut self, stage: Stage, began: Instant) {
+        let span = Span::since(stage, began);
+        self.times[stage as usize] += span.ms();
+        self.spans.push(span);
+    }
 }
 
 /// The state of the frame's way.
@@ -296,6 +312,11 @@ impl FrameLoop {
     /// The device's side, once it is there.
     pub fn pipeline_mut(&mut self) -> Option<&mut Pipeline> {
         self.pipeline.as_mut()
+    }
+
+    /// What filters on the OpenCL device, if there is one.
+    pub fn pipeline(&self) -> Option<&Pipeline> {
+        self.pipeline.as_ref()
     }
 
     /// Errors since the last call, each with the variant that cannot go on because of it.

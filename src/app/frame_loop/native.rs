@@ -12,7 +12,7 @@ use crate::gpu::host_block::HostBlock;
 use crate::ladder::box_filter::native::{self, Lanes};
 use crate::media::memory::zeroed;
 use crate::pipeline::JobState;
-use crate::stats::ms_since;
+use crate::stats::{Span, Stage};
 
 /// The thread that filters one picture after the other; it has the processor's other cores help it.
 pub(super) struct NativeFilter {
@@ -32,8 +32,8 @@ struct Order {
     answer: Sender<Answer>,
 }
 
-/// The filtered picture, and the milliseconds that it took; `None` when it was cancelled.
-type Answer = Result<Option<(Vec<u8>, f64)>>;
+/// The filtered picture, and when it was filtered; `None` when it was cancelled.
+type Answer = Result<Option<(Vec<u8>, Span)>>;
 
 /// A picture that is being filtered.
 pub(super) struct Task {
@@ -44,7 +44,7 @@ pub(super) struct Task {
     started: Option<Instant>,
     predicted_ms: f64,
     filtered: Option<Vec<u8>>,
-    filter_ms: f64,
+    ran: Option<Span>,
 }
 
 impl NativeFilter {
@@ -74,7 +74,7 @@ impl NativeFilter {
         let order = Order { src, dst, size, radius, cancelled: cancelled.clone(), answer: sender };
         let predicted_ms = self.pace * bytes as f64;
         let order = Some(order);
-        Ok(Task { order, answer, cancelled, started: None, predicted_ms, filtered: None, filter_ms: 0.0 })
+        Ok(Task { order, answer, cancelled, started: None, predicted_ms, filtered: None, ran: None })
     }
 
     /// Has the picture filtered after those that were started before.
@@ -89,7 +89,7 @@ impl NativeFilter {
     /// Learns from a task that is done, and keeps its picture's memory for another one.
     pub fn finished(&mut self, task: &mut Task) {
         if let Some(picture) = task.filtered.take() {
-            self.pace = task.filter_ms / picture.len().max(1) as f64;
+            self.pace = task.filter_ms() / picture.len().max(1) as f64;
             self.spare.push(picture);
         }
     }
@@ -102,8 +102,8 @@ impl Task {
     /// When the filter failed.
     pub fn advance(&mut self) -> Result<JobState> {
         match self.answer.try_recv() {
-            Ok(Ok(Some((filtered, ms)))) => {
-                (self.filtered, self.filter_ms) = (Some(filtered), ms);
+            Ok(Ok(Some((filtered, ran)))) => {
+                (self.filtered, self.ran) = (Some(filtered), Some(ran));
                 let cancelled = self.cancelled.load(Ordering::Relaxed);
                 Ok(if cancelled { JobState::Cancelled } else { JobState::Done })
             }
@@ -126,7 +126,12 @@ impl Task {
 
     /// What the filter took, in milliseconds of wall time.
     pub fn filter_ms(&self) -> f64 {
-        self.filter_ms
+        self.ran.map_or(0.0, |ran| ran.ms())
+    }
+
+    /// When it was filtered, once the task is done.
+    pub fn ran(&self) -> Option<Span> {
+        self.ran
     }
 
     /// What it is predicted to take, in milliseconds; 0 before the first one was measured.
@@ -149,7 +154,7 @@ fn run(orders: &Receiver<Order>, waker: &Waker) {
             let began = Instant::now();
             let size = (size.0 as usize, size.1 as usize);
             let filtered = native::filter(src.bytes(), &mut dst, size, radius, threads, Lanes::Vector);
-            filtered.map(|()| Some((dst, ms_since(began))))
+            filtered.map(|()| Some((dst, Span::since(Stage::Filter, began))))
         };
         // Before the answer: who has it may write the source anew.
         drop(src);

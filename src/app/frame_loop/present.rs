@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::{DrawTimes, FrameLoop, GlTimings};
 use crate::media::Frame;
-use crate::stats::{FrameSample, GlTimes, Stage};
+use crate::stats::{FrameSample, GlTimes, Lane, Span, Stage};
 
 /// OpenGL is not asked for the times of frames that are further back.
 const MOST_TIMINGS: usize = 16;
@@ -90,9 +90,17 @@ impl FrameLoop {
             let took = ((times.present + times.overlay + times.swap) * 1e6) as i64;
             self.draw_ns += (took - self.draw_ns) / 8;
         }
-        shown.stages[Stage::Present as usize] = times.present;
-        shown.stages[Stage::Overlay as usize] = times.overlay;
-        shown.stages[Stage::Swap as usize] = times.swap;
+        // They came one after the other, and the last one is just over.
+        let mut to = now;
+        for (stage, ms) in
+            [(Stage::Swap, times.swap), (Stage::Overlay, times.overlay), (Stage::Present, times.present)]
+        {
+            shown.stages.times[stage as usize] = ms;
+            let took = Duration::try_from_secs_f64(ms / 1e3).unwrap_or_default();
+            let from = to.checked_sub(took).unwrap_or(to);
+            shown.stages.spans.push(Span { stage, lane: Lane::Host, from, to });
+            to = from;
+        }
         let interval =
             self.last_present.replace(now).map(|last| now.duration_since(last).as_secs_f64() * 1e3);
         let lateness = self.clock.now_ns() - shown.frame.pts_ns;
@@ -100,7 +108,7 @@ impl FrameLoop {
             pts: shown.frame.movie_s,
             presented_at: now.duration_since(epoch).as_secs_f64(),
             interval_ms: interval,
-            stages: shown.stages,
+            stages: shown.stages.times,
             gl: GlTimes::default(),
             late: !self.unpaced && lateness > shown.frame.duration_ns / 2,
             dropped_before: shown.dropped_before,
@@ -112,7 +120,7 @@ impl FrameLoop {
         if self.gl_timings.len() > MOST_TIMINGS {
             self.gl_timings.pop_front();
         }
-        self.recorder.push(sample);
+        self.recorder.push_traced(sample, std::mem::take(&mut shown.stages.spans));
         true
     }
 }

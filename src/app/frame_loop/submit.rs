@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use super::native::{NativeFilter, Task};
-use super::{Flight, FrameLoop, Wanted, Work, collect::advance_gl};
+use super::{Flight, FrameLoop, Stages, Wanted, Work, collect::advance_gl};
 use crate::convert::correct_reference;
 use crate::error::Result;
 use crate::gpu::sharing::Slot;
@@ -13,7 +13,7 @@ use crate::ladder::VariantId;
 use crate::ladder::box_filter::glsl;
 use crate::media::{Frame, color};
 use crate::pipeline::{Job, Refusal};
-use crate::stats::{Stage, StageTimes, ms_since};
+use crate::stats::Stage;
 
 /// Frames that may be on their way at once, beside the one on the screen.
 pub(super) const AHEAD: usize = 2;
@@ -40,14 +40,14 @@ impl FrameLoop {
             None => self.take().map(|frame| (frame, false)),
         };
         let Some((frame, again)) = taken else { return false };
-        if self.waits_for_conversions && self.conversion_is_missing(&frame) {
+        if self.waits_for_conversion() && self.conversion_is_missing(&frame) {
             if !again {
                 self.returned.push_front((frame, 0));
             }
             return false;
         }
-        let mut stages = StageTimes::default();
-        stages[Stage::Take as usize] = ms_since(began);
+        let mut stages = Stages::default();
+        stages.did(Stage::Take, began);
 
         let flight = self.slot_for(&frame).and_then(|slot| self.load(slot, frame, again, stages));
         match flight {
@@ -141,6 +141,12 @@ impl FrameLoop {
         self.frame_interval_ns().unwrap_or(0).clamp(least, 5 * least)
     }
 
+    /// Whether no frame goes on before the device's program for its conversion is built. What filters planes cannot do
+    /// without it.
+    fn waits_for_conversion(&self) -> bool {
+        self.waits_for_conversions || self.wanted().0 == VariantId::Planar
+    }
+
     /// Whether the device will convert such frames as soon as its program is built.
     fn conversion_is_missing(&mut self, frame: &Frame) -> bool {
         let variant = self.wanted().0;
@@ -162,13 +168,7 @@ impl FrameLoop {
     }
 
     /// Loads the frame into the slot, its planes for the device's converter or as RGBA, and prepares the filter.
-    fn load(
-        &mut self,
-        mut slot: Slot,
-        frame: Rc<Frame>,
-        again: bool,
-        mut stages: StageTimes,
-    ) -> Result<Flight> {
+    fn load(&mut self, mut slot: Slot, frame: Rc<Frame>, again: bool, mut stages: Stages) -> Result<Flight> {
         let (variant, radius, correction) = self.wanted();
         let mut work = None;
         let mut rgba = true;
@@ -179,7 +179,7 @@ impl FrameLoop {
         {
             let began = Instant::now();
             slot.fill(pipeline.cl(), &frame.picture, &layout)?;
-            stages[Stage::Upload as usize] = ms_since(began);
+            stages.did(Stage::Upload, began);
             let prepared = pipeline.prepare(&mut slot, variant, radius, correction, layout.matrix);
             work = self.prepared(&mut slot, variant, prepared).map(Work::Device);
             rgba = work.is_none();
@@ -187,7 +187,7 @@ impl FrameLoop {
         if rgba {
             let began = Instant::now();
             self.converter.convert(&frame.picture, slot.input()?)?;
-            stages[Stage::Convert as usize] = ms_since(began);
+            stages.did(Stage::Convert, began);
             work = self.filter_of_rgba(&mut slot, &frame, &mut stages)?;
         }
         let variant = if work.is_some() { self.wanted().0 } else { VariantId::Off };
@@ -213,7 +213,7 @@ impl FrameLoop {
         &mut self,
         slot: &mut Slot,
         frame: &Frame,
-        stages: &mut StageTimes,
+        stages: &mut Stages,
     ) -> Result<Option<Work>> {
         let (variant, radius, correction) = self.wanted();
         let matrix = color::of_picture(&frame.picture).0;
@@ -222,7 +222,7 @@ impl FrameLoop {
         if let Some(correction) = correction.filter(|_| !on_device) {
             let began = Instant::now();
             correct_reference(slot.input()?, &correction, matrix);
-            stages[Stage::Correct as usize] = ms_since(began);
+            stages.did(Stage::Correct, began);
         }
         let correction = correction.filter(|_| on_device);
         if variant == VariantId::Native {
@@ -231,7 +231,7 @@ impl FrameLoop {
         if variant == VariantId::Glsl {
             let began = Instant::now();
             slot.show(false);
-            stages[Stage::Upload as usize] = ms_since(began);
+            stages.did(Stage::Upload, began);
             return Ok(self.gl_task(slot, radius).map(Work::Gl));
         }
         let Some(pipeline) = &mut self.pipeline else { return Ok(None) };

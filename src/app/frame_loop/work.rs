@@ -1,9 +1,12 @@
 //! What filters a frame on its way: OpenCL commands, or a peer that does without OpenCL. All of them are started,
 //! asked whether they are done, and cancelled in the same way, and none is ever waited for.
 
+use std::time::{Duration, Instant};
+
 use super::native::Task;
 use crate::ladder::box_filter::glsl;
 use crate::pipeline::{Job, JobTimes};
+use crate::stats::{Lane, Span, Stage};
 
 /// The filter's share of a frame.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
@@ -73,6 +76,20 @@ impl Work {
             Work::Device(job) => job.cancel(),
             Work::Native(task) => task.cancel(),
             Work::Gl(task) => task.cancel(),
+        }
+    }
+
+    /// When its steps ran, once it is done; of shaders OpenGL tells only how long, so they stand where they were begun.
+    pub fn spans(&self) -> Vec<Span> {
+        match self {
+            Work::Device(job) => job.spans.clone(),
+            Work::Native(task) => task.ran().into_iter().collect(),
+            Work::Gl(task) => {
+                let ms = Duration::try_from_secs_f64(task.filter_ms() / 1e3).unwrap_or_default();
+                let elapsed = Duration::try_from_secs_f64(task.elapsed_s()).unwrap_or_default();
+                let span = |from| Span { stage: Stage::Filter, lane: Lane::Device, from, to: from + ms };
+                Instant::now().checked_sub(elapsed).map(span).into_iter().collect()
+            }
         }
     }
 

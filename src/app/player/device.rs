@@ -332,6 +332,10 @@ impl Player<'_> {
                 set(variant.info().id, VariantStatus::Ready);
                 pending.pipeline.add(variant);
             }
+            Part::Planar(filter) => {
+                set(VariantId::Planar, VariantStatus::Ready);
+                pending.pipeline.add_planar(filter);
+            }
             Part::NoVariant(id, error) if id == chosen => {
                 let device = pending.device.clone();
                 self.devices.pending = None;
@@ -355,6 +359,15 @@ impl Player<'_> {
                 }
                 if let Some(pipeline) = self.frames.pipeline_mut() {
                     pipeline.add(variant);
+                }
+            }
+            Part::Planar(filter) => {
+                self.set_status(VariantId::Planar, VariantStatus::Ready);
+                if chosen == VariantId::Planar {
+                    self.frames.wait_for_filter(false);
+                }
+                if let Some(pipeline) = self.frames.pipeline_mut() {
+                    pipeline.add_planar(filter);
                 }
             }
             Part::NoVariant(id, error) => {

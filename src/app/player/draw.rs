@@ -8,6 +8,7 @@ use super::{IDLE_REPAINT, INPUT_REPAINT, Player};
 use crate::app::frame_loop::{DrawTimes, GlTimings};
 use crate::error::Result;
 use crate::gpu::gl_timer::Clock;
+use crate::ladder::box_filter::planar::PLANAR;
 use crate::ladder::{VariantId, box_filter};
 use crate::media::Orientation;
 use crate::media::memory::picture_memory;
@@ -132,6 +133,12 @@ impl Player<'_> {
         let nominal_ms = self.movie.fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps);
         let budget_ms = interval_ms.or(nominal_ms).map(|ms| ms / self.frames.speed());
         let devices = self.devices.rows();
+        let size = self.frames.shown_size();
+        let auto = self
+            .frames
+            .pipeline()
+            .zip(size)
+            .and_then(|(pipeline, size)| pipeline.chosen(VariantId::Auto, size, self.frames.chosen().1));
         let view = View {
             recorder: &self.frames.recorder,
             cpu: self.cpu.sample(),
@@ -156,12 +163,14 @@ impl Player<'_> {
             budget_ms,
             catching_up: self.frames.decoder().queue().is_catching_up(),
             tuning: self.tuning.shown(),
+            auto: auto.as_deref(),
         };
         let raw_input = self.egui_input.take_egui_input(&self.gl_window.window);
         let overlay = &mut self.overlay;
         let mut actions = Vec::new();
         let mut output = self.egui.run_ui(raw_input, |ui| actions.extend(overlay.show(ui, &view)));
         self.egui_input.handle_platform_output(&self.gl_window.window, output.platform_output);
+        self.texts.tell(&output.shapes, output.pixels_per_point);
         let primitives = self.egui.tessellate(output.shapes, output.pixels_per_point);
         let (size, scale) = ([window.0, window.1], output.pixels_per_point);
         let painter = &mut self.painter;
@@ -202,6 +211,7 @@ impl Player<'_> {
 /// A variant's title and idea for the overlay.
 fn describe(id: VariantId) -> (&'static str, &'static str) {
     let kernels = box_filter::info(id).map(|info| (info.title, info.idea));
+    let planar = || (id == VariantId::Planar).then_some((PLANAR.title, PLANAR.idea));
     let peer = || box_filter::peer(id).map(|info| (info.title, info.idea));
-    kernels.or_else(peer).unwrap_or(("Off", "No filter: the frame passes through."))
+    kernels.or_else(planar).or_else(peer).unwrap_or(("Off", "No filter: the frame passes through."))
 }

@@ -136,6 +136,7 @@ impl Player<'_> {
             Action::NextDevice => self.next_device(),
             Action::SetDevice(position) => self.set_device(position),
             Action::ToggleDevices => self.overlay.toggle_devices(),
+            Action::ToggleTimeline => self.overlay.timeline_open = !self.overlay.timeline_open,
             Action::ToggleTuning => self.overlay.tuning_open = !self.overlay.tuning_open,
             Action::TuneNow => self.tune_now(),
             Action::StopTuning => self.tuning.stop(),

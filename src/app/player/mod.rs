@@ -7,6 +7,7 @@ mod events;
 mod hidden;
 mod navigate;
 mod save;
+mod texts;
 mod tuning;
 
 use std::path::{Path, PathBuf};
@@ -68,6 +69,7 @@ pub struct Player<'a> {
     navigation: Navigation,
     hidden: hidden::Hidden,
     tuning: tuning::SpareTime,
+    texts: texts::TextFile,
     /// What the sliders say, and whether it is switched on.
     correction: Correction,
     corrects: bool,
@@ -114,7 +116,7 @@ impl<'a> Player<'a> {
         let mut overlay = Overlay::new();
         overlay.visible = settings.overlay_visible;
         overlay.hint_seen = settings.hint_seen;
-        overlay.folded = [settings.numbers_folded, settings.graph_folded];
+        overlay.folded = settings.folded();
         overlay.places = settings.places();
         let egui_input = egui_winit::State::new(
             egui.clone(),
@@ -156,6 +158,7 @@ impl<'a> Player<'a> {
             navigation: Navigation::default(),
             hidden: hidden::Hidden::default(),
             tuning: tuning::SpareTime::default(),
+            texts: texts::TextFile::new(),
             correction: Correction::NEUTRAL,
             corrects: false,
             cpu: CpuLoad::new(),
@@ -288,18 +291,21 @@ impl<'a> Player<'a> {
     }
 
     fn current_settings(&self) -> Settings {
-        let [numbers_folded, graph_folded] = self.overlay.folded;
-        let [numbers_at, graph_at, correction_at, devices_at] = self.overlay.places;
+        let [numbers_folded, graph_folded, _, devices_folded, tuning_folded] = self.overlay.folded;
+        let [numbers_at, graph_at, correction_at, devices_at, tuning_at] = self.overlay.places;
         Settings {
             overlay_visible: self.overlay.visible,
             hint_seen: self.overlay.hint_seen,
             ui_scale: self.egui.zoom_factor(),
             numbers_folded,
             graph_folded,
+            devices_folded,
+            tuning_folded,
             numbers_at,
             graph_at,
             correction_at,
             devices_at,
+            tuning_at,
         }
     }
 

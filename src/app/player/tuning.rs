@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use super::Player;
-use crate::app::tuner::{News, Order, Told, Tuner};
+use crate::app::tuner::{self, News, Order, Told, Tuner};
 use crate::gpu::cl::{Device, DeviceKind};
 use crate::ladder::VariantId;
 use crate::ladder::tune;
@@ -228,6 +228,7 @@ impl Player<'_> {
         }
         let (last, radius) = RADII[class.min(RADII.len() - 1)];
         let first = if class == 0 { 0 } else { RADII[class - 1].0 + 1 };
+        let variants = tuner::variants();
         let tuning = &mut self.tuning;
         tuning.number += 1;
         tuning.under_way = true;
@@ -235,11 +236,11 @@ impl Player<'_> {
             state: TuningState::Running("the device is made ready".into()),
             of: Some((size, radius)),
             radii: (first, last),
-            most: tune::most_trials(&device.info, &tune::VARIANTS),
+            most: tune::most_trials(&device.info, &variants),
             ..Tuning::NONE
         };
         if let Some(tuner) = &tuning.tuner {
-            tuner.start(tuning.number, Order { device: device.clone(), size, radius });
+            tuner.start(tuning.number, Order { device: device.clone(), size, radius, variants });
         }
         // So that it is seen what takes the time.
         self.overlay.tuning_open = true;

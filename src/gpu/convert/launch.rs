@@ -43,6 +43,14 @@ pub(super) fn build(cl: &ClContext, file: &str, name: &str, options: &str) -> Re
     core::create_kernel(&program, name).map_err(|e| failed(&what(), &e.into()))
 }
 
+/// Sets all arguments.
+pub(super) fn set<const N: usize>(kernel: &core::Kernel, arguments: [ArgVal; N]) -> Result<()> {
+    for (index, argument) in arguments.into_iter().enumerate() {
+        core::set_kernel_arg(kernel, index as u32, argument).map_err(|e| failed(NOT_STARTED, &e.into()))?;
+    }
+    Ok(())
+}
+
 /// Sets all arguments and puts the kernel on the queue, over `across` by `down` work-items.
 ///
 /// # Safety
@@ -54,9 +62,7 @@ pub(super) unsafe fn start<const N: usize>(
     (across, down): (usize, usize),
     arguments: [ArgVal; N],
 ) -> Result<ocl::Event> {
-    for (index, argument) in arguments.into_iter().enumerate() {
-        core::set_kernel_arg(kernel, index as u32, argument).map_err(|e| failed(NOT_STARTED, &e.into()))?;
-    }
+    set(kernel, arguments)?;
     let wanted = if cl.is_cpu() { (64, 1) } else { (32, 4) };
     let most = cl.device.info.max_work_group_size.max(1);
     let group = if wanted.0 * wanted.1 <= most { wanted } else { (most.min(wanted.0), 1) };

@@ -7,6 +7,7 @@
 mod correct;
 mod launch;
 mod planes;
+mod rows;
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use ffmpeg_next::frame::Video;
 use ocl::core::{self, ArgVal};
 use ocl::prm::{Int2, Int4, Int8};
 
-use crate::convert::{Coefficients, Correction, Family, Layout};
+use crate::convert::{Coefficients, Component, Correction, Family, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::ladder::Storage;
@@ -22,6 +23,8 @@ use crate::ladder::box_filter::Picture;
 use crate::media::planes::layout_of;
 
 use launch::{Curve, NOT_STARTED, build, expect_size, expect_types, luma_argument, start};
+
+use rows::Lines;
 
 pub use correct::Corrector;
 pub use planes::PlaneBlock;
@@ -51,17 +54,29 @@ struct Class {
     wide: bool,
     halved: (bool, bool),
     to_image: bool,
+    /// By the kernel for whole rows.
+    rows: bool,
 }
 
 impl Class {
-    fn new(layout: &Layout, storage: Storage) -> Self {
+    fn new(cl: &ClContext, layout: &Layout, storage: Storage) -> Self {
         let ycbcr = layout.family == Family::Ycbcr;
         Self {
             family: layout.family,
             wide: layout.wide,
             halved: (ycbcr && layout.halved.0, ycbcr && layout.halved.1),
             to_image: storage == Storage::Image,
+            rows: rows::takes(cl, layout, storage),
         }
+    }
+
+    fn kernel(self, cl: &ClContext) -> Result<core::Kernel> {
+        if self.rows {
+            return rows::kernel(cl, &self.options());
+        }
+        let kernel = build(cl, CONVERT, "convert_planes", &self.options())?;
+        expect_types(&kernel, CONVERT, &CONVERT_TYPES)?;
+        Ok(kernel)
     }
 
     fn options(self) -> String {
@@ -93,18 +108,16 @@ impl ConvertProgram {
     /// # Errors
     /// When the program does not build, with its log, or fails to run.
     pub fn build(cl: &ClContext, layout: &Layout, storage: Storage) -> Result<Self> {
-        let class = Class::new(layout, storage);
-        let kernel = build(cl, CONVERT, "convert_planes", &class.options())?;
-        expect_types(&kernel, CONVERT, &CONVERT_TYPES)?;
-        let program = Self { class, kernel };
+        let class = Class::new(cl, layout, storage);
+        let program = Self { class, kernel: class.kernel(cl)? };
         // Every component lies at the start of a block of zeros.
         let tiny = Layout { width: 8, height: 2, components: Default::default(), ..*layout };
         let queue = cl.extra_queue()?;
         let block = Picture::alloc(cl, Storage::Buffer, 16, 1)?;
         block.write(&queue, &[0; 64])?;
         let dst = Picture::alloc(cl, storage, 8, 2)?;
-        let mut curve = Curve::default();
-        let _event = program.launch(cl, &queue, &tiny, &block, &dst, &Correction::NEUTRAL, &mut curve)?;
+        let mut kept = Kept::default();
+        let _event = program.launch(cl, &queue, &tiny, &block, &dst, &Correction::NEUTRAL, &mut kept)?;
         queue.finish().map_err(|e| failed("The conversion failed to run on the device.", &e))?;
         Ok(program)
     }
@@ -118,18 +131,22 @@ impl ConvertProgram {
         block: &Picture,
         dst: &Picture,
         correction: &Correction,
-        curve: &mut Curve,
+        kept: &mut Kept,
     ) -> Result<ocl::Event> {
         let tables = correction.tables(layout.matrix);
-        let c = Coefficients::new(layout.matrix, layout.range, layout.depth);
-        let each = |value: fn(&crate::convert::Component) -> u32| {
+        let curve = kept.curve.get(cl, &tables)?;
+        if self.class.rows {
+            let lines = &mut kept.lines;
+            return rows::launch(cl, queue, &self.kernel, layout, (block, dst), &tables, curve, lines);
+        }
+        let c = Coefficients::of(layout);
+        let each = |value: fn(&Component) -> u32| {
             let [a, b, c, d] = layout.components.map(|component| value(&component) as i32);
             Int4::new(a, b, c, d)
         };
         let alpha = i32::from(layout.alpha);
         let (phase_x, phase_y) = (layout.phase.0 as i32, layout.phase.1 as i32);
         let bits = Int2::new(layout.shift as i32, (1 << layout.depth) - 1);
-        let curve = curve.get(cl, &tables)?;
         let across = layout.width.div_ceil(4) as usize;
         // SAFETY: these are all arguments of the kernel, with their types; block and destination are as large as the
         // layout says, and the kernel stays inside them.
@@ -165,13 +182,20 @@ impl ConvertProgram {
 pub struct Converter {
     cl: ClContext,
     programs: HashMap<Class, ConvertProgram>,
+    kept: Kept,
+}
+
+/// What commands need beside pictures.
+#[derive(Default)]
+struct Kept {
     curve: Curve,
+    lines: Lines,
 }
 
 impl Converter {
     /// A converter without programs.
     pub fn new(cl: &ClContext) -> Self {
-        Self { cl: cl.clone(), programs: HashMap::new(), curve: Curve::default() }
+        Self { cl: cl.clone(), programs: HashMap::new(), kept: Kept::default() }
     }
 
     /// How `frame` is packed for the device; `None` where swscale has to convert it.
@@ -181,7 +205,7 @@ impl Converter {
 
     /// Whether [`Converter::enqueue`] has its program for this layout and kind of destination.
     pub fn is_ready(&self, layout: &Layout, storage: Storage) -> bool {
-        self.programs.contains_key(&Class::new(layout, storage))
+        self.programs.contains_key(&Class::new(&self.cl, layout, storage))
     }
 
     /// Takes a program that was built elsewhere.
@@ -200,7 +224,7 @@ impl Converter {
         Ok(())
     }
 
-    /// Enqueues the conversion of `planes`, which [`PlaneBlock::to_device`] has handed over on the same queue, to
+    /// Enqueues the conversion of `planes`, which [`PlaneBlock::to_device`] has handed over on the same queue or on one that it waits for, to
     /// `dst`, and the correction of its colours. Returns at once with the command's event; flush the queue to start
     /// it. It waits for the compiler if [`Converter::prepare`] has not been called for this layout.
     ///
@@ -213,17 +237,30 @@ impl Converter {
         dst: &Picture,
         correction: &Correction,
     ) -> Result<ocl::Event> {
-        let layout = *planes.layout();
-        let block = planes
-            .device
-            .as_ref()
-            .ok_or_else(|| Error::new(NOT_STARTED, "Its planes are not on the device.", ""))?;
+        self.enqueue_block(queue, planes.layout(), planes.on_device()?, dst, correction)
+    }
+
+    /// The same for a block that is on the device already, as `layout` describes it.
+    ///
+    /// # Errors
+    /// As [`Converter::enqueue`]; also when `block` is smaller than the layout.
+    pub fn enqueue_block(
+        &mut self,
+        queue: &ocl::Queue,
+        layout: &Layout,
+        block: &Picture,
+        dst: &Picture,
+        correction: &Correction,
+    ) -> Result<ocl::Event> {
+        if !matches!(block, Picture::Buffer(buffer) if buffer.len() >= layout.bytes() / 4 * 4) {
+            return Err(Error::new(NOT_STARTED, "Its planes are not all on the device.", ""));
+        }
         expect_size(dst, layout.width, layout.height)?;
-        self.prepare(&layout, dst.storage())?;
-        let Some(program) = self.programs.get(&Class::new(&layout, dst.storage())) else {
+        self.prepare(layout, dst.storage())?;
+        let Some(program) = self.programs.get(&Class::new(&self.cl, layout, dst.storage())) else {
             return Err(Error::new(NOT_STARTED, "Its program is not built.", ""));
         };
-        program.launch(&self.cl, queue, &layout, block, dst, correction, &mut self.curve)
+        program.launch(&self.cl, queue, layout, block, dst, correction, &mut self.kept)
     }
 }
 
@@ -238,7 +275,7 @@ pub fn convert_once(cl: &ClContext, frame: &Video, rgba: &mut [u8]) -> Result<bo
     planes.fill(frame)?;
     let picture = Picture::alloc(cl, Storage::Buffer, layout.width, layout.height)?;
     let mut converter = Converter::new(cl);
-    let _uploaded = planes.to_device(cl)?;
+    let _uploaded = planes.to_device(cl, &cl.queue)?;
     let converted = converter.enqueue(&cl.queue, &planes, &picture, &Correction::NEUTRAL);
     let read = converted.and_then(|_| picture.read(&cl.queue, rgba));
     // The block must outlive the commands that use it.

@@ -3,6 +3,7 @@
 use ffmpeg_next::frame::Video;
 use ocl::ffi;
 
+use super::launch::NOT_STARTED;
 use crate::convert::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
@@ -18,7 +19,7 @@ use crate::media::planes::pack;
 pub struct PlaneBlock {
     layout: Layout,
     /// A flat buffer. Declared before `host`, so that it drops first: it may lie there.
-    pub(super) device: Option<Picture>,
+    device: Option<Picture>,
     host: HostBlock,
     in_place: bool,
     mapped: bool,
@@ -42,6 +43,15 @@ impl PlaneBlock {
         &self.layout
     }
 
+    /// The block as the device has it.
+    ///
+    /// # Errors
+    /// Before [`PlaneBlock::to_device`].
+    pub fn on_device(&self) -> Result<&Picture> {
+        let missing = || Error::new(NOT_STARTED, "Its planes are not on the device.", "");
+        self.device.as_ref().ok_or_else(missing)
+    }
+
     /// Bytes that [`PlaneBlock::to_device`] hands over.
     pub fn bytes(&self) -> usize {
         self.layout.bytes()
@@ -63,12 +73,12 @@ impl PlaneBlock {
         ((self.bytes() / 4) as u32, 1)
     }
 
-    /// Hands the block to the device: enqueues the upload, or on a CPU device the unmapping. The event, if there is
-    /// anything to do, is the upload's. Never waits.
+    /// Hands the block to the device: enqueues the upload on `queue`, or on a CPU device the unmapping. The event, if
+    /// there is anything to do, is the upload's. Never waits.
     ///
     /// # Errors
     /// When device memory runs out or the command cannot be enqueued.
-    pub fn to_device(&mut self, cl: &ClContext) -> Result<Option<ocl::Event>> {
+    pub fn to_device(&mut self, cl: &ClContext, queue: &ocl::Queue) -> Result<Option<ocl::Event>> {
         let (width, height) = self.row();
         let device = match self.device.take() {
             Some(device) => device,
@@ -82,12 +92,12 @@ impl PlaneBlock {
         self.handed_over = true;
         if !self.in_place {
             // SAFETY: the block holds these bytes, and `fill` refuses until `back_on_host`.
-            return unsafe { enqueue_write(cl, device, width, height, self.host.start()) }.map(Some);
+            return unsafe { enqueue_write(queue, device, width, height, self.host.start()) }.map(Some);
         }
         if !std::mem::take(&mut self.mapped) {
             return Ok(None);
         }
-        enqueue_unmap(cl, device, self.host.start()).map(Some)
+        enqueue_unmap(queue, device, self.host.start()).map(Some)
     }
 
     /// Asks for the block back after the commands enqueued so far: on a CPU device enqueues the mapping, elsewhere

@@ -11,8 +11,8 @@
 //!   byte is moved until OpenGL takes the picture.
 //!
 //! Between frames everything belongs to the host. [`Slot::to_device`] hands it over before the filter's commands,
-//! [`Slot::to_host`] asks for it back after, all in one in-order queue, so a slot is never waited for behind
-//! another slot's frame.
+//! [`Slot::to_host`] asks for it back after, in the filter's in-order queue, so a slot is never waited for behind another
+//! slot's frame. The upload may go to a queue of its own, which the filter's commands then wait for.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -182,6 +182,14 @@ impl Slot {
         self.planes.as_ref()
     }
 
+    /// The same as the device has them.
+    ///
+    /// # Errors
+    /// Before [`Slot::to_device`].
+    pub fn planes_on_device(&self) -> Result<&Picture> {
+        self.planes.as_ref().ok_or_else(no_picture)?.on_device()
+    }
+
     /// The device's picture of the RGBA input, stored as a variant reads it. The input must hold its picture already.
     ///
     /// # Errors
@@ -310,12 +318,12 @@ impl Slot {
         std::mem::forget((self.planes.take(), self.input.take(), self.output.take()));
     }
 
-    /// Hands what was loaded to the device: enqueues the upload, or on a CPU device the unmapping. The event, if
-    /// there is anything to do, is the upload's. Never waits.
+    /// Hands what was loaded to the device: enqueues the upload on `queue`, or on a CPU device the unmapping. The event,
+    /// if there is anything to do, is the upload's. Never waits.
     ///
     /// # Errors
     /// When a command cannot be enqueued.
-    pub fn to_device(&mut self, cl: &ClContext) -> Result<Option<ocl::Event>> {
+    pub fn to_device(&mut self, cl: &ClContext, queue: &ocl::Queue) -> Result<Option<ocl::Event>> {
         let (width, height) = self.size();
         if let Some(Output::Pixels(_)) = self.output {
             self.wait_for_gl(false);
@@ -325,18 +333,18 @@ impl Slot {
         device.handed_over = true;
         let mut event = None;
         if self.loaded == Loaded::Planes {
-            event = self.planes.as_mut().ok_or_else(no_picture)?.to_device(cl)?;
+            event = self.planes.as_mut().ok_or_else(no_picture)?.to_device(cl, queue)?;
         }
         if !cl.is_cpu() {
             if let (Loaded::Rgba, Some(source), Some(input)) = (self.loaded, &device.source, &self.input) {
                 // SAFETY: the block holds the whole picture, and `input` refuses to lend it until `back_on_host`.
-                event = Some(unsafe { enqueue_write(cl, source, width, height, input.start()) }?);
+                event = Some(unsafe { enqueue_write(queue, source, width, height, input.start()) }?);
             }
         } else {
             let sides = [(&device.source, starts.0), (&device.target, starts.1)];
             for (mapped, (picture, start)) in device.mapped.iter_mut().zip(sides) {
                 if let (true, Some(picture), Some(start)) = (std::mem::take(mapped), picture, start) {
-                    event = Some(enqueue_unmap(cl, picture, start)?);
+                    event = Some(enqueue_unmap(queue, picture, start)?);
                 }
             }
         }

@@ -8,13 +8,15 @@ use std::time::Instant;
 
 use super::glsl::Offscreen;
 use super::native::{self, Lanes};
+use super::planar::run as planes;
+use super::planar::{PlanarFilter, PlanarPlan, planar_reference, planes_of};
 use super::{BuiltVariant, Picture, Plan, Scratch, info, reference::reference, run};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, failed};
 use crate::ladder::measure::{self, Contender, Measurement, Sample};
 use crate::ladder::verify::MismatchReport;
 use crate::ladder::{Kind, Outcome, Storage, VariantId};
-use crate::media::memory::require;
+use crate::media::memory::{require, zeroed};
 use crate::stats::Series;
 
 /// What is filtered, and how often.
@@ -104,6 +106,7 @@ pub fn run_device(
         let candidate = match id.kind() {
             Kind::Native => Ok(Candidate::Native),
             Kind::Glsl => offscreen(input).map(Candidate::Glsl),
+            _ if id == VariantId::Planar => PlanarFilter::build(&cl).map(Candidate::Planes).map_err(fail),
             _ => build(&cl, id, input).map(Candidate::Kernels),
         };
         built.push((id, candidate));
@@ -133,6 +136,7 @@ fn fail(error: Error) -> Box<Outcome> {
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 enum Candidate {
     Kernels(BuiltVariant),
+    Planes(PlanarFilter),
     Native,
     Glsl(Offscreen),
 }
@@ -143,6 +147,8 @@ type Built = [(VariantId, std::result::Result<Candidate, Box<Outcome>>)];
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 enum Ready<'b> {
     Kernels(Plan),
+    /// With the planes of the frame.
+    Planes(PlanarPlan, Picture),
     Native,
     Glsl(&'b Offscreen),
 }
@@ -208,6 +214,7 @@ impl Bench<'_> {
                         (rounds, Ready::Kernels(plan))
                     })
                 }
+                Ok(Candidate::Planes(filter)) => self.prepare_planes(filter, radius),
                 Ok(Candidate::Native) => {
                     let (width, height) = (self.input.width, self.input.height);
                     let check = |src: &[u8], want: &[u8]| native::check(src, want, width, height, radius);
@@ -246,6 +253,9 @@ impl Bench<'_> {
                 rounds: *rounds,
                 run: match ready {
                     Ready::Kernels(plan) => Box::new(move || measure::sample(queue, |q| plan.enqueue_all(q))),
+                    Ready::Planes(plan, from) => Box::new(move || {
+                        measure::sample(queue, |q| Ok(vec![plan.enqueue(q, from, 0..plan.rows())?]))
+                    }),
                     Ready::Glsl(offscreen) => Box::new(move || offscreen.run(radius)),
                     Ready::Native => Box::new(move || run_native(native::all_threads(), Lanes::Vector)),
                 },
@@ -264,6 +274,12 @@ impl Bench<'_> {
             for (_, candidate) in built {
                 if let Ok(Candidate::Glsl(offscreen)) = candidate {
                     offscreen.load(next);
+                }
+            }
+            for (.., ready) in &ready {
+                if let Ready::Planes(_, from) = ready {
+                    let (_, block) = planes_of(next, self.input.width, self.input.height)?;
+                    from.write(queue, &block)?;
                 }
             }
             pairs.load(self.cl, next)
@@ -331,6 +347,35 @@ impl Bench<'_> {
             Ok(Some(report)) => Err(Box::new(Outcome::Mismatch(report))),
             Err(e) => Err(fail(e)),
         }
+    }
+
+    /// Checks the filter on planes, against its own reference: on planes of 4:2:0 of the first and the middle frame, and
+    /// on noise.
+    fn prepare_planes<'b>(
+        &mut self,
+        filter: &PlanarFilter,
+        radius: u32,
+    ) -> std::result::Result<(u32, Ready<'b>), Box<Outcome>> {
+        let mut prepare = || {
+            let (cl, frames) = (self.cl, self.input.frames);
+            let (layout, noise) = planes_of(&noise(frames[0].len()), self.input.width, self.input.height)?;
+            let mut blocks = vec![noise];
+            for frame in [&frames[0], &frames[frames.len() / 2]] {
+                blocks.push(planes_of(frame, layout.width, layout.height)?.1);
+            }
+            for block in &blocks {
+                let want = planar_reference(&layout, block, radius)?;
+                let report = planes::check(cl, filter, &layout, block, &want, radius)?;
+                if let Some(report) = report {
+                    return Ok(Err(Box::new(Outcome::Mismatch(report))));
+                }
+            }
+            let from = planes::on_device(cl, &blocks[0])?;
+            let to = planes::on_device(cl, &zeroed(layout.filtered().bytes())?)?;
+            let plan = filter.plan(cl, &layout, &to, &mut self.scratch, radius)?;
+            Ok(Ok((self.input.rounds, Ready::Planes(plan, from))))
+        };
+        prepare().map_err(fail)?
     }
 
     /// Checks a filter that does without OpenCL, and decides how often it can run.

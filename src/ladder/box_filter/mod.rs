@@ -11,6 +11,7 @@ pub mod native;
 pub mod opencl;
 mod picture;
 mod plan;
+pub mod planar;
 pub mod reference;
 pub mod run;
 

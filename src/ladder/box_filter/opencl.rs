@@ -163,6 +163,12 @@ impl BuiltVariant {
         self.programs.get(choice.map_or(0, |(.., at)| *at))
     }
 
+    /// The variant and the parameters that pictures of this size and radius are filtered with.
+    pub fn chosen(&self, width: u32, height: u32, radius: u32) -> Option<String> {
+        let program = self.program(width, height, radius)?;
+        Some(format!("{} {}", program.id, program.config).trim_end().to_owned())
+    }
+
     /// What its output is stored in.
     pub fn output(&self) -> Storage {
         self.output

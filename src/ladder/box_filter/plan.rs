@@ -292,4 +292,22 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn dividing_16_bits_in_the_fused_kernel_is_exact_for_every_radius_and_every_number() {
+        // What 06_fused.cl computes: up to radius 7 for whole sums, up to 42 for what the pixel above leaves.
+        for radius in 1..=42_u32 {
+            let side = 2 * radius + 1;
+            let n = side * side;
+            let shift = n.ilog2();
+            let factor = (1_u32 << (16 + shift)).div_ceil(n);
+            // From row to row a sum changes by 255 in each of the window's columns at most.
+            let most = if radius <= 7 { 0 } else { 255_u32.div_ceil(side) };
+            let end = if radius <= 7 { 255 * n + n } else { (2 * most + 1) * n };
+            assert!(factor <= 0xffff && end <= 0x1_0000, "radius {radius} does not fit");
+            for v in 0..end {
+                assert_eq!((v * factor) >> 16 >> shift, v / n, "radius {radius}, {v}");
+            }
+        }
+    }
 }

@@ -35,7 +35,7 @@ fn searched(status: crate::ladder::tune::Status) -> Tuning {
         config: Config::of(code, DeviceKind::Cpu).with("STRIP_X", x),
         compile_ms: 9.0,
         status,
-        best: false,
+        median_ms: None,
     };
     let trials = vec![trial(4096, Status::Scored(2.0)), trial(64, Status::Scored(3.0)), trial(32, status)];
     Tuning {
@@ -144,11 +144,95 @@ fn the_heat_map_says_in_text_what_its_colours_say() {
         fixture.tuning.state = TuningState::Done;
         fixture.pass(vec![]);
         assert_eq!(fixture.click("Tune now"), [Action::TuneNow]);
-        assert_eq!(fixture.click("Close"), [Action::ToggleTuning]);
+        assert_eq!(fixture.click("\u{d7}"), [Action::ToggleTuning]);
     }
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.tuning = searched(Status::Abandoned(9.0));
     fixture.overlay.tuning_open = true;
     fixture.pass(vec![]);
     assert!(fixture.find("A").is_some() && fixture.find("F").is_none());
+}
+
+#[test]
+fn the_search_and_the_devices_are_moved_folded_and_put_back() {
+    for size in SIZES {
+        for (title, panel) in [("Tuning", Panel::Tuning), ("OpenCL devices", Panel::Devices)] {
+            let mut fixture = Fixture::new(size);
+            fixture.tuning = searched(crate::ladder::tune::Status::Abandoned(9.0));
+            fixture.overlay.tuning_open = panel == Panel::Tuning;
+            fixture.overlay.devices_open = panel == Panel::Devices;
+            fixture.pass(vec![]);
+            fixture.pass(vec![]);
+            let docked = fixture.find(title).unwrap();
+            // Away from the edge that it belongs to.
+            let by = vec2(if panel == Panel::Tuning { -20.0 } else { 20.0 }, 12.0);
+            fixture.drag(title, by);
+            let moved = fixture.find(title).unwrap();
+            let way = moved.min - docked.min;
+            assert!((way - by).length() < 1.0, "{title} by {way} at {size}");
+            assert!(fixture.overlay.places[panel as usize].is_some());
+
+            let mark = title_mark(&fixture, title);
+            fixture.click_at(mark);
+            fixture.pass(vec![]);
+            assert_eq!(fixture.overlay.folded[panel as usize], Some(true), "{title} at {size}");
+            // While a search runs the folded panel tells how far it is.
+            let folded = if panel == Panel::Tuning { "Tuning, 3 of at most 40" } else { title };
+            assert_eq!(fixture.find(folded).unwrap().min, moved.min, "{title} at {size}");
+            assert!(fixture.find("Stop").is_none() && fixture.find("Looking for devices.").is_none());
+            let mark = title_mark(&fixture, folded);
+            fixture.click_at(mark);
+            fixture.pass(vec![]);
+            assert_eq!(fixture.overlay.folded[panel as usize], Some(false));
+
+            // The folded title can be grasped too, and both go back at once.
+            fixture.click_at(title_mark(&fixture, title));
+            fixture.pass(vec![]);
+            fixture.drag(folded, vec2(5.0, 5.0));
+            fixture.overlay.reset_panels();
+            fixture.pass(vec![]);
+            fixture.pass(vec![]);
+            assert_eq!(fixture.find(title), Some(docked), "{title} at {size}");
+        }
+    }
+}
+
+/// The triangle left of a title.
+fn title_mark(fixture: &Fixture, title: &str) -> Pos2 {
+    fixture.find(title).unwrap().left_center() - vec2(11.0, 0.0)
+}
+
+#[test]
+fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
+    use crate::stats::{Lane, Span};
+    use std::time::{Duration, Instant};
+    let base = Instant::now();
+    let span = |stage, lane, from: u64, to: u64| {
+        let at = |ms| base + Duration::from_millis(ms);
+        Span { stage, lane, from: at(from), to: at(to) }
+    };
+    for size in SIZES {
+        let mut fixture = Fixture::new(size);
+        fixture.pass(vec![]);
+        assert!(fixture.find("The last frames").is_none(), "it is closed at first");
+        fixture.overlay.timeline_open = true;
+        fixture.pass(vec![]);
+        assert!(fixture.find("No frame yet.").is_some(), "samples without spans are no frames here");
+        let sample = fixture.recorder.history()[0].clone();
+        let first = vec![span(Stage::Filter, Lane::Device, 0, 30)];
+        let second =
+            vec![span(Stage::Upload, Lane::Upload, 20, 30), span(Stage::Filter, Lane::Device, 30, 50)];
+        fixture.recorder.push_traced(sample.clone(), first);
+        fixture.recorder.push_traced(sample, second);
+        fixture.pass(vec![]);
+        let window = Rect::from_min_size(Pos2::ZERO, size);
+        for text in ["n", "n \u{2212} 1", "two or more at once 10.00 of 50.00 ms", "0 ms", "20"] {
+            let at =
+                fixture.find(text).unwrap_or_else(|| panic!("no '{text}' at {size}: {:?}", fixture.texts));
+            assert!(window.contains_rect(at), "'{text}' at {at} in {size}");
+        }
+        // The controls below stay free.
+        assert_eq!(fixture.click("Pause"), [Action::TogglePause], "at {size}");
+        assert_eq!(fixture.click("Close"), [Action::ToggleTimeline]);
+    }
 }

@@ -121,19 +121,17 @@ impl<'a> Fixture<'a> {
             part: self.part,
             catching_up: false,
             tuning: &self.tuning,
+            auto: None,
         };
         let mut actions = Vec::new();
         let overlay = &mut self.overlay;
-        let output = self.ctx.run_ui(input, |ui| actions = overlay.show(ui, &view));
+        let output = self.ctx.run_ui(input, |ui| actions.extend(overlay.show(ui, &view)));
         for command in &output.platform_output.commands {
             if let egui::OutputCommand::CopyText(text) = command {
                 self.copied = Some(text.clone());
             }
         }
-        self.texts.clear();
-        for shape in &output.shapes {
-            collect(&shape.shape, shape.clip_rect, &mut self.texts);
-        }
+        self.texts = texts(&output.shapes);
         output.drop_without_applying_deltas();
         actions
     }
@@ -177,19 +175,6 @@ impl<'a> Fixture<'a> {
         self.pass(vec![Event::PointerMoved(at + way)]);
         self.pass(vec![button(at + way, false)]);
         self.pass(vec![]);
-    }
-}
-
-fn collect(shape: &egui::Shape, clip: Rect, texts: &mut Vec<(String, Rect)>) {
-    match shape {
-        egui::Shape::Vec(shapes) => shapes.iter().for_each(|s| collect(s, clip, texts)),
-        egui::Shape::Text(text) => {
-            let rect = text.galley.rect.translate(text.pos.to_vec2());
-            if clip.contains(rect.center()) {
-                texts.push((text.galley.text().to_owned(), rect));
-            }
-        }
-        _ => {}
     }
 }
 

@@ -146,3 +146,20 @@ fn the_graph_names_what_changed_and_the_table_has_every_stage() {
         assert!(fixture.find(stage.name()).is_some(), "{}", stage.name());
     }
 }
+
+#[test]
+fn a_notice_lies_over_every_panel_and_can_be_dismissed() {
+    for size in SIZES {
+        let mut fixture = Fixture::new(size);
+        fixture.correction = Some(crate::convert::Correction::NEUTRAL);
+        (fixture.overlay.tuning_open, fixture.overlay.devices_open) = (true, true);
+        fixture.pass(vec![]);
+        fixture.notices = vec![notice("A calamity.", true)];
+        fixture.pass(vec![]);
+        fixture.pass(vec![]);
+        let at = fixture.find("A calamity.").unwrap();
+        let close = |(text, rect): &&(String, Rect)| text == "\u{d7}" && (rect.top() - at.top()).abs() < 12.0;
+        let close = fixture.texts.iter().rfind(close).unwrap().1;
+        assert_eq!(fixture.click_at(close.center()), [Action::DismissNotice(0)], "{size}");
+    }
+}

@@ -1,0 +1,334 @@
+//! What each kind of OpenCL memory costs on a device, for a frame on its way from a decoder through a kernel and back.
+//! In: `--device`, `--size`, `--rounds`. Out: a Markdown table for each size; exit code 1 if a byte comes back wrong.
+//!
+//! `cargo run --release --example host_pointers -- [--device SEL] [--size WxH,…] [--rounds N]`
+//!
+//! A turn writes an RGBA frame where the device can get at it (*fill*, as a decoder would), hands it over (*up*), runs a
+//! kernel that reads and writes each byte once (*kernel*), asks for the result (*back*), and reads it on the host (*take*,
+//! as OpenGL's upload would). Each step is waited for and timed by the host's clock. All kinds take turns on the same frames,
+//! each with a turn before it that is not timed, so that its memory is where the processor has it at hand. Medians; the
+//! last column is the least.
+
+use std::time::Instant;
+
+use clap::Parser;
+use clreel::gpu::cl::{self, ClContext};
+use clreel::gpu::host_block::HostBlock;
+use clreel::stats::{Series, ms_since};
+use ocl::core::{self, MapFlags, MemMap};
+use ocl::flags::MemFlags;
+
+type Failure = Box<dyn std::error::Error>;
+
+const INVERT: &str = "__kernel void invert(__global const uint4 *from, __global uint4 *to, int n) {
+    int i = get_global_id(0);
+    if (i < n) to[i] = ~from[i];
+}";
+/// Different frames, so that no cache keeps an old result right.
+const FRAMES: usize = 3;
+/// Turns that are not counted: drivers make memory when it is first used.
+const WARM: usize = 3;
+
+/// The ways of host memory to a device and back, timed in turn.
+#[derive(Parser)]
+struct Arguments {
+    /// Index, part of a name, cpu or gpu.
+    #[arg(long)]
+    device: Option<String>,
+    /// Sizes of the frame, in pixels.
+    #[arg(long, default_value = "1280x720,1920x1080,3840x2160", value_delimiter = ',')]
+    size: Vec<String>,
+    /// Timed turns of each kind.
+    #[arg(long, default_value_t = 40)]
+    rounds: usize,
+}
+
+fn main() -> Result<(), Failure> {
+    cl::prepare_process();
+    let arguments = Arguments::parse();
+    let device = cl::select_device(&cl::list_devices(), arguments.device.as_deref())?;
+    let cl = ClContext::new(&device)?;
+    let info = &device.info;
+    println!(
+        "{} ({}, driver {}), medians of {} turns in ms",
+        info.name, info.version, info.driver, arguments.rounds
+    );
+    let mut wrong = 0;
+    for size in &arguments.size {
+        let (width, height) = size.split_once('x').ok_or("--size is WIDTHxHEIGHT")?;
+        wrong +=
+            measure(&cl, size, width.parse::<usize>()? * height.parse::<usize>()? * 4, arguments.rounds)?;
+    }
+    if wrong > 0 {
+        eprintln!("{wrong} frames came back wrong");
+    }
+    // PoCL's own end of the process may wait for its threads.
+    cl::exit_now(u8::from(wrong > 0))
+}
+
+/// Times all kinds with frames of `len` bytes and prints them; returns how many results were wrong.
+fn measure(cl: &ClContext, size: &str, len: usize, rounds: usize) -> Result<usize, Failure> {
+    if len == 0 || !len.is_multiple_of(16) {
+        return Err("the frame's width times its height must be a multiple of 4".into());
+    }
+    let frames: Vec<Vec<u8>> = (0..FRAMES).map(|n| noise(len, n as u32 + 1)).collect();
+    let kernel = Kernel::build(cl, len)?;
+    let mut kinds = Kind::ALL.map(|kind| (kind, Memory::new(cl, kind, len), Vec::<Turn>::new()));
+    let mut taken = vec![0; len];
+    let mut wrong = 0;
+    for round in 0..WARM + rounds {
+        for position in 0..kinds.len() {
+            // Each kind comes after each other one, by turns.
+            let (_, memory, turns) = &mut kinds[(position + round) % Kind::ALL.len()];
+            let Ok(memory) = memory else { continue };
+            let frame = &frames[(position + round) % FRAMES];
+            memory.turn(cl, &kernel, &frames[(position + round + 1) % FRAMES], &mut taken)?;
+            let turn = memory.turn(cl, &kernel, frame, &mut taken)?;
+            wrong += usize::from(taken.iter().zip(frame).any(|(t, f)| *t != !f));
+            if round >= WARM {
+                turns.push(turn);
+            }
+        }
+    }
+    println!(
+        "\n| {size} | fill | up | kernel | back | take | all | least |\n|---|---|---|---|---|---|---|---|"
+    );
+    for (kind, memory, turns) in &kinds {
+        let mark = if kind.is_used(cl) { " ←" } else { "" };
+        let cells: Vec<String> = match memory {
+            Ok(_) => {
+                let least = turns.iter().map(|turn| turn.iter().sum()).fold(f64::INFINITY, f64::min);
+                let medians = (0..=STEPS).map(|step| median(turns, step));
+                medians.chain([least]).map(|ms| format!("{ms:.3}")).collect()
+            }
+            Err(error) => vec![error.to_string()],
+        };
+        println!("| {}{mark} | {} |", kind.name(), cells.join(" | "));
+    }
+    Ok(wrong)
+}
+
+fn noise(len: usize, mut state: u32) -> Vec<u8> {
+    let next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    std::iter::repeat_with(next).take(len).collect()
+}
+
+const STEPS: usize = 5;
+/// Milliseconds of fill, up, kernel, back and take.
+type Turn = [f64; STEPS];
+
+/// Of a step, or behind the last one of all of them together.
+fn median(turns: &[Turn], step: usize) -> f64 {
+    let samples: Vec<f64> = turns.iter().map(|t| t.get(step).copied().unwrap_or(t.iter().sum())).collect();
+    Series::of(&samples).map_or(f64::NAN, |series| series.p50)
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Written,
+    Pinned,
+    Mapped,
+    AllocMapped,
+    UseMapped,
+    Copied,
+}
+
+impl Kind {
+    const ALL: [Kind; 6] =
+        [Kind::Written, Kind::Pinned, Kind::Mapped, Kind::AllocMapped, Kind::UseMapped, Kind::Copied];
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Written => "plain buffers, write and read from plain memory",
+            Kind::Pinned => "plain buffers, write and read from mapped `ALLOC_HOST_PTR`",
+            Kind::Mapped => "plain buffers, mapped",
+            Kind::AllocMapped => "`ALLOC_HOST_PTR`, mapped",
+            Kind::UseMapped => "`USE_HOST_PTR`, mapped",
+            Kind::Copied => "`COPY_HOST_PTR` for each frame, read",
+        }
+    }
+
+    /// Whether frames in clreel's window take this way on such a device.
+    fn is_used(self, cl: &ClContext) -> bool {
+        self == if cl.is_cpu() { Kind::UseMapped } else { Kind::Pinned }
+    }
+}
+
+struct Kernel(core::Kernel);
+
+impl Kernel {
+    fn build(cl: &ClContext, len: usize) -> Result<Self, Failure> {
+        let program = ocl::Program::builder().src(INVERT).devices(cl.device.device).build(&cl.context)?;
+        let kernel = core::create_kernel(program.as_core(), "invert")?;
+        core::set_kernel_arg(&kernel, 2, core::ArgVal::scalar(&i32::try_from(len / 16)?))?;
+        Ok(Self(kernel))
+    }
+
+    /// Runs it and waits. Both buffers hold so many bytes as it was built for.
+    fn run(&self, cl: &ClContext, from: &ocl::Buffer<u8>, to: &ocl::Buffer<u8>) -> Result<(), Failure> {
+        core::set_kernel_arg(&self.0, 0, core::ArgVal::mem(from.as_core()))?;
+        core::set_kernel_arg(&self.0, 1, core::ArgVal::mem(to.as_core()))?;
+        let global = [(from.len() / 16).next_multiple_of(64), 1, 1];
+        // SAFETY: all three arguments are set with their types, and the kernel stays inside the buffers.
+        unsafe {
+            core::enqueue_kernel(
+                &cl.queue,
+                &self.0,
+                1,
+                None,
+                &global,
+                Some([64, 1, 1]),
+                None::<&core::Event>,
+                None::<&mut core::Event>,
+            )
+        }?;
+        Ok(cl.queue.finish()?)
+    }
+}
+
+/// Input and output of a turn. Buffers drop before the memory that they may lie in.
+struct Memory {
+    kind: Kind,
+    buffers: Option<(ocl::Buffer<u8>, ocl::Buffer<u8>)>,
+    blocks: Option<(HostBlock, HostBlock)>,
+}
+
+impl Memory {
+    fn new(cl: &ClContext, kind: Kind, len: usize) -> Result<Self, Failure> {
+        let block = || if kind == Kind::Pinned { HostBlock::pinned(cl, len) } else { HostBlock::new(len) };
+        let blocks = match kind {
+            Kind::Mapped | Kind::AllocMapped => None,
+            _ => Some((block()?, block()?)),
+        };
+        let flags = MemFlags::new().read_write();
+        let flags = match kind {
+            Kind::AllocMapped => flags.alloc_host_ptr(),
+            Kind::UseMapped => flags.use_host_ptr(),
+            _ => flags,
+        };
+        let buffer = |block: Option<&HostBlock>| {
+            let host = block.filter(|_| kind == Kind::UseMapped).map(HostBlock::bytes);
+            // SAFETY: host memory, if any, has this length, and outlives the buffer: it drops after it.
+            unsafe { ocl::Buffer::<u8>::new(&cl.context, flags, len, host) }
+        };
+        let buffers = (
+            buffer(blocks.as_ref().map(|(input, _)| input))?,
+            buffer(blocks.as_ref().map(|(_, output)| output))?,
+        );
+        Ok(Self { kind, buffers: Some(buffers), blocks })
+    }
+
+    /// Takes one frame to the device, through the kernel and back to `taken`.
+    fn turn(
+        &mut self,
+        cl: &ClContext,
+        kernel: &Kernel,
+        frame: &[u8],
+        taken: &mut [u8],
+    ) -> Result<Turn, Failure> {
+        let mut steps = Steps::begin();
+        let (input, output) = self.buffers.as_mut().ok_or("no buffers")?;
+        let Some((into, from)) = self.blocks.as_mut().filter(|_| self.kind != Kind::UseMapped) else {
+            let expected =
+                self.blocks.as_ref().map(|(into, from)| (into.start().as_ptr(), from.start().as_ptr()));
+            let map = Mapping::new(cl, input, MapFlags::WRITE_INVALIDATE_REGION)?;
+            map.expect_at(expected.map(|e| e.0))?;
+            // SAFETY: mapped for writing, with as many bytes as the frame has.
+            unsafe { std::slice::from_raw_parts_mut(map.start(), frame.len()) }.copy_from_slice(frame);
+            steps.done();
+            map.end(cl, input)?;
+            steps.done();
+            kernel.run(cl, input, output)?;
+            steps.done();
+            let map = Mapping::new(cl, output, MapFlags::READ)?;
+            map.expect_at(expected.map(|e| e.1))?;
+            steps.done();
+            // SAFETY: mapped for reading, with as many bytes as the frame has.
+            taken.copy_from_slice(unsafe { std::slice::from_raw_parts(map.start(), frame.len()) });
+            map.end(cl, output)?;
+            steps.done();
+            return Ok(steps.times);
+        };
+        into.bytes_mut().copy_from_slice(frame);
+        steps.done();
+        if self.kind == Kind::Copied {
+            let flags = MemFlags::new().read_only().copy_host_ptr();
+            // SAFETY: the driver copies the bytes before the call returns.
+            *input = unsafe { ocl::Buffer::new(&cl.context, flags, frame.len(), Some(into.bytes())) }?;
+        } else {
+            input.write(into.bytes()).queue(&cl.queue).enq()?;
+        }
+        cl.queue.finish()?;
+        steps.done();
+        kernel.run(cl, input, output)?;
+        steps.done();
+        output.read(from.bytes_mut()).queue(&cl.queue).enq()?;
+        steps.done();
+        taken.copy_from_slice(from.bytes());
+        steps.done();
+        Ok(steps.times)
+    }
+}
+
+/// The clock of a turn.
+struct Steps {
+    times: Turn,
+    step: usize,
+    began: Instant,
+}
+
+impl Steps {
+    fn begin() -> Self {
+        Self { times: [0.0; STEPS], step: 0, began: Instant::now() }
+    }
+
+    fn done(&mut self) {
+        self.times[self.step] = ms_since(self.began);
+        self.step += 1;
+        self.began = Instant::now();
+    }
+}
+
+/// A buffer while the host has it.
+struct Mapping(MemMap<u8>);
+
+impl Mapping {
+    /// Maps the whole buffer, and waits.
+    fn new(cl: &ClContext, buffer: &ocl::Buffer<u8>, flags: MapFlags) -> Result<Self, Failure> {
+        let none = (None::<&core::Event>, None::<&mut core::Event>);
+        // SAFETY: the call waits, and the buffer outlives the mapping, which `end` takes back.
+        Ok(Self(unsafe {
+            core::enqueue_map_buffer(
+                &cl.queue,
+                buffer.as_core(),
+                true,
+                flags,
+                0,
+                buffer.len(),
+                none.0,
+                none.1,
+            )
+        }?))
+    }
+
+    fn start(&self) -> *mut u8 {
+        self.0.as_ptr().cast_mut()
+    }
+
+    /// Host memory that a buffer lies in has to be what is mapped.
+    fn expect_at(&self, start: Option<*mut u8>) -> Result<(), Failure> {
+        if start.is_some_and(|start| start != self.start()) {
+            return Err("USE_HOST_PTR: the driver maps another address".into());
+        }
+        Ok(())
+    }
+
+    fn end(self, cl: &ClContext, buffer: &ocl::Buffer<u8>) -> Result<(), Failure> {
+        let none = (None::<&core::Event>, None::<&mut core::Event>);
+        core::enqueue_unmap_mem_object::<u8, _, _, _>(&cl.queue, buffer.as_core(), &self.0, none.0, none.1)?;
+        Ok(cl.queue.finish()?)
+    }
+}

@@ -1,0 +1,395 @@
+//! What the host's share of a frame's way is worth on a device, step by step: no call that waits, host memory that the
+//! device can use, two frames on their way at once, a queue for the uploads; and a kernel that does two steps at once.
+//! In: `--device`, `--size`, `--rounds`. Out: Markdown tables; exit code 1 if one of the ways gives other bytes.
+//!
+//! `cargo run --release --example host_side -- [--device SEL] [--size WxH,…] [--rounds N]`
+//!
+//! Each way takes a series of RGBA frames through the filter: the host writes a frame (as a decoder does), the device
+//! uploads, filters and downloads it, the host reads it (as OpenGL's upload does). The time of a frame is that of the
+//! series by the number of its frames. All ways take turns on the same frames, each with a short series before it that is
+//! not timed, so that its memory is where the processor has it at hand.
+
+use std::time::Instant;
+
+use clap::Parser;
+use clreel::convert::Correction;
+use clreel::gpu::cl::{self, ClContext};
+use clreel::gpu::convert::{Converter, Corrector, PlaneBlock};
+use clreel::gpu::event::wait_in_queue;
+use clreel::gpu::host_block::HostBlock;
+use clreel::gpu::timer;
+use clreel::ladder::box_filter::{BuiltVariant, Picture, Plan, Scratch};
+use clreel::ladder::{Storage, VariantId, measure};
+use clreel::stats::{Series, ms_since};
+use ffmpeg_next::format::Pixel;
+use ffmpeg_next::frame::Video;
+use ocl::core::{self, MapFlags, MemMap};
+
+type Failure = Box<dyn std::error::Error>;
+
+const RADIUS: u32 = 7;
+/// Frames of a series, and different ones among them.
+const SERIES: usize = 24;
+const FRAMES: usize = 3;
+
+/// The steps of the host's side, timed in turn.
+#[derive(Parser)]
+struct Arguments {
+    /// Index, part of a name, cpu or gpu.
+    #[arg(long)]
+    device: Option<String>,
+    /// Sizes of the frame, in pixels.
+    #[arg(long, default_value = "1280x720,3840x2160", value_delimiter = ',')]
+    size: Vec<String>,
+    /// Series of each way.
+    #[arg(long, default_value_t = 12)]
+    rounds: usize,
+}
+
+/// How frames go to the device and back.
+#[derive(Clone, Copy)]
+struct Way {
+    name: &'static str,
+    memory: Memory,
+    /// Every call waits until it is done.
+    waits: bool,
+    /// Frames on their way at once.
+    slots: usize,
+    /// Uploads have a queue of their own.
+    two_queues: bool,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Memory {
+    /// Write and read, from and to plain memory.
+    Plain,
+    /// Write and read, from and to memory that the driver gave.
+    Pinned,
+    /// The kernels' buffers lie in the host's memory, and are mapped.
+    Mapped,
+}
+
+const fn way(name: &'static str, memory: Memory, waits: bool, slots: usize, two_queues: bool) -> Way {
+    Way { name, memory, waits, slots, two_queues }
+}
+
+const WAYS: [Way; 10] = [
+    way("each call waits; plain memory", Memory::Plain, true, 1, false),
+    way("… pinned memory", Memory::Pinned, true, 1, false),
+    way("… mapped", Memory::Mapped, true, 1, false),
+    way("one wait a frame; plain memory", Memory::Plain, false, 1, false),
+    way("… pinned memory", Memory::Pinned, false, 1, false),
+    way("… mapped", Memory::Mapped, false, 1, false),
+    way("two frames on their way; pinned memory", Memory::Pinned, false, 2, false),
+    way("… mapped", Memory::Mapped, false, 2, false),
+    way("… and a queue for uploads; pinned memory", Memory::Pinned, false, 2, true),
+    way("… mapped", Memory::Mapped, false, 2, true),
+];
+
+fn main() -> Result<(), Failure> {
+    cl::prepare_process();
+    let arguments = Arguments::parse();
+    let device = cl::select_device(&cl::list_devices(), arguments.device.as_deref())?;
+    let cl = ClContext::new(&device)?;
+    let info = &device.info;
+    println!("{} ({}, driver {}), fused, r={RADIUS}", info.name, info.version, info.driver);
+    println!(
+        "{} series of {SERIES} frames, ms a frame; median and least, medians of the rest",
+        arguments.rounds
+    );
+    let mut wrong = 0;
+    for size in &arguments.size {
+        let (width, height) = size.split_once('x').ok_or("--size is WIDTHxHEIGHT")?;
+        let bench = Bench::new(&cl, (width.parse()?, height.parse()?))?;
+        wrong += bench.ways(size, arguments.rounds)?;
+        bench.merged(size, arguments.rounds)?;
+    }
+    // PoCL's own end of the process may wait for its threads.
+    cl::exit_now(u8::from(wrong > 0))
+}
+
+struct Bench<'a> {
+    cl: &'a ClContext,
+    uploads: ocl::Queue,
+    filter: BuiltVariant,
+    size: (u32, u32),
+    frames: Vec<Vec<u8>>,
+}
+
+/// What a series took: milliseconds a frame, and of the uploads those beside other work of the device.
+struct Taken {
+    frame_ms: f64,
+    upload_ms: f64,
+    beside_ms: f64,
+}
+
+impl<'a> Bench<'a> {
+    fn new(cl: &'a ClContext, size: (u32, u32)) -> Result<Self, Failure> {
+        let len = size.0 as usize * size.1 as usize * 4;
+        let frames = (0..FRAMES).map(|n| noise(len, n as u32 + 1)).collect();
+        let filter = BuiltVariant::build(cl, VariantId::Fused)?;
+        Ok(Self { cl, uploads: cl.extra_queue()?, filter, size, frames })
+    }
+
+    /// Times all ways and prints them; returns how many of them gave other bytes than the first one.
+    fn ways(&self, size: &str, rounds: usize) -> Result<usize, Failure> {
+        let mut ways = Vec::new();
+        for way in WAYS {
+            ways.push((way, self.slots(&way)?, Vec::<Taken>::new()));
+        }
+        let mut results: Vec<Vec<Vec<u8>>> = vec![vec![Vec::new(); FRAMES]; WAYS.len()];
+        for round in 0..=rounds {
+            for position in 0..WAYS.len() {
+                let at = (position + round) % WAYS.len();
+                let (way, slots, taken) = &mut ways[at];
+                self.series(way, slots, 2 * FRAMES, &mut results[at])?;
+                let series = self.series(way, slots, SERIES, &mut results[at])?;
+                // The first time drivers make memory.
+                if round > 0 {
+                    taken.push(series);
+                }
+            }
+        }
+        println!("\n| {size} | a frame | least | upload | of it beside other work |\n|---|---|---|---|---|");
+        let median = |taken: &[Taken], of: fn(&Taken) -> f64| {
+            Series::of(&taken.iter().map(of).collect::<Vec<_>>()).map_or(f64::NAN, |series| series.p50)
+        };
+        for (way, _, taken) in &ways {
+            let upload = median(taken, |t| t.upload_ms);
+            let beside = median(taken, |t| t.beside_ms);
+            let (frame, least) = (median(taken, |t| t.frame_ms), taken.iter().map(|t| t.frame_ms));
+            let least = least.fold(f64::INFINITY, f64::min);
+            println!("| {} | {frame:.3} | {least:.3} | {upload:.3} | {beside:.3} |", way.name);
+        }
+        let wrong = results.iter().filter(|result| **result != results[0]).count();
+        if wrong > 0 {
+            eprintln!("{wrong} ways gave other bytes than the first one");
+        }
+        Ok(wrong)
+    }
+
+    fn slots(&self, way: &Way) -> Result<Vec<Slot>, Failure> {
+        // All plans' kernels are on one in-order queue, so they can share it.
+        let mut scratch = Scratch::new();
+        (0..way.slots).map(|_| Slot::new(self, way.memory, &mut scratch)).collect()
+    }
+
+    /// Takes `count` frames through the filter; the last result of each frame is left in `results`.
+    fn series(
+        &self,
+        way: &Way,
+        slots: &mut [Slot],
+        count: usize,
+        results: &mut [Vec<u8>],
+    ) -> Result<Taken, Failure> {
+        let queue = &self.cl.queue;
+        let uploads = if way.two_queues { &self.uploads } else { queue };
+        let mut ran = Vec::new();
+        results.iter_mut().for_each(|result| result.resize(self.frames[0].len(), 0));
+        let began = Instant::now();
+        for n in 0..count + slots.len() {
+            let slot = &mut slots[n % way.slots];
+            if let Some(frame) = slot.frame.take() {
+                slot.finish(&mut ran)?;
+                results[frame].copy_from_slice(slot.from.bytes());
+            }
+            if n >= count {
+                continue;
+            }
+            let frame = n % FRAMES;
+            slot.into.bytes_mut().copy_from_slice(&self.frames[frame]);
+            slot.upload(uploads, way.waits)?;
+            if way.two_queues {
+                uploads.flush()?;
+                if let Some(upload) = &slot.upload {
+                    wait_in_queue(queue, upload)?;
+                }
+            }
+            slot.work.extend(slot.plan.enqueue_all(queue)?);
+            if way.waits {
+                queue.finish()?;
+            }
+            slot.download(queue, way.waits)?;
+            queue.flush()?;
+            slot.frame = Some(frame);
+        }
+        let frame_ms = ms_since(began) / count as f64;
+        let per_frame = |ns: u64| ns as f64 * 1e-6 / count as f64;
+        let upload_ns = ran.iter().filter(|r| r.upload).map(|r| r.to - r.from).sum();
+        Ok(Taken { frame_ms, upload_ms: per_frame(upload_ns), beside_ms: per_frame(beside_ns(&ran)) })
+    }
+
+    /// Conversion and correction by one kernel, and by two with a picture in between.
+    fn merged(&self, size: &str, rounds: usize) -> Result<(), Failure> {
+        let (cl, queue, (width, height)) = (self.cl, &self.cl.queue, self.size);
+        let mut video = Video::new(Pixel::YUV420P, width, height);
+        for plane in 0..3 {
+            let len = video.data(plane).len();
+            video.data_mut(plane).copy_from_slice(&noise(len, plane as u32 + 7));
+        }
+        let layout = Converter::supports(&video).ok_or("the device converts no planes")?;
+        let mut planes = PlaneBlock::new(cl, &layout)?;
+        planes.fill(&video)?;
+        let between = Picture::alloc(cl, Storage::Buffer, width, height)?;
+        let to = Picture::alloc(cl, Storage::Buffer, width, height)?;
+        let (mut converter, mut corrector) = (Converter::new(cl), Corrector::new(cl));
+        let correction = Correction { brightness: 0.1, contrast: 1.2, ..Correction::NEUTRAL };
+        let _uploaded = planes.to_device(cl, queue)?;
+        let (mut one, mut two) = (Vec::new(), Vec::new());
+        for round in 0..=rounds * 4 {
+            let merged =
+                measure::sample(queue, |q| Ok(vec![converter.enqueue(q, &planes, &to, &correction)?]))?;
+            let separate = measure::sample(queue, |q| {
+                let converted = converter.enqueue(q, &planes, &between, &Correction::NEUTRAL)?;
+                let corrected = corrector.enqueue(q, &between, &to, self.size, &correction, layout.matrix)?;
+                Ok(vec![converted, corrected])
+            })?;
+            if round > 0 {
+                one.push(merged);
+                two.push(separate);
+            }
+        }
+        println!("\n| {size} | device | least | wall |\n|---|---|---|---|");
+        for (name, samples) in [("conversion and correction in one kernel", one), ("in two", two)] {
+            let Some(taken) = measure::Measurement::of(&samples) else { continue };
+            let wall = taken.wall.map_or(f64::NAN, |wall| wall.p50);
+            println!("| {name} | {:.3} | {:.3} | {wall:.3} |", taken.device.p50, taken.device.min);
+        }
+        Ok(())
+    }
+}
+
+/// A command of the device, on its clock, in nanoseconds.
+struct Ran {
+    upload: bool,
+    from: u64,
+    to: u64,
+}
+
+/// How long uploads ran while something else did: the others are on one in-order queue, so none of them is counted twice.
+fn beside_ns(ran: &[Ran]) -> u64 {
+    let (uploads, others): (Vec<&Ran>, Vec<&Ran>) = ran.iter().partition(|r| r.upload);
+    let both = |a: &Ran, b: &Ran| a.to.min(b.to).saturating_sub(a.from.max(b.from));
+    uploads.iter().map(|upload| others.iter().map(|other| both(upload, other)).sum::<u64>()).sum()
+}
+
+/// Memory for a frame on its way. Pictures drop before the memory that they may lie in.
+struct Slot {
+    memory: Memory,
+    plan: Plan,
+    input: ocl::Buffer<u8>,
+    output: ocl::Buffer<u8>,
+    into: HostBlock,
+    from: HostBlock,
+    maps: Option<[MemMap<u8>; 2]>,
+    upload: Option<ocl::Event>,
+    work: Vec<ocl::Event>,
+    last: Option<ocl::Event>,
+    frame: Option<usize>,
+}
+
+impl Slot {
+    fn new(bench: &Bench, memory: Memory, scratch: &mut Scratch) -> Result<Self, Failure> {
+        let (cl, (width, height)) = (bench.cl, bench.size);
+        let len = bench.frames[0].len();
+        let block =
+            || if memory == Memory::Pinned { HostBlock::pinned(cl, len) } else { HostBlock::new(len) };
+        let (into, from) = (block()?, block()?);
+        let picture = |block: &HostBlock| match memory {
+            // SAFETY: the block has this length, starts at a page, and drops after the picture.
+            Memory::Mapped => unsafe {
+                Picture::from_host(cl, Storage::Buffer, width, height, block.start().as_ptr())
+            },
+            _ => Picture::alloc(cl, Storage::Buffer, width, height),
+        };
+        let (src, dst) = (picture(&into)?, picture(&from)?);
+        let plan = bench.filter.plan(cl, &src, &dst, scratch, width, height, RADIUS)?;
+        let (Picture::Buffer(input), Picture::Buffer(output)) = (src, dst) else {
+            return Err("a picture is no buffer".into());
+        };
+        let (upload, work, last) = (None, Vec::new(), None);
+        Ok(Self { memory, plan, input, output, into, from, maps: None, upload, work, last, frame: None })
+    }
+
+    fn upload(&mut self, queue: &ocl::Queue, waits: bool) -> Result<(), Failure> {
+        if self.memory == Memory::Mapped {
+            for (map, buffer) in self.maps.take().iter().flatten().zip([&self.input, &self.output]) {
+                let (none, mut event) = (None::<&core::Event>, core::Event::null());
+                core::enqueue_unmap_mem_object::<u8, _, _, _>(
+                    queue,
+                    buffer.as_core(),
+                    map,
+                    none,
+                    Some(&mut event),
+                )?;
+                self.upload = Some(event.into());
+            }
+        } else {
+            let mut event = ocl::Event::empty();
+            // SAFETY: the block stays untouched until `finish`.
+            unsafe { self.input.write(self.into.bytes()).queue(queue).block(waits) }
+                .enew(&mut event)
+                .enq()?;
+            self.upload = Some(event);
+        }
+        if waits {
+            queue.finish()?;
+        }
+        Ok(())
+    }
+
+    fn download(&mut self, queue: &ocl::Queue, waits: bool) -> Result<(), Failure> {
+        if self.memory == Memory::Mapped {
+            let map = |buffer: &ocl::Buffer<u8>, flags, event: &mut core::Event| {
+                let none = None::<&core::Event>;
+                // SAFETY: the host's block, where the buffer lies, is not touched until `finish`.
+                unsafe {
+                    let len = buffer.len();
+                    core::enqueue_map_buffer(queue, buffer.as_core(), waits, flags, 0, len, none, Some(event))
+                }
+            };
+            let (mut first, mut last) = (core::Event::null(), core::Event::null());
+            let input = map(&self.input, MapFlags::WRITE_INVALIDATE_REGION, &mut first)?;
+            let output = map(&self.output, MapFlags::READ, &mut last)?;
+            if output.as_ptr() != self.from.start().as_ptr() {
+                return Err("the driver maps another address than the frame's".into());
+            }
+            self.maps = Some([input, output]);
+            self.last = Some(last.into());
+        } else {
+            let mut event = ocl::Event::empty();
+            // SAFETY: the block stays untouched until `finish`.
+            unsafe { self.output.read(self.from.bytes_mut()).queue(queue).block(waits) }
+                .enew(&mut event)
+                .enq()?;
+            self.last = Some(event);
+        }
+        Ok(())
+    }
+
+    /// Waits for the frame, and notes when its commands ran.
+    fn finish(&mut self, ran: &mut Vec<Ran>) -> Result<(), Failure> {
+        if let Some(last) = &self.last {
+            last.wait_for()?;
+        }
+        for (upload, event) in self
+            .upload
+            .take()
+            .map(|event| (true, event))
+            .into_iter()
+            .chain(self.work.drain(..).chain(self.last.take()).map(|event| (false, event)))
+        {
+            let (from, to) = timer::span_ns(&event)?;
+            ran.push(Ran { upload, from, to });
+        }
+        Ok(())
+    }
+}
+
+fn noise(len: usize, mut state: u32) -> Vec<u8> {
+    let next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    std::iter::repeat_with(next).take(len).collect()
+}

@@ -1,0 +1,89 @@
+//! What filter and conversion cost together: planes filtered and then converted (`planar`), against planes converted and
+//! then filtered (`fused`). Medians of device time in one run on the same frame, alternating; on CPU devices swscale's
+//! conversion is there too, by the wall clock.
+//!
+//! `cargo run --release --example planar_cost -- [ROUNDS] [WIDTHxHEIGHT] [DEVICE]`: 100 rounds, 1280x720, the best device.
+
+use clreel::convert::Correction;
+use clreel::gpu::cl::{ClContext, list_devices, select_device};
+use clreel::gpu::convert::Converter;
+use clreel::gpu::timer;
+use clreel::ladder::box_filter::planar::run::on_device;
+use clreel::ladder::box_filter::planar::{PlanarFilter, planes_of};
+use clreel::ladder::box_filter::{BuiltVariant, Picture, Scratch};
+use clreel::ladder::{Storage, VariantId};
+use clreel::media::{RgbaConverter, bundled_clip, read_frames_rgba};
+use ffmpeg_next::format::Pixel;
+use ffmpeg_next::frame::Video;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let rounds: usize = arguments.first().map_or(Ok(100), |text| text.parse())?;
+    let size = arguments.get(1).map_or("1280x720", String::as_str);
+    let (width, height) = size.split_once('x').ok_or("the size is not WIDTHxHEIGHT")?;
+    let (width, height): (u32, u32) = (width.parse()?, height.parse()?);
+    let cl = ClContext::new(&select_device(&list_devices(), arguments.get(2).map(String::as_str))?)?;
+    let clip = read_frames_rgba(&bundled_clip()?, 1, Some((width, height)))?;
+    let rgba = clip.frames.first().ok_or("the clip has no frame")?;
+
+    let (layout, samples) = planes_of(rgba, width, height)?;
+    let filtered = layout.filtered();
+    let queue = &cl.queue;
+    let from = on_device(&cl, &samples)?;
+    let between = Picture::alloc(&cl, Storage::Buffer, (filtered.bytes() / 4) as u32, 1)?;
+    let (pixels, out) = (
+        Picture::alloc(&cl, Storage::Buffer, width, height)?,
+        Picture::alloc(&cl, Storage::Buffer, width, height)?,
+    );
+    let (planar, fused) = (PlanarFilter::build(&cl)?, BuiltVariant::build(&cl, VariantId::Fused)?);
+    let mut converter = Converter::new(&cl);
+    let mut frame = Video::new(Pixel::YUV420P, width, height);
+    for index in 0..3 {
+        let plane = layout.planes[index];
+        let stride = frame.stride(index);
+        for y in 0..plane.rows {
+            let row = &samples[plane.offset + y * plane.stride..][..plane.row];
+            frame.data_mut(index)[y * stride..y * stride + plane.row].copy_from_slice(row);
+        }
+    }
+    let (mut swscale, mut host) = (RgbaConverter::new(), vec![0; rgba.len()]);
+    let neutral = Correction::NEUTRAL;
+    println!("{}, {width}x{height}, 4:2:0, {rounds} rounds, medians in ms", cl.device.info.name);
+    println!(
+        "radius | planar + convert = all | convert + fused = all | ratio | swscale, convert + planar against it"
+    );
+    for radius in [1, 3, 7, 15, 31] {
+        let plan = planar.plan(&cl, &layout, &between, &mut Scratch::new(), radius)?;
+        let mut scratch = Scratch::new();
+        let pass = fused.plan(&cl, &pixels, &out, &mut scratch, width, height, radius)?;
+        let mut times = vec![Vec::new(); 5];
+        for _ in 0..rounds {
+            let began = std::time::Instant::now();
+            if cl.is_cpu() {
+                swscale.convert(&frame, &mut host)?;
+            }
+            times[4].push(began.elapsed().as_secs_f64() * 1e3);
+            let filter = plan.enqueue(queue, &from, 0..height)?;
+            let after = converter.enqueue_block(queue, &filtered, &between, &out, &neutral)?;
+            let before = converter.enqueue_block(queue, &layout, &from, &pixels, &neutral)?;
+            let fused = pass.enqueue_all(queue)?;
+            queue.finish()?;
+            for (times, event) in times.iter_mut().zip([&filter, &after, &before, &fused[0]]) {
+                times.push(timer::device_ms(event)?);
+            }
+        }
+        let median = |times: &mut Vec<f64>| {
+            times.sort_by(f64::total_cmp);
+            times[times.len() / 2]
+        };
+        let [filter, after, before, fused, swscale] = std::array::from_fn(|at| median(&mut times[at]));
+        println!(
+            "{radius:6} | {filter:.4} + {after:.4} = {:.4} | {before:.4} + {fused:.4} = {:.4} | {:.2} | {swscale:.4} {:.2}",
+            filter + after,
+            before + fused,
+            (filter + after) / (before + fused),
+            (filter + after) / (swscale + fused),
+        );
+    }
+    Ok(())
+}

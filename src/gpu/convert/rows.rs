@@ -1,0 +1,125 @@
+//! The conversion for CPU devices of planes whose rows have room for whole vectors: whole rows at a time.
+
+use ocl::core::{self, ArgVal};
+use ocl::flags::MemFlags;
+use ocl::prm::{Int2, Int4, Int8};
+
+use super::launch::{NOT_STARTED, build, expect_types, luma_argument, set};
+use crate::convert::{Coefficients, Family, Layout, Tables};
+use crate::error::Result;
+use crate::gpu::cl::{ClContext, failed};
+use crate::ladder::Storage;
+use crate::ladder::box_filter::Picture;
+
+const ROWS: &str = "convert/03_rows.cl";
+/// Types of the kernel's arguments.
+const TYPES: [&[&str]; 13] = [
+    &["ushort*"],
+    &["uchar4*"],
+    &["int"],
+    &["int"],
+    &["int4"],
+    &["int4"],
+    &["int2"],
+    &["int8"],
+    &["int"],
+    &["uchar*"],
+    &["int4"],
+    &["int"],
+    &["ushort*"],
+];
+/// Strips of rows for each compute unit.
+const STRIPS: u32 = 2;
+/// Numbers of a line of scratch beyond a row: its edges, and room for whole vectors.
+const MARGIN: usize = 96;
+
+/// Whether the kernel reads such planes and writes such pictures, and is the faster one there.
+pub(super) fn takes(cl: &ClContext, layout: &Layout, storage: Storage) -> bool {
+    let roomy = |at: usize| layout.components[at].step == 1 && layout.planes[at].stride.is_multiple_of(64);
+    cl.is_cpu()
+        && storage == Storage::Buffer
+        && layout.family == Family::Ycbcr
+        && (layout.wide, layout.depth, layout.shift) == (true, 12, 0)
+        && layout.fraction > 0
+        && (0..3).all(roomy)
+}
+
+/// Builds the kernel; `options` are those of the other one.
+pub(super) fn kernel(cl: &ClContext, options: &str) -> Result<core::Kernel> {
+    let kernel = build(cl, ROWS, "convert_rows", options)?;
+    expect_types(&kernel, ROWS, &TYPES)?;
+    Ok(kernel)
+}
+
+/// Lines of chroma, for all commands of one in-order queue.
+#[derive(Default)]
+pub(super) struct Lines(Option<ocl::Buffer<u16>>);
+
+impl Lines {
+    fn get(&mut self, cl: &ClContext, numbers: usize) -> Result<&core::Mem> {
+        let lines = match self.0.take().filter(|lines| lines.len() >= numbers) {
+            Some(lines) => lines,
+            None => {
+                let flags = MemFlags::new().read_write().alloc_host_ptr();
+                // SAFETY: no host memory is involved.
+                unsafe { ocl::Buffer::new(&cl.context, flags, numbers, None) }
+                    .map_err(|e| failed("Memory for the conversion could not be had.", &e))?
+            }
+        };
+        Ok(self.0.insert(lines).as_core())
+    }
+}
+
+/// Puts the conversion of `block` to `dst` on the queue.
+#[allow(clippy::too_many_arguments)]
+pub(super) fn launch(
+    cl: &ClContext,
+    queue: &ocl::Queue,
+    kernel: &core::Kernel,
+    layout: &Layout,
+    (block, dst): (&Picture, &Picture),
+    tables: &Tables,
+    curve: &core::Mem,
+    lines: &mut Lines,
+) -> Result<ocl::Event> {
+    let c = Coefficients::of(layout);
+    let strips = (STRIPS * cl.device.info.units).clamp(1, layout.height.max(1)) as usize;
+    let line = (layout.width as usize + MARGIN).next_multiple_of(32);
+    let lines = lines.get(cl, 2 * strips * line + 32)?;
+    let [y, u, v, _] = layout.components.map(|c| (c.offset as i32, c.stride as i32));
+    set(
+        kernel,
+        [
+            ArgVal::mem(block.mem()),
+            ArgVal::mem(dst.mem()),
+            ArgVal::scalar(&(layout.width as i32)),
+            ArgVal::scalar(&(layout.height as i32)),
+            ArgVal::vector(&Int4::new(y.0, u.0, v.0, 0)),
+            ArgVal::vector(&Int4::new(y.1, u.1, v.1, 0)),
+            ArgVal::vector(&Int2::new(layout.phase.0 as i32, layout.phase.1 as i32)),
+            ArgVal::vector(&Int8::new(c.luma, c.black, c.middle, c.rv, c.gu, c.gv, c.bu, 0)),
+            ArgVal::scalar(&i32::from(!tables.is_identity())),
+            ArgVal::mem(curve),
+            ArgVal::vector(&luma_argument(tables)),
+            ArgVal::scalar(&(line as i32)),
+            ArgVal::mem(lines),
+        ],
+    )?;
+    let mut event = core::Event::null();
+    // SAFETY: these are all arguments of the kernel, with their types; block, destination and lines are as large as it
+    // needs for this layout, and it stays inside them.
+    unsafe {
+        core::enqueue_kernel(
+            queue,
+            kernel,
+            1,
+            None,
+            &[strips, 1, 1],
+            Some([1, 1, 1]),
+            None::<&core::Event>,
+            Some(&mut event),
+        )
+    }
+    .map_err(|e| failed(NOT_STARTED, &e.into()))?;
+    Ok(event.into())
+}

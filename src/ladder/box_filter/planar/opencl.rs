@@ -1,0 +1,366 @@
+//! The filter on planes on an OpenCL device. In: a packed block of planes on the device. Out: commands on a queue that
+//! filter it into another block, whole or band by band, and that never wait.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use ocl::core::{self, ArgVal, KernelArgInfo};
+use ocl::prm::{Float4, Int2, Int4};
+
+use super::Window;
+use crate::convert::Layout;
+use crate::error::{Error, Result};
+use crate::gpu::cl::{ClContext, DeviceKind, failed};
+use crate::gpu::program;
+use crate::ladder::box_filter::{MAX_RADIUS, Picture, Scratch};
+use crate::ladder::{Storage, VariantId};
+
+const ROWS: &str = "box_filter/08_planes.cl";
+const MARCH: &str = "box_filter/09_planes_march.cl";
+const KERNEL: &str = "box_planes";
+/// Strips of rows for each compute unit: on CPUs, and work-groups on all other devices.
+const STRIPS: [u32; 2] = [2, 6];
+/// Work-items of a group of the march, and the columns of each.
+const GROUP: u32 = 128;
+const COLUMNS: u32 = 8;
+const NOT_PREPARED: &str = "'planar' could not be prepared.";
+const NOT_STARTED: &str = "'planar' could not be started.";
+
+/// The filter built for one device, for samples of one byte and of two. It can be made on any thread, and sent to
+/// another.
+#[derive(Debug)]
+pub struct PlanarFilter {
+    narrow: ocl::Program,
+    wide: ocl::Program,
+    /// The code for GPUs.
+    march: bool,
+}
+
+impl PlanarFilter {
+    /// Builds the programs and runs each once: some drivers finish compiling at the first launch. Takes up to a second,
+    /// so call it in the background.
+    ///
+    /// # Errors
+    /// When they do not build, with the log, have other arguments than expected, or fail to run.
+    pub fn build(cl: &ClContext) -> Result<Self> {
+        Self::build_as(cl, cl.device.info.kind)
+    }
+
+    /// The same with the code for another kind of device, whatever this one is.
+    ///
+    /// # Errors
+    /// As [`PlanarFilter::build`].
+    pub fn build_as(cl: &ClContext, kind: DeviceKind) -> Result<Self> {
+        let march = kind != DeviceKind::Cpu;
+        let device = &cl.device.info;
+        let local = 8 * u64::from(GROUP) * u64::from(COLUMNS + 1);
+        if march && (device.max_work_group_size < GROUP as usize || device.local_memory_bytes < local + 64) {
+            let why = format!("It needs groups of {GROUP} work-items with {local} bytes of local memory.");
+            return Err(Error::new(format!("'planar' cannot run on '{}'.", device.name), why, ""));
+        }
+        let file = if march { MARCH } else { ROWS };
+        let build = |wide: u8| program::build(cl, file, &program::source(file)?, &format!("-D WIDE={wide}"));
+        let built = Self { narrow: build(0)?, wide: build(1)?, march };
+        let queue = cl.extra_queue()?;
+        for wide in [false, true] {
+            let layout = Layout::planar_420(18, 4, wide);
+            let block = |layout: &Layout| {
+                let picture = Picture::alloc(cl, Storage::Buffer, (layout.bytes() / 4) as u32, 1)?;
+                picture.write(&queue, &vec![0; layout.bytes()])?;
+                Ok::<_, Error>(picture)
+            };
+            let (from, to) = (block(&layout)?, block(&layout.filtered())?);
+            let plan = built.plan(cl, &layout, &to, &mut Scratch::new(), 1)?;
+            plan.check_arguments()?;
+            let _event = plan.enqueue(&queue, &from, 0..4)?;
+            let failed = |e| failed(&format!("'planar' failed to run on '{}'.", device.name), &e);
+            queue.finish().map_err(failed)?;
+        }
+        Ok(built)
+    }
+
+    /// A kernel with its arguments, to filter blocks of `layout` into `to`, which holds
+    /// [`Layout::filtered`].
+    ///
+    /// # Errors
+    /// When memory runs out, or the radius is too large.
+    pub fn plan(
+        &self,
+        cl: &ClContext,
+        layout: &Layout,
+        to: &Picture,
+        scratch: &mut Scratch,
+        radius: u32,
+    ) -> Result<PlanarPlan> {
+        expect_bytes(to, layout.filtered().bytes())?;
+        let program = if layout.wide { &self.wide } else { &self.narrow };
+        let kernel = core::create_kernel(program, KERNEL).map_err(|e| failed(NOT_PREPARED, &e.into()))?;
+        let units = cl.device.info.units.max(1);
+        let march = self.march;
+        let plan = PlanarPlan {
+            kernel,
+            layout: *layout,
+            to: to.clone(),
+            lines: None,
+            units,
+            march,
+            radius: Cell::new(0),
+        };
+        let lines = match march {
+            true => None,
+            false => Some(scratch.lines(cl, plan.strips(layout.height) as usize * plan.line())?),
+        };
+        let plan = PlanarPlan { lines, ..plan };
+        plan.bind().map_err(|e| failed(NOT_PREPARED, &e.into()))?;
+        plan.set_radius(radius)?;
+        Ok(plan)
+    }
+}
+
+/// How a block can be filtered: a picture of one row, four bytes a pixel, that holds so many bytes.
+fn expect_bytes(block: &Picture, bytes: usize) -> Result<()> {
+    match block {
+        Picture::Buffer(buffer) if buffer.len() >= bytes => Ok(()),
+        _ => Err(Error::new(NOT_PREPARED, format!("A block on the device does not hold {bytes} bytes."), "")),
+    }
+}
+
+/// The places of the arguments.
+mod arg {
+    pub const FROM: u32 = 0;
+    pub const TO: u32 = 1;
+    pub const WIDTH: u32 = 2;
+    pub const HEIGHT: u32 = 3;
+    pub const OFFSET: u32 = 4;
+    pub const STRIDE: u32 = 5;
+    pub const STEP: u32 = 6;
+    pub const TO_OFFSET: u32 = 7;
+    pub const TO_STRIDE: u32 = 8;
+    pub const HALVED: u32 = 9;
+    pub const BITS: u32 = 10;
+    pub const WINDOW: u32 = 11;
+    pub const SCALE: u32 = 12;
+    pub const ROW0: u32 = 13;
+    pub const ROWS: u32 = 14;
+    /// The length of a line of scratch, and the scratch; in the march, groups across and strips.
+    pub const LINE: u32 = 15;
+    pub const SCRATCH: u32 = 16;
+}
+
+/// The filter's kernel with its arguments, for one layout and one destination.
+#[derive(Debug)]
+pub struct PlanarPlan {
+    kernel: core::Kernel,
+    layout: Layout,
+    /// Kernels do not keep their memory alive, so the plan does.
+    to: Picture,
+    lines: Option<core::Mem>,
+    units: u32,
+    march: bool,
+    radius: Cell<u32>,
+}
+
+impl PlanarPlan {
+    /// The layout that it reads.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Where it writes: a block of [`Layout::filtered`].
+    pub fn to(&self) -> &Picture {
+        &self.to
+    }
+
+    /// Rows of the picture.
+    pub fn rows(&self) -> u32 {
+        self.layout.height
+    }
+
+    /// Bands of a multiple of this many rows waste little.
+    pub fn row_step(&self) -> u32 {
+        64
+    }
+
+    /// The work over all rows, in samples read. It compares radii and sizes.
+    pub fn work(&self) -> f64 {
+        let samples: f64 = (0..self.layout.count()).map(|index| self.area(index)).sum();
+        let strip = f64::from(self.rows()) / f64::from(self.strips(self.rows()));
+        samples * (2.0 + f64::from(2 * self.radius.get() + 1) / strip)
+    }
+
+    fn area(&self, component: usize) -> f64 {
+        let (width, height) = self.layout.size_of(component);
+        f64::from(width) * f64::from(height)
+    }
+
+    /// Strips of a band of rows on a CPU.
+    fn strips(&self, rows: u32) -> u32 {
+        (STRIPS[usize::from(self.march)] * self.units).min(rows).max(1)
+    }
+
+    /// Numbers of a line of scratch: a row with its edges repeated, as the kernel needs it.
+    fn line(&self) -> usize {
+        (self.layout.width as usize + 352).next_multiple_of(16)
+    }
+
+    fn bind(&self) -> ocl::core::Result<()> {
+        let (from, to) = (&self.layout, self.layout.filtered());
+        let each = |value: &dyn Fn(usize) -> u32| {
+            let value = |index| if index < from.count() { value(index) as i32 } else { 0 };
+            Int4::new(value(0), value(1), value(2), value(3))
+        };
+        let halved = |index| {
+            let (across, down) = from.halved_of(index);
+            u32::from(across) + 2 * u32::from(down)
+        };
+        let vectors = [
+            (arg::WIDTH, each(&|index| from.size_of(index).0)),
+            (arg::HEIGHT, each(&|index| from.size_of(index).1)),
+            (arg::OFFSET, each(&|index| from.components[index].offset)),
+            (arg::STRIDE, each(&|index| from.components[index].stride)),
+            (arg::STEP, each(&|index| from.components[index].step)),
+            (arg::TO_OFFSET, each(&|index| to.components[index].offset)),
+            (arg::TO_STRIDE, each(&|index| to.components[index].stride)),
+            (arg::HALVED, each(&halved)),
+        ];
+        for (place, vector) in &vectors {
+            core::set_kernel_arg(&self.kernel, *place, ArgVal::vector(vector))?;
+        }
+        let bits = Int2::new(from.shift as i32, (1 << from.depth) - 1);
+        core::set_kernel_arg(&self.kernel, arg::BITS, ArgVal::vector(&bits))?;
+        core::set_kernel_arg(&self.kernel, arg::TO, ArgVal::mem(self.to.mem()))?;
+        if let Some(lines) = &self.lines {
+            core::set_kernel_arg(&self.kernel, arg::LINE, ArgVal::scalar(&(self.line() as i32)))?;
+            core::set_kernel_arg(&self.kernel, arg::SCRATCH, ArgVal::mem(lines))?;
+        }
+        Ok(())
+    }
+
+    /// Sets the radius of all later launches; those already on the queue keep theirs.
+    ///
+    /// # Errors
+    /// When it is too large.
+    pub fn set_radius(&self, radius: u32) -> Result<()> {
+        if radius > MAX_RADIUS {
+            return Err(Error::new(
+                NOT_PREPARED,
+                format!("The radius {radius} is more than {MAX_RADIUS}."),
+                "",
+            ));
+        }
+        let half = Window::new(radius, true);
+        let window = Int4::new(radius as i32, half.reach as i32, half.full as i32, half.end as i32);
+        let fraction = f64::from(1u32 << self.layout.filtered().fraction);
+        let scale = |index| {
+            let (across, down) = self.layout.halved_of(index);
+            let total = |halved| f64::from(Window::new(radius, halved).total());
+            (fraction / (total(across) * total(down))) as f32
+        };
+        let scale = Float4::new(scale(0), scale(1), scale(2), scale(3));
+        core::set_kernel_arg(&self.kernel, arg::WINDOW, ArgVal::vector(&window))
+            .and_then(|()| core::set_kernel_arg(&self.kernel, arg::SCALE, ArgVal::vector(&scale)))
+            .map_err(|e| failed(NOT_PREPARED, &e.into()))?;
+        self.radius.set(radius);
+        Ok(())
+    }
+
+    /// Work-groups across and strips for each component of a band of the picture's rows.
+    fn groups(&self, rows: u32) -> [[u32; 2]; 4] {
+        let whole: f64 = (0..self.layout.count()).map(|index| self.area(index)).sum();
+        std::array::from_fn(|index| {
+            if index >= self.layout.count() {
+                return [0; 2];
+            }
+            let (halved, down) = self.layout.halved_of(index);
+            let reach = Window::new(self.radius.get(), halved).reach;
+            let halo = (reach + 1).div_ceil(COLUMNS);
+            let blocks = self.layout.size_of(index).0.div_ceil(COLUMNS);
+            let across = blocks.div_ceil(GROUP - 2 * halo);
+            let part = f64::from(STRIPS[1] * self.units) * self.area(index) / whole;
+            let rows = if down { rows.div_ceil(2) } else { rows };
+            [across, (part as u32 / across).clamp(1, rows)]
+        })
+    }
+
+    /// Puts the filter for a band of the picture's rows on the queue, from the block `from`, and returns at once. The
+    /// event tells when it is done. Bands that follow each other give the rows of a halved component that do. Flush the
+    /// queue to start it.
+    ///
+    /// # Errors
+    /// When the band is empty or leaves the picture, `from` is too small, or the device refuses.
+    pub fn enqueue(&self, queue: &ocl::Queue, from: &Picture, rows: Range<u32>) -> Result<ocl::Event> {
+        if rows.start >= rows.end || rows.end > self.rows() {
+            let why = format!("There are no rows {} to {}.", rows.start, rows.end);
+            return Err(Error::new(NOT_STARTED, why, ""));
+        }
+        expect_bytes(from, self.layout.bytes())?;
+        self.launch(queue, from, rows).map_err(|e| failed(NOT_STARTED, &e.into()))
+    }
+
+    fn launch(&self, queue: &ocl::Queue, from: &Picture, rows: Range<u32>) -> ocl::core::Result<ocl::Event> {
+        let count = rows.end - rows.start;
+        core::set_kernel_arg(&self.kernel, arg::FROM, ArgVal::mem(from.mem()))?;
+        core::set_kernel_arg(&self.kernel, arg::ROW0, ArgVal::scalar(&(rows.start as i32)))?;
+        core::set_kernel_arg(&self.kernel, arg::ROWS, ArgVal::scalar(&(count as i32)))?;
+        let (global, local) = match self.march {
+            false => (self.strips(count), 1),
+            true => {
+                let groups = self.groups(count);
+                for (place, at) in [(arg::LINE, 0), (arg::SCRATCH, 1)] {
+                    let [y, u, v, a] = groups.map(|group| group[at] as i32);
+                    core::set_kernel_arg(&self.kernel, place, ArgVal::vector(&Int4::new(y, u, v, a)))?;
+                }
+                (groups.iter().map(|[across, down]| across * down).sum::<u32>() * GROUP, GROUP)
+            }
+        };
+        let (global, local) = ([global as usize, 1, 1], [local as usize, 1, 1]);
+        let mut event = core::Event::null();
+        // SAFETY: every argument is set, `check_arguments` has compared their types, both blocks are as large as the
+        // layouts say, and the kernels stay inside them for any rows of the picture.
+        unsafe {
+            core::enqueue_kernel(
+                queue,
+                &self.kernel,
+                1,
+                None,
+                &global,
+                Some(local),
+                None::<&core::Event>,
+                Some(&mut event),
+            )?;
+        }
+        Ok(ocl::Event::from(event))
+    }
+
+    /// Compares the types of the kernel's arguments with those that are set: OpenCL itself checks only sizes.
+    fn check_arguments(&self) -> Result<()> {
+        let from = if self.layout.wide { "ushort*" } else { "uchar*" };
+        let last = if self.march { ["int4"; 2] } else { ["int", "uint*"] };
+        let mut wanted = vec![from, "ushort*"];
+        wanted.extend(["int4"; 8]);
+        wanted.extend(["int2", "int4", "float4", "int", "int"]);
+        wanted.extend(last);
+        // Said, so that ocl does not ask the kernel's program, which Intel's CPU runtime does not always know.
+        let version = [core::OpenclVersion::new(1, 2)];
+        for (place, wanted) in wanted.into_iter().enumerate() {
+            let found = core::get_kernel_arg_info(
+                &self.kernel,
+                place as u32,
+                KernelArgInfo::TypeName,
+                Some(&version),
+            );
+            // A device may not tell; then there is nothing to compare.
+            let Ok(found) = found else { continue };
+            let found = found.to_string();
+            let found = found.trim_matches(['\0', ' ']);
+            // Some drivers tell the name that the kernel file gives to the type.
+            if !found.is_empty() && found != wanted && (place as u32, found) != (arg::FROM, "sample_t*") {
+                let why = format!("Argument {} is {found}, not {wanted}.", place + 1);
+                let what =
+                    format!("The kernel of '{}' has another argument than expected.", VariantId::Planar);
+                return Err(Error::new(what, why, "Correct the kernel, or choose another variant."));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+//! Complete, blocking runs of the filter on planes: for one frame, and to check it against the reference.
+
+use ffmpeg_next::frame::Video;
+
+use super::PlanarFilter;
+use crate::convert::{Correction, Layout};
+use crate::error::{Error, Result};
+use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::convert::{Converter, PlaneBlock};
+use crate::ladder::Storage;
+use crate::ladder::box_filter::{Picture, Scratch};
+use crate::ladder::verify::{Difference, GUARD, MismatchReport};
+use crate::media::memory::zeroed;
+
+/// Filters the planes of one frame, converts what comes out, and waits for it: `rgba` gets its width × height × 4 bytes.
+///
+/// # Errors
+/// When the kernels do not read such a frame's planes, a program does not build, or the device fails.
+pub fn filter_frame(cl: &ClContext, frame: &Video, radius: u32, rgba: &mut [u8]) -> Result<()> {
+    let Some(layout) = Converter::supports(frame) else {
+        return Err(Error::new(
+            "'planar' cannot filter this movie.",
+            "The device does not read the planes of its pictures' format.",
+            "Choose another variant; fused filters pictures of any format.",
+        ));
+    };
+    let mut planes = PlaneBlock::new(cl, &layout)?;
+    planes.fill(frame)?;
+    let filter = PlanarFilter::build(cl)?;
+    let mut converter = Converter::new(cl);
+    let filtered = layout.filtered();
+    let to = Picture::alloc(cl, Storage::Buffer, (filtered.bytes() / 4) as u32, 1)?;
+    let picture = Picture::alloc(cl, Storage::Buffer, layout.width, layout.height)?;
+    let mut scratch = Scratch::new();
+    let plan = filter.plan(cl, &layout, &to, &mut scratch, radius)?;
+    let _uploaded = planes.to_device(cl, &cl.queue)?;
+    let mut run = || {
+        let _filtered = plan.enqueue(&cl.queue, planes.on_device()?, 0..layout.height)?;
+        let neutral = Correction::NEUTRAL;
+        let _converted = converter.enqueue_block(&cl.queue, &filtered, &to, &picture, &neutral)?;
+        picture.read(&cl.queue, rgba)
+    };
+    let ran = run();
+    // The block must outlive the commands that use it.
+    let finished = cl.queue.finish().map_err(|e| failed("'planar' failed to run on the device.", &e));
+    ran.and(finished)
+}
+
+/// Planes of 4:2:0, 8 bits, of an RGBA picture, by BT.709 in limited range: what a movie of it would have. Chroma is the
+/// mean of two by two pixels.
+///
+/// # Errors
+/// When memory runs out.
+pub fn planes_of(rgba: &[u8], width: u32, height: u32) -> Result<(Layout, Vec<u8>)> {
+    let layout = Layout::planar_420(width, height, false);
+    let mut block = zeroed(layout.bytes())?;
+    let (w, h) = (width as usize, height as usize);
+    let row = |index: usize, y: usize| layout.planes[index].offset + y * layout.planes[index].stride;
+    for (y, line) in rgba.chunks_exact(4 * w).enumerate() {
+        let to = &mut block[row(0, y)..row(0, y) + w];
+        for (to, pixel) in to.iter_mut().zip(line.chunks_exact(4)) {
+            *to = (16.5 + weighted(pixel, [0.182_586, 0.614_231, 0.062_007])) as u8;
+        }
+    }
+    for y in 0..h.div_ceil(2) {
+        for x in 0..w.div_ceil(2) {
+            let mut sum = [0.0; 2];
+            for place in 0..4 {
+                let (u, v) = ((2 * x + place % 2).min(w - 1), (2 * y + place / 2).min(h - 1));
+                let pixel = &rgba[4 * (v * w + u)..][..4];
+                sum[0] += weighted(pixel, [-0.100_644, -0.338_572, 0.439_216]);
+                sum[1] += weighted(pixel, [0.439_216, -0.398_942, -0.040_274]);
+            }
+            for (index, sum) in [1, 2].into_iter().zip(sum) {
+                block[row(index, y) + x] = (128.5 + sum / 4.0) as u8;
+            }
+        }
+    }
+    Ok((layout, block))
+}
+
+fn weighted(pixel: &[u8], weights: [f32; 3]) -> f32 {
+    pixel.iter().zip(weights).map(|(&value, weight)| f32::from(value) * weight).sum()
+}
+
+/// Checks the filter on one block against `want`, the reference's for it: poisoned, with canaries on both sides. In the
+/// report the component stands for the channel, whole levels for got and want, and differences are in the filtered
+/// samples' unit.
+///
+/// # Errors
+/// When the filter cannot run; a wrong result is no error but a report.
+pub fn check(
+    cl: &ClContext,
+    filter: &PlanarFilter,
+    layout: &Layout,
+    block: &[u8],
+    want: &[u8],
+    radius: u32,
+) -> Result<Option<MismatchReport>> {
+    let what = "Memory for a check could not be had on the device.";
+    let from = on_device(cl, block)?;
+    let mut bytes: Vec<u8> = vec![0x5c; GUARD];
+    bytes.extend(want.iter().map(|v| !v));
+    bytes.extend([0x5c; GUARD]);
+    let guarded = ocl::Buffer::<u8>::builder().context(&cl.context).len(bytes.len()).build();
+    let guarded = guarded.map_err(|e| failed(what, &e))?;
+    let to = guarded.create_sub_buffer(None, GUARD, want.len()).map_err(|e| failed(what, &e))?;
+    let (guarded, to) = (Picture::Buffer(guarded), Picture::Buffer(to));
+    guarded.write(&cl.queue, &bytes)?;
+    let plan = filter.plan(cl, layout, &to, &mut Scratch::new(), radius)?;
+    let _filtered = plan.enqueue(&cl.queue, &from, 0..layout.height)?;
+    guarded.read(&cl.queue, &mut bytes)?;
+
+    let filtered = layout.filtered();
+    let (canaries, got) = (bytes[..GUARD].iter().chain(&bytes[GUARD + want.len()..]), &bytes[GUARD..]);
+    let overrun = canaries.filter(|byte| **byte != 0x5c).count();
+    let mut report =
+        MismatchReport { count: 0, total: 0, max_abs_diff: 0, first: None, untouched: 0, overrun };
+    for channel in 0..filtered.count() {
+        let plane = filtered.planes[channel];
+        report.total += plane.row / 2 * plane.rows;
+        for (y, start) in (0..plane.rows).map(|y| (y, plane.offset + y * plane.stride)) {
+            for (x, at) in (start..start + plane.row).step_by(2).enumerate() {
+                let (got, want) = (sample(got, at), sample(want, at));
+                if got == want {
+                    continue;
+                }
+                report.count += 1;
+                report.untouched += usize::from(got == !want);
+                report.max_abs_diff = report.max_abs_diff.max(got.abs_diff(want).min(255) as u8);
+                let level = |sample: u16| (sample >> filtered.fraction).min(255) as u8;
+                let first = Difference { x, y, channel, got: level(got), want: level(want) };
+                report.first.get_or_insert(first);
+            }
+        }
+    }
+    Ok((report.count > 0 || report.overrun > 0).then_some(report))
+}
+
+fn sample(block: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([block[at], block[at + 1]])
+}
+
+/// A block of planes on the device.
+///
+/// # Errors
+/// When memory runs out.
+pub fn on_device(cl: &ClContext, block: &[u8]) -> Result<Picture> {
+    let picture = Picture::alloc(cl, Storage::Buffer, (block.len() / 4) as u32, 1)?;
+    picture.write(&cl.queue, block)?;
+    Ok(picture)
+}

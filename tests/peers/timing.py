@@ -1,0 +1,100 @@
+"""timing - contenders are checked, then timed in turn. In: processes that answer as `examples/peer.rs` describes. Out:
+for each name and radius a result with the median and the least time."""
+
+import statistics
+import subprocess
+
+CLIP_FRAMES = 3
+# How far each may be from the reference, in levels, and why.
+TOLERANCE = {"opencv": 1, "libblur": 1, "npp": 1, "npp-advanced": 1}  # they round otherwise; all others are exact
+UNCHECKED = {"memcpy", "copy", "cuda-copy"}  # these filter nothing
+SLOW_MS = 3000  # what takes longer is left out
+LARGE_MS = 20  # what takes longer at 720p is left out at the larger sizes
+TOTAL_MS = 2500  # for one contender, radius and size
+WALL, DEVICE = 0, 1  # the clocks, by their place in the answer
+
+
+class Contender:
+    def __init__(self, command):
+        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.DEVNULL, text=True)
+
+    def ask(self, *words):
+        """The words of the answer. A RuntimeError tells why there is none."""
+        try:
+            print(*words, file=self.process.stdin, flush=True)
+            answer = self.process.stdout.readline().strip()
+        except BrokenPipeError:
+            answer = ""
+        if not answer.startswith("ok"):
+            raise RuntimeError(" ".join(answer.removeprefix("no ").split()).rstrip(".") or "its process ended")
+        return answer.split()[1:]
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(timeout=30)
+
+
+class Judge:
+    """The reference's pictures for one radius, and what differs from them."""
+
+    def __init__(self, process, folder, radius):
+        self.process, self.folder = process, folder
+        self.wanted = {}
+        for frame in (0, CLIP_FRAMES):  # of the clip, and noise
+            self.wanted[frame] = folder / f"want{frame}.rgba"
+            process.ask("write", "reference", radius, frame, self.wanted[frame])
+
+    def difference(self, contender, name, radius):
+        """The largest difference in levels over both frames, and the percentage of bytes that differ."""
+        got, worst, parts = self.folder / "got.rgba", 0, []
+        for frame, want in self.wanted.items():
+            contender.ask("write", name, radius, frame, got)
+            levels, differing, count = map(int, self.process.ask("compare", got, want))
+            worst = max(worst, levels)
+            parts.append(100 * differing / count)
+        return worst, sum(parts) / len(parts)
+
+    def end(self):
+        for path in [*self.wanted.values(), self.folder / "got.rgba"]:
+            path.unlink(missing_ok=True)
+
+
+def one_radius(entries, judge, radius, rounds, clock, warm, known):
+    """Prepares, checks and times all contenders at one radius; gives a list of results. `clock` is which of the two times
+    counts, `warm` how many untimed runs go before each timed one, `known` the times at the first size."""
+    results, ready = [], []
+    for contender, name in entries:
+        result = {"name": name, "radius": radius, "note": "", "ms": None, "difference": 0, "wrong": False}
+        results.append(result)
+        if known.get((name, radius), 0) > LARGE_MS:
+            result["note"] = "left out: too slow at 720p"
+            continue
+        try:
+            ms, *note = contender.ask("prepare", name, radius)
+            result["note"] = " ".join(note)
+            if float(ms) > SLOW_MS:
+                result["note"] = f"left out: one run takes about {float(ms) / 1000:.1f} s"
+                known.setdefault((name, radius), float(ms))
+                continue
+            if name not in UNCHECKED:
+                result["difference"], percent = judge.difference(contender, name, radius)
+                if result["difference"]:
+                    result["note"] += f"; up to {result['difference']} levels off in {percent:.3g} % of the bytes"
+            result["wrong"] = result["difference"] > TOLERANCE.get(name, 0)
+            if result["wrong"] and name not in TOLERANCE:
+                result["note"] = f"wrong{result['note']}"
+                continue
+        except RuntimeError as error:
+            result["note"] = f"left out: {error}"
+            continue
+        turns = min(rounds, max(3, int(TOTAL_MS / (2 * max(float(ms), 0.01)))))
+        ready.append((contender, name, result, turns, warm if float(ms) < 50 else 0, []))
+    for turn in range(rounds):
+        for contender, name, _, turns, before, times in ready:
+            if turn < turns:
+                times.append(int(contender.ask("run", name, radius, turn % CLIP_FRAMES, before)[clock]) / 1e6)
+    for _, name, result, _, _, times in ready:
+        result.update(ms=statistics.median(times), least=min(times), rounds=len(times))
+        known.setdefault((name, radius), result["ms"])
+    return results

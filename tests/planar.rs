@@ -1,0 +1,344 @@
+//! The filter on planes: the kernels against the reference, byte for byte, and the reference against a filter after the
+//! conversion, whose difference is stated here. The kernels' tests need an OpenCL device, and fail without one.
+
+use clreel::convert::{
+    Coefficients, Correction, FRACTION_BITS, Layout, convert_reference, correct_reference,
+};
+use clreel::gpu::cl::{ClContext, DeviceKind, list_devices, select_device};
+use clreel::gpu::convert::Converter;
+use clreel::ladder::Storage;
+use clreel::ladder::box_filter::planar::{PlanarFilter, planar_reference};
+use clreel::ladder::box_filter::reference::reference;
+use clreel::ladder::box_filter::{Picture, Scratch};
+use clreel::media::planes::layout_of;
+use clreel::media::planes::pack;
+use clreel::media::{bundled_clip, read_frame_at};
+use ffmpeg_next::format::Pixel;
+use ffmpeg_next::frame::Video;
+
+const FORMATS: [Pixel; 22] = [
+    Pixel::YUV420P,
+    Pixel::YUVJ420P,
+    Pixel::YUV422P,
+    Pixel::YUV440P,
+    Pixel::YUV444P,
+    Pixel::NV12,
+    Pixel::NV21,
+    Pixel::NV16,
+    Pixel::YUYV422,
+    Pixel::UYVY422,
+    Pixel::YUV420P9LE,
+    Pixel::YUV420P10LE,
+    Pixel::YUV422P10LE,
+    Pixel::YUV444P12LE,
+    Pixel::P010LE,
+    Pixel::GRAY8,
+    Pixel::GRAY12LE,
+    Pixel::RGB24,
+    Pixel::BGRA,
+    Pixel::GBRP,
+    Pixel::GBRAP,
+    Pixel::GBRP10LE,
+];
+
+const SIZES: [(u32, u32); 12] = [
+    (1, 1),
+    (1, 9),
+    (11, 1),
+    (2, 2),
+    (3, 5),
+    (16, 4),
+    (17, 3),
+    (31, 18),
+    (34, 7),
+    (66, 33),
+    (259, 11),
+    (1203, 6),
+];
+
+fn context() -> ClContext {
+    let device = select_device(&list_devices(), None).expect("these tests need an OpenCL device");
+    ClContext::new(&device).expect("a context on the device")
+}
+
+struct Noise(u32);
+
+impl Noise {
+    fn byte(&mut self) -> u8 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 17;
+        self.0 ^= self.0 << 5;
+        (self.0 >> 9) as u8
+    }
+}
+
+/// Any bytes, also in bits and between rows that hold no sample.
+fn noise(bytes: usize) -> Vec<u8> {
+    let mut noise = Noise(0x9e37_79b9);
+    (0..bytes).map(|_| noise.byte()).collect()
+}
+
+fn layout(format: Pixel, (width, height): (u32, u32)) -> Layout {
+    layout_of(&Video::new(format, width, height)).unwrap_or_else(|| panic!("{format:?} has a layout"))
+}
+
+fn block(cl: &ClContext, bytes: &[u8]) -> Picture {
+    let mut bytes = bytes.to_vec();
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    let block = Picture::alloc(cl, Storage::Buffer, (bytes.len() / 4) as u32, 1).unwrap();
+    block.write(&cl.queue, &bytes).unwrap();
+    block
+}
+
+/// What lies between the rows is nobody's.
+fn compare(layout: &Layout, got: &[u8], want: &[u8], case: &str) {
+    let filtered = layout.filtered();
+    for index in 0..filtered.count() {
+        let plane = filtered.planes[index];
+        for y in 0..plane.rows {
+            let row = plane.offset + y * plane.stride..plane.offset + y * plane.stride + plane.row;
+            if got[row.clone()] != want[row.clone()] {
+                let both = got[row.clone()].chunks(2).zip(want[row].chunks(2));
+                let x = both.clone().take_while(|(got, want)| got == want).count();
+                let (got, want) = both.clone().nth(x).unwrap();
+                panic!("{case}: component {index} at ({x}, {y}): got {got:?}, want {want:?}");
+            }
+        }
+    }
+}
+
+fn check(cl: &ClContext, filter: &PlanarFilter, layout: &Layout, samples: &[u8], radius: u32, bands: &[u32]) {
+    let want = planar_reference(layout, samples, radius).unwrap();
+    let poison: Vec<u8> = want.iter().map(|v| !v).collect();
+    let (from, to) = (block(cl, samples), block(cl, &poison));
+    let plan = filter.plan(cl, layout, &to, &mut Scratch::new(), radius).unwrap();
+    let mut start = 0;
+    for end in bands.iter().copied().chain([layout.height]) {
+        let _event = plan.enqueue(&cl.queue, &from, start..end).unwrap();
+        start = end;
+    }
+    let mut got = vec![0; want.len()];
+    to.read(&cl.queue, &mut got).unwrap();
+    let (width, height) = (layout.width, layout.height);
+    compare(layout, &got, &want, &format!("{layout:?} {width}×{height} r={radius}"));
+}
+
+fn parity(kind: DeviceKind) {
+    let cl = context();
+    let filter = PlanarFilter::build_as(&cl, kind).unwrap();
+    for format in FORMATS {
+        for size in SIZES {
+            let layout = layout(format, size);
+            let samples = noise(layout.bytes());
+            for radius in [0, 1, 2, 3, 7, 8, 31, 32] {
+                check(&cl, &filter, &layout, &samples, radius, &[]);
+            }
+        }
+    }
+    // Every radius up to 32, and the largest, on 4:2:0.
+    for format in [Pixel::YUV420P, Pixel::NV12, Pixel::P010LE] {
+        let layout = layout(format, (139, 61));
+        let samples = noise(layout.bytes());
+        for radius in (0..=33).chain([40, 41, 63, 64, 80, 81, 127, 128]) {
+            check(&cl, &filter, &layout, &samples, radius, &[]);
+        }
+        // The largest sums there are.
+        for radius in [40, 127, 128] {
+            check(&cl, &filter, &layout, &vec![255; layout.bytes()], radius, &[]);
+        }
+    }
+    // Pictures with more rows than strips, wider than a work-group, and in bands.
+    for (format, size) in [
+        (Pixel::YUV420P, (1280, 720)),
+        (Pixel::YUV420P, (2051, 203)),
+        (Pixel::YUV422P10LE, (2052, 99)),
+        (Pixel::NV12, (641, 480)),
+        (Pixel::YUV444P, (720, 301)),
+    ] {
+        let layout = layout(format, size);
+        let samples = noise(layout.bytes());
+        for radius in [0, 1, 7, 31, 128] {
+            check(&cl, &filter, &layout, &samples, radius, &[]);
+            check(&cl, &filter, &layout, &samples, radius, &[1, 2, 5, 64, 97]);
+        }
+    }
+}
+
+#[test]
+fn kernels_for_cpus_equal_the_reference() {
+    parity(DeviceKind::Cpu);
+}
+
+/// The code for GPUs gives the same bytes on any device, so it is checked on this one.
+#[test]
+fn kernels_for_gpus_equal_the_reference() {
+    parity(DeviceKind::Gpu);
+}
+
+/// What comes out of the filter is converted and corrected as the contract of the conversion says, for each place of the
+/// chroma samples.
+#[test]
+fn filtered_planes_are_converted_as_the_reference_does() {
+    let cl = context();
+    let mut converter = Converter::new(&cl);
+    let bright = Correction { brightness: 0.1, saturation: 1.5, ..Correction::NEUTRAL };
+    for format in FORMATS {
+        for size in SIZES {
+            for phase in [(0, 1), (1, 1), (0, 0), (1, 2)] {
+                let layout = Layout { phase, ..layout(format, size) }.filtered();
+                let mut samples = noise(layout.bytes());
+                for sample in samples.chunks_exact_mut(2) {
+                    sample[1] &= 15;
+                }
+                let planes = block(&cl, &samples);
+                for correction in [Correction::NEUTRAL, bright] {
+                    let mut want = vec![0; layout.rgba_bytes()];
+                    convert_reference(&layout, &samples, &mut want).unwrap();
+                    correct_reference(&mut want, &correction, layout.matrix);
+                    let to = Picture::alloc(&cl, Storage::Buffer, size.0, size.1).unwrap();
+                    to.write(&cl.queue, &want.iter().map(|v| !v).collect::<Vec<_>>()).unwrap();
+                    let enqueued = converter.enqueue_block(&cl.queue, &layout, &planes, &to, &correction);
+                    drop(enqueued.unwrap());
+                    let mut got = vec![0; want.len()];
+                    to.read(&cl.queue, &mut got).unwrap();
+                    assert!(got == want, "{format:?} {size:?} {phase:?} {correction:?}");
+                }
+            }
+        }
+    }
+}
+
+/// The largest and the mean difference in levels between the filter on planes and the filter after the conversion.
+fn difference(layout: &Layout, samples: &[u8], radius: u32) -> (u8, f64) {
+    let rgba = |layout: &Layout, samples: &[u8]| {
+        let mut rgba = vec![0; layout.rgba_bytes()];
+        convert_reference(layout, samples, &mut rgba).unwrap();
+        rgba
+    };
+    let before = rgba(&layout.filtered(), &planar_reference(layout, samples, radius).unwrap());
+    let (width, height) = (layout.width as usize, layout.height as usize);
+    let after = reference(&rgba(layout, samples), width, height, radius as usize);
+    let mut sum = 0;
+    let mut most = 0;
+    for (a, b) in before.chunks_exact(4).zip(after.chunks_exact(4)) {
+        for channel in 0..3 {
+            let difference = a[channel].abs_diff(b[channel]);
+            sum += u64::from(difference);
+            most = most.max(difference);
+        }
+        assert_eq!(a[3], b[3]);
+    }
+    (most, sum as f64 / (3 * width * height) as f64)
+}
+
+fn assert_within(limits: &[(u32, u8, f64)], layout: &Layout, samples: &[u8], what: &str) {
+    for &(radius, most, mean) in limits {
+        let found = difference(layout, samples, radius);
+        println!("{what}, r={radius}: at most {}, mean {:.3}", found.0, found.1);
+        assert!(found.0 <= most && found.1 <= mean, "{what} r={radius}: {found:?}");
+    }
+}
+
+/// Luma from 70 to 185 and chroma at most `amplitude` from grey, all noise: every colour is inside of RGB.
+fn inside_of_rgb(layout: &Layout, amplitude: u32) -> Vec<u8> {
+    let mut samples = noise(layout.bytes());
+    for (index, plane) in layout.planes.iter().enumerate().take(3) {
+        let level = |value: u8| match index {
+            0 => 70 + u32::from(value) * 116 / 256,
+            _ => 128 - amplitude + u32::from(value) * 2 * amplitude / 255,
+        };
+        let plane = &mut samples[plane.offset..plane.offset + plane.stride * plane.rows];
+        if layout.wide {
+            for sample in plane.chunks_exact_mut(2) {
+                sample.copy_from_slice(&((level(sample[0]) as u16) << (layout.depth - 8)).to_le_bytes());
+            }
+        } else {
+            plane.iter_mut().for_each(|sample| *sample = level(*sample) as u8);
+        }
+    }
+    samples
+}
+
+/// With full chroma and colours inside of RGB the filter on planes does what one after the conversion does, but for
+/// the rounding: at most a level, and the mean below a tenth.
+#[test]
+fn full_chroma_differs_by_the_rounding() {
+    for format in [Pixel::YUV444P, Pixel::YUV444P12LE] {
+        let layout = layout(format, (256, 192));
+        let limits = [(0, 1, 0.01), (1, 1, 0.1), (2, 1, 0.1), (7, 1, 0.1), (31, 1, 0.1)];
+        assert_within(&limits, &layout, &inside_of_rgb(&layout, 20), &format!("{format:?}, noise"));
+    }
+}
+
+/// Half chroma that is all noise is the worst case of the weighted window, inside of RGB: chroma of up to 20 levels
+/// differs by up to 12 levels of RGB at radius 1, by 3 at radius 7, and by the rounding at radius 31. Grey pictures
+/// differ by the rounding alone.
+#[test]
+fn half_chroma_differs_little_but_at_the_smallest_radii() {
+    for format in [Pixel::YUV420P, Pixel::YUV422P, Pixel::YUV420P10LE] {
+        let layout = layout(format, (256, 192));
+        let limits =
+            [(0, 1, 0.01), (1, 12, 1.7), (2, 10, 1.0), (3, 7, 0.6), (7, 3, 0.25), (15, 2, 0.1), (31, 1, 0.1)];
+        assert_within(&limits, &layout, &inside_of_rgb(&layout, 20), &format!("{format:?}, noise"));
+        let grey = [(0, 1, 0.01), (1, 1, 0.1), (7, 1, 0.1), (31, 1, 0.1)];
+        assert_within(&grey, &layout, &inside_of_rgb(&layout, 0), &format!("{format:?}, grey noise"));
+    }
+}
+
+/// A frame of the clip that comes with clreel, whose colours are as strong as they get, and the same frame with colours
+/// well inside of RGB.
+#[test]
+fn a_film_differs_by_a_quarter_of_a_level() {
+    let (frame, _) = read_frame_at(&bundled_clip().unwrap(), 2.0).unwrap();
+    let layout = layout_of(&frame.picture).unwrap();
+    assert_eq!((layout.halved, layout.depth), ((true, true), 8));
+    let mut samples = vec![0; layout.bytes()];
+    pack(&frame.picture, &layout, &mut samples).unwrap();
+    assert_within(&[(0, 1, 0.01), (1, 50, 0.3), (7, 20, 0.3), (31, 6, 0.3)], &layout, &samples, "the clip");
+    for (index, plane) in layout.planes.iter().enumerate().take(3) {
+        for sample in &mut samples[plane.offset..plane.offset + plane.stride * plane.rows] {
+            *sample = if index == 0 { 64 + *sample / 2 } else { 96 + *sample / 4 };
+        }
+    }
+    assert_within(&[(1, 11, 0.15), (7, 4, 0.15), (31, 2, 0.15)], &layout, &samples, "the clip, muted");
+}
+
+/// Codes outside of RGB: after the conversion the filter averages colours that were clamped, before it those that were
+/// meant. That is all of the difference: against the exact conversion, filtered and only then clamped, there is none.
+#[test]
+fn what_differs_most_is_what_was_clamped() {
+    let layout = layout(Pixel::YUV444P, (96, 64));
+    let extremes: Vec<u8> = noise(layout.bytes()).iter().map(|v| if *v > 127 { 255 } else { 0 }).collect();
+    for (samples, clamped) in [(noise(layout.bytes()), 5.0), (extremes, 12.0)] {
+        let radius = 3;
+        let (most, mean) = difference(&layout, &samples, radius);
+        assert!(most > 50 && mean > clamped, "clamping shows: {most} {mean}");
+        let mut got = vec![0; layout.rgba_bytes()];
+        let filtered = planar_reference(&layout, &samples, radius).unwrap();
+        convert_reference(&layout.filtered(), &filtered, &mut got).unwrap();
+        let c = Coefficients::of(&layout);
+        let (width, height, r) = (96i64, 64i64, i64::from(radius));
+        let at = |index: usize, x: i64, y: i64| {
+            let (x, y) = (x.clamp(0, width - 1) as usize, y.clamp(0, height - 1) as usize);
+            f64::from(samples[layout.planes[index].offset + y * layout.planes[index].stride + x])
+        };
+        for y in 0..height {
+            for x in 0..width {
+                let window = (-r..=r).flat_map(|v| (-r..=r).map(move |u| (x + u, y + v)));
+                let mut sums = [0.0; 3];
+                for (u, v) in window {
+                    let luma = f64::from(c.luma) * (16.0 * at(0, u, v) - f64::from(c.black));
+                    let chroma = [1, 2].map(|index| 16.0 * at(index, u, v) - f64::from(c.middle));
+                    sums[0] += luma + f64::from(c.rv) * chroma[1];
+                    sums[1] += luma + f64::from(c.gu) * chroma[0] + f64::from(c.gv) * chroma[1];
+                    sums[2] += luma + f64::from(c.bu) * chroma[0];
+                }
+                for (channel, sum) in sums.into_iter().enumerate() {
+                    let exact = (sum / 49.0 / f64::from(1 << FRACTION_BITS)).clamp(0.0, 255.0);
+                    let got = got[4 * (y * width + x) as usize + channel];
+                    assert!((f64::from(got) - exact).abs() < 0.75, "({x}, {y}) {channel}: {got} {exact}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! The real window on a virtual display, driven with real key presses (xdotool): what it shows is read from its
+//! screenshot, title and texts, what it counted from its statistics.
+
+#[path = "common/window.rs"]
+mod common;
+#[path = "common/movie.rs"]
+mod movie;
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use common::{Display, Session, Text, clip, clreel, json, png, snapshot, stamps};
+use movie::{Folder, Movie, on_a_full_disk, turned};
+
+/// The files in `folder` whose names begin and end so, once there are `count` that are not empty.
+fn saved(session: &mut Session, folder: &Path, begin: &str, end: &str, count: usize) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    session.wait(&format!("{count} {begin}*{end}"), |_| {
+        found = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| {
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                name.starts_with(begin) && name.ends_with(end) && std::fs::metadata(path).unwrap().len() > 0
+            })
+            .collect();
+        found.len() >= count
+    });
+    found
+}
+
+#[test]
+fn keys_change_variant_radius_pause_and_overlay() {
+    let (display, folder) = (Display::start(&[]), Folder::new("keys"));
+    let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
+    let mut command = clreel(Some(&display));
+    command.args(["--variant", "off", "--stats"]).arg(&stats).arg("--screenshot").arg(&shot);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("- off");
+    session.press_until_title("5", "running-sum, r=7");
+    session.press_until_title("4", "vectorized, r=7");
+    session.press_until_title("3", "flat, r=7");
+    session.press_until_title("equal", "flat, r=8");
+    session.press_until_title("minus", "flat, r=7");
+    session.press_until_title("2", "separable, r=7");
+    session.press_until_title("1", "naive, r=7");
+    session.press_until_title("0", "- off");
+    session.press_until_title("space", "paused");
+    // The picture on the screen is filtered anew while paused.
+    session.press_until_title("5", "running-sum, r=7, paused");
+    session.press_until_title("minus", "running-sum, r=6, paused");
+    session.display.key("i");
+    let (code, stderr) = session.quit();
+    assert_eq!(code, Some(0), "{stderr}");
+
+    let stats = json(&stats);
+    let frames = stats["frames"].as_array().unwrap();
+    let mut order: Vec<String> = frames.iter().map(|f| format!("{}{}", f["variant"], f["radius"])).collect();
+    order.dedup();
+    let order: Vec<String> = order.into_iter().map(|s| s.replace('"', "")).collect();
+    for pair in ["running-sum7", "vectorized7", "flat7", "flat8", "separable7", "naive7"].windows(2) {
+        let at = |id: &str| order.iter().position(|o| o == id).unwrap_or_else(|| panic!("{id} in {order:?}"));
+        assert!(at(pair[0]) < at(pair[1]), "{order:?}");
+    }
+    // While naive took its time, the window was repainted more often than it got frames.
+    let repaints = stats["repaint_ms"]["n"].as_u64().unwrap();
+    assert!(repaints > stats["presented"].as_u64().unwrap());
+
+    // The overlay is hidden: the window shows the filtered frame, byte for byte as `snapshot` writes it.
+    let at = frames.last().unwrap()["pts_s"].as_f64().unwrap();
+    assert!(png(&shot) == snapshot(&folder, &clip(), at, "running-sum", "6"), "window and snapshot differ");
+}
+
+#[test]
+fn a_filter_chosen_in_a_pause_is_the_one_after_it() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-pause"));
+    let stats = folder.file("s.json");
+    let mut command = clreel(Some(&display));
+    command.args(["--variant", "running-sum", "--stats"]).arg(&stats);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("running-sum");
+    session.press_until_title("space", "paused");
+    session.press_until_title("0", "- off, paused");
+    session.display.key("space");
+    session.wait("playing", |s| !s.title().contains("paused"));
+    session.wait_for_frames();
+    assert_eq!(session.quit().0, Some(0));
+    let stats = json(&stats);
+    let mut order: Vec<&str> =
+        stats["frames"].as_array().unwrap().iter().map(|f| f["variant"].as_str().unwrap()).collect();
+    order.dedup();
+    // Unfiltered until the filter is built, filtered, and unfiltered for good.
+    let expected = ["off", "running-sum", "off"];
+    assert!(expected.ends_with(&order), "{order:?}");
+}
+
+#[test]
+fn seeks_and_steps_show_the_frame_that_was_asked_for() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-seek"));
+    // 40 frames in 4 s, a key frame every 10; each frame has a grey of its own.
+    let stamps_ms = (0..40).map(|i| i * 100).collect();
+    let movie = folder.movie("m.mkv", &Movie { stamps_ms, gop: 10, ..Movie::default() });
+    let stats = folder.file("s.json");
+    let mut command = clreel(Some(&display));
+    command.arg(&movie).args(["--variant", "off", "--start", "1", "--stats"]).arg(&stats);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("- off");
+    session.press_until_title("space", "paused");
+    // Each press asks for a frame, and the next one comes when that is on the screen. Beyond the end is the last one.
+    let asked =
+        [("Home", 0), ("period", 100), ("period", 200), ("comma", 100), ("Right", 3900), ("comma", 3800)];
+    for (key, ms) in asked {
+        session.display.key(key);
+        session.wait_for_text(&format!("0:0{}.{} / ", ms / 1000, ms / 100 % 10));
+    }
+    let (code, stderr) = session.quit();
+    assert_eq!(code, Some(0), "{stderr}");
+    let shown = stamps(&json(&stats));
+    let asked = asked.map(|(_, ms)| ms);
+    assert!(shown.ends_with(&asked), "{asked:?} in {shown:?}");
+}
+
+#[test]
+fn colours_are_corrected_with_and_without_a_filter() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-colour"));
+    let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
+    let mut command = clreel(Some(&display));
+    command.args(["--variant", "off", "--stats"]).arg(&stats).arg("--screenshot").arg(&shot);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("- off");
+    session.display.key("c");
+    // The left end of the slider for contrast: everything becomes nearly the middle grey. Its rail begins below the
+    // panel's title.
+    let (title, contrast) = (session.find("Colour correction"), session.find("contrast"));
+    session.click_at((title.x as i32 + 6, contrast.center().1));
+    session.wait("its value", |s| {
+        let row = |t: &Text| (t.y - contrast.y).abs() < 8.0 && (title.x..contrast.x).contains(&t.x);
+        s.texts().iter().any(|t| row(t) && t.text.parse::<f32>().is_ok_and(|value| value < 0.4))
+    });
+    session.press_until_title("5", "running-sum, r=7");
+    session.press_until_title("2", "separable, r=7");
+    session.press_until_title("0", "- off");
+    session.display.key("i");
+    session.wait("the overlay's end", |s| s.texts().is_empty());
+    assert_eq!(session.quit().0, Some(0));
+    let stats = json(&stats);
+    let frames = stats["frames"].as_array().unwrap();
+    for variant in ["off", "running-sum", "separable"] {
+        let last = frames.iter().rev().find(|f| f["variant"] == variant).unwrap();
+        assert!(last["correct"].as_f64().unwrap() > 0.0, "{variant}: {last}");
+    }
+    let (_, _, window) = png(&shot);
+    let (least, most) = (window.iter().min().unwrap(), window.chunks(4).map(|p| p[0]).max().unwrap());
+    assert!(*least > 60 && most < 200, "contrast is nearly gone: {least} to {most}");
+}
+
+#[test]
+fn pictures_statistics_and_keys_are_a_key_away() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-save"));
+    let here = folder.file("here");
+    std::fs::create_dir_all(&here).unwrap();
+    let mut session = Session::start(&display, clreel(Some(&display)).current_dir(&here));
+    session.press_until_title("5", "running-sum, r=7");
+    session.press_until_title("space", "paused");
+
+    display.key("ctrl+e");
+    let stats = json(&saved(&mut session, &here, "clreel-stats-", ".json", 1)[0]);
+    let rows = std::fs::read_to_string(&saved(&mut session, &here, "clreel-stats-", ".csv", 1)[0]).unwrap();
+    let frames = stats["frames"].as_array().unwrap();
+    assert_eq!(rows.lines().count(), frames.len() + 1);
+    assert_eq!(stats["presented"].as_u64(), Some(frames.len() as u64), "all frames without --stats");
+
+    // The frame as `snapshot` writes it, without the overlay that lies over it.
+    let at = frames.last().unwrap()["pts_s"].as_f64().unwrap();
+    display.key("s");
+    let frame = saved(&mut session, &here, "clreel-frame-", ".png", 1);
+    assert!(
+        png(&frame[0]) == snapshot(&folder, &clip(), at, "running-sum", "7"),
+        "frame and snapshot differ"
+    );
+
+    display.key("S");
+    let before = saved(&mut session, &here, "clreel-window-", ".png", 1);
+    display.key("question");
+    display.key("S");
+    let both = saved(&mut session, &here, "clreel-window-", ".png", 2);
+    let after = both.iter().find(|p| !before.contains(p)).unwrap();
+    let ((width, height, before), (_, _, after)) = (png(&before[0]), png(after));
+    assert_eq!((width, height), (1280, 720));
+    let differ = before.chunks_exact(4).zip(after.chunks_exact(4)).filter(|(a, b)| a != b).count();
+    assert!(differ > 50_000, "the table of keys covers a part of the window: {differ} pixels");
+    // Keys with Alt are not ours.
+    display.key("alt+q");
+    display.key("alt+0");
+    session.press_until_title("equal", "running-sum, r=8, paused");
+    let (code, stderr) = session.quit();
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("Saved"), "{stderr}");
+}
+
+#[test]
+fn saved_pictures_are_turned_as_they_are_shown() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-turned"));
+    let one = 1 << 16;
+    let movie = folder.with("turned.mp4", &turned(std::fs::read(clip()).unwrap(), [0, one, -one, 0]));
+    let mut session =
+        Session::start(&display, clreel(Some(&display)).arg(&movie).current_dir(folder.file("")));
+    session.press_until_title("4", "vectorized, r=7");
+    session.press_until_title("space", "paused");
+    // From elsewhere to the first frame, so that it shows when it is there.
+    session.display.key("Right");
+    session.wait_for_frames();
+    session.display.key("Home");
+    session.wait_for_text("0:00.0 / ");
+    session.display.key("s");
+    let (width, height, saved) = png(&saved(&mut session, &folder.file(""), "clreel-frame-", ".png", 1)[0]);
+    assert_eq!(session.quit().0, Some(0));
+    let (across, down, stored) = snapshot(&folder, &clip(), 0.0, "vectorized", "7");
+    assert_eq!((width, height), (down, across), "a quarter turn");
+    let pixel = |bytes: &[u8], at: usize| bytes[at * 4..][..4].to_vec();
+    // Clockwise: the stored left column, from below, is the top row.
+    for (x, y) in [(0, 0), (width - 1, 0), (0, height - 1), (width / 3, height / 5)] {
+        assert_eq!(pixel(&saved, y * width + x), pixel(&stored, (down - 1 - x) * across + y), "{x} {y}");
+    }
+    assert!(
+        (width, height, saved) == snapshot(&folder, &movie, 0.0, "vectorized", "7"),
+        "as snapshot saves it"
+    );
+}
+
+#[test]
+fn a_full_disk_is_a_sentence_and_playing_goes_on() {
+    let (display, folder) = (Display::start(&[]), Folder::new("window-full"));
+    let here = folder.file("here");
+    std::fs::create_dir_all(&here).unwrap();
+    let mut command = on_a_full_disk(env!("CARGO_BIN_EXE_clreel"));
+    command.env_remove("WAYLAND_DISPLAY").env("DISPLAY", &display.name).env("CLREEL_SETTINGS", "");
+    command
+        .env("HOME", &here)
+        .stdin(Stdio::null())
+        .args(["--variant", "off", "--unpaced"])
+        .current_dir(&here);
+    // PoCL ends the process when its compiler cannot write.
+    command.env("OCL_ICD_VENDORS", folder.file("none"));
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("- off");
+    // Enough frames for more than that.
+    let presented = |t: &Text| t.text.split_once(" presented").and_then(|(n, _)| n.parse::<u32>().ok());
+    session.wait("700 frames", |s| s.texts().iter().filter_map(presented).any(|n| n > 700));
+    for (key, file) in [("ctrl+e", "clreel-stats-"), ("s", "clreel-frame-")] {
+        session.display.key(key);
+        session.wait_for_text(file);
+    }
+    session.press_until_title("space", "paused");
+    let (code, stderr) = session.quit();
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("clreel-stats-") && stderr.contains("clreel-frame-"), "{stderr}");
+    assert_eq!(stderr.matches("could not be written").count(), 2, "{stderr}");
+    assert!(!stderr.contains("Saved"), "{stderr}");
+    assert_eq!(std::fs::read_dir(&here).unwrap().count(), 0, "no part of a file is left");
+}
