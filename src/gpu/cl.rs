@@ -232,7 +232,7 @@ pub fn no_device() -> Error {
 /// own. PoCL counts cores from 0 and gives up where one of them is not allowed to the process, so it is set only
 /// where all of them are. A value that the user has set stays.
 ///
-/// PoCL also needs a folder to keep its kernels in, see [`places::pocl_cache`].
+/// PoCL also needs a folder to keep its kernels in, where its own cannot be written to.
 pub fn prepare_process() {
     if let Some(folder) = places::pocl_cache(|name| std::env::var_os(name)) {
         // SAFETY: no other thread reads the environment yet.
