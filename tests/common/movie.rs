@@ -191,7 +191,7 @@ impl Drop for Folder {
 /// A program where no file may grow beyond some kilobytes, as on a disk that is full.
 pub fn on_a_full_disk(program: &str) -> Command {
     let mut command = Command::new("sh");
-    command.args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$@\"", "sh", program]);
+    command.args(["-c", "trap '' XFSZ; ulimit -f 64; exec \"$@\"", "sh", program]);
     command
 }
 
