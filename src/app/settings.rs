@@ -37,6 +37,8 @@ pub struct Settings {
     pub devices_folded: Option<bool>,
     /// The same of the search for the best parameters.
     pub tuning_folded: Option<bool>,
+    /// The same of the last frames' time axis.
+    pub timeline_folded: Option<bool>,
     /// Where the numbers were moved to: their upper left corner in points from the window's; `None`: not moved.
     pub numbers_at: Option<[f32; 2]>,
     /// The same of the graph.
@@ -47,17 +49,33 @@ pub struct Settings {
     pub devices_at: Option<[f32; 2]>,
     /// The same of the search for the best parameters.
     pub tuning_at: Option<[f32; 2]>,
+    /// The same of the last frames' time axis.
+    pub timeline_at: Option<[f32; 2]>,
 }
 
 impl Settings {
     /// The places as the overlay has them.
     pub fn places(&self) -> Places {
-        [self.numbers_at, self.graph_at, self.correction_at, self.devices_at, self.tuning_at]
+        [
+            self.numbers_at,
+            self.graph_at,
+            self.correction_at,
+            self.devices_at,
+            self.tuning_at,
+            self.timeline_at,
+        ]
     }
 
     /// What is folded, as the overlay has it.
     pub fn folded(&self) -> Folds {
-        [self.numbers_folded, self.graph_folded, None, self.devices_folded, self.tuning_folded]
+        [
+            self.numbers_folded,
+            self.graph_folded,
+            None,
+            self.devices_folded,
+            self.tuning_folded,
+            self.timeline_folded,
+        ]
     }
 }
 
@@ -71,11 +89,13 @@ impl Default for Settings {
             graph_folded: None,
             devices_folded: None,
             tuning_folded: None,
+            timeline_folded: None,
             numbers_at: None,
             graph_at: None,
             correction_at: None,
             devices_at: None,
             tuning_at: None,
+            timeline_at: None,
         }
     }
 }
@@ -220,6 +240,7 @@ mod tests {
             graph_folded: Some(true),
             graph_at: Some([12.5, 300.25]),
             tuning_at: Some([1.0, 2.0]),
+            timeline_at: Some([3.0, 4.0]),
             devices_folded: Some(true),
             ..Settings::default()
         };

@@ -13,7 +13,7 @@ use egui_plot::{AxisHints, Plot, PlotBounds, PlotGeometry, PlotItem, PlotItemBas
 use super::hatch::{Hatch, Pattern};
 use super::place::{self, Panel, Title};
 use super::table::Numbers;
-use super::{View, theme};
+use super::{Action, View, theme};
 use crate::ladder::VariantId;
 use crate::stats::recorder::busy;
 use crate::stats::{FrameSample, Stage};
@@ -27,8 +27,8 @@ const NARROWEST: f32 = 1.5;
 const TITLE: f32 = 15.0;
 
 /// Lays the graph out over all the space of `ui`, in a panel whose corner is at `corner`. Returns what was done
-/// with its title.
-pub fn show(ui: &mut Ui, view: &View, numbers: &Numbers, corner: Pos2) -> Title {
+/// with its title; a click on the bars asks for the time axis of the last frames.
+pub fn show(ui: &mut Ui, view: &View, numbers: &Numbers, corner: Pos2, actions: &mut Vec<Action>) -> Title {
     let history = view.recorder.history();
     let hatch = Hatch::new(ui);
     let clicked = title(ui, numbers, &hatch, corner);
@@ -68,11 +68,14 @@ pub fn show(ui: &mut Ui, view: &View, numbers: &Numbers, corner: Pos2) -> Title 
         .allow_boxed_zoom(false)
         .allow_double_click_reset(false)
         .allow_axis_zoom_drag(false)
-        .sense(Sense::hover());
+        .sense(Sense::click());
     let shown = plot.show(ui, move |plot| {
         plot.set_plot_bounds(PlotBounds::from_min_max([-SPAN_S, 0.0], [0.0, top]));
         plot.add(bars);
     });
+    if shown.response.clicked() {
+        actions.push(Action::ToggleTimeline);
+    }
     let Some(pointer) = shown.response.hover_pos() else { return clicked };
     let Some(newest) = history.back() else { return clicked };
     let at = newest.presented_at + shown.transform.value_from_position(pointer).x;
@@ -118,6 +121,7 @@ fn title(ui: &mut Ui, numbers: &Numbers, hatch: &Hatch, corner: Pos2) -> Title {
 
 fn frame_details(ui: &mut Ui, sample: &FrameSample) {
     ui.strong(format!("{}, radius {}", sample.variant, sample.radius));
+    ui.weak("A click shows the last frames on one time axis.");
     let interval = sample.interval_ms.map_or_else(|| "-".into(), theme::ms);
     let idle = sample.interval_ms.map_or(0.0, |ms| (ms - busy(&sample.stages)).max(0.0));
     ui.spacing_mut().interact_size.y = 14.0;

@@ -199,7 +199,7 @@ impl Overlay {
         if let Some(at) = self.places[Panel::Graph as usize].filter(|_| above.height() > 60.0 && !docked) {
             let height = if folded[1] { panel::HEADER } else { graph_height(window) + 2.0 * theme::PAD };
             let rect = place::floating(at, vec2(FLOATING_GRAPH, height), above);
-            let title = self.floating_graph(ui, rect, view, folded[1]);
+            let title = self.floating_graph(ui, rect, view, folded[1], &mut actions);
             self.took(Panel::Graph, title, folded[1]);
         }
 
@@ -313,14 +313,22 @@ impl Overlay {
     }
 
     /// The last frames on one time axis, at the lower right of that room: over the graph, whose stages they are.
-    fn timeline(&self, ui: &mut Ui, window: Rect, free: Rect, view: &View, actions: &mut Vec<Action>) {
+    fn timeline(&mut self, ui: &mut Ui, window: Rect, free: Rect, view: &View, actions: &mut Vec<Action>) {
         if !self.timeline_open || window.width() < 60.0 || window.height() < 60.0 {
             return;
         }
-        let least = timeline::LEAST;
-        let room = if free.width() < least.x || free.height() < least.y { window } else { free };
-        let rect = place::floating([f32::MAX, f32::MAX], timeline::SIZE, room);
-        timeline::show(ui, rect, view.recorder.trace(), actions);
+        let folded = self.folded[Panel::Timeline as usize].unwrap_or(false);
+        let size = if folded { vec2(timeline::SIZE.x, panel::HEADER) } else { timeline::SIZE };
+        let rect = match self.places[Panel::Timeline as usize] {
+            None => {
+                let least = timeline::LEAST;
+                let room = if free.width() < least.x || free.height() < least.y { window } else { free };
+                place::floating([f32::MAX, f32::MAX], size, room)
+            }
+            Some(at) => place::floating(at, size, window),
+        };
+        let title = timeline::show(ui, rect, view.recorder.trace(), folded, actions);
+        self.took(Panel::Timeline, title, folded);
     }
 }
 

@@ -15,14 +15,16 @@ pub enum Panel {
     Devices,
     /// The search for the best parameters.
     Tuning,
+    /// The last frames on one time axis.
+    Timeline,
 }
 
 /// The upper left corners of the panels that were moved, in points from the window's; the others are `None`.
-pub type Places = [Option<[f32; 2]>; 5];
+pub type Places = [Option<[f32; 2]>; 6];
 
 /// Whether the panels are folded, in the same order; `None` until the user chose: the numbers and the graph are folded
 /// in a small window then, and the others never.
-pub type Folds = [Option<bool>; 5];
+pub type Folds = [Option<bool>; 6];
 
 /// What the user did with a panel's title.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

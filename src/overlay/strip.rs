@@ -11,7 +11,14 @@ pub(super) const FLOATING_GRAPH: f32 = 600.0;
 
 impl Overlay {
     /// The graph in a panel of its own, where it was moved to.
-    pub(super) fn floating_graph(&self, ui: &mut Ui, rect: Rect, view: &View, folded: bool) -> Title {
+    pub(super) fn floating_graph(
+        &self,
+        ui: &mut Ui,
+        rect: Rect,
+        view: &View,
+        folded: bool,
+        actions: &mut Vec<Action>,
+    ) -> Title {
         // Keeps the pointer from what lies below.
         ui.interact(rect, ui.unique_id().with("graph"), egui::Sense::click_and_drag());
         if folded {
@@ -19,13 +26,20 @@ impl Overlay {
         }
         let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
         ui.painter().rect(rect, 6, theme::PANEL, edge, egui::StrokeKind::Inside);
-        self.graph(ui, rect.shrink(theme::PAD), view, rect.min)
+        self.graph(ui, rect.shrink(theme::PAD), view, rect.min, actions)
     }
 
-    fn graph(&self, ui: &mut Ui, rect: Rect, view: &View, corner: egui::Pos2) -> Title {
+    fn graph(
+        &self,
+        ui: &mut Ui,
+        rect: Rect,
+        view: &View,
+        corner: egui::Pos2,
+        actions: &mut Vec<Action>,
+    ) -> Title {
         let mut ui = ui.new_child(UiBuilder::new().id_salt("graph").max_rect(rect));
         ui.spacing_mut().item_spacing.y = 7.0;
-        graph::show(&mut ui, view, &self.numbers, corner)
+        graph::show(&mut ui, view, &self.numbers, corner, actions)
     }
 
     /// The controls, the seek bar, and over them the graph unless it is elsewhere, folded or not.
@@ -58,7 +72,9 @@ impl Overlay {
                 (_, title) = place::handle(&ui, Panel::Graph, graph, rect.min);
                 title.fold = panel::header(&mut ui, graph, "Frame time", true);
             }
-            Some(false) if graph.height() > 40.0 => title = self.graph(&mut ui, graph, view, rect.min),
+            Some(false) if graph.height() > 40.0 => {
+                title = self.graph(&mut ui, graph, view, rect.min, actions)
+            }
             _ => {}
         }
         let below = Rect::from_min_max(pos2(inner.left(), inner.bottom() - controls), inner.max);

@@ -6,7 +6,8 @@ use std::time::Instant;
 use egui::{Align2, Rect, Sense, Ui, UiBuilder, Vec2, pos2, vec2};
 
 use super::hatch::{Hatch, Pattern};
-use super::{Action, theme};
+use super::place::{self, Panel, Title};
+use super::{Action, panel, theme};
 use crate::stats::{Lane, Span, Trace};
 
 /// The panel's size in points where the window has room for it.
@@ -33,36 +34,38 @@ struct Bar {
     span: Span,
 }
 
-/// Lays the panel out in `rect`.
-pub fn show(ui: &mut Ui, rect: Rect, trace: &Trace, actions: &mut Vec<Action>) {
+/// Lays the panel out in `rect`; returns what was done with its title.
+pub fn show(ui: &mut Ui, rect: Rect, trace: &Trace, folded: bool, actions: &mut Vec<Action>) -> Title {
     // Keeps the pointer from what lies below.
     ui.interact(rect, ui.unique_id().with("timeline"), Sense::click_and_drag());
+    if folded {
+        let title = panel::folded_panel(ui, rect, Panel::Timeline, NAME);
+        close(ui, rect, actions);
+        return title;
+    }
     let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
     ui.painter().rect(rect, 6, theme::PANEL.to_opaque(), edge, egui::StrokeKind::Inside);
-    let mut ui = ui.new_child(UiBuilder::new().id_salt("timeline").max_rect(rect.shrink(theme::PAD)));
+    let mut ui = ui.new_child(UiBuilder::new().id_salt("timeline").max_rect(rect));
     ui.set_clip_rect(rect);
-    ui.horizontal(|ui| {
-        let title = egui::RichText::new("The last frames").font(theme::words(13.0)).color(theme::STRONG);
-        ui.label(title).on_hover_text(ABOUT);
-        if ui.button("Close").on_hover_text("Close this panel: the key g").clicked() {
-            actions.push(Action::ToggleTimeline);
-        }
-        if let Some((from, to)) = trace.extent() {
-            let all = to.duration_since(from).as_secs_f64() * 1e3;
-            let text =
-                format!("two or more at once {} of {} ms", theme::ms(trace.overlap_ms()), theme::ms(all));
-            let text = egui::RichText::new(text).font(theme::words(12.0)).color(theme::TEXT);
-            ui.add(egui::Label::new(text).truncate()).on_hover_text(ABOUT);
-        }
-    });
-    let mut area = ui.available_rect_before_wrap();
-    area.max.y = rect.bottom() - theme::PAD;
+    let head = rect.with_max_y(rect.top() + panel::HEADER);
+    let (response, mut title) = place::handle(&ui, Panel::Timeline, head, rect.min);
+    response.on_hover_text(format!("{ABOUT}\n{}", place::HOVER));
+    title.fold = panel::header(&mut ui, head.shrink2(vec2(10.0, 3.0)), NAME, false);
+    close(&mut ui, rect, actions);
+    if let Some((from, to)) = trace.extent() {
+        let all = to.duration_since(from).as_secs_f64() * 1e3;
+        let text = format!("at once {} of {} ms", theme::ms(trace.overlap_ms()), theme::ms(all));
+        let at = pos2(rect.right() - 32.0, head.center().y);
+        ui.painter().text(at, Align2::RIGHT_CENTER, text, theme::words(12.0), theme::TEXT);
+    }
+    let area = Rect::from_min_max(head.left_bottom(), rect.max).shrink2(vec2(theme::PAD, 0.0));
+    let area = area.with_max_y(rect.bottom() - theme::PAD);
     let plot =
         Rect::from_min_max(pos2(area.left() + NAMES, area.top()), pos2(area.right(), area.bottom() - AXIS));
     let Some((from, to)) = trace.extent().filter(|_| plot.is_positive()) else {
         let font = theme::words(12.0);
         ui.painter().text(area.center(), Align2::CENTER_CENTER, "No frame yet.", font, theme::WEAK);
-        return;
+        return title;
     };
     let all_ms = to.duration_since(from).as_secs_f64() * 1e3;
     axis(&ui, plot, all_ms);
@@ -79,6 +82,15 @@ pub fn show(ui: &mut Ui, rect: Rect, trace: &Trace, actions: &mut Vec<Action>) {
         response.hover_pos().and_then(|at| bars.iter().rev().find(|b| b.rect.expand(1.0).contains(at)));
     if let Some(bar) = pointed {
         response.on_hover_text_at_pointer(told(&bar.span, from));
+    }
+    title
+}
+
+const NAME: &str = "The last frames";
+
+fn close(ui: &mut Ui, rect: Rect, actions: &mut Vec<Action>) {
+    if panel::close(ui, rect, "Close this panel: the key g") {
+        actions.push(Action::ToggleTimeline);
     }
 }
 

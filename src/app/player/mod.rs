@@ -291,8 +291,9 @@ impl<'a> Player<'a> {
     }
 
     fn current_settings(&self) -> Settings {
-        let [numbers_folded, graph_folded, _, devices_folded, tuning_folded] = self.overlay.folded;
-        let [numbers_at, graph_at, correction_at, devices_at, tuning_at] = self.overlay.places;
+        let [numbers_folded, graph_folded, _, devices_folded, tuning_folded, timeline_folded] =
+            self.overlay.folded;
+        let [numbers_at, graph_at, correction_at, devices_at, tuning_at, timeline_at] = self.overlay.places;
         Settings {
             overlay_visible: self.overlay.visible,
             hint_seen: self.overlay.hint_seen,
@@ -301,11 +302,13 @@ impl<'a> Player<'a> {
             graph_folded,
             devices_folded,
             tuning_folded,
+            timeline_folded,
             numbers_at,
             graph_at,
             correction_at,
             devices_at,
             tuning_at,
+            timeline_at,
         }
     }
 

@@ -156,16 +156,26 @@ fn the_heat_map_says_in_text_what_its_colours_say() {
 #[test]
 fn the_search_and_the_devices_are_moved_folded_and_put_back() {
     for size in SIZES {
-        for (title, panel) in [("Tuning", Panel::Tuning), ("OpenCL devices", Panel::Devices)] {
+        let panels = [
+            ("Tuning", Panel::Tuning),
+            ("OpenCL devices", Panel::Devices),
+            ("The last frames", Panel::Timeline),
+        ];
+        for (title, panel) in panels {
             let mut fixture = Fixture::new(size);
             fixture.tuning = searched(crate::ladder::tune::Status::Abandoned(9.0));
             fixture.overlay.tuning_open = panel == Panel::Tuning;
             fixture.overlay.devices_open = panel == Panel::Devices;
+            fixture.overlay.timeline_open = panel == Panel::Timeline;
             fixture.pass(vec![]);
             fixture.pass(vec![]);
             let docked = fixture.find(title).unwrap();
             // Away from the edge that it belongs to.
-            let by = vec2(if panel == Panel::Tuning { -20.0 } else { 20.0 }, 12.0);
+            let by = match panel {
+                Panel::Tuning => vec2(-20.0, 12.0),
+                Panel::Devices => vec2(20.0, 12.0),
+                _ => vec2(0.0, -12.0),
+            };
             fixture.drag(title, by);
             let moved = fixture.find(title).unwrap();
             let way = moved.min - docked.min;
@@ -226,13 +236,13 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
         fixture.recorder.push_traced(sample, second);
         fixture.pass(vec![]);
         let window = Rect::from_min_size(Pos2::ZERO, size);
-        for text in ["n", "n \u{2212} 1", "two or more at once 10.00 of 50.00 ms", "0 ms", "20"] {
+        for text in ["n", "n \u{2212} 1", "at once 10.00 of 50.00 ms", "0 ms", "20"] {
             let at =
                 fixture.find(text).unwrap_or_else(|| panic!("no '{text}' at {size}: {:?}", fixture.texts));
             assert!(window.contains_rect(at), "'{text}' at {at} in {size}");
         }
         // The controls below stay free.
         assert_eq!(fixture.click("Pause"), [Action::TogglePause], "at {size}");
-        assert_eq!(fixture.click("Close"), [Action::ToggleTimeline]);
+        assert_eq!(fixture.click("\u{d7}"), [Action::ToggleTimeline]);
     }
 }
