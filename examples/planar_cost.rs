@@ -5,7 +5,7 @@
 //! `cargo run --release --example planar_cost -- [ROUNDS] [WIDTHxHEIGHT] [DEVICE]`: 100 rounds, 1280x720, the best device.
 
 use clreel::convert::Correction;
-use clreel::gpu::cl::{ClContext, list_devices, select_device};
+use clreel::gpu::cl::{self, ClContext, list_devices, select_device};
 use clreel::gpu::convert::Converter;
 use clreel::gpu::timer;
 use clreel::ladder::box_filter::planar::run::on_device;
@@ -17,8 +17,10 @@ use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    cl::prepare_process();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let rounds: usize = arguments.first().map_or(Ok(100), |text| text.parse())?;
+    let rounds = rounds.max(1);
     let size = arguments.get(1).map_or("1280x720", String::as_str);
     let (width, height) = size.split_once('x').ok_or("the size is not WIDTHxHEIGHT")?;
     let (width, height): (u32, u32) = (width.parse()?, height.parse()?);
@@ -85,5 +87,5 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             (filter + after) / (swscale + fused),
         );
     }
-    Ok(())
+    cl::exit_now(0)
 }

@@ -77,6 +77,6 @@ pub fn wait_in_queue(queue: &ocl::Queue, event: &ocl::Event) -> Result<()> {
 }
 
 fn raw(event: &ocl::Event) -> ffi::cl_event {
-    // SAFETY: the pointer is used for one query while `event` is borrowed.
+    // SAFETY: the pointer is used for one call while `event` is borrowed.
     unsafe { *event.as_ptr_ref() }
 }

@@ -30,6 +30,22 @@ pub struct Timing {
     began: Instant,
 }
 
+/// Times of finished commands, in milliseconds.
+#[derive(Debug, Clone, Copy)]
+pub struct Took {
+    /// On the device; `None` where OpenGL does not tell, or tells what cannot be.
+    pub device_ms: Option<f64>,
+    /// Until somebody noticed that they were finished.
+    pub wall_ms: f64,
+}
+
+impl Took {
+    /// The best that is known.
+    pub fn ms(&self) -> f64 {
+        self.device_ms.unwrap_or(self.wall_ms)
+    }
+}
+
 impl GlTimer {
     /// A timer for the current context.
     pub fn new(gl: Arc<glow::Context>) -> Self {
@@ -78,8 +94,8 @@ impl GlTimer {
 }
 
 impl Timing {
-    /// The milliseconds that the commands took, if they are finished. Never waits.
-    pub fn finished_ms(&self) -> Option<f64> {
+    /// What the commands took, if they are finished. Never waits.
+    pub fn finished(&self) -> Option<Took> {
         let gl = &self.gl;
         // SAFETY: the context is current; fence and query are this context's, and the query has ended.
         unsafe {
@@ -87,11 +103,13 @@ impl Timing {
                 return None;
             }
             let wall_ms = self.began.elapsed().as_secs_f64() * 1e3;
-            let Some(query) = self.query else { return Some(wall_ms) };
+            let Some(query) = self.query else { return Some(Took { device_ms: None, wall_ms }) };
             // Nothing takes longer than the wall clock says: llvmpipe 22.3 sometimes gives the time since the machine
             // was started.
-            (gl.get_query_parameter_u32(query, glow::QUERY_RESULT_AVAILABLE) != 0)
-                .then(|| (gl.get_query_parameter_u64(query, glow::QUERY_RESULT) as f64 * 1e-6).min(wall_ms))
+            (gl.get_query_parameter_u32(query, glow::QUERY_RESULT_AVAILABLE) != 0).then(|| {
+                let ms = gl.get_query_parameter_u64(query, glow::QUERY_RESULT) as f64 * 1e-6;
+                Took { device_ms: Some(ms).filter(|ms| *ms <= wall_ms), wall_ms }
+            })
         }
     }
 }

@@ -214,6 +214,8 @@ impl Overlay {
         if let Some(busy) = view.busy {
             notices::progress(ui, free, busy);
         }
+        // Under the sliders, where there is no room beside them.
+        self.timeline(ui, window, free, view, &mut actions);
         if let Some(correction) = view.correction {
             let size = correction::SIZE;
             let rect = match self.places[Panel::Correction as usize] {
@@ -229,7 +231,6 @@ impl Overlay {
         }
         self.devices(ui, window, free, view, &mut actions);
         self.tuning(ui, window, free, view, &mut actions);
-        self.timeline(ui, window, free, view, &mut actions);
         // Over the panels: news, and they can be dismissed.
         notices::show(ui, free, view.notices, false, &mut actions);
         self.on_top(ui, window, free, &mut actions);
@@ -312,7 +313,8 @@ impl Overlay {
         }
     }
 
-    /// The last frames on one time axis, at the lower right of that room: over the graph, whose stages they are.
+    /// The last frames on one time axis, at the lower right of that room, beside the sliders: over the graph, whose stages
+    /// they are.
     fn timeline(&mut self, ui: &mut Ui, window: Rect, free: Rect, view: &View, actions: &mut Vec<Action>) {
         if !self.timeline_open || window.width() < 60.0 || window.height() < 60.0 {
             return;
@@ -322,7 +324,15 @@ impl Overlay {
         let rect = match self.places[Panel::Timeline as usize] {
             None => {
                 let least = timeline::LEAST;
-                let room = if free.width() < least.x || free.height() < least.y { window } else { free };
+                let mut room = if free.width() < least.x || free.height() < least.y { window } else { free };
+                let sliders = correction::SIZE + vec2(theme::GAP, theme::GAP);
+                if view.correction.is_none() || self.places[Panel::Correction as usize].is_some() {
+                    // The corner is free.
+                } else if room.width() >= size.x + sliders.x {
+                    room.max.x -= sliders.x;
+                } else if room.height() >= size.y + sliders.y {
+                    room.max.y -= sliders.y;
+                }
                 place::floating([f32::MAX, f32::MAX], size, room)
             }
             Some(at) => place::floating(at, size, window),

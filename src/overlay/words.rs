@@ -26,20 +26,20 @@ fn about(stage: Stage) -> &'static str {
             "Bring the frame to where the kernels read it.\n\
              A graphics card: the planes copied into pinned memory by this thread, and written to the card from there \
              (start to end of the command); the same whether textures are shared or not.\n\
-             A CPU device: handing the memory over; nothing is copied.\n\
+             A CPU device: handing the memory over; nothing is copied, but the planes for planar are.\n\
              Leaves out decoding."
         }
         Stage::Acquire => {
             "Hand the texture from OpenGL to OpenCL.\n\
              Shared: the call, with the wait for OpenGL that it needs, and the command on the device.\n\
-             Copied: zero, as the device never sees the texture.\n\
+             Copied: the wait until OpenGL has fetched the picture before from the slot's pixel buffer, mostly zero.\n\
              Leaves out the drawing that used the texture before."
         }
         Stage::Convert => {
             "Turn the movie's YUV into RGBA.\n\
              A graphics card: one kernel, start to end, which corrects the colours in the same pass; shared or copied \
              alike.\n\
-             A CPU device, or none: FFmpeg's swscale on the window's thread.\n\
+             A CPU device, or none: FFmpeg's swscale on the window's thread; for planar a kernel there too.\n\
              Leaves out upload."
         }
         Stage::Correct => {

@@ -326,7 +326,11 @@ impl Pipeline {
         let Some(filter) = &self.planar else { return Err(unsupported("It is not built.")) };
         let Some(layout) = slot.planes().map(|p| *p.layout()).filter(|_| slot.loaded() == Loaded::Planes)
         else {
-            return Err(unsupported("The device does not read the planes of its pictures' format."));
+            let why = match self.failed.is_empty() {
+                true => "The device does not read the planes of its pictures' format.",
+                false => "The program that converts its pictures on the device could not be built.",
+            };
+            return Err(unsupported(why));
         };
         let filtered = layout.filtered();
         if filtered.bytes() as u64 > cl.device.info.max_allocation_bytes {
@@ -378,6 +382,11 @@ impl Pipeline {
     pub fn start(&mut self, job: &mut Job, slot: &mut Slot) -> Result<()> {
         job.started = Some(Instant::now());
         let queue = &self.cl.queue;
+        let before = Instant::now();
+        if !job.to_texture && slot.wait_until_fetched() {
+            job.times.acquire = ms_since(before);
+            job.spans.push(Span::since(Stage::Acquire, before));
+        }
         let before = Instant::now();
         job.events.upload = slot.to_device(&self.cl, self.uploads.as_ref().unwrap_or(queue))?;
         if let Some(upload) = job.events.upload.clone() {
@@ -438,7 +447,8 @@ impl Pipeline {
         let colors = ms(&job.events.colors);
         let (convert, correct) = match &job.colors {
             Some(Colors::Convert { correction, to }) => {
-                self.conversion_time.split((slot.size(), to.storage()), colors, correction)
+                let filtered = matches!(job.plan, Some(Filter::Planes(_)));
+                self.conversion_time.split((slot.size(), to.storage(), filtered), colors, correction)
             }
             _ => (0.0, colors),
         };

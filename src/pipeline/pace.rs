@@ -7,23 +7,20 @@ use crate::convert::Correction;
 use crate::gpu::cl::DeviceKind;
 use crate::ladder::{Storage, VariantId};
 
+/// Pixels of a picture, what is written, and whether the planes were filtered before: others take another time.
+type Conversion = ((u32, u32), Storage, bool);
+
 /// What the conversion takes alone. Where the correction is merged into its kernel, the rest is the correction's.
 #[derive(Default)]
 pub(super) struct ConversionTime {
-    /// Pixels of a picture, and what is written: other ones take another time.
-    of: Option<((u32, u32), Storage)>,
+    of: Option<Conversion>,
     alone_ms: Option<f64>,
 }
 
 impl ConversionTime {
     /// Times of conversion and correction in a kernel that took `ms`. As long as no frame was converted without a
     /// correction, nobody knows them apart, and all of it is the conversion's.
-    pub(super) fn split(
-        &mut self,
-        of: ((u32, u32), Storage),
-        ms: f64,
-        correction: &Correction,
-    ) -> (f64, f64) {
+    pub(super) fn split(&mut self, of: Conversion, ms: f64, correction: &Correction) -> (f64, f64) {
         if self.of.replace(of) != Some(of) {
             self.alone_ms = None;
         }
@@ -73,7 +70,7 @@ mod tests {
     fn a_merged_correction_is_what_the_conversion_takes_longer() {
         let mut time = ConversionTime::default();
         let bright = Correction { brightness: 0.5, ..Correction::NEUTRAL };
-        let (small, large) = (((4, 2), Storage::Image), ((8, 4), Storage::Image));
+        let (small, large) = (((4, 2), Storage::Image, false), ((8, 4), Storage::Image, false));
         assert_eq!(time.split(small, 3.0, &bright), (3.0, 0.0));
         for _ in 0..3 {
             assert_eq!(time.split(small, 2.0, &Correction::NEUTRAL), (2.0, 0.0));
@@ -82,5 +79,8 @@ mod tests {
         assert_eq!(time.split(small, 1.5, &bright), (1.5, 0.0));
         // Nobody knows yet what a larger one takes.
         assert_eq!(time.split(large, 9.0, &bright), (9.0, 0.0));
+        assert_eq!(time.split(large, 6.0, &Correction::NEUTRAL), (6.0, 0.0));
+        // Nor what one of filtered planes takes.
+        assert_eq!(time.split((large.0, large.1, true), 8.0, &bright), (8.0, 0.0));
     }
 }

@@ -44,7 +44,8 @@ pub struct ExportContext {
 ///
 /// CSV has one row for each presented frame. JSON has the same rows with the counters and [`Series`] before
 /// them. Times are in milliseconds where the name ends in `_ms` or is a stage's, in seconds where it ends in
-/// `_s`. Those of OpenGL's device (`gl_…`) are empty where there are none. The file appears under its name only when it is complete.
+/// `_s`. Those of OpenGL's device (`gl_…`) are milliseconds, and empty where there are none. The file appears under its
+/// name only when it is complete.
 ///
 /// # Errors
 /// The ending is neither `.csv` nor `.json`, the directory is missing or read-only, or the disk is full.

@@ -13,7 +13,7 @@ pub const HISTORY_S: f64 = 10.0;
 pub const HISTORY_FRAMES: usize = 2_000;
 /// Seconds at the end of the history that a [`Summary`] covers.
 pub const SUMMARY_S: f64 = 5.0;
-/// Frames kept for `--stats`: about 4.6 hours at 30 frames a second, 64 MB. After that the oldest go.
+/// Frames kept for `--stats`: about 4.6 hours at 30 frames a second, 92 MB. After that the oldest go.
 pub const KEPT_FRAMES: usize = 500_000;
 /// Repaint intervals kept without `--stats`.
 const RECENT_REPAINTS: usize = 1_000;

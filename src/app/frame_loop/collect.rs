@@ -187,6 +187,7 @@ impl FrameLoop {
         if idle {
             self.free.clear();
         } else {
+            self.left_behind = true;
             // A context that cannot even finish is lost; releasing its objects would panic or hang.
             std::mem::forget(pipeline);
             self.free.drain(..).for_each(std::mem::forget);
@@ -195,7 +196,8 @@ impl FrameLoop {
     }
 
     /// Ends the loop. Work that is still on the device is left behind with its memory, because a kernel
-    /// cannot be stopped and may take minutes; returns whether the device is idle.
+    /// cannot be stopped and may take minutes; returns whether the device is idle, and no other one was
+    /// left behind before.
     #[must_use]
     pub fn shut_down(&mut self) -> bool {
         self.flights.iter_mut().filter_map(|f| f.work.as_mut()).for_each(Work::cancel);
@@ -205,6 +207,6 @@ impl FrameLoop {
             self.flights.drain(..).for_each(std::mem::forget);
             std::mem::forget(self.pipeline.take());
         }
-        idle
+        idle && !self.left_behind
     }
 }

@@ -139,6 +139,8 @@ pub struct FrameLoop {
     errors: Vec<(Option<VariantId>, Error)>,
     /// The device failed, and its pipeline is gone.
     failure: Option<Error>,
+    /// A device could not even finish: memory was left to it, OpenGL's among it, for as long as the process lives.
+    left_behind: bool,
 }
 
 /// Service times of drawing one picture, in milliseconds.
@@ -166,7 +168,7 @@ impl GlTimings {
     /// The times, once all of them are there.
     fn finished(&self) -> Option<GlTimes> {
         let ms = |timing: &Option<Timing>| match timing {
-            Some(timing) => timing.finished_ms().map(Some),
+            Some(timing) => timing.finished().map(|took| took.device_ms),
             None => Some(None),
         };
         Some(GlTimes {
@@ -232,6 +234,7 @@ impl FrameLoop {
             draw_ns: 0,
             errors: Vec::new(),
             failure: None,
+            left_behind: false,
         }
     }
 

@@ -409,7 +409,7 @@ impl Player<'_> {
     }
 
     /// Has the conversions built that frames were in want of. While another device is being made ready the builder
-    /// works for that one, and the frames go on as they are.
+    /// works for that one; the frames go on as they are, or, where planar has to have the conversion, after the change.
     pub(super) fn order_conversions(&mut self) {
         if self.devices.coming().is_some() {
             return;

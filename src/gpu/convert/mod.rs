@@ -224,9 +224,9 @@ impl Converter {
         Ok(())
     }
 
-    /// Enqueues the conversion of `planes`, which [`PlaneBlock::to_device`] has handed over on the same queue or on one that it waits for, to
-    /// `dst`, and the correction of its colours. Returns at once with the command's event; flush the queue to start
-    /// it. It waits for the compiler if [`Converter::prepare`] has not been called for this layout.
+    /// Enqueues the conversion of `planes`, which [`PlaneBlock::to_device`] has handed over on the same queue or on one
+    /// that it waits for, to `dst`, and the correction of its colours. Returns at once with the command's event; flush
+    /// the queue to start it. It waits for the compiler if [`Converter::prepare`] has not been called for this layout.
     ///
     /// # Errors
     /// When `dst` has another size than the frame, the program does not build, or the device refuses.

@@ -75,6 +75,9 @@ pub struct Slot {
     loaded: Loaded,
 }
 
+/// After so long OpenGL is asked to finish all that it has, in nanoseconds.
+const FETCH_NS: i32 = 1_000_000_000;
+
 /// Host memory for the filtered picture, where textures are not shared.
 enum Output {
     /// OpenGL fetches the picture from here by itself.
@@ -255,6 +258,9 @@ impl Slot {
                 gl.delete_sync(old);
             }
             self.drawn = gl.fence_sync(glow::SYNC_GPU_COMMANDS_COMPLETE, 0).ok();
+            if self.drawn.is_none() {
+                gl.finish();
+            }
         }
     }
 
@@ -275,6 +281,26 @@ impl Slot {
                 gl.finish();
             }
         }
+    }
+
+    /// Waits until OpenGL has fetched the picture before from the pixel buffer, so that the next one can be written there.
+    /// Seldom at all: it began a few frames ago. Returns whether there is such a buffer.
+    pub fn wait_until_fetched(&mut self) -> bool {
+        if !matches!(self.output, Some(Output::Pixels(_))) {
+            return false;
+        }
+        let gl = &self.gl;
+        if let Some(fence) = self.drawn.take() {
+            // SAFETY: the context is current; the fence is this slot's own and is not used again.
+            unsafe {
+                let status = gl.client_wait_sync(fence, glow::SYNC_FLUSH_COMMANDS_BIT, FETCH_NS);
+                gl.delete_sync(fence);
+                if !matches!(status, glow::ALREADY_SIGNALED | glow::CONDITION_SATISFIED) {
+                    gl.finish();
+                }
+            }
+        }
+        true
     }
 
     /// Where input and output start.
@@ -312,7 +338,8 @@ impl Slot {
     }
 
     /// Leaves the memory of a lost device alone for ever: its objects cannot be released, and it may still
-    /// write into the blocks. The texture stays.
+    /// write into the blocks. The texture stays. A pixel buffer lasts as long as the OpenGL context, which must then stay,
+    /// too.
     pub fn forget_device_side(&mut self) {
         std::mem::forget(std::mem::take(&mut self.device));
         std::mem::forget((self.planes.take(), self.input.take(), self.output.take()));
@@ -325,9 +352,6 @@ impl Slot {
     /// When a command cannot be enqueued.
     pub fn to_device(&mut self, cl: &ClContext, queue: &ocl::Queue) -> Result<Option<ocl::Event>> {
         let (width, height) = self.size();
-        if let Some(Output::Pixels(_)) = self.output {
-            self.wait_for_gl(false);
-        }
         let starts = self.starts();
         let device = &mut self.device;
         device.handed_over = true;

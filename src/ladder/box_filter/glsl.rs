@@ -173,7 +173,8 @@ impl GlslFilter {
     /// When the driver cannot draw into the textures.
     pub fn advance(&mut self, task: &mut Task) -> Result<JobState> {
         task.started.get_or_insert_with(Instant::now);
-        while let Some(ms) = task.bands.front().and_then(|band| band.timing.finished_ms()) {
+        while let Some(ms) = task.bands.front().and_then(|band| band.timing.finished()).map(|took| took.ms())
+        {
             let Some(band) = task.bands.pop_front() else { break };
             task.filter_ms += ms;
             task.reads_done += band.reads;
@@ -369,13 +370,13 @@ impl Offscreen {
         // SAFETY: the context is current.
         unsafe { self.headless.gl.finish() };
         let wall_ms = began.elapsed().as_secs_f64() * 1e3;
-        let device_ms = loop {
-            match timing.finished_ms() {
-                Some(ms) if self.clock() == Clock::Queries => break ms,
-                Some(_) => break wall_ms,
+        let took = loop {
+            match timing.finished() {
+                Some(took) => break took,
                 None => std::thread::yield_now(),
             }
         };
+        let device_ms = took.device_ms.unwrap_or(wall_ms);
         Ok(Sample { device_ms, dispatch_ms: 0.0, wall_ms })
     }
 

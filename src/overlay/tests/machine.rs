@@ -241,6 +241,11 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
                 fixture.find(text).unwrap_or_else(|| panic!("no '{text}' at {size}: {:?}", fixture.texts));
             assert!(window.contains_rect(at), "'{text}' at {at} in {size}");
         }
+        // The sliders are not covered: their button answers.
+        fixture.correction = Some(crate::convert::Correction::NEUTRAL);
+        fixture.pass(vec![]);
+        assert_eq!(fixture.click("Off"), [Action::ToggleCorrection], "at {size}");
+        fixture.correction = None;
         // The controls below stay free.
         assert_eq!(fixture.click("Pause"), [Action::TogglePause], "at {size}");
         assert_eq!(fixture.click("\u{d7}"), [Action::ToggleTimeline]);
