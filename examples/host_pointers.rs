@@ -14,6 +14,7 @@ use std::time::Instant;
 use clap::Parser;
 use clreel::gpu::cl::{self, ClContext};
 use clreel::gpu::host_block::HostBlock;
+use clreel::ladder::box_filter::bench::noise;
 use clreel::stats::{Series, ms_since};
 use ocl::core::{self, MapFlags, MemMap};
 use ocl::flags::MemFlags;
@@ -71,7 +72,7 @@ fn measure(cl: &ClContext, size: &str, len: usize, rounds: usize) -> Result<usiz
     if len == 0 || !len.is_multiple_of(16) {
         return Err("the frame's width times its height must be a multiple of 4".into());
     }
-    let frames: Vec<Vec<u8>> = (0..FRAMES).map(|n| noise(len, n as u32 + 1)).collect();
+    let frames: Vec<Vec<u8>> = noise(FRAMES * len).chunks_exact(len).map(<[u8]>::to_vec).collect();
     let kernel = Kernel::build(cl, len)?;
     let mut kinds = Kind::ALL.map(|kind| (kind, Memory::new(cl, kind, len), Vec::<Turn>::new()));
     let mut taken = vec![0; len];
@@ -106,14 +107,6 @@ fn measure(cl: &ClContext, size: &str, len: usize, rounds: usize) -> Result<usiz
         println!("| {}{mark} | {} |", kind.name(), cells.join(" | "));
     }
     Ok(wrong)
-}
-
-fn noise(len: usize, mut state: u32) -> Vec<u8> {
-    let next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 24) as u8
-    };
-    std::iter::repeat_with(next).take(len).collect()
 }
 
 const STEPS: usize = 5;

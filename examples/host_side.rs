@@ -18,6 +18,7 @@ use clreel::gpu::convert::{Converter, Corrector, PlaneBlock};
 use clreel::gpu::event::wait_in_queue;
 use clreel::gpu::host_block::HostBlock;
 use clreel::gpu::timer;
+use clreel::ladder::box_filter::bench::noise;
 use clreel::ladder::box_filter::{BuiltVariant, Picture, Plan, Scratch};
 use clreel::ladder::{Storage, VariantId, measure};
 use clreel::stats::{Series, ms_since};
@@ -126,7 +127,7 @@ struct Taken {
 impl<'a> Bench<'a> {
     fn new(cl: &'a ClContext, size: (u32, u32)) -> Result<Self, Failure> {
         let len = size.0 as usize * size.1 as usize * 4;
-        let frames = (0..FRAMES).map(|n| noise(len, n as u32 + 1)).collect();
+        let frames = noise(FRAMES * len).chunks_exact(len).map(<[u8]>::to_vec).collect();
         let filter = BuiltVariant::build(cl, VariantId::Fused)?;
         Ok(Self { cl, uploads: cl.extra_queue()?, filter, size, frames })
     }
@@ -225,7 +226,7 @@ impl<'a> Bench<'a> {
         let mut video = Video::new(Pixel::YUV420P, width, height);
         for plane in 0..3 {
             let len = video.data(plane).len();
-            video.data_mut(plane).copy_from_slice(&noise(len, plane as u32 + 7));
+            video.data_mut(plane).copy_from_slice(&noise(len + plane)[plane..]);
         }
         let layout = Converter::supports(&video).ok_or("the device converts no planes")?;
         let mut planes = PlaneBlock::new(cl, &layout)?;
@@ -384,12 +385,4 @@ impl Slot {
         }
         Ok(())
     }
-}
-
-fn noise(len: usize, mut state: u32) -> Vec<u8> {
-    let next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 24) as u8
-    };
-    std::iter::repeat_with(next).take(len).collect()
 }

@@ -6,6 +6,7 @@ mod movie;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use clreel::ladder::VariantId;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
 use movie::{Folder, Movie, on_a_full_disk, steady};
@@ -47,6 +48,14 @@ fn help_names_every_command_key_and_option() {
     }
     for word in ["--unpaced", "--preload", "--frames", "--screenshot", "--stats", "Space", "running-sum"] {
         assert!(stdout.contains(word), "{word} in {stdout}");
+    }
+    // In the option's own text, and among the keys.
+    let (options, keys) = stdout.split_once("In the window:").expect("the keys");
+    let words = |text: &str| text.split([' ', ',', '\n']).map(str::to_owned).collect::<Vec<_>>();
+    let about = options.lines().find(|line| line.contains("The filter: ")).expect("what --variant takes");
+    for id in VariantId::ALL {
+        assert!(words(about).contains(&id.as_str().to_owned()), "{id} in {about}");
+        assert!(words(keys).contains(&id.as_str().to_owned()), "{id} in {keys}");
     }
     for command in ["bench", "snapshot", "devices"] {
         let (code, stdout, _) = run(clreel().args([command, "--help"]));

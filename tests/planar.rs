@@ -7,9 +7,10 @@ use clreel::convert::{
 use clreel::gpu::cl::{ClContext, DeviceKind, list_devices, select_device};
 use clreel::gpu::convert::Converter;
 use clreel::ladder::Storage;
-use clreel::ladder::box_filter::planar::{PlanarFilter, planar_reference};
+use clreel::ladder::box_filter::Picture;
+use clreel::ladder::box_filter::bench::noise;
+use clreel::ladder::box_filter::planar::{PlanarFilter, planar_reference, run};
 use clreel::ladder::box_filter::reference::reference;
-use clreel::ladder::box_filter::{Picture, Scratch};
 use clreel::media::planes::layout_of;
 use clreel::media::planes::pack;
 use clreel::media::{bundled_clip, read_frame_at};
@@ -61,23 +62,6 @@ fn context() -> ClContext {
     ClContext::new(&device).expect("a context on the device")
 }
 
-struct Noise(u32);
-
-impl Noise {
-    fn byte(&mut self) -> u8 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 17;
-        self.0 ^= self.0 << 5;
-        (self.0 >> 9) as u8
-    }
-}
-
-/// Any bytes, also in bits and between rows that hold no sample.
-fn noise(bytes: usize) -> Vec<u8> {
-    let mut noise = Noise(0x9e37_79b9);
-    (0..bytes).map(|_| noise.byte()).collect()
-}
-
 fn layout(format: Pixel, (width, height): (u32, u32)) -> Layout {
     layout_of(&Video::new(format, width, height)).unwrap_or_else(|| panic!("{format:?} has a layout"))
 }
@@ -90,37 +74,13 @@ fn block(cl: &ClContext, bytes: &[u8]) -> Picture {
     block
 }
 
-/// What lies between the rows is nobody's.
-fn compare(layout: &Layout, got: &[u8], want: &[u8], case: &str) {
-    let filtered = layout.filtered();
-    for index in 0..filtered.count() {
-        let plane = filtered.planes[index];
-        for y in 0..plane.rows {
-            let row = plane.offset + y * plane.stride..plane.offset + y * plane.stride + plane.row;
-            if got[row.clone()] != want[row.clone()] {
-                let both = got[row.clone()].chunks(2).zip(want[row].chunks(2));
-                let x = both.clone().take_while(|(got, want)| got == want).count();
-                let (got, want) = both.clone().nth(x).unwrap();
-                panic!("{case}: component {index} at ({x}, {y}): got {got:?}, want {want:?}");
-            }
-        }
-    }
-}
-
 fn check(cl: &ClContext, filter: &PlanarFilter, layout: &Layout, samples: &[u8], radius: u32, bands: &[u32]) {
     let want = planar_reference(layout, samples, radius).unwrap();
-    let poison: Vec<u8> = want.iter().map(|v| !v).collect();
-    let (from, to) = (block(cl, samples), block(cl, &poison));
-    let plan = filter.plan(cl, layout, &to, &mut Scratch::new(), radius).unwrap();
-    let mut start = 0;
-    for end in bands.iter().copied().chain([layout.height]) {
-        let _event = plan.enqueue(&cl.queue, &from, start..end).unwrap();
-        start = end;
-    }
-    let mut got = vec![0; want.len()];
-    to.read(&cl.queue, &mut got).unwrap();
+    let mut samples = samples.to_vec();
+    samples.resize(samples.len().next_multiple_of(4), 0);
+    let report = run::check(cl, filter, layout, &samples, &want, radius, bands).unwrap();
     let (width, height) = (layout.width, layout.height);
-    compare(layout, &got, &want, &format!("{layout:?} {width}×{height} r={radius}"));
+    assert!(report.is_none(), "{layout:?} {width}×{height} r={radius} {bands:?}: {report:?}");
 }
 
 fn parity(kind: DeviceKind) {

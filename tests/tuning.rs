@@ -51,7 +51,10 @@ const WAITS: &str = "waits: for a pause, because the movie needs the CPU";
 #[test]
 fn a_search_in_a_pause_waits_for_the_movie_ends_and_is_used() {
     let (display, folder) = (Display::start(&[]), Folder::new("tuning-whole"));
-    let mut session = start(&display, &mut untuned(&display, &folder, "flat"));
+    let mut command = untuned(&display, &folder, "flat");
+    // Nothing is compiled yet, so that it is not over before the movie goes on.
+    command.env_remove("POCL_CACHE_DIR");
+    let mut session = start(&display, &mut command);
     session.wait_for_title("auto, r=7");
     session.wait_for_text("auto (fused), radius 7");
     assert!(!session.shows("Tuning"), "a CPU device is the movie's own processor");
@@ -154,6 +157,8 @@ fn a_device_that_fails_half_way_ends_the_search_and_nothing_else() {
     let (display, folder) = (Display::start(&[]), Folder::new("tuning-failure"));
     let while_there = folder.file("failing");
     let mut command = untuned(&display, &folder, "flat");
+    // Nothing is compiled yet, so that the search is not over before it is to fail.
+    command.env_remove("POCL_CACHE_DIR");
     // After some trials no kernel runs any more, and nothing is copied.
     let plan = "clEnqueueNDRangeKernel:100+:-5,clEnqueueCopyBuffer:1+:-5";
     let options = [("FAIL", plan), ("FAIL_WHILE", while_there.to_str().unwrap())];

@@ -51,7 +51,7 @@ impl FromStr for VariantList {
     }
 }
 
-/// Everything that filters, in key order.
+/// Everything that filters, in the order of [`VariantId::ALL`].
 fn filters() -> impl Iterator<Item = VariantId> {
     VariantId::ALL.into_iter().filter(|id| id.kind() != Kind::Nothing)
 }

@@ -42,7 +42,7 @@ pub mod exit {
         clreel snapshot movie.mp4 --at 12.5 --variant naive --out frame.png\n  \
         clreel devices                          list the OpenCL devices\n\n\
         In the window: 0 off, 1 naive, 2 separable, 3 flat, 4 vectorized, 5 running-sum,\n\
-        6 glsl, 7 native, 8 fused, 9 auto, - = radius, Space pause, i overlay, q quit.",
+        6 glsl, 7 native, 8 fused, y planar, 9 auto, - = radius, Space pause, i overlay, q quit.",
     args_conflicts_with_subcommands = true
 )]
 pub struct Cli {
@@ -121,7 +121,7 @@ pub(crate) fn working_devices() -> Vec<Device> {
 /// Which filter, and where it runs.
 #[derive(Debug, Clone, Args)]
 pub struct FilterArgs {
-    /// The filter: off, naive, separable, flat, vectorized, running-sum, glsl, native, fused or auto
+    /// The filter: off, naive, separable, flat, vectorized, running-sum, glsl, native, fused, planar or auto
     #[arg(long, value_name = "ID", default_value = "running-sum")]
     pub variant: VariantId,
     /// Radius of the box in pixels: the window is (2N+1) by (2N+1)

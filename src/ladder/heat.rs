@@ -65,7 +65,7 @@ impl<'a> Map<'a> {
     }
 }
 
-/// The variants that were tried, in order, and which of them has the fastest trial.
+/// The variants that were tried, in the order of their first trials, and which of them has the best one.
 pub fn variants(trials: &[Trial]) -> (Vec<VariantId>, Option<VariantId>) {
     let mut ids: Vec<VariantId> = Vec::new();
     for trial in trials {

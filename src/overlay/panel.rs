@@ -198,7 +198,7 @@ fn facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>)
             response
         }
         None => {
-            let hover = "Only the variant off works without one.\nA click lists what was found.";
+            let hover = "Without one, off, glsl and native work.\nA click lists what was found.";
             fact(ui, "Device", "no OpenCL device", theme::WARN, hover)
         }
     };

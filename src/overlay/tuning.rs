@@ -213,7 +213,6 @@ fn line(ui: &mut Ui, text: &str, color: Color32) {
 }
 
 fn heat_map(ui: &mut Ui, map: &Map, tuning: &Tuning) {
-    let best = map.around.ms();
     let across = map.across.map_or("", |p| p.name);
     let down = map.down.map_or("", |p| p.name);
     let size = vec2(ui.available_width(), TOP + map.rows.len() as f32 * CELL);
@@ -241,18 +240,25 @@ fn heat_map(ui: &mut Ui, map: &Map, tuning: &Tuning) {
         for n in 0..map.columns.len() {
             let corner = pos2(head.x + n as f32 * width, y);
             let rect = Rect::from_min_size(corner, vec2(width - 2.0, CELL - 2.0));
-            cell(ui, rect, (n, m), map.cell(n, m), best, tuning);
+            cell(ui, rect, (n, m), map.cell(n, m), map.around, tuning);
         }
     }
 }
 
-/// Time relative to the best of the map, written into the cell; its colour says the same.
-fn cell(ui: &Ui, rect: Rect, at: (usize, usize), trial: Option<&Trial>, best: Option<f64>, tuning: &Tuning) {
+/// Time relative to the best of the map: between finalists of their medians, otherwise of the least runs, which all have.
+fn ratio(trial: &Trial, best: &Trial) -> Option<f64> {
+    let medians = trial.median_ms.zip(best.median_ms);
+    let (ms, best) = medians.or_else(|| trial.ms().zip(best.ms()))?;
+    (best > 0.0).then(|| ms / best)
+}
+
+/// [`ratio`] is written into the cell; its colour says the same.
+fn cell(ui: &Ui, rect: Rect, at: (usize, usize), trial: Option<&Trial>, best: &Trial, tuning: &Tuning) {
     let (text, fill) = match trial {
         None => ("\u{b7}".to_owned(), theme::RULE.gamma_multiply(0.35)),
-        Some(trial) => match (&trial.status, best) {
-            (Status::Scored(ms), Some(best)) if best > 0.0 => (format!("{:.2}", ms / best), heat(ms / best)),
-            (Status::Scored(ms), _) => (theme::ms(*ms), theme::RULE),
+        Some(trial) => match (&trial.status, ratio(trial, best)) {
+            (Status::Scored(_), Some(ratio)) => (format!("{ratio:.2}"), heat(ratio)),
+            (Status::Scored(ms), None) => (theme::ms(trial.median_ms.unwrap_or(*ms)), theme::RULE),
             (Status::Abandoned(_), _) => ("A".to_owned(), theme::RULE),
             (Status::Mismatch(_), _) => ("M".to_owned(), theme::RULE),
             (Status::Failed(_), _) => ("F".to_owned(), theme::RULE),
@@ -263,7 +269,7 @@ fn cell(ui: &Ui, rect: Rect, at: (usize, usize), trial: Option<&Trial>, best: Op
     let light = 2 * u32::from(fill.r()) + 5 * u32::from(fill.g()) + u32::from(fill.b()) > 900;
     let color = if light { Color32::BLACK } else { theme::STRONG };
     painter.text(rect.center(), Align2::CENTER_CENTER, text, theme::figures(11.0), color);
-    if trial.is_some_and(|t| t.ms().is_some() && t.ms() == best) {
+    if trial.is_some_and(|t| t.ms().is_some() && std::ptr::eq(t, best)) {
         painter.rect_stroke(rect, 2, egui::Stroke::new(1.5, Color32::WHITE), egui::StrokeKind::Inside);
     }
     let response = ui.interact(rect, ui.unique_id().with(at), Sense::hover());
@@ -286,14 +292,16 @@ fn heat(ratio: f64) -> Color32 {
 fn about(trial: &Trial, tuning: &Tuning) -> String {
     let head = format!("{} {}\ncompiled in {:.0} ms\n", trial.variant, trial.config, trial.compile_ms);
     let rest = match &trial.status {
-        Status::Scored(ms) => {
+        Status::Scored(least) => {
+            // As the line of the best and the cache say it.
+            let ms = trial.median_ms.unwrap_or(*least);
             let ((width, height), _) = tuning.of.unwrap_or_default();
             let bytes = f64::from(width) * f64::from(height) * 8.0;
             let percent = match tuning.copy_ms {
                 Some(copy) => format!("{:.0} % of a copy's speed", 100.0 * copy / ms),
                 None => "against a copy: known at the end".to_owned(),
             };
-            format!("{} ms, {:.2} GB/s read and written, {percent}", theme::ms(*ms), bytes / (ms * 1e6))
+            format!("{} ms, {:.2} GB/s read and written, {percent}", theme::ms(ms), bytes / (ms * 1e6))
         }
         Status::Abandoned(ms) => format!("A: abandoned, one run would take about {} ms", theme::ms(*ms)),
         Status::Mismatch(report) => format!("M: differs from the reference, never timed\n{report}"),
@@ -334,6 +342,16 @@ mod tests {
         let text = about(&trial(Status::Scored(2.0)), &tuning);
         assert!(text.contains("fused STRIPS=2") && text.contains("2.00 ms"), "{text}");
         assert!(text.contains("2.00 GB/s") && text.contains("25 % of a copy"), "{text}");
+        let finalist = Trial { median_ms: Some(4.0), ..trial(Status::Scored(2.0)) };
+        let text = about(&finalist, &tuning);
+        assert!(
+            text.contains("4.00 ms") && text.contains("1.00 GB/s") && text.contains("12 % of a copy"),
+            "{text}"
+        );
+        let winner = Trial { median_ms: Some(2.0), ..trial(Status::Scored(1.6)) };
+        assert_eq!(ratio(&finalist, &winner), Some(2.0), "by the medians");
+        assert_eq!(ratio(&trial(Status::Scored(3.2)), &winner), Some(2.0), "by the least runs");
+        assert_eq!(ratio(&trial(Status::Failed("no".into())), &winner), None);
         assert!(about(&trial(Status::Abandoned(70.0)), &tuning).contains("A: abandoned"));
         assert!(about(&trial(Status::Failed("because".into())), &tuning).contains("because"));
     }

@@ -152,7 +152,7 @@ pub struct View<'a> {
     pub sharing: &'a str,
     /// Why it is so; may be empty.
     pub sharing_reason: &'a str,
-    /// In key order.
+    /// In the order of [`VariantId::ALL`].
     pub variants: &'a [VariantRow<'a>],
     /// What the user chose; the frame on the screen may still be of another one.
     pub chosen: VariantId,

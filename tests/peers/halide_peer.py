@@ -51,9 +51,9 @@ def strips(out, rows, count):
 
 
 def doubled(at, radius, dx, dy, kind):
-    """The sum of 2r+1 values from `at(offset)` by doubling: sums of 1, 2, 4… values from sums of half as many. `kind(n)` is the type that
-    holds n of them. Gives the
-    functions in order, the last one being the sum; `step` turns an offset in values into a pair for (I, Y)."""
+    """The sum of 2r+1 values of `at(I, Y)` by doubling: sums of 1, 2, 4… values from sums of half as many. From one value to
+    the next it is `dx` along I and `dy` along Y. `kind(n)` is the type that holds n of them. Gives the functions in order,
+    the last one being the sum."""
     side, functions = 2 * radius + 1, []
     part = hl.Func("sum1")
     part[I, Y] = hl.cast(kind(1), at(I - radius * dx, Y - radius * dy))

@@ -26,6 +26,22 @@ def is_there(folder):
     return len(paths(folder)) == len(LIBRARIES)
 
 
+def records(folder):
+    """What pip has left of each pinned package: the name of its folder, by its name and version."""
+    found = {}
+    for pin in PINS:
+        name, version = pin.split("==")
+        record = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+        if record.is_dir():
+            found[f"{name} {version}"] = record.name
+    return found
+
+
+def versions(folder):
+    """Names and versions; empty in a folder that pip has not filled, whose versions nobody knows."""
+    return list(records(folder))
+
+
 def thinned(library, processor):
     """The library with the machine code of one processor alone, `processor` being 90 for sm_90. Each container keeps its
     place and gets shorter; what it leaves is blank, so that it packs well. Gives the bytes and how many entries are left."""

@@ -1,5 +1,6 @@
-"""npp_peer - NVIDIA's NPP as a contender of peers.py: `npp_peer.py FOLDER`, where FOLDER holds libnppif, libnppc and
-libcudart (12 or newer) somewhere below it. Needs NVIDIA's driver, and of Python only its standard library.
+"""npp_peer - NVIDIA's NPP as a contender of peers.py: `npp_peer.py FOLDER DEVICE`, where FOLDER holds libnppif, libnppc and
+libcudart (12 or newer) somewhere below it, and DEVICE is what clreel says of its device, beginning with the name. It takes
+the first card of that name. Needs NVIDIA's driver, and of Python only its standard library.
 
 `npp` is nppiFilterBoxBorder_8u_C4R, `npp-advanced` the version for large windows, `cuda-copy` a copy of the frame in the
 device's memory: what memory allows, by the same clock. Times are CUDA's, from an event before a run to one after it.
@@ -43,10 +44,25 @@ def load(folder, name):
         raise RuntimeError(f"{name} cannot be loaded ({error})") from error
 
 
+def card(driver, wanted):
+    """CUDA's number of the card that clreel computes on."""
+    count, names = ctypes.c_int(), []
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
+        raise RuntimeError("CUDA does not start on this machine")
+    for number in range(count.value):
+        device, name = ctypes.c_int(), ctypes.create_string_buffer(256)
+        if driver.cuDeviceGet(ctypes.byref(device), number) or driver.cuDeviceGetName(name, len(name), device):
+            continue
+        names.append(name.value.decode())
+        if wanted.startswith(names[-1] + " ("):
+            return number
+    raise RuntimeError(f"CUDA has {' and '.join(names) or 'no card'}, and clreel computes on {wanted}")
+
+
 class Npp:
-    def __init__(self, folder):
+    def __init__(self, folder, device):
         try:
-            ctypes.CDLL("libcuda.so.1")
+            driver = ctypes.CDLL("libcuda.so.1")
         except OSError as error:
             raise RuntimeError("there is no NVIDIA driver here (libcuda.so.1 was not found)") from error
         self.cuda = load(folder, "libcudart")
@@ -55,8 +71,9 @@ class Npp:
         self.cuda.cudaGetErrorString.restype = ctypes.c_char_p
         count = ctypes.c_int()
         self.call("cudaGetDeviceCount", ctypes.byref(count))
-        self.call("cudaSetDevice", 0)
-        self.context = StreamContext(None, 0, *map(self.attribute, (PROCESSORS, THREADS_A_PROCESSOR, THREADS_A_BLOCK,
+        self.device = card(driver, device)
+        self.call("cudaSetDevice", self.device)
+        self.context = StreamContext(None, self.device, *map(self.attribute, (PROCESSORS, THREADS_A_PROCESSOR, THREADS_A_BLOCK,
                                      SHARED_A_BLOCK, MAJOR, MINOR)), 0, 0)
         self.events = [ctypes.c_void_p(), ctypes.c_void_p()]
         for event in self.events:
@@ -74,7 +91,7 @@ class Npp:
 
     def attribute(self, which):
         value = ctypes.c_int()
-        self.call("cudaDeviceGetAttribute", ctypes.byref(value), which, 0)
+        self.call("cudaDeviceGetAttribute", ctypes.byref(value), which, self.device)
         return value.value
 
     def memory(self, size):
@@ -147,4 +164,4 @@ class Npp:
 
 
 if __name__ == "__main__":
-    contender.serve(lambda: Npp(sys.argv[1]))
+    contender.serve(lambda: Npp(*sys.argv[1:]))

@@ -5,8 +5,8 @@
     tar -xf gpu-peers.tar.xz && gpu-peers/run      there; prints the table and leaves gpu-peers/gpu-peers.json
     ./dev peers --report gpu-peers.json --publish  here: the table goes to the README
 
-There it takes Python 3.10 or newer and NVIDIA's driver. In: the peer example, NPP in target/peers. Out: the archive: these
-scripts, NPP with the code of that one processor, the peer example and the libraries that it loads.
+Here it takes xz. There it takes Python 3.10 or newer and NVIDIA's driver. In: the peer example, the folder with NPP. Out: the
+archive: these scripts, NPP with the code of that one processor, the peer example and the libraries that it loads.
 """
 
 import io
@@ -62,31 +62,47 @@ def stripped(binary):
 
 
 def pack(out, binary, folder, processor):
-    """Writes the archive; gives its size in bytes."""
-    # Packing takes a minute; a machine that has xz does it on all cores.
-    with open(out, "wb") as archive, subprocess.Popen(["xz", "-T0", "-6"], stdin=subprocess.PIPE, stdout=archive) as xz:
-        with tarfile.open(fileobj=xz.stdin, mode="w|") as tar:
-            def put(name, data, mode=0o644):
-                entry = tarfile.TarInfo(f"gpu-peers/{name}")
-                entry.size, entry.mode = len(data), mode
-                tar.addfile(entry, io.BytesIO(data))
-
-            put("run", RUN.encode(), 0o755)
-            put("peer", PEER.encode(), 0o755)
-            put("peer.bin", stripped(binary), 0o755)
-            put("assets/clip.mp4", (HERE.parent.parent / "assets" / "clip.mp4").read_bytes())
-            for name in SCRIPTS:
-                put(f"tests/peers/{name}", (HERE / name).read_bytes())
-            for name, path in sorted(libraries(binary).items()):
-                put(f"lib/{name}", path.read_bytes())
-            for path in npp.paths(folder):
-                data, kept = path.read_bytes(), 1
-                if path.name.startswith("libnppif"):
-                    data, kept = npp.thinned(data, processor)
-                if not kept:
-                    raise ValueError(f"{path.name} holds no code for processor {processor}")
-                put(f"npp/{path.name}", data)
-        xz.stdin.close()
-    if xz.returncode:
-        raise OSError("xz failed")
+    """Writes the archive; gives its size in bytes. Where that fails, there is none."""
+    libraries_of_npp = npp.paths(folder)
+    if len(libraries_of_npp) != len(npp.LIBRARIES):
+        raise ValueError(f"{folder} does not hold all of {', '.join(npp.LIBRARIES)}")
+    with open(out, "wb") as archive:
+        try:
+            # xz works on all cores, and Python's own module on one, where this takes some minutes.
+            with subprocess.Popen(["xz", "-T0", "-6"], stdin=subprocess.PIPE, stdout=archive) as xz:
+                with tarfile.open(fileobj=xz.stdin, mode="w|") as tar:
+                    fill(tar, binary, folder, libraries_of_npp, processor)
+            if xz.returncode:
+                raise OSError("xz failed")
+        except BaseException:
+            if os.path.isfile(out):
+                os.remove(out)
+            raise
     return os.path.getsize(out)
+
+
+def fill(tar, binary, folder, libraries_of_npp, processor):
+    """Writes what the archive holds."""
+    def put(name, data, mode=0o644):
+        entry = tarfile.TarInfo(f"gpu-peers/{name}")
+        entry.size, entry.mode = len(data), mode
+        tar.addfile(entry, io.BytesIO(data))
+
+    put("run", RUN.encode(), 0o755)
+    put("peer", PEER.encode(), 0o755)
+    put("peer.bin", stripped(binary), 0o755)
+    put("assets/clip.mp4", (HERE.parent.parent / "assets" / "clip.mp4").read_bytes())
+    for name in SCRIPTS:
+        put(f"tests/peers/{name}", (HERE / name).read_bytes())
+    for name, path in sorted(libraries(binary).items()):
+        put(f"lib/{name}", path.read_bytes())
+    for path in libraries_of_npp:
+        data, kept = path.read_bytes(), 1
+        if path.name.startswith("libnppif"):
+            data, kept = npp.thinned(data, processor)
+        if not kept:
+            raise ValueError(f"{path.name} holds no code for processor {processor}")
+        put(f"npp/{path.name}", data)
+    # By these the versions are known there, too.
+    for record in npp.records(folder).values():
+        put(f"npp/{record}/METADATA", (folder / record / "METADATA").read_bytes())

@@ -70,22 +70,27 @@ def install():
 
 
 def install_npp():
-    """The same for NVIDIA's graphics cards. NPP_DIR names a folder that holds the libraries already."""
-    folder = Path(os.environ.get("NPP_DIR") or WORK / "npp")
+    """The folder with NPP, or nothing. NPP_DIR names one that holds the libraries already."""
+    named = os.environ.get("NPP_DIR")
+    folder = Path(named or WORK / "npp")
     if not npp.is_there(folder):
-        if not has_python() or not attempt("NPP", npp.install_command(PYTHON, folder)):
-            return {}
-    return {"npp": [sys.executable, HERE / "npp_peer.py", folder]}
+        if not named and not (has_python() and attempt("NPP", npp.install_command(PYTHON, folder))):
+            return None
+        if not npp.is_there(folder):
+            say(f"NPP is left out: {folder} does not hold all of {', '.join(npp.LIBRARIES)}.")
+            return None
+    return folder
 
 
 def pack_all(args):
     import pack  # where things are unpacked it is not needed, and not there
 
     WORK.mkdir(parents=True, exist_ok=True)
-    if not install_npp():
+    folder = install_npp()
+    if not folder:
         sys.exit(1)
     try:
-        size = pack.pack(args.pack, PEER, WORK / "npp", args.processor)
+        size = pack.pack(args.pack, PEER, folder, args.processor)
     except (OSError, ValueError, subprocess.CalledProcessError) as error:
         say(f"{args.pack} could not be packed: {error}.")
         sys.exit(1)
@@ -106,32 +111,45 @@ def measure(kind, args, commands, versions):
     report = {"schema": 2, "clock": "device" if on_gpu else "wall", "machine": reports.machine(versions, not on_gpu),
               "device": "", "sizes": [], "results": []}
     processes = {"clreel": Contender([PEER, "serve", args.device or kind])}
-    processes.update({name: Contender(command) for name, command in commands.items()})
     try:
         report["device"] = " ".join(processes["clreel"].ask("device"))
     except RuntimeError as error:
         say(f"clreel found no {kind} to compute on: {error}.")
         sys.exit(1)
+    for name, command in commands.items():
+        # What computes on the graphics card takes the one that clreel has.
+        processes[name] = Contender([*command, report["device"]] if on_gpu else command)
     known = {}
     frames = WORK / "frames.rgba"
     for size in args.size or SIZES:
         width, height, rounds = SIZES[size]
-        subprocess.run([PEER, "frames", frames, str(width), str(height), str(CLIP_FRAMES)], check=True)
-        entries = []
+        try:
+            subprocess.run([PEER, "frames", frames, str(width), str(height), str(CLIP_FRAMES)], check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            say(f"{size} is left out: its frames could not be made ({error}).")
+            continue
+        entries, is_open = [], set()
         for library, process in processes.items():
             try:
                 entries += [(process, name) for name in process.ask("open", frames, width, height)]
+                is_open.add(library)
             except RuntimeError as error:
                 say(f"{library} is left out: {error}.")
+        if "clreel" not in is_open:
+            say(f"{size} is left out: nothing can be checked without clreel.")
+            continue
         report["sizes"].append(size)
         for radius in args.radius or RADII:
             say(f"{kind}, {size}, radius {radius}")
-            judge = Judge(processes["clreel"], WORK, radius)
+            try:
+                judge = Judge(processes["clreel"], WORK, radius)
+            except RuntimeError as error:
+                say(f"radius {radius} is left out, as clreel has no reference for it: {error}.")
+                continue
             # On a processor each comes after another's work, the copy too: nobody finds the caches as he left them. A
             # graphics card needs some runs to wake up.
             how = (GPU_ROUNDS, DEVICE, 3) if on_gpu else (rounds, WALL, 0)
-            for result in one_radius(entries, judge, radius, *how, known):
-                report["results"].append({"size": size, **result})
+            report["results"] += one_radius(entries, judge, size, radius, *how, known)
             judge.end()
     for process in processes.values():
         process.end()
@@ -169,8 +187,9 @@ def main():
     if not args.report and (args.only == "gpu" or args.only is None and has_nvidia()):
         if not has_nvidia():
             say("NPP is left out: there is no NVIDIA driver here (libcuda.so.1 was not found).")
-        commands = install_npp() if has_nvidia() else {}
-        found.append(measure("gpu", args, commands, [pin.replace("==", " ") for pin in npp.PINS] if commands else []))
+        folder = install_npp() if has_nvidia() else None
+        commands = {"npp": [sys.executable, HERE / "npp_peer.py", folder]} if folder else {}
+        found.append(measure("gpu", args, commands, npp.versions(folder) if folder else []))
     for report in found:
         text = reports.table(report)
         if not args.report:

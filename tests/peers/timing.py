@@ -9,7 +9,7 @@ CLIP_FRAMES = 3
 TOLERANCE = {"opencv": 1, "libblur": 1, "npp": 1, "npp-advanced": 1}  # they round otherwise; all others are exact
 UNCHECKED = {"memcpy", "copy", "cuda-copy"}  # these filter nothing
 SLOW_MS = 3000  # what takes longer is left out
-LARGE_MS = 20  # what takes longer at 720p is left out at the larger sizes
+LARGE_MS = 20  # what takes longer at the first size is left out at the others
 TOTAL_MS = 2500  # for one contender, radius and size
 WALL, DEVICE = 0, 1  # the clocks, by their place in the answer
 
@@ -31,8 +31,15 @@ class Contender:
         return answer.split()[1:]
 
     def end(self):
-        self.process.stdin.close()
-        self.process.wait(timeout=30)
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass  # it has ended already
+        try:
+            self.process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
 
 
 class Judge:
@@ -40,10 +47,13 @@ class Judge:
 
     def __init__(self, process, folder, radius):
         self.process, self.folder = process, folder
-        self.wanted = {}
-        for frame in (0, CLIP_FRAMES):  # of the clip, and noise
-            self.wanted[frame] = folder / f"want{frame}.rgba"
-            process.ask("write", "reference", radius, frame, self.wanted[frame])
+        self.wanted = {frame: folder / f"want{frame}.rgba" for frame in (0, CLIP_FRAMES)}  # of the clip, and noise
+        try:
+            for frame, path in self.wanted.items():
+                process.ask("write", "reference", radius, frame, path)
+        except RuntimeError:
+            self.end()
+            raise
 
     def difference(self, contender, name, radius):
         """The largest difference in levels over both frames, and the percentage of bytes that differ."""
@@ -60,30 +70,33 @@ class Judge:
             path.unlink(missing_ok=True)
 
 
-def one_radius(entries, judge, radius, rounds, clock, warm, known):
+def one_radius(entries, judge, size, radius, rounds, clock, warm, known):
     """Prepares, checks and times all contenders at one radius; gives a list of results. `clock` is which of the two times
-    counts, `warm` how many untimed runs go before each timed one, `known` the times at the first size."""
+    counts, `warm` how many untimed runs go before each timed one, `known` each one's time at the first size, and that size.
+    Who fails is left out from there on, and the others go on."""
     results, ready = [], []
     for contender, name in entries:
-        result = {"name": name, "radius": radius, "note": "", "ms": None, "difference": 0, "wrong": False}
+        result = {"size": size, "name": name, "radius": radius, "note": "", "ms": None, "difference": 0, "wrong": False}
         results.append(result)
-        if known.get((name, radius), 0) > LARGE_MS:
-            result["note"] = "left out: too slow at 720p"
+        before_ms, before_size = known.get((name, radius), (0, size))
+        if before_ms > LARGE_MS:
+            result["note"] = f"left out: too slow at {before_size}"
             continue
         try:
             ms, *note = contender.ask("prepare", name, radius)
             result["note"] = " ".join(note)
             if float(ms) > SLOW_MS:
                 result["note"] = f"left out: one run takes about {float(ms) / 1000:.1f} s"
-                known.setdefault((name, radius), float(ms))
+                known.setdefault((name, radius), (float(ms), size))
                 continue
             if name not in UNCHECKED:
                 result["difference"], percent = judge.difference(contender, name, radius)
                 if result["difference"]:
-                    result["note"] += f"; up to {result['difference']} levels off in {percent:.3g} % of the bytes"
+                    off = f"up to {result['difference']} levels off in {percent:.3g} % of the bytes"
+                    result["note"] = "; ".join(part for part in (result["note"], off) if part)
             result["wrong"] = result["difference"] > TOLERANCE.get(name, 0)
             if result["wrong"] and name not in TOLERANCE:
-                result["note"] = f"wrong{result['note']}"
+                result["note"] = f"wrong: {result['note']}"
                 continue
         except RuntimeError as error:
             result["note"] = f"left out: {error}"
@@ -91,10 +104,16 @@ def one_radius(entries, judge, radius, rounds, clock, warm, known):
         turns = min(rounds, max(3, int(TOTAL_MS / (2 * max(float(ms), 0.01)))))
         ready.append((contender, name, result, turns, warm if float(ms) < 50 else 0, []))
     for turn in range(rounds):
-        for contender, name, _, turns, before, times in ready:
-            if turn < turns:
+        for entry in list(ready):
+            contender, name, result, turns, before, times = entry
+            if turn >= turns:
+                continue
+            try:
                 times.append(int(contender.ask("run", name, radius, turn % CLIP_FRAMES, before)[clock]) / 1e6)
+            except RuntimeError as error:
+                result["note"] = f"left out: {error}"
+                ready.remove(entry)
     for _, name, result, _, _, times in ready:
         result.update(ms=statistics.median(times), least=min(times), rounds=len(times))
-        known.setdefault((name, radius), result["ms"])
+        known.setdefault((name, radius), (result["ms"], size))
     return results

@@ -162,6 +162,8 @@ impl Player<'_> {
     fn found(&mut self, devices: Vec<Device>) {
         if !devices.is_empty() {
             drivers::failures().into_iter().for_each(|failure| self.notify(failure, false));
+        } else {
+            self.sharing = Sharing::copy("there is no OpenCL device");
         }
         self.devices.found = true;
         self.devices.left_out = drivers::verdicts().iter().filter_map(Driver::left_out).collect();

@@ -90,7 +90,7 @@ pub(super) fn expect_size(picture: &Picture, width: u32, height: u32) -> Result<
 }
 
 /// Compares the types of a kernel's arguments with those that are set: OpenCL itself checks only sizes.
-pub(super) fn expect_types(kernel: &core::Kernel, file: &str, types: &[&[&str]]) -> Result<()> {
+pub(crate) fn expect_types(kernel: &core::Kernel, file: &str, types: &[&[&str]]) -> Result<()> {
     // ocl would look the version up by the kernel's program, and panics where a driver names a program that it does not
     // know, as Intel's CPU runtime does. The question came with this version.
     let version = [core::OpenclVersion::new(1, 2)];

@@ -5,7 +5,7 @@
 //! the same pass. [`Corrector`] corrects a picture that is RGBA8 already.
 
 mod correct;
-mod launch;
+pub(crate) mod launch;
 mod planes;
 mod rows;
 

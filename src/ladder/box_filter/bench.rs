@@ -393,7 +393,7 @@ impl Bench<'_> {
             }
             for block in &blocks {
                 let want = planar_reference(&layout, block, radius)?;
-                let report = planes::check(cl, filter, &layout, block, &want, radius)?;
+                let report = planes::check(cl, filter, &layout, block, &want, radius, &[])?;
                 if let Some(report) = report {
                     return Ok(Err(Box::new(Outcome::Mismatch(report))));
                 }

@@ -3,12 +3,13 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use ocl::core::{self, ArgVal, KernelArgInfo};
+use ocl::core::{self, ArgVal};
 
 use super::MAX_RADIUS;
 use super::config::{Config, Extent, Launch};
 use crate::error::{Error, Result};
 use crate::gpu::cl::failed;
+use crate::gpu::convert::launch::expect_types;
 use crate::ladder::{Storage, VariantId, VariantInfo};
 
 /// Positions of the arguments that all kernels of the ladder share.
@@ -191,35 +192,16 @@ impl Plan {
                 (true, None) => arg::SCALE,
                 (true, Some(_)) => arg::SCRATCH,
             };
-            // Said, so that ocl does not ask the kernel's program, which Intel's CPU runtime does not always know.
-            let version = [core::OpenclVersion::new(1, 2)];
-            for position in 0..=arguments {
-                let wanted = match position {
-                    arg::OUTPUT if pass.last => memory(output),
-                    arg::INPUT | arg::OUTPUT => memory(self.info.storage),
-                    arg::SCRATCH => &["ushort4*"],
-                    arg::SCALE => &["float"],
-                    _ => &["int"],
-                };
-                let found = core::get_kernel_arg_info(
-                    &pass.kernel,
-                    position,
-                    KernelArgInfo::TypeName,
-                    Some(&version),
-                );
-                // A device may not tell; then there is nothing to compare. A missing argument has been
-                // refused already when it was set.
-                let Ok(found) = found else { continue };
-                let found = found.to_string();
-                let found = found.trim_matches(['\0', ' ']);
-                if !found.is_empty() && !wanted.contains(&found) {
-                    return Err(Error::new(
-                        format!("The kernel '{name}' in {} has another argument than expected.", code.file),
-                        format!("Argument {} is {found}, not {}.", position + 1, wanted.join(" or ")),
-                        "Correct the kernel, or choose another variant.",
-                    ));
-                }
-            }
+            let wanted = |position| match position {
+                arg::OUTPUT if pass.last => memory(output),
+                arg::INPUT | arg::OUTPUT => memory(self.info.storage),
+                arg::SCRATCH => &["ushort4*"],
+                arg::SCALE => &["float"],
+                _ => &["int"],
+            };
+            // A missing argument has been refused already when it was set.
+            let types: Vec<&[&str]> = (0..=arguments).map(wanted).collect();
+            expect_types(&pass.kernel, &format!("{} ('{name}')", code.file), &types)?;
         }
         Ok(())
     }

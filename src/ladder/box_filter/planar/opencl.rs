@@ -4,16 +4,17 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use ocl::core::{self, ArgVal, KernelArgInfo};
+use ocl::core::{self, ArgVal};
 use ocl::prm::{Float4, Int2, Int4};
 
 use super::Window;
 use crate::convert::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
+use crate::gpu::convert::launch::expect_types;
 use crate::gpu::program;
+use crate::ladder::Storage;
 use crate::ladder::box_filter::{MAX_RADIUS, Picture, Scratch};
-use crate::ladder::{Storage, VariantId};
 
 const ROWS: &str = "box_filter/08_planes.cl";
 const MARCH: &str = "box_filter/09_planes_march.cl";
@@ -336,31 +337,12 @@ impl PlanarPlan {
     fn check_arguments(&self) -> Result<()> {
         let from = if self.layout.wide { "ushort*" } else { "uchar*" };
         let last = if self.march { ["int4"; 2] } else { ["int", "uint*"] };
-        let mut wanted = vec![from, "ushort*"];
-        wanted.extend(["int4"; 8]);
-        wanted.extend(["int2", "int4", "float4", "int", "int"]);
-        wanted.extend(last);
-        // Said, so that ocl does not ask the kernel's program, which Intel's CPU runtime does not always know.
-        let version = [core::OpenclVersion::new(1, 2)];
-        for (place, wanted) in wanted.into_iter().enumerate() {
-            let found = core::get_kernel_arg_info(
-                &self.kernel,
-                place as u32,
-                KernelArgInfo::TypeName,
-                Some(&version),
-            );
-            // A device may not tell; then there is nothing to compare.
-            let Ok(found) = found else { continue };
-            let found = found.to_string();
-            let found = found.trim_matches(['\0', ' ']);
-            // Some drivers tell the name that the kernel file gives to the type.
-            if !found.is_empty() && found != wanted && (place as u32, found) != (arg::FROM, "sample_t*") {
-                let why = format!("Argument {} is {found}, not {wanted}.", place + 1);
-                let what =
-                    format!("The kernel of '{}' has another argument than expected.", VariantId::Planar);
-                return Err(Error::new(what, why, "Correct the kernel, or choose another variant."));
-            }
-        }
-        Ok(())
+        // Some drivers tell the name that the kernel file gives to the type.
+        let from = [from, "sample_t*"];
+        let mut wanted: Vec<&[&str]> = vec![&from, &["ushort*"]];
+        wanted.extend([&["int4"] as &[&str]; 8]);
+        wanted.extend([&["int2"] as &[&str], &["int4"], &["float4"], &["int"], &["int"]]);
+        wanted.extend(last.each_ref().map(std::slice::from_ref));
+        expect_types(&self.kernel, if self.march { MARCH } else { ROWS }, &wanted)
     }
 }

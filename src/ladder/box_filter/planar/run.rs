@@ -83,8 +83,8 @@ fn weighted(pixel: &[u8], weights: [f32; 3]) -> f32 {
     pixel.iter().zip(weights).map(|(&value, weight)| f32::from(value) * weight).sum()
 }
 
-/// Checks the filter on one block against `want`, the reference's for it: poisoned, with canaries on both sides. In the
-/// report the component stands for the channel, whole levels for got and want, and differences are in the filtered
+/// Checks the filter on one block against `want`, the reference's for it: poisoned, with canaries on both sides. `bands`
+/// are rows at which the run is split; without any all rows run at once. In the report the component stands for the channel, whole levels for got and want, and differences are in the filtered
 /// samples' unit.
 ///
 /// # Errors
@@ -96,6 +96,7 @@ pub fn check(
     block: &[u8],
     want: &[u8],
     radius: u32,
+    bands: &[u32],
 ) -> Result<Option<MismatchReport>> {
     let what = "Memory for a check could not be had on the device.";
     let from = on_device(cl, block)?;
@@ -108,7 +109,11 @@ pub fn check(
     let (guarded, to) = (Picture::Buffer(guarded), Picture::Buffer(to));
     guarded.write(&cl.queue, &bytes)?;
     let plan = filter.plan(cl, layout, &to, &mut Scratch::new(), radius)?;
-    let _filtered = plan.enqueue(&cl.queue, &from, 0..layout.height)?;
+    let mut start = 0;
+    for end in bands.iter().copied().chain([layout.height]) {
+        let _filtered = plan.enqueue(&cl.queue, &from, start..end)?;
+        start = end;
+    }
     guarded.read(&cl.queue, &mut bytes)?;
 
     let filtered = layout.filtered();
