@@ -26,7 +26,7 @@ pub struct GlTimer {
 pub struct Timing {
     gl: Arc<glow::Context>,
     query: Option<glow::Query>,
-    fence: glow::Fence,
+    fence: Option<glow::Fence>,
     began: Instant,
 }
 
@@ -61,9 +61,25 @@ impl GlTimer {
         self.clock
     }
 
-    /// Runs `draw`, whose commands are timed; none of them may time others. The timing is `None` where the driver has no
-    /// fences.
+    /// Runs `draw`, whose commands are timed and begun; none of them may time others. The timing is `None` where the driver
+    /// has no fences.
     pub fn time<T>(&self, draw: impl FnOnce() -> T) -> (T, Option<Timing>) {
+        let (result, began, query) = self.queried(draw);
+        // SAFETY: the context is current; a query that is not kept is deleted.
+        let fence = unsafe { self.gl.fence_sync(glow::SYNC_GPU_COMMANDS_COMPLETE, 0).ok() };
+        let timing = Timing { gl: self.gl.clone(), query, fence, began };
+        (result, Some(timing).filter(|timing| timing.fence.is_some()))
+    }
+
+    /// Runs `draw` as [`GlTimer::time`] does, without a fence: that would have a software OpenGL draw at once what it
+    /// draws together with what comes next. The timing is `None` where OpenGL has no timer queries.
+    pub fn time_with_next<T>(&self, draw: impl FnOnce() -> T) -> (T, Option<Timing>) {
+        let (result, began, query) = self.queried(draw);
+        let timing = Timing { gl: self.gl.clone(), query, fence: None, began };
+        (result, Some(timing).filter(|timing| timing.query.is_some()))
+    }
+
+    fn queried<T>(&self, draw: impl FnOnce() -> T) -> (T, Instant, Option<glow::Query>) {
         let gl = &self.gl;
         let began = Instant::now();
         // SAFETY: the context is current, and no other query of this kind is open.
@@ -75,21 +91,11 @@ impl GlTimer {
             query
         };
         let result = draw();
-        // SAFETY: as above; a query that is not kept is deleted.
-        let timing = unsafe {
-            if query.is_some() {
-                gl.end_query(glow::TIME_ELAPSED);
-            }
-            match (gl.fence_sync(glow::SYNC_GPU_COMMANDS_COMPLETE, 0), query) {
-                (Ok(fence), query) => Some(Timing { gl: gl.clone(), query, fence, began }),
-                (Err(_), Some(query)) => {
-                    gl.delete_query(query);
-                    None
-                }
-                (Err(_), None) => None,
-            }
-        };
-        (result, timing)
+        if query.is_some() {
+            // SAFETY: as above; it was opened here.
+            unsafe { gl.end_query(glow::TIME_ELAPSED) };
+        }
+        (result, began, query)
     }
 }
 
@@ -99,7 +105,7 @@ impl Timing {
         let gl = &self.gl;
         // SAFETY: the context is current; fence and query are this context's, and the query has ended.
         unsafe {
-            if gl.get_sync_status(self.fence) != glow::SIGNALED {
+            if self.fence.is_some_and(|fence| gl.get_sync_status(fence) != glow::SIGNALED) {
                 return None;
             }
             let wall_ms = self.began.elapsed().as_secs_f64() * 1e3;
@@ -118,7 +124,9 @@ impl Drop for Timing {
     fn drop(&mut self) {
         // SAFETY: the context is current; both are its own and not used again.
         unsafe {
-            self.gl.delete_sync(self.fence);
+            if let Some(fence) = self.fence {
+                self.gl.delete_sync(fence);
+            }
             if let Some(query) = self.query {
                 self.gl.delete_query(query);
             }

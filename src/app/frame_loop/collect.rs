@@ -56,7 +56,9 @@ impl FrameLoop {
             None => flight.slot.show(false),
             Some(Work::Device(job)) if job.fills_texture() => {}
             Some(Work::Gl(_)) => {}
-            Some(Work::Device(_)) => flight.fetched = self.gl_timer.time(|| flight.slot.show(true)).1,
+            Some(Work::Device(_)) => {
+                flight.fetched = self.gl_timer.time_with_next(|| flight.slot.show(true)).1
+            }
             Some(Work::Native(task)) => {
                 if let Some(filtered) = task.filtered() {
                     flight.slot.show_pixels(filtered);

@@ -38,7 +38,7 @@ impl Player<'_> {
                 let viewport = letterbox(window, upright, pixel_aspect);
                 let draw = || self.quad.draw(window, Some(texture), viewport, orientation);
                 match self.frames.gl_timer() {
-                    Some(timer) => timings.present = timer.time(draw).1,
+                    Some(timer) => timings.present = timer.time_with_next(draw).1,
                     None => draw(),
                 }
                 if std::mem::take(&mut self.save_frame) {
@@ -177,7 +177,7 @@ impl Player<'_> {
         let mut paint =
             || painter.paint_and_update_textures(size, scale, &primitives, &mut output.textures_delta);
         match self.frames.gl_timer() {
-            Some(timer) => timings.overlay = timer.time(paint).1,
+            Some(timer) => timings.overlay = timer.time_with_next(paint).1,
             None => paint(),
         }
         let wait = output.viewport_output.get(&egui::ViewportId::ROOT).map(|v| v.repaint_delay);
