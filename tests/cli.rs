@@ -52,7 +52,8 @@ fn help_names_every_command_key_and_option() {
     // In the option's own text, and among the keys.
     let (options, keys) = stdout.split_once("In the window:").expect("the keys");
     let words = |text: &str| text.split([' ', ',', '\n']).map(str::to_owned).collect::<Vec<_>>();
-    let about = options.lines().find(|line| line.contains("The filter: ")).expect("what --variant takes");
+    let (_, about) = options.split_once("The filter: ").expect("what --variant takes");
+    let about = about.split_once("\n\n").map_or(about, |(about, _)| about);
     for id in VariantId::ALL {
         assert!(words(about).contains(&id.as_str().to_owned()), "{id} in {about}");
         assert!(words(keys).contains(&id.as_str().to_owned()), "{id} in {keys}");
