@@ -79,6 +79,14 @@ impl GlTimer {
         (result, Some(timing).filter(|timing| timing.query.is_some()))
     }
 
+    /// As [`GlTimer::time_with_next`], but OpenGL begins with it now.
+    pub fn time_and_begin<T>(&self, draw: impl FnOnce() -> T) -> (T, Option<Timing>) {
+        let result = self.time_with_next(draw);
+        // SAFETY: the context is current.
+        unsafe { self.gl.flush() };
+        result
+    }
+
     fn queried<T>(&self, draw: impl FnOnce() -> T) -> (T, Instant, Option<glow::Query>) {
         let gl = &self.gl;
         let began = Instant::now();

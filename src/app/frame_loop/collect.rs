@@ -57,7 +57,7 @@ impl FrameLoop {
             Some(Work::Device(job)) if job.fills_texture() => {}
             Some(Work::Gl(_)) => {}
             Some(Work::Device(_)) => {
-                flight.fetched = self.gl_timer.time_with_next(|| flight.slot.show(true)).1
+                flight.fetched = self.gl_timer.time_and_begin(|| flight.slot.show(true)).1
             }
             Some(Work::Native(task)) => {
                 if let Some(filtered) = task.filtered() {

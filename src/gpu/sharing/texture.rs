@@ -66,11 +66,7 @@ pub(crate) fn fill(gl: &glow::Context, texture: glow::Texture, size: (u32, u32),
 /// call; the driver refuses a buffer that is too small. The context must be current.
 pub(super) fn fill_from(gl: &glow::Context, texture: glow::Texture, size: (u32, u32), buffer: &PixelBuffer) {
     // SAFETY: the buffer is bound, so that the pixels are an offset into it.
-    unsafe {
-        fill_with(gl, texture, size, Some(buffer.buffer()), glow::PixelUnpackData::BufferOffset(0));
-        // It is to begin now, not with the drawing.
-        gl.flush();
-    }
+    unsafe { fill_with(gl, texture, size, Some(buffer.buffer()), glow::PixelUnpackData::BufferOffset(0)) };
 }
 
 /// # Safety
