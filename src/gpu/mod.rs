@@ -10,6 +10,7 @@ pub mod gl;
 pub mod gl_timer;
 pub mod headless;
 pub mod host_block;
+pub(crate) mod kernel;
 mod places;
 pub mod probe;
 pub mod program;

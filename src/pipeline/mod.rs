@@ -15,6 +15,7 @@
 //! bands are in the queue at a time, because OpenCL cannot cancel a running kernel: a change of variant or
 //! radius then waits for two bands at most, not for a frame of several seconds.
 
+mod conversions;
 mod job;
 mod pace;
 
@@ -22,12 +23,10 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::time::Instant;
 
-use ffmpeg_next::frame::Video;
-
 use crate::convert::{Correction, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
-use crate::gpu::convert::{ConvertProgram, Converter, Corrector};
+use crate::gpu::convert::{Converter, Corrector};
 use crate::gpu::event::{Waker, is_complete, wait_in_queue, wake_after};
 use crate::gpu::sharing::{Loaded, Sharing, Slot};
 use crate::gpu::timer;
@@ -37,6 +36,7 @@ use crate::ladder::{Storage, VariantId};
 use crate::media::Matrix;
 use crate::stats::{Lane, Span, Stage, ms_since};
 
+use conversions::ConversionKind;
 use job::{Band, Colors, Events, Filter};
 use pace::{ConversionTime, Pace};
 
@@ -69,18 +69,6 @@ pub struct Pipeline {
     conversion_time: ConversionTime,
     pace: Pace,
     waker: Waker,
-}
-
-/// What tells one conversion's program from another's, as far as a movie can change it.
-type ConversionKind = (crate::convert::Family, bool, (bool, bool), bool, Storage);
-
-fn kind(layout: &Layout, storage: Storage) -> ConversionKind {
-    (layout.family, layout.wide, layout.halved, layout.fraction > 0, storage)
-}
-
-/// What is converted of a picture whose planes lie in `layout`.
-fn converted(layout: &Layout, variant: VariantId) -> Layout {
-    if variant == VariantId::Planar { layout.filtered() } else { *layout }
 }
 
 /// Memory that all jobs share, of the kind and size that was wanted last.
@@ -177,58 +165,6 @@ impl Pipeline {
     /// Whether colours of RGBA pictures can be corrected on the device.
     pub fn corrects(&self) -> bool {
         self.corrector.is_some()
-    }
-
-    /// Adds a conversion that the builder finished.
-    pub fn add_conversion(&mut self, program: ConvertProgram) {
-        self.converter.add(program);
-    }
-
-    /// Conversions to be built, each told once.
-    pub fn missing_conversions(&mut self) -> Vec<(Layout, Storage)> {
-        std::mem::take(&mut self.missing)
-    }
-
-    /// How the planes of `frame` go to the device to be converted there, for `variant`. `None` where swscale is to
-    /// convert them: on a CPU device, where it is the faster way, except for what filters the planes; for formats that
-    /// the kernels do not know; without a filter where textures are not shared, since the picture does not go through the
-    /// device then; and while the program is being built.
-    pub fn conversion(&mut self, frame: &Video, variant: VariantId) -> Option<Layout> {
-        let (layout, storage) = self.kernel_conversion(frame, variant)?;
-        let converted = converted(&layout, variant);
-        if self.converter.is_ready(&converted, storage) {
-            return Some(layout);
-        }
-        if self.asked.insert(kind(&converted, storage)) {
-            self.missing.push((converted, storage));
-        }
-        None
-    }
-
-    /// Whether such a frame's planes are to be converted on the device, once the program for it is there.
-    pub fn will_convert(&self, frame: &Video, variant: VariantId) -> bool {
-        self.kernel_conversion(frame, variant).is_some_and(|(layout, storage)| {
-            !self.failed.contains(&kind(&converted(&layout, variant), storage))
-        })
-    }
-
-    /// Notes that the device has no program for such a conversion: swscale does it from now on.
-    pub fn conversion_failed(&mut self, layout: &Layout, storage: Storage) {
-        self.failed.insert(kind(layout, storage));
-    }
-
-    fn kernel_conversion(&self, frame: &Video, variant: VariantId) -> Option<(Layout, Storage)> {
-        let planar = variant == VariantId::Planar && self.planar.is_some();
-        if self.cl.is_cpu() && !planar {
-            return None;
-        }
-        let storage = match self.built.get(&variant) {
-            Some(built) => built.info().storage,
-            None if self.to_texture => Storage::Image,
-            None if planar => Storage::Buffer,
-            None => return None,
-        };
-        Some((Converter::supports(frame)?, storage))
     }
 
     /// Predicted time of a whole frame on the device, in milliseconds.
@@ -446,7 +382,8 @@ impl Pipeline {
         let ms = |event: &Option<ocl::Event>| event.as_ref().map_or(0.0, device_ms);
         let colors = ms(&job.events.colors);
         let (convert, correct) = match &job.colors {
-            Some(Colors::Convert { correction, to }) => {
+            // A job of planes that was cancelled converts nothing.
+            Some(Colors::Convert { correction, to }) if job.events.colors.is_some() => {
                 let filtered = matches!(job.plan, Some(Filter::Planes(_)));
                 self.conversion_time.split((slot.size(), to.storage(), filtered), colors, correction)
             }

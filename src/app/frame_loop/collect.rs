@@ -21,12 +21,7 @@ pub(super) fn advance_gl(filter: &mut Result<GlslFilter>, task: &mut glsl::Task)
 
 impl FrameLoop {
     pub(super) fn collect(&mut self) {
-        while let Some((frame, times)) =
-            self.gl_timings.front().and_then(|(frame, timings)| Some((*frame, timings.finished()?)))
-        {
-            self.recorder.set_gl_times(frame, times);
-            self.gl_timings.pop_front();
-        }
+        self.collect_gl_times();
         while let Some(mut flight) = self.flights.pop_front() {
             let began = Instant::now();
             let state = match (&mut flight.work, &mut self.pipeline) {

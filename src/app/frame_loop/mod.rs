@@ -10,6 +10,7 @@
 //! until it is due; the picture on the screen keeps its slot until the next one takes its place.
 
 mod collect;
+mod gl_times;
 mod native;
 mod present;
 mod submit;
@@ -30,7 +31,8 @@ use crate::ladder::{Kind, VariantId};
 use crate::media::{Clock, Decoder, Frame, Orientation, RgbaConverter, Seek};
 use crate::overlay::{Busy, VariantStatus};
 use crate::pipeline::Pipeline;
-use crate::stats::{GlTimes, Recorder, Span, Stage, StageTimes};
+use crate::stats::{Recorder, Span, Stage, StageTimes};
+pub use gl_times::GlTimings;
 use native::NativeFilter;
 use work::Work;
 
@@ -154,31 +156,6 @@ pub struct DrawTimes {
     pub swap: f64,
 }
 
-/// What tells OpenGL's times of one frame.
-#[derive(Default)]
-pub struct GlTimings {
-    texture: Option<Timing>,
-    /// Drawing the picture.
-    pub present: Option<Timing>,
-    /// Drawing the overlay.
-    pub overlay: Option<Timing>,
-}
-
-impl GlTimings {
-    /// The times, once all of them are there.
-    fn finished(&self) -> Option<GlTimes> {
-        let ms = |timing: &Option<Timing>| match timing {
-            Some(timing) => timing.finished().map(|took| took.device_ms),
-            None => Some(None),
-        };
-        Some(GlTimes {
-            texture: ms(&self.texture)?,
-            present: ms(&self.present)?,
-            overlay: ms(&self.overlay)?,
-        })
-    }
-}
-
 /// What the window should do after a turn of the loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tick {
@@ -236,11 +213,6 @@ impl FrameLoop {
             failure: None,
             left_behind: false,
         }
-    }
-
-    /// Times OpenGL's commands, where the picture that is shown is a new movie frame.
-    pub fn gl_timer(&self) -> Option<GlTimer> {
-        self.shown_is_new.then(|| self.gl_timer.clone())
     }
 
     /// The movie's decoder.

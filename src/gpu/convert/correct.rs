@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use ocl::core::{self, ArgVal};
 
-use super::launch::{Curve, NOT_STARTED, build, expect_size, expect_types, luma_argument, start};
+use super::launch::{Curve, NOT_STARTED, build, expect_size, luma_argument, start};
 use crate::convert::{Correction, Tables};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::kernel::expect_types;
 use crate::ladder::Storage;
 use crate::ladder::box_filter::Picture;
 use crate::media::Matrix;

@@ -1,12 +1,13 @@
-//! What conversion and correction share: building a kernel, checking its arguments, putting it on the queue.
+//! What conversion and correction share: building a kernel, its arguments, its work-groups.
 
-use ocl::core::{self, ArgVal, KernelArgInfo};
+use ocl::core::{self, ArgVal};
 use ocl::flags::MemFlags;
 use ocl::prm::Int4;
 
 use crate::convert::Tables;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::kernel::enqueue;
 use crate::gpu::program;
 use crate::ladder::box_filter::Picture;
 
@@ -67,14 +68,9 @@ pub(super) unsafe fn start<const N: usize>(
     let most = cl.device.info.max_work_group_size.max(1);
     let group = if wanted.0 * wanted.1 <= most { wanted } else { (most.min(wanted.0), 1) };
     let global = [across.next_multiple_of(group.0), down.next_multiple_of(group.1), 1];
-    let local = Some([group.0, group.1, 1]);
-    let mut event = core::Event::null();
     // SAFETY: the caller vouches for the arguments.
-    unsafe {
-        core::enqueue_kernel(queue, kernel, 2, None, &global, local, None::<&core::Event>, Some(&mut event))
-    }
-    .map_err(|e| failed(NOT_STARTED, &e.into()))?;
-    Ok(event.into())
+    unsafe { enqueue(queue, kernel, 2, global, [group.0, group.1, 1]) }
+        .map_err(|e| failed(NOT_STARTED, &e.into()))
 }
 
 pub(super) fn expect_size(picture: &Picture, width: u32, height: u32) -> Result<()> {
@@ -87,28 +83,4 @@ pub(super) fn expect_size(picture: &Picture, width: u32, height: u32) -> Result<
         return Ok(());
     }
     Err(Error::new(NOT_STARTED, format!("The picture on the device is not {width}×{height} pixels."), ""))
-}
-
-/// Compares the types of a kernel's arguments with those that are set: OpenCL itself checks only sizes.
-pub(crate) fn expect_types(kernel: &core::Kernel, file: &str, types: &[&[&str]]) -> Result<()> {
-    // ocl would look the version up by the kernel's program, and panics where a driver names a program that it does not
-    // know, as Intel's CPU runtime does. The question came with this version.
-    let version = [core::OpenclVersion::new(1, 2)];
-    for (position, wanted) in types.iter().enumerate() {
-        // A device may not tell; then there is nothing to compare.
-        let (position_cl, what) = (position as u32, KernelArgInfo::TypeName);
-        let Ok(found) = core::get_kernel_arg_info(kernel, position_cl, what, Some(&version)) else {
-            continue;
-        };
-        let found = found.to_string();
-        let found = found.trim_matches(['\0', ' ']);
-        if !found.is_empty() && !wanted.is_empty() && !wanted.contains(&found) {
-            return Err(Error::new(
-                format!("The kernel in {file} has another argument than expected."),
-                format!("Argument {} is {found}, not {}.", position + 1, wanted.join(" or ")),
-                "Correct the kernel.",
-            ));
-        }
-    }
-    Ok(())
 }

@@ -5,7 +5,7 @@
 //! the same pass. [`Corrector`] corrects a picture that is RGBA8 already.
 
 mod correct;
-pub(crate) mod launch;
+mod launch;
 mod planes;
 mod rows;
 
@@ -18,11 +18,12 @@ use ocl::prm::{Int2, Int4, Int8};
 use crate::convert::{Coefficients, Component, Correction, Family, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::kernel::expect_types;
 use crate::ladder::Storage;
 use crate::ladder::box_filter::Picture;
 use crate::media::planes::layout_of;
 
-use launch::{Curve, NOT_STARTED, build, expect_size, expect_types, luma_argument, start};
+use launch::{Curve, NOT_STARTED, build, expect_size, luma_argument, start};
 
 use rows::Lines;
 

@@ -4,10 +4,11 @@ use ocl::core::{self, ArgVal};
 use ocl::flags::MemFlags;
 use ocl::prm::{Int2, Int4, Int8};
 
-use super::launch::{NOT_STARTED, build, expect_types, luma_argument, set};
+use super::launch::{NOT_STARTED, build, luma_argument, set};
 use crate::convert::{Coefficients, Family, Layout, Tables};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::kernel::{enqueue, expect_types};
 use crate::ladder::Storage;
 use crate::ladder::box_filter::Picture;
 
@@ -105,21 +106,8 @@ pub(super) fn launch(
             ArgVal::mem(lines),
         ],
     )?;
-    let mut event = core::Event::null();
     // SAFETY: these are all arguments of the kernel, with their types; block, destination and lines are as large as it
     // needs for this layout, and it stays inside them.
-    unsafe {
-        core::enqueue_kernel(
-            queue,
-            kernel,
-            1,
-            None,
-            &[strips, 1, 1],
-            Some([1, 1, 1]),
-            None::<&core::Event>,
-            Some(&mut event),
-        )
-    }
-    .map_err(|e| failed(NOT_STARTED, &e.into()))?;
-    Ok(event.into())
+    unsafe { enqueue(queue, kernel, 1, [strips, 1, 1], [1, 1, 1]) }
+        .map_err(|e| failed(NOT_STARTED, &e.into()))
 }

@@ -9,7 +9,7 @@ use super::MAX_RADIUS;
 use super::config::{Config, Extent, Launch};
 use crate::error::{Error, Result};
 use crate::gpu::cl::failed;
-use crate::gpu::convert::launch::expect_types;
+use crate::gpu::kernel::{enqueue, expect_types};
 use crate::ladder::{Storage, VariantId, VariantInfo};
 
 /// Positions of the arguments that all kernels of the ladder share.
@@ -66,22 +66,9 @@ impl Pass {
         core::set_kernel_arg(&self.kernel, arg::ROWS, ArgVal::scalar(&(count as i32)))?;
         let [across, down] = launch.global;
         let (global, local) = ([across, down, 1], [launch.local[0], launch.local[1], 1]);
-        let mut event = core::Event::null();
         // SAFETY: `bind` and `set_radius` have set every argument, `check_arguments` has compared their types,
         // the memory is as large as the kernels expect, and they stay inside it for any rows of the picture.
-        unsafe {
-            core::enqueue_kernel(
-                queue,
-                &self.kernel,
-                2,
-                None,
-                &global,
-                Some(local),
-                None::<&core::Event>,
-                Some(&mut event),
-            )?;
-        }
-        Ok(ocl::Event::from(event))
+        unsafe { enqueue(queue, &self.kernel, 2, global, local) }
     }
 }
 

@@ -11,7 +11,7 @@ use super::Window;
 use crate::convert::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
-use crate::gpu::convert::launch::expect_types;
+use crate::gpu::kernel::{enqueue, expect_types};
 use crate::gpu::program;
 use crate::ladder::Storage;
 use crate::ladder::box_filter::{MAX_RADIUS, Picture, Scratch};
@@ -315,22 +315,9 @@ impl PlanarPlan {
             }
         };
         let (global, local) = ([global as usize, 1, 1], [local as usize, 1, 1]);
-        let mut event = core::Event::null();
         // SAFETY: every argument is set, `check_arguments` has compared their types, both blocks are as large as the
         // layouts say, and the kernels stay inside them for any rows of the picture.
-        unsafe {
-            core::enqueue_kernel(
-                queue,
-                &self.kernel,
-                1,
-                None,
-                &global,
-                Some(local),
-                None::<&core::Event>,
-                Some(&mut event),
-            )?;
-        }
-        Ok(ocl::Event::from(event))
+        unsafe { enqueue(queue, &self.kernel, 1, global, local) }
     }
 
     /// Compares the types of the kernel's arguments with those that are set: OpenCL itself checks only sizes.
