@@ -97,6 +97,7 @@ pub const ACQUIRE: usize = 1;
 pub const KERNEL: usize = 2;
 pub const RELEASE: usize = 3;
 pub const FLUSH: usize = 4;
+/// With the wait before the release, where there is one.
 pub const COMPLETE: usize = 5;
 pub const FILL: usize = 6;
 /// The sum of those before.

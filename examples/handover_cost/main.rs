@@ -15,6 +15,8 @@ mod cases;
 mod objects;
 mod turn;
 
+use std::io::{self, Write as _};
+
 use clap::Parser;
 use clreel::gpu::cl::{self, ClContext};
 use clreel::gpu::gl::{GlWindow, Interface};
@@ -110,8 +112,15 @@ fn measure(event_loop: &ActiveEventLoop, arguments: &Arguments) -> Result<usize,
     if let Sharing::Copy { reason } = sharing {
         return Err(format!("{} shares nothing with OpenGL under {interface}: {reason}.", info.name).into());
     }
-    println!("{} ({}, driver {}), {} by {interface}", info.name, info.version, info.driver, window.renderer);
-    println!("Medians of {} turns in ms", arguments.rounds);
+    let (opengl, rounds) = (&window.renderer, arguments.rounds);
+    writeln!(
+        io::stdout(),
+        "{} ({}, driver {}), {opengl} by {interface}",
+        info.name,
+        info.version,
+        info.driver
+    )?;
+    writeln!(io::stdout(), "Medians of {rounds} turns in ms")?;
     let mut wrong = 0;
     for size in &arguments.size {
         let parsed = size.split_once('x').and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
@@ -164,28 +173,31 @@ fn compare(
             }
         }
     }
-    print(size, &cases);
+    print(size, &cases)?;
     Ok(wrong)
 }
 
-fn print((width, height): (u32, u32), cases: &[(Case, Result<Vec<Turn>, String>)]) {
-    println!("\n| {width}x{height} | objects | {} |", COLUMNS.join(" | "));
-    println!("|---{}|", "|---".repeat(COLUMNS.len() + 1));
+fn print((width, height): (u32, u32), cases: &[(Case, Result<Vec<Turn>, String>)]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "\n| {width}x{height} | objects | {} |", COLUMNS.join(" | "))?;
+    writeln!(out, "|---{}|", "|---".repeat(COLUMNS.len() + 1))?;
     for (case, turns) in cases {
         let cells: Vec<String> = match turns {
             Ok(turns) => (WAIT..=PROCESSOR).map(|column| median(turns, column)).collect(),
             Err(why) => vec![why.clone()],
         };
-        println!("| {} | {} | {} |", case.name, case.objects, cells.join(" | "));
+        writeln!(out, "| {} | {} | {} |", case.name, case.objects, cells.join(" | "))?;
     }
     for (_, turns) in cases.iter().filter(|(case, _)| case.elsewhere) {
         let Ok(turns) = turns else { continue };
         let [elsewhere, meanwhile, alone] = [ELSEWHERE, MEANWHILE, ALONE].map(|c| median(turns, c));
-        println!(
+        writeln!(
+            out,
             "\nThe other thread's release and flush took {elsewhere} ms; meanwhile a clear and a flush of OpenGL's on \
              the first thread took {meanwhile} ms, alone {alone} ms."
-        );
+        )?;
     }
+    Ok(())
 }
 
 fn median(turns: &[Turn], column: usize) -> String {
