@@ -140,6 +140,18 @@ fn where_the_self_test_fails_frames_are_copied_and_the_reason_is_said() {
 }
 
 #[test]
+fn without_sharing_the_device_converts_the_unfiltered_movie_too() {
+    let (display, folder) = (Display::start(&[]), Folder::new("sharing-off"));
+    let movie = movie(&folder);
+    let log = folder.file("log");
+    let options = [("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap())];
+    let seen = look(&folder, &movie, &display, ("off", "0"), &options, &["--no-sharing"]);
+    assert_eq!(seen.stats["sharing"], "copy");
+    assert!(seen.window == seen.snapshot, "other bytes than snapshot's");
+    assert!(layer::calls(&log, "clEnqueueReadBuffer").len() >= 3, "{}", seen.stderr);
+}
+
+#[test]
 fn no_pixels_return_to_the_host_on_the_shared_path() {
     let (display, folder) = (Display::start(&[]), Folder::new("sharing-log"));
     let movie = movie(&folder);

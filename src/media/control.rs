@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::queue::FrameQueue;
+use super::staging::Staging;
 
 /// Where to go on. Times are in seconds from the movie's first frame; behind the end they mean its last frame.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,6 +36,8 @@ pub(super) struct Control {
     pub stop: Arc<AtomicBool>,
     /// The movie has one picture only: there is nowhere to go.
     pub still: AtomicBool,
+    /// Where the planes of the next frames are to lie.
+    staging: Mutex<Option<Staging>>,
 }
 
 impl Control {
@@ -45,7 +48,20 @@ impl Control {
             newest: Arc::default(),
             stop,
             still: AtomicBool::new(false),
+            staging: Mutex::default(),
         }
+    }
+
+    /// Where the planes of the next frames are to lie, if they are to be packed.
+    pub fn staging(&self) -> Option<Staging> {
+        self.staging.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes that.
+    pub fn set_staging(&self, staging: Option<Staging>) {
+        // What was there before goes when the lock is free again.
+        let _before =
+            std::mem::replace(&mut *self.staging.lock().unwrap_or_else(PoisonError::into_inner), staging);
     }
 
     /// Asks for a seek and empties the queue for its frames.

@@ -12,6 +12,7 @@ use super::frame::{Fields, picture_bytes, pixel_aspect, seconds};
 use super::orientation::Orientation;
 use super::pass::{Pass, Placed};
 use super::queue::FrameQueue;
+use super::staging::Staging;
 use super::worker::Worker;
 use crate::error::{Error, Result};
 
@@ -168,6 +169,23 @@ impl Decoder {
         self.queue.set_limit(ab.map_or(i64::MAX, |(_, b)| b));
     }
 
+    /// Where the planes of the next frames are to be packed; those that wait in the queue stay as they are. Without it
+    /// none are, and the memory of those that wait goes back to its device.
+    pub fn set_staging(&self, staging: Option<Staging>) {
+        let none = staging.is_none();
+        self.control.set_staging(staging);
+        if none {
+            self.queue.forget_packed();
+        }
+    }
+
+    /// Stops reading, and lets go of the frames that wait. Does not wait for the thread, as dropping does.
+    pub fn close(&self) {
+        self.control.stop();
+        self.control.set_staging(None);
+        self.queue.close();
+    }
+
     /// What is wrong with the movie although it plays, such as a file that is cut off. It may come up while
     /// playing, and then stays.
     pub fn warning(&self) -> Option<Error> {
@@ -177,8 +195,7 @@ impl Decoder {
 
 impl Drop for Decoder {
     fn drop(&mut self) {
-        self.control.stop();
-        self.queue.close();
+        self.close();
         if let Some(thread) = self.thread.take() {
             // A panic over there has been printed already, and there is nothing left to save.
             let _ = thread.join();

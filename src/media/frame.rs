@@ -1,9 +1,12 @@
 //! One decoded frame with its times.
 
+use std::sync::Arc;
+
 use ffmpeg_next as ffmpeg;
 
 use super::SECOND_NS;
 use super::orientation::Orientation;
+use super::staging::Packed;
 
 /// How the rows of a picture were taken: at one moment, or every other row at a later one, as cameras for television did.
 /// The first field is that of the earlier moment.
@@ -33,6 +36,8 @@ impl Fields {
 pub struct Frame {
     /// The picture as the decoder gave it; its planes may be shared with other frames, so they are only read.
     pub picture: ffmpeg::frame::Video,
+    /// Its planes in a device's memory, where the decoder's thread has packed them there.
+    pub packed: Option<Arc<Packed>>,
     /// When it is due on the play timeline: it strictly increases, also from one loop to the next. The first
     /// frame is at 0, or near the start that was asked for.
     pub pts_ns: i64,
@@ -74,9 +79,9 @@ impl Frame {
         Fields::of_picture(&self.picture)
     }
 
-    /// Memory that the picture's planes take, in bytes.
+    /// Memory that the picture's planes take, packed ones too, in bytes.
     pub fn bytes(&self) -> usize {
-        picture_bytes(&self.picture)
+        picture_bytes(&self.picture) + self.packed.as_ref().map_or(0, |packed| packed.bytes().len())
     }
 }
 
@@ -144,6 +149,7 @@ mod tests {
     fn pixel_aspect_defaults_to_square() {
         let mut frame = Frame {
             picture: ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 2, 2),
+            packed: None,
             pts_ns: 0,
             movie_s: 0.0,
             duration_ns: 1,

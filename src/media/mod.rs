@@ -3,8 +3,8 @@
 //!
 //! A file's way: `open` finds its pictures, `source` reads packets and decodes them, `pass` gives the pictures
 //! their place in the movie and keeps some for steps back (`kept`), [`decoder`] repeats passes on a thread of its own (`worker`) and
-//! fills [`queue`]; `control` tells it where to go on. [`clock`] says
-//! which frame is due. [`color`] decides matrix and range, [`convert`] turns a picture into RGBA.
+//! fills [`queue`]; `control` tells it where to go on. Where a device converts the frames, it packs their planes into the
+//! device's [`staging`] memory. [`clock`] says which frame is due. [`color`] decides matrix and range, [`convert`] turns a picture into RGBA.
 
 pub mod clip;
 pub mod clock;
@@ -21,6 +21,7 @@ mod pass;
 pub mod planes;
 pub mod queue;
 mod source;
+pub mod staging;
 mod still;
 mod timeline;
 mod worker;
@@ -34,6 +35,7 @@ pub use decoder::{Decoder, MovieInfo, OpenOptions};
 pub use frame::{Fields, Frame};
 pub use orientation::Orientation;
 pub use queue::{FrameQueue, Take};
+pub use staging::{Packed, PlaneMemory, Staging};
 pub use still::{RgbaFrames, read_frame_at, read_frames_rgba};
 
 use std::sync::Once;

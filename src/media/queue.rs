@@ -243,6 +243,16 @@ impl FrameQueue {
         self.room.notify_one();
     }
 
+    /// Gives the memory of planes that are packed back to the device that it is of; the frames stay.
+    pub(super) fn forget_packed(&self) {
+        let mut state = self.lock();
+        let packed: Vec<_> = state.frames.iter_mut().filter_map(|frame| frame.packed.take()).collect();
+        state.bytes = state.frames.iter().map(Frame::bytes).sum();
+        drop(state);
+        drop(packed);
+        self.room.notify_one();
+    }
+
     /// End of the last frame let in, on the play timeline.
     pub(super) fn end_ns(&self) -> i64 {
         self.lock().end_ns
@@ -260,9 +270,15 @@ impl FrameQueue {
         }
     }
 
-    /// Lets a waiting or later [`FrameQueue::push`] return `false`.
+    /// Lets a waiting or later [`FrameQueue::push`] return `false`, and lets go of the frames that wait.
     pub(super) fn close(&self) {
-        self.lock().closed = true;
+        let waiting = {
+            let mut state = self.lock();
+            state.closed = true;
+            state.bytes = 0;
+            std::mem::take(&mut state.frames)
+        };
+        drop(waiting);
         self.room.notify_all();
     }
 
@@ -280,6 +296,8 @@ impl FrameQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::media::planes::layout_of;
+    use crate::media::{PlaneMemory, Staging};
     use ffmpeg_next as ffmpeg;
     use std::sync::Arc;
     use std::sync::atomic::AtomicUsize;
@@ -288,6 +306,7 @@ mod tests {
         let picture = ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 16, 16);
         Frame {
             picture,
+            packed: None,
             pts_ns,
             movie_s: pts_ns as f64 / 1e9,
             duration_ns: 10,
@@ -295,6 +314,42 @@ mod tests {
             generation: 0,
             seeked: false,
         }
+    }
+
+    #[test]
+    fn planes_that_are_packed_count_and_can_be_forgotten() {
+        struct Block([u8; 64]);
+        impl PlaneMemory for Block {
+            fn bytes(&self) -> &[u8] {
+                &self.0
+            }
+            fn bytes_mut(&mut self) -> &mut [u8] {
+                &mut self.0
+            }
+        }
+        let staging = Staging::default();
+        let queue = FrameQueue::new(Box::new(|| ()));
+        for pts_ns in [0, 10] {
+            let mut next = Frame {
+                picture: ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 16, 4),
+                ..frame(pts_ns)
+            };
+            let layout = layout_of(&next.picture).unwrap();
+            let packed = staging.pack(&next.picture, &layout, || Ok(Box::new(Block([0; 64])))).unwrap();
+            let before = next.bytes();
+            next.packed = Some(Arc::new(packed));
+            assert_eq!(next.bytes(), before + 64);
+            assert!(queue.push(next));
+        }
+        let all = queue.lock().bytes;
+        queue.forget_packed();
+        assert_eq!((queue.len(), queue.lock().bytes), (2, all - 128));
+        assert!(queue.take_next().unwrap().packed.is_none());
+        // Both blocks are free again.
+        let again: Vec<_> = (0..3)
+            .map(|_| staging.try_pack(&ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 16, 4)))
+            .collect();
+        assert_eq!(again.iter().flatten().count(), 2);
     }
 
     fn filled(stamps: &[i64]) -> FrameQueue {

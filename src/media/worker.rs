@@ -264,8 +264,11 @@ impl Worker {
     /// Queues a picture that is due `movie_ns` after the pass began; `false` when the queue refuses it.
     fn push(&mut self, picture: ffmpeg_next::frame::Video, movie_ns: i64, duration_ns: i64) -> bool {
         let pts_ns = self.base_ns.saturating_add(movie_ns);
+        let staging = self.control.staging();
+        let packed = staging.and_then(|staging| staging.try_pack(&picture)).map(Arc::new);
         let frame = Frame {
             picture,
+            packed,
             pts_ns,
             movie_s: seconds(movie_ns),
             duration_ns: duration_ns.max(1),

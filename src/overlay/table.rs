@@ -22,6 +22,8 @@ pub struct Numbers {
     pub frame: Option<Summary>,
     /// What release, present and overlay take OpenGL's device.
     gl: [Option<Summary>; 3],
+    /// What packing the planes takes the decoder's thread.
+    packing: Option<Summary>,
     pub repaint: Option<Summary>,
 }
 
@@ -43,6 +45,7 @@ impl Numbers {
         self.stages = Stage::ALL.map(|stage| recorder.summary(stage));
         self.idle = recorder.idle();
         self.frame = recorder.frame_interval();
+        self.packing = recorder.packing();
         self.gl = [0, 1, 2].map(|n| recorder.gl_summary(|gl| gl.named()[n].1));
     }
 
@@ -50,8 +53,10 @@ impl Numbers {
         self.stages[stage as usize]
     }
 
-    fn on_gl(&self, stage: Stage) -> Option<Summary> {
+    /// What a stage costs beside its own time, elsewhere.
+    fn beside(&self, stage: Stage) -> Option<Summary> {
         match stage {
+            Stage::Upload => self.packing,
             Stage::Release => self.gl[0],
             Stage::Present => self.gl[1],
             Stage::Overlay => self.gl[2],
@@ -122,7 +127,7 @@ pub fn table(ui: &mut Ui, numbers: &Numbers) {
     for stage in Stage::ALL {
         let swatch = (&hatch, theme::stage_color(stage), Pattern::Of(stage));
         let color = if stage == Stage::Filter { theme::STRONG } else { theme::TEXT };
-        let hover = words::stage(stage, numbers.on_gl(stage));
+        let hover = words::stage(stage, numbers.beside(stage));
         line(ui, stage.name(), Some(swatch), color, numbers.stages[stage as usize], &hover);
     }
     let idle = (&hatch, theme::IDLE, Pattern::Idle);

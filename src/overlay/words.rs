@@ -4,16 +4,17 @@ use super::theme;
 use crate::media::Fields;
 use crate::stats::{Stage, Summary};
 
-/// What a stage is and what its number leaves out; and what it took OpenGL's device after the call, where that is known.
-pub fn stage(stage: Stage, on_gl: Option<Summary>) -> String {
-    let on_gl = on_gl.map_or(String::new(), |s| {
-        format!(
-            "\nOn OpenGL's device, beside the calls: p50 {} ms, p95 {} ms.",
-            theme::ms(s.p50),
-            theme::ms(s.p95)
-        )
+/// What a stage is and what its number leaves out; and what it took elsewhere, where that is known: an upload the decoder's
+/// thread, the others OpenGL's device.
+pub fn stage(stage: Stage, beside: Option<Summary>) -> String {
+    let place = match stage {
+        Stage::Upload => "On the decoder's thread, packing the planes",
+        _ => "On OpenGL's device, beside the calls",
+    };
+    let beside = beside.map_or(String::new(), |s| {
+        format!("\n{place}: p50 {} ms, p95 {} ms.", theme::ms(s.p50), theme::ms(s.p95))
     });
-    format!("{}{on_gl}", about(stage))
+    format!("{}{beside}", about(stage))
 }
 
 fn about(stage: Stage) -> &'static str {
@@ -24,8 +25,9 @@ fn about(stage: Stage) -> &'static str {
         }
         Stage::Upload => {
             "Bring the frame to where the kernels read it.\n\
-             A graphics card: the planes copied into pinned memory by this thread, and written to the card from there \
-             (start to end of the command); the same whether textures are shared or not.\n\
+             A graphics card: the planes written to the card from pinned memory (start to end of the command), where the \
+             decoder's thread has packed them; the first ones after a change are packed by the window's thread, and this is \
+             in the number. The same whether textures are shared or not.\n\
              A CPU device: handing the memory over; nothing is copied, but the planes for planar are.\n\
              Leaves out decoding."
         }

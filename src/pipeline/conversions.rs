@@ -32,8 +32,7 @@ impl Pipeline {
 
     /// How the planes of `frame` go to the device to be converted there, for `variant`. `None` where swscale is to
     /// convert them: on a CPU device, where it is the faster way, except for what filters the planes; for formats that
-    /// the kernels do not know; without a filter where textures are not shared, since the picture does not go through the
-    /// device then; and while the program is being built.
+    /// the kernels do not know; and while the program is being built.
     pub fn conversion(&mut self, frame: &Video, variant: VariantId) -> Option<Layout> {
         let (layout, storage) = self.kernel_conversion(frame, variant)?;
         let converted = converted(&layout, variant);
@@ -66,8 +65,7 @@ impl Pipeline {
         let storage = match self.built.get(&variant) {
             Some(built) => built.info().storage,
             None if self.to_texture => Storage::Image,
-            None if planar => Storage::Buffer,
-            None => return None,
+            None => Storage::Buffer,
         };
         Some((Converter::supports(frame)?, storage))
     }

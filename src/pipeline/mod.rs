@@ -21,19 +21,20 @@ mod pace;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::convert::{Correction, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
-use crate::gpu::convert::{Converter, Corrector};
+use crate::gpu::convert::{Converter, Corrector, pack_pinned};
 use crate::gpu::event::{Waker, is_complete, wait_in_queue, wake_after};
 use crate::gpu::sharing::{Loaded, Sharing, Slot};
 use crate::gpu::timer;
 use crate::ladder::box_filter::planar::PlanarFilter;
 use crate::ladder::box_filter::{BuiltVariant, Picture, Scratch};
 use crate::ladder::{Storage, VariantId};
-use crate::media::Matrix;
+use crate::media::{Frame, Matrix, Packed, Staging};
 use crate::stats::{Lane, Span, Stage, ms_since};
 
 use conversions::ConversionKind;
@@ -50,6 +51,8 @@ pub struct Pipeline {
     cl: ClContext,
     /// For the uploads; without it they go to the queue of the other commands.
     uploads: Option<ocl::Queue>,
+    /// Memory for packed planes; without it they are packed into the slots' memory, which a CPU device uses in place.
+    staging: Option<Staging>,
     /// The results go into the slots' textures.
     to_texture: bool,
     built: HashMap<VariantId, BuiltVariant>,
@@ -109,6 +112,7 @@ impl Pipeline {
         // A driver that has no second queue does with one.
         let uploads = wants_two_queues(cl.device.info.kind).then(|| cl.extra_queue().ok()).flatten();
         Self {
+            staging: (!cl.is_cpu()).then(Staging::default),
             uploads,
             to_texture: *sharing == Sharing::ZeroCopy,
             built: HashMap::new(),
@@ -132,6 +136,26 @@ impl Pipeline {
     /// The device and its context.
     pub fn cl(&self) -> &ClContext {
         &self.cl
+    }
+
+    /// Where the planes of frames that this device converts are to be packed, if anywhere before they are loaded.
+    pub fn staging(&self) -> Option<&Staging> {
+        self.staging.as_ref()
+    }
+
+    /// Puts the planes of `frame`, which are to be packed as `layout` says, into `slot`; those that the decoder's thread has
+    /// packed for this device as they are.
+    ///
+    /// # Errors
+    /// When memory runs out, or the slot's memory is still in use.
+    pub fn load_planes(&self, slot: &mut Slot, frame: &Frame, layout: &Layout) -> Result<()> {
+        let Some(staging) = &self.staging else { return slot.fill(&self.cl, &frame.picture, layout) };
+        let is_usable = |packed: &&Arc<Packed>| packed.is_of(staging) && packed.layout() == layout;
+        let packed = match frame.packed.as_ref().filter(is_usable) {
+            Some(packed) => packed.clone(),
+            None => Arc::new(pack_pinned(&self.cl, staging, &frame.picture, layout)?),
+        };
+        slot.load_packed(packed)
     }
 
     /// Adds a variant that the builder finished.

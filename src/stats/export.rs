@@ -44,7 +44,8 @@ pub struct ExportContext {
 ///
 /// CSV has one row for each presented frame. JSON has the same rows with the counters and [`Series`] before
 /// them. Times are in milliseconds where the name ends in `_ms` or is a stage's, in seconds where it ends in
-/// `_s`. Those of OpenGL's device (`gl_…`) are milliseconds, and empty where there are none. The file appears under its
+/// `_s`. What is beside the stages, packing on the decoder's thread (`pack`) and OpenGL's device (`gl_…`), is in
+/// milliseconds, and empty where there is none. The file appears under its
 /// name only when it is complete.
 ///
 /// # Errors
@@ -70,6 +71,7 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io:
     for stage in Stage::ALL {
         write!(out, ",{}", stage.name())?;
     }
+    write!(out, ",pack")?;
     for (name, _) in GlTimes::default().named() {
         write!(out, ",{name}")?;
     }
@@ -83,7 +85,7 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io:
         for ms in s.stages {
             write!(out, ",{ms:.4}")?;
         }
-        for (_, ms) in s.gl.named() {
+        for ms in [s.pack_ms].into_iter().chain(s.gl.named().map(|(_, ms)| ms)) {
             write!(out, ",")?;
             if let Some(ms) = ms {
                 write!(out, "{ms:.4}")?;
@@ -174,7 +176,7 @@ impl Serialize for Row<'_> {
         for stage in Stage::ALL {
             map.serialize_entry(stage.name(), &round(s.stages[stage as usize], 1e4))?;
         }
-        for (name, ms) in s.gl.named() {
+        for (name, ms) in [("pack", s.pack_ms)].into_iter().chain(s.gl.named()) {
             map.serialize_entry(name, &ms.map(|ms| round(ms, 1e4)))?;
         }
         map.end()

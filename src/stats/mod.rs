@@ -112,6 +112,8 @@ pub struct FrameSample {
     pub interval_ms: Option<f64>,
     /// Service times of the stages.
     pub stages: StageTimes,
+    /// What packing its planes took the decoder's thread, in milliseconds, where that did it; beside the stages.
+    pub pack_ms: Option<f64>,
     /// What it took OpenGL's device.
     pub gl: GlTimes,
     /// Presented more than half a frame interval after its time stamp.

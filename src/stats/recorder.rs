@@ -208,6 +208,11 @@ impl Recorder {
         Summary::of(self.current().rev().filter_map(|s| time(&s.gl)))
     }
 
+    /// Summary of what packing the planes took the decoder's thread over the same frames, where that did it.
+    pub fn packing(&self) -> Option<Summary> {
+        Summary::of(self.current().rev().filter_map(|s| s.pack_ms))
+    }
+
     /// Summary of the frame time, the interval between two presents, over the same frames.
     pub fn frame_interval(&self) -> Option<Summary> {
         Summary::of(self.current().rev().filter_map(|s| s.interval_ms))

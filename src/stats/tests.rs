@@ -16,6 +16,7 @@ fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSampl
         presented_at: at,
         interval_ms: Some(interval_ms),
         stages: std::array::from_fn(|n| (n + 1) as f64 * unit),
+        pack_ms: None,
         gl: GlTimes::default(),
         late: false,
         dropped_before: 0,
@@ -65,7 +66,12 @@ impl Drop for Scratch {
 fn three_frames() -> Recorder {
     let mut recorder = Recorder::new(true);
     recorder.push(FrameSample { interval_ms: None, ..frame(0.0, 0.0, 0.5, VariantId::Off) });
-    recorder.push(FrameSample { late: true, dropped_before: 4, ..frame(0.04, 40.0, 0.25, VariantId::Naive) });
+    recorder.push(FrameSample {
+        late: true,
+        dropped_before: 4,
+        pack_ms: Some(0.5),
+        ..frame(0.04, 40.0, 0.25, VariantId::Naive)
+    });
     recorder.push(frame(0.08, 40.5, 0.125, VariantId::Naive));
     recorder.overlay_repaint(16.0);
     recorder.overlay_repaint(18.0);
@@ -193,9 +199,10 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     let text = fs::read_to_string(&path).unwrap();
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 4);
-    assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len() + 3), "{text}");
-    assert_eq!(rows[0][8 + Stage::ALL.len()..], ["gl_texture", "gl_present", "gl_overlay"]);
-    assert_eq!(rows[1][8 + Stage::ALL.len()..], ["", "", ""]);
+    assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len() + 4), "{text}");
+    assert_eq!(rows[0][8 + Stage::ALL.len()..], ["pack", "gl_texture", "gl_present", "gl_overlay"]);
+    assert_eq!(rows[1][8 + Stage::ALL.len()..], ["", "", "", ""]);
+    assert_eq!(rows[2][8 + Stage::ALL.len()..], ["0.5000", "", "", ""]);
     assert_eq!(rows[0][..4], ["frame", "pts_s", "presented_at_s", "interval_ms"]);
     assert_eq!(rows[0][8 + Stage::Filter as usize], "filter");
     assert_eq!(rows[1][..8], ["0", "0.000000", "0.000000", "", "off", "7", "false", "0"]);

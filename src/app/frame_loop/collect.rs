@@ -149,6 +149,7 @@ impl FrameLoop {
     /// Returns whether its objects can be released.
     pub(super) fn take_down(&mut self, mut on_their_way: Vec<Flight>) -> bool {
         let Some(pipeline) = self.pipeline.take() else { return true };
+        self.decoder.set_staging(None);
         let idle = pipeline.drain();
         let by_peers = |f: &Flight| f.work.as_ref().is_some_and(Work::is_peer);
         on_their_way.extend(self.flights.drain(..));

@@ -223,6 +223,8 @@ impl FrameLoop {
     /// Plays another movie. The picture on the screen stays until the new one's first picture is there.
     pub fn play(&mut self, decoder: Decoder) {
         let old = std::mem::replace(&mut self.decoder, decoder);
+        // Its frames may lie in a device's memory: they go here.
+        old.close();
         // Its end waits for its thread, which may be reading.
         std::thread::spawn(move || drop(old));
         self.start_over();

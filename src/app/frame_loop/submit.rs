@@ -178,13 +178,15 @@ impl FrameLoop {
             && let Some(layout) = pipeline.conversion(&frame.picture, variant)
         {
             let began = Instant::now();
-            slot.fill(pipeline.cl(), &frame.picture, &layout)?;
+            pipeline.load_planes(&mut slot, &frame, &layout)?;
             stages.did(Stage::Upload, began);
+            self.decoder.set_staging(pipeline.staging().cloned());
             let prepared = pipeline.prepare(&mut slot, variant, radius, correction, layout.matrix);
             work = self.prepared(&mut slot, variant, prepared).map(Work::Device);
             rgba = work.is_none();
         }
         if rgba {
+            self.decoder.set_staging(None);
             let began = Instant::now();
             self.converter.convert(&frame.picture, slot.input()?)?;
             stages.did(Stage::Convert, began);

@@ -290,6 +290,7 @@ mod tests {
             presented_at: 0.0,
             interval_ms: Some(40.0),
             stages,
+            pack_ms: None,
             gl: GlTimes::default(),
             late,
             dropped_before: 0,

@@ -28,7 +28,7 @@ use launch::{Curve, NOT_STARTED, build, expect_size, luma_argument, start};
 use rows::Lines;
 
 pub use correct::Corrector;
-pub use planes::PlaneBlock;
+pub use planes::{PlaneBlock, pack_pinned};
 
 const CONVERT: &str = "convert/01_planes.cl";
 /// Types of the kernel's arguments; an empty list takes any.

@@ -1,5 +1,8 @@
 //! A frame's planes on their way to the device.
 
+use std::ptr::NonNull;
+use std::sync::Arc;
+
 use ffmpeg_next::frame::Video;
 use ocl::ffi;
 
@@ -12,6 +15,7 @@ use crate::gpu::transfer::{enqueue_map, enqueue_unmap, enqueue_write};
 use crate::ladder::Storage;
 use crate::ladder::box_filter::Picture;
 use crate::media::planes::pack;
+use crate::media::{Packed, PlaneMemory, Staging};
 
 /// A frame's planes in one block of host memory, and the device's memory for them. On CPU devices both are the same.
 ///
@@ -20,10 +24,46 @@ pub struct PlaneBlock {
     layout: Layout,
     /// A flat buffer. Declared before `host`, so that it drops first: it may lie there.
     device: Option<Picture>,
-    host: HostBlock,
+    host: Host,
     in_place: bool,
     mapped: bool,
     handed_over: bool,
+}
+
+/// The host's side of a block.
+enum Host {
+    /// Filled by [`PlaneBlock::fill`].
+    Own(HostBlock),
+    /// Filled elsewhere; the same planes may be uploaded again later.
+    Packed(Arc<Packed>),
+}
+
+impl Host {
+    fn start(&self) -> NonNull<u8> {
+        match self {
+            Host::Own(block) => block.start(),
+            Host::Packed(packed) => NonNull::from(packed.bytes()).cast(),
+        }
+    }
+}
+
+impl PlaneMemory for HostBlock {
+    fn bytes(&self) -> &[u8] {
+        self.bytes()
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self.bytes_mut()
+    }
+}
+
+/// The planes of `picture`, which lie as `layout` says, in `staging`'s memory, on this thread; more of that memory is made
+/// where it is short.
+///
+/// # Errors
+/// When memory runs out, or the planes are not in memory.
+pub fn pack_pinned(cl: &ClContext, staging: &Staging, picture: &Video, layout: &Layout) -> Result<Packed> {
+    staging.pack(picture, layout, || Ok(Box::new(HostBlock::pinned(cl, layout.bytes())?)))
 }
 
 impl PlaneBlock {
@@ -35,7 +75,38 @@ impl PlaneBlock {
         let in_place = cl.is_cpu();
         let bytes = layout.bytes();
         let host = if in_place { HostBlock::new(bytes)? } else { HostBlock::pinned(cl, bytes)? };
-        Ok(Self { layout: *layout, device: None, host, in_place, mapped: false, handed_over: false })
+        Ok(Self {
+            layout: *layout,
+            device: None,
+            host: Host::Own(host),
+            in_place,
+            mapped: false,
+            handed_over: false,
+        })
+    }
+
+    /// A block for planes that are packed already, for devices with memory of their own.
+    pub fn of_packed(packed: Arc<Packed>) -> Self {
+        Self {
+            layout: *packed.layout(),
+            device: None,
+            host: Host::Packed(packed),
+            in_place: false,
+            mapped: false,
+            handed_over: false,
+        }
+    }
+
+    /// Takes other planes that are packed already, in place of what the host has; the device's memory stays.
+    ///
+    /// # Errors
+    /// When the device still has the block, or the planes lie otherwise.
+    pub fn take_packed(&mut self, packed: Arc<Packed>) -> Result<()> {
+        if self.handed_over || *packed.layout() != self.layout || self.in_place {
+            return Err(in_use());
+        }
+        self.host = Host::Packed(packed);
+        Ok(())
     }
 
     /// What the block holds.
@@ -60,12 +131,12 @@ impl PlaneBlock {
     /// Copies a frame's planes into the block.
     ///
     /// # Errors
-    /// When the device still has the block, or the frame has another layout.
+    /// When the device still has the block, the frame has another layout, or the block is for packed planes.
     pub fn fill(&mut self, frame: &Video) -> Result<()> {
-        if self.handed_over {
-            return Err(Error::new("A picture could not be copied.", "The device has its memory.", ""));
+        match &mut self.host {
+            Host::Own(block) if !self.handed_over => pack(frame, &self.layout, block.bytes_mut()),
+            _ => Err(in_use()),
         }
-        pack(frame, &self.layout, self.host.bytes_mut())
     }
 
     /// The same memory as a picture of one row, four bytes a pixel, for the commands that move it.
@@ -91,7 +162,8 @@ impl PlaneBlock {
         let device = self.device.insert(device);
         self.handed_over = true;
         if !self.in_place {
-            // SAFETY: the block holds these bytes, and `fill` refuses until `back_on_host`.
+            // SAFETY: the block holds these bytes, and nobody writes them until `back_on_host`: `fill` refuses, and packed
+            // planes are only read while they are owned here.
             return unsafe { enqueue_write(queue, device, width, height, self.host.start()) }.map(Some);
         }
         if !std::mem::take(&mut self.mapped) {
@@ -120,4 +192,12 @@ impl PlaneBlock {
     pub fn back_on_host(&mut self) {
         self.handed_over = false;
     }
+}
+
+fn in_use() -> Error {
+    Error::new(
+        "A picture could not be copied.",
+        "The memory for it is the device's, or another picture's.",
+        "",
+    )
 }

@@ -31,13 +31,14 @@ use crate::gpu::host_block::HostBlock;
 use crate::gpu::transfer::{enqueue_map, enqueue_place, enqueue_read, enqueue_unmap, enqueue_write};
 use crate::ladder::Storage;
 use crate::ladder::box_filter::Picture;
+use crate::media::Packed;
 
 /// What the host has put into a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loaded {
     /// The RGBA picture of [`Slot::input`].
     Rgba,
-    /// The planes of [`Slot::fill`], to be converted on the device.
+    /// The planes of [`Slot::load_packed`] or [`Slot::fill`], to be converted on the device.
     Planes,
 }
 
@@ -162,7 +163,22 @@ impl Slot {
         self.input.clone().ok_or_else(no_picture)
     }
 
-    /// Copies the planes of `frame`, which are packed as `layout` says, into memory that the device can fetch.
+    /// Takes planes that are packed in memory that the device can fetch: for devices with memory of their own.
+    ///
+    /// # Errors
+    /// When the device still has the planes before.
+    pub fn load_packed(&mut self, packed: Arc<Packed>) -> Result<()> {
+        match self.planes.as_mut().filter(|planes| planes.layout() == packed.layout()) {
+            Some(planes) => planes.take_packed(packed)?,
+            None if self.device.handed_over => return Err(still_in_use()),
+            None => self.planes = Some(PlaneBlock::of_packed(packed)),
+        }
+        self.loaded = Loaded::Planes;
+        Ok(())
+    }
+
+    /// Copies the planes of `frame`, which are packed as `layout` says, into memory that is also the device's: for CPU
+    /// devices.
     ///
     /// # Errors
     /// When the device has that memory, or it runs out.
@@ -180,7 +196,7 @@ impl Slot {
         Ok(())
     }
 
-    /// The planes that [`Slot::fill`] took, for the device's converter.
+    /// The planes that were loaded, for the device's converter.
     pub fn planes(&self) -> Option<&PlaneBlock> {
         self.planes.as_ref()
     }

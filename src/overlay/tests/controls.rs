@@ -118,6 +118,7 @@ fn no_size_and_no_data_break_it() {
                 presented_at: 0.0,
                 interval_ms: None,
                 stages: [f64::NAN; Stage::ALL.len()],
+                pack_ms: Some(f64::INFINITY),
                 gl: crate::stats::GlTimes { texture: None, present: Some(f64::NAN), overlay: Some(f64::MAX) },
                 late: true,
                 dropped_before: u32::MAX,

@@ -50,6 +50,7 @@ impl<'a> Fixture<'a> {
                 presented_at: at,
                 interval_ms: Some(40.0),
                 stages,
+                pack_ms: None,
                 gl: GlTimes::default(),
                 late: false,
                 dropped_before: 0,

@@ -1,0 +1,237 @@
+//! Memory in which planes lie ready for a device. In: a decoded picture. Out: its planes in one block, packed on the
+//! decoder's thread, so that the window's thread has only to hand them over.
+//!
+//! The memory is the device's business: the window's thread makes it, and the decoder's thread only writes into what is
+//! free. Where nothing is free the picture goes on as it is, and the window's thread packs it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use ffmpeg_next::frame::Video;
+
+use super::planes::{layout_of, pack};
+use crate::convert::Layout;
+use crate::error::Result;
+use crate::stats::ms_since;
+
+/// Blocks that a full queue, the frames on the device, and the one on the screen need.
+const MOST: usize = 14;
+/// Blocks that there may be however large they are.
+const LEAST: usize = 6;
+/// Bytes of all blocks beyond [`LEAST`].
+const MOST_BYTES: usize = 256 << 20;
+
+/// A block of the host's memory that a device can fetch from.
+pub trait PlaneMemory: Send + Sync {
+    /// Its bytes.
+    fn bytes(&self) -> &[u8];
+    /// Its bytes, to be written.
+    fn bytes_mut(&mut self) -> &mut [u8];
+}
+
+/// The blocks of one device, shared by the threads that pack and those that hand over. They are given back when the last
+/// owner of them and of what is packed in them drops.
+#[derive(Clone, Default)]
+pub struct Staging(Arc<Pool>);
+
+#[derive(Default)]
+struct Pool(Mutex<Blocks>);
+
+#[derive(Default)]
+struct Blocks {
+    free: Vec<Box<dyn PlaneMemory>>,
+    /// Bytes of the blocks that are made now, and how many there are, free or not.
+    size: usize,
+    made: usize,
+}
+
+impl Pool {
+    // A panic while the lock was held leaves the blocks whole: every change is a single push or removal.
+    fn lock(&self) -> MutexGuard<'_, Blocks> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Staging {
+    /// The planes of `picture` in a block that is free; `None` where there is none of this size, or no kernel converts
+    /// such pictures.
+    pub fn try_pack(&self, picture: &Video) -> Option<Packed> {
+        let layout = layout_of(picture)?;
+        let free = {
+            let mut blocks = self.0.lock();
+            let at = blocks.free.iter().position(|block| block.bytes().len() == layout.bytes())?;
+            blocks.free.swap_remove(at)
+        };
+        self.fill(picture, layout, free).ok()
+    }
+
+    /// The planes of `picture`, of which [`layout_of`] gave `layout`, in a block from `make`, or in a free one when there
+    /// are enough of them. So there are more each time that the decoder's thread had none, and in the end it always has one.
+    ///
+    /// # Errors
+    /// When memory runs out, or the planes are not in memory.
+    pub fn pack(
+        &self,
+        picture: &Video,
+        layout: &Layout,
+        make: impl FnOnce() -> Result<Box<dyn PlaneMemory>>,
+    ) -> Result<Packed> {
+        let size = layout.bytes();
+        let most = (MOST_BYTES / size.max(1)).clamp(LEAST, MOST);
+        let free = {
+            let mut blocks = self.0.lock();
+            if blocks.size != size {
+                // Those in use come back later, and go then.
+                (blocks.size, blocks.made) = (size, 0);
+            }
+            blocks.free.retain(|block| block.bytes().len() == size);
+            if blocks.made < most { None } else { blocks.free.pop() }
+        };
+        let block = match free {
+            Some(block) => block,
+            None => {
+                let block = make()?;
+                self.0.lock().made += 1;
+                block
+            }
+        };
+        self.fill(picture, *layout, block)
+    }
+
+    fn fill(&self, picture: &Video, layout: Layout, memory: Box<dyn PlaneMemory>) -> Result<Packed> {
+        let began = Instant::now();
+        let mut packed = Packed { layout, took_ms: 0.0, memory: Some(memory), pool: self.0.clone() };
+        if let Some(memory) = &mut packed.memory {
+            pack(picture, &layout, memory.bytes_mut())?;
+        }
+        packed.took_ms = ms_since(began);
+        Ok(packed)
+    }
+}
+
+/// The planes of one picture in a block of a [`Staging`], which has the block back when this drops.
+pub struct Packed {
+    layout: Layout,
+    took_ms: f64,
+    /// Taken only when this drops.
+    memory: Option<Box<dyn PlaneMemory>>,
+    pool: Arc<Pool>,
+}
+
+impl Packed {
+    /// How the planes lie.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// What packing took, in milliseconds.
+    pub fn took_ms(&self) -> f64 {
+        self.took_ms
+    }
+
+    /// The block.
+    pub fn bytes(&self) -> &[u8] {
+        self.memory.as_ref().map_or(&[], |memory| memory.bytes())
+    }
+
+    /// Whether the block is one of `staging`'s.
+    pub fn is_of(&self, staging: &Staging) -> bool {
+        Arc::ptr_eq(&self.pool, &staging.0)
+    }
+}
+
+impl Drop for Packed {
+    fn drop(&mut self) {
+        // Never freed here: that is a matter for the window's thread, and a device may have been lost meanwhile.
+        if let Some(memory) = self.memory.take() {
+            self.pool.lock().free.push(memory);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+    use ffmpeg_next::format::Pixel;
+
+    struct Plain(Vec<u8>);
+
+    impl PlaneMemory for Plain {
+        fn bytes(&self) -> &[u8] {
+            &self.0
+        }
+
+        fn bytes_mut(&mut self) -> &mut [u8] {
+            &mut self.0
+        }
+    }
+
+    fn picture(width: u32, grey: u8) -> Video {
+        let mut picture = Video::new(Pixel::GRAY8, width, 4);
+        picture.data_mut(0).fill(grey);
+        picture
+    }
+
+    /// As the window's thread packs: the flag tells whether a block was made.
+    fn pack_here(staging: &Staging, picture: &Video) -> (Packed, bool) {
+        let layout = layout_of(picture).unwrap();
+        let mut made = false;
+        let packed = staging.pack(picture, &layout, || {
+            made = true;
+            Ok(Box::new(Plain(vec![0x5a; layout.bytes()])))
+        });
+        (packed.unwrap(), made)
+    }
+
+    #[test]
+    fn a_block_comes_back_and_is_filled_by_the_other_thread() {
+        let staging = Staging::default();
+        assert!(staging.try_pack(&picture(16, 1)).is_none(), "nothing was made yet");
+        let (first, made) = pack_here(&staging, &picture(16, 1));
+        assert!(made && first.bytes().iter().all(|b| *b == 1) && first.is_of(&staging));
+        assert!(!first.is_of(&Staging::default()));
+        assert!(staging.try_pack(&picture(16, 2)).is_none(), "the only block is in use");
+        drop(first);
+        let other = staging.clone();
+        let second = std::thread::spawn(move || other.try_pack(&picture(16, 2)).unwrap()).join().unwrap();
+        assert!(second.bytes().iter().all(|b| *b == 2) && second.bytes().len() == 64);
+        assert!(second.took_ms() >= 0.0 && second.layout().width == 16);
+    }
+
+    #[test]
+    fn blocks_of_another_size_are_not_used_and_go() {
+        let staging = Staging::default();
+        drop(pack_here(&staging, &picture(16, 1)));
+        assert!(staging.try_pack(&picture(32, 1)).is_none());
+        let (large, made) = pack_here(&staging, &picture(32, 3));
+        assert!(made && large.bytes().len() == 128);
+        assert!(staging.0.lock().free.is_empty(), "the small one has gone");
+        assert!(staging.try_pack(&picture(16, 1)).is_none());
+    }
+
+    #[test]
+    fn there_are_never_more_blocks_than_are_needed() {
+        let staging = Staging::default();
+        // Each time that the decoder's thread had none there is one more, though some may be free by now.
+        let made = (0..3 * MOST).filter(|_| pack_here(&staging, &picture(16, 1)).1).count();
+        assert_eq!(made, MOST);
+        assert_eq!(staging.0.lock().free.len(), MOST);
+        // Who holds all of them gets more all the same.
+        let held: Vec<_> = (0..MOST + 2).map(|_| pack_here(&staging, &picture(16, 1))).collect();
+        assert_eq!(held.iter().filter(|(_, made)| *made).count(), 2);
+    }
+
+    #[test]
+    fn no_memory_is_told_and_leaves_the_blocks_alone() {
+        let staging = Staging::default();
+        let source = picture(16, 1);
+        let layout = layout_of(&source).unwrap();
+        let none = staging.pack(&source, &layout, || Err(Error::new("No.", "", "")));
+        assert_eq!(none.err().unwrap().what, "No.");
+        // A picture that is not as it was said to be gives its block back.
+        assert!(staging.pack(&picture(32, 1), &layout, || Ok(Box::new(Plain(vec![0; 64])))).is_err());
+        assert_eq!(staging.0.lock().free.len(), 1);
+        assert!(staging.try_pack(&source).is_some());
+    }
+}
