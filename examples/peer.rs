@@ -18,6 +18,7 @@ use clreel::ladder::box_filter::native::{self, Lanes};
 use clreel::ladder::box_filter::reference::reference;
 use clreel::ladder::box_filter::{BuiltVariant, Picture, Plan, Scratch, VARIANTS};
 use clreel::ladder::{Storage, VariantId, measure};
+use clreel::stats::ms_since;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -223,7 +224,7 @@ impl Peer {
                 let size = (width as usize, height as usize);
                 let begin = Instant::now();
                 native::filter(pixels, &mut self.out, size, radius, self.threads, Lanes::Vector)?;
-                let ms = begin.elapsed().as_secs_f64() * 1e3;
+                let ms = ms_since(begin);
                 Ok((ms, ms))
             }
             name => {
@@ -297,7 +298,7 @@ impl Copy {
         self.own.copy_from_slice(&frame[..length]);
         std::hint::black_box(&mut self.own);
         wait(&self.gate.done, turn * self.go.len());
-        Ok(begin.elapsed().as_secs_f64() * 1e3)
+        Ok(ms_since(begin))
     }
 }
 

@@ -13,6 +13,7 @@ use clreel::ladder::box_filter::planar::{PlanarFilter, planes_of};
 use clreel::ladder::box_filter::{BuiltVariant, Picture, Scratch};
 use clreel::ladder::{Storage, VariantId};
 use clreel::media::{RgbaConverter, bundled_clip, read_frames_rgba};
+use clreel::stats::ms_since;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
@@ -64,7 +65,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             if cl.is_cpu() {
                 swscale.convert(&frame, &mut host)?;
             }
-            times[4].push(began.elapsed().as_secs_f64() * 1e3);
+            times[4].push(ms_since(began));
             let filter = plan.enqueue(queue, &from, 0..height)?;
             let after = converter.enqueue_block(queue, &filtered, &between, &out, &neutral)?;
             let before = converter.enqueue_block(queue, &layout, &from, &pixels, &neutral)?;

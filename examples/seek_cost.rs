@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clreel::media::{Decoder, OpenOptions, Seek};
+use clreel::stats::ms_since;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -37,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     None => std::thread::sleep(Duration::from_micros(200)),
                 }
             }
-            let (alone, alone_cpu) = (began.elapsed().as_secs_f64() * 1e3, cpu_ms() - cpu);
+            let (alone, alone_cpu) = (ms_since(began), cpu_ms() - cpu);
 
             settle(&decoder);
             let (began, cpu) = (Instant::now(), cpu_ms());
@@ -45,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             while decoder.queue().take_next().is_none() {
                 std::thread::sleep(Duration::from_micros(200));
             }
-            let (seek, seek_cpu) = (began.elapsed().as_secs_f64() * 1e3, cpu_ms() - cpu);
+            let (seek, seek_cpu) = (ms_since(began), cpu_ms() - cpu);
             let ratio = seek_cpu / alone_cpu.max(1.0);
             println!("{target_s:>10.3} {alone:>12.1} {seek:>12.1} {:>7.2} {ratio:>9.2}", seek / alone);
             for (sum, value) in sums.iter_mut().zip([alone, seek, alone_cpu, seek_cpu]) {

@@ -11,16 +11,10 @@ mod movie;
 mod native;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use common::{Display, clreel, finish, json, png};
+use common::{Display, clreel, json, png, succeed};
 use movie::{Folder, Movie, steady};
-
-fn run(mut command: Command) -> String {
-    let (code, stderr) = finish(command.stderr(Stdio::piped()).spawn().unwrap());
-    assert_eq!(code, Some(0), "{stderr}");
-    stderr
-}
 
 /// A movie of odd size whose frames differ.
 fn movie(folder: &Folder) -> std::path::PathBuf {
@@ -53,7 +47,7 @@ fn one_queue_and_two_give_the_same_bytes_on_every_path() {
             let mut command = window(&display, &movie, queues, &options);
             command.args(arguments).args(["--unpaced", "--frames", "40"]);
             command.arg("--save-frame").arg(&picture).arg("--stats").arg(&stats);
-            let stderr = run(command);
+            let stderr = succeed(command);
             let case = format!("{options:?}, {queues} queues: {stderr}");
             let stats = json(&stats);
             assert_eq!(stats["sharing"], sharing, "{case}");
@@ -73,7 +67,7 @@ fn one_queue_and_two_give_the_same_bytes_on_every_path() {
             command.envs(layer::environment(&options)).arg("snapshot").arg(&movie);
             let at = (last["pts_s"].as_f64().unwrap() + 1e-4).to_string();
             command.args(["--variant", "separable", "--radius", "3", "--device", "0", "--at", &at, "--out"]);
-            run({
+            succeed({
                 command.arg(&snapshot);
                 command
             });
@@ -99,7 +93,7 @@ fn a_queue_that_fails_is_recovered_from() {
             let stats = folder.file("s.json");
             let mut command = window(&display, &movie, "2", &[("FAKE_GPU", "1"), ("FAIL", plan)]);
             command.args(arguments).args(["--unpaced", "--frames", "300", "--stats"]).arg(&stats);
-            let stderr = run(command);
+            let stderr = succeed(command);
             assert!(stderr.contains("started it anew"), "{plan} {arguments:?}: {stderr}");
             let last = json(&stats)["frames"].as_array().unwrap().last().unwrap().clone();
             assert_eq!(last["variant"], "separable", "{plan} {arguments:?}: {stderr}");

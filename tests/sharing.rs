@@ -12,9 +12,9 @@ mod movie;
 mod native;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use common::{Display, Session, clip, clreel, finish, json, png};
+use common::{Display, Session, clip, clreel, json, png, succeed};
 use movie::{Folder, Movie, steady};
 use serde_json::Value;
 
@@ -41,12 +41,6 @@ fn under_layer(command: &mut Command, options: &[(&str, &str)]) {
     command.envs(layer::environment(options));
 }
 
-fn run(mut command: Command) -> String {
-    let (code, stderr) = finish(command.stderr(Stdio::piped()).spawn().unwrap());
-    assert_eq!(code, Some(0), "{stderr}");
-    stderr
-}
-
 /// The picture that the window has in its texture, what `clreel snapshot` makes of the same frame, and the statistics.
 struct Seen {
     window: Vec<u8>,
@@ -69,7 +63,7 @@ fn look(
     under_layer(&mut command, options);
     command.arg(movie).args(filter).args(more).args(["--start", "0.4", "--frames", "3"]);
     command.arg("--save-frame").arg(&picture).arg("--stats").arg(&stats);
-    let stderr = run(command);
+    let stderr = succeed(command);
     let stats = json(&stats);
     // The frame that was on the screen at the end.
     let at = stats["frames"].as_array().unwrap().last().unwrap()["pts_s"].as_f64().unwrap();
@@ -77,7 +71,7 @@ fn look(
     under_layer(&mut command, options);
     command.arg("snapshot").arg(movie).args(filter).args(["--at", &(at + 1e-4).to_string()]);
     command.arg("--out").arg(&snapshot);
-    run(command);
+    succeed(command);
     Seen { window: png(&picture).2, snapshot: png(&snapshot).2, stats, stderr }
 }
 
@@ -161,7 +155,7 @@ fn no_pixels_return_to_the_host_on_the_shared_path() {
         let mut command = clreel(Some(&display));
         under_layer(&mut command, &[("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap())]);
         command.arg(&movie).args(["--variant", "running-sum", "--frames", "12"]).args(more);
-        run(command);
+        succeed(command);
         log
     };
     let reads = |log: &Path| {
@@ -201,8 +195,7 @@ fn the_shared_window_resizes_changes_variants_and_devices() {
     session.wait_for_title("vectorized");
     session.press_until_title("3", "flat");
     session.press_until_title("0", "off");
-    let (code, stderr) = session.quit();
-    assert_eq!(code, Some(0), "{stderr}");
+    session.quit();
     assert_eq!(json(&stats)["sharing"], "zero-copy");
     assert!(layer::calls(&log, "misuse").is_empty());
 }
@@ -231,7 +224,7 @@ fn failures_in_the_middle_of_a_frame_are_recovered_from() {
             .arg(&movie)
             .args(["--variant", "running-sum", "--unpaced", "--frames", "450", "--stats"])
             .arg(&stats);
-        let stderr = run(command);
+        let stderr = succeed(command);
         assert!(stderr.contains("failed in the middle of a frame"), "{plan}: {stderr}");
         assert!(stderr.contains(said), "{plan}: {stderr}");
         let stats = json(&stats);
@@ -252,7 +245,7 @@ fn a_device_without_memory_ends_in_the_unfiltered_movie() {
         let mut command = clreel(Some(&display));
         under_layer(&mut command, &[("FAKE_GPU", "1"), ("FAIL", plan)]);
         command.arg(&movie).args(["--variant", "running-sum", "--frames", "45", "--stats"]).arg(&stats);
-        let stderr = run(command);
+        let stderr = succeed(command);
         assert!(stderr.contains("CL_MEM_OBJECT_ALLOCATION_FAILURE"), "{plan}: {stderr}");
         let last = json(&stats)["frames"].as_array().unwrap().last().unwrap().clone();
         assert_eq!(last["variant"], "off", "{plan}: {stderr}");

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::gpu::cl::failed;
 use crate::gpu::timer;
 use crate::ladder::box_filter::Plan;
-use crate::stats::Series;
+use crate::stats::{Series, ms_since};
 
 /// One timed run, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,7 +53,7 @@ pub fn sample(
     let begin = Instant::now();
     let events = enqueue(queue)?;
     queue.finish().map_err(|e| failed("The device failed while it was timed.", &e))?;
-    let wall_ms = begin.elapsed().as_secs_f64() * 1e3;
+    let wall_ms = ms_since(begin);
     let mut device_ms = 0.0;
     for event in &events {
         device_ms += timer::device_ms(event)?;

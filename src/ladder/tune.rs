@@ -18,6 +18,7 @@ use crate::ladder::tuned::{Entry, SizeClass};
 use crate::ladder::verify::MismatchReport;
 use crate::ladder::{Storage, VariantId};
 use crate::media::memory::require;
+use crate::stats::ms_since;
 
 /// A configuration is abandoned when it is predicted to take so many times as long as the best.
 const HOPELESS: f64 = 3.0;
@@ -266,7 +267,7 @@ impl Tuner<'_> {
         self.watch.next(id, config, &self.trials);
         let begin = Instant::now();
         let built = BuiltVariant::build_with(self.cl, id, config);
-        let compile_ms = begin.elapsed().as_secs_f64() * 1e3;
+        let compile_ms = ms_since(begin);
         let judged = built.and_then(|built| self.judge(&built));
         let (status, plan) = match judged {
             Err(error) if self.ended => return Err(error),

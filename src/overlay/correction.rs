@@ -1,9 +1,9 @@
 //! The sliders of the colour correction.
 
-use egui::{Rect, Sense, Slider, Ui, UiBuilder, Vec2, vec2};
+use egui::{Rect, Slider, Ui, Vec2, vec2};
 
 use super::place::{self, Panel, Title};
-use super::{Action, theme};
+use super::{Action, panel, theme};
 use crate::convert::Correction;
 
 /// The panel's size in points.
@@ -11,12 +11,7 @@ pub const SIZE: Vec2 = vec2(300.0, 158.0);
 
 /// Lays the sliders out in `rect`. Returns what was done with the title.
 pub fn show(ui: &mut Ui, rect: Rect, correction: Correction, actions: &mut Vec<Action>) -> Title {
-    // Keeps the pointer from what lies below.
-    ui.interact(rect, ui.unique_id().with("correction"), Sense::click_and_drag());
-    let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
-    ui.painter().rect(rect, 6, theme::PANEL.to_opaque(), edge, egui::StrokeKind::Inside);
-    let mut ui = ui.new_child(UiBuilder::new().id_salt("correction").max_rect(rect.shrink(theme::PAD)));
-    ui.set_clip_rect(rect);
+    let mut ui = panel::over(ui, rect, "correction");
     let row = rect.with_max_y(rect.top() + theme::PAD + theme::CONTROL);
     let (response, title) = place::handle(&ui, Panel::Correction, row, rect.min);
     response.on_hover_text(place::HOVER);

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use egui::{Color32, Galley, Rect, ScrollArea, Sense, Ui, UiBuilder, pos2, vec2};
+use egui::{Color32, Galley, Rect, Sense, Ui, pos2, vec2};
 
 use super::place::{self, Panel, Title};
 use super::{Action, panel, theme};
@@ -65,37 +65,20 @@ pub fn show(
     folded: bool,
     actions: &mut Vec<Action>,
 ) -> (Title, f32) {
-    // Keeps the pointer from what lies below.
-    ui.interact(rect, ui.unique_id().with("devices"), Sense::click_and_drag());
-    if folded {
-        let title = panel::folded_panel(ui, rect, Panel::Devices, NAME);
-        close(ui, rect, actions);
-        return (title, panel::HEADER);
-    }
-    let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
-    ui.painter().rect(rect, 6, theme::PANEL.to_opaque(), edge, egui::StrokeKind::Inside);
-    let mut ui = ui.new_child(UiBuilder::new().id_salt("devices").max_rect(rect));
-    ui.set_clip_rect(rect);
-    let head = rect.with_max_y(rect.top() + panel::HEADER);
-    let (response, mut title) = place::handle(&ui, Panel::Devices, head, rect.min);
-    response.on_hover_text(place::HOVER);
-    title.fold = panel::header(&mut ui, head.shrink2(vec2(10.0, 3.0)), NAME, false);
-    close(&mut ui, rect, actions);
-    let below = Rect::from_min_max(head.left_bottom(), rect.max).shrink2(vec2(2.0, 0.0));
-    let mut ui = ui.new_child(UiBuilder::new().id_salt("list").max_rect(below));
-    let scrolled = ScrollArea::vertical().id_salt("devices").auto_shrink([false, true]).show(&mut ui, |ui| {
+    let frame = panel::Frame {
+        panel: Panel::Devices,
+        id: "devices",
+        name: "OpenCL devices",
+        hover: place::HOVER,
+        close: ("Close this panel", Action::ToggleDevices),
+    };
+    let (title, inner) = frame.show(ui, rect, folded, actions);
+    let Some(mut ui) = inner else { return (title, panel::HEADER) };
+    let height = panel::scrolled(&mut ui, rect, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
         rows(ui, list, actions);
     });
-    (title, panel::HEADER + scrolled.content_size.y + 6.0)
-}
-
-const NAME: &str = "OpenCL devices";
-
-fn close(ui: &mut Ui, rect: Rect, actions: &mut Vec<Action>) {
-    if panel::close(ui, rect, "Close this panel") {
-        actions.push(Action::ToggleDevices);
-    }
+    (title, panel::HEADER + height + 6.0)
 }
 
 fn rows(ui: &mut Ui, list: &DeviceList, actions: &mut Vec<Action>) {

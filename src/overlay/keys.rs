@@ -2,7 +2,7 @@
 
 use egui::{Align2, Rect, ScrollArea, Sense, Ui, UiBuilder, pos2, vec2};
 
-use super::{Action, theme};
+use super::{Action, panel, theme};
 
 /// A line of the table.
 pub struct KeyHelp {
@@ -70,13 +70,8 @@ pub fn show(ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
         (lines as f32 * LINE + 2.0 * theme::PAD + 30.0).min(window.height()),
     );
     let rect = Rect::from_center_size(window.center(), size);
-    let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
-    // Keeps the pointer from what lies below.
-    ui.interact(rect, ui.unique_id().with("keys"), Sense::click_and_drag());
-    ui.painter().rect(rect, 6, theme::PANEL.to_opaque(), edge, egui::StrokeKind::Inside);
     let inner = rect.shrink(theme::PAD);
-    let mut ui = ui.new_child(UiBuilder::new().id_salt("keys").max_rect(inner));
-    ui.set_clip_rect(rect);
+    let mut ui = panel::over(ui, rect, "keys");
     ui.painter().text(inner.min, Align2::LEFT_TOP, "Keys", theme::words(14.0), theme::STRONG);
     let close = Rect::from_min_size(pos2(inner.right() - 24.0, inner.top() - 3.0), vec2(24.0, 24.0));
     if ui.put(close, egui::Button::new("\u{d7}").frame_when_inactive(false)).clicked() {

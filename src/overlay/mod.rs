@@ -10,6 +10,7 @@ mod graph;
 mod hatch;
 mod keys;
 mod notices;
+mod numbers;
 mod on_top;
 mod panel;
 mod path_field;
@@ -179,7 +180,7 @@ impl Overlay {
         let strip = strip_rect(window, view.variants.len(), docked, folded[1]);
         let above = Rect::from_min_max(window.min, pos2(window.right(), strip.top() - theme::GAP));
         if above.height() > 60.0 {
-            let width = panel::WIDTH.min(above.width());
+            let width = numbers::WIDTH.min(above.width());
             let rect = match self.places[Panel::Numbers as usize] {
                 None => Rect::from_min_size(above.min, vec2(width, above.height() - 2.0)),
                 Some(at) => {
@@ -187,7 +188,7 @@ impl Overlay {
                     place::floating(at, vec2(width, height), above)
                 }
             };
-            let (title, height) = panel::show(ui, rect, view, &self.numbers, folded[0], &mut actions);
+            let (title, height) = numbers::show(ui, rect, view, &self.numbers, folded[0], &mut actions);
             self.took(Panel::Numbers, title, folded[0]);
             if height != self.numbers_height && !folded[0] {
                 self.numbers_height = height;
@@ -208,8 +209,8 @@ impl Overlay {
             // Who moved the panel chose what it covers.
         } else if folded[0] {
             free.min.y = (free.min.y + panel::HEADER + theme::GAP).min(free.max.y);
-        } else if above.width() > panel::WIDTH + 220.0 {
-            free.min.x += panel::WIDTH + theme::GAP;
+        } else if above.width() > numbers::WIDTH + 220.0 {
+            free.min.x += numbers::WIDTH + theme::GAP;
         }
         if let Some(busy) = view.busy {
             notices::progress(ui, free, busy);

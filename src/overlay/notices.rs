@@ -106,8 +106,7 @@ pub fn message(ui: &Ui, area: Rect, text: String) {
     let galley = ui.painter().layout_job(job);
     let rect = egui::Align2::CENTER_BOTTOM
         .anchor_size(area.center_bottom() - vec2(0.0, 44.0), galley.size() + vec2(20.0, 10.0));
-    let edge = Stroke::new(1.0, theme::PANEL_EDGE);
-    ui.painter().rect(rect, 6, theme::PANEL, edge, egui::StrokeKind::Inside);
+    theme::ground(ui.painter(), rect, theme::PANEL);
     ui.painter().galley(rect.min + vec2(10.0, 5.0), galley, theme::STRONG);
 }
 
@@ -125,7 +124,7 @@ pub fn progress(ui: &mut Ui, area: Rect, busy: &Busy) {
     let corner = pos2(area.center().x - width / 2.0, area.bottom() - 36.0);
     let rect = Rect::from_min_size(corner, vec2(width, 36.0));
     let painter = ui.painter();
-    painter.rect(rect, 6, theme::PANEL, Stroke::new(1.0, theme::PANEL_EDGE), egui::StrokeKind::Inside);
+    theme::ground(painter, rect, theme::PANEL);
     let text = format!(
         "{}, r={}: {:.0} % of this frame, {:.1} of about {:.1} s",
         busy.variant,

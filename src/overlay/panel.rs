@@ -1,59 +1,89 @@
-//! The panel on the left: the movie, the numbers, the machine.
+//! What the panels have in common: the ground they lie on, a title that folds and moves them, a button that closes them.
 
-use egui::{Align2, Rect, ScrollArea, Sense, Ui, pos2, vec2};
+use egui::{Align2, Rect, ScrollArea, Sense, Ui, UiBuilder, pos2, vec2};
 
 use super::place::{self, Panel, Title};
-use super::table::{self, Numbers};
-use super::{Action, View, theme, words};
-use crate::ladder::VariantId;
+use super::{Action, theme};
 
-/// The panel's width in points.
-pub const WIDTH: f32 = 312.0;
-const LABEL: f32 = 66.0;
-const LINE: f32 = 16.0;
-
-/// Height of a panel that is folded.
+/// Height of a panel that is folded, and of the title of one with a [`Frame`].
 pub const HEADER: f32 = 26.0;
 
-/// Lays the panel out in `rect`; it scrolls when it is too high. Returns what was done with its title, and the
-/// height that it would like to have.
-pub fn show(
-    ui: &mut Ui,
-    rect: Rect,
-    view: &View,
-    numbers: &Numbers,
-    folded: bool,
-    actions: &mut Vec<Action>,
-) -> (Title, f32) {
-    let mut ui = ui.new_child(egui::UiBuilder::new().id_salt("panel").max_rect(rect));
-    ui.set_clip_rect(rect);
-    if folded {
-        let rect = rect.with_max_y(rect.top() + HEADER);
-        return (folded_panel(&mut ui, rect, Panel::Numbers, "Numbers"), HEADER);
+/// What is round the contents of a panel that can be closed.
+pub struct Frame<'a> {
+    /// Which panel.
+    pub panel: Panel,
+    /// Its name in egui.
+    pub id: &'a str,
+    /// Its title.
+    pub name: &'a str,
+    /// What the title's hover text says.
+    pub hover: &'a str,
+    /// What the closing button's hover text says, and what the button does.
+    pub close: (&'a str, Action),
+}
+
+impl Frame<'_> {
+    /// Lays the frame out in `rect`. Returns what was done with the title, and a space for the contents, which go
+    /// [`below`] it; none in a panel that is folded.
+    pub fn show(
+        self,
+        ui: &mut Ui,
+        rect: Rect,
+        folded: bool,
+        actions: &mut Vec<Action>,
+    ) -> (Title, Option<Ui>) {
+        let (hover, action) = self.close;
+        let close = |ui: &mut Ui| {
+            if close(ui, rect, hover) {
+                actions.push(action);
+            }
+        };
+        if folded {
+            cover(ui, rect, self.id);
+            let title = self::folded(ui, rect, self.panel, self.name);
+            close(ui);
+            return (title, None);
+        }
+        let mut ui = over(ui, rect, self.id);
+        let head = rect.with_max_y(rect.top() + HEADER);
+        let (response, mut title) = place::handle(&ui, self.panel, head, rect.min);
+        response.on_hover_text(self.hover);
+        title.fold = header(&mut ui, head.shrink2(vec2(10.0, 3.0)), self.name, false);
+        close(&mut ui);
+        (title, Some(ui))
     }
-    let mut title = Title::default();
-    let mut height = 0.0;
-    theme::panel_frame().show(&mut ui, |ui| {
-        let inner = egui::Margin { left: 10, right: 10, top: 8, bottom: 8 };
-        let scrolled = ScrollArea::vertical().id_salt("panel").auto_shrink([false, true]).show(ui, |ui| {
-            egui::Frame::new().inner_margin(inner).show(ui, |ui| {
-                title = head(ui, view, rect.min);
-                table::tiles(ui, numbers, view);
-                ui.add_space(2.0);
-                table::table(ui, numbers);
-                ui.add_space(2.0);
-                facts(ui, view, numbers, actions);
-            });
-        });
-        height = scrolled.content_size.y + 2.0;
-    });
-    (title, height)
+}
+
+/// The room below the title of the panel in `rect`.
+pub fn below(rect: Rect) -> Rect {
+    Rect::from_min_max(pos2(rect.left(), rect.top() + HEADER), rect.max)
+}
+
+/// Contents [`below`] the title of the panel in `rect`, with a scroll bar where it is too low. Returns their height.
+pub fn scrolled(ui: &mut Ui, rect: Rect, contents: impl FnOnce(&mut Ui)) -> f32 {
+    let area = below(rect).shrink2(vec2(2.0, 0.0));
+    let mut ui = ui.new_child(UiBuilder::new().id_salt("contents").max_rect(area));
+    let shown = ScrollArea::vertical().auto_shrink([false, true]).show(&mut ui, contents);
+    shown.content_size.y
+}
+
+/// A space with a margin in a panel that may lie over others: nothing shines through.
+pub fn over(ui: &mut Ui, rect: Rect, id: &str) -> Ui {
+    cover(ui, rect, id);
+    theme::ground(ui.painter(), rect, theme::PANEL.to_opaque());
+    let mut ui = ui.new_child(UiBuilder::new().id_salt(id).max_rect(rect.shrink(theme::PAD)));
+    ui.set_clip_rect(rect);
+    ui
+}
+
+/// Keeps the pointer from what lies below a panel.
+pub fn cover(ui: &Ui, rect: Rect, id: &str) {
+    ui.interact(rect, ui.unique_id().with(id), Sense::click_and_drag());
 }
 
 /// A panel of which only the title is shown.
-pub fn folded_panel(ui: &mut Ui, rect: Rect, panel: Panel, name: &str) -> Title {
-    let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
-    ui.painter().rect(rect, 6, theme::PANEL, edge, egui::StrokeKind::Inside);
+pub fn folded(ui: &mut Ui, rect: Rect, panel: Panel, name: &str) -> Title {
+    theme::ground(ui.painter(), rect, theme::PANEL);
     let (_, mut title) = place::handle(ui, panel, rect, rect.min);
     title.fold = header(ui, rect.shrink2(vec2(10.0, 3.0)), name, true);
     title
@@ -78,161 +108,8 @@ pub fn header(ui: &mut Ui, rect: Rect, title: &str, folded: bool) -> bool {
 }
 
 /// A button that closes the panel in `rect`, in its upper right corner; whether it was clicked.
-pub fn close(ui: &mut Ui, rect: Rect, hover: &str) -> bool {
+fn close(ui: &mut Ui, rect: Rect, hover: &str) -> bool {
     let at = Rect::from_min_size(pos2(rect.right() - 25.0, rect.top() + 2.0), vec2(22.0, 22.0));
     let button = egui::Button::new("\u{d7}").frame_when_inactive(false);
     ui.put(at, button).on_hover_text(hover).clicked()
-}
-
-/// File name and position; below, what the player is doing.
-fn head(ui: &mut Ui, view: &View, corner: egui::Pos2) -> Title {
-    let movie = view.movie;
-    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 34.0), Sense::hover());
-    let (response, mut title) = place::handle(ui, Panel::Numbers, rect, corner);
-    let painter = ui.painter();
-    let position = match movie.duration_s {
-        Some(duration) => format!("{} / {}", theme::clock(movie.position_s), theme::clock(duration)),
-        None => theme::clock(movie.position_s),
-    };
-    let font = theme::figures(11.5);
-    let time = painter.text(rect.right_bottom(), Align2::RIGHT_BOTTOM, position, font, theme::TEXT);
-    elided(
-        ui,
-        rect.left_top() + vec2(16.0, 0.0),
-        rect.width() - 16.0,
-        &movie.file_name,
-        theme::words(14.0),
-        theme::STRONG,
-    );
-
-    let (color, state) = if view.paused {
-        (theme::WARN, "Paused")
-    } else if view.unpaced {
-        (theme::GOOD, "Playing as fast as it can")
-    } else if view.busy.is_some() {
-        (theme::WARN, "Waiting for the filter")
-    } else if view.catching_up {
-        (theme::WARN, "Decoding too slow, skipping")
-    } else if recently_behind(view) {
-        (theme::WARN, "Too slow, dropping frames")
-    } else {
-        (theme::GOOD, "Playing in time")
-    };
-    let y = time.center().y;
-    ui.painter().circle_filled(pos2(rect.left() + 4.0, y), 3.5, color);
-    let mut state = state.to_owned();
-    if view.speed != 1.0 {
-        state.push_str(&format!(", {:.2}×", view.speed));
-    }
-    if !view.repeats.is_empty() {
-        state.push_str(", ");
-        state.push_str(view.repeats);
-    }
-    elided(
-        ui,
-        pos2(rect.left() + 13.0, y - 7.0),
-        time.left() - rect.left() - 20.0,
-        &state,
-        theme::words(12.0),
-        color,
-    );
-    response.on_hover_text(format!("{}\n{}", movie.file_name, place::HOVER));
-    title.fold = header(ui, rect.with_max_y(rect.top() + 17.0), "", false);
-    title
-}
-
-/// Whether a frame of the last second was late or left others out.
-fn recently_behind(view: &View) -> bool {
-    let history = view.recorder.history();
-    let Some(last) = history.back() else { return false };
-    let recent = history.iter().rev().take_while(|f| last.presented_at - f.presented_at < 1.0);
-    recent.into_iter().any(|f| f.late || f.dropped_before > 0)
-}
-
-fn facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>) {
-    let recorder = view.recorder;
-    let (late, dropped) = (recorder.late(), recorder.dropped());
-    let color = if late + dropped > 0 { theme::WARN } else { theme::TEXT };
-    let counts = format!("{} presented, {late} late, {dropped} dropped", recorder.presented());
-    fact(ui, "Frames", &counts, color, words::COUNTS);
-
-    let percent = |load: Option<f32>| load.map_or_else(|| "-".into(), |p| format!("{p:.0} %"));
-    let cpu = format!("{} of one core, machine {}", percent(view.cpu.process), percent(view.cpu.machine));
-    fact(ui, "CPU", &cpu, theme::TEXT, &words::cpu(view.cpu.cores));
-    let repaint = match numbers.repaint {
-        Some(r) => format!("{} ms, p95 {} ms", theme::ms(r.p50), theme::ms(r.p95)),
-        None => "-".into(),
-    };
-    fact(ui, "Repaint", &repaint, theme::TEXT, words::REPAINT);
-    rule(ui);
-
-    let idea = view.variants.iter().find(|v| v.id == view.chosen).map_or("", |v| v.idea);
-    let (mut variant, mut hover) = (view.chosen.to_string(), idea.to_owned());
-    if let Some(auto) = view.auto.filter(|_| view.chosen == VariantId::Auto) {
-        let name = auto.split(' ').next().unwrap_or(auto);
-        variant.push_str(&format!(" ({name})"));
-        hover.push_str(&format!("\nFor this picture and radius it is {auto}."));
-    }
-    variant.push_str(&format!(", radius {}", view.radius));
-    hover.push_str(&format!("\n{}", words::window(view.radius)));
-    fact(ui, "Variant", &variant, theme::STRONG, &hover);
-    let movie = view.movie;
-    let rate = movie.fps.map_or_else(String::new, |f| format!(", {} fps", (f * 1000.0).round() / 1000.0));
-    let (interlaced, why) = words::fields(movie.fields);
-    let picture = format!("{} \u{d7} {}{rate}, {}{interlaced}", movie.width, movie.height, movie.codec);
-    fact(ui, "Picture", &picture, theme::TEXT, &format!("{picture}{why}"));
-    let devices = match view.device {
-        Some(device) => {
-            let kind = match device.kind {
-                crate::gpu::cl::DeviceKind::Cpu => "CPU",
-                crate::gpu::cl::DeviceKind::Gpu => "GPU",
-                crate::gpu::cl::DeviceKind::Accelerator => "Accelerator",
-            };
-            let units = format!(
-                "{}\n{kind}, {} compute units at {} MHz\nA click lists all devices.",
-                device.name, device.units, device.clock_mhz
-            );
-            let response = fact(ui, "Device", &device.name, theme::TEXT, &units);
-            let driver = format!("{} {}", device.platform, device.driver);
-            fact(ui, "Driver", &driver, theme::TEXT, &format!("{driver}\n{}", device.version));
-            response
-        }
-        None => {
-            let hover = "Without one, off, glsl and native work.\nA click lists what was found.";
-            fact(ui, "Device", "no OpenCL device", theme::WARN, hover)
-        }
-    };
-    if devices.interact(Sense::click()).clicked() {
-        actions.push(Action::ToggleDevices);
-    }
-    fact(ui, "OpenGL", view.gl_renderer, theme::TEXT, view.gl_renderer);
-    let sharing = if view.sharing_reason.is_empty() {
-        view.sharing.to_owned()
-    } else {
-        format!("{}: {}", view.sharing, view.sharing_reason)
-    };
-    fact(ui, "Sharing", &sharing, theme::TEXT, &words::sharing(view.sharing, view.sharing_reason));
-}
-
-fn rule(ui: &mut Ui) {
-    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 3.0), Sense::hover());
-    ui.painter().hline(rect.x_range(), rect.center().y, egui::Stroke::new(1.0, theme::RULE));
-}
-
-/// A line of name and value; what does not fit is cut, and the hover text has it.
-fn fact(ui: &mut Ui, name: &str, value: &str, color: egui::Color32, hover: &str) -> egui::Response {
-    ui.spacing_mut().item_spacing.y = 0.0;
-    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), LINE), Sense::hover());
-    ui.painter().text(rect.left_center(), Align2::LEFT_CENTER, name, theme::words(12.0), theme::WEAK);
-    let at = pos2(rect.left() + LABEL, rect.top() + 1.0);
-    elided(ui, at, rect.width() - LABEL, value, theme::words(12.0), color);
-    response.on_hover_text(hover)
-}
-
-/// Text in one line, cut with an ellipsis at `width`.
-fn elided(ui: &Ui, at: egui::Pos2, width: f32, text: &str, font: egui::FontId, color: egui::Color32) {
-    let mut job = egui::text::LayoutJob::simple_singleline(text.to_owned(), font, color);
-    job.wrap = egui::text::TextWrapping::truncate_at_width(width);
-    let galley = ui.painter().layout_job(job);
-    ui.painter().galley(at, galley, color);
 }

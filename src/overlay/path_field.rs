@@ -2,9 +2,9 @@
 
 use egui::text::{CCursor, CCursorRange};
 use egui::text_edit::TextEditState;
-use egui::{Id, Key, Rect, Sense, TextEdit, Ui, UiBuilder, vec2};
+use egui::{Id, Key, Rect, TextEdit, Ui, vec2};
 
-use super::{Action, theme};
+use super::{Action, panel, theme};
 
 const SIZE: egui::Vec2 = vec2(560.0, 94.0);
 
@@ -36,12 +36,7 @@ impl PathField {
     pub fn show(&mut self, ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) -> bool {
         let size = SIZE.min(window.size());
         let rect = Rect::from_center_size(window.center(), size);
-        // Keeps the pointer from what lies below.
-        ui.interact(rect, Self::id().with("panel"), Sense::click_and_drag());
-        let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
-        ui.painter().rect(rect, 6, theme::PANEL.to_opaque(), edge, egui::StrokeKind::Inside);
-        let mut ui = ui.new_child(UiBuilder::new().id_salt("path").max_rect(rect.shrink(theme::PAD)));
-        ui.set_clip_rect(rect);
+        let mut ui = panel::over(ui, rect, "path");
         ui.label(egui::RichText::new("Open a movie").font(theme::words(14.0)).color(theme::STRONG));
 
         let first = !std::mem::replace(&mut self.ready, true);

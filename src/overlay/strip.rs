@@ -19,13 +19,11 @@ impl Overlay {
         folded: bool,
         actions: &mut Vec<Action>,
     ) -> Title {
-        // Keeps the pointer from what lies below.
-        ui.interact(rect, ui.unique_id().with("graph"), egui::Sense::click_and_drag());
+        panel::cover(ui, rect, "graph");
         if folded {
-            return panel::folded_panel(ui, rect, Panel::Graph, "Frame time");
+            return panel::folded(ui, rect, Panel::Graph, "Frame time");
         }
-        let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
-        ui.painter().rect(rect, 6, theme::PANEL, edge, egui::StrokeKind::Inside);
+        theme::ground(ui.painter(), rect, theme::PANEL);
         self.graph(ui, rect.shrink(theme::PAD), view, rect.min, actions)
     }
 
@@ -51,9 +49,7 @@ impl Overlay {
         graph_folded: Option<bool>,
         actions: &mut Vec<Action>,
     ) -> Title {
-        let painter = ui.painter();
-        let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
-        painter.rect(rect, 6, theme::PANEL, edge, egui::StrokeKind::Inside);
+        theme::ground(ui.painter(), rect, theme::PANEL);
         let inner = rect.shrink(theme::PAD);
         if inner.width() < 60.0 {
             return Title::default();

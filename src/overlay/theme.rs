@@ -145,6 +145,11 @@ pub fn panel_frame() -> egui::Frame {
     egui::Frame::new().fill(PANEL).stroke(Stroke::new(1.0, PANEL_EDGE)).corner_radius(6)
 }
 
+/// The ground of a panel, and its edge.
+pub fn ground(painter: &egui::Painter, rect: egui::Rect, fill: Color32) {
+    painter.rect(rect, 6, fill, Stroke::new(1.0, PANEL_EDGE), egui::StrokeKind::Inside);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use egui::{Align2, Rect, Sense, Ui, UiBuilder, Vec2, pos2, vec2};
+use egui::{Align2, Rect, Sense, Ui, Vec2, pos2, vec2};
 
 use super::hatch::{Hatch, Pattern};
 use super::place::{self, Panel, Title};
@@ -36,29 +36,22 @@ struct Bar {
 
 /// Lays the panel out in `rect`; returns what was done with its title.
 pub fn show(ui: &mut Ui, rect: Rect, trace: &Trace, folded: bool, actions: &mut Vec<Action>) -> Title {
-    // Keeps the pointer from what lies below.
-    ui.interact(rect, ui.unique_id().with("timeline"), Sense::click_and_drag());
-    if folded {
-        let title = panel::folded_panel(ui, rect, Panel::Timeline, NAME);
-        close(ui, rect, actions);
-        return title;
-    }
-    let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
-    ui.painter().rect(rect, 6, theme::PANEL.to_opaque(), edge, egui::StrokeKind::Inside);
-    let mut ui = ui.new_child(UiBuilder::new().id_salt("timeline").max_rect(rect));
-    ui.set_clip_rect(rect);
-    let head = rect.with_max_y(rect.top() + panel::HEADER);
-    let (response, mut title) = place::handle(&ui, Panel::Timeline, head, rect.min);
-    response.on_hover_text(format!("{ABOUT}\n{}", place::HOVER));
-    title.fold = panel::header(&mut ui, head.shrink2(vec2(10.0, 3.0)), NAME, false);
-    close(&mut ui, rect, actions);
+    let frame = panel::Frame {
+        panel: Panel::Timeline,
+        id: "timeline",
+        name: "The last frames",
+        hover: &format!("{ABOUT}\n{}", place::HOVER),
+        close: ("Close this panel: the key g", Action::ToggleTimeline),
+    };
+    let (title, inner) = frame.show(ui, rect, folded, actions);
+    let Some(ui) = inner else { return title };
     if let Some((from, to)) = trace.extent() {
         let all = to.duration_since(from).as_secs_f64() * 1e3;
         let text = format!("at once {} of {} ms", theme::ms(trace.overlap_ms()), theme::ms(all));
-        let at = pos2(rect.right() - 32.0, head.center().y);
+        let at = pos2(rect.right() - 32.0, rect.top() + panel::HEADER / 2.0);
         ui.painter().text(at, Align2::RIGHT_CENTER, text, theme::words(12.0), theme::TEXT);
     }
-    let area = Rect::from_min_max(head.left_bottom(), rect.max).shrink2(vec2(theme::PAD, 0.0));
+    let area = panel::below(rect).shrink2(vec2(theme::PAD, 0.0));
     let area = area.with_max_y(rect.bottom() - theme::PAD);
     let plot =
         Rect::from_min_max(pos2(area.left() + NAMES, area.top()), pos2(area.right(), area.bottom() - AXIS));
@@ -84,14 +77,6 @@ pub fn show(ui: &mut Ui, rect: Rect, trace: &Trace, folded: bool, actions: &mut 
         response.on_hover_text_at_pointer(told(&bar.span, from));
     }
     title
-}
-
-const NAME: &str = "The last frames";
-
-fn close(ui: &mut Ui, rect: Rect, actions: &mut Vec<Action>) {
-    if panel::close(ui, rect, "Close this panel: the key g") {
-        actions.push(Action::ToggleTimeline);
-    }
 }
 
 /// A bar in words; times are told from `start` on.

@@ -1,6 +1,6 @@
 //! The search for the best parameters as a heat map. In: a [`Tuning`]. Out: wishes to begin or end a search.
 
-use egui::{Align2, Color32, Rect, ScrollArea, Sense, Ui, UiBuilder, pos2, vec2};
+use egui::{Align2, Color32, Rect, Sense, Ui, pos2, vec2};
 
 use super::place::{self, Panel, Title};
 use super::{Action, panel, theme};
@@ -78,41 +78,24 @@ pub fn show(
     of: &mut Option<VariantId>,
     actions: &mut Vec<Action>,
 ) -> (Title, f32) {
-    // Keeps the pointer from what lies below.
-    ui.interact(rect, ui.unique_id().with("tuning"), Sense::click_and_drag());
-    if folded {
-        let name = match tuning.is_under_way() {
-            true => format!("{NAME}, {}", count(tuning)),
-            false => NAME.to_owned(),
-        };
-        let title = panel::folded_panel(ui, rect, Panel::Tuning, &name);
-        close(ui, rect, actions);
-        return (title, panel::HEADER);
-    }
-    let edge = egui::Stroke::new(1.0, theme::PANEL_EDGE);
-    ui.painter().rect(rect, 6, theme::PANEL.to_opaque(), edge, egui::StrokeKind::Inside);
-    let mut ui = ui.new_child(UiBuilder::new().id_salt("tuning").max_rect(rect));
-    ui.set_clip_rect(rect);
-    let head = rect.with_max_y(rect.top() + panel::HEADER);
-    let (response, mut title) = place::handle(&ui, Panel::Tuning, head, rect.min);
-    response.on_hover_text(place::HOVER);
-    title.fold = panel::header(&mut ui, head.shrink2(vec2(10.0, 3.0)), NAME, false);
-    close(&mut ui, rect, actions);
-    let below = Rect::from_min_max(head.left_bottom(), rect.max).shrink2(vec2(2.0, 0.0));
-    let mut ui = ui.new_child(UiBuilder::new().id_salt("search").max_rect(below));
-    let inner = egui::Margin { left: 8, right: 8, top: 0, bottom: 8 };
-    let scrolled = ScrollArea::vertical().id_salt("tuning").auto_shrink([false, true]).show(&mut ui, |ui| {
-        egui::Frame::new().inner_margin(inner).show(ui, |ui| contents(ui, tuning, auto, of, actions));
+    let name = match folded && tuning.is_under_way() {
+        true => format!("Tuning, {}", count(tuning)),
+        false => "Tuning".to_owned(),
+    };
+    let frame = panel::Frame {
+        panel: Panel::Tuning,
+        id: "tuning",
+        name: &name,
+        hover: place::HOVER,
+        close: ("Close this panel: the key t", Action::ToggleTuning),
+    };
+    let (title, inner) = frame.show(ui, rect, folded, actions);
+    let Some(mut ui) = inner else { return (title, panel::HEADER) };
+    let margin = egui::Margin { left: 8, right: 8, top: 0, bottom: 8 };
+    let height = panel::scrolled(&mut ui, rect, |ui| {
+        egui::Frame::new().inner_margin(margin).show(ui, |ui| contents(ui, tuning, auto, of, actions));
     });
-    (title, panel::HEADER + scrolled.content_size.y + 2.0)
-}
-
-const NAME: &str = "Tuning";
-
-fn close(ui: &mut Ui, rect: Rect, actions: &mut Vec<Action>) {
-    if panel::close(ui, rect, "Close this panel: the key t") {
-        actions.push(Action::ToggleTuning);
-    }
+    (title, panel::HEADER + height + 2.0)
 }
 
 /// How far it is.

@@ -75,6 +75,21 @@ pub fn finish(mut child: Child) -> (Option<i32>, String) {
     (code, text)
 }
 
+/// Runs clreel to its end; returns its exit code and stderr.
+pub fn run(mut command: Command) -> (Option<i32>, String) {
+    finish(command.stderr(Stdio::piped()).spawn().unwrap())
+}
+
+/// Runs clreel to its end, which must be a good one; returns stderr.
+pub fn succeed(command: Command) -> String {
+    ended_well(run(command))
+}
+
+fn ended_well((code, stderr): (Option<i32>, String)) -> String {
+    assert_eq!(code, Some(0), "{stderr}");
+    stderr
+}
+
 /// A text of the overlay, in pixels of the window.
 #[derive(Debug, Clone, PartialEq, serde::Deserialize)]
 pub struct Text {
@@ -212,9 +227,10 @@ impl<'a> Session<'a> {
         self.display.xdotool(&["windowmove", "--sync", &self.window, "0", "0"]);
     }
 
-    pub fn quit(mut self) -> (Option<i32>, String) {
+    /// Ends it by its key, which must end well; returns stderr.
+    pub fn quit(mut self) -> String {
         self.display.key("q");
-        finish(self.child.take().unwrap())
+        ended_well(finish(self.child.take().unwrap()))
     }
 }
 
@@ -253,9 +269,7 @@ pub fn snapshot(
     let mut command = clreel(None);
     command.arg("snapshot").arg(movie).args(["--variant", variant, "--radius", radius]);
     command.args(["--at", &at.to_string()]).arg("--out").arg(&out);
-    let child = command.stderr(Stdio::piped()).spawn().unwrap();
-    let (code, stderr) = finish(child);
-    assert_eq!(code, Some(0), "{stderr}");
+    succeed(command);
     png(&out)
 }
 
@@ -264,8 +278,7 @@ pub fn played(display: &Display, folder: &Folder, movie: &Path, arguments: &[&st
     let stats = folder.file("stats.json");
     let mut command = clreel(Some(display));
     command.arg(movie).args(arguments).arg("--stats").arg(&stats);
-    let (code, stderr) = finish(command.stderr(Stdio::piped()).spawn().unwrap());
-    assert_eq!(code, Some(0), "{stderr}");
+    let stderr = succeed(command);
     (json(&stats), stderr)
 }
 

@@ -10,7 +10,7 @@
 use std::time::{Duration, Instant};
 
 use super::Player;
-use crate::app::builder::{Built, Part, Start};
+use crate::app::builder::Start;
 use crate::app::frame_loop::FrameLoop;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceKind, select_device};
@@ -26,16 +26,16 @@ const SOON: Duration = Duration::from_secs(30);
 /// What runs the filter now.
 pub(super) struct Running {
     pub device: Device,
-    number: u64,
+    pub number: u64,
 }
 
 /// A device that is being made ready.
-struct Pending {
-    device: Device,
-    number: u64,
+pub(super) struct Pending {
+    pub device: Device,
+    pub number: u64,
     sharing: Sharing,
-    pipeline: Pipeline,
-    status: Vec<(VariantId, VariantStatus)>,
+    pub pipeline: Pipeline,
+    pub status: Vec<(VariantId, VariantStatus)>,
 }
 
 /// A device that was asked for. Making its context may take long and holds the window up, so that is said first.
@@ -68,7 +68,7 @@ pub(super) struct Devices {
     /// What the command line named.
     pub named: Option<Device>,
     pub running: Option<Running>,
-    pending: Option<Pending>,
+    pub pending: Option<Pending>,
     contexts: u64,
     /// What has been tried since the first of several failures.
     attempts: Vec<Attempt>,
@@ -92,7 +92,7 @@ impl Devices {
     }
 
     /// The device that is asked for or being made ready.
-    fn coming(&self) -> Option<usize> {
+    pub fn coming(&self) -> Option<usize> {
         let wanted = self.wanted.as_ref().map(|w| w.device.info.index);
         wanted.or_else(|| self.pending.as_ref().map(|p| p.device.info.index))
     }
@@ -141,25 +141,9 @@ pub(super) fn at_first(frames: &FrameLoop) -> Vec<(VariantId, VariantStatus)> {
 }
 
 impl Player<'_> {
-    /// Takes what the builder has finished.
-    pub(super) fn built(&mut self, message: Built) {
-        match message {
-            Built::Devices(devices) => self.found(devices),
-            Built::For(number, part) => {
-                let pending = self.devices.pending.as_ref().is_some_and(|p| p.number == number);
-                if pending {
-                    self.built_for_pending(*part);
-                } else if self.devices.running.as_ref().is_some_and(|r| r.number == number) {
-                    self.built_for_running(*part);
-                }
-            }
-        }
-        self.repaint_after(Duration::ZERO);
-    }
-
     /// Chooses the first device: the one that was named, else the graphics card that drives the window, else the
     /// best one.
-    fn found(&mut self, devices: Vec<Device>) {
+    pub(super) fn found(&mut self, devices: Vec<Device>) {
         if !devices.is_empty() {
             drivers::failures().into_iter().for_each(|failure| self.notify(failure, false));
         } else {
@@ -196,7 +180,7 @@ impl Player<'_> {
     }
 
     /// The chosen variant cannot be had.
-    fn without_filter(&mut self) {
+    pub(super) fn without_filter(&mut self) {
         self.frames.choose(VariantId::Off, self.frames.chosen().1);
         self.frames.wait_for_filter(false);
     }
@@ -242,7 +226,7 @@ impl Player<'_> {
     }
 
     /// Says that a device cannot be used, and what goes on instead.
-    fn stay(&mut self, device: &Device, error: Error) {
+    pub(super) fn stay(&mut self, device: &Device, error: Error) {
         self.devices.note_failure(device, Some(&error));
         self.build_for_running();
         let hint = match &self.devices.running {
@@ -318,106 +302,6 @@ impl Player<'_> {
         let filters = self.frames.pipeline_mut().is_some_and(|pipeline| pipeline.has(chosen));
         if chosen.kind() != Kind::OpenCl || filters {
             self.frames.wait_for_filter(false);
-        }
-    }
-
-    fn built_for_pending(&mut self, part: Part) {
-        let chosen = self.frames.chosen().0;
-        let Some(pending) = &mut self.devices.pending else { return };
-        let mut set = |id, new| {
-            if let Some(entry) = pending.status.iter_mut().find(|(v, _)| *v == id) {
-                entry.1 = new;
-            }
-        };
-        match part {
-            Part::Variant(variant) => {
-                set(variant.info().id, VariantStatus::Ready);
-                pending.pipeline.add(variant);
-            }
-            Part::Planar(filter) => {
-                set(VariantId::Planar, VariantStatus::Ready);
-                pending.pipeline.add_planar(filter);
-            }
-            Part::NoVariant(id, error) if id == chosen => {
-                let device = pending.device.clone();
-                self.devices.pending = None;
-                self.stay(&device, error);
-            }
-            Part::NoVariant(id, error) => set(id, VariantStatus::Unavailable(error)),
-            Part::Conversion(program) => pending.pipeline.add_conversion(program),
-            Part::NoConversion(layout, storage, _) => pending.pipeline.conversion_failed(&layout, storage),
-            Part::Corrector(corrector) => pending.pipeline.set_corrector(*corrector),
-        }
-    }
-
-    fn built_for_running(&mut self, part: Part) {
-        let chosen = self.frames.chosen().0;
-        match part {
-            Part::Variant(variant) => {
-                let id = variant.info().id;
-                self.set_status(id, VariantStatus::Ready);
-                if id == chosen {
-                    self.frames.wait_for_filter(false);
-                }
-                if let Some(pipeline) = self.frames.pipeline_mut() {
-                    pipeline.add(variant);
-                }
-            }
-            Part::Planar(filter) => {
-                self.set_status(VariantId::Planar, VariantStatus::Ready);
-                if chosen == VariantId::Planar {
-                    self.frames.wait_for_filter(false);
-                }
-                if let Some(pipeline) = self.frames.pipeline_mut() {
-                    pipeline.add_planar(filter);
-                }
-            }
-            Part::NoVariant(id, error) => {
-                self.set_status(id, VariantStatus::Unavailable(error.clone()));
-                if chosen == id {
-                    self.without_filter();
-                }
-                self.notify(error, true);
-            }
-            Part::Conversion(program) => {
-                if let Some(pipeline) = self.frames.pipeline_mut() {
-                    pipeline.add_conversion(program);
-                }
-            }
-            Part::NoConversion(layout, storage, error) => {
-                if let Some(pipeline) = self.frames.pipeline_mut() {
-                    pipeline.conversion_failed(&layout, storage);
-                }
-                self.notify(error, false);
-            }
-            Part::Corrector(corrector) => {
-                if let Some(pipeline) = self.frames.pipeline_mut() {
-                    pipeline.set_corrector(*corrector);
-                }
-            }
-        }
-    }
-
-    /// Has the builder go on with the device that runs, after it worked for one that cannot be used.
-    fn build_for_running(&mut self) {
-        let Some(number) = self.devices.running.as_ref().map(|r| r.number) else { return };
-        let Some(pipeline) = self.frames.pipeline_mut() else { return };
-        let building = self.status.iter().filter(|(_, status)| *status == VariantStatus::Building);
-        let (cl, variants) = (pipeline.cl().clone(), building.map(|(id, _)| *id).collect());
-        let (to_texture, corrector) = (self.sharing == Sharing::ZeroCopy, !pipeline.corrects());
-        self.builder.start(Start { number, cl, to_texture, variants, corrector });
-    }
-
-    /// Has the conversions built that frames were in want of. While another device is being made ready the builder
-    /// works for that one; the frames go on as they are, or, where planar has to have the conversion, after the change.
-    pub(super) fn order_conversions(&mut self) {
-        if self.devices.coming().is_some() {
-            return;
-        }
-        if let Some(pipeline) = self.frames.pipeline_mut() {
-            for (layout, storage) in pipeline.missing_conversions() {
-                self.builder.convert(layout, storage);
-            }
         }
     }
 

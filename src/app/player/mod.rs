@@ -1,6 +1,7 @@
 //! The open window's contents. In: window events, and a turn whenever something may be ready. Out: frames on
 //! the screen with the overlay over them, and at the end the screenshot and the statistics.
 
+mod built;
 mod device;
 mod draw;
 mod events;
@@ -228,7 +229,7 @@ impl<'a> Player<'a> {
         }
         for (variant, error) in self.frames.take_errors() {
             if let Some(id) = variant {
-                self.set_status(id, VariantStatus::Unavailable(error.clone()));
+                built::set(&mut self.status, id, VariantStatus::Unavailable(error.clone()));
             } else if self.frames.shown_size().is_none() {
                 // Not even the first picture could be shown.
                 return Err(error);
@@ -343,12 +344,6 @@ impl<'a> Player<'a> {
             variant: self.frames.chosen().0,
             radius: self.frames.chosen().1,
             unpaced: self.args.unpaced,
-        }
-    }
-
-    fn set_status(&mut self, id: VariantId, status: VariantStatus) {
-        if let Some(entry) = self.status.iter_mut().find(|(v, _)| *v == id) {
-            entry.1 = status;
         }
     }
 

@@ -2,22 +2,20 @@
 //! copy and the outcome of each variant. Every variant is checked before it is timed.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::time::Instant;
 
+use super::checks::{Checks, Tried, fail};
 use super::glsl::Offscreen;
 use super::native::{self, Lanes};
 use super::planar::run as planes;
-use super::planar::{PlanarFilter, PlanarPlan, planar_reference, planes_of};
-use super::{BuiltVariant, Picture, Plan, Scratch, info, reference::reference, run};
+use super::planar::{PlanarFilter, PlanarPlan, planes_of};
+use super::{BuiltVariant, Picture, Plan, Scratch, info};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, failed};
 use crate::ladder::measure::{self, Contender, Measurement, Sample};
-use crate::ladder::verify::MismatchReport;
 use crate::ladder::{Kind, Outcome, Storage, VariantId};
 use crate::media::memory::{require, zeroed};
-use crate::stats::Series;
+use crate::stats::{Series, ms_since};
 
 /// What is filtered, and how often.
 pub struct Input<'a> {
@@ -128,7 +126,7 @@ pub fn run_device(
     radii.iter().map(|&radius| bench.radius(&built, radius, progress)).collect()
 }
 
-fn build(cl: &ClContext, id: VariantId, input: &Input) -> std::result::Result<BuiltVariant, Box<Outcome>> {
+fn build(cl: &ClContext, id: VariantId, input: &Input) -> Tried<BuiltVariant> {
     let info = info(id).ok_or_else(|| Box::new(Outcome::Skipped("It is no filter.".to_owned())))?;
     info.supports(&cl.device.info, input.width, input.height)
         .map_err(|e| Box::new(Outcome::Unsupported(e.why)))?;
@@ -139,13 +137,9 @@ fn without_device() -> Box<Outcome> {
     Box::new(Outcome::Unsupported("There is no OpenCL device.".to_owned()))
 }
 
-fn offscreen(input: &Input) -> std::result::Result<Offscreen, Box<Outcome>> {
+fn offscreen(input: &Input) -> Tried<Offscreen> {
     Offscreen::new(input.width, input.height)
         .map_err(|e| Box::new(Outcome::Unsupported(format!("{} {}", e.what, e.why))))
-}
-
-fn fail(error: Error) -> Box<Outcome> {
-    Box::new(Outcome::Failed(error))
 }
 
 /// What takes part.
@@ -157,7 +151,7 @@ enum Candidate {
     Glsl(Offscreen),
 }
 
-type Built = [(VariantId, std::result::Result<Candidate, Box<Outcome>>)];
+type Built = [(VariantId, Tried<Candidate>)];
 
 /// What is timed, for one radius.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
@@ -201,13 +195,6 @@ impl Pairs {
     }
 }
 
-/// Pictures to check with, and what the reference makes of them.
-struct Checks {
-    width: u32,
-    height: u32,
-    cases: Vec<(Vec<u8>, Vec<u8>)>,
-}
-
 /// The device, and its pictures.
 struct OnDevice<'a> {
     cl: &'a ClContext,
@@ -222,7 +209,7 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn radius(&mut self, built: &Built, radius: u32, progress: &mut dyn FnMut(&str)) -> Result<RadiusRun> {
-        let mut checks = HashMap::new();
+        let mut checks = Checks::new(self.input, radius);
         let mut outcomes = Vec::new();
         let mut ready: Vec<(usize, u32, Ready)> = Vec::new();
         let mut auto = None;
@@ -235,14 +222,15 @@ impl Bench<'_> {
                         (rounds, Ready::Kernels(plan, queue))
                     })
                 }
-                Ok(Candidate::Planes(filter)) => self.prepare_planes(filter, radius),
+                Ok(Candidate::Planes(filter)) => self.prepare_planes(filter, radius, &checks),
                 Ok(Candidate::Native) => {
                     let (width, height) = (self.input.width, self.input.height);
                     let check = |src: &[u8], want: &[u8]| native::check(src, want, width, height, radius);
-                    self.prepare_peer(radius, &mut checks, check).map(|rounds| (rounds, Ready::Native))
+                    checks.peer(check).and_then(|ms| self.rounds(ms)).map(|rounds| (rounds, Ready::Native))
                 }
-                Ok(Candidate::Glsl(offscreen)) => self
-                    .prepare_peer(radius, &mut checks, |src, want| offscreen.check(src, want, radius))
+                Ok(Candidate::Glsl(offscreen)) => checks
+                    .peer(|src, want| offscreen.check(src, want, radius))
+                    .and_then(|ms| self.rounds(ms))
                     .map(|rounds| (rounds, Ready::Glsl(offscreen))),
                 Err(outcome) => Err(outcome.clone()),
             };
@@ -269,7 +257,7 @@ impl Bench<'_> {
         let run_native = move |threads, lanes| {
             let begin = Instant::now();
             native::filter(&frames[frame.get()], &mut out.borrow_mut(), size, radius, threads, lanes)?;
-            let ms = begin.elapsed().as_secs_f64() * 1e3;
+            let ms = ms_since(begin);
             Ok(Sample { device_ms: ms, dispatch_ms: 0.0, wall_ms: ms })
         };
         for (_, rounds, ready) in &ready {
@@ -287,7 +275,7 @@ impl Bench<'_> {
                 },
             });
         }
-        let mut native = self.native(radius)?;
+        let mut native = checks.native_grid()?;
         for one in native.iter().filter(|one| one.outcome.is_ok()) {
             let (threads, lanes) = (one.threads, one.lanes);
             let run = move || run_native(threads, lanes);
@@ -331,160 +319,44 @@ impl Bench<'_> {
         Ok(RadiusRun { radius, copy: copied.map(|m| m.device), variants: outcomes, auto, native })
     }
 
-    /// The grid of threads and vectors in Rust, checked on the first frame; not timed yet.
-    fn native(&self, radius: u32) -> Result<Vec<NativeRun>> {
-        let (Some(src), true) = (self.input.frames.first(), self.input.native) else {
-            return Ok(Vec::new());
-        };
-        let size = (self.input.width as usize, self.input.height as usize);
-        let want = reference(src, size.0, size.1, radius as usize);
-        let all = native::all_threads();
-        let mut runs = Vec::new();
-        for threads in if all > 1 { vec![1, all] } else { vec![1] } {
-            for lanes in [Lanes::Plain, Lanes::Vector] {
-                let mut got: Vec<u8> = want.iter().map(|v| !v).collect();
-                native::filter(src, &mut got, size, radius, threads, lanes)?;
-                let outcome = match got == want {
-                    true => Series::of(&[0.0]).ok_or(NativeFault::Failed(String::new())),
-                    false => Err(NativeFault::Differs),
-                };
-                runs.push(NativeRun { threads, lanes, outcome });
-            }
-        }
-        Ok(runs)
-    }
-
     /// Decides how often the variant can run, and checks it.
     fn prepare(
         &mut self,
         variant: &BuiltVariant,
         radius: u32,
-        checks: &mut HashMap<(u32, u32), Checks>,
-    ) -> std::result::Result<(u32, Plan, ocl::Queue), Box<Outcome>> {
+        checks: &mut Checks,
+    ) -> Tried<(u32, Plan, ocl::Queue)> {
         let OnDevice { cl, pairs } = self.on.as_ref().ok_or_else(without_device)?;
         let (width, height) = (self.input.width, self.input.height);
         let (src, dst) = pairs.of(variant.info().storage);
         let plan = variant.plan(cl, src, dst, &mut self.scratch, width, height, radius).map_err(fail)?;
         let predicted_ms = measure::predict(&plan, &cl.queue).map_err(fail)?;
-        let rounds = measure::rounds_for(predicted_ms, self.input.rounds)
-            .map_err(|why| Box::new(Outcome::Skipped(why)))?;
-        let checks = self.checks(check_size(width, height, predicted_ms), radius, checks)?;
-        match check(cl, variant, radius, checks) {
-            Ok(None) => Ok((rounds, plan, cl.queue.clone())),
-            Ok(Some(report)) => Err(Box::new(Outcome::Mismatch(report))),
-            Err(e) => Err(fail(e)),
-        }
+        let rounds = self.rounds(predicted_ms)?;
+        checks.variant(cl, variant, predicted_ms)?;
+        Ok((rounds, plan, cl.queue.clone()))
     }
 
-    /// Checks the filter on planes, against its own reference: on planes of 4:2:0 of the first and the middle frame, and
-    /// on noise.
+    /// Checks the filter on planes, and puts planes on the device.
     fn prepare_planes<'b>(
         &mut self,
         filter: &PlanarFilter,
         radius: u32,
-    ) -> std::result::Result<(u32, Ready<'b>), Box<Outcome>> {
+        checks: &Checks,
+    ) -> Tried<(u32, Ready<'b>)> {
         let cl = self.on.as_ref().ok_or_else(without_device)?.cl;
+        let (layout, block) = checks.planes(cl, filter)?;
         let mut prepare = || {
-            let frames = self.input.frames;
-            let (layout, noise) = planes_of(&noise(frames[0].len()), self.input.width, self.input.height)?;
-            let mut blocks = vec![noise];
-            for frame in [&frames[0], &frames[frames.len() / 2]] {
-                blocks.push(planes_of(frame, layout.width, layout.height)?.1);
-            }
-            for block in &blocks {
-                let want = planar_reference(&layout, block, radius)?;
-                let report = planes::check(cl, filter, &layout, block, &want, radius, &[])?;
-                if let Some(report) = report {
-                    return Ok(Err(Box::new(Outcome::Mismatch(report))));
-                }
-            }
-            let from = planes::on_device(cl, &blocks[0])?;
+            let from = planes::on_device(cl, &block)?;
             let to = planes::on_device(cl, &zeroed(layout.filtered().bytes())?)?;
             let plan = filter.plan(cl, &layout, &to, &mut self.scratch, radius)?;
-            Ok(Ok((self.input.rounds, Ready::Planes(plan, from, cl.queue.clone()))))
+            Ok((self.input.rounds, Ready::Planes(plan, from, cl.queue.clone())))
         };
-        prepare().map_err(fail)?
+        prepare().map_err(fail)
     }
 
-    /// Checks a filter that does without OpenCL, and decides how often it can run.
-    fn prepare_peer(
-        &self,
-        radius: u32,
-        checks: &mut HashMap<(u32, u32), Checks>,
-        check: impl Fn(&[u8], &[u8]) -> Result<Option<MismatchReport>>,
-    ) -> std::result::Result<u32, Box<Outcome>> {
-        let (width, height) = (self.input.width, self.input.height);
-        let checks = self.checks((width, height), radius, checks)?;
-        let began = Instant::now();
-        for (src, want) in &checks.cases {
-            let report = check(src, want).map_err(fail)?;
-            if let Some(report) = report {
-                return Err(Box::new(Outcome::Mismatch(report)));
-            }
-        }
-        let ms = began.elapsed().as_secs_f64() * 1e3 / checks.cases.len().max(1) as f64;
+    /// How often something that takes so long can run.
+    fn rounds(&self, ms: f64) -> Tried<u32> {
         measure::rounds_for(ms, self.input.rounds).map_err(|why| Box::new(Outcome::Skipped(why)))
-    }
-
-    /// The pictures of a size to check with; they are kept for the next variant.
-    fn checks<'c>(
-        &self,
-        size: (u32, u32),
-        radius: u32,
-        kept: &'c mut HashMap<(u32, u32), Checks>,
-    ) -> std::result::Result<&'c Checks, Box<Outcome>> {
-        Ok(match kept.entry(size) {
-            Entry::Occupied(made) => made.into_mut(),
-            Entry::Vacant(place) => place.insert(Checks::new(self.input, size, radius).map_err(fail)?),
-        })
-    }
-}
-
-fn check(
-    cl: &ClContext,
-    variant: &BuiltVariant,
-    radius: u32,
-    checks: &Checks,
-) -> Result<Option<MismatchReport>> {
-    let mut scratch = Scratch::new();
-    for (src, want) in &checks.cases {
-        let report = run::check(cl, variant, src, want, checks.width, checks.height, radius, &mut scratch)?;
-        if report.is_some() {
-            return Ok(report);
-        }
-    }
-    Ok(None)
-}
-
-/// The part of a frame that is checked: all of it, unless that would take seconds; then a corner of the same
-/// shape, at least 64 pixels wide and high.
-fn check_size(width: u32, height: u32, predicted_ms: f64) -> (u32, u32) {
-    const AFFORDABLE_MS: f64 = 2000.0;
-    let factor = (AFFORDABLE_MS / predicted_ms.max(AFFORDABLE_MS)).sqrt();
-    let part = |full: u32| full.min(((f64::from(full) * factor) as u32).max(64));
-    (part(width), part(height))
-}
-
-impl Checks {
-    /// The first and the middle frame, and noise.
-    fn new(input: &Input, (width, height): (u32, u32), radius: u32) -> Result<Self> {
-        // Three pictures while they grow, three results, the reference's table, and two copies for the comparison.
-        require(width as usize * height as usize * 4 * 14)?;
-        let corner = |frame: &Vec<u8>| {
-            let rows = frame.chunks_exact(input.width as usize * 4).take(height as usize);
-            rows.flat_map(|row| &row[..width as usize * 4]).copied().collect()
-        };
-        let mut pictures: Vec<Vec<u8>> = Vec::new();
-        pictures.extend(input.frames.first().map(corner));
-        if input.frames.len() > 1 {
-            pictures.extend(input.frames.get(input.frames.len() / 2).map(corner));
-        }
-        pictures.push(noise(width as usize * height as usize * 4));
-        let filter = |src: Vec<u8>| {
-            let want = reference(&src, width as usize, height as usize, radius as usize);
-            (src, want)
-        };
-        Ok(Self { width, height, cases: pictures.into_iter().map(filter).collect() })
     }
 }
 
@@ -511,17 +383,4 @@ pub(crate) fn copy(queue: &ocl::Queue, from: &Picture, to: &Picture) -> Result<S
         copied.map_err(|e| failed("A picture could not be copied on the device.", &e))?;
         Ok(vec![event])
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slow_variants_are_checked_on_a_part() {
-        assert_eq!(check_size(1280, 720, 100.0), (1280, 720));
-        assert_eq!(check_size(1280, 720, 8000.0), (640, 360));
-        assert_eq!(check_size(1280, 720, 1e9), (64, 64));
-        assert_eq!(check_size(5, 720, 8000.0), (5, 360));
-    }
 }

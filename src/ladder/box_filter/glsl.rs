@@ -21,6 +21,7 @@ use crate::ladder::measure::Sample;
 use crate::ladder::verify::{self, GUARD, MismatchReport};
 use crate::pipeline::JobState;
 use crate::present::read_texture;
+use crate::stats::ms_since;
 
 /// A band is to take about this long, and two may wait: the window's own drawing comes after them.
 const BAND_MS: f64 = 15.0;
@@ -369,7 +370,7 @@ impl Offscreen {
         })?;
         // SAFETY: the context is current.
         unsafe { self.headless.gl.finish() };
-        let wall_ms = began.elapsed().as_secs_f64() * 1e3;
+        let wall_ms = ms_since(began);
         let took = loop {
             match timing.finished() {
                 Some(took) => break took,

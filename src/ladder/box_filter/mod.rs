@@ -5,6 +5,7 @@
 //! Every variant gives exactly the bytes of [`mod@reference`].
 
 pub mod bench;
+mod checks;
 pub mod config;
 pub mod glsl;
 pub mod native;

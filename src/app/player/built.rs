@@ -1,0 +1,119 @@
+//! What the builder is asked for and what comes of it. In: [`Built`] messages. Out: pipelines that have more variants and
+//! conversions, and what the overlay says of them.
+
+use std::time::Duration;
+
+use super::Player;
+use crate::app::builder::{Built, Part, Start};
+use crate::gpu::sharing::Sharing;
+use crate::ladder::VariantId;
+use crate::overlay::VariantStatus;
+use crate::pipeline::Pipeline;
+
+/// Notes what is to be said of a variant.
+pub(super) fn set(all: &mut [(VariantId, VariantStatus)], id: VariantId, status: VariantStatus) {
+    if let Some(entry) = all.iter_mut().find(|(v, _)| *v == id) {
+        entry.1 = status;
+    }
+}
+
+/// What a part says of a variant; `None` of what serves them all.
+fn status(part: &Part) -> Option<(VariantId, VariantStatus)> {
+    match part {
+        Part::Variant(variant) => Some((variant.info().id, VariantStatus::Ready)),
+        Part::Planar(_) => Some((VariantId::Planar, VariantStatus::Ready)),
+        Part::NoVariant(id, error) => Some((*id, VariantStatus::Unavailable(error.clone()))),
+        Part::Conversion(_) | Part::NoConversion(..) | Part::Corrector(_) => None,
+    }
+}
+
+/// Gives a pipeline what was built for it.
+fn add(pipeline: &mut Pipeline, part: Part) {
+    match part {
+        Part::Variant(variant) => pipeline.add(variant),
+        Part::Planar(filter) => pipeline.add_planar(filter),
+        Part::NoVariant(..) => {}
+        Part::Conversion(program) => pipeline.add_conversion(program),
+        Part::NoConversion(layout, storage, _) => pipeline.conversion_failed(&layout, storage),
+        Part::Corrector(corrector) => pipeline.set_corrector(*corrector),
+    }
+}
+
+impl Player<'_> {
+    /// Takes what the builder has finished.
+    pub(super) fn built(&mut self, message: Built) {
+        match message {
+            Built::Devices(devices) => self.found(devices),
+            Built::For(number, part) => {
+                let pending = self.devices.pending.as_ref().is_some_and(|p| p.number == number);
+                if pending {
+                    self.built_for_pending(*part);
+                } else if self.devices.running.as_ref().is_some_and(|r| r.number == number) {
+                    self.built_for_running(*part);
+                }
+            }
+        }
+        self.repaint_after(Duration::ZERO);
+    }
+
+    fn built_for_pending(&mut self, part: Part) {
+        let chosen = self.frames.chosen().0;
+        match part {
+            Part::NoVariant(id, error) if id == chosen => {
+                if let Some(pending) = self.devices.pending.take() {
+                    self.stay(&pending.device, error);
+                }
+            }
+            part => {
+                let Some(pending) = &mut self.devices.pending else { return };
+                if let Some((id, status)) = status(&part) {
+                    set(&mut pending.status, id, status);
+                }
+                add(&mut pending.pipeline, part);
+            }
+        }
+    }
+
+    fn built_for_running(&mut self, part: Part) {
+        if let Some((id, status)) = status(&part) {
+            let is_chosen = id == self.frames.chosen().0;
+            match status {
+                VariantStatus::Ready if is_chosen => self.frames.wait_for_filter(false),
+                VariantStatus::Unavailable(_) if is_chosen => self.without_filter(),
+                _ => {}
+            }
+            set(&mut self.status, id, status);
+        }
+        match &part {
+            Part::NoVariant(_, error) => self.notify(error.clone(), true),
+            Part::NoConversion(_, _, error) => self.notify(error.clone(), false),
+            _ => {}
+        }
+        if let Some(pipeline) = self.frames.pipeline_mut() {
+            add(pipeline, part);
+        }
+    }
+
+    /// Has the builder go on with the device that runs, after it worked for one that cannot be used.
+    pub(super) fn build_for_running(&mut self) {
+        let Some(number) = self.devices.running.as_ref().map(|r| r.number) else { return };
+        let Some(pipeline) = self.frames.pipeline_mut() else { return };
+        let building = self.status.iter().filter(|(_, status)| *status == VariantStatus::Building);
+        let (cl, variants) = (pipeline.cl().clone(), building.map(|(id, _)| *id).collect());
+        let (to_texture, corrector) = (self.sharing == Sharing::ZeroCopy, !pipeline.corrects());
+        self.builder.start(Start { number, cl, to_texture, variants, corrector });
+    }
+
+    /// Has the conversions built that frames were in want of. While another device is being made ready the builder
+    /// works for that one; the frames go on as they are, or, where planar has to have the conversion, after the change.
+    pub(super) fn order_conversions(&mut self) {
+        if self.devices.coming().is_some() {
+            return;
+        }
+        if let Some(pipeline) = self.frames.pipeline_mut() {
+            for (layout, storage) in pipeline.missing_conversions() {
+                self.builder.convert(layout, storage);
+            }
+        }
+    }
+}
