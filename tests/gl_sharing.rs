@@ -105,6 +105,71 @@ fn with_poison_a_forgotten_acquire_or_release_is_wrong_pixels() {
 }
 
 #[test]
+fn a_thread_without_a_gl_context_can_hand_textures_over() {
+    for platform in ["glx", "egl"] {
+        for (threads, elsewhere) in [("release", [0, 1]), ("acquire", [1, 0]), ("both", [1, 1])] {
+            let log = temporary(&format!("{platform}-thread-{threads}"));
+            let options = [("POISON", "1"), ("LOG", log.to_str().unwrap())];
+            let seen = case(&format!("thread-{threads}"), platform, &options);
+            assert_eq!((seen["acquired"].as_str(), seen["released"].as_str()), ("0 0 0", "0 0 0"));
+            assert_eq!(seen["cl_sees_gl"], "true true true", "{platform} {threads}");
+            assert_eq!(seen["gl_sees_cl"], "true true true", "{platform} {threads}");
+            assert_eq!(seen["current_again"], "true", "{platform} {threads}");
+            let from_there = ["clEnqueueAcquireGLObjects", "clEnqueueReleaseGLObjects"].map(|function| {
+                let calls = layer::calls(&log, function);
+                assert_eq!(calls.len(), 3);
+                calls.iter().filter(|call| call.contains("thread=without-gl")).count() / 3
+            });
+            assert_eq!(from_there, elsewhere, "{platform} {threads}");
+            assert!(layer::calls(&log, "misuse").is_empty());
+            std::fs::remove_file(log).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_driver_can_refuse_threads_without_a_gl_context_or_fail_there_in_silence() {
+    let refused = format!("{0} {0} {0}", ffi::CL_INVALID_OPERATION);
+    for platform in ["glx", "egl"] {
+        for options in [&[("NO_FOREIGN_THREAD", "1")][..], &[("NO_FOREIGN_THREAD", "1"), ("POISON", "1")][..]]
+        {
+            let seen = case("thread-release", platform, options);
+            assert_eq!((seen["acquired"].as_str(), &seen["released"]), ("0 0 0", &refused));
+            assert_eq!(seen["gl_sees_cl"], "false false false", "{platform}");
+            let seen = case("thread-acquire", platform, options);
+            assert_eq!((&seen["acquired"], seen["released"].as_str()), (&refused, "0 0 0"));
+        }
+        for options in
+            [&[("WRONG_FOREIGN_THREAD", "1")][..], &[("WRONG_FOREIGN_THREAD", "1"), ("POISON", "1")][..]]
+        {
+            let seen = case("thread-release", platform, options);
+            assert_eq!(seen["released"], "0 0 0", "{platform}");
+            assert_eq!(seen["gl_sees_cl"], "false false false", "{platform}");
+            // Only releasing, and only from there.
+            let seen = case("thread-acquire", platform, options);
+            assert_eq!(
+                (seen["cl_sees_gl"].as_str(), seen["gl_sees_cl"].as_str()),
+                ("true true true", "true true true")
+            );
+        }
+    }
+}
+
+#[test]
+fn a_driver_can_be_slow_to_release_where_the_thread_has_a_gl_context() {
+    for (threads, slow) in [("neither", 3), ("acquire", 3), ("release", 0), ("both", 0)] {
+        let log = temporary(&format!("slow-{threads}"));
+        let options = [("SLOW_RELEASE", "20000"), ("LOG", log.to_str().unwrap())];
+        let seen = case(&format!("thread-{threads}"), "glx", &options);
+        assert_eq!((seen["released"].as_str(), seen["gl_sees_cl"].as_str()), ("0 0 0", "true true true"));
+        assert_eq!(layer::calls(&log, "slept"), vec!["slept us=20000"; slow], "{threads}");
+        // As long as the system lets nothing return from a sleep too early.
+        assert!(slow == 0 || seen["shortest_release_us"].parse::<u64>().unwrap() >= 20_000);
+        std::fs::remove_file(log).unwrap();
+    }
+}
+
+#[test]
 fn exactly_the_planned_call_fails() {
     let seen = case("flush-five-times", "glx", &[("FAIL", "clFlush:3:-36,clCreateBuffer:2:-4")]);
     assert_eq!(seen["flush"], "0 0 -36 0 0");
@@ -158,6 +223,10 @@ fn child() {
         }
         "share-rgba8" => share(&gl, &Format::RGBA8, "", true),
         "share-r8" => share(&gl, &Format::R8, "", true),
+        "thread-neither" => share_by_threads(&gl, false, false),
+        "thread-acquire" => share_by_threads(&gl, true, false),
+        "thread-release" => share_by_threads(&gl, false, true),
+        "thread-both" => share_by_threads(&gl, true, true),
         _ => share(&gl, &Format::RGBA8, what.strip_prefix("forget-").unwrap(), false),
     }
 }
@@ -196,6 +265,10 @@ impl Gl {
         // SAFETY: Xlib's own signature; the display stays open until the process ends.
         let display = unsafe {
             let xlib = libc::dlopen(c"libX11.so.6".as_ptr(), libc::RTLD_NOW);
+            // Several threads use the display in some cases.
+            let threads: extern "C" fn() -> libc::c_int =
+                std::mem::transmute(libc::dlsym(xlib, c"XInitThreads".as_ptr()));
+            threads();
             let open: extern "C" fn(*const libc::c_char) -> *mut c_void =
                 std::mem::transmute(libc::dlsym(xlib, c"XOpenDisplay".as_ptr()));
             open(ptr::null())
@@ -274,6 +347,15 @@ impl Gl {
     }
 }
 
+type HandOver = unsafe extern "system" fn(
+    ffi::cl_command_queue,
+    ffi::cl_uint,
+    *const ffi::cl_mem,
+    ffi::cl_uint,
+    *const ffi::cl_event,
+    *mut ffi::cl_event,
+) -> ffi::cl_int;
+
 /// The first device of the first platform, with a queue.
 struct Cl {
     context: ffi::cl_context,
@@ -321,33 +403,28 @@ impl Cl {
     }
 
     fn acquire(&self, image: &ffi::cl_mem) {
-        // SAFETY: one live object, no events.
-        let status = unsafe {
-            ffi::clEnqueueAcquireGLObjects(
-                self.queue,
-                1,
-                ptr::from_ref(image).cast_mut(),
-                0,
-                ptr::null(),
-                null_mut(),
-            )
-        };
-        assert_eq!(status, 0);
+        assert_eq!(self.hand_over(*image, ffi::clEnqueueAcquireGLObjects), 0);
     }
 
     fn release(&self, image: &ffi::cl_mem) {
+        assert_eq!(self.hand_over(*image, ffi::clEnqueueReleaseGLObjects), 0);
+    }
+
+    fn hand_over(&self, image: ffi::cl_mem, function: HandOver) -> i32 {
         // SAFETY: one live object, no events.
-        let status = unsafe {
-            ffi::clEnqueueReleaseGLObjects(
-                self.queue,
-                1,
-                ptr::from_ref(image).cast_mut(),
-                0,
-                ptr::null(),
-                null_mut(),
-            )
-        };
-        assert_eq!(status, 0);
+        unsafe { function(self.queue, 1, ptr::from_ref(&image), 0, ptr::null(), null_mut()) }
+    }
+
+    /// The same on a thread of its own, which has no OpenGL context.
+    fn hand_over_elsewhere(&self, image: ffi::cl_mem, function: HandOver) -> i32 {
+        let (queue, image) = (self.queue as usize, image as usize);
+        std::thread::spawn(move || {
+            let image = image as ffi::cl_mem;
+            // SAFETY: one live object, no events; OpenCL's handles belong to no thread.
+            unsafe { function(queue as _, 1, ptr::from_ref(&image), 0, ptr::null(), null_mut()) }
+        })
+        .join()
+        .unwrap()
     }
 
     fn read(&self, image: ffi::cl_mem, format: &Format) -> Vec<u8> {
@@ -429,6 +506,42 @@ fn share(gl: &Gl, format: &Format, forgotten: &str, look: bool) {
     println!("gl_sees_cl={}", gl.read(texture, format) == from_cl);
 }
 
+/// Three textures, one after the other; their acquires, their releases, or both, on a thread without an OpenGL context.
+fn share_by_threads(gl: &Gl, acquire_elsewhere: bool, release_elsewhere: bool) {
+    let cl = Cl::open(&gl.properties).unwrap();
+    let hand_over = |image, elsewhere: bool, function: HandOver| match elsewhere {
+        true => cl.hand_over_elsewhere(image, function),
+        false => cl.hand_over(image, function),
+    };
+    let (mut acquired, mut released, mut cl_sees, mut gl_sees) = (vec![], vec![], vec![], vec![]);
+    let mut shortest = u128::MAX;
+    for turn in 0..3 {
+        let format = &Format::RGBA8;
+        let (from_gl, from_cl) = (format.pattern(3 + turn), format.pattern(101 + turn));
+        let texture = gl.texture(format);
+        gl.write(texture, format, &from_gl);
+        let image = cl.texture(texture).unwrap();
+        acquired.push(hand_over(image, acquire_elsewhere, ffi::clEnqueueAcquireGLObjects));
+        cl_sees.push(cl.read(image, format) == from_gl);
+        cl.write(image, &from_cl);
+        let began = std::time::Instant::now();
+        released.push(hand_over(image, release_elsewhere, ffi::clEnqueueReleaseGLObjects));
+        shortest = shortest.min(began.elapsed().as_micros());
+        gl_sees.push(gl.read(texture, format) == from_cl);
+    }
+    println!("acquired={}", words(&acquired));
+    println!("released={}", words(&released));
+    println!("cl_sees_gl={}", words(&cl_sees));
+    println!("gl_sees_cl={}", words(&gl_sees));
+    println!("shortest_release_us={shortest}");
+    // SAFETY: the context should be current still; without one the name is 0.
+    println!("current_again={}", unsafe { gl.api.create_texture() }.is_ok());
+}
+
+fn words(values: &[impl ToString]) -> String {
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
 fn describe_object(image: ffi::cl_mem, texture: glow::Texture) {
     let (mut kind, mut name, mut target, mut level) = (0u32, 0u32, 0u32, -1i32);
     // SAFETY: the object lives, and each answer has 32 bits.
@@ -470,10 +583,7 @@ fn describe_device() {
 
 fn flush_five_times() {
     let cl = Cl::open(&[]).unwrap();
-    let statuses = |call: &dyn Fn() -> i32| {
-        let all: Vec<_> = (0..5).map(|_| call().to_string()).collect();
-        all.join(" ")
-    };
+    let statuses = |call: &dyn Fn() -> i32| words(&(0..5).map(|_| call()).collect::<Vec<_>>());
     // SAFETY: the queue lives.
     println!("flush={}", statuses(&|| unsafe { ffi::clFlush(cl.queue) }));
     let buffer = || {

@@ -1,6 +1,6 @@
 // cl_khr_gl_sharing on a driver that has none. A shared texture is an ordinary image with a note of its texture:
-// acquire copies the texture into the image, release copies the image back. Both need the OpenGL context current on the
-// calling thread, as the real extension's users have it anyway, and both are done when the call returns.
+// acquire copies the texture into the image, release copies the image back. Both are done when the call returns. They
+// use the calling thread's OpenGL context, and where none is current there, one of the layer's own (helper.c).
 //
 // With poison, the side that must not be touched holds rubbish: the image between release and acquire, the texture
 // between acquire and release. So a forgotten call becomes wrong pixels instead of a picture that is right by luck.
@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { POISON_FOR_CL = 0x5A, POISON_FOR_GL = 0xA5 };
 
@@ -32,6 +33,8 @@ typedef struct shared_texture {
 typedef struct sharing_context {
     struct sharing_context *next;
     cl_context context;
+    gl_names gl;
+    helper *helper; // made when a thread first needs it
 } sharing_context;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -59,24 +62,43 @@ static void CL_CALLBACK forget_texture(cl_mem image, void *data) {
     free(data);
 }
 
-// Desktop OpenGL, current on this thread. OpenGL ES cannot read a texture back as this layer does.
-static bool has_gl_context(void) {
+// What is current on this thread. OpenGL ES cannot read a texture back as this layer does.
+typedef enum { NO_OPENGL, OPENGL, OPENGL_ES } current_gl;
+
+static current_gl current(void) {
     const char *version = (const char *)glGetString(GL_VERSION);
-    return version && strncmp(version, "OpenGL ES", 9) != 0;
+    if (!version) return NO_OPENGL;
+    return strncmp(version, "OpenGL ES", 9) == 0 ? OPENGL_ES : OPENGL;
 }
+
+static bool has_gl_context(void) { return current() == OPENGL; }
 
 // ------------------------------------------------------------------------------------------------------- contexts
 
-static bool is_sharing(cl_context context) {
+// Valid for as long as the context lives.
+static sharing_context *find_sharing(cl_context context) {
     pthread_mutex_lock(&lock);
     sharing_context *found = contexts;
     while (found && found->context != context) found = found->next;
     pthread_mutex_unlock(&lock);
-    return found != NULL;
+    return found;
 }
 
-// Notes whether `context` shares. A context that has gone may leave its address to a new one: any note is replaced.
-static void note_context(cl_context context, bool sharing) {
+static bool is_sharing(cl_context context) { return find_sharing(context) != NULL; }
+
+// NULL where there can be none.
+static helper *helper_of(sharing_context *sharing) {
+    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&making);
+    if (!sharing->helper) sharing->helper = new_helper(&sharing->gl);
+    helper *helper = sharing->helper;
+    pthread_mutex_unlock(&making);
+    return helper;
+}
+
+// Notes whether `context` shares. A context that has gone may leave its address to a new one: any note is replaced. Its
+// helper is not destroyed: the display may be closed by then.
+static void note_context(cl_context context, const gl_names *gl) {
     pthread_mutex_lock(&lock);
     for (sharing_context **link = &contexts; *link; link = &(*link)->next) {
         if ((*link)->context == context) {
@@ -86,9 +108,9 @@ static void note_context(cl_context context, bool sharing) {
             break;
         }
     }
-    sharing_context *note = sharing ? malloc(sizeof *note) : NULL;
+    sharing_context *note = gl->context ? malloc(sizeof *note) : NULL;
     if (note) {
-        *note = (sharing_context){contexts, context};
+        *note = (sharing_context){.next = contexts, .context = context, .gl = *gl};
         contexts = note;
     }
     pthread_mutex_unlock(&lock);
@@ -96,17 +118,21 @@ static void note_context(cl_context context, bool sharing) {
 
 enum { MOST_PROPERTIES = 32 };
 
-// Copies the properties without those of OpenGL, which the driver would refuse; tells through `sharing` whether they
-// name an OpenGL context, and through `egl` whether by EGL.
-static cl_int take_out_gl(const cl_context_properties *from, cl_context_properties *to, bool *sharing, bool *egl) {
-    cl_context_properties gl_context = 0;
+// Copies the properties without those of OpenGL, which the driver would refuse; those go to `gl`, whose context is NULL
+// where they name none.
+static cl_int take_out_gl(const cl_context_properties *from, cl_context_properties *to, gl_names *gl) {
     int displays = 0, count = 0;
-    *egl = false;
+    *gl = (gl_names){0};
     for (; from && *from; from += 2) {
         switch (from[0]) {
-        case CL_GL_CONTEXT_KHR: gl_context = from[1]; break;
-        case CL_EGL_DISPLAY_KHR: *egl = from[1] != 0; // fall through
+        case CL_GL_CONTEXT_KHR: gl->context = (void *)from[1]; break;
+        case CL_EGL_DISPLAY_KHR:
         case CL_GLX_DISPLAY_KHR:
+            if (from[1] == 0) break;
+            gl->egl = from[0] == CL_EGL_DISPLAY_KHR;
+            gl->display = (void *)from[1];
+            displays++;
+            break;
         case CL_WGL_HDC_KHR:
         case CL_CGL_SHAREGROUP_KHR: displays += from[1] != 0; break;
         default:
@@ -116,10 +142,9 @@ static cl_int take_out_gl(const cl_context_properties *from, cl_context_properti
         }
     }
     to[count] = 0;
-    *sharing = gl_context != 0;
     if (displays > 1) return CL_INVALID_OPERATION;
-    if (*sharing && displays == 0) return CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR;
-    if (*sharing && *egl && options.no_interop_egl) return CL_INVALID_OPERATION;
+    if (gl->context && displays == 0) return CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR;
+    if (gl->context && gl->egl && options.no_interop_egl) return CL_INVALID_OPERATION;
     return CL_SUCCESS;
 }
 
@@ -129,11 +154,11 @@ static cl_context CL_API_CALL layer_clCreateContext(const cl_context_properties 
                                                     void *data, cl_int *error) {
     FAIL_AS_PLANNED_OR_NULL(clCreateContext);
     cl_context_properties others[MOST_PROPERTIES];
-    bool sharing, egl;
-    cl_int status = take_out_gl(properties, others, &sharing, &egl);
+    gl_names gl;
+    cl_int status = take_out_gl(properties, others, &gl);
     if (status) RETURN_ERROR(status);
     cl_context context = driver->clCreateContext(properties ? others : NULL, count, devices, notify, data, error);
-    if (context) note_context(context, sharing);
+    if (context) note_context(context, &gl);
     return context;
 }
 
@@ -142,12 +167,12 @@ static cl_context CL_API_CALL layer_clCreateContextFromType(
     void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *data, cl_int *error) {
     FAIL_AS_PLANNED_OR_NULL(clCreateContextFromType);
     cl_context_properties others[MOST_PROPERTIES];
-    bool sharing, egl;
-    cl_int status = take_out_gl(properties, others, &sharing, &egl);
+    gl_names gl;
+    cl_int status = take_out_gl(properties, others, &gl);
     if (status) RETURN_ERROR(status);
     if (options.fake_gpu && (type & CL_DEVICE_TYPE_GPU)) type = CL_DEVICE_TYPE_ALL;
     cl_context context = driver->clCreateContextFromType(properties ? others : NULL, type, notify, data, error);
-    if (context) note_context(context, sharing);
+    if (context) note_context(context, &gl);
     return context;
 }
 
@@ -156,10 +181,10 @@ static cl_int CL_API_CALL layer_clGetGLContextInfoKHR(const cl_context_propertie
                                                       size_t size, void *value, size_t *returned) {
     FAIL_AS_PLANNED(clGetGLContextInfoKHR);
     cl_context_properties others[MOST_PROPERTIES];
-    bool sharing, egl;
-    cl_int status = take_out_gl(properties, others, &sharing, &egl);
+    gl_names gl;
+    cl_int status = take_out_gl(properties, others, &gl);
     if (status) return status;
-    if (!sharing) return CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR;
+    if (!gl.context) return CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR;
     if (what != CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR && what != CL_DEVICES_FOR_GL_CONTEXT_KHR) return CL_INVALID_VALUE;
     cl_platform_id platform = NULL;
     for (int i = 0; others[i]; i += 2) {
@@ -316,7 +341,8 @@ static void write_texture(const shared_texture *texture, const void *texels) {
                     texture->format, texture->type, texels);
 }
 
-static cl_int move(cl_command_queue queue, shared_texture *texture, bool acquire) {
+// With `in_vain`, what is released does not arrive.
+static cl_int move(cl_command_queue queue, shared_texture *texture, bool acquire, bool in_vain) {
     const size_t origin[3] = {0, 0, 0}, region[3] = {texture->width, texture->height, 1};
     void *texels = malloc(texture->bytes);
     if (!texels) return CL_OUT_OF_HOST_MEMORY;
@@ -332,7 +358,7 @@ static cl_int move(cl_command_queue queue, shared_texture *texture, bool acquire
     } else {
         status = driver->clEnqueueReadImage(queue, texture->image, CL_TRUE, origin, region, 0, 0, texels, 0, NULL, NULL);
         if (status == CL_SUCCESS && options.poison && !texture->acquired) memset(texels, POISON_FOR_CL, texture->bytes);
-        if (status == CL_SUCCESS) write_texture(texture, texels);
+        if (status == CL_SUCCESS && !in_vain) write_texture(texture, texels);
         if (options.poison && status == CL_SUCCESS) {
             memset(texels, POISON_FOR_CL, texture->bytes);
             status = driver->clEnqueueWriteImage(queue, texture->image, CL_TRUE, origin, region, 0, 0, texels, 0, NULL,
@@ -346,32 +372,52 @@ static cl_int move(cl_command_queue queue, shared_texture *texture, bool acquire
 
 // Wrong use is logged but not refused: real drivers say nothing either, and an error would send an application down
 // its copying path, where the picture is right.
-static cl_int hand_over(const char *function, bool acquire, cl_command_queue queue, cl_uint count,
-                        const cl_mem *objects, cl_uint waits, const cl_event *wait_list, cl_event *event) {
-    cl_context context = NULL;
-    cl_int status = driver->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
-    if (status) return status;
-    if (!is_sharing(context)) return CL_INVALID_CONTEXT;
-    if (!has_gl_context()) {
-        log_line("misuse %s no-gl-context", function);
-        return CL_INVALID_OPERATION;
-    }
-    if (count > 0 && !objects) return CL_INVALID_VALUE;
-    if (waits > 0) status = driver->clWaitForEvents(waits, wait_list);
-    // Releasing must see what the kernels before it wrote.
-    if (status == CL_SUCCESS) status = driver->clFinish(queue);
-    size_t bytes = 0;
+static cl_int move_all(const char *function, bool acquire, bool in_vain, cl_command_queue queue, cl_uint count,
+                       const cl_mem *objects, size_t *bytes) {
+    cl_int status = CL_SUCCESS;
     for (cl_uint i = 0; i < count && status == CL_SUCCESS; i++) {
         shared_texture *texture = find_texture(objects[i]);
         if (!texture) return CL_INVALID_GL_OBJECT;
         if (texture->acquired == acquire) {
             log_line("misuse %s %s", function, acquire ? "already-acquired" : "not-acquired");
         }
-        status = move(queue, texture, acquire);
+        status = move(queue, texture, acquire, in_vain);
         texture->acquired = acquire;
-        bytes += texture->bytes;
+        *bytes += texture->bytes;
     }
-    log_line("%s objects=%u bytes=%zu queue=%p", function, count, bytes, (void *)queue);
+    return status;
+}
+
+static cl_int hand_over(const char *function, bool acquire, cl_command_queue queue, cl_uint count,
+                        const cl_mem *objects, cl_uint waits, const cl_event *wait_list, cl_event *event) {
+    cl_context context = NULL;
+    cl_int status = driver->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+    if (status) return status;
+    sharing_context *sharing = find_sharing(context);
+    if (!sharing) return CL_INVALID_CONTEXT;
+    if (count > 0 && !objects) return CL_INVALID_VALUE;
+    const current_gl here = current();
+    helper *helper = here == NO_OPENGL && !options.no_foreign_thread ? helper_of(sharing) : NULL;
+    if (here != OPENGL && !helper) {
+        log_line("misuse %s no-gl-context", function);
+        return CL_INVALID_OPERATION;
+    }
+    // As a driver that waits for OpenGL only where the thread has something of it.
+    if (!acquire && here == OPENGL && options.slow_release_us > 0) {
+        usleep(options.slow_release_us);
+        log_line("slept us=%u", options.slow_release_us);
+    }
+    if (waits > 0) status = driver->clWaitForEvents(waits, wait_list);
+    // Releasing must see what the kernels before it wrote.
+    if (status == CL_SUCCESS) status = driver->clFinish(queue);
+    if (status) return status;
+    if (helper && !enter_helper(helper)) return CL_INVALID_OPERATION;
+    size_t bytes = 0;
+    const bool in_vain = helper && !acquire && options.wrong_foreign_thread;
+    status = move_all(function, acquire, in_vain, queue, count, objects, &bytes);
+    if (helper) leave_helper(helper);
+    const char *thread = helper ? "thread=without-gl " : "";
+    log_line("%s objects=%u bytes=%zu %squeue=%p", function, count, bytes, thread, (void *)queue);
     if (status == CL_SUCCESS && event) status = driver->clEnqueueMarkerWithWaitList(queue, 0, NULL, event);
     return status;
 }
