@@ -1,0 +1,156 @@
+//! The objects that OpenCL and OpenGL share. In: a [`Way`]. Out: a [`Group`] of as many as its cases need, or why there is
+//! none; and whether OpenGL sees in them what a kernel wrote.
+
+use std::sync::Arc;
+
+use clreel::gpu::cl::ClContext;
+use clreel::gpu::sharing::Slot;
+use clreel::ladder::Storage;
+use clreel::ladder::box_filter::Picture;
+use clreel::present::read_texture;
+use glow::HasContext as _;
+use ocl::core::{GlTextureTarget, ImageDescriptor, Mem, MemObjectType};
+use ocl::flags::MemFlags;
+
+use crate::cases::{CASES, Way};
+use crate::{Failure, refused};
+
+/// A texture that OpenGL draws from.
+pub struct Place {
+    pub slot: Slot,
+    /// To draw from it.
+    pub framebuffer: glow::Framebuffer,
+    /// OpenGL's buffer that the texture is filled from.
+    pub buffer: Option<glow::Buffer>,
+    /// Of the picture that it holds.
+    pub seed: u32,
+}
+
+/// Objects of one way. The OpenGL context must be current when it is used or dropped.
+pub struct Group {
+    gl: Arc<glow::Context>,
+    size: (u32, u32),
+    /// What the kernel writes, place by place.
+    pub memory: Vec<Mem>,
+    pub places: Vec<Place>,
+}
+
+impl Group {
+    /// Makes the objects, filled by OpenGL with the picture of seed 0.
+    pub fn new(gl: &Arc<glow::Context>, cl: &ClContext, way: Way, size: (u32, u32)) -> Result<Self, Failure> {
+        let count = CASES.iter().filter(|case| case.way == way).map(|case| case.objects).max();
+        let first: Vec<u8> = pixels(size, 0).flatten().collect();
+        let mut group = Self { gl: gl.clone(), size, memory: Vec::new(), places: Vec::new() };
+        for _ in 0..count.unwrap_or(0) {
+            let mut slot = Slot::new(gl, size.0, size.1)?;
+            slot.show_pixels(&first);
+            let (memory, buffer) = match way {
+                Way::Texture => (memory_of(&slot.shared(cl)?), None),
+                Way::WriteOnly => (write_only(cl, slot.texture(), size)?, None),
+                Way::StreamBuffer => shared_buffer(gl, cl, size, glow::STREAM_COPY)?,
+                Way::StaticBuffer => shared_buffer(gl, cl, size, glow::STATIC_COPY)?,
+                Way::Copied => (memory_of(&slot.target(cl, Storage::Buffer)?), None),
+            };
+            group.memory.push(memory);
+            // SAFETY: the context is current, and the texture is alive as long as the framebuffer is used.
+            let framebuffer = unsafe {
+                let framebuffer = gl.create_framebuffer()?;
+                gl.bind_framebuffer(glow::READ_FRAMEBUFFER, Some(framebuffer));
+                let (target, texture) = (glow::COLOR_ATTACHMENT0, Some(slot.texture()));
+                gl.framebuffer_texture_2d(glow::READ_FRAMEBUFFER, target, glow::TEXTURE_2D, texture, 0);
+                gl.bind_framebuffer(glow::READ_FRAMEBUFFER, None);
+                gl.finish();
+                framebuffer
+            };
+            group.places.push(Place { slot, framebuffer, buffer, seed: 0 });
+        }
+        Ok(group)
+    }
+
+    /// Compares the first places with what was written; returns how many are wrong.
+    pub fn wrong(&self, objects: usize) -> Result<usize, Failure> {
+        let mut wrong = 0;
+        for place in &self.places[..objects] {
+            let seen = read_texture(&self.gl, place.slot.texture(), self.size)?;
+            let same = seen.chunks_exact(4).zip(pixels(self.size, place.seed)).all(|(s, p)| s == p);
+            wrong += usize::from(!same);
+        }
+        Ok(wrong)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // OpenCL's side of an object goes before OpenGL's.
+        self.memory.clear();
+        for place in &self.places {
+            // SAFETY: the context is current, and nobody uses the two any more.
+            unsafe {
+                self.gl.delete_framebuffer(place.framebuffer);
+                if let Some(buffer) = place.buffer {
+                    self.gl.delete_buffer(buffer);
+                }
+            }
+        }
+    }
+}
+
+/// OpenCL's side of a texture that it will not read.
+fn write_only(cl: &ClContext, texture: glow::Texture, size: (u32, u32)) -> Result<Mem, Failure> {
+    let (w, h) = (size.0 as usize, size.1 as usize);
+    let shape = ImageDescriptor::new(MemObjectType::Image2d, w, h, 1, 0, 0, 0, None);
+    let (flags, target) = (MemFlags::new().write_only(), GlTextureTarget::GlTexture2d);
+    let image = ocl::Image::<u8>::from_gl_texture(&cl.context, flags, shape, target, 0, texture.0.get());
+    Ok(image.map_err(refused)?.as_core().clone())
+}
+
+/// OpenGL's buffer for a picture, and OpenCL's side of it.
+fn shared_buffer(
+    gl: &glow::Context,
+    cl: &ClContext,
+    size: (u32, u32),
+    usage: u32,
+) -> Result<(Mem, Option<glow::Buffer>), Failure> {
+    let platform = cl.device.platform.as_core().as_ptr();
+    // SAFETY: the platform is alive, and the name ends with a zero.
+    let function = unsafe {
+        ocl::ffi::clGetExtensionFunctionAddressForPlatform(platform, c"clCreateFromGLBuffer".as_ptr())
+    };
+    if function.is_null() && cl.device.info.platform == "Portable Computing Language" {
+        return Err("PoCL has no clCreateFromGLBuffer, and would end the process".into());
+    }
+    let bytes = i32::try_from(u64::from(size.0) * u64::from(size.1) * 4)?;
+    // SAFETY: the context is current.
+    let buffer = unsafe {
+        let buffer = gl.create_buffer()?;
+        gl.bind_buffer(glow::PIXEL_UNPACK_BUFFER, Some(buffer));
+        gl.buffer_data_size(glow::PIXEL_UNPACK_BUFFER, bytes, usage);
+        gl.bind_buffer(glow::PIXEL_UNPACK_BUFFER, None);
+        gl.finish();
+        buffer
+    };
+    let flags = Some(MemFlags::new().read_write());
+    match ocl::Buffer::<u8>::from_gl_buffer(&cl.context, flags, buffer.0.get()) {
+        Ok(memory) => Ok((memory.as_core().clone(), Some(buffer))),
+        Err(e) => {
+            // SAFETY: the context is current, and nobody uses the buffer.
+            unsafe { gl.delete_buffer(buffer) };
+            Err(refused(e))
+        }
+    }
+}
+
+/// What a kernel writes with this seed.
+fn pixels(size: (u32, u32), seed: u32) -> impl Iterator<Item = [u8; 4]> {
+    (0..size.0 * size.1).map(move |place| {
+        let v = (place ^ seed.wrapping_mul(0x9e37_79b9)).wrapping_mul(0x85eb_ca6b);
+        (v ^ v >> 15).to_le_bytes()
+    })
+}
+
+fn memory_of(picture: &Picture) -> Mem {
+    match picture {
+        Picture::Image(image) => image.as_core().clone(),
+        Picture::Buffer(buffer) => buffer.as_core().clone(),
+    }
+}

@@ -1,0 +1,308 @@
+//! One turn of a case, each call of it timed. In: a [`Case`] and its objects. Out: a [`Turn`].
+
+use std::sync::mpsc;
+use std::time::Instant;
+
+use clreel::gpu::cl::ClContext;
+use clreel::gpu::gl::GlWindow;
+use clreel::gpu::gl_timer::{GlTimer, Timing};
+use clreel::gpu::timer::device_ms;
+use clreel::stats::ms_since;
+use glow::HasContext as _;
+use ocl::core::{self, CommandQueue, Event, Mem};
+
+use crate::cases::*;
+use crate::objects::{Group, Place};
+use crate::{Failure, refused};
+
+/// A pixel is a hash of its place and of a seed that no other turn has.
+const KERNELS: &str = "uint pixel(int x, int y, int width, uint seed) {
+    uint v = ((uint)(y * width + x) ^ seed * 0x9e3779b9u) * 0x85ebca6bu;
+    return v ^ v >> 15;
+}
+__kernel void to_image(__write_only image2d_t to, int width, uint seed) {
+    int x = get_global_id(0), y = get_global_id(1);
+    if (x < width) write_imagef(to, (int2)(x, y), convert_float4(as_uchar4(pixel(x, y, width, seed))) / 255.0f);
+}
+__kernel void to_buffer(__global uint *to, int width, uint seed) {
+    int x = get_global_id(0), y = get_global_id(1);
+    if (x < width) to[y * width + x] = pixel(x, y, width, seed);
+}";
+
+/// Calls the release for the first thread.
+struct Helper {
+    jobs: mpsc::Sender<(CommandQueue, Mem)>,
+    /// The event and how long it took, or why not.
+    done: mpsc::Receiver<Result<(Event, f64), String>>,
+}
+
+impl Helper {
+    fn start() -> Result<Self, Failure> {
+        let (jobs, todo) = mpsc::channel::<(CommandQueue, Mem)>();
+        let (answers, done) = mpsc::channel();
+        std::thread::Builder::new().spawn(move || {
+            for (queue, memory) in todo {
+                let (began, mut event) = (Instant::now(), Event::null());
+                let released = hand_over(&queue, &[memory], false, Some(&mut event))
+                    .and_then(|()| core::flush(&queue).map_err(refused))
+                    .map(|()| (event, ms_since(began)));
+                if answers.send(released.map_err(|e| e.to_string())).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { jobs, done })
+    }
+}
+
+/// What takes turns on pictures of one size.
+pub struct Bench<'a> {
+    window: &'a GlWindow,
+    cl: &'a ClContext,
+    size: (u32, u32),
+    timer: GlTimer,
+    /// A queue without profiling.
+    bare: ocl::Queue,
+    to_image: core::Kernel,
+    to_buffer: core::Kernel,
+    helper: Helper,
+    seed: u32,
+}
+
+impl<'a> Bench<'a> {
+    /// Builds the kernels.
+    pub fn new(window: &'a GlWindow, cl: &'a ClContext, size: (u32, u32)) -> Result<Self, Failure> {
+        let program = ocl::Program::builder().src(KERNELS).devices(cl.device.device).build(&cl.context);
+        let program = program.map_err(refused)?;
+        let kernel = |name| core::create_kernel(program.as_core(), name).map_err(refused);
+        let bare = ocl::Queue::new(&cl.context, cl.device.device, None).map_err(refused)?;
+        let (to_image, to_buffer) = (kernel("to_image")?, kernel("to_buffer")?);
+        let (timer, helper) = (GlTimer::new(window.gl.clone()), Helper::start()?);
+        Ok(Self { window, cl, size, timer, bare, to_image, to_buffer, helper, seed: 0 })
+    }
+
+    /// One turn of a case. When it returns, everything is idle, and without an error belongs to OpenGL.
+    pub fn turn(&mut self, case: &Case, group: &mut Group) -> Result<Turn, Failure> {
+        let mut turn = [f64::NAN; ALONE + 1];
+        let result = self.steps(case, group, &mut turn);
+        // SAFETY: the context is current.
+        unsafe { self.window.gl.finish() };
+        self.cl.queue.finish().map_err(refused)?;
+        let fill = result?;
+        turn[DEVICE_FILL] = fill.and_then(|timing| timing.finished()?.device_ms).unwrap_or(f64::NAN);
+        turn[ALL] = turn[..ALL].iter().filter(|ms| ms.is_finite()).sum();
+        Ok(turn)
+    }
+
+    /// The calls of a turn. The timing, if any, is the fill's.
+    fn steps(&mut self, case: &Case, group: &mut Group, turn: &mut Turn) -> Result<Option<Timing>, Failure> {
+        let (gl, cl) = (self.window.gl.clone(), self.cl);
+        let queue = if case.bare { &self.bare } else { &cl.queue }.as_core();
+        let (memory, places) = (&group.memory[..case.objects], &mut group.places[..case.objects]);
+        let (mut acquired, mut written, mut released) = (Vec::new(), Vec::new(), Vec::new());
+        let in_calls = |acquire, events: &mut Vec<Event>| -> Result<(), Failure> {
+            for memory in memory.chunks(if case.one_by_one { 1 } else { case.objects }) {
+                let mut event = Event::null();
+                hand_over(queue, memory, acquire, (!case.bare).then_some(&mut event))?;
+                events.extend((!case.bare).then_some(event));
+            }
+            Ok(())
+        };
+        if case.before != Before::Unused {
+            places.iter().for_each(|place| self.draw(place));
+        }
+        // SAFETY: the context is current; the fence is used and deleted here.
+        let began = unsafe {
+            let asks = matches!(case.before, Before::Fence | Before::BusyFence);
+            let fence = asks.then(|| gl.fence_sync(glow::SYNC_GPU_COMMANDS_COMPLETE, 0)).transpose()?;
+            if !matches!(case.before, Before::Finish | Before::BusyFence) {
+                gl.finish();
+            }
+            let began = Instant::now();
+            let reached = fence.map(|fence| {
+                let status = gl.client_wait_sync(fence, glow::SYNC_FLUSH_COMMANDS_BIT, 0);
+                gl.delete_sync(fence);
+                matches!(status, glow::ALREADY_SIGNALED | glow::CONDITION_SATISFIED)
+            });
+            if reached == Some(false) || case.before == Before::Finish {
+                gl.finish();
+            }
+            began
+        };
+        let mut lap = lap_from(began);
+        let waited = lap();
+        if !matches!(case.before, Before::Unused | Before::Drawn) {
+            turn[WAIT] = waited;
+        }
+        if case.way == Way::Copied {
+            let event = places[0].slot.to_device(cl, &cl.queue)?;
+            acquired.extend(event.map(Event::from));
+        } else {
+            in_calls(true, &mut acquired)?;
+        }
+        turn[ACQUIRE] = lap();
+        if case.writes > 0 {
+            for (memory, place) in memory.iter().zip(&mut *places) {
+                self.seed += 1;
+                place.seed = self.seed;
+                for _ in 0..case.writes {
+                    written.extend(self.write(queue, case, memory, place.seed)?);
+                }
+            }
+            turn[KERNEL] = lap();
+        }
+        let mut idle = 0.0;
+        if case.pause {
+            core::finish(queue).map_err(refused)?;
+            idle = lap();
+        }
+        if case.elsewhere {
+            self.helper.jobs.send((queue.clone(), memory[0].clone()))?;
+            turn[RELEASE] = lap();
+            turn[MEANWHILE] = self.clear();
+            lap();
+            match self.helper.done.recv()? {
+                Ok((event, ms)) => {
+                    turn[ELSEWHERE] = ms;
+                    released.push(event);
+                }
+                Err(why) => {
+                    in_calls(false, &mut released)?;
+                    return Err(why.into());
+                }
+            }
+        } else {
+            let busy = processor_ms();
+            if case.way == Way::Copied {
+                released.push(places[0].slot.to_host(cl, false)?.into());
+            } else {
+                in_calls(false, &mut released)?;
+            }
+            turn[RELEASE] = lap();
+            turn[PROCESSOR] = processor_ms() - busy;
+            lap();
+            core::flush(queue).map_err(refused)?;
+        }
+        turn[FLUSH] = lap();
+        core::finish(queue).map_err(refused)?;
+        turn[COMPLETE] = lap() + idle;
+        for (column, events) in [acquired, written, released].into_iter().enumerate() {
+            let times = events.into_iter().map(|event| device_ms(&event.into()).unwrap_or(f64::NAN));
+            turn[DEVICE + column] = times.reduce(|sum, ms| sum + ms).unwrap_or(f64::NAN);
+        }
+        if case.elsewhere {
+            turn[ALONE] = self.clear();
+        }
+        if case.way.is_image() {
+            return Ok(None);
+        }
+        let place = &mut places[0];
+        let (ms, timing) = self.timer.time(|| {
+            let began = Instant::now();
+            match place.buffer {
+                Some(buffer) => self.fill(place.slot.texture(), buffer),
+                None => {
+                    place.slot.back_on_host();
+                    place.slot.show(true);
+                }
+            }
+            ms_since(began)
+        });
+        turn[FILL] = ms;
+        Ok(timing)
+    }
+
+    /// Launches the kernel. The event is missing on the queue without profiling.
+    fn write(
+        &self,
+        queue: &CommandQueue,
+        case: &Case,
+        to: &Mem,
+        seed: u32,
+    ) -> Result<Option<Event>, Failure> {
+        let kernel = if case.way.is_image() { &self.to_image } else { &self.to_buffer };
+        let (width, height) = self.size;
+        core::set_kernel_arg(kernel, 0, core::ArgVal::mem(to)).map_err(refused)?;
+        core::set_kernel_arg(kernel, 1, core::ArgVal::scalar(&width)).map_err(refused)?;
+        core::set_kernel_arg(kernel, 2, core::ArgVal::scalar(&seed)).map_err(refused)?;
+        let global = [(width as usize).next_multiple_of(64), height as usize, 1];
+        let (mut event, before) = (Event::null(), None::<&Event>);
+        let new = (!case.bare).then_some(&mut event);
+        // SAFETY: all arguments are set with their types, and the kernel stays inside the picture.
+        unsafe { core::enqueue_kernel(queue, kernel, 2, None, &global, Some([64, 1, 1]), before, new) }
+            .map_err(refused)?;
+        Ok((!case.bare).then_some(event))
+    }
+
+    /// Draws the texture into the window, as big as that is, without showing it.
+    fn draw(&self, place: &Place) {
+        let (gl, (w, h)) = (&self.window.gl, self.size);
+        let to = self.window.size();
+        // SAFETY: the context is current, and the framebuffer is complete.
+        unsafe {
+            gl.bind_framebuffer(glow::READ_FRAMEBUFFER, Some(place.framebuffer));
+            let (mask, filter) = (glow::COLOR_BUFFER_BIT, glow::LINEAR);
+            gl.blit_framebuffer(0, 0, w as i32, h as i32, 0, 0, to.0 as i32, to.1 as i32, mask, filter);
+            gl.bind_framebuffer(glow::READ_FRAMEBUFFER, None);
+        }
+    }
+
+    /// Milliseconds until OpenGL has taken a clear of the window and a flush.
+    fn clear(&self) -> f64 {
+        let began = Instant::now();
+        // SAFETY: the context is current.
+        unsafe {
+            self.window.gl.clear(glow::COLOR_BUFFER_BIT);
+            self.window.gl.flush();
+        }
+        ms_since(began)
+    }
+
+    /// Has OpenGL fill the texture from its buffer.
+    fn fill(&self, texture: glow::Texture, buffer: glow::Buffer) {
+        let (gl, (w, h)) = (&self.window.gl, self.size);
+        let (format, kind) = (glow::RGBA, glow::UNSIGNED_BYTE);
+        let pixels = glow::PixelUnpackData::BufferOffset(0);
+        // SAFETY: the context is current, and the buffer holds w·h·4 bytes.
+        unsafe {
+            gl.bind_buffer(glow::PIXEL_UNPACK_BUFFER, Some(buffer));
+            gl.bind_texture(glow::TEXTURE_2D, Some(texture));
+            gl.tex_sub_image_2d(glow::TEXTURE_2D, 0, 0, 0, w as i32, h as i32, format, kind, pixels);
+            gl.bind_texture(glow::TEXTURE_2D, None);
+            gl.bind_buffer(glow::PIXEL_UNPACK_BUFFER, None);
+        }
+    }
+}
+
+/// Enqueues one handover of all objects.
+fn hand_over(
+    queue: &CommandQueue,
+    memory: &[Mem],
+    acquire: bool,
+    event: Option<&mut Event>,
+) -> Result<(), Failure> {
+    let before = None::<&Event>;
+    let result = if acquire {
+        core::enqueue_acquire_gl_objects(queue, memory, before, event)
+    } else {
+        core::enqueue_release_gl_objects(queue, memory, before, event)
+    };
+    result.map_err(refused)
+}
+
+/// Milliseconds since the call before, at first since `began`.
+fn lap_from(mut began: Instant) -> impl FnMut() -> f64 {
+    move || {
+        let ms = ms_since(began);
+        began = Instant::now();
+        ms
+    }
+}
+
+/// Milliseconds that this thread has had a processor.
+fn processor_ms() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call fills the time; where it does not, that stays zero.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    time.tv_sec as f64 * 1e3 + time.tv_nsec as f64 * 1e-6
+}
