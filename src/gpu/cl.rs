@@ -342,7 +342,7 @@ impl ClContext {
         self.device.info.extensions.iter().any(|name| name == "cl_khr_gl_event")
     }
 
-    /// Another in-order, profiling queue of the same context: for a thread of its own.
+    /// Another in-order, profiling queue of the same context: for what must not stand behind the first one's commands.
     pub fn extra_queue(&self) -> Result<ocl::Queue> {
         new_queue(&self.context, &self.device).map_err(|e| failed("A queue could not be made.", &e))
     }
