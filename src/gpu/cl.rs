@@ -70,6 +70,30 @@ pub struct DeviceInfo {
     pub extensions: Vec<String>,
 }
 
+#[cfg(test)]
+impl DeviceInfo {
+    /// A device that is not there, for tests to change as they need it.
+    pub(crate) fn made_up() -> Self {
+        Self {
+            index: 0,
+            name: "Device".into(),
+            platform: "Platform".into(),
+            version: "OpenCL 3.0".into(),
+            driver: "1".into(),
+            kind: DeviceKind::Cpu,
+            units: 2,
+            clock_mhz: 1000,
+            global_memory_bytes: 1 << 30,
+            max_allocation_bytes: 1 << 30,
+            local_memory_bytes: 1 << 15,
+            max_work_group_size: 256,
+            image_support: true,
+            max_image: (4096, 4096),
+            extensions: Vec::new(),
+        }
+    }
+}
+
 /// A device that can be asked for a context.
 #[derive(Debug, Clone)]
 pub struct Device {
@@ -284,6 +308,8 @@ pub struct ClContext {
     pub context: ocl::Context,
     /// In order, with profiling.
     pub queue: ocl::Queue,
+    /// Shared textures are released faster by a thread without an OpenGL context, and correctly.
+    pub releases_elsewhere: bool,
 }
 
 impl ClContext {
@@ -310,7 +336,7 @@ impl ClContext {
     /// When the driver gives none.
     pub fn from_context(device: &Device, context: ocl::Context) -> Result<Self> {
         let queue = new_queue(&context, device).map_err(|e| failed("A queue could not be made.", &e))?;
-        Ok(Self { device: device.clone(), context, queue })
+        Ok(Self { device: device.clone(), context, queue, releases_elsewhere: false })
     }
 
     /// Whether the device waits by itself for OpenGL before it takes a shared texture over.
@@ -318,7 +344,7 @@ impl ClContext {
         self.device.info.extensions.iter().any(|name| name == "cl_khr_gl_event")
     }
 
-    /// Another in-order, profiling queue of the same context: for a thread of its own.
+    /// Another in-order, profiling queue of the same context: for what must not stand behind the first one's commands.
     pub fn extra_queue(&self) -> Result<ocl::Queue> {
         new_queue(&self.context, &self.device).map_err(|e| failed("A queue could not be made.", &e))
     }

@@ -1,14 +1,13 @@
 //! From a decoded picture to one packed block of bytes. In: FFmpeg's frame. Out: its [`Layout`], and a copy of its
 //! planes, upright and without FFmpeg's padding.
 
-use std::sync::{Mutex, PoisonError};
-
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
 use super::color::{self, Range};
 use crate::convert::{Component, Family, Layout, Plane};
 use crate::error::{Error, Result};
+use crate::threads::{all_threads, share};
 
 /// Starts of planes are multiples of this many bytes.
 const ALIGNMENT: usize = 64;
@@ -189,23 +188,11 @@ impl Rows {
     /// # Safety
     /// The frame must have so many rows.
     unsafe fn copy(self, to: &mut [u8]) {
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let threads = if to.len() < LARGE { 1 } else { cores.min(COPIERS) };
+        let threads = if to.len() < LARGE { 1 } else { all_threads().min(COPIERS) };
         let rows = to.len().div_ceil(self.stride).div_ceil(threads);
-        let parts = Mutex::new(to.chunks_mut(rows * self.stride).enumerate());
-        let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-        let copy = || {
-            while let Some((index, part)) = next() {
-                // SAFETY: as the caller promises; the parts do not overlap.
-                unsafe { self.copy_part(index * rows, part) };
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 1..threads {
-                // Where the system gives no thread, those that there are do all of it.
-                let _ = std::thread::Builder::new().spawn_scoped(scope, copy);
-            }
-            copy();
+        share(to.chunks_mut(rows * self.stride).enumerate(), threads, |(index, part)| {
+            // SAFETY: as the caller promises; the parts do not overlap.
+            unsafe { self.copy_part(index * rows, part) };
         });
     }
 

@@ -93,7 +93,8 @@ unsafe fn fill_with(
     }
 }
 
-/// OpenCL's side of a texture. It must drop before the texture is deleted.
+/// OpenCL's side of a texture. It and its clones must drop before the texture is deleted.
+#[derive(Clone)]
 pub(super) struct Shared {
     picture: Picture,
 }

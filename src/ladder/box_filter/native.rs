@@ -6,14 +6,14 @@
 //! compiled for it. The other way is kept from that, so that the two show what vectors gain.
 
 use std::sync::atomic::{Ordering, compiler_fence};
-use std::sync::{Mutex, PoisonError};
-
-use std::num::NonZero;
 
 use crate::error::{Error, Result};
 use crate::ladder::box_filter::MAX_RADIUS;
 use crate::ladder::verify::{self, GUARD, MismatchReport};
 use crate::media::memory::zeroed;
+use crate::threads::share;
+
+pub use crate::threads::all_threads;
 
 /// How a row is summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,27 +49,12 @@ pub fn filter(
     if bytes == 0 {
         return Ok(());
     }
-    let strip_rows = height.div_ceil(threads.clamp(1, height));
-    let strips = Mutex::new(dst.chunks_mut(strip_rows * width * 4).enumerate());
-    let next = || strips.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let work = || {
-        while let Some((n, out)) = next() {
-            Strip { src, width, height, radius: radius as usize, y0: n * strip_rows }.run(out, lanes);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads.clamp(1, height) {
-            // Where the system gives no thread, those that there are do all of it.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
-        }
-        work();
+    let threads = threads.clamp(1, height);
+    let strip_rows = height.div_ceil(threads);
+    share(dst.chunks_mut(strip_rows * width * 4).enumerate(), threads, |(n, out)| {
+        Strip { src, width, height, radius: radius as usize, y0: n * strip_rows }.run(out, lanes);
     });
     Ok(())
-}
-
-/// As many threads as can run at once.
-pub fn all_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// Filters one picture of `width`·`height` RGBA pixels on all cores, in vectors.
