@@ -25,14 +25,14 @@ static FILE *log_file;
 
 // One entry of CLREEL_LAYER_FAIL, "function:n:code" or "function:n+:code".
 typedef struct {
-    char function[64];
+    char function[64]; // or "function@part": only on devices with this part in their names
     unsigned call;   // the first call that fails, counted from 1
     bool from_there; // and all after it
-    int code;        // to return, or CRASH
+    int code;        // to return, or CRASH or HANG
     unsigned seen;
 } failure_plan;
 
-enum { CRASH = 1 }; // OpenCL's codes are negative
+enum { CRASH = 1, HANG = 2 }; // OpenCL's codes are negative
 
 static failure_plan plans[32];
 static size_t plan_count;
@@ -47,6 +47,7 @@ static void read_plans(const char *text) {
         if (*rest == '+') plan.from_there = true, rest++;
         char *end = NULL;
         if (strncmp(rest, ":crash", 6) == 0) plan.code = CRASH, end = (char *)rest + 6;
+        else if (strncmp(rest, ":hang", 5) == 0) plan.code = HANG, end = (char *)rest + 5;
         else if (*rest == ':') plan.code = (int)strtol(rest + 1, &end, 10);
         if (plan.call == 0 || plan.code == 0 || (*end != ',' && *end != 0)
             || plan_count == sizeof plans / sizeof *plans) {
@@ -58,7 +59,17 @@ static void read_plans(const char *text) {
     }
 }
 
-cl_int planned_failure(const char *function) {
+static bool is_meant(const failure_plan *plan, const char *function, cl_device_id device) {
+    const char *part = strchr(plan->function, '@');
+    size_t length = part ? (size_t)(part - plan->function) : strlen(plan->function);
+    if (strlen(function) != length || strncmp(plan->function, function, length) != 0) return false;
+    if (!part) return true;
+    char name[1024] = "";
+    if (device) driver->clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof name, name, NULL);
+    return strstr(name, part + 1) != NULL;
+}
+
+cl_int planned_failure(const char *function, cl_device_id device) {
     cl_int code = CL_SUCCESS;
     if (plan_count == 0) return code;
     // Not even counted while the file is not there.
@@ -67,12 +78,13 @@ cl_int planned_failure(const char *function) {
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < plan_count; i++) {
         failure_plan *plan = &plans[i];
-        if (strcmp(plan->function, function) != 0) continue;
+        if (!is_meant(plan, function, device)) continue;
         plan->seen++;
         if (plan->seen == plan->call || (plan->from_there && plan->seen > plan->call)) code = plan->code;
     }
     pthread_mutex_unlock(&lock);
     if (code == CRASH) abort();
+    while (code == HANG) pause();
     if (code != CL_SUCCESS) log_line("planned-failure %s code=%d", function, code);
     return code;
 }
@@ -248,6 +260,14 @@ static cl_mem CL_API_CALL layer_clCreateImage(cl_context context, cl_mem_flags f
     return driver->clCreateImage(context, flags, format, description, host, error);
 }
 
+static cl_mem CL_API_CALL layer_clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void *host,
+                                               cl_int *error) {
+    cl_device_id device = NULL;
+    driver->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof device, &device, NULL);
+    FAIL_AS_PLANNED_OR_NULL_ON(clCreateBuffer, device);
+    return driver->clCreateBuffer(context, flags, size, host, error);
+}
+
 // ---------------------------------------------------------- calls that are only counted, so that they can fail
 
 #define STATUS(function, parameters, arguments)                                                                        \
@@ -312,8 +332,6 @@ HANDLE(cl_command_queue, clCreateCommandQueue,
 HANDLE(cl_command_queue, clCreateCommandQueueWithProperties,
        (cl_context context, cl_device_id device, const cl_queue_properties *properties, cl_int *error),
        (context, device, properties, error))
-HANDLE(cl_mem, clCreateBuffer, (cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *error),
-       (context, flags, size, host, error))
 HANDLE(cl_program, clCreateProgramWithSource,
        (cl_context context, cl_uint count, const char **strings, const size_t *lengths, cl_int *error),
        (context, count, strings, lengths, error))

@@ -21,8 +21,9 @@ typedef struct {
 } layer_options;
 extern layer_options options;
 
-// The code that this call of `function` must fail with, or CL_SUCCESS. Counts the call.
-cl_int planned_failure(const char *function);
+// The code that this call of `function` must fail with, or CL_SUCCESS. Counts the call. `device` is NULL where the function
+// is not told apart by it.
+cl_int planned_failure(const char *function, cl_device_id device);
 
 // Writes one line to the log, if there is one.
 void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -30,7 +31,7 @@ void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // For functions that return a status, and for those that return a handle and put the status into `error`.
 #define FAIL_AS_PLANNED(function)                                                                                      \
     do {                                                                                                               \
-        cl_int planned = planned_failure(#function);                                                                   \
+        cl_int planned = planned_failure(#function, NULL);                                                             \
         if (planned != CL_SUCCESS) return planned;                                                                     \
     } while (0)
 #define RETURN_ERROR(code)                                                                                             \
@@ -38,11 +39,12 @@ void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
         if (error) *error = (code);                                                                                    \
         return NULL;                                                                                                   \
     } while (0)
-#define FAIL_AS_PLANNED_OR_NULL(function)                                                                              \
+#define FAIL_AS_PLANNED_OR_NULL_ON(function, device)                                                                   \
     do {                                                                                                               \
-        cl_int planned = planned_failure(#function);                                                                   \
+        cl_int planned = planned_failure(#function, device);                                                           \
         if (planned != CL_SUCCESS) RETURN_ERROR(planned);                                                              \
     } while (0)
+#define FAIL_AS_PLANNED_OR_NULL(function) FAIL_AS_PLANNED_OR_NULL_ON(function, NULL)
 
 // Puts the functions of sharing.c into the layer's table.
 void install_sharing(cl_icd_dispatch *table);

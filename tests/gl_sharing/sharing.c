@@ -152,7 +152,7 @@ static cl_context CL_API_CALL layer_clCreateContext(const cl_context_properties 
                                                     const cl_device_id *devices,
                                                     void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *),
                                                     void *data, cl_int *error) {
-    FAIL_AS_PLANNED_OR_NULL(clCreateContext);
+    FAIL_AS_PLANNED_OR_NULL_ON(clCreateContext, count > 0 && devices ? devices[0] : NULL);
     cl_context_properties others[MOST_PROPERTIES];
     gl_names gl;
     cl_int status = take_out_gl(properties, others, &gl);
