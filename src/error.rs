@@ -17,12 +17,14 @@ pub struct Error {
     pub why: String,
     /// What the user can do about it.
     pub hint: String,
+    /// The status that OpenCL returned, where that was the reason.
+    pub opencl_status: Option<i32>,
 }
 
 impl Error {
     /// An error with its three sentences.
     pub fn new(what: impl Into<String>, why: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { what: what.into(), why: why.into(), hint: hint.into() }
+        Self { what: what.into(), why: why.into(), hint: hint.into(), opencl_status: None }
     }
 }
 

@@ -58,6 +58,11 @@ pub(crate) fn remove_on_signals() {
     }
 }
 
+/// Takes away what is in use, for a process that ends while other threads are at work.
+pub(crate) fn remove_all() {
+    remove(&in_use());
+}
+
 fn remove(paths: &[PathBuf]) {
     for path in paths {
         if path.is_dir() {

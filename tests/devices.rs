@@ -66,6 +66,8 @@ impl Vendors {
         command.args(arguments).stdin(Stdio::null());
         command.env("OCL_ICD_VENDORS", &self.folder).env("XDG_RUNTIME_DIR", &self.runtime);
         command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").env("CLREEL_SETTINGS", "");
+        // What comes of broken drivers is not for the user's own cache.
+        command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
         command
     }
 

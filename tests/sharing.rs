@@ -163,8 +163,8 @@ fn no_pixels_return_to_the_host_on_the_shared_path() {
         all.iter().map(|function| layer::calls(log, function).len()).sum::<usize>()
     };
     let log = run(&[]);
-    // The self-test reads its pattern once; frames would come on top.
-    assert!(reads(&log) <= 1, "{}", std::fs::read_to_string(&log).unwrap());
+    // The self-test reads its pattern once, and before it a child may do the same; frames would come on top.
+    assert!(reads(&log) <= 2, "{}", std::fs::read_to_string(&log).unwrap());
     let (acquired, released) = (
         layer::calls(&log, "clEnqueueAcquireGLObjects").len(),
         layer::calls(&log, "clEnqueueReleaseGLObjects").len(),

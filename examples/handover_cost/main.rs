@@ -108,7 +108,7 @@ fn measure(event_loop: &ActiveEventLoop, arguments: &Arguments) -> Result<usize,
         (named, _) => cl::select_device(&devices, named.as_deref())?,
     };
     let (cl, sharing) = sharing::open(&device, &window.gl, Ok(window.opencl_properties()))?;
-    let (info, interface) = (&device.info, window.interface());
+    let (info, interface) = (&device.info, window.interface().name().to_uppercase());
     if let Sharing::Copy { reason } = sharing {
         return Err(format!("{} shares nothing with OpenGL under {interface}: {reason}.", info.name).into());
     }

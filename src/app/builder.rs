@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 
 use crate::convert::Layout;
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, Device, list_devices};
+use crate::gpu::cl::{ClContext, Device, is_device_failure, list_devices};
 use crate::gpu::convert::{ConvertProgram, Corrector};
 use crate::gpu::event::Waker;
 use crate::ladder::box_filter::opencl::BuiltVariant;
@@ -151,6 +151,15 @@ impl Builder {
     }
 }
 
+/// An error of a variant's trial: what failed of the device need not say on which device, and with which variant.
+fn named(id: VariantId, cl: &ClContext, error: Error) -> Error {
+    if !is_device_failure(&error) {
+        return error;
+    }
+    let what = format!("'{id}' could not be tried on '{}'.", cl.device.info.name);
+    Error { why: format!("{} {}", error.what, error.why), what, hint: String::new(), ..error }
+}
+
 /// The window is gone.
 struct Gone;
 
@@ -231,7 +240,7 @@ impl Worker {
             };
             let part = match built {
                 Ok(built) => Part::Variant(built),
-                Err(error) => Part::NoVariant(id, error),
+                Err(error) => Part::NoVariant(id, named(id, cl, error)),
             };
             return self.send(Built::For(number, Box::new(part)));
         }
@@ -256,7 +265,7 @@ impl Worker {
         }
         let part = match PlanarFilter::build(cl) {
             Ok(filter) => Part::Planar(filter),
-            Err(error) => Part::NoVariant(VariantId::Planar, error),
+            Err(error) => Part::NoVariant(VariantId::Planar, named(VariantId::Planar, cl, error)),
         };
         self.send(Built::For(number, Box::new(part)))
     }

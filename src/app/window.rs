@@ -88,6 +88,8 @@ pub fn run(args: &PlayArgs) -> Result<()> {
     };
     let idle = app.finish();
     let result = app.result.and(ran);
+    // A device may be asked still whether it shares.
+    crate::leftovers::remove_all();
     if !idle {
         crate::gpu::cl::exit_now(crate::cli::report(result.map(|()| crate::cli::exit::DONE)));
     }

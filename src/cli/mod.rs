@@ -73,7 +73,10 @@ pub enum Command {
     AskDriver,
     /// Test which devices share textures with OpenGL, in a process that may crash; for clreel itself
     #[command(name = probe::ASK, hide = true)]
-    AskSharing,
+    AskSharing {
+        /// Which devices
+        list: String,
+    },
 }
 
 /// Runs what the command line asks for; returns the exit code. Call it before any thread is started.
@@ -81,7 +84,7 @@ pub enum Command {
 /// # Errors
 /// Whatever made it fail; [`report`] turns it into a message and an exit code.
 pub fn run(cli: &Cli) -> Result<u8> {
-    if !matches!(cli.command, Some(Command::AskDriver | Command::AskSharing)) {
+    if !matches!(cli.command, Some(Command::AskDriver | Command::AskSharing { .. })) {
         drivers::guard(&cli.skip_platform);
         if cli.command.is_some() {
             leftovers::remove_on_signals();
@@ -94,7 +97,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::Snapshot(args)) => snapshot::run(args),
         Some(Command::Devices(args)) => devices::run(args),
         Some(Command::AskDriver) => drivers::answer(),
-        Some(Command::AskSharing) => probe::answer(),
+        Some(Command::AskSharing { list }) => probe::answer(list),
     }
 }
 

@@ -295,6 +295,7 @@ pub fn exit_now(code: u8) -> ! {
     use std::io::Write as _;
     let _ = std::io::stdout().flush();
     let _ = std::io::stderr().flush();
+    crate::leftovers::remove_all();
     // SAFETY: _exit takes a number and does not return.
     unsafe { libc::_exit(i32::from(code)) }
 }
@@ -407,5 +408,20 @@ pub fn reason(error: &ocl::Error) -> String {
 
 /// An [`Error`] from an OpenCL error; `what` is its first sentence.
 pub fn failed(what: &str, error: &ocl::Error) -> Error {
-    Error::new(what, reason(error), "")
+    Error { opencl_status: status(error), ..Error::new(what, reason(error), "") }
+}
+
+/// The status in an OpenCL error.
+pub(crate) fn status(error: &ocl::Error) -> Option<i32> {
+    error.api_status().map(|status| status as i32)
+}
+
+/// Whether an error is the device's: memory or resources ran out, or objects were lost. A program that does not build, a
+/// kernel that is not what was expected and a size that is not allowed fail the same way whenever they are tried.
+pub fn is_device_failure(error: &Error) -> bool {
+    error.opencl_status.is_some_and(|status| {
+        let program = matches!(status, -3 | -11 | -43 | -47..=-45 | -52..=-49);
+        let size_or_format = matches!(status, -10 | -40..=-39 | -56..=-53 | -61 | -63);
+        !program && !size_or_format
+    })
 }

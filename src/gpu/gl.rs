@@ -37,6 +37,14 @@ pub enum Interface {
 }
 
 impl Interface {
+    /// The word for it on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Interface::Glx => "glx",
+            Interface::Egl => "egl",
+        }
+    }
+
     /// The way that is tried first: the named one, else that in the environment variable `CLREEL_GL`, else GLX.
     pub fn wanted(named: Option<Self>) -> Self {
         let variable = || std::env::var("CLREEL_GL").ok();
@@ -151,12 +159,17 @@ impl GlWindow {
         }
     }
 
-    /// The window system's way to OpenGL: "GLX" or "EGL".
-    pub fn interface(&self) -> &'static str {
+    /// The window system's way to OpenGL.
+    pub fn interface(&self) -> Interface {
         match self.context.raw_context() {
-            RawContext::Egl(_) => "EGL",
-            _ => "GLX",
+            RawContext::Egl(_) => Interface::Egl,
+            _ => Interface::Glx,
         }
+    }
+
+    /// Interface, renderer and version: "GLX, llvmpipe (LLVM 15.0.6, 256 bits), OpenGL 4.5".
+    pub fn opengl(&self) -> String {
+        format!("{}, {}", self.interface().name().to_uppercase(), self.renderer)
     }
 
     /// Size of the window's drawable area in pixels; at least 1×1.

@@ -11,7 +11,7 @@ pub mod gl_timer;
 pub mod headless;
 pub mod host_block;
 pub(crate) mod kernel;
-mod places;
+pub(crate) mod places;
 pub mod probe;
 pub mod program;
 pub mod shader;

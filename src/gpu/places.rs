@@ -16,6 +16,15 @@ pub(super) fn passing() -> PathBuf {
     all.find(|path| path.is_dir() && is_writable(path)).unwrap_or_else(std::env::temp_dir)
 }
 
+/// The user's folder for clreel's caches; none where there is no home.
+pub fn cache() -> Option<PathBuf> {
+    let get = |name| std::env::var_os(name).filter(|v: &OsString| !v.is_empty()).map(PathBuf::from);
+    // The XDG base directory specification: a relative path there is to be ignored.
+    let base = get("XDG_CACHE_HOME").filter(|p| p.is_absolute());
+    let base = base.or_else(|| get("HOME").filter(|p| p.is_absolute()).map(|home| home.join(".cache")));
+    base.map(|base| base.join("clreel"))
+}
+
 /// The folder that PoCL is to keep its kernels in, where it could not use the one that it takes by itself: it then offers
 /// no device, and does not say why. `None` where nothing needs to change. `variable` reads the environment.
 pub(super) fn pocl_cache(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {

@@ -1,7 +1,10 @@
-//! Whether devices share textures with OpenGL, for `clreel devices`. In: the devices. Out: an answer for each.
+//! Whether devices share textures with OpenGL, for `clreel devices` and for the window. In: the devices. Out: an answer
+//! for each.
 //!
 //! The test needs a window, which stays invisible, and a driver can crash in it: so a child process does it, as with
 //! the drivers ([`super::drivers`]). It prints an answer after each device, so that a crash costs no other answer.
+
+mod known;
 
 use std::time::Instant;
 
@@ -16,9 +19,13 @@ use super::cl::{Device, exit_now, list_devices};
 use super::drivers;
 use super::gl::{GlWindow, Interface};
 use super::sharing::{self, Sharing};
+pub use known::Known;
 
 /// The hidden subcommand with which this binary tests sharing, and prints the answers.
 pub const ASK: &str = "ask-sharing";
+
+/// A device for the child: its platform, its name, and how many of the same stand before it.
+type Named = (String, String, usize);
 
 /// What the child says, one after the other.
 #[derive(Serialize, Deserialize)]
@@ -27,11 +34,26 @@ enum Answer {
     OpenGl(String),
     /// Why there is no window.
     NoWindow(String),
-    /// A device of this platform was tested; a reason why it does not share.
-    Device { platform: String, reason: Option<String> },
+    /// The device at this place of the list was tested; a reason why it does not share.
+    Device(usize, Option<String>),
 }
 
-/// What came of the test.
+/// What came of testing a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tested {
+    /// Whether it shares, and why not.
+    pub sharing: Sharing,
+    /// The process that tested it came through: another one may try the same.
+    pub survived: bool,
+}
+
+impl Tested {
+    fn unknown(reason: impl Into<String>) -> Self {
+        Self { sharing: Sharing::copy(reason), survived: false }
+    }
+}
+
+/// What came of the test of all devices.
 pub struct Probe {
     /// The OpenGL that was shared with, such as "GLX, llvmpipe, OpenGL 4.5"; empty where there was no window.
     pub opengl: String,
@@ -40,55 +62,97 @@ pub struct Probe {
 }
 
 /// Tests all `devices`, which must be those of [`list_devices`]. Takes as long as opening a window and listing the
-/// devices, at most the drivers' time limit.
+/// devices, and the drivers' time limit more for each device that hangs.
 pub fn ask(devices: &[Device]) -> Probe {
-    let all = |reason: &str| devices.iter().map(|_| Sharing::copy(reason)).collect();
     let has_display =
         ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|n| std::env::var_os(n).is_some_and(|v| !v.is_empty()));
     if devices.is_empty() || !has_display {
+        let reason = "sharing with OpenGL is tested in a window, and there is no display";
         return Probe {
             opengl: String::new(),
-            sharing: all("sharing with OpenGL is tested in a window, and there is no display"),
+            sharing: devices.iter().map(|_| Sharing::copy(reason)).collect(),
         };
     }
-    let asked = match drivers::start_expendable(ASK) {
-        Some(Ok(asked)) => asked,
-        Some(Err(e)) => {
-            return Probe {
-                opengl: String::new(),
-                sharing: all(&format!("sharing could not be tested: {e}")),
-            };
-        }
-        None => {
-            return Probe {
-                opengl: String::new(),
-                sharing: all("sharing is not tested where no driver is registered"),
-            };
-        }
-    };
-    let (printed, failure) = asked.wait(Instant::now() + drivers::time_limit());
-    let (mut opengl, mut tested) = (String::new(), Vec::new());
-    let mut unanswered = "the test of sharing gave no answer".to_owned();
-    for answer in drivers::answers_in(&printed) {
-        match answer {
-            Answer::OpenGl(name) => opengl = name,
-            Answer::NoWindow(why) => unanswered = format!("no window could be opened to test it: {why}"),
-            // Left out here by its name, and so not among `devices`.
-            Answer::Device { platform, .. } if drivers::skipped_by(&platform).is_some() => {}
-            Answer::Device { reason, .. } => tested.push(reason.map_or(Sharing::ZeroCopy, Sharing::copy)),
-        }
-    }
-    if let Some(failure) = failure {
-        unanswered = format!("the driver failed in the test of sharing: {}", failure.trim_end_matches('.'));
-    }
-    tested.resize(devices.len(), Sharing::copy(unanswered));
-    Probe { opengl, sharing: tested }
+    let mut sharing: Vec<_> = devices.iter().map(|_| Sharing::copy("it was not tested")).collect();
+    let all: Vec<usize> = (0..devices.len()).collect();
+    let interface = Interface::wanted(None);
+    let opengl = ask_about(devices, all, interface, &mut |at, tested| sharing[at] = tested.sharing);
+    Probe { opengl, sharing }
 }
 
-/// The child's part: opens a window that stays invisible, tests each device, prints the answers, ends the process.
-pub fn answer() -> ! {
+/// Tests those of `devices`, all of [`list_devices`], that stand at the places `left`, with a window of this interface,
+/// and tells each answer with the device's place. Returns the OpenGL of the window. A device that ends the child or hangs
+/// costs no other one's answer: the next child goes on behind it.
+pub fn ask_about(
+    devices: &[Device],
+    mut left: Vec<usize>,
+    interface: Interface,
+    tell: &mut dyn FnMut(usize, Tested),
+) -> String {
+    let mut opengl = String::new();
+    while !left.is_empty() {
+        let named: Vec<Named> = left.iter().map(|at| name(devices, *at)).collect();
+        let Ok(list) = serde_json::to_string(&named) else { break };
+        let asked = match drivers::start_expendable(ASK, &list, ("CLREEL_GL", interface.name())) {
+            Some(Ok(asked)) => asked,
+            Some(Err(e)) => {
+                let reason = format!("sharing could not be tested: {e}");
+                left.drain(..).for_each(|at| tell(at, Tested::unknown(&reason)));
+                break;
+            }
+            None => {
+                // It is loaded unasked anyway.
+                let sharing = Sharing::copy("sharing is not tested where no driver is registered");
+                left.drain(..).for_each(|at| tell(at, Tested { sharing: sharing.clone(), survived: true }));
+                break;
+            }
+        };
+        let (printed, failure) = asked.wait(Instant::now() + drivers::time_limit());
+        let mut answered = vec![false; left.len()];
+        let (mut window, mut why) = (false, "the test of sharing gave no answer".to_owned());
+        for answer in drivers::answers_in(&printed) {
+            match answer {
+                Answer::OpenGl(name) => (window, opengl) = (true, name),
+                Answer::NoWindow(reason) => why = format!("no window could be opened to test it: {reason}"),
+                Answer::Device(at, reason) if at < left.len() => {
+                    answered[at] = true;
+                    let sharing = reason.map_or(Sharing::ZeroCopy, Sharing::copy);
+                    tell(left[at], Tested { sharing, survived: true });
+                }
+                Answer::Device(..) => {}
+            }
+        }
+        let mut is_answered = answered.into_iter();
+        left.retain(|_| !is_answered.next().unwrap_or(false));
+        match failure {
+            // What failed is the first one without an answer, or the window.
+            Some(failure) => {
+                let (what, count) =
+                    if window { ("driver", 1.min(left.len())) } else { ("window", left.len()) };
+                let reason =
+                    format!("the {what} failed in the test of sharing: {}", failure.trim_end_matches('.'));
+                left.drain(..count).for_each(|at| tell(at, Tested::unknown(&reason)));
+            }
+            None => left.drain(..).for_each(|at| tell(at, Tested::unknown(&why))),
+        }
+    }
+    opengl
+}
+
+fn name(devices: &[Device], at: usize) -> Named {
+    let of = |device: &Device| (device.info.platform.clone(), device.info.name.clone());
+    let (platform, name) = of(&devices[at]);
+    let twins = devices[..at].iter().filter(|device| of(device) == (platform.clone(), name.clone()));
+    let before = twins.count();
+    (platform, name, before)
+}
+
+/// The child's part: opens a window that stays invisible, tests each device of the list, prints the answers, ends the
+/// process.
+pub fn answer(list: &str) -> ! {
     drivers::be_expendable();
-    let ran = EventLoop::new().and_then(|event_loop| event_loop.run_app(&mut Tester));
+    let mut tester = Tester { list: serde_json::from_str(list).unwrap_or_default() };
+    let ran = EventLoop::new().and_then(|event_loop| event_loop.run_app(&mut tester));
     if ran.is_err() {
         drivers::print_answer(&Answer::NoWindow("the display server does not answer".to_owned()));
     }
@@ -96,14 +160,16 @@ pub fn answer() -> ! {
 }
 
 /// Tests everything as soon as there can be a window.
-struct Tester;
+struct Tester {
+    list: Vec<Named>,
+}
 
 impl ApplicationHandler for Tester {
     fn resumed(&mut self, event_loop: &ActiveEventLoop) {
         let attributes =
             WindowAttributes::default().with_visible(false).with_inner_size(PhysicalSize::new(64, 64));
         match GlWindow::open(event_loop, attributes, false, Interface::wanted(None)) {
-            Ok(window) => test(&window),
+            Ok(window) => test(&window, &self.list),
             Err(e) => drivers::print_answer(&Answer::NoWindow(e.why.trim_end_matches('.').to_owned())),
         }
         exit_now(0)
@@ -112,14 +178,26 @@ impl ApplicationHandler for Tester {
     fn window_event(&mut self, _: &ActiveEventLoop, _: WindowId, _: WindowEvent) {}
 }
 
-fn test(window: &GlWindow) {
-    drivers::print_answer(&Answer::OpenGl(format!("{}, {}", window.interface(), window.renderer)));
-    for device in list_devices() {
-        let reason = match sharing::open(&device, &window.gl, Ok(window.opencl_properties())) {
-            Ok((_, Sharing::ZeroCopy)) => None,
-            Ok((_, Sharing::Copy { reason })) => Some(reason),
-            Err(e) => Some(e.why.trim_end_matches('.').to_owned()),
+fn test(window: &GlWindow, list: &[Named]) {
+    drivers::print_answer(&Answer::OpenGl(window.opengl()));
+    let devices = list_devices();
+    let names: Vec<Named> = (0..devices.len()).map(|at| name(&devices, at)).collect();
+    for (place, wanted) in list.iter().enumerate() {
+        let device = names.iter().position(|name| name == wanted).map(|at| &devices[at]);
+        let reason = match device {
+            Some(device) => try_device(window, device),
+            None => Some("its driver did not list it any more".to_owned()),
         };
-        drivers::print_answer(&Answer::Device { platform: device.info.platform, reason });
+        drivers::print_answer(&Answer::Device(place, reason));
+    }
+}
+
+/// Everything that a window does with a driver and its own OpenGL context before it shows frames.
+fn try_device(window: &GlWindow, device: &Device) -> Option<String> {
+    let _ = sharing::driving_device(std::slice::from_ref(device), &window.opencl_properties());
+    match sharing::open(device, &window.gl, Ok(window.opencl_properties())) {
+        Ok((_, Sharing::ZeroCopy)) => None,
+        Ok((_, Sharing::Copy { reason })) => Some(reason),
+        Err(e) => Some(e.why.trim_end_matches('.').to_owned()),
     }
 }

@@ -131,8 +131,8 @@ pub fn build(cl: &ClContext, source_name: &str, source: &str, options: &str) -> 
     let text = expand(source_name, source, 8, &self::source)?;
     let options = CString::new(format!("-cl-kernel-arg-info {options}")).map_err(no_zero)?;
     let text = CString::new(text).map_err(no_zero)?;
-    let program = core::create_program_with_source(&cl.context, &[text])
-        .map_err(|e| Error::new(what(), cl::reason(&e.into()), ""))?;
+    let program =
+        core::create_program_with_source(&cl.context, &[text]).map_err(|e| cl::failed(&what(), &e.into()))?;
     let device = *cl.device.device.as_core();
     match core::build_program(&program, Some(&[device]), &options, None, None) {
         Ok(()) => Ok(ocl::Program::from(program)),
@@ -142,12 +142,14 @@ pub fn build(cl: &ClContext, source_name: &str, source: &str, options: &str) -> 
                 Err(_) => String::new(),
             };
             let log = log.trim_matches(['\0', '\n', ' ']);
+            let failed = cl::failed(&what(), &e.into());
             let why = if log.is_empty() {
-                cl::reason(&e.into())
+                failed.why
             } else {
                 format!("The compiler says:\n{}", annotate(log, &|file| self::source(file).ok()))
             };
-            Err(Error::new(what(), why, "Correct the kernel, or choose another variant."))
+            let hint = "Correct the kernel, or choose another variant.".to_owned();
+            Err(Error { why, hint, ..failed })
         }
     }
 }

@@ -5,7 +5,6 @@
 //! device, driver version, class of sizes, range of radii, variant, and text of the kernel: when one of them
 //! changes, it is not used any more.
 
-use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Once;
@@ -14,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
-use crate::gpu::program;
+use crate::gpu::{places, program};
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::{Config, info};
 use crate::save;
@@ -161,11 +160,7 @@ const SCHEMA: u32 = 1;
 
 /// The file's place; none where there is no home.
 pub fn path() -> Option<PathBuf> {
-    let get = |name| std::env::var_os(name).filter(|v: &OsString| !v.is_empty()).map(PathBuf::from);
-    // The XDG base directory specification: a relative path there is to be ignored.
-    let base = get("XDG_CACHE_HOME").filter(|p| p.is_absolute());
-    let base = base.or_else(|| get("HOME").filter(|p| p.is_absolute()).map(|home| home.join(".cache")));
-    base.map(|base| base.join("clreel/tuning.json"))
+    places::cache().map(|folder| folder.join("tuning.json"))
 }
 
 impl Cache {

@@ -32,7 +32,7 @@ pub enum DeviceState {
 pub struct DeviceRow<'a> {
     /// What it says about itself.
     pub info: &'a DeviceInfo,
-    /// What came of trying to share textures with it; `None`: not tried in this window.
+    /// What came of trying to share textures with it; `None` while it is being tried.
     pub sharing: Option<&'a Sharing>,
     /// What it does.
     pub state: DeviceState,
@@ -176,7 +176,7 @@ fn about(info: &DeviceInfo) -> String {
 
 fn sharing_line(sharing: Option<&Sharing>) -> (String, Color32) {
     match sharing {
-        None => ("Sharing: not tried in this window".to_owned(), theme::WEAK),
+        None => ("Sharing: being tried in a process of its own".to_owned(), theme::WEAK),
         Some(Sharing::ZeroCopy) => ("Shares textures with OpenGL".to_owned(), theme::GOOD),
         Some(Sharing::Copy { reason }) => (format!("Frames are copied to OpenGL: {reason}"), theme::TEXT),
     }

@@ -286,6 +286,12 @@ impl FrameLoop {
         self.interrupt();
     }
 
+    /// Goes on without a device. The picture on the screen stays.
+    pub fn leave_device(&mut self) {
+        self.take_down(Vec::new());
+        self.not_again = None;
+    }
+
     /// The device's side, once it is there.
     pub fn pipeline_mut(&mut self) -> Option<&mut Pipeline> {
         self.pipeline.as_mut()

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use super::Player;
 use crate::app::builder::{Built, Part, Start};
+use crate::error::Error;
+use crate::gpu::cl::is_device_failure;
 use crate::gpu::sharing::Sharing;
 use crate::ladder::VariantId;
 use crate::overlay::VariantStatus;
@@ -15,6 +17,14 @@ pub(super) fn set(all: &mut [(VariantId, VariantStatus)], id: VariantId, status:
     if let Some(entry) = all.iter_mut().find(|(v, _)| *v == id) {
         entry.1 = status;
     }
+}
+
+/// The variants that the device failed with when they were tried.
+pub(super) fn failed_trials(all: &[(VariantId, VariantStatus)]) -> impl Iterator<Item = (VariantId, &Error)> {
+    all.iter().filter_map(|(id, status)| match status {
+        VariantStatus::Unavailable(error) if is_device_failure(error) => Some((*id, error)),
+        _ => None,
+    })
 }
 
 /// What a part says of a variant; `None` of what serves them all.
@@ -75,19 +85,28 @@ impl Player<'_> {
     }
 
     fn built_for_running(&mut self, part: Part) {
+        let chosen = self.frames.chosen().0;
+        match &part {
+            Part::NoVariant(id, error) if is_device_failure(error) => {
+                if *id == chosen {
+                    self.failed_in_trial(*id, error);
+                    return;
+                }
+            }
+            Part::NoVariant(id, error) if *id == chosen => {
+                self.without_filter();
+                let hint = format!("{} The movie is shown unfiltered.", error.hint).trim_start().to_owned();
+                self.notify(Error { hint, ..error.clone() }, true);
+            }
+            Part::NoVariant(_, error) | Part::NoConversion(_, _, error) => self.notify(error.clone(), false),
+            _ => {}
+        }
         if let Some((id, status)) = status(&part) {
-            let is_chosen = id == self.frames.chosen().0;
-            match status {
-                VariantStatus::Ready if is_chosen => self.frames.wait_for_filter(false),
-                VariantStatus::Unavailable(_) if is_chosen => self.without_filter(),
-                _ => {}
+            if id == chosen && status == VariantStatus::Ready {
+                self.frames.wait_for_filter(false);
             }
             set(&mut self.status, id, status);
-        }
-        match &part {
-            Part::NoVariant(_, error) => self.notify(error.clone(), true),
-            Part::NoConversion(_, _, error) => self.notify(error.clone(), false),
-            _ => {}
+            self.tell_failed_trials();
         }
         if let Some(pipeline) = self.frames.pipeline_mut() {
             add(pipeline, part);

@@ -4,29 +4,30 @@
 //! A device is made ready beside the one that runs: the movie goes on, and only when the chosen variant is built does
 //! the new pipeline take the old one's place. So a device that cannot be used leaves everything as it was.
 //!
-//! A device that fails in the middle of a frame is started anew once. If it fails again soon, clreel goes on without
-//! sharing, then on another device, then unfiltered.
+//! What becomes of a device that fails is told in `recovery.rs`, whether it may share in `asking.rs`.
 
 use std::time::{Duration, Instant};
 
 use super::Player;
+use super::asking::Asking;
+use super::recovery::Recovery;
 use crate::app::builder::Start;
 use crate::app::frame_loop::FrameLoop;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceKind, select_device};
 use crate::gpu::drivers::{self, Driver};
+use crate::gpu::probe::Tested;
 use crate::gpu::sharing::{self, Sharing};
 use crate::ladder::{Kind, VariantId};
 use crate::overlay::{DeviceRow, DeviceState, VariantStatus};
 use crate::pipeline::Pipeline;
 
-/// Failures that lie further apart have nothing to do with each other.
-const SOON: Duration = Duration::from_secs(30);
-
 /// What runs the filter now.
 pub(super) struct Running {
     pub device: Device,
     pub number: u64,
+    /// When the chosen filter was first there.
+    pub works_since: Option<Instant>,
 }
 
 /// A device that is being made ready.
@@ -43,13 +44,17 @@ struct Wanted {
     device: Device,
     /// The window has been drawn since.
     drawn: bool,
+    /// The first one, which nobody has asked for.
+    first: bool,
 }
 
 /// What was learnt about a device since the window was opened.
 #[derive(Default)]
-struct Learnt {
-    /// What came of trying to share with it.
+pub(super) struct Learnt {
+    /// What came of trying to share with it in this window.
     sharing: Option<Sharing>,
+    /// What came of it in a process of its own, once that is known.
+    pub tested: Option<Tested>,
     /// Why it could not be used the last time.
     failure: Option<Error>,
 }
@@ -59,9 +64,12 @@ struct Learnt {
 pub(super) struct Devices {
     pub all: Vec<Device>,
     /// One for each of them.
-    learnt: Vec<Learnt>,
+    pub learnt: Vec<Learnt>,
     /// The machine has answered.
     found: bool,
+    /// The first device is still to be chosen.
+    choosing: bool,
+    pub asking: Asking,
     /// A sentence for each driver that gives no device.
     pub left_out: Vec<String>,
     wanted: Option<Wanted>,
@@ -70,13 +78,8 @@ pub(super) struct Devices {
     pub running: Option<Running>,
     pub pending: Option<Pending>,
     contexts: u64,
-    /// What has been tried since the first of several failures.
-    attempts: Vec<Attempt>,
-    last_failure: Option<Instant>,
+    pub recovery: Recovery,
 }
-
-/// A device's index, and whether it was to share.
-type Attempt = (usize, bool);
 
 impl Devices {
     /// Nothing is known yet but what the command line named.
@@ -97,11 +100,16 @@ impl Devices {
         wanted.or_else(|| self.pending.as_ref().map(|p| p.device.info.index))
     }
 
-    fn learnt(&mut self, device: &Device) -> Option<&mut Learnt> {
+    pub fn learnt(&mut self, device: &Device) -> Option<&mut Learnt> {
         self.all.iter().position(|d| d.info.index == device.info.index).and_then(|at| self.learnt.get_mut(at))
     }
 
-    fn note_failure(&mut self, device: &Device, error: Option<&Error>) {
+    /// Nothing is made ready any more.
+    pub fn let_go(&mut self) {
+        (self.pending, self.wanted, self.choosing) = (None, None, false);
+    }
+
+    pub fn note_failure(&mut self, device: &Device, error: Option<&Error>) {
         if let Some(learnt) = self.learnt(device) {
             learnt.failure = error.cloned();
         }
@@ -127,7 +135,8 @@ fn row<'a>(
         () if running == index => DeviceState::InUse,
         () => DeviceState::Idle,
     };
-    let (sharing, failure) = (learnt.sharing.as_ref(), learnt.failure.as_ref());
+    let tested = learnt.tested.as_ref().map(|tested| &tested.sharing);
+    let (sharing, failure) = (learnt.sharing.as_ref().or(tested), learnt.failure.as_ref());
     DeviceRow { info: &device.info, sharing, state, failure }
 }
 
@@ -141,8 +150,7 @@ pub(super) fn at_first(frames: &FrameLoop) -> Vec<(VariantId, VariantStatus)> {
 }
 
 impl Player<'_> {
-    /// Chooses the first device: the one that was named, else the graphics card that drives the window, else the
-    /// best one.
+    /// Takes the machine's devices, and has those asked whether they share of which that is not known.
     pub(super) fn found(&mut self, devices: Vec<Device>) {
         if !devices.is_empty() {
             drivers::failures().into_iter().for_each(|failure| self.notify(failure, false));
@@ -153,22 +161,50 @@ impl Player<'_> {
         self.devices.left_out = drivers::verdicts().iter().filter_map(Driver::left_out).collect();
         self.devices.learnt = devices.iter().map(|_| Learnt::default()).collect();
         self.devices.all = devices;
-        let all = &self.devices.all;
-        let driving = sharing::driving_device(all, &self.gl_window.opencl_properties())
-            .filter(|d| d.info.kind == DeviceKind::Gpu);
-        let device = match (&self.devices.named, driving) {
-            (Some(named), _) => Ok(named.clone()),
-            (None, Some(driving)) => Ok(driving.clone()),
-            (None, None) => select_device(all, None),
-        };
-        let opened = device.and_then(|device| self.prepare_device(&device, true));
-        if let Err(error) = opened {
-            self.without_opencl(&error);
-            self.notify(error, true);
+        self.devices.choosing = true;
+        self.ask_about_sharing();
+    }
+
+    /// Begins with the first device as soon as it is clear which one that is.
+    pub(super) fn choose_first(&mut self) {
+        if !self.devices.choosing {
+            return;
+        }
+        let Some(device) = self.first_device() else { return };
+        self.devices.choosing = false;
+        match device {
+            Ok(device) => self.devices.wanted = Some(Wanted { device, drawn: true, first: true }),
+            Err(error) => {
+                self.without_opencl(&error);
+                self.notify(error, true);
+            }
         }
     }
 
-    fn without_opencl(&mut self, error: &Error) {
+    /// The device that was named, else the graphics card that drives the window, else the best one; `None` while it is
+    /// not known which drivers may be asked about the window.
+    fn first_device(&self) -> Option<Result<Device>> {
+        if let Some(named) = &self.devices.named {
+            return Some(Ok(named.clone()));
+        }
+        let cards = || self.devices.all.iter().filter(|d| d.info.kind == DeviceKind::Gpu);
+        if cards().count() > 1 && !self.args.no_sharing {
+            let all = self.devices.all.iter().zip(&self.devices.learnt);
+            let of_cards = all.filter(|(device, _)| device.info.kind == DeviceKind::Gpu);
+            let mut safe = Vec::new();
+            for (device, learnt) in of_cards {
+                if learnt.tested.as_ref()?.survived {
+                    safe.push(device.clone());
+                }
+            }
+            if let Some(driving) = sharing::driving_device(&safe, &self.gl_window.opencl_properties()) {
+                return Some(Ok(driving.clone()));
+            }
+        }
+        Some(select_device(&self.devices.all, None))
+    }
+
+    pub(super) fn without_opencl(&mut self, error: &Error) {
         for (id, status) in &mut self.status {
             if id.kind() == Kind::OpenCl {
                 *status = VariantStatus::Unavailable(error.clone());
@@ -209,19 +245,24 @@ impl Player<'_> {
 
     /// Changes to `device` while the movie runs, after the next drawing. If it cannot be used, the old one goes on.
     fn change_device(&mut self, device: Device) {
-        self.devices.attempts.clear();
-        self.devices.pending = None;
-        self.devices.wanted = Some(Wanted { device, drawn: false });
+        self.end_recovery();
+        self.devices.let_go();
+        self.devices.wanted = Some(Wanted { device, drawn: false, first: false });
         self.overlay.show_devices();
         self.repaint_after(Duration::ZERO);
     }
 
-    /// Begins with the device that was asked for once the window says so.
+    /// Begins with the device that was asked for once the window says so, and it is known whether it may share.
     pub(super) fn prepare_wanted(&mut self) {
-        if let Some(wanted) = self.devices.wanted.take_if(|wanted| wanted.drawn)
-            && let Err(error) = self.prepare_device(&wanted.device, true)
-        {
-            self.stay(&wanted.device, error);
+        let Some(wanted) = self.devices.wanted.take_if(|wanted| wanted.drawn) else { return };
+        if self.may_share(&wanted.device).is_none() {
+            self.devices.wanted = Some(wanted);
+            return;
+        }
+        match self.prepare_device(&wanted.device, true) {
+            Err(error) if wanted.first => self.recover(wanted.device, error.what, error.why),
+            Err(error) => self.stay(&wanted.device, error),
+            Ok(()) => {}
         }
     }
 
@@ -237,13 +278,23 @@ impl Player<'_> {
     }
 
     /// Makes a context on `device` and has everything built for it. `share` is whether it may share textures.
-    fn prepare_device(&mut self, device: &Device, share: bool) -> Result<()> {
-        let properties = match (self.args.no_sharing, share) {
-            (true, _) => Err("--no-sharing was given".to_owned()),
-            (_, false) => Err("it failed while it shared textures".to_owned()),
-            _ => Ok(self.gl_window.opencl_properties()),
+    pub(super) fn prepare_device(&mut self, device: &Device, share: bool) -> Result<()> {
+        let allowed = match self.may_share(device) {
+            _ if !share => Err("it failed while it shared textures".to_owned()),
+            Some(allowed) => allowed,
+            None => Err("it is not known yet whether the driver survives sharing".to_owned()),
         };
-        let (cl, sharing) = sharing::open(device, &self.gl_window.gl, properties)?;
+        let properties = allowed.map(|()| self.gl_window.opencl_properties());
+        let (cl, sharing) = match properties {
+            Ok(properties) => {
+                // Whatever becomes of this process, the next one asks in a child before it comes here.
+                self.devices.asking.forget(device);
+                let opened = sharing::open(device, &self.gl_window.gl, Ok(properties))?;
+                self.devices.asking.remember(device, &opened.1);
+                opened
+            }
+            Err(reason) => sharing::open(device, &self.gl_window.gl, Err(reason))?,
+        };
         if let Some(learnt) = self.devices.learnt(device) {
             learnt.sharing = Some(sharing.clone());
         }
@@ -269,7 +320,8 @@ impl Player<'_> {
         self.status = pending.status;
         self.sharing = pending.sharing;
         self.device = Some(pending.device.info.clone());
-        self.devices.running = Some(Running { device: pending.device, number: pending.number });
+        let (device, number) = (pending.device, pending.number);
+        self.devices.running = Some(Running { device, number, works_since: None });
         self.repaint_after(Duration::ZERO);
         if self.devices.contexts > 1 && !self.overlay.devices_shown() {
             let info = self.device.as_ref();
@@ -302,56 +354,10 @@ impl Player<'_> {
         let filters = self.frames.pipeline_mut().is_some_and(|pipeline| pipeline.has(chosen));
         if chosen.kind() != Kind::OpenCl || filters {
             self.frames.wait_for_filter(false);
-        }
-    }
-
-    /// Goes on after the device failed in the middle of a frame.
-    pub(super) fn recover(&mut self, error: Error) {
-        let Some(failed) = self.devices.running.take() else {
-            self.notify(error, true);
-            return;
-        };
-        (self.devices.pending, self.devices.wanted) = (None, None);
-        let now = Instant::now();
-        if self.devices.last_failure.replace(now).is_none_or(|last| now.duration_since(last) > SOON) {
-            self.devices.attempts.clear();
-        }
-        let shared = self.sharing == Sharing::ZeroCopy;
-        let what =
-            format!("The OpenCL device '{}' failed in the middle of a frame.", failed.device.info.name);
-        self.devices.note_failure(&failed.device, Some(&Error::new(what.clone(), error.why.clone(), "")));
-        while let Some((device, share)) = self.next_attempt(&failed.device, shared) {
-            self.devices.attempts.push((device.info.index, share));
-            let same = device.info.index == failed.device.info.index;
-            if self.prepare_device(&device, share).is_ok() {
-                // The test of sharing may have failed this time.
-                let shares = self.sharing == Sharing::ZeroCopy;
-                let hint = match (same, shares == shared) {
-                    (true, true) => "clreel has started it anew.".to_owned(),
-                    (true, false) => "clreel goes on with it, but copies each frame.".to_owned(),
-                    (false, _) => format!("clreel goes on with '{}'.", device.info.name),
-                };
-                self.notify(Error::new(what, error.why, hint), true);
-                return;
+            if let Some(running) = &mut self.devices.running {
+                running.works_since.get_or_insert_with(Instant::now);
+                self.recovered();
             }
         }
-        let hint = match self.frames.chosen().0.kind() {
-            Kind::OpenCl => "The movie goes on unfiltered; Ctrl+D tries the next device.",
-            _ => "Ctrl+D tries the next device.",
-        };
-        let error = Error::new(what, error.why, hint);
-        self.without_opencl(&error);
-        self.notify(error, true);
-    }
-
-    /// What to try next: the same again, the same without sharing, the other devices.
-    fn next_attempt(&self, failed: &Device, shared: bool) -> Option<(Device, bool)> {
-        let others = self.devices.all.iter().filter(|d| d.info.index != failed.info.index);
-        let same = [(failed, shared), (failed, false)];
-        let all = same.into_iter().chain(others.map(|device| (device, true)));
-        let tried = &self.devices.attempts;
-        all.into_iter()
-            .find(|(device, share)| !tried.contains(&(device.info.index, *share)))
-            .map(|(device, share)| (device.clone(), share))
     }
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 use winit::event::WindowEvent;
 use winit::window::Fullscreen;
 
-use super::{INPUT_REPAINT, Player};
+use super::{INPUT_REPAINT, Player, built};
 use crate::app::input::{self, Command};
 use crate::cli::MAX_RADIUS;
 use crate::error::Result;
+use crate::gpu::cl::is_device_failure;
 use crate::overlay::{Action, VariantStatus};
 
 impl Player<'_> {
@@ -102,9 +103,19 @@ impl Player<'_> {
         match action {
             Action::SetVariant(id) => {
                 let status = self.status.iter().find(|(v, _)| *v == id).map(|(_, status)| status.clone());
-                if let Some(VariantStatus::Unavailable(error)) = status {
-                    self.notify(error, true);
-                    return;
+                match status {
+                    // Memory may be there again.
+                    Some(VariantStatus::Unavailable(error))
+                        if is_device_failure(&error) && self.devices.running.is_some() =>
+                    {
+                        built::set(&mut self.status, id, VariantStatus::Building);
+                        self.builder.again(id);
+                    }
+                    Some(VariantStatus::Unavailable(error)) => {
+                        self.notify(error, true);
+                        return;
+                    }
+                    _ => {}
                 }
                 self.builder.want(id);
                 self.frames.choose(id, self.frames.chosen().1);

@@ -1,12 +1,14 @@
 //! The open window's contents. In: window events, and a turn whenever something may be ready. Out: frames on
 //! the screen with the overlay over them, and at the end the screenshot and the statistics.
 
+mod asking;
 mod built;
 mod device;
 mod draw;
 mod events;
 mod hidden;
 mod navigate;
+mod recovery;
 mod save;
 mod texts;
 mod tuning;
@@ -205,6 +207,8 @@ impl<'a> Player<'a> {
         while let Some(message) = self.builder.poll() {
             self.built(message);
         }
+        self.take_answers();
+        self.choose_first();
         self.prepare_wanted();
         self.promote_if_ready();
         self.next_movie();
@@ -220,7 +224,7 @@ impl<'a> Player<'a> {
         self.order_conversions();
         self.look_after_tuning();
         if let Some(error) = self.frames.take_failure() {
-            self.recover(error);
+            self.failed_in_frame(error);
         }
         let last = self.playlist.count() == 1 && self.frames.is_finished();
         if self.args.frames.is_some() && last && !self.frames.is_paused() {
@@ -390,6 +394,7 @@ impl<'a> Player<'a> {
     /// The part of [`Player::close`] that needs no display.
     pub fn write(&mut self) -> Result<()> {
         let mut result = Ok(());
+        self.end_recovery();
         for saved in self.saves.finished(true) {
             match saved {
                 Ok(paths) => eprintln!("clreel: Saved {}", names(&paths)),

@@ -29,13 +29,19 @@ pub(in crate::gpu) struct Asked {
 }
 
 impl Asked {
-    /// Starts it with a hidden subcommand. Its loader finds the drivers that are registered in `folder`.
-    pub(super) fn start(subcommand: &str, folder: Folder) -> io::Result<Self> {
+    /// Starts it with a hidden subcommand and what belongs to it. Its loader finds the drivers that are registered in
+    /// `folder`.
+    pub(super) fn start(
+        arguments: &[&str],
+        variable: Option<(&str, &str)>,
+        folder: Folder,
+    ) -> io::Result<Self> {
         // The link leads to this very program, also when its file was replaced meanwhile.
         let mut child = Command::new("/proc/self/exe")
             .arg0("clreel")
-            .arg(subcommand)
+            .args(arguments)
             .env("OCL_ICD_VENDORS", &folder.0)
+            .envs(variable)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -105,13 +111,14 @@ pub(in crate::gpu) fn print_answer(answer: &impl Serialize) {
     println!("\n{MARK}{}", serde_json::to_string(answer).unwrap_or_default());
 }
 
-/// For a process that is expected to crash or hang: it leaves no core file behind, and whatever becomes of the one
-/// that waits for it, it ends soon after the time limit.
+/// For a process that is expected to crash or hang: it leaves no core file behind, and ends with the thread that waits
+/// for it, or soon after the time limit.
 pub(in crate::gpu) fn be_expendable() {
     // SAFETY: plain numbers.
     unsafe {
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         libc::setrlimit(libc::RLIMIT_CORE, &none);
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::alarm(time_limit().as_secs() as libc::c_uint + 2);
     }
 }

@@ -149,11 +149,15 @@ pub(super) fn may_load() -> bool {
     drivers.is_empty() || drivers.iter().any(|d| matches!(d.verdict, Verdict::Ok { .. }))
 }
 
-/// Starts this binary with a hidden subcommand in a process that may crash, with the drivers that answered. `None`
-/// where drivers are not asked before they are loaded.
-pub(super) fn start_expendable(subcommand: &str) -> Option<io::Result<Asked>> {
+/// Starts this binary with a hidden subcommand, its argument and a variable in a process that may crash, with the drivers
+/// that answered. `None` where drivers are not asked before they are loaded.
+pub(super) fn start_expendable(
+    subcommand: &str,
+    argument: &str,
+    variable: (&str, &str),
+) -> Option<io::Result<Asked>> {
     let guard = GUARD.get().filter(|guard| !guard.drivers.is_empty())?;
-    Some(guard.start_with_good(subcommand))
+    Some(guard.start_with_good(subcommand, argument, variable))
 }
 
 /// The loader has loaded its drivers: the folder can go.
@@ -197,14 +201,14 @@ impl Guard {
     }
 
     /// Starts a child whose loader finds the drivers that answered.
-    fn start_with_good(&self, subcommand: &str) -> io::Result<Asked> {
+    fn start_with_good(&self, subcommand: &str, argument: &str, variable: (&str, &str)) -> io::Result<Asked> {
         let folder = Folder::create(&self.folder.with_extension(subcommand))?;
         for (i, (driver, asked)) in self.drivers.iter().zip(verdicts()).enumerate() {
             if matches!(asked.verdict, Verdict::Ok { .. }) {
                 driver.put_into(&folder.0, i)?;
             }
         }
-        Asked::start(subcommand, folder)
+        Asked::start(&[subcommand, argument], Some(variable), folder)
     }
 
     /// Starts a child that asks this driver alone, or says why there is none.
@@ -215,7 +219,7 @@ impl Guard {
         let folder = self.folder.join(format!("ask-{number}"));
         let started = Folder::create(&folder).and_then(|folder| {
             driver.put_into(&folder.0, 0)?;
-            Asked::start(ASK, folder)
+            Asked::start(&[ASK], None, folder)
         });
         started.map_err(|e| Verdict::Failed { reason: cannot_ask(&self.folder, &e) })
     }

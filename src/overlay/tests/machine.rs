@@ -71,7 +71,7 @@ fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
             "Platform: GPU, 132 units at 1980 MHz, 1.5 GiB. OpenCL 3.0, driver 1.2",
             "Shares textures with OpenGL",
             "Frames are copied to OpenGL: the driver cannot",
-            "Sharing: not tried in this window",
+            "Sharing: being tried in a process of its own",
             "It broke. The compiler says no.",
             "bad.icd: left out. It crashed.",
         ] {

@@ -1,0 +1,168 @@
+//! What becomes of a device that fails. In: what failed on it, in the middle of a frame or when the chosen variant was
+//! tried. Out: another device in its place, or none, and one banner that says so.
+//!
+//! The device is started anew once. If it fails again soon, clreel goes on without sharing, then on another device, then
+//! unfiltered. What came of it is known only when the chosen variant has run: until then the banner says what is tried.
+
+use std::time::Duration;
+
+use super::{Player, built};
+use crate::error::Error;
+use crate::gpu::cl::Device;
+use crate::gpu::sharing::Sharing;
+use crate::ladder::{Kind, VariantId};
+use crate::overlay::{Notice, VariantStatus};
+
+/// A device that has worked for longer than this fails for the first time again.
+const SOON: Duration = Duration::from_secs(30);
+
+/// Failures that belong together.
+#[derive(Default)]
+pub(super) struct Recovery {
+    /// What has been tried since the first of them: a device's index, and whether it was to share.
+    attempts: Vec<(usize, bool)>,
+    /// The failure that is being recovered from, and what is to be said when that has succeeded.
+    under_way: Option<(Error, String)>,
+    /// What the banner says.
+    told: Option<Error>,
+    /// Nothing filters any more.
+    unfiltered: bool,
+    /// The context for which it was told which variants failed.
+    told_trials_of: u64,
+}
+
+impl Player<'_> {
+    /// Goes on after the device failed in the middle of a frame.
+    pub(super) fn failed_in_frame(&mut self, error: Error) {
+        match self.devices.running.as_ref().map(|running| running.device.clone()) {
+            Some(device) => {
+                let name = &device.info.name;
+                let what = format!("The OpenCL device '{name}' failed in the middle of a frame.");
+                self.recover(device, what, error.why);
+            }
+            None => self.notify(error, true),
+        }
+    }
+
+    /// Goes on after the device failed when the chosen variant was tried on it.
+    pub(super) fn failed_in_trial(&mut self, id: VariantId, error: &Error) {
+        let Some(device) = self.devices.running.as_ref().map(|running| running.device.clone()) else {
+            return;
+        };
+        let what = format!("The OpenCL device '{}' failed when '{id}' was tried on it.", device.info.name);
+        self.recover(device, what, error.why.clone());
+    }
+
+    /// Gives `failed` up, and tries what is left to try. `what` and `why` say how it failed.
+    pub(super) fn recover(&mut self, failed: Device, what: String, why: String) {
+        let running = self.devices.running.take();
+        let worked = running.as_ref().and_then(|r| r.works_since).is_some_and(|since| since.elapsed() > SOON);
+        if worked {
+            self.devices.recovery.attempts.clear();
+        }
+        self.devices.let_go();
+        // What is tried next may need its memory.
+        self.frames.leave_device();
+        let shared = running.is_none() || self.sharing == Sharing::ZeroCopy;
+        self.devices.note_failure(&failed, Some(&Error::new(what.clone(), why.clone(), "")));
+        // The first failure is the one to tell, until something has worked.
+        let under_way = self.devices.recovery.under_way.take();
+        let cause = under_way.map_or_else(|| Error::new(what, why, ""), |(cause, _)| cause);
+        while let Some((device, share)) = self.next_attempt(&failed, shared) {
+            self.devices.recovery.attempts.push((device.info.index, share));
+            let same = device.info.index == failed.info.index;
+            if let Err(error) = self.prepare_device(&device, share) {
+                self.devices.note_failure(&device, Some(&error));
+                continue;
+            }
+            // The test of sharing may have failed this time.
+            let copies = shared && self.sharing != Sharing::ZeroCopy;
+            let name = &device.info.name;
+            let (tried, done) = match (same, copies) {
+                (true, false) => {
+                    ("clreel starts it anew.".to_owned(), "clreel has started it anew.".to_owned())
+                }
+                (true, true) => (
+                    "clreel starts it anew, and copies each frame.".to_owned(),
+                    "clreel goes on with it, but copies each frame.".to_owned(),
+                ),
+                (false, _) => (format!("clreel tries '{name}'."), format!("clreel goes on with '{name}'.")),
+            };
+            self.show_recovery(Error { hint: tried, ..cause.clone() });
+            self.devices.recovery.under_way = Some((cause, done));
+            self.devices.recovery.unfiltered = false;
+            return;
+        }
+        let hint = match self.frames.chosen().0.kind() {
+            Kind::OpenCl => "The movie goes on unfiltered; Ctrl+D tries the next device.",
+            _ => "Ctrl+D tries the next device.",
+        };
+        let error = Error { hint: hint.to_owned(), ..cause };
+        self.without_opencl(&error);
+        eprintln!("clreel: {error}");
+        self.show_recovery(error);
+        self.devices.recovery.unfiltered = true;
+    }
+
+    /// The chosen variant runs, or none that needs the device: what was tried has worked.
+    pub(super) fn recovered(&mut self) {
+        if let Some((cause, hint)) = self.devices.recovery.under_way.take() {
+            let error = Error { hint, ..cause };
+            eprintln!("clreel: {error}");
+            self.show_recovery(error);
+        } else if std::mem::take(&mut self.devices.recovery.unfiltered) {
+            self.hide_recovery();
+        }
+    }
+
+    /// The user has chosen another device: what failed before has nothing to do with it. Also tells at the end of all what
+    /// was being tried.
+    pub(super) fn end_recovery(&mut self) {
+        self.devices.recovery.attempts.clear();
+        if let Some((cause, _)) = self.devices.recovery.under_way.take() {
+            eprintln!("clreel: {cause}");
+            self.show_recovery(cause);
+        }
+    }
+
+    /// Puts a banner in the place of the one before.
+    fn show_recovery(&mut self, error: Error) {
+        self.hide_recovery();
+        self.notices.push(Notice { error: error.clone(), serious: true });
+        self.devices.recovery.told = Some(error);
+        self.repaint_after(Duration::ZERO);
+    }
+
+    fn hide_recovery(&mut self) {
+        if let Some(told) = self.devices.recovery.told.take() {
+            self.notices.retain(|notice| notice.error != told);
+        }
+    }
+
+    /// What to try next: the same again, the same without sharing, the other devices.
+    fn next_attempt(&self, failed: &Device, shared: bool) -> Option<(Device, bool)> {
+        let others = self.devices.all.iter().filter(|d| d.info.index != failed.info.index);
+        let without_sharing = shared.then_some((failed, false));
+        let same = std::iter::once((failed, true)).chain(without_sharing);
+        let mut all = same.chain(others.map(|device| (device, true)));
+        let tried = &self.devices.recovery.attempts;
+        all.find(|(device, share)| !tried.contains(&(device.info.index, *share)))
+            .map(|(device, share)| (device.clone(), share))
+    }
+
+    /// Tells once which variants failed on the device that runs, when all have been tried.
+    pub(super) fn tell_failed_trials(&mut self) {
+        let Some(running) = &self.devices.running else { return };
+        let is_building = |(_, status): &(VariantId, VariantStatus)| *status == VariantStatus::Building;
+        if self.devices.recovery.told_trials_of == running.number || self.status.iter().any(is_building) {
+            return;
+        }
+        self.devices.recovery.told_trials_of = running.number;
+        let failed: Vec<(VariantId, &Error)> = built::failed_trials(&self.status).collect();
+        let Some((_, first)) = failed.first() else { return };
+        let names: Vec<_> = failed.iter().map(|(id, _)| format!("'{id}'")).collect();
+        let what = format!("{} could not be tried on '{}'.", names.join(", "), running.device.info.name);
+        let error = Error::new(what, first.why.clone(), "Who chooses one has it tried again.");
+        self.notify(error, false);
+    }
+}

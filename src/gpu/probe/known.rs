@@ -1,0 +1,205 @@
+//! Which devices have come through a test of sharing, from one start to the next. In: the cache file. Out: what a test
+//! said, for devices that were tested with the same drivers.
+//!
+//! The file is `sharing.json` in the user's folder for clreel's caches. An entry holds for one device with one version
+//! of its driver, one OpenGL and the same layers of the loader. A device whose test crashed or hung has none, and neither
+//! has one that is being tested in a window: whatever becomes of that process, the next one asks in a child again. A file
+//! that cannot be read or written costs nothing but the asking.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::gpu::cl::DeviceInfo;
+use crate::gpu::places;
+use crate::gpu::sharing::Sharing;
+
+/// More entries than any machine needs; the oldest ones go.
+const MOST: usize = 64;
+const SCHEMA: u32 = 1;
+
+/// What a test depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Key {
+    platform: String,
+    device: String,
+    version: String,
+    driver: String,
+    opengl: String,
+    layers: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Entry {
+    #[serde(flatten)]
+    key: Key,
+    /// Why it does not share; none where it does.
+    reason: Option<String>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct File {
+    schema: u32,
+    devices: Vec<Entry>,
+}
+
+/// The devices that have come through the test with one OpenGL.
+#[derive(Debug)]
+pub struct Known {
+    path: Option<PathBuf>,
+    opengl: String,
+    layers: String,
+}
+
+impl Known {
+    /// What is known with `opengl`: its interface, renderer and version.
+    pub fn with(opengl: &str) -> Self {
+        Self::at(places::cache().map(|folder| folder.join("sharing.json")), opengl)
+    }
+
+    fn at(path: Option<PathBuf>, opengl: &str) -> Self {
+        let layers = std::env::var_os("OPENCL_LAYERS").unwrap_or_default().to_string_lossy().into_owned();
+        Self { path, opengl: opengl.to_owned(), layers }
+    }
+
+    /// What the test of this device said; `None` where it must be tested first.
+    pub fn get(&self, device: &DeviceInfo) -> Option<Sharing> {
+        let key = self.key(device);
+        let entry = read(self.path.as_deref()?).devices.into_iter().find(|entry| entry.key == key)?;
+        Some(entry.reason.map_or(Sharing::ZeroCopy, Sharing::copy))
+    }
+
+    /// Keeps what a test said that the device came through.
+    pub fn remember(&self, device: &DeviceInfo, sharing: &Sharing) {
+        let reason = match sharing {
+            Sharing::ZeroCopy => None,
+            Sharing::Copy { reason } => Some(reason.clone()),
+        };
+        self.put(device, |key| Some(Entry { key, reason }));
+    }
+
+    /// The device must be tested before it is used for sharing again.
+    pub fn forget(&self, device: &DeviceInfo) {
+        self.put(device, |_| None);
+    }
+
+    fn put(&self, device: &DeviceInfo, entry: impl FnOnce(Key) -> Option<Entry>) {
+        let Some(path) = &self.path else { return };
+        let before = read(path);
+        let key = self.key(device);
+        let others = before.devices.iter().filter(|entry| entry.key != key).cloned();
+        let mut devices: Vec<_> = others.chain(entry(key.clone())).collect();
+        devices.drain(..devices.len().saturating_sub(MOST));
+        let file = File { schema: SCHEMA, devices };
+        if file != before {
+            write(path, &file);
+        }
+    }
+
+    fn key(&self, device: &DeviceInfo) -> Key {
+        Key {
+            platform: device.platform.clone(),
+            device: device.name.clone(),
+            version: device.version.clone(),
+            driver: device.driver.clone(),
+            opengl: self.opengl.clone(),
+            layers: self.layers.clone(),
+        }
+    }
+}
+
+/// Whatever cannot be used is empty.
+fn read(path: &Path) -> File {
+    let text = std::fs::read(path).unwrap_or_default();
+    let file: Option<File> = serde_json::from_slice(&text).ok();
+    file.filter(|file| file.schema == SCHEMA).unwrap_or(File { schema: SCHEMA, devices: Vec::new() })
+}
+
+/// By way of a file beside it, so that another process never reads half of it. It need not be on the disk at once: a
+/// window that starts does not wait for that.
+fn write(path: &Path, file: &File) {
+    let Ok(text) = serde_json::to_vec_pretty(file) else { return };
+    let part = path.with_extension(format!("{}.part", std::process::id()));
+    let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    let written = made.and_then(|()| std::fs::write(&part, text)).and_then(|()| std::fs::rename(&part, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::cl::DeviceKind;
+
+    fn device(name: &str, driver: &str) -> DeviceInfo {
+        DeviceInfo {
+            index: 0,
+            name: name.into(),
+            platform: "Platform".into(),
+            version: "OpenCL 3.0".into(),
+            driver: driver.into(),
+            kind: DeviceKind::Gpu,
+            units: 1,
+            clock_mhz: 0,
+            global_memory_bytes: 1,
+            max_allocation_bytes: 1,
+            local_memory_bytes: 1,
+            max_work_group_size: 1,
+            image_support: true,
+            max_image: (1, 1),
+            extensions: Vec::new(),
+        }
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("clreel-known-{name}-{}", std::process::id()))
+    }
+
+    #[test]
+    fn an_answer_holds_while_device_driver_and_opengl_are_the_same() {
+        let folder = folder("same");
+        let path = Some(folder.join("not/yet/sharing.json"));
+        let known = Known::at(path.clone(), "GLX, one");
+        let (first, second) = (device("first", "1"), device("second", "1"));
+        assert_eq!(known.get(&first), None);
+        known.remember(&first, &Sharing::ZeroCopy);
+        known.remember(&second, &Sharing::copy("it cannot"));
+        assert_eq!(known.get(&first), Some(Sharing::ZeroCopy));
+        assert_eq!(known.get(&second), Some(Sharing::copy("it cannot")));
+        assert_eq!(known.get(&device("first", "2")), None, "another version of the driver");
+        assert_eq!(Known::at(path.clone(), "GLX, two").get(&first), None, "another OpenGL");
+        known.forget(&first);
+        assert_eq!((known.get(&first), known.get(&second)), (None, Some(Sharing::copy("it cannot"))));
+        for n in 0..2 * MOST {
+            known.remember(&device("first", &n.to_string()), &Sharing::ZeroCopy);
+        }
+        assert_eq!(read(&path.unwrap()).devices.len(), MOST);
+        assert_eq!(known.get(&second), None, "the oldest ones go");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_damaged_or_cannot_be_written_costs_only_the_asking() {
+        let folder = folder("damaged");
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("sharing.json");
+        let known = Known::at(Some(path.clone()), "GLX");
+        let first = device("first", "1");
+        for text in ["", "{", "{\"schema\":99,\"devices\":[]}", "[1,2]", "\u{0}\u{1}"] {
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(known.get(&first), None, "{text:?}");
+            known.remember(&first, &Sharing::ZeroCopy);
+            assert_eq!(known.get(&first), Some(Sharing::ZeroCopy), "{text:?}");
+        }
+        // A folder cannot be made where a file is.
+        let nowhere = Known::at(Some(path.join("deeper/sharing.json")), "GLX");
+        nowhere.remember(&first, &Sharing::ZeroCopy);
+        assert_eq!(nowhere.get(&first), None);
+        let homeless = Known::at(None, "GLX");
+        homeless.remember(&first, &Sharing::ZeroCopy);
+        assert_eq!(homeless.get(&first), None);
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "nothing is left beside it");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

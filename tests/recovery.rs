@@ -1,0 +1,175 @@
+//! Devices that fail, in the middle of a frame and when a variant is tried on them: they are started anew, then used
+//! without sharing, then left for another one, and in the end the movie goes on unfiltered. One banner says so, and what
+//! it says is true. The tests' layer makes the calls fail (`tests/gl_sharing`).
+
+#[path = "common/window.rs"]
+mod common;
+#[path = "common/layer.rs"]
+mod layer;
+#[path = "common/movie.rs"]
+mod movie;
+#[path = "common/native.rs"]
+mod native;
+#[path = "common/pair.rs"]
+mod pair;
+
+use std::path::PathBuf;
+
+use common::{Display, Session, clip, clreel, json, succeed};
+use movie::{Folder, Movie, steady};
+use serde_json::Value;
+
+fn movie(folder: &Folder) -> PathBuf {
+    folder.movie("odd.mkv", &Movie { size: (175, 99), stamps_ms: steady(50), ..Movie::default() })
+}
+
+/// Statistics and stderr of `frames` frames, filtered by the running sum.
+fn play(
+    display: &Display,
+    folder: &Folder,
+    options: &[(&str, &str)],
+    environment: &[(&str, &str)],
+    arguments: &[&str],
+) -> (Value, String) {
+    let stats = folder.file("s.json");
+    let mut command = clreel(Some(display));
+    command.envs(layer::environment(options)).envs(environment.iter().copied());
+    command.arg(movie(folder)).args(["--variant", "running-sum"]).args(arguments).arg("--stats").arg(&stats);
+    let stderr = succeed(command);
+    (json(&stats), stderr)
+}
+
+fn last_variant(stats: &Value) -> &str {
+    stats["frames"].as_array().unwrap().last().unwrap()["variant"].as_str().unwrap()
+}
+
+/// How many errors were told on stderr.
+fn told(stderr: &str) -> usize {
+    stderr.lines().filter(|line| line.starts_with("clreel: ")).count()
+}
+
+#[test]
+fn a_device_that_fails_once_when_the_chosen_variant_is_tried_is_started_anew() {
+    let (display, folder) = (Display::start(&[]), Folder::new("recovery-trial"));
+    for plan in [
+        "clCreateBuffer:1:-4",
+        "clEnqueueNDRangeKernel:1:-5",
+        "clCreateKernel:1:-6",
+        "clEnqueueWriteBuffer:1:-36",
+    ] {
+        let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("FAIL", plan)];
+        let (stats, stderr) = play(&display, &folder, &options, &[], &["--frames", "20"]);
+        assert!(stderr.contains("failed when 'running-sum' was tried on it"), "{plan}: {stderr}");
+        assert!(stderr.contains("started it anew") && told(&stderr) == 1, "{plan}: {stderr}");
+        assert_eq!(stats["sharing"], "zero-copy", "{plan}: {stderr}");
+        assert_eq!(last_variant(&stats), "running-sum", "{plan}: {stderr}");
+    }
+}
+
+#[test]
+fn a_kernel_that_does_not_compile_is_not_the_devices_failure() {
+    let (display, folder) = (Display::start(&[]), Folder::new("recovery-compile"));
+    std::fs::create_dir_all(folder.file("box_filter")).unwrap();
+    folder.with("box_filter/05_running_sum.cl", b"this is no kernel\n");
+    let kernels = folder.file("");
+    let environment = [("CLREEL_KERNELS", kernels.to_str().unwrap())];
+    let (stats, stderr) = play(&display, &folder, &[("FAKE_GPU", "1")], &environment, &["--frames", "20"]);
+    assert!(stderr.contains("does not build") && stderr.contains("The compiler says"), "{stderr}");
+    assert!(stderr.contains("shown unfiltered") && !stderr.contains("anew"), "{stderr}");
+    assert_eq!((last_variant(&stats), &stats["sharing"]), ("off", &"zero-copy".into()), "{stderr}");
+}
+
+#[test]
+fn a_device_without_memory_is_left_for_another_one() {
+    let (display, folder) = (Display::start(&[]), Folder::new("recovery-memory"));
+    let names = pair::names(clreel(None));
+    for (failing, good) in [(0, 1), (1, 0)] {
+        let plan = format!("clCreateBuffer@{}:1+:-4", names[failing]);
+        let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("FAIL", plan.as_str())];
+        let arguments = ["--device", &names[failing], "--frames", "30"];
+        let (stats, stderr) = play(&display, &folder, &options, &pair::environment(), &arguments);
+        assert_eq!(stats["device"]["index"], good, "{stderr}");
+        assert_eq!(
+            (last_variant(&stats), &stats["sharing"]),
+            ("running-sum", &"zero-copy".into()),
+            "{stderr}"
+        );
+        // One banner: the failure, and where the movie goes on.
+        assert!(stderr.contains("MEM_OBJECT_ALLOCATION_FAILURE") && told(&stderr) == 1, "{stderr}");
+        assert!(stderr.contains(&format!("clreel goes on with '{}", names[good])), "{stderr}");
+    }
+}
+
+#[test]
+fn a_device_that_cannot_be_started_anew_in_mid_play_is_left_for_another_one() {
+    let (display, folder) = (Display::start(&[]), Folder::new("recovery-other"));
+    let names = pair::names(clreel(None));
+    // The first context plays; the next ones, with sharing and without it, cannot be had.
+    let plan = format!(
+        "clEnqueueNDRangeKernel:900:-5,clCreateContext@{0}:2:-6,clCreateContext@{0}:3:-6,clCreateContext@{0}:4:-6",
+        names[1]
+    );
+    let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("FAIL", plan.as_str())];
+    let arguments = ["--device", &names[1], "--unpaced", "--frames", "450"];
+    let (stats, stderr) = play(&display, &folder, &options, &pair::environment(), &arguments);
+    assert!(stderr.contains("failed in the middle of a frame"), "{stderr}");
+    assert!(stderr.contains(&format!("clreel goes on with '{}", names[0])), "{stderr}");
+    assert_eq!(stats["device"]["index"], 0, "{stderr}");
+    assert_eq!((last_variant(&stats), &stats["sharing"]), ("running-sum", &"zero-copy".into()), "{stderr}");
+}
+
+#[test]
+fn when_everything_is_lost_one_banner_says_that_the_movie_plays_unfiltered() {
+    let (display, folder) = (Display::start(&[]), Folder::new("recovery-lost"));
+    let failing = folder.file("failing");
+    let mut command = clreel(Some(&display));
+    command.envs(layer::environment(&[
+        ("FAKE_GPU", "1"),
+        ("POISON", "1"),
+        ("FAIL", "clEnqueueNDRangeKernel:1+:-5,clFinish:1+:-36"),
+        ("FAIL_WHILE", failing.to_str().unwrap()),
+    ]));
+    command.arg(clip()).args(["--variant", "flat"]);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("flat");
+    std::fs::write(&failing, "").unwrap();
+    session.wait_for_text("The movie goes on unfiltered");
+    session.wait_for_title("off");
+    let banners = |s: &Session, part: &str| s.texts().iter().filter(|t| t.text.contains(part)).count();
+    assert_eq!(banners(&session, "The OpenCL device '"), 1, "{:?}", session.texts());
+    for untrue in ["goes on with", "anew", "could not be tried"] {
+        assert_eq!(banners(&session, untrue), 0, "{untrue}: {:?}", session.texts());
+    }
+    // It comes back, and what was said is not true any more.
+    std::fs::remove_file(&failing).unwrap();
+    session.display.key("ctrl+d");
+    session.wait("no banner", |s| !s.shows("The movie goes on unfiltered"));
+    session.press_until_title("4", "vectorized");
+    session.quit();
+}
+
+#[test]
+fn other_variants_that_fail_are_told_in_one_banner_and_can_be_tried_again() {
+    let (display, folder) = (Display::start(&[]), Folder::new("recovery-others"));
+    let failing = folder.with("failing", b"");
+    let mut command = clreel(Some(&display));
+    // A device of the host's memory, which frames without filter need not be brought to.
+    command.envs(layer::environment(&[
+        ("POISON", "1"),
+        ("FAIL", "clCreateBuffer:1+:-4"),
+        ("FAIL_WHILE", failing.to_str().unwrap()),
+    ]));
+    command.arg(clip()).args(["--variant", "off"]);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_text("could not be tried on");
+    let banners: Vec<_> =
+        session.texts().into_iter().filter(|t| t.text.contains("could not be tried")).collect();
+    assert_eq!(banners.len(), 1, "{banners:?}");
+    for variant in ["'flat'", "'running-sum'", "'planar'"] {
+        assert!(banners[0].text.contains(variant), "{banners:?}");
+    }
+    std::fs::remove_file(&failing).unwrap();
+    session.press_until_title("5", "running-sum");
+    let stderr = session.quit();
+    assert_eq!(told(&stderr), 1, "{stderr}");
+}
