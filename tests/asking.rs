@@ -128,8 +128,9 @@ fn a_cache_that_cannot_be_used_is_no_error() {
     let (display, folder) = (Display::start(&[]), Folder::new("asking-cache"));
     let options = [("FAKE_GPU", "1"), ("POISON", "1")];
     let file = folder.with("file", b"");
+    // Others that keep something there may complain.
     let (sharing, _, stderr) = played(&folder, window(&display, &file, &options, &[]));
-    assert_eq!((sharing.as_str(), stderr.as_str()), ("zero-copy", ""));
+    assert!(sharing == "zero-copy" && !stderr.contains("sharing.json"), "{stderr}");
     let damaged = folder.file("damaged");
     std::fs::create_dir_all(damaged.join("clreel")).unwrap();
     std::fs::write(damaged.join("clreel/sharing.json"), "{\"schema\":1,\"devices\":[{").unwrap();
@@ -147,4 +148,24 @@ fn without_sharing_nothing_is_asked() {
     assert_eq!((sharing.as_str(), reason.as_str()), ("copy", "--no-sharing was given"));
     assert_eq!(layer::calls(&log, "clEnqueueAcquireGLObjects").len(), 0);
     assert!(!folder.file("cache").join("clreel/sharing.json").exists());
+}
+
+#[test]
+fn a_window_that_is_closed_while_a_driver_hangs_leaves_nothing_behind() {
+    let (display, folder) = (Display::start(&[]), Folder::new("asking-quit"));
+    let runtime = folder.file("runtime");
+    std::fs::create_dir_all(&runtime).unwrap();
+    let options = [("FAKE_GPU", "1"), ("FAIL", "clEnqueueAcquireGLObjects:1:hang")];
+    let mut command = window(&display, &folder.file("cache"), &options, &[]);
+    // Longer than this test may take.
+    command.env("CLREEL_DRIVER_TIMEOUT", "3600").env("XDG_RUNTIME_DIR", &runtime);
+    let mut session = Session::start(&display, &mut command);
+    // The movie plays meanwhile, and the panel says what is waited for.
+    session.wait_for_title("off");
+    session.click("Devices");
+    session.wait_for_text("Sharing: being tried in a process of its own");
+    session.wait_for_frames();
+    session.quit();
+    let left: Vec<_> = std::fs::read_dir(&runtime).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
 }
