@@ -308,8 +308,6 @@ pub struct ClContext {
     pub context: ocl::Context,
     /// In order, with profiling.
     pub queue: ocl::Queue,
-    /// Shared textures are released faster by a thread without an OpenGL context, and correctly.
-    pub releases_elsewhere: bool,
 }
 
 impl ClContext {
@@ -336,7 +334,7 @@ impl ClContext {
     /// When the driver gives none.
     pub fn from_context(device: &Device, context: ocl::Context) -> Result<Self> {
         let queue = new_queue(&context, device).map_err(|e| failed("A queue could not be made.", &e))?;
-        Ok(Self { device: device.clone(), context, queue, releases_elsewhere: false })
+        Ok(Self { device: device.clone(), context, queue })
     }
 
     /// Whether the device waits by itself for OpenGL before it takes a shared texture over.

@@ -29,7 +29,7 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
 use crate::gpu::convert::{Converter, Corrector, pack_pinned};
 use crate::gpu::event::{Waker, is_complete, wait_in_queue, wake_after};
-use crate::gpu::sharing::{Loaded, Releaser, Releasing, Sharing, Slot};
+use crate::gpu::sharing::{Loaded, Sharing, Slot};
 use crate::gpu::timer;
 use crate::ladder::box_filter::planar::PlanarFilter;
 use crate::ladder::box_filter::{BuiltVariant, Picture, Scratch};
@@ -53,8 +53,6 @@ pub struct Pipeline {
     uploads: Option<ocl::Queue>,
     /// Memory for packed planes; without it they are packed into the slots' memory, which a CPU device uses in place.
     staging: Option<Staging>,
-    /// What releases shared textures, where the window's thread is not the one to do it.
-    releaser: Option<Releaser>,
     /// The results go into the slots' textures.
     to_texture: bool,
     built: HashMap<VariantId, BuiltVariant>,
@@ -113,10 +111,7 @@ impl Pipeline {
         let pace = Pace::new(cl.device.info.kind);
         // A driver that has no second queue does with one.
         let uploads = wants_two_queues(cl.device.info.kind).then(|| cl.extra_queue().ok()).flatten();
-        let elsewhere = *sharing == Sharing::ZeroCopy && cl.releases_elsewhere;
-        let releaser = elsewhere.then(|| Releaser::new(&cl, waker.clone()).ok()).flatten();
         Self {
-            releaser,
             staging: (!cl.is_cpu()).then(Staging::default),
             uploads,
             to_texture: *sharing == Sharing::ZeroCopy,
@@ -327,7 +322,6 @@ impl Pipeline {
             next: (0, 0),
             bands: VecDeque::new(),
             events: Events::default(),
-            releasing: None,
             cancelled: false,
             started: None,
             work_done: 0.0,
@@ -405,15 +399,6 @@ impl Pipeline {
             self.pace.learn(job.variant, band.pass, band.work, ms);
         }
         self.fill_queue(job, slot)?;
-        if let Some(released) = job.releasing.as_ref().and_then(Releasing::poll) {
-            job.releasing = None;
-            let released = released?;
-            let (stage, lane) = (Stage::Release, Lane::Host);
-            let span = Span { stage, lane, from: released.began, to: released.ended };
-            job.times.release += span.ms();
-            job.spans.push(span);
-            job.events.last = Some(released.event);
-        }
         let Some(last) = &job.events.last else { return Ok(JobState::Running) };
         if !job.bands.is_empty() || !is_complete(last)? {
             return Ok(JobState::Running);
@@ -462,7 +447,7 @@ impl Pipeline {
             job.bands.push_back(Band { event, pass, work, predicted_ms });
             enqueued = true;
         }
-        if !job.is_all_enqueued() && (job.cancelled || job.next.0 >= job.passes()) {
+        if job.events.last.is_none() && (job.cancelled || job.next.0 >= job.passes()) {
             if let (Some(Filter::Planes(plan)), Some(Colors::Convert { correction, to }), false) =
                 (&job.plan, &job.colors, job.cancelled)
             {
@@ -474,15 +459,11 @@ impl Pipeline {
                 job.events.place = Some(slot.place(&self.cl, filtered)?);
             }
             let before = *release_began.insert(Instant::now());
+            let event = slot.to_host(&self.cl, job.to_texture)?;
+            job.enqueued(&event, before);
+            wake_after(&event, &self.waker);
+            job.events.last = Some(event);
             enqueued = true;
-            if let Some(releaser) = self.releaser.as_ref().filter(|_| job.to_texture) {
-                job.releasing = Some(slot.to_host_by(&self.cl, releaser)?);
-            } else {
-                let event = slot.to_host(&self.cl, job.to_texture)?;
-                job.enqueued(&event, before);
-                wake_after(&event, &self.waker);
-                job.events.last = Some(event);
-            }
         }
         if enqueued {
             flush(&self.cl.queue)?;
@@ -509,10 +490,6 @@ impl Pipeline {
 
     /// Waits until the device is idle, so that memory it uses can be released. For errors and teardown only.
     pub fn drain(&self) -> bool {
-        // The last releases come into the queue first. A driver that does not return from one is lost.
-        if !self.releaser.as_ref().is_none_or(Releaser::drain) {
-            return false;
-        }
         // Both, whatever the first one says.
         let filter = self.cl.queue.finish().is_ok();
         let uploads = self.uploads.as_ref().is_none_or(|uploads| uploads.finish().is_ok());
