@@ -72,8 +72,7 @@ fn the_panel_says_of_every_device_whether_it_shares_and_why_not() {
     let (display, folder) = (Display::start(&[]), Folder::new("asking-panel"));
     let names = pair::names(clreel(None));
     // Both are graphics cards: which one drives the window is asked, but not of the driver that crashes.
-    let plan = format!("clCreateContext@{}:1:crash", names[1]);
-    let options = [("FAKE_GPU", "1"), ("FAIL", plan.as_str())];
+    let options = [("FAKE_GPU", "1"), ("FAIL", CRASH), ("FAIL_DEVICE", names[1].as_str())];
     let mut command = window(&display, &folder.file("cache"), &options, &["--device", &names[0]]);
     command.envs(pair::environment());
     let mut session = Session::start(&display, &mut command);

@@ -169,6 +169,28 @@ fn exactly_the_planned_call_fails() {
 }
 
 #[test]
+fn the_calls_of_one_device_alone_can_fail() {
+    let name = &case("device", "glx", &[])["name"];
+    for (device, flush, buffer) in
+        [(name.as_str(), "0 0 -36 0 0", "0 -4 0 0 0"), ("another", "0 0 0 0 0", "0 0 0 0 0")]
+    {
+        let options = [("FAIL", "clFlush:3:-36,clCreateBuffer:2:-4"), ("FAIL_DEVICE", device)];
+        let seen = case("flush-five-times", "glx", &options);
+        assert_eq!((seen["flush"].as_str(), seen["buffer"].as_str()), (flush, buffer), "{device}");
+    }
+}
+
+#[test]
+fn the_driver_names_the_device_that_drives_the_window_or_cannot_tell() {
+    let name = &case("device", "glx", &[])["name"];
+    for platform in ["glx", "egl"] {
+        assert_eq!(case("driving", platform, &[])["driving"], "0 8 true");
+        assert_eq!(case("driving", platform, &[("DRIVING_DEVICE", name)])["driving"], "0 8 true");
+        assert_eq!(case("driving", platform, &[("DRIVING_DEVICE", "another")])["driving"], "0 0 false");
+    }
+}
+
+#[test]
 fn a_device_can_hide_the_extension_and_still_share() {
     let seen = case("share-rgba8", "glx", &[("HIDE_EXTENSION", "1")]);
     assert_eq!((seen["listed"].as_str(), seen["gl_sees_cl"].as_str()), ("false", "true"));

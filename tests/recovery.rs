@@ -84,8 +84,8 @@ fn a_device_without_memory_is_left_for_another_one() {
     let (display, folder) = (Display::start(&[]), Folder::new("recovery-memory"));
     let names = pair::names(clreel(None));
     for (failing, good) in [(0, 1), (1, 0)] {
-        let plan = format!("clCreateBuffer@{}:1+:-4", names[failing]);
-        let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("FAIL", plan.as_str())];
+        let plan = [("FAIL", "clCreateBuffer:1+:-4"), ("FAIL_DEVICE", names[failing].as_str())];
+        let options = [&[("FAKE_GPU", "1"), ("POISON", "1")][..], &plan].concat();
         let arguments = ["--device", &names[failing], "--frames", "30"];
         let (stats, stderr) = play(&display, &folder, &options, &pair::environment(), &arguments);
         assert_eq!(stats["device"]["index"], good, "{stderr}");
@@ -105,11 +105,8 @@ fn a_device_that_cannot_be_started_anew_in_mid_play_is_left_for_another_one() {
     let (display, folder) = (Display::start(&[]), Folder::new("recovery-other"));
     let names = pair::names(clreel(None));
     // The first context plays; the next ones, with sharing and without it, cannot be had.
-    let plan = format!(
-        "clEnqueueNDRangeKernel:900:-5,clCreateContext@{0}:2:-6,clCreateContext@{0}:3:-6,clCreateContext@{0}:4:-6",
-        names[1]
-    );
-    let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("FAIL", plan.as_str())];
+    let plan = "clEnqueueNDRangeKernel:900:-5,clCreateContext:2:-6,clCreateContext:3:-6,clCreateContext:4:-6";
+    let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("FAIL", plan)];
     let arguments = ["--device", &names[1], "--unpaced", "--frames", "450"];
     let (stats, stderr) = play(&display, &folder, &options, &pair::environment(), &arguments);
     assert!(stderr.contains("failed in the middle of a frame"), "{stderr}");

@@ -26,6 +26,7 @@ fn case() {
     let gl = Gl::open(&platform);
     match what.as_str() {
         "device" => describe_device(),
+        "driving" => describe_driving(&gl),
         "flush-five-times" => flush_five_times(),
         "plain-context" => {
             let cl = Cl::open(&[]).unwrap();
@@ -386,9 +387,33 @@ fn describe_device() {
         assert_eq!(status, 0);
         value
     };
+    println!("name={}", device_text(ffi::CL_DEVICE_NAME));
     println!("type={}", number(ffi::CL_DEVICE_TYPE, 8));
     println!("images={}", number(ffi::CL_DEVICE_IMAGE_SUPPORT, 4));
     println!("unified={}", number(ffi::CL_DEVICE_HOST_UNIFIED_MEMORY, 4));
+}
+
+/// Which device the driver says drives the OpenGL context.
+fn describe_driving(gl: &Gl) {
+    type GetGlContextInfo =
+        unsafe extern "system" fn(*const isize, u32, usize, *mut c_void, *mut usize) -> ffi::cl_int;
+    const CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR: u32 = 0x2006;
+    let (platform, first) = first_device();
+    let mut properties = vec![ffi::CL_CONTEXT_PLATFORM as isize, platform as isize];
+    properties.extend(&gl.properties);
+    properties.push(0);
+    let (mut device, mut length): (ffi::cl_device_id, _) = (null_mut(), usize::MAX);
+    // SAFETY: the name ends with 0, and is that of a function of this type; the list ends with 0; there is room for
+    // one device.
+    let status = unsafe {
+        let name = c"clGetGLContextInfoKHR".as_ptr();
+        let function = ffi::clGetExtensionFunctionAddressForPlatform(platform, name);
+        assert!(!function.is_null());
+        let function: GetGlContextInfo = std::mem::transmute(function);
+        let (what, at) = (CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR, ptr::from_mut(&mut device).cast());
+        function(properties.as_ptr(), what, size_of::<ffi::cl_device_id>(), at, &mut length)
+    };
+    println!("driving={status} {length} {}", device == first);
 }
 
 fn flush_five_times() {

@@ -25,7 +25,7 @@ static FILE *log_file;
 
 // One entry of CLREEL_LAYER_FAIL, "function:n:code" or "function:n+:code".
 typedef struct {
-    char function[64]; // or "function@part": only on devices with this part in their names
+    char function[64];
     unsigned call;   // the first call that fails, counted from 1
     bool from_there; // and all after it
     int code;        // to return, or CRASH or HANG
@@ -59,17 +59,7 @@ static void read_plans(const char *text) {
     }
 }
 
-static bool is_meant(const failure_plan *plan, const char *function, cl_device_id device) {
-    const char *part = strchr(plan->function, '@');
-    size_t length = part ? (size_t)(part - plan->function) : strlen(plan->function);
-    if (strlen(function) != length || strncmp(plan->function, function, length) != 0) return false;
-    if (!part) return true;
-    char name[1024] = "";
-    if (device) driver->clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof name, name, NULL);
-    return strstr(name, part + 1) != NULL;
-}
-
-cl_int planned_failure(const char *function, cl_device_id device) {
+cl_int planned_failure(const char *function) {
     cl_int code = CL_SUCCESS;
     if (plan_count == 0) return code;
     // Not even counted while the file is not there.
@@ -78,7 +68,7 @@ cl_int planned_failure(const char *function, cl_device_id device) {
     pthread_mutex_lock(&lock);
     for (size_t i = 0; i < plan_count; i++) {
         failure_plan *plan = &plans[i];
-        if (!is_meant(plan, function, device)) continue;
+        if (strcmp(plan->function, function) != 0) continue;
         plan->seen++;
         if (plan->seen == plan->call || (plan->from_there && plan->seen > plan->call)) code = plan->code;
     }
@@ -87,6 +77,34 @@ cl_int planned_failure(const char *function, cl_device_id device) {
     while (code == HANG) pause();
     if (code != CL_SUCCESS) log_line("planned-failure %s code=%d", function, code);
     return code;
+}
+
+bool is_named(cl_device_id device, const char *part) {
+    char name[256] = "";
+    driver->clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof name, name, NULL);
+    return strstr(name, part) != NULL;
+}
+
+static bool spares_device(cl_device_id device) { return !is_named(device, options.fail_device); }
+
+bool spares_queue(cl_command_queue queue) {
+    if (!options.fail_device) return false;
+    cl_device_id device = NULL;
+    driver->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
+    return spares_device(device);
+}
+
+// By its first device.
+bool spares_context(cl_context context) {
+    if (!options.fail_device) return false;
+    cl_device_id devices[16] = {NULL};
+    driver->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices, devices, NULL);
+    return spares_device(devices[0]);
+}
+
+bool spares_nothing(const void *other) {
+    (void)other;
+    return false;
 }
 
 // ------------------------------------------------------------------------------------------------------------ log
@@ -143,7 +161,7 @@ static cl_int CL_API_CALL layer_clGetDeviceIDs(cl_platform_id platform, cl_devic
                                                cl_device_id *devices, cl_uint *returned) {
     if (options.crash_on_list) abort();
     while (options.hang_on_list) pause();
-    FAIL_AS_PLANNED(clGetDeviceIDs);
+    FAIL_AS_PLANNED(clGetDeviceIDs, platform);
     if (options.fake_gpu && type != CL_DEVICE_TYPE_ALL && type != CL_DEVICE_TYPE_DEFAULT) {
         if (!(type & CL_DEVICE_TYPE_GPU)) return CL_DEVICE_NOT_FOUND;
         type = CL_DEVICE_TYPE_ALL;
@@ -181,7 +199,7 @@ static size_t image_bytes(cl_mem image, const size_t *region) {
 static cl_int CL_API_CALL layer_clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
                                                     size_t offset, size_t size, void *target, cl_uint waits,
                                                     const cl_event *wait_list, cl_event *event) {
-    FAIL_AS_PLANNED(clEnqueueReadBuffer);
+    FAIL_AS_PLANNED(clEnqueueReadBuffer, queue);
     log_line("clEnqueueReadBuffer bytes=%zu", size);
     return driver->clEnqueueReadBuffer(queue, buffer, blocking, offset, size, target, waits, wait_list, event);
 }
@@ -191,7 +209,7 @@ static cl_int CL_API_CALL layer_clEnqueueReadBufferRect(cl_command_queue queue, 
                                                         const size_t *region, size_t row, size_t slice,
                                                         size_t host_row, size_t host_slice, void *target,
                                                         cl_uint waits, const cl_event *wait_list, cl_event *event) {
-    FAIL_AS_PLANNED(clEnqueueReadBufferRect);
+    FAIL_AS_PLANNED(clEnqueueReadBufferRect, queue);
     log_line("clEnqueueReadBufferRect bytes=%zu", region[0] * region[1] * region[2]);
     return driver->clEnqueueReadBufferRect(queue, buffer, blocking, origin, host_origin, region, row, slice, host_row,
                                            host_slice, target, waits, wait_list, event);
@@ -201,7 +219,7 @@ static cl_int CL_API_CALL layer_clEnqueueReadImage(cl_command_queue queue, cl_me
                                                    const size_t *origin, const size_t *region, size_t row,
                                                    size_t slice, void *target, cl_uint waits,
                                                    const cl_event *wait_list, cl_event *event) {
-    FAIL_AS_PLANNED(clEnqueueReadImage);
+    FAIL_AS_PLANNED(clEnqueueReadImage, queue);
     log_line("clEnqueueReadImage bytes=%zu", image_bytes(image, region));
     return driver->clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, target, waits, wait_list,
                                       event);
@@ -213,7 +231,7 @@ static const char *map_purpose(cl_map_flags flags) { return flags & CL_MAP_READ 
 static void *CL_API_CALL layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
                                                   cl_map_flags flags, size_t offset, size_t size, cl_uint waits,
                                                   const cl_event *wait_list, cl_event *event, cl_int *error) {
-    FAIL_AS_PLANNED_OR_NULL(clEnqueueMapBuffer);
+    FAIL_AS_PLANNED_OR_NULL(clEnqueueMapBuffer, queue);
     log_line("clEnqueueMapBuffer bytes=%zu for=%s", size, map_purpose(flags));
     return driver->clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, waits, wait_list, event, error);
 }
@@ -222,7 +240,7 @@ static void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem 
                                                  cl_map_flags flags, const size_t *origin, const size_t *region,
                                                  size_t *row, size_t *slice, cl_uint waits, const cl_event *wait_list,
                                                  cl_event *event, cl_int *error) {
-    FAIL_AS_PLANNED_OR_NULL(clEnqueueMapImage);
+    FAIL_AS_PLANNED_OR_NULL(clEnqueueMapImage, queue);
     log_line("clEnqueueMapImage bytes=%zu for=%s", image_bytes(image, region), map_purpose(flags));
     return driver->clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, waits, wait_list,
                                      event, error);
@@ -231,7 +249,7 @@ static void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem 
 static cl_int CL_API_CALL layer_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
                                                      size_t offset, size_t size, const void *source, cl_uint waits,
                                                      const cl_event *wait_list, cl_event *event) {
-    FAIL_AS_PLANNED(clEnqueueWriteBuffer);
+    FAIL_AS_PLANNED(clEnqueueWriteBuffer, queue);
     log_line("clEnqueueWriteBuffer bytes=%zu", size);
     return driver->clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, source, waits, wait_list, event);
 }
@@ -240,7 +258,7 @@ static cl_int CL_API_CALL layer_clEnqueueWriteImage(cl_command_queue queue, cl_m
                                                     const size_t *origin, const size_t *region, size_t row,
                                                     size_t slice, const void *source, cl_uint waits,
                                                     const cl_event *wait_list, cl_event *event) {
-    FAIL_AS_PLANNED(clEnqueueWriteImage);
+    FAIL_AS_PLANNED(clEnqueueWriteImage, queue);
     log_line("clEnqueueWriteImage bytes=%zu", image_bytes(image, region));
     return driver->clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, source, waits, wait_list,
                                        event);
@@ -248,36 +266,35 @@ static cl_int CL_API_CALL layer_clEnqueueWriteImage(cl_command_queue queue, cl_m
 
 static cl_int CL_API_CALL layer_clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint waits,
                                                              const cl_event *wait_list, cl_event *event) {
-    FAIL_AS_PLANNED(clEnqueueBarrierWithWaitList);
+    FAIL_AS_PLANNED(clEnqueueBarrierWithWaitList, queue);
     log_line("clEnqueueBarrierWithWaitList events=%u", waits);
     return driver->clEnqueueBarrierWithWaitList(queue, waits, wait_list, event);
 }
 
 static cl_mem CL_API_CALL layer_clCreateImage(cl_context context, cl_mem_flags flags, const cl_image_format *format,
                                               const cl_image_desc *description, void *host, cl_int *error) {
-    FAIL_AS_PLANNED_OR_NULL(clCreateImage);
+    FAIL_AS_PLANNED_OR_NULL(clCreateImage, context);
     if (options.no_images) RETURN_ERROR(CL_INVALID_OPERATION);
     return driver->clCreateImage(context, flags, format, description, host, error);
 }
 
-static cl_mem CL_API_CALL layer_clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void *host,
-                                               cl_int *error) {
-    cl_device_id device = NULL;
-    driver->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof device, &device, NULL);
-    FAIL_AS_PLANNED_OR_NULL_ON(clCreateBuffer, device);
-    return driver->clCreateBuffer(context, flags, size, host, error);
+static cl_int CL_API_CALL layer_clWaitForEvents(cl_uint count, const cl_event *events) {
+    FAIL_AS_PLANNED(clWaitForEvents, events);
+    return driver->clWaitForEvents(count, events);
 }
 
 // ---------------------------------------------------------- calls that are only counted, so that they can fail
 
+// What the call is for: nearly always a queue or a context.
+#define FIRST(first, ...) (first)
 #define STATUS(function, parameters, arguments)                                                                        \
     static cl_int CL_API_CALL layer_##function parameters {                                                            \
-        FAIL_AS_PLANNED(function);                                                                                     \
+        FAIL_AS_PLANNED(function, FIRST arguments);                                                                    \
         return driver->function arguments;                                                                             \
     }
 #define HANDLE(type, function, parameters, arguments)                                                                  \
     static type CL_API_CALL layer_##function parameters {                                                              \
-        FAIL_AS_PLANNED_OR_NULL(function);                                                                             \
+        FAIL_AS_PLANNED_OR_NULL(function, FIRST arguments);                                                            \
         return driver->function arguments;                                                                             \
     }
 
@@ -287,7 +304,6 @@ static cl_mem CL_API_CALL layer_clCreateBuffer(cl_context context, cl_mem_flags 
 
 STATUS(clFlush, (cl_command_queue queue), (queue))
 STATUS(clFinish, (cl_command_queue queue), (queue))
-STATUS(clWaitForEvents, (cl_uint count, const cl_event *events), (count, events))
 STATUS(clGetEventInfo, (cl_event event, cl_event_info what, size_t size, void *value, size_t *returned),
        (event, what, size, value, returned))
 STATUS(clGetEventProfilingInfo, (cl_event event, cl_profiling_info what, size_t size, void *value, size_t *returned),
@@ -332,6 +348,8 @@ HANDLE(cl_command_queue, clCreateCommandQueue,
 HANDLE(cl_command_queue, clCreateCommandQueueWithProperties,
        (cl_context context, cl_device_id device, const cl_queue_properties *properties, cl_int *error),
        (context, device, properties, error))
+HANDLE(cl_mem, clCreateBuffer, (cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *error),
+       (context, flags, size, host, error))
 HANDLE(cl_program, clCreateProgramWithSource,
        (cl_context context, cl_uint count, const char **strings, const size_t *lengths, cl_int *error),
        (context, count, strings, lengths, error))
@@ -352,6 +370,12 @@ static void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name) {
 static bool is_set(const char *name) {
     const char *value = getenv(name);
     return value && strcmp(value, "") != 0 && strcmp(value, "0") != 0;
+}
+
+// NULL where it is not set.
+static const char *text_of(const char *name) {
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *value, size_t *returned) {
@@ -384,6 +408,8 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
         .gl_event = is_set("CLREEL_LAYER_GL_EVENT"),
         .no_foreign_thread = is_set("CLREEL_LAYER_NO_FOREIGN_THREAD"),
         .wrong_foreign_thread = is_set("CLREEL_LAYER_WRONG_FOREIGN_THREAD"),
+        .driving_device = text_of("CLREEL_LAYER_DRIVING_DEVICE"),
+        .fail_device = text_of("CLREEL_LAYER_FAIL_DEVICE"),
         .slow_release_us = is_set("CLREEL_LAYER_SLOW_RELEASE") ? (unsigned)atoi(getenv("CLREEL_LAYER_SLOW_RELEASE")) : 0,
     };
     read_plans(getenv("CLREEL_LAYER_FAIL"));

@@ -18,20 +18,31 @@ typedef struct {
     bool poison, hide_extension, fake_gpu, no_images, crash_on_list, hang_on_list, no_interop_egl, gl_event;
     bool no_foreign_thread, wrong_foreign_thread;
     unsigned slow_release_us;
+    const char *driving_device, *fail_device; // a part of its name; NULL without the option
 } layer_options;
 extern layer_options options;
 
-// The code that this call of `function` must fail with, or CL_SUCCESS. Counts the call. `device` is NULL where the function
-// is not told apart by it.
-cl_int planned_failure(const char *function, cl_device_id device);
+// The code that this call of `function` must fail with, or CL_SUCCESS. Counts the call.
+cl_int planned_failure(const char *function);
+
+// Whether no call for what belongs to this queue, or to this context, is to fail; not even counted then.
+bool spares_queue(cl_command_queue queue);
+bool spares_context(cl_context context);
+bool spares_nothing(const void *other);
+#define IS_SPARED(object)                                                                                              \
+    _Generic((object), cl_command_queue: spares_queue, cl_context: spares_context, default: spares_nothing)(object)
+
+// Whether the device's name has this part.
+bool is_named(cl_device_id device, const char *part);
 
 // Writes one line to the log, if there is one.
 void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// For functions that return a status, and for those that return a handle and put the status into `error`.
-#define FAIL_AS_PLANNED(function)                                                                                      \
+// For functions that return a status, and for those that return a handle and put the status into `error`. `object` is
+// what the call is for.
+#define FAIL_AS_PLANNED(function, object)                                                                              \
     do {                                                                                                               \
-        cl_int planned = planned_failure(#function, NULL);                                                             \
+        cl_int planned = IS_SPARED(object) ? CL_SUCCESS : planned_failure(#function);                                  \
         if (planned != CL_SUCCESS) return planned;                                                                     \
     } while (0)
 #define RETURN_ERROR(code)                                                                                             \
@@ -39,12 +50,11 @@ void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
         if (error) *error = (code);                                                                                    \
         return NULL;                                                                                                   \
     } while (0)
-#define FAIL_AS_PLANNED_OR_NULL_ON(function, device)                                                                   \
+#define FAIL_AS_PLANNED_OR_NULL(function, object)                                                                      \
     do {                                                                                                               \
-        cl_int planned = planned_failure(#function, device);                                                           \
+        cl_int planned = IS_SPARED(object) ? CL_SUCCESS : planned_failure(#function);                                  \
         if (planned != CL_SUCCESS) RETURN_ERROR(planned);                                                              \
     } while (0)
-#define FAIL_AS_PLANNED_OR_NULL(function) FAIL_AS_PLANNED_OR_NULL_ON(function, NULL)
 
 // Puts the functions of sharing.c into the layer's table.
 void install_sharing(cl_icd_dispatch *table);

@@ -152,7 +152,7 @@ static cl_context CL_API_CALL layer_clCreateContext(const cl_context_properties 
                                                     const cl_device_id *devices,
                                                     void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *),
                                                     void *data, cl_int *error) {
-    FAIL_AS_PLANNED_OR_NULL_ON(clCreateContext, count > 0 && devices ? devices[0] : NULL);
+    FAIL_AS_PLANNED_OR_NULL(clCreateContext, properties);
     cl_context_properties others[MOST_PROPERTIES];
     gl_names gl;
     cl_int status = take_out_gl(properties, others, &gl);
@@ -165,7 +165,7 @@ static cl_context CL_API_CALL layer_clCreateContext(const cl_context_properties 
 static cl_context CL_API_CALL layer_clCreateContextFromType(
     const cl_context_properties *properties, cl_device_type type,
     void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *data, cl_int *error) {
-    FAIL_AS_PLANNED_OR_NULL(clCreateContextFromType);
+    FAIL_AS_PLANNED_OR_NULL(clCreateContextFromType, properties);
     cl_context_properties others[MOST_PROPERTIES];
     gl_names gl;
     cl_int status = take_out_gl(properties, others, &gl);
@@ -176,10 +176,11 @@ static cl_context CL_API_CALL layer_clCreateContextFromType(
     return context;
 }
 
-// The device that drives the OpenGL context: the platform's first, as the layer makes no difference between them.
+// The device that drives the OpenGL context: the platform's first, as the layer makes no difference between them, or the
+// one that the option names. With a name that none of them has, the answer is empty, as from a driver that cannot tell.
 static cl_int CL_API_CALL layer_clGetGLContextInfoKHR(const cl_context_properties *properties, cl_gl_context_info what,
                                                       size_t size, void *value, size_t *returned) {
-    FAIL_AS_PLANNED(clGetGLContextInfoKHR);
+    FAIL_AS_PLANNED(clGetGLContextInfoKHR, properties);
     cl_context_properties others[MOST_PROPERTIES];
     gl_names gl;
     cl_int status = take_out_gl(properties, others, &gl);
@@ -191,12 +192,18 @@ static cl_int CL_API_CALL layer_clGetGLContextInfoKHR(const cl_context_propertie
         if (others[i] == CL_CONTEXT_PLATFORM) platform = (cl_platform_id)others[i + 1];
     }
     if (!platform) return CL_INVALID_PLATFORM;
-    cl_device_id device;
-    status = driver->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL);
+    cl_device_id devices[16];
+    cl_uint count = 0, chosen = 0;
+    status = driver->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 16, devices, &count);
     if (status) return status;
-    if (value && size < sizeof device) return CL_INVALID_VALUE;
-    if (value) *(cl_device_id *)value = device;
-    if (returned) *returned = sizeof device;
+    if (count > 16) count = 16;
+    if (options.driving_device) {
+        while (chosen < count && !is_named(devices[chosen], options.driving_device)) chosen++;
+    }
+    size_t length = chosen < count ? sizeof *devices : 0;
+    if (value && size < length) return CL_INVALID_VALUE;
+    if (value) memcpy(value, &devices[chosen], length);
+    if (returned) *returned = length;
     return CL_SUCCESS;
 }
 
@@ -221,7 +228,7 @@ static const struct {
 
 static cl_mem CL_API_CALL layer_clCreateFromGLTexture(cl_context context, cl_mem_flags flags, cl_GLenum target,
                                                       cl_GLint level, cl_GLuint name, cl_int *error) {
-    FAIL_AS_PLANNED_OR_NULL(clCreateFromGLTexture);
+    FAIL_AS_PLANNED_OR_NULL(clCreateFromGLTexture, context);
     if (!is_sharing(context)) RETURN_ERROR(CL_INVALID_CONTEXT);
     if (options.no_images || !has_gl_context()) RETURN_ERROR(CL_INVALID_OPERATION);
     if (target != GL_TEXTURE_2D) RETURN_ERROR(CL_INVALID_VALUE);
@@ -424,19 +431,19 @@ static cl_int hand_over(const char *function, bool acquire, cl_command_queue que
 
 static cl_int CL_API_CALL layer_clEnqueueAcquireGLObjects(cl_command_queue queue, cl_uint count, const cl_mem *objects,
                                                           cl_uint waits, const cl_event *wait_list, cl_event *event) {
-    FAIL_AS_PLANNED(clEnqueueAcquireGLObjects);
+    FAIL_AS_PLANNED(clEnqueueAcquireGLObjects, queue);
     return hand_over("clEnqueueAcquireGLObjects", true, queue, count, objects, waits, wait_list, event);
 }
 
 static cl_int CL_API_CALL layer_clEnqueueReleaseGLObjects(cl_command_queue queue, cl_uint count, const cl_mem *objects,
                                                           cl_uint waits, const cl_event *wait_list, cl_event *event) {
-    FAIL_AS_PLANNED(clEnqueueReleaseGLObjects);
+    FAIL_AS_PLANNED(clEnqueueReleaseGLObjects, queue);
     return hand_over("clEnqueueReleaseGLObjects", false, queue, count, objects, waits, wait_list, event);
 }
 
 // cl_khr_gl_event: an event that is complete when OpenGL's fence is. Waits at once, which is allowed.
 static cl_event CL_API_CALL layer_clCreateEventFromGLsyncKHR(cl_context context, cl_GLsync fence, cl_int *error) {
-    FAIL_AS_PLANNED_OR_NULL(clCreateEventFromGLsyncKHR);
+    FAIL_AS_PLANNED_OR_NULL(clCreateEventFromGLsyncKHR, context);
     if (!is_sharing(context)) RETURN_ERROR(CL_INVALID_CONTEXT);
     if (!has_gl_context()) RETURN_ERROR(CL_INVALID_OPERATION);
     if (!glIsSync((GLsync)fence)) RETURN_ERROR(CL_INVALID_GL_OBJECT);

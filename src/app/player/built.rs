@@ -87,12 +87,12 @@ impl Player<'_> {
     fn built_for_running(&mut self, part: Part) {
         let chosen = self.frames.chosen().0;
         match &part {
-            Part::NoVariant(id, error) if is_device_failure(error) => {
-                if *id == chosen {
-                    self.failed_in_trial(*id, error);
-                    return;
-                }
+            Part::NoVariant(id, error) if *id == chosen && is_device_failure(error) => {
+                self.failed_in_trial(*id, error);
+                return;
             }
+            // Told when all have been tried.
+            Part::NoVariant(_, error) if is_device_failure(error) => {}
             Part::NoVariant(id, error) if *id == chosen => {
                 self.without_filter();
                 let hint = format!("{} The movie is shown unfiltered.", error.hint).trim_start().to_owned();

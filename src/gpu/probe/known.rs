@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn an_answer_holds_while_device_driver_and_opengl_are_the_same() {
         let folder = folder("same");
-        let path = Some(folder.join("not/yet/sharing.json"));
-        let known = Known::at(path.clone(), "GLX, one");
+        let path = folder.join("not/yet/sharing.json");
+        let known = Known::at(Some(path.clone()), "GLX, one");
         let (first, second) = (device("first", "1"), device("second", "1"));
         assert_eq!(known.get(&first), None);
         known.remember(&first, &Sharing::ZeroCopy);
@@ -168,13 +168,13 @@ mod tests {
         assert_eq!(known.get(&first), Some(Sharing::ZeroCopy));
         assert_eq!(known.get(&second), Some(Sharing::copy("it cannot")));
         assert_eq!(known.get(&device("first", "2")), None, "another version of the driver");
-        assert_eq!(Known::at(path.clone(), "GLX, two").get(&first), None, "another OpenGL");
+        assert_eq!(Known::at(Some(path.clone()), "GLX, two").get(&first), None, "another OpenGL");
         known.forget(&first);
         assert_eq!((known.get(&first), known.get(&second)), (None, Some(Sharing::copy("it cannot"))));
         for n in 0..2 * MOST {
             known.remember(&device("first", &n.to_string()), &Sharing::ZeroCopy);
         }
-        assert_eq!(read(&path.unwrap()).devices.len(), MOST);
+        assert_eq!(read(&path).devices.len(), MOST);
         assert_eq!(known.get(&second), None, "the oldest ones go");
         std::fs::remove_dir_all(&folder).unwrap();
     }
