@@ -84,7 +84,8 @@ fn compare_with_snapshot(gl: &str) {
         for radius in radii {
             let options = [("POISON", "1"), ("FAKE_GPU", "1")];
             let seen = look(&folder, &movie, &display, (variant, radius), &options, &["--gl", gl]);
-            assert_eq!(seen.stats["sharing"], "zero-copy", "{}", seen.stderr);
+            let reason = &seen.stats["sharing_reason"];
+            assert_eq!(seen.stats["sharing"], "zero-copy", "{variant}, {gl}: {reason}; {}", seen.stderr);
             let rows = &seen.stats["frames"];
             assert_eq!(seen.window.len(), seen.snapshot.len());
             let differ = seen.window.iter().zip(&seen.snapshot).filter(|(a, b)| a != b).count();
