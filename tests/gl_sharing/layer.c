@@ -404,11 +404,8 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
         .hang_on_list = is_set("CLREEL_LAYER_HANG_ON_LIST"),
         .no_interop_egl = is_set("CLREEL_LAYER_NO_INTEROP_EGL"),
         .gl_event = is_set("CLREEL_LAYER_GL_EVENT"),
-        .no_foreign_thread = is_set("CLREEL_LAYER_NO_FOREIGN_THREAD"),
-        .wrong_foreign_thread = is_set("CLREEL_LAYER_WRONG_FOREIGN_THREAD"),
         .driving_device = text_of("CLREEL_LAYER_DRIVING_DEVICE"),
         .fail_device = text_of("CLREEL_LAYER_FAIL_DEVICE"),
-        .slow_release_us = is_set("CLREEL_LAYER_SLOW_RELEASE") ? (unsigned)atoi(getenv("CLREEL_LAYER_SLOW_RELEASE")) : 0,
     };
     read_plans(getenv("CLREEL_LAYER_FAIL"));
     const char *path = getenv("CLREEL_LAYER_LOG");
