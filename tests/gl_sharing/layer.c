@@ -353,6 +353,20 @@ HANDLE(cl_program, clCreateProgramWithSource,
        (context, count, strings, lengths, error))
 HANDLE(cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int *error), (program, name, error))
 
+// A planned failure leaves the count as it was: what is not released lives on.
+STATUS(clRetainContext, (cl_context object), (object))
+STATUS(clRetainCommandQueue, (cl_command_queue object), (object))
+STATUS(clRetainMemObject, (cl_mem object), (object))
+STATUS(clRetainProgram, (cl_program object), (object))
+STATUS(clRetainKernel, (cl_kernel object), (object))
+STATUS(clRetainEvent, (cl_event object), (object))
+STATUS(clReleaseContext, (cl_context object), (object))
+STATUS(clReleaseCommandQueue, (cl_command_queue object), (object))
+STATUS(clReleaseMemObject, (cl_mem object), (object))
+STATUS(clReleaseProgram, (cl_program object), (object))
+STATUS(clReleaseKernel, (cl_kernel object), (object))
+STATUS(clReleaseEvent, (cl_event object), (object))
+
 // --------------------------------------------------------------------------------------------- the layer itself
 
 static void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name) {
@@ -448,6 +462,18 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
     OVERRIDE(clEnqueueFillImage);
     OVERRIDE(clEnqueueMarkerWithWaitList);
     OVERRIDE(clEnqueueBarrierWithWaitList);
+    OVERRIDE(clRetainContext);
+    OVERRIDE(clRetainCommandQueue);
+    OVERRIDE(clRetainMemObject);
+    OVERRIDE(clRetainProgram);
+    OVERRIDE(clRetainKernel);
+    OVERRIDE(clRetainEvent);
+    OVERRIDE(clReleaseContext);
+    OVERRIDE(clReleaseCommandQueue);
+    OVERRIDE(clReleaseMemObject);
+    OVERRIDE(clReleaseProgram);
+    OVERRIDE(clReleaseKernel);
+    OVERRIDE(clReleaseEvent);
     install_sharing(&table);
 
     *count_returned = (cl_uint)(length / sizeof(void *));
