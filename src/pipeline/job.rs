@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::convert::Correction;
 use crate::error::Result;
-use crate::gpu::sharing::{Releasing, Slot};
+use crate::gpu::sharing::Slot;
 use crate::gpu::timer::{self, DeviceClock};
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::planar::PlanarPlan;
@@ -35,8 +35,6 @@ pub struct Job {
     pub(super) next: (usize, u32),
     pub(super) bands: VecDeque<Band>,
     pub(super) events: Events,
-    /// The last command, as long as another thread has not put it into the queue.
-    pub(super) releasing: Option<Releasing>,
     pub(super) cancelled: bool,
     pub(super) started: Option<Instant>,
     pub(super) work_done: f64,
@@ -197,14 +195,14 @@ impl Job {
 
     /// Drops the bands that are not in the queue yet. The job ends when those that are have finished.
     pub fn cancel(&mut self) {
-        if !self.is_all_enqueued() {
+        if self.events.last.is_none() {
             self.cancelled = true;
         }
     }
 
-    /// Whether all of its commands are in the queue, or on their way there. Until then no other job may be started.
+    /// Whether all of its commands are in the queue. Until then no other job may be started.
     pub fn is_all_enqueued(&self) -> bool {
-        self.events.last.is_some() || self.releasing.is_some()
+        self.events.last.is_some()
     }
 
     /// Whether its picture is in the slot's texture when it is done.

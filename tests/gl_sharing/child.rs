@@ -26,6 +26,7 @@ fn case() {
     let gl = Gl::open(&platform);
     match what.as_str() {
         "device" => describe_device(),
+        "driving" => describe_driving(&gl),
         "flush-five-times" => flush_five_times(),
         "plain-context" => {
             let cl = Cl::open(&[]).unwrap();
@@ -33,6 +34,9 @@ fn case() {
         }
         "share-rgba8" => share(&gl, &Format::RGBA8, "", true),
         "share-r8" => share(&gl, &Format::R8, "", true),
+        "thread-acquire" => share_by_threads(&gl, true, false),
+        "thread-release" => share_by_threads(&gl, false, true),
+        "thread-both" => share_by_threads(&gl, true, true),
         _ => share(&gl, &Format::RGBA8, what.strip_prefix("forget-").unwrap(), false),
     }
 }
@@ -71,6 +75,10 @@ impl Gl {
         // SAFETY: Xlib's own signature; the display stays open until the process ends.
         let display = unsafe {
             let xlib = libc::dlopen(c"libX11.so.6".as_ptr(), libc::RTLD_NOW);
+            // Several threads use the display in some cases.
+            let threads: extern "C" fn() -> libc::c_int =
+                std::mem::transmute(libc::dlsym(xlib, c"XInitThreads".as_ptr()));
+            threads();
             let open: extern "C" fn(*const libc::c_char) -> *mut c_void =
                 std::mem::transmute(libc::dlsym(xlib, c"XOpenDisplay".as_ptr()));
             open(ptr::null())
@@ -149,6 +157,15 @@ impl Gl {
     }
 }
 
+type HandOver = unsafe extern "system" fn(
+    ffi::cl_command_queue,
+    ffi::cl_uint,
+    *const ffi::cl_mem,
+    ffi::cl_uint,
+    *const ffi::cl_event,
+    *mut ffi::cl_event,
+) -> ffi::cl_int;
+
 /// The first device of the first platform, with a queue.
 struct Cl {
     context: ffi::cl_context,
@@ -196,33 +213,28 @@ impl Cl {
     }
 
     fn acquire(&self, image: &ffi::cl_mem) {
-        // SAFETY: one live object, no events.
-        let status = unsafe {
-            ffi::clEnqueueAcquireGLObjects(
-                self.queue,
-                1,
-                ptr::from_ref(image).cast_mut(),
-                0,
-                ptr::null(),
-                null_mut(),
-            )
-        };
-        assert_eq!(status, 0);
+        assert_eq!(self.hand_over(*image, ffi::clEnqueueAcquireGLObjects), 0);
     }
 
     fn release(&self, image: &ffi::cl_mem) {
+        assert_eq!(self.hand_over(*image, ffi::clEnqueueReleaseGLObjects), 0);
+    }
+
+    fn hand_over(&self, image: ffi::cl_mem, function: HandOver) -> i32 {
         // SAFETY: one live object, no events.
-        let status = unsafe {
-            ffi::clEnqueueReleaseGLObjects(
-                self.queue,
-                1,
-                ptr::from_ref(image).cast_mut(),
-                0,
-                ptr::null(),
-                null_mut(),
-            )
-        };
-        assert_eq!(status, 0);
+        unsafe { function(self.queue, 1, ptr::from_ref(&image), 0, ptr::null(), null_mut()) }
+    }
+
+    /// The same on a thread of its own, which has no OpenGL context.
+    fn hand_over_elsewhere(&self, image: ffi::cl_mem, function: HandOver) -> i32 {
+        let (queue, image) = (self.queue as usize, image as usize);
+        std::thread::spawn(move || {
+            let image = image as ffi::cl_mem;
+            // SAFETY: one live object, no events; OpenCL's handles belong to no thread.
+            unsafe { function(queue as _, 1, ptr::from_ref(&image), 0, ptr::null(), null_mut()) }
+        })
+        .join()
+        .unwrap()
     }
 
     fn read(&self, image: ffi::cl_mem, format: &Format) -> Vec<u8> {
@@ -304,6 +316,38 @@ fn share(gl: &Gl, format: &Format, forgotten: &str, look: bool) {
     println!("gl_sees_cl={}", gl.read(texture, format) == from_cl);
 }
 
+/// Three textures, one after the other; their acquires, their releases, or both, on a thread without an OpenGL context.
+fn share_by_threads(gl: &Gl, acquire_elsewhere: bool, release_elsewhere: bool) {
+    let cl = Cl::open(&gl.properties).unwrap();
+    let hand_over = |image, elsewhere: bool, function: HandOver| match elsewhere {
+        true => cl.hand_over_elsewhere(image, function),
+        false => cl.hand_over(image, function),
+    };
+    let (mut acquired, mut released, mut cl_sees, mut gl_sees) = (vec![], vec![], vec![], vec![]);
+    for turn in 0..3 {
+        let format = &Format::RGBA8;
+        let (from_gl, from_cl) = (format.pattern(3 + turn), format.pattern(101 + turn));
+        let texture = gl.texture(format);
+        gl.write(texture, format, &from_gl);
+        let image = cl.texture(texture).unwrap();
+        acquired.push(hand_over(image, acquire_elsewhere, ffi::clEnqueueAcquireGLObjects));
+        cl_sees.push(cl.read(image, format) == from_gl);
+        cl.write(image, &from_cl);
+        released.push(hand_over(image, release_elsewhere, ffi::clEnqueueReleaseGLObjects));
+        gl_sees.push(gl.read(texture, format) == from_cl);
+    }
+    println!("acquired={}", words(&acquired));
+    println!("released={}", words(&released));
+    println!("cl_sees_gl={}", words(&cl_sees));
+    println!("gl_sees_cl={}", words(&gl_sees));
+    // SAFETY: the context should be current still; without one the name is 0.
+    println!("current_again={}", unsafe { gl.api.create_texture() }.is_ok());
+}
+
+fn words(values: &[impl ToString]) -> String {
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
 fn describe_object(image: ffi::cl_mem, texture: glow::Texture) {
     let (mut kind, mut name, mut target, mut level) = (0u32, 0u32, 0u32, -1i32);
     // SAFETY: the object lives, and each answer has 32 bits.
@@ -338,17 +382,38 @@ fn describe_device() {
         assert_eq!(status, 0);
         value
     };
+    println!("name={}", device_text(ffi::CL_DEVICE_NAME));
     println!("type={}", number(ffi::CL_DEVICE_TYPE, 8));
     println!("images={}", number(ffi::CL_DEVICE_IMAGE_SUPPORT, 4));
     println!("unified={}", number(ffi::CL_DEVICE_HOST_UNIFIED_MEMORY, 4));
 }
 
+/// Which device the driver says drives the OpenGL context.
+fn describe_driving(gl: &Gl) {
+    type GetGlContextInfo =
+        unsafe extern "system" fn(*const isize, u32, usize, *mut c_void, *mut usize) -> ffi::cl_int;
+    const CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR: u32 = 0x2006;
+    let (platform, first) = first_device();
+    let mut properties = vec![ffi::CL_CONTEXT_PLATFORM as isize, platform as isize];
+    properties.extend(&gl.properties);
+    properties.push(0);
+    let (mut device, mut length): (ffi::cl_device_id, _) = (null_mut(), usize::MAX);
+    // SAFETY: the name ends with 0, and is that of a function of this type; the list ends with 0; there is room for
+    // one device.
+    let status = unsafe {
+        let name = c"clGetGLContextInfoKHR".as_ptr();
+        let function = ffi::clGetExtensionFunctionAddressForPlatform(platform, name);
+        assert!(!function.is_null());
+        let function: GetGlContextInfo = std::mem::transmute(function);
+        let (what, at) = (CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR, ptr::from_mut(&mut device).cast());
+        function(properties.as_ptr(), what, size_of::<ffi::cl_device_id>(), at, &mut length)
+    };
+    println!("driving={status} {length} {}", device == first);
+}
+
 fn flush_five_times() {
     let cl = Cl::open(&[]).unwrap();
-    let statuses = |call: &dyn Fn() -> i32| {
-        let all: Vec<_> = (0..5).map(|_| call().to_string()).collect();
-        all.join(" ")
-    };
+    let statuses = |call: &dyn Fn() -> i32| words(&(0..5).map(|_| call()).collect::<Vec<_>>());
     // SAFETY: the queue lives.
     println!("flush={}", statuses(&|| unsafe { ffi::clFlush(cl.queue) }));
     let buffer = || {

@@ -5,13 +5,11 @@
 
 mod context;
 mod pixel_buffer;
-mod releaser;
 mod self_test;
 mod slot;
 pub(crate) mod texture;
 
 pub use context::{driving_device, open};
-pub use releaser::{Releaser, Releasing};
 pub use slot::{Loaded, Slot};
 
 /// Whether frames stay on the device between OpenCL and OpenGL.

@@ -22,7 +22,6 @@ use glow::HasContext as _;
 use ocl::ffi;
 
 use super::pixel_buffer::PixelBuffer;
-use super::releaser::{Releaser, Releasing};
 use super::texture::{self, Shared};
 use crate::convert::Layout;
 use crate::error::{Error, Result};
@@ -398,24 +397,6 @@ impl Slot {
     /// # Errors
     /// When a command cannot be enqueued.
     pub fn to_host(&mut self, cl: &ClContext, to_texture: bool) -> Result<ocl::Event> {
-        let mut event = self.memory_to_host(cl, to_texture)?;
-        if to_texture {
-            event = Some(self.device.shared.as_ref().ok_or_else(no_picture)?.release(cl)?);
-        }
-        event.ok_or_else(no_picture)
-    }
-
-    /// The same for a shared texture, which `releaser` releases on its thread. Never waits.
-    ///
-    /// # Errors
-    /// When a command cannot be enqueued here; what fails there is told by what is returned.
-    pub fn to_host_by(&mut self, cl: &ClContext, releaser: &Releaser) -> Result<Releasing> {
-        self.memory_to_host(cl, true)?;
-        Ok(releaser.release(self.device.shared.as_ref().ok_or_else(no_picture)?))
-    }
-
-    /// All but the texture's release.
-    fn memory_to_host(&mut self, cl: &ClContext, to_texture: bool) -> Result<Option<ocl::Event>> {
         let (width, height) = self.size();
         let starts = self.starts();
         let device = &mut self.device;
@@ -437,7 +418,10 @@ impl Slot {
             // SAFETY: the memory has room for the whole picture, and `show` refuses it until `back_on_host`.
             event = Some(unsafe { enqueue_read(cl, target, width, height, output) }?);
         }
-        Ok(event)
+        if to_texture {
+            event = Some(device.shared.as_ref().ok_or_else(no_picture)?.release(cl)?);
+        }
+        event.ok_or_else(no_picture)
     }
 
     /// Notes that the event of [`Slot::to_host`] is complete: everything is the host's and OpenGL's again.

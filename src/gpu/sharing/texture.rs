@@ -93,8 +93,7 @@ unsafe fn fill_with(
     }
 }
 
-/// OpenCL's side of a texture. It and its clones must drop before the texture is deleted.
-#[derive(Clone)]
+/// OpenCL's side of a texture. It must drop before the texture is deleted.
 pub(super) struct Shared {
     picture: Picture,
 }
