@@ -91,8 +91,8 @@ impl Staging {
                 // Those in use come back later, and go then.
                 (blocks.size, blocks.made) = (size, 0);
             }
-            let fits = |block: &Box<dyn PlaneMemory>| block.bytes().len() == size;
-            let (mut fitting, others): (Vec<_>, Vec<_>) = blocks.free.drain(..).partition(fits);
+            let (mut fitting, others): (Vec<_>, Vec<_>) =
+                blocks.free.drain(..).partition(|block| block.bytes().len() == size);
             let enough = blocks.made >= most || fitting.len() > 1;
             let free = if enough { fitting.pop() } else { None };
             blocks.free = fitting;
