@@ -151,6 +151,7 @@ static cl_int answer_extensions(const char *listed, size_t size, void *value, si
 
 static cl_int CL_API_CALL layer_clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t size,
                                                   void *value, size_t *returned) {
+    FAIL_AS_PLANNED(clGetPlatformInfo, platform);
     if (what != CL_PLATFORM_EXTENSIONS) return driver->clGetPlatformInfo(platform, what, size, value, returned);
     char listed[16384] = "";
     cl_int status = driver->clGetPlatformInfo(platform, what, sizeof listed, listed, NULL);
@@ -171,6 +172,7 @@ static cl_int CL_API_CALL layer_clGetDeviceIDs(cl_platform_id platform, cl_devic
 
 static cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void *value,
                                                 size_t *returned) {
+    FAIL_AS_PLANNED(clGetDeviceInfo, device);
     if (what == CL_DEVICE_EXTENSIONS) {
         char listed[16384] = "";
         cl_int status = driver->clGetDeviceInfo(device, what, sizeof listed, listed, NULL);
@@ -355,6 +357,39 @@ HANDLE(cl_program, clCreateProgramWithSource,
        (context, count, strings, lengths, error))
 HANDLE(cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int *error), (program, name, error))
 
+// Questions that ocl asks by itself, beside clreel's own.
+STATUS(clGetContextInfo, (cl_context context, cl_context_info what, size_t size, void *value, size_t *returned),
+       (context, what, size, value, returned))
+STATUS(clGetCommandQueueInfo,
+       (cl_command_queue queue, cl_command_queue_info what, size_t size, void *value, size_t *returned),
+       (queue, what, size, value, returned))
+STATUS(clGetImageInfo, (cl_mem image, cl_image_info what, size_t size, void *value, size_t *returned),
+       (image, what, size, value, returned))
+STATUS(clGetProgramInfo, (cl_program program, cl_program_info what, size_t size, void *value, size_t *returned),
+       (program, what, size, value, returned))
+STATUS(clGetKernelInfo, (cl_kernel kernel, cl_kernel_info what, size_t size, void *value, size_t *returned),
+       (kernel, what, size, value, returned))
+STATUS(clGetProgramBuildInfo,
+       (cl_program program, cl_device_id device, cl_program_build_info what, size_t size, void *value, size_t *returned),
+       (program, device, what, size, value, returned))
+STATUS(clGetKernelArgInfo,
+       (cl_kernel kernel, cl_uint index, cl_kernel_arg_info what, size_t size, void *value, size_t *returned),
+       (kernel, index, what, size, value, returned))
+
+// A planned failure leaves the count as it was: what is not released lives on.
+STATUS(clRetainContext, (cl_context object), (object))
+STATUS(clRetainCommandQueue, (cl_command_queue object), (object))
+STATUS(clRetainMemObject, (cl_mem object), (object))
+STATUS(clRetainProgram, (cl_program object), (object))
+STATUS(clRetainKernel, (cl_kernel object), (object))
+STATUS(clRetainEvent, (cl_event object), (object))
+STATUS(clReleaseContext, (cl_context object), (object))
+STATUS(clReleaseCommandQueue, (cl_command_queue object), (object))
+STATUS(clReleaseMemObject, (cl_mem object), (object))
+STATUS(clReleaseProgram, (cl_program object), (object))
+STATUS(clReleaseKernel, (cl_kernel object), (object))
+STATUS(clReleaseEvent, (cl_event object), (object))
+
 // --------------------------------------------------------------------------------------------- the layer itself
 
 static void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name) {
@@ -406,11 +441,8 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
         .hang_on_list = is_set("CLREEL_LAYER_HANG_ON_LIST"),
         .no_interop_egl = is_set("CLREEL_LAYER_NO_INTEROP_EGL"),
         .gl_event = is_set("CLREEL_LAYER_GL_EVENT"),
-        .no_foreign_thread = is_set("CLREEL_LAYER_NO_FOREIGN_THREAD"),
-        .wrong_foreign_thread = is_set("CLREEL_LAYER_WRONG_FOREIGN_THREAD"),
         .driving_device = text_of("CLREEL_LAYER_DRIVING_DEVICE"),
         .fail_device = text_of("CLREEL_LAYER_FAIL_DEVICE"),
-        .slow_release_us = is_set("CLREEL_LAYER_SLOW_RELEASE") ? (unsigned)atoi(getenv("CLREEL_LAYER_SLOW_RELEASE")) : 0,
     };
     read_plans(getenv("CLREEL_LAYER_FAIL"));
     const char *path = getenv("CLREEL_LAYER_LOG");
@@ -453,6 +485,25 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
     OVERRIDE(clEnqueueFillImage);
     OVERRIDE(clEnqueueMarkerWithWaitList);
     OVERRIDE(clEnqueueBarrierWithWaitList);
+    OVERRIDE(clGetContextInfo);
+    OVERRIDE(clGetCommandQueueInfo);
+    OVERRIDE(clGetImageInfo);
+    OVERRIDE(clGetProgramInfo);
+    OVERRIDE(clGetProgramBuildInfo);
+    OVERRIDE(clGetKernelInfo);
+    OVERRIDE(clGetKernelArgInfo);
+    OVERRIDE(clRetainContext);
+    OVERRIDE(clRetainCommandQueue);
+    OVERRIDE(clRetainMemObject);
+    OVERRIDE(clRetainProgram);
+    OVERRIDE(clRetainKernel);
+    OVERRIDE(clRetainEvent);
+    OVERRIDE(clReleaseContext);
+    OVERRIDE(clReleaseCommandQueue);
+    OVERRIDE(clReleaseMemObject);
+    OVERRIDE(clReleaseProgram);
+    OVERRIDE(clReleaseKernel);
+    OVERRIDE(clReleaseEvent);
     install_sharing(&table);
 
     *count_returned = (cl_uint)(length / sizeof(void *));
