@@ -20,9 +20,9 @@ pub(super) struct Asking {
 
 impl Asking {
     /// Sharing with this device is about to be tried in this process.
-    pub fn forget(&self, device: &Device) {
+    pub fn begin(&self, device: &Device) {
         if let Some(known) = &self.known {
-            known.forget(&device.info);
+            known.begin(&device.info);
         }
     }
 

@@ -288,7 +288,7 @@ impl Player<'_> {
         let (cl, sharing) = match properties {
             Ok(properties) => {
                 // Whatever becomes of this process, the next one asks in a child before it comes here.
-                self.devices.asking.forget(device);
+                self.devices.asking.begin(device);
                 let opened = sharing::open(device, &self.gl_window.gl, Ok(properties))?;
                 self.devices.asking.remember(device, &opened.1);
                 opened

@@ -2,9 +2,9 @@
 //! said, for devices that were tested with the same drivers.
 //!
 //! The file is `sharing.json` in the user's folder for clreel's caches. An entry holds for one device with one version
-//! of its driver, one OpenGL and the same layers of the loader. A device whose test crashed or hung has none, and neither
-//! has one that is being tested in a window: whatever becomes of that process, the next one asks in a child again. A file
-//! that cannot be read or written costs nothing but the asking.
+//! of its driver, one OpenGL and the same layers of the loader. A device whose test crashed or hung has none, and that of
+//! a device that is being tried in a window does not outlive that process: the next one asks in a child again. A file that
+//! cannot be read or written costs nothing but the asking.
 
 use std::path::{Path, PathBuf};
 
@@ -35,6 +35,17 @@ struct Entry {
     key: Key,
     /// Why it does not share; none where it does.
     reason: Option<String>,
+    /// The process that tries sharing with it and has not come through yet.
+    #[serde(default)]
+    tried_by: Option<u32>,
+}
+
+impl Entry {
+    /// A process that has ended before it came through is the driver's doing; one that lives is just at it.
+    fn holds(&self) -> bool {
+        let is_at_it = |pid| pid != std::process::id() && Path::new(&format!("/proc/{pid}")).exists();
+        self.tried_by.is_none_or(is_at_it)
+    }
 }
 
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +76,8 @@ impl Known {
     /// What the test of this device said; `None` where it must be tested first.
     pub fn get(&self, device: &DeviceInfo) -> Option<Sharing> {
         let key = self.key(device);
-        let entry = read(self.path.as_deref()?).devices.into_iter().find(|entry| entry.key == key)?;
+        let devices = read(self.path.as_deref()?).devices;
+        let entry = devices.into_iter().find(|entry| entry.key == key && entry.holds())?;
         Some(entry.reason.map_or(Sharing::ZeroCopy, Sharing::copy))
     }
 
@@ -75,20 +87,21 @@ impl Known {
             Sharing::ZeroCopy => None,
             Sharing::Copy { reason } => Some(reason.clone()),
         };
-        self.put(device, |key| Some(Entry { key, reason }));
+        self.put(device, reason, None);
     }
 
-    /// The device must be tested before it is used for sharing again.
-    pub fn forget(&self, device: &DeviceInfo) {
-        self.put(device, |_| None);
+    /// This process is about to try sharing with the device: unless it comes through, the device must be tested again.
+    pub fn begin(&self, device: &DeviceInfo) {
+        self.put(device, None, Some(std::process::id()));
     }
 
-    fn put(&self, device: &DeviceInfo, entry: impl FnOnce(Key) -> Option<Entry>) {
+    fn put(&self, device: &DeviceInfo, reason: Option<String>, tried_by: Option<u32>) {
         let Some(path) = &self.path else { return };
         let before = read(path);
         let key = self.key(device);
         let others = before.devices.iter().filter(|entry| entry.key != key).cloned();
-        let mut devices: Vec<_> = others.chain(entry(key.clone())).collect();
+        let entry = Entry { key: key.clone(), reason, tried_by };
+        let mut devices: Vec<_> = others.chain([entry]).collect();
         devices.drain(..devices.len().saturating_sub(MOST));
         let file = File { schema: SCHEMA, devices };
         if file != before {
@@ -169,8 +182,13 @@ mod tests {
         assert_eq!(known.get(&second), Some(Sharing::copy("it cannot")));
         assert_eq!(known.get(&device("first", "2")), None, "another version of the driver");
         assert_eq!(Known::at(Some(path.clone()), "GLX, two").get(&first), None, "another OpenGL");
-        known.forget(&first);
+        known.begin(&first);
         assert_eq!((known.get(&first), known.get(&second)), (None, Some(Sharing::copy("it cannot"))));
+        // Process 1 lives; no process has so high a number.
+        for (pid, known_then) in [(1, true), (u32::MAX, false)] {
+            known.put(&first, None, Some(pid));
+            assert_eq!(known.get(&first).is_some(), known_then, "{pid}");
+        }
         for n in 0..2 * MOST {
             known.remember(&device("first", &n.to_string()), &Sharing::ZeroCopy);
         }
