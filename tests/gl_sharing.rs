@@ -116,48 +116,6 @@ fn a_thread_without_a_gl_context_can_hand_textures_over() {
 }
 
 #[test]
-fn a_driver_can_refuse_threads_without_a_gl_context_or_fail_there_in_silence() {
-    let refused = format!("{0} {0} {0}", ffi::CL_INVALID_OPERATION);
-    for platform in ["glx", "egl"] {
-        for options in [&[("NO_FOREIGN_THREAD", "1")][..], &[("NO_FOREIGN_THREAD", "1"), ("POISON", "1")][..]]
-        {
-            let seen = case("thread-release", platform, options);
-            assert_eq!((seen["acquired"].as_str(), &seen["released"]), ("0 0 0", &refused));
-            assert_eq!(seen["gl_sees_cl"], "false false false", "{platform}");
-            let seen = case("thread-acquire", platform, options);
-            assert_eq!((&seen["acquired"], seen["released"].as_str()), (&refused, "0 0 0"));
-        }
-        for options in
-            [&[("WRONG_FOREIGN_THREAD", "1")][..], &[("WRONG_FOREIGN_THREAD", "1"), ("POISON", "1")][..]]
-        {
-            let seen = case("thread-release", platform, options);
-            assert_eq!(seen["released"], "0 0 0", "{platform}");
-            assert_eq!(seen["gl_sees_cl"], "false false false", "{platform}");
-            // Only releasing, and only from there.
-            let seen = case("thread-acquire", platform, options);
-            assert_eq!(
-                (seen["cl_sees_gl"].as_str(), seen["gl_sees_cl"].as_str()),
-                ("true true true", "true true true")
-            );
-        }
-    }
-}
-
-#[test]
-fn a_driver_can_be_slow_to_release_where_the_thread_has_a_gl_context() {
-    for (threads, slow) in [("neither", 3), ("acquire", 3), ("release", 0), ("both", 0)] {
-        let log = temporary(&format!("slow-{threads}"));
-        let options = [("SLOW_RELEASE", "20000"), ("LOG", log.to_str().unwrap())];
-        let seen = case(&format!("thread-{threads}"), "glx", &options);
-        assert_eq!((seen["released"].as_str(), seen["gl_sees_cl"].as_str()), ("0 0 0", "true true true"));
-        assert_eq!(layer::calls(&log, "slept"), vec!["slept us=20000"; slow], "{threads}");
-        // As long as the system lets nothing return from a sleep too early.
-        assert!(slow == 0 || seen["shortest_release_us"].parse::<u64>().unwrap() >= 20_000);
-        std::fs::remove_file(log).unwrap();
-    }
-}
-
-#[test]
 fn exactly_the_planned_call_fails() {
     let seen = case("flush-five-times", "glx", &[("FAIL", "clFlush:3:-36,clCreateBuffer:2:-4")]);
     assert_eq!(seen["flush"], "0 0 -36 0 0");

@@ -8,6 +8,7 @@ use ocl::core::{self, CommandQueueProperties, DeviceInfo as Info, DeviceInfoResu
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::gpu::calls;
 use crate::gpu::drivers::{self, Verdict};
 use crate::gpu::places;
 
@@ -368,6 +369,7 @@ fn new_queue(context: &ocl::Context, device: &Device) -> ocl::Result<ocl::Queue>
 
 /// An OpenCL status with its name: "CL_DEVICE_NOT_FOUND (-1)".
 pub fn status_name(code: i32) -> String {
+    let code = calls::as_the_driver_said(code);
     let name = match code {
         -1 => "CL_DEVICE_NOT_FOUND",
         -2 => "CL_DEVICE_NOT_AVAILABLE",

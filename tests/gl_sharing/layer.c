@@ -353,6 +353,20 @@ HANDLE(cl_program, clCreateProgramWithSource,
        (context, count, strings, lengths, error))
 HANDLE(cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int *error), (program, name, error))
 
+// A planned failure leaves the count as it was: what is not released lives on.
+STATUS(clRetainContext, (cl_context object), (object))
+STATUS(clRetainCommandQueue, (cl_command_queue object), (object))
+STATUS(clRetainMemObject, (cl_mem object), (object))
+STATUS(clRetainProgram, (cl_program object), (object))
+STATUS(clRetainKernel, (cl_kernel object), (object))
+STATUS(clRetainEvent, (cl_event object), (object))
+STATUS(clReleaseContext, (cl_context object), (object))
+STATUS(clReleaseCommandQueue, (cl_command_queue object), (object))
+STATUS(clReleaseMemObject, (cl_mem object), (object))
+STATUS(clReleaseProgram, (cl_program object), (object))
+STATUS(clReleaseKernel, (cl_kernel object), (object))
+STATUS(clReleaseEvent, (cl_event object), (object))
+
 // --------------------------------------------------------------------------------------------- the layer itself
 
 static void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name) {
@@ -404,11 +418,8 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
         .hang_on_list = is_set("CLREEL_LAYER_HANG_ON_LIST"),
         .no_interop_egl = is_set("CLREEL_LAYER_NO_INTEROP_EGL"),
         .gl_event = is_set("CLREEL_LAYER_GL_EVENT"),
-        .no_foreign_thread = is_set("CLREEL_LAYER_NO_FOREIGN_THREAD"),
-        .wrong_foreign_thread = is_set("CLREEL_LAYER_WRONG_FOREIGN_THREAD"),
         .driving_device = text_of("CLREEL_LAYER_DRIVING_DEVICE"),
         .fail_device = text_of("CLREEL_LAYER_FAIL_DEVICE"),
-        .slow_release_us = is_set("CLREEL_LAYER_SLOW_RELEASE") ? (unsigned)atoi(getenv("CLREEL_LAYER_SLOW_RELEASE")) : 0,
     };
     read_plans(getenv("CLREEL_LAYER_FAIL"));
     const char *path = getenv("CLREEL_LAYER_LOG");
@@ -451,6 +462,18 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
     OVERRIDE(clEnqueueFillImage);
     OVERRIDE(clEnqueueMarkerWithWaitList);
     OVERRIDE(clEnqueueBarrierWithWaitList);
+    OVERRIDE(clRetainContext);
+    OVERRIDE(clRetainCommandQueue);
+    OVERRIDE(clRetainMemObject);
+    OVERRIDE(clRetainProgram);
+    OVERRIDE(clRetainKernel);
+    OVERRIDE(clRetainEvent);
+    OVERRIDE(clReleaseContext);
+    OVERRIDE(clReleaseCommandQueue);
+    OVERRIDE(clReleaseMemObject);
+    OVERRIDE(clReleaseProgram);
+    OVERRIDE(clReleaseKernel);
+    OVERRIDE(clReleaseEvent);
     install_sharing(&table);
 
     *count_returned = (cl_uint)(length / sizeof(void *));

@@ -13,7 +13,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { POISON_FOR_CL = 0x5A, POISON_FOR_GL = 0xA5 };
 
@@ -348,8 +347,7 @@ static void write_texture(const shared_texture *texture, const void *texels) {
                     texture->format, texture->type, texels);
 }
 
-// With `in_vain`, what is released does not arrive.
-static cl_int move(cl_command_queue queue, shared_texture *texture, bool acquire, bool in_vain) {
+static cl_int move(cl_command_queue queue, shared_texture *texture, bool acquire) {
     const size_t origin[3] = {0, 0, 0}, region[3] = {texture->width, texture->height, 1};
     void *texels = malloc(texture->bytes);
     if (!texels) return CL_OUT_OF_HOST_MEMORY;
@@ -365,7 +363,7 @@ static cl_int move(cl_command_queue queue, shared_texture *texture, bool acquire
     } else {
         status = driver->clEnqueueReadImage(queue, texture->image, CL_TRUE, origin, region, 0, 0, texels, 0, NULL, NULL);
         if (status == CL_SUCCESS && options.poison && !texture->acquired) memset(texels, POISON_FOR_CL, texture->bytes);
-        if (status == CL_SUCCESS && !in_vain) write_texture(texture, texels);
+        if (status == CL_SUCCESS) write_texture(texture, texels);
         if (options.poison && status == CL_SUCCESS) {
             memset(texels, POISON_FOR_CL, texture->bytes);
             status = driver->clEnqueueWriteImage(queue, texture->image, CL_TRUE, origin, region, 0, 0, texels, 0, NULL,
@@ -379,7 +377,7 @@ static cl_int move(cl_command_queue queue, shared_texture *texture, bool acquire
 
 // Wrong use is logged but not refused: real drivers say nothing either, and an error would send an application down
 // its copying path, where the picture is right.
-static cl_int move_all(const char *function, bool acquire, bool in_vain, cl_command_queue queue, cl_uint count,
+static cl_int move_all(const char *function, bool acquire, cl_command_queue queue, cl_uint count,
                        const cl_mem *objects, size_t *bytes) {
     cl_int status = CL_SUCCESS;
     for (cl_uint i = 0; i < count && status == CL_SUCCESS; i++) {
@@ -388,7 +386,7 @@ static cl_int move_all(const char *function, bool acquire, bool in_vain, cl_comm
         if (texture->acquired == acquire) {
             log_line("misuse %s %s", function, acquire ? "already-acquired" : "not-acquired");
         }
-        status = move(queue, texture, acquire, in_vain);
+        status = move(queue, texture, acquire);
         texture->acquired = acquire;
         *bytes += texture->bytes;
     }
@@ -404,15 +402,10 @@ static cl_int hand_over(const char *function, bool acquire, cl_command_queue que
     if (!sharing) return CL_INVALID_CONTEXT;
     if (count > 0 && !objects) return CL_INVALID_VALUE;
     const current_gl here = current();
-    helper *helper = here == NO_OPENGL && !options.no_foreign_thread ? helper_of(sharing) : NULL;
+    helper *helper = here == NO_OPENGL ? helper_of(sharing) : NULL;
     if (here != OPENGL && !helper) {
         log_line("misuse %s no-gl-context", function);
         return CL_INVALID_OPERATION;
-    }
-    // As a driver that waits for OpenGL only where the thread has something of it.
-    if (!acquire && here == OPENGL && options.slow_release_us > 0) {
-        usleep(options.slow_release_us);
-        log_line("slept us=%u", options.slow_release_us);
     }
     if (waits > 0) status = driver->clWaitForEvents(waits, wait_list);
     // Releasing must see what the kernels before it wrote.
@@ -420,8 +413,7 @@ static cl_int hand_over(const char *function, bool acquire, cl_command_queue que
     if (status) return status;
     if (helper && !enter_helper(helper)) return CL_INVALID_OPERATION;
     size_t bytes = 0;
-    const bool in_vain = helper && !acquire && options.wrong_foreign_thread;
-    status = move_all(function, acquire, in_vain, queue, count, objects, &bytes);
+    status = move_all(function, acquire, queue, count, objects, &bytes);
     if (helper) leave_helper(helper);
     const char *thread = helper ? "thread=without-gl " : "";
     log_line("%s objects=%u bytes=%zu %squeue=%p", function, count, bytes, thread, (void *)queue);
