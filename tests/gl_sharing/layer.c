@@ -149,6 +149,7 @@ static cl_int answer_extensions(const char *listed, size_t size, void *value, si
 
 static cl_int CL_API_CALL layer_clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t size,
                                                   void *value, size_t *returned) {
+    FAIL_AS_PLANNED(clGetPlatformInfo, platform);
     if (what != CL_PLATFORM_EXTENSIONS) return driver->clGetPlatformInfo(platform, what, size, value, returned);
     char listed[16384] = "";
     cl_int status = driver->clGetPlatformInfo(platform, what, sizeof listed, listed, NULL);
@@ -169,6 +170,7 @@ static cl_int CL_API_CALL layer_clGetDeviceIDs(cl_platform_id platform, cl_devic
 
 static cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void *value,
                                                 size_t *returned) {
+    FAIL_AS_PLANNED(clGetDeviceInfo, device);
     if (what == CL_DEVICE_EXTENSIONS) {
         char listed[16384] = "";
         cl_int status = driver->clGetDeviceInfo(device, what, sizeof listed, listed, NULL);
@@ -353,6 +355,25 @@ HANDLE(cl_program, clCreateProgramWithSource,
        (context, count, strings, lengths, error))
 HANDLE(cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int *error), (program, name, error))
 
+// Questions that ocl asks by itself, beside clreel's own.
+STATUS(clGetContextInfo, (cl_context context, cl_context_info what, size_t size, void *value, size_t *returned),
+       (context, what, size, value, returned))
+STATUS(clGetCommandQueueInfo,
+       (cl_command_queue queue, cl_command_queue_info what, size_t size, void *value, size_t *returned),
+       (queue, what, size, value, returned))
+STATUS(clGetImageInfo, (cl_mem image, cl_image_info what, size_t size, void *value, size_t *returned),
+       (image, what, size, value, returned))
+STATUS(clGetProgramInfo, (cl_program program, cl_program_info what, size_t size, void *value, size_t *returned),
+       (program, what, size, value, returned))
+STATUS(clGetKernelInfo, (cl_kernel kernel, cl_kernel_info what, size_t size, void *value, size_t *returned),
+       (kernel, what, size, value, returned))
+STATUS(clGetProgramBuildInfo,
+       (cl_program program, cl_device_id device, cl_program_build_info what, size_t size, void *value, size_t *returned),
+       (program, device, what, size, value, returned))
+STATUS(clGetKernelArgInfo,
+       (cl_kernel kernel, cl_uint index, cl_kernel_arg_info what, size_t size, void *value, size_t *returned),
+       (kernel, index, what, size, value, returned))
+
 // A planned failure leaves the count as it was: what is not released lives on.
 STATUS(clRetainContext, (cl_context object), (object))
 STATUS(clRetainCommandQueue, (cl_command_queue object), (object))
@@ -462,6 +483,13 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
     OVERRIDE(clEnqueueFillImage);
     OVERRIDE(clEnqueueMarkerWithWaitList);
     OVERRIDE(clEnqueueBarrierWithWaitList);
+    OVERRIDE(clGetContextInfo);
+    OVERRIDE(clGetCommandQueueInfo);
+    OVERRIDE(clGetImageInfo);
+    OVERRIDE(clGetProgramInfo);
+    OVERRIDE(clGetProgramBuildInfo);
+    OVERRIDE(clGetKernelInfo);
+    OVERRIDE(clGetKernelArgInfo);
     OVERRIDE(clRetainContext);
     OVERRIDE(clRetainCommandQueue);
     OVERRIDE(clRetainMemObject);
