@@ -205,6 +205,8 @@ impl FrameQueue {
         if !state.admits(&frame) {
             return false;
         }
+        // The device may have been given up while there was no room.
+        frame.packed.replace_with(|packed| packed.take().filter(|packed| !packed.is_closed()));
         state.end_ns = frame.pts_ns.saturating_add(frame.duration_ns);
         let was_empty = state.frames.is_empty();
         state.bytes += frame.bytes();
@@ -245,12 +247,10 @@ impl FrameQueue {
 
     /// Gives the memory of planes that are packed back to the device that it is of; the frames stay.
     pub(super) fn forget_packed(&self) {
-        let mut state = self.lock();
-        let packed: Vec<_> = state.frames.iter_mut().filter_map(|frame| frame.packed.take()).collect();
-        state.bytes = state.frames.iter().map(Frame::bytes).sum();
+        let state = self.lock();
+        let packed: Vec<_> = state.frames.iter().filter_map(|frame| frame.packed.take()).collect();
         drop(state);
         drop(packed);
-        self.room.notify_one();
     }
 
     /// End of the last frame let in, on the play timeline.

@@ -145,18 +145,23 @@ impl Pipeline {
     }
 
     /// Puts the planes of `frame`, which are to be packed as `layout` says, into `slot`; those that the decoder's thread has
-    /// packed for this device as they are.
+    /// packed for this device as they are, and then returns what that took, in milliseconds.
     ///
     /// # Errors
     /// When memory runs out, or the slot's memory is still in use.
-    pub fn load_planes(&self, slot: &mut Slot, frame: &Frame, layout: &Layout) -> Result<()> {
-        let Some(staging) = &self.staging else { return slot.fill(&self.cl, &frame.picture, layout) };
-        let is_usable = |packed: &&Arc<Packed>| packed.is_of(staging) && packed.layout() == layout;
-        let packed = match frame.packed.as_ref().filter(is_usable) {
-            Some(packed) => packed.clone(),
-            None => Arc::new(pack_pinned(&self.cl, staging, &frame.picture, layout)?),
+    pub fn load_planes(&self, slot: &mut Slot, frame: &Frame, layout: &Layout) -> Result<Option<f64>> {
+        let Some(staging) = &self.staging else {
+            return slot.fill(&self.cl, &frame.picture, layout).map(|()| None);
         };
-        slot.load_packed(packed)
+        let is_usable = |packed: &Arc<Packed>| packed.is_of(staging) && packed.layout() == layout;
+        if let Some(packed) = frame.packed.borrow().clone().filter(is_usable) {
+            let took_ms = packed.took_ms();
+            return slot.load_packed(packed).map(|()| Some(took_ms));
+        }
+        // The filter's queue may be busy for long.
+        let queue = self.uploads.as_ref().unwrap_or(&self.cl.queue);
+        slot.load_packed(Arc::new(pack_pinned(&self.cl, queue, staging, &frame.picture, layout)?))
+            .map(|()| None)
     }
 
     /// Adds a variant that the builder finished.

@@ -11,7 +11,7 @@ fn frame(pts_ns: i64) -> Frame {
     let picture = ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 16, 16);
     Frame {
         picture,
-        packed: None,
+        packed: Default::default(),
         pts_ns,
         movie_s: pts_ns as f64 / 1e9,
         duration_ns: 10,
@@ -22,7 +22,7 @@ fn frame(pts_ns: i64) -> Frame {
 }
 
 #[test]
-fn planes_that_are_packed_count_and_can_be_forgotten() {
+fn planes_that_are_packed_can_be_forgotten() {
     struct Block([u8; 64]);
     impl PlaneMemory for Block {
         fn bytes(&self) -> &[u8] {
@@ -32,29 +32,37 @@ fn planes_that_are_packed_count_and_can_be_forgotten() {
             &mut self.0
         }
     }
+    let grey = || ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 16, 4);
+    let packed = |staging: &Staging, pts_ns| {
+        let next = Frame { picture: grey(), ..frame(pts_ns) };
+        let layout = layout_of(&next.picture).unwrap();
+        let packed = staging.pack(&next.picture, &layout, || Ok(Box::new(Block([0; 64])))).unwrap();
+        next.packed.replace(Some(Arc::new(packed)));
+        next
+    };
     let staging = Staging::default();
     let queue = FrameQueue::new(Box::new(|| ()));
     for pts_ns in [0, 10] {
-        let mut next = Frame {
-            picture: ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 16, 4),
-            ..frame(pts_ns)
-        };
-        let layout = layout_of(&next.picture).unwrap();
-        let packed = staging.pack(&next.picture, &layout, || Ok(Box::new(Block([0; 64])))).unwrap();
-        let before = next.bytes();
-        next.packed = Some(Arc::new(packed));
-        assert_eq!(next.bytes(), before + 64);
-        assert!(queue.push(next));
+        assert!(queue.push(packed(&staging, pts_ns)));
     }
-    let all = queue.lock().bytes;
     queue.forget_packed();
-    assert_eq!((queue.len(), queue.lock().bytes), (2, all - 128));
-    assert!(queue.take_next().unwrap().packed.is_none());
+    assert_eq!(queue.len(), 2);
+    assert!(queue.take_next().unwrap().packed.take().is_none());
     // Both blocks are free again.
-    let again: Vec<_> = (0..3)
-        .map(|_| staging.try_pack(&ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 16, 4)))
-        .collect();
+    let again: Vec<_> = (0..3).map(|_| staging.try_pack(&grey())).collect();
     assert_eq!(again.iter().flatten().count(), 2);
+    drop(again);
+
+    // What was packed before a device was given up, and comes after it, gives its block back at once.
+    let (kept, late) = (packed(&staging, 20), packed(&staging, 30));
+    assert!(queue.push(kept));
+    staging.close();
+    assert!(queue.push(late));
+    let frames: Vec<_> = std::iter::from_fn(|| queue.take_next()).collect();
+    let are_packed: Vec<_> = frames.iter().map(|frame| frame.packed.borrow().is_some()).collect();
+    assert_eq!(are_packed, [false, true, false]);
+    drop(frames);
+    assert!(staging.is_unused());
 }
 
 fn filled(stamps: &[i64]) -> FrameQueue {
