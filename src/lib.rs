@@ -30,3 +30,4 @@ pub mod pipeline;
 pub mod present;
 pub mod save;
 pub mod stats;
+mod strips;

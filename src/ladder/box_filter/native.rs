@@ -6,7 +6,6 @@
 //! compiled for it. The other way is kept from that, so that the two show what vectors gain.
 
 use std::sync::atomic::{Ordering, compiler_fence};
-use std::sync::{Mutex, PoisonError};
 
 use std::num::NonZero;
 
@@ -14,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::ladder::box_filter::MAX_RADIUS;
 use crate::ladder::verify::{self, GUARD, MismatchReport};
 use crate::media::memory::zeroed;
+use crate::strips;
 
 /// How a row is summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,19 +50,8 @@ pub fn filter(
         return Ok(());
     }
     let strip_rows = height.div_ceil(threads.clamp(1, height));
-    let strips = Mutex::new(dst.chunks_mut(strip_rows * width * 4).enumerate());
-    let next = || strips.lock().unwrap_or_else(PoisonError::into_inner).next();
-    let work = || {
-        while let Some((n, out)) = next() {
-            Strip { src, width, height, radius: radius as usize, y0: n * strip_rows }.run(out, lanes);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads.clamp(1, height) {
-            // Where the system gives no thread, those that there are do all of it.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
-        }
-        work();
+    strips::each(dst, strip_rows * width * 4, threads.clamp(1, height), |n, out| {
+        Strip { src, width, height, radius: radius as usize, y0: n * strip_rows }.run(out, lanes);
     });
     Ok(())
 }
