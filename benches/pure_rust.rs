@@ -72,7 +72,7 @@ fn conversion(c: &mut Criterion) {
 fn queue(c: &mut Criterion) {
     let frame = |pts_ns| Frame {
         picture: Video::empty(),
-        packed: None,
+        packed: Default::default(),
         pts_ns,
         movie_s: 0.0,
         duration_ns: 40_000_000,

@@ -3,11 +3,11 @@
 //! A frame's way, and the modules in its order:
 //!
 //! ```text
-//! media      file ─▶ decoder thread ─▶ bounded queue ─take─▶ RGBA            (FFmpeg)
+//! media      file ─▶ decoder thread ─▶ bounded queue ─take─▶ planes or RGBA  (FFmpeg)
 //! convert    the contract from planes to RGBA, colour correction, and the reference of both
 //! gpu        devices, contexts, programs; sharing: host ◀─▶ device ◀─▶ OpenGL texture
 //! ladder     the kernels' variants, their reference, checking and timing them
-//! pipeline   upload ─▶ filter, cut into bands ─▶ download, without waiting   (OpenCL)
+//! pipeline   upload ─▶ convert ─▶ filter, cut into bands ─▶ download         (OpenCL)
 //! app        the window's loop: submit, collect, present when due            (winit)
 //! present    the picture in the window                                      (OpenGL)
 //! overlay    what the numbers say                                           (egui)
@@ -30,4 +30,4 @@ pub mod pipeline;
 pub mod present;
 pub mod save;
 pub mod stats;
-mod strips;
+mod threads;

@@ -14,7 +14,7 @@ mod native;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{Display, Session, clip, clreel, json, png, succeed};
+use common::{Display, Session, Text, clip, clreel, json, png, succeed};
 use movie::{Folder, Movie, steady};
 use serde_json::Value;
 
@@ -75,21 +75,32 @@ fn look(
     Seen { window: png(&picture).2, snapshot: png(&snapshot).2, stats, stderr }
 }
 
-#[test]
-fn the_texture_holds_the_bytes_of_snapshot_for_every_variant() {
-    let (display, folder) = (Display::start(&[]), Folder::new("sharing-bytes"));
+/// Every variant, with radii up to one that is larger than a third of the picture's height.
+fn compare_with_snapshot(gl: &str) {
+    let (display, folder) = (Display::start(&[]), Folder::new(&format!("sharing-bytes-{gl}")));
     let movie = movie(&folder);
     for variant in VARIANTS {
-        let radii: &[&str] = if variant == "off" { &["0"] } else { &["0", "1", "9"] };
+        let radii: &[&str] = if variant == "off" { &["0"] } else { &["0", "1", "9", "31"] };
         for radius in radii {
             let options = [("POISON", "1"), ("FAKE_GPU", "1")];
-            let seen = look(&folder, &movie, &display, (variant, radius), &options, &[]);
+            let seen = look(&folder, &movie, &display, (variant, radius), &options, &["--gl", gl]);
             assert_eq!(seen.stats["sharing"], "zero-copy", "{}", seen.stderr);
-            let differ = seen.window.iter().zip(&seen.snapshot).filter(|(a, b)| a != b).count();
             let rows = &seen.stats["frames"];
-            assert_eq!(differ, 0, "{variant}, r={radius}: other bytes than snapshot's; {rows}");
+            assert_eq!(seen.window.len(), seen.snapshot.len());
+            let differ = seen.window.iter().zip(&seen.snapshot).filter(|(a, b)| a != b).count();
+            assert_eq!(differ, 0, "{variant}, r={radius}, {gl}: other bytes than snapshot's; {rows}");
         }
     }
+}
+
+#[test]
+fn the_texture_holds_the_bytes_of_snapshot_for_every_variant_under_glx() {
+    compare_with_snapshot("glx");
+}
+
+#[test]
+fn the_texture_holds_the_bytes_of_snapshot_for_every_variant_under_egl() {
+    compare_with_snapshot("egl");
 }
 
 #[test]
@@ -175,61 +186,213 @@ fn no_pixels_return_to_the_host_on_the_shared_path() {
     assert!(reads(&run(&["--no-sharing"])) >= 12);
 }
 
-#[test]
-fn the_shared_window_resizes_changes_variants_and_devices() {
-    let (display, folder) = (Display::start(&[]), Folder::new("sharing-live"));
+/// Resizes the window, changes variants and the device.
+fn change_all(gl: &str) {
+    let (display, folder) = (Display::start(&[]), Folder::new(&format!("sharing-live-{gl}")));
     let log = folder.file("log");
     let mut command = clreel(Some(&display));
     under_layer(&mut command, &[("FAKE_GPU", "1"), ("POISON", "1"), ("LOG", log.to_str().unwrap())]);
     let stats = folder.file("s.json");
-    let mut session = Session::start(&display, command.arg(clip()).arg("--stats").arg(&stats));
+    command.arg(clip()).args(["--gl", gl, "--stats"]).arg(&stats);
+    let mut session = Session::start(&display, &mut command);
     session.wait_for_title("running-sum");
     session.resize(700, 500);
     session.press_until_title("4", "vectorized");
     // With one device, Ctrl+D starts that one anew.
-    let contexts =
-        || std::fs::read_to_string(&log).unwrap_or_default().matches("clEnqueueAcquireGLObjects").count();
-    let before = contexts();
+    let acquired = || layer::calls(&log, "clEnqueueAcquireGLObjects").len();
+    let before = acquired();
     session.display.key("ctrl+d");
-    session.wait("frames of the new context", |_| contexts() > before + 20);
+    session.wait("frames of the new context", |_| acquired() > before + 20);
     session.wait_for_title("vectorized");
+    session.resize(900, 400);
     session.press_until_title("3", "flat");
     session.press_until_title("0", "off");
     session.quit();
-    assert_eq!(json(&stats)["sharing"], "zero-copy");
+    let stats = json(&stats);
+    assert_eq!(stats["sharing"], "zero-copy", "{}", stats["sharing_reason"]);
     assert!(layer::calls(&log, "misuse").is_empty());
+}
+
+#[test]
+fn the_shared_window_resizes_changes_variants_and_devices_under_glx() {
+    change_all("glx");
+}
+
+#[test]
+fn the_shared_window_resizes_changes_variants_and_devices_under_egl() {
+    change_all("egl");
+}
+
+#[test]
+fn the_device_waits_for_opengl_where_it_says_that_it_does() {
+    const FRAMES: usize = 30;
+    let (display, folder) = (Display::start(&[]), Folder::new("sharing-waits"));
+    let movie = movie(&folder);
+    // It has OpenGL's fences never be passed when they are only asked, and notes who waits for OpenGL.
+    let watch = native::shared_library("clreel_gl_watch", "gl_watch", &["watch.c"], &["-ldl"]);
+    for gl in ["glx", "egl"] {
+        for device_waits in [false, true] {
+            let log = folder.file("log");
+            let _ = std::fs::remove_file(&log);
+            let event = if device_waits { "1" } else { "0" };
+            let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("GL_EVENT", event)];
+            let mut command = clreel(Some(&display));
+            under_layer(&mut command, &[&options[..], &[("LOG", log.to_str().unwrap())]].concat());
+            command.env("LD_PRELOAD", &watch).env("WATCH_LOG", &log);
+            command.arg(&movie).args(["--variant", "flat", "--radius", "2", "--gl", gl, "--unpaced"]);
+            command.args(["--frames", &FRAMES.to_string()]);
+            succeed(command);
+            let log = std::fs::read_to_string(&log).unwrap();
+            // Of each handover to OpenCL: whether clreel itself had waited for OpenGL since the one before.
+            let (mut waited, mut handovers) = (false, Vec::new());
+            for line in log.lines() {
+                match line.split(' ').next() {
+                    Some("glFinish") => waited = true,
+                    Some("clEnqueueAcquireGLObjects") => handovers.push(std::mem::take(&mut waited)),
+                    _ => (),
+                }
+            }
+            let unwaited = handovers.iter().filter(|waited| !**waited).count();
+            let case = format!("{gl}, device_waits={device_waits}: {unwaited} of {}", handovers.len());
+            assert!(handovers.len() >= FRAMES, "{case}");
+            assert!(log.contains("glClientWaitSync asked"), "{case}: nothing was watched");
+            if device_waits {
+                // The test of sharing waits all the same.
+                assert!(unwaited >= FRAMES, "{case} not waited for");
+            } else {
+                assert_eq!(unwaited, 0, "{case} not waited for");
+            }
+        }
+    }
+}
+
+/// Has PoCL give two devices.
+const TWO_DEVICES: (&str, &str) = ("POCL_DEVICES", "pthread basic");
+
+/// The names of all devices with [`TWO_DEVICES`].
+fn two_devices() -> Vec<String> {
+    let mut list = clreel(None);
+    under_layer(list.env(TWO_DEVICES.0, TWO_DEVICES.1), &[]);
+    let output = list.args(["devices", "--json"]).output().unwrap();
+    let list: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let devices = list["devices"].as_array().unwrap().iter();
+    let names: Vec<_> = devices.map(|device| device["name"].as_str().unwrap().to_owned()).collect();
+    assert!(names.len() >= 2, "PoCL gives two devices: {names:?}");
+    names
+}
+
+#[test]
+fn the_graphics_card_that_drives_the_window_is_taken() {
+    let (display, folder) = (Display::start(&[]), Folder::new("sharing-driving"));
+    let movie = movie(&folder);
+    let names = two_devices();
+    let taken = |options: &[(&str, &str)], more: &[&str]| {
+        let stats = folder.file("s.json");
+        let mut command = clreel(Some(&display));
+        under_layer(command.env(TWO_DEVICES.0, TWO_DEVICES.1), options);
+        command.arg(&movie).args(["--variant", "flat", "--frames", "2", "--stats"]).arg(&stats).args(more);
+        succeed(command);
+        json(&stats)["device"]["name"].as_str().unwrap().to_owned()
+    };
+    // A driver that cannot tell: the best device.
+    let best = taken(&[("FAKE_GPU", "1"), ("DRIVING_DEVICE", "none of them")], &[]);
+    for name in &names {
+        let options = [("FAKE_GPU", "1"), ("DRIVING_DEVICE", name)];
+        for gl in ["glx", "egl"] {
+            assert_eq!(taken(&options, &["--gl", gl]), *name, "{gl}");
+        }
+        // A processor that says it drives the window.
+        assert_eq!(taken(&[("DRIVING_DEVICE", name)], &[]), best);
+    }
+    // One that was asked for is taken, whatever drives the window.
+    let options = [("FAKE_GPU", "1"), ("DRIVING_DEVICE", names[0].as_str())];
+    assert_eq!(taken(&options, &["--device", "1"]), names[1]);
+}
+
+/// What the overlay shows when clreel has ended.
+fn texts(file: &Path) -> Vec<Text> {
+    serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()
+}
+
+/// Whether a text with this part is there, within a window of 1280 by 720 pixels.
+fn is_on_screen(texts: &[Text], part: &str) -> bool {
+    let inside = |t: &Text| t.x >= 0.0 && t.y >= 0.0 && t.x + t.width <= 1280.0 && t.y + t.height <= 720.0;
+    texts.iter().any(|t| t.text.contains(part) && t.width > 0.0 && inside(t))
+}
+
+/// A window in which calls fail as planned: what it showed at its end, its statistics, and stderr.
+fn fail(mut command: Command, folder: &Folder, options: &[(&str, &str)]) -> (Vec<Text>, Value, String) {
+    let (stats, shown) = (folder.file("s.json"), folder.file("texts.json"));
+    let _ = std::fs::remove_file(&shown);
+    under_layer(&mut command, &[&[("FAKE_GPU", "1"), ("POISON", "1")], options].concat());
+    command
+        .env("CLREEL_TEXTS", &shown)
+        .args(["--variant", "running-sum", "--unpaced", "--stats"])
+        .arg(&stats);
+    let stderr = succeed(command);
+    (texts(&shown), json(&stats), stderr)
 }
 
 #[test]
 fn failures_in_the_middle_of_a_frame_are_recovered_from() {
     let (display, folder) = (Display::start(&[]), Folder::new("sharing-failures"));
     let movie = movie(&folder);
-    let cases = [
-        // The first calls are also those of programs that are tried when they are built.
-        ("clEnqueueNDRangeKernel:900:-5", "started it anew", "zero-copy"),
-        ("clEnqueueAcquireGLObjects:300:-59", "started it anew", "zero-copy"),
-        ("clEnqueueReleaseGLObjects:300:-5", "started it anew", "zero-copy"),
-        ("clEnqueueWriteBuffer:300:-36", "started it anew", "zero-copy"),
-        ("clFlush:300:-36", "started it anew", "zero-copy"),
-        ("clEnqueueAcquireGLObjects:300+:-59", "copies each frame", "copy"),
-    ];
-    for (plan, said, sharing) in cases {
-        let stats = folder.file("s.json");
-        let log = folder.file("log");
-        let _ = std::fs::remove_file(&log);
+    // The first calls are also those of programs that are tried when they are built.
+    let calls =
+        ["clEnqueueNDRangeKernel:900", "clEnqueueAcquireGLObjects:300", "clEnqueueReleaseGLObjects:300"];
+    let mut cases = Vec::new();
+    for (code, name) in [
+        (-4, "CL_MEM_OBJECT_ALLOCATION_FAILURE"),
+        (-5, "CL_OUT_OF_RESOURCES"),
+        (-36, "CL_INVALID_COMMAND_QUEUE"),
+        (-59, "CL_INVALID_OPERATION"),
+        (-1000, "CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR"),
+    ] {
+        cases.extend(calls.map(|call| (format!("{call}:{code}"), name, "started it anew", "zero-copy")));
+    }
+    for (plan, name) in [
+        ("clEnqueueWriteBuffer:300:-36", "CL_INVALID_COMMAND_QUEUE"),
+        ("clEnqueueWriteBuffer:300:-4", "CL_MEM_OBJECT_ALLOCATION_FAILURE"),
+        ("clFlush:300:-36", "CL_INVALID_COMMAND_QUEUE"),
+        ("clSetKernelArg:3000:-5", "CL_OUT_OF_RESOURCES"),
+    ] {
+        cases.push((plan.to_owned(), name, "started it anew", "zero-copy"));
+    }
+    let forever = "clEnqueueAcquireGLObjects:300+:-59".to_owned();
+    cases.push((forever, "CL_INVALID_OPERATION", "copies each frame", "copy"));
+    for (plan, name, said, sharing) in cases {
         let mut command = clreel(Some(&display));
-        let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("FAIL", plan), ("LOG", log.to_str().unwrap())];
-        under_layer(&mut command, &options);
-        command
-            .arg(&movie)
-            .args(["--variant", "running-sum", "--unpaced", "--frames", "450", "--stats"])
-            .arg(&stats);
-        let stderr = succeed(command);
-        assert!(stderr.contains("failed in the middle of a frame"), "{plan}: {stderr}");
-        assert!(stderr.contains(said), "{plan}: {stderr}");
-        let stats = json(&stats);
+        command.arg(&movie).args(["--device", "0", "--frames", "450"]);
+        let (shown, stats, stderr) = fail(command, &folder, &[("FAIL", &plan)]);
+        for part in ["failed in the middle of a frame", name, said] {
+            assert!(stderr.contains(part), "{plan}, '{part}': {stderr}");
+            assert!(is_on_screen(&shown, part), "{plan}: '{part}' is not on the screen: {shown:?}");
+        }
         assert_eq!(stats["sharing"], sharing, "{plan}: {stderr}");
+        assert_eq!(stats["device"]["index"], 0, "{plan}: {stderr}");
         // The filter runs again at the end.
+        let last = stats["frames"].as_array().unwrap().last().unwrap().clone();
+        assert_eq!(last["variant"], "running-sum", "{plan}: {stderr}");
+    }
+}
+
+#[test]
+fn another_device_takes_over_from_one_that_fails_again_and_again() {
+    let (display, folder) = (Display::start(&[]), Folder::new("sharing-other"));
+    let movie = movie(&folder);
+    let names = two_devices();
+    for (failing, plan) in [(0, "clFlush:100+:-36"), (1, "clFlush:300+:-5")] {
+        let other = &names[1 - failing];
+        let mut command = clreel(Some(&display));
+        command.env(TWO_DEVICES.0, TWO_DEVICES.1);
+        command.arg(&movie).args(["--device", &failing.to_string(), "--frames", "300"]);
+        let options = [("FAIL", plan), ("FAIL_DEVICE", names[failing].as_str())];
+        let (shown, stats, stderr) = fail(command, &folder, &options);
+        let said = format!("clreel goes on with '{other}'");
+        assert!(stderr.contains(&said), "{plan}: {stderr}");
+        assert!(is_on_screen(&shown, &said), "{plan}: not on the screen: {shown:?}");
+        assert_eq!(stats["device"]["name"], other.as_str(), "{plan}: {stderr}");
+        assert_eq!(stats["sharing"], "zero-copy", "{plan}: {stderr}");
         let last = stats["frames"].as_array().unwrap().last().unwrap().clone();
         assert_eq!(last["variant"], "running-sum", "{plan}: {stderr}");
     }

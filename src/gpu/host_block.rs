@@ -47,6 +47,14 @@ impl HostBlock {
     /// # Errors
     /// When memory runs out.
     pub fn pinned(cl: &ClContext, len: usize) -> Result<Self> {
+        Self::pinned_by(cl, &cl.queue, len)
+    }
+
+    /// The same, mapped in `queue`: the call waits for what is in that.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn pinned_by(cl: &ClContext, queue: &ocl::Queue, len: usize) -> Result<Self> {
         let flags = MemFlags::new().read_write().alloc_host_ptr();
         // SAFETY: no host memory is involved.
         let buffer = unsafe { ocl::Buffer::<u8>::new(&cl.context, flags, len.max(1), None) };
@@ -56,7 +64,7 @@ impl HostBlock {
         // SAFETY: queue and buffer are alive and of one context; the region is the whole buffer, and the call waits.
         let start = unsafe {
             ffi::clEnqueueMapBuffer(
-                cl.queue.as_core().as_ptr(),
+                queue.as_core().as_ptr(),
                 buffer.as_core().as_ptr(),
                 1,
                 flags,
@@ -72,7 +80,7 @@ impl HostBlock {
             Some(start) => {
                 // SAFETY: the driver mapped so many bytes for writing.
                 unsafe { start.as_ptr().write_bytes(0, len.max(1)) };
-                let memory = Memory::Driver(buffer, cl.queue.clone());
+                let memory = Memory::Driver(buffer, queue.clone());
                 Ok(Self { start, len, memory })
             }
             None => Self::new(len),

@@ -3,8 +3,9 @@
 //!
 //! From a variant's default each parameter is varied in turn, and the best value is kept: coordinate descent, a
 //! few dozen trials instead of all combinations. Around the best of all, every pair of values of the two parameters
-//! that have the most is tried as well, which finds what goes well only together, and makes a map. What differs from the reference is never timed. What is
-//! predicted to take far longer than the best so far is abandoned after that prediction.
+//! that have the most is tried as well, which finds what goes well only together, and makes a map. What differs from the
+//! reference is never timed. What is predicted to take far longer than the best so far is abandoned after that
+//! prediction.
 
 use std::time::Instant;
 

@@ -240,29 +240,10 @@ mod tests {
     use super::*;
     use crate::gpu::cl::DeviceKind;
 
-    fn device() -> DeviceInfo {
-        DeviceInfo {
-            index: 0,
-            name: "A".into(),
-            platform: "P".into(),
-            version: "OpenCL 3.0".into(),
-            driver: "1".into(),
-            kind: DeviceKind::Cpu,
-            units: 2,
-            clock_mhz: 1000,
-            global_memory_bytes: 1 << 30,
-            max_allocation_bytes: 1 << 30,
-            local_memory_bytes: 1 << 15,
-            max_work_group_size: 256,
-            image_support: true,
-            max_image: (4096, 4096),
-            extensions: Vec::new(),
-        }
-    }
-
     fn entry(id: VariantId, radius: u32, ms: f64) -> Entry {
         let code = info(id).unwrap().code(DeviceKind::Cpu);
-        Entry::new(&device(), (1280, 720), radius, id, &Config::of(code, DeviceKind::Cpu), ms).unwrap()
+        Entry::new(&DeviceInfo::made_up(), (1280, 720), radius, id, &Config::of(code, DeviceKind::Cpu), ms)
+            .unwrap()
     }
 
     #[test]
@@ -271,7 +252,7 @@ mod tests {
         cache.put(vec![entry(VariantId::Fused, 7, 2.0), entry(VariantId::Flat, 7, 1.0)]);
         cache.put(vec![entry(VariantId::Flat, 31, 5.0)]);
         let found = |cache: &Cache| {
-            let choices = cache.choices(&device());
+            let choices = cache.choices(&DeviceInfo::made_up());
             choices.into_iter().map(|c| (c.size, c.radius_class, c.variant)).collect::<Vec<_>>()
         };
         let medium = SizeClass::Medium;
@@ -298,11 +279,11 @@ mod tests {
             |e| e.variant = "no".into(),
             |e| e.ms = f64::NAN,
         ];
-        assert!(good.config(&device()).is_some());
+        assert!(good.config(&DeviceInfo::made_up()).is_some());
         for (n, change) in changes.into_iter().enumerate() {
             let mut bad = good.clone();
             change(&mut bad);
-            assert!(bad.config(&device()).is_none(), "change {n}");
+            assert!(bad.config(&DeviceInfo::made_up()).is_none(), "change {n}");
         }
     }
 

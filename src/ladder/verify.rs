@@ -72,6 +72,20 @@ fn canary(at: usize) -> u8 {
     (at as u8).wrapping_mul(167) ^ 0x5c
 }
 
+/// An output before the run: canaries, the complement of `want`, canaries.
+pub(crate) fn guarded(want: &[u8]) -> Vec<u8> {
+    let end = GUARD + want.len();
+    (0..end + GUARD)
+        .map(|at| if (GUARD..end).contains(&at) { !want[at - GUARD] } else { canary(at) })
+        .collect()
+}
+
+/// How many canaries round a guarded output changed.
+pub(crate) fn overrun(after: &[u8]) -> usize {
+    let end = after.len() - GUARD;
+    (0..GUARD).chain(end..after.len()).filter(|&at| after[at] != canary(at)).count()
+}
+
 /// Runs a variant and compares. `want` holds the right RGBA pixels, rows of `width` pixels. `run` gets the
 /// guarded output as it must be before the run: canaries, poisoned picture, canaries, where the picture
 /// begins at byte [`GUARD`]. It returns the same bytes as they are after the run.
@@ -83,10 +97,7 @@ pub fn check(
     width: usize,
     run: impl FnOnce(&[u8]) -> Result<Vec<u8>>,
 ) -> Result<Option<MismatchReport>> {
-    let end = GUARD + want.len();
-    let before: Vec<u8> = (0..end + GUARD)
-        .map(|at| if (GUARD..end).contains(&at) { !want[at - GUARD] } else { canary(at) })
-        .collect();
+    let before = guarded(want);
     let after = run(&before)?;
     if after.len() != before.len() {
         return Err(Error::new(
@@ -95,16 +106,15 @@ pub fn check(
             "",
         ));
     }
-    let picture = &after[GUARD..end];
     let mut report = MismatchReport {
         count: 0,
         total: want.len(),
         max_abs_diff: 0,
         first: None,
         untouched: 0,
-        overrun: (0..GUARD).chain(end..after.len()).filter(|&at| after[at] != before[at]).count(),
+        overrun: overrun(&after),
     };
-    for (at, (&got, &want)) in picture.iter().zip(want).enumerate() {
+    for (at, (&got, &want)) in after[GUARD..].iter().zip(want).enumerate() {
         if got == want {
             continue;
         }

@@ -1,5 +1,6 @@
 //! One decoded frame with its times.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use ffmpeg_next as ffmpeg;
@@ -36,8 +37,8 @@ impl Fields {
 pub struct Frame {
     /// The picture as the decoder gave it; its planes may be shared with other frames, so they are only read.
     pub picture: ffmpeg::frame::Video,
-    /// Its planes in a device's memory, where the decoder's thread has packed them there.
-    pub packed: Option<Arc<Packed>>,
+    /// Its planes in a device's memory, where the decoder's thread has packed them there. They go with the device.
+    pub packed: RefCell<Option<Arc<Packed>>>,
     /// When it is due on the play timeline: it strictly increases, also from one loop to the next. The first
     /// frame is at 0, or near the start that was asked for.
     pub pts_ns: i64,
@@ -79,9 +80,9 @@ impl Frame {
         Fields::of_picture(&self.picture)
     }
 
-    /// Memory that the picture's planes take, packed ones too, in bytes.
+    /// Memory that the picture's planes take, in bytes. Packed ones are a device's.
     pub fn bytes(&self) -> usize {
-        picture_bytes(&self.picture) + self.packed.as_ref().map_or(0, |packed| packed.bytes().len())
+        picture_bytes(&self.picture)
     }
 }
 
@@ -149,7 +150,7 @@ mod tests {
     fn pixel_aspect_defaults_to_square() {
         let mut frame = Frame {
             picture: ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 2, 2),
-            packed: None,
+            packed: RefCell::default(),
             pts_ns: 0,
             movie_s: 0.0,
             duration_ns: 1,

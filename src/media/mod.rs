@@ -2,9 +2,10 @@
 //! and RGBA bytes where a caller asks for them.
 //!
 //! A file's way: `open` finds its pictures, `source` reads packets and decodes them, `pass` gives the pictures
-//! their place in the movie and keeps some for steps back (`kept`), [`decoder`] repeats passes on a thread of its own (`worker`) and
-//! fills [`queue`]; `control` tells it where to go on. Where a device converts the frames, it packs their planes into the
-//! device's [`staging`] memory. [`clock`] says which frame is due. [`color`] decides matrix and range, [`convert`] turns a picture into RGBA.
+//! their place in the movie and keeps some for steps back (`kept`), [`decoder`] repeats passes on a thread of its own
+//! (`worker`) and fills [`queue`]; `control` tells it where to go on. Where a device converts the frames, that thread packs
+//! their planes into the device's [`staging`] memory. [`clock`] says which frame is due. [`color`] decides matrix and
+//! range, [`convert`] turns a picture into RGBA.
 
 pub mod clip;
 pub mod clock;

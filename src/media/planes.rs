@@ -10,7 +10,7 @@ use ffmpeg_next::ffi;
 use super::color::{self, Range};
 use crate::convert::{Component, Family, Layout, Plane};
 use crate::error::{Error, Result};
-use crate::strips;
+use crate::threads::{all_threads, share};
 
 /// Starts of planes are multiples of this many bytes.
 const ALIGNMENT: usize = 64;
@@ -210,10 +210,9 @@ impl<'a> Rows<'a> {
 
     /// Copies as many rows as `to` has room for, `stride` bytes apart, in several threads where that is worth it.
     fn copy(self, to: &mut [u8], stride: usize) {
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let threads = if to.len() < LARGE { 1 } else { cores.min(COPIERS) };
+        let threads = if to.len() < LARGE { 1 } else { all_threads().min(COPIERS) };
         let rows = to.len().div_ceil(stride).div_ceil(threads);
-        strips::each(to, rows * stride, threads, |strip, to| {
+        share(to.chunks_mut(rows * stride).enumerate(), threads, |(strip, to)| {
             for (y, to) in (strip * rows..).zip(to.chunks_mut(stride)) {
                 to[..self.bytes].copy_from_slice(self.row(y));
             }

@@ -10,7 +10,7 @@ use ffmpeg_next::frame::Video;
 use super::planes::{Rows, rows_of};
 use crate::convert::{Coefficients, FRACTION_BITS, Family, Layout};
 use crate::error::{Error, Result};
-use crate::strips;
+use crate::threads::{all_threads, share};
 
 /// Pixels for each thread, at least: on a busy machine, waiting for another thread costs more than it saves in a small
 /// picture.
@@ -25,9 +25,8 @@ const STRIPS: usize = 4;
 /// # Errors
 /// `layout` is another picture's, `rgba` has another size, or the frame's planes are not in memory.
 pub fn convert(frame: &Video, layout: &Layout, rgba: &mut [u8]) -> Result<()> {
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     let pixels = layout.width as usize * layout.height as usize;
-    convert_on(frame, layout, rgba, (pixels / PIXELS_A_THREAD).clamp(1, cores.min(MOST_THREADS)))
+    convert_on(frame, layout, rgba, (pixels / PIXELS_A_THREAD).clamp(1, all_threads().min(MOST_THREADS)))
 }
 
 fn convert_on(frame: &Video, layout: &Layout, rgba: &mut [u8], threads: usize) -> Result<()> {
@@ -40,7 +39,9 @@ fn convert_on(frame: &Video, layout: &Layout, rgba: &mut [u8], threads: usize) -
     let strips = if threads > 1 { STRIPS * threads } else { 1 };
     let rows = (layout.height as usize).div_ceil(strips);
     let strip = rows * layout.width as usize * 4;
-    strips::each(rgba, strip, threads, |number, out| picture.run(number * rows, out));
+    share(rgba.chunks_mut(strip.max(1)).enumerate(), threads, |(number, out)| {
+        picture.run(number * rows, out)
+    });
     Ok(())
 }
 

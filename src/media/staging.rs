@@ -16,9 +16,9 @@ use crate::stats::ms_since;
 
 /// Blocks that a full queue, the frames on the device, and the one on the screen need.
 const MOST: usize = 14;
-/// Blocks that there may be however large they are.
-const LEAST: usize = 6;
-/// Bytes of all blocks beyond [`LEAST`].
+/// … and those that the shortest queue needs.
+const LEAST: usize = 8;
+/// Where [`MOST`] blocks have more bytes than this, there are fewer; only where all are in use one more is made.
 const MOST_BYTES: usize = 256 << 20;
 
 /// A block of the host's memory that a device can fetch from.
@@ -29,8 +29,9 @@ pub trait PlaneMemory: Send + Sync {
     fn bytes_mut(&mut self) -> &mut [u8];
 }
 
-/// The blocks of one device, shared by the threads that pack and those that hand over. They are given back when the last
-/// owner of them and of what is packed in them drops.
+/// The blocks of one device, shared by the threads that pack and those that hand over. The device has them back when the
+/// last owner of them and of what is packed in them drops: whoever gives the device up [closes](Staging::close) them, and
+/// keeps them until they are [unused](Staging::is_unused), so that no other thread calls the driver.
 #[derive(Clone, Default)]
 pub struct Staging(Arc<Pool>);
 
@@ -40,13 +41,15 @@ struct Pool(Mutex<Blocks>);
 #[derive(Default)]
 struct Blocks {
     free: Vec<Box<dyn PlaneMemory>>,
+    /// Nothing is packed there any more.
+    closed: bool,
     /// Bytes of the blocks that are made now, and how many there are, free or not.
     size: usize,
     made: usize,
 }
 
 impl Pool {
-    // A panic while the lock was held leaves the blocks whole: every change is a single push or removal.
+    // A panic while the lock was held leaves the blocks whole: none of what is done with it calls anything that panics.
     fn lock(&self) -> MutexGuard<'_, Blocks> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -59,14 +62,18 @@ impl Staging {
         let layout = layout_of(picture)?;
         let free = {
             let mut blocks = self.0.lock();
+            if blocks.closed {
+                return None;
+            }
             let at = blocks.free.iter().position(|block| block.bytes().len() == layout.bytes())?;
             blocks.free.swap_remove(at)
         };
         self.fill(picture, layout, free).ok()
     }
 
-    /// The planes of `picture`, of which [`layout_of`] gave `layout`, in a block from `make`, or in a free one when there
-    /// are enough of them. So there are more each time that the decoder's thread had none, and in the end it always has one.
+    /// The planes of `picture`, of which [`layout_of`] gave `layout`, in a free block, or in one from `make` as long as
+    /// there is hardly a free one. So there are more each time that the decoder's thread had none, and in the end it always
+    /// has one.
     ///
     /// # Errors
     /// When memory runs out, or the planes are not in memory.
@@ -78,15 +85,21 @@ impl Staging {
     ) -> Result<Packed> {
         let size = layout.bytes();
         let most = (MOST_BYTES / size.max(1)).clamp(LEAST, MOST);
-        let free = {
+        let (free, others) = {
             let mut blocks = self.0.lock();
             if blocks.size != size {
                 // Those in use come back later, and go then.
                 (blocks.size, blocks.made) = (size, 0);
             }
-            blocks.free.retain(|block| block.bytes().len() == size);
-            if blocks.made < most { None } else { blocks.free.pop() }
+            let fits = |block: &Box<dyn PlaneMemory>| block.bytes().len() == size;
+            let (mut fitting, others): (Vec<_>, Vec<_>) = blocks.free.drain(..).partition(fits);
+            let enough = blocks.made >= most || fitting.len() > 1;
+            let free = if enough { fitting.pop() } else { None };
+            blocks.free = fitting;
+            (free, others)
         };
+        // The driver is not called while others wait for the lock.
+        drop(others);
         let block = match free {
             Some(block) => block,
             None => {
@@ -96,6 +109,21 @@ impl Staging {
             }
         };
         self.fill(picture, *layout, block)
+    }
+
+    /// Packs nothing more, and gives back what is free.
+    pub fn close(&self) {
+        let free = {
+            let mut blocks = self.0.lock();
+            blocks.closed = true;
+            std::mem::take(&mut blocks.free)
+        };
+        drop(free);
+    }
+
+    /// Whether nobody else has a block, or could get one.
+    pub fn is_unused(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
     }
 
     fn fill(&self, picture: &Video, layout: Layout, memory: Box<dyn PlaneMemory>) -> Result<Packed> {
@@ -132,6 +160,11 @@ impl Packed {
     /// The block.
     pub fn bytes(&self) -> &[u8] {
         self.memory.as_ref().map_or(&[], |memory| memory.bytes())
+    }
+
+    /// Whether its device has been given up.
+    pub(super) fn is_closed(&self) -> bool {
+        self.pool.lock().closed
     }
 
     /// Whether the block is one of `staging`'s.
@@ -196,7 +229,7 @@ mod tests {
         let other = staging.clone();
         let second = std::thread::spawn(move || other.try_pack(&picture(16, 2)).unwrap()).join().unwrap();
         assert!(second.bytes().iter().all(|b| *b == 2) && second.bytes().len() == 64);
-        assert!(second.took_ms() >= 0.0 && second.layout().width == 16);
+        assert_eq!(second.layout().width, 16);
     }
 
     #[test]
@@ -213,13 +246,29 @@ mod tests {
     #[test]
     fn there_are_never_more_blocks_than_are_needed() {
         let staging = Staging::default();
-        // Each time that the decoder's thread had none there is one more, though some may be free by now.
-        let made = (0..3 * MOST).filter(|_| pack_here(&staging, &picture(16, 1)).1).count();
-        assert_eq!(made, MOST);
-        assert_eq!(staging.0.lock().free.len(), MOST);
-        // Who holds all of them gets more all the same.
+        // One is in use at a time, and one more is free for the decoder's thread.
+        let made = (0..MOST).filter(|_| pack_here(&staging, &picture(16, 1)).1).count();
+        assert_eq!(made, 2);
+        // Who holds many has as many made, and more than are needed only where all are in use.
         let held: Vec<_> = (0..MOST + 2).map(|_| pack_here(&staging, &picture(16, 1))).collect();
-        assert_eq!(held.iter().filter(|(_, made)| *made).count(), 2);
+        assert_eq!(made + held.iter().filter(|(_, made)| *made).count(), MOST + 2);
+        drop(held);
+        assert!(!pack_here(&staging, &picture(16, 1)).1);
+    }
+
+    #[test]
+    fn blocks_of_a_device_that_was_given_up_wait_for_its_owner() {
+        let staging = Staging::default();
+        let (packed, _) = pack_here(&staging, &picture(16, 1));
+        let decoders = staging.clone();
+        staging.close();
+        assert!(packed.is_closed() && !staging.is_unused());
+        drop(packed);
+        // The block has come back, and is not packed into any more.
+        assert!(decoders.try_pack(&picture(16, 1)).is_none());
+        assert_eq!(staging.0.lock().free.len(), 1);
+        drop(decoders);
+        assert!(staging.is_unused());
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub fn read_frame_at(path: &Path, at_s: f64) -> Result<(Frame, Option<Error>)> {
     });
     let frame = Frame {
         picture: placed.video,
-        packed: None,
+        packed: Default::default(),
         pts_ns: placed.movie_ns,
         movie_s: seconds(placed.movie_ns),
         duration_ns: placed.duration_ns.max(1),

@@ -265,7 +265,7 @@ impl Worker {
     fn push(&mut self, picture: ffmpeg_next::frame::Video, movie_ns: i64, duration_ns: i64) -> bool {
         let pts_ns = self.base_ns.saturating_add(movie_ns);
         let staging = self.control.staging();
-        let packed = staging.and_then(|staging| staging.try_pack(&picture)).map(Arc::new);
+        let packed = staging.and_then(|staging| staging.try_pack(&picture)).map(Arc::new).into();
         let frame = Frame {
             picture,
             packed,

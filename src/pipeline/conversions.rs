@@ -67,6 +67,10 @@ impl Pipeline {
             None if self.to_texture => Storage::Image,
             None => Storage::Buffer,
         };
-        Some((Converter::supports(frame)?, storage))
+        let layout = Converter::supports(frame)?;
+        // A picture that is too large for the device is shown all the same, without a filter.
+        let bytes = layout.bytes().max(layout.rgba_bytes()) as u64;
+        let fits = bytes <= self.cl.device.info.max_allocation_bytes;
+        (planar || fits).then_some((layout, storage))
     }
 }

@@ -34,7 +34,7 @@ impl ConversionTime {
     }
 }
 
-/// Nanoseconds for one unit of [`Plan::work`], learned from each finished band.
+/// Nanoseconds for one unit of a plan's work, learned from each finished band.
 pub(super) struct Pace {
     learned: HashMap<(VariantId, usize), f64>,
     unknown: f64,

@@ -3,6 +3,7 @@
 // the loader hands it the driver's table of functions and takes another one back.
 //
 // This file: the table, the options, what is told about devices, planned failures, the log. sharing.c: the sharing.
+// helper.c: an OpenGL context for threads that have none.
 
 #include "layer.h"
 
@@ -76,6 +77,34 @@ cl_int planned_failure(const char *function) {
     return code;
 }
 
+bool is_named(cl_device_id device, const char *part) {
+    char name[256] = "";
+    driver->clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof name, name, NULL);
+    return strstr(name, part) != NULL;
+}
+
+static bool spares_device(cl_device_id device) { return !is_named(device, options.fail_device); }
+
+bool spares_queue(cl_command_queue queue) {
+    if (!options.fail_device) return false;
+    cl_device_id device = NULL;
+    driver->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
+    return spares_device(device);
+}
+
+// By its first device.
+bool spares_context(cl_context context) {
+    if (!options.fail_device) return false;
+    cl_device_id devices[16] = {NULL};
+    driver->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof devices, devices, NULL);
+    return spares_device(devices[0]);
+}
+
+bool spares_nothing(const void *other) {
+    (void)other;
+    return false;
+}
+
 // ------------------------------------------------------------------------------------------------------------ log
 
 void log_line(const char *format, ...) {
@@ -120,6 +149,7 @@ static cl_int answer_extensions(const char *listed, size_t size, void *value, si
 
 static cl_int CL_API_CALL layer_clGetPlatformInfo(cl_platform_id platform, cl_platform_info what, size_t size,
                                                   void *value, size_t *returned) {
+    FAIL_AS_PLANNED(clGetPlatformInfo, platform);
     if (what != CL_PLATFORM_EXTENSIONS) return driver->clGetPlatformInfo(platform, what, size, value, returned);
     char listed[16384] = "";
     cl_int status = driver->clGetPlatformInfo(platform, what, sizeof listed, listed, NULL);
@@ -130,7 +160,7 @@ static cl_int CL_API_CALL layer_clGetDeviceIDs(cl_platform_id platform, cl_devic
                                                cl_device_id *devices, cl_uint *returned) {
     if (options.crash_on_list) abort();
     while (options.hang_on_list) pause();
-    FAIL_AS_PLANNED(clGetDeviceIDs);
+    FAIL_AS_PLANNED(clGetDeviceIDs, platform);
     if (options.fake_gpu && type != CL_DEVICE_TYPE_ALL && type != CL_DEVICE_TYPE_DEFAULT) {
         if (!(type & CL_DEVICE_TYPE_GPU)) return CL_DEVICE_NOT_FOUND;
         type = CL_DEVICE_TYPE_ALL;
@@ -140,6 +170,7 @@ static cl_int CL_API_CALL layer_clGetDeviceIDs(cl_platform_id platform, cl_devic
 
 static cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void *value,
                                                 size_t *returned) {
+    FAIL_AS_PLANNED(clGetDeviceInfo, device);
     if (what == CL_DEVICE_EXTENSIONS) {
         char listed[16384] = "";
         cl_int status = driver->clGetDeviceInfo(device, what, sizeof listed, listed, NULL);
@@ -168,7 +199,7 @@ static size_t image_bytes(cl_mem image, const size_t *region) {
 static cl_int CL_API_CALL layer_clEnqueueReadBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
                                                     size_t offset, size_t size, void *target, cl_uint waits,
                                                     const cl_event *wait_list, cl_event *event) {
-    FAIL_AS_PLANNED(clEnqueueReadBuffer);
+    FAIL_AS_PLANNED(clEnqueueReadBuffer, queue);
     log_line("clEnqueueReadBuffer bytes=%zu", size);
     return driver->clEnqueueReadBuffer(queue, buffer, blocking, offset, size, target, waits, wait_list, event);
 }
@@ -178,7 +209,7 @@ static cl_int CL_API_CALL layer_clEnqueueReadBufferRect(cl_command_queue queue, 
                                                         const size_t *region, size_t row, size_t slice,
                                                         size_t host_row, size_t host_slice, void *target,
                                                         cl_uint waits, const cl_event *wait_list, cl_event *event) {
-    FAIL_AS_PLANNED(clEnqueueReadBufferRect);
+    FAIL_AS_PLANNED(clEnqueueReadBufferRect, queue);
     log_line("clEnqueueReadBufferRect bytes=%zu", region[0] * region[1] * region[2]);
     return driver->clEnqueueReadBufferRect(queue, buffer, blocking, origin, host_origin, region, row, slice, host_row,
                                            host_slice, target, waits, wait_list, event);
@@ -188,7 +219,7 @@ static cl_int CL_API_CALL layer_clEnqueueReadImage(cl_command_queue queue, cl_me
                                                    const size_t *origin, const size_t *region, size_t row,
                                                    size_t slice, void *target, cl_uint waits,
                                                    const cl_event *wait_list, cl_event *event) {
-    FAIL_AS_PLANNED(clEnqueueReadImage);
+    FAIL_AS_PLANNED(clEnqueueReadImage, queue);
     log_line("clEnqueueReadImage bytes=%zu", image_bytes(image, region));
     return driver->clEnqueueReadImage(queue, image, blocking, origin, region, row, slice, target, waits, wait_list,
                                       event);
@@ -200,7 +231,7 @@ static const char *map_purpose(cl_map_flags flags) { return flags & CL_MAP_READ 
 static void *CL_API_CALL layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
                                                   cl_map_flags flags, size_t offset, size_t size, cl_uint waits,
                                                   const cl_event *wait_list, cl_event *event, cl_int *error) {
-    FAIL_AS_PLANNED_OR_NULL(clEnqueueMapBuffer);
+    FAIL_AS_PLANNED_OR_NULL(clEnqueueMapBuffer, queue);
     log_line("clEnqueueMapBuffer bytes=%zu for=%s", size, map_purpose(flags));
     return driver->clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, waits, wait_list, event, error);
 }
@@ -209,7 +240,7 @@ static void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem 
                                                  cl_map_flags flags, const size_t *origin, const size_t *region,
                                                  size_t *row, size_t *slice, cl_uint waits, const cl_event *wait_list,
                                                  cl_event *event, cl_int *error) {
-    FAIL_AS_PLANNED_OR_NULL(clEnqueueMapImage);
+    FAIL_AS_PLANNED_OR_NULL(clEnqueueMapImage, queue);
     log_line("clEnqueueMapImage bytes=%zu for=%s", image_bytes(image, region), map_purpose(flags));
     return driver->clEnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice, waits, wait_list,
                                      event, error);
@@ -218,7 +249,7 @@ static void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem 
 static cl_int CL_API_CALL layer_clEnqueueWriteBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
                                                      size_t offset, size_t size, const void *source, cl_uint waits,
                                                      const cl_event *wait_list, cl_event *event) {
-    FAIL_AS_PLANNED(clEnqueueWriteBuffer);
+    FAIL_AS_PLANNED(clEnqueueWriteBuffer, queue);
     log_line("clEnqueueWriteBuffer bytes=%zu", size);
     return driver->clEnqueueWriteBuffer(queue, buffer, blocking, offset, size, source, waits, wait_list, event);
 }
@@ -227,7 +258,7 @@ static cl_int CL_API_CALL layer_clEnqueueWriteImage(cl_command_queue queue, cl_m
                                                     const size_t *origin, const size_t *region, size_t row,
                                                     size_t slice, const void *source, cl_uint waits,
                                                     const cl_event *wait_list, cl_event *event) {
-    FAIL_AS_PLANNED(clEnqueueWriteImage);
+    FAIL_AS_PLANNED(clEnqueueWriteImage, queue);
     log_line("clEnqueueWriteImage bytes=%zu", image_bytes(image, region));
     return driver->clEnqueueWriteImage(queue, image, blocking, origin, region, row, slice, source, waits, wait_list,
                                        event);
@@ -235,28 +266,35 @@ static cl_int CL_API_CALL layer_clEnqueueWriteImage(cl_command_queue queue, cl_m
 
 static cl_int CL_API_CALL layer_clEnqueueBarrierWithWaitList(cl_command_queue queue, cl_uint waits,
                                                              const cl_event *wait_list, cl_event *event) {
-    FAIL_AS_PLANNED(clEnqueueBarrierWithWaitList);
+    FAIL_AS_PLANNED(clEnqueueBarrierWithWaitList, queue);
     log_line("clEnqueueBarrierWithWaitList events=%u", waits);
     return driver->clEnqueueBarrierWithWaitList(queue, waits, wait_list, event);
 }
 
 static cl_mem CL_API_CALL layer_clCreateImage(cl_context context, cl_mem_flags flags, const cl_image_format *format,
                                               const cl_image_desc *description, void *host, cl_int *error) {
-    FAIL_AS_PLANNED_OR_NULL(clCreateImage);
+    FAIL_AS_PLANNED_OR_NULL(clCreateImage, context);
     if (options.no_images) RETURN_ERROR(CL_INVALID_OPERATION);
     return driver->clCreateImage(context, flags, format, description, host, error);
 }
 
+static cl_int CL_API_CALL layer_clWaitForEvents(cl_uint count, const cl_event *events) {
+    FAIL_AS_PLANNED(clWaitForEvents, events);
+    return driver->clWaitForEvents(count, events);
+}
+
 // ---------------------------------------------------------- calls that are only counted, so that they can fail
 
+// What the call is for: nearly always a queue or a context.
+#define FIRST(first, ...) (first)
 #define STATUS(function, parameters, arguments)                                                                        \
     static cl_int CL_API_CALL layer_##function parameters {                                                            \
-        FAIL_AS_PLANNED(function);                                                                                     \
+        FAIL_AS_PLANNED(function, FIRST arguments);                                                                    \
         return driver->function arguments;                                                                             \
     }
 #define HANDLE(type, function, parameters, arguments)                                                                  \
     static type CL_API_CALL layer_##function parameters {                                                              \
-        FAIL_AS_PLANNED_OR_NULL(function);                                                                             \
+        FAIL_AS_PLANNED_OR_NULL(function, FIRST arguments);                                                            \
         return driver->function arguments;                                                                             \
     }
 
@@ -266,7 +304,6 @@ static cl_mem CL_API_CALL layer_clCreateImage(cl_context context, cl_mem_flags f
 
 STATUS(clFlush, (cl_command_queue queue), (queue))
 STATUS(clFinish, (cl_command_queue queue), (queue))
-STATUS(clWaitForEvents, (cl_uint count, const cl_event *events), (count, events))
 STATUS(clGetEventInfo, (cl_event event, cl_event_info what, size_t size, void *value, size_t *returned),
        (event, what, size, value, returned))
 STATUS(clGetEventProfilingInfo, (cl_event event, cl_profiling_info what, size_t size, void *value, size_t *returned),
@@ -318,6 +355,39 @@ HANDLE(cl_program, clCreateProgramWithSource,
        (context, count, strings, lengths, error))
 HANDLE(cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int *error), (program, name, error))
 
+// Questions that ocl asks by itself, beside clreel's own.
+STATUS(clGetContextInfo, (cl_context context, cl_context_info what, size_t size, void *value, size_t *returned),
+       (context, what, size, value, returned))
+STATUS(clGetCommandQueueInfo,
+       (cl_command_queue queue, cl_command_queue_info what, size_t size, void *value, size_t *returned),
+       (queue, what, size, value, returned))
+STATUS(clGetImageInfo, (cl_mem image, cl_image_info what, size_t size, void *value, size_t *returned),
+       (image, what, size, value, returned))
+STATUS(clGetProgramInfo, (cl_program program, cl_program_info what, size_t size, void *value, size_t *returned),
+       (program, what, size, value, returned))
+STATUS(clGetKernelInfo, (cl_kernel kernel, cl_kernel_info what, size_t size, void *value, size_t *returned),
+       (kernel, what, size, value, returned))
+STATUS(clGetProgramBuildInfo,
+       (cl_program program, cl_device_id device, cl_program_build_info what, size_t size, void *value, size_t *returned),
+       (program, device, what, size, value, returned))
+STATUS(clGetKernelArgInfo,
+       (cl_kernel kernel, cl_uint index, cl_kernel_arg_info what, size_t size, void *value, size_t *returned),
+       (kernel, index, what, size, value, returned))
+
+// A planned failure leaves the count as it was: what is not released lives on.
+STATUS(clRetainContext, (cl_context object), (object))
+STATUS(clRetainCommandQueue, (cl_command_queue object), (object))
+STATUS(clRetainMemObject, (cl_mem object), (object))
+STATUS(clRetainProgram, (cl_program object), (object))
+STATUS(clRetainKernel, (cl_kernel object), (object))
+STATUS(clRetainEvent, (cl_event object), (object))
+STATUS(clReleaseContext, (cl_context object), (object))
+STATUS(clReleaseCommandQueue, (cl_command_queue object), (object))
+STATUS(clReleaseMemObject, (cl_mem object), (object))
+STATUS(clReleaseProgram, (cl_program object), (object))
+STATUS(clReleaseKernel, (cl_kernel object), (object))
+STATUS(clReleaseEvent, (cl_event object), (object))
+
 // --------------------------------------------------------------------------------------------- the layer itself
 
 static void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name) {
@@ -333,6 +403,12 @@ static void *CL_API_CALL layer_clGetExtensionFunctionAddress(const char *name) {
 static bool is_set(const char *name) {
     const char *value = getenv(name);
     return value && strcmp(value, "") != 0 && strcmp(value, "0") != 0;
+}
+
+// NULL where it is not set.
+static const char *text_of(const char *name) {
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *value, size_t *returned) {
@@ -363,6 +439,8 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
         .hang_on_list = is_set("CLREEL_LAYER_HANG_ON_LIST"),
         .no_interop_egl = is_set("CLREEL_LAYER_NO_INTEROP_EGL"),
         .gl_event = is_set("CLREEL_LAYER_GL_EVENT"),
+        .driving_device = text_of("CLREEL_LAYER_DRIVING_DEVICE"),
+        .fail_device = text_of("CLREEL_LAYER_FAIL_DEVICE"),
     };
     read_plans(getenv("CLREEL_LAYER_FAIL"));
     const char *path = getenv("CLREEL_LAYER_LOG");
@@ -405,6 +483,25 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
     OVERRIDE(clEnqueueFillImage);
     OVERRIDE(clEnqueueMarkerWithWaitList);
     OVERRIDE(clEnqueueBarrierWithWaitList);
+    OVERRIDE(clGetContextInfo);
+    OVERRIDE(clGetCommandQueueInfo);
+    OVERRIDE(clGetImageInfo);
+    OVERRIDE(clGetProgramInfo);
+    OVERRIDE(clGetProgramBuildInfo);
+    OVERRIDE(clGetKernelInfo);
+    OVERRIDE(clGetKernelArgInfo);
+    OVERRIDE(clRetainContext);
+    OVERRIDE(clRetainCommandQueue);
+    OVERRIDE(clRetainMemObject);
+    OVERRIDE(clRetainProgram);
+    OVERRIDE(clRetainKernel);
+    OVERRIDE(clRetainEvent);
+    OVERRIDE(clReleaseContext);
+    OVERRIDE(clReleaseCommandQueue);
+    OVERRIDE(clReleaseMemObject);
+    OVERRIDE(clReleaseProgram);
+    OVERRIDE(clReleaseKernel);
+    OVERRIDE(clReleaseEvent);
     install_sharing(&table);
 
     *count_returned = (cl_uint)(length / sizeof(void *));

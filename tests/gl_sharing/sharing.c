@@ -1,6 +1,6 @@
 // cl_khr_gl_sharing on a driver that has none. A shared texture is an ordinary image with a note of its texture:
-// acquire copies the texture into the image, release copies the image back. Both need the OpenGL context current on the
-// calling thread, as the real extension's users have it anyway, and both are done when the call returns.
+// acquire copies the texture into the image, release copies the image back. Both are done when the call returns. They
+// use the calling thread's OpenGL context, and where none is current there, one of the layer's own (helper.c).
 //
 // With poison, the side that must not be touched holds rubbish: the image between release and acquire, the texture
 // between acquire and release. So a forgotten call becomes wrong pixels instead of a picture that is right by luck.
@@ -32,6 +32,8 @@ typedef struct shared_texture {
 typedef struct sharing_context {
     struct sharing_context *next;
     cl_context context;
+    gl_names gl;
+    helper *helper; // made when a thread first needs it
 } sharing_context;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -59,24 +61,43 @@ static void CL_CALLBACK forget_texture(cl_mem image, void *data) {
     free(data);
 }
 
-// Desktop OpenGL, current on this thread. OpenGL ES cannot read a texture back as this layer does.
-static bool has_gl_context(void) {
+// What is current on this thread. OpenGL ES cannot read a texture back as this layer does.
+typedef enum { NO_OPENGL, OPENGL, OPENGL_ES } current_gl;
+
+static current_gl current(void) {
     const char *version = (const char *)glGetString(GL_VERSION);
-    return version && strncmp(version, "OpenGL ES", 9) != 0;
+    if (!version) return NO_OPENGL;
+    return strncmp(version, "OpenGL ES", 9) == 0 ? OPENGL_ES : OPENGL;
 }
+
+static bool has_gl_context(void) { return current() == OPENGL; }
 
 // ------------------------------------------------------------------------------------------------------- contexts
 
-static bool is_sharing(cl_context context) {
+// Valid for as long as the context lives.
+static sharing_context *find_sharing(cl_context context) {
     pthread_mutex_lock(&lock);
     sharing_context *found = contexts;
     while (found && found->context != context) found = found->next;
     pthread_mutex_unlock(&lock);
-    return found != NULL;
+    return found;
 }
 
-// Notes whether `context` shares. A context that has gone may leave its address to a new one: any note is replaced.
-static void note_context(cl_context context, bool sharing) {
+static bool is_sharing(cl_context context) { return find_sharing(context) != NULL; }
+
+// NULL where there can be none.
+static helper *helper_of(sharing_context *sharing) {
+    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&making);
+    if (!sharing->helper) sharing->helper = new_helper(&sharing->gl);
+    helper *helper = sharing->helper;
+    pthread_mutex_unlock(&making);
+    return helper;
+}
+
+// Notes whether `context` shares. A context that has gone may leave its address to a new one: any note is replaced. Its
+// helper is not destroyed: the display may be closed by then.
+static void note_context(cl_context context, const gl_names *gl) {
     pthread_mutex_lock(&lock);
     for (sharing_context **link = &contexts; *link; link = &(*link)->next) {
         if ((*link)->context == context) {
@@ -86,9 +107,9 @@ static void note_context(cl_context context, bool sharing) {
             break;
         }
     }
-    sharing_context *note = sharing ? malloc(sizeof *note) : NULL;
+    sharing_context *note = gl->context ? malloc(sizeof *note) : NULL;
     if (note) {
-        *note = (sharing_context){contexts, context};
+        *note = (sharing_context){.next = contexts, .context = context, .gl = *gl};
         contexts = note;
     }
     pthread_mutex_unlock(&lock);
@@ -96,17 +117,21 @@ static void note_context(cl_context context, bool sharing) {
 
 enum { MOST_PROPERTIES = 32 };
 
-// Copies the properties without those of OpenGL, which the driver would refuse; tells through `sharing` whether they
-// name an OpenGL context, and through `egl` whether by EGL.
-static cl_int take_out_gl(const cl_context_properties *from, cl_context_properties *to, bool *sharing, bool *egl) {
-    cl_context_properties gl_context = 0;
+// Copies the properties without those of OpenGL, which the driver would refuse; those go to `gl`, whose context is NULL
+// where they name none.
+static cl_int take_out_gl(const cl_context_properties *from, cl_context_properties *to, gl_names *gl) {
     int displays = 0, count = 0;
-    *egl = false;
+    *gl = (gl_names){0};
     for (; from && *from; from += 2) {
         switch (from[0]) {
-        case CL_GL_CONTEXT_KHR: gl_context = from[1]; break;
-        case CL_EGL_DISPLAY_KHR: *egl = from[1] != 0; // fall through
+        case CL_GL_CONTEXT_KHR: gl->context = (void *)from[1]; break;
+        case CL_EGL_DISPLAY_KHR:
         case CL_GLX_DISPLAY_KHR:
+            if (from[1] == 0) break;
+            gl->egl = from[0] == CL_EGL_DISPLAY_KHR;
+            gl->display = (void *)from[1];
+            displays++;
+            break;
         case CL_WGL_HDC_KHR:
         case CL_CGL_SHAREGROUP_KHR: displays += from[1] != 0; break;
         default:
@@ -116,10 +141,9 @@ static cl_int take_out_gl(const cl_context_properties *from, cl_context_properti
         }
     }
     to[count] = 0;
-    *sharing = gl_context != 0;
     if (displays > 1) return CL_INVALID_OPERATION;
-    if (*sharing && displays == 0) return CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR;
-    if (*sharing && *egl && options.no_interop_egl) return CL_INVALID_OPERATION;
+    if (gl->context && displays == 0) return CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR;
+    if (gl->context && gl->egl && options.no_interop_egl) return CL_INVALID_OPERATION;
     return CL_SUCCESS;
 }
 
@@ -127,51 +151,58 @@ static cl_context CL_API_CALL layer_clCreateContext(const cl_context_properties 
                                                     const cl_device_id *devices,
                                                     void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *),
                                                     void *data, cl_int *error) {
-    FAIL_AS_PLANNED_OR_NULL(clCreateContext);
+    FAIL_AS_PLANNED_OR_NULL(clCreateContext, properties);
     cl_context_properties others[MOST_PROPERTIES];
-    bool sharing, egl;
-    cl_int status = take_out_gl(properties, others, &sharing, &egl);
+    gl_names gl;
+    cl_int status = take_out_gl(properties, others, &gl);
     if (status) RETURN_ERROR(status);
     cl_context context = driver->clCreateContext(properties ? others : NULL, count, devices, notify, data, error);
-    if (context) note_context(context, sharing);
+    if (context) note_context(context, &gl);
     return context;
 }
 
 static cl_context CL_API_CALL layer_clCreateContextFromType(
     const cl_context_properties *properties, cl_device_type type,
     void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *data, cl_int *error) {
-    FAIL_AS_PLANNED_OR_NULL(clCreateContextFromType);
+    FAIL_AS_PLANNED_OR_NULL(clCreateContextFromType, properties);
     cl_context_properties others[MOST_PROPERTIES];
-    bool sharing, egl;
-    cl_int status = take_out_gl(properties, others, &sharing, &egl);
+    gl_names gl;
+    cl_int status = take_out_gl(properties, others, &gl);
     if (status) RETURN_ERROR(status);
     if (options.fake_gpu && (type & CL_DEVICE_TYPE_GPU)) type = CL_DEVICE_TYPE_ALL;
     cl_context context = driver->clCreateContextFromType(properties ? others : NULL, type, notify, data, error);
-    if (context) note_context(context, sharing);
+    if (context) note_context(context, &gl);
     return context;
 }
 
-// The device that drives the OpenGL context: the platform's first, as the layer makes no difference between them.
+// The device that drives the OpenGL context: the platform's first, as the layer makes no difference between them, or the
+// one that the option names. With a name that none of them has, the answer is empty, as from a driver that cannot tell.
 static cl_int CL_API_CALL layer_clGetGLContextInfoKHR(const cl_context_properties *properties, cl_gl_context_info what,
                                                       size_t size, void *value, size_t *returned) {
-    FAIL_AS_PLANNED(clGetGLContextInfoKHR);
+    FAIL_AS_PLANNED(clGetGLContextInfoKHR, properties);
     cl_context_properties others[MOST_PROPERTIES];
-    bool sharing, egl;
-    cl_int status = take_out_gl(properties, others, &sharing, &egl);
+    gl_names gl;
+    cl_int status = take_out_gl(properties, others, &gl);
     if (status) return status;
-    if (!sharing) return CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR;
+    if (!gl.context) return CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR;
     if (what != CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR && what != CL_DEVICES_FOR_GL_CONTEXT_KHR) return CL_INVALID_VALUE;
     cl_platform_id platform = NULL;
     for (int i = 0; others[i]; i += 2) {
         if (others[i] == CL_CONTEXT_PLATFORM) platform = (cl_platform_id)others[i + 1];
     }
     if (!platform) return CL_INVALID_PLATFORM;
-    cl_device_id device;
-    status = driver->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL);
+    cl_device_id devices[16];
+    cl_uint count = 0, chosen = 0;
+    status = driver->clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 16, devices, &count);
     if (status) return status;
-    if (value && size < sizeof device) return CL_INVALID_VALUE;
-    if (value) *(cl_device_id *)value = device;
-    if (returned) *returned = sizeof device;
+    if (count > 16) count = 16;
+    if (options.driving_device) {
+        while (chosen < count && !is_named(devices[chosen], options.driving_device)) chosen++;
+    }
+    size_t length = chosen < count ? sizeof *devices : 0;
+    if (value && size < length) return CL_INVALID_VALUE;
+    if (value) memcpy(value, &devices[chosen], length);
+    if (returned) *returned = length;
     return CL_SUCCESS;
 }
 
@@ -196,7 +227,7 @@ static const struct {
 
 static cl_mem CL_API_CALL layer_clCreateFromGLTexture(cl_context context, cl_mem_flags flags, cl_GLenum target,
                                                       cl_GLint level, cl_GLuint name, cl_int *error) {
-    FAIL_AS_PLANNED_OR_NULL(clCreateFromGLTexture);
+    FAIL_AS_PLANNED_OR_NULL(clCreateFromGLTexture, context);
     if (!is_sharing(context)) RETURN_ERROR(CL_INVALID_CONTEXT);
     if (options.no_images || !has_gl_context()) RETURN_ERROR(CL_INVALID_OPERATION);
     if (target != GL_TEXTURE_2D) RETURN_ERROR(CL_INVALID_VALUE);
@@ -346,21 +377,9 @@ static cl_int move(cl_command_queue queue, shared_texture *texture, bool acquire
 
 // Wrong use is logged but not refused: real drivers say nothing either, and an error would send an application down
 // its copying path, where the picture is right.
-static cl_int hand_over(const char *function, bool acquire, cl_command_queue queue, cl_uint count,
-                        const cl_mem *objects, cl_uint waits, const cl_event *wait_list, cl_event *event) {
-    cl_context context = NULL;
-    cl_int status = driver->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
-    if (status) return status;
-    if (!is_sharing(context)) return CL_INVALID_CONTEXT;
-    if (!has_gl_context()) {
-        log_line("misuse %s no-gl-context", function);
-        return CL_INVALID_OPERATION;
-    }
-    if (count > 0 && !objects) return CL_INVALID_VALUE;
-    if (waits > 0) status = driver->clWaitForEvents(waits, wait_list);
-    // Releasing must see what the kernels before it wrote.
-    if (status == CL_SUCCESS) status = driver->clFinish(queue);
-    size_t bytes = 0;
+static cl_int move_all(const char *function, bool acquire, cl_command_queue queue, cl_uint count,
+                       const cl_mem *objects, size_t *bytes) {
+    cl_int status = CL_SUCCESS;
     for (cl_uint i = 0; i < count && status == CL_SUCCESS; i++) {
         shared_texture *texture = find_texture(objects[i]);
         if (!texture) return CL_INVALID_GL_OBJECT;
@@ -369,28 +388,54 @@ static cl_int hand_over(const char *function, bool acquire, cl_command_queue que
         }
         status = move(queue, texture, acquire);
         texture->acquired = acquire;
-        bytes += texture->bytes;
+        *bytes += texture->bytes;
     }
-    log_line("%s objects=%u bytes=%zu queue=%p", function, count, bytes, (void *)queue);
+    return status;
+}
+
+static cl_int hand_over(const char *function, bool acquire, cl_command_queue queue, cl_uint count,
+                        const cl_mem *objects, cl_uint waits, const cl_event *wait_list, cl_event *event) {
+    cl_context context = NULL;
+    cl_int status = driver->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+    if (status) return status;
+    sharing_context *sharing = find_sharing(context);
+    if (!sharing) return CL_INVALID_CONTEXT;
+    if (count > 0 && !objects) return CL_INVALID_VALUE;
+    const current_gl here = current();
+    helper *helper = here == NO_OPENGL ? helper_of(sharing) : NULL;
+    if (here != OPENGL && !helper) {
+        log_line("misuse %s no-gl-context", function);
+        return CL_INVALID_OPERATION;
+    }
+    if (waits > 0) status = driver->clWaitForEvents(waits, wait_list);
+    // Releasing must see what the kernels before it wrote.
+    if (status == CL_SUCCESS) status = driver->clFinish(queue);
+    if (status) return status;
+    if (helper && !enter_helper(helper)) return CL_INVALID_OPERATION;
+    size_t bytes = 0;
+    status = move_all(function, acquire, queue, count, objects, &bytes);
+    if (helper) leave_helper(helper);
+    const char *thread = helper ? "thread=without-gl " : "";
+    log_line("%s objects=%u bytes=%zu %squeue=%p", function, count, bytes, thread, (void *)queue);
     if (status == CL_SUCCESS && event) status = driver->clEnqueueMarkerWithWaitList(queue, 0, NULL, event);
     return status;
 }
 
 static cl_int CL_API_CALL layer_clEnqueueAcquireGLObjects(cl_command_queue queue, cl_uint count, const cl_mem *objects,
                                                           cl_uint waits, const cl_event *wait_list, cl_event *event) {
-    FAIL_AS_PLANNED(clEnqueueAcquireGLObjects);
+    FAIL_AS_PLANNED(clEnqueueAcquireGLObjects, queue);
     return hand_over("clEnqueueAcquireGLObjects", true, queue, count, objects, waits, wait_list, event);
 }
 
 static cl_int CL_API_CALL layer_clEnqueueReleaseGLObjects(cl_command_queue queue, cl_uint count, const cl_mem *objects,
                                                           cl_uint waits, const cl_event *wait_list, cl_event *event) {
-    FAIL_AS_PLANNED(clEnqueueReleaseGLObjects);
+    FAIL_AS_PLANNED(clEnqueueReleaseGLObjects, queue);
     return hand_over("clEnqueueReleaseGLObjects", false, queue, count, objects, waits, wait_list, event);
 }
 
 // cl_khr_gl_event: an event that is complete when OpenGL's fence is. Waits at once, which is allowed.
 static cl_event CL_API_CALL layer_clCreateEventFromGLsyncKHR(cl_context context, cl_GLsync fence, cl_int *error) {
-    FAIL_AS_PLANNED_OR_NULL(clCreateEventFromGLsyncKHR);
+    FAIL_AS_PLANNED_OR_NULL(clCreateEventFromGLsyncKHR, context);
     if (!is_sharing(context)) RETURN_ERROR(CL_INVALID_CONTEXT);
     if (!has_gl_context()) RETURN_ERROR(CL_INVALID_OPERATION);
     if (!glIsSync((GLsync)fence)) RETURN_ERROR(CL_INVALID_GL_OBJECT);

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::gpu::sharing::Slot;
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::glsl::{self, GlslFilter};
+use crate::media::Staging;
 use crate::pipeline::JobState;
 use crate::stats::{Stage, ms_since};
 
@@ -184,6 +185,7 @@ impl FrameLoop {
         }
         if idle {
             self.free.clear();
+            self.give_up_packed(pipeline.staging().cloned());
         } else {
             self.left_behind = true;
             // A context that cannot even finish is lost; releasing its objects would panic or hang.
@@ -191,6 +193,20 @@ impl FrameLoop {
             self.free.drain(..).for_each(std::mem::forget);
         }
         idle
+    }
+
+    /// Has the frames give their packed planes back, before the device goes that they are of. What other threads still
+    /// have comes back later.
+    fn give_up_packed(&mut self, staging: Option<Staging>) {
+        let on_their_way = self.flights.iter().chain(&self.held).chain(&self.ready).chain(&self.shown);
+        let frames = on_their_way.map(|flight| &flight.frame);
+        for frame in frames.chain(self.returned.iter().map(|(frame, _)| frame)) {
+            frame.packed.take();
+        }
+        if let Some(staging) = staging {
+            staging.close();
+            self.given_up.push(staging);
+        }
     }
 
     /// Ends the loop. Work that is still on the device is left behind with its memory, because a kernel

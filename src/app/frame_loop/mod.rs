@@ -28,7 +28,7 @@ use crate::gpu::gl_timer::{self, GlTimer, Timing};
 use crate::gpu::sharing::Slot;
 use crate::ladder::box_filter::glsl::GlslFilter;
 use crate::ladder::{Kind, VariantId};
-use crate::media::{Clock, Decoder, Frame, Orientation, RgbaConverter, Seek};
+use crate::media::{Clock, Decoder, Frame, Orientation, RgbaConverter, Seek, Staging};
 use crate::overlay::{Busy, VariantStatus};
 use crate::pipeline::Pipeline;
 use crate::stats::{Recorder, Span, Stage, StageTimes};
@@ -76,6 +76,8 @@ struct Flight {
 #[derive(Default)]
 struct Stages {
     times: StageTimes,
+    /// What packing the planes took the decoder's thread, where they were used as that had packed them.
+    pack_ms: Option<f64>,
     spans: Vec<Span>,
 }
 
@@ -143,6 +145,8 @@ pub struct FrameLoop {
     failure: Option<Error>,
     /// A device could not even finish: memory was left to it, OpenGL's among it, for as long as the process lives.
     left_behind: bool,
+    /// Memory for packed planes of devices that were given up, which comes back frame by frame.
+    given_up: Vec<Staging>,
 }
 
 /// Service times of drawing one picture, in milliseconds.
@@ -212,6 +216,7 @@ impl FrameLoop {
             errors: Vec::new(),
             failure: None,
             left_behind: false,
+            given_up: Vec::new(),
         }
     }
 
@@ -223,7 +228,7 @@ impl FrameLoop {
     /// Plays another movie. The picture on the screen stays until the new one's first picture is there.
     pub fn play(&mut self, decoder: Decoder) {
         let old = std::mem::replace(&mut self.decoder, decoder);
-        // Its frames may lie in a device's memory: they go here.
+        // Frames that wait may lie in a device's memory: they go here.
         old.close();
         // Its end waits for its thread, which may be reading.
         std::thread::spawn(move || drop(old));
@@ -489,6 +494,7 @@ impl FrameLoop {
         if self.clock_runs && !self.unpaced {
             self.decoder.queue().set_clock(self.clock.now_ns());
         }
+        self.given_up.retain(|staging| !staging.is_unused());
         self.collect();
         while self.submit() {}
         Tick { redraw: self.picture_is_due(), wake_at: self.next_wake() }

@@ -109,7 +109,7 @@ impl FrameLoop {
             presented_at: now.duration_since(epoch).as_secs_f64(),
             interval_ms: interval,
             stages: shown.stages.times,
-            pack_ms: shown.frame.packed.as_ref().map(|packed| packed.took_ms()),
+            pack_ms: shown.stages.pack_ms,
             gl: GlTimes::default(),
             late: !self.unpaced && lateness > shown.frame.duration_ns / 2,
             dropped_before: shown.dropped_before,

@@ -178,7 +178,7 @@ impl FrameLoop {
             && let Some(layout) = pipeline.conversion(&frame.picture, variant)
         {
             let began = Instant::now();
-            pipeline.load_planes(&mut slot, &frame, &layout)?;
+            stages.pack_ms = pipeline.load_planes(&mut slot, &frame, &layout)?;
             stages.did(Stage::Upload, began);
             self.decoder.set_staging(pipeline.staging().cloned());
             let prepared = pipeline.prepare(&mut slot, variant, radius, correction, layout.matrix);

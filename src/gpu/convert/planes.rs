@@ -58,12 +58,18 @@ impl PlaneMemory for HostBlock {
 }
 
 /// The planes of `picture`, which lie as `layout` says, in `staging`'s memory, on this thread; more of that memory is made
-/// where it is short.
+/// where it is short, and mapped in `queue`: the call waits for what is in that.
 ///
 /// # Errors
 /// When memory runs out, or the planes are not in memory.
-pub fn pack_pinned(cl: &ClContext, staging: &Staging, picture: &Video, layout: &Layout) -> Result<Packed> {
-    staging.pack(picture, layout, || Ok(Box::new(HostBlock::pinned(cl, layout.bytes())?)))
+pub fn pack_pinned(
+    cl: &ClContext,
+    queue: &ocl::Queue,
+    staging: &Staging,
+    picture: &Video,
+    layout: &Layout,
+) -> Result<Packed> {
+    staging.pack(picture, layout, || Ok(Box::new(HostBlock::pinned_by(cl, queue, layout.bytes())?)))
 }
 
 impl PlaneBlock {

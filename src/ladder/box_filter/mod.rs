@@ -172,21 +172,10 @@ mod tests {
 
     fn device() -> DeviceInfo {
         DeviceInfo {
-            index: 0,
-            name: "Device".into(),
-            platform: "Platform".into(),
-            version: "OpenCL 1.2".into(),
-            driver: "1".into(),
             kind: DeviceKind::Accelerator,
-            units: 1,
-            clock_mhz: 100,
             global_memory_bytes: 1 << 32,
-            max_allocation_bytes: 1 << 30,
-            local_memory_bytes: 1 << 15,
-            max_work_group_size: 256,
-            image_support: true,
             max_image: (16_384, 16_384),
-            extensions: Vec::new(),
+            ..DeviceInfo::made_up()
         }
     }
 

@@ -7,13 +7,13 @@
 
 use std::sync::atomic::{Ordering, compiler_fence};
 
-use std::num::NonZero;
-
 use crate::error::{Error, Result};
 use crate::ladder::box_filter::MAX_RADIUS;
 use crate::ladder::verify::{self, GUARD, MismatchReport};
 use crate::media::memory::zeroed;
-use crate::strips;
+use crate::threads::share;
+
+pub use crate::threads::all_threads;
 
 /// How a row is summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,16 +49,12 @@ pub fn filter(
     if bytes == 0 {
         return Ok(());
     }
-    let strip_rows = height.div_ceil(threads.clamp(1, height));
-    strips::each(dst, strip_rows * width * 4, threads.clamp(1, height), |n, out| {
+    let threads = threads.clamp(1, height);
+    let strip_rows = height.div_ceil(threads);
+    share(dst.chunks_mut(strip_rows * width * 4).enumerate(), threads, |(n, out)| {
         Strip { src, width, height, radius: radius as usize, y0: n * strip_rows }.run(out, lanes);
     });
     Ok(())
-}
-
-/// As many threads as can run at once.
-pub fn all_threads() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// Filters one picture of `width`·`height` RGBA pixels on all cores, in vectors.

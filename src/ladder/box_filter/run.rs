@@ -77,17 +77,22 @@ pub fn check(
                 output.read(&cl.queue, &mut after[middle])?;
             }
             Storage::Buffer => {
-                let what = "Memory for a check could not be had on the device.";
-                let guarded = ocl::Buffer::<u8>::builder().context(&cl.context).len(before.len()).build();
-                let guarded = guarded.map_err(|e| failed(what, &e))?;
-                let output =
-                    guarded.create_sub_buffer(None, GUARD, want.len()).map_err(|e| failed(what, &e))?;
-                let guarded = Picture::Buffer(guarded);
-                guarded.write(&cl.queue, before)?;
-                filter(&Picture::Buffer(output))?;
-                guarded.read(&cl.queue, &mut after)?;
+                let (whole, output) = guarded(cl, before)?;
+                filter(&output)?;
+                whole.read(&cl.queue, &mut after)?;
             }
         }
         Ok(after)
     })
+}
+
+/// A guarded output on the device: all of it, and the part between the canaries.
+pub(super) fn guarded(cl: &ClContext, before: &[u8]) -> Result<(Picture, Picture)> {
+    let what = "Memory for a check could not be had on the device.";
+    let whole = ocl::Buffer::<u8>::builder().context(&cl.context).len(before.len()).build();
+    let whole = whole.map_err(|e| failed(what, &e))?;
+    let part = whole.create_sub_buffer(None, GUARD, before.len() - 2 * GUARD);
+    let (whole, part) = (Picture::Buffer(whole), Picture::Buffer(part.map_err(|e| failed(what, &e))?));
+    whole.write(&cl.queue, before)?;
+    Ok((whole, part))
 }

@@ -8,19 +8,12 @@ fn device_info(index: usize, name: &str) -> DeviceInfo {
     DeviceInfo {
         index,
         name: name.into(),
-        platform: "Platform".into(),
-        version: "OpenCL 3.0".into(),
         driver: "1.2".into(),
         kind: crate::gpu::cl::DeviceKind::Gpu,
         units: 132,
         clock_mhz: 1980,
         global_memory_bytes: 3 << 29,
-        max_allocation_bytes: 1 << 28,
-        local_memory_bytes: 1 << 15,
-        max_work_group_size: 256,
-        image_support: true,
-        max_image: (4096, 4096),
-        extensions: Vec::new(),
+        ..DeviceInfo::made_up()
     }
 }
 

@@ -149,27 +149,15 @@ impl<'a> Fixture<'a> {
     }
 
     fn click_at(&mut self, pos: Pos2) -> Vec<Action> {
-        let button = |pressed| Event::PointerButton {
-            pos,
-            button: PointerButton::Primary,
-            pressed,
-            modifiers: Modifiers::NONE,
-        };
         let mut actions = self.pass(vec![Event::PointerMoved(pos)]);
-        actions.extend(self.pass(vec![button(true)]));
-        actions.extend(self.pass(vec![button(false)]));
+        actions.extend(self.pass(vec![button(pos, true)]));
+        actions.extend(self.pass(vec![button(pos, false)]));
         actions
     }
 
     /// Presses on the text `name`, moves by `way` in two steps, lets go.
     fn drag(&mut self, name: &str, way: Vec2) {
         let at = self.find(name).unwrap_or_else(|| panic!("no text '{name}' in {:?}", self.texts)).center();
-        let button = |pos, pressed| Event::PointerButton {
-            pos,
-            button: PointerButton::Primary,
-            pressed,
-            modifiers: Modifiers::NONE,
-        };
         self.pass(vec![Event::PointerMoved(at)]);
         self.pass(vec![button(at, true)]);
         self.pass(vec![Event::PointerMoved(at + 0.5 * way)]);
@@ -177,6 +165,11 @@ impl<'a> Fixture<'a> {
         self.pass(vec![button(at + way, false)]);
         self.pass(vec![]);
     }
+}
+
+/// The left button of the mouse goes down or up.
+fn button(pos: Pos2, pressed: bool) -> Event {
+    Event::PointerButton { pos, button: PointerButton::Primary, pressed, modifiers: Modifiers::NONE }
 }
 
 fn notice(what: &str, serious: bool) -> Notice {

@@ -23,12 +23,6 @@ fn the_seek_bar_seeks_by_click_and_by_drag() {
         near(&fixture.click_at(middle), true, 5.0);
         assert!(fixture.find("0:05.0").is_some(), "the time under the pointer: {:?}", fixture.texts);
 
-        let button = |pos, pressed| Event::PointerButton {
-            pos,
-            button: PointerButton::Primary,
-            pressed,
-            modifiers: Modifiers::NONE,
-        };
         // A tap between two passes.
         near(&fixture.pass(vec![button(middle, true), button(middle, false)]), true, 5.0);
         near(&fixture.pass(vec![button(middle, true)]), true, 5.0);

@@ -8,8 +8,9 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::convert::{Converter, PlaneBlock};
 use crate::ladder::Storage;
+use crate::ladder::box_filter::run::guarded;
 use crate::ladder::box_filter::{Picture, Scratch};
-use crate::ladder::verify::{Difference, GUARD, MismatchReport};
+use crate::ladder::verify::{self, Difference, GUARD, MismatchReport};
 use crate::media::memory::zeroed;
 
 /// Filters the planes of one frame, converts what comes out, and waits for it: `rgba` gets its width × height × 4 bytes.
@@ -84,8 +85,8 @@ fn weighted(pixel: &[u8], weights: [f32; 3]) -> f32 {
 }
 
 /// Checks the filter on one block against `want`, the reference's for it: poisoned, with canaries on both sides. `bands`
-/// are rows at which the run is split; without any all rows run at once. In the report the component stands for the channel, whole levels for got and want, and differences are in the filtered
-/// samples' unit.
+/// are rows at which the run is split; without any all rows run at once. In the report the component stands for the
+/// channel, whole levels for got and want, and differences are in the filtered samples' unit.
 ///
 /// # Errors
 /// When the filter cannot run; a wrong result is no error but a report.
@@ -98,27 +99,19 @@ pub fn check(
     radius: u32,
     bands: &[u32],
 ) -> Result<Option<MismatchReport>> {
-    let what = "Memory for a check could not be had on the device.";
     let from = on_device(cl, block)?;
-    let mut bytes: Vec<u8> = vec![0x5c; GUARD];
-    bytes.extend(want.iter().map(|v| !v));
-    bytes.extend([0x5c; GUARD]);
-    let guarded = ocl::Buffer::<u8>::builder().context(&cl.context).len(bytes.len()).build();
-    let guarded = guarded.map_err(|e| failed(what, &e))?;
-    let to = guarded.create_sub_buffer(None, GUARD, want.len()).map_err(|e| failed(what, &e))?;
-    let (guarded, to) = (Picture::Buffer(guarded), Picture::Buffer(to));
-    guarded.write(&cl.queue, &bytes)?;
+    let mut bytes = verify::guarded(want);
+    let (whole, to) = guarded(cl, &bytes)?;
     let plan = filter.plan(cl, layout, &to, &mut Scratch::new(), radius)?;
     let mut start = 0;
     for end in bands.iter().copied().chain([layout.height]) {
         let _filtered = plan.enqueue(&cl.queue, &from, start..end)?;
         start = end;
     }
-    guarded.read(&cl.queue, &mut bytes)?;
+    whole.read(&cl.queue, &mut bytes)?;
 
     let filtered = layout.filtered();
-    let (canaries, got) = (bytes[..GUARD].iter().chain(&bytes[GUARD + want.len()..]), &bytes[GUARD..]);
-    let overrun = canaries.filter(|byte| **byte != 0x5c).count();
+    let (overrun, got) = (verify::overrun(&bytes), &bytes[GUARD..]);
     let mut report =
         MismatchReport { count: 0, total: 0, max_abs_diff: 0, first: None, untouched: 0, overrun };
     for channel in 0..filtered.count() {

@@ -1,0 +1,158 @@
+//! What is to be done to a frame, before any of it is on the device. In: a loaded [`Slot`], a variant, a radius and a
+//! correction. Out: a [`Job`] with the memory that its steps need.
+
+use std::collections::VecDeque;
+
+use super::job::{Colors, Events, Filter};
+use super::{Job, JobTimes, Pipeline, Refusal};
+use crate::convert::Correction;
+use crate::error::Error;
+use crate::gpu::sharing::{Loaded, Slot};
+use crate::ladder::box_filter::{BuiltVariant, Picture};
+use crate::ladder::{Storage, VariantId};
+use crate::media::Matrix;
+
+impl Pipeline {
+    /// Predicted time of a whole frame on the device, in milliseconds.
+    fn predict(&self, variant: VariantId, plan: &Filter) -> f64 {
+        (0..plan.passes()).map(|pass| self.pace.ms(variant, pass, plan.work(pass))).sum()
+    }
+
+    /// Prepares conversion, correction and filter for what is loaded in `slot`; nothing is enqueued yet. The job's
+    /// prediction is known from here on. With [`VariantId::Off`] there is no filter.
+    ///
+    /// # Errors
+    /// When the variant is not built, does not support this picture, or memory runs out.
+    pub fn prepare(
+        &mut self,
+        slot: &mut Slot,
+        variant: VariantId,
+        radius: u32,
+        correction: Option<Correction>,
+        matrix: Matrix,
+    ) -> std::result::Result<Job, Refusal> {
+        if variant == VariantId::Planar {
+            return self.prepare_planar(slot, radius, correction);
+        }
+        let size = slot.size();
+        let cl = &self.cl;
+        let built = self.built.get(&variant);
+        if variant != VariantId::Off && built.is_none() {
+            let what = format!("The variant '{variant}' is not built.");
+            return Err(Refusal::Unsupported(Error::new(what, "", "Choose another variant.")));
+        }
+        if let Some(built) = built {
+            let supported = built.info().supports(&cl.device.info, size.0, size.1);
+            supported.map_err(Refusal::Unsupported)?;
+        }
+        let planes = slot.loaded() == Loaded::Planes;
+        let storage = match built {
+            Some(built) => built.info().storage,
+            None if self.to_texture => Storage::Image,
+            None => Storage::Buffer,
+        };
+        // Where the last step writes, and whether that is not yet the texture.
+        let (target, place) = if !self.to_texture {
+            (slot.target(cl, storage)?, None)
+        } else {
+            let texture = slot.shared(cl)?;
+            match built.map_or(storage, BuiltVariant::output) {
+                Storage::Image => (texture, None),
+                Storage::Buffer => {
+                    let filtered = self.filtered.get(cl, storage, size)?;
+                    (filtered.clone(), Some(filtered))
+                }
+            }
+        };
+        let source = if planes { None } else { Some(slot.source(cl, storage)?) };
+        let correction = correction.filter(|_| planes || self.corrector.is_some());
+        let mut colored = || match built {
+            None => Ok(target.clone()),
+            Some(_) => self.between.get(cl, storage, size),
+        };
+        let (filter_source, colors) = match (source, correction) {
+            (None, correction) => {
+                let to = colored()?;
+                let correction = correction.unwrap_or(Correction::NEUTRAL);
+                (to.clone(), Some(Colors::Convert { correction, to }))
+            }
+            (Some(from), Some(correction)) => {
+                let to = colored()?;
+                (to.clone(), Some(Colors::Correct { correction, matrix, size, from, to }))
+            }
+            (Some(source), None) => (source, None),
+        };
+        let plan = match built {
+            None => None,
+            Some(built) => {
+                let scratch = &mut self.scratch;
+                let plan = built.plan(cl, &filter_source, &target, scratch, size.0, size.1, radius)?;
+                Some(Filter::Pixels(plan))
+            }
+        };
+        Ok(self.job(variant, plan, colors, place))
+    }
+
+    /// The filter on the slot's planes, then the conversion of what comes out, straight to where the picture goes.
+    fn prepare_planar(
+        &mut self,
+        slot: &mut Slot,
+        radius: u32,
+        correction: Option<Correction>,
+    ) -> std::result::Result<Job, Refusal> {
+        let cl = &self.cl;
+        let unsupported = |why: &str| {
+            let hint = "Choose another variant; fused filters pictures of any format.";
+            Refusal::Unsupported(Error::new("'planar' cannot filter this movie.", why, hint))
+        };
+        let Some(filter) = &self.planar else { return Err(unsupported("It is not built.")) };
+        let Some(layout) = slot.planes().map(|p| *p.layout()).filter(|_| slot.loaded() == Loaded::Planes)
+        else {
+            let why = match self.failed.is_empty() {
+                true => "The device does not read the planes of its pictures' format.",
+                false => "The program that converts its pictures on the device could not be built.",
+            };
+            return Err(unsupported(why));
+        };
+        let filtered = layout.filtered();
+        if filtered.bytes() as u64 > cl.device.info.max_allocation_bytes {
+            return Err(unsupported("Its planes are larger than one piece of the device's memory."));
+        }
+        let to = self.planes.get(cl, Storage::Buffer, ((filtered.bytes() / 4) as u32, 1))?;
+        let plan = filter.plan(cl, &layout, &to, &mut self.scratch, radius)?;
+        let target = match self.to_texture {
+            true => slot.shared(cl)?,
+            false => slot.target(cl, Storage::Buffer)?,
+        };
+        let correction = correction.unwrap_or(Correction::NEUTRAL);
+        let colors = Colors::Convert { correction, to: target };
+        Ok(self.job(VariantId::Planar, Some(Filter::Planes(Box::new(plan))), Some(colors), None))
+    }
+
+    fn job(
+        &self,
+        variant: VariantId,
+        plan: Option<Filter>,
+        colors: Option<Colors>,
+        place: Option<Picture>,
+    ) -> Job {
+        Job {
+            variant,
+            colors,
+            place,
+            to_texture: self.to_texture,
+            next: (0, 0),
+            bands: VecDeque::new(),
+            events: Events::default(),
+            cancelled: false,
+            started: None,
+            work_done: 0.0,
+            work_total: plan.as_ref().map_or(0.0, |p| (0..p.passes()).map(|pass| p.work(pass)).sum()),
+            predicted_ms: plan.as_ref().map_or(0.0, |plan| self.predict(variant, plan)),
+            times: JobTimes::default(),
+            filter_ns: None,
+            spans: Vec::new(),
+            plan,
+        }
+    }
+}

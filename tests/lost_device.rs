@@ -1,0 +1,206 @@
+//! Devices that are lost while they are in use: every command fails from some moment on, and so does every release and
+//! every retain, by the tests' own layer (`tests/gl_sharing`). clreel must say so and go on, or end with a sentence: never
+//! with a panic, never by a signal, never hang.
+
+#[path = "common/window.rs"]
+mod common;
+#[path = "common/layer.rs"]
+mod layer;
+#[path = "common/movie.rs"]
+mod movie;
+#[path = "common/native.rs"]
+mod native;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use common::{Display, Session, clreel, finish, json, png, run};
+use movie::{Folder, Movie, steady};
+
+/// What is retained and released.
+const OBJECTS: [&str; 6] = ["Context", "CommandQueue", "MemObject", "Program", "Kernel", "Event"];
+
+/// The layer's options for a device that computes in the host's memory, and for one with memory of its own.
+const CPU: [(&str, &str); 1] = [("POISON", "1")];
+const GPU: [(&str, &str); 2] = [("POISON", "1"), ("FAKE_GPU", "1")];
+
+/// Every retain or release fails, from the first on.
+fn every(what: &str) -> String {
+    OBJECTS.map(|object| format!("cl{what}{object}:1+:-36")).join(",")
+}
+
+/// Nothing works any more.
+fn lost() -> String {
+    format!("clEnqueueNDRangeKernel:1+:-36,clFinish:1+:-36,{}", every("Release"))
+}
+
+fn movie(folder: &Folder) -> PathBuf {
+    folder.movie("odd.mkv", &Movie { size: (175, 99), stamps_ms: steady(50), ..Movie::default() })
+}
+
+/// What is to go wrong in a window, and what must come of it.
+struct Case<'a> {
+    plan: &'a str,
+    options: &'a [(&'a str, &'a str)],
+    arguments: &'a [&'a str],
+    /// What the last frame must have been filtered with.
+    last: &'a str,
+    /// A part of what is said.
+    said: &'a str,
+}
+
+/// Plays a movie, lets the plan come true while its frames are filtered, changes the variant there and back where that is
+/// to go on, and waits for the end that `--frames` sets.
+fn play(display: &Display, folder: &Folder, movie: &Path, case: &Case) {
+    let Case { plan, options, arguments, last, said } = *case;
+    let what = format!("{plan} {options:?} {arguments:?}");
+    let (log, stats, while_there) = (folder.file("log"), folder.file("s.json"), folder.file("failing"));
+    for left in [&log, &while_there] {
+        let _ = std::fs::remove_file(left);
+    }
+    let mut command = clreel(Some(display));
+    let planned =
+        [("LOG", log.to_str().unwrap()), ("FAIL", plan), ("FAIL_WHILE", while_there.to_str().unwrap())];
+    command.envs(layer::environment(&[options, &planned].concat()));
+    command.arg(movie).args(["--variant", "running-sum", "--frames", "120", "--stats"]).arg(&stats);
+    let mut session = Session::start(display, command.args(arguments));
+    // Each frame's way to the device and back is in the log.
+    let transfers = || {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        text.lines().filter(|line| line.starts_with("clEnqueue")).count()
+    };
+    let before = transfers();
+    session.wait("filtered frames", |_| transfers() > before + 20);
+    std::fs::write(&while_there, "").unwrap();
+    if last != "off" {
+        session.press_until_title("4", "vectorized");
+        session.press_until_title("5", "running-sum");
+    }
+    let (code, stderr) = finish(session.child.take().unwrap());
+    assert_eq!(code, Some(0), "{what}: {stderr}");
+    assert!(!layer::calls(&log, "planned-failure").is_empty(), "nothing failed: {what}: {stderr}");
+    assert!(stderr.contains(said), "{what}: {stderr}");
+    let misused = layer::calls(&log, "misuse");
+    assert!(misused.is_empty(), "{what}: {misused:?}");
+    let stats = json(&stats);
+    let frames = stats["frames"].as_array().unwrap();
+    assert_eq!(frames.last().unwrap()["variant"], last, "{what}: {stderr}");
+}
+
+#[test]
+fn a_release_that_is_refused_changes_nothing() {
+    let (display, folder) = (Display::start(&[]), Folder::new("lost-releases"));
+    let movie = movie(&folder);
+    let all = every("Release");
+    let plans = ["clReleaseMemObject:1:-5", "clReleaseEvent:1:-5", &all];
+    for plan in plans {
+        for options in [&GPU[..], &CPU] {
+            let case = Case { plan, options, arguments: &[], last: "running-sum", said: "" };
+            play(&display, &folder, &movie, &case);
+        }
+    }
+}
+
+#[test]
+fn a_retain_that_is_refused_frees_nothing_too_early() {
+    let (display, folder) = (Display::start(&[]), Folder::new("lost-retains"));
+    let movie = movie(&folder);
+    let all = every("Retain");
+    for (plan, options) in [("clRetainMemObject:3:-5", &GPU[..]), (&all, &GPU), (&all, &CPU)] {
+        let case = Case { plan, options, arguments: &[], last: "running-sum", said: "" };
+        play(&display, &folder, &movie, &case);
+    }
+}
+
+#[test]
+fn a_lost_device_leaves_the_movie_unfiltered() {
+    let (display, folder) = (Display::start(&[]), Folder::new("lost-device"));
+    let movie = movie(&folder);
+    let plan = format!("{},{}", lost(), every("Retain"));
+    let ways: [(&[_], &[_]); 3] = [(&GPU, &[]), (&GPU, &["--no-sharing"]), (&CPU, &[])];
+    for (options, arguments) in ways {
+        let said = "failed in the middle of a frame";
+        play(&display, &folder, &movie, &Case { plan: &plan, options, arguments, last: "off", said });
+    }
+}
+
+#[test]
+fn a_status_that_nobody_knows_is_told_as_it_is() {
+    let (display, folder) = (Display::start(&[]), Folder::new("lost-nameless"));
+    let plan = "clEnqueueNDRangeKernel:1+:-1092";
+    let case = Case { plan, options: &GPU, arguments: &[], last: "off", said: "error -1092" };
+    play(&display, &folder, &movie(&folder), &case);
+}
+
+fn snapshot(movie: &Path, out: &Path, plan: &str) -> (Option<i32>, String) {
+    let mut command = clreel(None);
+    command.envs(layer::environment(&[("FAIL", plan)])).arg("snapshot").arg(movie);
+    with_filter(&mut command, "flat").arg("--out").arg(out);
+    run(command)
+}
+
+fn with_filter<'a>(command: &'a mut Command, variants: &str) -> &'a mut Command {
+    command.args(["--variant", variants, "--radius", "3", "--device", "0"])
+}
+
+#[test]
+fn snapshot_ends_with_a_sentence() {
+    let folder = Folder::new("lost-snapshot");
+    let (movie, good, out) = (movie(&folder), folder.file("good.png"), folder.file("out.png"));
+    assert_eq!(snapshot(&movie, &good, ""), (Some(0), String::new()));
+    for refused in [every("Release"), every("Retain"), [every("Release"), every("Retain")].join(",")] {
+        assert_eq!(snapshot(&movie, &out, &refused), (Some(0), String::new()), "{refused}");
+        assert!(png(&out) == png(&good), "{refused}");
+    }
+    let plans = [
+        lost(),
+        format!("clFinish:1+:-5,{}", every("Release")),
+        "clEnqueueNDRangeKernel:1+:-1092".to_owned(),
+    ];
+    for plan in plans {
+        let (code, stderr) = snapshot(&movie, &out, &plan);
+        assert_eq!(code, Some(1), "{plan}: {stderr}");
+        assert!(stderr.starts_with("clreel: ") && stderr.contains("OpenCL returned"), "{plan}: {stderr}");
+    }
+}
+
+#[test]
+fn bench_ends_with_a_sentence() {
+    let folder = Folder::new("lost-bench");
+    let movie = movie(&folder);
+    let bench = |plan: &str| {
+        let mut command = clreel(None);
+        command.envs(layer::environment(&[("FAIL", plan)])).arg("bench").arg(&movie).args(["--frames", "3"]);
+        let child =
+            with_filter(&mut command, "flat,running-sum").stderr(Stdio::piped()).stdout(Stdio::piped());
+        let output = child.spawn().unwrap().wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!stderr.contains("panicked"), "{plan}: {stderr}");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &stderr)
+    };
+    for refused in [every("Release"), every("Retain")] {
+        let (code, text) = bench(&refused);
+        assert_eq!(code, Some(0), "{refused}: {text}");
+        assert!(!text.contains("failed"), "{refused}: {text}");
+    }
+    // While the variants are checked, and while they are timed.
+    let while_timed = format!("clFinish:3+:-36,clWaitForEvents:1+:-36,{}", every("Release"));
+    for plan in [lost(), while_timed, "clGetEventProfilingInfo:1+:-1092".to_owned()] {
+        let (code, text) = bench(&plan);
+        assert_eq!(code, Some(1), "{plan}: {text}");
+        assert!(text.contains("flat: failed. ") && text.contains("OpenCL returned"), "{plan}: {text}");
+    }
+}
+
+#[test]
+fn the_functions_that_cannot_fail_are_part_of_every_program() {
+    // The library's own ones refuse a null handle. This program is none of clreel's own.
+    clreel::gpu::cl::prepare_process();
+    // SAFETY: a null handle is refused before anything is done with it.
+    let answers = unsafe {
+        use ocl::ffi::*;
+        let null = std::ptr::null_mut();
+        [clReleaseContext(null), clReleaseCommandQueue(null), clReleaseMemObject(null), clReleaseEvent(null)]
+    };
+    assert_eq!(answers, [0; 4]);
+}
