@@ -111,7 +111,7 @@ fn it_is_shared_under_egl_and_with_drivers_that_do_not_say_so() {
         (vec![("POISON", "1"), ("FAKE_GPU", "1")], true),
         (vec![("POISON", "1"), ("FAKE_GPU", "1"), ("HIDE_EXTENSION", "1")], false),
         (vec![("POISON", "1"), ("FAKE_GPU", "1"), ("GL_EVENT", "1")], false),
-        // A CPU device that shares: its frames come from swscale.
+        // A CPU device that shares: its frames are converted on the window's thread.
         (vec![("POISON", "1")], false),
     ] {
         let more: &[&str] = if egl { &["--gl", "egl"] } else { &["--gl", "glx"] };
