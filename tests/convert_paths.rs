@@ -100,13 +100,13 @@ fn all_ways_agree_on_edges_of_chroma() {
         Pixel::GRAY8,
         Pixel::RGB24,
     ] {
-        for size in [(64, 36), (33, 17), (47, 2)] {
-            for side in [1, 2, 3, 8] {
+        for size in [(64, 36), (33, 17)] {
+            for side in [1, 3] {
                 for axes in [(true, false), (false, true), (true, true)] {
                     let (off, steep) = worst(&cl, &edges(format, size, side, axes));
                     let case = format!("{format:?} {size:?}, {side} samples, {axes:?}");
                     assert!(off <= BOUND, "{case}: the ways differ by {off} levels");
-                    assert!(steep > 30 || !axes.0 || size.1 < 17, "{case}: there are no edges");
+                    assert!(steep > 30 || !axes.0, "{case}: there are no edges");
                 }
             }
         }
