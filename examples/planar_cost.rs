@@ -1,6 +1,6 @@
 //! What filter and conversion cost together: planes filtered and then converted (`planar`), against planes converted and
-//! then filtered (`fused`). Medians of device time in one run on the same frame, alternating; on CPU devices swscale's
-//! conversion is there too, by the wall clock.
+//! then filtered (`fused`). Medians of device time in one run on the same frame, alternating; on CPU devices the
+//! conversion without OpenCL is there too, by the wall clock.
 //!
 //! `cargo run --release --example planar_cost -- [ROUNDS] [WIDTHxHEIGHT] [DEVICE]`: 100 rounds, 1280x720, the best device.
 
@@ -49,11 +49,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             frame.data_mut(index)[y * stride..y * stride + plane.row].copy_from_slice(row);
         }
     }
-    let (mut swscale, mut host) = (RgbaConverter::new(), vec![0; rgba.len()]);
+    let (mut processor, mut host) = (RgbaConverter::new(), vec![0; rgba.len()]);
     let neutral = Correction::NEUTRAL;
     println!("{}, {width}x{height}, 4:2:0, {rounds} rounds, medians in ms", cl.device.info.name);
     println!(
-        "radius | planar + convert = all | convert + fused = all | ratio | swscale, convert + planar against it"
+        "radius | planar + convert = all | convert + fused = all | ratio | without OpenCL, planar + convert against it and fused"
     );
     for radius in [1, 3, 7, 15, 31] {
         let plan = planar.plan(&cl, &layout, &between, &mut Scratch::new(), radius)?;
@@ -63,7 +63,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for _ in 0..rounds {
             let began = std::time::Instant::now();
             if cl.is_cpu() {
-                swscale.convert(&frame, &mut host)?;
+                processor.convert(&frame, &mut host)?;
             }
             times[4].push(ms_since(began));
             let filter = plan.enqueue(queue, &from, 0..height)?;
@@ -79,13 +79,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             times.sort_by(f64::total_cmp);
             times[times.len() / 2]
         };
-        let [filter, after, before, fused, swscale] = std::array::from_fn(|at| median(&mut times[at]));
+        let [filter, after, before, fused, without] = std::array::from_fn(|at| median(&mut times[at]));
         println!(
-            "{radius:6} | {filter:.4} + {after:.4} = {:.4} | {before:.4} + {fused:.4} = {:.4} | {:.2} | {swscale:.4} {:.2}",
+            "{radius:6} | {filter:.4} + {after:.4} = {:.4} | {before:.4} + {fused:.4} = {:.4} | {:.2} | {without:.4} {:.2}",
             filter + after,
             before + fused,
             (filter + after) / (before + fused),
-            (filter + after) / (swscale + fused),
+            (filter + after) / (without + fused),
         );
     }
     cl::exit_now(0)

@@ -388,3 +388,28 @@ fn a_wrong_destination_is_refused() {
     let error = RgbaConverter::new().convert(&frame, &mut [0; 16 * 16 * 4 - 1]).expect_err("too small");
     assert!(error.why.contains("16×16"), "{error}");
 }
+
+/// The same planes with an alpha, which swscale converts, and without, which it does not: at edges as hard as they can be.
+#[test]
+fn formats_with_all_rows_of_chroma_keep_their_edges() {
+    for (with, without) in [(Pixel::YUVA422P, Pixel::YUV422P), (Pixel::YUVA444P, Pixel::YUV444P)] {
+        for side in [1, 2, 5] {
+            let [mut with, mut without] = [with, without].map(|format| Video::new(format, 66, 18));
+            for frame in [&mut with, &mut without] {
+                for plane in 0..frame.planes() {
+                    let stride = frame.stride(plane);
+                    for (y, row) in frame.data_mut(plane).chunks_mut(stride).enumerate() {
+                        for (x, sample) in row.iter_mut().enumerate() {
+                            let high = (x / side + y / side) % 2 == plane % 2;
+                            *sample = [[41, 16, 16, 255], [81, 240, 240, 255]][usize::from(high)][plane];
+                        }
+                    }
+                }
+            }
+            let mut converter = RgbaConverter::new();
+            let (with, without) = (convert(&mut converter, &with), convert(&mut converter, &without));
+            let off = with.iter().zip(&without).map(|(a, b)| a.abs_diff(*b)).max();
+            assert!(off <= Some(2), "{side} samples: off by {off:?}");
+        }
+    }
+}

@@ -1,5 +1,5 @@
-//! Planes to RGBA and colour correction: the reference against the standards' formulas in f64, and the kernels
-//! against the reference, byte for byte. The kernels' tests need an OpenCL device, and fail without one.
+//! Planes to RGBA and colour correction: the reference against the standards' formulas in f64, and the kernels and the
+//! processor's way against the reference, byte for byte. The kernels' tests need an OpenCL device, and fail without one.
 
 use clreel::convert::{Correction, Layout, convert_reference, correct_reference};
 use clreel::gpu::cl::{ClContext, list_devices, select_device};
@@ -8,7 +8,7 @@ use clreel::ladder::Storage;
 use clreel::ladder::box_filter::Picture;
 use clreel::ladder::verify::{self, GUARD};
 use clreel::media::planes::{layout_of, pack};
-use clreel::media::{Matrix, Range};
+use clreel::media::{Matrix, Range, RgbaConverter};
 use ffmpeg_next::ffi::{AVChromaLocation, AVColorRange, AVColorSpace};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
@@ -366,6 +366,55 @@ fn a_block_that_does_not_fit_is_refused() {
 fn context() -> ClContext {
     let device = select_device(&list_devices(), None).expect("these tests need an OpenCL device");
     ClContext::new(&device).expect("a context on the device")
+}
+
+/// Converts on the processor into poisoned memory with canaries on both sides, and compares with the reference.
+fn convert_on_host(frame: &Video) {
+    let (layout, _, want) = referenced(frame);
+    let report = verify::check(&want, layout.width as usize, |before| {
+        let mut after = before.to_vec();
+        RgbaConverter::new().convert(frame, &mut after[GUARD..GUARD + want.len()])?;
+        Ok(after)
+    });
+    if let Some(report) = report.expect("converts") {
+        panic!("{:?} {layout:?}: {report}", frame.format());
+    }
+}
+
+#[test]
+fn the_processor_equals_the_reference_in_every_format() {
+    for format in &FORMATS {
+        for size in SIZES {
+            for pattern in PATTERNS {
+                convert_on_host(&frame(format.0, size, pattern));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_processor_equals_the_reference_with_every_tag() {
+    for format in FORMATS.iter().filter(|format| format.1 != Kind::Rgb) {
+        for (space, _) in MATRICES {
+            for (range, _) in RANGES {
+                for (siting, _) in SITINGS {
+                    for pattern in [Pattern::Noise, Pattern::Extremes] {
+                        let mut frame = frame(format.0, (23, 9), pattern);
+                        tag(&mut frame, space, range, siting);
+                        convert_on_host(&frame);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Large pictures are shared out among threads.
+#[test]
+fn the_processor_equals_the_reference_in_a_large_picture() {
+    for format in [Pixel::YUV420P, Pixel::P010LE, Pixel::BGRA] {
+        convert_on_host(&frame(format, (2563, 1441), Pattern::Noise));
+    }
 }
 
 /// Poisoned memory for a picture with canaries on both sides, filled by `run` and compared with `want`.

@@ -25,7 +25,7 @@ pub fn run(args: &SnapshotArgs) -> Result<u8> {
     let device = args.filter.device.as_deref();
     let (variant, radius) = (args.filter.variant, args.filter.radius);
     if variant.kind().is_peer() || variant == VariantId::Off && device.is_none() {
-        // As in the window, what does without OpenCL has its pictures from swscale.
+        // As in the window, what does without OpenCL has its pictures from the processor.
         RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
         rgba = match variant.kind() {
             Kind::Native => native::filter_once(&rgba, width, height, radius)?,
@@ -42,7 +42,7 @@ pub fn run(args: &SnapshotArgs) -> Result<u8> {
         planar::filter_frame(&cl, &frame.picture, radius, &mut rgba)?;
     } else {
         let cl = ClContext::new(&select_device(&working_devices(), device)?)?;
-        // The window converts in the same two ways: by a kernel on graphics cards, else by swscale.
+        // The window converts in the same two ways: by a kernel on graphics cards, else on the processor.
         if cl.is_cpu() || !convert_once(&cl, &frame.picture, &mut rgba)? {
             RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
         }

@@ -138,6 +138,14 @@ impl Layout {
         (half(self.width, across), half(self.height, down))
     }
 
+    /// The plane of a component, and where in each of its rows the first sample lies, in bytes.
+    pub fn place_of(&self, component: usize) -> (usize, usize) {
+        let unit = if self.wide { 2 } else { 1 };
+        let first = unit * self.components[component].offset as usize;
+        let plane = self.planes.iter().rposition(|plane| plane.row > 0 && plane.offset <= first).unwrap_or(0);
+        (plane, first - self.planes[plane].offset)
+    }
+
     /// The same picture with samples of 12 bits, of which those that this one does not have are a fraction. Each
     /// component has a plane of its own, whose rows start at multiples of 64 bytes.
     pub fn filtered(&self) -> Layout {

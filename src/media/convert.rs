@@ -1,12 +1,18 @@
-//! Pictures to RGBA8 with swscale. In: a decoded picture of any format. Out: four bytes a pixel, rows without
-//! gaps, full range.
+//! Pictures to RGBA8 on the processor. In: a decoded picture of any format. Out: four bytes a pixel, rows without gaps,
+//! full range.
 //!
-//! The contract: every channel of a flat patch lies within 2 levels of the exact value by the matrix and range of
-//! [`color`], clipped to 0 to 255. Rounding and the interpolation of chroma are swscale's: bilinear, or nearest for
-//! 8-bit 4:2:0 of even height on x86-64, the fast way (0.25 ms for 1280×720 on one core, 2.1 ms for other formats).
-//! Formats without alpha get 255. Code triples far outside of RGB, such as (225, 255, 0), may come out wrong by the
-//! accurate way: a sum overflows in swscale where a channel would reach twice its largest value.
+//! The contract of [`convert`](crate::convert) holds for the formats that [`layout_of`] knows, byte for byte, so that a
+//! picture is the same wherever it is converted. Code of this project does that (`rows`). swscale could not: where chroma
+//! has half the rows, it is off by up to 226 levels at edges even in its accurate way, which takes the nearest row.
+//!
+//! swscale converts all other formats, and pictures that are scaled, in every way that a frame may take, so that these are
+//! the same too. Every channel of a flat patch lies within 2 levels of the exact value by the matrix and range of
+//! [`color`], clipped to 0 to 255. At edges of chroma that holds as well where chroma has all the rows (4:1:1, or 4:2:2 with
+//! alpha or 14 bits, are within 0.5 of the interpolation between the samples); where it has fewer rows, edges are off
+//! as said above. Formats without alpha get 255. Code triples far outside of RGB, such as (225, 255, 0), may come out wrong:
+//! a sum overflows in swscale where a channel would reach twice its largest value.
 
+use std::ffi::CStr;
 use std::ptr;
 
 use ffmpeg_next as ffmpeg;
@@ -14,16 +20,14 @@ use ffmpeg_next::ffi;
 
 use super::color::{self, Matrix, Range};
 use super::memory::zeroed;
+use super::planes::{layout_of, phase};
+use super::rows;
 use crate::error::{Error, Result};
 
 /// Bytes of one RGBA pixel.
 const PIXEL: usize = 4;
-/// swscale's fast paths write whole groups of this many pixels.
+/// swscale may write whole groups of this many pixels.
 const GROUP: u32 = 16;
-
-/// swscale's fast routine cuts fractions off: its results lie up to 3 levels below the exact ones. One luma level more
-/// centres them (the unit is 1/256 level).
-const FAST_BRIGHTNESS: i32 = 256;
 
 /// Everything that a swscale context is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,39 +36,25 @@ struct Key {
     format: ffmpeg::format::Pixel,
     matrix: Matrix,
     range: Range,
+    phase: (u32, u32),
     target: (u32, u32),
 }
 
 impl Key {
-    /// Whether swscale's unscaled routine for 4:2:0 is used. It takes even heights only, and for 4:2:2 it would leave
-    /// out half of the chroma. Elsewhere than on x86 its rounding is another one.
-    fn is_fast(&self) -> bool {
-        use ffmpeg::format::Pixel;
-        cfg!(target_arch = "x86_64")
-            && matches!(self.format, Pixel::YUV420P | Pixel::YUVJ420P)
-            && self.source == self.target
-            && self.source.1.is_multiple_of(2)
-    }
-
     fn flags(&self) -> i32 {
         use ffmpeg::software::scaling::Flags;
-        let accurate = Flags::ACCURATE_RND | Flags::FULL_CHR_H_INT;
-        let flags = if self.is_fast() {
-            Flags::BILINEAR
-        } else if self.source == self.target {
-            Flags::BILINEAR | accurate
-        } else {
-            Flags::BICUBIC | accurate
-        };
+        let filter = if self.source == self.target { Flags::BILINEAR } else { Flags::BICUBIC };
+        let flags = filter | Flags::ACCURATE_RND | Flags::FULL_CHR_H_INT;
         flags.bits()
     }
 }
 
-/// Converts pictures to tight RGBA8; it makes its tables anew when the size, the format or the colours change.
+/// Converts pictures to tight RGBA8. Where swscale does it, its tables are made anew when the size, the format or the
+/// colours change.
 pub struct RgbaConverter {
     context: *mut ffi::SwsContext,
     key: Option<Key>,
-    /// Rows with room behind them, for widths that the fast paths do not write to the last pixel.
+    /// Rows with room behind them, for widths that end within a group.
     padded: Vec<u8>,
 }
 
@@ -81,7 +71,7 @@ impl RgbaConverter {
     /// Converts `frame` to `dst`, which must hold width × height × 4 bytes.
     ///
     /// # Errors
-    /// `dst` has another size, or swscale cannot read the picture's format.
+    /// `dst` has another size, or the picture's format cannot be read.
     pub fn convert(&mut self, frame: &ffmpeg::frame::Video, dst: &mut [u8]) -> Result<()> {
         self.convert_scaled(frame, (frame.width(), frame.height()), dst)
     }
@@ -96,6 +86,11 @@ impl RgbaConverter {
         size: (u32, u32),
         dst: &mut [u8],
     ) -> Result<()> {
+        if size == (frame.width(), frame.height())
+            && let Some(layout) = layout_of(frame)
+        {
+            return rows::convert(frame, &layout, dst);
+        }
         let (width, height) = size;
         let row = width as usize * PIXEL;
         if width == 0 || height == 0 || dst.len() != row * height as usize {
@@ -128,7 +123,7 @@ impl RgbaConverter {
     fn prepare(&mut self, frame: &ffmpeg::frame::Video, target: (u32, u32)) -> Result<()> {
         let (matrix, range) = color::of_picture(frame);
         let source = (frame.width(), frame.height());
-        let key = Key { source, format: frame.format(), matrix, range, target };
+        let key = Key { source, format: frame.format(), matrix, range, phase: phase(frame), target };
         if self.key == Some(key) {
             return Ok(());
         }
@@ -141,32 +136,38 @@ impl RgbaConverter {
             )
         };
         let format = ffi::AVPixelFormat::from(key.format);
-        // SAFETY: sizes and formats are plain numbers; swscale returns null for those it cannot do. The tables come
-        // from swscale and are static.
+        // SAFETY: the context is owned, and freed with `self` whatever fails. Options are plain numbers with swscale's own
+        // names for them; it refuses those that it cannot do. The tables come from swscale and are static.
         unsafe {
             if ffi::sws_isSupportedInput(format) == 0 {
                 return Err(unsupported());
             }
-            self.context = ffi::sws_getContext(
-                source.0 as i32,
-                source.1 as i32,
-                format,
-                target.0 as i32,
-                target.1 as i32,
-                ffi::AVPixelFormat::AV_PIX_FMT_RGBA,
-                key.flags(),
-                ptr::null_mut(),
-                ptr::null_mut(),
-                ptr::null(),
-            );
+            self.context = ffi::sws_alloc_context();
             if self.context.is_null() {
                 return Err(unsupported());
             }
+            let mut options = vec![
+                (c"srcw", i64::from(source.0)),
+                (c"srch", i64::from(source.1)),
+                (c"src_format", i64::from(format as i32)),
+                (c"dstw", i64::from(target.0)),
+                (c"dsth", i64::from(target.1)),
+                (c"dst_format", i64::from(ffi::AVPixelFormat::AV_PIX_FMT_RGBA as i32)),
+                (c"sws_flags", i64::from(key.flags())),
+            ];
+            options.extend(chroma_place(format, key.phase));
+            for (name, value) in options {
+                if ffi::av_opt_set_int(self.context.cast(), name.as_ptr(), value, 0) < 0 {
+                    return Err(unsupported());
+                }
+            }
             let table = ffi::sws_getCoefficients(coefficients(matrix));
             let full = i32::from(range == Range::Full);
+            if ffi::sws_init_context(self.context, ptr::null_mut(), ptr::null_mut()) < 0 {
+                return Err(unsupported());
+            }
             // It refuses for RGB sources, where there is nothing to set.
-            let brightness = if key.is_fast() { FAST_BRIGHTNESS } else { 0 };
-            ffi::sws_setColorspaceDetails(self.context, table, full, table, 1, brightness, 1 << 16, 1 << 16);
+            ffi::sws_setColorspaceDetails(self.context, table, full, table, 1, 0, 1 << 16, 1 << 16);
         }
         self.key = Some(key);
         Ok(())
@@ -215,6 +216,21 @@ impl Drop for RgbaConverter {
     fn drop(&mut self) {
         self.free();
     }
+}
+
+/// swscale's options for where the first chroma sample lies, in 1/256 of a pixel, along the axes on which a format has less
+/// chroma than luma.
+fn chroma_place(format: ffi::AVPixelFormat, phase: (u32, u32)) -> impl Iterator<Item = (&'static CStr, i64)> {
+    // SAFETY: the function returns null or a static descriptor.
+    let halvings = match unsafe { ffi::av_pix_fmt_desc_get(format).as_ref() } {
+        Some(format) => (format.log2_chroma_w, format.log2_chroma_h),
+        None => (0, 0),
+    };
+    let axes = [(c"src_h_chr_pos", halvings.0, phase.0), (c"src_v_chr_pos", halvings.1, phase.1)];
+    let place = |halvings: u8, phase: u32| i64::from(((128 << halvings) - 128) * phase);
+    axes.into_iter()
+        .filter(|axis| axis.1 > 0)
+        .map(move |(name, halvings, phase)| (name, place(halvings, phase)))
 }
 
 /// swscale's number of the matrix's table.

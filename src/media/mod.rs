@@ -21,6 +21,7 @@ pub mod orientation;
 mod pass;
 pub mod planes;
 pub mod queue;
+mod rows;
 mod source;
 pub mod staging;
 mod still;

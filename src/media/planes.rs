@@ -1,6 +1,9 @@
 //! From a decoded picture to one packed block of bytes. In: FFmpeg's frame. Out: its [`Layout`], and a copy of its
 //! planes, upright and without FFmpeg's padding.
 
+use std::marker::PhantomData;
+use std::ptr;
+
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
@@ -13,7 +16,7 @@ use crate::threads::{all_threads, share};
 const ALIGNMENT: usize = 64;
 
 /// How the planes of `frame` are packed for conversion; `None` where the contract of [`convert`](crate::convert) does
-/// not cover its format, and swscale has to convert it.
+/// not cover its format.
 ///
 /// Covered are YCbCr with full or half chroma, planar or interleaved, grey, and RGB with or without alpha: 8 bits, or
 /// 9 to 12 bits in two bytes, the low one first. That is for example yuv420p, yuv422p, yuv444p, nv12, yuyv422, gray,
@@ -108,9 +111,9 @@ pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
     Some(layout)
 }
 
-/// Where the first chroma sample lies. Untagged pictures follow MPEG-2 and later (left), the JPEG formats JPEG and
-/// MPEG-1 (centre).
-fn phase(frame: &ffmpeg::frame::Video) -> (u32, u32) {
+/// Where the first chroma sample lies, in quarters of the distance of two: across, down. Untagged pictures follow MPEG-2 and
+/// later (left), the JPEG formats JPEG and MPEG-1 (centre).
+pub(super) fn phase(frame: &ffmpeg::frame::Video) -> (u32, u32) {
     use ffi::AVChromaLocation as Location;
     use ffmpeg::format::Pixel;
     // SAFETY: the frame is valid. The field is a 32-bit enumeration that comes from the file, so it is read as the
@@ -138,26 +141,37 @@ fn phase(frame: &ffmpeg::frame::Video) -> (u32, u32) {
 /// # Errors
 /// `layout` is another picture's, `block` is too small, or the frame's planes are not in memory.
 pub fn pack(frame: &ffmpeg::frame::Video, layout: &Layout, block: &mut [u8]) -> Result<()> {
-    let refuse = |why: &str| Err(Error::new("A picture could not be copied.", why, ""));
+    let planes = rows_of(frame, layout)?;
+    if block.len() < layout.bytes() {
+        return Err(Error::new("A picture could not be copied.", "The memory for it is too small.", ""));
+    }
+    for (plane, rows) in layout.planes.iter().zip(planes).filter(|(plane, _)| plane.row > 0) {
+        let end = plane.offset + plane.stride * plane.rows;
+        rows.copy(&mut block[plane.offset..end], plane.stride);
+    }
+    Ok(())
+}
+
+/// The rows of the planes of `frame`, of which [`layout_of`] gave `layout`, where FFmpeg has them.
+///
+/// # Errors
+/// `layout` is another picture's, or the frame's planes are not in memory.
+pub(super) fn rows_of<'a>(frame: &'a ffmpeg::frame::Video, layout: &Layout) -> Result<[Rows<'a>; 4]> {
+    let refuse = |why: &str| Err(Error::new("A picture could not be read.", why, ""));
     if layout_of(frame).as_ref() != Some(layout) {
         return refuse("It has another layout than expected.");
     }
-    if block.len() < layout.bytes() {
-        return refuse("The memory for it is too small.");
-    }
+    let mut planes = [Rows { start: ptr::null(), line: 0, bytes: 0, count: 0, frame: PhantomData }; 4];
     for (index, plane) in layout.planes.iter().enumerate().filter(|(_, plane)| plane.row > 0) {
         // SAFETY: the frame is valid for as long as it is borrowed; both are plain fields.
         let (start, line) = unsafe { ((*frame.as_ptr()).data[index], (*frame.as_ptr()).linesize[index]) };
         if start.is_null() || (line.unsigned_abs() as usize) < plane.row {
             return refuse("Its planes are not in memory.");
         }
-        let rows = Rows { start, line: line as isize, bytes: plane.row, stride: plane.stride };
-        let end = plane.offset + plane.stride * plane.rows;
-        // SAFETY: a frame of this format and height has `rows` rows in this plane, `line` bytes apart (backwards
-        // if it is negative), and each holds at least `row` bytes.
-        unsafe { rows.copy(&mut block[plane.offset..end]) };
+        planes[index] =
+            Rows { start, line: line as isize, bytes: plane.row, count: plane.rows, frame: PhantomData };
     }
-    Ok(())
+    Ok(planes)
 }
 
 /// Copies of at least this many bytes are shared out: one core does not fill the memory's lanes.
@@ -165,47 +179,43 @@ const LARGE: usize = 2 << 20;
 /// More threads than this do not copy faster.
 const COPIERS: usize = 4;
 
-/// Rows of a plane in FFmpeg's memory.
+/// Rows of a plane in FFmpeg's memory. A frame of this format and height has so many, `line` bytes apart (backwards if it is
+/// negative), and each holds at least `bytes` bytes.
 #[derive(Clone, Copy)]
-struct Rows {
+pub(super) struct Rows<'a> {
     start: *const u8,
     /// Bytes from one row to the next.
     line: isize,
     /// Bytes of a row that count.
     bytes: usize,
-    /// Bytes from one row to the next in the copy.
-    stride: usize,
+    /// Rows that there are.
+    count: usize,
+    frame: PhantomData<&'a [u8]>,
 }
 
 // SAFETY: the rows are only read, while the frame that they belong to is borrowed.
-unsafe impl Send for Rows {}
+unsafe impl Send for Rows<'_> {}
 // SAFETY: as above.
-unsafe impl Sync for Rows {}
+unsafe impl Sync for Rows<'_> {}
 
-impl Rows {
-    /// Copies as many rows as `to` has room for, in several threads where that is worth it.
-    ///
-    /// # Safety
-    /// The frame must have so many rows.
-    unsafe fn copy(self, to: &mut [u8]) {
-        let threads = if to.len() < LARGE { 1 } else { all_threads().min(COPIERS) };
-        let rows = to.len().div_ceil(self.stride).div_ceil(threads);
-        share(to.chunks_mut(rows * self.stride).enumerate(), threads, |(index, part)| {
-            // SAFETY: as the caller promises; the parts do not overlap.
-            unsafe { self.copy_part(index * rows, part) };
-        });
+impl<'a> Rows<'a> {
+    /// A row of the picture, from the top; empty below the last one.
+    pub(super) fn row(&self, y: usize) -> &'a [u8] {
+        if y >= self.count {
+            return &[];
+        }
+        // SAFETY: the frame has this row, as the type's description says, and is borrowed for this long.
+        unsafe { std::slice::from_raw_parts(self.start.offset(y as isize * self.line), self.bytes) }
     }
 
-    /// # Safety
-    /// The frame must have the rows from `first` on that `to` has room for.
-    unsafe fn copy_part(self, first: usize, to: &mut [u8]) {
-        for (y, row) in to.chunks_mut(self.stride).enumerate() {
-            // SAFETY: see above.
-            let from = unsafe {
-                let start = self.start.offset((first + y) as isize * self.line);
-                std::slice::from_raw_parts(start, self.bytes)
-            };
-            row[..self.bytes].copy_from_slice(from);
-        }
+    /// Copies as many rows as `to` has room for, `stride` bytes apart, in several threads where that is worth it.
+    fn copy(self, to: &mut [u8], stride: usize) {
+        let threads = if to.len() < LARGE { 1 } else { all_threads().min(COPIERS) };
+        let rows = to.len().div_ceil(stride).div_ceil(threads);
+        share(to.chunks_mut(rows * stride).enumerate(), threads, |(strip, to)| {
+            for (y, to) in (strip * rows..).zip(to.chunks_mut(stride)) {
+                to[..self.bytes].copy_from_slice(self.row(y));
+            }
+        });
     }
 }

@@ -56,7 +56,7 @@ pub struct RgbaFrames {
 /// and height in pixels) or to the size of the first one.
 ///
 /// # Errors
-/// As for [`Decoder::open`](super::Decoder::open), and when swscale cannot convert the pictures.
+/// As for [`Decoder::open`](super::Decoder::open), and when the pictures cannot be converted.
 pub fn read_frames_rgba(path: &Path, count: usize, size: Option<(u32, u32)>) -> Result<RgbaFrames> {
     let stop = Arc::new(AtomicBool::new(false));
     let mut pass = Pass::open(path, &stop)?;

@@ -41,7 +41,7 @@ fn about(stage: Stage) -> &'static str {
             "Turn the movie's YUV into RGBA.\n\
              A graphics card: one kernel, start to end, which corrects the colours in the same pass; shared or copied \
              alike.\n\
-             A CPU device, or none: FFmpeg's swscale on the window's thread; for planar a kernel there too.\n\
+             A CPU device, or none: on the window's thread, with the same result; for planar a kernel there too.\n\
              Leaves out upload."
         }
         Stage::Correct => {

@@ -30,9 +30,9 @@ impl Pipeline {
         std::mem::take(&mut self.missing)
     }
 
-    /// How the planes of `frame` go to the device to be converted there, for `variant`. `None` where swscale is to
-    /// convert them: on a CPU device, where it is the faster way, except for what filters the planes; for formats that
-    /// the kernels do not know; and while the program is being built.
+    /// How the planes of `frame` go to the device to be converted there, for `variant`. `None` where the window's thread is
+    /// to convert them: on a CPU device, where that is the faster way, except for what filters the planes; for formats
+    /// that the kernels do not know; and while the program is being built. The picture is the same either way.
     pub fn conversion(&mut self, frame: &Video, variant: VariantId) -> Option<Layout> {
         let (layout, storage) = self.kernel_conversion(frame, variant)?;
         let converted = converted(&layout, variant);
@@ -52,7 +52,7 @@ impl Pipeline {
         })
     }
 
-    /// Notes that the device has no program for such a conversion: swscale does it from now on.
+    /// Notes that the device has no program for such a conversion: the window's thread does it from now on.
     pub fn conversion_failed(&mut self, layout: &Layout, storage: Storage) {
         self.failed.insert(kind(layout, storage));
     }

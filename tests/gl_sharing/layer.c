@@ -360,15 +360,8 @@ HANDLE(cl_kernel, clCreateKernel, (cl_program program, const char *name, cl_int 
 // Questions that ocl asks by itself, beside clreel's own.
 STATUS(clGetContextInfo, (cl_context context, cl_context_info what, size_t size, void *value, size_t *returned),
        (context, what, size, value, returned))
-STATUS(clGetCommandQueueInfo,
-       (cl_command_queue queue, cl_command_queue_info what, size_t size, void *value, size_t *returned),
-       (queue, what, size, value, returned))
 STATUS(clGetImageInfo, (cl_mem image, cl_image_info what, size_t size, void *value, size_t *returned),
        (image, what, size, value, returned))
-STATUS(clGetProgramInfo, (cl_program program, cl_program_info what, size_t size, void *value, size_t *returned),
-       (program, what, size, value, returned))
-STATUS(clGetKernelInfo, (cl_kernel kernel, cl_kernel_info what, size_t size, void *value, size_t *returned),
-       (kernel, what, size, value, returned))
 STATUS(clGetProgramBuildInfo,
        (cl_program program, cl_device_id device, cl_program_build_info what, size_t size, void *value, size_t *returned),
        (program, device, what, size, value, returned))
@@ -486,11 +479,8 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
     OVERRIDE(clEnqueueMarkerWithWaitList);
     OVERRIDE(clEnqueueBarrierWithWaitList);
     OVERRIDE(clGetContextInfo);
-    OVERRIDE(clGetCommandQueueInfo);
     OVERRIDE(clGetImageInfo);
-    OVERRIDE(clGetProgramInfo);
     OVERRIDE(clGetProgramBuildInfo);
-    OVERRIDE(clGetKernelInfo);
     OVERRIDE(clGetKernelArgInfo);
     OVERRIDE(clRetainContext);
     OVERRIDE(clRetainCommandQueue);

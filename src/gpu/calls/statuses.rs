@@ -1,4 +1,4 @@
-//! OpenCL's other functions, as far as ocl calls them for this library. In: their calls. Out: the driver's answers, of
+//! OpenCL's other functions, as far as ocl can call them for this library. In: their calls. Out: the driver's answers, of
 //! which each failure has a status that ocl has a name for: it panics at any other, and at an object that is null though
 //! the driver reported success.
 

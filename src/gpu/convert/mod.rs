@@ -199,7 +199,7 @@ impl Converter {
         Self { cl: cl.clone(), programs: HashMap::new(), kept: Kept::default() }
     }
 
-    /// How `frame` is packed for the device; `None` where swscale has to convert it.
+    /// How `frame` is packed for the device; `None` where no kernel converts such a format.
     pub fn supports(frame: &Video) -> Option<Layout> {
         layout_of(frame)
     }
@@ -266,7 +266,7 @@ impl Converter {
 }
 
 /// Converts one frame on the device, and waits for it: `rgba` gets its width × height × 4 bytes. Returns `false`, and
-/// leaves `rgba` alone, where swscale has to convert the format.
+/// leaves `rgba` alone, where no kernel converts the format.
 ///
 /// # Errors
 /// When the program does not build, or the device fails.

@@ -1,0 +1,139 @@
+//! A frame may be converted by a kernel or on the processor. Whichever way it takes, the picture is the same: the ways are
+//! compared with each other here, on the bundled clip and on edges of chroma as hard as they can be. Needs an OpenCL
+//! device, and fails without one.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clreel::gpu::cl::{ClContext, list_devices, select_device};
+use clreel::gpu::convert::convert_once;
+use clreel::media::{RgbaConverter, bundled_clip, read_frame_at};
+use ffmpeg_next::format::Pixel;
+use ffmpeg_next::frame::Video;
+
+/// The most levels that two ways may differ by.
+const BOUND: u8 = 2;
+
+fn context() -> ClContext {
+    let device = select_device(&list_devices(), None).expect("these tests need an OpenCL device");
+    ClContext::new(&device).expect("a context on the device")
+}
+
+/// The largest difference between the ways of `frame`, and how far neighbours in it are apart.
+fn worst(cl: &ClContext, frame: &Video) -> (u8, u8) {
+    let bytes = (frame.width() * frame.height() * 4) as usize;
+    let (mut kernel, mut host) = (vec![0x5a; bytes], vec![0xa5; bytes]);
+    assert!(convert_once(cl, frame, &mut kernel).expect("converts"), "{:?} has a kernel", frame.format());
+    RgbaConverter::new().convert(frame, &mut host).expect("converts");
+    let off = kernel.iter().zip(&host).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
+    let edges = host.iter().zip(&host[4.min(bytes)..]).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
+    (off, edges)
+}
+
+#[test]
+fn all_ways_agree_on_the_clip() {
+    let cl = context();
+    for at in [0.0, 1.0, 2.0] {
+        let (frame, _) = read_frame_at(&bundled_clip().unwrap(), at).unwrap();
+        let (off, _) = worst(&cl, &frame.picture);
+        assert!(off <= BOUND, "at {at} s the ways differ by {off} levels");
+    }
+}
+
+/// Planes of red and blue, or black and white, in stripes or fields of `side` samples.
+fn edges(format: Pixel, size: (u32, u32), side: usize, axes: (bool, bool)) -> Video {
+    let mut frame = Video::new(format, size.0, size.1);
+    // Samples of ten bits lie in the lowest bits, or for P010 in the highest.
+    let unit = match format {
+        Pixel::YUV420P10LE | Pixel::YUV422P10LE => 4,
+        Pixel::P010LE => 256,
+        _ => 1,
+    };
+    let bytes = if unit == 1 { 1 } else { 2 };
+    let packed = matches!(format, Pixel::YUYV422 | Pixel::RGB24);
+    let width = if packed { 4 * side } else { side };
+    for plane in 0..frame.planes() {
+        let stride = frame.stride(plane);
+        for (y, row) in frame.data_mut(plane).chunks_mut(stride).enumerate() {
+            for (x, sample) in row.chunks_exact_mut(bytes).enumerate() {
+                let (across, down) = (axes.0 && x / width % 2 == 1, axes.1 && y / side % 2 == 1);
+                let high = (across != down) != (plane == 1);
+                let level: u16 = match (plane, high) {
+                    _ if packed => {
+                        if high {
+                            235
+                        } else {
+                            20
+                        }
+                    }
+                    (0, _) => {
+                        if high {
+                            81
+                        } else {
+                            41
+                        }
+                    }
+                    (_, true) => 240,
+                    (_, false) => 16,
+                };
+                sample.copy_from_slice(&(unit * level).to_le_bytes()[..bytes]);
+            }
+        }
+    }
+    frame
+}
+
+#[test]
+fn all_ways_agree_on_edges_of_chroma() {
+    let cl = context();
+    for format in [
+        Pixel::YUV420P,
+        Pixel::YUVJ420P,
+        Pixel::NV12,
+        Pixel::YUV422P,
+        Pixel::YUV440P,
+        Pixel::YUV444P,
+        Pixel::YUYV422,
+        Pixel::YUV420P10LE,
+        Pixel::YUV422P10LE,
+        Pixel::P010LE,
+        Pixel::GRAY8,
+        Pixel::RGB24,
+    ] {
+        for size in [(64, 36), (33, 17)] {
+            for side in [1, 3] {
+                for axes in [(true, false), (false, true), (true, true)] {
+                    let (off, steep) = worst(&cl, &edges(format, size, side, axes));
+                    let case = format!("{format:?} {size:?}, {side} samples, {axes:?}");
+                    assert!(off <= BOUND, "{case}: the ways differ by {off} levels");
+                    assert!(steep > 30 || !axes.0, "{case}: there are no edges");
+                }
+            }
+        }
+    }
+}
+
+/// The kernels' filter after a kernel's or the processor's conversion, and the filter in Rust after the processor's.
+#[test]
+fn a_snapshot_is_the_same_with_and_without_opencl() {
+    let shot = |name: &str, options: &[&str]| -> Vec<u8> {
+        let out: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("paths-{name}.png"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
+        command.arg("snapshot").arg(bundled_clip().unwrap()).args(["--at", "1", "--out"]).arg(&out);
+        let ran = command.args(options).output().expect("runs");
+        assert!(ran.status.success(), "{name}: {}", String::from_utf8_lossy(&ran.stderr));
+        let file = std::fs::File::open(&out).expect("is written");
+        let mut reader = png::Decoder::new(std::io::BufReader::new(file)).read_info().expect("is a PNG");
+        let mut pixels = vec![0; reader.output_buffer_size().expect("fits in memory")];
+        reader.next_frame(&mut pixels).expect("is whole");
+        pixels
+    };
+    let native = shot("native", &["--variant", "native", "--radius", "3"]);
+    let fused = shot("fused", &["--variant", "fused", "--radius", "3"]);
+    assert!(native == fused, "the filter's pictures differ");
+    let device = context().device.info.name.clone();
+    let plain = shot("off", &["--variant", "off"]);
+    let device = shot("device", &["--variant", "off", "--device", &device]);
+    assert!(plain == device, "the unfiltered pictures differ");
+    assert!(plain != native, "the filter does something");
+}
