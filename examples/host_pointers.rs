@@ -14,6 +14,7 @@ use std::time::Instant;
 use clap::Parser;
 use clreel::gpu::cl::{self, ClContext};
 use clreel::gpu::host_block::HostBlock;
+use clreel::gpu::process;
 use clreel::ladder::box_filter::bench::noise;
 use clreel::stats::{Series, ms_since};
 use ocl::core::{self, MapFlags, MemMap};
@@ -45,7 +46,7 @@ struct Arguments {
 }
 
 fn main() -> Result<(), Failure> {
-    cl::prepare_process();
+    process::prepare();
     let arguments = Arguments::parse();
     let device = cl::select_device(&cl::list_devices(), arguments.device.as_deref())?;
     let cl = ClContext::new(&device)?;
@@ -64,7 +65,7 @@ fn main() -> Result<(), Failure> {
         eprintln!("{wrong} frames came back wrong");
     }
     // PoCL's own end of the process may wait for its threads.
-    cl::exit_now(u8::from(wrong > 0))
+    process::exit_now(u8::from(wrong > 0))
 }
 
 /// Times all kinds with frames of `len` bytes and prints them; returns how many results were wrong.

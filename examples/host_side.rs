@@ -17,6 +17,7 @@ use clreel::gpu::cl::{self, ClContext};
 use clreel::gpu::convert::{Converter, Corrector, PlaneBlock};
 use clreel::gpu::event::wait_in_queue;
 use clreel::gpu::host_block::HostBlock;
+use clreel::gpu::process;
 use clreel::gpu::timer;
 use clreel::ladder::box_filter::bench::noise;
 use clreel::ladder::box_filter::{BuiltVariant, Picture, Plan, Scratch};
@@ -88,7 +89,7 @@ const WAYS: [Way; 10] = [
 ];
 
 fn main() -> Result<(), Failure> {
-    cl::prepare_process();
+    process::prepare();
     let arguments = Arguments::parse();
     let device = cl::select_device(&cl::list_devices(), arguments.device.as_deref())?;
     let cl = ClContext::new(&device)?;
@@ -106,7 +107,7 @@ fn main() -> Result<(), Failure> {
         bench.merged(size, arguments.rounds)?;
     }
     // PoCL's own end of the process may wait for its threads.
-    cl::exit_now(u8::from(wrong > 0))
+    process::exit_now(u8::from(wrong > 0))
 }
 
 struct Bench<'a> {

@@ -14,6 +14,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use clreel::gpu::cl::{self, ClContext, DeviceKind};
+use clreel::gpu::process;
 use clreel::ladder::box_filter::native::{self, Lanes};
 use clreel::ladder::box_filter::reference::reference;
 use clreel::ladder::box_filter::{BuiltVariant, Picture, Plan, Scratch, VARIANTS};
@@ -23,7 +24,7 @@ use clreel::stats::ms_since;
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Failure> {
-    cl::prepare_process();
+    process::prepare();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["frames", file, width, height, count] => {
@@ -66,7 +67,7 @@ fn serve(device: Option<&str>) -> Result<(), Failure> {
         std::io::stdout().flush()?;
     }
     // PoCL's own end of the process may wait for its threads.
-    cl::exit_now(0)
+    process::exit_now(0)
 }
 
 /// The requests: `device` gives its name; `open FILE WIDTH HEIGHT` gives the names; `prepare NAME RADIUS` how long one

@@ -5,8 +5,9 @@
 //! `cargo run --release --example planar_cost -- [ROUNDS] [WIDTHxHEIGHT] [DEVICE]`: 100 rounds, 1280x720, the best device.
 
 use clreel::convert::Correction;
-use clreel::gpu::cl::{self, ClContext, list_devices, select_device};
+use clreel::gpu::cl::{ClContext, list_devices, select_device};
 use clreel::gpu::convert::Converter;
+use clreel::gpu::process;
 use clreel::gpu::timer;
 use clreel::ladder::box_filter::planar::run::on_device;
 use clreel::ladder::box_filter::planar::{PlanarFilter, planes_of};
@@ -18,7 +19,7 @@ use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    cl::prepare_process();
+    process::prepare();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let rounds: usize = arguments.first().map_or(Ok(100), |text| text.parse())?;
     let rounds = rounds.max(1);
@@ -88,5 +89,5 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             (filter + after) / (without + fused),
         );
     }
-    cl::exit_now(0)
+    process::exit_now(0)
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    clreel::gpu::cl::prepare_process();
+    clreel::gpu::process::prepare();
     let cli = clreel::cli::Cli::parse();
     ExitCode::from(clreel::cli::report(clreel::cli::run(&cli)))
 }

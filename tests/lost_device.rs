@@ -193,7 +193,7 @@ fn bench_ends_with_a_sentence() {
 #[test]
 fn the_functions_that_cannot_fail_are_part_of_every_program() {
     // The library's own ones refuse a null handle. This program is none of clreel's own.
-    clreel::gpu::cl::prepare_process();
+    clreel::gpu::process::prepare();
     // SAFETY: a null handle is refused before anything is done with it.
     let answers = unsafe {
         use ocl::ffi::*;

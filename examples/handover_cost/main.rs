@@ -20,6 +20,7 @@ use std::io::{self, Write as _};
 use clap::Parser;
 use clreel::gpu::cl::{self, ClContext};
 use clreel::gpu::gl::{GlWindow, Interface};
+use clreel::gpu::process;
 use clreel::gpu::sharing::{self, Sharing};
 use clreel::stats::Series;
 use winit::application::ApplicationHandler;
@@ -55,7 +56,7 @@ struct Arguments {
 }
 
 fn main() {
-    cl::prepare_process();
+    process::prepare();
     let mut app = App { arguments: Arguments::parse(), result: None };
     let ran = EventLoop::new().and_then(|event_loop| event_loop.run_app(&mut app));
     let result = match (app.result, ran) {
@@ -75,7 +76,7 @@ fn main() {
         }
     };
     // Drivers' own end of the process may wait for their threads.
-    cl::exit_now(code)
+    process::exit_now(code)
 }
 
 /// Measures as soon as there can be a window.

@@ -11,8 +11,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, Device, lower_priority};
+use crate::gpu::cl::{ClContext, Device};
 use crate::gpu::event::Waker;
+use crate::gpu::process::lower_priority;
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::Config;
 use crate::ladder::tune::{self, Search, Trial};

@@ -91,7 +91,7 @@ pub fn run(args: &PlayArgs) -> Result<()> {
     // A device may be asked still whether it shares.
     crate::leftovers::remove_all();
     if !idle {
-        crate::gpu::cl::exit_now(crate::cli::report(result.map(|()| crate::cli::exit::DONE)));
+        crate::gpu::process::exit_now(crate::cli::report(result.map(|()| crate::cli::exit::DONE)));
     }
     result
 }
@@ -193,7 +193,7 @@ impl App<'_> {
         }
         let error =
             display_gone("The connection to the X server broke: it has ended, or it ended the window.");
-        crate::gpu::cl::exit_now(crate::cli::report(Err(error)));
+        crate::gpu::process::exit_now(crate::cli::report(Err(error)));
     }
 
     /// Writes what was asked for and takes the window down; returns whether OpenCL is idle.

@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::gpu::calls;
 use crate::gpu::drivers::{self, Verdict};
-use crate::gpu::places;
 
 /// The kind of a device, as OpenCL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -248,66 +247,6 @@ pub fn no_device() -> Error {
         why.join(" "),
         "Install pocl-opencl-icd to compute on the CPU, or the OpenCL driver of the graphics card's vendor.",
     )
-}
-
-/// Sets what drivers read from the environment; call it first of all, before any thread is started. A value that the user
-/// has set stays.
-///
-/// PoCL's worker threads are free to share a core, and then wait for each other: on two cores half of all
-/// launches of the running sum took 2.7 ms instead of 1.6. `POCL_AFFINITY=1` gives each thread a core of its
-/// own. PoCL counts cores from 0 and gives up where one of them is not allowed to the process, so it is set only
-/// where all of them are.
-///
-/// PoCL also needs a folder to keep its kernels in, where its own cannot be written to.
-///
-/// NVIDIA's OpenGL gives the processor away while it waits, and has it back only 0.3 ms later: so long took each release
-/// of a shared texture, which waits for OpenGL for a few microseconds. With `__GL_YIELD=USLEEP`, of the driver's manual, it
-/// takes 0.07 ms (H200, driver 580; `examples/handover_cost`).
-pub fn prepare_process() {
-    if let Some(folder) = places::pocl_cache(|name| std::env::var_os(name)) {
-        // SAFETY: no other thread reads the environment yet.
-        unsafe { std::env::set_var("POCL_CACHE_DIR", folder) };
-    }
-    if std::env::var_os("__GL_YIELD").is_none() {
-        // SAFETY: as above.
-        unsafe { std::env::set_var("__GL_YIELD", "USLEEP") };
-    }
-    if std::env::var_os("POCL_AFFINITY").is_none() && all_cores_are_allowed() {
-        // SAFETY: no other thread reads the environment yet.
-        unsafe { std::env::set_var("POCL_AFFINITY", "1") };
-    }
-}
-
-/// Lets the calling thread run only where others leave time. It cannot be taken back; where the system refuses, nothing
-/// changes.
-pub fn lower_priority() {
-    // SAFETY: both calls take and give numbers; on Linux the priority is that of the thread with this number.
-    unsafe {
-        let thread = libc::syscall(libc::SYS_gettid) as libc::id_t;
-        libc::setpriority(libc::PRIO_PROCESS, thread, 15);
-    }
-}
-
-fn all_cores_are_allowed() -> bool {
-    // SAFETY: `set` is a plain bit set that the call fills, as large as is said; sysconf takes a number.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        let configured = libc::sysconf(libc::_SC_NPROCESSORS_CONF);
-        libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) == 0
-            && libc::c_long::from(libc::CPU_COUNT(&set)) == configured
-            && (0..libc::CPU_COUNT(&set) as usize).all(|core| libc::CPU_ISSET(core, &set))
-    }
-}
-
-/// Ends the process at once, without the drivers' exit handlers: they free what a kernel or a compiler that
-/// still runs on another thread is using.
-pub fn exit_now(code: u8) -> ! {
-    use std::io::Write as _;
-    let _ = std::io::stdout().flush();
-    let _ = std::io::stderr().flush();
-    crate::leftovers::remove_all();
-    // SAFETY: _exit takes a number and does not return.
-    unsafe { libc::_exit(i32::from(code)) }
 }
 
 /// A device with its context and one in-order queue that profiles its commands. Clones share both.

@@ -14,6 +14,7 @@ pub mod host_block;
 pub(crate) mod kernel;
 pub(crate) mod places;
 pub mod probe;
+pub mod process;
 pub mod program;
 pub mod shader;
 pub mod sharing;

@@ -272,7 +272,7 @@ pub fn answer() -> ! {
         answer.reason = drivers.first().map(|driver| why_empty(&driver.library())).unwrap_or_default();
     }
     print_answer(&answer);
-    super::cl::exit_now(0)
+    super::process::exit_now(0)
 }
 
 fn why_empty(library: &OsStr) -> String {
