@@ -13,6 +13,7 @@ mod collect;
 mod gl_times;
 mod native;
 mod present;
+mod state;
 mod submit;
 mod work;
 
@@ -28,8 +29,8 @@ use crate::gpu::gl_timer::{self, GlTimer, Timing};
 use crate::gpu::sharing::Slot;
 use crate::ladder::box_filter::glsl::GlslFilter;
 use crate::ladder::{Kind, VariantId};
-use crate::media::{Clock, Decoder, Frame, Orientation, RgbaConverter, Seek, Staging};
-use crate::overlay::{Busy, VariantStatus};
+use crate::media::{Clock, Decoder, Frame, RgbaConverter, Seek, Staging};
+use crate::overlay::VariantStatus;
 use crate::pipeline::Pipeline;
 use crate::stats::{Recorder, Span, Stage, StageTimes};
 pub use gl_times::GlTimings;
@@ -413,86 +414,6 @@ impl FrameLoop {
         self.recorder.mark_discontinuity();
         self.last_present = None;
         self.last_swap = None;
-    }
-
-    /// Whether the movie is paused.
-    pub fn is_paused(&self) -> bool {
-        self.clock.is_paused()
-    }
-
-    /// Position of the picture on the screen in the movie, in seconds.
-    pub fn position_s(&self) -> f64 {
-        self.shown.as_ref().map_or(0.0, |f| f.frame.movie_s)
-    }
-
-    /// Variant and radius that filtered the picture on the screen.
-    pub fn shown_filter(&self) -> Option<(VariantId, u32)> {
-        self.shown.as_ref().map(|f| (f.variant, f.radius))
-    }
-
-    /// Size in pixels of the picture on the screen.
-    pub fn shown_size(&self) -> Option<(u32, u32)> {
-        self.shown.as_ref().map(|f| f.slot.size())
-    }
-
-    /// How the picture on the screen is turned.
-    pub fn shown_orientation(&self) -> Orientation {
-        self.shown.as_ref().map_or_else(Orientation::default, |f| f.frame.orientation())
-    }
-
-    /// Texture of the picture on the screen, and its size in pixels.
-    pub fn shown_texture(&self) -> Option<(glow::Texture, (u32, u32))> {
-        self.shown.as_ref().map(|f| (f.slot.texture(), f.slot.size()))
-    }
-
-    /// Whether the picture on the screen's place was not on the screen yet.
-    pub fn shown_is_new(&self) -> bool {
-        self.shown_is_new
-    }
-
-    /// Interval of the movie's frames, in nanoseconds, as the picture on the screen has it.
-    pub fn frame_interval_ns(&self) -> Option<i64> {
-        self.shown.as_ref().map(|f| f.frame.duration_ns).filter(|ns| *ns > 0)
-    }
-
-    /// Whether every frame was shown and none will come.
-    pub fn is_finished(&self) -> bool {
-        self.decoder.queue().is_finished()
-            && self.flights.is_empty()
-            && self.ready.is_empty()
-            && self.held.is_none()
-            && self.returned.is_empty()
-            && self.frame_to_filter_again().is_none()
-    }
-
-    /// Whether every frame was shown, and the last one for its time: a still picture for `STILL`.
-    pub fn is_over(&self) -> bool {
-        let Some(shown) = &self.shown else { return false };
-        let still = shown.frame.number == 0;
-        let time_ns = if still { STILL.as_nanos() as i64 } else { shown.frame.duration_ns };
-        self.clock_runs
-            && self.is_finished()
-            && (self.unpaced || self.clock.now_ns() >= shown.frame.pts_ns.saturating_add(time_ns))
-    }
-
-    /// The frame that has been in the filter for long, or that will be.
-    pub fn busy(&self) -> Option<Busy> {
-        let flight = self.held.as_ref().or(self.flights.front())?;
-        let work = flight.work.as_ref()?;
-        let held = self.held.is_some();
-        (held || work.elapsed_s() > BUSY_S).then(|| Busy {
-            variant: flight.variant,
-            radius: flight.radius,
-            fraction: work.fraction() as f32,
-            elapsed_s: if held { 0.0 } else { work.elapsed_s() },
-            predicted_s: work.total_s(),
-        })
-    }
-
-    /// Whether a frame takes the device so long that the overlay has to be repainted meanwhile.
-    pub fn is_slow(&self) -> bool {
-        let mut work = self.flights.iter().chain(&self.held).filter_map(|f| f.work.as_ref());
-        work.any(|w| w.predicted_ms().max(w.elapsed_s() * 1e3) > OVERLAY_MS)
     }
 
     /// One turn: collects what has finished, submits what is due, and says what comes next. Never waits.
