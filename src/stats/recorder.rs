@@ -137,11 +137,11 @@ impl Recorder {
     /// Takes the sample of the picture that is on the screen from now on.
     fn show(&mut self, frame: Option<u64>, mut sample: FrameSample) {
         let setting = sample.setting();
-        let before = self.shown_setting();
+        let before = self.shown_setting().filter(|before| *before != setting);
         if before.is_some_and(|before| before.device != setting.device) {
             self.scores.clear();
         }
-        if before != Some(setting) {
+        if before.is_some() {
             self.stretch.clear();
             // Most of it was waiting, while another filter was at work.
             sample.interval_ms = None;
