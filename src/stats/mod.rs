@@ -5,12 +5,14 @@
 
 pub mod cpu;
 pub mod export;
+pub mod noise;
 pub mod recorder;
 pub mod series;
 pub mod trace;
 
-pub use cpu::{CpuLoad, CpuReading};
+pub use cpu::{CpuLoad, CpuReading, CpuTimes};
 pub use export::{ExportContext, export};
+pub use noise::Noise;
 pub use recorder::{Recorder, Summary};
 pub use series::Series;
 pub use trace::{Lane, Span, Trace};
