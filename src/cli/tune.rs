@@ -16,7 +16,7 @@ use crate::gpu::sharing::Sharing;
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::Config;
 use crate::ladder::tune::{self, Search, Status, Trial};
-use crate::ladder::tuned::{Cache, RADII, radius_class};
+use crate::ladder::tuned::{self, Cache, RADII, radius_class};
 use crate::leftovers;
 use crate::stats::noise::{self, Noise, Noisy};
 
@@ -130,6 +130,8 @@ impl Results {
 /// # Errors
 /// When there is no device, it fails, or the cache cannot be written.
 pub fn run(args: &TuneArgs) -> Result<u8> {
+    // Before a search of minutes is for nothing.
+    tuned::require_place()?;
     let device = select_device(&working_devices(), args.device.as_deref())?;
     let cl = ClContext::new(&device)?;
     let sizes = if args.size.is_empty() { vec![(1280, 720)] } else { args.size.clone() };
