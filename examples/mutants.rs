@@ -20,7 +20,11 @@ fn main() -> ExitCode {
     let run = || {
         let this = std::env::current_exe().map_err(|e| e.to_string())?;
         let folder = this.parent().and_then(|folder| folder.parent()).ok_or("This example has no folder.")?;
-        let tools = mutants::tools(folder.join("clreel"), vec![this.clone().into()], folder.with_file_name("mutants"));
+        let tools = mutants::tools(
+            folder.join("clreel"),
+            vec![this.clone().into()],
+            folder.with_file_name("mutants"),
+        );
         mutants::main(&args, &tools)
     };
     match run() {

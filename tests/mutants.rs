@@ -62,8 +62,27 @@ fn there_are_enough_and_every_kernel_has_some() {
         }
     }
     for rule in [
-        "window", "clamp", "rounding", "scale", "channel", "alpha", "strip", "barrier", "band", "width", "last row",
-        "radius range", "one pixel", "constant", "siting", "shift", "layout", "target", "outside", "size", "extreme",
+        "window",
+        "clamp",
+        "rounding",
+        "scale",
+        "channel",
+        "alpha",
+        "strip",
+        "barrier",
+        "band",
+        "width",
+        "last row",
+        "radius range",
+        "one pixel",
+        "constant",
+        "siting",
+        "shift",
+        "layout",
+        "target",
+        "outside",
+        "size",
+        "extreme",
     ] {
         assert!(mutants.iter().any(|mutant| mutant.rule == rule), "{rule}");
     }
@@ -101,7 +120,9 @@ fn a_mutant_that_bench_does_not_notice_is_a_survivor() {
     assert_eq!(verdict(&tools, first("03_flat.cl", "i < radius")), Verdict::Survives);
     let mutant = first("03_flat.cl", "i < radius");
     let text = mutant.text.replace("ushort4 sum = 0", "ushort4 sum = nothing");
-    let Verdict::Broken(why) = verdict(&tools, Mutant { text, ..mutant }) else { panic!("it does not compile") };
+    let Verdict::Broken(why) = verdict(&tools, Mutant { text, ..mutant }) else {
+        panic!("it does not compile")
+    };
     assert!(why.contains("does not build"), "{why}");
 }
 
@@ -109,7 +130,9 @@ fn a_mutant_that_bench_does_not_notice_is_a_survivor() {
 fn the_kernels_as_they_are_must_pass() {
     // Whatever this is asked, something is wrong.
     let tools = tools("wrong", Path::new("/bin/false"));
-    let Verdict::Broken(why) = verdict(&tools, first("03_flat.cl", "i < radius")) else { panic!("bench fails") };
+    let Verdict::Broken(why) = verdict(&tools, first("03_flat.cl", "i < radius")) else {
+        panic!("bench fails")
+    };
     assert!(why.contains("as they are"), "{why}");
 }
 

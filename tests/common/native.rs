@@ -11,7 +11,8 @@ use std::process::Command;
 pub fn shared_library(name: &str, folder: &str, files: &[&str], arguments: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
     // Cargo names the folder to tests; examples take the same one.
-    let build = option_env!("CARGO_TARGET_TMPDIR").unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/target/tmp"));
+    let build =
+        option_env!("CARGO_TARGET_TMPDIR").unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/target/tmp"));
     std::fs::create_dir_all(build).unwrap();
     let library = Path::new(build).join(format!("lib{name}.so"));
     let changed = |path: &Path| std::fs::metadata(path).and_then(|m| m.modified()).ok();

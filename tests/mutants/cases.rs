@@ -42,9 +42,10 @@ impl Subject {
     /// Whether it runs on a device that is no CPU, or claims not to be one.
     pub fn needs_gpu(self) -> bool {
         match self {
-            Self::Variant(_, kind) | Self::Tuned(_, kind, ..) | Self::IntoImage(_, kind) | Self::Planar(kind) => {
-                kind != DeviceKind::Cpu
-            }
+            Self::Variant(_, kind)
+            | Self::Tuned(_, kind, ..)
+            | Self::IntoImage(_, kind)
+            | Self::Planar(kind) => kind != DeviceKind::Cpu,
             Self::Planes { .. } => true,
             Self::Rows | Self::Correct { .. } => false,
         }
@@ -138,8 +139,22 @@ impl fmt::Display for Case {
 
 /// Layouts that a device reads, the common ones first.
 const FORMATS: [&str; 16] = [
-    "yuv420p", "nv12", "p010le", "yuv420p10le", "yuv422p", "yuv444p", "yuv440p", "nv16", "yuyv422", "uyvy422",
-    "gray", "bgra", "rgb24", "gbrap", "yuv444p12le", "gray12le",
+    "yuv420p",
+    "nv12",
+    "p010le",
+    "yuv420p10le",
+    "yuv422p",
+    "yuv444p",
+    "yuv440p",
+    "nv16",
+    "yuyv422",
+    "uyvy422",
+    "gray",
+    "bgra",
+    "rgb24",
+    "gbrap",
+    "yuv444p12le",
+    "gray12le",
 ];
 
 /// The cases of a subject, the plain ones first.
@@ -153,7 +168,16 @@ pub fn cases(subject: Subject) -> Vec<Case> {
 
 fn plain(subject: Subject) -> Case {
     let (format, phase) = ("", (0, 1));
-    Case { subject, size: (67, 33), radius: 3, content: Content::Noise, band: 0, format, phase, corrected: false }
+    Case {
+        subject,
+        size: (67, 33),
+        radius: 3,
+        content: Content::Noise,
+        band: 0,
+        format,
+        phase,
+        corrected: false,
+    }
 }
 
 fn filters(subject: Subject) -> Vec<Case> {
@@ -164,7 +188,13 @@ fn filters(subject: Subject) -> Vec<Case> {
     let noise = |size, radius| at(size, radius, Content::Noise, 0);
     cases.extend([5, 1, 8].map(|band| at((67, 33), 3, Content::Noise, band)));
     cases.extend([0, 1, 7, 8, 9, 20].map(|radius| noise((67, 33), radius)));
-    cases.extend([noise((5, 3), 7), noise((1, 1), 2), noise((37, 1), 3), noise((1, 41), 3), noise((66, 33), 3)]);
+    cases.extend([
+        noise((5, 3), 7),
+        noise((1, 1), 2),
+        noise((37, 1), 3),
+        noise((1, 41), 3),
+        noise((66, 33), 3),
+    ]);
     cases.extend([noise((64, 32), 3), noise((65, 34), 2), noise((23, 19), 31), noise((23, 19), 42)]);
     cases.extend([43, 63, 64, 65, 127, 128].map(|radius| noise((23, 19), radius)));
     let extremes = [Content::White, Content::Black, Content::OnePixel];
@@ -178,7 +208,11 @@ fn filters(subject: Subject) -> Vec<Case> {
     cases.extend([7, 8, 9, 31, 42, 43, 64, 128].map(|r| at((23, 8 * (2 * r + 1)), r, Content::Stripes, 0)));
     cases.extend([9, 31, 42].map(|r| at((300, 24), r, Content::Halves, 0)));
     cases.extend([63, 64, 128].map(|radius| at((600, 9), radius, Content::Halves, 0)));
-    cases.extend([noise((131, 67), 20), at((131, 67), 20, Content::Noise, 13), at((131, 67), 31, Content::Noise, 7)]);
+    cases.extend([
+        noise((131, 67), 20),
+        at((131, 67), 20, Content::Noise, 13),
+        at((131, 67), 31, Content::Noise, 7),
+    ]);
     cases.extend([noise((1203, 37), 31), noise((1204, 37), 3), noise((9001, 5), 3), noise((21, 2600), 3)]);
     cases.extend([noise((1280, 720), 7), noise((1280, 720), 20), noise((2048, 1600), 3)]);
     cases
@@ -191,7 +225,13 @@ fn planar(subject: Subject) -> Vec<Case> {
     let mut cases = vec![plain];
     cases.extend([5, 2].map(|band| at((67, 33), 3, Content::Noise, band)));
     cases.extend([0, 1, 2, 4, 7, 8, 20].map(|radius| noise((67, 33), radius)));
-    cases.extend([noise((5, 3), 7), noise((1, 1), 2), noise((37, 1), 3), noise((1, 41), 3), noise((64, 32), 3)]);
+    cases.extend([
+        noise((5, 3), 7),
+        noise((1, 1), 2),
+        noise((37, 1), 3),
+        noise((1, 41), 3),
+        noise((64, 32), 3),
+    ]);
     cases.extend([noise((66, 34), 2), noise((259, 11), 31), noise((139, 61), 64), noise((139, 61), 128)]);
     for radius in [3, 4, 40, 128] {
         cases.extend([Content::White, Content::Black].map(|content| at((40, 9), radius, content, 0)));

@@ -27,7 +27,10 @@ use trial::{Said, Seen, Tools, Verdict, verdict};
 
 /// `./dev mutants`: makes mutants of the kernels and lists those that `clreel bench` does not notice.
 #[derive(Debug, Parser)]
-#[command(name = "./dev mutants", after_help = "Exit code: 0 where bench notices all that some case tells apart, 1 otherwise.\nWhat was found is kept in target/mutants, so that a run that was stopped goes on where it was.")]
+#[command(
+    name = "./dev mutants",
+    after_help = "Exit code: 0 where bench notices all that some case tells apart, 1 otherwise.\nWhat was found is kept in target/mutants, so that a run that was stopped goes on where it was."
+)]
 pub struct Args {
     /// Thirty of them, two for each kernel file
     #[arg(long)]
@@ -211,7 +214,9 @@ pub fn line(tried: &Tried) -> String {
         Verdict::Broken(why) => format!("BROKEN: {why}"),
     };
     let shown = match &tried.seen {
-        Seen::Case(_, what) if !matches!(tried.verdict, Verdict::Caught(_)) => format!("\n    shows itself in {what}"),
+        Seen::Case(_, what) if !matches!(tried.verdict, Verdict::Caught(_)) => {
+            format!("\n    shows itself in {what}")
+        }
         _ => String::new(),
     };
     format!("{number:3} {rule}, {file}:{line}: {from} → {to}: {end}{shown}")

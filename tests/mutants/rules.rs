@@ -80,9 +80,12 @@ pub struct Mutant {
 /// When a file cannot be read, or a rule finds another number of places than it says.
 pub fn mutants(kernels: &Path) -> Result<Vec<Mutant>, String> {
     let mut mutants = Vec::new();
-    for rules in ladder::RULES.iter().chain([&fused::RULES, &march::RULES]).chain(planes::RULES).chain(convert::RULES) {
+    for rules in
+        ladder::RULES.iter().chain([&fused::RULES, &march::RULES]).chain(planes::RULES).chain(convert::RULES)
+    {
         let path = kernels.join(rules.file);
-        let text = fs::read_to_string(&path).map_err(|e| format!("{} cannot be read: {e}.", path.display()))?;
+        let text =
+            fs::read_to_string(&path).map_err(|e| format!("{} cannot be read: {e}.", path.display()))?;
         for edit in rules.edits {
             apply(rules, edit, &text, &mut mutants)?;
         }

@@ -23,9 +23,12 @@ pub fn markdown(tried: &[Tried]) -> String {
         let of: Vec<&Tried> = tried.iter().filter(|tried| tried.mutant.rule == rule).collect();
         let caught = of.iter().filter(|tried| matches!(tried.verdict, Verdict::Caught(_))).count();
         let equal = of.iter().filter(|tried| matches!(tried.verdict, Verdict::Equal(_))).count();
-        let _ = writeln!(out, "| {rule} | {} | {caught} | {equal} | {} |", of.len(), of.len() - caught - equal);
+        let _ =
+            writeln!(out, "| {rule} | {} | {caught} | {equal} | {} |", of.len(), of.len() - caught - equal);
     }
-    out.push_str("\n| | rule | file:line | change | shows itself in | what bench says |\n|---:|---|---|---|---|---|\n");
+    out.push_str(
+        "\n| | rule | file:line | change | shows itself in | what bench says |\n|---:|---|---|---|---|---|\n",
+    );
     for Tried { mutant, seen, verdict } in tried {
         let Mutant { number, rule, file, line, from, to, .. } = mutant;
         let case = match seen {

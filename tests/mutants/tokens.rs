@@ -7,8 +7,8 @@ use std::ops::Range;
 /// that joins two lines of a macro.
 fn words(text: &str) -> Vec<Range<usize>> {
     const LONG: [&str; 22] = [
-        "<<=", ">>=", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++", "--", "+=", "-=", "*=", "/=", "%=",
-        "&=", "|=", "^=", "->", "##",
+        "<<=", ">>=", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++", "--", "+=", "-=", "*=", "/=",
+        "%=", "&=", "|=", "^=", "->", "##",
     ];
     let bytes = text.as_bytes();
     let in_name = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'.';

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::cases::Subject;
 pub use super::cases::Case;
+use super::cases::Subject;
 use super::rules::Mutant;
 use super::witness::{self, cases_of};
 

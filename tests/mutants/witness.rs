@@ -90,7 +90,14 @@ impl Lab {
     fn new() -> Result<Self> {
         let cl = ClContext::new(&select_device(&list_devices(), Some("cpu"))?)?;
         let (converter, corrector) = (Converter::new(&cl), Corrector::new(&cl));
-        Ok(Self { cl, variants: Vec::new(), planar: Vec::new(), converter, corrector, wanted: HashMap::new() })
+        Ok(Self {
+            cl,
+            variants: Vec::new(),
+            planar: Vec::new(),
+            converter,
+            corrector,
+            wanted: HashMap::new(),
+        })
     }
 
     /// What differs, if anything does.
@@ -135,11 +142,13 @@ impl Lab {
     fn build(&self, subject: Subject) -> Result<BuiltVariant> {
         match subject {
             Subject::Tuned(id, kind, name, value) => {
-                let code = info(id).map(|info| info.code(kind)).ok_or_else(|| Error::new("No kernel.", "", ""))?;
+                let code =
+                    info(id).map(|info| info.code(kind)).ok_or_else(|| Error::new("No kernel.", "", ""))?;
                 BuiltVariant::build_with(&self.cl, id, &Config::of(code, kind).with(name, value))
             }
             Subject::IntoImage(id, kind) => {
-                let code = info(id).map(|info| info.code(kind)).ok_or_else(|| Error::new("No kernel.", "", ""))?;
+                let code =
+                    info(id).map(|info| info.code(kind)).ok_or_else(|| Error::new("No kernel.", "", ""))?;
                 BuiltVariant::build_into(&self.cl, id, &Config::of(code, kind), Storage::Image)
             }
             Subject::Variant(id, kind) => BuiltVariant::build_as(&self.cl, id, kind),
@@ -202,7 +211,8 @@ impl Lab {
         correct_reference(&mut want, &correction, layout.matrix);
         let (cl, converter) = (&self.cl, &mut self.converter);
         let from = on_device(cl, &block)?;
-        let run = |dst: &Picture| converter.enqueue_block(&cl.queue, &layout, &from, dst, &correction).map(drop);
+        let run =
+            |dst: &Picture| converter.enqueue_block(&cl.queue, &layout, &from, dst, &correction).map(drop);
         let found = compare(cl, storage, case.size, &want, &|_| true, run)?;
         Ok(found.or(changed(cl, &from, &block)?))
     }

@@ -52,19 +52,50 @@ const PLANES: &[Edit] = &[
     edit("alpha", "a = 255", "a = 254", 1),
     edit("alpha", "if (matrix.s7)", "if (false)", 1),
     edit("alpha", "offset.s3 + y * stride.s3", "offset.s0 + y * stride.s0", 1),
-    edit("one pixel", "store(dst, width, x + i, y, pixel)", "store(dst, width, x + i, y, pixel ^ (uchar)(x + i == 2 && y == 1))", 1),
-    edit("one pixel", "store(dst, width, x + i, y, pixel)", "store(dst, width, x + i, y, pixel ^ (uchar)(x + i == width - 1 && y == height - 1))", 1),
-    edit("size", "store(dst, width, x + i, y, pixel)", "store(dst, width, x + i, y, pixel ^ (uchar)(width == 640))", 1),
-    edit("correction", "corrected ? correct(pixels[i], curve, luma)", "false ? correct(pixels[i], curve, luma)", 1),
-    edit("correction", "corrected ? correct(pixels[i], curve, luma)", "corrected ? correct(pixels[i], curve, luma.s2103)", 1),
-    edit("outside", "const int count = min(4, width - x);", "$& if (x == 0 && y == 0) store(dst, width, 1100, height, (uchar4)(3));", 1),
+    edit(
+        "one pixel",
+        "store(dst, width, x + i, y, pixel)",
+        "store(dst, width, x + i, y, pixel ^ (uchar)(x + i == 2 && y == 1))",
+        1,
+    ),
+    edit(
+        "one pixel",
+        "store(dst, width, x + i, y, pixel)",
+        "store(dst, width, x + i, y, pixel ^ (uchar)(x + i == width - 1 && y == height - 1))",
+        1,
+    ),
+    edit(
+        "size",
+        "store(dst, width, x + i, y, pixel)",
+        "store(dst, width, x + i, y, pixel ^ (uchar)(width == 640))",
+        1,
+    ),
+    edit(
+        "correction",
+        "corrected ? correct(pixels[i], curve, luma)",
+        "false ? correct(pixels[i], curve, luma)",
+        1,
+    ),
+    edit(
+        "correction",
+        "corrected ? correct(pixels[i], curve, luma)",
+        "corrected ? correct(pixels[i], curve, luma.s2103)",
+        1,
+    ),
+    edit(
+        "outside",
+        "const int count = min(4, width - x);",
+        "$& if (x == 0 && y == 0) store(dst, width, 1100, height, (uchar4)(3));",
+        1,
+    ),
 ];
 
 const CORRECT: &[Edit] = &[
     edit("width", "x >= width", "x >= width - 1", 1),
     edit("last row", "y >= height", "y >= height - 1", 1),
     edit("target", "* 255.0f", "* 254.0f", 1).on(&[Correct { from: true, to: true }]),
-    edit("clamp", "(int2)(x, y)) * 255.0f", "(int2)(x + 1, y)) * 255.0f", 1).on(&[Correct { from: true, to: true }]),
+    edit("clamp", "(int2)(x, y)) * 255.0f", "(int2)(x + 1, y)) * 255.0f", 1)
+        .on(&[Correct { from: true, to: true }]),
     edit("channel", "src[y * width + x]", "src[y * width + x].s2103", 1),
     edit("alpha", "src[y * width + x]", "(uchar4)(src[y * width + x].s012, 255)", 1),
     edit("correction", "correct(pixel, curve, luma)", "pixel", 1),
@@ -78,7 +109,12 @@ const ROWS: &[Edit] = &[
     edit("siting", "v = 2 * y - phase", "v = 2 * y - (phase & 1)", 1),
     edit("siting", "fy = v & 3", "fy = v & 1", 1),
     edit("siting", "(ushort8)phase * left + (ushort8)(4 - phase) * middle", "(ushort8)4 * middle", 1),
-    edit("siting", "(ushort8)(2 + phase) * middle + (ushort8)(2 - phase) * right", "(ushort8)2 * middle + (ushort8)2 * right", 1),
+    edit(
+        "siting",
+        "(ushort8)(2 + phase) * middle + (ushort8)(2 - phase) * right",
+        "(ushort8)2 * middle + (ushort8)2 * right",
+        1,
+    ),
     edit("siting", "x, phase.s0) - matrix.s2", "x, phase.s1) - matrix.s2", 2),
     edit("siting", "width, height, phase.s1", "width, height, phase.s0", 2),
     edit("clamp", "clamp(v >> 2, 0, last_row)", "clamp(v >> 2, 1, last_row)", 1),
@@ -89,8 +125,7 @@ const ROWS: &[Edit] = &[
     edit("window", "row + x / 2 - 1", "row + x / 2", 1),
     edit("window", "row + x / 2 + 1", "row + x / 2", 1),
     edit("layout", "convert_int16(LOAD16(row + x)) * 4", "convert_int16(LOAD16(row + x)) * 3", 1),
-    edit("layout", "below = above", "below = plane", 1)
-        .equal("With fy = 0 the second row counts nothing."),
+    edit("layout", "below = above", "below = plane", 1).equal("With fy = 0 the second row counts nothing."),
     edit("layout", "above = plane + y * stride", "above = plane + max(y - 1, 0) * stride", 1),
     edit("rounding", "sum + (1 << 20)", "sum", 1),
     edit("rounding", "sum + (1 << 20)", "sum + (1 << 20) - 200000", 1),
@@ -112,11 +147,26 @@ const ROWS: &[Edit] = &[
     edit("width", "min(16, width - x)", "min(16, width - x - 1)", 1),
     edit("width", "!corrected && x + 16 <= width", "!corrected && x + 32 <= width", 1)
         .equal("The way for the last pixels of a row stores any number of them."),
-    edit("last row", "y < (int)((long)height * (strip + 1) / strips)", "y < min((int)((long)height * (strip + 1) / strips), height - 1)", 1),
+    edit(
+        "last row",
+        "y < (int)((long)height * (strip + 1) / strips)",
+        "y < min((int)((long)height * (strip + 1) / strips), height - 1)",
+        1,
+    ),
     edit("one pixel", "= pixels; continue;", "= pixels ^ (uint)(x == 16 && y == 3); continue;", 1),
     edit("size", "= pixels; continue;", "= pixels ^ (uint)(width == 640); continue;", 1),
-    edit("correction", "corrected ? correct(some[i], curve, luma)", "false ? correct(some[i], curve, luma)", 1),
-    edit("correction", "corrected ? correct(some[i], curve, luma)", "corrected ? correct(some[i], curve, luma.s1023)", 1),
+    edit(
+        "correction",
+        "corrected ? correct(some[i], curve, luma)",
+        "false ? correct(some[i], curve, luma)",
+        1,
+    ),
+    edit(
+        "correction",
+        "corrected ? correct(some[i], curve, luma)",
+        "corrected ? correct(some[i], curve, luma.s1023)",
+        1,
+    ),
     edit("outside", "__global uchar4 *out = dst + y * width;", "$& if (y == 0) out[-1200] = (uchar4)(3);", 1),
 ];
 
@@ -133,10 +183,17 @@ const SHARED: &[Edit] = &[
     edit("shift", ">> 12", ">> 11", 1),
     edit("channel", "curve[pixel.s1]", "curve[pixel.s0]", 1),
     edit("alpha", "convert_uchar4(out).s012, pixel.s3", "convert_uchar4(out).s012, 255", 1),
-    edit("extreme", "grey + ((luma.s3 * (c - grey) + (1 << 11)) >> 12), 0, 255)", "grey + ((luma.s3 * (c - grey) + (1 << 11)) >> 12), 0, 254)", 1),
-    edit("target", "convert_float4(pixel) / 255.0f", "convert_float4(pixel) / 254.0f", 1).on(&[Planes { image: true }]),
+    edit(
+        "extreme",
+        "grey + ((luma.s3 * (c - grey) + (1 << 11)) >> 12), 0, 255)",
+        "grey + ((luma.s3 * (c - grey) + (1 << 11)) >> 12), 0, 254)",
+        1,
+    ),
+    edit("target", "convert_float4(pixel) / 255.0f", "convert_float4(pixel) / 254.0f", 1)
+        .on(&[Planes { image: true }]),
     edit("target", "(int2)(x, y), convert_float4(pixel)", "(int2)(x, y), convert_float4(pixel.s2103)", 1)
         .on(&[Planes { image: true }]),
-    edit("target", "write_imagef(dst", "if (x > 0) write_imagef(dst", 1).on(&[Correct { from: true, to: true }]),
+    edit("target", "write_imagef(dst", "if (x > 0) write_imagef(dst", 1)
+        .on(&[Correct { from: true, to: true }]),
     edit("width", "dst[y * width + x] = pixel", "dst[y * width + x - (x == width - 1)] = pixel", 1),
 ];

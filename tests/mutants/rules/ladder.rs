@@ -6,7 +6,8 @@ use clreel::ladder::VariantId::{Flat, Fused, Naive, RunningSum, Separable, Vecto
 use super::super::cases::Subject::{self, Variant};
 use super::{Edit, Rules, edit};
 
-const SYMMETRIC: &str = "The window is as wide on both sides, and sums of whole numbers do not depend on their order.";
+const SYMMETRIC: &str =
+    "The window is as wide on both sides, and sums of whole numbers do not depend on their order.";
 
 pub(super) const RULES: &[Rules] = &[
     Rules { file: "box_filter/01_naive.cl", subjects: &[Variant(Naive, Cpu)], edits: NAIVE },
@@ -47,7 +48,12 @@ const NAIVE: &[Edit] = &[
     edit("radius range", "mean4(sum, side * side, scale)", "$& ^ (radius >= 20 && radius < 24 ? 1 : 0)", 1),
     edit("radius range", "mean4(sum, side * side, scale)", "$& ^ (radius == 0 ? 1 : 0)", 1),
     edit("one pixel", "mean4(sum, side * side, scale)", "$& ^ (x == 3 && y == 2 ? 1 : 0)", 1),
-    edit("one pixel", "mean4(sum, side * side, scale)", "$& ^ (x == width - 1 && y == height - 1 ? 1 : 0)", 1),
+    edit(
+        "one pixel",
+        "mean4(sum, side * side, scale)",
+        "$& ^ (x == width - 1 && y == height - 1 ? 1 : 0)",
+        1,
+    ),
     edit("size", "mean4(sum, side * side, scale)", "$& ^ (width == 1280 ? 255 : 0)", 1),
     edit("size", "mean4(sum, side * side, scale)", "$& ^ (x >= 500 ? 1 : 0)", 1),
     edit("extreme", "mean4(sum, side * side, scale)", "min($&, 254)", 1),
@@ -76,7 +82,12 @@ const SEPARABLE: &[Edit] = &[
     edit("width", "x >= width", "x >= width - (width & 1)", 2),
     edit("last row", "row >= rows", "row0 + row >= height - 1", 2),
     edit("radius range", "mean4(sum, side * side, scale)", "$& ^ (radius >= 20 && radius < 24 ? 1 : 0)", 1),
-    edit("radius range", "sum += convert_uint4_rte", "sum += (i == radius && radius == 128 ? 0 : 1) * convert_uint4_rte", 1),
+    edit(
+        "radius range",
+        "sum += convert_uint4_rte",
+        "sum += (i == radius && radius == 128 ? 0 : 1) * convert_uint4_rte",
+        1,
+    ),
     edit("one pixel", "mean4(sum, side * side, scale)", "$& ^ (x == 0 && y == height - 1 ? 1 : 0)", 1),
     edit("size", "mean4(sum, side * side, scale)", "$& ^ (width == 1280 ? 1 : 0)", 1),
     edit("extreme", "mean4(sum, side * side, scale)", "min($&, 254)", 1),
@@ -100,21 +111,46 @@ const FLAT: &[Edit] = &[
     edit("scale", "side * side, scale", "side * side, scale * 1.001f", 1),
     edit("channel", "convert_uchar4(mean4(sum, side * side, scale))", "$&.s0213", 1),
     edit("alpha", "convert_uchar4(mean4(sum, side * side, scale))", "(uchar4)($&.s012, 255)", 1),
-    edit("alpha", "sums[y * width + x] = sum", "sums[y * width + x] = (ushort4)(sum.s012, 255 * (2 * radius + 1))", 1),
+    edit(
+        "alpha",
+        "sums[y * width + x] = sum",
+        "sums[y * width + x] = (ushort4)(sum.s012, 255 * (2 * radius + 1))",
+        1,
+    ),
     edit("band", "y = row0 + row", "y = row", 2),
     edit("band", "src + y * width", "src + row * width", 1),
     edit("band", "row >= rows", "row >= rows - (row0 > 0)", 2),
     edit("width", "x >= width", "x >= width - (width & 1)", 2),
     edit("last row", "row >= rows", "row0 + row >= height - 1", 2),
-    edit("radius range", "convert_uchar4(mean4(sum, side * side, scale))", "$& ^ (uchar)(radius >= 20 && radius < 24)", 1),
+    edit(
+        "radius range",
+        "convert_uchar4(mean4(sum, side * side, scale))",
+        "$& ^ (uchar)(radius >= 20 && radius < 24)",
+        1,
+    ),
     edit("radius range", "convert_uchar4(mean4(sum, side * side, scale))", "$& ^ (uchar)(radius > 127)", 1),
-    edit("one pixel", "convert_uchar4(mean4(sum, side * side, scale))", "$& ^ (uchar)(x == width - 1 && y == 0)", 1),
+    edit(
+        "one pixel",
+        "convert_uchar4(mean4(sum, side * side, scale))",
+        "$& ^ (uchar)(x == width - 1 && y == 0)",
+        1,
+    ),
     edit("size", "convert_uchar4(mean4(sum, side * side, scale))", "$& ^ (uchar)(width == 1280)", 1),
     edit("size", "convert_uchar4(mean4(sum, side * side, scale))", "$& ^ (uchar)(y >= 400)", 1),
     edit("extreme", "convert_uchar4(mean4(sum, side * side, scale))", "min($&, (uchar)254)", 1),
-    edit("outside", "sums[y * width + x] = sum", "$&; if (y == height - 1 && x == width - 1) ((__global uchar4 *)src)[0] += (uchar4)(1)", 1),
+    edit(
+        "outside",
+        "sums[y * width + x] = sum",
+        "$&; if (y == height - 1 && x == width - 1) ((__global uchar4 *)src)[0] += (uchar4)(1)",
+        1,
+    ),
     edit("outside", "dst[y * width + x] =", "if (x == 0 && y == 0) dst[width * height] = (uchar4)(7); $&", 1),
-    edit("outside", "dst[y * width + x] =", "if (x == 0 && y == 0) dst[width * height + 1025] = (uchar4)(7); $&", 1),
+    edit(
+        "outside",
+        "dst[y * width + x] =",
+        "if (x == 0 && y == 0) dst[width * height + 1025] = (uchar4)(7); $&",
+        1,
+    ),
     edit("outside", "dst[y * width + x] =", "if (x == 0 && y == 0) dst[-1500] = (uchar4)(7); $&", 1),
 ];
 
@@ -139,7 +175,12 @@ const VECTORIZED: &[Edit] = &[
     edit("scale", "mean4(sum, n, scale)", "mean4(sum, n + 1, scale)", 1),
     edit("channel", "convert_uchar16(mean16(sum, n, scale))", "$&.s10324567ba98cdef", 1),
     edit("channel", "convert_uchar4(mean4(sum, n, scale))", "$&.s2103", 1),
-    edit("alpha", "convert_uchar16(mean16(sum, n, scale))", "$& | (uchar16)(0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255)", 1),
+    edit(
+        "alpha",
+        "convert_uchar16(mean16(sum, n, scale))",
+        "$& | (uchar16)(0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255)",
+        1,
+    ),
     edit("alpha", "convert_uchar4(mean4(sum, n, scale))", "(uchar4)($&.s012, 255)", 1),
     edit("band", "y = row0 + row", "y = row", 2),
     edit("band", "row >= rows", "row >= rows - (row0 > 0)", 2),
@@ -152,9 +193,24 @@ const VECTORIZED: &[Edit] = &[
     edit("width", "i = x; i < width", "i = x; i < width - 1", 1),
     edit("width", "sum.s0123, sum.s4567, sum.s89ab", "sum.s0123, sum.s89ab, sum.s4567", 1),
     edit("last row", "row >= rows", "row0 + row >= height - 1", 2),
-    edit("radius range", "convert_uchar16(mean16(sum, n, scale))", "$& ^ (uchar16)(radius >= 20 && radius < 24)", 1),
-    edit("radius range", "convert_uchar4(mean4(sum, n, scale))", "$& ^ (uchar4)(radius >= 20 && radius < 24)", 1),
-    edit("one pixel", "convert_uchar16(mean16(sum, n, scale))", "$& ^ (uchar16)(x == 4 && y == height - 1)", 1),
+    edit(
+        "radius range",
+        "convert_uchar16(mean16(sum, n, scale))",
+        "$& ^ (uchar16)(radius >= 20 && radius < 24)",
+        1,
+    ),
+    edit(
+        "radius range",
+        "convert_uchar4(mean4(sum, n, scale))",
+        "$& ^ (uchar4)(radius >= 20 && radius < 24)",
+        1,
+    ),
+    edit(
+        "one pixel",
+        "convert_uchar16(mean16(sum, n, scale))",
+        "$& ^ (uchar16)(x == 4 && y == height - 1)",
+        1,
+    ),
     edit("size", "convert_uchar16(mean16(sum, n, scale))", "$& ^ (uchar16)(width == 1280)", 1),
     edit("extreme", "convert_uchar16(mean16(sum, n, scale))", "max($&, (uchar16)(1))", 1),
     edit("extreme", "convert_uchar4(mean4(sum, n, scale))", "min($&, (uchar4)(254))", 1),
@@ -186,14 +242,20 @@ const RUNNING_SUM: &[Edit] = &[
     edit("channel", "convert_uchar16(mean16(sum[q], n, scale))", "$&.s21036547a98bedcf", 1),
     edit("channel", "convert_uchar4(mean4(sum, n, scale))", "$&.s1023", 1),
     edit("channel", "4 * q", "4 * (q & 1)", 4),
-    edit("alpha", "convert_uchar16(mean16(sum[q], n, scale))", "$& | (uchar16)(0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255)", 1),
+    edit(
+        "alpha",
+        "convert_uchar16(mean16(sum[q], n, scale))",
+        "$& | (uchar16)(0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255)",
+        1,
+    ),
     edit("strip", "min(begin + STRIP_X, width)", "min(begin + STRIP_X - 1, width)", 1),
     edit("strip", "x = begin + 1", "x = begin + 1 + (begin > 0)", 1),
     edit("strip", "i = begin - radius", "i = begin - radius + (begin > 0)", 1),
     edit("strip", "row0 + min(first + STRIP_Y, rows)", "row0 + min(first + STRIP_Y - 1, rows)", 1),
     edit("strip", "row0 + min(first + STRIP_Y, rows)", "row0 + first + STRIP_Y", 1),
     edit("strip", "first >= rows", "first >= rows - 1", 1).on(ON_GPU),
-    edit("strip", "min(begin + STRIP_X, width)", "min(begin + (STRIP_X == 64 ? 63 : STRIP_X), width)", 1).on(ON_GPU),
+    edit("strip", "min(begin + STRIP_X, width)", "min(begin + (STRIP_X == 64 ? 63 : STRIP_X), width)", 1)
+        .on(ON_GPU),
     edit("band", "y = row0 + row", "y = row", 1),
     edit("band", "row >= rows", "row >= rows - (row0 > 0)", 1),
     edit("band", "y0 = row0 + first", "y0 = first", 1),
@@ -203,12 +265,27 @@ const RUNNING_SUM: &[Edit] = &[
         .equal("The way for the last pixels of a row computes any number of them."),
     edit("width", "i < width - x", "i < width - x - 1", 1),
     edit("last row", "y < y1", "y < min(y1, height - 1)", 2),
-    edit("radius range", "convert_uchar16(mean16(sum[q], n, scale))", "$& ^ (uchar16)(radius >= 20 && radius < 24)", 1),
+    edit(
+        "radius range",
+        "convert_uchar16(mean16(sum[q], n, scale))",
+        "$& ^ (uchar16)(radius >= 20 && radius < 24)",
+        1,
+    ),
     edit("one pixel", "convert_uchar4(mean4(sum, n, scale))", "$& ^ (uchar4)(y == height - 1)", 1),
     edit("size", "convert_uchar16(mean16(sum[q], n, scale))", "$& ^ (uchar16)(width == 1280)", 1),
     edit("extreme", "convert_uchar16(mean16(sum[q], n, scale))", "min($&, (uchar16)(254))", 1),
-    edit("outside", "out[begin] = sum;", "$& if (y == height - 1) ((__global uchar4 *)src)[0] += (uchar4)(1);", 1),
-    edit("outside", "__global uchar4 *out = dst + y * width;", "$& if (y == height - 1) out[width + 1025] = (uchar4)(9);", 1),
+    edit(
+        "outside",
+        "out[begin] = sum;",
+        "$& if (y == height - 1) ((__global uchar4 *)src)[0] += (uchar4)(1);",
+        1,
+    ),
+    edit(
+        "outside",
+        "__global uchar4 *out = dst + y * width;",
+        "$& if (y == height - 1) out[width + 1025] = (uchar4)(9);",
+        1,
+    ),
 ];
 
 const VECTOR_WAY: &[Subject] = &[Variant(Vectorized, Cpu)];
@@ -220,20 +297,43 @@ const MEAN: &[Edit] = &[
     edit("rounding", "convert_int4_rte", "convert_int4_rtn", 1),
     edit("rounding", "convert_int16_rte", "convert_int16_rtp", 1).on(VECTOR_WAY),
     edit("rounding", "convert_int16_rte", "convert_int16_rtz", 1).on(VECTOR_WAY),
-    edit("rounding", "8388736.0f", "8388736.5f", 1).on(FUSED_WAY)
+    edit("rounding", "8388736.0f", "8388736.5f", 1)
+        .on(FUSED_WAY)
         .equal("A float of this size has no room for a half: the compiler rounds the number to 8388736."),
     edit("rounding", "* scale + 8388736.0f", "* scale - 0.25f + 8388736.0f", 1).on(FUSED_WAY),
     edit("rounding", "8388736.0f", "8388737.0f", 1).on(FUSED_WAY),
     edit("extreme", "convert_int4_rte(convert_float4(sum - 128 * n) * scale) + 128", "min($&, 254)", 1),
-    edit("extreme", "convert_int16_rte(convert_float16(sum - 128 * n) * scale) + 128", "max($&, 1)", 1).on(VECTOR_WAY),
-    edit("radius range", "convert_float4(sum - 128 * n) * scale", "(convert_float4(sum) * scale - 128.0f)", 1),
-    edit("radius range", "convert_float16(centred) * scale", "$& * (scale < 0.0001f ? 0.99f : 1.0f)", 1).on(FUSED_WAY),
+    edit("extreme", "convert_int16_rte(convert_float16(sum - 128 * n) * scale) + 128", "max($&, 1)", 1)
+        .on(VECTOR_WAY),
+    edit(
+        "radius range",
+        "convert_float4(sum - 128 * n) * scale",
+        "(convert_float4(sum) * scale - 128.0f)",
+        1,
+    ),
+    edit("radius range", "convert_float16(centred) * scale", "$& * (scale < 0.0001f ? 0.99f : 1.0f)", 1)
+        .on(FUSED_WAY),
 ];
 
 const VECTORS: &[Edit] = &[
     edit("channel", "(*(__global const uchar16_at4 *)(pixels))", "($&.s103254769ab8dcfe)", 1),
     edit("channel", "(*(__global const ushort16_at8 *)(pixels))", "($&.s4567012389abcdef)", 1),
-    edit("alpha", "(*(__global uchar16_at4 *)(pixels) = (value))", "(*(__global uchar16_at4 *)(pixels) = (value) | (uchar16)(0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))", 1),
-    edit("extreme", "(*(__global ushort16_at8 *)(pixels) = (value))", "(*(__global ushort16_at8 *)(pixels) = min((value), (ushort16)(32767)))", 1),
-    edit("one pixel", "(*(__global uchar16_at4 *)(pixels) = (value))", "(*(__global uchar16_at4 *)(pixels) = (value) ^ (uchar16)(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0))", 1),
+    edit(
+        "alpha",
+        "(*(__global uchar16_at4 *)(pixels) = (value))",
+        "(*(__global uchar16_at4 *)(pixels) = (value) | (uchar16)(0, 0, 0, 255, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))",
+        1,
+    ),
+    edit(
+        "extreme",
+        "(*(__global ushort16_at8 *)(pixels) = (value))",
+        "(*(__global ushort16_at8 *)(pixels) = min((value), (ushort16)(32767)))",
+        1,
+    ),
+    edit(
+        "one pixel",
+        "(*(__global uchar16_at4 *)(pixels) = (value))",
+        "(*(__global uchar16_at4 *)(pixels) = (value) ^ (uchar16)(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0))",
+        1,
+    ),
 ];
