@@ -15,7 +15,6 @@ use clreel::error::{Error, Result};
 use clreel::gpu::cl::{ClContext, list_devices, select_device};
 use clreel::gpu::convert::{Converter, Corrector};
 use clreel::ladder::Storage;
-use clreel::ladder::box_filter::bench::noise;
 use clreel::ladder::box_filter::planar::{PlanarFilter, planar_reference};
 use clreel::ladder::box_filter::reference::reference;
 use clreel::ladder::box_filter::{BuiltVariant, Config, Picture, Scratch, info};
@@ -281,6 +280,16 @@ fn fill(
         Content::Halves => (0..bytes).map(|at| byte(place(at).0 >= width / 2)).collect(),
         Content::OnePixel => (0..bytes).map(|at| byte(place(at) == (width / 2, height / 3))).collect(),
     }
+}
+
+/// Any bytes, the same each time.
+fn noise(bytes: usize) -> Vec<u8> {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let next = || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        (state >> 56) as u8
+    };
+    std::iter::repeat_with(next).take(bytes).collect()
 }
 
 fn on_device(cl: &ClContext, block: &[u8]) -> Result<Picture> {

@@ -185,7 +185,6 @@ const VECTORIZED: &[Edit] = &[
     edit("band", "y = row0 + row", "y = row", 2),
     edit("band", "row >= rows", "row >= rows - (row0 > 0)", 2),
     edit("width", "x >= width", "x >= width - 3", 2),
-    edit("width", "if (x + 4 <= width) { STORE_USHORT16", "if (x + 3 <= width) { STORE_USHORT16", 1),
     edit("width", "if (x + 4 <= width) { int16", "if (x + 3 <= width) { int16", 1),
     edit("width", "if (x + 4 <= width) { int16", "if (x + 8 <= width) { int16", 1)
         .equal("The way for the last pixels of a row computes any number of them."),
