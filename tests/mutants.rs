@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use mutants::rules::{Mutant, mutants};
-use mutants::trial::{Said, Seen, Tools, Verdict};
+use mutants::trial::{LIMIT, Said, Seen, Tools, Verdict};
 use mutants::{Args, is_good, line, quick, root, summary, try_all};
 
 /// The part of the process that a trial starts; for anybody else it is nothing.
@@ -143,7 +143,7 @@ fn the_kernels_as_they_are_differ_in_no_case() {
     assert_eq!(tools.see(None), Seen::Nowhere);
     let mutant = first("03_flat.cl", "i < radius");
     let case = mutants::witness::cases_of(&mutant)[0];
-    assert_eq!(tools.bench(None, &case, "control"), Said::Fine);
-    assert!(matches!(tools.bench(Some(&mutant), &case, "mutant"), Said::Caught(_)));
+    assert_eq!(tools.bench(None, &case, "control", LIMIT), Said::Fine);
+    assert!(matches!(tools.bench(Some(&mutant), &case, "mutant", LIMIT), Said::Caught(_)));
     std::fs::remove_dir_all(&tools.work).unwrap();
 }

@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
 use serde::{Deserialize, Serialize};
@@ -170,8 +170,12 @@ fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tr
         (Some(said), _) => Some(said),
         (None, None) => None,
         (None, Some(case)) => Some(match controls.check(case) {
-            Said::Fine => tools.bench(Some(mutant), case, &format!("bench-{}", mutant.number)),
-            other => Said::Broken(format!("Bench with the kernels as they are, {case}: {other:?}")),
+            // Far longer than without the change, whatever else the machine does.
+            (Said::Fine, took) => {
+                let limit = 4 * took + Duration::from_secs(120);
+                tools.bench(Some(mutant), case, &format!("bench-{}", mutant.number), limit)
+            }
+            (other, _) => Said::Broken(format!("Bench with the kernels as they are, {case}: {other:?}")),
         }),
     };
     let kept = Kept { seen, said, build: build.to_owned() };
@@ -186,20 +190,23 @@ fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tr
 /// Bench with the kernels as they are: once for each set of arguments.
 struct Controls<'a> {
     tools: &'a Tools,
-    passed: Mutex<HashMap<String, Said>>,
+    /// What was said, and how long that took.
+    passed: Mutex<HashMap<String, (Said, Duration)>>,
 }
 
 impl Controls<'_> {
-    fn check(&self, case: &trial::Case) -> Said {
+    fn check(&self, case: &trial::Case) -> (Said, Duration) {
         let key = Tools::arguments(case).join(" ");
         if let Some(said) = self.passed.lock().ok().and_then(|passed| passed.get(&key).cloned()) {
             return said;
         }
-        let said = self.tools.bench(None, case, &format!("control-{}", hash(&key)));
+        let began = Instant::now();
+        let said = self.tools.bench(None, case, &format!("control-{}", hash(&key)), trial::LIMIT);
+        let checked = (said, began.elapsed());
         if let Ok(mut passed) = self.passed.lock() {
-            passed.insert(key, said.clone());
+            passed.insert(key, checked.clone());
         }
-        said
+        checked
     }
 }
 

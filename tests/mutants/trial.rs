@@ -16,7 +16,7 @@ use super::rules::Mutant;
 use super::witness::{self, cases_of};
 
 /// How long one process may take, on a machine that does much else.
-const LIMIT: Duration = Duration::from_secs(240);
+pub const LIMIT: Duration = Duration::from_secs(600);
 
 /// What a mutant is tried with.
 pub struct Tools {
@@ -145,7 +145,7 @@ impl Tools {
         let report = folder.join("witness");
         let mut command = self.command(folder, program);
         command.args(arguments).env(witness::VARIABLE, format!("{number}:{}", report.display()));
-        let ended = match run(&mut command) {
+        let ended = match run(&mut command, LIMIT) {
             Ok(ended) => ended,
             Err(why) => return Seen::Broken(why),
         };
@@ -180,16 +180,23 @@ impl Tools {
     /// verifier's own.
     pub fn arguments(case: &Case) -> Vec<String> {
         let (width, height) = case.size;
+        let device = if case.subject.needs_gpu() { "gpu" } else { "cpu" };
+        let size = format!("{width}x{height}");
+        if let Subject::Tuned(..) = case.subject {
+            // Only tuning takes other parameters than the defaults.
+            let radius = case.radius.to_string();
+            let words = ["tune", "--json", "--radius", &radius, "--size", &size, "--device", device];
+            return words.map(str::to_owned).to_vec();
+        }
         let mut arguments = vec!["bench".to_owned(), "--json".to_owned()];
         let variant = match case.subject {
             Subject::Variant(id, _) | Subject::Tuned(id, ..) | Subject::IntoImage(id, _) => id.as_str(),
             _ => "planar",
         };
-        let device = if case.subject.needs_gpu() { "gpu" } else { "cpu" };
         for (name, value) in [
             ("--variant", variant.to_owned()),
             ("--radius", if case.subject.converts() { 1 } else { case.radius }.to_string()),
-            ("--size", format!("{width}x{height}")),
+            ("--size", size),
             ("--frames", "1".to_owned()),
             ("--device", device.to_owned()),
         ] {
@@ -198,18 +205,18 @@ impl Tools {
         arguments
     }
 
-    /// What `bench` says of a mutant; without one, of the kernels as they are.
-    pub fn bench(&self, mutant: Option<&Mutant>, case: &Case, name: &str) -> Said {
+    /// What `bench` says of a mutant within `limit`; without one, of the kernels as they are.
+    pub fn bench(&self, mutant: Option<&Mutant>, case: &Case, name: &str, limit: Duration) -> Said {
         let folder = match self.folder(mutant, name) {
             Ok(folder) => folder,
             Err(why) => return Said::Broken(why),
         };
-        let said = self.bench_in(mutant.is_some(), case, &folder);
+        let said = self.bench_in(mutant.is_some(), case, &folder, limit);
         let _ = fs::remove_dir_all(folder);
         said
     }
 
-    fn bench_in(&self, changed: bool, case: &Case, folder: &Path) -> Said {
+    fn bench_in(&self, changed: bool, case: &Case, folder: &Path, limit: Duration) -> Said {
         let mut command = self.command(folder, &self.clreel.clone().into_os_string());
         command.args(Self::arguments(case));
         if !changed {
@@ -223,9 +230,9 @@ impl Tools {
             (Ok(out), Ok(err)) => command.stdout(out).stderr(err),
             (Err(e), _) | (_, Err(e)) => return Said::Broken(e.to_string()),
         };
-        let status = match run(&mut command) {
+        let status = match run(&mut command, limit) {
             Ok(Ended::With(status)) => status,
-            Ok(Ended::Never) => return Said::Caught(format!("runs for more than {} s", LIMIT.as_secs())),
+            Ok(Ended::Never) => return Said::Caught(format!("runs for more than {} s", limit.as_secs())),
             Err(why) => return Said::Broken(why),
         };
         let said = fs::read_to_string(&out).unwrap_or_default();
@@ -247,7 +254,9 @@ impl Tools {
 fn reason(report: &Value) -> Option<String> {
     match report {
         Value::Object(fields) => {
-            let wrong = matches!(fields.get("outcome").and_then(Value::as_str), Some("mismatch" | "failed"));
+            // Bench calls it an outcome, tune a status.
+            let outcome = fields.get("outcome").or(fields.get("status")).and_then(Value::as_str);
+            let wrong = matches!(outcome, Some("mismatch" | "failed"));
             match fields.get("reason").and_then(Value::as_str) {
                 Some(why) if wrong => Some(why.to_owned()),
                 _ => fields.values().find_map(reason),
@@ -259,13 +268,13 @@ fn reason(report: &Value) -> Option<String> {
 }
 
 /// Waits for a process, and ends one that takes too long.
-fn run(command: &mut Command) -> Result<Ended, String> {
+fn run(command: &mut Command, limit: Duration) -> Result<Ended, String> {
     let mut child = command.spawn().map_err(|e| format!("{:?} does not run: {e}.", command.get_program()))?;
     let began = Instant::now();
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Ok(Ended::With(status)),
-            Ok(None) if began.elapsed() > LIMIT => {
+            Ok(None) if began.elapsed() > limit => {
                 let _ = child.kill();
                 let _ = child.wait();
                 return Ok(Ended::Never);
