@@ -257,7 +257,9 @@ const RUNNING_SUM: &[Edit] = &[
         .on(ON_GPU),
     edit("band", "y = row0 + row", "y = row", 1),
     edit("band", "row >= rows", "row >= rows - (row0 > 0)", 1),
-    edit("band", "y0 = row0 + first", "y0 = first", 1),
+    edit("band", "y0 = row0 + first", "y0 = first", 1)
+        .equal("It computes the rows above the band once more, and writes the same bytes."),
+    edit("band", "y0 = row0 + first", "y0 = row0 + first + (row0 > 0)", 1),
     edit("band", "row0 + min(first + STRIP_Y, rows)", "min(first + STRIP_Y, rows)", 1),
     edit("width", "x + 4 * QUADS > width", "x + 4 * QUADS > width + 1", 1),
     edit("width", "x + 4 * QUADS > width", "x + 4 * QUADS >= width", 1)
