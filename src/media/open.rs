@@ -135,9 +135,11 @@ pub(super) fn open_decoder(stream: &ffmpeg::Stream, path: &Path) -> Result<ffmpe
     let refused = |error| fail(format!("FFmpeg's decoder {} says: {}.", codec.name(), sentence(error)), "");
     let mut context = ffmpeg::codec::Context::new_with_codec(codec);
     context.set_parameters(parameters).map_err(refused)?;
-    // SAFETY: the context is valid and not yet open; both are plain fields. A count of 0 lets FFmpeg choose.
+    // SAFETY: the context is valid and not yet open; all are plain fields. A count of 0 lets FFmpeg choose.
     unsafe {
         let raw = context.as_mut_ptr();
+        // Without it FFmpeg leaves columns in that the file cuts off on the left, to keep rows aligned in memory.
+        (*raw).flags |= ffi::AV_CODEC_FLAG_UNALIGNED as libc::c_int;
         (*raw).thread_count = 0;
         (*raw).thread_type = ffi::FF_THREAD_FRAME | ffi::FF_THREAD_SLICE;
     }

@@ -56,7 +56,12 @@ impl Pass {
     /// if not, the picture that comes first is its last one.
     pub fn open_at(path: &Path, at_ns: i64, stop: &Arc<AtomicBool>) -> Result<(Self, bool)> {
         let mut pass = Self::open(path, stop)?;
-        if at_ns <= pass.peek().map_or(0, |first| first.duration_ns / 2) {
+        if at_ns <= 0 {
+            return Ok((pass, true));
+        }
+        // The first picture lasts until the second one: its own duration is often only an average.
+        pass.read_ahead(2);
+        if pass.ahead.get(1).is_some_and(|second| second.movie_ns > at_ns) {
             return Ok((pass, true));
         }
         let reached = pass.go_to(path, at_ns, stop)?;
