@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clreel::error::Error;
-use clreel::media::{Decoder, Frame, OpenOptions, Orientation, read_frame_at, read_frames_rgba};
+use clreel::media::{Decoder, Frame, OpenOptions, Orientation, References, read_frame_at, read_frames_rgba};
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
 use movie::{Folder, Movie, index_in, steady, turned, wav};
@@ -50,8 +50,8 @@ fn fails(path: &Path) -> Error {
         Ok(_) => panic!("{} plays", path.display()),
         Err(error) => {
             assert!(!error.what.is_empty() && !error.why.is_empty(), "{error}");
-            assert!(read_frame_at(path, 0.0).is_err());
-            assert!(read_frames_rgba(path, 1, None).is_err());
+            assert!(read_frame_at(path, 0.0, References::Refused).is_err());
+            assert!(read_frames_rgba(path, 1, None, References::Refused).is_err());
             error
         }
     }
@@ -94,7 +94,7 @@ fn bottom_up_raw_video_is_upright() {
     let folder = Folder::new("bottom-up");
     let movie = Movie { codec: Id::RAWVIDEO, format: Pixel::BGR24, size: (10, 6), ..Movie::default() };
     let path = folder.movie("raw.avi", &movie);
-    let rgba = read_frames_rgba(&path, 2, None).expect("plays");
+    let rgba = read_frames_rgba(&path, 2, None, References::Refused).expect("plays");
     assert_eq!((rgba.width, rgba.height, rgba.frames.len()), (10, 6, 2));
     assert_eq!(&rgba.frames[1][..4], [movie::luma_of(1), movie::luma_of(1), movie::luma_of(1), 255]);
 }
@@ -133,7 +133,7 @@ fn stamps_may_start_anywhere() {
         let frames = take(&decoder, 100);
         assert_eq!(stamps_ms(&frames), steady(20), "{name}");
         assert_eq!(frames[3].movie_s, frames[3].pts_ns as f64 / 1e9, "{name}");
-        let (frame, warning) = read_frame_at(&path, 0.5).expect("a frame");
+        let (frame, warning) = read_frame_at(&path, 0.5, References::Refused).expect("a frame");
         assert_eq!((index_in(&frame.picture), warning), (12, None), "{name}");
     }
 }
@@ -177,7 +177,7 @@ fn preloaded_frames_repeat() {
     assert_eq!(stamps_ms(&frames), [0, 40, 80, 120, 160, 200, 240, 280]);
 
     let path = folder.movie("clip.mkv", &Movie::default());
-    let decoder = open(&path, OpenOptions { preload: Some(3), looping: false, start_s: 0.4 }).expect("plays");
+    let decoder = open(&path, OpenOptions { preload: Some(3), start_s: 0.4, ..once() }).expect("plays");
     let frames = take(&decoder, 100);
     assert_eq!(indices(&frames), [10, 11, 12]);
     assert_eq!(stamps_ms(&frames), [400, 440, 480]);
@@ -199,7 +199,7 @@ fn starts_at_the_frame_shown_at_that_time() {
                 assert_eq!(indices(&frames), expected, "{name} from {start_s}, {b_frames} B");
                 assert_eq!(stamps_ms(&frames)[0], index as i64 * 40, "{name} from {start_s}");
                 assert!(frames.windows(2).all(|w| w[0].pts_ns < w[1].pts_ns), "{name} from {start_s}");
-                let (frame, warning) = read_frame_at(&path, start_s).expect("a frame");
+                let (frame, warning) = read_frame_at(&path, start_s, References::Refused).expect("a frame");
                 assert_eq!((index_in(&frame.picture), warning), (index, None), "{name} at {start_s}");
             }
         }
@@ -213,7 +213,7 @@ fn behind_the_end_there_is_a_warning() {
     let decoder = open(&path, OpenOptions { start_s: 99.0, ..once() }).expect("plays");
     assert_eq!(indices(&take(&decoder, 100)), (0..20).collect::<Vec<_>>());
     assert!(decoder.warning().is_some_and(|w| w.what.contains("99")));
-    let (frame, warning) = read_frame_at(&path, 99.0).expect("the last frame");
+    let (frame, warning) = read_frame_at(&path, 99.0, References::Refused).expect("the last frame");
     assert_eq!(index_in(&frame.picture), 19);
     assert!(warning.is_some_and(|w| w.what.contains("99")));
 }
@@ -223,7 +223,7 @@ fn pixels_that_are_not_square_are_reported() {
     let folder = Folder::new("aspect");
     for name in ["wide.mkv", "wide.mp4"] {
         let path = folder.movie(name, &Movie { pixel_aspect: (16, 11), ..Movie::default() });
-        let (frame, _) = read_frame_at(&path, 0.0).expect("a frame");
+        let (frame, _) = read_frame_at(&path, 0.0, References::Refused).expect("a frame");
         assert!((frame.pixel_aspect() - 16.0 / 11.0).abs() < 0.01, "{name}: {}", frame.pixel_aspect());
     }
 }
@@ -232,9 +232,9 @@ fn pixels_that_are_not_square_are_reported() {
 fn frames_are_read_as_rgba_at_any_size() {
     let folder = Folder::new("rgba");
     let path = folder.movie("clip.mkv", &Movie::default());
-    let all = read_frames_rgba(&path, 100, None).expect("frames");
+    let all = read_frames_rgba(&path, 100, None, References::Refused).expect("frames");
     assert_eq!((all.width, all.height, all.frames.len(), all.warning), (64, 48, 20, None));
-    let scaled = read_frames_rgba(&path, 3, Some((31, 90))).expect("frames");
+    let scaled = read_frames_rgba(&path, 3, Some((31, 90)), References::Refused).expect("frames");
     assert_eq!((scaled.width, scaled.height, scaled.frames.len()), (31, 90, 3));
     assert!(scaled.frames.iter().all(|frame| frame.len() == 31 * 90 * 4));
 }
@@ -295,7 +295,7 @@ fn a_file_that_is_cut_off_plays_what_it_has() {
             let warning = decoder.warning().unwrap_or_else(|| panic!("{name}: no warning"));
             assert!(warning.what.contains("cut off"), "{warning}");
         }
-        assert!(read_frames_rgba(&path, 5, None).is_ok_and(|frames| frames.frames.len() == 5), "{name}");
+        assert!(read_frames_rgba(&path, 5, None, References::Refused).is_ok_and(|frames| frames.frames.len() == 5), "{name}");
     }
 }
 

@@ -55,7 +55,12 @@ pub fn run(args: &PlayArgs) -> Result<()> {
             }
         })
     };
-    let options = OpenOptions { start_s: args.start, looping: true, preload: args.preload };
+    let options = OpenOptions {
+        start_s: args.start,
+        preload: args.preload,
+        references: args.references.get(),
+        ..OpenOptions::default()
+    };
     let (playlist, decoder) = Playlist::open(files, options, waker.clone())?;
     if let Some(warning) = decoder.warning() {
         eprintln!("clreel: {warning}");

@@ -1,7 +1,7 @@
 //! The decoder's thread. In: a movie file. Out: frames in a [`FrameQueue`], pass after pass.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -9,15 +9,17 @@ use super::SECOND_NS;
 use super::color::{self, Matrix, Range};
 use super::control::{Control, Seek};
 use super::frame::{Fields, picture_bytes, pixel_aspect, seconds};
+use super::memory::free;
 use super::orientation::Orientation;
 use super::pass::{Pass, Placed};
 use super::queue::FrameQueue;
+use super::reading::{Cancel, Reading, References, watched};
 use super::staging::Staging;
 use super::worker::Worker;
 use crate::error::{Error, Result};
 
 /// What [`Decoder::open`] is asked for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct OpenOptions {
     /// Where to start, in seconds from the movie's first frame.
     pub start_s: f64,
@@ -25,11 +27,21 @@ pub struct OpenOptions {
     pub looping: bool,
     /// Decode this many frames to memory before [`Decoder::open`] returns, and play only those.
     pub preload: Option<u32>,
+    /// Whether the movie may have other files opened.
+    pub references: References,
+    /// Gives the opening up, and ends the reading that follows it.
+    pub cancel: Cancel,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { start_s: 0.0, looping: true, preload: None }
+        Self {
+            start_s: 0.0,
+            looping: true,
+            preload: None,
+            references: References::default(),
+            cancel: Cancel::default(),
+        }
     }
 }
 
@@ -79,11 +91,21 @@ impl Decoder {
     ///
     /// # Errors
     /// No such file, a folder, a pipe or device, not a movie, only sound, no decoder for it, or nothing in it could
-    /// be decoded. A start behind the end is no error: the movie plays from its beginning, with a warning.
+    /// be decoded; it was cancelled, or reading takes too long. A start behind the end is no error: the movie plays from its beginning, with a warning.
     pub fn open(path: &Path, options: OpenOptions, wake: Box<dyn Fn() + Send>) -> Result<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
+        let reading = Reading::new(options.references, options.cancel.clone());
+        let (owned, shared) = (path.to_owned(), reading.clone());
+        watched(path, &reading, move || Self::open_here(&owned, &options, &shared, wake))
+    }
+
+    fn open_here(
+        path: &Path,
+        options: &OpenOptions,
+        reading: &Reading,
+        wake: Box<dyn Fn() + Send>,
+    ) -> Result<Self> {
         let start_ns = nanoseconds(options.start_s);
-        let (mut pass, reached) = Pass::open_at(path, start_ns, &stop)?;
+        let (mut pass, reached) = Pass::open_at(path, start_ns, reading)?;
         let mut warning = None;
         let from_start = !reached || start_ns == 0;
         if !reached && pass.peek().is_some() {
@@ -93,7 +115,7 @@ impl Decoder {
                 seconds(pass.end_ns()),
                 "It plays from its beginning.",
             ));
-            pass = Pass::open(path, &stop)?;
+            pass = Pass::open(path, reading)?;
         }
         let Some(first) = pass.peek() else {
             return Err(nothing_decoded(path, &pass));
@@ -110,7 +132,7 @@ impl Decoder {
 
         let queue = Arc::new(FrameQueue::new(wake));
         let warning = Arc::new(Mutex::new(warning));
-        let control = Arc::new(Control::new(options.looping, stop));
+        let control = Arc::new(Control::new(options.looping, reading.clone()));
         let worker = Worker::new(path, queue.clone(), warning.clone(), control.clone());
         let thread = std::thread::Builder::new()
             .name("decoder".into())
@@ -205,7 +227,7 @@ impl Drop for Decoder {
 
 /// The first `count` pictures of `pass`, fewer where the movie ends or half of the free memory is filled.
 fn preload(pass: &mut Pass, path: &Path, count: u32) -> (Vec<Placed>, Option<Error>) {
-    let budget = free_memory().map_or(usize::MAX, |bytes| bytes / 2);
+    let budget = free().map_or(usize::MAX, |bytes| usize::try_from(bytes / 2).unwrap_or(usize::MAX));
     let mut pictures = Vec::new();
     let mut bytes = 0_usize;
     while pictures.len() < count as usize {
@@ -225,13 +247,6 @@ fn preload(pass: &mut Pass, path: &Path, count: u32) -> (Vec<Placed>, Option<Err
         }
     }
     (pictures, None)
-}
-
-/// Memory that is free now, in bytes, where the system tells.
-fn free_memory() -> Option<usize> {
-    // SAFETY: sysconf takes a number and returns one.
-    let (pages, size) = unsafe { (libc::sysconf(libc::_SC_AVPHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
-    usize::try_from(pages).ok()?.checked_mul(usize::try_from(size).ok()?)
 }
 
 fn describe(path: &Path, pass: &Pass, first: &Placed) -> MovieInfo {
@@ -283,8 +298,15 @@ pub(super) fn nothing_decoded(path: &Path, pass: &Pass) -> Error {
     if damage.no_memory {
         return no_memory(path);
     }
+    if let Some(error) = pass.source().refused_reference(path) {
+        return error;
+    }
     let why = match &damage.read_error {
         Some(error) => format!("Reading stopped before the first picture: {error}."),
+        None if damage.bad_size => {
+            let most = pass.source().max_pixels() / 1_000_000;
+            format!("FFmpeg refuses its pictures, as it does where they have more than {most} million pixels.")
+        }
         None if damage.bad_packets > 0 => {
             format!("None of its pictures could be decoded ({} errors).", damage.bad_packets)
         }

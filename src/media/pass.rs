@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 use ffmpeg_next as ffmpeg;
 
@@ -11,6 +11,7 @@ use super::SECOND_NS;
 use super::decoder::{nanoseconds, no_memory};
 use super::frame::seconds;
 use super::kept::Kept;
+use super::reading::Reading;
 use super::source::{Skip, Source};
 use super::timeline::Timeline;
 use crate::error::{Error, Result};
@@ -41,8 +42,8 @@ pub(super) struct Pass {
 
 impl Pass {
     /// Opens `path` at its beginning.
-    pub fn open(path: &Path, stop: &Arc<AtomicBool>) -> Result<Self> {
-        let source = Source::open(path, stop)?;
+    pub fn open(path: &Path, reading: &Reading) -> Result<Self> {
+        let source = Source::open(path, reading)?;
         let timeline = Timeline::new(source.gaps_allowed());
         let start = timeline.clone();
         let (ahead, kept) = (VecDeque::new(), Kept::new());
@@ -54,8 +55,8 @@ impl Pass {
 
     /// Opens `path` so that the picture shown at `at_ns` comes first. The flag says whether the movie is that long;
     /// if not, the picture that comes first is its last one.
-    pub fn open_at(path: &Path, at_ns: i64, stop: &Arc<AtomicBool>) -> Result<(Self, bool)> {
-        let mut pass = Self::open(path, stop)?;
+    pub fn open_at(path: &Path, at_ns: i64, reading: &Reading) -> Result<(Self, bool)> {
+        let mut pass = Self::open(path, reading)?;
         if at_ns <= 0 {
             return Ok((pass, true));
         }
@@ -64,7 +65,7 @@ impl Pass {
         if pass.ahead.get(1).is_some_and(|second| second.movie_ns > at_ns) {
             return Ok((pass, true));
         }
-        let reached = pass.go_to(path, at_ns, stop)?;
+        let reached = pass.go_to(path, at_ns, reading)?;
         Ok((pass, reached))
     }
 
@@ -73,8 +74,8 @@ impl Pass {
     ///
     /// # Errors
     /// The file cannot seek, and cannot be opened again.
-    pub fn go_to(&mut self, path: &Path, at_ns: i64, stop: &Arc<AtomicBool>) -> Result<bool> {
-        self.travel(path, at_ns, stop, false)
+    pub fn go_to(&mut self, path: &Path, at_ns: i64, reading: &Reading) -> Result<bool> {
+        self.travel(path, at_ns, reading, false)
     }
 
     /// As [`Pass::go_to`], and keeps pictures on the way for further steps back. What was kept on the way of the last
@@ -82,9 +83,9 @@ impl Pass {
     ///
     /// # Errors
     /// As for [`Pass::go_to`].
-    pub fn go_back(&mut self, path: &Path, at_ns: i64, stop: &Arc<AtomicBool>) -> Result<bool> {
+    pub fn go_back(&mut self, path: &Path, at_ns: i64, reading: &Reading) -> Result<bool> {
         if !self.kept.covers(at_ns) {
-            return self.travel(path, at_ns, stop, true);
+            return self.travel(path, at_ns, reading, true);
         }
         self.read_ahead(1);
         let following_ns = self.ahead.front().map(|first| first.movie_ns);
@@ -94,16 +95,16 @@ impl Pass {
         match following_ns {
             Some(following_ns) if following_ns <= at_ns => Ok(self.skip_to(at_ns)),
             _ if self.source.is_stopped() => Ok(false),
-            _ => self.travel(path, at_ns, stop, true),
+            _ => self.travel(path, at_ns, reading, true),
         }
     }
 
-    fn travel(&mut self, path: &Path, at_ns: i64, stop: &Arc<AtomicBool>, keep: bool) -> Result<bool> {
+    fn travel(&mut self, path: &Path, at_ns: i64, reading: &Reading, keep: bool) -> Result<bool> {
         // Pictures well before the target that no other needs are left out, unless one of them may be the target.
         let frame_ns = self.source.frame_ns();
         let margin_ns = frame_ns.saturating_mul(4);
         for hurry in [true, false] {
-            if !self.go_to_key(path, at_ns, stop)? {
+            if !self.go_to_key(path, at_ns, reading)? {
                 return Ok(false);
             }
             let mut wanted = at_ns.saturating_sub(margin_ns);
@@ -132,7 +133,7 @@ impl Pass {
     ///
     /// # Errors
     /// As for [`Pass::go_to`].
-    pub fn go_to_key(&mut self, path: &Path, at_ns: i64, stop: &Arc<AtomicBool>) -> Result<bool> {
+    pub fn go_to_key(&mut self, path: &Path, at_ns: i64, reading: &Reading) -> Result<bool> {
         // Far behind the end there is no index to seek by.
         let known_end = self.source.duration_s().map_or(i64::MAX, nanoseconds).max(self.end_ns);
         let from = at_ns.min(known_end);
@@ -148,7 +149,7 @@ impl Pass {
             }
         }
         let newest = self.source.newest();
-        *self = Self::open(path, stop)?;
+        *self = Self::open(path, reading)?;
         if let Some((newest, generation)) = newest {
             self.set_generation(newest, generation);
         }
