@@ -295,7 +295,11 @@ fn a_file_that_is_cut_off_plays_what_it_has() {
             let warning = decoder.warning().unwrap_or_else(|| panic!("{name}: no warning"));
             assert!(warning.what.contains("cut off"), "{warning}");
         }
-        assert!(read_frames_rgba(&path, 5, None, References::Refused).is_ok_and(|frames| frames.frames.len() == 5), "{name}");
+        assert!(
+            read_frames_rgba(&path, 5, None, References::Refused)
+                .is_ok_and(|frames| frames.frames.len() == 5),
+            "{name}"
+        );
     }
 }
 

@@ -45,7 +45,10 @@ impl Gate {
             |why: &str, hint: &str| Error::new(format!("Cannot open '{}'.", path.display()), why, hint);
         let file = regular(path).map_err(|refusal| refusal.error(path))?;
         if file.metadata().is_ok_and(|meta| meta.len() == 0) {
-            return Err(fail("The file is empty.", "If it is still being copied, wait until it is complete."));
+            return Err(fail(
+                "The file is empty.",
+                "If it is still being copied, wait until it is complete.",
+            ));
         }
         let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         // The "file:" in front keeps names such as `a:b.mp4` from being read as addresses.
@@ -103,6 +106,7 @@ impl Gate {
             opened => (opened < MAX_REFERENCES).then_some(opened + 1),
         });
         if opened.is_err() {
+            self.reading.give_up();
             return Err(refuse(libc::ELOOP));
         }
         let path = url.strip_prefix(b"file:").unwrap_or(url);

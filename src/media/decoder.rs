@@ -303,12 +303,11 @@ pub(super) fn nothing_decoded(path: &Path, pass: &Pass) -> Error {
     }
     let why = match &damage.read_error {
         Some(error) => format!("Reading stopped before the first picture: {error}."),
-        None if damage.bad_size => {
-            let most = pass.source().max_pixels() / 1_000_000;
-            format!("FFmpeg refuses its pictures, as it does where they have more than {most} million pixels.")
-        }
         None if damage.bad_packets > 0 => {
-            format!("None of its pictures could be decoded ({} errors).", damage.bad_packets)
+            let most = pass.source().max_pixels() / 1_000_000;
+            format!(
+                "None of its pictures could be decoded. Those of more than {most} million pixels are refused here."
+            )
         }
         None => "It ends before its first picture.".into(),
     };

@@ -240,7 +240,11 @@ pub(super) fn discard_others(input: &mut Input, keep: usize) {
 }
 
 /// Opens the decoder for a stream, with as many threads as FFmpeg sees fit.
-pub(super) fn open_decoder(stream: &ffmpeg::Stream, path: &Path, room: Room) -> Result<ffmpeg::decoder::Video> {
+pub(super) fn open_decoder(
+    stream: &ffmpeg::Stream,
+    path: &Path,
+    room: Room,
+) -> Result<ffmpeg::decoder::Video> {
     let parameters = stream.parameters();
     let id = parameters.id();
     let fail =
@@ -254,7 +258,7 @@ pub(super) fn open_decoder(stream: &ffmpeg::Stream, path: &Path, room: Room) -> 
     let refused = |error| fail(format!("FFmpeg's decoder {} says: {}.", codec.name(), sentence(error)), "");
     let mut context = ffmpeg::codec::Context::new_with_codec(codec);
     context.set_parameters(parameters).map_err(refused)?;
-    // SAFETY: the context is valid and not yet open; all are plain fields. 
+    // SAFETY: the context is valid and not yet open; all are plain fields.
     unsafe {
         let raw = context.as_mut_ptr();
         // Without it FFmpeg leaves columns in that the file cuts off on the left, to keep rows aligned in memory.

@@ -58,6 +58,8 @@ struct State {
     /// When something was last read or decoded, in milliseconds from `start`.
     alive_ms: AtomicU64,
     timed_out: AtomicBool,
+    /// The movie itself is at fault: nothing more of it is read.
+    given_up: AtomicBool,
 }
 
 impl Reading {
@@ -77,6 +79,7 @@ impl Reading {
             begun_ms: AtomicU64::new(0),
             alive_ms: AtomicU64::new(0),
             timed_out: AtomicBool::new(false),
+            given_up: AtomicBool::new(false),
         }))
     }
 
@@ -106,8 +109,16 @@ impl Reading {
         self.0.alive_ms.store(self.now_ms(), Ordering::Relaxed);
     }
 
-    /// Whether the present step has to end: it was stopped, or takes too long.
+    /// Ends the present step and all that follow: the movie is at fault.
+    pub fn give_up(&self) {
+        self.0.given_up.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the present step has to end: it was stopped or given up, or takes too long.
     pub fn is_over(&self) -> bool {
+        if self.0.given_up.load(Ordering::Relaxed) {
+            return true;
+        }
         let late = self.since(&self.0.begun_ms) > self.0.limit;
         if late {
             self.0.timed_out.store(true, Ordering::Relaxed);

@@ -31,8 +31,6 @@ pub(super) struct Damage {
     pub bad_packets: u64,
     /// Some of them because there was not enough memory.
     pub no_memory: bool,
-    /// Some of them perhaps because their pictures are too large.
-    pub bad_size: bool,
     /// What stopped the reading before the end.
     pub read_error: Option<String>,
 }
@@ -95,7 +93,12 @@ impl Source {
             let rate = usable_rate(video.avg_frame_rate()).or(usable_rate(video.rate()));
             let frame_ns = rate.map_or(SECOND_NS / 25, |fps| (SECOND_NS as f64 / fps) as i64);
             let time_base = ffi::AVRational::from(video.time_base());
-            (time_base, frame_ns, orientation::matrix_of_stream(&video), open_decoder(&video, path, file.room)?)
+            (
+                time_base,
+                frame_ns,
+                orientation::matrix_of_stream(&video),
+                open_decoder(&video, path, file.room)?,
+            )
         };
         Ok(Self {
             decoder,
@@ -209,7 +212,6 @@ impl Source {
 
     fn refused(&mut self, error: ffmpeg::Error) {
         self.damage.no_memory |= error == ffmpeg::Error::Other { errno: ffmpeg::error::ENOMEM };
-        self.damage.bad_size |= error == ffmpeg::Error::Other { errno: ffmpeg::error::EINVAL };
         self.count_error();
     }
 

@@ -72,12 +72,7 @@ pub fn read_frames_rgba(
     watched(path, &reading, move || frames_rgba(&owned, count, size, &shared))
 }
 
-fn frames_rgba(
-    path: &Path,
-    count: usize,
-    size: Option<(u32, u32)>,
-    reading: &Reading,
-) -> Result<RgbaFrames> {
+fn frames_rgba(path: &Path, count: usize, size: Option<(u32, u32)>, reading: &Reading) -> Result<RgbaFrames> {
     let mut pass = Pass::open(path, reading)?;
     let Some(first) = pass.peek() else {
         return Err(nothing_decoded(path, &pass));
