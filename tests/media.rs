@@ -7,7 +7,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clreel::error::Error;
-use clreel::media::{Decoder, Frame, OpenOptions, Orientation, References, read_frame_at, read_frames_rgba};
+use clreel::media::planes::{layout_of, pack};
+use clreel::media::{
+    Decoder, Frame, OpenOptions, Orientation, References, RgbaConverter, read_frame_at, read_frames_rgba,
+};
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
 use movie::{Folder, Movie, index_in, steady, turned, wav};
@@ -431,4 +434,119 @@ fn pictures_may_turn_in_mid_stream() {
     let turns: Vec<_> =
         frames.iter().map(|f| (f.orientation().rotation(), f.orientation().is_mirrored())).collect();
     assert_eq!(turns, [(0, false), (90, false), (90, false), (270, false), (0, true), (0, false)]);
+}
+
+/// H.264 may cut columns off on the left, and FFmpeg does so only where unaligned rows are welcome.
+#[test]
+fn columns_cut_off_on_the_left_are_not_shown() {
+    let folder = Folder::new("crop");
+    // A picture of 64×48 in plain samples (H.264's I_PCM), so that no encoder is needed. Columns rise by their place.
+    let luma = |x: usize, y: usize| (16 + 3 * x + y % 3) as u8;
+    for (left, right, top, bottom) in [(0, 0, 0, 0), (1, 0, 0, 0), (3, 2, 1, 0), (2, 1, 2, 3)] {
+        let path = folder.with("crop.h264", &plain_h264(luma, [left, right, top, bottom]));
+        let (frame, _) = read_frame_at(&path, 0.0, References::Refused).expect("a frame");
+        let (width, height) = (64 - 2 * (left + right), 48 - 2 * (top + bottom));
+        assert_eq!((frame.width() as usize, frame.height() as usize), (width, height));
+        // The planes, the rows that every way of converting reads, and swscale's.
+        let layout = layout_of(&frame.picture).expect("a layout");
+        let mut packed = vec![0; layout.bytes()];
+        pack(&frame.picture, &layout, &mut packed).expect("packed");
+        let plane = layout.planes[0];
+        let mut rgba = vec![0; width * height * 4];
+        RgbaConverter::new().convert(&frame.picture, &mut rgba).expect("converted");
+        let mut scaled = vec![0; width * height * 16];
+        let size = (2 * width as u32, 2 * height as u32);
+        RgbaConverter::new().convert_scaled(&frame.picture, size, &mut scaled).expect("scaled");
+        for y in 0..height {
+            for x in 0..width {
+                let expected = luma(x + 2 * left, y + 2 * top);
+                assert_eq!(packed[plane.offset + plane.stride * y + x], expected, "{x}, {y}");
+                // Grey in the limited range.
+                let grey = ((f64::from(expected) - 16.0) * 255.0 / 219.0).round() as i32;
+                assert!((i32::from(rgba[(y * width + x) * 4]) - grey).abs() <= 1, "{x}, {y}");
+                let near = i32::from(scaled[(2 * y * 2 * width + 2 * x) * 4]);
+                assert!((near - grey).abs() <= 8, "{x}, {y} scaled: {near} for {grey}");
+            }
+        }
+    }
+}
+
+/// An H.264 stream of one picture of 64×48 without any compression, cut by so many pairs of columns and rows.
+fn plain_h264(luma: impl Fn(usize, usize) -> u8, [left, right, top, bottom]: [usize; 4]) -> Vec<u8> {
+    #[derive(Default)]
+    struct Bits(Vec<bool>);
+    impl Bits {
+        fn put(&mut self, value: u32, count: u32) -> &mut Self {
+            self.0.extend((0..count).rev().map(|bit| value >> bit & 1 == 1));
+            self
+        }
+        /// Exp-Golomb codes, unsigned and signed (ITU-T H.264, 9.1).
+        fn ue(&mut self, value: u32) -> &mut Self {
+            let length = (value + 1).ilog2();
+            self.put(0, length).put(value + 1, length + 1)
+        }
+        fn align(&mut self) -> &mut Self {
+            while self.0.len() % 8 != 0 {
+                self.0.push(false);
+            }
+            self
+        }
+        /// The unit's bytes behind a start code, with a byte 3 wherever they would look like one.
+        fn unit(&mut self, header: u8) -> Vec<u8> {
+            self.put(1, 1).align();
+            let mut unit = vec![0, 0, 0, 1, header];
+            let mut zeros = 0;
+            for byte in
+                self.0.chunks(8).map(|bits| bits.iter().fold(0, |byte, bit| byte << 1 | u8::from(*bit)))
+            {
+                if zeros >= 2 && byte <= 3 {
+                    unit.push(3);
+                    zeros = 0;
+                }
+                zeros = if byte == 0 { zeros + 1 } else { 0 };
+                unit.push(byte);
+            }
+            unit
+        }
+    }
+    // Sequence parameters: baseline, level 3, no reordering, 4×3 macroblocks, with or without a cut.
+    let mut sequence = Bits::default();
+    sequence
+        .put(66, 8)
+        .put(0, 8)
+        .put(30, 8)
+        .ue(0)
+        .ue(0)
+        .ue(2)
+        .ue(1)
+        .put(0, 1)
+        .ue(3)
+        .ue(2)
+        .put(1, 1)
+        .put(1, 1);
+    let cut = [left, right, top, bottom].map(|pairs| pairs as u32);
+    sequence.put(u32::from(cut != [0; 4]), 1);
+    if cut != [0; 4] {
+        cut.iter().for_each(|pairs| {
+            sequence.ue(*pairs);
+        });
+    }
+    sequence.put(0, 1);
+    // Picture parameters: CAVLC, one slice group, no weights, the loop filter's control present.
+    let mut picture = Bits::default();
+    picture.ue(0).ue(0).put(0, 2).ue(0).ue(0).ue(0).put(0, 3).ue(0).ue(0).ue(0).put(0b100, 3);
+    // An IDR slice of I, without the loop filter; each macroblock is of the type I_PCM (25).
+    let mut slice = Bits::default();
+    slice.ue(0).ue(7).ue(0).put(0, 4).ue(0).put(0, 2).ue(0).ue(1);
+    for block in 0..12 {
+        slice.ue(25).align();
+        let (x, y) = (block % 4 * 16, block / 4 * 16);
+        (0..256).for_each(|i| {
+            slice.put(u32::from(luma(x + i % 16, y + i / 16)), 8);
+        });
+        (0..128).for_each(|_| {
+            slice.put(128, 8);
+        });
+    }
+    [sequence.unit(0x67), picture.unit(0x68), slice.unit(0x65)].concat()
 }

@@ -68,6 +68,11 @@ impl Gate {
         &self.url
     }
 
+    /// Bytes of the movie now.
+    pub fn bytes(&self) -> u64 {
+        self.file.metadata().map_or(0, |meta| meta.len())
+    }
+
     /// How long it may take.
     pub fn reading(&self) -> &Reading {
         &self.reading

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use super::SECOND_NS;
 use super::color::{self, Matrix, Range};
@@ -17,6 +18,9 @@ use super::reading::{Cancel, Reading, References, watched};
 use super::staging::Staging;
 use super::worker::Worker;
 use crate::error::{Error, Result};
+
+/// So long the end of a decoder waits for its thread.
+const END_WAIT: Duration = Duration::from_secs(2);
 
 /// What [`Decoder::open`] is asked for.
 #[derive(Debug, Clone)]
@@ -74,7 +78,8 @@ pub struct MovieInfo {
     pub range: Range,
 }
 
-/// A movie that is being decoded on a thread of its own. Dropping it stops the thread and waits for its end.
+/// A movie that is being decoded on a thread of its own. Dropping it stops the thread and waits for its end, as
+/// [`Decoder::end`] does.
 pub struct Decoder {
     info: MovieInfo,
     queue: Arc<FrameQueue>,
@@ -148,6 +153,31 @@ impl Decoder {
         Ok(Self { info, queue, warning, control, thread: Some(thread) })
     }
 
+    /// One that has no frames and gets none, for a window whose movie is not open yet.
+    pub fn without_frames() -> Self {
+        let reading = Reading::new(References::Refused, Cancel::default());
+        Self {
+            info: MovieInfo {
+                path: PathBuf::new(),
+                width: 0,
+                height: 0,
+                pixel_aspect: 1.0,
+                orientation: Orientation::default(),
+                fields: Fields::default(),
+                fps: None,
+                duration_s: None,
+                codec: String::new(),
+                pixel_format: String::new(),
+                matrix: Matrix::Rgb,
+                range: Range::Full,
+            },
+            queue: Arc::new(FrameQueue::new(Box::new(|| ()))),
+            warning: Arc::default(),
+            control: Arc::new(Control::new(false, reading)),
+            thread: None,
+        }
+    }
+
     /// The movie's properties.
     pub fn info(&self) -> &MovieInfo {
         &self.info
@@ -208,20 +238,36 @@ impl Decoder {
         self.queue.close();
     }
 
+    /// Stops reading and waits for the thread, which ends soon unless the system hangs; then it is left behind. Whether it
+    /// has ended.
+    pub fn end(&mut self) -> bool {
+        self.close();
+        let until = Instant::now() + END_WAIT;
+        let Some(thread) = self.thread.take() else { return true };
+        while !thread.is_finished() {
+            if Instant::now() > until {
+                self.thread = Some(thread);
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // A panic over there has been printed already, and there is nothing left to save.
+        let _ = thread.join();
+        true
+    }
+
     /// What is wrong with the movie although it plays, such as a file that is cut off. It may come up while
     /// playing, and then stays.
     pub fn warning(&self) -> Option<Error> {
-        self.warning.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let warning = self.warning.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let reading = &self.control.reading;
+        warning.or_else(|| reading.hangs().then(|| reading.too_slow(&self.info.path)))
     }
 }
 
 impl Drop for Decoder {
     fn drop(&mut self) {
-        self.close();
-        if let Some(thread) = self.thread.take() {
-            // A panic over there has been printed already, and there is nothing left to save.
-            let _ = thread.join();
-        }
+        self.end();
     }
 }
 

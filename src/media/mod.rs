@@ -3,7 +3,7 @@
 //!
 //! A file's way: `open` finds its pictures, in a format of the list of `formats` and through `access`, which lets FFmpeg
 //! open nothing else, within the time of `reading` and the memory of `room`; `source` reads packets and decodes them, `pass` gives the pictures
-//! their place in the movie and keeps some for steps back (`kept`), [`decoder`] repeats passes on a thread of its own
+//! their place in the movie (`timeline`, and `jumps` where stamps do) and keeps some for steps back (`kept`), [`decoder`] repeats passes on a thread of its own
 //! (`worker`) and fills [`queue`]; `control` tells it where to go on. Where a device converts the frames, that thread packs
 //! their planes into the device's [`staging`] memory. [`clock`] says which frame is due. [`color`] decides matrix and
 //! range, [`convert`] turns a picture into RGBA.
@@ -17,6 +17,7 @@ pub mod convert;
 pub mod decoder;
 mod formats;
 pub mod frame;
+mod jumps;
 mod kept;
 pub mod memory;
 mod open;

@@ -10,6 +10,7 @@ use ffmpeg_next as ffmpeg;
 use super::SECOND_NS;
 use super::decoder::{nanoseconds, no_memory};
 use super::frame::seconds;
+use super::jumps::Jumps;
 use super::kept::Kept;
 use super::reading::Reading;
 use super::source::{Skip, Source};
@@ -35,6 +36,8 @@ pub(super) struct Pass {
     /// Pictures decoded and not yet handed out: two at most.
     ahead: VecDeque<Placed>,
     kept: Kept,
+    /// Where key frames are, if stamps jump; `None` until that was looked for.
+    jumps: Option<Option<Arc<Jumps>>>,
     /// End of the last picture that was decoded, in nanoseconds.
     end_ns: i64,
     skipped: bool,
@@ -47,10 +50,21 @@ impl Pass {
         let timeline = Timeline::new(source.gaps_allowed());
         let start = timeline.clone();
         let (ahead, kept) = (VecDeque::new(), Kept::new());
-        let mut pass = Self { source, timeline, start, ahead, kept, end_ns: 0, skipped: false };
+        let mut pass = Self { source, timeline, start, ahead, kept, jumps: None, end_ns: 0, skipped: false };
         pass.read_ahead(1);
         pass.start = pass.timeline.clone();
         Ok(pass)
+    }
+
+    /// Opens `path` at its beginning again, as it is now.
+    pub fn reopen(&mut self, path: &Path, reading: &Reading) -> Result<()> {
+        let (newest, jumps) = (self.source.newest(), self.jumps.take());
+        *self = Self::open(path, reading)?;
+        self.jumps = jumps;
+        if let Some((newest, generation)) = newest {
+            self.set_generation(newest, generation);
+        }
+        Ok(())
     }
 
     /// Opens `path` so that the picture shown at `at_ns` comes first. The flag says whether the movie is that long;
@@ -107,6 +121,8 @@ impl Pass {
             if !self.go_to_key(path, at_ns, reading)? {
                 return Ok(false);
             }
+            // Where stamps jump, an early one says nothing.
+            let hurry = hurry && self.jumps().is_none();
             let mut wanted = at_ns.saturating_sub(margin_ns);
             if let Some(first) = self.ahead.front().filter(|_| keep) {
                 let reach = i64::try_from(self.kept.reach(first)).unwrap_or(i64::MAX);
@@ -134,8 +150,12 @@ impl Pass {
     /// # Errors
     /// As for [`Pass::go_to`].
     pub fn go_to_key(&mut self, path: &Path, at_ns: i64, reading: &Reading) -> Result<bool> {
+        self.look_for_jumps();
         // Far behind the end there is no index to seek by.
-        let known_end = self.source.duration_s().map_or(i64::MAX, nanoseconds).max(self.end_ns);
+        let known_end = match self.jumps() {
+            Some(jumps) => jumps.end_ns,
+            None => self.source.duration_s().map_or(i64::MAX, nanoseconds).max(self.end_ns),
+        };
         let from = at_ns.min(known_end);
         for step in SEEK_STEPS_NS {
             if !self.seek(from.saturating_sub(step)) {
@@ -148,11 +168,7 @@ impl Pass {
                 return Ok(true);
             }
         }
-        let newest = self.source.newest();
-        *self = Self::open(path, reading)?;
-        if let Some((newest, generation)) = newest {
-            self.set_generation(newest, generation);
-        }
+        self.reopen(path, reading)?;
         Ok(!self.source.is_stopped())
     }
 
@@ -270,15 +286,39 @@ impl Pass {
         true
     }
 
+    fn jumps(&self) -> Option<&Arc<Jumps>> {
+        self.jumps.as_ref()?.as_ref()
+    }
+
+    /// Looks once whether stamps jump, in formats where they may. A seek has to follow.
+    fn look_for_jumps(&mut self) {
+        if self.jumps.is_some() || !self.source.gaps_allowed() {
+            return;
+        }
+        let Some(origin) = self.start.origin_ns() else { return };
+        let jumps = self.source.scan(origin).map(Arc::new);
+        if !self.source.is_stopped() {
+            self.jumps = Some(jumps);
+        }
+    }
+
     /// Goes to the key frame before `at_ns`; `false` when the file cannot seek.
     fn seek(&mut self, at_ns: i64) -> bool {
         let Some(origin) = self.start.origin_ns() else {
             return false;
         };
-        if self.source.seek(origin.saturating_add(at_ns.max(0))).is_err() {
+        let mark = self.jumps().and_then(|jumps| jumps.before(at_ns));
+        let sought = match mark {
+            Some(mark) => self.source.seek_byte(mark.byte),
+            None => self.source.seek(origin.saturating_add(at_ns.max(0))),
+        };
+        if sought.is_err() {
             return false;
         }
-        self.timeline = self.start.after_seek();
+        self.timeline = match mark {
+            Some(mark) => self.start.after_seek_to(mark.origin_ns),
+            None => self.start.after_seek(),
+        };
         self.ahead.clear();
         self.kept.end();
         self.read_ahead(1);

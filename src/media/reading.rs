@@ -114,6 +114,11 @@ impl Reading {
         self.0.given_up.store(true, Ordering::Relaxed);
     }
 
+    /// Nothing is being read or decoded, for as long as it takes; [`Reading::advance`] ends that.
+    pub fn rest(&self) {
+        self.0.alive_ms.store(u64::MAX, Ordering::Relaxed);
+    }
+
     /// Whether the present step has to end: it was stopped or given up, or takes too long.
     pub fn is_over(&self) -> bool {
         if self.0.given_up.load(Ordering::Relaxed) {

@@ -13,6 +13,7 @@ use ffmpeg_next::ffi;
 
 use super::SECOND_NS;
 use super::frame::seconds;
+use super::jumps::{self, Jumps, Scan};
 use super::open::{Container, discard_others, not_a_movie, open_container, open_decoder, video_stream};
 use super::orientation::{self, Matrix};
 use super::reading::Reading;
@@ -262,11 +263,20 @@ impl Source {
     /// Goes to the last key frame at or before `stamp_ns`. An error means that the file cannot seek.
     pub fn seek(&mut self, stamp_ns: i64) -> Ffmpeg<()> {
         let stamp = rescale(stamp_ns, (1, SECOND_NS), (self.time_base.num.into(), self.time_base.den.into()));
+        self.seek_file(stamp, 0)
+    }
+
+    /// Goes to the first key frame at or behind a place in the file, in bytes. An error means that it cannot seek.
+    pub fn seek_byte(&mut self, byte: i64) -> Ffmpeg<()> {
+        self.seek_file(byte, ffi::AVSEEK_FLAG_BYTE as libc::c_int)
+    }
+
+    fn seek_file(&mut self, to: i64, flags: libc::c_int) -> Ffmpeg<()> {
         self.reading.begin();
         // SAFETY: the context is valid and the stream exists.
         let result = unsafe {
             let stream = self.stream as libc::c_int;
-            ffi::avformat_seek_file(self.file.input.as_mut_ptr(), stream, i64::MIN, stamp, stamp, 0)
+            ffi::avformat_seek_file(self.file.input.as_mut_ptr(), stream, i64::MIN, to, to, flags)
         };
         if result < 0 {
             return Err(ffmpeg::Error::from(result));
@@ -277,6 +287,38 @@ impl Source {
         // Formats without an index land anywhere, and frames without their references would be garbage.
         self.set_skip(Skip::KeysUntil(i64::MIN));
         Ok(())
+    }
+
+    /// Reads the file through, without decoding, and returns where its key frames are, if its stamps jump. `origin_ns` is
+    /// the stamp of its beginning. A seek has to follow. `None` too where reading was stopped or the file is large.
+    pub fn scan(&mut self, origin_ns: i64) -> Option<Jumps> {
+        if self.file.bytes() > jumps::MAX_BYTES || self.seek_byte(0).is_err() {
+            return None;
+        }
+        let mut scan = Scan::new(origin_ns);
+        let mut errors = 0;
+        while !self.is_stopped() && errors < MAX_ERRORS_IN_A_ROW {
+            // SAFETY: the packet is valid; what it held is released before av_read_frame fills it again.
+            unsafe { ffi::av_packet_unref(ffmpeg::packet::Mut::as_mut_ptr(&mut self.packet)) };
+            self.reading.begin();
+            match self.packet.read(&mut self.file.input) {
+                Ok(()) => errors = 0,
+                Err(ffmpeg::Error::InvalidData | ffmpeg::Error::Other { errno: ffmpeg::error::EAGAIN }) => {
+                    errors += 1;
+                    continue;
+                }
+                Err(_) => break,
+            }
+            let stamp = self.packet.pts().or(self.packet.dts());
+            if let Some(stamp) = stamp.filter(|_| self.packet.stream() == self.stream) {
+                let duration_ns = self.nanoseconds(self.packet.duration());
+                let duration_ns = if duration_ns > 0 { duration_ns } else { self.frame_ns };
+                let byte = i64::try_from(self.packet.position()).ok().filter(|byte| *byte >= 0);
+                let key_byte = byte.filter(|_| self.packet.is_key());
+                scan.packet(self.nanoseconds(stamp), duration_ns, key_byte);
+            }
+        }
+        scan.finish().filter(|_| !self.is_stopped())
     }
 
     /// Chooses what is decoded from the next packet on.

@@ -152,7 +152,7 @@ impl Worker {
     /// Opening again is right for every file, also for those that cannot seek, and sees what has been added.
     fn reopen(&mut self, pass: &mut Pass) -> Result<()> {
         self.whole = true;
-        *pass = Pass::open(&self.path, &self.control.reading)?;
+        pass.reopen(&self.path, &self.control.reading)?;
         pass.set_generation(self.control.newest.clone(), self.generation);
         self.check(pass)
     }
@@ -168,7 +168,9 @@ impl Worker {
     fn rest(&self, may_repeat: bool) -> bool {
         self.queue.set_catching_up(false);
         self.queue.finish(self.generation, true);
+        self.control.reading.rest();
         let goes_on = self.control.wait(may_repeat);
+        self.control.reading.advance();
         self.queue.finish(self.generation, false);
         goes_on
     }
@@ -276,7 +278,10 @@ impl Worker {
             generation: self.generation,
             seeked: self.seeked,
         };
+        // There it waits for room.
+        self.control.reading.rest();
         let queued = self.queue.push(frame);
+        self.control.reading.advance();
         if queued {
             self.number += 1;
             self.seeked = false;
