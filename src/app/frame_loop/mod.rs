@@ -41,7 +41,7 @@ use work::Work;
 const OVERLAY_MS: f64 = 50.0;
 /// How long a still picture of several movies is shown.
 const STILL: Duration = Duration::from_secs(5);
-/// A frame that has been on the device for longer than this is told to the user.
+/// A picture that has been awaited for longer than this, or been in the filter, is told to the user.
 const BUSY_S: f64 = 0.25;
 /// While the radius changes all the time, a frame with less than this left is finished all the same.
 const NEARLY_DONE_MS: f64 = 150.0;
@@ -71,6 +71,8 @@ struct Flight {
     fetched: Option<Timing>,
     /// The frame on the screen, filtered anew because no next one comes; it is no new movie frame.
     again: bool,
+    /// [`FrameLoop::devices`] when it was taken.
+    device: u32,
 }
 
 /// What a frame's stages took, and when they ran.
@@ -108,6 +110,8 @@ pub struct FrameLoop {
     unpaced: bool,
     variant: VariantId,
     radius: u32,
+    /// When variant and radius were chosen.
+    chosen_at: Option<Instant>,
     /// What colours are corrected with, if they are; never a neutral one.
     correction: Option<Correction>,
     /// No frame is taken before the chosen variant is built.
@@ -125,6 +129,8 @@ pub struct FrameLoop {
     ready: VecDeque<Flight>,
     shown: Option<Flight>,
     shown_is_new: bool,
+    /// The picture on the screen was filtered anew, and that is not recorded yet.
+    shown_is_again: bool,
     /// What the picture on the screen could not be filtered with, so that it is not tried over and over.
     not_again: Option<Wanted>,
     dropped: u32,
@@ -134,6 +140,8 @@ pub struct FrameLoop {
     epoch: Option<Instant>,
     /// Counted up when another movie is opened; frames of an older one are not shown any more.
     generation: u64,
+    /// Counted up when the device changes.
+    devices: u32,
     last_present: Option<Instant>,
     last_swap: Option<Instant>,
     /// How long drawing and swapping has taken lately.
@@ -195,6 +203,7 @@ impl FrameLoop {
             unpaced,
             variant: VariantId::Off,
             radius: 0,
+            chosen_at: None,
             correction: None,
             waits_for_filter: false,
             waits_for_conversions: false,
@@ -206,11 +215,13 @@ impl FrameLoop {
             ready: VecDeque::new(),
             shown: None,
             shown_is_new: false,
+            shown_is_again: false,
             not_again: None,
             dropped: 0,
             clock_runs: false,
             epoch: None,
             generation: 0,
+            devices: 0,
             last_present: None,
             last_swap: None,
             draw_ns: 0,
@@ -293,6 +304,7 @@ impl FrameLoop {
     pub fn set_pipeline(&mut self, pipeline: Pipeline) {
         self.take_down(Vec::new());
         self.pipeline = Some(pipeline);
+        self.devices += 1;
         self.not_again = None;
         self.interrupt();
     }
@@ -300,6 +312,7 @@ impl FrameLoop {
     /// Goes on without a device. The picture on the screen stays.
     pub fn leave_device(&mut self) {
         self.take_down(Vec::new());
+        self.devices += 1;
         self.not_again = None;
     }
 
@@ -360,6 +373,7 @@ impl FrameLoop {
         }
         let radius_only = variant == self.variant;
         (self.variant, self.radius) = (variant, radius);
+        self.chosen_at = Some(Instant::now());
         self.not_again = None;
         // A slider that moves or a key that is held must not keep every frame from being finished.
         let starving = self.last_present.is_none_or(|at| at.elapsed() > STARVING);
