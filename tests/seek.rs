@@ -131,7 +131,8 @@ fn every_time_of_a_variable_rate_leads_to_its_frame() {
             let movie = Movie { stamps_ms: stamps_ms.clone(), gop, b_frames, ..Movie::default() };
             let path = folder.movie(name, &movie);
             for (index, &at_ms) in stamps_ms.iter().enumerate() {
-                let next_ms = stamps_ms.get(index + 1).copied().unwrap_or(at_ms + 20);
+                // How long the last one lasts, containers see differently.
+                let next_ms = stamps_ms.get(index + 1).copied().unwrap_or(at_ms + 1);
                 for at_ms in [at_ms, (at_ms + next_ms) / 2, next_ms - 1] {
                     // MP4's stamps are not whole milliseconds.
                     let at_s = at_ms as f64 / 1e3 + 0.0005;

@@ -26,7 +26,7 @@ fn the_window_answers_while_a_movie_opens() {
     let mut command = clreel(Some(&display));
     let mut session = Session::start(&display, command.arg("--allow-references").arg(&path));
     session.wait_for_title("never.ffconcat - opening");
-    session.wait_for_text("is being opened");
+    session.wait_for_text("Opening the movie");
     // Its keys work.
     display.key("question");
     session.wait_for_text("all keys");
@@ -34,7 +34,7 @@ fn the_window_answers_while_a_movie_opens() {
 
     let mut command = clreel(Some(&display));
     let mut session = Session::start(&display, command.arg("--allow-references").arg(&path));
-    session.wait_for_text("is being opened");
+    session.wait_for_text("Opening the movie");
     let child = session.child.take().unwrap();
     // SAFETY: the process is this one's child and has not been waited for.
     assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGTERM) }, 0);

@@ -54,6 +54,8 @@ pub struct Playlist {
     /// Files that could not be opened since the last one that could.
     failures: usize,
     any_opened: bool,
+    /// None of the first files could be opened.
+    hopeless: bool,
     /// A file of what is being dropped has arrived: the others of it follow.
     dropping: bool,
     dialog: Option<Dialog>,
@@ -71,6 +73,7 @@ impl Playlist {
             opening: None,
             failures: 0,
             any_opened: false,
+            hopeless: false,
             dropping: false,
             dialog: None,
             options,
@@ -100,7 +103,7 @@ impl Playlist {
 
     /// Whether no movie has been opened yet, and none is going to be.
     pub fn is_hopeless(&self) -> bool {
-        !self.any_opened && self.opening.is_none()
+        self.hopeless && self.opening.is_none()
     }
 
     /// The movie that plays, or is opened as the first one.
@@ -229,6 +232,8 @@ impl Playlist {
                 } else if self.next.take().is_some() {
                     // What played goes on.
                     self.failures = 0;
+                } else {
+                    self.hopeless = !self.any_opened;
                 }
             }
         }

@@ -32,7 +32,7 @@ pub(super) struct Gate {
     /// References opened while the movie is being opened; `u32::MAX` afterwards.
     opened: AtomicU32,
     /// The first file that was asked for and not opened.
-    refused: Mutex<Option<String>>,
+    refused: Mutex<Option<Refused>>,
 }
 
 impl Gate {
@@ -89,23 +89,25 @@ impl Gate {
     }
 
     /// The first file that was asked for and not opened, if there was one.
-    pub fn refused(&self) -> Option<String> {
+    pub fn refused(&self) -> Option<Refused> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The file behind an address, or the number of an error.
     fn file_at(&self, url: &[u8]) -> std::result::Result<Arc<File>, c_int> {
-        if url == self.url.as_bytes() {
-            return Ok(self.file.clone());
-        }
         let refuse = |errno: c_int| {
             let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-            refused.get_or_insert_with(|| String::from_utf8_lossy(url).into_owned());
+            refused.get_or_insert_with(|| Refused {
+                url: String::from_utf8_lossy(url).into_owned(),
+                endless: errno == libc::ELOOP,
+            });
             errno
         };
-        if self.reading.references() == References::Refused {
+        let own = url == self.url.as_bytes();
+        if !own && self.reading.references() == References::Refused {
             return Err(refuse(libc::EPERM));
         }
+        // A list may name itself, too.
         let opened = self.opened.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |opened| match opened {
             u32::MAX => Some(opened),
             opened => (opened < MAX_REFERENCES).then_some(opened + 1),
@@ -114,9 +116,20 @@ impl Gate {
             self.reading.give_up();
             return Err(refuse(libc::ELOOP));
         }
+        if own {
+            return Ok(self.file.clone());
+        }
         let path = url.strip_prefix(b"file:").unwrap_or(url);
         regular(Path::new(OsStr::from_bytes(path))).map(Arc::new).map_err(|refusal| refuse(refusal.errno()))
     }
+}
+
+/// A file that was asked for and not opened.
+#[derive(Debug, Clone)]
+pub(super) struct Refused {
+    pub url: String,
+    /// So many had been opened before that there is no end of it.
+    pub endless: bool,
 }
 
 /// Why a file is not opened.

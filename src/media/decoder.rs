@@ -156,6 +156,7 @@ impl Decoder {
     /// One that has no frames and gets none, for a window whose movie is not open yet.
     pub fn without_frames() -> Self {
         let reading = Reading::new(References::Refused, Cancel::default());
+        reading.rest();
         Self {
             info: MovieInfo {
                 path: PathBuf::new(),

@@ -197,10 +197,15 @@ fn refusal(path: &Path, reading: &Reading, gate: &Gate, error: ffmpeg::Error) ->
 }
 
 fn refused_reference(path: &Path, gate: &Gate) -> Option<Error> {
-    let url = gate.refused()?;
+    let refused = gate.refused()?;
     Some(match gate.reading().references() {
-        References::Refused => formats::names_others(path, &format!("It wants '{url}' opened.")),
-        References::Allowed => not_a_movie(path, format!("It names '{url}', which cannot be opened.")),
+        References::Refused => formats::names_others(path, &format!("It wants '{}' opened.", refused.url)),
+        References::Allowed if refused.endless => {
+            not_a_movie(path, format!("It has files opened without an end, such as '{}'.", refused.url))
+        }
+        References::Allowed => {
+            not_a_movie(path, format!("It names '{}', which cannot be opened.", refused.url))
+        }
     })
 }
 
