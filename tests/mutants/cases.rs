@@ -105,13 +105,25 @@ pub struct Case {
     pub corrected: bool,
 }
 
+impl Case {
+    /// What bench is asked for in this case; all else is the verifier's own.
+    pub fn asked(&self) -> String {
+        let (width, height) = self.size;
+        match self.subject.converts() {
+            true => format!("{}, {width}×{height}", self.subject),
+            false => format!("{}, {width}×{height}, r={}", self.subject, self.radius),
+        }
+    }
+
+    /// Whether bench is asked for the same in another case.
+    pub fn asks_as(&self, other: &Self) -> bool {
+        (self.subject, self.size, self.radius) == (other.subject, other.size, other.radius)
+    }
+}
+
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (width, height) = self.size;
-        write!(f, "{}, {width}×{height}", self.subject)?;
-        if !self.subject.converts() {
-            write!(f, ", r={}", self.radius)?;
-        }
+        f.write_str(&self.asked())?;
         let content = match self.content {
             Content::Noise => "noise",
             Content::White => "white",

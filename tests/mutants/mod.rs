@@ -1,9 +1,9 @@
 //! Changes one place of a kernel, hundreds of times, and asks `clreel bench` each time whether it notices. In: the
 //! kernels, and rules. Out: which of these mutants survive, and a table.
 //!
-//! Each mutant is first run by a [`witness`], which looks for a case (a size, a radius, bands, a layout, a target, a
-//! picture) in which it changes a byte. Then bench is run with the kernels as they are, which must pass, and with the
-//! mutant, which must not. `./dev mutants` is all of it, and `tests/mutants.rs` a part.
+//! Bench is run with the kernels as they are, which must pass, and with the mutant, which must not. Where it passes, a
+//! [`witness`] looks for a case (a size, a radius, bands, a layout, a target, a picture) in which the mutant changes a
+//! byte, and bench is run once more with that size and radius. `./dev mutants` is all of it, and `tests/mutants.rs` a part.
 
 pub mod cases;
 pub mod rules;
@@ -153,32 +153,46 @@ fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tr
     let key = hash(&format!("{}\n{}\n{}", mutant.file, names.join("\n"), mutant.text));
     let path = tools.work.join(format!("{key}.json"));
     let kept = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
-    let seen = match &kept {
-        Some(kept) if !matches!(kept.seen, Seen::Broken(_)) => kept.seen.clone(),
-        _ => tools.see(Some(mutant)),
-    };
-    let case = match &seen {
-        Seen::Case(at, _) => cases.get(*at),
-        Seen::Nowhere => cases.first(),
-        Seen::Broken(_) => None,
-    };
-    let known = kept.and_then(|kept| {
+    let known = kept.as_ref().and_then(|kept| {
         let caught = args.keep_caught && matches!(kept.said, Some(Said::Caught(_)));
-        kept.said.filter(|said| (kept.build == build || caught) && !matches!(said, Said::Broken(_)))
+        kept.said.clone().filter(|said| (kept.build == build || caught) && !matches!(said, Said::Broken(_)))
     });
-    let said = match (known, case) {
-        (Some(said), _) => Some(said),
-        (None, None) => None,
-        (None, Some(case)) => Some(match controls.check(case) {
-            // Far longer than without the change, whatever else the machine does.
-            (Said::Fine, took) => {
-                let limit = 4 * took + Duration::from_secs(120);
-                tools.bench(Some(mutant), case, &format!("bench-{}", mutant.number), limit)
-            }
-            (other, _) => Said::Broken(format!("Bench with the kernels as they are, {case}: {other:?}")),
-        }),
+    let bench = |case: &trial::Case| match controls.check(case) {
+        // Far longer than without the change, whatever else the machine does.
+        (Said::Fine, took) => {
+            let limit = 4 * took + Duration::from_secs(120);
+            tools.bench(Some(mutant), case, &format!("bench-{}", mutant.number), limit)
+        }
+        (other, _) => Said::Broken(format!("Bench with the kernels as they are, {case}: {other:?}")),
     };
-    let kept = Kept { seen, said, build: build.to_owned() };
+    // What an older build has said stays what it has said.
+    let build = kept.as_ref().filter(|_| known.is_some()).map_or(build, |kept| &kept.build).to_owned();
+    let seen = kept.map(|kept| kept.seen).filter(|seen| !matches!(seen, Seen::Broken(_)));
+    let (seen, said) = match (seen, known, cases.first()) {
+        (Some(seen), Some(said), _) => (seen, Some(said)),
+        (Some(seen), None, Some(plain)) => {
+            let case = if let Seen::Case(at, _) = seen { cases.get(at).unwrap_or(plain) } else { plain };
+            let said = bench(case);
+            (seen, Some(said))
+        }
+        // Most are noticed at the first size and radius: what bench says is then the case.
+        (_, _, Some(plain)) => match bench(plain) {
+            said @ Said::Caught(_) => (Seen::Case(0, plain.asked()), Some(said)),
+            Said::Broken(why) => (Seen::Broken(why), None),
+            said @ Said::Fine => {
+                let seen = tools.see(Some(mutant));
+                match &seen {
+                    Seen::Case(at, _) if cases.get(*at).is_some_and(|case| !case.asks_as(plain)) => {
+                        let said = bench(&cases[*at]);
+                        (seen, Some(said))
+                    }
+                    _ => (seen, Some(said)),
+                }
+            }
+        },
+        (_, _, None) => (Seen::Broken("It has no case.".to_owned()), None),
+    };
+    let kept = Kept { seen, said, build };
     if let Ok(text) = serde_json::to_vec_pretty(&kept) {
         let _ = fs::write(&path, text);
     }
