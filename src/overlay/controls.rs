@@ -41,7 +41,7 @@ fn entries(overlay: &Overlay, view: &View) -> [Entry; 9] {
             1,
         ),
         entry(
-            "Tuning",
+            "Tune",
             "The search for the best parameters: key t",
             Action::ToggleTuning,
             overlay.tuning_open,

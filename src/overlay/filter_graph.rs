@@ -51,7 +51,7 @@ pub fn show(ui: &mut Ui, area: Rect, view: &View, actions: &mut Vec<Action>) {
         let left = axes.x(first.0);
         let end =
             stretches.get(n + 1).and_then(|s| s.frames.first()).map_or(axes.plot.right(), |f| axes.x(f.0));
-        if n > 0 {
+        if n > 0 && left > axes.plot.left() + 2.0 {
             let line = [pos2(left, axes.plot.top()), pos2(left, axes.plot.bottom())];
             shapes.extend(Shape::dashed_line(&line, Stroke::new(axes.pixel, theme::WEAK), 3.0, 3.0));
         }

@@ -207,7 +207,7 @@ fn rates(
     measured: bool,
     actions: &mut Vec<Action>,
 ) {
-    let y = inner.top() + 120.0;
+    let y = inner.bottom() - 54.0;
     let rate = if measured { numbers.rate() } else { format!("{} fps", theme::UNKNOWN) };
     let over =
         matches!((numbers.frame, view.budget_ms), (Some(f), Some(b)) if f.p50 > b * 1.1 && !view.unpaced);
@@ -261,6 +261,8 @@ fn frame_bar(ui: &mut Ui, bar: Rect, view: &View, numbers: &Numbers) -> (String,
         // The filter is seen however short it is.
         let to = if stage == Stage::Filter && ms > 0.0 { to.max(from + 2.0) } else { to };
         let part = Rect::from_min_max(pos2(from, bar.top()), pos2(to, bar.bottom()));
+        // A pixel of the ground shows where one stage ends, as long as there is room for it.
+        let part = if part.width() > 4.0 * pixel { part.with_max_x(part.right() - pixel) } else { part };
         if part.width() >= pixel {
             ui.painter().rect_filled(part, CornerRadius::ZERO, theme::stage_color(stage));
         }

@@ -20,7 +20,7 @@ pub const GROUPS: [&[VariantId]; 4] = [
 /// The panel's width in points.
 pub const WIDTH: f32 = 344.0;
 /// Height of the panel's title, which tells the story.
-pub const TITLE: f32 = 38.0;
+pub const TITLE: f32 = 42.0;
 const GROUP_GAP: f32 = 7.0;
 /// Height of a rung in the panel, at least and at most.
 const ROW: (f32, f32) = (20.0, 27.0);
@@ -131,7 +131,7 @@ pub fn show(ui: &mut Ui, rect: Rect, view: &View, folded: bool, actions: &mut Ve
         Some(story) => {
             title.fold = panel::header(&mut ui, inner, &story.between(), folded);
             let at = inner.right_center();
-            ui.painter().text(at, Align2::RIGHT_CENTER, story.times(), theme::words(22.0), theme::FILTER);
+            ui.painter().text(at, Align2::RIGHT_CENTER, story.times(), theme::words(25.0), theme::FILTER);
         }
         None => {
             title.fold = panel::header(&mut ui, inner, "The ladder", folded);
@@ -184,7 +184,7 @@ fn ground(ui: &Ui, rect: Rect, view: &View, row: &VariantRow, actions: &mut Vec<
 
 /// The key of a rung on a key's cap, with its left edge at `left`.
 fn key(ui: &Ui, left: f32, y: f32, row: &VariantRow) {
-    let cap = Rect::from_center_size(pos2(left + 8.0, y), vec2(16.0, 16.0));
+    let cap = Rect::from_center_size(pos2(left + 8.0, y), vec2(16.0, 15.0));
     ui.painter().rect_filled(cap, CornerRadius::same(3), theme::TROUGH);
     let text = row.id.key().to_string();
     ui.painter().text(cap.center(), Align2::CENTER_CENTER, text, theme::figures(11.0), theme::TEXT);
@@ -237,6 +237,40 @@ fn rung(ui: &mut Ui, rect: Rect, view: &View, row: &VariantRow, scale: Scale, ac
     response.on_hover_ui(|ui| about(ui, view, row));
 }
 
+/// How much room cells have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cells {
+    /// For their names alone, and close together.
+    Tight,
+    /// For their names.
+    Names,
+    /// For their times below the names.
+    Times,
+}
+
+impl Cells {
+    /// As much as a window of this height leaves.
+    pub fn of(height: f32) -> Self {
+        match height {
+            h if h < 230.0 => Self::Tight,
+            h if h < 330.0 => Self::Names,
+            _ => Self::Times,
+        }
+    }
+
+    fn height(self) -> f32 {
+        match self {
+            Self::Tight => 16.0,
+            Self::Names => 20.0,
+            Self::Times => 38.0,
+        }
+    }
+
+    fn gap(self) -> f32 {
+        if self == Self::Tight { 3.0 } else { GAP }
+    }
+}
+
 /// How many cells stand in a line of this width.
 fn in_line(width: f32, count: usize) -> usize {
     let fit = ((width + GAP) / (CELL + GAP)).max(1.0) as usize;
@@ -245,26 +279,22 @@ fn in_line(width: f32, count: usize) -> usize {
     count.div_ceil(lines).max(1)
 }
 
-/// Height of the cells in a strip of this width; with their times below the names where they may be `tall`.
-pub fn cells_height(width: f32, count: usize, tall: bool) -> f32 {
+/// Height of the cells in a strip of this width.
+pub fn cells_height(width: f32, count: usize, room: Cells) -> f32 {
     let lines = count.div_ceil(in_line(width, count)) as f32;
-    lines * cell_height(tall) + (lines - 1.0) * GAP
-}
-
-fn cell_height(tall: bool) -> f32 {
-    if tall { 38.0 } else { 20.0 }
+    lines * room.height() + (lines - 1.0) * room.gap()
 }
 
 /// Lays the rungs out as cells, from the top of `rect` on.
-pub fn cells(ui: &mut Ui, rect: Rect, view: &View, tall: bool, actions: &mut Vec<Action>) {
+pub fn cells(ui: &mut Ui, rect: Rect, view: &View, room: Cells, actions: &mut Vec<Action>) {
     let rows = grouped(view);
     let count = in_line(rect.width(), rows.len());
-    let width = (rect.width() - GAP * (count as f32 - 1.0)) / count as f32;
+    let gap = room.gap();
+    let size = vec2(((rect.width() - gap * (count as f32 - 1.0)) / count as f32).floor(), room.height());
     let scale = scale(view);
     for (n, (_, row)) in rows.iter().enumerate() {
-        let at = vec2((n % count) as f32 * (width + GAP), (n / count) as f32 * (cell_height(tall) + GAP));
-        let area = Rect::from_min_size(rect.min + at, vec2(width.floor(), cell_height(tall)));
-        cell(ui, area, view, row, (scale, tall), actions);
+        let at = vec2((n % count) as f32 * (size.x + gap), (n / count) as f32 * (size.y + gap));
+        cell(ui, Rect::from_min_size(rect.min + at, size), view, row, (scale, room), actions);
     }
 }
 
@@ -273,18 +303,24 @@ fn cell(
     rect: Rect,
     view: &View,
     row: &VariantRow,
-    (scale, tall): (Scale, bool),
+    (scale, room): (Scale, Cells),
     actions: &mut Vec<Action>,
 ) {
     ui.painter().rect_filled(rect, CornerRadius::same(5), Color32::from_white_alpha(10));
     let (response, chosen) = ground(ui, rect, view, row, actions);
-    let y = if tall { rect.top() + 12.0 } else { rect.center().y };
+    let has_times = room == Cells::Times;
+    let y = if has_times { rect.top() + 12.0 } else { rect.center().y };
     key(ui, rect.left() + 3.0, y, row);
-    let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));
-    let font = theme::words(if rect.width() < 88.0 { 11.0 } else { 12.5 });
-    let at = pos2(rect.left() + 23.0, y);
-    painter.text(at, Align2::LEFT_CENTER, row.id.as_str(), font, name_color(row, chosen));
-    if tall {
+    let painter = ui.painter();
+    let font = theme::words(match rect.width() {
+        w if w < 80.0 => 10.5,
+        w if w < 102.0 => 11.5,
+        _ => 12.5,
+    });
+    let (left, color) = (rect.left() + 23.0, name_color(row, chosen));
+    let name = theme::elided(ui, row.id.as_str(), font, color, rect.right() - left - 2.0);
+    painter.galley(pos2(left, y - name.size().y / 2.0), name, color);
+    if has_times {
         let shown = view.shown.is_some_and(|s| s.variant == row.id);
         let line = Rect::from_min_max(
             pos2(rect.left() + 5.0, rect.bottom() - 5.0),
@@ -300,7 +336,8 @@ fn cell(
             Time::Unknown(_) => (theme::UNKNOWN.to_owned(), theme::WEAK, None),
         };
         let at = pos2(rect.left() + 6.0, rect.bottom() - 13.0);
-        painter.text(at, Align2::LEFT_CENTER, text, theme::figures(11.0), color);
+        let text = theme::elided(ui, &text, theme::figures(11.0), color, rect.width() - 8.0);
+        painter.galley(at - vec2(0.0, text.size().y / 2.0), text, color);
         if let Some(score) = bar {
             painter.rect_filled(line, CornerRadius::same(1), theme::TROUGH);
             let color = if shown { theme::FILTER } else { theme::FILTER_DIM };

@@ -3,8 +3,9 @@
 
 use egui::{Rect, pos2, vec2};
 
+use super::ladder::{self, Cells};
 use super::place::{self, Folds, Panel, Places};
-use super::{headline, ladder, panel, seekbar, theme};
+use super::{headline, panel, seekbar, theme};
 
 /// From this width of the strip on everything in it stands in one row.
 const ONE_ROW: f32 = 1120.0;
@@ -23,8 +24,8 @@ const STRIP_PAD: f32 = 8.0;
 pub struct Strip {
     /// All of it.
     pub rect: Rect,
-    /// The rungs, where they have no panel of their own, and whether there is room for their times.
-    pub cells: Option<(Rect, bool)>,
+    /// The rungs, where they have no panel of their own, and how much room each of them has.
+    pub cells: Option<(Rect, Cells)>,
     /// The row of the seek bar.
     pub seek: Rect,
     /// The row of the radius and the buttons.
@@ -60,7 +61,7 @@ impl Layout {
         let roomy = window.width() >= HEADLINE.x && window.height() >= HEADLINE.y;
         let graph_height = match folded(Panel::Graph) {
             true => panel::HEADER,
-            false => (window.height() * 0.135).clamp(56.0, 150.0) + GRAPH_TITLE + STRIP_PAD,
+            false => (window.height() * 0.135).clamp(56.0, 150.0) + GRAPH_TITLE + 2.0 * STRIP_PAD,
         };
         // The rungs have a panel where they fit beside the headline and over the rest.
         let plain = Strip::new(window, None);
@@ -77,7 +78,7 @@ impl Layout {
             }
         });
         let line_folded =
-            folds[Panel::Numbers as usize].unwrap_or(!roomy) || !roomy && above.height() < 260.0;
+            folds[Panel::Numbers as usize].unwrap_or(!roomy) || !roomy && above.height() < 176.0;
         let size = if line_folded { vec2(line.min(above.width()), panel::HEADER) } else { headline::SIZE };
         let size = size.min(above.size());
         let headline = match at(Panel::Numbers) {
@@ -122,14 +123,15 @@ impl Layout {
 impl Strip {
     /// The strip along the bottom of `window`; with the rungs as cells, where there are any.
     pub fn new(window: Rect, cells: Option<usize>) -> Self {
-        let width = (window.width() - 2.0 * STRIP_PAD).max(0.0);
-        let tall = window.height() >= 330.0;
-        let cells = cells.map_or(0.0, |count| ladder::cells_height(width, count, tall) + ROW_GAP);
+        let room = Cells::of(window.height());
+        let (pad, gap) = if room == Cells::Tight { (5.0, 3.0) } else { (STRIP_PAD, ROW_GAP) };
+        let width = (window.width() - 2.0 * pad).max(0.0);
+        let cells = cells.map_or(0.0, |count| ladder::cells_height(width, count, room) + gap);
         let one_row = width >= ONE_ROW;
-        let rows = if one_row { theme::CONTROL } else { theme::CONTROL + ROW_GAP + seekbar::HEIGHT };
-        let height = (cells + rows + 2.0 * STRIP_PAD).min(window.height());
+        let rows = if one_row { theme::CONTROL } else { theme::CONTROL + gap + seekbar::HEIGHT };
+        let height = (cells + rows + 2.0 * pad).min(window.height());
         let rect = Rect::from_min_max(pos2(window.left(), window.bottom() - height), window.max);
-        let inner = rect.shrink(STRIP_PAD);
+        let inner = rect.shrink(pad);
         let bottom = inner.with_min_y(inner.bottom() - theme::CONTROL);
         let (seek, controls) = match one_row {
             true => {
@@ -137,11 +139,11 @@ impl Strip {
                 (bottom.with_max_x(middle - 22.0), bottom.with_min_x(middle))
             }
             false => {
-                let seek = bottom.with_max_y(bottom.top() - ROW_GAP);
+                let seek = bottom.with_max_y(bottom.top() - gap);
                 (seek.with_min_y(seek.bottom() - seekbar::HEIGHT), bottom)
             }
         };
-        let cells = (cells > 0.0).then(|| (inner.with_max_y(seek.top() - ROW_GAP), tall));
+        let cells = (cells > 0.0).then(|| (inner.with_max_y(seek.top() - gap), room));
         Self { rect, cells, seek, controls }
     }
 }

@@ -10,8 +10,6 @@ use super::{Busy, View, headline, theme};
 use crate::ladder::VariantId;
 use crate::stats::Stage;
 
-/// The line's height in points.
-pub const HEIGHT: f32 = 26.0;
 const SIZE: f32 = 13.5;
 
 /// The line as text, with the filter's time in its colour.

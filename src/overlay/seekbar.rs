@@ -52,7 +52,7 @@ pub fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action>) {
     let length = match length {
         Ok(length) => length,
         Err(reason) => {
-            let hover = ui.interact(rail, id(), Sense::hover()).hover_pos();
+            let hover = ui.interact(rail, id(), Sense::click()).hover_pos();
             if let Some(pointer) = hover {
                 tag(ui, pos2(pointer.x, row.top() - 3.0), reason.to_owned());
             }

@@ -16,8 +16,8 @@ impl Overlay {
         theme::ground(ui.painter(), strip.rect, theme::PANEL);
         let mut ui = ui.new_child(UiBuilder::new().id_salt("strip").max_rect(strip.rect));
         ui.set_clip_rect(strip.rect);
-        if let Some((rect, tall)) = strip.cells {
-            ladder::cells(&mut ui, rect, view, tall, actions);
+        if let Some((rect, room)) = strip.cells {
+            ladder::cells(&mut ui, rect, view, room, actions);
         }
         seekbar::show(&mut ui, strip.seek, view, actions);
         controls::show(&mut ui, strip.controls, view, self, actions);
@@ -45,7 +45,8 @@ impl Overlay {
         if folded {
             return title;
         }
-        let area = rect.shrink2(vec2(10.0, 6.0)).with_min_y(head.bottom() + 2.0);
+        // Half a figure reaches below the lowest line.
+        let area = rect.shrink2(vec2(10.0, 9.0)).with_min_y(head.bottom() + 4.0);
         if self.stages_open {
             let hatch = Hatch::new(&ui, self.hatched);
             let costly: Vec<_> = theme::STACK.into_iter().filter(|s| self.numbers.costs(*s)).collect();

@@ -154,6 +154,12 @@ pub fn clock(seconds: f64) -> String {
 
 /// Sets the whole style. Nothing is animated: an idle overlay asks for no repaint.
 pub fn apply(ctx: &egui::Context) {
+    let mut fonts = egui::FontDefinitions::default();
+    // The face for words has no arrow; that for figures has.
+    if let Some(words) = fonts.families.get_mut(&FontFamily::Proportional) {
+        words.push("Hack".to_owned());
+    }
+    ctx.set_fonts(fonts);
     ctx.set_theme(Theme::Dark);
     ctx.all_styles_mut(|style| {
         style.animation_time = 0.0;
