@@ -79,7 +79,7 @@ pub fn show(ui: &mut Ui, row: Rect, view: &View, overlay: &Overlay, actions: &mu
         })
         .collect();
     let needed = |entries: &[(Entry, f32)]| entries.iter().map(|(_, width)| width).sum::<f32>();
-    let least = 2.0 * STEP + VALUE + 8.0;
+    let least = 2.0 * STEP + VALUE + 20.0;
     while needed(&entries) + least + SLIDER.0 > row.width() && entries.len() > 3 {
         let worst = entries.iter().map(|(entry, _)| entry.rank).min();
         entries.retain(|(entry, _)| Some(entry.rank) != worst);

@@ -11,6 +11,8 @@ use super::{headline, panel, seekbar, theme};
 const ONE_ROW: f32 = 1120.0;
 /// What the headline needs of the window in place of its one line.
 const HEADLINE: egui::Vec2 = vec2(404.0, 400.0);
+/// Height that it can be laid out in.
+const LEAST: f32 = 176.0;
 /// Width from which on there is room for the rungs beside the headline.
 const LADDER: f32 = headline::SIZE.x + ladder::WIDTH + theme::GAP;
 /// Height of the title over a graph.
@@ -69,7 +71,9 @@ impl Layout {
         let has_ladder = roomy && window.width() >= LADDER && side >= ladder::least_height();
         let strip = if has_ladder { plain } else { Strip::new(window, Some(variants)) };
         let mut above = window.with_max_y((strip.rect.top() - theme::GAP).max(window.top()));
-        let graph = roomy.then(|| match at(Panel::Graph) {
+        // Its place is not the headline's.
+        let has_graph = roomy && above.height() - graph_height - theme::GAP >= LEAST;
+        let graph = has_graph.then(|| match at(Panel::Graph) {
             Some(at) => place::floating(at, vec2(window.width().min(720.0), graph_height), above),
             None => {
                 let rect = above.with_min_y(above.bottom() - graph_height);
@@ -77,8 +81,7 @@ impl Layout {
                 rect
             }
         });
-        let line_folded =
-            folds[Panel::Numbers as usize].unwrap_or(!roomy) || !roomy && above.height() < 176.0;
+        let line_folded = folds[Panel::Numbers as usize].unwrap_or(!roomy) || above.height() < LEAST;
         let size = if line_folded { vec2(line.min(above.width()), panel::HEADER) } else { headline::SIZE };
         let size = size.min(above.size());
         let headline = match at(Panel::Numbers) {

@@ -159,6 +159,9 @@ fn why_frames_are_copied_is_told_in_full_under_the_pointer() {
 #[test]
 fn the_graphs_name_what_changed_and_the_table_has_every_stage() {
     let mut fixture = Fixture::new(SIZES[0]);
+    fixture.push(VariantId::Naive, 7, 845.0, 40);
+    fixture.push(VariantId::Flat, 7, 8.45, 40);
+    fixture.pass(vec![]);
     // The filter alone, with each stretch's median.
     for text in ["naive r=7 845 ms", "flat r=7 8.45 ms", "1,000", "100", "1 ms"] {
         assert!(fixture.find(text).is_some(), "'{text}' is missing: {:?}", fixture.texts);
