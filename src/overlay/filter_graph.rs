@@ -4,8 +4,10 @@
 use egui::{Rect, Sense, Shape, Stroke, Ui, pos2};
 
 use super::axes::{Axes, begin_s, name, snap};
+use super::table::Numbers;
 use super::{Action, View, theme};
 use crate::ladder::VariantId;
+use crate::stats::recorder::SUMMARY_S;
 use crate::stats::{FrameSample, Setting, Stage, Summary};
 
 /// Seconds that the graph covers: all that the history has.
@@ -21,18 +23,23 @@ struct Stretch {
     setting: Setting,
     /// When each frame began and ended, in seconds, and what its filter took in milliseconds, oldest first.
     frames: Vec<(f64, f64, f64)>,
-    /// Median of these times; `None` where nothing was filtered.
+    /// Median of the last five seconds of these times, as everywhere; `None` where nothing was filtered.
     median_ms: Option<f64>,
 }
 
 /// Lays the graph out in `area`; a click on it asks for the last frames on one time axis.
-pub fn show(ui: &mut Ui, area: Rect, view: &View, actions: &mut Vec<Action>) {
+pub fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, actions: &mut Vec<Action>) {
     let history = view.recorder.history();
     let axes = Axes::new(ui, area, SPAN_S, history);
     if !axes.plot.is_positive() {
         return;
     }
-    let stretches = stretches(axes.frames(history), view.budget_ms);
+    let mut stretches = stretches(axes.frames(history), view.budget_ms);
+    // The newest stretch's median is the headline's number.
+    let shown = view.recorder.shown_setting();
+    if let Some(last) = stretches.last_mut().filter(|s| Some(s.setting) == shown && s.median_ms.is_some()) {
+        last.median_ms = numbers.filter_ms().or(last.median_ms);
+    }
     let (low, high) = decades(stretches.iter().flat_map(|s| &s.frames).map(|f| f.2));
     let decade = axes.plot.height() / (high - low) as f32;
     let y = |ms: f64| {
@@ -117,8 +124,10 @@ fn stretches<'a>(frames: impl Iterator<Item = &'a FrameSample>, budget_ms: Optio
         }
     }
     for stretch in stretches.iter_mut().filter(|s| s.setting.variant != VariantId::Off) {
-        stretch.frames.retain(|f| f.2 > 0.0 || stretch.median_ms.is_some());
-        stretch.median_ms = Summary::of(stretch.frames.iter().map(|f| f.2)).map(|s| s.p50);
+        stretch.frames.retain(|f| f.2 > 0.0);
+        let end = stretch.frames.last().map_or(0.0, |f| f.1);
+        let newest = stretch.frames.iter().filter(|f| f.1 >= end - SUMMARY_S);
+        stretch.median_ms = Summary::of(newest.map(|f| f.2)).map(|s| s.p50);
     }
     stretches.retain(|s| !s.frames.is_empty());
     stretches

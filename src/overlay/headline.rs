@@ -5,7 +5,7 @@ use egui::{Align2, CornerRadius, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec
 
 use super::place::{self, Panel, Title};
 use super::table::Numbers;
-use super::{Action, Busy, View, axes, device_name, line, panel, theme, words};
+use super::{Action, Busy, View, axes, device_name, line, panel, stages, theme, words};
 use crate::ladder::VariantId;
 use crate::stats::Stage;
 
@@ -133,6 +133,7 @@ fn name(ui: &Ui, at: Pos2, inner: Rect, view: &View, awaited: Option<&Busy>) {
     let name = ui.painter().text(at, Align2::LEFT_CENTER, text, theme::words(size), theme::STRONG);
     let (w, h) = view.size();
     let about = match variant {
+        _ if w == 0 => stages::OPENING.to_owned(),
         VariantId::Off => format!("{w} \u{d7} {h}"),
         _ => format!("r = {radius} \u{b7} {w} \u{d7} {h}"),
     };

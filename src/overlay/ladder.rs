@@ -7,7 +7,7 @@ use super::place::{self, Panel, Title};
 use super::story::story;
 use super::{Action, VariantRow, VariantStatus, View, panel, theme};
 use crate::ladder::VariantId;
-use crate::stats::Score;
+use crate::stats::{Score, Scores};
 
 /// The rungs in their order on the screen, in groups: no filter, the ladder, what goes beyond it, the peers.
 pub const GROUPS: [&[VariantId]; 4] = [
@@ -75,6 +75,20 @@ impl Scale {
     }
 }
 
+/// What all rungs are drawn by.
+struct Board<'a> {
+    view: &'a View<'a>,
+    scores: &'a Scores,
+    scale: Scale,
+}
+
+impl<'a> Board<'a> {
+    fn new(view: &'a View<'a>, scores: &'a Scores) -> Self {
+        let times = view.variants.iter().filter_map(|row| Some(scores.of(row.id)?.ms));
+        Self { view, scores, scale: Scale::of(times) }
+    }
+}
+
 /// What is known about a rung's time.
 enum Time<'a> {
     /// Measured at this radius and size.
@@ -85,9 +99,10 @@ enum Time<'a> {
     Unknown(String),
 }
 
-fn time<'a>(view: &View<'a>, row: &VariantRow) -> Time<'a> {
+fn time<'a>(board: &Board<'a>, row: &VariantRow) -> Time<'a> {
+    let view = board.view;
     let size = view.size();
-    match (view.recorder.scores().of(row.id), &row.status) {
+    match (board.scores.of(row.id), &row.status) {
         (_, VariantStatus::Unavailable(_)) => Time::Unknown("cannot run here".to_owned()),
         (Some(score), _) if score.is_at(view.radius, size) => Time::Now(score),
         (Some(score), _) => Time::Old(score),
@@ -119,7 +134,13 @@ fn grouped<'a>(view: &'a View) -> Vec<(usize, &'a VariantRow<'a>)> {
 }
 
 /// Lays the panel out in `rect`. Returns what was done with its title.
-pub fn show(ui: &mut Ui, rect: Rect, view: &View, folded: bool, actions: &mut Vec<Action>) -> Title {
+pub fn show(
+    ui: &mut Ui,
+    rect: Rect,
+    (view, scores): (&View, &Scores),
+    folded: bool,
+    actions: &mut Vec<Action>,
+) -> Title {
     panel::cover(ui, rect, "ladder");
     theme::ground(ui.painter(), rect, theme::PANEL);
     let mut ui = ui.new_child(egui::UiBuilder::new().id_salt("ladder").max_rect(rect));
@@ -127,7 +148,7 @@ pub fn show(ui: &mut Ui, rect: Rect, view: &View, folded: bool, actions: &mut Ve
     let (response, mut title) = place::handle(&ui, Panel::Ladder, head, rect.min);
     response.on_hover_text(format!("{ABOUT}\n{}", place::HOVER));
     let inner = head.shrink2(vec2(10.0, 3.0));
-    match story(view.recorder.scores(), view.radius, view.size()) {
+    match story(scores, view.radius, view.size()) {
         Some(story) => {
             title.fold = panel::header(&mut ui, inner, &story.between(), folded);
             let at = inner.right_center();
@@ -144,7 +165,7 @@ pub fn show(ui: &mut Ui, rect: Rect, view: &View, folded: bool, actions: &mut Ve
         return title;
     }
     let rows = grouped(view);
-    let scale = scale(view);
+    let board = Board::new(view, scores);
     let gaps = GROUP_GAP * (GROUPS.len() as f32 - 1.0);
     let height = ((rect.bottom() - theme::PAD - head.bottom() - gaps) / rows.len().max(1) as f32).floor();
     let mut top = head.bottom();
@@ -154,14 +175,10 @@ pub fn show(ui: &mut Ui, rect: Rect, view: &View, folded: bool, actions: &mut Ve
             top += GROUP_GAP;
         }
         let area = Rect::from_min_size(pos2(rect.left() + 6.0, top), vec2(rect.width() - 12.0, height));
-        rung(&mut ui, area, view, row, scale, actions);
+        rung(&mut ui, area, &board, row, actions);
         top += height;
     }
     title
-}
-
-fn scale(view: &View) -> Scale {
-    Scale::of(view.variants.iter().filter_map(|row| Some(view.recorder.scores().of(row.id)?.ms)))
 }
 
 /// Marks a rung that is chosen or under the pointer, and takes clicks.
@@ -200,7 +217,8 @@ fn name_color(row: &VariantRow, chosen: bool) -> Color32 {
 }
 
 /// One rung in the panel: its key, its name, its bar, its time.
-fn rung(ui: &mut Ui, rect: Rect, view: &View, row: &VariantRow, scale: Scale, actions: &mut Vec<Action>) {
+fn rung(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow, actions: &mut Vec<Action>) {
+    let view = board.view;
     let (response, chosen) = ground(ui, rect, view, row, actions);
     let painter = ui.painter();
     let y = rect.center().y;
@@ -210,11 +228,11 @@ fn rung(ui: &mut Ui, rect: Rect, view: &View, row: &VariantRow, scale: Scale, ac
     let bar = Rect::from_min_max(pos2(rect.left() + BAR, y - 5.0), pos2(rect.right() - TIME - 4.0, y + 5.0));
     let value = pos2(rect.right() - 8.0, y);
     let shown = view.shown.is_some_and(|s| s.variant == row.id);
-    match time(view, row) {
+    match time(board, row) {
         Time::Now(score) => {
             painter.rect_filled(bar, CornerRadius::same(2), theme::TROUGH);
             let color = if shown { theme::FILTER } else { theme::FILTER_DIM };
-            let length = bar.with_max_x(bar.left() + bar.width() * scale.part(score.ms));
+            let length = bar.with_max_x(bar.left() + bar.width() * board.scale.part(score.ms));
             painter.rect_filled(length, CornerRadius::same(2), color);
             let color = if shown { theme::FILTER } else { theme::STRONG };
             let text = format!("{} ms", theme::short_ms(score.ms));
@@ -223,7 +241,7 @@ fn rung(ui: &mut Ui, rect: Rect, view: &View, row: &VariantRow, scale: Scale, ac
         Time::Old(score) => {
             let line =
                 Rect::from_min_max(pos2(bar.left(), bar.bottom() - 1.0), bar.right_bottom() + vec2(0.0, 2.0));
-            let length = line.with_max_x(line.left() + line.width() * scale.part(score.ms));
+            let length = line.with_max_x(line.left() + line.width() * board.scale.part(score.ms));
             painter.rect_filled(length, CornerRadius::same(1), theme::IDLE);
             let at = pos2(bar.left(), y - 2.0);
             painter.text(at, Align2::LEFT_CENTER, of_earlier(view, score), theme::words(11.0), theme::WEAK);
@@ -234,7 +252,7 @@ fn rung(ui: &mut Ui, rect: Rect, view: &View, row: &VariantRow, scale: Scale, ac
             painter.text(pos2(bar.left(), y), Align2::LEFT_CENTER, why, theme::words(12.0), theme::WEAK);
         }
     }
-    response.on_hover_ui(|ui| about(ui, view, row));
+    response.on_hover_ui(|ui| about(ui, board, row));
 }
 
 /// How much room cells have.
@@ -286,26 +304,26 @@ pub fn cells_height(width: f32, count: usize, room: Cells) -> f32 {
 }
 
 /// Lays the rungs out as cells, from the top of `rect` on.
-pub fn cells(ui: &mut Ui, rect: Rect, view: &View, room: Cells, actions: &mut Vec<Action>) {
+pub fn cells(
+    ui: &mut Ui,
+    rect: Rect,
+    (view, scores): (&View, &Scores),
+    room: Cells,
+    actions: &mut Vec<Action>,
+) {
     let rows = grouped(view);
     let count = in_line(rect.width(), rows.len());
     let gap = room.gap();
     let size = vec2(((rect.width() - gap * (count as f32 - 1.0)) / count as f32).floor(), room.height());
-    let scale = scale(view);
+    let board = Board::new(view, scores);
     for (n, (_, row)) in rows.iter().enumerate() {
         let at = vec2((n % count) as f32 * (size.x + gap), (n / count) as f32 * (size.y + gap));
-        cell(ui, Rect::from_min_size(rect.min + at, size), view, row, (scale, room), actions);
+        cell(ui, Rect::from_min_size(rect.min + at, size), &board, row, room, actions);
     }
 }
 
-fn cell(
-    ui: &mut Ui,
-    rect: Rect,
-    view: &View,
-    row: &VariantRow,
-    (scale, room): (Scale, Cells),
-    actions: &mut Vec<Action>,
-) {
+fn cell(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow, room: Cells, actions: &mut Vec<Action>) {
+    let view = board.view;
     ui.painter().rect_filled(rect, CornerRadius::same(5), Color32::from_white_alpha(10));
     let (response, chosen) = ground(ui, rect, view, row, actions);
     let has_times = room == Cells::Times;
@@ -326,7 +344,7 @@ fn cell(
             pos2(rect.left() + 5.0, rect.bottom() - 5.0),
             pos2(rect.right() - 5.0, rect.bottom() - 2.5),
         );
-        let (text, color, bar) = match time(view, row) {
+        let (text, color, bar) = match time(board, row) {
             Time::Now(score) if shown => (theme::short_ms(score.ms) + " ms", theme::FILTER, Some(score)),
             Time::Now(score) => (theme::short_ms(score.ms) + " ms", theme::STRONG, Some(score)),
             Time::Old(score) => {
@@ -341,21 +359,21 @@ fn cell(
         if let Some(score) = bar {
             painter.rect_filled(line, CornerRadius::same(1), theme::TROUGH);
             let color = if shown { theme::FILTER } else { theme::FILTER_DIM };
-            let length = line.with_max_x(line.left() + line.width() * scale.part(score.ms));
+            let length = line.with_max_x(line.left() + line.width() * board.scale.part(score.ms));
             painter.rect_filled(length, CornerRadius::same(1), color);
         }
     }
-    response.on_hover_ui(|ui| about(ui, view, row));
+    response.on_hover_ui(|ui| about(ui, board, row));
 }
 
 /// A rung in words.
-fn about(ui: &mut Ui, view: &View, row: &VariantRow) {
+fn about(ui: &mut Ui, board: &Board, row: &VariantRow) {
     ui.strong(row.title);
     ui.label(row.idea);
-    if let Some(auto) = view.auto.filter(|_| row.id == VariantId::Auto) {
+    if let Some(auto) = board.view.auto.filter(|_| row.id == VariantId::Auto) {
         ui.label(format!("For this picture and radius it is {auto}."));
     }
-    match time(view, row) {
+    match time(board, row) {
         Time::Now(score) | Time::Old(score) => {
             let (w, h) = score.size;
             let frames = if score.n == 1 { "1 frame".to_owned() } else { format!("{} frames", score.n) };

@@ -202,7 +202,7 @@ impl Overlay {
         }
         if let Some(rect) = layout.ladder {
             let folded = self.is_folded(Panel::Ladder);
-            let title = ladder::show(ui, rect, view, folded, &mut actions);
+            let title = ladder::show(ui, rect, (view, &self.numbers.scores), folded, &mut actions);
             self.took(Panel::Ladder, title, folded);
         }
         self.strip(ui, &layout.strip, view, &mut actions);

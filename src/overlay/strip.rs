@@ -17,7 +17,7 @@ impl Overlay {
         let mut ui = ui.new_child(UiBuilder::new().id_salt("strip").max_rect(strip.rect));
         ui.set_clip_rect(strip.rect);
         if let Some((rect, room)) = strip.cells {
-            ladder::cells(&mut ui, rect, view, room, actions);
+            ladder::cells(&mut ui, rect, (view, &self.numbers.scores), room, actions);
         }
         seekbar::show(&mut ui, strip.seek, view, actions);
         controls::show(&mut ui, strip.controls, view, self, actions);
@@ -58,7 +58,7 @@ impl Overlay {
             if inner.width() > 420.0 {
                 ui.painter().text(at, Align2::RIGHT_CENTER, text, theme::words(11.5), theme::WEAK);
             }
-            filter_graph::show(&mut ui, area, view, actions);
+            filter_graph::show(&mut ui, area, view, &self.numbers, actions);
         }
         title
     }

@@ -4,7 +4,7 @@ use egui::{Align2, Color32, CornerRadius, Rect, Sense, Ui, pos2, vec2};
 
 use super::hatch::{Hatch, Pattern};
 use super::{theme, words};
-use crate::stats::{Recorder, Setting, Stage, Summary};
+use crate::stats::{Recorder, Scores, Setting, Stage, Summary};
 
 /// Seconds between two refreshes of the numbers.
 const REFRESH_S: f64 = 0.25;
@@ -24,6 +24,8 @@ pub struct Numbers {
     /// What packing the planes takes the decoder's thread.
     packing: Option<Summary>,
     pub repaint: Option<Summary>,
+    /// Each variant's last time: taken together with the rest, so that one number stands at two places alike.
+    pub scores: Scores,
 }
 
 impl Numbers {
@@ -41,6 +43,7 @@ impl Numbers {
             return;
         }
         self.shown = recorder.shown_count();
+        self.scores = recorder.scores().clone();
         self.stages = Stage::ALL.map(|stage| recorder.summary(stage));
         self.idle = recorder.idle();
         self.frame = recorder.frame_interval();
