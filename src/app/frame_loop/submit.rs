@@ -92,8 +92,9 @@ impl FrameLoop {
         let same = wanted.0 == shown.variant
             && (wanted.1 == shown.radius || wanted.0 == VariantId::Off)
             && wanted.2 == shown.correction;
-        let on_its_way = self.flights.iter().chain(&self.ready).any(|f| f.again);
-        (!same && !on_its_way && self.not_again != Some(wanted)).then(|| shown.frame.clone())
+        let on_its_way = self.flights.iter().chain(&self.ready).any(|f| f.again && !f.doubtful);
+        ((!same || shown.doubtful) && !on_its_way && self.not_again != Some(wanted))
+            .then(|| shown.frame.clone())
     }
 
     /// Whether the device has a frame that takes so long that a second one would only wait behind it, or one whose
@@ -207,6 +208,7 @@ impl FrameLoop {
             generation,
             fetched: None,
             again,
+            doubtful: false,
         })
     }
 
