@@ -24,6 +24,7 @@ pub mod error;
 pub mod gpu;
 pub mod ladder;
 mod leftovers;
+mod load;
 pub mod media;
 pub mod overlay;
 pub mod pipeline;

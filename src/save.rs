@@ -1,8 +1,8 @@
 //! Writing files so that a full disk or a crash never leaves half of one under its name.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter};
-use std::path::Path;
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::leftovers::Passing;
@@ -22,9 +22,25 @@ pub fn atomically(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::R
     result.map_err(|e| failed(path, &e))
 }
 
+/// Whether [`atomically`] could write a file there now. Nothing is left of the attempt, and a file that is there stays as
+/// it is.
+///
+/// # Errors
+/// With the system's reason.
+pub fn can_write(path: &Path) -> Result<()> {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let part = part_of(&target);
+    let _passing = Passing::new(&part);
+    let made = File::create(&part).and_then(|mut file| {
+        file.write_all(&[0; 1 << 12])?;
+        file.sync_all()
+    });
+    let _ = fs::remove_file(&part);
+    made.map_err(|e| failed(path, &e))
+}
+
 fn beside(target: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let part = target.with_file_name(format!(".{name}.{}.part", std::process::id()));
+    let part = part_of(target);
     let _passing = Passing::new(&part);
     let written = File::create(&part)
         .and_then(|file| whole(file, write)?.sync_all())
@@ -34,6 +50,12 @@ fn beside(target: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<
         let _ = fs::remove_file(&part);
     }
     written
+}
+
+/// The temporary file beside one.
+fn part_of(target: &Path) -> PathBuf {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    target.with_file_name(format!(".{name}.{}.part", std::process::id()))
 }
 
 fn whole(file: File, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<File> {

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use winit::window::Window;
 
 use crate::gpu::event::Waker;
+use crate::load;
 
 /// What a desktop's service must offer to show the dialog.
 const CHOOSER: &str = "org.freedesktop.impl.portal.FileChooser";
@@ -85,7 +86,7 @@ fn has_chooser(folder: &Path) -> bool {
     let Ok(entries) = std::fs::read_dir(folder) else { return false };
     entries.flatten().map(|entry| entry.path()).any(|path| {
         path.extension() == Some(OsStr::new("portal"))
-            && std::fs::read_to_string(&path).is_ok_and(|text| text.contains(CHOOSER))
+            && load::text(&path, load::LIST).is_ok_and(|text| text.contains(CHOOSER))
     })
 }
 

@@ -5,13 +5,14 @@
 //! variable `CLREEL_SETTINGS` names another one; when it is empty, nothing is remembered.
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::load::{self, Unread};
 use crate::overlay::{Folds, Places};
 
 /// The environment variable that names another settings file.
@@ -122,8 +123,12 @@ impl Store {
             None => (Settings::default(), None, None),
             Some(path) => match read(&path) {
                 Ok(settings) => (settings, Some(path), None),
+                Err(Unread::Odd(reason)) => {
+                    let error = not_remembered(&path, &reason);
+                    (Settings::default(), None, Some(error))
+                }
                 Err(reason) => {
-                    let (path, error) = set_aside(path, &reason);
+                    let (path, error) = set_aside(path, &reason.to_string());
                     (Settings::default(), path, Some(error))
                 }
             },
@@ -174,14 +179,12 @@ fn path(named: Option<OsString>, config: Option<OsString>, home: Option<OsString
     Some(config.or_else(home)?.join("clreel/settings.json"))
 }
 
-fn read(path: &Path) -> std::result::Result<Settings, String> {
-    let bytes = match std::fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Settings::default()),
-        Err(e) => return Err(format!("The system says: {e}.")),
+fn read(path: &Path) -> std::result::Result<Settings, Unread> {
+    let bytes = match load::bytes(path, load::LIST) {
+        Err(Unread::Missing) => return Ok(Settings::default()),
+        bytes => bytes?,
     };
-    let mut settings: Settings =
-        serde_json::from_slice(&bytes).map_err(|e| format!("It is damaged: {e}."))?;
+    let mut settings: Settings = serde_json::from_slice(&bytes).map_err(Unread::damaged)?;
     let scale = settings.ui_scale;
     settings.ui_scale = if scale.is_finite() { scale.clamp(0.5, 4.0) } else { 1.0 };
     Ok(settings)
@@ -195,14 +198,23 @@ fn set_aside(path: PathBuf, reason: &str) -> (Option<PathBuf>, Error) {
         PathBuf::from(name)
     };
     let aside = (0..100).map(name).find(|p| std::fs::symlink_metadata(p).is_err());
-    let what = format!("The settings in '{}' cannot be read.", path.display());
     match aside.filter(|aside| std::fs::rename(&path, aside).is_ok()) {
         Some(aside) => {
             let hint = format!("Settings begin anew; the old file is kept as '{}'.", aside.display());
-            (Some(path), Error::new(what, reason, hint))
+            let error = Error::new(unreadable(&path), reason, hint);
+            (Some(path), error)
         }
-        None => (None, Error::new(what, reason, "Settings are not remembered; remove or correct the file.")),
+        None => (None, not_remembered(&path, reason)),
     }
+}
+
+/// For what is left alone.
+fn not_remembered(path: &Path, reason: &str) -> Error {
+    Error::new(unreadable(path), reason, "Settings are not remembered; remove or correct the file.")
+}
+
+fn unreadable(path: &Path) -> String {
+    format!("The settings in '{}' cannot be read.", path.display())
 }
 
 fn write(path: &Path, settings: &Settings) -> Result<()> {

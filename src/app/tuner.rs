@@ -17,7 +17,7 @@ use crate::gpu::process::lower_priority;
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::Config;
 use crate::ladder::tune::{self, Search, Trial};
-use crate::ladder::tuned::Cache;
+use crate::ladder::tuned::{self, Cache};
 
 /// How long the window waits at its end for a run or a compilation.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -216,6 +216,7 @@ fn tune(shared: &Shared, number: u64, order: &Order, tell: &dyn Fn(News)) -> Res
     if !shared.pass(number) {
         return Ok(None);
     }
+    tuned::require_place()?;
     let cl = ClContext::new(&order.device)?;
     let mut watch = Watch { shared, number, told: 0, tell };
     let found = tune::search(&cl, &order.variants, order.size, order.radius, &mut watch)?;

@@ -12,6 +12,7 @@ use ocl::core::{self, ProgramBuildInfo};
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{self, ClContext};
+use crate::load::{self, Unread};
 
 macro_rules! embedded {
     ($($name:literal),* $(,)?) => {
@@ -43,6 +44,8 @@ pub const KERNELS_VARIABLE: &str = "CLREEL_KERNELS";
 
 /// The longest build log that an error quotes, in lines.
 const LOG_LINES: usize = 24;
+/// The longest line of it, in characters.
+const LOG_LINE: usize = 400;
 
 /// The text of a kernel file, by its path under `kernels/`, such as `box_filter/01_naive.cl`.
 pub fn source(name: &str) -> Result<String> {
@@ -53,13 +56,13 @@ pub fn source(name: &str) -> Result<String> {
 fn source_from(directory: Option<&Path>, name: &str) -> Result<String> {
     if let Some(folder) = directory {
         let path = folder.join(name);
-        match std::fs::read_to_string(&path) {
+        match load::text(&path, load::KERNEL) {
             Ok(text) => return Ok(text),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound && folder.is_dir() => {}
-            Err(e) => {
+            Err(Unread::Missing) if folder.is_dir() => {}
+            Err(why) => {
                 return Err(Error::new(
                     format!("The kernel file {} cannot be read.", path.display()),
-                    format!("{e}."),
+                    why.to_string(),
                     format!("Unset {KERNELS_VARIABLE} to use the kernels that are built in."),
                 ));
             }
@@ -71,9 +74,23 @@ fn source_from(directory: Option<&Path>, name: &str) -> Result<String> {
 }
 
 /// Replaces each `#include "…"` by the file's text, so that the compiler needs no path. `#line` directives
-/// keep the names and numbers in the build log those of the files.
+/// keep the names and numbers in the build log those of the files. With all includes it may be four files of the largest
+/// size long.
 fn expand(name: &str, text: &str, depth: usize, load: &dyn Fn(&str) -> Result<String>) -> Result<String> {
-    let mut out = format!("#line 1 \"{name}\"\n");
+    let mut out = String::new();
+    expand_into(&mut out, name, text, depth, load)?;
+    Ok(out)
+}
+
+fn expand_into(
+    out: &mut String,
+    name: &str,
+    text: &str,
+    depth: usize,
+    load: &dyn Fn(&str) -> Result<String>,
+) -> Result<()> {
+    let refused = |why: String| Error::new(format!("The kernel file '{name}' does not build."), why, "");
+    let _ = writeln!(out, "#line 1 \"{name}\"");
     for (number, line) in text.lines().enumerate() {
         let include = line.trim_start().strip_prefix("#include").and_then(|r| r.trim().strip_prefix('"'));
         let Some((include, _)) = include.and_then(|rest| rest.split_once('"')) else {
@@ -82,17 +99,16 @@ fn expand(name: &str, text: &str, depth: usize, load: &dyn Fn(&str) -> Result<St
             continue;
         };
         if depth == 0 {
-            return Err(Error::new(
-                format!("The kernel file '{name}' does not build."),
-                format!("Its includes nest too deeply, at line {}.", number + 1),
-                "",
-            ));
+            return Err(refused(format!("Its includes nest too deeply, at line {}.", number + 1)));
         }
         let path = resolve(name, include);
-        out.push_str(&expand(&path, &load(&path)?, depth - 1, load)?);
+        expand_into(out, &path, &load(&path)?, depth - 1, load)?;
         let _ = writeln!(out, "#line {} \"{name}\"", number + 2);
+        if out.len() as u64 > 4 * load::KERNEL {
+            return Err(refused(format!("Its includes are too long together, at line {}.", number + 1)));
+        }
     }
-    Ok(out)
+    Ok(())
 }
 
 /// The path of `include` under `kernels/`, as seen from the file `from`.
@@ -154,25 +170,42 @@ pub fn build(cl: &ClContext, source_name: &str, source: &str, options: &str) -> 
     }
 }
 
-/// The first lines of a build log. Below each message that names a line of a kernel file stands that line,
+/// The first lines of a build log, long ones cut. Below each message that names a line of a kernel file stands that line,
 /// unless the compiler has quoted it.
 fn annotate(log: &str, load: &dyn Fn(&str) -> Option<String>) -> String {
     let lines: Vec<&str> = log.lines().map(str::trim_end).filter(|l| !l.is_empty()).collect();
     let mut out = Vec::new();
     for (i, line) in lines.iter().enumerate() {
-        out.push((*line).to_owned());
+        out.push(cut(line));
         if let Some((number, quoted)) = pointed_at(line, load) {
             let next = lines.get(i + 1).map_or("", |l| l.trim());
             if next != quoted.trim() {
-                out.push(format!("  {number} | {}", quoted.trim_end()));
+                out.push(format!("  {number} | {}", cut(quoted.trim_end())));
             }
         }
         if out.len() >= LOG_LINES && i + 1 < lines.len() {
-            out.push(format!("… and {} more lines", lines.len() - i - 1));
+            out.push(format!("… and {} more lines, {} in all", lines.len() - i - 1, bytes(log.len())));
             break;
         }
     }
     out.join("\n")
+}
+
+/// A line of a log: its beginning, and how much more there is.
+fn cut(line: &str) -> String {
+    match line.char_indices().nth(LOG_LINE) {
+        Some((at, _)) => format!("{}… and {} more", &line[..at], bytes(line.len() - at)),
+        None => line.to_owned(),
+    }
+}
+
+/// A number of bytes as a person would say it.
+fn bytes(count: usize) -> String {
+    match count {
+        0..10_000 => format!("{count} bytes"),
+        10_000..1_000_000 => format!("{} KB", count / 1000),
+        _ => format!("{:.1} MB", count as f64 / 1e6),
+    }
 }
 
 /// The number and text of the source line that a message such as `box_filter/01_naive.cl:12:5: error: …`
@@ -209,6 +242,17 @@ mod tests {
     }
 
     #[test]
+    fn includes_that_multiply_end() {
+        // Each file takes in the next one a thousand times.
+        let load = |name: &str| {
+            let next = name.trim_end_matches(".cl").parse::<u32>().unwrap() + 1;
+            Ok(format!("#include \"{next}.cl\"\n").repeat(if next < 5 { 1000 } else { 0 }))
+        };
+        let error = expand("0.cl", &load("0.cl").unwrap(), 8, &load).unwrap_err().to_string();
+        assert!(error.contains("too long"), "{error}");
+    }
+
+    #[test]
     fn every_embedded_file_expands() {
         for (name, text) in EMBEDDED {
             let expanded = expand(name, text, 8, &|n| source_from(None, n)).unwrap();
@@ -237,5 +281,12 @@ mod tests {
         assert_eq!(text, "common/mean.clh:2:1: error: no\n  second\n  ^");
         let long = vec!["noise"; 500].join("\n");
         assert_eq!(annotate(&long, &load).lines().count(), LOG_LINES + 1);
+        assert!(annotate(&long, &load).ends_with("… and 476 more lines, 2999 bytes in all"));
+        // One line may be as long as a thousand.
+        let endless = "äöü".repeat(1_000_000);
+        let text = annotate(&endless, &load);
+        assert!(text.len() < 2 * LOG_LINE + 40 && text.ends_with("… and 6.0 MB more"), "{text}");
+        let wide = vec![endless.as_str(); 30].join("\n");
+        assert!(annotate(&wide, &load).len() < LOG_LINES * (2 * LOG_LINE + 40) + 60);
     }
 }

@@ -5,8 +5,8 @@
 //! device, driver version, class of sizes, range of radii, variant, and text of the kernel: when one of them
 //! changes, it is not used any more.
 
-use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::Once;
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,7 @@ use crate::gpu::cl::DeviceInfo;
 use crate::gpu::{places, program};
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::{Config, info};
+use crate::load::{self, Unread};
 use crate::save;
 
 /// Where one range of radii ends, and the radius that it is tuned at.
@@ -167,25 +168,26 @@ impl Cache {
     /// The user's cache. One that cannot be used is empty, and the first time a warning says so on stderr.
     pub fn load() -> Self {
         let Some(path) = path() else { return Self::default() };
-        let text = match std::fs::read(&path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Self::default(),
-            Err(e) => return Self::ignored(&path.display().to_string(), &e.to_string()),
-        };
-        Self::parse(&text).unwrap_or_else(|why| Self::ignored(&path.display().to_string(), &why))
+        let read = load::bytes(&path, load::LIST).and_then(|text| Self::parse(&text));
+        read.unwrap_or_else(|why| Self::ignored(&path, &why))
     }
 
-    fn parse(text: &[u8]) -> std::result::Result<Self, String> {
-        let cache: Self = serde_json::from_slice(text).map_err(|e| e.to_string())?;
+    fn parse(text: &[u8]) -> std::result::Result<Self, Unread> {
+        let cache: Self = serde_json::from_slice(text).map_err(Unread::damaged)?;
         if cache.schema != SCHEMA {
-            return Err(format!("its schema is {}, not {SCHEMA}", cache.schema));
+            return Err(Unread::damaged(format!("its schema is {}, not {SCHEMA}", cache.schema)));
         }
         Ok(cache)
     }
 
-    fn ignored(path: &str, why: &str) -> Self {
+    fn ignored(path: &Path, why: &Unread) -> Self {
         static ONCE: Once = Once::new();
-        ONCE.call_once(|| eprintln!("clreel: '{path}' is ignored: {why}. `clreel tune` writes it anew."));
+        let hint = match why {
+            Unread::Missing => return Self::default(),
+            Unread::Odd(_) => "Remove it, and `clreel tune` can keep what it finds.",
+            Unread::Refused(_) | Unread::Damaged(_) => "`clreel tune` writes it anew.",
+        };
+        ONCE.call_once(|| eprintln!("clreel: '{}' is ignored. {why} {hint}", path.display()));
         Self::default()
     }
 
@@ -217,17 +219,43 @@ impl Cache {
     /// # Errors
     /// When there is no place for it, or it cannot be written.
     pub fn store(&mut self) -> Result<()> {
-        let what = "What tuning found could not be kept.";
-        let path = path().ok_or_else(|| {
-            Error::new(what, "Neither XDG_CACHE_HOME nor HOME names a folder.", "Set one of them.")
-        })?;
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(|e| Error::new(what, format!("{e}."), ""))?;
-        }
+        let path = place()?;
         self.schema = SCHEMA;
-        let text = serde_json::to_vec_pretty(self).map_err(|e| Error::new(what, format!("{e}."), ""))?;
+        let text = serde_json::to_vec_pretty(self).map_err(|e| not_kept(format!("{e}.")))?;
         save::atomically(&path, |file| file.write_all(&text))
     }
+}
+
+/// Whether what a search finds can be kept: ask before the search.
+///
+/// # Errors
+/// As [`Cache::store`].
+pub fn require_place() -> Result<()> {
+    save::can_write(&place()?)
+}
+
+/// The path to write to; its folder is there then, and nothing but a file has its name.
+fn place() -> Result<PathBuf> {
+    let path = path().ok_or_else(|| Error {
+        hint: "Set one of them.".to_owned(),
+        ..not_kept("Neither XDG_CACHE_HOME nor HOME names a folder.")
+    })?;
+    if let Some(folder) = path.parent() {
+        let failed = |e| not_kept(format!("The folder '{}' cannot be made: {e}.", folder.display()));
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    if let Err(Unread::Odd(why)) = load::bytes(&path, load::LIST) {
+        return Err(not_kept(format!("'{}' is in its place. {why}", path.display())));
+    }
+    Ok(path)
+}
+
+fn not_kept(why: impl Into<String>) -> Error {
+    Error::new(
+        "What tuning finds cannot be kept.",
+        why,
+        "Remove what is in the way, or choose another XDG_CACHE_HOME.",
+    )
 }
 
 #[cfg(test)]
@@ -286,10 +314,10 @@ mod tests {
     fn damaged_files_are_refused_and_whole_ones_read() {
         let cache = Cache { schema: SCHEMA, entries: vec![entry(VariantId::Fused, 7, 2.0)] };
         let text = serde_json::to_vec(&cache).unwrap();
-        assert_eq!(Cache::parse(&text), Ok(cache));
+        assert_eq!(Cache::parse(&text).unwrap(), cache);
         assert!(Cache::parse(&text[..text.len() / 2]).is_err());
         assert!(Cache::parse(b"").is_err());
-        assert!(Cache::parse(br#"{"schema":9,"entries":[]}"#).unwrap_err().contains('9'));
+        assert!(Cache::parse(br#"{"schema":9,"entries":[]}"#).unwrap_err().to_string().contains('9'));
     }
 
     #[test]

@@ -209,6 +209,7 @@ impl FrameLoop {
             fetched: None,
             again,
             doubtful: false,
+            device: self.devices,
         })
     }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::error::{Error, Result};
 use crate::gpu::event::Waker;
+use crate::load;
 use crate::media::Orientation;
 
 /// Files on their way to the disk.
@@ -139,7 +140,7 @@ fn folders() -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|h| h.is_absolute());
     let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|c| c.is_absolute());
     let config = config.or_else(|| home.as_ref().map(|h| h.join(".config")));
-    let listed = config.and_then(|c| std::fs::read_to_string(c.join("user-dirs.dirs")).ok());
+    let listed = config.and_then(|c| load::text(&c.join("user-dirs.dirs"), load::LIST).ok());
     let documents = match (&home, listed) {
         (Some(home), Some(text)) => documents(&text, home),
         _ => None,

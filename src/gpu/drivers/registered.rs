@@ -9,6 +9,7 @@ use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use crate::leftovers::Passing;
+use crate::load;
 
 const VENDORS: &str = "/etc/OpenCL/vendors";
 
@@ -31,7 +32,7 @@ impl Registered {
     pub fn library(&self) -> OsString {
         match self {
             Registered::File(path) => {
-                let bytes = fs::read(path).unwrap_or_default();
+                let bytes = load::bytes(path, load::LIST).unwrap_or_default();
                 let line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
                 OsStr::from_bytes(line.trim_ascii()).to_owned()
             }

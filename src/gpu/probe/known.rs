@@ -7,12 +7,14 @@
 //! cannot be read or written costs nothing but the asking.
 
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use serde::{Deserialize, Serialize};
 
 use crate::gpu::cl::DeviceInfo;
 use crate::gpu::places;
 use crate::gpu::sharing::Sharing;
+use crate::load::{self, Unread};
 
 /// More entries than any machine needs; the oldest ones go.
 const MOST: usize = 64;
@@ -76,7 +78,7 @@ impl Known {
     /// What the test of this device said; `None` where it must be tested first.
     pub fn get(&self, device: &DeviceInfo) -> Option<Sharing> {
         let key = self.key(device);
-        let devices = read(self.path.as_deref()?).devices;
+        let devices = read(self.path.as_deref()?)?.devices;
         let entry = devices.into_iter().find(|entry| entry.key == key && entry.holds())?;
         Some(entry.reason.map_or(Sharing::ZeroCopy, Sharing::copy))
     }
@@ -97,7 +99,7 @@ impl Known {
 
     fn put(&self, device: &DeviceInfo, reason: Option<String>, tried_by: Option<u32>) {
         let Some(path) = &self.path else { return };
-        let before = read(path);
+        let Some(before) = read(path) else { return };
         let key = self.key(device);
         let others = before.devices.iter().filter(|entry| entry.key != key).cloned();
         let entry = Entry { key: key.clone(), reason, tried_by };
@@ -121,11 +123,23 @@ impl Known {
     }
 }
 
-/// Whatever cannot be used is empty.
-fn read(path: &Path) -> File {
-    let text = std::fs::read(path).unwrap_or_default();
+/// What is missing or damaged is empty. `None`, and once a warning on stderr, for what is no such file: nobody writes there.
+fn read(path: &Path) -> Option<File> {
+    static ONCE: Once = Once::new();
+    let text = match load::bytes(path, load::LIST) {
+        Err(Unread::Odd(why)) => {
+            let path = path.display();
+            ONCE.call_once(|| {
+                eprintln!(
+                    "clreel: '{path}' is left alone. {why} Remove it, and clreel can keep what it learns."
+                )
+            });
+            return None;
+        }
+        text => text.unwrap_or_default(),
+    };
     let file: Option<File> = serde_json::from_slice(&text).ok();
-    file.filter(|file| file.schema == SCHEMA).unwrap_or(File { schema: SCHEMA, devices: Vec::new() })
+    Some(file.filter(|file| file.schema == SCHEMA).unwrap_or(File { schema: SCHEMA, devices: Vec::new() }))
 }
 
 /// By way of a file beside it, so that another process never reads half of it. It need not be on the disk at once: a
@@ -192,7 +206,7 @@ mod tests {
         for n in 0..2 * MOST {
             known.remember(&device("first", &n.to_string()), &Sharing::ZeroCopy);
         }
-        assert_eq!(read(&path).devices.len(), MOST);
+        assert_eq!(read(&path).unwrap().devices.len(), MOST);
         assert_eq!(known.get(&second), None, "the oldest ones go");
         std::fs::remove_dir_all(&folder).unwrap();
     }

@@ -29,6 +29,7 @@ fn searched(status: crate::ladder::tune::Status) -> Tuning {
         compile_ms: 9.0,
         status,
         median_ms: None,
+        noise: None,
     };
     let trials = vec![trial(4096, Status::Scored(2.0)), trial(64, Status::Scored(3.0)), trial(32, status)];
     Tuning {

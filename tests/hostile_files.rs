@@ -1,0 +1,199 @@
+//! Files that clreel reads by itself, where something else stands: a pipe that nobody writes to, a device without an end,
+//! a folder, a compiler's log of megabytes. Each costs a sentence, and nothing that stands there is changed.
+
+#[path = "common/window.rs"]
+mod common;
+#[path = "common/movie.rs"]
+mod movie;
+
+use std::os::unix::fs::{FileTypeExt as _, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::{Display, Session, clreel, finish, succeed};
+use movie::Folder;
+use serde_json::Value;
+
+fn make_pipe(path: &Path) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+fn is_pipe(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).unwrap().file_type().is_fifo()
+}
+
+/// Runs clreel to its end, which must come; returns its exit code, stdout and stderr.
+fn output(folder: &Folder, mut command: Command) -> (Option<i32>, String, String) {
+    let stdout = folder.file("stdout");
+    command.stdout(std::fs::File::create(&stdout).unwrap()).stderr(Stdio::piped());
+    let (code, stderr) = finish(command.spawn().unwrap());
+    (code, std::fs::read_to_string(stdout).unwrap(), stderr)
+}
+
+/// A small bench with its cache in `folder`.
+fn bench(folder: &Folder, more: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = clreel(None);
+    command.env("XDG_CACHE_HOME", folder.file("cache"));
+    command.env("CLREEL_KERNELS", folder.file("")).args(["bench", "--frames", "1", "--radius", "2"]);
+    command.args(["--size", "48x32"]).args(more);
+    output(folder, command)
+}
+
+#[test]
+fn settings_that_are_no_file_are_left_alone_and_the_window_opens() {
+    let (display, folder) = (Display::start(&[]), Folder::new("hostile-settings"));
+    make_pipe(&folder.file("pipe"));
+    symlink("/dev/zero", folder.file("zero")).unwrap();
+    std::fs::create_dir(folder.file("folder")).unwrap();
+    for (name, what) in [("pipe", "a pipe"), ("zero", "a device"), ("folder", "a folder")] {
+        let mut command = clreel(Some(&display));
+        command.env("CLREEL_SETTINGS", folder.file(name)).args(["--variant", "off"]);
+        let mut session = Session::start(&display, &mut command);
+        session.wait_for_title("- off");
+        // Something that would be remembered.
+        session.display.key("i");
+        session.wait("a hidden overlay", |s| s.texts().is_empty());
+        // A signal quits as ever.
+        let child = session.child.take().unwrap();
+        // SAFETY: the child was not waited for yet, so the number is still its own.
+        unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
+        let (code, stderr) = finish(child);
+        assert_eq!(code, Some(0), "{stderr}");
+        assert_eq!(stderr.matches(what).count(), 1, "{stderr}");
+        assert!(stderr.contains("not remembered"), "{stderr}");
+    }
+    assert!(is_pipe(&folder.file("pipe")) && folder.file("folder").is_dir());
+    assert_eq!(std::fs::read_link(folder.file("zero")).unwrap(), Path::new("/dev/zero"));
+    assert!(!std::fs::exists(folder.file("pipe.bad")).unwrap());
+}
+
+#[test]
+fn what_is_known_of_sharing_may_be_a_pipe() {
+    let (display, folder) = (Display::start(&[]), Folder::new("hostile-sharing"));
+    let pipe = folder.file("cache/clreel/sharing.json");
+    make_pipe(&pipe);
+    let mut command = clreel(Some(&display));
+    command.env("XDG_CACHE_HOME", folder.file("cache")).args(["--variant", "flat", "--frames", "2"]);
+    let stderr = succeed(command);
+    assert_eq!(stderr.matches("It is a pipe").count(), 1, "{stderr}");
+    assert!(is_pipe(&pipe));
+}
+
+#[test]
+fn what_tuning_found_may_be_a_pipe_or_endless() {
+    let folder = Folder::new("hostile-tuning");
+    let cache = folder.file("cache/clreel/tuning.json");
+    make_pipe(&cache);
+    let (code, stdout, stderr) = bench(&folder, &["--variant", "auto"]);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stdout.contains("auto: fused"), "{stdout}");
+    assert_eq!(stderr.matches("It is a pipe").count(), 1, "{stderr}");
+    assert!(is_pipe(&cache));
+    std::fs::remove_file(&cache).unwrap();
+    symlink("/dev/zero", &cache).unwrap();
+    let (code, _, stderr) = bench(&folder, &["--variant", "auto"]);
+    assert_eq!((code, stderr.matches("It is a device").count()), (Some(0), 1), "{stderr}");
+}
+
+#[test]
+fn tune_learns_of_a_cache_that_cannot_be_written_before_it_searches() {
+    let folder = Folder::new("hostile-cache");
+    // For an empty folder of compiled kernels: nothing was built, so nothing was searched.
+    let compiled = folder.file("compiled");
+    std::fs::create_dir(&compiled).unwrap();
+    let tune = || {
+        let mut command = clreel(None);
+        command.env("XDG_CACHE_HOME", folder.file("cache")).env("POCL_CACHE_DIR", &compiled);
+        command.args(["tune", "--radius", "2", "--size", "64x48"]);
+        let (code, stdout, stderr) = output(&folder, command);
+        assert_eq!((code, stdout.as_str()), (Some(1), ""), "{stderr}");
+        assert!(!holds_a_program(&compiled), "it searched first");
+        stderr
+    };
+    let cache = folder.file("cache/clreel/tuning.json");
+    make_pipe(&cache);
+    let stderr = tune();
+    assert!(stderr.contains("cannot be kept") && stderr.contains("It is a pipe"), "{stderr}");
+    assert!(is_pipe(&cache));
+    // A file where the folder should be, which root cannot write into either.
+    std::fs::remove_dir_all(folder.file("cache")).unwrap();
+    folder.with("cache", b"precious");
+    let stderr = tune();
+    assert!(stderr.contains("cannot be kept"), "{stderr}");
+    assert_eq!(std::fs::read(folder.file("cache")).unwrap(), b"precious");
+}
+
+/// Whether PoCL has kept a program below a folder.
+fn holds_a_program(folder: &Path) -> bool {
+    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).any(|path| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        name.ends_with(".bc") || name.ends_with(".so") || path.is_dir() && holds_a_program(&path)
+    })
+}
+
+#[test]
+fn a_kernel_file_that_is_none_fails_alone() {
+    let folder = Folder::new("hostile-kernel");
+    make_pipe(&folder.file("box_filter/03_flat.cl"));
+    symlink("/dev/zero", folder.file("box_filter/04_vectorized.cl")).unwrap();
+    std::fs::create_dir(folder.file("box_filter/02_separable.cl")).unwrap();
+    let long = std::fs::File::create(folder.file("box_filter/01_naive.cl")).unwrap();
+    long.set_len(4 << 30).unwrap();
+    let (code, stdout, stderr) =
+        bench(&folder, &["--json", "--variant", "naive,separable,flat,vectorized,fused"]);
+    assert_eq!(code, Some(1), "{stderr}");
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    let variants = report["devices"][0]["runs"][0]["variants"].as_array().unwrap();
+    for (variant, why) in
+        variants.iter().zip(["longer than 1 MiB", "a folder", "a pipe (FIFO)", "a device", ""])
+    {
+        if why.is_empty() {
+            assert_eq!(variant["outcome"], "ok", "{variant}");
+        } else {
+            let reason = variant["reason"].as_str().unwrap();
+            assert!(variant["outcome"] == "failed" && reason.contains(why), "{variant}");
+            assert!(reason.contains("CLREEL_KERNELS"), "{reason}");
+        }
+    }
+    assert!(is_pipe(&folder.file("box_filter/03_flat.cl")));
+}
+
+/// Kernels whose compiler says so much that it is cut: several lines of a megabyte.
+fn with_endless_errors(folder: &Folder) {
+    std::fs::create_dir_all(folder.file("box_filter")).unwrap();
+    folder.with("box_filter/long.clh", format!("#error {}\n", "no ".repeat(300_000)).as_bytes());
+    folder.with("box_filter/03_flat.cl", "#include \"long.clh\"\n".repeat(4).as_bytes());
+}
+
+#[test]
+fn megabytes_of_errors_are_cut_and_say_how_much_they_were() {
+    let folder = Folder::new("hostile-log");
+    with_endless_errors(&folder);
+    let (code, stdout, stderr) = bench(&folder, &["--json", "--variant", "flat,fused"]);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stdout.len() < 30_000, "{} bytes", stdout.len());
+    assert!(stderr.len() < 30_000, "{} bytes", stderr.len());
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    let variants = &report["devices"][0]["runs"][0]["variants"];
+    let reason = variants[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("03_flat.cl") && reason.contains("… and 899 KB more"), "{reason}");
+    assert_eq!(variants[1]["outcome"], "ok");
+}
+
+#[test]
+fn the_banner_of_such_errors_is_as_short() {
+    let (display, folder) = (Display::start(&[]), Folder::new("hostile-banner"));
+    with_endless_errors(&folder);
+    let mut command = clreel(Some(&display));
+    command.env("CLREEL_KERNELS", folder.file("")).args(["--variant", "flat"]);
+    let mut session = Session::start(&display, &mut command);
+    session.resize(1280, 720);
+    session.wait_for_text("does not build");
+    session.press_until_title("8", "fused, r=7");
+    session.quit();
+    // Who counts frames has the banner's text on stderr.
+    command.args(["--frames", "2"]);
+    let stderr = succeed(command);
+    assert!(stderr.contains("KB more") && stderr.len() < 30_000, "{} bytes", stderr.len());
+}
