@@ -144,6 +144,24 @@ impl Converter {
     }
 }
 
+/// Compares a picture that a device converted with the right one: what is said where they differ. `planes` is how those
+/// lay that it came from.
+pub(crate) fn differing(cl: &ClContext, planes: &Layout, got: &[u8], want: &[u8]) -> Option<Error> {
+    if got == want {
+        return None;
+    }
+    let file = if super::rows::takes(cl, planes, Storage::Buffer) { ROWS } else { CONVERT };
+    let mut report = nothing(want.len());
+    note(&mut report, planes.width as usize * 4, 0, got, want);
+    Some(wrong(
+        cl,
+        &format!("pictures ({planes})"),
+        file,
+        &report,
+        "The processor converts this one instead.",
+    ))
+}
+
 /// What is said of a kernel of `file` that is wrong.
 fn wrong(cl: &ClContext, what: &str, file: &str, report: &MismatchReport, instead: &str) -> Error {
     Error::new(
@@ -154,6 +172,11 @@ fn wrong(cl: &ClContext, what: &str, file: &str, report: &MismatchReport, instea
 }
 
 impl Corrector {
+    /// The kernel file that corrects.
+    pub fn file(&self) -> &'static str {
+        super::correct::CORRECT
+    }
+
     /// Checks a picture of this size. Waits.
     ///
     /// # Errors
@@ -178,7 +201,7 @@ impl Corrector {
     /// What is said of a correction that is wrong.
     pub fn wrong(&self, report: &MismatchReport) -> Error {
         let instead = "The processor corrects them instead;";
-        let error = wrong(self.cl(), "colours", super::correct::CORRECT, report, instead);
+        let error = wrong(self.cl(), "colours", self.file(), report, instead);
         Error { what: format!("'{}' corrects colours wrongly.", self.cl().device.info.name), ..error }
     }
 }
@@ -215,16 +238,20 @@ fn compare_strips(
         if got == want {
             continue;
         }
-        for (at, (&got, &want)) in
-            got.iter().zip(want.iter()).enumerate().filter(|(_, (got, want))| got != want)
-        {
-            report.count += 1;
-            report.max_abs_diff = report.max_abs_diff.max(got.abs_diff(want));
-            let (x, y) = (at % row / 4, first + at / row);
-            report.first.get_or_insert(Difference { x, y, channel: at % 4, got, want });
-        }
+        note(&mut report, row, first, got, want);
     }
     Ok((report.count > 0).then_some(report))
+}
+
+/// Notes what differs in rows of `row` bytes, the first of which is the picture's row `first`.
+fn note(report: &mut MismatchReport, row: usize, first: usize, got: &[u8], want: &[u8]) {
+    let differing = got.iter().zip(want).enumerate().filter(|(_, (got, want))| got != want);
+    for (at, (&got, &want)) in differing {
+        report.count += 1;
+        report.max_abs_diff = report.max_abs_diff.max(got.abs_diff(want));
+        let (x, y) = (at % row / 4, first + at / row);
+        report.first.get_or_insert(Difference { x, y, channel: at % 4, got, want });
+    }
 }
 
 fn nothing(total: usize) -> MismatchReport {

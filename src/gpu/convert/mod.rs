@@ -4,7 +4,7 @@
 //! [`PlaneBlock`] carries the planes to the device. [`Converter`] turns them into RGBA8 and corrects the colours in
 //! the same pass. [`Corrector`] corrects a picture that is RGBA8 already. Both can check themselves against the reference.
 
-mod check;
+pub(crate) mod check;
 mod correct;
 mod launch;
 mod planes;
@@ -22,6 +22,8 @@ use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::kernel::expect_types;
 use crate::ladder::Storage;
 use crate::ladder::box_filter::Picture;
+use crate::media::RgbaConverter;
+use crate::media::memory::zeroed;
 use crate::media::planes::layout_of;
 
 use launch::{Built, Curve, NOT_STARTED, build, expect_size, luma_argument, start};
@@ -302,13 +304,24 @@ impl Converter {
     }
 }
 
-/// Converts one frame on the device, and waits for it: `rgba` gets its width × height × 4 bytes. Returns `false`, and
-/// leaves `rgba` alone, where no kernel converts the format.
+/// What came of converting a frame on a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Converted {
+    /// No kernel converts the format; the picture was left alone.
+    Not,
+    /// The picture is right.
+    Right,
+    /// The device's differed from the right one, which was taken instead; what is to be said of it.
+    Instead(Error),
+}
+
+/// Converts one frame on the device, and waits for it: `rgba` gets its width × height × 4 bytes, all of which are compared with
+/// what the processor makes of it.
 ///
 /// # Errors
-/// When the program does not build, or the device fails.
-pub fn convert_once(cl: &ClContext, frame: &Video, rgba: &mut [u8]) -> Result<bool> {
-    let Some(layout) = Converter::supports(frame) else { return Ok(false) };
+/// When the program does not build, the device fails, or memory runs out.
+pub fn convert_once(cl: &ClContext, frame: &Video, rgba: &mut [u8]) -> Result<Converted> {
+    let Some(layout) = Converter::supports(frame) else { return Ok(Converted::Not) };
     let mut planes = PlaneBlock::new(cl, &layout)?;
     planes.fill(frame)?;
     let picture = Picture::alloc(cl, Storage::Buffer, layout.width, layout.height)?;
@@ -318,5 +331,14 @@ pub fn convert_once(cl: &ClContext, frame: &Video, rgba: &mut [u8]) -> Result<bo
     let read = converted.and_then(|_| picture.read(&cl.queue, rgba));
     // The block must outlive the commands that use it.
     let finished = cl.queue.finish().map_err(|e| failed("The conversion failed to run on the device.", &e));
-    read.and(finished).map(|()| true)
+    read.and(finished)?;
+    let mut want = zeroed(rgba.len())?;
+    RgbaConverter::new().convert(frame, &mut want)?;
+    Ok(match check::differing(cl, &layout, rgba, &want) {
+        None => Converted::Right,
+        Some(error) => {
+            rgba.copy_from_slice(&want);
+            Converted::Instead(error)
+        }
+    })
 }
