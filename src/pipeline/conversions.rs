@@ -115,22 +115,22 @@ impl Pipeline {
 
     /// How the planes of `frame` go to the device to be converted there, for `variant`. `None` where the window's thread is
     /// to convert them: on a CPU device, where that is the faster way, except for what filters the planes; for formats
-    /// that the kernels do not know; and while the program is being built and checked. The picture is the same either
-    /// way.
-    pub fn conversion(&mut self, frame: &Video, variant: VariantId) -> Option<Layout> {
+    /// that the kernels do not know; and while the program is being built. The picture is the same either way.
+    ///
+    /// A program that serves other pictures already is used at once, unless `only_checked`, and checked for these soon.
+    pub fn conversion(&mut self, frame: &Video, variant: VariantId, only_checked: bool) -> Option<Layout> {
         if variant != VariantId::Planar {
             self.ask_ahead(frame);
         }
         let (layout, storage) = self.kernel_conversion(frame, variant)?;
         let converted = converted(&layout, variant);
         match self.known.trust.get(&(converted, storage)) {
-            Some(Trust::Checked) => Some(layout),
-            Some(Trust::Asked | Trust::Refused) => None,
-            None => {
-                self.known.ask((converted, storage));
-                None
-            }
+            Some(Trust::Checked) => return Some(layout),
+            Some(Trust::Refused) => return None,
+            Some(Trust::Asked) => {}
+            None => self.known.ask((converted, storage)),
         }
+        (!only_checked && self.converter.is_ready(&converted, storage)).then_some(layout)
     }
 
     /// Has what `planar` would need checked before it is chosen, where its program is there already.

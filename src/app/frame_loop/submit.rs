@@ -154,8 +154,10 @@ impl FrameLoop {
         if variant.kind().is_peer() {
             return false;
         }
+        let only_checked = self.waits_for_conversions;
         self.pipeline.as_mut().is_some_and(|p| {
-            p.conversion(&frame.picture, variant).is_none() && p.will_convert(&frame.picture, variant)
+            p.conversion(&frame.picture, variant, only_checked).is_none()
+                && p.will_convert(&frame.picture, variant)
         })
     }
 
@@ -176,7 +178,7 @@ impl FrameLoop {
         // Peers take RGBA from the host, whatever the device could convert.
         if !variant.kind().is_peer()
             && let Some(pipeline) = &mut self.pipeline
-            && let Some(layout) = pipeline.conversion(&frame.picture, variant)
+            && let Some(layout) = pipeline.conversion(&frame.picture, variant, self.waits_for_conversions)
         {
             let began = Instant::now();
             stages.pack_ms = pipeline.load_planes(&mut slot, &frame, &layout)?;
