@@ -96,6 +96,41 @@ pub struct Row {
     pub pictures: usize,
 }
 
+impl Row {
+    fn new(id: String, to: Storage, corrected: bool) -> Self {
+        Self {
+            id,
+            kernel: "",
+            to,
+            corrected,
+            outcome: Ok(None),
+            case: String::new(),
+            sizes: Vec::new(),
+            pictures: 0,
+        }
+    }
+
+    /// Notes what came of a picture of this size.
+    fn note(
+        &mut self,
+        size: (u32, u32),
+        checked: Result<Option<MismatchReport>>,
+        case: impl FnOnce() -> String,
+    ) {
+        self.pictures += 1;
+        if !self.sizes.contains(&size) {
+            self.sizes.push(size);
+        }
+        let wrong = match checked {
+            Ok(None) => return,
+            Ok(Some(report)) => Outcome::Mismatch(report),
+            Err(error) => Outcome::Failed(error),
+        };
+        self.case = case();
+        self.outcome = Err(wrong);
+    }
+}
+
 /// A movie's pictures: how they are stored, and their size.
 #[derive(Debug, Clone, Copy)]
 pub struct Input {
@@ -185,27 +220,26 @@ pub fn run_device(
             Source::Planes(format, _) => Some(format) == own,
             Source::Rgba => true,
         };
+        let mut of_source = Vec::new();
         for &to in &storages {
             for corrected in [false, true] {
-                if matches!(source, Source::Rgba) && !corrected {
-                    continue;
+                if corrected || !matches!(source, Source::Rgba) {
+                    of_source.push(Row::new(source.id(), to, corrected));
                 }
-                let mut row = Row {
-                    id: source.id(),
-                    kernel: "",
-                    to,
-                    corrected,
-                    outcome: Ok(None),
-                    case: String::new(),
-                    sizes: Vec::new(),
-                    pictures: 0,
-                };
-                checks.borrow_mut().row(&mut row, source, is_own.then_some(input).flatten(), size);
-                if is_own && row.outcome.is_ok() {
-                    timed.push((rows.len(), source, to, corrected));
-                }
-                rows.push(row);
             }
+        }
+        let own = is_own.then_some(input).flatten();
+        if let Err(error) = checks.borrow_mut().rows(&mut of_source, source, own, size) {
+            // Memory for the pictures ran out.
+            for row in of_source.iter_mut().filter(|row| row.outcome.is_ok()) {
+                row.outcome = Err(Outcome::Failed(error.clone()));
+            }
+        }
+        for row in of_source {
+            if is_own && row.outcome.is_ok() {
+                timed.push((rows.len(), source, row.to, row.corrected));
+            }
+            rows.push(row);
         }
     }
     next("timing conversions");
@@ -230,84 +264,83 @@ struct Checks {
 }
 
 impl Checks {
-    /// Checks one conversion; `input` is there where it is the movie's own, which is checked at its whole size.
-    fn row(&mut self, row: &mut Row, source: Source, input: Option<&Input>, size: (u32, u32)) {
-        let checked = match source {
-            Source::Planes(..) => self.planes(row, source, input, size),
-            Source::Rgba => self.rgba(row, size),
-        };
-        row.outcome = match checked {
-            Ok(None) => Ok(None),
-            Ok(Some(report)) => Err(Outcome::Mismatch(report)),
-            Err(error) => Err(Outcome::Failed(error)),
-        };
-    }
-
-    fn planes(
+    /// Checks the conversions of a source; `input` is there where it is the movie's own, which is checked at its whole size.
+    ///
+    /// # Errors
+    /// When memory for the pictures runs out.
+    fn rows(
         &mut self,
-        row: &mut Row,
+        rows: &mut [Row],
         source: Source,
         input: Option<&Input>,
-        (width, height): (u32, u32),
-    ) -> Result<Option<MismatchReport>> {
-        let Some(tagged) = source.layout(TAGGED) else { return Ok(None) };
-        let sized = SIZES.iter().filter_map(|&size| source.layout(size));
-        let few = source.layout((width, height.min(FEW_ROWS)));
-        let mut cases: Vec<(Layout, Pattern)> = sized.chain(few).map(|l| (l, Pattern::Mixed)).collect();
-        cases.extend([(tagged, Pattern::Largest), (tagged, Pattern::Zero)]);
-        if tagged.family != Family::Rgb {
-            let ranges = [Range::Limited, Range::Full];
-            for (number, phase) in PHASES.into_iter().enumerate() {
-                for (at, range) in ranges.into_iter().enumerate() {
-                    let matrix = MATRICES[(2 * number + at) % MATRICES.len()];
-                    cases.push((Layout { matrix, range, phase, ..tagged }, Pattern::Mixed));
-                }
+        size: (u32, u32),
+    ) -> Result<()> {
+        match source {
+            Source::Planes(..) => {
+                let cases = cases(source, input, size);
+                (1..).zip(cases).try_for_each(|(seed, case)| self.planes(rows, case, seed))
+            }
+            Source::Rgba => {
+                let sizes = SIZES.into_iter().chain([size]);
+                let matrices = MATRICES.into_iter().chain([Matrix::Rgb]).cycle();
+                sizes.zip(matrices).for_each(|(size, matrix)| self.rgba(rows, size, matrix));
+                Ok(())
             }
         }
-        let whole = input.map(|input| match source {
-            Source::Planes(_, true) => input.layout.filtered(),
-            _ => input.layout,
-        });
-        cases.extend(whole.map(|layout| (layout, Pattern::Mixed)));
-        let correction = correction(row.corrected);
-        for (seed, (layout, pattern)) in (1..).zip(cases) {
-            // The picture on both sides and its planes, and what the comparison copies.
-            require(2 * layout.bytes() + 8 * layout.rgba_bytes())?;
-            let block = trial::block(&layout, pattern, seed)?;
-            let want = trial::expected(&layout, &block, &correction)?;
-            let queue = self.cl.queue.clone();
-            self.converter.prepare(&layout, row.to)?;
-            row.kernel = self.converter.file(&layout, row.to);
-            let report = self.converter.check(&queue, &layout, row.to, &correction, (&block, &want))?;
-            note(row, (layout.width, layout.height));
-            if report.is_some() {
-                row.case = case(&layout, pattern);
-                return Ok(report);
-            }
-        }
-        Ok(None)
     }
 
-    fn rgba(&mut self, row: &mut Row, size: (u32, u32)) -> Result<Option<MismatchReport>> {
-        row.kernel = self.corrector.file();
-        let sizes = SIZES.into_iter().chain([size]);
-        for (matrix, size) in MATRICES.into_iter().chain([Matrix::Rgb]).cycle().zip(sizes) {
-            let report = self.corrector.check((row.to, row.to), size, matrix)?;
-            note(row, size);
-            if report.is_some() {
-                row.case = format!("{}×{}, {matrix}", size.0, size.1);
-                return Ok(report);
-            }
+    /// Checks all conversions of one block.
+    fn planes(&mut self, rows: &mut [Row], (layout, pattern): (Layout, Pattern), seed: u32) -> Result<()> {
+        // The pictures on both sides and their planes, and what the comparison copies.
+        require(2 * layout.bytes() + 9 * layout.rgba_bytes())?;
+        let block = trial::block(&layout, pattern, seed)?;
+        let plain = trial::expected(&layout, &block, &Correction::NEUTRAL)?;
+        let mut vivid = plain.clone();
+        trial::corrected(&mut vivid, &VIVID, layout.matrix);
+        let queue = self.cl.queue.clone();
+        for row in rows.iter_mut().filter(|row| row.outcome.is_ok()) {
+            let want = if row.corrected { &vivid } else { &plain };
+            let correction = correction(row.corrected);
+            let checked = self.converter.prepare(&layout, row.to).and_then(|()| {
+                row.kernel = self.converter.file(&layout, row.to);
+                self.converter.check(&queue, &layout, row.to, &correction, (&block, want))
+            });
+            row.note((layout.width, layout.height), checked, || case(&layout, pattern));
         }
-        Ok(None)
+        Ok(())
+    }
+
+    /// Checks all corrections of one picture.
+    fn rgba(&mut self, rows: &mut [Row], size: (u32, u32), matrix: Matrix) {
+        for row in rows.iter_mut().filter(|row| row.outcome.is_ok()) {
+            row.kernel = self.corrector.file();
+            let checked = self.corrector.check((row.to, row.to), size, matrix);
+            row.note(size, checked, || format!("{}×{}, {matrix}", size.0, size.1));
+        }
     }
 }
 
-fn note(row: &mut Row, size: (u32, u32)) {
-    row.pictures += 1;
-    if !row.sizes.contains(&size) {
-        row.sizes.push(size);
+/// The pictures that planes are tried with.
+fn cases(source: Source, input: Option<&Input>, (width, height): (u32, u32)) -> Vec<(Layout, Pattern)> {
+    let Some(tagged) = source.layout(TAGGED) else { return Vec::new() };
+    let sized = SIZES.iter().filter_map(|&size| source.layout(size));
+    let few = source.layout((width, height.min(FEW_ROWS)));
+    let mut cases: Vec<(Layout, Pattern)> = sized.chain(few).map(|l| (l, Pattern::Mixed)).collect();
+    cases.extend([(tagged, Pattern::Largest), (tagged, Pattern::Zero)]);
+    if tagged.family != Family::Rgb {
+        for (number, phase) in PHASES.into_iter().enumerate() {
+            for (at, range) in [Range::Limited, Range::Full].into_iter().enumerate() {
+                let matrix = MATRICES[(2 * number + at) % MATRICES.len()];
+                cases.push((Layout { matrix, range, phase, ..tagged }, Pattern::Mixed));
+            }
+        }
     }
+    let whole = input.map(|input| match source {
+        Source::Planes(_, true) => input.layout.filtered(),
+        _ => input.layout,
+    });
+    cases.extend(whole.map(|layout| (layout, Pattern::Mixed)));
+    cases
 }
 
 fn case(layout: &Layout, pattern: Pattern) -> String {
