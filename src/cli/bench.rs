@@ -84,7 +84,8 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
         // Before much time goes into scaling.
         require_memory(size, variants, args.native)?;
     }
-    let clip = media::read_frames_rgba(&file, MAX_FRAMES.min(args.frames as usize), args.size)?;
+    let count = MAX_FRAMES.min(args.frames as usize);
+    let clip = media::read_frames_rgba(&file, count, args.size, args.references.get())?;
     if let Some(warning) = &clip.warning {
         eprintln!("clreel: {warning}");
     }
@@ -99,7 +100,7 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
     let size = (clip.width, clip.height);
     let movie = match args.conversions {
         Which::None => None,
-        Which::All | Which::Input => conversions::input(&file, size)?,
+        Which::All | Which::Input => conversions::input(&file, size, args.references.get())?,
     };
 
     let steps = devices.len() * radii.len() * (variants.len() + args.frames as usize);

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::ladder::conversions::{Input, Row};
 use crate::ladder::measure::Measurement;
 use crate::ladder::{Outcome, Storage};
-use crate::media::read_frame_at;
+use crate::media::{References, read_frame_at};
 use crate::stats::Series;
 use crate::stats::noise::Noisy;
 
@@ -41,8 +41,8 @@ struct Checked<'a> {
 ///
 /// # Errors
 /// When the movie gives no frame.
-pub(super) fn input(file: &Path, size: (u32, u32)) -> Result<Option<Input>> {
-    let (frame, _) = read_frame_at(file, 0.0)?;
+pub(super) fn input(file: &Path, size: (u32, u32), references: References) -> Result<Option<Input>> {
+    let (frame, _) = read_frame_at(file, 0.0, references)?;
     Ok(Input::of(&frame.picture, size))
 }
 
