@@ -244,7 +244,7 @@ fn counted(
         "--variant",
         variant,
     ]);
-    command.args(["--radius", "2", "--no-sharing"]).arg("--save-frame").arg(&saved);
+    command.args(["--radius", "2", "--no-sharing", "--unpaced"]).arg("--save-frame").arg(&saved);
     if gpu {
         command.envs(as_gpu()).args(["--device", "gpu"]);
     }
