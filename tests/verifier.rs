@@ -1,9 +1,11 @@
 //! The verifier itself: each way in which a kernel can be wrong is caught, and what is right passes.
 
 use clreel::error::Error;
-use clreel::ladder::verify::{GUARD, check};
+use clreel::ladder::verify::{check, guard};
 
 const WIDTH: usize = 5;
+/// Canary bytes on each side of [`want`].
+const GUARD: usize = 4096;
 
 /// 5 by 4 pixels in which every byte value of interest occurs.
 fn want() -> Vec<u8> {

@@ -133,6 +133,7 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
                     copy: None,
                     planes_copy: None,
                     variants: variants.iter().map(|&id| (id, Outcome::Failed(e.clone()))).collect(),
+                    checked: Vec::new(),
                     auto: None,
                     native: Vec::new(),
                 });
@@ -316,6 +317,7 @@ mod tests {
             copy: None,
             planes_copy: None,
             variants: outcomes.into_iter().map(|o| (VariantId::Flat, o)).collect(),
+            checked: Vec::new(),
             auto: None,
             native: Vec::new(),
         };
@@ -333,6 +335,7 @@ mod tests {
             copy: None,
             planes_copy: None,
             variants: outcomes,
+            checked: Vec::new(),
             auto: None,
             native: Vec::new(),
         };

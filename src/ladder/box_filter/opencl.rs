@@ -190,6 +190,11 @@ impl BuiltVariant {
         Some(format!("{} {}", program.id, program.config).trim_end().to_owned())
     }
 
+    /// The same as the variant itself and its parameters.
+    pub(super) fn config(&self, (width, height): (u32, u32), radius: u32) -> Option<(VariantId, &Config)> {
+        self.program(width, height, radius).map(|program| (program.id, &program.config))
+    }
+
     /// What its output is stored in.
     pub fn output(&self) -> Storage {
         self.output
@@ -217,6 +222,21 @@ impl BuiltVariant {
         height: u32,
         radius: u32,
     ) -> Result<Plan> {
+        self.plan_of(cl, src, dst, scratch, (width, height), (width, height), radius)
+    }
+
+    /// The same with the parameters that pictures of the size `of` are filtered with.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn plan_of(
+        &self,
+        cl: &ClContext,
+        src: &Picture,
+        dst: &Picture,
+        scratch: &mut Scratch,
+        (width, height): (u32, u32),
+        of: (u32, u32),
+        radius: u32,
+    ) -> Result<Plan> {
         let id = self.info.id;
         let what = format!("'{id}' could not be prepared.");
         if src.storage() != self.info.storage || dst.storage() != self.output {
@@ -226,7 +246,7 @@ impl BuiltVariant {
             return Err(Error::new(what, "The picture has no pixels.", ""));
         }
         self.info.supports(&cl.device.info, width, height)?;
-        let Some(Program { id: chosen, program, config }) = self.program(width, height, radius) else {
+        let Some(Program { id: chosen, program, config }) = self.program(of.0, of.1, radius) else {
             return Err(Error::new(what, "It is not built.", ""));
         };
         let code = config.code();
