@@ -316,6 +316,9 @@ impl Tuner<'_> {
         let best_ms = self.best_ms;
         let hopeless = |ms| best_ms.is_some_and(|best| ms > HOPELESS * best + 0.1);
         self.go_on()?;
+        if let Some(report) = self.suite.first(self.cl, built, self.size, radius)? {
+            return Ok(Judged::without_times(Status::Mismatch(report)));
+        }
         let mut predicted = measure::predict(&plan, &self.cl.queue)?;
         if hopeless(predicted) && predicted < SHORT_MS {
             // A short one may have been disturbed, and its first run is a cold one.

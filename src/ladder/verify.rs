@@ -12,11 +12,13 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 
-/// Canary bytes on each side of an output of so many bytes: as many again, up to the largest pictures that are usual. A
-/// multiple of every device's alignment for parts of a buffer.
+/// Canary bytes on each side of an output of so many bytes: as many again, but no fewer than the pages that a small picture
+/// is easily left by, and no more than the largest pictures that are usual have. A multiple of every device's alignment for
+/// parts of a buffer.
 pub fn guard(bytes: usize) -> usize {
+    const LEAST: usize = 64 << 10;
     const MOST: usize = 256 << 20;
-    bytes.clamp(1, MOST).next_multiple_of(4096)
+    bytes.clamp(LEAST, MOST).next_multiple_of(4096)
 }
 
 /// The first byte that differs.

@@ -89,7 +89,10 @@ pub fn require_memory((width, height): (u32, u32), variants: &[VariantId], nativ
     let any = |filter: &dyn Fn(VariantId) -> bool| usize::from(variants.iter().any(|&id| filter(id)));
     // In pictures: two to check with, and what is right; source and output of a check, before and after it, each with its
     // canaries; the same on the device, with row sums; source, destination and row sums of what is timed.
-    let pictures = 3 + 12 + 8 + 4
+    let pictures = 3
+        + 12
+        + 8
+        + 4
         + 4 * any(&|id| info(id).is_some_and(|info| info.storage == Storage::Image))
         + 4 * any(&|id| id.kind() == Kind::Glsl)
         + 2 * any(&|id| native || id.kind() == Kind::Native);

@@ -70,6 +70,11 @@ impl<'a> Checks<'a> {
         }
     }
 
+    /// A first look at a variant, before it runs on whole frames.
+    pub fn first_look(&mut self, cl: &ClContext, variant: &BuiltVariant) -> Tried<()> {
+        passed(self.suite.first(cl, variant, (self.input.width, self.input.height), self.radius))
+    }
+
     /// Checks a variant whose runs are predicted to take so long, and whose [work](super::Plan::work) is that.
     pub fn variant(
         &mut self,

@@ -7,7 +7,7 @@ use ocl::core;
 
 use super::config::{Config, Extent};
 use super::plan::{Pass, Plan};
-use super::{Picture, Scratch, info};
+use super::{Picture, Scratch, info, run};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
 use crate::gpu::program;
@@ -168,8 +168,12 @@ impl BuiltVariant {
         let programs = vec![Program { id, program, config: config.clone() }];
         let built = Self { info, programs, choices: Vec::new(), output };
         let queue = cl.extra_queue()?;
-        let src = Picture::alloc(cl, info.storage, width, height)?;
-        let dst = Picture::alloc(cl, output, width, height)?;
+        // Changed kernels may leave their memory: among canaries that is not at once another's.
+        let memory = |storage| match program::is_changed(file) {
+            true => run::memory(cl, storage, (width, height)).map(|(_, part)| part),
+            false => Picture::alloc(cl, storage, width, height),
+        };
+        let (src, dst) = (memory(info.storage)?, memory(output)?);
         src.write(&queue, &vec![128; (width * height * 4) as usize])?;
         let plan = built.plan(cl, &src, &dst, &mut Scratch::new(), width, height, 1)?;
         plan.check_arguments(output)?;

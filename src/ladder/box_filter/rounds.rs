@@ -320,6 +320,7 @@ impl<'a> Bench<'a> {
     ) -> Tried<(u32, Plan, Vec<Checked>)> {
         let OnDevice { cl, pairs } = self.on.as_ref().ok_or_else(without_device)?;
         let (width, height) = (self.input.width, self.input.height);
+        checks.first_look(cl, variant)?;
         let (src, dst) = pairs.of(variant.info().storage);
         let plan = variant.plan(cl, src, dst, &mut self.scratch, width, height, radius).map_err(fail)?;
         let predicted_ms = measure::predict(&plan, &cl.queue).map_err(fail)?;

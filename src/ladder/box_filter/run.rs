@@ -160,7 +160,11 @@ impl<'a> Checker<'a> {
 }
 
 /// A picture to be guarded: all of it, and the part between the canaries; one image.
-fn memory(cl: &ClContext, storage: Storage, (width, height): (u32, u32)) -> Result<(Picture, Picture)> {
+pub(super) fn memory(
+    cl: &ClContext,
+    storage: Storage,
+    (width, height): (u32, u32),
+) -> Result<(Picture, Picture)> {
     match storage {
         Storage::Image => {
             let image = Picture::alloc(cl, storage, width, height)?;
@@ -174,7 +178,7 @@ fn memory(cl: &ClContext, storage: Storage, (width, height): (u32, u32)) -> Resu
 }
 
 /// A guarded buffer on the device for so many bytes: all of it, and the part between the canaries.
-pub(super) fn guarded(cl: &ClContext, bytes: usize) -> Result<(Picture, Picture)> {
+pub(crate) fn guarded(cl: &ClContext, bytes: usize) -> Result<(Picture, Picture)> {
     let what = "Memory for a check could not be had on the device.";
     let guard = verify::guard(bytes);
     // SAFETY: no host memory is involved.

@@ -68,6 +68,26 @@ impl Suite {
         })
     }
 
+    /// A first look, before anything is known of the variant's speed: one small picture, so that a kernel that leaves its
+    /// memory does it among canaries.
+    ///
+    /// # Errors
+    /// As [`Suite::sizes`].
+    pub fn first(
+        &mut self,
+        cl: &ClContext,
+        variant: &BuiltVariant,
+        of: (u32, u32),
+        radius: u32,
+    ) -> Result<Option<MismatchReport>> {
+        let size = (5, 3);
+        let checker = Checker::new(cl, variant, size, of, radius)?;
+        match self.one(&checker, "", Pattern::Noise, size, radius, Bands::Whole)? {
+            None => self.one(&checker, "", Pattern::Noise, size, radius, Bands::Odd),
+            found => Ok(found),
+        }
+    }
+
     /// Checks at all sizes with one radius. What takes too long is left out, first kinds of pictures, then sizes; `checked`
     /// gets what is compared.
     ///
