@@ -317,7 +317,13 @@ impl Checked {
 impl fmt::Display for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let timed = if self.timed { "what was timed: " } else { "" };
-        write!(f, "{timed}{} at {}", self.pictures.join(", "), self.sizes.join(", "))?;
+        let pictures = match self.pictures.as_slice() {
+            [first, others @ ..] if others.len() > 2 => {
+                format!("{first} and {} other kinds of picture", others.len())
+            }
+            all => all.join(", "),
+        };
+        write!(f, "{timed}{pictures} at {}", self.sizes.join(", "))?;
         if self.bands.len() > 1 || self.bands.iter().any(|bands| bands != "whole") {
             write!(f, ", {}", self.bands.join(" and "))?;
         }
