@@ -157,7 +157,9 @@ impl Kernels {
     /// What `bench` says of a variant with them: its entry, after the exit code was compared.
     fn bench(&self, variant: &str, more: &[&str], code: i32) -> Value {
         let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
-        command.args(["bench", "--json", "--frames", "1", "--variant", variant]).args(more);
+        command
+            .args(["bench", "--json", "--conversions", "none", "--frames", "1", "--variant", variant])
+            .args(more);
         if more.contains(&"gpu") {
             command.envs(layer::environment(&[("FAKE_GPU", "1")]));
         }
