@@ -20,3 +20,4 @@ pub mod shader;
 pub mod sharing;
 pub mod timer;
 mod transfer;
+pub mod trial;

@@ -125,6 +125,14 @@ fn resolve(from: &str, include: &str) -> String {
     parts.join("/")
 }
 
+/// Whether a kernel file or what it includes is not as it is built in: nobody has tried it then. One that cannot be read is
+/// not there to be tried.
+pub(crate) fn is_changed(name: &str) -> bool {
+    let text = |load: &dyn Fn(&str) -> Result<String>| expand(name, &load(name)?, 8, load);
+    std::env::var_os(KERNELS_VARIABLE).is_some()
+        && matches!((text(&source), text(&|name| source_from(None, name))), (Ok(now), Ok(own)) if now != own)
+}
+
 /// A hash of a kernel file's text and of all that it includes (FNV-1a: G. Fowler, L. C. Noll, K.-P. Vo, 1991): equal
 /// while they do not change.
 ///

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 pub const GUARD: usize = 4096;
 
 /// The first byte that differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     /// Column, from the left.
     pub x: usize,
@@ -29,7 +29,7 @@ pub struct Difference {
 }
 
 /// How an output differs from the reference.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MismatchReport {
     /// Bytes of the picture that differ.
     pub count: usize,

@@ -15,6 +15,7 @@ mod plan;
 pub mod planar;
 pub mod reference;
 pub mod run;
+pub mod trial;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{DeviceInfo, DeviceKind};
