@@ -37,7 +37,7 @@ use place::{Panel, Title};
 use strip::{FLOATING_GRAPH, graph_height, strip_rect};
 pub use texts::texts;
 pub use tuning::{Tuning, TuningState};
-pub use view::{Action, Busy, MovieSummary, Notice, VariantRow, VariantStatus, View};
+pub use view::{Action, Busy, MovieSummary, Notice, Shown, VariantRow, VariantStatus, View};
 
 use crate::ladder::VariantId;
 
@@ -162,7 +162,9 @@ impl Overlay {
         let mut actions = Vec::new();
         let window = ui.max_rect().shrink(theme::GAP);
         if !self.visible {
-            if let Some(busy) = view.busy.filter(|b| b.predicted_s.max(b.elapsed_s) >= HIDDEN_BUSY_S) {
+            if let Some(busy) =
+                view.busy.filter(|b| b.predicted_s.unwrap_or(0.0).max(b.elapsed_s) >= HIDDEN_BUSY_S)
+            {
                 notices::progress(ui, window, busy);
             }
             self.corner(ui, window, &mut actions);

@@ -112,7 +112,7 @@ pub fn message(ui: &Ui, area: Rect, text: String) {
 
 /// Whether a frame takes long enough to say so: it already has, or it is known that it will.
 fn worth_telling(busy: &Busy) -> bool {
-    busy.elapsed_s > 0.25 || busy.predicted_s > 0.3
+    busy.elapsed_s > 0.25 || busy.predicted_s.is_some_and(|s| s > 0.3)
 }
 
 /// The progress of a slow frame, along the bottom of `area`.
@@ -125,14 +125,17 @@ pub fn progress(ui: &mut Ui, area: Rect, busy: &Busy) {
     let rect = Rect::from_min_size(corner, vec2(width, 36.0));
     let painter = ui.painter();
     theme::ground(painter, rect, theme::PANEL);
-    let text = format!(
-        "{}, r={}: {:.0} % of this frame, {:.1} of about {:.1} s",
+    let mut text = format!(
+        "{}, r={}: {:.0} % of this frame, {:.1}",
         busy.variant,
         busy.radius,
         busy.fraction.clamp(0.0, 1.0) * 100.0,
         busy.elapsed_s,
-        busy.predicted_s.max(busy.elapsed_s),
     );
+    match busy.predicted_s {
+        Some(predicted_s) => text.push_str(&format!(" of about {:.1} s", predicted_s.max(busy.elapsed_s))),
+        None => text.push_str(" s"),
+    }
     painter.text(
         rect.center_top() + vec2(0.0, 6.0),
         egui::Align2::CENTER_TOP,

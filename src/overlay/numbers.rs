@@ -68,22 +68,10 @@ fn head(ui: &mut Ui, view: &View, corner: egui::Pos2) -> Title {
         theme::STRONG,
     );
 
-    let (color, state) = if view.paused {
-        (theme::WARN, "Paused")
-    } else if view.unpaced {
-        (theme::GOOD, "Playing as fast as it can")
-    } else if view.busy.is_some() {
-        (theme::WARN, "Waiting for the filter")
-    } else if view.catching_up {
-        (theme::WARN, "Decoding too slow, skipping")
-    } else if recently_behind(view) {
-        (theme::WARN, "Too slow, dropping frames")
-    } else {
-        (theme::GOOD, "Playing in time")
-    };
+    let color = if view.state.is_good() { theme::GOOD } else { theme::WARN };
     let y = time.center().y;
     ui.painter().circle_filled(pos2(rect.left() + 4.0, y), 3.5, color);
-    let mut state = state.to_owned();
+    let mut state = view.state.to_string();
     if view.speed != 1.0 {
         state.push_str(&format!(", {:.2}×", view.speed));
     }
@@ -102,14 +90,6 @@ fn head(ui: &mut Ui, view: &View, corner: egui::Pos2) -> Title {
     response.on_hover_text(format!("{}\n{}", movie.file_name, place::HOVER));
     title.fold = panel::header(ui, rect.with_max_y(rect.top() + 17.0), "", false);
     title
-}
-
-/// Whether a frame of the last second was late or left others out.
-fn recently_behind(view: &View) -> bool {
-    let history = view.recorder.history();
-    let Some(last) = history.back() else { return false };
-    let recent = history.iter().rev().take_while(|f| last.presented_at - f.presented_at < 1.0);
-    recent.into_iter().any(|f| f.late || f.dropped_before > 0)
 }
 
 fn facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>) {

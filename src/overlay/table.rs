@@ -5,7 +5,7 @@ use egui::{Align2, Color32, CornerRadius, Rect, Sense, Ui, pos2, vec2};
 use super::hatch::{Hatch, Pattern};
 use super::{View, theme, words};
 use crate::ladder::VariantId;
-use crate::stats::{Recorder, Stage, Summary};
+use crate::stats::{Recorder, Setting, Stage, Summary};
 
 /// Seconds between two refreshes of the numbers.
 const REFRESH_S: f64 = 0.25;
@@ -15,8 +15,8 @@ const ROW: f32 = 16.0;
 #[derive(Debug, Default)]
 pub struct Numbers {
     taken_at: Option<f64>,
-    of: Option<(VariantId, u32)>,
-    presented: u64,
+    of: Option<Setting>,
+    shown: u64,
     pub stages: [Option<Summary>; Stage::ALL.len()],
     pub idle: Option<Summary>,
     pub frame: Option<Summary>,
@@ -30,7 +30,7 @@ pub struct Numbers {
 impl Numbers {
     /// Takes new numbers from `recorder` if it is time; `now` in seconds.
     pub fn refresh(&mut self, recorder: &Recorder, now: f64) {
-        let of = recorder.history().back().map(|s| (s.variant, s.radius));
+        let of = recorder.shown_setting();
         let due = self.taken_at.is_none_or(|t| now < t || now >= t + REFRESH_S);
         if of == self.of && !due {
             return;
@@ -38,10 +38,10 @@ impl Numbers {
         self.taken_at = Some(now);
         self.of = of;
         self.repaint = recorder.recent_repaints();
-        if self.presented == recorder.presented() && self.frame.is_some() {
+        if self.shown == recorder.shown_count() && self.frame.is_some() {
             return;
         }
-        self.presented = recorder.presented();
+        self.shown = recorder.shown_count();
         self.stages = Stage::ALL.map(|stage| recorder.summary(stage));
         self.idle = recorder.idle();
         self.frame = recorder.frame_interval();
@@ -82,7 +82,7 @@ pub fn tiles(ui: &mut Ui, numbers: &Numbers, view: &View) {
         if over { theme::WARN } else { theme::STRONG },
         words::FRAME_TILE,
     );
-    let current = view.recorder.history().back().map(|s| s.variant);
+    let current = view.shown.map(|s| s.variant);
     let filter = numbers.stage(Stage::Filter).filter(|_| current != Some(VariantId::Off));
     tile(ui, right, "Filter", filter.map(|f| (f.p50, f.p50)), theme::ACCENT, words::FILTER_TILE);
 }

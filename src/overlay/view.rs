@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::gpu::cl::DeviceInfo;
 use crate::ladder::VariantId;
 use crate::media::Fields;
-use crate::stats::{CpuReading, Recorder};
+use crate::stats::{CpuReading, PlayState, Recorder};
 
 /// What the user asked for with the mouse; keys give the same actions.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,7 +75,18 @@ pub enum VariantStatus {
     Unavailable(Error),
 }
 
-/// A frame that has been in the filter for long enough to tell the user about it.
+/// What filtered the picture on the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shown {
+    /// The variant.
+    pub variant: VariantId,
+    /// Its radius in pixels.
+    pub radius: u32,
+    /// The picture's width and height in pixels.
+    pub size: (u32, u32),
+}
+
+/// A picture that is awaited: of the filter that was chosen, or of one that takes long.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Busy {
     /// The variant at work.
@@ -84,10 +95,10 @@ pub struct Busy {
     pub radius: u32,
     /// Part of the frame that is done, 0 to 1.
     pub fraction: f32,
-    /// Time since it started, in seconds.
+    /// Time since it was asked for, in seconds.
     pub elapsed_s: f64,
-    /// Predicted time of the whole frame, in seconds.
-    pub predicted_s: f64,
+    /// Predicted time from then until it is there, in seconds; `None` where nothing is known yet.
+    pub predicted_s: Option<f64>,
 }
 
 /// A variant as the overlay lists it.
@@ -162,7 +173,11 @@ pub struct View<'a> {
     pub paused: bool,
     /// Frames are presented as fast as they come.
     pub unpaced: bool,
-    /// The slow frame in the filter, if there is one.
+    /// What filtered the picture on the screen; every number is of that. `None` before the first picture.
+    pub shown: Option<Shown>,
+    /// What the player is doing.
+    pub state: PlayState,
+    /// The picture that is awaited, once that takes longer than a blink.
     pub busy: Option<&'a Busy>,
     /// The banners, oldest first.
     pub notices: &'a [Notice],
@@ -178,8 +193,6 @@ pub struct View<'a> {
     pub part: (Option<f64>, Option<f64>),
     /// Frame interval at this speed in milliseconds, the budget of a frame.
     pub budget_ms: Option<f64>,
-    /// Frames are being dropped because the filter is slower than the movie.
-    pub catching_up: bool,
     /// The search for the best parameters.
     pub tuning: &'a Tuning,
     /// What [`VariantId::Auto`] is for this picture and radius, with its parameters; `None` until it is built.

@@ -5,13 +5,17 @@
 
 pub mod cpu;
 pub mod export;
+pub mod playing;
 pub mod recorder;
+pub mod scores;
 pub mod series;
 pub mod trace;
 
 pub use cpu::{CpuLoad, CpuReading};
 pub use export::{ExportContext, export};
+pub use playing::{PlayState, Playing};
 pub use recorder::{Recorder, Summary};
+pub use scores::{Score, Scores};
 pub use series::Series;
 pub use trace::{Lane, Span, Trace};
 
@@ -124,6 +128,30 @@ pub struct FrameSample {
     pub variant: VariantId,
     /// The radius it was filtered with, in pixels.
     pub radius: u32,
+    /// The picture's width and height in pixels.
+    pub size: (u32, u32),
+    /// Counts the changes of the OpenCL device before it was filtered.
+    pub device: u32,
+}
+
+impl FrameSample {
+    /// How it was filtered.
+    pub fn setting(&self) -> Setting {
+        Setting { variant: self.variant, radius: self.radius, size: self.size, device: self.device }
+    }
+}
+
+/// How a frame was filtered. Times of two frames can be compared, and summed up, where this is the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// The variant.
+    pub variant: VariantId,
+    /// Its radius in pixels.
+    pub radius: u32,
+    /// The picture's width and height in pixels.
+    pub size: (u32, u32),
+    /// Counts the changes of the OpenCL device.
+    pub device: u32,
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Keeps what was measured: the last seconds for the overlay, everything for `--stats`.
 //!
-//! In: a [`FrameSample`] for each movie frame presented, and the interval between two swaps of the window.
-//! Out: counters, the recent history, and summaries of its end.
+//! In: a [`FrameSample`] for each movie frame presented, and for each picture filtered anew in its place; the interval
+//! between two swaps of the window. Out: counters, the recent history, and summaries of what is on the screen.
 
 use std::collections::VecDeque;
 
-use super::{FrameSample, GlTimes, Series, Span, Stage, StageTimes, Trace};
+use super::{FrameSample, GlTimes, Scores, Series, Setting, Span, Stage, StageTimes, Trace};
 
 /// Seconds of history that the graph can show.
 pub const HISTORY_S: f64 = 10.0;
@@ -56,6 +56,12 @@ impl Summary {
 #[derive(Debug, Clone)]
 pub struct Recorder {
     history: VecDeque<FrameSample>,
+    /// The newest pictures that were filtered alike, up to the one on the screen, with their places among the frames
+    /// presented; a picture that was filtered anew has none.
+    stretch: VecDeque<(Option<u64>, FrameSample)>,
+    scores: Scores,
+    /// Pictures that came on the screen, those that were filtered anew among them.
+    shown: u64,
     /// Every frame, when they are kept.
     kept: Option<VecDeque<FrameSample>>,
     keep_limit: usize,
@@ -79,6 +85,9 @@ impl Recorder {
     pub(super) fn with_limit(keep_all: bool, keep_limit: usize) -> Self {
         Self {
             history: VecDeque::new(),
+            stretch: VecDeque::new(),
+            scores: Scores::default(),
+            shown: 0,
             kept: keep_all.then(VecDeque::new),
             keep_limit,
             repaints: VecDeque::new(),
@@ -98,6 +107,7 @@ impl Recorder {
         if std::mem::take(&mut self.frame_gap) {
             sample.interval_ms = None;
         }
+        self.show(Some(self.presented), sample.clone());
         self.presented += 1;
         self.late += u64::from(sample.late);
         self.dropped += u64::from(sample.dropped_before);
@@ -115,6 +125,57 @@ impl Recorder {
         {
             self.history.pop_front();
         }
+    }
+
+    /// Takes the sample of the picture on the screen after it was filtered anew: it is measured and shown, but it is no
+    /// movie frame that was presented.
+    pub fn push_again(&mut self, mut sample: FrameSample) {
+        sample.interval_ms = None;
+        self.show(None, sample);
+    }
+
+    /// Takes the sample of the picture that is on the screen from now on.
+    fn show(&mut self, frame: Option<u64>, mut sample: FrameSample) {
+        let setting = sample.setting();
+        let before = self.shown_setting().filter(|before| *before != setting);
+        if before.is_some_and(|before| before.device != setting.device) {
+            self.scores.clear();
+        }
+        if before.is_some() {
+            self.stretch.clear();
+            // Most of it was waiting, while another filter was at work.
+            sample.interval_ms = None;
+        }
+        let oldest = sample.presented_at - SUMMARY_S;
+        self.stretch.push_back((frame, sample));
+        while self.stretch.len() > HISTORY_FRAMES
+            || self.stretch.front().is_some_and(|(_, s)| s.presented_at < oldest)
+        {
+            self.stretch.pop_front();
+        }
+        self.shown += 1;
+        self.scores.set(&setting, self.summary(Stage::Filter));
+    }
+
+    /// The picture on the screen; `None` before the first one. It has no interval where it is the first one that was
+    /// filtered as it is.
+    pub fn shown(&self) -> Option<&FrameSample> {
+        self.stretch.back().map(|(_, sample)| sample)
+    }
+
+    /// How the picture on the screen was filtered.
+    pub fn shown_setting(&self) -> Option<Setting> {
+        self.shown().map(FrameSample::setting)
+    }
+
+    /// Counts the pictures that came on the screen, those that were filtered anew among them.
+    pub fn shown_count(&self) -> u64 {
+        self.shown
+    }
+
+    /// What each variant's filter took when it was measured last.
+    pub fn scores(&self) -> &Scores {
+        &self.scores
     }
 
     /// Takes the sample of a frame that has just been presented, with when its stages ran.
@@ -141,6 +202,9 @@ impl Recorder {
             if let Some(sample) = at.and_then(|at| samples.get_mut(at)) {
                 sample.gl = times;
             }
+        }
+        if let Some((_, sample)) = self.stretch.iter_mut().find(|(of, _)| *of == Some(frame)) {
+            sample.gl = times;
         }
     }
 
@@ -180,47 +244,35 @@ impl Recorder {
         }
     }
 
-    /// The newest samples that belong together: same variant, same radius, not older than [`SUMMARY_S`].
-    /// A switch therefore shows with its first frame. Newest first.
+    /// The pictures that the summaries are about, oldest first: filtered as the one on the screen, one after the other,
+    /// and not older than [`SUMMARY_S`]. A switch therefore shows with its first frame.
     fn current(&self) -> impl DoubleEndedIterator<Item = &FrameSample> {
-        let newest = self.history.back();
-        let run = newest.map_or(0, |newest| {
-            self.history
-                .iter()
-                .rev()
-                .take_while(|s| {
-                    s.variant == newest.variant
-                        && s.radius == newest.radius
-                        && s.presented_at >= newest.presented_at - SUMMARY_S
-                })
-                .count()
-        });
-        self.history.iter().rev().take(run)
+        self.stretch.iter().map(|(_, sample)| sample)
     }
 
-    /// Summary of a stage over the last [`SUMMARY_S`] seconds of the current variant and radius.
+    /// Summary of a stage over the last [`SUMMARY_S`] seconds of the picture on the screen's [`Setting`].
     pub fn summary(&self, stage: Stage) -> Option<Summary> {
-        Summary::of(self.current().rev().map(|s| s.stages[stage as usize]))
+        Summary::of(self.current().map(|s| s.stages[stage as usize]))
     }
 
     /// Summary of one of OpenGL's times over the same frames, as far as they are known.
     pub fn gl_summary(&self, time: impl Fn(&GlTimes) -> Option<f64>) -> Option<Summary> {
-        Summary::of(self.current().rev().filter_map(|s| time(&s.gl)))
+        Summary::of(self.current().filter_map(|s| time(&s.gl)))
     }
 
     /// Summary of what packing the planes took the decoder's thread over the same frames, where that did it.
     pub fn packing(&self) -> Option<Summary> {
-        Summary::of(self.current().rev().filter_map(|s| s.pack_ms))
+        Summary::of(self.current().filter_map(|s| s.pack_ms))
     }
 
     /// Summary of the frame time, the interval between two presents, over the same frames.
     pub fn frame_interval(&self) -> Option<Summary> {
-        Summary::of(self.current().rev().filter_map(|s| s.interval_ms))
+        Summary::of(self.current().filter_map(|s| s.interval_ms))
     }
 
     /// Summary of what the stages leave of the frame time, over the same frames.
     pub fn idle(&self) -> Option<Summary> {
-        Summary::of(self.current().rev().filter_map(|s| Some((s.interval_ms? - busy(&s.stages)).max(0.0))))
+        Summary::of(self.current().filter_map(|s| Some((s.interval_ms? - busy(&s.stages)).max(0.0))))
     }
 
     /// Summary of the last few hundred repaint intervals; unlike

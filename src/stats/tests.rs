@@ -22,6 +22,8 @@ fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSampl
         dropped_before: 0,
         variant,
         radius: 7,
+        size: (1280, 720),
+        device: 0,
     }
 }
 
@@ -109,7 +111,103 @@ fn a_summary_covers_the_current_variant_and_radius_only() {
     assert_eq!(filter.mean, 2.5 * FILTER);
     recorder.push(FrameSample { radius: 8, ..frame(0.6, 42.0, 1.0, VariantId::Flat) });
     assert_eq!(recorder.summary(Stage::Filter).unwrap().n, 1);
-    assert_eq!(recorder.frame_interval().unwrap().last, 42.0);
+    assert_eq!(recorder.frame_interval(), None, "the switch's interval is nobody's");
+    recorder.push(FrameSample { radius: 8, ..frame(0.64, 41.0, 1.0, VariantId::Flat) });
+    assert_eq!(recorder.frame_interval().unwrap().max, 41.0);
+    assert_eq!(recorder.history()[14].interval_ms, Some(42.0), "the graph shows the gap");
+    for other in [
+        FrameSample { size: (1280, 719), ..frame(0.7, 40.0, 1.0, VariantId::Flat) },
+        FrameSample { device: 1, ..frame(0.8, 40.0, 1.0, VariantId::Flat) },
+    ] {
+        recorder.push(other);
+        assert_eq!((recorder.summary(Stage::Filter).unwrap().n, recorder.frame_interval()), (1, None));
+    }
+}
+
+#[test]
+fn a_picture_filtered_anew_is_measured_but_is_no_frame() {
+    let mut recorder = Recorder::new(true);
+    assert!(recorder.shown().is_none());
+    for n in 0..5 {
+        recorder.push(frame(f64::from(n) * 0.04, 40.0, 1.0, VariantId::Fused));
+    }
+    recorder.push_again(frame(3.0, 2_800.0, 100.0, VariantId::Separable));
+    assert_eq!(recorder.shown().unwrap().variant, VariantId::Separable);
+    let filter = recorder.summary(Stage::Filter).unwrap();
+    assert_eq!((filter.n, filter.max), (1, 100.0 * FILTER));
+    assert_eq!((recorder.frame_interval(), recorder.idle()), (None, None), "nothing of it was measured");
+    assert_eq!((recorder.presented(), recorder.frames().len(), recorder.history().len()), (5, 5, 5));
+    // OpenGL's times of the last frame come late, and are not this picture's.
+    recorder.set_gl_times(4, GlTimes { present: Some(1.0), ..GlTimes::default() });
+    assert_eq!(recorder.gl_summary(|gl| gl.present), None);
+    assert_eq!(recorder.shown_count(), 6);
+    // Playing goes on as it was filtered before: what was measured then is not mixed in.
+    recorder.mark_discontinuity();
+    recorder.push(frame(3.1, 40.0, 2.0, VariantId::Fused));
+    assert_eq!(recorder.summary(Stage::Filter).unwrap().max, 2.0 * FILTER);
+}
+
+#[test]
+fn scores_are_medians_that_survive_a_switch() {
+    let mut recorder = Recorder::new(false);
+    let mut at = 0.0;
+    let mut push = |recorder: &mut Recorder, unit, variant, radius| {
+        at += 0.04;
+        recorder.push(FrameSample { radius, ..frame(at, 40.0, unit, variant) });
+    };
+    let at_7 = |r: &Recorder, variant| r.scores().of(variant).map(|s| (s.ms, s.n, s.is_at(7, (1280, 720))));
+    push(&mut recorder, 1.0, VariantId::Off, 7);
+    assert_eq!(at_7(&recorder, VariantId::Off), None);
+    for unit in [900.0, 100.0, 101.0, 102.0, 103.0] {
+        push(&mut recorder, unit, VariantId::Naive, 7);
+    }
+    assert_eq!(at_7(&recorder, VariantId::Naive), Some((102.0 * FILTER, 5, true)));
+    assert_eq!(at_7(&recorder, VariantId::Fused), None);
+    push(&mut recorder, 1.0, VariantId::Fused, 7);
+    assert_eq!(at_7(&recorder, VariantId::Fused), Some((FILTER, 1, true)));
+    // Back again: one cold frame does not stand for it.
+    push(&mut recorder, 900.0, VariantId::Naive, 7);
+    assert_eq!(at_7(&recorder, VariantId::Naive), Some((102.0 * FILTER, 5, true)));
+    push(&mut recorder, 50.0, VariantId::Naive, 7);
+    push(&mut recorder, 51.0, VariantId::Naive, 7);
+    assert_eq!(at_7(&recorder, VariantId::Naive), Some((51.0 * FILTER, 3, true)));
+    // Another radius: what was measured before is of earlier, until it is measured again.
+    push(&mut recorder, 2.0, VariantId::Fused, 8);
+    assert_eq!(at_7(&recorder, VariantId::Naive), Some((51.0 * FILTER, 3, true)));
+    assert!(recorder.scores().of(VariantId::Fused).unwrap().is_at(8, (1280, 720)));
+    assert!(!recorder.scores().of(VariantId::Naive).unwrap().is_at(8, (1280, 720)));
+    assert!(!recorder.scores().of(VariantId::Naive).unwrap().is_at(7, (1280, 719)));
+    // What was not measured is no score.
+    let mut unknown = frame(at + 1.0, 40.0, 1.0, VariantId::Flat);
+    unknown.stages[Stage::Filter as usize] = f64::NAN;
+    recorder.push(unknown);
+    assert_eq!(recorder.scores().of(VariantId::Flat), None);
+    recorder.push(FrameSample { device: 1, ..frame(at + 2.0, 40.0, 1.0, VariantId::Native) });
+    assert_eq!(recorder.scores().of(VariantId::Naive), None, "of another device");
+    assert!(recorder.scores().of(VariantId::Native).is_some());
+}
+
+#[test]
+fn a_state_says_what_happened() {
+    let mut recorder = Recorder::new(false);
+    let playing = Playing::default();
+    let mut at = 0.0;
+    let mut state = |late, dropped_before| {
+        at += 0.04;
+        recorder.push(FrameSample { late, dropped_before, ..frame(at, 40.0, 1.0, VariantId::Flat) });
+        PlayState::of(playing, &recorder).to_string()
+    };
+    assert_eq!(state(false, 0), "Playing in time");
+    assert_eq!(state(true, 0), "1 frame late");
+    assert_eq!(state(true, 0), "2 frames late");
+    assert_eq!(state(true, 3), "Too slow, 3 frames dropped");
+    for _ in 0..24 {
+        assert_ne!(state(false, 0), "Playing in time");
+    }
+    assert_eq!(state(false, 0), "Playing in time");
+    let waiting = Playing { waiting: true, ..playing };
+    assert_eq!(PlayState::of(waiting, &recorder), PlayState::Waiting);
+    assert_eq!(PlayState::of(Playing { paused: true, ..waiting }, &recorder), PlayState::Paused);
 }
 
 #[test]

@@ -71,6 +71,8 @@ struct Flight {
     fetched: Option<Timing>,
     /// The frame on the screen, filtered anew because no next one comes; it is no new movie frame.
     again: bool,
+    /// [`FrameLoop::devices`] when it was taken.
+    device: u32,
 }
 
 /// What a frame's stages took, and when they ran.
@@ -125,6 +127,8 @@ pub struct FrameLoop {
     ready: VecDeque<Flight>,
     shown: Option<Flight>,
     shown_is_new: bool,
+    /// The picture on the screen was filtered anew, and that is not recorded yet.
+    shown_is_again: bool,
     /// What the picture on the screen could not be filtered with, so that it is not tried over and over.
     not_again: Option<Wanted>,
     dropped: u32,
@@ -134,6 +138,8 @@ pub struct FrameLoop {
     epoch: Option<Instant>,
     /// Counted up when another movie is opened; frames of an older one are not shown any more.
     generation: u64,
+    /// Counted up when the device changes.
+    devices: u32,
     last_present: Option<Instant>,
     last_swap: Option<Instant>,
     /// How long drawing and swapping has taken lately.
@@ -206,11 +212,13 @@ impl FrameLoop {
             ready: VecDeque::new(),
             shown: None,
             shown_is_new: false,
+            shown_is_again: false,
             not_again: None,
             dropped: 0,
             clock_runs: false,
             epoch: None,
             generation: 0,
+            devices: 0,
             last_present: None,
             last_swap: None,
             draw_ns: 0,
@@ -288,6 +296,7 @@ impl FrameLoop {
     pub fn set_pipeline(&mut self, pipeline: Pipeline) {
         self.take_down(Vec::new());
         self.pipeline = Some(pipeline);
+        self.devices += 1;
         self.not_again = None;
         self.interrupt();
     }
@@ -295,6 +304,7 @@ impl FrameLoop {
     /// Goes on without a device. The picture on the screen stays.
     pub fn leave_device(&mut self) {
         self.take_down(Vec::new());
+        self.devices += 1;
         self.not_again = None;
     }
 

@@ -41,7 +41,7 @@ impl FrameLoop {
         if self.picture_is_due()
             && let Some(next) = self.ready.pop_front()
         {
-            self.shown_is_new = !next.again;
+            (self.shown_is_new, self.shown_is_again) = (!next.again, next.again);
             if let Some(old) = self.shown.replace(next) {
                 self.free(old.slot);
             }
@@ -79,10 +79,12 @@ impl FrameLoop {
         } else if let Some(last) = last_swap {
             self.recorder.overlay_repaint(now.duration_since(last).as_secs_f64() * 1e3);
         }
-        let Some(shown) = self.shown.as_mut().filter(|_| self.shown_is_new) else { return false };
-        self.shown_is_new = false;
+        let (new, again) = (std::mem::take(&mut self.shown_is_new), std::mem::take(&mut self.shown_is_again));
+        let Some(shown) = self.shown.as_mut().filter(|_| new || again) else { return false };
         let epoch = *self.epoch.get_or_insert(now);
-        if !self.clock_runs {
+        if again {
+            // It is no frame of the movie that was presented.
+        } else if !self.clock_runs {
             // The movie's time begins with its first picture on the screen.
             self.clock_runs = true;
             self.clock.resync(shown.frame.pts_ns);
@@ -101,13 +103,11 @@ impl FrameLoop {
             shown.stages.spans.push(Span { stage, lane: Lane::Host, from, to });
             to = from;
         }
-        let interval =
-            self.last_present.replace(now).map(|last| now.duration_since(last).as_secs_f64() * 1e3);
         let lateness = self.clock.now_ns() - shown.frame.pts_ns;
-        let sample = FrameSample {
+        let mut sample = FrameSample {
             pts: shown.frame.movie_s,
             presented_at: now.duration_since(epoch).as_secs_f64(),
-            interval_ms: interval,
+            interval_ms: None,
             stages: shown.stages.times,
             pack_ms: shown.stages.pack_ms,
             gl: GlTimes::default(),
@@ -115,7 +115,15 @@ impl FrameLoop {
             dropped_before: shown.dropped_before,
             variant: shown.variant,
             radius: shown.radius,
+            size: shown.slot.size(),
+            device: shown.device,
         };
+        if again {
+            self.recorder.push_again(sample);
+            return false;
+        }
+        let last = self.last_present.replace(now);
+        sample.interval_ms = last.map(|last| now.duration_since(last).as_secs_f64() * 1e3);
         let texture = shown.fetched.take();
         self.gl_timings.push_back((self.recorder.presented(), GlTimings { texture, ..timings }));
         if self.gl_timings.len() > MOST_TIMINGS {

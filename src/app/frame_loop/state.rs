@@ -11,6 +11,11 @@ impl FrameLoop {
         self.clock.is_paused()
     }
 
+    /// Whether there is one picture and no movie.
+    pub fn is_still(&self) -> bool {
+        self.shown.as_ref().is_some_and(|f| f.frame.number == 0) && self.decoder.queue().is_finished()
+    }
+
     /// Position of the picture on the screen in the movie, in seconds.
     pub fn position_s(&self) -> f64 {
         self.shown.as_ref().map_or(0.0, |f| f.frame.movie_s)
@@ -76,7 +81,7 @@ impl FrameLoop {
             radius: flight.radius,
             fraction: work.fraction() as f32,
             elapsed_s: if held { 0.0 } else { work.elapsed_s() },
-            predicted_s: work.total_s(),
+            predicted_s: Some(work.total_s()),
         })
     }
 

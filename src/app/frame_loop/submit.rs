@@ -207,6 +207,7 @@ impl FrameLoop {
             generation,
             fetched: None,
             again,
+            device: self.devices,
         })
     }
 

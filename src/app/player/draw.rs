@@ -12,9 +12,9 @@ use crate::ladder::box_filter::planar::PLANAR;
 use crate::ladder::{VariantId, box_filter};
 use crate::media::Orientation;
 use crate::media::memory::picture_memory;
-use crate::overlay::{Action, DeviceList, VariantRow, View};
+use crate::overlay::{Action, DeviceList, Shown, VariantRow, View};
 use crate::present::{letterbox, read_texture};
-use crate::stats::ms_since;
+use crate::stats::{PlayState, Playing, ms_since};
 
 /// What the overlay asks for later than this is never: egui says it with a very long time.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
@@ -139,6 +139,13 @@ impl Player<'_> {
             .pipeline()
             .zip(size)
             .and_then(|(pipeline, size)| pipeline.chosen(VariantId::Auto, size, self.frames.chosen().1));
+        let playing = Playing {
+            paused: self.frames.is_paused(),
+            still: self.frames.is_still(),
+            waiting: busy.is_some(),
+            unpaced: self.args.unpaced,
+            catching_up: self.frames.decoder().queue().is_catching_up(),
+        };
         let view = View {
             recorder: &self.frames.recorder,
             cpu: self.cpu.sample(),
@@ -158,10 +165,15 @@ impl Player<'_> {
             repeats: &repeats,
             target_s: self.navigation.target_s(),
             part: self.navigation.part(),
+            shown: self.frames.shown_filter().zip(size).map(|((variant, radius), size)| Shown {
+                variant,
+                radius,
+                size,
+            }),
+            state: PlayState::of(playing, &self.frames.recorder),
             busy: busy.as_ref(),
             notices: &self.notices,
             budget_ms,
-            catching_up: self.frames.decoder().queue().is_catching_up(),
             tuning: self.tuning.shown(),
             auto: auto.as_deref(),
         };

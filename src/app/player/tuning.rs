@@ -296,6 +296,8 @@ mod tests {
             dropped_before: 0,
             variant: VariantId::Auto,
             radius: 7,
+            size: (1280, 720),
+            device: 0,
         }
     }
 

@@ -124,6 +124,8 @@ fn no_size_and_no_data_break_it() {
                 dropped_before: u32::MAX,
                 variant: VariantId::Off,
                 radius: 128,
+                size: (1, 1),
+                device: 0,
             };
             fixture.recorder.push(sample.clone());
             fixture.pass(vec![Event::PointerMoved(pos2(w / 2.0, h * 0.8))]);

@@ -11,7 +11,7 @@ mod told;
 use super::*;
 use crate::error::Error;
 use crate::media::Fields;
-use crate::stats::{CpuReading, FrameSample, GlTimes, Recorder, Stage};
+use crate::stats::{CpuReading, FrameSample, GlTimes, PlayState, Playing, Recorder, Stage};
 
 const SIZES: [Vec2; 3] = [vec2(1280.0, 720.0), vec2(640.0, 360.0), vec2(480.0, 800.0)];
 
@@ -56,6 +56,8 @@ impl<'a> Fixture<'a> {
                 dropped_before: 0,
                 variant: if n < 20 { VariantId::Naive } else { VariantId::Flat },
                 radius: 7,
+                size: (1280, 720),
+                device: 0,
             });
         }
         let row = |id| VariantRow { id, title: "Title", idea: "Idea.", status: VariantStatus::Ready };
@@ -112,6 +114,15 @@ impl<'a> Fixture<'a> {
             radius: 7,
             paused: false,
             unpaced: false,
+            shown: self.recorder.shown().map(|s| Shown {
+                variant: s.variant,
+                radius: s.radius,
+                size: s.size,
+            }),
+            state: PlayState::of(
+                Playing { waiting: self.busy.is_some(), ..Playing::default() },
+                &self.recorder,
+            ),
             busy: self.busy.as_ref(),
             notices: &self.notices,
             budget_ms: Some(40.0),
@@ -120,7 +131,6 @@ impl<'a> Fixture<'a> {
             repeats: "",
             target_s: None,
             part: self.part,
-            catching_up: false,
             tuning: &self.tuning,
             auto: None,
         };

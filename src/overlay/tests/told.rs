@@ -42,11 +42,11 @@ fn a_slow_frame_shows_its_progress() {
     let text = "naive, r=7: 34 % of this frame, 0.8 of about 1.2 s";
     assert!(fixture.find(text).is_none());
     let busy =
-        Busy { variant: VariantId::Naive, radius: 7, fraction: 0.34, elapsed_s: 0.8, predicted_s: 1.2 };
+        Busy { variant: VariantId::Naive, radius: 7, fraction: 0.34, elapsed_s: 0.8, predicted_s: Some(1.2) };
     fixture.busy = Some(busy.clone());
     fixture.pass(vec![]);
     assert!(fixture.find(text).is_some(), "{:?}", fixture.texts);
-    fixture.busy = Some(Busy { elapsed_s: 0.01, predicted_s: 0.02, ..busy });
+    fixture.busy = Some(Busy { elapsed_s: 0.01, predicted_s: Some(0.02), ..busy });
     fixture.pass(vec![]);
     assert!(!fixture.texts.iter().any(|(t, _)| t.contains("of this frame")));
 }
@@ -55,13 +55,18 @@ fn a_slow_frame_shows_its_progress() {
 fn a_very_slow_frame_is_told_while_the_overlay_is_hidden() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.overlay.visible = false;
-    let busy =
-        Busy { variant: VariantId::Naive, radius: 31, fraction: 0.0, elapsed_s: 0.0, predicted_s: 12.0 };
+    let busy = Busy {
+        variant: VariantId::Naive,
+        radius: 31,
+        fraction: 0.0,
+        elapsed_s: 0.0,
+        predicted_s: Some(12.0),
+    };
     fixture.busy = Some(busy.clone());
     fixture.pass(vec![]);
     let told = |fixture: &Fixture| fixture.texts.iter().any(|(t, _)| t.starts_with("naive, r=31: 0 %"));
     assert!(told(&fixture), "{:?}", fixture.texts);
-    fixture.busy = Some(Busy { predicted_s: 0.5, ..busy });
+    fixture.busy = Some(Busy { predicted_s: Some(0.5), ..busy });
     fixture.pass(vec![]);
     assert!(!told(&fixture));
 }

@@ -1,0 +1,87 @@
+//! Whether the movie keeps its time, in words. In: what the window knows about the moment, and the frames presented of late.
+//! Out: a [`PlayState`], which says what happened and nothing else.
+
+use std::fmt;
+
+use super::Recorder;
+
+/// Seconds that a state looks back.
+const RECENT_S: f64 = 1.0;
+
+/// What the player is doing. `Display` gives the words that the window shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlayState {
+    /// The movie stands still.
+    Paused,
+    /// There is one picture and no movie.
+    Still,
+    /// The picture of the chosen filter is awaited.
+    Waiting,
+    /// Frames are presented as fast as they come.
+    Unpaced,
+    /// Decoding takes longer than the movie: frames are left out before they are there.
+    CatchingUp,
+    /// So many frames of the last second were left out because their successors were due.
+    Dropping(u64),
+    /// So many frames of the last second were presented too late, and none was left out.
+    Late(u64),
+    /// Every frame of the last second was presented in its time.
+    InTime,
+}
+
+/// What the window knows about the moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Playing {
+    /// The movie stands still because the user wants it to.
+    pub paused: bool,
+    /// There is one picture and no movie.
+    pub still: bool,
+    /// The picture of the chosen filter is awaited.
+    pub waiting: bool,
+    /// Frames are presented as fast as they come.
+    pub unpaced: bool,
+    /// Decoding takes longer than the movie.
+    pub catching_up: bool,
+}
+
+impl PlayState {
+    /// What the player is doing.
+    pub fn of(playing: Playing, recorder: &Recorder) -> Self {
+        let history = recorder.history();
+        let last = history.back().map_or(0.0, |f| f.presented_at);
+        let recent = || history.iter().rev().take_while(|f| last - f.presented_at < RECENT_S);
+        let dropped: u64 = recent().map(|f| u64::from(f.dropped_before)).sum();
+        let late = recent().filter(|f| f.late).count() as u64;
+        match playing {
+            Playing { paused: true, .. } => Self::Paused,
+            Playing { waiting: true, .. } => Self::Waiting,
+            Playing { still: true, .. } => Self::Still,
+            Playing { unpaced: true, .. } => Self::Unpaced,
+            Playing { catching_up: true, .. } => Self::CatchingUp,
+            _ if dropped > 0 => Self::Dropping(dropped),
+            _ if late > 0 => Self::Late(late),
+            _ => Self::InTime,
+        }
+    }
+
+    /// Whether everything is as it should be.
+    pub fn is_good(self) -> bool {
+        matches!(self, Self::Still | Self::Unpaced | Self::InTime)
+    }
+}
+
+impl fmt::Display for PlayState {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let frames = |n: u64| if n == 1 { "frame" } else { "frames" };
+        match *self {
+            Self::Paused => f.write_str("Paused"),
+            Self::Still => f.write_str("Still picture"),
+            Self::Waiting => f.write_str("Waiting for the filter"),
+            Self::Unpaced => f.write_str("Playing as fast as it can"),
+            Self::CatchingUp => f.write_str("Decoding too slow, skipping"),
+            Self::Dropping(n) => write!(f, "Too slow, {n} {} dropped", frames(n)),
+            Self::Late(n) => write!(f, "{n} {} late", frames(n)),
+            Self::InTime => f.write_str("Playing in time"),
+        }
+    }
+}

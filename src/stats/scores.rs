@@ -1,0 +1,62 @@
+//! What each variant's filter took when it was measured last: the scoreboard's numbers.
+//!
+//! In: the newest stretch of frames of one [`Setting`], each time a frame was added to it. Out: a [`Score`] for each variant,
+//! which survives a switch to another variant, a pause and a seek.
+
+use super::{Setting, Summary};
+use crate::ladder::VariantId;
+
+/// A variant that comes back at the same radius and size keeps its score until so many frames are measured anew: the first
+/// one finds caches cold.
+const ENOUGH: usize = 3;
+
+/// What a variant's filter took.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Score {
+    /// Median of the newest stretch of frames that were filtered alike, in milliseconds.
+    pub ms: f64,
+    /// How many frames were measured.
+    pub n: usize,
+    /// The radius that it holds for, in pixels.
+    pub radius: u32,
+    /// The picture's width and height that it holds for, in pixels.
+    pub size: (u32, u32),
+}
+
+impl Score {
+    /// Whether it holds for pictures of this radius and size; else it is of earlier.
+    pub fn is_at(&self, radius: u32, size: (u32, u32)) -> bool {
+        (self.radius, self.size) == (radius, size)
+    }
+}
+
+/// Each variant's last score on the device that filters now.
+#[derive(Debug, Clone, Default)]
+pub struct Scores {
+    scores: Vec<(VariantId, Score)>,
+}
+
+impl Scores {
+    /// A variant's last score; `None` before its first measured frame on this device, and always for [`VariantId::Off`].
+    pub fn of(&self, variant: VariantId) -> Option<&Score> {
+        self.scores.iter().find(|(of, _)| *of == variant).map(|(_, score)| score)
+    }
+
+    /// Takes what the newest stretch says about the filter, if that was measured.
+    pub(super) fn set(&mut self, setting: &Setting, filter: Option<Summary>) {
+        let Some(filter) = filter.filter(|f| setting.variant != VariantId::Off && f.p50 > 0.0) else {
+            return;
+        };
+        let new = Score { ms: filter.p50, n: filter.n, radius: setting.radius, size: setting.size };
+        match self.scores.iter_mut().find(|(of, _)| *of == setting.variant) {
+            Some((_, old)) if old.is_at(new.radius, new.size) && new.n < ENOUGH.min(old.n) => {}
+            Some((_, old)) => *old = new,
+            None => self.scores.push((setting.variant, new)),
+        }
+    }
+
+    /// Forgets all: another device filters now.
+    pub(super) fn clear(&mut self) {
+        self.scores.clear();
+    }
+}
