@@ -10,15 +10,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crate::convert::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, is_device_failure, list_devices};
 use crate::gpu::convert::{ConvertProgram, Corrector};
 use crate::gpu::event::Waker;
+use crate::ladder::box_filter::bench::noise as bytes;
 use crate::ladder::box_filter::opencl::BuiltVariant;
 use crate::ladder::box_filter::planar::PlanarFilter;
+use crate::ladder::box_filter::trial::{Case, Launch, Trials, Tried};
 use crate::ladder::{Storage, VariantId};
+use crate::pipeline::TrialCase;
 
 /// What the builder tells the window.
 pub enum Built {
@@ -31,6 +35,10 @@ pub enum Built {
 /// What was built for a context.
 #[allow(clippy::large_enum_variant, reason = "it travels in a box")]
 pub enum Part {
+    /// This variant's kernels are changed: each way to run them is to be tried first.
+    Changed(VariantId),
+    /// What came of trying a variant in this way.
+    Tried(TrialCase, Result<()>),
     /// A variant is ready.
     Variant(BuiltVariant),
     /// The variant `planar` is ready.
@@ -48,6 +56,7 @@ pub enum Part {
 enum Request {
     Start(Start),
     Convert(Layout, Storage),
+    Try(TrialCase),
     Again(VariantId),
 }
 
@@ -82,11 +91,12 @@ struct Shared {
 }
 
 impl Builder {
-    /// Starts the thread, which tells the devices first.
+    /// Starts the thread, which tells the devices first. Each step of a trial of changed kernels may take
+    /// `kernel_timeout`, where the user says so.
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub fn spawn(wanted: VariantId, waker: Waker) -> Result<Self> {
+    pub fn spawn(wanted: VariantId, kernel_timeout: Option<Duration>, waker: Waker) -> Result<Self> {
         let (sender, messages) = channel();
         let (requests, receiver) = channel();
         let (stop, busy) = (AtomicBool::new(false), AtomicBool::new(true));
@@ -98,6 +108,7 @@ impl Builder {
             to_texture: false,
             left: Vec::new(),
             corrector: false,
+            trials: Trials::new(kernel_timeout),
         };
         let thread = std::thread::Builder::new()
             .name("builder".into())
@@ -114,6 +125,11 @@ impl Builder {
     /// Builds the conversion of such planes next.
     pub fn convert(&self, layout: Layout, storage: Storage) {
         self.request(Request::Convert(layout, storage));
+    }
+
+    /// Tries a variant in this way next.
+    pub fn try_case(&self, case: TrialCase) {
+        self.request(Request::Try(case));
     }
 
     /// Builds a variant once more, because what it depends on has changed.
@@ -160,6 +176,58 @@ fn named(id: VariantId, cl: &ClContext, error: Error) -> Error {
     Error { why: format!("{} {}", error.what, error.why), what, hint: String::new(), ..error }
 }
 
+/// A picture for what only is to show that it runs.
+const TINY: (u32, u32) = (70, 3);
+
+fn noise((width, height): (u32, u32)) -> Vec<u8> {
+    bytes(width as usize * height as usize * 4)
+}
+
+/// The first trial of changed kernels, on such a picture.
+fn tiny(src: &[u8]) -> Case<'_> {
+    Case { src, size: TINY, radius: 1, launch: Launch::Bands, longest_ms: None, wants_picture: false }
+}
+
+/// Lets changed kernels through that end, and stay inside their memory: what they make is there to be looked at.
+fn passed(tried: Option<Tried>) -> Result<()> {
+    match tried.filter(Tried::overran).and_then(|tried| tried.report) {
+        Some(report) => Err(Error::new(
+            "Changed kernels write outside the picture.",
+            format!("{report}."),
+            "Correct the kernels; in this process they could damage anything.",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Tries a variant at the size and radius that frames are to be filtered at.
+fn try_case(trials: &mut Trials, cl: &ClContext, case: &TrialCase, to_image: bool) -> Result<()> {
+    let (size, radius) = (case.size, case.radius);
+    let tried = match &case.layout {
+        Some(layout) => {
+            let block = bytes(layout.bytes());
+            trials.planar(cl, layout, to_image, &Case { size, radius, ..tiny(&block) })
+        }
+        None => {
+            let src = noise(size);
+            trials.variant(cl, case.variant, None, to_image, &Case { size, radius, ..tiny(&src) })
+        }
+    };
+    passed(tried?)
+}
+
+fn build_conversion(
+    trials: &mut Trials,
+    cl: &ClContext,
+    layout: &Layout,
+    storage: Storage,
+) -> Result<ConvertProgram> {
+    let block = bytes(layout.bytes());
+    let case = Case { size: (layout.width, layout.height), ..tiny(&block) };
+    trials.convert(cl, layout, storage == Storage::Image, &case)?;
+    ConvertProgram::build(cl, layout, storage)
+}
+
 /// The window is gone.
 struct Gone;
 
@@ -171,6 +239,7 @@ struct Worker {
     left: Vec<VariantId>,
     /// The correction is to be built.
     corrector: bool,
+    trials: Trials,
 }
 
 impl Worker {
@@ -202,11 +271,15 @@ impl Worker {
                     Ok(())
                 }
                 (Ok(Request::Convert(layout, storage)), Some((number, cl))) => {
-                    let part = match ConvertProgram::build(cl, &layout, storage) {
+                    let part = match build_conversion(&mut self.trials, cl, &layout, storage) {
                         Ok(program) => Part::Conversion(program),
                         Err(error) => Part::NoConversion(Box::new(layout), storage, error),
                     };
                     self.send(Built::For(*number, Box::new(part)))
+                }
+                (Ok(Request::Try(case)), Some((number, cl))) => {
+                    let tried = try_case(&mut self.trials, cl, &case, self.to_texture);
+                    self.send(Built::For(*number, Box::new(Part::Tried(case, tried))))
                 }
                 (Ok(Request::Again(variant)), Some(_)) => {
                     if !self.left.contains(&variant) {
@@ -234,10 +307,15 @@ impl Worker {
             if id == VariantId::Planar {
                 return self.build_planar(number, cl);
             }
-            let built = match self.to_texture {
+            let to_texture = self.to_texture;
+            let tried = self.trials.variant(cl, id, None, to_texture, &tiny(&noise(TINY)));
+            if let Ok(Some(_)) = tried {
+                self.send(Built::For(number, Box::new(Part::Changed(id))))?;
+            }
+            let built = tried.and_then(passed).and_then(|()| match to_texture {
                 true => BuiltVariant::build_for_textures(cl, id),
                 false => BuiltVariant::build(cl, id),
-            };
+            });
             let part = match built {
                 Ok(built) => Part::Variant(built),
                 Err(error) => Part::NoVariant(id, named(id, cl, error)),
@@ -245,6 +323,11 @@ impl Worker {
             return self.send(Built::For(number, Box::new(part)));
         }
         self.corrector = false;
+        if let Err(error) = self.trials.correct(cl, &tiny(&noise(TINY))) {
+            // The host corrects instead.
+            eprintln!("clreel: {error}");
+            return Ok(());
+        }
         let mut corrector = Corrector::new(cl);
         let kinds = [(Storage::Buffer, Storage::Buffer), (Storage::Image, Storage::Image)];
         // Without images the image variants are not there either; what fails otherwise is corrected on the host.
@@ -257,13 +340,22 @@ impl Worker {
     }
 
     /// Builds the filter on planes, and the conversion of the commonest ones: the movie need not wait for it then.
-    fn build_planar(&self, number: u64, cl: &ClContext) -> std::result::Result<(), Gone> {
+    fn build_planar(&mut self, number: u64, cl: &ClContext) -> std::result::Result<(), Gone> {
         let storage = if self.to_texture { Storage::Image } else { Storage::Buffer };
-        let common = Layout::planar_420(16, 16, false).filtered();
-        if let Ok(program) = ConvertProgram::build(cl, &common, storage) {
+        let common = Layout::planar_420(16, 16, false);
+        let block = bytes(common.bytes());
+        let case = Case { size: (16, 16), ..tiny(&block) };
+        let tried = self.trials.planar(cl, &common, self.to_texture, &case);
+        if let Ok(Some(_)) = tried {
+            self.send(Built::For(number, Box::new(Part::Changed(VariantId::Planar))))?;
+        }
+        let tried = tried.and_then(passed);
+        if tried.is_ok()
+            && let Ok(program) = ConvertProgram::build(cl, &common.filtered(), storage)
+        {
             self.send(Built::For(number, Box::new(Part::Conversion(program))))?;
         }
-        let part = match PlanarFilter::build(cl) {
+        let part = match tried.and_then(|()| PlanarFilter::build(cl)) {
             Ok(filter) => Part::Planar(filter),
             Err(error) => Part::NoVariant(VariantId::Planar, named(VariantId::Planar, cl, error)),
         };

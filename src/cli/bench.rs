@@ -17,6 +17,7 @@ use crate::ladder::box_filter::bench::{
     Input, NativeFault, NativeRun, RadiusRun, require_memory, run_device,
 };
 use crate::ladder::box_filter::native::Lanes;
+use crate::ladder::box_filter::trial::Trials;
 use crate::ladder::{Kind, Outcome, VariantId};
 use crate::media;
 use crate::stats::Series;
@@ -151,13 +152,15 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
         bar.set_style(style);
     }
+    let mut trials = Trials::new(args.trial.limit());
     let mut results = Vec::new();
     for device in &devices {
         let mut progress = |what: &str| {
             bar.set_message(what.to_owned());
             bar.inc(1);
         };
-        let runs = run_device(device.as_ref(), &input, variants, &radii, &mut progress).unwrap_or_else(|e| {
+        let runs = run_device(device.as_ref(), &input, variants, &radii, &mut trials, &mut progress);
+        let runs = runs.unwrap_or_else(|e| {
             let fail = |&id: &VariantId| (id, Outcome::Failed(e.clone()));
             let run = |&radius| RadiusRun {
                 radius,

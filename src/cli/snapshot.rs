@@ -1,15 +1,73 @@
 //! `clreel snapshot`: one filtered frame as a PNG, turned as the window shows it. Needs no display.
 
+use ffmpeg_next::frame::Video;
+
 use crate::cli::{SnapshotArgs, exit, working_devices};
+use crate::convert::Layout;
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, select_device};
-use crate::gpu::convert::convert_once;
+use crate::gpu::convert::{Converter, convert_once};
 use crate::ladder::box_filter::glsl::Offscreen;
+use crate::ladder::box_filter::trial::{Case, Launch, Trials, Tried};
 use crate::ladder::box_filter::{BuiltVariant, filter_once, native, planar};
 use crate::ladder::{Kind, VariantId};
-use crate::media::memory::picture_memory;
+use crate::media::memory::{picture_memory, zeroed};
+use crate::media::planes::pack;
 use crate::media::{RgbaConverter, read_frame_at};
 use crate::save;
+
+/// Changed kernels make the picture in a process of their own: this one never runs them.
+struct InChild(Trials);
+
+impl InChild {
+    /// The filtered picture; `None` where the kernels are those that are built in.
+    fn variant(
+        &mut self,
+        cl: &ClContext,
+        id: VariantId,
+        src: &[u8],
+        size: (u32, u32),
+        radius: u32,
+    ) -> Result<Option<Vec<u8>>> {
+        let tried = self.0.variant(cl, id, None, false, &case(src, size, radius))?;
+        Ok(picture(id.as_str(), tried))
+    }
+
+    /// The same of a frame's planes, converted.
+    fn planar(&mut self, cl: &ClContext, frame: &Video, radius: u32) -> Result<Option<Vec<u8>>> {
+        let Some((layout, block)) = packed(frame)? else { return Ok(None) };
+        let tried =
+            self.0.planar(cl, &layout, false, &case(&block, (layout.width, layout.height), radius))?;
+        Ok(picture("planar", tried))
+    }
+
+    /// A frame's planes, converted only.
+    fn convert(&mut self, cl: &ClContext, frame: &Video) -> Result<Option<Vec<u8>>> {
+        let Some((layout, block)) = packed(frame)? else { return Ok(None) };
+        let tried = self.0.convert(cl, &layout, false, &case(&block, (layout.width, layout.height), 0))?;
+        Ok(picture("the conversion", tried))
+    }
+}
+
+fn packed(frame: &Video) -> Result<Option<(Layout, Vec<u8>)>> {
+    let Some(layout) = Converter::supports(frame) else { return Ok(None) };
+    let mut block = zeroed(layout.bytes())?;
+    pack(frame, &layout, &mut block)?;
+    Ok(Some((layout, block)))
+}
+
+fn case(src: &[u8], size: (u32, u32), radius: u32) -> Case<'_> {
+    Case { src, size, radius, launch: Launch::Whole, longest_ms: None, wants_picture: true }
+}
+
+/// The picture of a trial, also one that is not right: the author of its kernels wants to see it.
+fn picture(name: &str, tried: Option<Tried>) -> Option<Vec<u8>> {
+    let tried = tried?;
+    if let Some(report) = &tried.report {
+        eprintln!("clreel: The changed kernels of {name} differ from the reference: {report}.");
+    }
+    tried.picture
+}
 
 /// Reads the frame shown at `--at`, filters it and writes it to `--out`; returns the exit code.
 ///
@@ -23,6 +81,7 @@ pub fn run(args: &SnapshotArgs) -> Result<u8> {
     let (width, height) = (frame.width(), frame.height());
     let mut rgba = picture_memory(width, height)?;
     let device = args.filter.device.as_deref();
+    let mut trials = InChild(Trials::new(args.trial.limit()));
     let (variant, radius) = (args.filter.variant, args.filter.radius);
     if variant.kind().is_peer() || variant == VariantId::Off && device.is_none() {
         // As in the window, what does without OpenCL has its pictures from the processor.
@@ -39,16 +98,27 @@ pub fn run(args: &SnapshotArgs) -> Result<u8> {
         };
     } else if variant == VariantId::Planar {
         let cl = ClContext::new(&select_device(&working_devices(), device)?)?;
-        planar::filter_frame(&cl, &frame.picture, radius, &mut rgba)?;
+        match trials.planar(&cl, &frame.picture, radius)? {
+            Some(tried) => rgba = tried,
+            None => planar::filter_frame(&cl, &frame.picture, radius, &mut rgba)?,
+        }
     } else {
         let cl = ClContext::new(&select_device(&working_devices(), device)?)?;
         // The window converts in the same two ways: by a kernel on graphics cards, else on the processor.
-        if cl.is_cpu() || !convert_once(&cl, &frame.picture, &mut rgba)? {
+        let tried = if cl.is_cpu() { None } else { trials.convert(&cl, &frame.picture)? };
+        if let Some(tried) = tried {
+            rgba = tried;
+        } else if cl.is_cpu() || !convert_once(&cl, &frame.picture, &mut rgba)? {
             RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
         }
         if variant != VariantId::Off {
-            let variant = BuiltVariant::build(&cl, variant)?;
-            rgba = filter_once(&cl, &variant, &rgba, width, height, radius)?;
+            rgba = match trials.variant(&cl, variant, &rgba, (width, height), radius)? {
+                Some(tried) => tried,
+                None => {
+                    let variant = BuiltVariant::build(&cl, variant)?;
+                    filter_once(&cl, &variant, &rgba, width, height, radius)?
+                }
+            };
         }
     }
     let ((width, height), rgba) = frame.orientation().turn((width, height), rgba)?;

@@ -13,6 +13,7 @@ use crate::gpu::cl::{ClContext, select_device};
 use crate::gpu::sharing::Sharing;
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::Config;
+use crate::ladder::box_filter::trial::Trials;
 use crate::ladder::tune::{self, Search, Status, Trial};
 use crate::ladder::tuned::{self, Cache, RADII, radius_class};
 
@@ -81,13 +82,15 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
         bar.set_style(style);
     }
+    let mut trials = Trials::new(args.trial.limit());
     let mut cache = Cache::load();
     let mut searches = Vec::new();
     for size in sizes {
         for &radius in &radii {
             let before = bar.position();
             let mut watch = Watch { bar: &bar, radius };
-            let Some(search) = tune::search(&cl, &tune::VARIANTS, size, radius, &mut watch)? else {
+            let Some(search) = tune::search(&cl, &tune::VARIANTS, size, radius, &mut trials, &mut watch)?
+            else {
                 continue;
             };
             bar.set_position(before + most);

@@ -65,7 +65,7 @@ pub fn sample(
 /// The longest that all rounds of one variant together should take.
 const TOTAL: Duration = Duration::from_secs(20);
 /// A single run that takes longer than this is not started.
-const SINGLE: Duration = Duration::from_secs(60);
+pub(crate) const SINGLE: Duration = Duration::from_secs(60);
 /// The fewest rounds that are worth quoting.
 const FEWEST: u32 = 3;
 

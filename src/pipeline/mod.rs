@@ -19,6 +19,7 @@ mod conversions;
 mod job;
 mod pace;
 mod prepare;
+mod trials;
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -43,6 +44,8 @@ use job::{Band, Colors, Filter};
 use pace::{ConversionTime, Pace};
 
 pub use job::{Job, JobState, JobTimes};
+pub use trials::TrialCase;
+use trials::Trials;
 
 /// The longest launch that is enqueued whole, in milliseconds; longer ones are cut into bands of this length.
 pub const BAND_MS: f64 = 30.0;
@@ -65,6 +68,7 @@ pub struct Pipeline {
     missing: Vec<(Layout, Storage)>,
     asked: HashSet<ConversionKind>,
     failed: HashSet<ConversionKind>,
+    trials: Trials,
     /// The picture before the filter, and the filtered one on its way into a texture.
     between: Kept,
     filtered: Kept,
@@ -96,6 +100,8 @@ impl Kept {
 pub enum Refusal {
     /// The variant is not for this device or this picture; others may be.
     Unsupported(Error),
+    /// Its kernels are changed, and are just being tried in a process of their own.
+    Untried,
     /// The device failed, or has too little memory.
     Failed(Error),
 }
@@ -124,6 +130,7 @@ impl Pipeline {
             missing: Vec::new(),
             asked: HashSet::new(),
             failed: HashSet::new(),
+            trials: Trials::default(),
             between: Kept::default(),
             filtered: Kept::default(),
             planes: Kept::default(),

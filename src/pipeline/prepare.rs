@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use super::job::{Colors, Events, Filter};
-use super::{Job, JobTimes, Pipeline, Refusal};
+use super::{Job, JobTimes, Pipeline, Refusal, TrialCase};
 use crate::convert::Correction;
 use crate::error::Error;
 use crate::gpu::sharing::{Loaded, Slot};
@@ -35,6 +35,7 @@ impl Pipeline {
             return self.prepare_planar(slot, radius, correction);
         }
         let size = slot.size();
+        self.require_trial(TrialCase { variant, size, radius, layout: None })?;
         let cl = &self.cl;
         let built = self.built.get(&variant);
         if variant != VariantId::Off && built.is_none() {
@@ -100,12 +101,10 @@ impl Pipeline {
         radius: u32,
         correction: Option<Correction>,
     ) -> std::result::Result<Job, Refusal> {
-        let cl = &self.cl;
         let unsupported = |why: &str| {
             let hint = "Choose another variant; fused filters pictures of any format.";
             Refusal::Unsupported(Error::new("'planar' cannot filter this movie.", why, hint))
         };
-        let Some(filter) = &self.planar else { return Err(unsupported("It is not built.")) };
         let Some(layout) = slot.planes().map(|p| *p.layout()).filter(|_| slot.loaded() == Loaded::Planes)
         else {
             let why = match self.failed.is_empty() {
@@ -114,6 +113,14 @@ impl Pipeline {
             };
             return Err(unsupported(why));
         };
+        self.require_trial(TrialCase {
+            variant: VariantId::Planar,
+            size: slot.size(),
+            radius,
+            layout: Some(layout),
+        })?;
+        let Some(filter) = &self.planar else { return Err(unsupported("It is not built.")) };
+        let cl = &self.cl;
         let filtered = layout.filtered();
         if filtered.bytes() as u64 > cl.device.info.max_allocation_bytes {
             return Err(unsupported("Its planes are larger than one piece of the device's memory."));

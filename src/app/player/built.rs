@@ -33,7 +33,11 @@ fn status(part: &Part) -> Option<(VariantId, VariantStatus)> {
         Part::Variant(variant) => Some((variant.info().id, VariantStatus::Ready)),
         Part::Planar(_) => Some((VariantId::Planar, VariantStatus::Ready)),
         Part::NoVariant(id, error) => Some((*id, VariantStatus::Unavailable(error.clone()))),
-        Part::Conversion(_) | Part::NoConversion(..) | Part::Corrector(_) => None,
+        Part::Changed(_)
+        | Part::Tried(..)
+        | Part::Conversion(_)
+        | Part::NoConversion(..)
+        | Part::Corrector(_) => None,
     }
 }
 
@@ -43,6 +47,8 @@ fn add(pipeline: &mut Pipeline, part: Part) {
         Part::Variant(variant) => pipeline.add(variant),
         Part::Planar(filter) => pipeline.add_planar(filter),
         Part::NoVariant(..) => {}
+        Part::Changed(variant) => pipeline.must_try(variant),
+        Part::Tried(case, result) => pipeline.tried(case, result),
         Part::Conversion(program) => pipeline.add_conversion(program),
         Part::NoConversion(layout, storage, _) => pipeline.conversion_failed(&layout, storage),
         Part::Corrector(corrector) => pipeline.set_corrector(*corrector),
@@ -132,6 +138,9 @@ impl Player<'_> {
         if let Some(pipeline) = self.frames.pipeline_mut() {
             for (layout, storage) in pipeline.missing_conversions() {
                 self.builder.convert(layout, storage);
+            }
+            for case in pipeline.missing_trials() {
+                self.builder.try_case(case);
             }
         }
     }

@@ -130,7 +130,7 @@ impl<'a> Player<'a> {
             Some(painter.max_texture_side()),
         );
         let movie = summary(playlist.current(), info);
-        let builder = Builder::spawn(args.filter.variant, waker.clone())?;
+        let builder = Builder::spawn(args.filter.variant, args.trial.limit(), waker.clone())?;
         let recorder = Recorder::new(true);
         let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced, waker.clone());
         frames.choose(args.filter.variant, args.filter.radius);

@@ -4,11 +4,12 @@
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
-use super::checks::{Checks, Tried, fail};
+use super::checks::{Checks, Tried, fail, not_passed, tried as passed};
 use super::glsl::Offscreen;
 use super::native::{self, Lanes};
 use super::planar::run as planes;
 use super::planar::{PlanarFilter, PlanarPlan, planes_of};
+use super::trial::{Case, Launch, Trials};
 use super::{BuiltVariant, Picture, Plan, Scratch, info};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, failed};
@@ -83,7 +84,7 @@ pub fn require_memory((width, height): (u32, u32), variants: &[VariantId], nativ
 }
 
 /// Checks and times `variants` on a device for each of `radii`. Without a device those that do without OpenCL are
-/// timed, and no copy. `progress` is told what happens next, and is called once for each variant that is checked and
+/// timed, and no copy. Changed kernels are tried in `trials` first. `progress` is told what happens next, and is called once for each variant that is checked and
 /// each round that is timed.
 ///
 /// # Errors
@@ -93,6 +94,7 @@ pub fn run_device(
     input: &Input,
     variants: &[VariantId],
     radii: &[u32],
+    trials: &mut Trials,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<RadiusRun>> {
     let Some(first) = input.frames.first() else {
@@ -106,10 +108,8 @@ pub fn run_device(
             Kind::Native => Ok(Candidate::Native),
             Kind::Glsl => offscreen(input).map(Candidate::Glsl),
             _ => match &cl {
-                Some(cl) if id == VariantId::Planar => {
-                    PlanarFilter::build(cl).map(Candidate::Planes).map_err(fail)
-                }
-                Some(cl) => build(cl, id, input).map(Candidate::Kernels),
+                Some(cl) if id == VariantId::Planar => build_planes(cl, trials).map(Candidate::Planes),
+                Some(cl) => build(cl, id, input, trials).map(Candidate::Kernels),
                 None => Err(without_device()),
             },
         };
@@ -119,18 +119,42 @@ pub fn run_device(
         Some(cl) => Some(OnDevice { pairs: Pairs::new(cl, input, &built)?, cl }),
         None => None,
     };
-    let mut bench = Bench { on, scratch: Scratch::new(), input };
+    let mut bench = Bench { on, scratch: Scratch::new(), input, trials };
     if let Some(on) = &bench.on {
         on.pairs.load(on.cl, first)?;
     }
     radii.iter().map(|&radius| bench.radius(&built, radius, progress)).collect()
 }
 
-fn build(cl: &ClContext, id: VariantId, input: &Input) -> Tried<BuiltVariant> {
+/// What building a variant runs, to be tried before it is built here.
+const TINY: (u32, u32) = (70, 3);
+
+fn build(cl: &ClContext, id: VariantId, input: &Input, trials: &mut Trials) -> Tried<BuiltVariant> {
     let info = info(id).ok_or_else(|| Box::new(Outcome::Skipped("It is no filter.".to_owned())))?;
     info.supports(&cl.device.info, input.width, input.height)
         .map_err(|e| Box::new(Outcome::Unsupported(e.why)))?;
+    let src = noise(TINY.0 as usize * TINY.1 as usize * 4);
+    match trials.variant(cl, id, None, false, &case(&src, TINY, 1)).map_err(fail)? {
+        Some(tried) if tried.overran() => return Err(not_passed(tried)),
+        _ => {}
+    }
     BuiltVariant::build(cl, id).map_err(fail)
+}
+
+fn build_planes(cl: &ClContext, trials: &mut Trials) -> Tried<PlanarFilter> {
+    let (layout, block) =
+        planes_of(&noise(TINY.0 as usize * TINY.1 as usize * 4), TINY.0, TINY.1).map_err(fail)?;
+    match trials.planar(cl, &layout, false, &case(&block, TINY, 1)).map_err(fail)? {
+        Some(tried) if tried.overran() => return Err(not_passed(tried)),
+        _ => {}
+    }
+    PlanarFilter::build(cl).map_err(fail)
+}
+
+/// What is tried before it is timed.
+fn case(src: &[u8], size: (u32, u32), radius: u32) -> Case<'_> {
+    let longest_ms = Some(measure::SINGLE.as_secs_f64() * 1e3);
+    Case { src, size, radius, launch: Launch::Whole, longest_ms, wants_picture: false }
 }
 
 fn without_device() -> Box<Outcome> {
@@ -203,6 +227,7 @@ struct OnDevice<'a> {
 
 struct Bench<'a> {
     on: Option<OnDevice<'a>>,
+    trials: &'a mut Trials,
     input: &'a Input<'a>,
     scratch: Scratch,
 }
@@ -328,6 +353,8 @@ impl Bench<'_> {
     ) -> Tried<(u32, Plan, ocl::Queue)> {
         let OnDevice { cl, pairs } = self.on.as_ref().ok_or_else(without_device)?;
         let (width, height) = (self.input.width, self.input.height);
+        let tried = case(&self.input.frames[0], (width, height), radius);
+        passed(self.trials.variant(cl, variant.info().id, None, false, &tried))?;
         let (src, dst) = pairs.of(variant.info().storage);
         let plan = variant.plan(cl, src, dst, &mut self.scratch, width, height, radius).map_err(fail)?;
         let predicted_ms = measure::predict(&plan, &cl.queue).map_err(fail)?;
@@ -344,6 +371,9 @@ impl Bench<'_> {
         checks: &Checks,
     ) -> Tried<(u32, Ready<'b>)> {
         let cl = self.on.as_ref().ok_or_else(without_device)?.cl;
+        let size = (self.input.width, self.input.height);
+        let (layout, block) = planes_of(&self.input.frames[0], size.0, size.1).map_err(fail)?;
+        passed(self.trials.planar(cl, &layout, false, &case(&block, size, radius)))?;
         let (layout, block) = checks.planes(cl, filter)?;
         let mut prepare = || {
             let from = planes::on_device(cl, &block)?;

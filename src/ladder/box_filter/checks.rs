@@ -9,11 +9,12 @@ use super::bench::{Input, NativeFault, NativeRun, noise};
 use super::native::{self, Lanes};
 use super::planar::run as planes;
 use super::planar::{PlanarFilter, planar_reference, planes_of};
-use super::{BuiltVariant, Scratch, reference::reference, run};
+use super::{BuiltVariant, Scratch, reference::reference, run, trial};
 use crate::convert::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::ladder::Outcome;
+use crate::ladder::measure::rounds_for;
 use crate::ladder::verify::MismatchReport;
 use crate::media::memory::require;
 use crate::stats::{Series, ms_since};
@@ -146,6 +147,23 @@ fn passed(report: Result<Option<MismatchReport>>) -> Tried<()> {
         None => Ok(()),
         Some(report) => Err(Box::new(Outcome::Mismatch(report))),
     }
+}
+
+/// What a trial of changed kernels lets through.
+pub(super) fn tried(tried: Result<Option<trial::Tried>>) -> Tried<()> {
+    match tried.map_err(fail)? {
+        Some(tried) if tried.left_out || tried.report.is_some() => Err(not_passed(tried)),
+        _ => Ok(()),
+    }
+}
+
+/// What stands in the place of the times of what a trial did not let through.
+pub(super) fn not_passed(tried: trial::Tried) -> Box<Outcome> {
+    Box::new(match (tried.report, rounds_for(tried.ms, 1)) {
+        (Some(report), _) => Outcome::Mismatch(report),
+        (None, Err(why)) => Outcome::Skipped(why),
+        (None, Ok(_)) => Outcome::Skipped("It was not timed.".to_owned()),
+    })
 }
 
 pub(super) fn fail(error: Error) -> Box<Outcome> {
