@@ -12,6 +12,7 @@ pub mod gl_timer;
 pub mod headless;
 pub mod host_block;
 pub(crate) mod kernel;
+pub(crate) mod parts;
 pub(crate) mod places;
 pub mod probe;
 pub mod process;

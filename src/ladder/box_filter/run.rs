@@ -4,6 +4,7 @@
 use super::{BuiltVariant, Picture, Scratch};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::parts::require_their_place;
 use crate::ladder::Storage;
 use crate::ladder::verify::{self, GUARD, MismatchReport};
 use crate::media::memory::zeroed;
@@ -66,7 +67,7 @@ pub fn check(
         plan.enqueue_all(&cl.queue)?;
         cl.queue.finish().map_err(|e| failed("The device failed during a check.", &e))
     };
-    verify::check(want, width as usize, |before| {
+    let report = verify::check(want, width as usize, |before| {
         let mut after = before.to_vec();
         match variant.output() {
             Storage::Image => {
@@ -83,7 +84,12 @@ pub fn check(
             }
         }
         Ok(after)
-    })
+    })?;
+    if report.is_some() {
+        // Before a kernel is blamed.
+        require_their_place(cl)?;
+    }
+    Ok(report)
 }
 
 /// A guarded output on the device: all of it, and the part between the canaries.

@@ -7,6 +7,7 @@ use crate::convert::{Correction, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::convert::{Converter, PlaneBlock};
+use crate::gpu::parts::require_their_place;
 use crate::ladder::Storage;
 use crate::ladder::box_filter::run::guarded;
 use crate::ladder::box_filter::{Picture, Scratch};
@@ -132,7 +133,12 @@ pub fn check(
             }
         }
     }
-    Ok((report.count > 0 || report.overrun > 0).then_some(report))
+    if report.count == 0 && report.overrun == 0 {
+        return Ok(None);
+    }
+    // Before a kernel is blamed.
+    require_their_place(cl)?;
+    Ok(Some(report))
 }
 
 fn sample(block: &[u8], at: usize) -> u16 {
