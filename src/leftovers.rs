@@ -1,5 +1,6 @@
-//! Files and folders that must not outlive the process. In: their paths, for as long as each is in use. Out: nothing is
-//! left of them when a signal ends the process in the middle of it.
+//! What a signal must not lose or leave. In: files and folders that must not outlive the process, for as long as each is
+//! in use, and what there is to say before the end. Out: it is said, and nothing is left, when a signal ends the process
+//! in the middle of it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -37,8 +38,32 @@ impl Drop for Passing {
     }
 }
 
-/// From here on SIGINT, SIGTERM and SIGHUP first take away what is in use, then end the process as ever. Those that were
-/// to be ignored, as `nohup` does it, still are. Not for the window, which quits on them by itself.
+type LastWords = Box<dyn FnOnce() + Send>;
+
+static LAST_WORDS: Mutex<Option<LastWords>> = Mutex::new(None);
+
+fn last_words() -> MutexGuard<'static, Option<LastWords>> {
+    LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// When a signal ends the process, `words` are called first, on a thread of their own. A second signal does not wait for
+/// them.
+pub(crate) fn say_before_the_end(words: impl FnOnce() + Send + 'static) {
+    *last_words() = Some(Box::new(words));
+}
+
+/// Takes back what was to be said. Where that is being said already it does not return: the process ends.
+pub(crate) fn say_no_more() {
+    if last_words().take().is_none() {
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+/// From here on SIGINT, SIGTERM and SIGHUP first let the last words be said and take away what is in use, then end the
+/// process as ever. Those that were to be ignored, as `nohup` does it, still are. Not for the window, which quits on them
+/// by itself.
 pub(crate) fn remove_on_signals() {
     let ignored = ignored_signals();
     let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| ignored & (1 << (signal - 1)) == 0);
@@ -46,16 +71,30 @@ pub(crate) fn remove_on_signals() {
     let handle = signals.handle();
     let thread = std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
-            // Held to the end: nothing new is made meanwhile.
-            let paths = in_use();
-            remove(&paths);
-            let _ = emulate_default_handler(signal);
+            let words = last_words().take();
+            let Some(words) = words else { end(signal) };
+            let say = move || {
+                words();
+                end(signal)
+            };
+            // Not here: who cannot wait for them to end gives the signal again.
+            if std::thread::Builder::new().name("last words".into()).spawn(say).is_err() {
+                end(signal);
+            }
         }
     });
     if thread.is_err() {
         // Without the thread the signals would do nothing at all: back to how they were.
         handle.close();
     }
+}
+
+fn end(signal: i32) -> ! {
+    // Held to the end: nothing new is made meanwhile.
+    let paths = in_use();
+    remove(&paths);
+    let _ = emulate_default_handler(signal);
+    std::process::abort()
 }
 
 /// Takes away what is in use, for a process that ends while other threads are at work.

@@ -1,8 +1,10 @@
 //! `clreel bench` and `clreel devices` as a user meets them: output, JSON and exit codes. Needs an OpenCL
 //! device, and fails without one.
 
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -81,6 +83,10 @@ fn json_holds_every_variant_checked_and_timed() {
     assert_eq!(runs.iter().map(|r| r["radius"].as_u64().unwrap()).collect::<Vec<_>>(), [0, 5]);
     for run in runs {
         assert_series(&run["copy_ms"], 3);
+        assert_series(&run["planes_copy_ms"], 3);
+        for of in [&run["copy_noisy"], &run["planes_copy_noisy"]] {
+            assert!(of.as_str().is_some_and(|why| why.starts_with("Only 3 runs")), "{of}");
+        }
         let variants = run["variants"].as_array().unwrap();
         let ids: Vec<_> = variants.iter().map(|v| v["id"].as_str().unwrap()).collect();
         let five = ["naive", "separable", "flat", "vectorized", "running-sum"];
@@ -96,6 +102,7 @@ fn json_holds_every_variant_checked_and_timed() {
                 "{variant}"
             );
             assert_series(&variant["wall_ms"], 3);
+            assert!(variant["noisy"].as_str().is_some_and(|why| why.starts_with("Only 3 runs")), "{variant}");
             for clock in ["device_ms", "dispatch_ms"] {
                 match (kind, clock) {
                     ("native", _) | ("glsl", "dispatch_ms") => {
@@ -118,7 +125,145 @@ fn the_table_goes_to_stdout_and_nothing_else_does() {
         assert!(table.contains(word), "{word} in {table}");
     }
     assert!(!table.contains("vectorized"), "{table}");
-    assert_eq!(text(&output.stderr), "", "no progress where stderr is no terminal");
+    // No progress where stderr is no terminal; one sentence on the noise of a single round.
+    let stderr = text(&output.stderr);
+    assert!(stderr.starts_with("clreel: 3 of 3 rows are noisy: ") && stderr.lines().count() == 1, "{stderr}");
+    assert!(stderr.contains(" ran only 1 time."), "{stderr}");
+    assert!(table.contains(" ~") && table.contains("~ noisy: (copy), naive, flat: Only 1 run"), "{table}");
+}
+
+/// Processes that use the processors, ended when dropped.
+struct Busy(Vec<Child>);
+
+impl Busy {
+    fn start() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let spin = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        Self((0..3.max(cores / 2)).map(|_| spin()).collect())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+fn other_processes_make_the_rows_noisy_and_leave_few_digits() {
+    let busy = Busy::start();
+    let args = ["bench", "--size", "320x180", "--frames", "9", "--radius", "2", "--variant", "flat,fused"];
+    let output = clreel(&args).arg("--json").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let run = &json(&output)["devices"][0]["runs"][0];
+    for noisy in [&run["copy_noisy"], &run["variants"][0]["noisy"], &run["variants"][1]["noisy"]] {
+        assert!(
+            noisy.as_str().is_some_and(|why| why.to_lowercase().contains("other processes used")),
+            "{run}"
+        );
+    }
+    let stderr = text(&output.stderr);
+    assert_eq!(stderr.matches("rows are noisy").count(), 1, "{stderr}");
+    assert!(stderr.contains("other processes used up to "), "{stderr}");
+    let table = text(&run_table(&args).stdout);
+    drop(busy);
+    // No number but the count has more than two digits that are not zero.
+    for row in table.lines().filter(|line| line.contains(" flat ") || line.contains(" fused ")) {
+        let numbers: Vec<&str> = row.split_whitespace().filter(|word| word.starts_with('~')).collect();
+        assert_eq!(numbers.len(), 6, "{row}");
+        for number in numbers {
+            let digits = number.chars().filter(char::is_ascii_digit).collect::<String>();
+            let digits = digits.trim_start_matches('0').trim_end_matches('0');
+            assert!(digits.len() <= 2, "{number} in {row}");
+        }
+    }
+    assert!(table.contains("~ noisy: "), "{table}");
+}
+
+fn run_table(args: &[&str]) -> Output {
+    let output = run(args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    output
+}
+
+/// Starts it, and gives it a signal after a while: longer each time, until `enough` of it was there.
+fn interrupt(args: &[&str], signal: i32, enough: impl Fn(&Output) -> bool) -> Output {
+    interrupt_in(args, &[], signal, enough)
+}
+
+/// The same with some variables set.
+fn interrupt_in(
+    args: &[&str],
+    variables: &[(&str, &str)],
+    signal: i32,
+    enough: impl Fn(&Output) -> bool,
+) -> Output {
+    for turn in 0..16 {
+        let mut command = clreel(args);
+        command.envs(variables.iter().copied());
+        // A shell may have started these tests with signals ignored, which clreel would respect.
+        // SAFETY: `signal` may be called after `fork`.
+        unsafe {
+            command.pre_exec(move || {
+                libc::signal(signal, libc::SIG_DFL);
+                Ok(())
+            });
+        }
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(200).mul_f64(1.6_f64.powi(turn)));
+        // SAFETY: the process is ours and has not been waited for.
+        unsafe { libc::kill(child.id() as i32, signal) };
+        let output = child.wait_with_output().unwrap();
+        if enough(&output) {
+            return output;
+        }
+    }
+    panic!("{args:?} never got so far");
+}
+
+#[test]
+fn ctrl_c_keeps_the_rows_that_are_finished() {
+    let endless =
+        ["bench", "--size", "64x48", "--frames", "4000000000", "--radius", "1,2", "--variant", "flat,fused"];
+    let has_rows = |output: &Output| text(&output.stdout).contains("wall_ms");
+    let output = interrupt(&[&endless[..], &["--json"]].concat(), libc::SIGINT, has_rows);
+    assert_eq!(output.status.signal(), Some(libc::SIGINT), "{}", text(&output.stderr));
+    let report = json(&output);
+    let runs = report["devices"][0]["runs"].as_array().unwrap();
+    assert_eq!(runs.len(), 1, "the other radius has not begun");
+    for variant in runs[0]["variants"].as_array().unwrap() {
+        assert_eq!(variant["outcome"], "ok");
+        assert!(variant["device_ms"]["n"].as_u64().is_some_and(|n| n > 0), "{variant}");
+    }
+    let sentence = report["interrupted"].as_str().unwrap();
+    assert!(sentence.contains("interrupted") && sentence.contains("Missing: all at r=2."), "{sentence}");
+    assert!(sentence.contains(" of 4000000000 rounds at r=1."), "{sentence}");
+    assert!(text(&output.stderr).contains(sentence), "{}", text(&output.stderr));
+
+    let output = interrupt(&endless, libc::SIGTERM, |output| text(&output.stdout).contains("fused"));
+    assert_eq!(output.status.signal(), Some(libc::SIGTERM), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("Missing: all at r=2."), "{}", text(&output.stderr));
+}
+
+#[test]
+fn ctrl_c_shows_what_has_been_tried() {
+    let home = CacheHome::new("interrupted");
+    let cache = home.0.to_str().unwrap().to_owned();
+    let args = ["tune", "--size", "160x90,320x180", "--json"];
+    let with_cache = |output: &Output| {
+        let report = serde_json::from_slice::<Value>(&output.stdout).unwrap_or_default();
+        report["interrupted"].is_string() && report["runs"].as_array().is_some_and(|runs| runs.len() > 1)
+    };
+    let output = interrupt_in(&args, &[("XDG_CACHE_HOME", &cache)], libc::SIGINT, with_cache);
+    assert_eq!(output.status.signal(), Some(libc::SIGINT), "{}", text(&output.stderr));
+    let report = json(&output);
+    let first = &report["runs"][0]["trials"];
+    assert!(first.as_array().unwrap().iter().any(|trial| trial["status"] == "best"), "{first}");
+    assert!(report["interrupted"].as_str().unwrap().contains("searches are finished and kept."));
+    assert!(home.file().exists(), "the finished search is in the cache");
 }
 
 #[test]
@@ -325,5 +470,6 @@ fn a_damaged_cache_is_ignored_with_one_warning_and_written_anew() {
     let warning = text(&home.run(&small).stderr);
     assert_eq!(warning.matches("is ignored").count(), 1, "{warning}");
     home.run(&["tune", "--size", "64x48", "--radius", "1"]);
-    assert_eq!(text(&home.run(&small).stderr), "");
+    let stderr = text(&home.run(&small).stderr);
+    assert!(stderr.lines().all(|line| line.contains("rows are noisy")), "{stderr}");
 }

@@ -1,26 +1,30 @@
 //! `clreel bench`: checks every variant against the reference, then times it. Out: a table or JSON on
-//! stdout, progress on stderr.
+//! stdout, progress on stderr, there too one sentence where the times are noisy. A signal in the middle of it shows what
+//! has been measured.
+
+mod report;
+mod table;
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
-use serde::Serialize;
 
-use crate::cli::devices::{DeviceEntry, print_json, print_line};
 use crate::cli::{BenchArgs, exit, working_devices};
 use crate::error::Result;
-use crate::gpu::cl::{Device, no_device, select_device};
-use crate::gpu::sharing::Sharing;
+use crate::gpu::cl::{Device, DeviceInfo, no_device, select_device};
 use crate::ladder::box_filter::bench::{
-    Input, NativeFault, NativeRun, RadiusRun, require_memory, run_device,
+    Input, NOT_TIMED, NativeFault, RadiusRun, Watch, require_memory, run_device,
 };
-use crate::ladder::box_filter::native::Lanes;
 use crate::ladder::box_filter::trial::Trials;
+use crate::ladder::measure::Measurement;
 use crate::ladder::{Kind, Outcome, VariantId};
+use crate::leftovers;
 use crate::media;
-use crate::stats::Series;
+use crate::stats::{Noise, noise};
+
+pub(crate) use table::{believed, number};
 
 /// The most frames that are kept in memory and cycled.
 const MAX_FRAMES: usize = 30;
@@ -55,61 +59,6 @@ impl FromStr for VariantList {
 /// Everything that filters, in the order of [`VariantId::ALL`].
 fn filters() -> impl Iterator<Item = VariantId> {
     VariantId::ALL.into_iter().filter(|id| id.kind() != Kind::Nothing)
-}
-
-#[derive(Serialize)]
-struct Report {
-    schema: u32,
-    input: InputEntry,
-    devices: Vec<DeviceRuns>,
-}
-
-#[derive(Serialize)]
-struct InputEntry {
-    file: String,
-    width: u32,
-    height: u32,
-    frames: usize,
-}
-
-#[derive(Serialize)]
-struct DeviceRuns {
-    /// None where there is no OpenCL device, and only what does without was asked for.
-    #[serde(flatten)]
-    device: Option<DeviceEntry>,
-    runs: Vec<RunEntry>,
-}
-
-#[derive(Serialize)]
-struct RunEntry {
-    radius: u32,
-    copy_ms: Option<Series>,
-    variants: Vec<VariantEntry>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    native: Vec<NativeEntry>,
-}
-
-#[derive(Serialize)]
-struct NativeEntry {
-    threads: usize,
-    vectors: bool,
-    outcome: &'static str,
-    wall_ms: Option<Series>,
-}
-
-#[derive(Serialize)]
-struct VariantEntry {
-    id: &'static str,
-    kind: &'static str,
-    outcome: &'static str,
-    reason: Option<String>,
-    /// What `auto` chose.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    chosen: Option<String>,
-    max_abs_diff: Option<u8>,
-    device_ms: Option<Series>,
-    dispatch_ms: Option<Series>,
-    wall_ms: Option<Series>,
 }
 
 /// Runs the benchmark; returns the exit code: 3 when a variant differs from the reference, 1 when one
@@ -152,68 +101,160 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
         bar.set_style(style);
     }
+    let results = Arc::new(Mutex::new(Results {
+        json: args.json,
+        file: file.display().to_string(),
+        size: (clip.width, clip.height),
+        frames: clip.frames.len(),
+        rounds: args.frames,
+        radii: radii.clone(),
+        devices: devices
+            .iter()
+            .map(|device| DeviceRuns {
+                device: device.as_ref().map(|device| device.info.clone()),
+                runs: Vec::new(),
+            })
+            .collect(),
+    }));
+    let (interrupted, shown) = (results.clone(), bar.clone());
+    leftovers::say_before_the_end(move || {
+        shown.finish_and_clear();
+        let results = interrupted.lock().unwrap_or_else(PoisonError::into_inner);
+        let missing = results.missing();
+        // There is nobody to tell that it could not be told.
+        let _ = results.print(Some(&missing));
+        eprintln!("clreel: {missing}");
+    });
     let mut trials = Trials::new(args.trial.limit());
-    let mut results = Vec::new();
-    for device in &devices {
-        let mut progress = |what: &str| {
-            bar.set_message(what.to_owned());
-            bar.inc(1);
-        };
-        let runs = run_device(device.as_ref(), &input, variants, &radii, &mut trials, &mut progress);
-        let runs = runs.unwrap_or_else(|e| {
-            let fail = |&id: &VariantId| (id, Outcome::Failed(e.clone()));
-            let run = |&radius| RadiusRun {
-                radius,
-                copy: None,
-                variants: variants.iter().map(fail).collect(),
-                auto: None,
-                native: Vec::new(),
-            };
-            radii.iter().map(run).collect()
-        });
-        results.push((device.as_ref(), runs));
-    }
-    bar.finish_and_clear();
-
-    if args.json {
-        let report = Report {
-            schema: 1,
-            input: InputEntry {
-                file: file.display().to_string(),
-                width: clip.width,
-                height: clip.height,
-                frames: clip.frames.len(),
-            },
-            devices: results.iter().map(|(device, runs)| device_runs(*device, runs)).collect(),
-        };
-        print_json(&report)?;
-    } else {
-        for (device, runs) in &results {
-            for run in runs {
-                let (name, radius) = (device.map_or("without OpenCL", |d| &d.info.name), run.radius);
-                let size = format!("{}×{}", clip.width, clip.height);
-                print_line(format!(
-                    "{name} · {size} · radius {radius} · device time in ms (native: wall time)"
-                ))?;
-                print_line(table(run))?;
-                if run.variants.iter().any(|(id, outcome)| (*id, outcome.word()) == (VariantId::Planar, "ok"))
-                {
-                    print_line("planar: the same frames as planes of 4:2:0, with its own reference")?;
-                }
-                for (id, outcome) in &run.variants {
-                    if let Some(reason) = reason(outcome) {
-                        print_line(format!("{id}: {}. {reason}", outcome.word()))?;
-                    }
-                }
-                print_line("")?;
+    for (index, device) in devices.iter().enumerate() {
+        let mut watch = Progress { bar: &bar, results: &results, index };
+        if let Err(e) = run_device(device.as_ref(), &input, variants, &radii, &mut trials, &mut watch) {
+            for &radius in &radii {
+                watch.so_far(RadiusRun {
+                    radius,
+                    copy: None,
+                    planes_copy: None,
+                    variants: variants.iter().map(|&id| (id, Outcome::Failed(e.clone()))).collect(),
+                    auto: None,
+                    native: Vec::new(),
+                });
             }
         }
     }
-    let native_differs = |run: &RadiusRun| run.native.iter().any(|n| n.outcome == Err(NativeFault::Differs));
-    if results.iter().flat_map(|(_, runs)| runs).any(native_differs) {
-        return Ok(exit::MISMATCH);
+    leftovers::say_no_more();
+    bar.finish_and_clear();
+    let results = results.lock().unwrap_or_else(PoisonError::into_inner);
+    results.print(None)?;
+    Ok(exit_code(results.devices.iter().flat_map(|device| &device.runs)))
+}
+
+/// What a benchmark has measured so far, and all that is needed to show it.
+struct Results {
+    json: bool,
+    file: String,
+    size: (u32, u32),
+    frames: usize,
+    rounds: u32,
+    radii: Vec<u32>,
+    devices: Vec<DeviceRuns>,
+}
+
+/// What has been measured on one device.
+struct DeviceRuns {
+    /// None where there is no OpenCL device, and only what does without was asked for.
+    device: Option<DeviceInfo>,
+    runs: Vec<RadiusRun>,
+}
+
+/// Keeps what has been measured, and moves the bar on.
+struct Progress<'a> {
+    bar: &'a ProgressBar,
+    results: &'a Mutex<Results>,
+    /// The place of the device.
+    index: usize,
+}
+
+impl Watch for Progress<'_> {
+    fn next(&mut self, what: &str) {
+        self.bar.set_message(what.to_owned());
+        self.bar.inc(1);
     }
-    Ok(exit_code(results.iter().flat_map(|(_, runs)| runs)))
+
+    fn so_far(&mut self, run: RadiusRun) {
+        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(device) = results.devices.get_mut(self.index) else { return };
+        match device.runs.iter_mut().find(|known| known.radius == run.radius) {
+            Some(known) => *known = run,
+            None => device.runs.push(run),
+        }
+    }
+}
+
+impl Results {
+    /// Prints all that is there; `interrupted` says what is not.
+    fn print(&self, interrupted: Option<&str>) -> Result<()> {
+        match self.json {
+            true => report::print(self, interrupted)?,
+            false => table::print(self)?,
+        }
+        if let Some(noisy) = noise::summary(&self.rows()) {
+            eprintln!("clreel: {noisy}");
+        }
+        Ok(())
+    }
+
+    /// All rows that have times, by their names.
+    fn rows(&self) -> Vec<(String, Option<Noise>)> {
+        let mut rows = Vec::new();
+        let runs = self.devices.iter().flat_map(|device| &device.runs);
+        for run in runs {
+            let mut add = |name: &str, measured: Option<&Measurement>| {
+                let noise = measured.map(Measurement::noise);
+                rows.extend(noise.map(|noise| (format!("{name}, r={}", run.radius), noise)));
+            };
+            add("copy", run.copy.as_ref());
+            add("copy of planes", run.planes_copy.as_ref());
+            for (id, outcome) in &run.variants {
+                add(id.as_str(), outcome.measured());
+            }
+            for one in &run.native {
+                add("native", one.outcome.as_ref().ok());
+            }
+        }
+        rows
+    }
+
+    /// What is missing when it is interrupted, in a sentence or more.
+    fn missing(&self) -> String {
+        let mut missing = Vec::new();
+        let mut short = Vec::new();
+        for DeviceRuns { device, runs } in &self.devices {
+            let on = match (device, self.devices.len()) {
+                (Some(device), 2..) => format!(" on {}", device.name),
+                _ => String::new(),
+            };
+            for &radius in &self.radii {
+                let Some(run) = runs.iter().find(|run| run.radius == radius) else {
+                    missing.push(format!("all at r={radius}{on}"));
+                    continue;
+                };
+                let untimed =
+                    |outcome: &Outcome| matches!(outcome, Outcome::Skipped(why) if why == NOT_TIMED);
+                let variants = run.variants.iter().filter(|(_, outcome)| untimed(outcome));
+                missing.extend(variants.map(|(id, _)| format!("{id} at r={radius}{on}")));
+                let timed = run.variants.iter().filter_map(|(_, outcome)| outcome.measured());
+                let most = timed.map(|measured| measured.device.n).max().unwrap_or(0);
+                if most < self.rounds as usize {
+                    short.push(format!("{most} of {} rounds at r={radius}{on}", self.rounds));
+                }
+            }
+        }
+        let list = |name: &str, what: Vec<String>| match what.is_empty() {
+            true => String::new(),
+            false => format!(" {name}: {}.", what.join(", ")),
+        };
+        format!("The benchmark was interrupted.{}{}", list("Missing", missing), list("There are only", short))
+    }
 }
 
 /// The devices to run on; one `None` where there is none and nothing that was asked for needs one.
@@ -229,11 +270,16 @@ fn chosen_devices(args: &BenchArgs) -> Result<Vec<Option<Device>>> {
 
 fn exit_code<'a>(runs: impl Iterator<Item = &'a RadiusRun>) -> u8 {
     let mut code = exit::DONE;
-    for (_, outcome) in runs.flat_map(|run| &run.variants) {
-        match outcome {
-            Outcome::Mismatch(_) => return exit::MISMATCH,
-            Outcome::Failed(_) => code = exit::FAILED,
-            Outcome::Ok(_) | Outcome::Unsupported(_) | Outcome::Skipped(_) => {}
+    for run in runs {
+        if run.native.iter().any(|one| one.outcome.as_ref().is_err_and(|e| *e == NativeFault::Differs)) {
+            return exit::MISMATCH;
+        }
+        for (_, outcome) in &run.variants {
+            match outcome {
+                Outcome::Mismatch(_) => return exit::MISMATCH,
+                Outcome::Failed(_) => code = exit::FAILED,
+                Outcome::Ok(_) | Outcome::Unsupported(_) | Outcome::Skipped(_) => {}
+            }
         }
     }
     code
@@ -247,118 +293,6 @@ fn reason(outcome: &Outcome) -> Option<String> {
         Outcome::Mismatch(report) => Some(report.to_string()),
         Outcome::Failed(e) => Some(e.to_string()),
     }
-}
-
-fn device_runs(device: Option<&Device>, runs: &[RadiusRun]) -> DeviceRuns {
-    let variant = |(id, outcome): &(VariantId, Outcome), auto: &Option<String>| {
-        let times = match outcome {
-            Outcome::Ok(m) => Some(m),
-            _ => None,
-        };
-        VariantEntry {
-            id: id.as_str(),
-            kind: id.kind().as_str(),
-            outcome: outcome.word(),
-            reason: reason(outcome),
-            chosen: auto.clone().filter(|_| *id == VariantId::Auto),
-            max_abs_diff: match outcome {
-                Outcome::Ok(_) => Some(0),
-                Outcome::Mismatch(report) => Some(report.max_abs_diff),
-                _ => None,
-            },
-            // Threads of this process have only the wall clock.
-            device_ms: times.filter(|_| id.kind() != Kind::Native).map(|m| m.device),
-            dispatch_ms: times.filter(|_| id.kind() == Kind::OpenCl).and_then(|m| m.dispatch),
-            wall_ms: times.and_then(|m| m.wall),
-        }
-    };
-    let native = |one: &NativeRun| NativeEntry {
-        threads: one.threads,
-        vectors: one.lanes == Lanes::Vector,
-        outcome: match &one.outcome {
-            Ok(_) => "ok",
-            Err(NativeFault::Differs) => "mismatch",
-            Err(NativeFault::Failed(_)) => "failed",
-        },
-        wall_ms: one.outcome.as_ref().ok().copied(),
-    };
-    let run = |run: &RadiusRun| RunEntry {
-        radius: run.radius,
-        copy_ms: run.copy,
-        variants: run.variants.iter().map(|v| variant(v, &run.auto)).collect(),
-        native: run.native.iter().map(native).collect(),
-    };
-    let sharing = Sharing::copy("bench opens no window; `clreel devices` tests sharing");
-    DeviceRuns {
-        device: device.map(|device| DeviceEntry::new(&device.info, &sharing)),
-        runs: runs.iter().map(run).collect(),
-    }
-}
-
-/// Three significant digits, so that 0.035 and 701 read equally well.
-pub(crate) fn number(value: f64) -> String {
-    let digits = (2 - value.abs().max(1e-9).log10().floor() as i64).clamp(0, 4) as usize;
-    format!("{value:.digits$}")
-}
-
-fn table(run: &RadiusRun) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_BORDERS_ONLY);
-    table.set_header(["variant", "min", "p50", "p95", "n", "fps", "× copy", "speed-up"]);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let median = |outcome: &Outcome| match outcome {
-        Outcome::Ok(m) => Some(m.device.p50),
-        _ => None,
-    };
-    // Compared with naive; where naive has no time, with the slowest that has one.
-    let naive = run.variants.iter().find(|(id, _)| *id == VariantId::Naive).and_then(|(_, o)| median(o));
-    let slowest = run.variants.iter().filter_map(|(_, o)| median(o)).max_by(f64::total_cmp);
-    let base = naive.or(slowest);
-    let ratio = |a: Option<f64>, b: Option<f64>| match (a, b) {
-        (Some(a), Some(b)) if b > 0.0 => format!("{}×", number(a / b)),
-        _ => String::new(),
-    };
-    let row = |name: &str, s: &Series, speed_up: String| {
-        [
-            name.to_owned(),
-            number(s.min),
-            number(s.p50),
-            number(s.p95),
-            s.n.to_string(),
-            number(1000.0 / s.p50.max(1e-6)),
-            ratio(Some(s.p50), run.copy.map(|c| c.p50)),
-            speed_up,
-        ]
-    };
-    if let Some(copy) = &run.copy {
-        table.add_row(row("(copy)", copy, String::new()));
-    }
-    for (id, outcome) in &run.variants {
-        match outcome {
-            Outcome::Ok(m) => {
-                let name = match &run.auto {
-                    Some(chosen) if *id == VariantId::Auto => &format!("auto: {chosen}"),
-                    _ => id.as_str(),
-                };
-                table.add_row(row(name, &m.device, ratio(base, Some(m.device.p50))));
-            }
-            other => {
-                table.add_row([id.as_str(), other.word(), "", "", "", "", "", ""]);
-            }
-        }
-    }
-    for one in &run.native {
-        let lanes = if one.lanes == Lanes::Vector { "vectors" } else { "plain" };
-        let name = format!("native, {} × {lanes}", one.threads);
-        match &one.outcome {
-            Ok(series) => table.add_row(row(&name, series, ratio(base, Some(series.p50)))),
-            Err(NativeFault::Differs) => table.add_row([name.as_str(), "It differs from the reference."]),
-            Err(NativeFault::Failed(why)) => table.add_row([name.as_str(), why]),
-        };
-    }
-    table
 }
 
 #[cfg(test)]
@@ -382,6 +316,7 @@ mod tests {
         let run = |outcomes: Vec<Outcome>| RadiusRun {
             radius: 1,
             copy: None,
+            planes_copy: None,
             variants: outcomes.into_iter().map(|o| (VariantId::Flat, o)).collect(),
             auto: None,
             native: Vec::new(),
@@ -393,10 +328,35 @@ mod tests {
     }
 
     #[test]
-    fn numbers_keep_three_digits() {
+    fn what_is_missing_when_it_is_interrupted_is_named() {
+        let sample = crate::ladder::measure::Sample { device_ms: 1.0, dispatch_ms: 0.0, wall_ms: 1.0 };
+        let run = |radius, outcomes: Vec<(VariantId, Outcome)>| RadiusRun {
+            radius,
+            copy: None,
+            planes_copy: None,
+            variants: outcomes,
+            auto: None,
+            native: Vec::new(),
+        };
+        let times = |n: usize| Outcome::Ok(Measurement::of(&vec![sample; n]).unwrap());
+        let not_timed = || Outcome::Skipped(NOT_TIMED.to_owned());
+        let too_slow = Outcome::Skipped("One run would take about 70 s.".to_owned());
+        let runs = vec![
+            run(1, vec![(VariantId::Flat, times(9)), (VariantId::Naive, too_slow)]),
+            run(7, vec![(VariantId::Flat, times(2)), (VariantId::Naive, not_timed())]),
+        ];
+        let results = Results {
+            json: false,
+            file: String::new(),
+            size: (1, 1),
+            frames: 1,
+            rounds: 9,
+            radii: vec![1, 7, 31],
+            devices: vec![DeviceRuns { device: None, runs }],
+        };
         assert_eq!(
-            [number(701.4), number(3.2), number(0.0351), number(12.34)],
-            ["701", "3.20", "0.0351", "12.3"]
+            results.missing(),
+            "The benchmark was interrupted. Missing: naive at r=7, all at r=31. There are only: 2 of 9 rounds at r=7."
         );
     }
 }

@@ -1,27 +1,34 @@
 //! `clreel tune`: finds the fastest variant and parameters on a device, and keeps them for `auto`. Out: a table or
-//! JSON on stdout, progress on stderr, and the cache file.
+//! JSON on stdout, progress on stderr, and the cache file. A signal in the middle of it shows what has been tried.
+
+use std::sync::{Arc, Mutex, PoisonError};
 
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use crate::cli::bench::number;
+use crate::cli::bench::{believed, number};
 use crate::cli::devices::{DeviceEntry, print_json, print_line};
 use crate::cli::{TuneArgs, exit, working_devices};
 use crate::error::Result;
-use crate::gpu::cl::{ClContext, select_device};
+use crate::gpu::cl::{ClContext, DeviceInfo, select_device};
 use crate::gpu::sharing::Sharing;
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::Config;
 use crate::ladder::box_filter::trial::Trials;
 use crate::ladder::tune::{self, Search, Status, Trial};
 use crate::ladder::tuned::{self, Cache, RADII, radius_class};
+use crate::leftovers;
+use crate::stats::noise::{self, Noise, Noisy};
 
 #[derive(Serialize)]
 struct Report {
     schema: u32,
     #[serde(flatten)]
     device: DeviceEntry,
+    /// What is missing, where a signal ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interrupted: Option<String>,
     runs: Vec<RunEntry>,
 }
 
@@ -31,6 +38,7 @@ struct RunEntry {
     height: u32,
     radius: u32,
     copy_ms: Option<f64>,
+    copy_noisy: Noisy,
     trials: Vec<TrialEntry>,
 }
 
@@ -44,18 +52,77 @@ struct TrialEntry {
     percent_of_copy: Option<f64>,
     status: &'static str,
     reason: Option<String>,
+    noisy: Noisy,
 }
 
-/// Moves the bar on.
+/// What has been tried so far, and all that is needed to show it.
+struct Results {
+    json: bool,
+    device: DeviceInfo,
+    searches: Vec<Search>,
+    /// The search that is under way.
+    present: Option<Search>,
+    /// The searches that there will be.
+    wanted: usize,
+}
+
+/// Keeps what has been tried, and moves the bar on.
 struct Watch<'a> {
     bar: &'a ProgressBar,
+    results: &'a Mutex<Results>,
+    size: (u32, u32),
     radius: u32,
 }
 
 impl tune::Watch for Watch<'_> {
-    fn next(&mut self, variant: VariantId, config: &Config, _: &[Trial]) {
+    fn next(&mut self, variant: VariantId, config: &Config, trials: &[Trial]) {
         self.bar.set_message(format!("{variant} {config}, r={}", self.radius));
         self.bar.inc(1);
+        let ((width, height), radius, trials) = (self.size, self.radius, trials.to_vec());
+        let so_far = Search { width, height, radius, copy_ms: None, copy_noise: None, trials };
+        self.results.lock().unwrap_or_else(PoisonError::into_inner).present = Some(so_far);
+    }
+}
+
+impl Results {
+    fn print(&self, interrupted: Option<&str>) -> Result<()> {
+        let searches = || self.searches.iter().chain(&self.present);
+        if self.json {
+            let sharing = Sharing::copy("tune opens no window; `clreel devices` tests sharing");
+            print_json(&Report {
+                schema: 1,
+                device: DeviceEntry::new(&self.device, &sharing),
+                interrupted: interrupted.map(str::to_owned),
+                runs: searches().map(run_entry).collect(),
+            })?;
+        } else {
+            searches().try_for_each(|search| print_search(&self.device.name, search))?;
+        }
+        let mut rows: Vec<(String, Option<Noise>)> = Vec::new();
+        for search in searches() {
+            let scored = search.trials.iter().filter(|t| t.ms().is_some());
+            let name = |t: &Trial| format!("{} {}, r={}", t.variant, t.config, search.radius);
+            rows.extend(scored.map(|t| (name(t), t.noise)));
+            rows.extend(search.copy_ms.map(|_| (format!("copy, r={}", search.radius), search.copy_noise)));
+        }
+        if let Some(noisy) = noise::summary(&rows) {
+            eprintln!("clreel: {noisy}");
+        }
+        Ok(())
+    }
+
+    /// What is missing when it is interrupted, in a sentence or more.
+    fn missing(&self) -> String {
+        let (done, wanted) = (self.searches.len(), self.wanted);
+        let present = match &self.present {
+            Some(search) => format!(
+                " The search at r={} had tried {} configurations, and nothing of it is kept.",
+                search.radius,
+                search.trials.len()
+            ),
+            None => String::new(),
+        };
+        format!("Tuning was interrupted: {done} of {wanted} searches are finished and kept.{present}")
     }
 }
 
@@ -84,11 +151,26 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
     }
     let mut trials = Trials::new(args.trial.limit());
     let mut cache = Cache::load();
-    let mut searches = Vec::new();
+    let results = Arc::new(Mutex::new(Results {
+        json: args.json,
+        device: device.info.clone(),
+        searches: Vec::new(),
+        present: None,
+        wanted: sizes.len() * radii.len(),
+    }));
+    let (interrupted, shown) = (results.clone(), bar.clone());
+    leftovers::say_before_the_end(move || {
+        shown.finish_and_clear();
+        let results = interrupted.lock().unwrap_or_else(PoisonError::into_inner);
+        let missing = results.missing();
+        // There is nobody to tell that it could not be told.
+        let _ = results.print(Some(&missing));
+        eprintln!("clreel: {missing}");
+    });
     for size in sizes {
         for &radius in &radii {
             let before = bar.position();
-            let mut watch = Watch { bar: &bar, radius };
+            let mut watch = Watch { bar: &bar, results: &results, size, radius };
             let Some(search) = tune::search(&cl, &tune::VARIANTS, size, radius, &mut trials, &mut watch)?
             else {
                 continue;
@@ -97,20 +179,17 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
             cache.put(search.entries(&device.info)?);
             // After each search, so that one that is interrupted keeps what it has found.
             cache.store()?;
-            searches.push(search);
+            let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+            results.present = None;
+            results.searches.push(search);
         }
     }
+    leftovers::say_no_more();
     bar.finish_and_clear();
-    if args.json {
-        let runs = searches.iter().map(run_entry).collect();
-        let sharing = Sharing::copy("tune opens no window; `clreel devices` tests sharing");
-        print_json(&Report { schema: 1, device: DeviceEntry::new(&device.info, &sharing), runs })?;
-    } else {
-        for search in &searches {
-            print_search(&device.info.name, search)?;
-        }
-    }
-    let wrong = searches.iter().flat_map(|s| &s.trials).any(|t| matches!(t.status, Status::Mismatch(_)));
+    let results = results.lock().unwrap_or_else(PoisonError::into_inner);
+    results.print(None)?;
+    let wrong =
+        results.searches.iter().flat_map(|s| &s.trials).any(|t| matches!(t.status, Status::Mismatch(_)));
     Ok(if wrong { exit::MISMATCH } else { exit::DONE })
 }
 
@@ -120,6 +199,7 @@ fn run_entry(search: &Search) -> RunEntry {
         height: search.height,
         radius: search.radius,
         copy_ms: search.copy_ms,
+        copy_noisy: Noisy(search.copy_noise),
         trials: search.trials.iter().map(|t| entry(search, t)).collect(),
     }
 }
@@ -143,6 +223,7 @@ fn entry(search: &Search, trial: &Trial) -> TrialEntry {
         percent_of_copy: search.copy_ms.zip(ms).map(|(copy, ms)| 100.0 * copy / ms),
         status,
         reason,
+        noisy: Noisy(trial.noise),
     }
 }
 
@@ -160,15 +241,18 @@ fn print_search(device: &str, search: &Search) -> Result<()> {
     for column in table.column_iter_mut().skip(2).take(4) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let show = |value: Option<f64>| value.map(number).unwrap_or_default();
+    let show = |value: Option<f64>, noise: &[Option<Noise>]| {
+        value.map(|value| believed(value, noise)).unwrap_or_default()
+    };
     for trial in search.trials.iter().map(|t| entry(search, t)) {
+        let noise = [trial.noisy.0];
         table.add_row([
             trial.variant.to_owned(),
             trial.configuration,
             number(trial.compile_ms),
-            show(trial.ms),
-            show(trial.gb_per_s),
-            show(trial.percent_of_copy),
+            show(trial.ms, &noise),
+            show(trial.gb_per_s, &noise),
+            show(trial.percent_of_copy, &[trial.noisy.0, search.copy_noise]),
             trial.status.to_owned(),
         ]);
         if let (Some(reason), "mismatch" | "failed") = (trial.reason, trial.status) {
@@ -176,5 +260,8 @@ fn print_search(device: &str, search: &Search) -> Result<()> {
         }
     }
     print_line(table)?;
+    if search.trials.iter().any(|trial| trial.noise.is_some()) {
+        print_line("~ noisy: only the digits that can be believed")?;
+    }
     print_line("")
 }

@@ -219,7 +219,7 @@ pub(crate) fn by_identity(wanted: &Identity) -> Option<Device> {
     place.and_then(|at| devices.get(at).cloned())
 }
 
-/// Chooses a device: `sel` is an index from [`list_devices`], `cpu`, `gpu`, or a part of a name in any case.
+/// Chooses a device: `sel` is an index from [`list_devices`], `cpu`, `gpu`, a name, or a part of one, in any case.
 /// Without it the first GPU, and without a GPU the first device.
 ///
 /// # Errors
@@ -238,7 +238,7 @@ pub fn select_device(devices: &[Device], sel: Option<&str>) -> Result<Device> {
         ("cpu", _) => of_kind(DeviceKind::Cpu),
         ("gpu", _) => of_kind(DeviceKind::Gpu),
         (_, Ok(index)) if index < devices.len() => devices.get(index),
-        _ => devices.iter().find(|d| d.info.name.to_lowercase().contains(&wanted)),
+        _ => named(devices.iter().map(|d| d.info.name.as_str()), &wanted).and_then(|i| devices.get(i)),
     };
     found.cloned().ok_or_else(|| {
         let list: Vec<_> = devices.iter().map(|d| format!("{}: {}", d.info.index, d.info.name)).collect();
@@ -248,6 +248,13 @@ pub fn select_device(devices: &[Device], sel: Option<&str>) -> Result<Device> {
             "Choose an index, a part of a name, cpu or gpu; `clreel devices` lists them.",
         )
     })
+}
+
+/// Which of the names is `wanted` (in lower case), or else has it as a part: one name may be a part of another.
+fn named<'a>(names: impl Iterator<Item = &'a str> + Clone, wanted: &str) -> Option<usize> {
+    let mut lower = names.map(str::to_lowercase);
+    let whole = lower.clone().position(|name| name.trim() == wanted);
+    whole.or_else(|| lower.position(|name| name.contains(wanted)))
 }
 
 /// The error for a machine without any OpenCL device; it names the drivers that were left out.
@@ -399,4 +406,20 @@ pub fn is_device_failure(error: &Error) -> bool {
         let size_or_format = matches!(status, -10 | -40..=-39 | -56..=-53 | -61 | -63);
         !program && !size_or_format
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named;
+
+    #[test]
+    fn a_whole_name_comes_before_a_part_of_another_one() {
+        let of = |names: &[&'static str], wanted| named(names.iter().copied(), wanted);
+        let pocl_6 = ["cpu-minimal-haswell-Xeon", "cpu-haswell-Xeon"];
+        assert_eq!(of(&pocl_6, "cpu-haswell-xeon"), Some(1));
+        assert_eq!(of(&pocl_6, "minimal"), Some(0));
+        assert_eq!(of(&pocl_6, "cpu-"), Some(0));
+        assert_eq!(of(&pocl_6, "graphics"), None);
+        assert_eq!(of(&["Xeon, part 1", "Xeon "], "xeon"), Some(1));
+    }
 }

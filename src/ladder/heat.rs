@@ -88,7 +88,14 @@ mod tests {
         let config = values
             .iter()
             .fold(Config::of(code, DeviceKind::Cpu), |config, (name, value)| config.with(name, *value));
-        Trial { variant: VariantId::RunningSum, config, compile_ms: 1.0, status, median_ms: None }
+        Trial {
+            variant: VariantId::RunningSum,
+            config,
+            compile_ms: 1.0,
+            status,
+            median_ms: None,
+            noise: None,
+        }
     }
 
     #[test]

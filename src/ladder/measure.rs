@@ -5,11 +5,11 @@
 
 use std::time::{Duration, Instant};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gpu::cl::failed;
 use crate::gpu::timer;
 use crate::ladder::box_filter::Plan;
-use crate::stats::{Series, ms_since};
+use crate::stats::{CpuTimes, Noise, Series, ms_since, noise};
 
 /// One timed run, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,12 +25,14 @@ pub struct Sample {
 /// Times of one variant, in milliseconds; see [`Sample`] for the three clocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measurement {
-    /// Device time: first start to last end by OpenCL's events.
+    /// Device time, by OpenCL's events: the sum of all passes, each from its start to its end.
     pub device: Series,
     /// Dispatch time; `None` where it was not measured.
     pub dispatch: Option<Series>,
     /// Wall time; `None` where it was not measured.
     pub wall: Option<Series>,
+    /// The part of the machine that other processes used meanwhile, 0 to 1; `None` where that is not known.
+    pub others: Option<f64>,
 }
 
 impl Measurement {
@@ -41,7 +43,13 @@ impl Measurement {
             device: series(|s| s.device_ms)?,
             dispatch: series(|s| s.dispatch_ms),
             wall: series(|s| s.wall_ms),
+            others: None,
         })
+    }
+
+    /// Why its times are not to be trusted to the last digit, if they are not.
+    pub fn noise(&self) -> Option<Noise> {
+        Noise::of(&self.device, self.others)
     }
 }
 
@@ -66,18 +74,22 @@ pub fn sample(
 const TOTAL: Duration = Duration::from_secs(20);
 /// A single run that takes longer than this is not started.
 pub(crate) const SINGLE: Duration = Duration::from_secs(60);
-/// The fewest rounds that are worth quoting.
+/// The fewest rounds of all: they say little about each other, but the row is there.
 const FEWEST: u32 = 3;
 
 /// How often to run something that is predicted to take `predicted_ms` a run, when `wanted` rounds are asked
-/// for: all rounds if they take at most 20 s together, otherwise fewer, but at least three. `Err` is a
-/// sentence for the user: a single run over 60 s is left out.
+/// for: all rounds if they take at most 20 s together, otherwise fewer, but at least the five that a row without noise
+/// has, or three where five take more than a minute. `Err` is a sentence for the user: a single run over 60 s is left
+/// out.
 pub fn rounds_for(predicted_ms: f64, wanted: u32) -> std::result::Result<u32, String> {
-    if predicted_ms > SINGLE.as_secs_f64() * 1e3 {
+    let single_ms = SINGLE.as_secs_f64() * 1e3;
+    if predicted_ms > single_ms {
         return Err(format!("One run would take about {:.0} s.", predicted_ms / 1e3));
     }
     let affordable = (TOTAL.as_secs_f64() * 1e3 / predicted_ms.max(1e-6)).min(f64::from(u32::MAX)) as u32;
-    Ok(wanted.min(affordable.max(FEWEST)))
+    let quiet = noise::FEWEST as u32;
+    let fewest = if predicted_ms * f64::from(quiet) <= single_ms { quiet } else { FEWEST };
+    Ok(wanted.min(affordable.max(fewest)))
 }
 
 /// Predicts the wall time of one run of `plan`, in milliseconds, from bands of growing height until one takes
@@ -99,34 +111,73 @@ pub fn predict(plan: &Plan, queue: &ocl::Queue) -> Result<f64> {
 }
 
 /// Something to time: how many rounds it takes part in, and one run of it.
-pub struct Contender<'a> {
+pub struct Contender<'a, E = Error> {
     /// How many rounds it takes part in.
     pub rounds: u32,
     /// One complete run, waited for.
     #[allow(clippy::type_complexity)]
-    pub run: Box<dyn FnMut() -> Result<Sample> + 'a>,
+    pub run: Box<dyn FnMut() -> std::result::Result<Sample, E> + 'a>,
 }
 
+/// The runs of one contender.
+#[derive(Debug, Clone, Default)]
+pub struct Timed {
+    /// One for each round.
+    pub samples: Vec<Sample>,
+    /// The part of the machine that other processes used from its first round to its last one, 0 to 1.
+    pub others: Option<f64>,
+}
+
+impl Timed {
+    /// The statistics of its runs; `None` when there are none.
+    pub fn measurement(&self) -> Option<Measurement> {
+        Measurement::of(&self.samples).map(|m| Measurement { others: self.others, ..m })
+    }
+}
+
+/// What came of each contender, in their order.
+pub type Results<E = Error> = Vec<std::result::Result<Timed, E>>;
+
 /// Runs all contenders in turn for up to `rounds` rounds, each as often as it wants to. `prepare` is called
-/// before each round with its number, and is not timed: it brings the next frame. One that fails drops out
-/// with its error. The samples come back in the contenders' order.
-pub fn alternate(
+/// before each round with its number and with what has been measured so far, and is not timed: it brings the next frame.
+/// One that fails drops out with its error.
+///
+/// # Errors
+/// What `prepare` returns; it ends all.
+pub fn alternate<E>(
     rounds: u32,
-    contenders: &mut [Contender],
-    mut prepare: impl FnMut(u32) -> Result<()>,
-) -> Result<Vec<Result<Vec<Sample>>>> {
-    let mut results: Vec<Result<Vec<Sample>>> = contenders.iter().map(|_| Ok(Vec::new())).collect();
+    contenders: &mut [Contender<E>],
+    mut prepare: impl FnMut(u32, &Results<E>) -> Result<()>,
+) -> Result<Results<E>> {
+    let mut results: Results<E> = contenders.iter().map(|_| Ok(Timed::default())).collect();
+    let began = CpuTimes::now();
+    let others = || CpuTimes::now()?.others_since(began.as_ref()?);
     for round in 0..rounds {
-        prepare(round)?;
+        prepare(round, &results)?;
         for (contender, result) in contenders.iter_mut().zip(&mut results) {
-            let Ok(samples) = result else { continue };
+            let Ok(timed) = result else { continue };
             if round >= contender.rounds {
                 continue;
             }
             match (contender.run)() {
-                Ok(sample) => samples.push(sample),
+                Ok(sample) => timed.samples.push(sample),
                 Err(e) => *result = Err(e),
             }
+        }
+        let now = others();
+        for (contender, result) in contenders.iter().zip(&mut results) {
+            if let (Ok(timed), true) = (result, round < contender.rounds) {
+                timed.others = now;
+            }
+        }
+    }
+    // What took no time to speak of is judged by the moment after it as well.
+    let is_short = |result: &std::result::Result<Timed, E>| result.as_ref().is_ok_and(|t| t.others.is_none());
+    if let (Some(began), true) = (&began, results.iter().any(is_short)) {
+        std::thread::sleep(began.too_short_by());
+        let now = others();
+        for timed in results.iter_mut().flatten() {
+            timed.others = timed.others.or(now);
         }
     }
     Ok(results)
@@ -135,14 +186,15 @@ pub fn alternate(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Error;
     use std::cell::RefCell;
 
     #[test]
     fn slow_ones_get_fewer_rounds() {
         assert_eq!(rounds_for(1.0, 30), Ok(30));
         assert_eq!(rounds_for(1000.0, 30), Ok(20));
-        assert_eq!(rounds_for(12_000.0, 30), Ok(3));
+        assert_eq!(rounds_for(7000.0, 30), Ok(5), "the fewest of a row without noise");
+        assert_eq!(rounds_for(12_000.0, 30), Ok(5));
+        assert_eq!(rounds_for(13_000.0, 30), Ok(3));
         assert_eq!(rounds_for(12_000.0, 2), Ok(2));
         assert_eq!(rounds_for(0.0, 30), Ok(30));
         assert!(rounds_for(206_000.0, 30).unwrap_err().contains("206 s"));
@@ -160,16 +212,21 @@ mod tests {
                 run: Box::new(|| (log.borrow_mut().push('c'), Err(Error::new("no", "", ""))).1),
             },
         ];
-        let results = alternate(3, &mut contenders, |round| {
+        let results = alternate(3, &mut contenders, |round, so_far| {
+            assert!(so_far[0].as_ref().is_ok_and(|timed| timed.samples.len() == round as usize));
             log.borrow_mut().push_str(&round.to_string());
             Ok(())
         })
         .unwrap();
         drop(contenders);
         assert_eq!(log.into_inner(), "0abc1ab2a");
-        let counts: Vec<_> = results.iter().map(|r| r.as_ref().map(Vec::len).ok()).collect();
+        let counts: Vec<_> =
+            results.iter().map(|r| r.as_ref().map(|timed| timed.samples.len()).ok()).collect();
         assert_eq!(counts, [Some(3), Some(2), None]);
-        assert_eq!(Measurement::of(results[0].as_ref().unwrap()).unwrap().device.n, 3);
+        let measured = results[0].as_ref().unwrap().measurement().unwrap();
+        assert_eq!(measured.device.n, 3);
+        assert_eq!(measured.noise().unwrap().few, Some(3), "three runs are few");
+        assert_eq!(measured.others.is_some(), CpuTimes::now().is_some(), "also of what takes no time");
         assert_eq!(Measurement::of(&[]), None);
     }
 }

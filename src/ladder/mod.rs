@@ -202,6 +202,11 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// Its times, where it has some.
+    pub fn measured(&self) -> Option<&measure::Measurement> {
+        if let Outcome::Ok(measured) = self { Some(measured) } else { None }
+    }
+
     /// The word for it in tables and JSON.
     pub fn word(&self) -> &'static str {
         match self {

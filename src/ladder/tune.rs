@@ -21,7 +21,7 @@ use crate::ladder::tuned::{Entry, SizeClass};
 use crate::ladder::verify::MismatchReport;
 use crate::ladder::{Storage, VariantId};
 use crate::media::memory::require;
-use crate::stats::ms_since;
+use crate::stats::{CpuTimes, Noise, Series, ms_since};
 
 /// A configuration is abandoned when it is predicted to take so many times as long as the best.
 const HOPELESS: f64 = 3.0;
@@ -62,6 +62,8 @@ pub struct Trial {
     /// Of the best of its variant: the median of its runs beside the other finalists, in milliseconds. Its score is the
     /// least disturbed run, as that of all trials.
     pub median_ms: Option<f64>,
+    /// What disturbed its runs; of a finalist those beside the others.
+    pub noise: Option<Noise>,
 }
 
 impl Trial {
@@ -82,6 +84,8 @@ pub struct Search {
     pub radius: u32,
     /// Median device time of a copy of the picture, in milliseconds, beside the finalists.
     pub copy_ms: Option<f64>,
+    /// What disturbed the copy.
+    pub copy_noise: Option<Noise>,
     /// Every trial in order.
     pub trials: Vec<Trial>,
 }
@@ -148,7 +152,10 @@ pub fn search(
         ended: false,
     };
     match tuner.run(variants) {
-        Ok(copy_ms) => Ok(Some(Search { width, height, radius, copy_ms, trials: tuner.trials })),
+        Ok(copy) => {
+            let (copy_ms, copy_noise) = (copy.map(|m| m.device.p50), copy.and_then(|m| m.noise()));
+            Ok(Some(Search { width, height, radius, copy_ms, copy_noise, trials: tuner.trials }))
+        }
         Err(_) if tuner.ended => Ok(None),
         Err(error) => Err(error),
     }
@@ -213,8 +220,8 @@ struct Tuner<'a> {
 }
 
 impl Tuner<'_> {
-    /// The whole search; the time of a copy in milliseconds.
-    fn run(&mut self, variants: &[VariantId]) -> Result<Option<f64>> {
+    /// The whole search; the times of a copy.
+    fn run(&mut self, variants: &[VariantId]) -> Result<Option<Measurement>> {
         for &id in variants {
             self.descend(id)?;
         }
@@ -276,20 +283,21 @@ impl Tuner<'_> {
         self.watch.next(id, config, &self.trials);
         if let Some(status) = self.in_child(id, config) {
             let (config, compile_ms) = (config.clone(), 0.0);
-            self.trials.push(Trial { variant: id, config, compile_ms, status, median_ms: None });
+            self.trials.push(Trial { variant: id, config, compile_ms, status, median_ms: None, noise: None });
             return Ok(());
         }
         let begin = Instant::now();
         let built = BuiltVariant::build_with(self.cl, id, config);
         let compile_ms = ms_since(begin);
         let judged = built.and_then(|built| self.judge(&built));
-        let (status, plan) = match judged {
+        let Judged { status, noise, plan } = match judged {
             Err(error) if self.ended => return Err(error),
-            Err(error) => (Status::Failed(error.to_string()), None),
+            Err(error) => Judged::without_times(Status::Failed(error.to_string())),
             Ok(judged) => judged,
         };
         let at = self.trials.len();
-        self.trials.push(Trial { variant: id, config: config.clone(), compile_ms, status, median_ms: None });
+        let config = config.clone();
+        self.trials.push(Trial { variant: id, config, compile_ms, status, median_ms: None, noise });
         let (trials, keep) = (&self.trials, &mut self.keep);
         if let Some(plan) = plan {
             match keep.iter_mut().find(|(k, _)| trials[*k].variant == id) {
@@ -322,7 +330,8 @@ impl Tuner<'_> {
     }
 
     /// Predicts, checks and times, in this order.
-    fn judge(&mut self, built: &BuiltVariant) -> Result<(Status, Option<Plan>)> {
+    fn judge(&mut self, built: &BuiltVariant) -> Result<Judged> {
+        let began = CpuTimes::now();
         let ((width, height), radius) = (self.size, self.radius);
         let (src, dst) = self.pair(built.info().storage)?;
         let plan = built.plan(self.cl, &src, &dst, &mut Scratch::new(), width, height, radius)?;
@@ -335,23 +344,28 @@ impl Tuner<'_> {
             predicted = predicted.min(measure::predict(&plan, &self.cl.queue)?);
         }
         if hopeless(predicted) {
-            return Ok((Status::Abandoned(predicted), None));
+            return Ok(Judged::without_times(Status::Abandoned(predicted)));
         }
         self.go_on()?;
         let mut scratch = Scratch::new();
         let report = run::check(self.cl, built, &self.src, &self.want, width, height, radius, &mut scratch)?;
         if let Some(report) = report {
-            return Ok((Status::Mismatch(report), None));
+            return Ok(Judged::without_times(Status::Mismatch(report)));
         }
         let rounds = measure::rounds_for(predicted, ROUNDS).unwrap_or(1);
         // The least disturbed run: trials do not take turns, only finalists do.
-        let mut ms = f64::INFINITY;
+        let mut samples = Vec::new();
         for _ in 0..rounds {
             self.go_on()?;
-            ms = ms.min(measure::sample(&self.cl.queue, |q| plan.enqueue_all(q))?.device_ms);
+            samples.push(measure::sample(&self.cl.queue, |q| plan.enqueue_all(q))?.device_ms);
         }
-        self.best_ms = Some(self.best_ms.map_or(ms, |best| best.min(ms)));
-        Ok((Status::Scored(ms), Some(plan)))
+        let Some(series) = Series::of(&samples) else {
+            return Ok(Judged::without_times(Status::Failed("The device tells no times.".to_owned())));
+        };
+        let others = began.and_then(|began| CpuTimes::now()?.others_since(&began));
+        self.best_ms = Some(self.best_ms.map_or(series.min, |best| best.min(series.min)));
+        let noise = Noise::of(&series, others);
+        Ok(Judged { status: Status::Scored(series.min), noise, plan: Some(plan) })
     }
 
     fn pair(&mut self, storage: Storage) -> Result<(Picture, Picture)> {
@@ -366,7 +380,7 @@ impl Tuner<'_> {
     }
 
     /// The best of each variant and a copy take turns; their medians decide.
-    fn finals(&mut self) -> Result<Option<f64>> {
+    fn finals(&mut self) -> Result<Option<Measurement>> {
         let (from, to) = self.pair(Storage::Buffer)?;
         let queue = &self.cl.queue;
         bench::copy(queue, &from, &to)?; // warm up
@@ -378,16 +392,30 @@ impl Tuner<'_> {
             contenders.push(Contender { rounds, run: Box::new(run) });
         }
         let (watch, ended) = (&mut self.watch, &mut self.ended);
-        let results = measure::alternate(FINAL_ROUNDS, &mut contenders, |_| {
+        let results = measure::alternate(FINAL_ROUNDS, &mut contenders, |_, _| {
             *ended = !watch.may_go_on();
             if *ended { Err(Error::new("The search was ended.", "", "")) } else { Ok(()) }
         })?;
-        let mut medians =
-            results.into_iter().map(|samples| Measurement::of(&samples.ok()?).map(|m| m.device.p50));
-        let copy_ms = medians.next().flatten();
-        for ((at, _), median) in self.keep.iter().zip(medians) {
-            self.trials[*at].median_ms = median;
+        let mut measured = results.into_iter().map(|timed| timed.ok()?.measurement());
+        let copy = measured.next().flatten();
+        for ((at, _), measured) in self.keep.iter().zip(measured) {
+            let trial = &mut self.trials[*at];
+            (trial.median_ms, trial.noise) =
+                (measured.map(|m| m.device.p50), measured.and_then(|m| m.noise()));
         }
-        Ok(copy_ms)
+        Ok(copy)
+    }
+}
+
+/// What came of a configuration.
+struct Judged {
+    status: Status,
+    noise: Option<Noise>,
+    plan: Option<Plan>,
+}
+
+impl Judged {
+    fn without_times(status: Status) -> Self {
+        Self { status, noise: None, plan: None }
     }
 }

@@ -45,9 +45,12 @@ pub fn show(ui: &mut Ui, rect: Rect, trace: &Trace, folded: bool, actions: &mut 
     };
     let (title, inner) = frame.show(ui, rect, folded, actions);
     let Some(ui) = inner else { return title };
-    if let Some((from, to)) = trace.extent() {
-        let all = to.duration_since(from).as_secs_f64() * 1e3;
-        let text = format!("at once {} of {} ms", theme::ms(trace.overlap_ms()), theme::ms(all));
+    if trace.frames().len() > 1 {
+        let overlap = trace.overlap_ms();
+        let text = match overlap >= 0.005 {
+            true => format!("two frames at work at once for {} ms", theme::ms(overlap)),
+            false => "one frame after the other".to_owned(),
+        };
         let at = pos2(rect.right() - 32.0, rect.top() + panel::HEADER / 2.0);
         ui.painter().text(at, Align2::RIGHT_CENTER, text, theme::words(12.0), theme::TEXT);
     }

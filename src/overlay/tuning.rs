@@ -320,6 +320,7 @@ mod tests {
             compile_ms: 12.0,
             status,
             median_ms: None,
+            noise: None,
         };
         let tuning = Tuning { of: Some(((1000, 500), 7)), copy_ms: Some(0.5), most: 9, ..Tuning::NONE };
         let text = about(&trial(Status::Scored(2.0)), &tuning);

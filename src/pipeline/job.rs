@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use super::estimate::Estimate;
 use crate::convert::Correction;
 use crate::error::Result;
 use crate::gpu::sharing::Slot;
@@ -37,8 +38,9 @@ pub struct Job {
     pub(super) events: Events,
     pub(super) cancelled: bool,
     pub(super) started: Option<Instant>,
-    pub(super) work_done: f64,
-    pub(super) work_total: f64,
+    pub(super) estimate: Estimate,
+    /// How long after the start the last finished band was over.
+    pub(super) band_after: Duration,
     pub(super) predicted_ms: f64,
     /// What the finished steps took.
     pub times: JobTimes,
@@ -161,12 +163,19 @@ impl Job {
         }
     }
 
-    /// Notes when a finished band ran.
-    pub(super) fn band_ran(&mut self, event: &ocl::Event) {
-        if let Ok((start, end)) = timer::span_ns(event) {
-            let (first, last) = self.filter_ns.unwrap_or((start, end));
-            self.filter_ns = Some((first.min(start), last.max(end)));
-        }
+    /// Notes when a finished band ran; a driver that does not tell leaves it at when that was seen.
+    pub(super) fn band_ran(&mut self, band: &Band) {
+        let seen = self.started.map_or(Duration::ZERO, |at| at.elapsed());
+        let ran = match timer::span_ns(&band.event) {
+            Ok((start, end)) => {
+                let (first, last) = self.filter_ns.unwrap_or((start, end));
+                self.filter_ns = Some((first.min(start), last.max(end)));
+                (start, end)
+            }
+            Err(_) => (self.band_after.as_nanos() as u64, seen.as_nanos() as u64),
+        };
+        self.estimate.band(band.pass, band.work, ran);
+        self.band_after = seen;
     }
 
     /// Notes when the steps of a finished job ran on the device. A driver that does not tell leaves none.
@@ -215,19 +224,20 @@ impl Job {
         self.started.is_some()
     }
 
-    /// Predicted device time of what is left to do, in milliseconds.
+    /// Predicted time of what is left to do, in milliseconds: a guess, where nothing is known.
     pub fn remaining_ms(&self) -> f64 {
-        self.total_s() * 1e3 * (1.0 - self.fraction())
+        let left = || self.predicted_ms * (1.0 - self.fraction());
+        self.total_s().map_or_else(left, |total| (total - self.elapsed_s()).max(0.0) * 1e3)
     }
 
-    /// Predicted device time of the whole frame, in milliseconds.
+    /// Device time of the whole frame as it was predicted before it began, in milliseconds: a guess, where nothing was known.
     pub fn predicted_ms(&self) -> f64 {
         self.predicted_ms
     }
 
     /// Part of the filter's work that is done, 0 to 1.
     pub fn fraction(&self) -> f64 {
-        if self.work_total > 0.0 { (self.work_done / self.work_total).min(1.0) } else { 0.0 }
+        self.estimate.fraction()
     }
 
     /// Time since the job was started, in seconds; 0 before.
@@ -235,10 +245,9 @@ impl Job {
         self.started.map_or(0.0, |at| at.elapsed().as_secs_f64())
     }
 
-    /// The best prediction of the whole frame's time: what was measured so far and is still to come, in
-    /// seconds.
-    pub fn total_s(&self) -> f64 {
-        let fraction = self.fraction();
-        if fraction > 0.02 { self.elapsed_s() / fraction } else { self.predicted_ms / 1e3 }
+    /// The best prediction of the whole frame's time: what was measured so far and is still to come, in seconds; `None`
+    /// while nothing was measured.
+    pub fn total_s(&self) -> Option<f64> {
+        self.estimate.left_ms().map(|ms| (self.band_after.as_secs_f64() + ms / 1e3).max(self.elapsed_s()))
     }
 }

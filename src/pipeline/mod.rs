@@ -16,6 +16,7 @@
 //! radius then waits for two bands at most, not for a frame of several seconds.
 
 mod conversions;
+mod estimate;
 mod job;
 mod pace;
 mod prepare;
@@ -262,10 +263,9 @@ impl Pipeline {
                 break;
             }
             let Some(band) = job.bands.pop_front() else { break };
-            let ms = device_ms(&band.event);
-            job.band_ran(&band.event);
+            let ms = timer::device_ms(&band.event).unwrap_or(f64::NAN);
+            job.band_ran(&band);
             job.times.filter += ms;
-            job.work_done += band.work;
             self.pace.learn(job.variant, band.pass, band.work, ms);
         }
         self.fill_queue(job, slot)?;

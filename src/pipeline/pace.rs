@@ -36,8 +36,16 @@ impl ConversionTime {
 
 /// Nanoseconds for one unit of a plan's work, learned from each finished band.
 pub(super) struct Pace {
-    learned: HashMap<(VariantId, usize), f64>,
+    learned: HashMap<(VariantId, usize), Learned>,
     unknown: f64,
+}
+
+/// What the bands of a kernel taught.
+#[derive(Clone, Copy)]
+struct Learned {
+    ns: f64,
+    /// More than its first band, which is compiled for its launch and finds caches cold, is in it.
+    warm: bool,
 }
 
 impl Pace {
@@ -49,7 +57,12 @@ impl Pace {
     }
 
     pub(super) fn ms(&self, variant: VariantId, pass: usize, work: f64) -> f64 {
-        self.learned.get(&(variant, pass)).copied().unwrap_or(self.unknown) * work / 1e6
+        self.learned.get(&(variant, pass)).map_or(self.unknown, |learned| learned.ns) * work / 1e6
+    }
+
+    /// Nanoseconds for one unit of work, where that was measured.
+    pub(super) fn known(&self, variant: VariantId, pass: usize) -> Option<f64> {
+        self.learned.get(&(variant, pass)).filter(|learned| learned.warm).map(|learned| learned.ns)
     }
 
     pub(super) fn learn(&mut self, variant: VariantId, pass: usize, work: f64, ms: f64) {
@@ -57,14 +70,33 @@ impl Pace {
             return;
         }
         let seen = ms * 1e6 / work;
-        let value = self.learned.entry((variant, pass)).or_insert(seen);
-        *value += 0.3 * (seen - *value);
+        match self.learned.get_mut(&(variant, pass)) {
+            Some(learned) if learned.warm => learned.ns += 0.3 * (seen - learned.ns),
+            Some(cold) => *cold = Learned { ns: seen, warm: true },
+            None => {
+                self.learned.insert((variant, pass), Learned { ns: seen, warm: false });
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernels_first_band_teaches_only_until_there_is_a_second_one() {
+        let mut pace = Pace::new(DeviceKind::Cpu);
+        assert_eq!(pace.known(VariantId::Naive, 0), None);
+        pace.learn(VariantId::Naive, 0, 1e6, 130.0);
+        assert_eq!((pace.known(VariantId::Naive, 0), pace.ms(VariantId::Naive, 0, 1e6)), (None, 130.0));
+        pace.learn(VariantId::Naive, 0, 1e6, 10.0);
+        assert_eq!(pace.known(VariantId::Naive, 0), Some(10.0));
+        pace.learn(VariantId::Naive, 0, 1e6, 20.0);
+        assert_eq!(pace.ms(VariantId::Naive, 0, 1e6), 13.0);
+        pace.learn(VariantId::Naive, 0, 1e6, f64::NAN);
+        assert_eq!((pace.known(VariantId::Naive, 0), pace.known(VariantId::Naive, 1)), (Some(13.0), None));
+    }
 
     #[test]
     fn a_merged_correction_is_what_the_conversion_takes_longer() {

@@ -2,7 +2,9 @@
 //! correction. Out: a [`Job`] with the memory that its steps need.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
+use super::estimate::Estimate;
 use super::job::{Colors, Events, Filter};
 use super::{Job, JobTimes, Pipeline, Refusal, TrialCase};
 use crate::convert::Correction;
@@ -153,8 +155,11 @@ impl Pipeline {
             events: Events::default(),
             cancelled: false,
             started: None,
-            work_done: 0.0,
-            work_total: plan.as_ref().map_or(0.0, |p| (0..p.passes()).map(|pass| p.work(pass)).sum()),
+            estimate: plan.as_ref().map_or_else(Estimate::default, |plan| {
+                let known = |pass| self.pace.known(variant, pass);
+                Estimate::new((0..plan.passes()).map(|pass| (plan.work(pass), known(pass))))
+            }),
+            band_after: Duration::ZERO,
             predicted_ms: plan.as_ref().map_or(0.0, |plan| self.predict(variant, plan)),
             times: JobTimes::default(),
             filter_ns: None,

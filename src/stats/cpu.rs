@@ -1,4 +1,4 @@
-//! CPU load of this process and of the machine.
+//! CPU load of this process and of the machine, and what other processes used of it.
 
 use std::time::{Duration, Instant};
 
@@ -64,5 +64,90 @@ impl CpuLoad {
 impl Default for CpuLoad {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// The processors' time up to a moment, in the system's ticks.
+#[derive(Debug, Clone, Copy)]
+pub struct CpuTimes {
+    at: Instant,
+    /// What processes had of all cores.
+    busy: u64,
+    /// All there was.
+    all: u64,
+    /// What this process had, and those of its children that have ended.
+    own: u64,
+}
+
+impl CpuTimes {
+    /// The shortest time between two readings that says something: ticks are a hundredth of a second.
+    pub const SHORTEST: Duration = Duration::from_millis(300);
+
+    /// Reads them; `None` where the system does not tell (proc_stat(5), proc_pid_stat(5)).
+    pub fn now() -> Option<Self> {
+        let read = |path| std::fs::read_to_string(path).ok();
+        Self::parse(&read("/proc/stat")?, &read("/proc/self/stat")?)
+    }
+
+    fn parse(machine: &str, process: &str) -> Option<Self> {
+        let first = machine.lines().next()?.strip_prefix("cpu ")?;
+        let ticks: Vec<u64> = first.split_whitespace().map_while(|n| n.parse().ok()).collect();
+        // user, nice, system, idle, iowait, irq, softirq, steal; the rest is part of user and nice. What another
+        // system on the same machine has stolen is not this process's either.
+        let all = ticks.get(..8)?;
+        let busy = all[0] + all[1] + all[2] + all[7];
+        // The name in parentheses may hold anything.
+        let fields = process.rsplit_once(')')?.1;
+        let own = fields.split_whitespace().skip(11).take(4).map_while(|n| n.parse::<u64>().ok()).sum();
+        Some(Self { at: Instant::now(), busy, all: all.iter().sum(), own })
+    }
+
+    /// How long it takes until a reading against this one says something.
+    pub fn too_short_by(&self) -> Duration {
+        Self::SHORTEST.saturating_sub(self.at.elapsed())
+    }
+
+    /// The part of the machine that other processes have used since `earlier`, 0 to 1; `None` where too little time
+    /// lies between.
+    pub fn others_since(&self, earlier: &Self) -> Option<f64> {
+        let all = self.all.checked_sub(earlier.all).filter(|all| *all > 0)?;
+        let (busy, own) = (self.busy.saturating_sub(earlier.busy), self.own.saturating_sub(earlier.own));
+        let long_enough = self.at.duration_since(earlier.at) >= Self::SHORTEST;
+        long_enough.then(|| busy.saturating_sub(own) as f64 / all as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_are_what_is_busy_and_not_ours() {
+        let process = |own: u64| format!("7 (a) b) S 1 7 7 0 -1 4194304 117 0 0 0 {own} 10 20 30 20 0 1 0 9");
+        let at = |user: u64, idle: u64, own| {
+            let machine = format!("cpu  {user} 5 100 {idle} 30 1 2 40 0 0\ncpu0 1 2 3\n");
+            CpuTimes::parse(&machine, &process(own)).unwrap()
+        };
+        let before = at(1000, 500, 100);
+        assert_eq!((before.busy, before.own), (1145, 160));
+        let later = CpuTimes { at: before.at + CpuTimes::SHORTEST, ..at(1060, 540, 120) };
+        assert_eq!(later.others_since(&before), Some(0.4), "60 ticks busy, 20 of them ours, of 100");
+        let soon = CpuTimes { at: before.at + CpuTimes::SHORTEST / 2, ..later };
+        assert_eq!(soon.others_since(&before), None);
+        let same = CpuTimes { at: later.at, ..before };
+        assert_eq!(same.others_since(&before), None, "the clock of a system that does not tell stands still");
+        assert!(CpuTimes::parse("cpu 1 2 3", &process(1)).is_none());
+    }
+
+    #[test]
+    fn own_work_is_not_others() {
+        let Some(before) = CpuTimes::now() else { return };
+        let mut sum = 0u64;
+        while !before.too_short_by().is_zero() {
+            sum = sum.wrapping_mul(3).wrapping_add(1);
+        }
+        std::hint::black_box(sum);
+        let after = CpuTimes::now().unwrap();
+        assert!(after.own > before.own && after.others_since(&before).is_some_and(|part| part <= 1.0));
     }
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{FrameSample, GlTimes, Recorder, Series, Stage};
+use super::{FrameSample, GlTimes, Recorder, Series, Setting, Stage};
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
 use crate::ladder::VariantId;
@@ -45,8 +45,10 @@ pub struct ExportContext {
 /// CSV has one row for each presented frame. JSON has the same rows with the counters and [`Series`] before
 /// them. Times are in milliseconds where the name ends in `_ms` or is a stage's, in seconds where it ends in
 /// `_s`. What is beside the stages, packing on the decoder's thread (`pack`) and OpenGL's device (`gl_…`), is in
-/// milliseconds, and empty where there is none. The file appears under its
-/// name only when it is complete.
+/// milliseconds, and empty (in JSON null) where there is none, like everything that was not measured. An interval is the time
+/// since the frame before was presented, whatever happened meanwhile; where `switched` is true that one was filtered otherwise,
+/// and most of the interval may have been waiting. Summaries leave these out; `settings` has one for each variant, radius,
+/// size and device. The file appears under its name only when it is complete.
 ///
 /// # Errors
 /// The ending is neither `.csv` nor `.json`, the directory is missing or read-only, or the disk is full.
@@ -75,23 +77,21 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io:
     for (name, _) in GlTimes::default().named() {
         write!(out, ",{name}")?;
     }
-    writeln!(out)?;
-    for (frame, s) in (recorder.first_frame()..).zip(recorder.frames()) {
+    writeln!(out, ",width,height,switched")?;
+    for (frame, (s, switched)) in (recorder.first_frame()..).zip(recorder.frames_and_switches()) {
         write!(out, "{frame},{:.6},{:.6},", s.pts, s.presented_at)?;
         if let Some(interval) = s.interval_ms {
             write!(out, "{interval:.4}")?;
         }
         write!(out, ",{},{},{},{}", s.variant, s.radius, s.late, s.dropped_before)?;
-        for ms in s.stages {
-            write!(out, ",{ms:.4}")?;
-        }
-        for ms in [s.pack_ms].into_iter().chain(s.gl.named().map(|(_, ms)| ms)) {
+        let beside = [s.pack_ms].into_iter().chain(s.gl.named().map(|(_, ms)| ms));
+        for ms in s.stages.map(known).into_iter().chain(beside) {
             write!(out, ",")?;
             if let Some(ms) = ms {
                 write!(out, "{ms:.4}")?;
             }
         }
-        writeln!(out)?;
+        writeln!(out, ",{},{},{switched}", s.size.0, s.size.1)?;
     }
     Ok(())
 }
@@ -113,6 +113,7 @@ impl Serialize for Document<'_> {
         let series = |pick: &dyn Fn(&FrameSample) -> Option<f64>| {
             Series::of(&r.frames().iter().filter_map(pick).collect::<Vec<_>>())
         };
+        let intervals: Vec<_> = r.frames_and_switches().filter_map(own_interval).collect();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("schema", &1)?;
         map.serialize_entry(
@@ -131,8 +132,9 @@ impl Serialize for Document<'_> {
         map.serialize_entry("dropped", &r.dropped())?;
         map.serialize_entry("rows_forgotten", &r.forgotten())?;
         map.serialize_entry("repaint_ms", &r.repaint_interval())?;
-        map.serialize_entry("interval_ms", &series(&|s| s.interval_ms))?;
+        map.serialize_entry("interval_ms", &Series::of(&intervals))?;
         map.serialize_entry("stages", &StageSeries(&|stage| series(&|s| Some(s.stages[stage as usize]))))?;
+        map.serialize_entry("settings", &Settings(r))?;
         map.serialize_entry("frames", &Rows(r))?;
         map.end()
     }
@@ -151,14 +153,15 @@ struct Rows<'a>(&'a Recorder);
 
 impl Serialize for Rows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        let frames = self.0.first_frame()..;
-        serializer.collect_seq(frames.zip(self.0.frames()).map(|(frame, sample)| Row { frame, sample }))
+        let frames = (self.0.first_frame()..).zip(self.0.frames_and_switches());
+        serializer.collect_seq(frames.map(|(frame, (sample, switched))| Row { frame, sample, switched }))
     }
 }
 
 struct Row<'a> {
     frame: u64,
     sample: &'a FrameSample,
+    switched: bool,
 }
 
 impl Serialize for Row<'_> {
@@ -174,11 +177,66 @@ impl Serialize for Row<'_> {
         map.serialize_entry("late", &s.late)?;
         map.serialize_entry("dropped_before", &s.dropped_before)?;
         for stage in Stage::ALL {
-            map.serialize_entry(stage.name(), &round(s.stages[stage as usize], 1e4))?;
+            map.serialize_entry(stage.name(), &known(s.stages[stage as usize]).map(|ms| round(ms, 1e4)))?;
         }
         for (name, ms) in [("pack", s.pack_ms)].into_iter().chain(s.gl.named()) {
             map.serialize_entry(name, &ms.map(|ms| round(ms, 1e4)))?;
         }
+        map.serialize_entry("width", &s.size.0)?;
+        map.serialize_entry("height", &s.size.1)?;
+        map.serialize_entry("switched", &self.switched)?;
+        map.end()
+    }
+}
+
+/// A time, where it was measured.
+fn known(ms: f64) -> Option<f64> {
+    ms.is_finite().then_some(ms)
+}
+
+/// A frame's interval, unless most of it was waiting after a switch.
+fn own_interval((sample, switched): (&FrameSample, bool)) -> Option<f64> {
+    sample.interval_ms.filter(|_| !switched)
+}
+
+/// The statistics of the frames that were filtered alike, in the order in which each way came first.
+struct Settings<'a>(&'a Recorder);
+
+impl Serialize for Settings<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut settings: Vec<(Setting, Vec<(&FrameSample, bool)>)> = Vec::new();
+        for frame in self.0.frames_and_switches() {
+            let setting = frame.0.setting();
+            match settings.iter_mut().find(|(of, _)| *of == setting) {
+                Some((_, frames)) => frames.push(frame),
+                None => settings.push((setting, vec![frame])),
+            }
+        }
+        serializer.collect_seq(settings.iter().map(|(of, frames)| OfSetting { of, frames }))
+    }
+}
+
+struct OfSetting<'a> {
+    of: &'a Setting,
+    frames: &'a [(&'a FrameSample, bool)],
+}
+
+impl Serialize for OfSetting<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let of = self.of;
+        let intervals: Vec<_> = self.frames.iter().copied().filter_map(own_interval).collect();
+        let stage = |stage: Stage| {
+            Series::of(&self.frames.iter().map(|(s, _)| s.stages[stage as usize]).collect::<Vec<_>>())
+        };
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("variant", of.variant.as_str())?;
+        map.serialize_entry("radius", &of.radius)?;
+        map.serialize_entry("width", &of.size.0)?;
+        map.serialize_entry("height", &of.size.1)?;
+        map.serialize_entry("device_changes", &of.device)?;
+        map.serialize_entry("presented", &self.frames.len())?;
+        map.serialize_entry("interval_ms", &Series::of(&intervals))?;
+        map.serialize_entry("stages", &StageSeries(&stage))?;
         map.end()
     }
 }

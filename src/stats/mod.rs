@@ -5,14 +5,16 @@
 
 pub mod cpu;
 pub mod export;
+pub mod noise;
 pub mod playing;
 pub mod recorder;
 pub mod scores;
 pub mod series;
 pub mod trace;
 
-pub use cpu::{CpuLoad, CpuReading};
+pub use cpu::{CpuLoad, CpuReading, CpuTimes};
 pub use export::{ExportContext, export};
+pub use noise::Noise;
 pub use playing::{PlayState, Playing};
 pub use recorder::{Recorder, Summary};
 pub use scores::{Score, Scores};

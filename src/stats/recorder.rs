@@ -236,6 +236,13 @@ impl Recorder {
         self.kept.as_ref().unwrap_or(&self.history)
     }
 
+    /// Every frame that was kept, and whether the frame before it was filtered otherwise.
+    pub fn frames_and_switches(&self) -> impl Iterator<Item = (&FrameSample, bool)> {
+        let frames = self.frames();
+        let before = std::iter::once(None).chain(frames.iter().map(Some));
+        frames.iter().zip(before).map(|(s, before)| (s, before.is_some_and(|b| b.setting() != s.setting())))
+    }
+
     /// Index of the first of [`frames`](Self::frames), counted from the first frame presented.
     pub fn first_frame(&self) -> u64 {
         match &self.kept {

@@ -297,10 +297,14 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     let text = fs::read_to_string(&path).unwrap();
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 4);
-    assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len() + 4), "{text}");
-    assert_eq!(rows[0][8 + Stage::ALL.len()..], ["pack", "gl_texture", "gl_present", "gl_overlay"]);
-    assert_eq!(rows[1][8 + Stage::ALL.len()..], ["", "", "", ""]);
-    assert_eq!(rows[2][8 + Stage::ALL.len()..], ["0.5000", "", "", ""]);
+    assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len() + 7), "{text}");
+    assert_eq!(
+        rows[0][8 + Stage::ALL.len()..],
+        ["pack", "gl_texture", "gl_present", "gl_overlay", "width", "height", "switched"]
+    );
+    assert_eq!(rows[1][8 + Stage::ALL.len()..], ["", "", "", "", "1280", "720", "false"]);
+    assert_eq!(rows[2][8 + Stage::ALL.len()..], ["0.5000", "", "", "", "1280", "720", "true"]);
+    assert_eq!(rows[3].last(), Some(&"false"));
     assert_eq!(rows[0][..4], ["frame", "pts_s", "presented_at_s", "interval_ms"]);
     assert_eq!(rows[0][8 + Stage::Filter as usize], "filter");
     assert_eq!(rows[1][..8], ["0", "0.000000", "0.000000", "", "off", "7", "false", "0"]);
@@ -321,13 +325,40 @@ fn json_gives_back_what_was_measured() {
     assert_eq!(json["device"], serde_json::Value::Null);
     assert_eq!((&json["presented"], &json["late"], &json["dropped"]), (&3.into(), &1.into(), &4.into()));
     assert_eq!(json["repaint_ms"]["max"], 18.0);
-    assert_eq!((&json["interval_ms"]["n"], &json["interval_ms"]["max"]), (&2.into(), &40.5.into()));
+    // The switch's interval is in its row, and in no summary.
+    assert_eq!(json["frames"][1]["interval_ms"], 40.0);
+    assert_eq!((&json["interval_ms"]["n"], &json["interval_ms"]["max"]), (&1.into(), &40.5.into()));
+    let naive = &json["settings"][1];
+    assert_eq!(
+        (&naive["variant"], &naive["radius"], &naive["presented"]),
+        (&"naive".into(), &7.into(), &2.into())
+    );
+    assert_eq!((&naive["interval_ms"]["n"], &naive["stages"]["filter"]["n"]), (&1.into(), &2.into()));
+    assert_eq!(json["settings"].as_array().unwrap().len(), 2);
     assert_eq!(json["stages"].as_object().unwrap().len(), Stage::ALL.len());
     assert_eq!(json["stages"]["filter"]["p50"], 0.25 * FILTER);
     assert_eq!(json["frames"].as_array().unwrap().len(), 3);
     assert_eq!(json["frames"][0]["interval_ms"], serde_json::Value::Null);
     assert_eq!(json["frames"][2]["filter"], 0.125 * FILTER);
     assert_eq!(json["frames"][1]["variant"], "naive");
+}
+
+#[test]
+fn what_was_not_measured_is_empty() {
+    let scratch = Scratch::new("unknown");
+    let mut recorder = Recorder::new(true);
+    let mut sample = frame(0.0, 40.0, 1.0, VariantId::Flat);
+    sample.stages[Stage::Filter as usize] = f64::NAN;
+    recorder.push(sample);
+    for name in ["s.csv", "s.json"] {
+        export(&scratch.0.join(name), &recorder, &context()).unwrap();
+    }
+    let csv = fs::read_to_string(scratch.0.join("s.csv")).unwrap();
+    assert_eq!(csv.lines().nth(1).unwrap().split(',').nth(8 + Stage::Filter as usize), Some(""), "{csv}");
+    let json: serde_json::Value =
+        serde_json::from_slice(&fs::read(scratch.0.join("s.json")).unwrap()).unwrap();
+    assert_eq!(json["frames"][0]["filter"], serde_json::Value::Null);
+    assert_eq!(json["stages"]["filter"], serde_json::Value::Null);
 }
 
 #[test]

@@ -41,7 +41,7 @@ use work::Work;
 const OVERLAY_MS: f64 = 50.0;
 /// How long a still picture of several movies is shown.
 const STILL: Duration = Duration::from_secs(5);
-/// A frame that has been on the device for longer than this is told to the user.
+/// A picture that has been awaited for longer than this, or been in the filter, is told to the user.
 const BUSY_S: f64 = 0.25;
 /// While the radius changes all the time, a frame with less than this left is finished all the same.
 const NEARLY_DONE_MS: f64 = 150.0;
@@ -110,6 +110,8 @@ pub struct FrameLoop {
     unpaced: bool,
     variant: VariantId,
     radius: u32,
+    /// When variant and radius were chosen.
+    chosen_at: Option<Instant>,
     /// What colours are corrected with, if they are; never a neutral one.
     correction: Option<Correction>,
     /// No frame is taken before the chosen variant is built.
@@ -201,6 +203,7 @@ impl FrameLoop {
             unpaced,
             variant: VariantId::Off,
             radius: 0,
+            chosen_at: None,
             correction: None,
             waits_for_filter: false,
             waits_for_conversions: false,
@@ -365,6 +368,7 @@ impl FrameLoop {
         }
         let radius_only = variant == self.variant;
         (self.variant, self.radius) = (variant, radius);
+        self.chosen_at = Some(Instant::now());
         self.not_again = None;
         // A slider that moves or a key that is held must not keep every frame from being finished.
         let starving = self.last_present.is_none_or(|at| at.elapsed() > STARVING);

@@ -71,8 +71,41 @@ impl FrameLoop {
             && (self.unpaced || self.clock.now_ns() >= shown.frame.pts_ns.saturating_add(time_ns))
     }
 
-    /// The frame that has been in the filter for long, or that will be.
+    /// The picture that is awaited, once that takes long: of what was chosen, or of what filters every frame for long.
     pub fn busy(&self) -> Option<Busy> {
+        self.awaited().or_else(|| self.long_frame())
+    }
+
+    /// Whether what was chosen is not on the screen yet.
+    pub fn is_awaiting(&self) -> bool {
+        let is_chosen = |(variant, radius)| {
+            variant == self.variant && (radius == self.radius || variant == VariantId::Off)
+        };
+        let failed = self.not_again.is_some_and(|(variant, radius, _)| is_chosen((variant, radius)));
+        !failed && self.shown_filter().is_some_and(|shown| !is_chosen(shown))
+    }
+
+    /// The picture of what was chosen, while another one is on the screen for longer than a blink.
+    fn awaited(&self) -> Option<Busy> {
+        let elapsed_s = self.chosen_at.filter(|_| self.is_awaiting())?.elapsed().as_secs_f64();
+        if elapsed_s < BUSY_S && self.held.is_none() {
+            return None;
+        }
+        let (variant, radius) = self.chosen();
+        let mut on_their_way = self.held.iter().chain(&self.flights);
+        let flight = on_their_way.find(|f| f.variant == variant && f.radius == radius);
+        let work = flight.and_then(|f| f.work.as_ref());
+        Some(Busy {
+            variant,
+            radius,
+            fraction: work.map_or(0.0, |work| work.fraction() as f32),
+            elapsed_s,
+            predicted_s: work.and_then(|work| Some(elapsed_s - work.elapsed_s() + work.total_s()?)),
+        })
+    }
+
+    /// The frame that has been in the filter for long, or that will be.
+    fn long_frame(&self) -> Option<Busy> {
         let flight = self.held.as_ref().or(self.flights.front())?;
         let work = flight.work.as_ref()?;
         let held = self.held.is_some();
@@ -81,7 +114,7 @@ impl FrameLoop {
             radius: flight.radius,
             fraction: work.fraction() as f32,
             elapsed_s: if held { 0.0 } else { work.elapsed_s() },
-            predicted_s: Some(work.total_s()),
+            predicted_s: work.total_s(),
         })
     }
 

@@ -61,12 +61,14 @@ impl Work {
         }
     }
 
-    /// The best prediction of the whole frame's time, in seconds.
-    pub fn total_s(&self) -> f64 {
+    /// The best prediction of the whole frame's time, in seconds; `None` while nothing was measured.
+    pub fn total_s(&self) -> Option<f64> {
+        let known = |s: f64| (s > 0.0).then_some(s);
         match self {
             Work::Device(job) => job.total_s(),
-            Work::Native(task) => task.predicted_ms() / 1e3,
-            Work::Gl(task) => task.predicted_ms() / 1e3,
+            Work::Native(task) => known(task.predicted_ms() / 1e3),
+            // Its bands are short: the last one's end is nearly now.
+            Work::Gl(task) => known(task.fraction()).map(|done| task.elapsed_s() / done),
         }
     }
 

@@ -41,6 +41,8 @@ use navigate::Navigation;
 
 /// Interval of the overlay while a frame takes long: the overlay must answer while the device is busy.
 const BUSY_REPAINT: Duration = Duration::from_millis(25);
+/// Interval of the overlay while what was chosen is awaited, so that the time is seen to go on.
+const AWAITED_REPAINT: Duration = Duration::from_millis(100);
 /// Interval of the overlay while nothing else asks for it: the CPU load goes on changing.
 const IDLE_REPAINT: Duration = Duration::from_millis(500);
 /// Mouse moves do not repaint faster than this.
@@ -242,6 +244,9 @@ impl<'a> Player<'a> {
         }
         if self.frames.is_slow() {
             self.repaint_after(BUSY_REPAINT.saturating_sub(self.last_draw.elapsed()));
+        }
+        if self.frames.is_awaiting() {
+            self.repaint_after(AWAITED_REPAINT.saturating_sub(self.last_draw.elapsed()));
         }
         let now = Instant::now();
         if tick.redraw || self.repaint_at.is_some_and(|at| at <= now) {

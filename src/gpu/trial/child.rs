@@ -101,12 +101,15 @@ fn take_stdout() -> io::Result<File> {
     }
 }
 
-/// It leaves no core file behind, and ends with the thread that has started it.
+/// It leaves no core file behind, and ends with the thread that has started it: Ctrl+C is for that one alone.
 fn be_expendable() {
     // SAFETY: plain numbers.
     unsafe {
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         libc::setrlimit(libc::RLIMIT_CORE, &none);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
+            libc::signal(signal, libc::SIG_IGN);
+        }
     }
 }

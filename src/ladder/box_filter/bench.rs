@@ -13,10 +13,10 @@ use super::trial::{Case, Launch, Trials};
 use super::{BuiltVariant, Picture, Plan, Scratch, info};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, failed};
-use crate::ladder::measure::{self, Contender, Measurement, Sample};
+use crate::ladder::measure::{self, Contender, Measurement, Results, Sample, Timed};
 use crate::ladder::{Kind, Outcome, Storage, VariantId};
 use crate::media::memory::{require, zeroed};
-use crate::stats::{Series, ms_since};
+use crate::stats::ms_since;
 
 /// What is filtered, and how often.
 pub struct Input<'a> {
@@ -33,12 +33,14 @@ pub struct Input<'a> {
 }
 
 /// What came out for one radius.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RadiusRun {
     /// The radius in pixels.
     pub radius: u32,
-    /// A device copy of one frame, alternating with the variants, in milliseconds.
-    pub copy: Option<Series>,
+    /// A device copy of one frame, alternating with the variants.
+    pub copy: Option<Measurement>,
+    /// A device copy of the bytes that `planar` reads, where that takes part.
+    pub planes_copy: Option<Measurement>,
     /// What came of each variant, in the order asked for.
     pub variants: Vec<(VariantId, Outcome)>,
     /// What `auto` chose, as in `fused STRIPS=2`; `None` where it did not take part or failed.
@@ -48,15 +50,28 @@ pub struct RadiusRun {
 }
 
 /// Times of [`native::filter`].
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct NativeRun {
     /// Threads.
     pub threads: usize,
     /// How a row is summed.
     pub lanes: Lanes,
     /// Wall time, or what went wrong.
-    pub outcome: std::result::Result<Series, NativeFault>,
+    pub outcome: std::result::Result<Measurement, NativeFault>,
 }
+
+/// Told how a benchmark goes on.
+pub trait Watch {
+    /// What happens next; called once for each variant that is checked and each round that is timed.
+    fn next(&mut self, what: &str);
+
+    /// What is known so far at a radius, after each of its rounds. A variant that has not had one yet is
+    /// [left out](Outcome::Skipped), as [`NOT_TIMED`] says.
+    fn so_far(&mut self, run: RadiusRun);
+}
+
+/// Why something that was to be timed has no time yet.
+pub const NOT_TIMED: &str = "It was not timed.";
 
 /// Why a [`NativeRun`] has no time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,8 +99,8 @@ pub fn require_memory((width, height): (u32, u32), variants: &[VariantId], nativ
 }
 
 /// Checks and times `variants` on a device for each of `radii`. Without a device those that do without OpenCL are
-/// timed, and no copy. Changed kernels are tried in `trials` first. `progress` is told what happens next, and is called once for each variant that is checked and
-/// each round that is timed.
+/// timed, and no copy. Changed kernels are tried in `trials` first. What has been measured goes to `watch`, the last time for
+/// each radius when all of it is there.
 ///
 /// # Errors
 /// When the device cannot be used at all. What goes wrong with one variant is its [`Outcome`].
@@ -95,8 +110,8 @@ pub fn run_device(
     variants: &[VariantId],
     radii: &[u32],
     trials: &mut Trials,
-    progress: &mut dyn FnMut(&str),
-) -> Result<Vec<RadiusRun>> {
+    watch: &mut dyn Watch,
+) -> Result<()> {
     let Some(first) = input.frames.first() else {
         return Err(Error::new("There is nothing to time.", "The movie gave no frame.", ""));
     };
@@ -123,7 +138,7 @@ pub fn run_device(
     if let Some(on) = &bench.on {
         on.pairs.load(on.cl, first)?;
     }
-    radii.iter().map(|&radius| bench.radius(&built, radius, progress)).collect()
+    radii.iter().try_for_each(|&radius| bench.radius(&built, radius, watch))
 }
 
 /// What building a variant runs, to be tried before it is built here.
@@ -181,10 +196,69 @@ type Built = [(VariantId, Tried<Candidate>)];
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 enum Ready<'b> {
     Kernels(Plan, ocl::Queue),
-    /// With the planes of the frame.
-    Planes(PlanarPlan, Picture, ocl::Queue),
+    Planes(Box<Planes>),
     Native,
     Glsl(&'b Offscreen),
+}
+
+/// The planes of the frame, the filter on them, and room for a copy.
+struct Planes {
+    plan: PlanarPlan,
+    from: Picture,
+    copied: Picture,
+    queue: ocl::Queue,
+}
+
+/// What a contender's times are for.
+enum Row {
+    Copy,
+    PlanesCopy,
+    /// By its place among the variants.
+    Variant(usize),
+    /// By its place in the grid of threads and vectors.
+    Native(usize),
+}
+
+impl NativeRun {
+    /// Whether its check has passed: it is timed, or will be.
+    fn is_exact(&self) -> bool {
+        !matches!(&self.outcome, Err(NativeFault::Differs))
+    }
+}
+
+impl RadiusRun {
+    /// The same with what has been measured.
+    fn with(&self, rows: &[Row], results: &Results) -> Self {
+        let mut run = self.clone();
+        for (row, timed) in rows.iter().zip(results) {
+            let measured = timed.as_ref().map(Timed::measurement);
+            match (row, measured) {
+                (Row::Copy, Ok(measured)) => run.copy = measured,
+                (Row::PlanesCopy, Ok(measured)) => run.planes_copy = measured,
+                (Row::Variant(place), measured) => {
+                    if let Some((_, outcome)) = run.variants.get_mut(*place) {
+                        match measured {
+                            Ok(Some(measured)) => *outcome = Outcome::Ok(measured),
+                            Ok(None) => {}
+                            Err(e) => *outcome = Outcome::Failed(e.clone()),
+                        }
+                    }
+                }
+                (Row::Native(place), measured) => {
+                    if let Some(one) = run.native.get_mut(*place) {
+                        match measured {
+                            Ok(Some(measured)) => one.outcome = Ok(measured),
+                            Ok(None) => {}
+                            Err(e) => one.outcome = Err(NativeFault::Failed(e.to_string())),
+                        }
+                    }
+                }
+                // A copy that fails has no time.
+                (Row::Copy | Row::PlanesCopy, Err(_)) => {}
+            }
+        }
+        run
+    }
 }
 
 /// Source and destination in each storage that is needed; the buffers always, for the copy.
@@ -233,17 +307,23 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn radius(&mut self, built: &Built, radius: u32, progress: &mut dyn FnMut(&str)) -> Result<RadiusRun> {
+    fn radius(&mut self, built: &Built, radius: u32, watch: &mut dyn Watch) -> Result<()> {
         let mut checks = Checks::new(self.input, radius);
-        let mut outcomes = Vec::new();
+        let mut so_far = RadiusRun {
+            radius,
+            copy: None,
+            planes_copy: None,
+            variants: Vec::new(),
+            auto: None,
+            native: Vec::new(),
+        };
         let mut ready: Vec<(usize, u32, Ready)> = Vec::new();
-        let mut auto = None;
         for (id, variant) in built {
-            progress(&format!("checking {id}, r={radius}"));
+            watch.next(&format!("checking {id}, r={radius}"));
             let prepared = match variant {
                 Ok(Candidate::Kernels(variant)) => {
                     self.prepare(variant, radius, &mut checks).map(|(rounds, plan, queue)| {
-                        auto = (*id == VariantId::Auto).then(|| plan.chosen()).or(auto.take());
+                        so_far.auto = (*id == VariantId::Auto).then(|| plan.chosen()).or(so_far.auto.take());
                         (rounds, Ready::Kernels(plan, queue))
                     })
                 }
@@ -259,23 +339,28 @@ impl Bench<'_> {
                     .map(|rounds| (rounds, Ready::Glsl(offscreen))),
                 Err(outcome) => Err(outcome.clone()),
             };
-            match prepared {
+            let outcome = match prepared {
                 Ok((rounds, plan)) => {
-                    ready.push((outcomes.len(), rounds, plan));
-                    outcomes.push((*id, Outcome::Skipped("It was not timed.".to_owned())));
+                    ready.push((so_far.variants.len(), rounds, plan));
+                    Outcome::Skipped(NOT_TIMED.to_owned())
                 }
-                Err(outcome) => outcomes.push((*id, *outcome)),
-            }
+                Err(outcome) => *outcome,
+            };
+            so_far.variants.push((*id, outcome));
         }
+        so_far.native = checks.native_grid()?;
         let (on, frames) = (self.on.as_ref(), self.input.frames);
         let frame = Cell::new(0);
         let out = RefCell::new(vec![0; frames.first().map_or(0, Vec::len)]);
-        let mut contenders = Vec::new();
+        let (mut rows, mut contenders) = (Vec::new(), Vec::new());
+        let mut add = |row, rounds, run| {
+            rows.push(row);
+            contenders.push(Contender { rounds, run });
+        };
         if let Some(OnDevice { cl, pairs }) = on {
             let (from, to) = &pairs.buffer;
             copy(&cl.queue, from, to)?; // warm up
-            let run = Box::new(|| copy(&cl.queue, from, to));
-            contenders.push(Contender { rounds: self.input.rounds, run });
+            add(Row::Copy, self.input.rounds, Box::new(|| copy(&cl.queue, from, to)));
         }
         let size = (self.input.width as usize, self.input.height as usize);
         let (frame, out) = (&frame, &out);
@@ -285,29 +370,33 @@ impl Bench<'_> {
             let ms = ms_since(begin);
             Ok(Sample { device_ms: ms, dispatch_ms: 0.0, wall_ms: ms })
         };
-        for (_, rounds, ready) in &ready {
-            contenders.push(Contender {
-                rounds: *rounds,
-                run: match ready {
-                    Ready::Kernels(plan, queue) => {
-                        Box::new(move || measure::sample(queue, |q| plan.enqueue_all(q)))
-                    }
-                    Ready::Planes(plan, from, queue) => Box::new(move || {
+        for (place, rounds, ready) in &ready {
+            let run: Box<dyn FnMut() -> Result<Sample>> = match ready {
+                Ready::Kernels(plan, queue) => {
+                    Box::new(move || measure::sample(queue, |q| plan.enqueue_all(q)))
+                }
+                Ready::Planes(planes) => {
+                    let Planes { plan, from, copied, queue } = &**planes;
+                    copy(queue, from, copied)?; // warm up
+                    add(Row::PlanesCopy, self.input.rounds, Box::new(move || copy(queue, from, copied)));
+                    Box::new(move || {
                         measure::sample(queue, |q| Ok(vec![plan.enqueue(q, from, 0..plan.rows())?]))
-                    }),
-                    Ready::Glsl(offscreen) => Box::new(move || offscreen.run(radius)),
-                    Ready::Native => Box::new(move || run_native(native::all_threads(), Lanes::Vector)),
-                },
-            });
+                    })
+                }
+                Ready::Glsl(offscreen) => Box::new(move || offscreen.run(radius)),
+                Ready::Native => Box::new(move || run_native(native::all_threads(), Lanes::Vector)),
+            };
+            add(Row::Variant(*place), *rounds, run);
         }
-        let mut native = checks.native_grid()?;
-        for one in native.iter().filter(|one| one.outcome.is_ok()) {
+        for (place, one) in so_far.native.iter().enumerate().filter(|(_, one)| one.is_exact()) {
             let (threads, lanes) = (one.threads, one.lanes);
-            let run = move || run_native(threads, lanes);
-            contenders.push(Contender { rounds: self.input.rounds, run: Box::new(run) });
+            add(Row::Native(place), self.input.rounds, Box::new(move || run_native(threads, lanes)));
         }
-        let results = measure::alternate(self.input.rounds, &mut contenders, |round| {
-            progress(&format!("timing r={radius}, round {}", round + 1));
+        let results = measure::alternate(self.input.rounds, &mut contenders, |round, results| {
+            if round > 0 {
+                watch.so_far(so_far.with(&rows, results));
+            }
+            watch.next(&format!("timing r={radius}, round {}", round + 1));
             frame.set(round as usize % frames.len());
             let next = &frames[round as usize % frames.len()];
             for (_, candidate) in built {
@@ -316,32 +405,15 @@ impl Bench<'_> {
                 }
             }
             for (.., ready) in &ready {
-                if let Ready::Planes(_, from, queue) = ready {
+                if let Ready::Planes(planes) = ready {
                     let (_, block) = planes_of(next, self.input.width, self.input.height)?;
-                    from.write(queue, &block)?;
+                    planes.from.write(&planes.queue, &block)?;
                 }
             }
             on.map_or(Ok(()), |on| on.pairs.load(on.cl, next))
         })?;
-        let mut results = results.into_iter();
-        let copied = on.and_then(|_| results.next()).and_then(|samples| Measurement::of(&samples.ok()?));
-        for ((place, ..), samples) in ready.iter().zip(results.by_ref()) {
-            if let Some((_, outcome)) = outcomes.get_mut(*place) {
-                match samples.map(|s| Measurement::of(&s)) {
-                    Ok(Some(measurement)) => *outcome = Outcome::Ok(measurement),
-                    Ok(None) => {}
-                    Err(e) => *outcome = Outcome::Failed(e),
-                }
-            }
-        }
-        for (one, samples) in native.iter_mut().filter(|one| one.outcome.is_ok()).zip(results) {
-            one.outcome = match samples.map(|s| Measurement::of(&s)) {
-                Ok(Some(m)) => Ok(m.device),
-                Ok(None) => Err(NativeFault::Failed("It was not timed.".to_owned())),
-                Err(e) => Err(NativeFault::Failed(e.to_string())),
-            };
-        }
-        Ok(RadiusRun { radius, copy: copied.map(|m| m.device), variants: outcomes, auto, native })
+        watch.so_far(so_far.with(&rows, &results));
+        Ok(())
     }
 
     /// Decides how often the variant can run, and checks it.
@@ -377,9 +449,11 @@ impl Bench<'_> {
         let (layout, block) = checks.planes(cl, filter)?;
         let mut prepare = || {
             let from = planes::on_device(cl, &block)?;
+            let copied = planes::on_device(cl, &block)?;
             let to = planes::on_device(cl, &zeroed(layout.filtered().bytes())?)?;
             let plan = filter.plan(cl, &layout, &to, &mut self.scratch, radius)?;
-            Ok((self.input.rounds, Ready::Planes(plan, from, cl.queue.clone())))
+            let planes = Planes { plan, from, copied, queue: cl.queue.clone() };
+            Ok((self.input.rounds, Ready::Planes(Box::new(planes))))
         };
         prepare().map_err(fail)
     }

@@ -29,6 +29,7 @@ fn searched(status: crate::ladder::tune::Status) -> Tuning {
         compile_ms: 9.0,
         status,
         median_ms: None,
+        noise: None,
     };
     let trials = vec![trial(4096, Status::Scored(2.0)), trial(64, Status::Scored(3.0)), trial(32, status)];
     Tuning {
@@ -229,7 +230,7 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
         fixture.recorder.push_traced(sample, second);
         fixture.pass(vec![]);
         let window = Rect::from_min_size(Pos2::ZERO, size);
-        for text in ["n", "n \u{2212} 1", "at once 10.00 of 50.00 ms", "0 ms", "20"] {
+        for text in ["n", "n \u{2212} 1", "two frames at work at once for 10.00 ms", "0 ms", "20"] {
             let at =
                 fixture.find(text).unwrap_or_else(|| panic!("no '{text}' at {size}: {:?}", fixture.texts));
             assert!(window.contains_rect(at), "'{text}' at {at} in {size}");

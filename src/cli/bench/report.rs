@@ -1,0 +1,149 @@
+//! The results of `bench` as JSON: `schema` 1.
+
+use serde::Serialize;
+
+use super::{DeviceRuns, Results, reason};
+use crate::cli::devices::{DeviceEntry, print_json};
+use crate::error::Result;
+use crate::gpu::sharing::Sharing;
+use crate::ladder::box_filter::bench::{NativeFault, NativeRun, RadiusRun};
+use crate::ladder::box_filter::native::Lanes;
+use crate::ladder::measure::Measurement;
+use crate::ladder::{Kind, Outcome, VariantId};
+use crate::stats::Series;
+use crate::stats::noise::Noisy;
+
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: u32,
+    input: InputEntry<'a>,
+    /// What is missing, where a signal ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interrupted: Option<&'a str>,
+    devices: Vec<DeviceReport>,
+}
+
+#[derive(Serialize)]
+struct InputEntry<'a> {
+    file: &'a str,
+    width: u32,
+    height: u32,
+    frames: usize,
+}
+
+#[derive(Serialize)]
+struct DeviceReport {
+    #[serde(flatten)]
+    device: Option<DeviceEntry>,
+    runs: Vec<RunEntry>,
+}
+
+#[derive(Serialize)]
+struct RunEntry {
+    radius: u32,
+    copy_ms: Option<Series>,
+    copy_noisy: Noisy,
+    /// A copy of the bytes that planar reads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    planes_copy_ms: Option<Series>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    planes_copy_noisy: Option<Noisy>,
+    variants: Vec<VariantEntry>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    native: Vec<NativeEntry>,
+}
+
+#[derive(Serialize)]
+struct NativeEntry {
+    threads: usize,
+    vectors: bool,
+    outcome: &'static str,
+    wall_ms: Option<Series>,
+    noisy: Noisy,
+}
+
+#[derive(Serialize)]
+struct VariantEntry {
+    id: &'static str,
+    kind: &'static str,
+    outcome: &'static str,
+    reason: Option<String>,
+    /// What `auto` chose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chosen: Option<String>,
+    max_abs_diff: Option<u8>,
+    device_ms: Option<Series>,
+    dispatch_ms: Option<Series>,
+    wall_ms: Option<Series>,
+    noisy: Noisy,
+}
+
+/// Prints them. `interrupted` says what is missing.
+pub(super) fn print(results: &Results, interrupted: Option<&str>) -> Result<()> {
+    let (width, height) = results.size;
+    print_json(&Report {
+        schema: 1,
+        input: InputEntry { file: &results.file, width, height, frames: results.frames },
+        interrupted,
+        devices: results.devices.iter().map(device).collect(),
+    })
+}
+
+fn device(DeviceRuns { device, runs }: &DeviceRuns) -> DeviceReport {
+    let sharing = Sharing::copy("bench opens no window; `clreel devices` tests sharing");
+    DeviceReport {
+        device: device.as_ref().map(|info| DeviceEntry::new(info, &sharing)),
+        runs: runs.iter().map(run).collect(),
+    }
+}
+
+fn noisy(measured: Option<&Measurement>) -> Noisy {
+    Noisy(measured.and_then(Measurement::noise))
+}
+
+fn run(run: &RadiusRun) -> RunEntry {
+    RunEntry {
+        radius: run.radius,
+        copy_ms: run.copy.map(|m| m.device),
+        copy_noisy: noisy(run.copy.as_ref()),
+        planes_copy_ms: run.planes_copy.map(|m| m.device),
+        planes_copy_noisy: run.planes_copy.as_ref().map(|m| noisy(Some(m))),
+        variants: run.variants.iter().map(|(id, outcome)| variant(*id, outcome, run)).collect(),
+        native: run.native.iter().map(native).collect(),
+    }
+}
+
+fn variant(id: VariantId, outcome: &Outcome, run: &RadiusRun) -> VariantEntry {
+    let times = outcome.measured();
+    VariantEntry {
+        id: id.as_str(),
+        kind: id.kind().as_str(),
+        outcome: outcome.word(),
+        reason: reason(outcome),
+        chosen: run.auto.clone().filter(|_| id == VariantId::Auto),
+        max_abs_diff: match outcome {
+            Outcome::Ok(_) => Some(0),
+            Outcome::Mismatch(report) => Some(report.max_abs_diff),
+            _ => None,
+        },
+        // Threads of this process have only the wall clock.
+        device_ms: times.filter(|_| id.kind() != Kind::Native).map(|m| m.device),
+        dispatch_ms: times.filter(|_| id.kind() == Kind::OpenCl).and_then(|m| m.dispatch),
+        wall_ms: times.and_then(|m| m.wall),
+        noisy: noisy(times),
+    }
+}
+
+fn native(one: &NativeRun) -> NativeEntry {
+    NativeEntry {
+        threads: one.threads,
+        vectors: one.lanes == Lanes::Vector,
+        outcome: match &one.outcome {
+            Ok(_) => "ok",
+            Err(NativeFault::Differs) => "mismatch",
+            Err(NativeFault::Failed(_)) => "failed",
+        },
+        wall_ms: one.outcome.as_ref().ok().map(|m| m.device),
+        noisy: noisy(one.outcome.as_ref().ok()),
+    }
+}
