@@ -282,6 +282,7 @@ impl Worker {
                     self.send(Built::For(*number, Box::new(Part::Tried(case, tried))))
                 }
                 (Ok(Request::Again(variant)), Some(_)) => {
+                    self.trials.forget();
                     if !self.left.contains(&variant) {
                         self.left.push(variant);
                     }

@@ -11,6 +11,7 @@ pub mod gl;
 pub mod gl_timer;
 pub mod headless;
 pub mod host_block;
+pub(crate) mod identity;
 pub(crate) mod kernel;
 pub(crate) mod parts;
 pub(crate) mod places;

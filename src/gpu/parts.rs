@@ -3,12 +3,11 @@
 //!
 //! PoCL's driver for remote devices (6.0) drops the offset: what is written to the part lands at the buffer's beginning.
 
-use std::ffi::CString;
-
 use ocl::core::{self, ArgVal};
 
 use super::cl::{ClContext, failed};
 use super::kernel::enqueue;
+use super::program;
 use crate::error::{Error, Result};
 
 /// A multiple of every device's alignment for parts of a buffer.
@@ -28,20 +27,14 @@ pub(crate) fn require_their_place(cl: &ClContext) -> Result<()> {
     whole.write(&vec![0; 3 * UNIT]).queue(&cl.queue).enq().map_err(no)?;
     part.write(&vec![1; UNIT]).queue(&cl.queue).enq().map_err(no)?;
     in_its_place(cl, &whole, 1)?;
-    let kernel = kernel(cl).map_err(|e| no(e.into()))?;
+    let program = program::build(cl, "add_one", SOURCE, "")?;
+    let kernel = core::create_kernel(&program, "add_one").map_err(|e| no(e.into()))?;
     core::set_kernel_arg(&kernel, 0, ArgVal::mem(part.as_core())).map_err(|e| no(e.into()))?;
     // SAFETY: the only argument is set, and the part has a byte for each work-item.
     let _event =
         unsafe { enqueue(&cl.queue, &kernel, 1, [UNIT, 1, 1], [64, 1, 1]) }.map_err(|e| no(e.into()))?;
     cl.queue.finish().map_err(no)?;
     in_its_place(cl, &whole, 2)
-}
-
-fn kernel(cl: &ClContext) -> core::Result<core::Kernel> {
-    let source = CString::new(SOURCE).unwrap_or_default();
-    let program = core::create_program_with_source(&cl.context, &[source])?;
-    core::build_program(&program, Some(&[*cl.device.device.as_core()]), &CString::default(), None, None)?;
-    core::create_kernel(&program, "add_one")
 }
 
 /// Whether the buffer's middle third holds this value, and the rest is 0.

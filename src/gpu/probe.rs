@@ -15,9 +15,10 @@ use winit::event::WindowEvent;
 use winit::event_loop::{ActiveEventLoop, EventLoop};
 use winit::window::{WindowAttributes, WindowId};
 
-use super::cl::{Device, Identity, identity, list_devices};
+use super::cl::{Device, list_devices};
 use super::drivers;
 use super::gl::{GlWindow, Interface};
+use super::identity::{Identity, identity};
 use super::process::exit_now;
 use super::sharing::{self, Sharing};
 pub use known::Known;

@@ -36,8 +36,9 @@ pub(super) struct Trials {
 }
 
 impl Pipeline {
-    /// This variant's kernels are changed: each way to run them is tried first.
+    /// This variant's kernels are changed: each way to run them is tried first, from here on.
     pub fn must_try(&mut self, variant: VariantId) {
+        self.trials.cases.retain(|case, _| case.variant != variant);
         self.trials.changed.insert(variant);
     }
 

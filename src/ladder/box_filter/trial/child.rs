@@ -1,10 +1,13 @@
 //! The child's side: builds what a request names, runs it on the picture, compares it with the reference.
 
+use std::time::Instant;
+
 use super::{Answer, Launch, Request, Tried, Work};
 use crate::convert::{Correction, Layout};
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, Identity, by_identity, failed};
+use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::convert::{Converter, Corrector};
+use crate::gpu::identity::{Identity, by_identity};
 use crate::gpu::trial::{START, Talk, serve};
 use crate::ladder::box_filter::planar::{PlanarFilter, planar_reference, run as planes};
 use crate::ladder::box_filter::reference::reference;
@@ -16,7 +19,6 @@ use crate::ladder::{Storage, VariantId, measure};
 use crate::media::Matrix;
 use crate::media::memory::zeroed;
 use crate::stats::ms_since;
-use std::time::Instant;
 
 /// A variant that takes longer runs only once, as it is to be used.
 const CHEAP_MS: f64 = 2000.0;

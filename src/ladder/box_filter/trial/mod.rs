@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::{Code, Config, VARIANTS, info};
 use crate::convert::Layout;
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, Identity, identity_of};
+use crate::gpu::cl::ClContext;
+use crate::gpu::identity::{Identity, identity_of};
 use crate::gpu::program::{KERNELS_VARIABLE, any_changed, is_changed};
 use crate::gpu::trial::{BUILD, Client, Fault, START};
 use crate::ladder::VariantId;
@@ -21,7 +22,7 @@ use crate::ladder::verify::MismatchReport;
 
 pub use child::answer;
 
-/// How long a step of a trial may take at least, unless the user says.
+/// How long a step of a trial may take at least on a machine with time for it, unless the user says.
 const LEAST: Duration = Duration::from_secs(10);
 /// And how many times as long as it was predicted to take.
 const TIMES_PREDICTED: f64 = 10.0;
@@ -132,6 +133,11 @@ impl Trials {
         Self { limit, ..Self::default() }
     }
 
+    /// Tries everything anew that is asked from here on: kernels, or what tuning has found, may be others now.
+    pub fn forget(&mut self) {
+        self.known.clear();
+    }
+
     /// Tries a variant with these parameters, without any with those by default. `to_image`: with an image for output where
     /// its code can write one. `None` where its kernels are those that are built in.
     ///
@@ -236,9 +242,9 @@ impl Trials {
         let limit = self.limit;
         let limit = |step: &str, predicted: Option<f64>| {
             let times = predicted.map_or(0.0, |ms| TIMES_PREDICTED * ms / 1e3);
-            let times = Duration::try_from_secs_f64(times).unwrap_or(Duration::MAX);
+            let times = Duration::try_from_secs_f64(times.min(1e6)).unwrap_or(LEAST);
             let least = if [START, BUILD].contains(&step) { PREPARING } else { Duration::ZERO };
-            limit.unwrap_or(LEAST.max(times)).max(least)
+            limit.unwrap_or_else(|| LEAST.max(times).mul_f64(crowding())).max(least)
         };
         loop {
             let client = match self.client.take() {
@@ -279,6 +285,14 @@ impl Trials {
     }
 }
 
+/// How many processes want each core, 1 to 6: on a machine that is that busy everything takes so many times as long.
+fn crowding() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = text.split(' ').next().and_then(|load| load.parse::<f64>().ok()).unwrap_or(0.0);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (load / cores as f64).clamp(1.0, 6.0)
+}
+
 /// What a fault means for the user.
 fn sentence(name: &str, fault: &Fault) -> Error {
     let why =
@@ -300,7 +314,7 @@ fn sentence(name: &str, fault: &Fault) -> Error {
             "Look with `clreel devices`.",
         ),
         Fault::Silent(_, limit) => Error::new(
-            format!("The kernels of {name} did not end within {} s.", limit.as_secs_f64()),
+            format!("The kernels of {name} did not end within {} s.", limit.as_secs()),
             why,
             "Look for a loop without an end; --kernel-timeout gives them more time.",
         ),
