@@ -293,6 +293,11 @@ fn crowding() -> f64 {
     (load / cores as f64).clamp(1.0, 6.0)
 }
 
+/// A time in seconds, with a tenth where it has one.
+fn seconds(time: &Duration) -> f64 {
+    (time.as_secs_f64() * 10.0).round() / 10.0
+}
+
 /// What a fault means for the user.
 fn sentence(name: &str, fault: &Fault) -> Error {
     let why =
@@ -304,17 +309,17 @@ fn sentence(name: &str, fault: &Fault) -> Error {
             "Look for reads and writes outside the picture, and for barriers that not every work-item reaches.",
         ),
         Fault::Silent(step, limit) if step == BUILD => Error::new(
-            format!("The kernels of {name} were not compiled within {} s.", limit.as_secs_f64()),
+            format!("The kernels of {name} were not compiled within {} s.", seconds(limit)),
             why,
             "Look for what keeps the compiler busy, such as macros that grow.",
         ),
         Fault::Silent(step, limit) if step == START => Error::new(
             format!("The kernels of {name} could not be tried."),
-            format!("The process of their own was not ready within {} s.", limit.as_secs_f64()),
+            format!("The process of their own was not ready within {} s.", seconds(limit)),
             "Look with `clreel devices`.",
         ),
         Fault::Silent(_, limit) => Error::new(
-            format!("The kernels of {name} did not end within {} s.", limit.as_secs()),
+            format!("The kernels of {name} did not end within {} s.", seconds(limit)),
             why,
             "Look for a loop without an end; --kernel-timeout gives them more time.",
         ),
