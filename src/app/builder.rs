@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::conversions::Conversions;
 use crate::convert::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, is_device_failure, list_devices};
@@ -22,7 +23,7 @@ use crate::ladder::box_filter::opencl::BuiltVariant;
 use crate::ladder::box_filter::planar::PlanarFilter;
 use crate::ladder::box_filter::trial::{Case, Launch, Trials, Tried};
 use crate::ladder::{Storage, VariantId};
-use crate::pipeline::TrialCase;
+use crate::pipeline::{Check, TrialCase};
 
 /// What the builder tells the window.
 pub enum Built {
@@ -45,18 +46,22 @@ pub enum Part {
     Planar(PlanarFilter),
     /// A variant cannot be built, and why: its build log.
     NoVariant(VariantId, Error),
-    /// Planes of such a layout can be converted into pictures of this kind.
-    Conversion(ConvertProgram),
+    /// Planes of such a layout can be converted into pictures of this kind. With an error: by another program than so
+    /// far, and why.
+    Conversion(Box<(ConvertProgram, Layout, Storage, Option<Error>)>),
     /// They cannot, and why.
     NoConversion(Box<Layout>, Storage, Error),
     /// Colours of RGBA pictures can be corrected.
     Corrector(Box<Corrector>),
+    /// They cannot, and why.
+    NoCorrector(Error),
 }
 
 enum Request {
     Start(Start),
     Convert(Layout, Storage),
     Try(TrialCase),
+    Check(Check),
     Again(VariantId),
 }
 
@@ -109,6 +114,7 @@ impl Builder {
             left: Vec::new(),
             corrector: false,
             trials: Trials::new(kernel_timeout),
+            conversions: None,
         };
         let thread = std::thread::Builder::new()
             .name("builder".into())
@@ -130,6 +136,11 @@ impl Builder {
     /// Tries a variant in this way next.
     pub fn try_case(&self, case: TrialCase) {
         self.request(Request::Try(case));
+    }
+
+    /// Checks this when there is nothing else to do.
+    pub fn check(&self, check: Check) {
+        self.request(Request::Check(check));
     }
 
     /// Builds a variant once more, because what it depends on has changed.
@@ -216,16 +227,11 @@ fn try_case(trials: &mut Trials, cl: &ClContext, case: &TrialCase, to_image: boo
     passed(tried?)
 }
 
-fn build_conversion(
-    trials: &mut Trials,
-    cl: &ClContext,
-    layout: &Layout,
-    storage: Storage,
-) -> Result<ConvertProgram> {
+/// Tries a conversion before it is built.
+fn try_conversion(trials: &mut Trials, cl: &ClContext, layout: &Layout, storage: Storage) -> Result<()> {
     let block = bytes(layout.bytes());
     let case = Case { size: (layout.width, layout.height), ..tiny(&block) };
-    trials.convert(cl, layout, storage == Storage::Image, &case)?;
-    ConvertProgram::build(cl, layout, storage)
+    trials.convert(cl, layout, storage == Storage::Image, &case).map(drop)
 }
 
 /// The window is gone.
@@ -240,6 +246,8 @@ struct Worker {
     /// The correction is to be built.
     corrector: bool,
     trials: Trials,
+    /// For the context that is built for.
+    conversions: Option<Conversions>,
 }
 
 impl Worker {
@@ -250,7 +258,8 @@ impl Worker {
         }
         let mut context = None;
         loop {
-            let idle = context.is_none() || self.left.is_empty() && !self.corrector;
+            let checked = self.conversions.as_ref().is_none_or(Conversions::is_idle);
+            let idle = context.is_none() || self.left.is_empty() && !self.corrector && checked;
             let request = if idle {
                 self.shared.busy.store(false, Ordering::SeqCst);
                 requests.recv().map_err(|_| TryRecvError::Disconnected)
@@ -267,15 +276,20 @@ impl Worker {
                     self.to_texture = start.to_texture;
                     self.left = start.variants;
                     self.corrector = start.corrector;
+                    self.conversions = Some(Conversions::new(&start.cl));
                     context = Some((start.number, start.cl));
                     Ok(())
                 }
                 (Ok(Request::Convert(layout, storage)), Some((number, cl))) => {
-                    let part = match build_conversion(&mut self.trials, cl, &layout, storage) {
-                        Ok(program) => Part::Conversion(program),
-                        Err(error) => Part::NoConversion(Box::new(layout), storage, error),
+                    let part = match try_conversion(&mut self.trials, cl, &layout, storage) {
+                        Ok(()) => self.conversions.as_mut().map(|c| c.conversion(layout, storage)),
+                        Err(error) => Some(Part::NoConversion(Box::new(layout), storage, error)),
                     };
-                    self.send(Built::For(*number, Box::new(part)))
+                    self.send_some(*number, part)
+                }
+                (Ok(Request::Check(check)), Some(_)) => {
+                    self.conversions.iter_mut().for_each(|c| c.later(check));
+                    Ok(())
                 }
                 (Ok(Request::Try(case)), Some((number, cl))) => {
                     let tried = try_case(&mut self.trials, cl, &case, self.to_texture);
@@ -299,7 +313,7 @@ impl Worker {
         }
     }
 
-    /// Builds one variant, the wanted one first, or the correction after them all.
+    /// Builds one variant, the wanted one first, or the correction after them all, or checks one thing after that.
     fn build_next(&mut self, number: u64, cl: &ClContext) -> std::result::Result<(), Gone> {
         let first = *self.shared.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         let at = self.left.iter().position(|v| *v == first).unwrap_or(0);
@@ -323,21 +337,14 @@ impl Worker {
             };
             return self.send(Built::For(number, Box::new(part)));
         }
-        self.corrector = false;
-        if let Err(error) = self.trials.correct(cl, &tiny(&noise(TINY))) {
-            // The host corrects instead.
-            eprintln!("clreel: {error}");
-            return Ok(());
-        }
-        let mut corrector = Corrector::new(cl);
-        let kinds = [(Storage::Buffer, Storage::Buffer), (Storage::Image, Storage::Image)];
-        // Without images the image variants are not there either; what fails otherwise is corrected on the host.
-        if kinds.into_iter().all(|(from, to)| {
-            to == Storage::Image && !cl.device.info.image_support || corrector.prepare(from, to).is_ok()
-        }) {
-            return self.send(Built::For(number, Box::new(Part::Corrector(Box::new(corrector)))));
-        }
-        Ok(())
+        let part = match std::mem::take(&mut self.corrector) {
+            true => match self.trials.correct(cl, &tiny(&noise(TINY))) {
+                Ok(_) => self.conversions.as_ref().and_then(Conversions::corrector),
+                Err(error) => Some(Part::NoCorrector(error)),
+            },
+            false => self.conversions.as_mut().and_then(Conversions::check_next),
+        };
+        self.send_some(number, part)
     }
 
     /// Builds the filter on planes, and the conversion of the commonest ones: the movie need not wait for it then.
@@ -351,16 +358,20 @@ impl Worker {
             self.send(Built::For(number, Box::new(Part::Changed(VariantId::Planar))))?;
         }
         let tried = tried.and_then(passed);
-        if tried.is_ok()
-            && let Ok(program) = ConvertProgram::build(cl, &common.filtered(), storage)
-        {
-            self.send(Built::For(number, Box::new(Part::Conversion(program))))?;
+        if tried.is_ok() {
+            // What is wrong with it is told when a movie wants it.
+            let part = self.conversions.as_mut().map(|c| c.conversion(common.filtered(), storage));
+            self.send_some(number, part.filter(|part| matches!(part, Part::Conversion(_))))?;
         }
         let part = match tried.and_then(|()| PlanarFilter::build(cl)) {
             Ok(filter) => Part::Planar(filter),
             Err(error) => Part::NoVariant(VariantId::Planar, named(VariantId::Planar, cl, error)),
         };
         self.send(Built::For(number, Box::new(part)))
+    }
+
+    fn send_some(&self, number: u64, part: Option<Part>) -> std::result::Result<(), Gone> {
+        part.map_or(Ok(()), |part| self.send(Built::For(number, Box::new(part))))
     }
 
     fn send(&self, message: Built) -> std::result::Result<(), Gone> {

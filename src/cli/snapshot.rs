@@ -1,4 +1,5 @@
-//! `clreel snapshot`: one filtered frame as a PNG, turned as the window shows it. Needs no display.
+//! `clreel snapshot`: one filtered frame as a PNG, turned as the window shows it. Needs no display. A conversion on a device
+//! is compared with the right one before anything is written.
 
 use ffmpeg_next::frame::Video;
 
@@ -6,7 +7,7 @@ use crate::cli::{SnapshotArgs, exit, working_devices};
 use crate::convert::Layout;
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, select_device};
-use crate::gpu::convert::{Converter, convert_once};
+use crate::gpu::convert::{Converted, Converter, convert_once};
 use crate::ladder::box_filter::glsl::Offscreen;
 use crate::ladder::box_filter::trial::{Case, Launch, Trials, Tried};
 use crate::ladder::box_filter::{BuiltVariant, filter_once, native, planar};
@@ -41,11 +42,15 @@ impl InChild {
         Ok(picture("planar", tried))
     }
 
-    /// A frame's planes, converted only.
-    fn convert(&mut self, cl: &ClContext, frame: &Video) -> Result<Option<Vec<u8>>> {
-        let Some((layout, block)) = packed(frame)? else { return Ok(None) };
-        let tried = self.0.convert(cl, &layout, false, &case(&block, (layout.width, layout.height), 0))?;
-        Ok(picture("the conversion", tried))
+    /// Whether this process may convert a frame's planes on the device: what must not run is said, and done without.
+    fn lets_convert(&mut self, cl: &ClContext, frame: &Video) -> bool {
+        let tried = packed(frame).and_then(|packed| match packed {
+            Some((layout, block)) => {
+                self.0.convert(cl, &layout, false, &case(&block, (layout.width, layout.height), 0)).map(drop)
+            }
+            None => Ok(()),
+        });
+        tried.inspect_err(|error| eprintln!("clreel: {error}")).is_ok()
     }
 }
 
@@ -98,18 +103,23 @@ pub fn run(args: &SnapshotArgs) -> Result<u8> {
         };
     } else if variant == VariantId::Planar {
         let cl = ClContext::new(&select_device(&working_devices(), device)?)?;
-        match trials.planar(&cl, &frame.picture, radius)? {
-            Some(tried) => rgba = tried,
-            None => planar::filter_frame(&cl, &frame.picture, radius, &mut rgba)?,
+        if let Some(tried) = trials.planar(&cl, &frame.picture, radius)? {
+            rgba = tried;
+        } else if let Some(differs) = planar::filter_frame(&cl, &frame.picture, radius, &mut rgba)? {
+            eprintln!("clreel: {differs}");
         }
     } else {
         let cl = ClContext::new(&select_device(&working_devices(), device)?)?;
         // The window converts in the same two ways: by a kernel on graphics cards, else on the processor.
-        let tried = if cl.is_cpu() { None } else { trials.convert(&cl, &frame.picture)? };
-        if let Some(tried) = tried {
-            rgba = tried;
-        } else if cl.is_cpu() || !convert_once(&cl, &frame.picture, &mut rgba)? {
-            RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
+        let on_device = !cl.is_cpu() && trials.lets_convert(&cl, &frame.picture);
+        let converted = match on_device {
+            false => Converted::Not,
+            true => convert_once(&cl, &frame.picture, &mut rgba)?,
+        };
+        match converted {
+            Converted::Not => RgbaConverter::new().convert(&frame.picture, &mut rgba)?,
+            Converted::Right => {}
+            Converted::Instead(differs) => eprintln!("clreel: {differs}"),
         }
         if variant != VariantId::Off {
             rgba = match trials.variant(&cl, variant, &rgba, (width, height), radius)? {

@@ -22,7 +22,7 @@ mod pace;
 mod prepare;
 mod trials;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -40,10 +40,11 @@ use crate::ladder::{Storage, VariantId};
 use crate::media::{Frame, Packed, Staging};
 use crate::stats::{Lane, Span, Stage, ms_since};
 
-use conversions::ConversionKind;
+use conversions::Known;
 use job::{Band, Colors, Filter};
 use pace::{ConversionTime, Pace};
 
+pub use conversions::Check;
 pub use job::{Job, JobState, JobTimes};
 pub use trials::TrialCase;
 use trials::Trials;
@@ -65,11 +66,10 @@ pub struct Pipeline {
     scratch: Scratch,
     corrector: Option<Corrector>,
     converter: Converter,
-    /// Programs for conversions that are missing and have not been asked for yet.
-    missing: Vec<(Layout, Storage)>,
-    asked: HashSet<ConversionKind>,
-    failed: HashSet<ConversionKind>,
     trials: Trials,
+    known: Known,
+    /// The corrector is not to be used.
+    correction_is_wrong: bool,
     /// The picture before the filter, and the filtered one on its way into a texture.
     between: Kept,
     filtered: Kept,
@@ -128,10 +128,9 @@ impl Pipeline {
             scratch: Scratch::new(),
             corrector: None,
             converter: Converter::new(&cl),
-            missing: Vec::new(),
-            asked: HashSet::new(),
-            failed: HashSet::new(),
             trials: Trials::default(),
+            known: Known::default(),
+            correction_is_wrong: false,
             between: Kept::default(),
             filtered: Kept::default(),
             planes: Kept::default(),
@@ -202,7 +201,7 @@ impl Pipeline {
 
     /// Whether colours of RGBA pictures can be corrected on the device.
     pub fn corrects(&self) -> bool {
-        self.corrector.is_some()
+        self.corrector.is_some() && !self.correction_is_wrong
     }
 
     /// Hands the slot's picture to the device and enqueues the first bands. Waits for nothing but OpenGL, where that

@@ -166,7 +166,8 @@ fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tr
         (other, _) => Said::Broken(format!("Bench with the kernels as they are, {case}: {other:?}")),
     };
     // What an older build has said stays what it has said.
-    let build = kept.as_ref().filter(|_| known.is_some()).map_or(build, |kept| kept.build.as_str()).to_owned();
+    let build =
+        kept.as_ref().filter(|_| known.is_some()).map_or(build, |kept| kept.build.as_str()).to_owned();
     let seen = kept.map(|kept| kept.seen).filter(|seen| !matches!(seen, Seen::Broken(_)));
     let (seen, said) = match (seen, known, cases.first()) {
         (Some(seen), Some(said), _) => (seen, Some(said)),

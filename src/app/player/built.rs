@@ -33,11 +33,18 @@ fn status(part: &Part) -> Option<(VariantId, VariantStatus)> {
         Part::Variant(variant) => Some((variant.info().id, VariantStatus::Ready)),
         Part::Planar(_) => Some((VariantId::Planar, VariantStatus::Ready)),
         Part::NoVariant(id, error) => Some((*id, VariantStatus::Unavailable(error.clone()))),
-        Part::Changed(_)
-        | Part::Tried(..)
-        | Part::Conversion(_)
-        | Part::NoConversion(..)
-        | Part::Corrector(_) => None,
+        Part::Changed(_) | Part::Tried(..) => None,
+        Part::Conversion(_) | Part::NoConversion(..) => None,
+        Part::Corrector(_) | Part::NoCorrector(_) => None,
+    }
+}
+
+/// Why what has converted or corrected pictures, or would have, does so no more.
+fn distrust(part: &Part) -> Option<&Error> {
+    match part {
+        Part::NoConversion(_, _, error) | Part::NoCorrector(error) => Some(error),
+        Part::Conversion(built) => built.3.as_ref(),
+        _ => None,
     }
 }
 
@@ -49,9 +56,13 @@ fn add(pipeline: &mut Pipeline, part: Part) {
         Part::NoVariant(..) => {}
         Part::Changed(variant) => pipeline.must_try(variant),
         Part::Tried(case, result) => pipeline.tried(case, result),
-        Part::Conversion(program) => pipeline.add_conversion(program),
+        Part::Conversion(built) => {
+            let (program, layout, storage, said) = *built;
+            pipeline.add_conversion(program, &layout, storage, said.is_some());
+        }
         Part::NoConversion(layout, storage, _) => pipeline.conversion_failed(&layout, storage),
         Part::Corrector(corrector) => pipeline.set_corrector(*corrector),
+        Part::NoCorrector(_) => pipeline.correction_failed(),
     }
 }
 
@@ -104,8 +115,12 @@ impl Player<'_> {
                 let hint = format!("{} The movie is shown unfiltered.", error.hint).trim_start().to_owned();
                 self.notify(Error { hint, ..error.clone() }, true);
             }
-            Part::NoVariant(_, error) | Part::NoConversion(_, _, error) => self.notify(error.clone(), false),
+            Part::NoVariant(_, error) => self.notify(error.clone(), false),
             _ => {}
+        }
+        if let Some(error) = distrust(&part) {
+            self.notify(error.clone(), false);
+            self.frames.convert_again();
         }
         if let Some((id, status)) = status(&part) {
             if id == chosen && status == VariantStatus::Ready {
@@ -129,7 +144,7 @@ impl Player<'_> {
         self.builder.start(Start { number, cl, to_texture, variants, corrector });
     }
 
-    /// Has the conversions built that frames were in want of. While another device is being made ready the builder
+    /// Has the conversions built that frames were in want of, and those that are in use checked in spare time. While another device is being made ready the builder
     /// works for that one; the frames go on as they are, or, where planar has to have the conversion, after the change.
     pub(super) fn order_conversions(&mut self) {
         if self.devices.coming().is_some() {
@@ -141,6 +156,9 @@ impl Player<'_> {
             }
             for case in pipeline.missing_trials() {
                 self.builder.try_case(case);
+            }
+            for check in pipeline.unchecked() {
+                self.builder.check(check);
             }
         }
     }
