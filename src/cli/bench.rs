@@ -145,6 +145,7 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
                     copy: None,
                     planes_copy: None,
                     variants: variants.iter().map(|&id| (id, Outcome::Failed(e.clone()))).collect(),
+                    checked: Vec::new(),
                     auto: None,
                     native: Vec::new(),
                 });
@@ -357,6 +358,7 @@ mod tests {
             copy: None,
             planes_copy: None,
             variants: outcomes.into_iter().map(|o| (VariantId::Flat, o)).collect(),
+            checked: Vec::new(),
             auto: None,
             native: Vec::new(),
         };
@@ -374,6 +376,7 @@ mod tests {
             copy: None,
             planes_copy: None,
             variants: outcomes,
+            checked: Vec::new(),
             auto: None,
             native: Vec::new(),
         };

@@ -257,7 +257,7 @@ pub struct BenchArgs {
     /// How changed kernels are tried.
     #[command(flatten)]
     pub trial: TrialArgs,
-    /// Print JSON instead of a table
+    /// Print JSON instead of a table; each row says what was `checked`, and whether it is `noisy` and why
     #[arg(long)]
     pub json: bool,
 }

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device};
 use crate::gpu::convert::{Converter, Corrector};
 use crate::ladder::box_filter::Picture;
-use crate::ladder::box_filter::bench::noise;
+use crate::ladder::box_filter::pictures::noise;
 use crate::ladder::box_filter::trial::{Case, Launch, Trials};
 use crate::media::memory::require;
 use crate::media::planes::layout_of;

@@ -10,11 +10,11 @@ use crate::gpu::convert::{Converter, Corrector};
 use crate::gpu::identity::{Identity, by_identity};
 use crate::gpu::trial::{START, Talk, serve};
 use crate::ladder::box_filter::planar::{PlanarFilter, planar_reference, run as planes};
-use crate::ladder::box_filter::reference::reference;
-use crate::ladder::box_filter::{
-    BuiltVariant, Config, Picture, Plan, Scratch, bench, filter_once, info, run,
-};
-use crate::ladder::verify::{self, GUARD, MismatchReport};
+use crate::ladder::box_filter::reference::quick;
+use crate::ladder::box_filter::run::{Bands, Checker};
+use crate::ladder::box_filter::suite::{Subject, Suite};
+use crate::ladder::box_filter::{BuiltVariant, Config, Picture, Plan, Scratch, filter_once, info};
+use crate::ladder::verify::{self, MismatchReport};
 use crate::ladder::{Storage, VariantId, measure};
 use crate::media::Matrix;
 use crate::media::memory::zeroed;
@@ -123,8 +123,8 @@ fn variant(
     }
     // The reference takes only the processor's time.
     talk.step(START);
-    let want = reference(src, width as usize, height as usize, radius as usize);
-    let mut run = |name: &str| {
+    let want = quick(src, width as usize, height as usize, radius as usize);
+    let mut run = |name: &str, ms: f64| {
         talk.step(name);
         talk.predicted(ms);
     };
@@ -132,55 +132,59 @@ fn variant(
     let mut report = None;
     let mut picture = Vec::new();
     if cheap {
-        // The picture that is to be filtered, and noise.
-        let noise = bench::noise(src.len());
-        let want_noise = reference(&noise, width as usize, height as usize, radius as usize);
-        for (src, want) in [(src, &want), (&noise, &want_noise)] {
-            run("check");
-            report = report.or(run::check(cl, built, src, want, width, height, radius, &mut scratch)?);
+        // What the check in the other process runs, before that does.
+        let work = (0..plan.passes()).map(|pass| plan.work(pass)).sum::<f64>();
+        let subject = Subject { cl, variant: built, of: request.size, way: "", read_ms: ms / work.max(1.0) };
+        let mut suite = Suite::default();
+        run("small", ms);
+        report = suite.first(cl, built, request.size, radius)?;
+        let mut compared = Vec::new();
+        let go_on = &mut || {
+            run("small", ms);
+            Ok(())
+        };
+        if report.is_none() {
+            report = suite.sizes(subject, radius, &mut compared, go_on)?;
         }
-    }
-    if cheap || request.launch == Launch::Bands {
-        run("bands");
+        if report.is_none() {
+            report = suite.radii(subject, &mut compared, go_on)?;
+        }
+        let checker = Checker::new(cl, built, request.size, request.size, radius)?;
+        for bands in [Bands::Whole, Bands::Odd, Bands::Steps] {
+            run("check", ms);
+            if report.is_none() {
+                report = checker.check(src, &want, bands)?;
+            }
+        }
+    } else if request.launch == Launch::Bands {
+        run("bands", ms);
         in_bands(cl, &plan)?;
         let mut got = zeroed(want.len())?;
         output.read(&cl.queue, &mut got)?;
-        report = report.or(compare(&want, &got, width)?);
+        report = compare(&want, &got, width);
     }
     if request.wants_picture || !cheap && request.launch == Launch::Whole {
-        run("whole");
+        run("whole", ms);
         picture = filter_once(cl, built, src, width, height, radius)?;
-        report = report.or(compare(&want, &picture, width)?);
+        report = report.or(compare(&want, &picture, width));
     }
     Ok((ran(ms, report), picture))
 }
 
-/// Runs all passes in bands, among them ones of odd height.
+/// Runs all passes in bands, as the window does.
 fn in_bands(cl: &ClContext, plan: &Plan) -> Result<()> {
-    let rows = plan.rows();
     for pass in 0..plan.passes() {
-        let mut ends: Vec<u32> =
-            [rows / 3, 2 * rows / 3 + 1, rows].into_iter().filter(|end| *end > 0).collect();
-        ends.dedup();
-        let mut start = 0;
-        for end in ends.into_iter().map(|end| end.min(rows)) {
-            if start < end {
-                let _event = plan.enqueue(&cl.queue, pass, start..end)?;
-                cl.queue.finish().map_err(|e| failed("The device failed during a trial.", &e))?;
-            }
-            start = end;
+        for rows in Bands::Steps.of(plan.rows(), plan.row_step(pass)) {
+            let _event = plan.enqueue(&cl.queue, pass, rows)?;
+            cl.queue.finish().map_err(|e| failed("The device failed during a trial.", &e))?;
         }
     }
     Ok(())
 }
 
 /// Compares a result that has no canaries.
-fn compare(want: &[u8], got: &[u8], width: u32) -> Result<Option<MismatchReport>> {
-    verify::check(want, width as usize, |before| {
-        let mut after = before.to_vec();
-        after[GUARD..GUARD + got.len()].copy_from_slice(got);
-        Ok(after)
-    })
+fn compare(want: &[u8], got: &[u8], width: u32) -> Option<MismatchReport> {
+    verify::compare(want, got, width as usize, (&[], &[]))
 }
 
 /// The filter on planes, as one run and in bands, and the conversion.
