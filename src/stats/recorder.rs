@@ -154,7 +154,8 @@ impl Recorder {
             self.stretch.pop_front();
         }
         self.shown += 1;
-        self.scores.set(&setting, self.summary(Stage::Filter));
+        let filter = self.stretch.iter().map(|(_, sample)| sample.stages[Stage::Filter as usize]);
+        self.scores.set(&setting, filter);
     }
 
     /// The picture on the screen; `None` before the first one. It has no interval where it is the first one that was
