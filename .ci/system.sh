@@ -49,8 +49,8 @@ start_systems() {
 finish_systems() {
     if [[ -n $apart_pid ]]; then
         # Its children go with it, and the mounts with the last of them.
-        kill -KILL "$apart_pid" 2> /dev/null
-        wait "$apart_pid" 2> /dev/null
+        kill -KILL "$apart_pid" 2> /dev/null || true
+        wait "$apart_pid" 2> /dev/null || true
         apart_pid=
     fi
     [[ -n $systems ]] || return 0

@@ -1,10 +1,12 @@
 //! Times of the parts that are plain Rust or FFmpeg on the processor: no OpenCL, no window. For OpenCL use
-//! `./dev bench`.
+//! `./dev bench`. Prints a line for each: the median, the 95th percentile and the number of samples.
 //!
 //! cargo bench --bench pure_rust -- NAME
+//!
+//! Only those with NAME in their names.
 
 use std::hint::black_box;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clreel::ladder::box_filter::bench::noise;
 use clreel::ladder::box_filter::native::{Lanes, filter};
@@ -12,41 +14,60 @@ use clreel::ladder::box_filter::reference::{plain, summed_area};
 use clreel::media::convert::RgbaConverter;
 use clreel::media::{Frame, FrameQueue};
 use clreel::stats::Series;
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
-fn references(c: &mut Criterion) {
-    let (width, height, radius) = (320, 180, 7);
-    let src = noise(width * height * 4);
-    let mut group = c.benchmark_group("reference 320x180 r=7");
-    group.throughput(Throughput::Elements((width * height) as u64));
-    group.bench_function("plain", |b| b.iter(|| plain(black_box(&src), width, height, radius)));
-    group.bench_function("summed area", |b| b.iter(|| summed_area(black_box(&src), width, height, radius)));
-    group.finish();
+/// A sample lasts this long at least: what is short is run many times in it.
+const SAMPLE: Duration = Duration::from_millis(20);
+const SAMPLES: usize = 50;
+
+/// Times `run` if the name is among those asked for.
+fn time<R>(name: &str, mut run: impl FnMut() -> R) {
+    let wanted: Vec<_> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    if !wanted.is_empty() && !wanted.iter().any(|part| name.contains(part.as_str())) {
+        return;
+    }
+    let mut took = |times: u32| {
+        let began = Instant::now();
+        for _ in 0..times {
+            black_box(run());
+        }
+        began.elapsed()
+    };
+    let mut times = 1;
+    while took(times) < SAMPLE {
+        times *= 2;
+    }
+    let samples: Vec<_> =
+        (0..SAMPLES).map(|_| took(times).as_secs_f64() * 1000.0 / f64::from(times)).collect();
+    if let Some(series) = Series::of(&samples) {
+        println!("{name:<44} {:>10.5} ms   p95 {:>10.5} ms   n {}", series.p50, series.p95, series.n);
+    }
 }
 
-fn native(c: &mut Criterion) {
+fn references() {
+    let (width, height, radius) = (320, 180, 7);
+    let src = noise(width * height * 4);
+    time("reference 320x180 r=7: plain", || plain(black_box(&src), width, height, radius));
+    time("reference 320x180 r=7: summed area", || summed_area(black_box(&src), width, height, radius));
+}
+
+fn native() {
     let (width, height, radius) = (1280, 720, 7);
     let src = noise(width * height * 4);
     let mut dst = vec![0; src.len()];
-    let mut group = c.benchmark_group("native 1280x720 r=7");
-    group.throughput(Throughput::Elements((width * height) as u64));
     for threads in [1, 2] {
         for lanes in [Lanes::Plain, Lanes::Vector] {
-            group.bench_function(format!("{threads} threads, {lanes:?}"), |b| {
-                b.iter(|| filter(black_box(&src), &mut dst, (width, height), radius, threads, lanes).is_ok())
+            time(&format!("native 1280x720 r=7: {threads} threads, {lanes:?}"), || {
+                filter(black_box(&src), &mut dst, (width, height), radius, threads, lanes).is_ok()
             });
         }
     }
-    group.finish();
 }
 
-fn conversion(c: &mut Criterion) {
+fn conversion() {
     let (width, height) = (1280, 720);
     let mut rgba = vec![0; width as usize * height as usize * 4];
-    let mut group = c.benchmark_group("RgbaConverter 1280x720");
-    group.throughput(Throughput::Elements(u64::from(width) * u64::from(height)));
     for (name, format) in
         [("yuv420p", Pixel::YUV420P), ("yuv422p", Pixel::YUV422P), ("yuv420p10", Pixel::YUV420P10LE)]
     {
@@ -64,12 +85,13 @@ fn conversion(c: &mut Criterion) {
             eprintln!("{name} is left out: {error}");
             continue;
         }
-        group.bench_function(name, |b| b.iter(|| converter.convert(black_box(&frame), &mut rgba).is_ok()));
+        time(&format!("RgbaConverter 1280x720: {name}"), || {
+            converter.convert(black_box(&frame), &mut rgba).is_ok()
+        });
     }
-    group.finish();
 }
 
-fn queue(c: &mut Criterion) {
+fn queue() {
     let frame = |pts_ns| Frame {
         picture: Video::empty(),
         packed: Default::default(),
@@ -80,27 +102,26 @@ fn queue(c: &mut Criterion) {
         generation: 0,
         seeked: false,
     };
-    c.bench_function("queue: push and take 4 frames", |b| {
-        b.iter(|| {
-            let queue = FrameQueue::new(Box::new(|| ()));
-            for pts_ns in 0..4 {
-                queue.push(frame(pts_ns));
-            }
-            while let Some(frame) = queue.take_next() {
-                black_box(frame);
-            }
-        })
+    time("queue: push and take 4 frames", || {
+        let queue = FrameQueue::new(Box::new(|| ()));
+        for pts_ns in 0..4 {
+            queue.push(frame(pts_ns));
+        }
+        while let Some(frame) = queue.take_next() {
+            black_box(frame);
+        }
     });
 }
 
-fn series(c: &mut Criterion) {
+fn series() {
     let samples: Vec<f64> = noise(1000).into_iter().map(|b| f64::from(b) * 0.1).collect();
-    c.bench_function("Series of 1000 samples", |b| b.iter(|| Series::of(black_box(&samples))));
+    time("Series of 1000 samples", || Series::of(black_box(&samples)));
 }
 
-criterion_group! {
-    name = pure_rust;
-    config = Criterion::default().sample_size(20).measurement_time(Duration::from_secs(2));
-    targets = references, native, conversion, queue, series
+fn main() {
+    references();
+    native();
+    conversion();
+    queue();
+    series();
 }
-criterion_main!(pure_rust);

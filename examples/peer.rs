@@ -37,8 +37,12 @@ fn main() -> Result<(), Failure> {
 }
 
 fn write_frames(file: &str, width: u32, height: u32, count: usize) -> Result<(), Failure> {
-    let clip =
-        clreel::media::read_frames_rgba(&clreel::media::bundled_clip()?, count, Some((width, height)))?;
+    let clip = clreel::media::read_frames_rgba(
+        &clreel::media::bundled_clip()?,
+        count,
+        Some((width, height)),
+        clreel::media::References::Refused,
+    )?;
     let mut out = fs::File::create(file)?;
     for frame in &clip.frames {
         out.write_all(frame)?;

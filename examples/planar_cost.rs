@@ -13,7 +13,7 @@ use clreel::ladder::box_filter::planar::run::on_device;
 use clreel::ladder::box_filter::planar::{PlanarFilter, planes_of};
 use clreel::ladder::box_filter::{BuiltVariant, Picture, Scratch};
 use clreel::ladder::{Storage, VariantId};
-use clreel::media::{RgbaConverter, bundled_clip, read_frames_rgba};
+use clreel::media::{References, RgbaConverter, bundled_clip, read_frames_rgba};
 use clreel::stats::ms_since;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (width, height) = size.split_once('x').ok_or("the size is not WIDTHxHEIGHT")?;
     let (width, height): (u32, u32) = (width.parse()?, height.parse()?);
     let cl = ClContext::new(&select_device(&list_devices(), arguments.get(2).map(String::as_str))?)?;
-    let clip = read_frames_rgba(&bundled_clip()?, 1, Some((width, height)))?;
+    let clip = read_frames_rgba(&bundled_clip()?, 1, Some((width, height)), References::Refused)?;
     let rgba = clip.frames.first().ok_or("the clip has no frame")?;
 
     let (layout, samples) = planes_of(rgba, width, height)?;

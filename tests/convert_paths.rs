@@ -7,7 +7,7 @@ use std::process::Command;
 
 use clreel::gpu::cl::{ClContext, list_devices, select_device};
 use clreel::gpu::convert::convert_once;
-use clreel::media::{RgbaConverter, bundled_clip, read_frame_at};
+use clreel::media::{References, RgbaConverter, bundled_clip, read_frame_at};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
@@ -34,7 +34,7 @@ fn worst(cl: &ClContext, frame: &Video) -> (u8, u8) {
 fn all_ways_agree_on_the_clip() {
     let cl = context();
     for at in [0.0, 1.0, 2.0] {
-        let (frame, _) = read_frame_at(&bundled_clip().unwrap(), at).unwrap();
+        let (frame, _) = read_frame_at(&bundled_clip().unwrap(), at, References::Refused).unwrap();
         let (off, _) = worst(&cl, &frame.picture);
         assert!(off <= BOUND, "at {at} s the ways differ by {off} levels");
     }

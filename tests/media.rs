@@ -7,7 +7,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clreel::error::Error;
-use clreel::media::{Decoder, Frame, OpenOptions, Orientation, read_frame_at, read_frames_rgba};
+use clreel::media::planes::{layout_of, pack};
+use clreel::media::{
+    Decoder, Frame, OpenOptions, Orientation, References, RgbaConverter, read_frame_at, read_frames_rgba,
+};
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
 use movie::{Folder, Movie, index_in, steady, turned, wav};
@@ -50,8 +53,8 @@ fn fails(path: &Path) -> Error {
         Ok(_) => panic!("{} plays", path.display()),
         Err(error) => {
             assert!(!error.what.is_empty() && !error.why.is_empty(), "{error}");
-            assert!(read_frame_at(path, 0.0).is_err());
-            assert!(read_frames_rgba(path, 1, None).is_err());
+            assert!(read_frame_at(path, 0.0, References::Refused).is_err());
+            assert!(read_frames_rgba(path, 1, None, References::Refused).is_err());
             error
         }
     }
@@ -94,7 +97,7 @@ fn bottom_up_raw_video_is_upright() {
     let folder = Folder::new("bottom-up");
     let movie = Movie { codec: Id::RAWVIDEO, format: Pixel::BGR24, size: (10, 6), ..Movie::default() };
     let path = folder.movie("raw.avi", &movie);
-    let rgba = read_frames_rgba(&path, 2, None).expect("plays");
+    let rgba = read_frames_rgba(&path, 2, None, References::Refused).expect("plays");
     assert_eq!((rgba.width, rgba.height, rgba.frames.len()), (10, 6, 2));
     assert_eq!(&rgba.frames[1][..4], [movie::luma_of(1), movie::luma_of(1), movie::luma_of(1), 255]);
 }
@@ -133,7 +136,7 @@ fn stamps_may_start_anywhere() {
         let frames = take(&decoder, 100);
         assert_eq!(stamps_ms(&frames), steady(20), "{name}");
         assert_eq!(frames[3].movie_s, frames[3].pts_ns as f64 / 1e9, "{name}");
-        let (frame, warning) = read_frame_at(&path, 0.5).expect("a frame");
+        let (frame, warning) = read_frame_at(&path, 0.5, References::Refused).expect("a frame");
         assert_eq!((index_in(&frame.picture), warning), (12, None), "{name}");
     }
 }
@@ -177,7 +180,7 @@ fn preloaded_frames_repeat() {
     assert_eq!(stamps_ms(&frames), [0, 40, 80, 120, 160, 200, 240, 280]);
 
     let path = folder.movie("clip.mkv", &Movie::default());
-    let decoder = open(&path, OpenOptions { preload: Some(3), looping: false, start_s: 0.4 }).expect("plays");
+    let decoder = open(&path, OpenOptions { preload: Some(3), start_s: 0.4, ..once() }).expect("plays");
     let frames = take(&decoder, 100);
     assert_eq!(indices(&frames), [10, 11, 12]);
     assert_eq!(stamps_ms(&frames), [400, 440, 480]);
@@ -199,7 +202,7 @@ fn starts_at_the_frame_shown_at_that_time() {
                 assert_eq!(indices(&frames), expected, "{name} from {start_s}, {b_frames} B");
                 assert_eq!(stamps_ms(&frames)[0], index as i64 * 40, "{name} from {start_s}");
                 assert!(frames.windows(2).all(|w| w[0].pts_ns < w[1].pts_ns), "{name} from {start_s}");
-                let (frame, warning) = read_frame_at(&path, start_s).expect("a frame");
+                let (frame, warning) = read_frame_at(&path, start_s, References::Refused).expect("a frame");
                 assert_eq!((index_in(&frame.picture), warning), (index, None), "{name} at {start_s}");
             }
         }
@@ -213,7 +216,7 @@ fn behind_the_end_there_is_a_warning() {
     let decoder = open(&path, OpenOptions { start_s: 99.0, ..once() }).expect("plays");
     assert_eq!(indices(&take(&decoder, 100)), (0..20).collect::<Vec<_>>());
     assert!(decoder.warning().is_some_and(|w| w.what.contains("99")));
-    let (frame, warning) = read_frame_at(&path, 99.0).expect("the last frame");
+    let (frame, warning) = read_frame_at(&path, 99.0, References::Refused).expect("the last frame");
     assert_eq!(index_in(&frame.picture), 19);
     assert!(warning.is_some_and(|w| w.what.contains("99")));
 }
@@ -223,7 +226,7 @@ fn pixels_that_are_not_square_are_reported() {
     let folder = Folder::new("aspect");
     for name in ["wide.mkv", "wide.mp4"] {
         let path = folder.movie(name, &Movie { pixel_aspect: (16, 11), ..Movie::default() });
-        let (frame, _) = read_frame_at(&path, 0.0).expect("a frame");
+        let (frame, _) = read_frame_at(&path, 0.0, References::Refused).expect("a frame");
         assert!((frame.pixel_aspect() - 16.0 / 11.0).abs() < 0.01, "{name}: {}", frame.pixel_aspect());
     }
 }
@@ -232,9 +235,9 @@ fn pixels_that_are_not_square_are_reported() {
 fn frames_are_read_as_rgba_at_any_size() {
     let folder = Folder::new("rgba");
     let path = folder.movie("clip.mkv", &Movie::default());
-    let all = read_frames_rgba(&path, 100, None).expect("frames");
+    let all = read_frames_rgba(&path, 100, None, References::Refused).expect("frames");
     assert_eq!((all.width, all.height, all.frames.len(), all.warning), (64, 48, 20, None));
-    let scaled = read_frames_rgba(&path, 3, Some((31, 90))).expect("frames");
+    let scaled = read_frames_rgba(&path, 3, Some((31, 90)), References::Refused).expect("frames");
     assert_eq!((scaled.width, scaled.height, scaled.frames.len()), (31, 90, 3));
     assert!(scaled.frames.iter().all(|frame| frame.len() == 31 * 90 * 4));
 }
@@ -295,7 +298,11 @@ fn a_file_that_is_cut_off_plays_what_it_has() {
             let warning = decoder.warning().unwrap_or_else(|| panic!("{name}: no warning"));
             assert!(warning.what.contains("cut off"), "{warning}");
         }
-        assert!(read_frames_rgba(&path, 5, None).is_ok_and(|frames| frames.frames.len() == 5), "{name}");
+        assert!(
+            read_frames_rgba(&path, 5, None, References::Refused)
+                .is_ok_and(|frames| frames.frames.len() == 5),
+            "{name}"
+        );
     }
 }
 
@@ -427,4 +434,119 @@ fn pictures_may_turn_in_mid_stream() {
     let turns: Vec<_> =
         frames.iter().map(|f| (f.orientation().rotation(), f.orientation().is_mirrored())).collect();
     assert_eq!(turns, [(0, false), (90, false), (90, false), (270, false), (0, true), (0, false)]);
+}
+
+/// H.264 may cut columns off on the left, and FFmpeg does so only where unaligned rows are welcome.
+#[test]
+fn columns_cut_off_on_the_left_are_not_shown() {
+    let folder = Folder::new("crop");
+    // A picture of 64×48 in plain samples (H.264's I_PCM), so that no encoder is needed. Columns rise by their place.
+    let luma = |x: usize, y: usize| (16 + 3 * x + y % 3) as u8;
+    for (left, right, top, bottom) in [(0, 0, 0, 0), (1, 0, 0, 0), (3, 2, 1, 0), (2, 1, 2, 3)] {
+        let path = folder.with("crop.h264", &plain_h264(luma, [left, right, top, bottom]));
+        let (frame, _) = read_frame_at(&path, 0.0, References::Refused).expect("a frame");
+        let (width, height) = (64 - 2 * (left + right), 48 - 2 * (top + bottom));
+        assert_eq!((frame.width() as usize, frame.height() as usize), (width, height));
+        // The planes, the rows that every way of converting reads, and swscale's.
+        let layout = layout_of(&frame.picture).expect("a layout");
+        let mut packed = vec![0; layout.bytes()];
+        pack(&frame.picture, &layout, &mut packed).expect("packed");
+        let plane = layout.planes[0];
+        let mut rgba = vec![0; width * height * 4];
+        RgbaConverter::new().convert(&frame.picture, &mut rgba).expect("converted");
+        let mut scaled = vec![0; width * height * 16];
+        let size = (2 * width as u32, 2 * height as u32);
+        RgbaConverter::new().convert_scaled(&frame.picture, size, &mut scaled).expect("scaled");
+        for y in 0..height {
+            for x in 0..width {
+                let expected = luma(x + 2 * left, y + 2 * top);
+                assert_eq!(packed[plane.offset + plane.stride * y + x], expected, "{x}, {y}");
+                // Grey in the limited range.
+                let grey = ((f64::from(expected) - 16.0) * 255.0 / 219.0).round() as i32;
+                assert!((i32::from(rgba[(y * width + x) * 4]) - grey).abs() <= 1, "{x}, {y}");
+                let near = i32::from(scaled[(2 * y * 2 * width + 2 * x) * 4]);
+                assert!((near - grey).abs() <= 8, "{x}, {y} scaled: {near} for {grey}");
+            }
+        }
+    }
+}
+
+/// An H.264 stream of one picture of 64×48 without any compression, cut by so many pairs of columns and rows.
+fn plain_h264(luma: impl Fn(usize, usize) -> u8, [left, right, top, bottom]: [usize; 4]) -> Vec<u8> {
+    #[derive(Default)]
+    struct Bits(Vec<bool>);
+    impl Bits {
+        fn put(&mut self, value: u32, count: u32) -> &mut Self {
+            self.0.extend((0..count).rev().map(|bit| value >> bit & 1 == 1));
+            self
+        }
+        /// Exp-Golomb codes, unsigned and signed (ITU-T H.264, 9.1).
+        fn ue(&mut self, value: u32) -> &mut Self {
+            let length = (value + 1).ilog2();
+            self.put(0, length).put(value + 1, length + 1)
+        }
+        fn align(&mut self) -> &mut Self {
+            while self.0.len() % 8 != 0 {
+                self.0.push(false);
+            }
+            self
+        }
+        /// The unit's bytes behind a start code, with a byte 3 wherever they would look like one.
+        fn unit(&mut self, header: u8) -> Vec<u8> {
+            self.put(1, 1).align();
+            let mut unit = vec![0, 0, 0, 1, header];
+            let mut zeros = 0;
+            for byte in
+                self.0.chunks(8).map(|bits| bits.iter().fold(0, |byte, bit| byte << 1 | u8::from(*bit)))
+            {
+                if zeros >= 2 && byte <= 3 {
+                    unit.push(3);
+                    zeros = 0;
+                }
+                zeros = if byte == 0 { zeros + 1 } else { 0 };
+                unit.push(byte);
+            }
+            unit
+        }
+    }
+    // Sequence parameters: baseline, level 3, no reordering, 4×3 macroblocks, with or without a cut.
+    let mut sequence = Bits::default();
+    sequence
+        .put(66, 8)
+        .put(0, 8)
+        .put(30, 8)
+        .ue(0)
+        .ue(0)
+        .ue(2)
+        .ue(1)
+        .put(0, 1)
+        .ue(3)
+        .ue(2)
+        .put(1, 1)
+        .put(1, 1);
+    let cut = [left, right, top, bottom].map(|pairs| pairs as u32);
+    sequence.put(u32::from(cut != [0; 4]), 1);
+    if cut != [0; 4] {
+        cut.iter().for_each(|pairs| {
+            sequence.ue(*pairs);
+        });
+    }
+    sequence.put(0, 1);
+    // Picture parameters: CAVLC, one slice group, no weights, the loop filter's control present.
+    let mut picture = Bits::default();
+    picture.ue(0).ue(0).put(0, 2).ue(0).ue(0).ue(0).put(0, 3).ue(0).ue(0).ue(0).put(0b100, 3);
+    // An IDR slice of I, without the loop filter; each macroblock is of the type I_PCM (25).
+    let mut slice = Bits::default();
+    slice.ue(0).ue(7).ue(0).put(0, 4).ue(0).put(0, 2).ue(0).ue(1);
+    for block in 0..12 {
+        slice.ue(25).align();
+        let (x, y) = (block % 4 * 16, block / 4 * 16);
+        (0..256).for_each(|i| {
+            slice.put(u32::from(luma(x + i % 16, y + i / 16)), 8);
+        });
+        (0..128).for_each(|_| {
+            slice.put(128, 8);
+        });
+    }
+    [sequence.unit(0x67), picture.unit(0x68), slice.unit(0x65)].concat()
 }

@@ -13,7 +13,7 @@ use clreel::ladder::box_filter::planar::{PlanarFilter, planar_reference, run};
 use clreel::ladder::box_filter::reference::reference;
 use clreel::media::planes::layout_of;
 use clreel::media::planes::pack;
-use clreel::media::{bundled_clip, read_frame_at};
+use clreel::media::{References, bundled_clip, read_frame_at};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
@@ -251,7 +251,7 @@ fn half_chroma_differs_little_but_at_the_smallest_radii() {
 /// well inside of RGB.
 #[test]
 fn a_film_differs_by_a_quarter_of_a_level() {
-    let (frame, _) = read_frame_at(&bundled_clip().unwrap(), 2.0).unwrap();
+    let (frame, _) = read_frame_at(&bundled_clip().unwrap(), 2.0, References::Refused).unwrap();
     let layout = layout_of(&frame.picture).unwrap();
     assert_eq!((layout.halved, layout.depth), ((true, true), 8));
     let mut samples = vec![0; layout.bytes()];

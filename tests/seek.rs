@@ -6,7 +6,7 @@ mod movie;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use clreel::media::{Decoder, Fields, Frame, OpenOptions, Seek};
+use clreel::media::{Decoder, Fields, Frame, OpenOptions, References, Seek, read_frame_at};
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
 use movie::{Folder, Movie, index_in, steady};
@@ -80,6 +80,69 @@ fn exact_seeks_show_the_frame_of_that_time() {
                 assert_eq!(index_at(&decoder, Seek::Exact(frame.movie_s)), index, "{name} {index}");
             }
             assert_eq!(decoder.warning(), None, "{name}");
+        }
+    }
+}
+
+/// A stream put together from pieces, each with stamps of its own: the places are those at which its frames are played.
+#[test]
+fn stamps_that_jump_do_not_lead_astray() {
+    let folder = Folder::new("seek-jumps");
+    for b_frames in [0, 2] {
+        let piece = |offset_ms| {
+            // Longer than a second, so that the second piece's stamps jump back by more than that.
+            let movie = Movie { offset_ms, b_frames, gop: 10, stamps_ms: steady(50), ..Movie::default() };
+            std::fs::read(folder.movie("piece.ts", &movie)).expect("read")
+        };
+        for second_ms in [0, 1_000_000, 20_000] {
+            let path = folder.with("jumps.ts", &[piece(0), piece(second_ms)].concat());
+            let decoder = open(&path, once());
+            let mut played = Vec::new();
+            while let Some(frame) = wait_for(|| match decoder.queue().take_next() {
+                Some(frame) => Some(Some(frame)),
+                None => decoder.queue().is_finished().then_some(None),
+            }) {
+                played.push(frame);
+            }
+            assert!(played.len() >= 98, "{} frames", played.len());
+            let end_s = played.last().expect("frames").movie_s;
+            assert!((3.9..4.1).contains(&end_s), "the pieces follow on each other: {end_s}");
+            let decoder = open(&path, once());
+            for expected in played.iter().step_by(7).chain(&played[46..56]).rev() {
+                let what = format!("at {}, {b_frames} B, the second from {second_ms}", expected.movie_s);
+                let (frame, _) =
+                    read_frame_at(&path, expected.movie_s + 1e-3, References::Refused).expect("a frame");
+                let index = index_in(&expected.picture);
+                assert_eq!((frame.pts_ns, index_in(&frame.picture)), (expected.pts_ns, index), "{what}");
+                let sought = seek(&decoder, Seek::Exact(expected.movie_s + 1e-3));
+                assert_eq!((sought.movie_s, index_in(&sought.picture)), (expected.movie_s, index), "{what}");
+            }
+        }
+    }
+}
+
+/// Matroska gives frames the average as their duration, MP4 their own.
+#[test]
+fn every_time_of_a_variable_rate_leads_to_its_frame() {
+    let folder = Folder::new("seek-vfr");
+    let stamps_ms = vec![0, 50, 80, 120, 4000, 4010, 4700, 9000, 9040];
+    for name in ["vfr.mkv", "vfr.mp4"] {
+        for (gop, b_frames) in [(20, 0), (3, 0), (20, 2)] {
+            let movie = Movie { stamps_ms: stamps_ms.clone(), gop, b_frames, ..Movie::default() };
+            let path = folder.movie(name, &movie);
+            for (index, &at_ms) in stamps_ms.iter().enumerate() {
+                // How long the last one lasts, containers see differently.
+                let next_ms = stamps_ms.get(index + 1).copied().unwrap_or(at_ms + 1);
+                for at_ms in [at_ms, (at_ms + next_ms) / 2, next_ms - 1] {
+                    // MP4's stamps are not whole milliseconds.
+                    let at_s = at_ms as f64 / 1e3 + 0.0005;
+                    let (frame, warning) = read_frame_at(&path, at_s, References::Refused).expect("a frame");
+                    let what = format!("{name} at {at_s}, gop {gop}, {b_frames} B");
+                    assert_eq!((index_in(&frame.picture), warning), (index, None), "{what}");
+                    let decoder = open(&path, OpenOptions { start_s: at_s, ..once() });
+                    assert_eq!(index_in(&next(&decoder).picture), index, "{what}, as a start");
+                }
+            }
         }
     }
 }

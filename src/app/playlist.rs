@@ -2,19 +2,46 @@
 //! chosen in a dialog or typed. Out: decoders, opened on a thread of their own because opening reads from the disk.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
+use std::time::{Duration, Instant};
 
 use winit::window::Window;
 
 use super::dialog::{Answer, Dialog};
 use crate::error::{Error, Result};
 use crate::gpu::event::Waker;
-use crate::media::{Decoder, OpenOptions};
+use crate::media::{Cancel, Decoder, OpenOptions};
 
 /// A decoder that is being opened.
 struct Opening {
     index: usize,
     result: Receiver<Result<Decoder>>,
+    cancel: Cancel,
+}
+
+impl Opening {
+    /// What came of it; `None` while it goes on, after waiting so long.
+    fn wait(&self, time: Duration) -> Option<Result<Decoder>> {
+        let ended = || Some(Err(Error::new("The next movie could not be opened.", "", "")));
+        if time.is_zero() {
+            return match self.result.try_recv() {
+                Ok(result) => Some(result),
+                Err(TryRecvError::Empty) => None,
+                Err(TryRecvError::Disconnected) => ended(),
+            };
+        }
+        match self.result.recv_timeout(time) {
+            Ok(result) => Some(result),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => ended(),
+        }
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
 }
 
 /// The list, and which of its movies plays.
@@ -26,6 +53,9 @@ pub struct Playlist {
     opening: Option<Opening>,
     /// Files that could not be opened since the last one that could.
     failures: usize,
+    any_opened: bool,
+    /// None of the first files could be opened.
+    hopeless: bool,
     /// A file of what is being dropped has arrived: the others of it follow.
     dropping: bool,
     dialog: Option<Dialog>,
@@ -34,38 +64,49 @@ pub struct Playlist {
 }
 
 impl Playlist {
-    /// Opens the first of `files` that can be opened, waiting for it; the others are told on stderr.
+    /// Begins to open the first of `files`; [`Playlist::poll`] tells what came of it.
+    pub fn new(files: Vec<PathBuf>, options: OpenOptions, waker: Waker) -> Self {
+        let mut list = Self {
+            files,
+            next: None,
+            current: 0,
+            opening: None,
+            failures: 0,
+            any_opened: false,
+            hopeless: false,
+            dropping: false,
+            dialog: None,
+            options,
+            waker,
+        };
+        list.begin(0);
+        list
+    }
+
+    /// Waits so long for the first movie that can be opened; the others are told on stderr. `None`: it takes longer.
     ///
     /// # Errors
     /// The last file's, when none can be opened.
-    pub fn open(files: Vec<PathBuf>, options: OpenOptions, waker: Waker) -> Result<(Self, Decoder)> {
-        let mut last = Error::new("There is nothing to play.", "", "Name a movie.");
-        for (index, path) in files.iter().enumerate() {
-            let looping = files.len() == 1;
-            match open(path, OpenOptions { looping, ..options.clone() }, &waker) {
-                Ok(decoder) => {
-                    let options = OpenOptions { start_s: 0.0, ..options };
-                    let list = Self {
-                        files,
-                        next: None,
-                        current: index,
-                        opening: None,
-                        failures: 0,
-                        dropping: false,
-                        dialog: None,
-                        options,
-                        waker,
-                    };
-                    return Ok((list, decoder));
-                }
-                Err(error) if index + 1 < files.len() => eprintln!("clreel: {error}"),
-                Err(error) => last = error,
+    pub fn first(&mut self, time: Duration) -> Result<Option<Decoder>> {
+        let end = Instant::now() + time;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.poll_for(left) {
+                None if left.is_zero() => return Ok(None),
+                None => {}
+                Some(Ok(decoder)) => return Ok(Some(decoder)),
+                Some(Err(error)) if self.is_hopeless() => return Err(error),
+                Some(Err(error)) => eprintln!("clreel: {error}"),
             }
         }
-        Err(last)
     }
 
-    /// The movie that plays.
+    /// Whether no movie has been opened yet, and none is going to be.
+    pub fn is_hopeless(&self) -> bool {
+        self.hopeless && self.opening.is_none()
+    }
+
+    /// The movie that plays, or is opened as the first one.
     pub fn current(&self) -> &Path {
         self.files.get(self.current).map_or(Path::new(""), PathBuf::as_path)
     }
@@ -145,7 +186,9 @@ impl Playlist {
 
     fn begin(&mut self, index: usize) {
         let Some(path) = self.list().get(index).cloned() else { return };
-        let options = OpenOptions { looping: self.list().len() == 1, ..self.options.clone() };
+        let cancel = Cancel::default();
+        let options =
+            OpenOptions { looping: self.list().len() == 1, cancel: cancel.clone(), ..self.options.clone() };
         let (sender, result) = channel();
         let waker = self.waker.clone();
         // Without a thread the channel closes, and `poll` says so.
@@ -154,20 +197,23 @@ impl Playlist {
             let _ = sender.send(open(&path, options, &waker));
             waker();
         });
-        self.opening = Some(Opening { index, result });
+        self.opening = Some(Opening { index, result, cancel });
     }
 
     /// The decoder that was opened since the last call, or why it could not be; then the next movie is tried,
     /// until all of them have failed.
     pub fn poll(&mut self) -> Option<Result<Decoder>> {
-        use std::sync::mpsc::TryRecvError;
+        self.poll_for(Duration::ZERO)
+    }
+
+    fn poll_for(&mut self, time: Duration) -> Option<Result<Decoder>> {
         let opening = self.opening.as_ref()?;
-        let result = match opening.result.try_recv() {
-            Ok(result) => result,
-            Err(TryRecvError::Empty) => return None,
-            Err(TryRecvError::Disconnected) => Err(Error::new("The next movie could not be opened.", "", "")),
-        };
+        let result = opening.wait(time)?;
         let index = opening.index;
+        if let (Ok(_), Some(opening)) = (&result, &mut self.opening) {
+            // What was opened goes on being read.
+            opening.cancel = Cancel::default();
+        }
         self.opening = None;
         match &result {
             Ok(_) => {
@@ -175,6 +221,8 @@ impl Playlist {
                     self.files = files;
                 }
                 (self.current, self.failures) = (index, 0);
+                // Only the first one starts elsewhere than at its beginning.
+                (self.any_opened, self.options.start_s) = (true, 0.0);
             }
             Err(_) => {
                 self.failures += 1;
@@ -184,6 +232,8 @@ impl Playlist {
                 } else if self.next.take().is_some() {
                     // What played goes on.
                     self.failures = 0;
+                } else {
+                    self.hopeless = !self.any_opened;
                 }
             }
         }

@@ -6,6 +6,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use winit::application::ApplicationHandler;
 use winit::dpi::PhysicalSize;
@@ -22,6 +23,9 @@ use crate::gpu::cl::{Device, list_devices, select_device};
 use crate::gpu::display;
 use crate::gpu::event::Waker;
 use crate::media::{Decoder, OpenOptions, bundled_clip};
+
+/// So long the window waits for its movie, whose size it takes. Later it appears without.
+const FIRST_WAIT: Duration = Duration::from_millis(700);
 
 /// What wakes the window's loop from other threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,9 +59,15 @@ pub fn run(args: &PlayArgs) -> Result<()> {
             }
         })
     };
-    let options = OpenOptions { start_s: args.start, looping: true, preload: args.preload };
-    let (playlist, decoder) = Playlist::open(files, options, waker.clone())?;
-    if let Some(warning) = decoder.warning() {
+    let options = OpenOptions {
+        start_s: args.start,
+        preload: args.preload,
+        references: args.references.get(),
+        ..OpenOptions::default()
+    };
+    let mut playlist = Playlist::new(files, options, waker.clone());
+    let decoder = playlist.first(FIRST_WAIT)?;
+    if let Some(warning) = decoder.as_ref().and_then(Decoder::warning) {
         eprintln!("clreel: {warning}");
     }
 
@@ -152,7 +162,7 @@ struct App<'a> {
     device: Option<Device>,
     waker: Waker,
     /// Until the window takes it over.
-    movies: Option<(Playlist, Decoder)>,
+    movies: Option<(Playlist, Option<Decoder>)>,
     window: Option<Player<'a>>,
     /// A signal asked the process to end.
     quit: bool,
@@ -162,8 +172,8 @@ struct App<'a> {
 impl App<'_> {
     fn open(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
         let Some((playlist, decoder)) = self.movies.take() else { return Ok(()) };
-        let info = decoder.info();
-        let attributes = attributes(window_size(event_loop, info.width, info.height));
+        let size = decoder.as_ref().map_or((0, 0), |decoder| (decoder.info().width, decoder.info().height));
+        let attributes = attributes(window_size(event_loop, size.0, size.1));
         let device = self.device.clone();
         let player = Player::open(event_loop, attributes, self.args, playlist, decoder, device, &self.waker)?;
         self.window = Some(player);
@@ -249,8 +259,10 @@ fn attributes(size: PhysicalSize<u32>) -> WindowAttributes {
     wayland::WindowAttributesExtWayland::with_name(attributes, "clreel", "clreel")
 }
 
-/// The movie's size, but not so small that the overlay does not fit, and not larger than the monitor.
-fn window_size(event_loop: &ActiveEventLoop, width: u32, height: u32) -> PhysicalSize<u32> {
+/// The movie's size, but not so small that the overlay does not fit, and not larger than the monitor. A size of 0 is not
+/// known yet.
+pub(super) fn window_size(event_loop: &ActiveEventLoop, width: u32, height: u32) -> PhysicalSize<u32> {
+    let (width, height) = if width == 0 || height == 0 { (960, 540) } else { (width, height) };
     let monitor = event_loop.primary_monitor().or_else(|| event_loop.available_monitors().next());
     let limit = monitor.map(|m| m.size()).filter(|s| s.width > 0 && s.height > 0);
     let (w, h) = (f64::from(width.max(1)), f64::from(height.max(1)));

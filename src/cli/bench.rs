@@ -82,7 +82,8 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
         // Before much time goes into scaling.
         require_memory(size, variants, args.native)?;
     }
-    let clip = media::read_frames_rgba(&file, MAX_FRAMES.min(args.frames as usize), args.size)?;
+    let count = MAX_FRAMES.min(args.frames as usize);
+    let clip = media::read_frames_rgba(&file, count, args.size, args.references.get())?;
     if let Some(warning) = &clip.warning {
         eprintln!("clreel: {warning}");
     }

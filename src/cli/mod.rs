@@ -19,6 +19,7 @@ use crate::gpu::{drivers, probe};
 use crate::ladder::VariantId;
 pub use crate::ladder::box_filter::MAX_RADIUS;
 use crate::leftovers;
+use crate::media::References;
 
 /// Exit codes, part of the command line's contract.
 pub mod exit {
@@ -135,12 +136,31 @@ pub struct FilterArgs {
     pub device: Option<String>,
 }
 
+/// What a movie may open.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct ReferencesArgs {
+    /// Let movies that you trust have other files of this machine opened, as playlists do, and take every format that
+    /// FFmpeg knows
+    #[arg(long)]
+    pub allow_references: bool,
+}
+
+impl ReferencesArgs {
+    /// The choice.
+    pub fn get(self) -> References {
+        if self.allow_references { References::Allowed } else { References::Refused }
+    }
+}
+
 /// `clreel [FILE…]`: the window.
 #[derive(Debug, Clone, Args)]
 pub struct PlayArgs {
     /// The movies to play, one after the other and round again; without any the bundled clip
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    /// What they may open.
+    #[command(flatten)]
+    pub references: ReferencesArgs,
     /// Which filter, and where it runs.
     #[command(flatten)]
     pub filter: FilterArgs,
@@ -179,6 +199,9 @@ pub struct BenchArgs {
     /// The movie whose frames are filtered; without it the bundled clip
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// What it may open.
+    #[command(flatten)]
+    pub references: ReferencesArgs,
     /// Variants to time, separated by commas, or all
     #[arg(long, value_name = "ID,…", default_value = "all")]
     pub variant: bench::VariantList,
@@ -225,6 +248,9 @@ pub struct SnapshotArgs {
     /// The movie
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+    /// What it may open.
+    #[command(flatten)]
+    pub references: ReferencesArgs,
     /// The PNG to write: turned as the window shows it, its pixels as stored
     #[arg(long, value_name = "PNG")]
     pub out: PathBuf,

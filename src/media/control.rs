@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::queue::FrameQueue;
+use super::reading::Reading;
 use super::staging::Staging;
 
 /// Where to go on. Times are in seconds from the movie's first frame; behind the end they mean its last frame.
@@ -33,7 +34,7 @@ pub(super) struct Control {
     changed: Condvar,
     /// Number of the newest seek.
     pub newest: Arc<AtomicU64>,
-    pub stop: Arc<AtomicBool>,
+    pub reading: Reading,
     /// The movie has one picture only: there is nowhere to go.
     pub still: AtomicBool,
     /// Where the planes of the next frames are to lie.
@@ -41,12 +42,12 @@ pub(super) struct Control {
 }
 
 impl Control {
-    pub fn new(looping: bool, stop: Arc<AtomicBool>) -> Self {
+    pub fn new(looping: bool, reading: Reading) -> Self {
         Self {
             wishes: Mutex::new(Wishes { looping, ..Wishes::default() }),
             changed: Condvar::new(),
             newest: Arc::default(),
-            stop,
+            reading,
             still: AtomicBool::new(false),
             staging: Mutex::default(),
         }
@@ -86,7 +87,7 @@ impl Control {
     pub fn stop(&self) {
         // The lock keeps the flag from being raised between a look at it and the waiting.
         let _wishes = self.wishes();
-        self.stop.store(true, Ordering::Relaxed);
+        self.reading.stop();
         self.changed.notify_one();
     }
 
@@ -102,7 +103,7 @@ impl Control {
     pub fn wait(&self, may_repeat: bool) -> bool {
         let mut wishes = self.wishes();
         loop {
-            if self.stop.load(Ordering::Relaxed) {
+            if self.reading.is_stopped() {
                 return false;
             }
             if wishes.seek.is_some() || (may_repeat && (wishes.looping || wishes.ab.is_some())) {

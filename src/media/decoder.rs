@@ -1,23 +1,29 @@
 //! The decoder's thread. In: a movie file. Out: frames in a [`FrameQueue`], pass after pass.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use super::SECOND_NS;
 use super::color::{self, Matrix, Range};
 use super::control::{Control, Seek};
 use super::frame::{Fields, picture_bytes, pixel_aspect, seconds};
+use super::memory::free;
 use super::orientation::Orientation;
 use super::pass::{Pass, Placed};
 use super::queue::FrameQueue;
+use super::reading::{Cancel, Reading, References, watched};
 use super::staging::Staging;
 use super::worker::Worker;
 use crate::error::{Error, Result};
 
+/// So long the end of a decoder waits for its thread.
+const END_WAIT: Duration = Duration::from_secs(2);
+
 /// What [`Decoder::open`] is asked for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct OpenOptions {
     /// Where to start, in seconds from the movie's first frame.
     pub start_s: f64,
@@ -25,11 +31,21 @@ pub struct OpenOptions {
     pub looping: bool,
     /// Decode this many frames to memory before [`Decoder::open`] returns, and play only those.
     pub preload: Option<u32>,
+    /// Whether the movie may have other files opened.
+    pub references: References,
+    /// Gives the opening up, and ends the reading that follows it.
+    pub cancel: Cancel,
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { start_s: 0.0, looping: true, preload: None }
+        Self {
+            start_s: 0.0,
+            looping: true,
+            preload: None,
+            references: References::default(),
+            cancel: Cancel::default(),
+        }
     }
 }
 
@@ -62,7 +78,8 @@ pub struct MovieInfo {
     pub range: Range,
 }
 
-/// A movie that is being decoded on a thread of its own. Dropping it stops the thread and waits for its end.
+/// A movie that is being decoded on a thread of its own. Dropping it stops the thread and waits for its end, as
+/// [`Decoder::end`] does.
 pub struct Decoder {
     info: MovieInfo,
     queue: Arc<FrameQueue>,
@@ -79,11 +96,21 @@ impl Decoder {
     ///
     /// # Errors
     /// No such file, a folder, a pipe or device, not a movie, only sound, no decoder for it, or nothing in it could
-    /// be decoded. A start behind the end is no error: the movie plays from its beginning, with a warning.
+    /// be decoded; it was cancelled, or reading takes too long. A start behind the end is no error: the movie plays from its beginning, with a warning.
     pub fn open(path: &Path, options: OpenOptions, wake: Box<dyn Fn() + Send>) -> Result<Self> {
-        let stop = Arc::new(AtomicBool::new(false));
+        let reading = Reading::new(options.references, options.cancel.clone());
+        let (owned, shared) = (path.to_owned(), reading.clone());
+        watched(path, &reading, move || Self::open_here(&owned, &options, &shared, wake))
+    }
+
+    fn open_here(
+        path: &Path,
+        options: &OpenOptions,
+        reading: &Reading,
+        wake: Box<dyn Fn() + Send>,
+    ) -> Result<Self> {
         let start_ns = nanoseconds(options.start_s);
-        let (mut pass, reached) = Pass::open_at(path, start_ns, &stop)?;
+        let (mut pass, reached) = Pass::open_at(path, start_ns, reading)?;
         let mut warning = None;
         let from_start = !reached || start_ns == 0;
         if !reached && pass.peek().is_some() {
@@ -93,7 +120,7 @@ impl Decoder {
                 seconds(pass.end_ns()),
                 "It plays from its beginning.",
             ));
-            pass = Pass::open(path, &stop)?;
+            pass = Pass::open(path, reading)?;
         }
         let Some(first) = pass.peek() else {
             return Err(nothing_decoded(path, &pass));
@@ -110,7 +137,7 @@ impl Decoder {
 
         let queue = Arc::new(FrameQueue::new(wake));
         let warning = Arc::new(Mutex::new(warning));
-        let control = Arc::new(Control::new(options.looping, stop));
+        let control = Arc::new(Control::new(options.looping, reading.clone()));
         let worker = Worker::new(path, queue.clone(), warning.clone(), control.clone());
         let thread = std::thread::Builder::new()
             .name("decoder".into())
@@ -124,6 +151,32 @@ impl Decoder {
                 Error::new("Cannot start the decoder's thread.", format!("{error}."), "Close other programs.")
             })?;
         Ok(Self { info, queue, warning, control, thread: Some(thread) })
+    }
+
+    /// One that has no frames and gets none, for a window whose movie is not open yet.
+    pub fn without_frames() -> Self {
+        let reading = Reading::new(References::Refused, Cancel::default());
+        reading.rest();
+        Self {
+            info: MovieInfo {
+                path: PathBuf::new(),
+                width: 0,
+                height: 0,
+                pixel_aspect: 1.0,
+                orientation: Orientation::default(),
+                fields: Fields::default(),
+                fps: None,
+                duration_s: None,
+                codec: String::new(),
+                pixel_format: String::new(),
+                matrix: Matrix::Rgb,
+                range: Range::Full,
+            },
+            queue: Arc::new(FrameQueue::new(Box::new(|| ()))),
+            warning: Arc::default(),
+            control: Arc::new(Control::new(false, reading)),
+            thread: None,
+        }
     }
 
     /// The movie's properties.
@@ -186,26 +239,42 @@ impl Decoder {
         self.queue.close();
     }
 
+    /// Stops reading and waits for the thread, which ends soon unless the system hangs; then it is left behind. Whether it
+    /// has ended.
+    pub fn end(&mut self) -> bool {
+        self.close();
+        let until = Instant::now() + END_WAIT;
+        let Some(thread) = self.thread.take() else { return true };
+        while !thread.is_finished() {
+            if Instant::now() > until {
+                self.thread = Some(thread);
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // A panic over there has been printed already, and there is nothing left to save.
+        let _ = thread.join();
+        true
+    }
+
     /// What is wrong with the movie although it plays, such as a file that is cut off. It may come up while
     /// playing, and then stays.
     pub fn warning(&self) -> Option<Error> {
-        self.warning.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let warning = self.warning.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let reading = &self.control.reading;
+        warning.or_else(|| reading.hangs().then(|| reading.too_slow(&self.info.path)))
     }
 }
 
 impl Drop for Decoder {
     fn drop(&mut self) {
-        self.close();
-        if let Some(thread) = self.thread.take() {
-            // A panic over there has been printed already, and there is nothing left to save.
-            let _ = thread.join();
-        }
+        self.end();
     }
 }
 
 /// The first `count` pictures of `pass`, fewer where the movie ends or half of the free memory is filled.
 fn preload(pass: &mut Pass, path: &Path, count: u32) -> (Vec<Placed>, Option<Error>) {
-    let budget = free_memory().map_or(usize::MAX, |bytes| bytes / 2);
+    let budget = free().map_or(usize::MAX, |bytes| usize::try_from(bytes / 2).unwrap_or(usize::MAX));
     let mut pictures = Vec::new();
     let mut bytes = 0_usize;
     while pictures.len() < count as usize {
@@ -225,13 +294,6 @@ fn preload(pass: &mut Pass, path: &Path, count: u32) -> (Vec<Placed>, Option<Err
         }
     }
     (pictures, None)
-}
-
-/// Memory that is free now, in bytes, where the system tells.
-fn free_memory() -> Option<usize> {
-    // SAFETY: sysconf takes a number and returns one.
-    let (pages, size) = unsafe { (libc::sysconf(libc::_SC_AVPHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
-    usize::try_from(pages).ok()?.checked_mul(usize::try_from(size).ok()?)
 }
 
 fn describe(path: &Path, pass: &Pass, first: &Placed) -> MovieInfo {
@@ -283,10 +345,16 @@ pub(super) fn nothing_decoded(path: &Path, pass: &Pass) -> Error {
     if damage.no_memory {
         return no_memory(path);
     }
+    if let Some(error) = pass.source().refused_reference(path) {
+        return error;
+    }
     let why = match &damage.read_error {
         Some(error) => format!("Reading stopped before the first picture: {error}."),
         None if damage.bad_packets > 0 => {
-            format!("None of its pictures could be decoded ({} errors).", damage.bad_packets)
+            let most = pass.source().max_pixels() / 1_000_000;
+            format!(
+                "None of its pictures could be decoded. Those of more than {most} million pixels are refused here."
+            )
         }
         None => "It ends before its first picture.".into(),
     };

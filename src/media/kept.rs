@@ -128,9 +128,10 @@ mod movie;
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicBool, AtomicU64};
+    use std::sync::atomic::AtomicU64;
 
     use super::super::pass::Pass;
+    use super::super::reading::Reading;
     use super::movie::{Folder, Movie, index_in, steady};
     use super::*;
 
@@ -141,7 +142,7 @@ mod tests {
     struct Steps {
         pass: Pass,
         path: std::path::PathBuf,
-        stop: Arc<AtomicBool>,
+        reading: Reading,
         _folder: Folder,
     }
 
@@ -150,16 +151,16 @@ mod tests {
             let folder = Folder::new(name);
             let movie = Movie { stamps_ms: steady(50), gop: 50, b_frames, ..Movie::default() };
             let path = folder.movie("m.mkv", &movie);
-            let stop = Arc::default();
-            let pass = Pass::open(&path, &stop).unwrap();
-            Self { pass, path, stop, _folder: folder }
+            let reading = Reading::default();
+            let pass = Pass::open(&path, &reading).unwrap();
+            Self { pass, path, reading, _folder: folder }
         }
 
         /// Steps back from frame `index`, takes what a queue takes, and returns what came first and how many packets
         /// were decoded for it.
         fn back(&mut self, index: i64) -> (usize, u64) {
             let before = self.pass.source().sent;
-            self.pass.go_back(&self.path, index * FRAME_NS - 1, &self.stop).unwrap();
+            self.pass.go_back(&self.path, index * FRAME_NS - 1, &self.reading).unwrap();
             let shown: Vec<usize> =
                 (0..AHEAD).map_while(|_| self.pass.next()).map(|p| index_in(&p.video)).collect();
             assert!(shown.windows(2).all(|w| w[1] == w[0] + 1), "no gap and no repeat: {shown:?}");
@@ -190,7 +191,7 @@ mod tests {
         assert!((0..=GOES_ON).all(|_| steps.pass.next().is_some()));
         let (first, decoded) = steps.back(9);
         assert!(first == 8 && decoded >= 9, "playing went on: {decoded} packets");
-        steps.pass.go_to(&steps.path, 5 * FRAME_NS, &steps.stop).unwrap();
+        steps.pass.go_to(&steps.path, 5 * FRAME_NS, &steps.reading).unwrap();
         assert_eq!(steps.pass.next().map(|p| index_in(&p.video)), Some(5));
         let (first, decoded) = steps.back(4);
         assert!(first == 3 && decoded > 0, "it had gone elsewhere");
@@ -218,17 +219,17 @@ mod tests {
         let mut steps = Steps::new("kept-held", 2);
         let newest = Arc::new(AtomicU64::new(1));
         steps.pass.set_generation(newest.clone(), 1);
-        let (path, stop) = (steps.path.clone(), steps.stop.clone());
-        steps.pass.go_to_key(&path, 0, &stop).unwrap();
-        steps.pass.go_back(&path, 10 * FRAME_NS, &stop).unwrap();
+        let (path, reading) = (steps.path.clone(), steps.reading.clone());
+        steps.pass.go_to_key(&path, 0, &reading).unwrap();
+        steps.pass.go_back(&path, 10 * FRAME_NS, &reading).unwrap();
         let sent = steps.pass.source().sent;
         // A newer step stops this one on its way.
         newest.store(2, std::sync::atomic::Ordering::Relaxed);
-        steps.pass.go_back(&path, 45 * FRAME_NS, &stop).unwrap();
+        steps.pass.go_back(&path, 45 * FRAME_NS, &reading).unwrap();
         assert!(steps.pass.source().sent < sent + 10, "stopped");
         let sent = steps.pass.source().sent;
         steps.pass.set_generation(newest, 2);
-        assert!(steps.pass.go_back(&path, 45 * FRAME_NS, &stop).unwrap());
+        assert!(steps.pass.go_back(&path, 45 * FRAME_NS, &reading).unwrap());
         assert_eq!(steps.pass.next().map(|p| index_in(&p.video)), Some(45));
         assert!(steps.pass.source().sent < sent + 45, "it did not begin anew");
     }

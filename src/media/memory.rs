@@ -51,7 +51,7 @@ pub fn affordable(count: usize, bytes: usize) -> usize {
 
 /// Bytes that this process could still use, by what the machine has and what a container's limit leaves; `None` where
 /// the system does not tell.
-fn free() -> Option<u64> {
+pub(super) fn free() -> Option<u64> {
     let mut system = System::new();
     system.refresh_memory();
     if system.total_memory() == 0 {

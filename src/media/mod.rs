@@ -1,19 +1,23 @@
 //! Movies: from a file to frames with time stamps. In: a path. Out: [`Frame`]s in a bounded [`FrameQueue`],
 //! and RGBA bytes where a caller asks for them.
 //!
-//! A file's way: `open` finds its pictures, `source` reads packets and decodes them, `pass` gives the pictures
-//! their place in the movie and keeps some for steps back (`kept`), [`decoder`] repeats passes on a thread of its own
+//! A file's way: `open` finds its pictures, in a format of the list of `formats` and through `access`, which lets FFmpeg
+//! open nothing else, within the time of `reading` and the memory of `room`; `source` reads packets and decodes them, `pass` gives the pictures
+//! their place in the movie (`timeline`, and `jumps` where stamps do) and keeps some for steps back (`kept`), [`decoder`] repeats passes on a thread of its own
 //! (`worker`) and fills [`queue`]; `control` tells it where to go on. Where a device converts the frames, that thread packs
 //! their planes into the device's [`staging`] memory. [`clock`] says which frame is due. [`color`] decides matrix and
 //! range, [`convert`] turns a picture into RGBA.
 
+mod access;
 pub mod clip;
 pub mod clock;
 pub mod color;
 mod control;
 pub mod convert;
 pub mod decoder;
+mod formats;
 pub mod frame;
+mod jumps;
 mod kept;
 pub mod memory;
 mod open;
@@ -21,6 +25,8 @@ pub mod orientation;
 mod pass;
 pub mod planes;
 pub mod queue;
+mod reading;
+mod room;
 mod rows;
 mod source;
 pub mod staging;
@@ -37,6 +43,7 @@ pub use decoder::{Decoder, MovieInfo, OpenOptions};
 pub use frame::{Fields, Frame};
 pub use orientation::Orientation;
 pub use queue::{FrameQueue, Take};
+pub use reading::{Cancel, References};
 pub use staging::{Packed, PlaneMemory, Staging};
 pub use still::{RgbaFrames, read_frame_at, read_frames_rgba};
 

@@ -1,47 +1,20 @@
 //! Opening a file: what is refused and why. In: a path. Out: FFmpeg's container, the stream with the pictures and
 //! its decoder.
 
-use std::ffi::CString;
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{CStr, CString};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 use ffmpeg_next::format::context::Input;
 
+use super::access::{self, Gate, Io};
+use super::decoder::no_memory;
+use super::formats;
+use super::reading::{Reading, References};
+use super::room::Room;
 use super::source::{Ffmpeg, sentence};
 use crate::error::{Error, Result};
-
-/// Refuses what is not a regular file with something in it: opening a pipe or a device could wait for ever.
-pub(super) fn check_file(path: &Path) -> Result<()> {
-    let fail =
-        |why: &str, hint: &str| Err(Error::new(format!("Cannot open '{}'.", path.display()), why, hint));
-    let meta = match std::fs::metadata(path) {
-        Ok(meta) => meta,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return fail("There is no such file.", "Check the name and the folder.");
-        }
-        Err(error) => return fail(&format!("{error}."), "Check the name and the permissions."),
-    };
-    if meta.is_dir() {
-        return fail("It is a folder.", "Name a movie file in it.");
-    }
-    if !meta.is_file() {
-        return fail(
-            "It is a pipe, a socket or a device, and a movie is read more than once.",
-            "Save it to a file and open that.",
-        );
-    }
-    if meta.len() == 0 {
-        return fail("The file is empty.", "If it is still being copied, wait until it is complete.");
-    }
-    match std::fs::File::open(path) {
-        Ok(_) => Ok(()),
-        Err(error) => fail(&format!("{error}."), "Check the file's permissions."),
-    }
-}
 
 /// The error for a file without pictures to play.
 pub(super) fn not_a_movie(path: &Path, why: impl Into<String>) -> Error {
@@ -52,32 +25,188 @@ pub(super) fn not_a_movie(path: &Path, why: impl Into<String>) -> Error {
     )
 }
 
-/// Opens the container. The "file:" in front keeps names such as `a:b.mp4` from being read as addresses.
-pub(super) fn open_input(path: &Path, stop: Arc<AtomicBool>) -> Ffmpeg<Input> {
-    let invalid = ffmpeg::Error::Other { errno: ffmpeg::error::EINVAL };
-    let url = CString::new([b"file:", path.as_os_str().as_bytes()].concat()).map_err(|_| invalid)?;
-    let interrupt = ffmpeg::util::interrupt::new(Box::new(move || stop.load(Ordering::Relaxed)));
+/// An opened container. FFmpeg reads through the gate as long as it is there.
+pub(super) struct Container {
+    pub input: Input,
+    _io: Io,
+    gate: Box<Gate>,
+    pub room: Room,
+}
+
+impl Container {
+    /// Bytes of the file.
+    pub fn bytes(&self) -> u64 {
+        self.gate.bytes()
+    }
+
+    /// The error for a movie that wanted another file opened, if it did.
+    pub fn refused_reference(&self, path: &Path) -> Option<Error> {
+        refused_reference(path, &self.gate)
+    }
+}
+
+/// Opens the container at `path`: only a format of the list, and only this file, unless references are allowed.
+///
+/// # Errors
+/// It cannot be read, it is of another format, or FFmpeg cannot open it.
+pub(super) fn open_container(path: &Path, reading: &Reading) -> Result<Container> {
+    let gate = Gate::new(path, reading)?;
+    let io = gate.io().ok_or_else(|| no_memory(path))?;
+    let room = Room::now();
+    room.limit_blocks();
+    let refused = |error: ffmpeg::Error| refusal(path, reading, &gate, error);
+    let format = probe(&io, path).map_err(refused)?;
+    // SAFETY: a format that FFmpeg has found is static, and so are its texts; the long name may be missing.
+    let (names, title) = unsafe { (text((*format).name), text((*format).long_name)) };
+    if reading.references() == References::Refused {
+        formats::check(path, &names, &title)?;
+    }
+    let input = open_input(&gate, &io, format, room).map_err(|failure| match failure {
+        Failure::Ffmpeg(error) => refused(error),
+        Failure::TooLarge(width, height) => room.too_large(path, width, height),
+    })?;
+    gate.is_open();
+    Ok(Container { input, _io: io, gate, room })
+}
+
+/// Finds the format by what the file holds and by the ending of its name. The rest of the name is kept from FFmpeg, for
+/// which it could be a pattern.
+fn probe(io: &Io, path: &Path) -> Ffmpeg<*const ffi::AVInputFormat> {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    let ending = if ending.bytes().all(|byte| byte.is_ascii_alphanumeric()) { ending } else { "" };
+    let name = CString::new(format!("movie.{ending}")).unwrap_or_default();
+    // SAFETY: an all-zero structure is one without data, as FFmpeg's own first look at a name has it; name and context
+    // are valid for the calls.
+    unsafe {
+        let mut data: ffi::AVProbeData = std::mem::zeroed();
+        data.filename = name.as_ptr();
+        let mut score = ffi::AVPROBE_SCORE_MAX as libc::c_int / 4;
+        let mut format = ffi::av_probe_input_format2(&data, 0, &mut score);
+        if format.is_null() {
+            let found = ffi::av_probe_input_buffer2(
+                io.as_ptr(),
+                &mut format,
+                name.as_ptr(),
+                std::ptr::null_mut(),
+                0,
+                0,
+            );
+            if found < 0 {
+                return Err(ffmpeg::Error::from(found));
+            }
+        }
+        if format.is_null() { Err(ffmpeg::Error::InvalidData) } else { Ok(format) }
+    }
+}
+
+/// Why a container could not be opened.
+enum Failure {
+    Ffmpeg(ffmpeg::Error),
+    /// A stream's pictures have more pixels than are taken.
+    TooLarge(libc::c_int, libc::c_int),
+}
+
+fn open_input(
+    gate: &Gate,
+    io: &Io,
+    format: *const ffi::AVInputFormat,
+    room: Room,
+) -> std::result::Result<Input, Failure> {
+    let memory = || Failure::Ffmpeg(ffmpeg::Error::Other { errno: ffmpeg::error::ENOMEM });
+    let reading = gate.reading().clone();
+    let interrupt = ffmpeg::util::interrupt::new(Box::new(move || reading.is_over()));
+    let mut options = ffmpeg::Dictionary::new();
+    options.set("protocol_whitelist", "file");
+    if gate.reading().references() == References::Refused {
+        options.set("format_whitelist", &formats::whitelist());
+    }
+    // A name is a name, also with a percent sign in it.
+    options.set("pattern_type", "none");
     // SAFETY: the context comes from FFmpeg and is handed to `Input`, which frees it, or freed here; the interrupt
-    // closure outlives it in both cases, since its guard goes into `Input` or is dropped at the end.
+    // closure outlives it in both cases, since its guard goes into `Input` or is dropped at the end. The gate and its I/O
+    // context outlive it too: `Container` drops them later.
     unsafe {
         let mut context = ffi::avformat_alloc_context();
         if context.is_null() {
-            return Err(ffmpeg::Error::Other { errno: ffmpeg::error::ENOMEM });
+            return Err(memory());
         }
         (*context).interrupt_callback = interrupt.interrupt;
-        // A failed open frees the context.
-        let opened =
-            ffi::avformat_open_input(&mut context, url.as_ptr(), std::ptr::null_mut(), std::ptr::null_mut());
-        if opened < 0 {
-            return Err(ffmpeg::Error::from(opened));
+        (*context).opaque = std::ptr::from_ref(gate).cast_mut().cast();
+        (*context).io_open = Some(access::open);
+        (*context).io_close2 = Some(access::close);
+        // What reads files by itself, as that for pictures does, asks `access::open` instead.
+        if (*format).flags & ffi::AVFMT_NOFILE == 0 {
+            (*context).pb = io.as_ptr();
         }
+        let mut raw = options.disown();
+        // A failed open frees the context.
+        let opened = ffi::avformat_open_input(&mut context, gate.url().as_ptr(), format as _, &mut raw);
+        drop(ffmpeg::Dictionary::own(raw));
+        if opened < 0 {
+            return Err(Failure::Ffmpeg(ffmpeg::Error::from(opened)));
+        }
+        let input = Input::wrap_with_interrupt(context, interrupt.guard);
+        check_sizes(context, room)?;
         let found = ffi::avformat_find_stream_info(context, std::ptr::null_mut());
         if found < 0 {
-            ffi::avformat_close_input(&mut context);
-            return Err(ffmpeg::Error::from(found));
+            return Err(Failure::Ffmpeg(ffmpeg::Error::from(found)));
         }
-        Ok(Input::wrap_with_interrupt(context, interrupt.guard))
+        check_sizes(context, room)?;
+        Ok(input)
     }
+}
+
+/// Refuses streams of pictures that are larger than those that clreel takes, before anything is decoded.
+///
+/// # Safety
+/// The context is a valid one of an opened file.
+unsafe fn check_sizes(context: *const ffi::AVFormatContext, room: Room) -> std::result::Result<(), Failure> {
+    let limit = room.max_pixels();
+    // SAFETY: the context has so many streams, and each has parameters.
+    unsafe {
+        for index in 0..(*context).nb_streams as usize {
+            let parameters = (**(*context).streams.add(index)).codecpar;
+            let (width, height) = ((*parameters).width, (*parameters).height);
+            if i64::from(width.max(0)) * i64::from(height.max(0)) > limit {
+                return Err(Failure::TooLarge(width, height));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A text of FFmpeg's; empty where there is none.
+///
+/// # Safety
+/// It is null or a valid C string.
+unsafe fn text(text: *const libc::c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: as said above.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+/// The error for a file that FFmpeg does not open.
+fn refusal(path: &Path, reading: &Reading, gate: &Gate, error: ffmpeg::Error) -> Error {
+    if reading.timed_out() {
+        return reading.too_slow(path);
+    }
+    refused_reference(path, gate)
+        .unwrap_or_else(|| not_a_movie(path, format!("FFmpeg says: {}.", sentence(error))))
+}
+
+fn refused_reference(path: &Path, gate: &Gate) -> Option<Error> {
+    let refused = gate.refused()?;
+    Some(match gate.reading().references() {
+        References::Refused => formats::names_others(path, &format!("It wants '{}' opened.", refused.url)),
+        References::Allowed if refused.endless => {
+            not_a_movie(path, format!("It has files opened without an end, such as '{}'.", refused.url))
+        }
+        References::Allowed => {
+            not_a_movie(path, format!("It names '{}', which cannot be opened.", refused.url))
+        }
+    })
 }
 
 /// The stream with the pictures.
@@ -121,7 +250,11 @@ pub(super) fn discard_others(input: &mut Input, keep: usize) {
 }
 
 /// Opens the decoder for a stream, with as many threads as FFmpeg sees fit.
-pub(super) fn open_decoder(stream: &ffmpeg::Stream, path: &Path) -> Result<ffmpeg::decoder::Video> {
+pub(super) fn open_decoder(
+    stream: &ffmpeg::Stream,
+    path: &Path,
+    room: Room,
+) -> Result<ffmpeg::decoder::Video> {
     let parameters = stream.parameters();
     let id = parameters.id();
     let fail =
@@ -135,10 +268,13 @@ pub(super) fn open_decoder(stream: &ffmpeg::Stream, path: &Path) -> Result<ffmpe
     let refused = |error| fail(format!("FFmpeg's decoder {} says: {}.", codec.name(), sentence(error)), "");
     let mut context = ffmpeg::codec::Context::new_with_codec(codec);
     context.set_parameters(parameters).map_err(refused)?;
-    // SAFETY: the context is valid and not yet open; both are plain fields. A count of 0 lets FFmpeg choose.
+    // SAFETY: the context is valid and not yet open; all are plain fields.
     unsafe {
         let raw = context.as_mut_ptr();
-        (*raw).thread_count = 0;
+        // Without it FFmpeg leaves columns in that the file cuts off on the left, to keep rows aligned in memory.
+        (*raw).flags |= ffi::AV_CODEC_FLAG_UNALIGNED as libc::c_int;
+        (*raw).max_pixels = room.max_pixels();
+        (*raw).thread_count = room.threads((*raw).width, (*raw).height);
         (*raw).thread_type = ffi::FF_THREAD_FRAME | ffi::FF_THREAD_SLICE;
     }
     let mut decoder = context.decoder();

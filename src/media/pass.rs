@@ -3,14 +3,16 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 use ffmpeg_next as ffmpeg;
 
 use super::SECOND_NS;
 use super::decoder::{nanoseconds, no_memory};
 use super::frame::seconds;
+use super::jumps::Jumps;
 use super::kept::Kept;
+use super::reading::Reading;
 use super::source::{Skip, Source};
 use super::timeline::Timeline;
 use crate::error::{Error, Result};
@@ -34,6 +36,8 @@ pub(super) struct Pass {
     /// Pictures decoded and not yet handed out: two at most.
     ahead: VecDeque<Placed>,
     kept: Kept,
+    /// Where key frames are, if stamps jump; `None` until that was looked for.
+    jumps: Option<Option<Arc<Jumps>>>,
     /// End of the last picture that was decoded, in nanoseconds.
     end_ns: i64,
     skipped: bool,
@@ -41,25 +45,41 @@ pub(super) struct Pass {
 
 impl Pass {
     /// Opens `path` at its beginning.
-    pub fn open(path: &Path, stop: &Arc<AtomicBool>) -> Result<Self> {
-        let source = Source::open(path, stop)?;
+    pub fn open(path: &Path, reading: &Reading) -> Result<Self> {
+        let source = Source::open(path, reading)?;
         let timeline = Timeline::new(source.gaps_allowed());
         let start = timeline.clone();
         let (ahead, kept) = (VecDeque::new(), Kept::new());
-        let mut pass = Self { source, timeline, start, ahead, kept, end_ns: 0, skipped: false };
+        let mut pass = Self { source, timeline, start, ahead, kept, jumps: None, end_ns: 0, skipped: false };
         pass.read_ahead(1);
         pass.start = pass.timeline.clone();
         Ok(pass)
     }
 
+    /// Opens `path` at its beginning again, as it is now.
+    pub fn reopen(&mut self, path: &Path, reading: &Reading) -> Result<()> {
+        let (newest, jumps) = (self.source.newest(), self.jumps.take());
+        *self = Self::open(path, reading)?;
+        self.jumps = jumps;
+        if let Some((newest, generation)) = newest {
+            self.set_generation(newest, generation);
+        }
+        Ok(())
+    }
+
     /// Opens `path` so that the picture shown at `at_ns` comes first. The flag says whether the movie is that long;
     /// if not, the picture that comes first is its last one.
-    pub fn open_at(path: &Path, at_ns: i64, stop: &Arc<AtomicBool>) -> Result<(Self, bool)> {
-        let mut pass = Self::open(path, stop)?;
-        if at_ns <= pass.peek().map_or(0, |first| first.duration_ns / 2) {
+    pub fn open_at(path: &Path, at_ns: i64, reading: &Reading) -> Result<(Self, bool)> {
+        let mut pass = Self::open(path, reading)?;
+        if at_ns <= 0 {
             return Ok((pass, true));
         }
-        let reached = pass.go_to(path, at_ns, stop)?;
+        // The first picture lasts until the second one: its own duration is often only an average.
+        pass.read_ahead(2);
+        if pass.ahead.get(1).is_some_and(|second| second.movie_ns > at_ns) {
+            return Ok((pass, true));
+        }
+        let reached = pass.go_to(path, at_ns, reading)?;
         Ok((pass, reached))
     }
 
@@ -68,8 +88,8 @@ impl Pass {
     ///
     /// # Errors
     /// The file cannot seek, and cannot be opened again.
-    pub fn go_to(&mut self, path: &Path, at_ns: i64, stop: &Arc<AtomicBool>) -> Result<bool> {
-        self.travel(path, at_ns, stop, false)
+    pub fn go_to(&mut self, path: &Path, at_ns: i64, reading: &Reading) -> Result<bool> {
+        self.travel(path, at_ns, reading, false)
     }
 
     /// As [`Pass::go_to`], and keeps pictures on the way for further steps back. What was kept on the way of the last
@@ -77,9 +97,9 @@ impl Pass {
     ///
     /// # Errors
     /// As for [`Pass::go_to`].
-    pub fn go_back(&mut self, path: &Path, at_ns: i64, stop: &Arc<AtomicBool>) -> Result<bool> {
+    pub fn go_back(&mut self, path: &Path, at_ns: i64, reading: &Reading) -> Result<bool> {
         if !self.kept.covers(at_ns) {
-            return self.travel(path, at_ns, stop, true);
+            return self.travel(path, at_ns, reading, true);
         }
         self.read_ahead(1);
         let following_ns = self.ahead.front().map(|first| first.movie_ns);
@@ -89,18 +109,20 @@ impl Pass {
         match following_ns {
             Some(following_ns) if following_ns <= at_ns => Ok(self.skip_to(at_ns)),
             _ if self.source.is_stopped() => Ok(false),
-            _ => self.travel(path, at_ns, stop, true),
+            _ => self.travel(path, at_ns, reading, true),
         }
     }
 
-    fn travel(&mut self, path: &Path, at_ns: i64, stop: &Arc<AtomicBool>, keep: bool) -> Result<bool> {
+    fn travel(&mut self, path: &Path, at_ns: i64, reading: &Reading, keep: bool) -> Result<bool> {
         // Pictures well before the target that no other needs are left out, unless one of them may be the target.
         let frame_ns = self.source.frame_ns();
         let margin_ns = frame_ns.saturating_mul(4);
         for hurry in [true, false] {
-            if !self.go_to_key(path, at_ns, stop)? {
+            if !self.go_to_key(path, at_ns, reading)? {
                 return Ok(false);
             }
+            // Where stamps jump, an early one says nothing.
+            let hurry = hurry && self.jumps().is_none();
             let mut wanted = at_ns.saturating_sub(margin_ns);
             if let Some(first) = self.ahead.front().filter(|_| keep) {
                 let reach = i64::try_from(self.kept.reach(first)).unwrap_or(i64::MAX);
@@ -127,9 +149,13 @@ impl Pass {
     ///
     /// # Errors
     /// As for [`Pass::go_to`].
-    pub fn go_to_key(&mut self, path: &Path, at_ns: i64, stop: &Arc<AtomicBool>) -> Result<bool> {
+    pub fn go_to_key(&mut self, path: &Path, at_ns: i64, reading: &Reading) -> Result<bool> {
+        self.look_for_jumps();
         // Far behind the end there is no index to seek by.
-        let known_end = self.source.duration_s().map_or(i64::MAX, nanoseconds).max(self.end_ns);
+        let known_end = match self.jumps() {
+            Some(jumps) => jumps.end_ns,
+            None => self.source.duration_s().map_or(i64::MAX, nanoseconds).max(self.end_ns),
+        };
         let from = at_ns.min(known_end);
         for step in SEEK_STEPS_NS {
             if !self.seek(from.saturating_sub(step)) {
@@ -142,11 +168,7 @@ impl Pass {
                 return Ok(true);
             }
         }
-        let newest = self.source.newest();
-        *self = Self::open(path, stop)?;
-        if let Some((newest, generation)) = newest {
-            self.set_generation(newest, generation);
-        }
+        self.reopen(path, reading)?;
         Ok(!self.source.is_stopped())
     }
 
@@ -264,15 +286,39 @@ impl Pass {
         true
     }
 
+    fn jumps(&self) -> Option<&Arc<Jumps>> {
+        self.jumps.as_ref()?.as_ref()
+    }
+
+    /// Looks once whether stamps jump, in formats where they may. A seek has to follow.
+    fn look_for_jumps(&mut self) {
+        if self.jumps.is_some() || !self.source.gaps_allowed() {
+            return;
+        }
+        let Some(origin) = self.start.origin_ns() else { return };
+        let jumps = self.source.scan(origin).map(Arc::new);
+        if !self.source.is_stopped() {
+            self.jumps = Some(jumps);
+        }
+    }
+
     /// Goes to the key frame before `at_ns`; `false` when the file cannot seek.
     fn seek(&mut self, at_ns: i64) -> bool {
         let Some(origin) = self.start.origin_ns() else {
             return false;
         };
-        if self.source.seek(origin.saturating_add(at_ns.max(0))).is_err() {
+        let mark = self.jumps().and_then(|jumps| jumps.before(at_ns));
+        let sought = match mark {
+            Some(mark) => self.source.seek_byte(mark.byte),
+            None => self.source.seek(origin.saturating_add(at_ns.max(0))),
+        };
+        if sought.is_err() {
             return false;
         }
-        self.timeline = self.start.after_seek();
+        self.timeline = match mark {
+            Some(mark) => self.start.after_seek_to(mark.origin_ns),
+            None => self.start.after_seek(),
+        };
         self.ahead.clear();
         self.kept.end();
         self.read_ahead(1);

@@ -6,17 +6,18 @@
 use std::ffi::CStr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
-use ffmpeg_next::format::context::Input;
 
 use super::SECOND_NS;
 use super::frame::seconds;
-use super::open::{check_file, discard_others, not_a_movie, open_decoder, open_input, video_stream};
+use super::jumps::{self, Jumps, Scan};
+use super::open::{Container, discard_others, not_a_movie, open_container, open_decoder, video_stream};
 use super::orientation::{self, Matrix};
-use crate::error::Result;
+use super::reading::Reading;
+use crate::error::{Error, Result};
 
 /// Result with FFmpeg's own error.
 pub(super) type Ffmpeg<T> = std::result::Result<T, ffmpeg::Error>;
@@ -56,15 +57,15 @@ pub(super) enum Skip {
 
 /// An opened file, its decoder, and where both stand.
 pub(super) struct Source {
-    input: Input,
     decoder: ffmpeg::decoder::Video,
+    file: Container,
     stream: usize,
     time_base: ffi::AVRational,
     frame_ns: i64,
     /// How the whole stream is to be turned, if it says so.
     matrix: Option<Matrix>,
     packet: ffmpeg::Packet,
-    stop: Arc<AtomicBool>,
+    reading: Reading,
     skip: Skip,
     read_to_ns: Option<i64>,
     /// Pictures with an earlier stamp will be thrown away.
@@ -80,31 +81,35 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Opens the movie at `path` and its decoder. Reading stops soon after `stop` becomes true.
-    pub fn open(path: &Path, stop: &Arc<AtomicBool>) -> Result<Self> {
+    /// Opens the movie at `path` and its decoder. Reading stops soon after `reading` is stopped.
+    pub fn open(path: &Path, reading: &Reading) -> Result<Self> {
         super::initialise();
-        check_file(path)?;
-        let mut input = open_input(path, stop.clone())
-            .map_err(|error| not_a_movie(path, format!("FFmpeg says: {}.", sentence(error))))?;
-        let stream = video_stream(&input, path)?;
-        discard_others(&mut input, stream);
+        reading.begin();
+        let mut file = open_container(path, reading)?;
+        let stream = video_stream(&file.input, path)?;
+        discard_others(&mut file.input, stream);
 
         let (time_base, frame_ns, matrix, decoder) = {
-            let video = input.stream(stream).ok_or_else(|| not_a_movie(path, "It has no stream."))?;
+            let video = file.input.stream(stream).ok_or_else(|| not_a_movie(path, "It has no stream."))?;
             let rate = usable_rate(video.avg_frame_rate()).or(usable_rate(video.rate()));
             let frame_ns = rate.map_or(SECOND_NS / 25, |fps| (SECOND_NS as f64 / fps) as i64);
             let time_base = ffi::AVRational::from(video.time_base());
-            (time_base, frame_ns, orientation::matrix_of_stream(&video), open_decoder(&video, path)?)
+            (
+                time_base,
+                frame_ns,
+                orientation::matrix_of_stream(&video),
+                open_decoder(&video, path, file.room)?,
+            )
         };
         Ok(Self {
-            input,
             decoder,
+            file,
             stream,
             time_base,
             frame_ns,
             matrix,
             packet: ffmpeg::Packet::empty(),
-            stop: stop.clone(),
+            reading: reading.clone(),
             skip: Skip::Nothing,
             read_to_ns: None,
             wanted_from_ns: None,
@@ -120,6 +125,7 @@ impl Source {
     /// The next picture; `None` at the end, after an error that ends the file, or when stopped.
     pub fn next_picture(&mut self) -> Option<Picture> {
         loop {
+            self.reading.advance();
             let mut video = ffmpeg::frame::Video::empty();
             // SAFETY: the pointer is only compared; an allocation that failed must not reach FFmpeg.
             if unsafe { video.as_ptr().is_null() } {
@@ -149,14 +155,17 @@ impl Source {
     fn feed(&mut self) {
         // SAFETY: the packet is valid; what it held is released before av_read_frame fills it again.
         unsafe { ffi::av_packet_unref(ffmpeg::packet::Mut::as_mut_ptr(&mut self.packet)) };
-        match self.packet.read(&mut self.input) {
+        self.reading.begin();
+        match self.packet.read(&mut self.file.input) {
             Ok(()) => {}
             Err(ffmpeg::Error::InvalidData | ffmpeg::Error::Other { errno: ffmpeg::error::EAGAIN }) => {
                 self.count_error();
                 return;
             }
             Err(error) => {
-                if error != ffmpeg::Error::Eof && error != ffmpeg::Error::Exit {
+                if self.reading.timed_out() {
+                    self.damage.read_error = Some("the file did not answer in time".into());
+                } else if error != ffmpeg::Error::Eof && error != ffmpeg::Error::Exit {
                     self.damage.read_error = Some(sentence(error));
                 }
                 self.draining = true;
@@ -219,7 +228,7 @@ impl Source {
         // SAFETY: context, stream and frame are valid; FFmpeg only reads them to choose a ratio, and the ratio is a
         // plain field of the frame.
         unsafe {
-            let context = self.input.as_mut_ptr();
+            let context = self.file.input.as_mut_ptr();
             let stream = *(*context).streams.add(self.stream);
             let frame = video.as_mut_ptr();
             (*frame).sample_aspect_ratio = ffi::av_guess_sample_aspect_ratio(context, stream, frame);
@@ -254,10 +263,20 @@ impl Source {
     /// Goes to the last key frame at or before `stamp_ns`. An error means that the file cannot seek.
     pub fn seek(&mut self, stamp_ns: i64) -> Ffmpeg<()> {
         let stamp = rescale(stamp_ns, (1, SECOND_NS), (self.time_base.num.into(), self.time_base.den.into()));
+        self.seek_file(stamp, 0)
+    }
+
+    /// Goes to the first key frame at or behind a place in the file, in bytes. An error means that it cannot seek.
+    pub fn seek_byte(&mut self, byte: i64) -> Ffmpeg<()> {
+        self.seek_file(byte, ffi::AVSEEK_FLAG_BYTE as libc::c_int)
+    }
+
+    fn seek_file(&mut self, to: i64, flags: libc::c_int) -> Ffmpeg<()> {
+        self.reading.begin();
         // SAFETY: the context is valid and the stream exists.
         let result = unsafe {
             let stream = self.stream as libc::c_int;
-            ffi::avformat_seek_file(self.input.as_mut_ptr(), stream, i64::MIN, stamp, stamp, 0)
+            ffi::avformat_seek_file(self.file.input.as_mut_ptr(), stream, i64::MIN, to, to, flags)
         };
         if result < 0 {
             return Err(ffmpeg::Error::from(result));
@@ -268,6 +287,38 @@ impl Source {
         // Formats without an index land anywhere, and frames without their references would be garbage.
         self.set_skip(Skip::KeysUntil(i64::MIN));
         Ok(())
+    }
+
+    /// Reads the file through, without decoding, and returns where its key frames are, if its stamps jump. `origin_ns` is
+    /// the stamp of its beginning. A seek has to follow. `None` too where reading was stopped or the file is large.
+    pub fn scan(&mut self, origin_ns: i64) -> Option<Jumps> {
+        if self.file.bytes() > jumps::MAX_BYTES || self.seek_byte(0).is_err() {
+            return None;
+        }
+        let mut scan = Scan::new(origin_ns);
+        let mut errors = 0;
+        while !self.is_stopped() && errors < MAX_ERRORS_IN_A_ROW {
+            // SAFETY: the packet is valid; what it held is released before av_read_frame fills it again.
+            unsafe { ffi::av_packet_unref(ffmpeg::packet::Mut::as_mut_ptr(&mut self.packet)) };
+            self.reading.begin();
+            match self.packet.read(&mut self.file.input) {
+                Ok(()) => errors = 0,
+                Err(ffmpeg::Error::InvalidData | ffmpeg::Error::Other { errno: ffmpeg::error::EAGAIN }) => {
+                    errors += 1;
+                    continue;
+                }
+                Err(_) => break,
+            }
+            let stamp = self.packet.pts().or(self.packet.dts());
+            if let Some(stamp) = stamp.filter(|_| self.packet.stream() == self.stream) {
+                let duration_ns = self.nanoseconds(self.packet.duration());
+                let duration_ns = if duration_ns > 0 { duration_ns } else { self.frame_ns };
+                let byte = i64::try_from(self.packet.position()).ok().filter(|byte| *byte >= 0);
+                let key_byte = byte.filter(|_| self.packet.is_key());
+                scan.packet(self.nanoseconds(stamp), duration_ns, key_byte);
+            }
+        }
+        scan.finish().filter(|_| !self.is_stopped())
     }
 
     /// Chooses what is decoded from the next packet on.
@@ -293,12 +344,22 @@ impl Source {
     /// Whether stamps may jump in this format without anything being wrong.
     pub fn gaps_allowed(&self) -> bool {
         // SAFETY: the context is valid, and an opened input has a format.
-        unsafe { (*(*self.input.as_ptr()).iformat).flags & ffi::AVFMT_TS_DISCONT != 0 }
+        unsafe { (*(*self.file.input.as_ptr()).iformat).flags & ffi::AVFMT_TS_DISCONT != 0 }
+    }
+
+    /// Pixels of the largest pictures that are decoded.
+    pub fn max_pixels(&self) -> i64 {
+        self.file.room.max_pixels()
+    }
+
+    /// The error for a movie that wanted another file opened, if it did.
+    pub fn refused_reference(&self, path: &Path) -> Option<Error> {
+        self.file.refused_reference(path)
     }
 
     /// Frames a second as the file states them.
     pub fn fps(&self) -> Option<f64> {
-        let video = self.input.stream(self.stream)?;
+        let video = self.file.input.stream(self.stream)?;
         usable_rate(video.avg_frame_rate()).or(usable_rate(video.rate()))
     }
 
@@ -321,22 +382,22 @@ impl Source {
             return Some((duration, 0.5 + 0.02 * duration));
         }
         // SAFETY: the context is valid; the field is a plain number.
-        let method = unsafe { (*self.input.as_ptr()).duration_estimation_method };
+        let method = unsafe { (*self.file.input.as_ptr()).duration_estimation_method };
         if method != ffi::AVDurationEstimationMethod::AVFMT_DURATION_FROM_STREAM {
             return None;
         }
         // The sound may go on after the pictures.
-        let slack = if self.input.nb_streams() > 1 { 1.0 } else { 0.5 };
+        let slack = if self.file.input.nb_streams() > 1 { 1.0 } else { 0.5 };
         self.file_duration_s().map(|duration| (duration, slack + 0.05 * duration))
     }
 
     fn stream_duration_s(&self) -> Option<f64> {
-        let duration = self.input.stream(self.stream)?.duration();
+        let duration = self.file.input.stream(self.stream)?.duration();
         (duration > 0).then(|| seconds(self.nanoseconds(duration)))
     }
 
     fn file_duration_s(&self) -> Option<f64> {
-        let duration = self.input.duration();
+        let duration = self.file.input.duration();
         (duration > 0).then(|| duration as f64 / f64::from(ffi::AV_TIME_BASE))
     }
 
@@ -347,7 +408,7 @@ impl Source {
     /// The stop flag was raised while reading, or a newer seek was asked for.
     pub fn is_stopped(&self) -> bool {
         let outdated = |(newest, own): &(Arc<AtomicU64>, u64)| newest.load(Ordering::Relaxed) > *own;
-        self.stop.load(Ordering::Relaxed) || self.newest.as_ref().is_some_and(outdated)
+        self.reading.is_stopped() || self.newest.as_ref().is_some_and(outdated)
     }
 }
 

@@ -1,14 +1,13 @@
 //! Single frames, without a thread. In: a movie file. Out: the frame at a time, or the first frames as RGBA.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use super::convert::RgbaConverter;
 use super::decoder::{behind_the_end, nanoseconds, nothing_decoded};
 use super::frame::{Frame, seconds};
 use super::memory::{affordable, picture_memory};
 use super::pass::Pass;
+use super::reading::{Cancel, Reading, References, watched};
 use crate::error::{Error, Result};
 
 /// The frame that is shown at `at_s` seconds: the last one whose time has come by then. Behind the end it is the
@@ -16,9 +15,14 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 /// As for [`Decoder::open`](super::Decoder::open).
-pub fn read_frame_at(path: &Path, at_s: f64) -> Result<(Frame, Option<Error>)> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let (mut pass, reached) = Pass::open_at(path, nanoseconds(at_s), &stop)?;
+pub fn read_frame_at(path: &Path, at_s: f64, references: References) -> Result<(Frame, Option<Error>)> {
+    let reading = Reading::new(references, Cancel::default());
+    let (owned, shared) = (path.to_owned(), reading.clone());
+    watched(path, &reading, move || frame_at(&owned, at_s, &shared))
+}
+
+fn frame_at(path: &Path, at_s: f64, reading: &Reading) -> Result<(Frame, Option<Error>)> {
+    let (mut pass, reached) = Pass::open_at(path, nanoseconds(at_s), reading)?;
     let end_s = seconds(pass.end_ns());
     let Some(placed) = pass.next() else {
         return Err(nothing_decoded(path, &pass));
@@ -57,9 +61,19 @@ pub struct RgbaFrames {
 ///
 /// # Errors
 /// As for [`Decoder::open`](super::Decoder::open), and when the pictures cannot be converted.
-pub fn read_frames_rgba(path: &Path, count: usize, size: Option<(u32, u32)>) -> Result<RgbaFrames> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let mut pass = Pass::open(path, &stop)?;
+pub fn read_frames_rgba(
+    path: &Path,
+    count: usize,
+    size: Option<(u32, u32)>,
+    references: References,
+) -> Result<RgbaFrames> {
+    let reading = Reading::new(references, Cancel::default());
+    let (owned, shared) = (path.to_owned(), reading.clone());
+    watched(path, &reading, move || frames_rgba(&owned, count, size, &shared))
+}
+
+fn frames_rgba(path: &Path, count: usize, size: Option<(u32, u32)>, reading: &Reading) -> Result<RgbaFrames> {
+    let mut pass = Pass::open(path, reading)?;
     let Some(first) = pass.peek() else {
         return Err(nothing_decoded(path, &pass));
     };

@@ -4,9 +4,9 @@
 use super::SECOND_NS;
 
 /// A jump back further than this is a new beginning of the stamps, not a single wrong one.
-const JUMP_BACK_NS: i64 = SECOND_NS;
+pub(super) const JUMP_BACK_NS: i64 = SECOND_NS;
 /// A jump forward further than this is a gap in the stamps, in formats whose stamps may have gaps.
-const JUMP_FORWARD_NS: i64 = 10 * SECOND_NS;
+pub(super) const JUMP_FORWARD_NS: i64 = 10 * SECOND_NS;
 
 /// Turns the stamps of one pass through a file into positions in the movie.
 #[derive(Debug, Clone)]
@@ -27,6 +27,11 @@ impl Timeline {
     /// The stamp that counts as position 0, once a frame has been placed.
     pub fn origin_ns(&self) -> Option<i64> {
         self.origin_ns
+    }
+
+    /// With another origin, for frames from a place in the file where that holds.
+    pub fn after_seek_to(&self, origin_ns: i64) -> Self {
+        Self { origin_ns: Some(origin_ns), ..self.after_seek() }
     }
 
     /// The same origin, ready for frames from another place in the file.

@@ -110,7 +110,7 @@ impl Worker {
     }
 
     fn refused(&self, movie_ns: i64) -> Ended {
-        if self.control.stop.load(Ordering::Relaxed) {
+        if self.control.reading.is_stopped() {
             Ended::Stopped
         } else if self.control.newest.load(Ordering::Relaxed) > self.generation {
             Ended::Sought
@@ -152,7 +152,7 @@ impl Worker {
     /// Opening again is right for every file, also for those that cannot seek, and sees what has been added.
     fn reopen(&mut self, pass: &mut Pass) -> Result<()> {
         self.whole = true;
-        *pass = Pass::open(&self.path, &self.control.stop)?;
+        pass.reopen(&self.path, &self.control.reading)?;
         pass.set_generation(self.control.newest.clone(), self.generation);
         self.check(pass)
     }
@@ -168,7 +168,9 @@ impl Worker {
     fn rest(&self, may_repeat: bool) -> bool {
         self.queue.set_catching_up(false);
         self.queue.finish(self.generation, true);
+        self.control.reading.rest();
         let goes_on = self.control.wait(may_repeat);
+        self.control.reading.advance();
         self.queue.finish(self.generation, false);
         goes_on
     }
@@ -178,11 +180,11 @@ impl Worker {
         let Some(seek) = self.take_seek() else { return Ok(()) };
         pass.set_skip(Skip::Nothing);
         pass.set_generation(self.control.newest.clone(), self.generation);
-        let stop = &self.control.stop;
+        let reading = &self.control.reading;
         match seek {
-            Seek::Exact(s) => pass.go_to(&self.path, nanoseconds(s), stop)?,
-            Seek::Before(s) => pass.go_back(&self.path, (nanoseconds(s) - 1).max(0), stop)?,
-            Seek::Keyframe(s) => pass.go_to_key(&self.path, nanoseconds(s), stop)?,
+            Seek::Exact(s) => pass.go_to(&self.path, nanoseconds(s), reading)?,
+            Seek::Before(s) => pass.go_back(&self.path, (nanoseconds(s) - 1).max(0), reading)?,
+            Seek::Keyframe(s) => pass.go_to_key(&self.path, nanoseconds(s), reading)?,
         };
         self.go_on_from(pass)
     }
@@ -191,7 +193,7 @@ impl Worker {
     fn lap(&mut self, pass: &mut Pass, at_ns: i64) -> Result<()> {
         let ab = self.control.wishes().ab;
         pass.set_skip(Skip::Nothing);
-        pass.go_to(&self.path, ab.map_or(at_ns, |(a, _)| a), &self.control.stop)?;
+        pass.go_to(&self.path, ab.map_or(at_ns, |(a, _)| a), &self.control.reading)?;
         self.go_on_from(pass)
     }
 
@@ -276,7 +278,10 @@ impl Worker {
             generation: self.generation,
             seeked: self.seeked,
         };
+        // There it waits for room.
+        self.control.reading.rest();
         let queued = self.queue.push(frame);
+        self.control.reading.advance();
         if queued {
             self.number += 1;
             self.seeked = false;

@@ -122,7 +122,10 @@ fn facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>)
     let movie = view.movie;
     let rate = movie.fps.map_or_else(String::new, |f| format!(", {} fps", (f * 1000.0).round() / 1000.0));
     let (interlaced, why) = words::fields(movie.fields);
-    let picture = format!("{} \u{d7} {}{rate}, {}{interlaced}", movie.width, movie.height, movie.codec);
+    let picture = match movie.width {
+        0 => "the movie is being opened".to_owned(),
+        width => format!("{width} \u{d7} {}{rate}, {}{interlaced}", movie.height, movie.codec),
+    };
     fact(ui, "Picture", &picture, theme::TEXT, &format!("{picture}{why}"));
     let devices = match view.device {
         Some(device) => {

@@ -11,6 +11,8 @@ const RECENT_S: f64 = 1.0;
 /// What the player is doing. `Display` gives the words that the window shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlayState {
+    /// The first movie is not open yet.
+    Opening,
     /// The movie stands still.
     Paused,
     /// There is one picture and no movie.
@@ -32,6 +34,8 @@ pub enum PlayState {
 /// What the window knows about the moment.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Playing {
+    /// The first movie is not open yet.
+    pub opening: bool,
     /// The movie stands still because the user wants it to.
     pub paused: bool,
     /// There is one picture and no movie.
@@ -53,6 +57,7 @@ impl PlayState {
         let dropped: u64 = recent().map(|f| u64::from(f.dropped_before)).sum();
         let late = recent().filter(|f| f.late).count() as u64;
         match playing {
+            Playing { opening: true, .. } => Self::Opening,
             Playing { paused: true, .. } => Self::Paused,
             Playing { waiting: true, .. } => Self::Waiting,
             Playing { still: true, .. } => Self::Still,
@@ -66,7 +71,7 @@ impl PlayState {
 
     /// Whether everything is as it should be.
     pub fn is_good(self) -> bool {
-        matches!(self, Self::Still | Self::Unpaced | Self::InTime)
+        matches!(self, Self::Opening | Self::Still | Self::Unpaced | Self::InTime)
     }
 }
 
@@ -74,6 +79,7 @@ impl fmt::Display for PlayState {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let frames = |n: u64| if n == 1 { "frame" } else { "frames" };
         match *self {
+            Self::Opening => f.write_str("Opening the movie"),
             Self::Paused => f.write_str("Paused"),
             Self::Still => f.write_str("Still picture"),
             Self::Waiting => f.write_str("Waiting for the filter"),

@@ -213,6 +213,8 @@ fn a_state_says_what_happened() {
     let waiting = Playing { waiting: true, ..playing };
     assert_eq!(PlayState::of(waiting, &recorder), PlayState::Waiting);
     assert_eq!(PlayState::of(Playing { paused: true, ..waiting }, &recorder), PlayState::Paused);
+    let opening = Playing { opening: true, paused: true, ..waiting };
+    assert_eq!(PlayState::of(opening, &recorder), PlayState::Opening);
 }
 
 #[test]

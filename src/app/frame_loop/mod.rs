@@ -244,6 +244,11 @@ impl FrameLoop {
         &self.decoder
     }
 
+    /// Stops reading the movie; whether its thread has ended.
+    pub fn end_decoder(&mut self) -> bool {
+        self.decoder.end()
+    }
+
     /// Plays another movie. The picture on the screen stays until the new one's first picture is there.
     pub fn play(&mut self, decoder: Decoder) {
         let old = std::mem::replace(&mut self.decoder, decoder);

@@ -147,6 +147,7 @@ impl Player<'_> {
             .zip(size)
             .and_then(|(pipeline, size)| pipeline.chosen(VariantId::Auto, size, self.frames.chosen().1));
         let playing = Playing {
+            opening: self.movie.width == 0,
             paused: self.frames.is_paused(),
             still: self.frames.is_still(),
             waiting: busy.is_some(),

@@ -24,6 +24,7 @@ use super::builder::Builder;
 use super::frame_loop::FrameLoop;
 use super::playlist::Playlist;
 use super::settings::{Settings, Store};
+use super::window::window_size;
 use crate::cli::PlayArgs;
 use crate::convert::Correction;
 use crate::error::{Error, Result};
@@ -32,7 +33,7 @@ use crate::gpu::event::Waker;
 use crate::gpu::gl::{GlWindow, Interface, max_texture_size, too_large};
 use crate::gpu::sharing::Sharing;
 use crate::ladder::{Kind, VariantId};
-use crate::media::{Decoder, MovieInfo};
+use crate::media::{Decoder, Fields, MovieInfo};
 use crate::overlay::{MovieSummary, Notice, Overlay, VariantStatus};
 use crate::present::{VideoQuad, read_texture};
 use crate::stats::{self, CpuLoad, ExportContext, Recorder};
@@ -93,7 +94,8 @@ pub struct Player<'a> {
 }
 
 impl<'a> Player<'a> {
-    /// Opens the window and starts everything that fills it.
+    /// Opens the window and starts everything that fills it. Without a decoder the playlist is still opening its first
+    /// movie.
     ///
     /// # Errors
     /// When there is no OpenGL for a window, or its programs do not build.
@@ -102,14 +104,19 @@ impl<'a> Player<'a> {
         attributes: WindowAttributes,
         args: &'a PlayArgs,
         playlist: Playlist,
-        decoder: Decoder,
+        decoder: Option<Decoder>,
         device: Option<Device>,
         waker: &Waker,
     ) -> Result<Self> {
-        let info = decoder.info();
         let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced, Interface::wanted(args.gl))?;
         let gl = gl_window.gl.clone();
-        check_texture_size(&gl, info.width, info.height)?;
+        let movie = match &decoder {
+            Some(decoder) => {
+                check_texture_size(&gl, decoder.info().width, decoder.info().height)?;
+                summary(playlist.current(), decoder.info())
+            }
+            None => not_open(playlist.current()),
+        };
         let quad = VideoQuad::new(gl.clone())?;
         let painter = egui_glow::Painter::new(gl.clone(), "", None, false).map_err(|e| {
             Error::new("The overlay could not be started.", e.to_string(), "Update the OpenGL driver.")
@@ -131,9 +138,9 @@ impl<'a> Player<'a> {
             None,
             Some(painter.max_texture_side()),
         );
-        let movie = summary(playlist.current(), info);
         let builder = Builder::spawn(args.filter.variant, waker.clone())?;
         let recorder = Recorder::new(true);
+        let decoder = decoder.unwrap_or_else(Decoder::without_frames);
         let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced, waker.clone());
         frames.choose(args.filter.variant, args.filter.radius);
         // Who counts frames wants all of them filtered; who watches wants to see something at once.
@@ -180,6 +187,10 @@ impl<'a> Player<'a> {
         if let Some(error) = unreadable {
             player.notify(error, false);
         }
+        if player.movie.width == 0 {
+            let title = format!("{} - opening - clreel", player.movie.file_name);
+            player.gl_window.window.set_title(&title);
+        }
         Ok(player)
     }
 
@@ -213,7 +224,7 @@ impl<'a> Player<'a> {
         self.choose_first();
         self.prepare_wanted();
         self.promote_if_ready();
-        self.next_movie();
+        self.next_movie(event_loop)?;
         self.navigate();
         if !self.decoder_warned
             && let Some(warning) = self.frames.decoder().warning()
@@ -260,7 +271,10 @@ impl<'a> Player<'a> {
     }
 
     /// Goes on to the next movie of several when this one is over, and plays what has been opened meanwhile.
-    fn next_movie(&mut self) {
+    ///
+    /// # Errors
+    /// When none of the first movies can be opened.
+    fn next_movie(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
         let several = self.playlist.count() > 1;
         if several && !self.playlist.is_opening() && !self.frames.is_paused() && self.frames.is_over() {
             self.playlist.go(1);
@@ -269,6 +283,11 @@ impl<'a> Player<'a> {
             Some(Ok(decoder)) => {
                 // More files may have been dropped while this one was being opened.
                 decoder.set_looping(self.playlist.count() == 1);
+                if self.movie.width == 0 {
+                    // The window appeared before its movie's size was known.
+                    let size = window_size(event_loop, decoder.info().width, decoder.info().height);
+                    let _ = self.gl_window.window.request_inner_size(size);
+                }
                 self.movie = summary(self.playlist.current(), decoder.info());
                 self.decoder_warned = false;
                 self.titled = (None, false);
@@ -276,9 +295,11 @@ impl<'a> Player<'a> {
                 self.frames.play(decoder);
                 self.repaint_after(Duration::ZERO);
             }
+            Some(Err(error)) if self.playlist.is_hopeless() => return Err(error),
             Some(Err(error)) => self.notify(error, true),
             None => {}
         }
+        Ok(())
     }
 
     /// Says what has been saved, and keeps the settings.
@@ -377,6 +398,8 @@ impl<'a> Player<'a> {
         let (device, builder) = (self.frames.shut_down(), self.builder.shut_down());
         let tuner = self.tuning.shut_down();
         let idle = device && builder && tuner;
+        // Whoever still opens or reads a file must not be there when the process takes its own things down.
+        let reading = self.playlist.is_opening() || !self.frames.end_decoder();
         if idle {
             self.quad.destroy();
             self.painter.destroy();
@@ -384,7 +407,7 @@ impl<'a> Player<'a> {
             // An OpenCL context that is still at work may share with the window's: neither is taken down.
             std::mem::forget(self);
         }
-        (result, idle)
+        (result, idle && !reading)
     }
 
     /// Writes the last picture, if that was asked for.
@@ -435,6 +458,20 @@ fn summary(path: &Path, info: &MovieInfo) -> MovieSummary {
         fields: info.fields,
         position_s: 0.0,
         duration_s: info.duration_s,
+    }
+}
+
+/// What is known of a movie that is still being opened.
+fn not_open(path: &Path) -> MovieSummary {
+    MovieSummary {
+        file_name: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+        width: 0,
+        height: 0,
+        fps: None,
+        codec: String::new(),
+        fields: Fields::default(),
+        position_s: 0.0,
+        duration_s: None,
     }
 }
 
