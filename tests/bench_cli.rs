@@ -11,6 +11,10 @@ use serde_json::Value;
 fn clreel(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
     command.args(args).env_remove("CLREEL_KERNELS");
+    if args.first() == Some(&"bench") {
+        // They have tests of their own: tests/conversions.rs.
+        command.arg("--conversions=none");
+    }
     command
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clreel::gpu::cl::{ClContext, list_devices, select_device};
-use clreel::gpu::convert::convert_once;
+use clreel::gpu::convert::{Converted, convert_once};
 use clreel::media::{References, RgbaConverter, bundled_clip, read_frame_at};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
@@ -23,7 +23,8 @@ fn context() -> ClContext {
 fn worst(cl: &ClContext, frame: &Video) -> (u8, u8) {
     let bytes = (frame.width() * frame.height() * 4) as usize;
     let (mut kernel, mut host) = (vec![0x5a; bytes], vec![0xa5; bytes]);
-    assert!(convert_once(cl, frame, &mut kernel).expect("converts"), "{:?} has a kernel", frame.format());
+    let converted = convert_once(cl, frame, &mut kernel).expect("converts");
+    assert_eq!(converted, Converted::Right, "{:?}", frame.format());
     RgbaConverter::new().convert(frame, &mut host).expect("converts");
     let off = kernel.iter().zip(&host).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
     let edges = host.iter().zip(&host[4.min(bytes)..]).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);

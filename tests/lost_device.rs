@@ -168,7 +168,11 @@ fn bench_ends_with_a_sentence() {
     let movie = movie(&folder);
     let bench = |plan: &str| {
         let mut command = clreel(None);
-        command.envs(layer::environment(&[("FAIL", plan)])).arg("bench").arg(&movie).args(["--frames", "3"]);
+        command.envs(layer::environment(&[("FAIL", plan)])).arg("bench").arg(&movie).args([
+            "--conversions=none",
+            "--frames",
+            "3",
+        ]);
         let child =
             with_filter(&mut command, "flat,running-sum").stderr(Stdio::piped()).stdout(Stdio::piped());
         let output = child.spawn().unwrap().wait_with_output().unwrap();

@@ -35,6 +35,12 @@ fn start<'a>(display: &'a Display, command: &mut Command) -> Session<'a> {
     session
 }
 
+/// Waits until the picture on the screen is of what `auto` is then.
+fn wait_for_auto(session: &mut Session, variant: &str, radius: u32) {
+    let (name, about) = (format!("auto ({variant})"), format!("r = {radius} \u{b7} "));
+    session.wait(&name, |s| s.shows(&name) && s.texts().iter().any(|t| t.text.starts_with(&about)));
+}
+
 /// What a search leaves for the next start.
 fn cache(folder: &Folder) -> PathBuf {
     folder.file("cache/clreel/tuning.json")
@@ -56,7 +62,7 @@ fn a_search_in_a_pause_waits_for_the_movie_ends_and_is_used() {
     command.env_remove("POCL_CACHE_DIR");
     let mut session = start(&display, &mut command);
     session.wait_for_title("auto, r=7");
-    session.wait_for_text("auto (fused), radius 7");
+    wait_for_auto(&mut session, "fused", 7);
     assert!(!session.shows("Tuning"), "a CPU device is the movie's own processor");
     session.press_until_title("space", "paused");
     // It has begun: something has been tried.
@@ -69,7 +75,7 @@ fn a_search_in_a_pause_waits_for_the_movie_ends_and_is_used() {
     session.wait_for_text("Done: ");
     // What it found is kept, and auto is built anew with it.
     assert_eq!(tuned(&cache(&folder)), ["flat"]);
-    session.wait_for_text("auto (flat), radius 7");
+    wait_for_auto(&mut session, "flat", 7);
     session.wait_for_text("Here auto is flat GROUP_X=");
     session.display.key("space");
     session.wait("playing", |s| s.title().contains("auto, r=7") && !s.title().contains("paused"));
@@ -77,13 +83,13 @@ fn a_search_in_a_pause_waits_for_the_movie_ends_and_is_used() {
     for _ in 0..4 {
         session.display.key("minus");
     }
-    session.wait_for_text("auto (fused), radius 3");
+    wait_for_auto(&mut session, "fused", 3);
     session.quit();
 
     // The next start uses it from the first frame, and searches nothing.
     let mut command = untuned(&display, &folder, "flat");
     let mut session = start(&display, &mut command);
-    session.wait_for_text("auto (flat), radius 7");
+    wait_for_auto(&mut session, "flat", 7);
     session.press_until_title("space", "paused");
     std::thread::sleep(std::time::Duration::from_secs(2));
     assert!(!session.shows("Tuning"), "it is known");
@@ -103,7 +109,7 @@ fn another_choice_ends_a_search_that_began_by_itself() {
     // Nothing is compiled yet, so that the search takes some seconds.
     command.env_remove("POCL_CACHE_DIR");
     let mut session = start(&display, &mut command);
-    session.wait_for_text("auto (fused), radius 7");
+    wait_for_auto(&mut session, "fused", 7);
     session.press_until_title("space", "paused");
     session.wait("a search", |s| s.shows(" of at most "));
     session.press_until_title("5", "running-sum, r=7, paused");
@@ -121,7 +127,7 @@ fn a_search_that_was_asked_for_ends_with_the_button_another_radius_and_the_windo
     // A movie that takes all the time there is holds every search.
     let waits = "waits: the movie plays as fast as it can";
     let mut session = start(&display, untuned(&display, &folder, "").arg("--unpaced"));
-    session.wait_for_text("auto (fused), radius 7");
+    wait_for_auto(&mut session, "fused", 7);
     session.display.key("t");
     session.click("Tune now");
     session.wait_for_text(waits);
@@ -161,7 +167,7 @@ fn a_device_that_fails_half_way_ends_the_search_and_nothing_else() {
     let options = [("FAIL", plan), ("FAIL_WHILE", while_there.to_str().unwrap())];
     command.envs(layer::environment(&options));
     let mut session = start(&display, &mut command);
-    session.wait_for_text("auto (fused), radius 7");
+    wait_for_auto(&mut session, "fused", 7);
     session.press_until_title("space", "paused");
     std::fs::write(&while_there, "").unwrap();
     // The sentence stands in the panel and in a banner.
@@ -177,7 +183,7 @@ fn a_device_that_fails_half_way_ends_the_search_and_nothing_else() {
     assert!(session.shows("Tune now"), "the failed search was not begun again");
     session.click("Tune now");
     session.wait_for_text("Done: ");
-    session.wait_for_text("auto (flat), radius 7");
+    wait_for_auto(&mut session, "flat", 7);
     let stderr = session.quit();
     assert!(stderr.contains("clreel: "), "the sentence: {stderr}");
 }
@@ -192,9 +198,9 @@ fn on_a_graphics_card_a_search_runs_beside_the_movie() {
     let stamps_ms = (0..4).map(|i| i * 2000).collect();
     folder.movie("m.mkv", &Movie { stamps_ms, ..Movie::default() });
     let mut session = start(&display, &mut command);
-    session.wait_for_text("auto (fused), radius 7");
+    wait_for_auto(&mut session, "fused", 7);
     session.wait_for_text("Done: ");
-    session.wait_for_text("auto (flat), radius 7");
+    wait_for_auto(&mut session, "flat", 7);
     assert!(!session.title().contains("paused"), "{}", session.title());
     session.quit();
     assert_eq!(tuned(&cache(&folder)), ["flat"]);

@@ -243,7 +243,8 @@ fn a_full_disk_is_a_sentence_and_playing_goes_on() {
     command.env("MESA_SHADER_CACHE_DISABLE", "true");
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("- off");
-    // Enough frames for more than that.
+    // The table of stages counts them; enough frames for more than that.
+    session.display.key("d");
     let presented = |t: &Text| t.text.split_once(" presented").and_then(|(n, _)| n.parse::<u32>().ok());
     session.wait("700 frames", |s| s.texts().iter().filter_map(presented).any(|n| n > 700));
     for (key, file) in [("ctrl+e", "clreel-stats-"), ("s", "clreel-frame-")] {

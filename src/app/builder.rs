@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use super::conversions::Conversions;
 use crate::convert::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, is_device_failure, list_devices};
@@ -19,6 +20,7 @@ use crate::gpu::event::Waker;
 use crate::ladder::box_filter::opencl::BuiltVariant;
 use crate::ladder::box_filter::planar::PlanarFilter;
 use crate::ladder::{Storage, VariantId};
+use crate::pipeline::Check;
 
 /// What the builder tells the window.
 pub enum Built {
@@ -37,17 +39,21 @@ pub enum Part {
     Planar(PlanarFilter),
     /// A variant cannot be built, and why: its build log.
     NoVariant(VariantId, Error),
-    /// Planes of such a layout can be converted into pictures of this kind.
-    Conversion(ConvertProgram),
+    /// Planes of such a layout can be converted into pictures of this kind. With an error: by another program than so
+    /// far, and why.
+    Conversion(Box<(ConvertProgram, Layout, Storage, Option<Error>)>),
     /// They cannot, and why.
     NoConversion(Box<Layout>, Storage, Error),
     /// Colours of RGBA pictures can be corrected.
     Corrector(Box<Corrector>),
+    /// They cannot, and why.
+    NoCorrector(Error),
 }
 
 enum Request {
     Start(Start),
     Convert(Layout, Storage),
+    Check(Check),
     Again(VariantId),
 }
 
@@ -98,6 +104,7 @@ impl Builder {
             to_texture: false,
             left: Vec::new(),
             corrector: false,
+            conversions: None,
         };
         let thread = std::thread::Builder::new()
             .name("builder".into())
@@ -114,6 +121,11 @@ impl Builder {
     /// Builds the conversion of such planes next.
     pub fn convert(&self, layout: Layout, storage: Storage) {
         self.request(Request::Convert(layout, storage));
+    }
+
+    /// Checks this when there is nothing else to do.
+    pub fn check(&self, check: Check) {
+        self.request(Request::Check(check));
     }
 
     /// Builds a variant once more, because what it depends on has changed.
@@ -171,6 +183,8 @@ struct Worker {
     left: Vec<VariantId>,
     /// The correction is to be built.
     corrector: bool,
+    /// For the context that is built for.
+    conversions: Option<Conversions>,
 }
 
 impl Worker {
@@ -181,7 +195,8 @@ impl Worker {
         }
         let mut context = None;
         loop {
-            let idle = context.is_none() || self.left.is_empty() && !self.corrector;
+            let checked = self.conversions.as_ref().is_none_or(Conversions::is_idle);
+            let idle = context.is_none() || self.left.is_empty() && !self.corrector && checked;
             let request = if idle {
                 self.shared.busy.store(false, Ordering::SeqCst);
                 requests.recv().map_err(|_| TryRecvError::Disconnected)
@@ -198,15 +213,17 @@ impl Worker {
                     self.to_texture = start.to_texture;
                     self.left = start.variants;
                     self.corrector = start.corrector;
+                    self.conversions = Some(Conversions::new(&start.cl));
                     context = Some((start.number, start.cl));
                     Ok(())
                 }
-                (Ok(Request::Convert(layout, storage)), Some((number, cl))) => {
-                    let part = match ConvertProgram::build(cl, &layout, storage) {
-                        Ok(program) => Part::Conversion(program),
-                        Err(error) => Part::NoConversion(Box::new(layout), storage, error),
-                    };
-                    self.send(Built::For(*number, Box::new(part)))
+                (Ok(Request::Convert(layout, storage)), Some((number, _))) => {
+                    let part = self.conversions.as_mut().map(|c| c.conversion(layout, storage));
+                    self.send_some(*number, part)
+                }
+                (Ok(Request::Check(check)), Some(_)) => {
+                    self.conversions.iter_mut().for_each(|c| c.later(check));
+                    Ok(())
                 }
                 (Ok(Request::Again(variant)), Some(_)) => {
                     if !self.left.contains(&variant) {
@@ -225,7 +242,7 @@ impl Worker {
         }
     }
 
-    /// Builds one variant, the wanted one first, or the correction after them all.
+    /// Builds one variant, the wanted one first, or the correction after them all, or checks one thing after that.
     fn build_next(&mut self, number: u64, cl: &ClContext) -> std::result::Result<(), Gone> {
         let first = *self.shared.wanted.lock().unwrap_or_else(PoisonError::into_inner);
         let at = self.left.iter().position(|v| *v == first).unwrap_or(0);
@@ -244,30 +261,29 @@ impl Worker {
             };
             return self.send(Built::For(number, Box::new(part)));
         }
-        self.corrector = false;
-        let mut corrector = Corrector::new(cl);
-        let kinds = [(Storage::Buffer, Storage::Buffer), (Storage::Image, Storage::Image)];
-        // Without images the image variants are not there either; what fails otherwise is corrected on the host.
-        if kinds.into_iter().all(|(from, to)| {
-            to == Storage::Image && !cl.device.info.image_support || corrector.prepare(from, to).is_ok()
-        }) {
-            return self.send(Built::For(number, Box::new(Part::Corrector(Box::new(corrector)))));
-        }
-        Ok(())
+        let part = match std::mem::take(&mut self.corrector) {
+            true => self.conversions.as_ref().and_then(Conversions::corrector),
+            false => self.conversions.as_mut().and_then(Conversions::check_next),
+        };
+        self.send_some(number, part)
     }
 
     /// Builds the filter on planes, and the conversion of the commonest ones: the movie need not wait for it then.
-    fn build_planar(&self, number: u64, cl: &ClContext) -> std::result::Result<(), Gone> {
+    fn build_planar(&mut self, number: u64, cl: &ClContext) -> std::result::Result<(), Gone> {
         let storage = if self.to_texture { Storage::Image } else { Storage::Buffer };
         let common = Layout::planar_420(16, 16, false).filtered();
-        if let Ok(program) = ConvertProgram::build(cl, &common, storage) {
-            self.send(Built::For(number, Box::new(Part::Conversion(program))))?;
-        }
+        // What is wrong with it is told when a movie wants it.
+        let part = self.conversions.as_mut().map(|c| c.conversion(common, storage));
+        self.send_some(number, part.filter(|part| matches!(part, Part::Conversion(_))))?;
         let part = match PlanarFilter::build(cl) {
             Ok(filter) => Part::Planar(filter),
             Err(error) => Part::NoVariant(VariantId::Planar, named(VariantId::Planar, cl, error)),
         };
         self.send(Built::For(number, Box::new(part)))
+    }
+
+    fn send_some(&self, number: u64, part: Option<Part>) -> std::result::Result<(), Gone> {
+        part.map_or(Ok(()), |part| self.send(Built::For(number, Box::new(part))))
     }
 
     fn send(&self, message: Built) -> std::result::Result<(), Gone> {

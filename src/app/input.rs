@@ -9,6 +9,8 @@ use crate::overlay::Action;
 
 /// What `[` and `]` change the speed by, as in mpv.
 const SPEED_STEP: f64 = 1.1;
+/// What Ctrl with plus and minus changes the overlay's size by.
+const ZOOM_STEP: f32 = 1.1;
 
 /// What a key asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,8 +78,16 @@ fn with_modifiers(key: &Key, modifiers: ModifiersState) -> Option<Command> {
         "e" | "E" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::ExportStats)),
         "o" | "O" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::AskForMovie)),
         "d" | "D" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::NextDevice)),
+        // Plus needs Shift on many keyboards.
+        "+" | "=" if modifiers - ModifiersState::SHIFT == ModifiersState::CONTROL => zoom(ZOOM_STEP),
+        "-" if modifiers == ModifiersState::CONTROL => zoom(1.0 / ZOOM_STEP),
+        "0" if modifiers == ModifiersState::CONTROL => Some(Command::Do(Action::Zoom(None))),
         _ => None,
     }
+}
+
+fn zoom(factor: f32) -> Option<Command> {
+    Some(Command::Do(Action::Zoom(Some(factor))))
 }
 
 fn logical(key: &Key) -> Option<Command> {
@@ -103,6 +113,7 @@ fn logical(key: &Key) -> Option<Command> {
                 ']' => Some(Command::Speed(Some(SPEED_STEP))),
                 'c' => Some(Command::Do(Action::ToggleCorrection)),
                 't' => Some(Command::Do(Action::ToggleTuning)),
+                'd' => Some(Command::Do(Action::ToggleStages)),
                 'g' => Some(Command::Do(Action::ToggleTimeline)),
                 'l' => Some(Command::MarkPart),
                 'L' => Some(Command::ToggleLoop),
@@ -110,6 +121,7 @@ fn logical(key: &Key) -> Option<Command> {
                 key => variant(key),
             }
         }
+        Key::Named(NamedKey::F1) => Some(Command::Do(Action::ToggleKeys)),
         Key::Named(NamedKey::Space) => Some(Command::Do(Action::TogglePause)),
         Key::Named(NamedKey::Escape) => Some(Command::LeaveFullscreen),
         Key::Named(NamedKey::ArrowLeft) => seek_by(-5.0),
@@ -197,6 +209,7 @@ mod tests {
             ("Down", NamedKey::ArrowDown),
             ("PageUp", NamedKey::PageUp),
             ("PageDown", NamedKey::PageDown),
+            ("F1", NamedKey::F1),
             ("F5", NamedKey::F5),
         ];
         for (name, key) in named {

@@ -3,6 +3,7 @@
 //! background threads that build OpenCL programs ([`builder`]) and tune them ([`tuner`]).
 
 pub mod builder;
+mod conversions;
 mod dialog;
 pub mod frame_loop;
 pub mod input;

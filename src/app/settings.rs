@@ -17,6 +17,8 @@ use crate::overlay::{Folds, Places};
 
 /// The environment variable that names another settings file.
 pub const SETTINGS_VARIABLE: &str = "CLREEL_SETTINGS";
+/// How small and how large the overlay can be made, relative to what the window's size asks for.
+pub const UI_SCALE: std::ops::RangeInclusive<f32> = 0.5..=4.0;
 /// The file is not written more often than this.
 const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -28,9 +30,19 @@ pub struct Settings {
     pub overlay_visible: bool,
     /// The first-run hint has been shown.
     pub hint_seen: bool,
-    /// Size of the overlay relative to what the display asks for, 0.5 to 4.
+    /// Size of the overlay relative to what the window's size asks for, in [`UI_SCALE`].
     pub ui_scale: f32,
-    /// The numbers are folded to their header; `None` until the user chose: then by the window's size.
+    /// Whether the table of stages is open.
+    pub stages_open: bool,
+    /// The same of the last frames' time axis.
+    pub timeline_open: bool,
+    /// The same of the search for the best parameters.
+    pub tuning_open: bool,
+    /// The same of the devices.
+    pub devices_open: bool,
+    /// The stages have patterns beside their greys.
+    pub hatched: bool,
+    /// The headline is folded to a line; `None` until the user chose: then by the window's size.
     pub numbers_folded: Option<bool>,
     /// The same of the graph.
     pub graph_folded: Option<bool>,
@@ -40,7 +52,11 @@ pub struct Settings {
     pub tuning_folded: Option<bool>,
     /// The same of the last frames' time axis.
     pub timeline_folded: Option<bool>,
-    /// Where the numbers were moved to: their upper left corner in points from the window's; `None`: not moved.
+    /// The same of the rungs.
+    pub ladder_folded: Option<bool>,
+    /// The same of the table of stages.
+    pub stages_folded: Option<bool>,
+    /// Where the headline was moved to: their upper left corner in points from the window's; `None`: not moved.
     pub numbers_at: Option<[f32; 2]>,
     /// The same of the graph.
     pub graph_at: Option<[f32; 2]>,
@@ -52,6 +68,10 @@ pub struct Settings {
     pub tuning_at: Option<[f32; 2]>,
     /// The same of the last frames' time axis.
     pub timeline_at: Option<[f32; 2]>,
+    /// The same of the rungs.
+    pub ladder_at: Option<[f32; 2]>,
+    /// The same of the table of stages.
+    pub stages_at: Option<[f32; 2]>,
 }
 
 impl Settings {
@@ -64,6 +84,8 @@ impl Settings {
             self.devices_at,
             self.tuning_at,
             self.timeline_at,
+            self.ladder_at,
+            self.stages_at,
         ]
     }
 
@@ -76,7 +98,33 @@ impl Settings {
             self.devices_folded,
             self.tuning_folded,
             self.timeline_folded,
+            self.ladder_folded,
+            self.stages_folded,
         ]
+    }
+
+    /// Remembers what is folded and where the panels are.
+    pub fn set_panels(&mut self, folded: Folds, places: Places) {
+        [
+            self.numbers_folded,
+            self.graph_folded,
+            _,
+            self.devices_folded,
+            self.tuning_folded,
+            self.timeline_folded,
+            self.ladder_folded,
+            self.stages_folded,
+        ] = folded;
+        [
+            self.numbers_at,
+            self.graph_at,
+            self.correction_at,
+            self.devices_at,
+            self.tuning_at,
+            self.timeline_at,
+            self.ladder_at,
+            self.stages_at,
+        ] = places;
     }
 }
 
@@ -86,17 +134,26 @@ impl Default for Settings {
             overlay_visible: true,
             hint_seen: false,
             ui_scale: 1.0,
+            stages_open: false,
+            timeline_open: false,
+            tuning_open: false,
+            devices_open: false,
+            hatched: false,
             numbers_folded: None,
             graph_folded: None,
             devices_folded: None,
             tuning_folded: None,
             timeline_folded: None,
+            ladder_folded: None,
+            stages_folded: None,
             numbers_at: None,
             graph_at: None,
             correction_at: None,
             devices_at: None,
             tuning_at: None,
             timeline_at: None,
+            ladder_at: None,
+            stages_at: None,
         }
     }
 }
@@ -186,7 +243,7 @@ fn read(path: &Path) -> std::result::Result<Settings, Unread> {
     };
     let mut settings: Settings = serde_json::from_slice(&bytes).map_err(Unread::damaged)?;
     let scale = settings.ui_scale;
-    settings.ui_scale = if scale.is_finite() { scale.clamp(0.5, 4.0) } else { 1.0 };
+    settings.ui_scale = if scale.is_finite() { scale.clamp(*UI_SCALE.start(), *UI_SCALE.end()) } else { 1.0 };
     Ok(settings)
 }
 

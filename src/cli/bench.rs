@@ -2,6 +2,7 @@
 //! stdout, progress on stderr, there too one sentence where the times are noisy. A signal in the middle of it shows what
 //! has been measured.
 
+mod conversions;
 mod report;
 mod table;
 
@@ -17,6 +18,7 @@ use crate::gpu::cl::{Device, DeviceInfo, no_device, select_device};
 use crate::ladder::box_filter::bench::{
     Input, NOT_TIMED, NativeFault, RadiusRun, Watch, require_memory, run_device,
 };
+use crate::ladder::conversions::{self as converted, Which};
 use crate::ladder::measure::Measurement;
 use crate::ladder::{Kind, Outcome, VariantId};
 use crate::leftovers;
@@ -95,6 +97,12 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
         native: args.native,
     };
 
+    let size = (clip.width, clip.height);
+    let movie = match args.conversions {
+        Which::None => None,
+        Which::All | Which::Input => conversions::input(&file, size, args.references.get())?,
+    };
+
     let steps = devices.len() * radii.len() * (variants.len() + args.frames as usize);
     // Drawn on stderr, and only where that is a terminal.
     let bar = ProgressBar::new(steps as u64);
@@ -113,6 +121,7 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
             .map(|device| DeviceRuns {
                 device: device.as_ref().map(|device| device.info.clone()),
                 runs: Vec::new(),
+                conversions: Vec::new(),
             })
             .collect(),
     }));
@@ -139,12 +148,26 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
                 });
             }
         }
+        if let (Some(device), Which::All | Which::Input) = (device, args.conversions) {
+            let mut next = |what: &str| bar.set_message(what.to_owned());
+            let (rounds, which) = (args.frames, args.conversions);
+            match converted::run_device(device, movie.as_ref(), size, rounds, which, &mut next) {
+                Ok(rows) => watch.conversions(rows),
+                // Where not even that is there, the variants have said so.
+                Err(e) => eprintln!("clreel: {e}"),
+            }
+        }
     }
     leftovers::say_no_more();
     bar.finish_and_clear();
     let results = results.lock().unwrap_or_else(PoisonError::into_inner);
     results.print(None)?;
-    Ok(exit_code(results.devices.iter().flat_map(|device| &device.runs)))
+    let code = exit_code(results.devices.iter().flat_map(|device| &device.runs));
+    Ok(results.devices.iter().fold(code, |code, device| match conversions::wrong(&device.conversions) {
+        (true, _) => exit::MISMATCH,
+        (false, true) if code == exit::DONE => exit::FAILED,
+        _ => code,
+    }))
 }
 
 /// What a benchmark has measured so far, and all that is needed to show it.
@@ -163,6 +186,8 @@ struct DeviceRuns {
     /// None where there is no OpenCL device, and only what does without was asked for.
     device: Option<DeviceInfo>,
     runs: Vec<RadiusRun>,
+    /// Empty where they were left out.
+    conversions: Vec<converted::Row>,
 }
 
 /// Keeps what has been measured, and moves the bar on.
@@ -171,6 +196,15 @@ struct Progress<'a> {
     results: &'a Mutex<Results>,
     /// The place of the device.
     index: usize,
+}
+
+impl Progress<'_> {
+    fn conversions(&mut self, rows: Vec<converted::Row>) {
+        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(device) = results.devices.get_mut(self.index) {
+            device.conversions = rows;
+        }
+    }
 }
 
 impl Watch for Progress<'_> {
@@ -220,6 +254,10 @@ impl Results {
                 add("native", one.outcome.as_ref().ok());
             }
         }
+        for device in &self.devices {
+            let times = conversions::times(&device.conversions);
+            rows.extend(times.map(|(name, measured)| (name, measured.noise())));
+        }
         rows
     }
 
@@ -227,7 +265,7 @@ impl Results {
     fn missing(&self) -> String {
         let mut missing = Vec::new();
         let mut short = Vec::new();
-        for DeviceRuns { device, runs } in &self.devices {
+        for DeviceRuns { device, runs, .. } in &self.devices {
             let on = match (device, self.devices.len()) {
                 (Some(device), 2..) => format!(" on {}", device.name),
                 _ => String::new(),
@@ -351,7 +389,7 @@ mod tests {
             frames: 1,
             rounds: 9,
             radii: vec![1, 7, 31],
-            devices: vec![DeviceRuns { device: None, runs }],
+            devices: vec![DeviceRuns { device: None, runs, conversions: Vec::new() }],
         };
         assert_eq!(
             results.missing(),

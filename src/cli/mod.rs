@@ -18,6 +18,7 @@ use crate::gpu::gl::Interface;
 use crate::gpu::{drivers, probe};
 use crate::ladder::VariantId;
 pub use crate::ladder::box_filter::MAX_RADIUS;
+use crate::ladder::conversions::Which;
 use crate::leftovers;
 use crate::media::References;
 
@@ -217,6 +218,9 @@ pub struct BenchArgs {
     /// The OpenCL device: an index from `clreel devices`, a part of a name, cpu, gpu or all
     #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
+    /// Which conversions to RGBA are checked: all, or those of the movie's own format; these are timed
+    #[arg(long, value_name = "WHICH", default_value = "all")]
+    pub conversions: Which,
     /// Time the filter in Rust too, without OpenCL: on one thread and on all, plain and in vectors
     #[arg(long)]
     pub native: bool,

@@ -1,9 +1,10 @@
-//! `clreel snapshot`: one filtered frame as a PNG, turned as the window shows it. Needs no display.
+//! `clreel snapshot`: one filtered frame as a PNG, turned as the window shows it. Needs no display. A conversion on a device
+//! is compared with the right one before anything is written.
 
 use crate::cli::{SnapshotArgs, exit, working_devices};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, select_device};
-use crate::gpu::convert::convert_once;
+use crate::gpu::convert::{Converted, convert_once};
 use crate::ladder::box_filter::glsl::Offscreen;
 use crate::ladder::box_filter::{BuiltVariant, filter_once, native, planar};
 use crate::ladder::{Kind, VariantId};
@@ -39,12 +40,20 @@ pub fn run(args: &SnapshotArgs) -> Result<u8> {
         };
     } else if variant == VariantId::Planar {
         let cl = ClContext::new(&select_device(&working_devices(), device)?)?;
-        planar::filter_frame(&cl, &frame.picture, radius, &mut rgba)?;
+        if let Some(differs) = planar::filter_frame(&cl, &frame.picture, radius, &mut rgba)? {
+            eprintln!("clreel: {differs}");
+        }
     } else {
         let cl = ClContext::new(&select_device(&working_devices(), device)?)?;
         // The window converts in the same two ways: by a kernel on graphics cards, else on the processor.
-        if cl.is_cpu() || !convert_once(&cl, &frame.picture, &mut rgba)? {
-            RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
+        let converted = match cl.is_cpu() {
+            true => Converted::Not,
+            false => convert_once(&cl, &frame.picture, &mut rgba)?,
+        };
+        match converted {
+            Converted::Not => RgbaConverter::new().convert(&frame.picture, &mut rgba)?,
+            Converted::Right => {}
+            Converted::Instead(differs) => eprintln!("clreel: {differs}"),
         }
         if variant != VariantId::Off {
             let variant = BuiltVariant::build(&cl, variant)?;

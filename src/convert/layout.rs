@@ -1,5 +1,7 @@
 //! Where the samples of a picture lie in one packed block of bytes.
 
+use std::fmt;
+
 use crate::media::{Matrix, Range};
 
 /// What the samples mean.
@@ -69,6 +71,21 @@ pub struct Layout {
     pub components: [Component; 4],
     /// Whether the fourth component is there.
     pub alpha: bool,
+}
+
+impl fmt::Display for Layout {
+    /// What the samples are, such as `4:2:0, 8 bits`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let samples = match (self.family, self.halved) {
+            (Family::Grey, _) => "grey",
+            (Family::Rgb, _) => "RGB",
+            (Family::Ycbcr, (true, true)) => "4:2:0",
+            (Family::Ycbcr, (true, false)) => "4:2:2",
+            (Family::Ycbcr, (false, true)) => "4:4:0",
+            (Family::Ycbcr, (false, false)) => "4:4:4",
+        };
+        write!(f, "{samples}, {} bits", self.depth - self.fraction)
+    }
 }
 
 impl Layout {
@@ -156,6 +173,25 @@ impl Layout {
             Layout { depth: DEPTH, fraction, shift: 0, wide: true, planes, components, ..*self };
         filtered.pack(2, 64);
         filtered
+    }
+
+    /// The same with another number of rows. The planes have as long rows as before, and lie one after the other.
+    pub fn with_rows(&self, height: u32) -> Layout {
+        let unit = if self.wide { 2 } else { 1 };
+        let mut layout = Layout { height, ..*self };
+        for index in 0..self.count() {
+            layout.planes[self.place_of(index).0].rows = layout.size_of(index).1 as usize;
+        }
+        let mut end = 0;
+        for plane in layout.planes.iter_mut().filter(|plane| plane.row > 0) {
+            plane.offset = end;
+            end = (end + plane.stride * plane.rows).next_multiple_of(64);
+        }
+        for index in 0..self.count() {
+            let (plane, first) = self.place_of(index);
+            layout.components[index].offset = ((layout.planes[plane].offset + first) / unit) as u32;
+        }
+        layout
     }
 
     /// Bytes of the picture as RGBA8.

@@ -33,10 +33,11 @@
 pub mod correction;
 pub mod layout;
 pub mod reference;
+pub mod trial;
 
 pub use correction::{Correction, Tables, correct_reference};
 pub use layout::{Component, Family, Layout, Plane};
-pub use reference::convert_reference;
+pub use reference::{convert_reference, convert_reference_threaded};
 
 use crate::media::{Matrix, Range};
 

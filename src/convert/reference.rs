@@ -2,21 +2,46 @@
 
 use super::{Coefficients, Component, Family, Layout};
 use crate::error::{Error, Result};
+use crate::threads::{all_threads, share};
 
 /// Converts a packed block to RGBA8, without correction.
 ///
 /// # Errors
 /// `block` or `rgba` has another size than `layout` says.
 pub fn convert_reference(layout: &Layout, block: &[u8], rgba: &mut [u8]) -> Result<()> {
+    expect_sizes(layout, block, rgba)?;
+    convert_rows(layout, block, 0, rgba);
+    Ok(())
+}
+
+/// The same, in strips on all threads.
+///
+/// # Errors
+/// As [`convert_reference`].
+pub fn convert_reference_threaded(layout: &Layout, block: &[u8], rgba: &mut [u8]) -> Result<()> {
+    expect_sizes(layout, block, rgba)?;
+    let threads = all_threads();
+    let rows = (layout.height as usize).div_ceil(4 * threads).max(1);
+    let strips = rgba.chunks_mut((rows * layout.width as usize * 4).max(1)).enumerate();
+    share(strips, threads, |(number, out)| convert_rows(layout, block, number * rows, out));
+    Ok(())
+}
+
+fn expect_sizes(layout: &Layout, block: &[u8], rgba: &[u8]) -> Result<()> {
     if block.len() < layout.bytes() || rgba.len() != layout.rgba_bytes() {
         let why = format!("{} bytes do not fit {}×{} pixels.", rgba.len(), layout.width, layout.height);
         return Err(Error::new("Cannot convert the picture.", why, ""));
     }
+    Ok(())
+}
+
+/// Converts the rows from `first_row` on that `rgba` has room for.
+pub(crate) fn convert_rows(layout: &Layout, block: &[u8], first_row: usize, rgba: &mut [u8]) {
     let coefficients = Coefficients::of(layout);
     let [first, second, third, fourth] = layout.components;
     let width = layout.width as usize;
     for (i, pixel) in rgba.chunks_exact_mut(4).enumerate() {
-        let (x, y) = (i % width, i / width);
+        let (x, y) = (i % width, first_row + i / width);
         let at = |component| 16 * sample(layout, block, component, x, y);
         let rgb = match layout.family {
             Family::Ycbcr => {
@@ -29,7 +54,6 @@ pub fn convert_reference(layout: &Layout, block: &[u8], rgba: &mut [u8]) -> Resu
         pixel[..3].copy_from_slice(&rgb);
         pixel[3] = if layout.alpha { coefficients.level(at(fourth)) } else { 255 };
     }
-    Ok(())
 }
 
 fn sample(layout: &Layout, block: &[u8], component: Component, x: usize, y: usize) -> i32 {

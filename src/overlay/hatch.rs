@@ -1,4 +1,4 @@
-//! Hatching: every stage has a pattern beside its colour, so that nothing is said by colour alone.
+//! Hatching: where that is asked for, every stage has a pattern beside its grey, so that all can be told apart.
 //!
 //! The patterns are tiles of one small texture, darker where there is ink, and are multiplied with the colour. They
 //! hang on the window's pixels, so that neighbouring bars continue each other's lines.
@@ -70,11 +70,13 @@ pub struct Hatch {
     texture: TextureHandle,
     /// Size of a texel in points: a whole number of pixels.
     texel: f32,
+    /// Whether patterns are drawn at all.
+    hatched: bool,
 }
 
 impl Hatch {
-    /// The patterns for `ui`'s resolution; they are made once.
-    pub fn new(ui: &Ui) -> Self {
+    /// The patterns for `ui`'s resolution, which are made once; without `hatched` there are plain colours.
+    pub fn new(ui: &Ui, hatched: bool) -> Self {
         let id = Id::unique("hatch");
         let made = ui.data(|data| data.get_temp::<TextureHandle>(id));
         let texture = made.unwrap_or_else(|| {
@@ -83,7 +85,7 @@ impl Hatch {
             texture
         });
         let pixels = ui.pixels_per_point();
-        Self { texture, texel: pixels.round().max(1.0) / pixels }
+        Self { texture, texel: pixels.round().max(1.0) / pixels, hatched }
     }
 
     /// A mesh for [`Hatch::add`].
@@ -94,6 +96,16 @@ impl Hatch {
     /// Adds `rect` to `mesh`.
     pub fn add(&self, mesh: &mut Mesh, rect: Rect, color: Color32, pattern: Pattern) {
         if !(rect.is_positive() && rect.is_finite()) {
+            return;
+        }
+        if !self.hatched || matches!(pattern, Pattern::Plain | Pattern::Of(Stage::Filter)) {
+            // One quad, however large it is: the texel in the middle of a tile without ink.
+            let at = pos2(0.5, (Pattern::Plain.tile() as f32 + 0.5) / TILES as f32);
+            let first = mesh.vertices.len() as u32;
+            for pos in [rect.left_top(), rect.right_top(), rect.left_bottom(), rect.right_bottom()] {
+                mesh.vertices.push(Vertex { pos, uv: at, color });
+            }
+            mesh.indices.extend_from_slice(&[first, first + 1, first + 2, first + 2, first + 1, first + 3]);
             return;
         }
         let columns = parts(rect.left(), rect.right(), self.texel);
@@ -171,7 +183,7 @@ mod tests {
     fn large_areas_stay_within_their_tile() {
         let ctx = egui::Context::default();
         let output = ctx.run_ui(egui::RawInput::default(), |ui| {
-            let hatch = Hatch::new(ui);
+            let hatch = Hatch::new(ui, true);
             let mut mesh = hatch.mesh();
             let rect = Rect::from_min_max(pos2(3.0, 5.0), pos2(1003.0, 205.0));
             hatch.add(&mut mesh, rect, Color32::WHITE, Pattern::Of(Stage::Swap));

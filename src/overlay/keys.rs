@@ -8,7 +8,7 @@ use super::{Action, panel, theme};
 pub struct KeyHelp {
     /// The keys as they are shown.
     pub keys: &'static str,
-    /// The same keys one by one, as in `Ctrl+e`, `q`, `Space`; none for those that egui handles itself.
+    /// The same keys one by one, as in `Ctrl+e`, `q`, `Space`.
     pub presses: &'static [&'static str],
     /// What they do, in a few words.
     pub does: &'static str,
@@ -36,6 +36,7 @@ pub const KEYS: &[KeyHelp] = &[
     key("L", &["L"], "repeat the movie or not"),
     key("c", &["c"], "colour correction"),
     key("t", &["t"], "tuning"),
+    key("d", &["d"], "the stages in detail"),
     key("g", &["g"], "the last frames on one time axis"),
     key("f", &["f"], "fullscreen"),
     key("Esc", &["Escape"], "leave this panel, fullscreen"),
@@ -47,18 +48,18 @@ pub const KEYS: &[KeyHelp] = &[
     key("S", &["S"], "save the window as PNG"),
     key("Ctrl D", &["Ctrl+d"], "next OpenCL device"),
     key("Ctrl E", &["Ctrl+e"], "save the statistics"),
-    key("Ctrl + - 0", &[], "size of the overlay"),
+    key("Ctrl + - 0", &["Ctrl++", "Ctrl+=", "Ctrl+-", "Ctrl+0"], "size of the overlay"),
     key("q", &["q"], "quit"),
 ];
 
-const SHOW_KEYS: KeyHelp = key("?", &["?"], "these keys");
+const SHOW_KEYS: KeyHelp = key("? F1", &["?", "F1"], "these keys");
 
 const LINE: f32 = 20.0;
 const COLUMN: f32 = 270.0;
 
 /// What the first start says.
 pub fn hint() -> String {
-    format!("{} shows the keys", SHOW_KEYS.keys)
+    "? shows the keys".to_owned()
 }
 
 /// The table in two columns in the middle of `window`, one where it is narrow; it scrolls where it is too high.
@@ -89,7 +90,7 @@ pub fn show(ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
         let (rows, _) = ui.allocate_exact_size(size, Sense::hover());
         for (n, line) in KEYS.iter().enumerate() {
             let at = rows.min + vec2((n / lines) as f32 * COLUMN, (n % lines) as f32 * LINE);
-            ui.painter().text(at, Align2::LEFT_TOP, line.keys, theme::figures(12.0), theme::ACCENT);
+            ui.painter().text(at, Align2::LEFT_TOP, line.keys, theme::figures(12.0), theme::SELECT);
             let does = at + vec2(86.0, 0.0);
             ui.painter().text(does, Align2::LEFT_TOP, line.does, theme::words(12.5), theme::TEXT);
         }

@@ -1,21 +1,32 @@
 //! The egui overlay. In: a [`View`], plain data about this moment. Out: [`Action`]s that the user asked for.
 //!
-//! A panel on the left has the numbers, a strip at the bottom the frame-time graph and the controls; the rest
-//! of the window belongs to the picture. Nothing here asks for a repaint or touches the movie.
+//! The headline says what filtered the picture on the screen and what that took, the rungs are buttons and scoreboard in
+//! one, a graph has the filter alone, a strip the seek bar and the controls. Everything else opens by a click or a key.
+//! Nothing here asks for a repaint or touches the movie.
 
+mod axes;
 mod controls;
 mod correction;
+mod device_name;
 mod devices;
-mod graph;
+mod filter_graph;
 mod hatch;
+mod headline;
+mod hidden;
 mod keys;
+mod ladder;
+mod layout;
+mod line;
 mod notices;
-mod numbers;
 mod on_top;
 mod panel;
+mod panels;
 mod path_field;
 mod place;
 mod seekbar;
+mod stage_graph;
+mod stages;
+mod story;
 mod strip;
 mod table;
 mod texts;
@@ -25,16 +36,14 @@ mod tuning;
 mod view;
 mod words;
 
-use std::time::Duration;
-
-use egui::{Rect, Ui, pos2, vec2};
+use egui::Ui;
 
 pub use devices::{DeviceList, DeviceRow, DeviceState};
 pub use keys::{KEYS, KeyHelp};
+use layout::Layout;
 use path_field::PathField;
 pub use place::{Folds, Places};
 use place::{Panel, Title};
-use strip::{FLOATING_GRAPH, graph_height, strip_rect};
 pub use texts::texts;
 pub use tuning::{Tuning, TuningState};
 pub use view::{Action, Busy, MovieSummary, Notice, Shown, VariantRow, VariantStatus, View};
@@ -58,6 +67,10 @@ pub struct Overlay {
     pub timeline_open: bool,
     /// The variant whose map it shows; `None`: the fastest.
     tuning_of: Option<VariantId>,
+    /// Whether the table of stages is open.
+    pub stages_open: bool,
+    /// Whether the stages have patterns beside their greys.
+    pub hatched: bool,
     /// Which panels are folded.
     pub folded: Folds,
     /// Where the panels were moved to.
@@ -65,17 +78,20 @@ pub struct Overlay {
     /// The field for a path while it is open, and what was typed into it the last time.
     path_field: Option<PathField>,
     typed: String,
-    /// The heights that the numbers, the devices and the search would like to have.
-    numbers_height: f32,
+    /// The heights that the stages, the devices and the search would like to have.
+    stages_height: f32,
     devices_height: f32,
     tuning_height: f32,
     /// While the devices are shown for a change of device alone: until when, in seconds; that is not known before the
     /// first drawing.
     devices_until: Option<Option<f64>>,
-    /// When the hint, the message and the button in the corner go, in seconds.
+    /// When the hint, the message, and while the overlay is hidden the line and the controls go, in seconds.
     hint_until: Option<f64>,
     said: Option<(String, Option<f64>)>,
-    corner_until: f64,
+    line_until: f64,
+    controls_until: f64,
+    /// What held in the last pass, and what a key may have changed since.
+    before: Option<line::Changes>,
     numbers: table::Numbers,
 }
 
@@ -89,18 +105,22 @@ impl Overlay {
             devices_open: false,
             tuning_open: false,
             timeline_open: false,
+            stages_open: false,
+            hatched: false,
             tuning_of: None,
             folded: Folds::default(),
             places: Places::default(),
             path_field: None,
             typed: String::new(),
-            numbers_height: 0.0,
+            stages_height: 300.0,
             devices_height: 200.0,
             tuning_height: 284.0,
             devices_until: None,
             hint_until: None,
             said: None,
-            corner_until: f64::NEG_INFINITY,
+            line_until: f64::NEG_INFINITY,
+            controls_until: f64::NEG_INFINITY,
+            before: None,
             numbers: table::Numbers::default(),
         }
     }
@@ -161,83 +181,35 @@ impl Overlay {
         });
         let mut actions = Vec::new();
         let window = ui.max_rect().shrink(theme::GAP);
+        self.numbers.refresh(view.recorder, ui.input(|i| i.time));
+        let changes = line::Changes::of(view);
+        let changed = self.before.replace(changes.clone()).is_some_and(|before| changes.since(&before));
         if !self.visible {
-            if let Some(busy) =
-                view.busy.filter(|b| b.predicted_s.unwrap_or(0.0).max(b.elapsed_s) >= HIDDEN_BUSY_S)
-            {
-                notices::progress(ui, window, busy);
-            }
-            self.corner(ui, window, &mut actions);
-            self.devices(ui, window, window, view, &mut actions);
-            notices::show(ui, window, view.notices, true, &mut actions);
-            self.on_top(ui, window, window, &mut actions);
+            self.hidden(ui, window, view, changed, &mut actions);
             return actions;
         }
-        let now = ui.input(|i| i.time);
-        self.numbers.refresh(view.recorder, now);
-
-        let small = [window.height() < 420.0 || window.width() < 400.0, window.height() < 360.0];
-        let folded = [0, 1].map(|n| self.folded[n].unwrap_or(small[n]));
-        let docked = self.places[Panel::Graph as usize].is_none();
-        let strip = strip_rect(window, view.variants.len(), docked, folded[1]);
-        let above = Rect::from_min_max(window.min, pos2(window.right(), strip.top() - theme::GAP));
-        if above.height() > 60.0 {
-            let width = numbers::WIDTH.min(above.width());
-            let rect = match self.places[Panel::Numbers as usize] {
-                None => Rect::from_min_size(above.min, vec2(width, above.height() - 2.0)),
-                Some(at) => {
-                    let height = if folded[0] { panel::HEADER } else { self.numbers_height };
-                    place::floating(at, vec2(width, height), above)
-                }
-            };
-            let (title, height) = numbers::show(ui, rect, view, &self.numbers, folded[0], &mut actions);
-            self.took(Panel::Numbers, title, folded[0]);
-            if height != self.numbers_height && !folded[0] {
-                self.numbers_height = height;
-                ui.ctx().request_discard(OTHER_HEIGHT);
-            }
+        let line = line::width(ui, view, &self.numbers, LINE_LEFT);
+        let layout = Layout::new(window, view.variants.len(), &self.folded, &self.places, line);
+        if layout.above.height() >= panel::HEADER && layout.headline.width() > 60.0 {
+            let (rect, folded) = (layout.headline, layout.line);
+            let title = headline::show(ui, rect, view, &self.numbers, folded, &mut actions);
+            self.took(Panel::Numbers, title, folded);
         }
-        let title = self.strip(ui, strip, view, docked.then_some(folded[1]), &mut actions);
-        self.took(Panel::Graph, title, folded[1]);
-        if let Some(at) = self.places[Panel::Graph as usize].filter(|_| above.height() > 60.0 && !docked) {
-            let height = if folded[1] { panel::HEADER } else { graph_height(window) + 2.0 * theme::PAD };
-            let rect = place::floating(at, vec2(FLOATING_GRAPH, height), above);
-            let title = self.floating_graph(ui, rect, view, folded[1], &mut actions);
-            self.took(Panel::Graph, title, folded[1]);
+        if let Some(rect) = layout.graph {
+            let folded = self.is_folded(Panel::Graph);
+            let title = self.graph(ui, rect, view, folded, &mut actions);
+            self.took(Panel::Graph, title, folded);
         }
-
-        let mut free = above;
-        if self.places[Panel::Numbers as usize].is_some() {
-            // Who moved the panel chose what it covers.
-        } else if folded[0] {
-            free.min.y = (free.min.y + panel::HEADER + theme::GAP).min(free.max.y);
-        } else if above.width() > numbers::WIDTH + 220.0 {
-            free.min.x += numbers::WIDTH + theme::GAP;
+        if let Some(rect) = layout.ladder {
+            let folded = self.is_folded(Panel::Ladder);
+            let title = ladder::show(ui, rect, (view, &self.numbers.scores), folded, &mut actions);
+            self.took(Panel::Ladder, title, folded);
         }
-        if let Some(busy) = view.busy {
-            notices::progress(ui, free, busy);
-        }
-        // Under the sliders, where there is no room beside them.
-        self.timeline(ui, window, free, view, &mut actions);
-        if let Some(correction) = view.correction {
-            let size = correction::SIZE;
-            let rect = match self.places[Panel::Correction as usize] {
-                // Where there is no room beside the other panels it lies over them.
-                None if free.width() < size.x || free.height() < size.y => {
-                    place::floating([f32::MAX, 0.0], size, window)
-                }
-                None => Rect::from_min_size(free.max - size, size),
-                Some(at) => place::floating(at, size, if above.height() < size.y { window } else { above }),
-            };
-            let title = correction::show(ui, rect, correction, &mut actions);
-            self.took(Panel::Correction, title, false);
-        }
-        self.devices(ui, window, free, view, &mut actions);
-        self.tuning(ui, window, free, view, &mut actions);
+        self.strip(ui, &layout.strip, view, &mut actions);
+        self.panels(ui, &layout, view, &mut actions);
         // Over the panels: news, and they can be dismissed.
-        notices::show(ui, free, view.notices, false, &mut actions);
-        self.on_top(ui, window, free, &mut actions);
-
+        notices::show(ui, layout.free, view.notices, false, &mut actions);
+        self.on_top(ui, window, layout.free, &mut actions);
         actions
     }
 
@@ -256,101 +228,20 @@ impl Overlay {
         }
     }
 
-    /// The panel of devices, where it is open or the device changes.
-    fn devices(&mut self, ui: &mut Ui, window: Rect, free: Rect, view: &View, actions: &mut Vec<Action>) {
-        let now = ui.input(|i| i.time);
-        if let Some(until) = &mut self.devices_until {
-            let at = until.get_or_insert(now + DEVICES_S);
-            // As long as one is being made ready, that is news.
-            if view.devices.is_preparing() {
-                *at = at.max(now + DEVICES_S);
-            }
-            if now < *at {
-                ui.ctx().request_repaint_after(Duration::from_secs_f64(*at - now));
-            } else {
-                self.devices_until = None;
-            }
-        }
-        if !self.devices_shown() || window.width() < 60.0 || window.height() < 60.0 {
-            return;
-        }
-        let folded = self.folded[Panel::Devices as usize].unwrap_or(false);
-        let height = if folded { panel::HEADER } else { self.devices_height };
-        let size = vec2(devices::WIDTH, height);
-        let rect = match self.places[Panel::Devices as usize] {
-            // Where there is no room beside the other panels it lies over them.
-            None if free.width() < size.x || free.height() < size.y => {
-                place::floating([f32::MAX, 0.0], size, window)
-            }
-            None => Rect::from_min_size(pos2(free.left(), free.bottom() - size.y), size),
-            Some(at) => place::floating(at, size, window),
-        };
-        let (title, height) = devices::show(ui, rect, &view.devices, folded, actions);
-        self.took(Panel::Devices, title, folded);
-        if height != self.devices_height && !folded {
-            self.devices_height = height;
-            ui.ctx().request_discard(OTHER_HEIGHT);
-        }
-    }
-
-    /// The search for the best parameters, at the upper right of the room that the other panels leave.
-    fn tuning(&mut self, ui: &mut Ui, window: Rect, free: Rect, view: &View, actions: &mut Vec<Action>) {
-        if !self.tuning_open || window.width() < 60.0 || window.height() < 60.0 {
-            return;
-        }
-        let folded = self.folded[Panel::Tuning as usize].unwrap_or(false);
-        let size = vec2(tuning::WIDTH, if folded { panel::HEADER } else { self.tuning_height });
-        let rect = match self.places[Panel::Tuning as usize] {
-            None => {
-                let room = if free.width() < size.x || free.height() < size.y { window } else { free };
-                place::floating([f32::MAX, room.top()], size, room)
-            }
-            Some(at) => place::floating(at, size, window),
-        };
-        let (title, height) =
-            tuning::show(ui, rect, (view.tuning, view.auto), folded, &mut self.tuning_of, actions);
-        self.took(Panel::Tuning, title, folded);
-        if height != self.tuning_height && !folded {
-            self.tuning_height = height;
-            ui.ctx().request_discard(OTHER_HEIGHT);
-        }
-    }
-
-    /// The last frames on one time axis, at the lower right of that room, beside the sliders: over the graph, whose stages
-    /// they are.
-    fn timeline(&mut self, ui: &mut Ui, window: Rect, free: Rect, view: &View, actions: &mut Vec<Action>) {
-        if !self.timeline_open || window.width() < 60.0 || window.height() < 60.0 {
-            return;
-        }
-        let folded = self.folded[Panel::Timeline as usize].unwrap_or(false);
-        let size = if folded { vec2(timeline::SIZE.x, panel::HEADER) } else { timeline::SIZE };
-        let rect = match self.places[Panel::Timeline as usize] {
-            None => {
-                let least = timeline::LEAST;
-                let mut room = if free.width() < least.x || free.height() < least.y { window } else { free };
-                let sliders = correction::SIZE + vec2(theme::GAP, theme::GAP);
-                if view.correction.is_none() || self.places[Panel::Correction as usize].is_some() {
-                    // The corner is free.
-                } else if room.width() >= size.x + sliders.x {
-                    room.max.x -= sliders.x;
-                } else if room.height() >= size.y + sliders.y {
-                    room.max.y -= sliders.y;
-                }
-                place::floating([f32::MAX, f32::MAX], size, room)
-            }
-            Some(at) => place::floating(at, size, window),
-        };
-        let title = timeline::show(ui, rect, view.recorder.trace(), folded, actions);
-        self.took(Panel::Timeline, title, folded);
+    fn is_folded(&self, panel: Panel) -> bool {
+        self.folded[panel as usize].unwrap_or(false)
     }
 }
 
-/// Why a pass is done again: a panel is shown only in the height that its contents need.
-const OTHER_HEIGHT: &str = "a panel has another height";
-/// Seconds that the devices stay after a change.
-const DEVICES_S: f64 = 5.0;
-/// While the overlay is hidden, only frames that take this long are told, in seconds.
-const HIDDEN_BUSY_S: f64 = 1.0;
+/// Points before the folded headline's text: its triangle stands there.
+const LINE_LEFT: f32 = 26.0;
+
+/// How much larger than at 1280×720 points everything is in a window of this size in points: a full screen is looked at
+/// from farther away. Never smaller: in a small window there is less to see.
+pub fn zoom(width: f32, height: f32) -> f32 {
+    let zoom = (width / 1280.0).min(height / 720.0);
+    if zoom.is_finite() { zoom.clamp(1.0, 4.0) } else { 1.0 }
+}
 
 impl Default for Overlay {
     fn default() -> Self {

@@ -1,10 +1,10 @@
-//! Banners: what went wrong, why, and what to try; and how far a slow frame is.
+//! Banners: what went wrong, why, and what to try; and short messages.
 
 use egui::{
     Align, Button, Color32, CornerRadius, Layout, Rect, ScrollArea, Stroke, Ui, UiBuilder, pos2, vec2,
 };
 
-use super::{Action, Busy, Notice, theme};
+use super::{Action, Notice, theme};
 
 /// A reason longer than this, or in more lines, is a build log and gets a box of its own.
 const LONG: usize = 240;
@@ -95,7 +95,7 @@ fn log(text: &str) -> egui::text::LayoutJob {
     job
 }
 
-/// A quiet line along the bottom of `area`, above the progress of a slow frame.
+/// A quiet line along the bottom of `area`.
 pub fn message(ui: &Ui, area: Rect, text: String) {
     if area.width() < 60.0 || area.height() < 80.0 {
         return;
@@ -105,50 +105,7 @@ pub fn message(ui: &Ui, area: Rect, text: String) {
     job.wrap.break_anywhere = true;
     let galley = ui.painter().layout_job(job);
     let rect = egui::Align2::CENTER_BOTTOM
-        .anchor_size(area.center_bottom() - vec2(0.0, 44.0), galley.size() + vec2(20.0, 10.0));
+        .anchor_size(area.center_bottom() - vec2(0.0, 8.0), galley.size() + vec2(20.0, 10.0));
     theme::ground(ui.painter(), rect, theme::PANEL);
     ui.painter().galley(rect.min + vec2(10.0, 5.0), galley, theme::STRONG);
-}
-
-/// Whether a frame takes long enough to say so: it already has, or it is known that it will.
-fn worth_telling(busy: &Busy) -> bool {
-    busy.elapsed_s > 0.25 || busy.predicted_s.is_some_and(|s| s > 0.3)
-}
-
-/// The progress of a slow frame, along the bottom of `area`.
-pub fn progress(ui: &mut Ui, area: Rect, busy: &Busy) {
-    if !worth_telling(busy) || area.width() < 120.0 || area.height() < 40.0 {
-        return;
-    }
-    let width = area.width().min(420.0);
-    let corner = pos2(area.center().x - width / 2.0, area.bottom() - 36.0);
-    let rect = Rect::from_min_size(corner, vec2(width, 36.0));
-    let painter = ui.painter();
-    theme::ground(painter, rect, theme::PANEL);
-    let mut text = format!(
-        "{}, r={}: {:.0} % of this frame, {:.1}",
-        busy.variant,
-        busy.radius,
-        busy.fraction.clamp(0.0, 1.0) * 100.0,
-        busy.elapsed_s,
-    );
-    match busy.predicted_s {
-        Some(predicted_s) => text.push_str(&format!(" of about {:.1} s", predicted_s.max(busy.elapsed_s))),
-        None => text.push_str(" s"),
-    }
-    painter.text(
-        rect.center_top() + vec2(0.0, 6.0),
-        egui::Align2::CENTER_TOP,
-        text,
-        theme::words(12.5),
-        theme::STRONG,
-    );
-    let rail = Rect::from_min_max(
-        pos2(rect.left() + theme::PAD, rect.bottom() - 11.0),
-        pos2(rect.right() - theme::PAD, rect.bottom() - 6.0),
-    );
-    painter.rect_filled(rail, 2, theme::RULE);
-    let mut done = rail;
-    done.set_width(rail.width() * busy.fraction.clamp(0.0, 1.0));
-    painter.rect_filled(done, 2, theme::ACCENT);
 }

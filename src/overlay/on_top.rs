@@ -1,16 +1,14 @@
-//! What lies over all panels: the hint, messages, the table of keys, the field for a path, and the button that shows the
-//! hidden overlay.
+//! What lies over all panels: the hint, messages, the table of keys, and the field for a path.
 
 use std::time::Duration;
 
-use egui::{Rect, Ui, vec2};
+use egui::{Rect, Ui};
 
-use super::{Action, Overlay, keys, notices, theme};
+use super::{Action, Overlay, keys, notices};
 
-/// Seconds that the first-run hint, a message and the button in the corner stay.
+/// Seconds that the first-run hint and a message stay.
 const HINT_S: f64 = 10.0;
 const MESSAGE_S: f64 = 4.0;
-const CORNER_S: f64 = 2.0;
 
 impl Overlay {
     /// The hint, the message and the table of keys.
@@ -54,27 +52,6 @@ impl Overlay {
                 self.typed = field.into_text();
                 ui.request_repaint();
             }
-        }
-    }
-
-    /// A button in the lower left corner that shows the hidden overlay, there while the mouse moves there.
-    pub(super) fn corner(&mut self, ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
-        let (now, pointer, moved) =
-            ui.input(|i| (i.time, i.pointer.latest_pos(), i.pointer.delta() != egui::Vec2::ZERO));
-        let area = Rect::from_min_max(window.left_bottom() - vec2(theme::GAP, 80.0), window.left_bottom())
-            .with_max_x(window.left() + 120.0)
-            .with_max_y(window.bottom() + theme::GAP);
-        if moved && pointer.is_some_and(|p| area.contains(p)) {
-            self.corner_until = now + CORNER_S;
-        }
-        if now >= self.corner_until {
-            return;
-        }
-        ui.ctx().request_repaint_after(Duration::from_secs_f64(self.corner_until - now));
-        let rect = Rect::from_min_size(window.left_bottom() - vec2(0.0, 28.0), vec2(60.0, 28.0));
-        let button = egui::Button::new("Show").fill(theme::PANEL.to_opaque());
-        if ui.put(rect, button).on_hover_text("Show the overlay: key i").clicked() {
-            actions.push(Action::ToggleOverlay);
         }
     }
 }

@@ -5,9 +5,9 @@ use egui::{CursorIcon, Id, Pos2, Rect, Response, Sense, Ui, Vec2, pos2};
 /// The panels that can be moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Panel {
-    /// The numbers.
+    /// The headline.
     Numbers,
-    /// The frame-time graph.
+    /// The graph.
     Graph,
     /// The sliders of the colour correction.
     Correction,
@@ -17,14 +17,18 @@ pub enum Panel {
     Tuning,
     /// The last frames on one time axis.
     Timeline,
+    /// The rungs.
+    Ladder,
+    /// The table of stages.
+    Stages,
 }
 
 /// The upper left corners of the panels that were moved, in points from the window's; the others are `None`.
-pub type Places = [Option<[f32; 2]>; 6];
+pub type Places = [Option<[f32; 2]>; 8];
 
-/// Whether the panels are folded, in the same order; `None` until the user chose: the numbers and the graph are folded
-/// in a small window then, and the others never.
-pub type Folds = [Option<bool>; 6];
+/// Whether the panels are folded, in the same order; `None` until the user chose: the headline is folded to a line in a
+/// small window then, and the others never.
+pub type Folds = [Option<bool>; 8];
 
 /// What the user did with a panel's title.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -1,11 +1,14 @@
 //! The seek bar. In: where the movie is and how long it is. Out: where the user wants to go.
 
-use egui::{Align2, CursorIcon, LayerId, Order, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
+use egui::{
+    Align2, Color32, CornerRadius, CursorIcon, Id, LayerId, Order, Pos2, Rect, Sense, Shape, Stroke, Ui,
+    pos2, vec2,
+};
 
 use super::{Action, View, theme};
 
 /// Height of the bar's row in points: all of it can be hit.
-pub const HEIGHT: f32 = 18.0;
+pub const HEIGHT: f32 = 22.0;
 const HANDLE: f32 = 5.5;
 const NO_LENGTH: &str = "The file does not say how long the movie is, so there is nothing to point at.\n\
     The arrow keys seek all the same.";
@@ -20,20 +23,25 @@ fn length(view: &View) -> Result<f64, &'static str> {
     if length < 1.5 * frame { Err(ONE_PICTURE) } else { Ok(length) }
 }
 
-/// Lays the bar out over `row`: the position, the rail, the length.
+/// The rail's name in egui.
+pub fn id() -> Id {
+    Id::unique("seek-rail")
+}
+
+/// Lays the bar out over `row`: the button that pauses, the position and the length, the rail.
 pub fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action>) {
+    pause(ui, Rect::from_center_size(row.left_center() + vec2(11.0, 0.0), vec2(22.0, 22.0)), view, actions);
+    let row = row.with_min_x(row.left() + 30.0);
     let length = length(view);
     let here = view.target_s.unwrap_or(view.movie.position_s);
-    let font = theme::figures(11.5);
-    let write = |at, anchor, text: String, color| ui.painter().text(at, anchor, text, font.clone(), color);
-    let total = length.map_or_else(|_| "-".to_owned(), theme::clock);
+    let total = length.map_or_else(|_| theme::UNKNOWN.to_owned(), theme::clock);
     // The figures' place is that of the longest ones, so that the rail keeps still.
-    let room = 7.2 * total.len().max(6) as f32 + 8.0;
+    let room = 7.3 * (2 * total.len().max(6) + 3) as f32 + 10.0;
     let mut rail = row;
-    if row.width() > 4.0 * room {
-        write(row.left_center(), Align2::LEFT_CENTER, theme::clock(here), theme::TEXT);
-        write(row.right_center(), Align2::RIGHT_CENTER, total, theme::TEXT);
-        rail = row.shrink2(vec2(room, 0.0));
+    if row.width() > 1.6 * room {
+        let text = format!("{} / {total}", theme::clock(here));
+        ui.painter().text(row.left_center(), Align2::LEFT_CENTER, text, theme::figures(12.0), theme::TEXT);
+        rail = row.with_min_x(row.left() + room);
     }
     let inside = rail.shrink2(vec2(HANDLE + 1.0, 0.0));
     if inside.width() < 10.0 {
@@ -41,11 +49,10 @@ pub fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action>) {
     }
     let line = Rect::from_center_size(inside.center(), vec2(inside.width() + 4.0, 4.0));
     ui.painter().rect_filled(line, 2, theme::RULE);
-    let id = ui.unique_id().with("seek");
     let length = match length {
         Ok(length) => length,
         Err(reason) => {
-            let hover = ui.interact(rail, id, Sense::hover()).hover_pos();
+            let hover = ui.interact(rail, id(), Sense::click()).hover_pos();
             if let Some(pointer) = hover {
                 tag(ui, pos2(pointer.x, row.top() - 3.0), reason.to_owned());
             }
@@ -55,7 +62,7 @@ pub fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action>) {
 
     let x_of = |s: f64| inside.left() + inside.width() * (s / length).clamp(0.0, 1.0) as f32;
     let s_at = |x: f32| length * f64::from((x - inside.left()) / inside.width()).clamp(0.0, 1.0);
-    let response = ui.interact(rail, id, Sense::click_and_drag()).on_hover_cursor(CursorIcon::PointingHand);
+    let response = ui.interact(rail, id(), Sense::click_and_drag()).on_hover_cursor(CursorIcon::PointingHand);
     let pointer = response.interact_pointer_pos().map(|p| p.x);
     if let Some(x) = pointer {
         // To the very frame where the button goes down and where it goes up after a drag, by key frames in between. A
@@ -72,13 +79,43 @@ pub fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action>) {
     let dragged = pointer.filter(|_| response.dragged());
     let handle = dragged.map_or_else(|| x_of(if here.is_finite() { here } else { 0.0 }), |x| x_of(s_at(x)));
     let painter = ui.painter();
-    painter.rect_filled(line.with_max_x(handle), 2, theme::ACCENT);
+    painter.rect_filled(line.with_max_x(handle), 2, theme::SELECT);
     marks(ui, line, view.part, x_of);
     let center = pos2(handle, line.center().y);
     painter.circle_filled(center, HANDLE, theme::STRONG);
     if let Some(x) = dragged.or(response.hover_pos().map(|p| p.x)) {
         tag(ui, pos2(x_of(s_at(x)), row.top() - 3.0), theme::clock(s_at(x)));
     }
+}
+
+/// The button that pauses, as everywhere: two bars while it plays, a triangle while it stands still.
+fn pause(ui: &mut Ui, rect: Rect, view: &View, actions: &mut Vec<Action>) {
+    let response = ui.interact(rect, pause_id(), Sense::click());
+    if response.hovered() {
+        ui.painter().rect_filled(rect, CornerRadius::same(4), Color32::from_white_alpha(22));
+    }
+    let center = rect.center();
+    if view.paused {
+        let points = [vec2(-4.0, -6.0), vec2(6.0, 0.0), vec2(-4.0, 6.0)].map(|p| center + p).to_vec();
+        ui.painter().add(Shape::convex_polygon(points, theme::STRONG, Stroke::NONE));
+    } else {
+        for x in [-5.0, 1.0] {
+            let bar = Rect::from_min_size(center + vec2(x, -6.0), vec2(4.0, 12.0));
+            ui.painter().rect_filled(bar, CornerRadius::ZERO, theme::STRONG);
+        }
+    }
+    let hover = match view.paused {
+        true => "Go on: Space",
+        false => "Hold this frame: Space. A change of variant or radius shows on it.",
+    };
+    if response.on_hover_text(hover).clicked() {
+        actions.push(Action::TogglePause);
+    }
+}
+
+/// That button's name in egui.
+pub fn pause_id() -> Id {
+    Id::unique("pause")
 }
 
 /// The part that repeats: its ends by letter, and a line between them.

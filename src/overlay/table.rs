@@ -1,11 +1,10 @@
-//! The table of stages and the numbers above it, refreshed slowly enough to be read.
+//! The numbers on display, refreshed slowly enough to be read, and the table of stages.
 
 use egui::{Align2, Color32, CornerRadius, Rect, Sense, Ui, pos2, vec2};
 
 use super::hatch::{Hatch, Pattern};
-use super::{View, theme, words};
-use crate::ladder::VariantId;
-use crate::stats::{Recorder, Setting, Stage, Summary};
+use super::{theme, words};
+use crate::stats::{Recorder, Scores, Setting, Stage, Summary};
 
 /// Seconds between two refreshes of the numbers.
 const REFRESH_S: f64 = 0.25;
@@ -25,6 +24,8 @@ pub struct Numbers {
     /// What packing the planes takes the decoder's thread.
     packing: Option<Summary>,
     pub repaint: Option<Summary>,
+    /// Each variant's last time: taken together with the rest, so that one number stands at two places alike.
+    pub scores: Scores,
 }
 
 impl Numbers {
@@ -42,6 +43,7 @@ impl Numbers {
             return;
         }
         self.shown = recorder.shown_count();
+        self.scores = recorder.scores().clone();
         self.stages = Stage::ALL.map(|stage| recorder.summary(stage));
         self.idle = recorder.idle();
         self.frame = recorder.frame_interval();
@@ -51,6 +53,11 @@ impl Numbers {
 
     pub fn stage(&self, stage: Stage) -> Option<Summary> {
         self.stages[stage as usize]
+    }
+
+    /// Whether a stage takes time on this path; the filter always counts.
+    pub fn costs(&self, stage: Stage) -> bool {
+        stage == Stage::Filter || self.stage(stage).is_some_and(|s| s.max >= 0.005)
     }
 
     /// What a stage costs beside its own time, elsewhere.
@@ -65,75 +72,42 @@ impl Numbers {
     }
 }
 
-/// Frame time and filter time, large.
-pub fn tiles(ui: &mut Ui, numbers: &Numbers, view: &View) {
-    let width = ui.available_width();
-    let (rect, _) = ui.allocate_exact_size(vec2(width, 52.0), Sense::hover());
-    let half = (width - theme::GAP) / 2.0;
-    let left = Rect::from_min_size(rect.min, vec2(half, rect.height()));
-    let right = left.translate(vec2(half + theme::GAP, 0.0));
-    let frame = numbers.frame;
-    let over = matches!((frame, view.budget_ms), (Some(f), Some(b)) if f.mean > b * 1.1 && !view.unpaced);
-    tile(
-        ui,
-        left,
-        "Frame",
-        frame.map(|f| (f.p50, f.mean)),
-        if over { theme::WARN } else { theme::STRONG },
-        words::FRAME_TILE,
-    );
-    let current = view.shown.map(|s| s.variant);
-    let filter = numbers.stage(Stage::Filter).filter(|_| current != Some(VariantId::Off));
-    tile(ui, right, "Filter", filter.map(|f| (f.p50, f.p50)), theme::ACCENT, words::FILTER_TILE);
-}
-
-fn tile(ui: &Ui, rect: Rect, name: &str, times: Option<(f64, f64)>, color: Color32, hover: &str) {
-    let painter = ui.painter();
-    painter.rect_filled(rect, CornerRadius::same(4), Color32::from_black_alpha(110));
-    let inner = rect.shrink2(vec2(8.0, 5.0));
-    painter.text(inner.left_top(), Align2::LEFT_TOP, name, theme::words(11.5), theme::WEAK);
-    let (time, rate) = match times {
-        Some((time, mean)) => (theme::ms(time), theme::fps(mean)),
-        None => ("-".into(), String::new()),
-    };
-    painter.text(inner.right_top(), Align2::RIGHT_TOP, rate, theme::figures(11.5), theme::TEXT);
-    let unit =
-        painter.text(inner.right_bottom(), Align2::RIGHT_BOTTOM, "ms", theme::words(12.0), theme::WEAK);
-    let at = pos2(unit.left() - 4.0, inner.bottom() + 3.0);
-    painter.text(at, Align2::RIGHT_BOTTOM, time, theme::figures(22.0), color);
-    ui.interact(rect, ui.unique_id().with(name), Sense::hover()).on_hover_text(hover);
-}
-
-/// One row for each stage, then what is left of the frame time, then the frame time itself.
-pub fn table(ui: &mut Ui, numbers: &Numbers) {
+/// One row for each stage that costs something, then what is left of the frame time, then the frame time itself; what is
+/// always zero on this path stands in a line below.
+pub fn table(ui: &mut Ui, numbers: &Numbers, hatch: &Hatch) {
     let head = row(ui);
     let columns = columns(head);
     let font = theme::words(11.5);
     let painter = ui.painter();
     painter.text(head.left_center(), Align2::LEFT_CENTER, "Stage, ms", font.clone(), theme::WEAK);
     for (x, name) in columns.iter().zip(["last", "p50", "p95", "max"]) {
-        painter.text(
-            pos2(*x, head.center().y),
-            Align2::RIGHT_CENTER,
-            name,
-            theme::figures(11.0),
-            theme::WEAK,
-        );
+        let at = pos2(*x, head.center().y);
+        painter.text(at, Align2::RIGHT_CENTER, name, theme::figures(11.0), theme::WEAK);
     }
     painter.hline(head.x_range(), head.bottom(), egui::Stroke::new(1.0, theme::RULE));
     ui.interact(head, ui.unique_id().with("head"), Sense::hover()).on_hover_text(words::TABLE);
 
-    let hatch = Hatch::new(ui);
-    for stage in Stage::ALL {
-        let swatch = (&hatch, theme::stage_color(stage), Pattern::Of(stage));
-        let color = if stage == Stage::Filter { theme::STRONG } else { theme::TEXT };
+    let (shown, zero): (Vec<Stage>, Vec<Stage>) = theme::STACK.iter().partition(|s| numbers.costs(**s));
+    for stage in shown {
+        let swatch = (hatch, theme::stage_color(stage), Pattern::Of(stage));
+        let color = if stage == Stage::Filter { theme::FILTER } else { theme::TEXT };
         let hover = words::stage(stage, numbers.beside(stage));
         line(ui, stage.name(), Some(swatch), color, numbers.stages[stage as usize], &hover);
     }
-    let idle = (&hatch, theme::IDLE, Pattern::Idle);
+    let idle = (hatch, theme::IDLE, Pattern::Idle);
     line(ui, "idle", Some(idle), theme::WEAK, numbers.idle, words::IDLE);
     let rect = line(ui, "frame", None, theme::STRONG, numbers.frame, words::FRAME);
     ui.painter().hline(rect.x_range(), rect.top(), egui::Stroke::new(1.0, theme::RULE));
+    if !zero.is_empty() {
+        let names: Vec<&str> = zero.iter().map(|s| s.name()).collect();
+        let rect = row(ui);
+        let galley = theme::elided(ui, &format!("0: {}", names.join(", ")), font, theme::WEAK, rect.width());
+        ui.painter().galley(rect.left_center() - vec2(0.0, galley.size().y / 2.0), galley, theme::WEAK);
+        let hovers: Vec<String> =
+            zero.iter().map(|s| format!("{}: {}", s.name(), words::stage(*s, None))).collect();
+        let response = ui.interact(rect, ui.unique_id().with("zero"), Sense::hover());
+        response.on_hover_text(hovers.join("\n\n"));
+    }
 }
 
 fn row(ui: &mut Ui) -> Rect {
@@ -169,15 +143,11 @@ fn line(
     }
     let at = pos2(rect.left() + 16.0, rect.center().y);
     painter.text(at, Align2::LEFT_CENTER, name, theme::words(12.5), color);
-    // A stage that does not occur here steps back, so that those that cost something stand out.
-    let quiet = summary.is_none_or(|s| s.max < 0.005);
     for (n, x) in columns(rect).into_iter().enumerate() {
         let text = match summary {
-            Some(s) if !quiet => theme::ms([s.last, s.p50, s.p95, s.max][n]),
-            Some(_) => "0".into(),
-            None => "-".into(),
+            Some(s) => theme::ms([s.last, s.p50, s.p95, s.max][n]),
+            None => theme::UNKNOWN.into(),
         };
-        let color = if quiet { theme::WEAK } else { color };
         painter.text(pos2(x, rect.center().y), Align2::RIGHT_CENTER, text, theme::figures(11.5), color);
     }
     response.on_hover_text(hover);

@@ -15,7 +15,7 @@ fn collect(shape: &Shape, clip: Rect, found: &mut Vec<(String, Rect)>) {
         Shape::Vec(shapes) => shapes.iter().for_each(|s| collect(s, clip, found)),
         Shape::Text(text) => {
             let rect = text.galley.rect.translate(text.pos.to_vec2());
-            if clip.contains(rect.center()) {
+            if clip.contains(rect.center()) && !text.galley.text().is_empty() {
                 found.push((text.galley.text().to_owned(), rect));
             }
         }

@@ -13,11 +13,19 @@ pub const TEXT: Color32 = Color32::from_rgb(205, 211, 218);
 pub const WEAK: Color32 = Color32::from_rgb(143, 151, 162);
 /// Lines between parts of a panel, and of the graph's grid.
 pub const RULE: Color32 = Color32::from_rgb(60, 66, 75);
-/// What is chosen; also the filter's colour, the one stage that this program is about.
-pub const ACCENT: Color32 = Color32::from_rgb(230, 159, 0);
-pub const WARN: Color32 = Color32::from_rgb(240, 190, 80);
-pub const ERROR: Color32 = Color32::from_rgb(240, 110, 90);
+/// The filter's colour, and nothing else's: its time, its bars, its line.
+pub const FILTER: Color32 = Color32::from_rgb(245, 166, 35);
+/// The same for what is not of the picture on the screen.
+pub const FILTER_DIM: Color32 = Color32::from_rgb(142, 110, 56);
+/// What is chosen, and where the movie is.
+pub const SELECT: Color32 = Color32::from_rgb(108, 182, 255);
+pub const SELECT_GROUND: Color32 = Color32::from_rgb(28, 66, 118);
+/// Late, over the budget, and what else is not as it should be.
+pub const WARN: Color32 = Color32::from_rgb(247, 138, 160);
+pub const ERROR: Color32 = Color32::from_rgb(240, 84, 84);
 pub const GOOD: Color32 = Color32::from_rgb(70, 190, 150);
+/// The ground of a bar or a rail.
+pub const TROUGH: Color32 = Color32::from_rgb(40, 45, 53);
 /// What the stages leave of a frame's interval.
 pub const IDLE: Color32 = Color32::from_rgb(54, 61, 70);
 
@@ -28,24 +36,38 @@ pub const PAD: f32 = 10.0;
 /// Height of a row of buttons.
 pub const CONTROL: f32 = 24.0;
 
-/// Colours after Okabe and Ito ("Color Universal Design", 2008), which differ for colour-blind eyes too;
-/// greys where their eight do not suffice. Neighbours in the stack differ in lightness.
+/// The filter has its colour; what is not the kernel is grey. Neighbours in a stack differ in lightness, and patterns, where
+/// they are shown, tell all of them apart.
 pub fn stage_color(stage: Stage) -> Color32 {
     match stage {
-        Stage::Take => Color32::from_rgb(150, 158, 168),
-        Stage::Upload => Color32::from_rgb(0, 114, 178),
-        Stage::Acquire => Color32::from_rgb(206, 212, 219),
-        Stage::Convert => Color32::from_rgb(0, 158, 115),
-        Stage::Correct => Color32::from_rgb(110, 95, 240),
-        Stage::Filter => ACCENT,
-        Stage::Release => Color32::from_rgb(110, 118, 128),
-        Stage::Present => Color32::from_rgb(86, 180, 233),
-        // Theirs looks to a deuteranope as the grey of `take` does; a darker purple does not.
-        Stage::Overlay => Color32::from_rgb(150, 60, 140),
-        Stage::Swap => Color32::from_rgb(213, 94, 0),
-        Stage::Collect => Color32::from_rgb(240, 228, 66),
+        Stage::Filter => FILTER,
+        Stage::Take => Color32::from_gray(112),
+        Stage::Upload => Color32::from_gray(160),
+        Stage::Acquire => Color32::from_gray(198),
+        Stage::Convert => Color32::from_gray(128),
+        Stage::Correct => Color32::from_gray(176),
+        Stage::Release => Color32::from_gray(104),
+        Stage::Present => Color32::from_gray(186),
+        Stage::Overlay => Color32::from_gray(138),
+        Stage::Swap => Color32::from_gray(92),
+        Stage::Collect => Color32::from_gray(206),
     }
 }
+
+/// The stages as they are stacked, from below: the filter first, the others in their order.
+pub const STACK: [Stage; Stage::ALL.len()] = [
+    Stage::Filter,
+    Stage::Take,
+    Stage::Upload,
+    Stage::Acquire,
+    Stage::Convert,
+    Stage::Correct,
+    Stage::Release,
+    Stage::Present,
+    Stage::Overlay,
+    Stage::Swap,
+    Stage::Collect,
+];
 
 /// Figures stand in columns, so they are set in the monospaced face.
 pub fn figures(size: f32) -> FontId {
@@ -57,24 +79,67 @@ pub fn words(size: f32) -> FontId {
     FontId::new(size, FontFamily::Proportional)
 }
 
-/// Milliseconds with as many decimals as fit in six or seven characters.
+/// What stands for a number that is not known.
+pub const UNKNOWN: &str = "\u{2013}";
+
+/// Milliseconds with as many decimals as fit in six or seven characters: they stand in columns.
 pub fn ms(value: f64) -> String {
     match value {
-        v if !v.is_finite() => "-".into(),
+        v if !v.is_finite() => UNKNOWN.into(),
         v if v < 999.995 => format!("{v:.2}"),
         v if v < 9_999.95 => format!("{v:.1}"),
         v => format!("{v:.0}"),
     }
 }
 
-/// Frames a second that go with a time in milliseconds.
+/// Milliseconds in three digits, two where there are more than that behind the point: they stand alone.
+pub fn short_ms(value: f64) -> String {
+    match value {
+        v if !v.is_finite() => UNKNOWN.into(),
+        v if v < 0.0995 => format!("{v:.3}"),
+        v if v < 9.995 => format!("{v:.2}"),
+        v if v < 99.95 => format!("{v:.1}"),
+        v => thousands(v),
+    }
+}
+
+/// Frames a second that go with a time in milliseconds, in three digits.
 pub fn fps(ms: f64) -> String {
     match 1000.0 / ms {
-        f if !f.is_finite() || f <= 0.0 => "-".into(),
-        f if f < 9.995 => format!("{f:.2} fps"),
-        f if f < 999.95 => format!("{f:.1} fps"),
-        _ => "over 1000 fps".into(),
+        f if !f.is_finite() || f <= 0.0 => UNKNOWN.into(),
+        f => format!("{} fps", rounded(f)),
     }
+}
+
+/// A number in two or three digits, without zeros at its end behind the point: "25", "24.7", "2,700".
+pub fn rounded(value: f64) -> String {
+    if !value.is_finite() {
+        return UNKNOWN.into();
+    }
+    let decimals = match value {
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        v if v < 999.5 => return format!("{v:.0}"),
+        v => {
+            let unit = 10f64.powf(v.log10().floor() - 1.0);
+            return thousands((v / unit).round() * unit);
+        }
+    };
+    let text = format!("{value:.decimals$}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A whole number with a comma after every third digit from its end.
+pub fn thousands(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) && !text.ends_with('-') {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// A position in the movie: minutes and seconds, hours where there are some.
@@ -89,6 +154,12 @@ pub fn clock(seconds: f64) -> String {
 
 /// Sets the whole style. Nothing is animated: an idle overlay asks for no repaint.
 pub fn apply(ctx: &egui::Context) {
+    let mut fonts = egui::FontDefinitions::default();
+    // The face for words has no arrow; that for figures has.
+    if let Some(words) = fonts.families.get_mut(&FontFamily::Proportional) {
+        words.push("Hack".to_owned());
+    }
+    ctx.set_fonts(fonts);
     ctx.set_theme(Theme::Dark);
     ctx.all_styles_mut(|style| {
         style.animation_time = 0.0;
@@ -118,8 +189,8 @@ pub fn apply(ctx: &egui::Context) {
         visuals.menu_corner_radius = CornerRadius::same(4);
         visuals.popup_shadow = egui::Shadow::NONE;
         visuals.weak_text_color = Some(WEAK);
-        visuals.selection.bg_fill = ACCENT;
-        visuals.selection.stroke = Stroke::new(1.0, ACCENT);
+        visuals.selection.bg_fill = SELECT;
+        visuals.selection.stroke = Stroke::new(1.0, SELECT);
         visuals.slider_trailing_fill = true;
         visuals.disabled_alpha = 0.45;
         let widgets = &mut visuals.widgets;
@@ -138,6 +209,19 @@ pub fn apply(ctx: &egui::Context) {
             widget.expansion = 0.0;
         }
     });
+}
+
+/// Text in one line, cut with an ellipsis at `width`.
+pub fn elided(
+    ui: &egui::Ui,
+    text: &str,
+    font: FontId,
+    color: Color32,
+    width: f32,
+) -> std::sync::Arc<egui::Galley> {
+    let mut job = egui::text::LayoutJob::simple_singleline(text.to_owned(), font, color);
+    job.wrap = egui::text::TextWrapping::truncate_at_width(width.max(0.0));
+    ui.painter().layout_job(job)
 }
 
 /// The frame round a panel.
@@ -160,10 +244,28 @@ mod tests {
         assert_eq!(ms(999.99), "999.99");
         assert_eq!(ms(999.996), "1000.0");
         assert_eq!(ms(12_345.6), "12346");
-        assert_eq!(ms(f64::NAN), "-");
-        assert_eq!(fps(40.0), "25.0 fps");
-        assert_eq!(fps(2000.0), "0.50 fps");
-        assert_eq!(fps(0.0), "-");
+        assert_eq!(ms(f64::NAN), "\u{2013}");
+    }
+
+    #[test]
+    fn numbers_that_stand_alone_have_two_or_three_digits() {
+        let told = [0.0, 0.0123, 0.37, 3.3, 14.8, 99.96, 105.4, 14_896.0, f64::INFINITY].map(short_ms);
+        let wanted = ["0.000", "0.012", "0.37", "3.30", "14.8", "100", "105", "14,896", "\u{2013}"];
+        assert_eq!(told, wanted);
+        let told = [40.0, 40.5, 2000.0, 0.37, 9.5, 1e-4, 0.0, f64::NAN].map(fps);
+        let wanted = [
+            "25 fps",
+            "24.7 fps",
+            "0.5 fps",
+            "2,700 fps",
+            "105 fps",
+            "10,000,000 fps",
+            "\u{2013}",
+            "\u{2013}",
+        ];
+        assert_eq!(told, wanted);
+        assert_eq!([1.04, 12.0, 999.4, 999.6, 2283.7].map(rounded), ["1.04", "12", "999", "1,000", "2,300"]);
+        assert_eq!([0.0, 999.0, 1000.0, 1_234_567.0].map(thousands), ["0", "999", "1,000", "1,234,567"]);
     }
 
     #[test]
@@ -196,23 +298,34 @@ mod tests {
         [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
     }
 
+    fn apart(a: Color32, b: Color32) -> f64 {
+        let (a, b) = (seen(a), seen(b));
+        (0..3).map(|i| (a[i] - b[i]).powi(2)).sum::<f64>().sqrt()
+    }
+
     #[test]
-    fn stages_differ_for_a_deuteranope() {
-        let mut colors: Vec<_> = Stage::ALL.iter().map(|s| (s.name(), seen(stage_color(*s)))).collect();
-        colors.push(("idle", seen(IDLE)));
-        for (n, (a, lab)) in colors.iter().enumerate() {
-            for (b, other) in &colors[n + 1..] {
-                let distance = (0..3).map(|i| (lab[i] - other[i]).powi(2)).sum::<f64>().sqrt();
-                assert!(distance > 12.0, "{a} and {b} look alike: {distance:.1}");
-            }
+    fn neighbours_in_the_stack_differ_for_a_deuteranope() {
+        let mut colors = STACK.map(stage_color).to_vec();
+        colors.push(IDLE);
+        for pair in colors.windows(2) {
+            assert!(apart(pair[0], pair[1]) > 11.0, "{pair:?} look alike: {:.1}", apart(pair[0], pair[1]));
         }
     }
 
     #[test]
-    fn no_two_stages_share_a_colour() {
-        let mut colors: Vec<_> = Stage::ALL.iter().map(|s| stage_color(*s).to_array()).collect();
-        colors.sort();
-        colors.dedup();
-        assert_eq!(colors.len(), Stage::ALL.len());
+    fn the_stack_has_every_stage_once_and_the_filter_below() {
+        assert_eq!(STACK[0], Stage::Filter);
+        assert!(Stage::ALL.iter().all(|stage| STACK.iter().filter(|s| *s == stage).count() == 1));
+    }
+
+    #[test]
+    fn amber_is_the_filters_alone() {
+        let others = [SELECT, SELECT_GROUND, WARN, ERROR, GOOD, STRONG, TEXT, WEAK, IDLE, TROUGH];
+        let stages = STACK[1..].iter().map(|s| stage_color(*s));
+        for color in others.into_iter().chain(stages) {
+            assert!(apart(color, FILTER) > 30.0, "{color:?} looks like it: {:.1}", apart(color, FILTER));
+        }
+        // Late is another colour than what is chosen.
+        assert!(apart(WARN, SELECT) > 30.0);
     }
 }

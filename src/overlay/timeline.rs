@@ -35,7 +35,13 @@ struct Bar {
 }
 
 /// Lays the panel out in `rect`; returns what was done with its title.
-pub fn show(ui: &mut Ui, rect: Rect, trace: &Trace, folded: bool, actions: &mut Vec<Action>) -> Title {
+pub fn show(
+    ui: &mut Ui,
+    rect: Rect,
+    trace: &Trace,
+    (folded, hatched): (bool, bool),
+    actions: &mut Vec<Action>,
+) -> Title {
     let frame = panel::Frame {
         panel: Panel::Timeline,
         id: "timeline",
@@ -66,7 +72,7 @@ pub fn show(ui: &mut Ui, rect: Rect, trace: &Trace, folded: bool, actions: &mut 
     let all_ms = to.duration_since(from).as_secs_f64() * 1e3;
     axis(&ui, plot, all_ms);
     names(&ui, plot, trace.frames().len());
-    let hatch = Hatch::new(&ui);
+    let hatch = Hatch::new(&ui, hatched);
     let bars = bars(trace, plot);
     let mut mesh = hatch.mesh();
     for bar in &bars {

@@ -145,7 +145,7 @@ fn contents(
                 egui::RichText::new(id.as_str()).color(if chosen { Color32::BLACK } else { theme::TEXT });
             let mut button = egui::Button::new(text);
             if chosen {
-                button = button.fill(theme::ACCENT);
+                button = button.fill(theme::SELECT);
             }
             if ui.add(button).on_hover_text("Show the map of this variant").clicked() {
                 *of = Some(id);

@@ -52,6 +52,10 @@ pub enum Action {
     ToggleTuning,
     /// Open or close the panel with the last frames on one time axis.
     ToggleTimeline,
+    /// Open or close the table of stages; the graph is by stage while it is open.
+    ToggleStages,
+    /// Make the overlay larger or smaller by this factor; `None`: its own size again.
+    Zoom(Option<f32>),
     /// Search for the best parameters now.
     TuneNow,
     /// End the search for the best parameters.
@@ -197,4 +201,11 @@ pub struct View<'a> {
     pub tuning: &'a Tuning,
     /// What [`VariantId::Auto`] is for this picture and radius, with its parameters; `None` until it is built.
     pub auto: Option<&'a str>,
+}
+
+impl View<'_> {
+    /// Size in pixels of the picture on the screen; of the movie, before there is one.
+    pub fn size(&self) -> (u32, u32) {
+        self.shown.map_or((self.movie.width, self.movie.height), |s| s.size)
+    }
 }

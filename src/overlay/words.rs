@@ -1,6 +1,7 @@
 //! The overlay's longer sentences: what a number is, and what it leaves out.
 
 use super::theme;
+use crate::gpu::cl::{DeviceInfo, DeviceKind};
 use crate::media::Fields;
 use crate::stats::{Stage, Summary};
 
@@ -96,14 +97,34 @@ pub const IDLE: &str = "What the stages leave of the frame time: waiting for the
 pub const FRAME: &str = "Frame time: from one presented frame to the next.\n\
     Leaves out pauses, seeks and resizes. Repaints of the overlay alone do not count.";
 
-pub const FRAME_TILE: &str = "From one presented frame to the next: the median of the last five seconds with \
-    this variant and radius.\nThe frames a second beside it are the mean over the same time. \
-    Leaves out pauses, seeks and resizes.";
+pub const FRAME_RATE: &str = "Frames a second: 1000 divided by the median frame time of the last five seconds with this \
+    variant, radius and size.\nLeaves out pauses, seeks and resizes.";
 
-pub const FILTER_TILE: &str = "The filter alone: the median of the last five seconds with this variant and \
-    radius.\nThe frames a second beside it are what the filter could do if there were nothing else.";
+pub const FRAME_BAR: &str = "One frame: the medians of its stages, one after the other, against the time that a frame of \
+    this movie has. The filter comes first, in its colour; stages of neighbouring frames can overlap.\n\
+    Leaves out waiting for the next frame to be due.";
 
-pub const TABLE: &str = "Milliseconds of each stage over the last five seconds with this variant and radius.\n\
+pub const FILTER: &str = "The filter alone: the median of the last five seconds with this variant, radius and size, from \
+    start to end of its kernels.\nThe frames a second that go with it are what the filter could do if there were nothing \
+    else.";
+
+pub const NO_DEVICE: &str =
+    "Without an OpenCL device, off, glsl and native work.\nA click lists what was found.";
+
+/// The device in its driver's own words.
+pub fn device(device: &DeviceInfo) -> String {
+    let kind = match device.kind {
+        DeviceKind::Cpu => "CPU",
+        DeviceKind::Gpu => "GPU",
+        DeviceKind::Accelerator => "Accelerator",
+    };
+    format!(
+        "{}\n{kind}, {} compute units at {} MHz\n{} {}\n{}\nA click lists all devices.",
+        device.name, device.units, device.clock_mhz, device.platform, device.driver, device.version
+    )
+}
+
+pub const TABLE: &str = "Milliseconds of each stage over the last five seconds with this variant, radius and size.\n\
     last: the newest frame. p50: the median. p95: 95 of 100 frames take no longer. max: the slowest.";
 
 pub const COUNTS: &str = "Presented: movie frames that reached the window.\n\

@@ -1,4 +1,7 @@
-//! Which frames are converted on the device, and the programs for that: what is there, asked for, and not to be had.
+//! Which frames are converted on the device, and the programs for that: what is there and was checked, what was asked
+//! for, and what is not to be had.
+
+use std::collections::HashMap;
 
 use ffmpeg_next::frame::Video;
 
@@ -7,11 +10,73 @@ use crate::convert::Layout;
 use crate::gpu::convert::{ConvertProgram, Converter};
 use crate::ladder::{Storage, VariantId};
 
-/// What tells one conversion's program from another's, as far as a movie can change it.
-pub(super) type ConversionKind = (crate::convert::Family, bool, (bool, bool), bool, Storage);
+/// What tells one conversion from another. Programs serve many; each is checked for itself.
+type Conversion = (Layout, Storage);
 
-fn kind(layout: &Layout, storage: Storage) -> ConversionKind {
-    (layout.family, layout.wide, layout.halved, layout.fraction > 0, storage)
+/// Layouts that are remembered at once: a file may have a new one in each frame.
+const MOST: usize = 1000;
+
+/// What is known of conversions.
+#[derive(Default)]
+pub(super) struct Known {
+    trust: HashMap<Conversion, Trust>,
+    /// To be built and checked, each told once.
+    missing: Vec<Conversion>,
+    /// To be checked as a whole, in spare time.
+    unchecked: Vec<Check>,
+    /// Corrections of pictures that are RGBA: size, from where to where.
+    corrected: Vec<Corrected>,
+}
+
+enum Trust {
+    /// The builder has been asked.
+    Asked,
+    /// Some rows are as they should be. Perhaps all: that is seen later, in spare time.
+    Checked,
+    /// It is wrong, or cannot be built.
+    Refused,
+}
+
+type Corrected = ((u32, u32), Storage, Storage);
+
+/// What is to be checked in spare time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Check {
+    /// The conversion of whole pictures that lie so.
+    Conversion(Layout, Storage),
+    /// The correction of pictures of this size: from where to where.
+    Correction((u32, u32), Storage, Storage),
+}
+
+impl Known {
+    fn ask(&mut self, conversion: Conversion) {
+        if self.trust.len() >= MOST {
+            self.trust.clear();
+        }
+        self.trust.insert(conversion, Trust::Asked);
+        self.missing.push(conversion);
+    }
+
+    fn is_refused(&self, layout: &Layout, storage: Storage) -> bool {
+        matches!(self.trust.get(&(*layout, storage)), Some(Trust::Refused))
+    }
+
+    /// Why a picture's planes are not on the device, for the variant that filters them.
+    pub(super) fn why_not(&self) -> &'static str {
+        match self.trust.values().any(|trust| matches!(trust, Trust::Refused)) {
+            true => "The program that converts its pictures on the device does not build, or is wrong.",
+            false => "The device does not read the planes of its pictures' format.",
+        }
+    }
+
+    /// Notes that pictures are corrected so, to have that checked.
+    pub(super) fn correct(&mut self, size: (u32, u32), from: Storage, to: Storage) {
+        let corrected = (size, from, to);
+        if !self.corrected.contains(&corrected) && self.corrected.len() < MOST {
+            self.corrected.push(corrected);
+            self.unchecked.push(Check::Correction(size, from, to));
+        }
+    }
 }
 
 /// What is converted of a picture whose planes lie in `layout`.
@@ -20,41 +85,82 @@ fn converted(layout: &Layout, variant: VariantId) -> Layout {
 }
 
 impl Pipeline {
-    /// Adds a conversion that the builder finished.
-    pub fn add_conversion(&mut self, program: ConvertProgram) {
-        self.converter.add(program);
+    /// Adds a conversion that the builder finished, and checked for such pictures. `replace`: in place of the program
+    /// that is there.
+    pub fn add_conversion(
+        &mut self,
+        program: ConvertProgram,
+        layout: &Layout,
+        storage: Storage,
+        replace: bool,
+    ) {
+        if replace || !self.converter.is_ready(layout, storage) {
+            self.converter.add(program);
+        }
+        self.known.trust.insert((*layout, storage), Trust::Checked);
+        if !replace {
+            self.known.unchecked.push(Check::Conversion(*layout, storage));
+        }
     }
 
-    /// Conversions to be built, each told once.
+    /// Conversions to be built and checked, each told once.
     pub fn missing_conversions(&mut self) -> Vec<(Layout, Storage)> {
-        std::mem::take(&mut self.missing)
+        std::mem::take(&mut self.known.missing)
+    }
+
+    /// What is in use and should be checked as a whole when there is time, each told once.
+    pub fn unchecked(&mut self) -> Vec<Check> {
+        std::mem::take(&mut self.known.unchecked)
     }
 
     /// How the planes of `frame` go to the device to be converted there, for `variant`. `None` where the window's thread is
     /// to convert them: on a CPU device, where that is the faster way, except for what filters the planes; for formats
     /// that the kernels do not know; and while the program is being built. The picture is the same either way.
-    pub fn conversion(&mut self, frame: &Video, variant: VariantId) -> Option<Layout> {
+    ///
+    /// A program that serves other pictures already is used at once, unless `only_checked`, and checked for these soon.
+    pub fn conversion(&mut self, frame: &Video, variant: VariantId, only_checked: bool) -> Option<Layout> {
+        if variant != VariantId::Planar {
+            self.ask_ahead(frame);
+        }
         let (layout, storage) = self.kernel_conversion(frame, variant)?;
         let converted = converted(&layout, variant);
-        if self.converter.is_ready(&converted, storage) {
-            return Some(layout);
+        match self.known.trust.get(&(converted, storage)) {
+            Some(Trust::Checked) => return Some(layout),
+            Some(Trust::Refused) => return None,
+            Some(Trust::Asked) => {}
+            None => self.known.ask((converted, storage)),
         }
-        if self.asked.insert(kind(&converted, storage)) {
-            self.missing.push((converted, storage));
+        (!only_checked && self.converter.is_ready(&converted, storage)).then_some(layout)
+    }
+
+    /// Has what `planar` would need checked before it is chosen, where its program is there already.
+    fn ask_ahead(&mut self, frame: &Video) {
+        if let Some((layout, storage)) = self.kernel_conversion(frame, VariantId::Planar) {
+            let filtered = layout.filtered();
+            if self.planar.is_some()
+                && self.converter.is_ready(&filtered, storage)
+                && !self.known.trust.contains_key(&(filtered, storage))
+            {
+                self.known.ask((filtered, storage));
+            }
         }
-        None
     }
 
     /// Whether such a frame's planes are to be converted on the device, once the program for it is there.
     pub fn will_convert(&self, frame: &Video, variant: VariantId) -> bool {
-        self.kernel_conversion(frame, variant).is_some_and(|(layout, storage)| {
-            !self.failed.contains(&kind(&converted(&layout, variant), storage))
-        })
+        self.kernel_conversion(frame, variant)
+            .is_some_and(|(layout, storage)| !self.known.is_refused(&converted(&layout, variant), storage))
     }
 
-    /// Notes that the device has no program for such a conversion: the window's thread does it from now on.
+    /// Notes that the device has no program for such a conversion, or a wrong one: the window's thread does it from now
+    /// on.
     pub fn conversion_failed(&mut self, layout: &Layout, storage: Storage) {
-        self.failed.insert(kind(layout, storage));
+        self.known.trust.insert((*layout, storage), Trust::Refused);
+    }
+
+    /// Notes that the device corrects colours wrongly: the window's thread does it from now on.
+    pub fn correction_failed(&mut self) {
+        self.correction_is_wrong = true;
     }
 
     fn kernel_conversion(&self, frame: &Video, variant: VariantId) -> Option<(Layout, Storage)> {

@@ -21,7 +21,7 @@ mod job;
 mod pace;
 mod prepare;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -39,10 +39,11 @@ use crate::ladder::{Storage, VariantId};
 use crate::media::{Frame, Packed, Staging};
 use crate::stats::{Lane, Span, Stage, ms_since};
 
-use conversions::ConversionKind;
+use conversions::Known;
 use job::{Band, Colors, Filter};
 use pace::{ConversionTime, Pace};
 
+pub use conversions::Check;
 pub use job::{Job, JobState, JobTimes};
 
 /// The longest launch that is enqueued whole, in milliseconds; longer ones are cut into bands of this length.
@@ -62,10 +63,9 @@ pub struct Pipeline {
     scratch: Scratch,
     corrector: Option<Corrector>,
     converter: Converter,
-    /// Programs for conversions that are missing and have not been asked for yet.
-    missing: Vec<(Layout, Storage)>,
-    asked: HashSet<ConversionKind>,
-    failed: HashSet<ConversionKind>,
+    known: Known,
+    /// The corrector is not to be used.
+    correction_is_wrong: bool,
     /// The picture before the filter, and the filtered one on its way into a texture.
     between: Kept,
     filtered: Kept,
@@ -122,9 +122,8 @@ impl Pipeline {
             scratch: Scratch::new(),
             corrector: None,
             converter: Converter::new(&cl),
-            missing: Vec::new(),
-            asked: HashSet::new(),
-            failed: HashSet::new(),
+            known: Known::default(),
+            correction_is_wrong: false,
             between: Kept::default(),
             filtered: Kept::default(),
             planes: Kept::default(),
@@ -195,7 +194,7 @@ impl Pipeline {
 
     /// Whether colours of RGBA pictures can be corrected on the device.
     pub fn corrects(&self) -> bool {
-        self.corrector.is_some()
+        self.corrector.is_some() && !self.correction_is_wrong
     }
 
     /// Hands the slot's picture to the device and enqueues the first bands. Waits for nothing but OpenGL, where that

@@ -67,7 +67,7 @@ impl Pipeline {
             }
         };
         let source = if planes { None } else { Some(slot.source(cl, storage)?) };
-        let correction = correction.filter(|_| planes || self.corrector.is_some());
+        let correction = correction.filter(|_| planes || self.corrects());
         let mut colored = || match built {
             None => Ok(target.clone()),
             Some(_) => self.between.get(cl, storage, size),
@@ -80,6 +80,7 @@ impl Pipeline {
             }
             (Some(from), Some(correction)) => {
                 let to = colored()?;
+                self.known.correct(size, from.storage(), to.storage());
                 (to.clone(), Some(Colors::Correct { correction, matrix, size, from, to }))
             }
             (Some(source), None) => (source, None),
@@ -110,11 +111,7 @@ impl Pipeline {
         let Some(filter) = &self.planar else { return Err(unsupported("It is not built.")) };
         let Some(layout) = slot.planes().map(|p| *p.layout()).filter(|_| slot.loaded() == Loaded::Planes)
         else {
-            let why = match self.failed.is_empty() {
-                true => "The device does not read the planes of its pictures' format.",
-                false => "The program that converts its pictures on the device could not be built.",
-            };
-            return Err(unsupported(why));
+            return Err(unsupported(self.known.why_not()));
         };
         let filtered = layout.filtered();
         if filtered.bytes() as u64 > cl.device.info.max_allocation_bytes {

@@ -10,7 +10,11 @@ use std::process::Command;
 /// When there is no C compiler, or the files do not compile.
 pub fn shared_library(name: &str, folder: &str, files: &[&str], arguments: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
-    let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("lib{name}.so"));
+    // Cargo names the folder to tests; examples take the same one.
+    let build =
+        option_env!("CARGO_TARGET_TMPDIR").unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/target/tmp"));
+    std::fs::create_dir_all(build).unwrap();
+    let library = Path::new(build).join(format!("lib{name}.so"));
     let changed = |path: &Path| std::fs::metadata(path).and_then(|m| m.modified()).ok();
     let sources = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
     let newest = sources.filter_map(|path| changed(&path)).max();

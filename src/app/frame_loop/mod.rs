@@ -71,6 +71,8 @@ struct Flight {
     fetched: Option<Timing>,
     /// The frame on the screen, filtered anew because no next one comes; it is no new movie frame.
     again: bool,
+    /// Its colours may be wrong: what made them is not used any more.
+    doubtful: bool,
     /// [`FrameLoop::devices`] when it was taken.
     device: u32,
 }
@@ -410,6 +412,15 @@ impl FrameLoop {
             self.ready = again;
             waiting.into_iter().for_each(|flight| self.give_up(flight));
         }
+    }
+
+    /// Notes that what converted or corrected the frames so far is not to be trusted; the picture on the screen anew where
+    /// no next one comes.
+    pub fn convert_again(&mut self) {
+        let all = self.flights.iter_mut().chain(&mut self.ready).chain(&mut self.held).chain(&mut self.shown);
+        all.for_each(|flight| flight.doubtful = true);
+        self.not_again = None;
+        self.return_waiting();
     }
 
     /// Corrects colours from the next frame on, or not; the picture on the screen anew where no next one comes.

@@ -92,8 +92,9 @@ impl FrameLoop {
         let same = wanted.0 == shown.variant
             && (wanted.1 == shown.radius || wanted.0 == VariantId::Off)
             && wanted.2 == shown.correction;
-        let on_its_way = self.flights.iter().chain(&self.ready).any(|f| f.again);
-        (!same && !on_its_way && self.not_again != Some(wanted)).then(|| shown.frame.clone())
+        let on_its_way = self.flights.iter().chain(&self.ready).any(|f| f.again && !f.doubtful);
+        ((!same || shown.doubtful) && !on_its_way && self.not_again != Some(wanted))
+            .then(|| shown.frame.clone())
     }
 
     /// Whether the device has a frame that takes so long that a second one would only wait behind it, or one whose
@@ -153,8 +154,10 @@ impl FrameLoop {
         if variant.kind().is_peer() {
             return false;
         }
+        let only_checked = self.waits_for_conversions;
         self.pipeline.as_mut().is_some_and(|p| {
-            p.conversion(&frame.picture, variant).is_none() && p.will_convert(&frame.picture, variant)
+            p.conversion(&frame.picture, variant, only_checked).is_none()
+                && p.will_convert(&frame.picture, variant)
         })
     }
 
@@ -175,7 +178,7 @@ impl FrameLoop {
         // Peers take RGBA from the host, whatever the device could convert.
         if !variant.kind().is_peer()
             && let Some(pipeline) = &mut self.pipeline
-            && let Some(layout) = pipeline.conversion(&frame.picture, variant)
+            && let Some(layout) = pipeline.conversion(&frame.picture, variant, self.waits_for_conversions)
         {
             let began = Instant::now();
             stages.pack_ms = pipeline.load_planes(&mut slot, &frame, &layout)?;
@@ -207,6 +210,7 @@ impl FrameLoop {
             generation,
             fetched: None,
             again,
+            doubtful: false,
             device: self.devices,
         })
     }

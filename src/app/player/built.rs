@@ -33,7 +33,17 @@ fn status(part: &Part) -> Option<(VariantId, VariantStatus)> {
         Part::Variant(variant) => Some((variant.info().id, VariantStatus::Ready)),
         Part::Planar(_) => Some((VariantId::Planar, VariantStatus::Ready)),
         Part::NoVariant(id, error) => Some((*id, VariantStatus::Unavailable(error.clone()))),
-        Part::Conversion(_) | Part::NoConversion(..) | Part::Corrector(_) => None,
+        Part::Conversion(_) | Part::NoConversion(..) => None,
+        Part::Corrector(_) | Part::NoCorrector(_) => None,
+    }
+}
+
+/// Why what has converted or corrected pictures, or would have, does so no more.
+fn distrust(part: &Part) -> Option<&Error> {
+    match part {
+        Part::NoConversion(_, _, error) | Part::NoCorrector(error) => Some(error),
+        Part::Conversion(built) => built.3.as_ref(),
+        _ => None,
     }
 }
 
@@ -43,9 +53,13 @@ fn add(pipeline: &mut Pipeline, part: Part) {
         Part::Variant(variant) => pipeline.add(variant),
         Part::Planar(filter) => pipeline.add_planar(filter),
         Part::NoVariant(..) => {}
-        Part::Conversion(program) => pipeline.add_conversion(program),
+        Part::Conversion(built) => {
+            let (program, layout, storage, said) = *built;
+            pipeline.add_conversion(program, &layout, storage, said.is_some());
+        }
         Part::NoConversion(layout, storage, _) => pipeline.conversion_failed(&layout, storage),
         Part::Corrector(corrector) => pipeline.set_corrector(*corrector),
+        Part::NoCorrector(_) => pipeline.correction_failed(),
     }
 }
 
@@ -98,8 +112,12 @@ impl Player<'_> {
                 let hint = format!("{} The movie is shown unfiltered.", error.hint).trim_start().to_owned();
                 self.notify(Error { hint, ..error.clone() }, true);
             }
-            Part::NoVariant(_, error) | Part::NoConversion(_, _, error) => self.notify(error.clone(), false),
+            Part::NoVariant(_, error) => self.notify(error.clone(), false),
             _ => {}
+        }
+        if let Some(error) = distrust(&part) {
+            self.notify(error.clone(), false);
+            self.frames.convert_again();
         }
         if let Some((id, status)) = status(&part) {
             if id == chosen && status == VariantStatus::Ready {
@@ -123,7 +141,7 @@ impl Player<'_> {
         self.builder.start(Start { number, cl, to_texture, variants, corrector });
     }
 
-    /// Has the conversions built that frames were in want of. While another device is being made ready the builder
+    /// Has the conversions built that frames were in want of, and those that are in use checked in spare time. While another device is being made ready the builder
     /// works for that one; the frames go on as they are, or, where planar has to have the conversion, after the change.
     pub(super) fn order_conversions(&mut self) {
         if self.devices.coming().is_some() {
@@ -132,6 +150,9 @@ impl Player<'_> {
         if let Some(pipeline) = self.frames.pipeline_mut() {
             for (layout, storage) in pipeline.missing_conversions() {
                 self.builder.convert(layout, storage);
+            }
+            for check in pipeline.unchecked() {
+                self.builder.check(check);
             }
         }
     }

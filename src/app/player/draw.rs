@@ -185,6 +185,10 @@ impl Player<'_> {
             tuning: self.tuning.shown(),
             auto: auto.as_deref(),
         };
+        // A full screen is looked at from farther away, so everything grows with the window.
+        let native = self.gl_window.window.scale_factor() as f32;
+        let points = |pixels: u32| pixels as f32 / native;
+        self.egui.set_zoom_factor(self.ui_scale * crate::overlay::zoom(points(window.0), points(window.1)));
         let raw_input = self.egui_input.take_egui_input(&self.gl_window.window);
         let overlay = &mut self.overlay;
         let mut actions = Vec::new();

@@ -8,6 +8,7 @@ use winit::window::Fullscreen;
 
 use super::{INPUT_REPAINT, Player, built};
 use crate::app::input::{self, Command};
+use crate::app::settings::UI_SCALE;
 use crate::cli::MAX_RADIUS;
 use crate::error::Result;
 use crate::gpu::cl::is_device_failure;
@@ -148,6 +149,11 @@ impl Player<'_> {
             Action::SetDevice(position) => self.set_device(position),
             Action::ToggleDevices => self.overlay.toggle_devices(),
             Action::ToggleTimeline => self.overlay.timeline_open = !self.overlay.timeline_open,
+            Action::ToggleStages => self.overlay.stages_open = !self.overlay.stages_open,
+            Action::Zoom(factor) => {
+                let scale = factor.map_or(1.0, |factor| self.ui_scale * factor);
+                self.ui_scale = scale.clamp(*UI_SCALE.start(), *UI_SCALE.end());
+            }
             Action::ToggleTuning => self.overlay.tuning_open = !self.overlay.tuning_open,
             Action::TuneNow => self.tune_now(),
             Action::StopTuning => self.tuning.stop(),

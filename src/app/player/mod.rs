@@ -58,6 +58,8 @@ pub struct Player<'a> {
     egui: egui::Context,
     egui_input: egui_winit::State,
     overlay: Overlay,
+    /// Size of the overlay relative to what the window's size asks for.
+    ui_scale: f32,
     settings: Store,
     modifiers: ModifiersState,
     saves: save::Saves,
@@ -124,12 +126,18 @@ impl<'a> Player<'a> {
         let egui = egui::Context::default();
         Overlay::style(&egui);
         let (store, settings, unreadable) = Store::open();
-        egui.set_zoom_factor(settings.ui_scale);
+        // The overlay's own keys set its size.
+        egui.options_mut(|options| options.zoom_with_keyboard = false);
         let mut overlay = Overlay::new();
         overlay.visible = settings.overlay_visible;
         overlay.hint_seen = settings.hint_seen;
         overlay.folded = settings.folded();
         overlay.places = settings.places();
+        overlay.stages_open = settings.stages_open;
+        overlay.timeline_open = settings.timeline_open;
+        overlay.tuning_open = settings.tuning_open;
+        overlay.devices_open = settings.devices_open;
+        overlay.hatched = settings.hatched;
         let egui_input = egui_winit::State::new(
             egui.clone(),
             egui::ViewportId::ROOT,
@@ -155,6 +163,7 @@ impl<'a> Player<'a> {
             egui,
             egui_input,
             overlay,
+            ui_scale: settings.ui_scale,
             settings: store,
             modifiers: ModifiersState::empty(),
             saves: save::Saves::default(),
@@ -322,25 +331,20 @@ impl<'a> Player<'a> {
     }
 
     fn current_settings(&self) -> Settings {
-        let [numbers_folded, graph_folded, _, devices_folded, tuning_folded, timeline_folded] =
-            self.overlay.folded;
-        let [numbers_at, graph_at, correction_at, devices_at, tuning_at, timeline_at] = self.overlay.places;
-        Settings {
-            overlay_visible: self.overlay.visible,
-            hint_seen: self.overlay.hint_seen,
-            ui_scale: self.egui.zoom_factor(),
-            numbers_folded,
-            graph_folded,
-            devices_folded,
-            tuning_folded,
-            timeline_folded,
-            numbers_at,
-            graph_at,
-            correction_at,
-            devices_at,
-            tuning_at,
-            timeline_at,
-        }
+        let overlay = &self.overlay;
+        let mut settings = Settings {
+            overlay_visible: overlay.visible,
+            hint_seen: overlay.hint_seen,
+            ui_scale: self.ui_scale,
+            stages_open: overlay.stages_open,
+            timeline_open: overlay.timeline_open,
+            tuning_open: overlay.tuning_open,
+            devices_open: overlay.devices_open,
+            hatched: overlay.hatched,
+            ..Settings::default()
+        };
+        settings.set_panels(overlay.folded, overlay.places);
+        settings
     }
 
     fn say_saved(&mut self, paths: &[PathBuf]) {

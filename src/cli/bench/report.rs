@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::conversions::{Entry, entry};
 use super::{DeviceRuns, Results, reason};
 use crate::cli::devices::{DeviceEntry, print_json};
 use crate::error::Result;
@@ -20,7 +21,7 @@ struct Report<'a> {
     /// What is missing, where a signal ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     interrupted: Option<&'a str>,
-    devices: Vec<DeviceReport>,
+    devices: Vec<DeviceReport<'a>>,
 }
 
 #[derive(Serialize)]
@@ -32,10 +33,11 @@ struct InputEntry<'a> {
 }
 
 #[derive(Serialize)]
-struct DeviceReport {
+struct DeviceReport<'a> {
     #[serde(flatten)]
     device: Option<DeviceEntry>,
     runs: Vec<RunEntry>,
+    conversions: Vec<Entry<'a>>,
 }
 
 #[derive(Serialize)]
@@ -89,11 +91,12 @@ pub(super) fn print(results: &Results, interrupted: Option<&str>) -> Result<()> 
     })
 }
 
-fn device(DeviceRuns { device, runs }: &DeviceRuns) -> DeviceReport {
+fn device(DeviceRuns { device, runs, conversions }: &DeviceRuns) -> DeviceReport<'_> {
     let sharing = Sharing::copy("bench opens no window; `clreel devices` tests sharing");
     DeviceReport {
         device: device.as_ref().map(|info| DeviceEntry::new(info, &sharing)),
         runs: runs.iter().map(run).collect(),
+        conversions: conversions.iter().map(entry).collect(),
     }
 }
 

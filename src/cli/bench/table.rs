@@ -2,7 +2,7 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use super::{DeviceRuns, Results, reason};
+use super::{DeviceRuns, Results, conversions, reason};
 use crate::cli::devices::print_line;
 use crate::error::Result;
 use crate::ladder::VariantId;
@@ -14,7 +14,7 @@ use crate::stats::{Noise, noise};
 /// Prints them.
 pub(super) fn print(results: &Results) -> Result<()> {
     let (width, height) = results.size;
-    for DeviceRuns { device, runs } in &results.devices {
+    for DeviceRuns { device, runs, conversions: rows } in &results.devices {
         for run in runs {
             let name = device.as_ref().map_or("without OpenCL", |device| &device.name);
             print_line(format!(
@@ -37,6 +37,7 @@ pub(super) fn print(results: &Results) -> Result<()> {
             }
             print_line("")?;
         }
+        conversions::print(device.as_ref().map_or("", |device| &device.name), results.size, rows)?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use crate::ladder::Storage;
 use crate::ladder::box_filter::Picture;
 use crate::media::Matrix;
 
-const CORRECT: &str = "convert/02_correct.cl";
+pub(super) const CORRECT: &str = "convert/02_correct.cl";
 /// Types of the kernel's arguments.
 const CORRECT_TYPES: [&[&str]; 6] =
     [&["uchar4*", "image2d_t"], &["uchar4*", "image2d_t"], &["int"], &["int"], &["uchar*"], &["int4"]];
@@ -33,6 +33,10 @@ impl Corrector {
         Self { cl: cl.clone(), kernels: HashMap::new(), curve: Curve::default() }
     }
 
+    pub(super) fn cl(&self) -> &ClContext {
+        &self.cl
+    }
+
     /// Whether [`Corrector::enqueue`] has its program for these kinds of source and destination.
     pub fn is_ready(&self, from: Storage, to: Storage) -> bool {
         self.kernels.contains_key(&(from == Storage::Image, to == Storage::Image))
@@ -49,7 +53,7 @@ impl Corrector {
             return Ok(());
         }
         let options = format!("-D FROM_IMAGE={} -D TO_IMAGE={}", u8::from(class.0), u8::from(class.1));
-        let kernel = build(&self.cl, CORRECT, "correct_pixels", &options)?;
+        let kernel = build(&self.cl, CORRECT, "correct_pixels", &options)?.kernel;
         expect_types(&kernel, CORRECT, &CORRECT_TYPES)?;
         self.kernels.insert(class, kernel);
         let mut run = || -> Result<()> {

@@ -38,10 +38,30 @@ pub(super) fn luma_argument(tables: &Tables) -> Int4 {
     Int4::new(red, green, blue, tables.saturation)
 }
 
-pub(super) fn build(cl: &ClContext, file: &str, name: &str, options: &str) -> Result<core::Kernel> {
+/// A built program, and one of its kernels. Arguments belong to a kernel, so that each thread needs one of its own.
+pub(super) struct Built {
+    program: ocl::Program,
+    name: &'static str,
+    pub(super) kernel: core::Kernel,
+}
+
+impl Built {
+    /// The same program with another kernel.
+    pub(super) fn twin(&self) -> Result<Self> {
+        let kernel = kernel(&self.program, self.name)?;
+        Ok(Self { program: self.program.clone(), name: self.name, kernel })
+    }
+}
+
+pub(super) fn build(cl: &ClContext, file: &str, name: &'static str, options: &str) -> Result<Built> {
     let program = program::build(cl, file, &program::source(file)?, options)?;
+    let kernel = kernel(&program, name)?;
+    Ok(Built { program, name, kernel })
+}
+
+fn kernel(program: &ocl::Program, name: &str) -> Result<core::Kernel> {
     let what = || format!("The kernel '{name}' could not be made.");
-    core::create_kernel(&program, name).map_err(|e| failed(&what(), &e.into()))
+    core::create_kernel(program, name).map_err(|e| failed(&what(), &e.into()))
 }
 
 /// Sets all arguments.

@@ -2,8 +2,9 @@
 //! RGBA picture. Out: one command on a queue that makes the picture of it, and never waits.
 //!
 //! [`PlaneBlock`] carries the planes to the device. [`Converter`] turns them into RGBA8 and corrects the colours in
-//! the same pass. [`Corrector`] corrects a picture that is RGBA8 already.
+//! the same pass. [`Corrector`] corrects a picture that is RGBA8 already. Both can check themselves against the reference.
 
+pub(crate) mod check;
 mod correct;
 mod launch;
 mod planes;
@@ -12,7 +13,7 @@ mod rows;
 use std::collections::HashMap;
 
 use ffmpeg_next::frame::Video;
-use ocl::core::{self, ArgVal};
+use ocl::core::ArgVal;
 use ocl::prm::{Int2, Int4, Int8};
 
 use crate::convert::{Coefficients, Component, Correction, Family, Layout};
@@ -21,11 +22,13 @@ use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::kernel::expect_types;
 use crate::ladder::Storage;
 use crate::ladder::box_filter::Picture;
+use crate::media::RgbaConverter;
+use crate::media::memory::zeroed;
 use crate::media::planes::layout_of;
 
-use launch::{Curve, NOT_STARTED, build, expect_size, luma_argument, start};
+use launch::{Built, Curve, NOT_STARTED, build, expect_size, luma_argument, start};
 
-use rows::Lines;
+use rows::{Lines, ROWS};
 
 pub use correct::Corrector;
 pub use planes::{PlaneBlock, pack_pinned};
@@ -71,13 +74,13 @@ impl Class {
         }
     }
 
-    fn kernel(self, cl: &ClContext) -> Result<core::Kernel> {
-        if self.rows {
+    fn build(self, cl: &ClContext, by_rows: bool) -> Result<Built> {
+        if by_rows {
             return rows::kernel(cl, &self.options());
         }
-        let kernel = build(cl, CONVERT, "convert_planes", &self.options())?;
-        expect_types(&kernel, CONVERT, &CONVERT_TYPES)?;
-        Ok(kernel)
+        let built = build(cl, CONVERT, "convert_planes", &self.options())?;
+        expect_types(&built.kernel, CONVERT, &CONVERT_TYPES)?;
+        Ok(built)
     }
 
     fn options(self) -> String {
@@ -99,7 +102,9 @@ impl Class {
 /// The program for a class of formats, built on any thread for a [`Converter`].
 pub struct ConvertProgram {
     class: Class,
-    kernel: core::Kernel,
+    /// Its kernel is the one for whole rows, as the class has it unless that is wrong on this device.
+    by_rows: bool,
+    built: Built,
 }
 
 impl ConvertProgram {
@@ -110,7 +115,12 @@ impl ConvertProgram {
     /// When the program does not build, with its log, or fails to run.
     pub fn build(cl: &ClContext, layout: &Layout, storage: Storage) -> Result<Self> {
         let class = Class::new(cl, layout, storage);
-        let program = Self { class, kernel: class.kernel(cl)? };
+        Self::build_by(cl, layout, storage, class.rows)
+    }
+
+    fn build_by(cl: &ClContext, layout: &Layout, storage: Storage, by_rows: bool) -> Result<Self> {
+        let class = Class::new(cl, layout, storage);
+        let program = Self { class, by_rows, built: class.build(cl, by_rows)? };
         // Every component lies at the start of a block of zeros.
         let tiny = Layout { width: 8, height: 2, components: Default::default(), ..*layout };
         let queue = cl.extra_queue()?;
@@ -136,9 +146,9 @@ impl ConvertProgram {
     ) -> Result<ocl::Event> {
         let tables = correction.tables(layout.matrix);
         let curve = kept.curve.get(cl, &tables)?;
-        if self.class.rows {
+        if self.by_rows {
             let lines = &mut kept.lines;
-            return rows::launch(cl, queue, &self.kernel, layout, (block, dst), &tables, curve, lines);
+            return rows::launch(cl, queue, &self.built.kernel, layout, (block, dst), &tables, curve, lines);
         }
         let c = Coefficients::of(layout);
         let each = |value: fn(&Component) -> u32| {
@@ -155,7 +165,7 @@ impl ConvertProgram {
             start(
                 cl,
                 queue,
-                &self.kernel,
+                &self.built.kernel,
                 (across, layout.height as usize),
                 [
                     ArgVal::mem(block.mem()),
@@ -214,6 +224,35 @@ impl Converter {
         self.programs.insert(program.class, program);
     }
 
+    /// Whether the kernel for whole rows converts such planes.
+    fn is_by_rows(&self, layout: &Layout, storage: Storage) -> bool {
+        self.programs.get(&Class::new(&self.cl, layout, storage)).is_some_and(|program| program.by_rows)
+    }
+
+    /// Has the other kernel convert such planes from now on where the one for whole rows does; returns whether it did.
+    ///
+    /// # Errors
+    /// As [`ConvertProgram::build`].
+    pub fn do_without_rows(&mut self, layout: &Layout, storage: Storage) -> Result<bool> {
+        let by_rows = self.is_by_rows(layout, storage);
+        if by_rows {
+            self.add(ConvertProgram::build_by(&self.cl, layout, storage, false)?);
+        }
+        Ok(by_rows)
+    }
+
+    /// The same program with a kernel of its own, for a converter on another thread.
+    ///
+    /// # Errors
+    /// As [`ConvertProgram::build`].
+    pub fn twin(&self, layout: &Layout, storage: Storage) -> Result<ConvertProgram> {
+        let class = Class::new(&self.cl, layout, storage);
+        let Some(program) = self.programs.get(&class) else {
+            return Err(Error::new(NOT_STARTED, "Its program is not built.", ""));
+        };
+        Ok(ConvertProgram { built: program.built.twin()?, ..*program })
+    }
+
     /// Builds the program for this layout and kind of destination, unless it is there.
     ///
     /// # Errors
@@ -265,13 +304,24 @@ impl Converter {
     }
 }
 
-/// Converts one frame on the device, and waits for it: `rgba` gets its width × height × 4 bytes. Returns `false`, and
-/// leaves `rgba` alone, where no kernel converts the format.
+/// What came of converting a frame on a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Converted {
+    /// No kernel converts the format; the picture was left alone.
+    Not,
+    /// The picture is right.
+    Right,
+    /// The device's differed from the right one, which was taken instead; what is to be said of it.
+    Instead(Error),
+}
+
+/// Converts one frame on the device, and waits for it: `rgba` gets its width × height × 4 bytes, all of which are compared with
+/// what the processor makes of it.
 ///
 /// # Errors
-/// When the program does not build, or the device fails.
-pub fn convert_once(cl: &ClContext, frame: &Video, rgba: &mut [u8]) -> Result<bool> {
-    let Some(layout) = Converter::supports(frame) else { return Ok(false) };
+/// When the program does not build, the device fails, or memory runs out.
+pub fn convert_once(cl: &ClContext, frame: &Video, rgba: &mut [u8]) -> Result<Converted> {
+    let Some(layout) = Converter::supports(frame) else { return Ok(Converted::Not) };
     let mut planes = PlaneBlock::new(cl, &layout)?;
     planes.fill(frame)?;
     let picture = Picture::alloc(cl, Storage::Buffer, layout.width, layout.height)?;
@@ -281,5 +331,14 @@ pub fn convert_once(cl: &ClContext, frame: &Video, rgba: &mut [u8]) -> Result<bo
     let read = converted.and_then(|_| picture.read(&cl.queue, rgba));
     // The block must outlive the commands that use it.
     let finished = cl.queue.finish().map_err(|e| failed("The conversion failed to run on the device.", &e));
-    read.and(finished).map(|()| true)
+    read.and(finished)?;
+    let mut want = zeroed(rgba.len())?;
+    RgbaConverter::new().convert(frame, &mut want)?;
+    Ok(match check::differing(cl, &layout, rgba, &want) {
+        None => Converted::Right,
+        Some(error) => {
+            rgba.copy_from_slice(&want);
+            Converted::Instead(error)
+        }
+    })
 }

@@ -4,7 +4,7 @@ use ocl::core::{self, ArgVal};
 use ocl::flags::MemFlags;
 use ocl::prm::{Int2, Int4, Int8};
 
-use super::launch::{NOT_STARTED, build, luma_argument, set};
+use super::launch::{Built, NOT_STARTED, build, luma_argument, set};
 use crate::convert::{Coefficients, Family, Layout, Tables};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, failed};
@@ -12,7 +12,7 @@ use crate::gpu::kernel::{enqueue, expect_types};
 use crate::ladder::Storage;
 use crate::ladder::box_filter::Picture;
 
-const ROWS: &str = "convert/03_rows.cl";
+pub(super) const ROWS: &str = "convert/03_rows.cl";
 /// Types of the kernel's arguments.
 const TYPES: [&[&str]; 13] = [
     &["ushort*"],
@@ -46,10 +46,10 @@ pub(super) fn takes(cl: &ClContext, layout: &Layout, storage: Storage) -> bool {
 }
 
 /// Builds the kernel; `options` are those of the other one.
-pub(super) fn kernel(cl: &ClContext, options: &str) -> Result<core::Kernel> {
-    let kernel = build(cl, ROWS, "convert_rows", options)?;
-    expect_types(&kernel, ROWS, &TYPES)?;
-    Ok(kernel)
+pub(super) fn kernel(cl: &ClContext, options: &str) -> Result<Built> {
+    let built = build(cl, ROWS, "convert_rows", options)?;
+    expect_types(&built.kernel, ROWS, &TYPES)?;
+    Ok(built)
 }
 
 /// Lines of chroma, for all commands of one in-order queue.

@@ -87,7 +87,7 @@ pub fn check(
 }
 
 /// A guarded output on the device: all of it, and the part between the canaries.
-pub(super) fn guarded(cl: &ClContext, before: &[u8]) -> Result<(Picture, Picture)> {
+pub(crate) fn guarded(cl: &ClContext, before: &[u8]) -> Result<(Picture, Picture)> {
     let what = "Memory for a check could not be had on the device.";
     let whole = ocl::Buffer::<u8>::builder().context(&cl.context).len(before.len()).build();
     let whole = whole.map_err(|e| failed(what, &e))?;

@@ -7,8 +7,8 @@ fn every_variant_can_be_chosen_by_mouse_at_every_size() {
     for size in SIZES {
         for id in VariantId::ALL {
             let mut fixture = Fixture::new(size);
-            let label = format!("{}{id}", id.key());
-            assert_eq!(fixture.click(&label), [Action::SetVariant(id)], "{label} at {size}");
+            assert_eq!(fixture.click(id.as_str()), [Action::SetVariant(id)], "{id} at {size}");
+            assert!(fixture.find(&id.key().to_string()).is_some(), "the key of {id} at {size}");
         }
     }
 }
@@ -17,14 +17,14 @@ fn every_variant_can_be_chosen_by_mouse_at_every_size() {
 fn a_variant_that_cannot_run_cannot_be_chosen() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.variants[2].status = VariantStatus::Unavailable(Error::new("It does not build.", "", ""));
-    assert_eq!(fixture.click("2separable"), []);
+    assert_eq!(fixture.click("separable"), []);
 }
 
 #[test]
 fn pause_hide_and_radius_work_by_mouse_at_every_size() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
-        assert_eq!(fixture.click("Pause"), [Action::TogglePause], "{size}");
+        assert_eq!(fixture.click_pause(), [Action::TogglePause], "{size}");
         assert_eq!(fixture.click("Hide"), [Action::ToggleOverlay], "{size}");
         assert_eq!(fixture.click("?"), [Action::ToggleKeys], "{size}");
         assert_eq!(fixture.click("Quit"), [Action::Quit], "{size}");
@@ -42,7 +42,7 @@ fn pause_hide_and_radius_work_by_mouse_at_every_size() {
 fn keys_reach_the_player_and_not_a_button() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.notices = vec![notice("Something.", true)];
-    fixture.click("Pause");
+    fixture.click_pause();
     let key = |key, pressed| Event::Key {
         key,
         physical_key: None,
@@ -66,19 +66,14 @@ fn the_smallest_window_on_the_finest_display_can_be_used() {
     let size = vec2(320.0, 180.0);
     for id in VariantId::ALL {
         let mut fixture = Fixture::new(size);
-        let label = format!("{}{id}", id.key());
-        assert_eq!(fixture.click(&label), [Action::SetVariant(id)]);
+        assert_eq!(fixture.click(id.as_str()), [Action::SetVariant(id)]);
     }
     let mut fixture = Fixture::new(size);
-    assert_eq!(fixture.click("Pause"), [Action::TogglePause]);
+    assert_eq!(fixture.click_pause(), [Action::TogglePause]);
     assert_eq!(fixture.click("-"), [Action::SetRadius(6)]);
     assert_eq!(fixture.click("+"), [Action::SetRadius(8)]);
-    let buttons: Vec<Rect> = fixture.texts.iter().map(|(_, rect)| *rect).collect();
-    for (n, a) in buttons.iter().enumerate() {
-        for b in &buttons[n + 1..] {
-            assert!(!a.shrink(1.0).intersects(b.shrink(1.0)), "{a} and {b}: {:?}", fixture.texts);
-        }
-    }
+    fixture.pass(vec![Event::PointerGone]);
+    fixture.check_places();
     // The sliders lie over the rest, and the table of keys scrolls.
     fixture.correction = Some(crate::convert::Correction::NEUTRAL);
     fixture.pass(vec![]);
@@ -100,6 +95,60 @@ fn the_smallest_window_on_the_finest_display_can_be_used() {
         }]);
     }
     assert!(fixture.find(last).is_some(), "{:?}", fixture.texts);
+}
+
+impl Fixture<'_> {
+    /// Nothing lies over anything else, and nothing leaves the window.
+    fn check_places(&self) {
+        let window = Rect::from_min_size(Pos2::ZERO, self.size);
+        for (n, (text, a)) in self.texts.iter().enumerate() {
+            assert!(window.expand(0.5).contains_rect(*a), "'{text}' at {a} leaves {window}");
+            for (other, b) in &self.texts[n + 1..] {
+                assert!(
+                    !a.shrink(1.5).intersects(b.shrink(1.5)),
+                    "'{text}' and '{other}' at {a}, {b} in {window}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn texts_keep_apart_and_inside_at_every_size() {
+    let device = crate::gpu::cl::DeviceInfo {
+        name: "pthread-skylake-avx512-Intel(R) Xeon(R) Processor @ 2.30GHz".into(),
+        platform: "Portable Computing Language".into(),
+        driver: "3.1+debian".into(),
+        ..crate::gpu::cl::DeviceInfo::made_up()
+    };
+    let sizes =
+        [(1280, 720), (960, 540), (640, 360), (480, 800), (480, 270), (427, 240), (320, 180), (1706, 720)];
+    for (w, h) in sizes.into_iter().chain([(800, 600), (900, 480), (1000, 420), (1150, 700), (760, 1000)]) {
+        let mut fixture = Fixture::new(vec2(w as f32, h as f32));
+        fixture.device = Some(device.clone());
+        for long in [false, true] {
+            if long {
+                fixture.movie.file_name = "a very long name of a movie, with more words than fit.mkv".into();
+                fixture.movie.duration_s = Some(36_000.0);
+                (fixture.paused, fixture.radius) = (true, 128);
+            }
+            for variant in [VariantId::Flat, VariantId::Auto, VariantId::Off, VariantId::RunningSum] {
+                fixture.push(variant, 128, 14_896.0, 40);
+                fixture.time += 1.0;
+                fixture.pass(vec![]);
+                fixture.check_places();
+            }
+            let busy = busy(VariantId::RunningSum, 128, 199.9, Some(1234.0));
+            fixture.busy = Some(busy);
+            fixture.pass(vec![]);
+            fixture.check_places();
+            fixture.busy = None;
+            fixture.overlay.folded = [Some(true); 8];
+            fixture.pass(vec![]);
+            fixture.check_places();
+            fixture.overlay.folded = Folds::default();
+        }
+    }
 }
 
 #[test]

@@ -241,7 +241,7 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
         assert_eq!(fixture.click("Off"), [Action::ToggleCorrection], "at {size}");
         fixture.correction = None;
         // The controls below stay free.
-        assert_eq!(fixture.click("Pause"), [Action::TogglePause], "at {size}");
+        assert_eq!(fixture.click_pause(), [Action::TogglePause], "at {size}");
         assert_eq!(fixture.click("\u{d7}"), [Action::ToggleTimeline]);
     }
 }

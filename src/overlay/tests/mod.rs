@@ -3,9 +3,11 @@
 use egui::{Context, Event, Modifiers, PointerButton, Pos2, RawInput, Rect, Vec2, pos2, vec2};
 
 mod controls;
+mod hidden;
 mod machine;
 mod panels;
 mod seekbar;
+mod story;
 mod told;
 
 use super::*;
@@ -29,6 +31,10 @@ struct Fixture<'a> {
     correction: Option<crate::convert::Correction>,
     devices: DeviceList<'a>,
     tuning: Tuning,
+    device: Option<crate::gpu::cl::DeviceInfo>,
+    chosen: VariantId,
+    radius: u32,
+    paused: bool,
     time: f64,
     /// What the last pass painted: every text and the rectangle it covers.
     texts: Vec<(String, Rect)>,
@@ -43,7 +49,9 @@ impl<'a> Fixture<'a> {
         let mut recorder = Recorder::new(false);
         for n in 0..40u32 {
             let mut stages = [0.0; Stage::ALL.len()];
-            stages[Stage::Filter as usize] = 5.0;
+            // Two variants that differ by a factor of 100.
+            let (variant, ms) = if n < 20 { (VariantId::Naive, 845.0) } else { (VariantId::Flat, 8.45) };
+            stages[Stage::Filter as usize] = ms;
             let at = f64::from(n) * 0.04;
             recorder.push(FrameSample {
                 pts: at,
@@ -54,7 +62,7 @@ impl<'a> Fixture<'a> {
                 gl: GlTimes::default(),
                 late: false,
                 dropped_before: 0,
-                variant: if n < 20 { VariantId::Naive } else { VariantId::Flat },
+                variant,
                 radius: 7,
                 size: (1280, 720),
                 device: 0,
@@ -83,6 +91,10 @@ impl<'a> Fixture<'a> {
             correction: None,
             devices: DeviceList::default(),
             tuning: Tuning::NONE,
+            device: None,
+            chosen: VariantId::Flat,
+            radius: 7,
+            paused: false,
             time: 0.0,
             texts: Vec::new(),
             copied: None,
@@ -102,17 +114,17 @@ impl<'a> Fixture<'a> {
         };
         let view = View {
             recorder: &self.recorder,
-            cpu: CpuReading::default(),
+            cpu: CpuReading { process: Some(60.0), machine: Some(30.0), cores: 2 },
             movie: &self.movie,
-            device: None,
+            device: self.device.as_ref(),
             devices: self.devices,
             gl_renderer: "renderer",
             sharing: "copy",
             sharing_reason: "no device",
             variants: &self.variants,
-            chosen: VariantId::Flat,
-            radius: 7,
-            paused: false,
+            chosen: self.chosen,
+            radius: self.radius,
+            paused: self.paused,
             unpaced: false,
             shown: self.recorder.shown().map(|s| Shown {
                 variant: s.variant,
@@ -120,7 +132,7 @@ impl<'a> Fixture<'a> {
                 size: s.size,
             }),
             state: PlayState::of(
-                Playing { waiting: self.busy.is_some(), ..Playing::default() },
+                Playing { paused: self.paused, waiting: self.busy.is_some(), ..Playing::default() },
                 &self.recorder,
             ),
             busy: self.busy.as_ref(),
@@ -147,6 +159,17 @@ impl<'a> Fixture<'a> {
         actions
     }
 
+    /// Frames of a setting are presented.
+    fn push(&mut self, variant: VariantId, radius: u32, ms: f64, count: usize) {
+        let mut sample = self.recorder.history().back().expect("there are some").clone();
+        for _ in 0..count {
+            sample.presented_at += 0.04;
+            (sample.variant, sample.radius) = (variant, radius);
+            sample.stages[Stage::Filter as usize] = if variant == VariantId::Off { 0.0 } else { ms };
+            self.recorder.push(sample.clone());
+        }
+    }
+
     /// Where the text `name` stands, if it is visible; the last one painted.
     fn find(&self, name: &str) -> Option<Rect> {
         self.texts.iter().rev().find(|(text, _)| text == name).map(|(_, rect)| *rect)
@@ -156,6 +179,22 @@ impl<'a> Fixture<'a> {
     fn click(&mut self, name: &str) -> Vec<Action> {
         let at = self.find(name).unwrap_or_else(|| panic!("no text '{name}' in {:?}", self.texts)).center();
         self.click_at(at)
+    }
+
+    /// Whether a text has this part.
+    fn shows(&self, part: &str) -> bool {
+        self.texts.iter().any(|(text, _)| text.contains(part))
+    }
+
+    /// Presses and releases the mouse on what has this name in egui.
+    fn click_id(&mut self, id: egui::Id) -> Vec<Action> {
+        let at = self.ctx.read_response(id).expect("it is shown").rect.center();
+        self.click_at(at)
+    }
+
+    /// The button that pauses.
+    fn click_pause(&mut self) -> Vec<Action> {
+        self.click_id(crate::overlay::seekbar::pause_id())
     }
 
     fn click_at(&mut self, pos: Pos2) -> Vec<Action> {
@@ -184,4 +223,9 @@ fn button(pos: Pos2, pressed: bool) -> Event {
 
 fn notice(what: &str, serious: bool) -> Notice {
     Notice { error: Error::new(what, "The reason.", "The hint."), serious }
+}
+
+/// A picture that is awaited.
+fn busy(variant: VariantId, radius: u32, elapsed_s: f64, predicted_s: Option<f64>) -> Busy {
+    Busy { variant, radius, fraction: 0.34, elapsed_s, predicted_s }
 }

@@ -4,48 +4,58 @@ use super::*;
 
 #[test]
 fn panels_fold_by_themselves_in_a_small_window_and_by_click() {
+    let line = "flat r=7 \u{b7} 8.45 ms \u{b7} 25 fps \u{b7} CPU 60 %";
     let mut fixture = Fixture::new(SIZES[1]);
-    assert!(fixture.find("budget 40.00").is_none() && fixture.find("Stage, ms").is_none());
+    assert!(fixture.find(line).is_some() && fixture.find("the filter alone").is_none());
     assert_eq!(
         fixture.overlay.folded,
         Folds::default(),
         "nothing is remembered that the user did not choose"
     );
-    fixture.click("Frame time");
-    fixture.click("Numbers");
+    // The triangles stand left of the texts.
+    let mark = |fixture: &Fixture, text: &str| fixture.find(text).unwrap().left_center() - vec2(11.0, 0.0);
+    fixture.click_at(mark(&fixture, line));
     fixture.pass(vec![]);
-    assert_eq!(fixture.overlay.folded[..2], [Some(false); 2]);
-    assert!(fixture.find("budget 40.00").is_some() && fixture.find("Stage, ms").is_some());
+    assert_eq!(fixture.overlay.folded[Panel::Numbers as usize], Some(false));
+    assert!(
+        fixture.find(line).is_none() && fixture.find("the filter alone").is_some(),
+        "{:?}",
+        fixture.texts
+    );
 
     let mut fixture = Fixture::new(SIZES[0]);
-    assert!(fixture.find("Numbers").is_none() && fixture.find("Frame time").is_none());
-    // The triangles stand left of the titles.
-    let title = fixture.find("Frame time by stage, ms, last 5 s").unwrap();
-    fixture.click_at(title.left_center() - vec2(11.0, 0.0));
-    let title = fixture.find("clip.mp4").unwrap();
-    fixture.click_at(title.left_center() - vec2(11.0, 0.0));
+    assert!(fixture.find(line).is_none() && fixture.find("the filter alone").is_some());
+    for title in ["Filter alone", "naive \u{2192} flat", "clip.mp4"] {
+        fixture.click_at(mark(&fixture, title));
+    }
     fixture.pass(vec![]);
-    assert_eq!(fixture.overlay.folded[..2], [Some(true); 2]);
-    assert!(fixture.find("Numbers").is_some() && fixture.find("Frame time").is_some());
-    assert_eq!(fixture.click("Pause"), [Action::TogglePause]);
+    let folded = [Panel::Numbers, Panel::Graph, Panel::Ladder].map(|p| fixture.overlay.folded[p as usize]);
+    assert_eq!(folded, [Some(true); 3]);
+    assert!(fixture.find(line).is_some() && fixture.find("Filter alone").is_some());
+    assert!(fixture.find("naive \u{2192} flat").is_some() && fixture.find("separable").is_none());
+    assert_eq!(fixture.click_pause(), [Action::TogglePause]);
 }
 
 #[test]
 fn panels_are_moved_by_their_titles_and_stay_in_the_window() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.correction = Some(crate::convert::Correction::NEUTRAL);
+    fixture.overlay.stages_open = true;
     fixture.pass(vec![]);
-    let graph = "Frame time by stage, ms, last 5 s";
-    let titles = ["clip.mp4", graph, "Colour correction"];
+    fixture.pass(vec![]);
+    let graph = "Frame time by stage, ms";
+    let titles = ["clip.mp4", graph, "Colour correction", "naive \u{2192} flat", "Stages"];
     let docked = titles.map(|t| fixture.find(t).unwrap());
-    let ways = [vec2(700.0, 4.0), vec2(40.0, -300.0), vec2(-300.0, -200.0)];
+    let ways =
+        [vec2(500.0, 4.0), vec2(40.0, -300.0), vec2(-300.0, -200.0), vec2(-250.0, 40.0), vec2(90.0, 20.0)];
     for (title, way) in titles.into_iter().zip(ways) {
         let from = fixture.find(title).unwrap();
         fixture.drag(title, way);
         let to = fixture.find(title).unwrap();
         assert!((to.min - from.min - way).length() < 1.0, "{title}: from {from} to {to}");
     }
-    assert!(fixture.overlay.places[..3].iter().all(Option::is_some));
+    let moved = [Panel::Numbers, Panel::Graph, Panel::Correction, Panel::Ladder, Panel::Stages];
+    assert!(moved.iter().all(|p| fixture.overlay.places[*p as usize].is_some()));
     // Nothing else was clicked on the way.
     assert_eq!(fixture.overlay.folded, Folds::default());
 
@@ -67,7 +77,8 @@ fn panels_are_moved_by_their_titles_and_stay_in_the_window() {
 
     // Far outside ends at the edge.
     fixture.drag("Colour correction", vec2(5000.0, 5000.0));
-    assert_eq!(fixture.find("Colour correction").unwrap().left(), docked[2].left());
+    let edge = fixture.find("Colour correction").unwrap();
+    assert!(edge.left() > docked[2].left() && edge.right() < 1280.0, "{edge}");
 
     // Two clicks put one back, a button all of them.
     let at = fixture.find("clip.mp4").unwrap().center();
@@ -81,7 +92,28 @@ fn panels_are_moved_by_their_titles_and_stay_in_the_window() {
     fixture.overlay.keys_open = false;
     fixture.overlay.reset_panels();
     fixture.pass(vec![]);
+    fixture.pass(vec![]);
     assert_eq!(titles.map(|t| fixture.find(t).unwrap()), docked);
+}
+
+#[test]
+fn the_stages_open_by_click_and_the_graph_goes_with_them() {
+    for size in [SIZES[0], vec2(960.0, 540.0)] {
+        let mut fixture = Fixture::new(size);
+        assert!(fixture.find("Filter alone").is_some() && fixture.find("Stage, ms").is_none());
+        assert_eq!(fixture.click("stages"), [Action::ToggleStages]);
+        assert_eq!(fixture.click("Stages"), [Action::ToggleStages]);
+        fixture.overlay.stages_open = true;
+        fixture.pass(vec![]);
+        fixture.pass(vec![]);
+        assert!(fixture.find("Frame time by stage, ms").is_some() && fixture.find("Stage, ms").is_some());
+        assert_eq!(fixture.click("\u{d7}"), [Action::ToggleStages]);
+        // Patterns on demand.
+        assert!(!fixture.overlay.hatched);
+        fixture.click("patterns");
+        fixture.pass(vec![]);
+        assert!(fixture.overlay.hatched && fixture.find("greys").is_some());
+    }
 }
 
 #[test]
@@ -100,21 +132,6 @@ fn all_keys_are_shown_at_every_size() {
             assert_eq!(fixture.click("\u{d7}"), [Action::ToggleKeys]);
         }
     }
-}
-
-#[test]
-fn the_corner_shows_the_hidden_overlay() {
-    let mut fixture = Fixture::new(SIZES[0]);
-    fixture.overlay.visible = false;
-    let move_to = |x, y| vec![Event::PointerMoved(pos2(x, y))];
-    fixture.pass(move_to(640.0, 300.0));
-    fixture.pass(move_to(640.0, 710.0));
-    assert!(fixture.find("Show").is_none());
-    fixture.pass(move_to(30.0, 700.0));
-    assert_eq!(fixture.click("Show"), [Action::ToggleOverlay]);
-    fixture.time += 2.0;
-    fixture.pass(vec![]);
-    assert!(fixture.find("Show").is_none());
 }
 
 #[test]

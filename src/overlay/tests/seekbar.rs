@@ -2,17 +2,18 @@
 
 use super::*;
 
-/// The end of the seek bar's row that has the length; the rail lies left of it.
-fn rail(fixture: &Fixture) -> (Rect, Rect) {
-    (fixture.find("0:01.0").unwrap(), fixture.find("0:10.0").unwrap())
+/// The rail.
+fn rail(fixture: &Fixture) -> Rect {
+    assert!(fixture.find("0:01.0 / 0:10.0").is_some(), "{:?}", fixture.texts);
+    fixture.ctx.read_response(crate::overlay::seekbar::id()).unwrap().rect
 }
 
 #[test]
 fn the_seek_bar_seeks_by_click_and_by_drag() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
-        let (left, right) = rail(&fixture);
-        let middle = pos2((left.left() + right.right()) / 2.0, left.center().y);
+        let rail = rail(&fixture);
+        let middle = rail.center();
         let near = |actions: &[Action], exact: bool, s: f64| {
             assert!(!actions.is_empty());
             for action in actions {
@@ -28,7 +29,7 @@ fn the_seek_bar_seeks_by_click_and_by_drag() {
         near(&fixture.pass(vec![button(middle, true)]), true, 5.0);
         assert_eq!(fixture.pass(vec![]), [], "a button that is held still asks for nothing");
         // Beyond the end of the rail, and away from it.
-        let beyond = right.right_center() + vec2(0.0, -40.0);
+        let beyond = rail.right_center() + vec2(40.0, -40.0);
         near(&fixture.pass(vec![Event::PointerMoved(beyond)]), false, 10.0);
         near(&fixture.pass(vec![button(beyond, false)]), true, 10.0);
         assert_eq!(fixture.pass(vec![Event::PointerMoved(middle)]), []);
@@ -44,9 +45,8 @@ fn a_movie_of_unknown_length_says_so_at_the_seek_bar() {
         (Some(0.04), "one picture"),
     ] {
         let mut fixture = Fixture::new(SIZES[0]);
-        let (left, right) = rail(&fixture);
+        let middle = rail(&fixture).center();
         fixture.movie.duration_s = duration_s;
-        let middle = pos2((left.left() + right.right()) / 2.0, left.center().y);
         assert_eq!(fixture.click_at(middle), [], "{duration_s:?}");
         let told = fixture.texts.iter().any(|(text, _)| text.contains(words));
         assert!(told, "{duration_s:?}: {:?}", fixture.texts);
@@ -63,9 +63,7 @@ fn the_seek_bar_shows_the_part_that_repeats() {
     fixture.part = (Some(2.0), Some(8.0));
     fixture.pass(vec![]);
     let (a, b) = (fixture.find("A").unwrap(), fixture.find("B").unwrap());
-    let (left, right) = rail(&fixture);
-    let width = right.right() - left.left();
-    assert!((b.left() - a.right()) / width > 0.45, "{a} {b}");
+    assert!((b.left() - a.right()) / rail(&fixture).width() > 0.55, "{a} {b}");
     fixture.part = (Some(f64::NAN), Some(f64::INFINITY));
     fixture.pass(vec![]);
     assert!(fixture.find("A").is_none());

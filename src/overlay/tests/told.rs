@@ -12,7 +12,7 @@ fn a_hidden_overlay_shows_serious_notices_only() {
     fixture.pass(vec![]);
     fixture.pass(vec![]);
     assert!(fixture.find("A trifle.").is_none());
-    assert!(fixture.find("Pause").is_none());
+    assert!(fixture.find("Hide").is_none() && fixture.find("0:01.0 / 0:10.0").is_none());
     assert_eq!(
         fixture.click("\u{d7}"),
         [Action::DismissNotice(1)],
@@ -32,43 +32,54 @@ fn a_long_log_leaves_the_controls_alone() {
         fixture.notices.push(Notice { error: Error::new("Build failed.", log, "Hint."), serious: true });
         fixture.pass(vec![]);
         fixture.pass(vec![]);
-        assert_eq!(fixture.click("5running-sum"), [Action::SetVariant(VariantId::RunningSum)], "{size}");
+        assert_eq!(fixture.click("running-sum"), [Action::SetVariant(VariantId::RunningSum)], "{size}");
     }
 }
 
 #[test]
-fn a_slow_frame_shows_its_progress() {
+fn while_another_picture_is_awaited_no_number_is_of_the_one_before() {
     let mut fixture = Fixture::new(SIZES[0]);
-    let text = "naive, r=7: 34 % of this frame, 0.8 of about 1.2 s";
-    assert!(fixture.find(text).is_none());
-    let busy =
-        Busy { variant: VariantId::Naive, radius: 7, fraction: 0.34, elapsed_s: 0.8, predicted_s: Some(1.2) };
-    fixture.busy = Some(busy.clone());
+    assert!(fixture.find("8.45").is_some() && fixture.find("25 fps").is_some());
+    fixture.chosen = VariantId::RunningSum;
+    fixture.busy = Some(busy(VariantId::RunningSum, 31, 0.84, None));
     fixture.pass(vec![]);
-    assert!(fixture.find(text).is_some(), "{:?}", fixture.texts);
-    fixture.busy = Some(Busy { elapsed_s: 0.01, predicted_s: Some(0.02), ..busy });
+    let headline = |fixture: &Fixture| -> Vec<String> {
+        let left = |rect: &Rect| rect.right() < 400.0 && rect.bottom() < 200.0;
+        fixture.texts.iter().filter(|(_, rect)| left(rect)).map(|(text, _)| text.clone()).collect()
+    };
+    let texts = headline(&fixture);
+    for text in ["running-sum", "r = 31 \u{b7} 1280 \u{d7} 720", "0.8", "s", "\u{2013} fps", "CPU 60 %"] {
+        assert!(texts.iter().any(|t| t == text), "'{text}' is missing: {texts:?}");
+    }
+    for text in ["8.45", "25 fps", "flat", "118 fps", "ms"] {
+        assert!(texts.iter().all(|t| t != text), "'{text}': {texts:?}");
+    }
+    // It counts up, with the estimate as soon as there is one, which is never shorter than what it has taken.
+    fixture.busy = Some(busy(VariantId::RunningSum, 31, 3.0, Some(12.2)));
     fixture.pass(vec![]);
-    assert!(!fixture.texts.iter().any(|(t, _)| t.contains("of this frame")));
+    assert!(fixture.find("3.0").is_some() && fixture.find("of about 12 s").is_some());
+    assert!(fixture.find("34 % of this frame, 3.0 of about 12 s").is_some(), "{:?}", fixture.texts);
+    fixture.busy = Some(busy(VariantId::RunningSum, 31, 14.0, Some(12.2)));
+    fixture.pass(vec![]);
+    assert!(fixture.find("of about 14 s").is_some());
+    // In one line too.
+    fixture.size = SIZES[1];
+    fixture.pass(vec![]);
+    let line = "running-sum r=31 \u{b7} 14.0 of about 14 s \u{b7} CPU 60 %";
+    assert!(fixture.find(line).is_some(), "{:?}", fixture.texts);
 }
 
 #[test]
-fn a_very_slow_frame_is_told_while_the_overlay_is_hidden() {
+fn the_next_picture_of_the_same_filter_leaves_the_numbers_and_shows_its_progress() {
     let mut fixture = Fixture::new(SIZES[0]);
-    fixture.overlay.visible = false;
-    let busy = Busy {
-        variant: VariantId::Naive,
-        radius: 31,
-        fraction: 0.0,
-        elapsed_s: 0.0,
-        predicted_s: Some(12.0),
-    };
-    fixture.busy = Some(busy.clone());
+    fixture.busy = Some(busy(VariantId::Flat, 7, 0.84, Some(1.2)));
     fixture.pass(vec![]);
-    let told = |fixture: &Fixture| fixture.texts.iter().any(|(t, _)| t.starts_with("naive, r=31: 0 %"));
-    assert!(told(&fixture), "{:?}", fixture.texts);
-    fixture.busy = Some(Busy { predicted_s: Some(0.5), ..busy });
+    assert!(fixture.find("8.45").is_some() && fixture.find("one frame: 8.45 of 40 ms").is_some());
+    fixture.busy = Some(busy(VariantId::Flat, 7, 0.84, Some(12.0)));
     fixture.pass(vec![]);
-    assert!(!told(&fixture));
+    assert!(
+        fixture.find("8.45").is_some() && fixture.find("34 % of this frame, 0.8 of about 12 s").is_some()
+    );
 }
 
 #[test]
@@ -128,6 +139,10 @@ fn the_first_run_hint_goes_with_time_or_a_key() {
 #[test]
 fn why_frames_are_copied_is_told_in_full_under_the_pointer() {
     let mut fixture = Fixture::new(SIZES[0]);
+    fixture.overlay.stages_open = true;
+    fixture.size = vec2(1280.0, 900.0);
+    fixture.pass(vec![]);
+    fixture.pass(vec![]);
     let line = fixture.find("copy: no device").unwrap();
     fixture.pass(vec![Event::PointerMoved(line.center())]);
     for _ in 0..3 {
@@ -142,14 +157,34 @@ fn why_frames_are_copied_is_told_in_full_under_the_pointer() {
 }
 
 #[test]
-fn the_graph_names_what_changed_and_the_table_has_every_stage() {
-    let fixture = Fixture::new(SIZES[0]);
-    for text in ["naive, r=7", "flat, r=7", "budget 40.00", "idle", "frame"] {
+fn the_graphs_name_what_changed_and_the_table_has_every_stage() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.push(VariantId::Naive, 7, 845.0, 40);
+    fixture.push(VariantId::Flat, 7, 8.45, 40);
+    fixture.pass(vec![]);
+    // The filter alone, with each stretch's median.
+    for text in ["naive r=7 845 ms", "flat r=7 8.45 ms", "1,000", "100", "1 ms"] {
         assert!(fixture.find(text).is_some(), "'{text}' is missing: {:?}", fixture.texts);
     }
+    fixture.overlay.stages_open = true;
+    fixture.pass(vec![]);
+    fixture.pass(vec![]);
+    for text in ["naive r=7", "flat r=7", "budget 40.00", "idle", "frame", "p95", "max"] {
+        assert!(fixture.find(text).is_some(), "'{text}' is missing: {:?}", fixture.texts);
+    }
+    // What is always zero on this path stands in one line.
+    let zero = "0: take, upload, acquire, convert, correct, release, present, overlay, swap, collect";
+    assert!(fixture.find("filter").is_some() && fixture.find("swap").is_none());
+    assert!(fixture.find(zero).is_some(), "{:?}", fixture.texts);
+    let mut sample = fixture.recorder.history().back().unwrap().clone();
+    (sample.presented_at, sample.stages) = (sample.presented_at + 0.04, [1.0; Stage::ALL.len()]);
+    fixture.recorder.push(sample);
+    fixture.time += 1.0;
+    fixture.pass(vec![]);
     for stage in Stage::ALL {
         assert!(fixture.find(stage.name()).is_some(), "{}", stage.name());
     }
+    assert!(!fixture.shows("0: "));
 }
 
 #[test]

@@ -3,21 +3,22 @@
 use ffmpeg_next::frame::Video;
 
 use super::PlanarFilter;
-use crate::convert::{Correction, Layout};
+use crate::convert::{Correction, Layout, trial};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
-use crate::gpu::convert::{Converter, PlaneBlock};
+use crate::gpu::convert::{Converter, PlaneBlock, check};
 use crate::ladder::Storage;
 use crate::ladder::box_filter::run::guarded;
 use crate::ladder::box_filter::{Picture, Scratch};
 use crate::ladder::verify::{self, Difference, GUARD, MismatchReport};
 use crate::media::memory::zeroed;
 
-/// Filters the planes of one frame, converts what comes out, and waits for it: `rgba` gets its width × height × 4 bytes.
+/// Filters the planes of one frame, converts what comes out, and waits for it: `rgba` gets its width × height × 4 bytes. The
+/// conversion is compared with the reference; where it differs, the reference's is taken, and what is returned says so.
 ///
 /// # Errors
 /// When the kernels do not read such a frame's planes, a program does not build, or the device fails.
-pub fn filter_frame(cl: &ClContext, frame: &Video, radius: u32, rgba: &mut [u8]) -> Result<()> {
+pub fn filter_frame(cl: &ClContext, frame: &Video, radius: u32, rgba: &mut [u8]) -> Result<Option<Error>> {
     let Some(layout) = Converter::supports(frame) else {
         return Err(Error::new(
             "'planar' cannot filter this movie.",
@@ -39,12 +40,22 @@ pub fn filter_frame(cl: &ClContext, frame: &Video, radius: u32, rgba: &mut [u8])
         let _filtered = plan.enqueue(&cl.queue, planes.on_device()?, 0..layout.height)?;
         let neutral = Correction::NEUTRAL;
         let _converted = converter.enqueue_block(&cl.queue, &filtered, &to, &picture, &neutral)?;
-        picture.read(&cl.queue, rgba)
+        picture.read(&cl.queue, rgba)?;
+        let mut block = zeroed(filtered.bytes())?;
+        to.read(&cl.queue, &mut block)?;
+        Ok(block)
     };
     let ran = run();
     // The block must outlive the commands that use it.
     let finished = cl.queue.finish().map_err(|e| failed("'planar' failed to run on the device.", &e));
-    ran.and(finished)
+    let block = ran?;
+    finished?;
+    let want = trial::expected(&filtered, &block, &Correction::NEUTRAL)?;
+    let differing = check::differing(cl, &filtered, rgba, &want);
+    if differing.is_some() {
+        rgba.copy_from_slice(&want);
+    }
+    Ok(differing)
 }
 
 /// Planes of 4:2:0, 8 bits, of an RGBA picture, by BT.709 in limited range: what a movie of it would have. Chroma is the

@@ -1,0 +1,213 @@
+//! The filter alone over the last seconds, on a logarithmic axis. In: the frames presented. Out: a line of steps, cut where
+//! variant, radius, size or device changed, and over each stretch its median.
+
+use egui::{Rect, Sense, Shape, Stroke, Ui, pos2};
+
+use super::axes::{Axes, begin_s, name, snap};
+use super::table::Numbers;
+use super::{Action, View, theme};
+use crate::ladder::VariantId;
+use crate::stats::recorder::SUMMARY_S;
+use crate::stats::{FrameSample, Setting, Stage, Summary};
+
+/// Seconds that the graph covers: all that the history has.
+const SPAN_S: f64 = 10.0;
+/// Decades that the axis has at least: noise of a few percent is no mountain.
+const LEAST_DECADES: i32 = 2;
+/// Points for a stretch's name over its line.
+const NAME: f32 = 15.0;
+
+/// Frames that follow each other and were filtered alike.
+#[derive(Debug, Clone, PartialEq)]
+struct Stretch {
+    setting: Setting,
+    /// When each frame began and ended, in seconds, and what its filter took in milliseconds, oldest first.
+    frames: Vec<(f64, f64, f64)>,
+    /// Median of the last five seconds of these times, as everywhere; `None` where nothing was filtered.
+    median_ms: Option<f64>,
+}
+
+/// Lays the graph out in `area`; a click on it asks for the last frames on one time axis.
+pub fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, actions: &mut Vec<Action>) {
+    let history = view.recorder.history();
+    let axes = Axes::new(ui, area, SPAN_S, history);
+    if !axes.plot.is_positive() {
+        return;
+    }
+    let mut stretches = stretches(axes.frames(history), view.budget_ms);
+    // The newest stretch's median is the headline's number.
+    let shown = view.recorder.shown_setting();
+    if let Some(last) = stretches.last_mut().filter(|s| Some(s.setting) == shown && s.median_ms.is_some()) {
+        last.median_ms = numbers.filter_ms().or(last.median_ms);
+    }
+    let (low, high) = decades(stretches.iter().flat_map(|s| &s.frames).map(|f| f.2));
+    let decade = axes.plot.height() / (high - low) as f32;
+    let y = |ms: f64| {
+        let up = (ms.log10() - f64::from(low)) as f32 * decade;
+        (axes.plot.bottom() - up).clamp(axes.plot.top(), axes.plot.bottom())
+    };
+    // One figure for a decade as long as they don't touch.
+    let every = (13.0 / decade).ceil().max(1.0) as i32;
+    for n in (low..=high).filter(|n| (n - low) % every == 0) {
+        let unit = if n == low { " ms" } else { "" };
+        axes.mark(ui, y(10f64.powi(n)), &format!("{}{unit}", decade_name(n)));
+    }
+    let mut shapes = Vec::new();
+    for (n, stretch) in stretches.iter().enumerate() {
+        let Some(first) = stretch.frames.first() else { continue };
+        let left = axes.x(first.0);
+        let end =
+            stretches.get(n + 1).and_then(|s| s.frames.first()).map_or(axes.plot.right(), |f| axes.x(f.0));
+        if n > 0 && left > axes.plot.left() + 2.0 {
+            let line = [pos2(left, axes.plot.top()), pos2(left, axes.plot.bottom())];
+            shapes.extend(Shape::dashed_line(&line, Stroke::new(axes.pixel, theme::WEAK), 3.0, 3.0));
+        }
+        let current = n + 1 == stretches.len();
+        let color = if current { theme::FILTER } else { theme::FILTER_DIM };
+        if stretch.median_ms.is_some() {
+            let mut points: Vec<egui::Pos2> = Vec::with_capacity(2 * stretch.frames.len());
+            for (from, to, ms) in &stretch.frames {
+                let at = snap(y(*ms), axes.pixel);
+                points.extend([pos2(axes.x(*from), at), pos2(axes.x(*to), at)]);
+            }
+            shapes.push(Shape::line(points, Stroke::new(1.8, color)));
+        }
+        let text = match stretch.median_ms {
+            Some(ms) => format!(
+                "{} {} ms",
+                name(stretch.setting.variant, stretch.setting.radius),
+                theme::short_ms(ms)
+            ),
+            None => name(stretch.setting.variant, stretch.setting.radius),
+        };
+        let ink = if current { theme::STRONG } else { theme::TEXT };
+        let galley = ui.painter().layout_no_wrap(text, theme::words(11.5), ink);
+        // A name that would reach the next one is left out.
+        if left + galley.size().x + 12.0 > end {
+            continue;
+        }
+        let line = stretch.median_ms.map_or(axes.plot.center().y, &y);
+        // Over the line, where there is room; else under it.
+        let above = line - NAME - 3.0;
+        let top = if above >= axes.plot.top() { above } else { (line + 4.0).min(axes.plot.bottom() - NAME) };
+        shapes.push(Shape::galley(pos2(left + 6.0, top), galley, ink));
+    }
+    ui.painter().extend(shapes);
+    let response = ui.interact(axes.plot, ui.unique_id().with("filter-graph"), Sense::click());
+    if response.clicked() {
+        actions.push(Action::ToggleTimeline);
+    }
+    if let Some(sample) = response.hover_pos().and_then(|at| axes.under(at, history)) {
+        response.on_hover_ui_at_pointer(|ui| super::stage_graph::frame_details(ui, sample));
+    }
+}
+
+/// Cuts frames where the setting changes.
+fn stretches<'a>(frames: impl Iterator<Item = &'a FrameSample>, budget_ms: Option<f64>) -> Vec<Stretch> {
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for sample in frames {
+        let ms = sample.stages[Stage::Filter as usize];
+        let ms = if ms.is_finite() { ms } else { 0.0 };
+        let setting = sample.setting();
+        match stretches.last_mut().filter(|last| last.setting == setting) {
+            Some(last) => {
+                let from = last.frames.last().map_or(sample.presented_at, |f| f.1);
+                last.frames.push((from, sample.presented_at, ms));
+            }
+            None => {
+                let before =
+                    stretches.last().and_then(|s| s.frames.last()).map_or(f64::NEG_INFINITY, |f| f.1);
+                let from = begin_s(sample, budget_ms).max(before);
+                let frames = vec![(from, sample.presented_at, ms)];
+                stretches.push(Stretch { setting, frames, median_ms: None });
+            }
+        }
+    }
+    for stretch in stretches.iter_mut().filter(|s| s.setting.variant != VariantId::Off) {
+        stretch.frames.retain(|f| f.2 > 0.0);
+        let end = stretch.frames.last().map_or(0.0, |f| f.1);
+        let newest = stretch.frames.iter().filter(|f| f.1 >= end - SUMMARY_S);
+        stretch.median_ms = Summary::of(newest.map(|f| f.2)).map(|s| s.p50);
+    }
+    stretches.retain(|s| !s.frames.is_empty());
+    stretches
+}
+
+/// The axis' first and last decade.
+fn decades(times: impl Iterator<Item = f64>) -> (i32, i32) {
+    let (mut least, mut most) = (f64::INFINITY, 0f64);
+    for ms in times.filter(|ms| *ms > 0.0) {
+        (least, most) = (least.min(ms), most.max(ms));
+    }
+    if !least.is_finite() {
+        return (-1, 2);
+    }
+    let low = (least * 0.999).log10().floor().clamp(-6.0, 6.0) as i32;
+    let high = (most * 1.001).log10().ceil().clamp(-5.0, 7.0) as i32;
+    (low, high.max(low + LEAST_DECADES))
+}
+
+fn decade_name(n: i32) -> String {
+    if n < 0 {
+        format!("{:.*}", n.unsigned_abs() as usize, 10f64.powi(n))
+    } else {
+        theme::thousands(10f64.powi(n))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::{GlTimes, Recorder};
+
+    fn sample(n: u32, variant: VariantId, radius: u32, ms: f64) -> FrameSample {
+        let mut stages = [0.0; Stage::ALL.len()];
+        stages[Stage::Filter as usize] = ms;
+        FrameSample {
+            pts: 0.0,
+            presented_at: f64::from(n) * 0.04,
+            interval_ms: Some(40.0),
+            stages,
+            pack_ms: None,
+            gl: GlTimes::default(),
+            late: false,
+            dropped_before: 0,
+            variant,
+            radius,
+            size: (1280, 720),
+            device: 0,
+        }
+    }
+
+    #[test]
+    fn stretches_are_cut_where_the_setting_changes_and_have_their_own_median() {
+        let mut recorder = Recorder::new(false);
+        let frames = [(VariantId::Flat, 7, 14.0), (VariantId::Flat, 7, 15.0), (VariantId::Flat, 7, 90.0)];
+        let more = [(VariantId::Flat, 3, 8.0), (VariantId::Off, 3, 0.0), (VariantId::Fused, 3, 0.4)];
+        for (n, (variant, radius, ms)) in frames.into_iter().chain(more).enumerate() {
+            recorder.push(sample(n as u32, variant, radius, ms));
+        }
+        let found = stretches(recorder.history().iter(), Some(40.0));
+        let told: Vec<_> = found.iter().map(|s| (s.setting.variant, s.setting.radius, s.median_ms)).collect();
+        let wanted = [
+            (VariantId::Flat, 7, Some(15.0)),
+            (VariantId::Flat, 3, Some(8.0)),
+            (VariantId::Off, 3, None),
+            (VariantId::Fused, 3, Some(0.4)),
+        ];
+        assert_eq!(told, wanted);
+        // Each frame begins where the one before it ended.
+        let all: Vec<_> = found.iter().flat_map(|s| &s.frames).collect();
+        assert!(all.windows(2).all(|w| (w[0].1 - w[1].0).abs() < 1e-9), "{all:?}");
+    }
+
+    #[test]
+    fn the_axis_has_whole_decades_around_what_it_shows() {
+        assert_eq!(decades([14.8, 0.37].into_iter()), (-1, 2));
+        assert_eq!(decades([0.37, 0.38].into_iter()), (-1, 1));
+        assert_eq!(decades([0.012, 3992.0].into_iter()), (-2, 4));
+        assert_eq!(decades([1.0, 10.0].into_iter()), (-1, 2));
+        assert_eq!(decades([0.0, f64::NAN].into_iter()), (-1, 2));
+        assert_eq!([-2, -1, 0, 3].map(decade_name), ["0.01", "0.1", "1", "1,000"]);
+    }
+}

@@ -1,0 +1,138 @@
+//! The panel of stages: the table with its percentiles, and what is known about the movie and the machine. In: a [`View`].
+//! Out: the wish to list the devices.
+
+use egui::{Align2, Color32, Rect, Response, Sense, Ui, pos2, vec2};
+
+use super::hatch::Hatch;
+use super::place::{self, Panel, Title};
+use super::table::{self, Numbers};
+use super::{Action, View, panel, theme, words};
+use crate::ladder::VariantId;
+
+/// The panel's width in points.
+pub const WIDTH: f32 = 388.0;
+/// What stands for the size of a picture that is not there yet.
+pub const OPENING: &str = "the movie is being opened";
+const LABEL: f32 = 66.0;
+const LINE: f32 = 16.0;
+
+/// Lays the panel out in `rect`, with a scroll bar where it is too low; `hatched`: the stages have patterns beside their
+/// greys. Returns what was done with its title, and the height that it would like to have.
+pub fn show(
+    ui: &mut Ui,
+    rect: Rect,
+    view: &View,
+    numbers: &Numbers,
+    folded: bool,
+    hatched: &mut bool,
+    actions: &mut Vec<Action>,
+) -> (Title, f32) {
+    let frame = panel::Frame {
+        panel: Panel::Stages,
+        id: "stages",
+        name: "Stages",
+        hover: place::HOVER,
+        close: ("Close this panel: the key d", Action::ToggleStages),
+    };
+    let (title, inner) = frame.show(ui, rect, folded, actions);
+    let Some(mut ui) = inner else { return (title, panel::HEADER) };
+    patterns(&mut ui, rect, hatched);
+    let hatch = Hatch::new(&ui, *hatched);
+    let margin = egui::Margin { left: 10, right: 10, top: 0, bottom: 8 };
+    let height = panel::scrolled(&mut ui, rect, |ui| {
+        egui::Frame::new().inner_margin(margin).show(ui, |ui| {
+            table::table(ui, numbers, &hatch);
+            ui.add_space(2.0);
+            facts(ui, view, numbers, actions);
+        });
+    });
+    (title, panel::HEADER + height + 2.0)
+}
+
+/// The switch for patterns, in the panel's title.
+fn patterns(ui: &mut Ui, rect: Rect, hatched: &mut bool) {
+    let text = if *hatched { "greys" } else { "patterns" };
+    let galley = ui.painter().layout_no_wrap(text.to_owned(), theme::words(12.0), theme::SELECT);
+    let at =
+        pos2(rect.right() - 34.0 - galley.size().x, rect.top() + panel::HEADER / 2.0 - galley.size().y / 2.0);
+    let area = Rect::from_min_size(at, galley.size());
+    let response = ui.interact(area.expand(3.0), ui.unique_id().with("patterns"), Sense::click());
+    let color = if response.hovered() { theme::STRONG } else { theme::SELECT };
+    ui.painter().galley_with_override_text_color(at, galley, color);
+    if response.on_hover_text("Tell the stages apart by patterns, or leave them grey").clicked() {
+        *hatched = !*hatched;
+    }
+}
+
+fn facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>) {
+    rule(ui);
+    let recorder = view.recorder;
+    let (late, dropped) = (recorder.late(), recorder.dropped());
+    let color = if late + dropped > 0 { theme::WARN } else { theme::TEXT };
+    let counts = format!("{} presented, {late} late, {dropped} dropped", recorder.presented());
+    fact(ui, "Frames", &counts, color, words::COUNTS);
+
+    let percent = |load: Option<f32>| load.map_or_else(|| theme::UNKNOWN.into(), |p| format!("{p:.0} %"));
+    let cpu = format!("{} of one core, machine {}", percent(view.cpu.process), percent(view.cpu.machine));
+    fact(ui, "CPU", &cpu, theme::TEXT, &words::cpu(view.cpu.cores));
+    let repaint = match numbers.repaint {
+        Some(r) => format!("{} ms, p95 {} ms", theme::ms(r.p50), theme::ms(r.p95)),
+        None => theme::UNKNOWN.into(),
+    };
+    fact(ui, "Repaint", &repaint, theme::TEXT, words::REPAINT);
+    rule(ui);
+
+    let idea = view.variants.iter().find(|v| v.id == view.chosen).map_or("", |v| v.idea);
+    let mut hover = idea.to_owned();
+    if let Some(auto) = view.auto.filter(|_| view.chosen == VariantId::Auto) {
+        hover.push_str(&format!("\nFor this picture and radius it is {auto}."));
+    }
+    hover.push_str(&format!("\n{}", words::window(view.radius)));
+    let variant = format!("{}, radius {}", view.chosen, view.radius);
+    fact(ui, "Variant", &variant, theme::TEXT, &hover);
+    let movie = view.movie;
+    let rate = movie.fps.map_or_else(String::new, |f| format!(", {} fps", (f * 1000.0).round() / 1000.0));
+    let (interlaced, why) = words::fields(movie.fields);
+    let picture = match movie.width {
+        0 => OPENING.to_owned(),
+        width => format!("{width} \u{d7} {}{rate}, {}{interlaced}", movie.height, movie.codec),
+    };
+    fact(ui, "Picture", &picture, theme::TEXT, &format!("{picture}{why}"));
+    let devices = match view.device {
+        Some(device) => {
+            let hover = words::device(device);
+            let response = fact(ui, "Device", &device.name, theme::TEXT, &hover);
+            let driver = format!("{} {}", device.platform, device.driver);
+            fact(ui, "Driver", &driver, theme::TEXT, &format!("{driver}\n{}", device.version));
+            response
+        }
+        None => fact(ui, "Device", "no OpenCL device", theme::WARN, words::NO_DEVICE),
+    };
+    if devices.interact(Sense::click()).clicked() {
+        actions.push(Action::ToggleDevices);
+    }
+    fact(ui, "OpenGL", view.gl_renderer, theme::TEXT, view.gl_renderer);
+    let sharing = if view.sharing_reason.is_empty() {
+        view.sharing.to_owned()
+    } else {
+        format!("{}: {}", view.sharing, view.sharing_reason)
+    };
+    fact(ui, "Sharing", &sharing, theme::TEXT, &words::sharing(view.sharing, view.sharing_reason));
+}
+
+fn rule(ui: &mut Ui) {
+    ui.spacing_mut().item_spacing.y = 0.0;
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 7.0), Sense::hover());
+    ui.painter().hline(rect.x_range(), rect.center().y, egui::Stroke::new(1.0, theme::RULE));
+}
+
+/// A line of name and value; what does not fit is cut, and the hover text has it.
+fn fact(ui: &mut Ui, name: &str, value: &str, color: Color32, hover: &str) -> Response {
+    ui.spacing_mut().item_spacing.y = 0.0;
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), LINE), Sense::hover());
+    ui.painter().text(rect.left_center(), Align2::LEFT_CENTER, name, theme::words(12.0), theme::WEAK);
+    let galley = theme::elided(ui, value, theme::words(12.0), color, rect.width() - LABEL);
+    let at = pos2(rect.left() + LABEL, rect.center().y - galley.size().y / 2.0);
+    ui.painter().galley(at, galley, color);
+    response.on_hover_text(hover)
+}

@@ -1,0 +1,149 @@
+//! The verifier against changed kernels: `clreel bench` notices each of thirty mutants, and the tool that tries them
+//! tells one that survives. `./dev mutants` tries them all. Needs an OpenCL device, and fails without one.
+
+#[path = "common/layer.rs"]
+mod layer;
+#[path = "mutants/mod.rs"]
+#[allow(dead_code, reason = "the tool has more than the tests use")]
+mod mutants;
+#[path = "common/native.rs"]
+mod native;
+
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use mutants::rules::{Mutant, mutants};
+use mutants::trial::{LIMIT, Said, Seen, Tools, Verdict};
+use mutants::{Args, is_good, line, quick, root, summary, try_all};
+
+/// The part of the process that a trial starts; for anybody else it is nothing.
+#[test]
+fn witness() {
+    mutants::witness::attend(&root().join("kernels"));
+}
+
+fn tools(test: &str, clreel: &Path) -> Tools {
+    let this = std::env::current_exe().unwrap();
+    let witness = [this.as_os_str(), "witness".as_ref(), "--exact".as_ref()].map(Into::into).to_vec();
+    let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mutants-{test}"));
+    mutants::tools(clreel.to_owned(), witness, work)
+}
+
+fn clreel() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_clreel"))
+}
+
+fn all() -> Vec<Mutant> {
+    mutants(&root().join("kernels")).unwrap()
+}
+
+fn first(file: &str, to: &str) -> Mutant {
+    all().into_iter().find(|mutant| mutant.file.ends_with(file) && mutant.to == to).unwrap()
+}
+
+fn verdict(tools: &Tools, mutant: Mutant) -> Verdict {
+    let args = Args::parse_from(["mutants", "--fresh"]);
+    let tried = try_all(tools, &[mutant], &args, &|_, _| ()).unwrap();
+    std::fs::remove_dir_all(&tools.work).unwrap();
+    assert_eq!(is_good(&tried), matches!(tried[0].verdict, Verdict::Caught(_) | Verdict::Equal(_)));
+    tried.into_iter().next().unwrap().verdict
+}
+
+#[test]
+fn there_are_enough_and_every_kernel_has_some() {
+    let mutants = all();
+    assert!(mutants.len() >= 300, "{}", mutants.len());
+    for folder in ["common", "box_filter", "convert"] {
+        for file in std::fs::read_dir(root().join("kernels").join(folder)).unwrap() {
+            let name = format!("{folder}/{}", file.unwrap().file_name().to_string_lossy());
+            if !name.ends_with(".md") {
+                assert!(mutants.iter().filter(|mutant| mutant.file == name).count() >= 5, "{name}");
+            }
+        }
+    }
+    for rule in [
+        "window",
+        "clamp",
+        "rounding",
+        "scale",
+        "channel",
+        "alpha",
+        "strip",
+        "barrier",
+        "band",
+        "width",
+        "last row",
+        "radius range",
+        "one pixel",
+        "constant",
+        "siting",
+        "shift",
+        "layout",
+        "target",
+        "outside",
+        "size",
+        "extreme",
+    ] {
+        assert!(mutants.iter().any(|mutant| mutant.rule == rule), "{rule}");
+    }
+}
+
+#[test]
+fn bench_notices_each_of_thirty() {
+    let tools = tools("quick", &clreel());
+    let args = Args::parse_from(["mutants", "--fresh"]);
+    let chosen = quick(&all());
+    assert_eq!(chosen.len(), 30);
+    let tried = try_all(&tools, &chosen, &args, &|_, _| ()).unwrap();
+    let missed: Vec<_> = tried.iter().filter(|tried| !matches!(tried.verdict, Verdict::Caught(_))).collect();
+    let lines: Vec<_> = missed.into_iter().map(line).collect();
+    assert!(lines.is_empty(), "{}\n{}", summary(&tried), lines.join("\n"));
+    std::fs::remove_dir_all(&tools.work).unwrap();
+}
+
+#[test]
+fn a_mutant_that_no_case_tells_apart_is_a_survivor_unless_it_is_listed() {
+    let tools = tools("equal", &clreel());
+    let equal = first("03_flat.cl", "y - j");
+    let Some(why) = equal.equal else { panic!("{equal:?}") };
+    assert_eq!(verdict(&tools, equal.clone()), Verdict::Equal(why));
+    assert_eq!(verdict(&tools, Mutant { equal: None, ..equal }), Verdict::Unseen);
+    let other = Mutant { equal: Some("It is said to be."), ..first("03_flat.cl", "i < radius") };
+    let Verdict::Broken(why) = verdict(&tools, other) else { panic!("it changes bytes") };
+    assert!(why.contains("listed as equal"), "{why}");
+}
+
+#[test]
+fn a_mutant_that_bench_does_not_notice_is_a_survivor() {
+    // Whatever this is asked, all is well.
+    let tools = tools("blind", Path::new("/bin/true"));
+    assert_eq!(verdict(&tools, first("03_flat.cl", "i < radius")), Verdict::Survives);
+    let mutant = first("03_flat.cl", "i < radius");
+    let text = mutant.text.replace("ushort4 sum = 0", "ushort4 sum = nothing");
+    let Verdict::Broken(why) = verdict(&tools, Mutant { text, ..mutant }) else {
+        panic!("it does not compile")
+    };
+    assert!(why.contains("does not build"), "{why}");
+}
+
+#[test]
+fn the_kernels_as_they_are_must_pass() {
+    // Whatever this is asked, something is wrong.
+    let tools = tools("wrong", Path::new("/bin/false"));
+    let Verdict::Broken(why) = verdict(&tools, first("03_flat.cl", "i < radius")) else {
+        panic!("bench fails")
+    };
+    assert!(why.contains("as they are"), "{why}");
+}
+
+#[test]
+fn the_kernels_as_they_are_differ_in_no_case() {
+    let tools = tools("control", &clreel());
+    std::fs::create_dir_all(&tools.work).unwrap();
+    assert_eq!(tools.see(None), Seen::Nowhere);
+    let mutant = first("03_flat.cl", "i < radius");
+    let case = mutants::witness::cases_of(&mutant)[0];
+    assert_eq!(tools.bench(None, &case, "control", LIMIT), Said::Fine);
+    assert!(matches!(tools.bench(Some(&mutant), &case, "mutant", LIMIT), Said::Caught(_)));
+    std::fs::remove_dir_all(&tools.work).unwrap();
+}

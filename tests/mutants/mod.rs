@@ -1,0 +1,317 @@
+//! Changes one place of a kernel, hundreds of times, and asks `clreel bench` each time whether it notices. In: the
+//! kernels, and rules. Out: which of these mutants survive, and a table.
+//!
+//! Bench is run with the kernels as they are, which must pass, and with the mutant, which must not. Where it passes, a
+//! [`witness`] looks for a case (a size, a radius, bands, a layout, a target, a picture) in which the mutant changes a
+//! byte, and bench is run once more with that size and radius. `./dev mutants` is all of it, and `tests/mutants.rs` a part.
+
+pub mod cases;
+pub mod rules;
+pub mod table;
+pub mod tokens;
+pub mod trial;
+pub mod witness;
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use serde::{Deserialize, Serialize};
+
+use rules::Mutant;
+use trial::{Said, Seen, Tools, Verdict, verdict};
+
+/// `./dev mutants`: makes mutants of the kernels and lists those that `clreel bench` does not notice.
+#[derive(Debug, Parser)]
+#[command(
+    name = "./dev mutants",
+    after_help = "Exit code: 0 where bench notices all that some case tells apart, 1 otherwise.\nWhat was found is kept in target/mutants, so that a run that was stopped goes on where it was."
+)]
+pub struct Args {
+    /// Thirty of them, two for each kernel file
+    #[arg(long)]
+    pub quick: bool,
+    /// Only files whose path contains this, as in march
+    #[arg(long, value_name = "PART")]
+    pub file: Option<String>,
+    /// Only this rule, as in window
+    #[arg(long, value_name = "RULE")]
+    pub rule: Option<String>,
+    /// Only these, by number
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    pub number: Vec<usize>,
+    /// How many are tried at once
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub jobs: usize,
+    /// List the mutants and try none
+    #[arg(long)]
+    pub list: bool,
+    /// Forget what was found before
+    #[arg(long)]
+    pub fresh: bool,
+    /// Do not try again what an older build of clreel has noticed
+    #[arg(long)]
+    pub keep_caught: bool,
+    /// Write docs/mutants.md when all have been tried
+    #[arg(long)]
+    pub publish: bool,
+}
+
+/// What was found of a mutant, as it is kept.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Kept {
+    seen: Seen,
+    said: Option<Said>,
+    /// The build of clreel that said it.
+    build: String,
+}
+
+/// A mutant and what came of it.
+pub struct Tried {
+    /// The mutant.
+    pub mutant: Mutant,
+    /// Where it shows itself.
+    pub seen: Seen,
+    /// What came of it.
+    pub verdict: Verdict,
+}
+
+/// The repository.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A text's hash (FNV-1a: G. Fowler, L. C. Noll, K.-P. Vo, 1991).
+fn hash(text: &str) -> String {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, mix))
+}
+
+/// Two for each kernel file, none that is equal: the same ones each time.
+pub fn quick(mutants: &[Mutant]) -> Vec<Mutant> {
+    let mut files: Vec<&str> = mutants.iter().map(|mutant| mutant.file).collect();
+    files.dedup();
+    let of = |file: &&str| {
+        let all: Vec<&Mutant> =
+            mutants.iter().filter(|mutant| mutant.file == *file && mutant.equal.is_none()).collect();
+        [all.len() / 3, 2 * all.len() / 3].map(|at| all[at].clone())
+    };
+    files.iter().flat_map(of).collect()
+}
+
+/// Tries mutants, `jobs` at once, and tells each one's end by `done`. What is known is kept in `tools.work`.
+///
+/// # Errors
+/// When what was found cannot be kept.
+pub fn try_all(
+    tools: &Tools,
+    mutants: &[Mutant],
+    args: &Args,
+    done: &(dyn Fn(usize, &Tried) + Sync),
+) -> Result<Vec<Tried>, String> {
+    let failed = |e: std::io::Error| format!("{} cannot be written: {e}.", tools.work.display());
+    if args.fresh {
+        let _ = fs::remove_dir_all(&tools.work);
+    }
+    fs::create_dir_all(&tools.work).map_err(failed)?;
+    let build = fs::metadata(&tools.clreel)
+        .and_then(|meta| Ok(format!("{}-{:?}", meta.len(), meta.modified()?)))
+        .map_err(|e| format!("{} is not there: {e}.", tools.clreel.display()))?;
+    let controls = Controls { tools, passed: Mutex::default() };
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    let work = || {
+        while let Some(mutant) = mutants.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let tried = try_one(&controls, mutant, args, &build);
+            if let Ok(mut results) = results.lock() {
+                results.push(tried);
+                if let Some(tried) = results.last() {
+                    done(results.len(), tried);
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..args.jobs.max(1) {
+            scope.spawn(work);
+        }
+    });
+    let _ = fs::remove_dir_all(tools.compiled());
+    let mut results = results.into_inner().map_err(|_| "A trial ended in a panic.".to_owned())?;
+    results.sort_by_key(|tried| tried.mutant.number);
+    Ok(results)
+}
+
+fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tried {
+    let tools = controls.tools;
+    let cases = witness::cases_of(mutant);
+    let names: Vec<String> = cases.iter().map(ToString::to_string).collect();
+    let key = hash(&format!("{}\n{}\n{}", mutant.file, names.join("\n"), mutant.text));
+    let path = tools.work.join(format!("{key}.json"));
+    let kept = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
+    let known = kept.as_ref().and_then(|kept| {
+        let caught = args.keep_caught && matches!(kept.said, Some(Said::Caught(_)));
+        kept.said.clone().filter(|said| (kept.build == build || caught) && !matches!(said, Said::Broken(_)))
+    });
+    let bench = |case: &trial::Case| match controls.check(case) {
+        // Far longer than without the change, whatever else the machine does.
+        (Said::Fine, took) => {
+            let limit = 4 * took + Duration::from_secs(120);
+            tools.bench(Some(mutant), case, &format!("bench-{}", mutant.number), limit)
+        }
+        (other, _) => Said::Broken(format!("Bench with the kernels as they are, {case}: {other:?}")),
+    };
+    // What an older build has said stays what it has said.
+    let build =
+        kept.as_ref().filter(|_| known.is_some()).map_or(build, |kept| kept.build.as_str()).to_owned();
+    let seen = kept.map(|kept| kept.seen).filter(|seen| !matches!(seen, Seen::Broken(_)));
+    let (seen, said) = match (seen, known, cases.first()) {
+        (Some(seen), Some(said), _) => (seen, Some(said)),
+        (Some(seen), None, Some(plain)) => {
+            let case = if let Seen::Case(at, _) = seen { cases.get(at).unwrap_or(plain) } else { plain };
+            let said = bench(case);
+            (seen, Some(said))
+        }
+        // Most are noticed at the first size and radius: what bench says is then the case.
+        (_, _, Some(plain)) => match bench(plain) {
+            said @ Said::Caught(_) => (Seen::Case(0, plain.asked()), Some(said)),
+            Said::Broken(why) => (Seen::Broken(why), None),
+            said @ Said::Fine => {
+                let seen = tools.see(Some(mutant));
+                match &seen {
+                    Seen::Case(at, _) if cases.get(*at).is_some_and(|case| !case.asks_as(plain)) => {
+                        let said = bench(&cases[*at]);
+                        (seen, Some(said))
+                    }
+                    _ => (seen, Some(said)),
+                }
+            }
+        },
+        (_, _, None) => (Seen::Broken("It has no case.".to_owned()), None),
+    };
+    let kept = Kept { seen, said, build };
+    if let Ok(text) = serde_json::to_vec_pretty(&kept) {
+        let _ = fs::write(&path, text);
+    }
+    let said = kept.said.unwrap_or(Said::Fine);
+    let verdict = verdict(mutant, &kept.seen, &said);
+    Tried { mutant: mutant.clone(), seen: kept.seen, verdict }
+}
+
+/// Bench with the kernels as they are: once for each set of arguments.
+struct Controls<'a> {
+    tools: &'a Tools,
+    /// What was said, and how long that took.
+    passed: Mutex<HashMap<String, (Said, Duration)>>,
+}
+
+impl Controls<'_> {
+    fn check(&self, case: &trial::Case) -> (Said, Duration) {
+        let key = Tools::arguments(case).join(" ");
+        if let Some(said) = self.passed.lock().ok().and_then(|passed| passed.get(&key).cloned()) {
+            return said;
+        }
+        let began = Instant::now();
+        let said = self.tools.bench(None, case, &format!("control-{}", hash(&key)), trial::LIMIT);
+        let checked = (said, began.elapsed());
+        if let Ok(mut passed) = self.passed.lock() {
+            passed.insert(key, checked.clone());
+        }
+        checked
+    }
+}
+
+/// What a mutant's trial is, in a line.
+pub fn line(tried: &Tried) -> String {
+    let Mutant { number, rule, file, line, from, to, .. } = &tried.mutant;
+    let end = match &tried.verdict {
+        Verdict::Caught(_) => "caught".to_owned(),
+        Verdict::Equal(_) => "equal".to_owned(),
+        Verdict::Survives => "SURVIVES".to_owned(),
+        Verdict::Unseen => "SHOWS IN NO CASE".to_owned(),
+        Verdict::Broken(why) => format!("BROKEN: {why}"),
+    };
+    let shown = match &tried.seen {
+        Seen::Case(_, what) if !matches!(tried.verdict, Verdict::Caught(_)) => {
+            format!("\n    shows itself in {what}")
+        }
+        _ => String::new(),
+    };
+    format!("{number:3} {rule}, {file}:{line}: {from} → {to}: {end}{shown}")
+}
+
+/// Whether the run as a whole is good.
+pub fn is_good(tried: &[Tried]) -> bool {
+    tried.iter().all(|tried| matches!(tried.verdict, Verdict::Caught(_) | Verdict::Equal(_)))
+}
+
+/// How many there are of each, in a sentence.
+pub fn summary(tried: &[Tried]) -> String {
+    let count = |wanted: fn(&Verdict) -> bool| tried.iter().filter(|tried| wanted(&tried.verdict)).count();
+    format!(
+        "{} mutants: {} caught, {} equal, {} survive, {} show in no case, {} broken",
+        tried.len(),
+        count(|v| matches!(v, Verdict::Caught(_))),
+        count(|v| matches!(v, Verdict::Equal(_))),
+        count(|v| matches!(v, Verdict::Survives)),
+        count(|v| matches!(v, Verdict::Unseen)),
+        count(|v| matches!(v, Verdict::Broken(_))),
+    )
+}
+
+/// The whole tool; returns the exit code.
+///
+/// # Errors
+/// When the rules do not match the kernels, or a file cannot be written.
+pub fn main(args: &Args, tools: &Tools) -> Result<u8, String> {
+    let all = rules::mutants(&tools.kernels)?;
+    let whole = !args.quick && args.file.is_none() && args.rule.is_none() && args.number.is_empty();
+    let chosen = if args.quick { quick(&all) } else { all };
+    let wanted = |mutant: &Mutant| {
+        args.file.as_ref().is_none_or(|part| mutant.file.contains(part.as_str()))
+            && args.rule.as_ref().is_none_or(|rule| mutant.rule == rule)
+            && (args.number.is_empty() || args.number.contains(&mutant.number))
+    };
+    let chosen: Vec<Mutant> = chosen.into_iter().filter(wanted).collect();
+    if args.list {
+        for Mutant { number, rule, file, line, from, to, .. } in &chosen {
+            println!("{number:3} {rule}, {file}:{line}: {from} → {to}");
+        }
+        return Ok(0);
+    }
+    let began = Instant::now();
+    println!("{} mutants, {} at once; one that is caught is not listed", chosen.len(), args.jobs);
+    let done = |count: usize, tried: &Tried| {
+        if !matches!(tried.verdict, Verdict::Caught(_) | Verdict::Equal(_)) {
+            println!("{}", line(tried));
+        }
+        if count.is_multiple_of(25) {
+            println!("{count} of {} tried, {} s", chosen.len(), began.elapsed().as_secs());
+        }
+    };
+    let tried = try_all(tools, &chosen, args, &done)?;
+    for tried in tried.iter().filter(|tried| matches!(tried.verdict, Verdict::Equal(_))) {
+        let Verdict::Equal(why) = tried.verdict else { continue };
+        println!("{}. {why}", line(tried));
+    }
+    println!("{}; {} s", summary(&tried), began.elapsed().as_secs());
+    if args.publish && whole {
+        let path = root().join("docs/mutants.md");
+        let text = table::markdown(&tried);
+        let write = fs::create_dir_all(root().join("docs")).and_then(|()| fs::write(&path, text));
+        write.map_err(|e| format!("{} cannot be written: {e}.", path.display()))?;
+        println!("written: {}", path.display());
+    }
+    Ok(u8::from(!is_good(&tried)))
+}
+
+/// The tools, beside a binary; `witness` is the command of [`Tools`].
+pub fn tools(clreel: PathBuf, witness: Vec<std::ffi::OsString>, work: PathBuf) -> Tools {
+    // A device that is no CPU gets other kernels. The project's own layer makes PoCL's claim to be one.
+    let as_gpu = super::layer::environment(&[("FAKE_GPU", "1")]);
+    Tools { clreel, witness, as_gpu, kernels: root().join("kernels"), work }
+}
