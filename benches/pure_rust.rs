@@ -8,8 +8,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use clreel::ladder::box_filter::bench::noise;
 use clreel::ladder::box_filter::native::{Lanes, filter};
+use clreel::ladder::box_filter::pictures::noise;
 use clreel::ladder::box_filter::reference::{plain, summed_area};
 use clreel::media::convert::RgbaConverter;
 use clreel::media::{Frame, FrameQueue};

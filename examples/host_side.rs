@@ -19,7 +19,7 @@ use clreel::gpu::event::wait_in_queue;
 use clreel::gpu::host_block::HostBlock;
 use clreel::gpu::process;
 use clreel::gpu::timer;
-use clreel::ladder::box_filter::bench::noise;
+use clreel::ladder::box_filter::pictures::noise;
 use clreel::ladder::box_filter::{BuiltVariant, Picture, Plan, Scratch};
 use clreel::ladder::{Storage, VariantId, measure};
 use clreel::stats::{Series, ms_since};

@@ -105,6 +105,13 @@ fn json_holds_every_variant_checked_and_timed() {
                 (&Value::Null, &0.into()),
                 "{variant}"
             );
+            let checked = &variant["checked"];
+            assert_eq!(
+                (&checked[0]["timed"], &checked[0]["sizes"][0]),
+                (&true.into(), &"101x67".into()),
+                "{checked}"
+            );
+            assert!(checked.as_array().is_some_and(|all| all.len() > 1), "{checked}");
             assert_series(&variant["wall_ms"], 3);
             assert!(variant["noisy"].as_str().is_some_and(|why| why.starts_with("Only 3 runs")), "{variant}");
             for clock in ["device_ms", "dispatch_ms"] {
@@ -125,7 +132,10 @@ fn the_table_goes_to_stdout_and_nothing_else_does() {
         run(&["bench", "--size", "64x48", "--frames", "1", "--radius", "2", "--variant", "naive,flat"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let table = text(&output.stdout);
-    for word in ["naive", "flat", "(copy)", "p50", "fps", "64×48", "radius 2"] {
+    let checked = "what was timed: the movie at 64x48";
+    for word in
+        ["naive", "flat", "(copy)", "p50", "fps", "64×48", "radius 2", "checked, every byte: naive", checked]
+    {
         assert!(table.contains(word), "{word} in {table}");
     }
     assert!(!table.contains("vectorized"), "{table}");

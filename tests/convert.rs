@@ -6,7 +6,7 @@ use clreel::gpu::cl::{ClContext, list_devices, select_device};
 use clreel::gpu::convert::{Converter, Corrector, PlaneBlock};
 use clreel::ladder::Storage;
 use clreel::ladder::box_filter::Picture;
-use clreel::ladder::verify::{self, GUARD};
+use clreel::ladder::verify;
 use clreel::media::planes::{layout_of, pack};
 use clreel::media::{Matrix, Range, RgbaConverter};
 use ffmpeg_next::ffi::{AVChromaLocation, AVColorRange, AVColorSpace};
@@ -373,7 +373,7 @@ fn convert_on_host(frame: &Video) {
     let (layout, _, want) = referenced(frame);
     let report = verify::check(&want, layout.width as usize, |before| {
         let mut after = before.to_vec();
-        RgbaConverter::new().convert(frame, &mut after[GUARD..GUARD + want.len()])?;
+        RgbaConverter::new().convert(frame, &mut after[verify::guard(want.len())..][..want.len()])?;
         Ok(after)
     });
     if let Some(report) = report.expect("converts") {
@@ -424,16 +424,17 @@ fn compare(
     (width, height): (u32, u32),
     want: &[u8],
     case: &dyn Fn() -> String,
-    run: impl FnOnce(&Picture),
+    mut run: impl FnMut(&Picture),
 ) {
     let report = verify::check(want, width as usize, |before| {
         let mut after = before.to_vec();
-        let picture = GUARD..GUARD + want.len();
+        let guard = verify::guard(want.len());
+        let picture = guard..guard + want.len();
         match storage {
             Storage::Buffer => {
                 let whole = ocl::Buffer::<u8>::builder().queue(cl.queue.clone()).len(before.len());
                 let whole = whole.copy_host_slice(before).build().expect("a buffer");
-                let part = whole.create_sub_buffer(None, GUARD, want.len()).expect("a part of it");
+                let part = whole.create_sub_buffer(None, guard, want.len()).expect("a part of it");
                 run(&Picture::Buffer(part));
                 whole.read(&mut after).enq().expect("is read");
             }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 use clreel::gpu::cl::{ClContext, DeviceKind, list_devices, select_device};
+use clreel::ladder::box_filter::suite::{Subject, Suite};
 use clreel::ladder::box_filter::{
     BuiltVariant, Config, Picture, Scratch, filter_once, info, reference::reference,
 };
@@ -378,4 +379,54 @@ fn a_band_leaves_other_rows_alone() {
         assert!(plan.enqueue(&cl.queue, last, 30..41).is_err(), "{id}: a band beyond the picture is refused");
         assert!(plan.enqueue(&cl.queue, last, 5..5).is_err(), "{id}: an empty band is refused");
     }
+}
+
+/// What `bench` and `tune` check of a variant, for every value of every parameter that tuning may choose.
+fn every_value(id: VariantId, kind: DeviceKind) {
+    let cl = context();
+    let mut suite = Suite::default();
+    let code = info(id).unwrap().code(kind);
+    let default = Config::of(code, kind).fitted(&cl.device.info);
+    let mut outputs = vec![info(id).unwrap().storage];
+    outputs.extend(code.to_image.then_some(Storage::Image));
+    // A pixel's read by the sampler: 10⁸ a second. The others are quick at these sizes.
+    let read_ms = if id == VariantId::Naive { 1e-5 } else { 0.0 };
+    for config in default.neighbours(&cl.device.info).into_iter().chain([default]) {
+        for &output in &outputs {
+            let built = BuiltVariant::build_into(&cl, id, &config, output).unwrap();
+            let way = format!("{id} {config} into {output:?}");
+            let subject = Subject { cl: &cl, variant: &built, of: (1280, 720), way: &way, read_ms };
+            let mut checked = Vec::new();
+            for radius in [3, 31] {
+                let report = suite.sizes(subject, radius, &mut checked, &mut || Ok(())).unwrap();
+                assert!(report.is_none(), "{}", report.unwrap());
+            }
+            let report = suite.radii(subject, &mut checked, &mut || Ok(())).unwrap();
+            assert!(report.is_none(), "{}", report.unwrap());
+            assert!(checked.iter().any(|one| one.sizes.len() > 3), "{checked:?}");
+            assert!(checked.iter().any(|one| one.radii.contains(&128)), "{checked:?}");
+        }
+    }
+}
+
+#[test]
+fn every_value_of_the_ladders_parameters() {
+    for id in [VariantId::Naive, VariantId::Separable, VariantId::Flat, VariantId::Vectorized] {
+        every_value(id, DeviceKind::Cpu);
+    }
+}
+
+#[test]
+fn every_value_of_the_running_sums_parameters() {
+    every_value(VariantId::RunningSum, DeviceKind::Cpu);
+}
+
+#[test]
+fn every_value_of_the_fused_filters_parameters() {
+    every_value(VariantId::Fused, DeviceKind::Cpu);
+}
+
+#[test]
+fn every_value_of_the_fused_filters_parameters_for_gpus() {
+    every_value(VariantId::Fused, DeviceKind::Gpu);
 }

@@ -8,7 +8,7 @@ use clreel::gpu::cl::{ClContext, DeviceKind, list_devices, select_device};
 use clreel::gpu::convert::Converter;
 use clreel::ladder::Storage;
 use clreel::ladder::box_filter::Picture;
-use clreel::ladder::box_filter::bench::noise;
+use clreel::ladder::box_filter::pictures::noise;
 use clreel::ladder::box_filter::planar::{PlanarFilter, planar_reference, run};
 use clreel::ladder::box_filter::reference::reference;
 use clreel::media::planes::layout_of;

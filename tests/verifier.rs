@@ -1,9 +1,21 @@
-//! The verifier itself: each way in which a kernel can be wrong is caught, and what is right passes.
+//! The verifier itself: each way in which a kernel can be wrong is caught, and what is right passes. Faults are planted in
+//! outputs, and in kernels that `bench` then runs; those need an OpenCL device, and fail without one.
+
+#[path = "common/layer.rs"]
+mod layer;
+#[path = "common/native.rs"]
+mod native;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use clreel::error::Error;
-use clreel::ladder::verify::{GUARD, check};
+use clreel::ladder::verify::{check, compare, guard, poisoned};
+use serde_json::Value;
 
 const WIDTH: usize = 5;
+/// Canary bytes on each side of [`want`].
+const GUARD: usize = 65_536;
 
 /// 5 by 4 pixels in which every byte value of interest occurs.
 fn want() -> Vec<u8> {
@@ -53,6 +65,42 @@ fn an_untouched_output_is_caught_byte_by_byte() {
     assert!(report.to_string().contains("4 bytes were never written"), "{report}");
 }
 
+/// Who inverts a picture writes what the poison is in the first run: it is wrong, but it is written.
+#[test]
+fn what_happens_to_equal_the_poison_was_written() {
+    let inverted = |before: &[u8]| {
+        let mut after = right(before);
+        after[GUARD..GUARD + want().len()].iter_mut().for_each(|byte| *byte = !*byte);
+        Ok(after)
+    };
+    let report = check(&want(), WIDTH, inverted).unwrap().expect("all of it is wrong");
+    assert_eq!((report.count, report.untouched, report.overrun), (want().len(), 0, 0));
+    assert!(!report.to_string().contains("never written"), "{report}");
+}
+
+#[test]
+fn the_source_must_stay_as_it_is() {
+    let source = want();
+    let mut changed = source.clone();
+    changed[7] ^= 1;
+    assert_eq!(compare(&want(), &want(), WIDTH, (&source, &source)), None);
+    let report = compare(&want(), &want(), WIDTH, (&source, &changed)).expect("the source changed");
+    assert_eq!((report.count, report.source), (0, 1));
+    assert!(report.to_string().contains("1 bytes of the source were overwritten"), "{report}");
+    // The same comparison finds what was not written at all, and a wrong byte.
+    let report =
+        compare(&want(), &poisoned(&want()), WIDTH, (&source, &source)).expect("nothing was written");
+    assert_eq!((report.count, report.untouched), (want().len(), want().len()));
+}
+
+#[test]
+fn the_canaries_are_as_many_as_the_picture_has_bytes() {
+    assert_eq!(guard(want().len()), GUARD);
+    for bytes in [1, 4096, 4100, 1280 * 720 * 4] {
+        assert!(guard(bytes) >= bytes && guard(bytes).is_multiple_of(4096), "{bytes}");
+    }
+}
+
 #[test]
 fn an_overrun_is_caught_on_both_sides() {
     let end = GUARD + want().len();
@@ -87,4 +135,162 @@ fn the_largest_difference_is_reported() {
 fn a_failing_or_short_run_is_an_error() {
     assert!(check(&want(), WIDTH, |_| Err(Error::new("no", "", ""))).is_err());
     assert!(check(&want(), WIDTH, |before| Ok(before[1..].to_vec())).is_err());
+}
+
+/// A folder of kernels with one that is changed; removed when dropped.
+struct Kernels(PathBuf);
+
+impl Kernels {
+    fn with(test: &str, file: &str, edits: &[(&str, &str)]) -> Self {
+        let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/box_filter").join(file);
+        let mut text = std::fs::read_to_string(original).unwrap();
+        for (from, to) in edits {
+            assert!(text.contains(from), "{file} has no {from}");
+            text = text.replace(from, to);
+        }
+        let root = std::env::temp_dir().join(format!("clreel-verifier-{test}-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("box_filter")).unwrap();
+        std::fs::write(root.join("box_filter").join(file), text).unwrap();
+        Self(root)
+    }
+
+    /// What `bench` says of a variant with them: its entry, after the exit code was compared.
+    fn bench(&self, variant: &str, more: &[&str], code: i32) -> Value {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
+        command
+            .args(["bench", "--json", "--conversions", "none", "--frames", "1", "--variant", variant])
+            .args(more);
+        if more.contains(&"gpu") {
+            command.envs(layer::environment(&[("FAKE_GPU", "1")]));
+        }
+        let output = command.env("CLREEL_KERNELS", &self.0).env("XDG_CACHE_HOME", &self.0).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{}: {stderr}", self.0.display());
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["devices"][0]["runs"][0]["variants"][0].clone()
+    }
+
+    /// It differs, and the reason contains all of these words.
+    fn is_caught(&self, variant: &str, more: &[&str], words: &[&str]) {
+        let entry = self.bench(variant, more, 3);
+        assert_eq!(entry["outcome"], "mismatch", "{entry}");
+        let reason = entry["reason"].as_str().unwrap();
+        assert!(words.iter().all(|word| reason.contains(word)), "{words:?} in {reason}");
+        assert!(entry["device_ms"].is_null() && entry["checked"] == Value::Array(Vec::new()), "{entry}");
+    }
+}
+
+impl Drop for Kernels {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const SMALL: [&str; 4] = ["--size", "192x108", "--radius", "3"];
+
+#[test]
+fn what_is_timed_is_what_is_checked_at_its_own_size() {
+    // Wrong at no size that is checked besides: only at the one that is timed, and whole.
+    let edit = (
+        "if (x >= width || row >= rows)",
+        "if (x >= width || row >= rows || (width == 200 && rows == height && x == 150))",
+    );
+    let kernels = Kernels::with("size", "01_naive.cl", &[edit]);
+    let at = |size| ["--size", size, "--radius", "3"];
+    kernels.is_caught("naive", &at("200x120"), &["as it is timed", "were never written"]);
+    assert_eq!(kernels.bench("naive", &at("192x120"), 0)["outcome"], "ok");
+}
+
+#[test]
+fn launches_in_bands_are_checked() {
+    for (test, file, variant, edit) in [
+        ("band-naive", "01_naive.cl", "naive", ("const int y = row0 + row;", "const int y = row;")),
+        (
+            "band-vectorized",
+            "04_vectorized.cl",
+            "vectorized",
+            ("const int y = row0 + row;", "const int y = row;"),
+        ),
+        ("band-fused", "06_fused.cl", "fused", ("const int y1 = row0 + (int)", "const int y1 = (int)")),
+    ] {
+        Kernels::with(test, file, &[edit]).is_caught(variant, &SMALL, &["bands of"]);
+    }
+}
+
+#[test]
+fn a_write_behind_the_picture_and_into_the_source_are_caught() {
+    let behind = ("dst[y * width + x] = ", "dst[width * height + 1025] = 7;\n    dst[y * width + x] = ");
+    Kernels::with("behind", "03_flat.cl", &[behind]).is_caught(
+        "flat",
+        &SMALL,
+        &["outside the picture were overwritten"],
+    );
+    let source = (
+        "    sums[y * width + x] = sum;",
+        "    sums[y * width + x] = sum;\n    if (x == width - 1 && y == height - 1) ((__global uchar4 *)src)[0] = (uchar4)(9, 8, 7, 6);",
+    );
+    Kernels::with("source", "03_flat.cl", &[source]).is_caught(
+        "flat",
+        &["--size", "192x108", "--radius", "0"],
+        &["of the source were overwritten"],
+    );
+}
+
+#[test]
+fn every_layout_of_planes_is_checked() {
+    // Samples that lie two apart, as in NV12 and in no plane of 4:2:0.
+    let nv12 = (
+        "const samples_t high = *(__global const samples_t *)(line + 2 * x + 16);",
+        "const samples_t high = *(__global const samples_t *)(line + 2 * x + 15);",
+    );
+    Kernels::with("nv12", "08_planes.cl", &[nv12]).is_caught("planar", &SMALL, &["nv12"]);
+    // Samples of two bytes.
+    let wide = ("return (v >> (uint)bits.s0) & (uint)bits.s1;", "return v >> (uint)bits.s0 & 0x3feu;");
+    Kernels::with("wide", "08_planes.cl", &[wide]).is_caught("planar", &SMALL, &["yuv420p10le"]);
+}
+
+#[test]
+fn kernels_that_write_an_image_are_checked() {
+    let edit = (
+        "convert_float4(as_uchar4(pixels[i])) * (1.0f / 255.0f)",
+        "convert_float4(as_uchar4(pixels[i])) * (1.0f / 254.0f)",
+    );
+    let kernels = Kernels::with("image", "07_march.cl", &[edit]);
+    kernels.is_caught("fused", &[&SMALL[..], &["--device", "gpu"]].concat(), &["into an image"]);
+}
+
+#[test]
+fn other_values_of_a_parameter_are_checked_in_changed_kernels() {
+    // With the default for CPUs, 4, nothing is wrong.
+    let edit = ("    int16 sum[QUADS];", "    if (QUADS == 2 && x == 0) return;\n    int16 sum[QUADS];");
+    let kernels = Kernels::with("quads", "05_running_sum.cl", &[edit]);
+    kernels.is_caught("running-sum", &SMALL, &["QUADS=2", "never written"]);
+}
+
+#[test]
+fn extreme_pictures_and_every_range_of_radii_are_checked() {
+    // Only a window that is white all over has this sum.
+    let white = (
+        "    const int side = 2 * radius + 1;\n    dst",
+        "    const int side = 2 * radius + 1;\n    sum = min(sum, 254 * side * side + side);\n    dst",
+    );
+    Kernels::with("white", "03_flat.cl", &[white]).is_caught("flat", &SMALL, &["white"]);
+    // Wrong at the largest radii only, at which nothing is timed.
+    let far = ("int4 sum = 0;", "int4 sum = radius > 126 ? 1 << 20 : 0;");
+    Kernels::with("radius", "03_flat.cl", &[far]).is_caught("flat", &SMALL, &["r=127"]);
+}
+
+#[test]
+fn what_was_checked_is_said() {
+    let kernels =
+        Kernels::with("said", "03_flat.cl", &[("// Box filter, step 3: flat.", "// Box filter, step 3.")]);
+    let checked = kernels.bench("flat", &SMALL, 0)["checked"].clone();
+    let timed = &checked[0];
+    assert_eq!((&timed["timed"], &timed["sizes"][0]), (&true.into(), &"192x108".into()), "{checked}");
+    let text = checked.to_string();
+    for word in
+        ["129x65", "1x1", "stripes down", "checkerboard", "bands of 1, 3", "bands as the window", "128"]
+    {
+        assert!(text.contains(word), "{word} in {text}");
+    }
 }

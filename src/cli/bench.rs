@@ -143,6 +143,7 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
                     copy: None,
                     planes_copy: None,
                     variants: variants.iter().map(|&id| (id, Outcome::Failed(e.clone()))).collect(),
+                    checked: Vec::new(),
                     auto: None,
                     native: Vec::new(),
                 });
@@ -355,6 +356,7 @@ mod tests {
             copy: None,
             planes_copy: None,
             variants: outcomes.into_iter().map(|o| (VariantId::Flat, o)).collect(),
+            checked: Vec::new(),
             auto: None,
             native: Vec::new(),
         };
@@ -372,6 +374,7 @@ mod tests {
             copy: None,
             planes_copy: None,
             variants: outcomes,
+            checked: Vec::new(),
             auto: None,
             native: Vec::new(),
         };

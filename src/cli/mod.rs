@@ -224,7 +224,7 @@ pub struct BenchArgs {
     /// Time the filter in Rust too, without OpenCL: on one thread and on all, plain and in vectors
     #[arg(long)]
     pub native: bool,
-    /// Print JSON instead of a table
+    /// Print JSON instead of a table; each row says what was `checked`, and whether it is `noisy` and why
     #[arg(long)]
     pub json: bool,
 }

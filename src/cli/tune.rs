@@ -17,6 +17,7 @@ use crate::ladder::VariantId;
 use crate::ladder::box_filter::Config;
 use crate::ladder::tune::{self, Search, Status, Trial};
 use crate::ladder::tuned::{self, Cache, RADII, radius_class};
+use crate::ladder::verify::Checked;
 use crate::leftovers;
 use crate::stats::noise::{self, Noise, Noisy};
 
@@ -38,6 +39,8 @@ struct RunEntry {
     radius: u32,
     copy_ms: Option<f64>,
     copy_noisy: Noisy,
+    /// What was compared of each trial that has a time.
+    checked: Vec<Checked>,
     trials: Vec<TrialEntry>,
 }
 
@@ -78,7 +81,8 @@ impl tune::Watch for Watch<'_> {
         self.bar.set_message(format!("{variant} {config}, r={}", self.radius));
         self.bar.inc(1);
         let ((width, height), radius, trials) = (self.size, self.radius, trials.to_vec());
-        let so_far = Search { width, height, radius, copy_ms: None, copy_noise: None, trials };
+        let (copy_ms, copy_noise, checked) = (None, None, Vec::new());
+        let so_far = Search { width, height, radius, copy_ms, copy_noise, trials, checked };
         self.results.lock().unwrap_or_else(PoisonError::into_inner).present = Some(so_far);
     }
 }
@@ -197,6 +201,7 @@ fn run_entry(search: &Search) -> RunEntry {
         radius: search.radius,
         copy_ms: search.copy_ms,
         copy_noisy: Noisy(search.copy_noise),
+        checked: search.checked.clone(),
         trials: search.trials.iter().map(|t| entry(search, t)).collect(),
     }
 }
@@ -259,6 +264,10 @@ fn print_search(device: &str, search: &Search) -> Result<()> {
     print_line(table)?;
     if search.trials.iter().any(|trial| trial.noise.is_some()) {
         print_line("~ noisy: only the digits that can be believed")?;
+    }
+    if !search.checked.is_empty() {
+        print_line("checked, every byte, before a trial has a time:")?;
+        search.checked.iter().try_for_each(|one| print_line(format!("  {one}")))?;
     }
     print_line("")
 }

@@ -136,6 +136,13 @@ pub fn fingerprint(name: &str) -> Result<String> {
     Ok(format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, mix)))
 }
 
+/// Whether a kernel file, or what it includes, is not the one in the binary.
+pub(crate) fn is_changed(name: &str) -> bool {
+    let text = |load: &dyn Fn(&str) -> Result<String>| expand(name, &load(name)?, 8, load);
+    std::env::var_os(KERNELS_VARIABLE).is_some()
+        && matches!((text(&source), text(&|name| source_from(None, name))), (Ok(now), Ok(own)) if now != own)
+}
+
 /// Compiles `source`, the text of the kernel file `source_name`, for the context's device. `options` are the
 /// compiler's, such as `-D STRIP=64`.
 ///

@@ -12,13 +12,16 @@ use std::time::Instant;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceInfo, DeviceKind};
 use crate::ladder::box_filter::config::Param;
-use crate::ladder::box_filter::reference::reference;
-use crate::ladder::box_filter::{BuiltVariant, Code, Config, Picture, Plan, Scratch, bench, info, run};
+use crate::ladder::box_filter::pictures::{Pattern, noise};
+use crate::ladder::box_filter::reference::quick;
+use crate::ladder::box_filter::run::{Bands, Checker};
+use crate::ladder::box_filter::suite::{self, Subject, Suite};
+use crate::ladder::box_filter::{BuiltVariant, Code, Config, Picture, Plan, Scratch, bench, info};
 use crate::ladder::measure::{self, Contender, Measurement};
 use crate::ladder::tuned::{Entry, SizeClass};
-use crate::ladder::verify::MismatchReport;
+use crate::ladder::verify::{self, Checked, MismatchReport};
 use crate::ladder::{Storage, VariantId};
-use crate::media::memory::require;
+use crate::media::memory::{require, zeroed};
 use crate::stats::{CpuTimes, Noise, Series, ms_since};
 
 /// A configuration is abandoned when it is predicted to take so many times as long as the best.
@@ -86,6 +89,8 @@ pub struct Search {
     pub copy_noise: Option<Noise>,
     /// Every trial in order.
     pub trials: Vec<Trial>,
+    /// What was compared of each trial that has a time.
+    pub checked: Vec<Checked>,
 }
 
 /// Watches a search, and may hold it up or end it.
@@ -132,8 +137,8 @@ pub fn search(
     watch: &mut dyn Watch,
 ) -> Result<Option<Search>> {
     require_memory(&cl.device.info, (width, height))?;
-    let src = bench::noise(width as usize * height as usize * 4);
-    let want = reference(&src, width as usize, height as usize, radius as usize);
+    let src = noise(width as usize * height as usize * 4);
+    let want = quick(&src, width as usize, height as usize, radius as usize);
     let mut tuner = Tuner {
         cl,
         size: (width, height),
@@ -143,6 +148,8 @@ pub fn search(
         want,
         best_ms: None,
         trials: Vec::new(),
+        suite: Suite::default(),
+        checked: Vec::new(),
         keep: Vec::new(),
         watch,
         ended: false,
@@ -150,7 +157,8 @@ pub fn search(
     match tuner.run(variants) {
         Ok(copy) => {
             let (copy_ms, copy_noise) = (copy.map(|m| m.device.p50), copy.and_then(|m| m.noise()));
-            Ok(Some(Search { width, height, radius, copy_ms, copy_noise, trials: tuner.trials }))
+            let (trials, checked) = (tuner.trials, tuner.checked);
+            Ok(Some(Search { width, height, radius, copy_ms, copy_noise, trials, checked }))
         }
         Err(_) if tuner.ended => Ok(None),
         Err(error) => Err(error),
@@ -162,11 +170,12 @@ pub fn search(
 /// # Errors
 /// When there is not.
 pub fn require_memory(device: &DeviceInfo, (width, height): (u32, u32)) -> Result<()> {
-    // The picture and what is right; the reference's table, and after it two copies for the comparison.
-    let host = 4;
-    // A CPU device has the same memory: source, destination, and those of the check; row sums of twice a picture's size
-    // for each variant that is kept, and for the one that is tried.
-    let device = if device.kind == DeviceKind::Cpu { 4 + 2 * (VARIANTS.len() + 1) } else { 0 };
+    // The picture and what is right, and the reference's tables; after these what a check keeps beside them: source and
+    // output, before and after it, each with its canaries.
+    let host = 2 + 12;
+    // A CPU device has the same memory: source, destination, and those of the check with their canaries; row sums of twice a
+    // picture's size for the check and for the best of each variant.
+    let device = if device.kind == DeviceKind::Cpu { 8 + 2 * (VARIANTS.len() + 1) } else { 0 };
     require(width as usize * height as usize * 4 * (host + device))
 }
 
@@ -208,6 +217,8 @@ struct Tuner<'a> {
     want: Vec<u8>,
     best_ms: Option<f64>,
     trials: Vec<Trial>,
+    suite: Suite,
+    checked: Vec<Checked>,
     /// The best trial of each variant that has one.
     keep: Vec<(usize, Plan)>,
     watch: &'a mut dyn Watch,
@@ -305,6 +316,9 @@ impl Tuner<'_> {
         let best_ms = self.best_ms;
         let hopeless = |ms| best_ms.is_some_and(|best| ms > HOPELESS * best + 0.1);
         self.go_on()?;
+        if let Some(report) = self.suite.first(self.cl, built, self.size, radius)? {
+            return Ok(Judged::without_times(Status::Mismatch(report)));
+        }
         let mut predicted = measure::predict(&plan, &self.cl.queue)?;
         if hopeless(predicted) && predicted < SHORT_MS {
             // A short one may have been disturbed, and its first run is a cold one.
@@ -313,16 +327,33 @@ impl Tuner<'_> {
         if hopeless(predicted) {
             return Ok(Judged::without_times(Status::Abandoned(predicted)));
         }
-        self.go_on()?;
-        let mut scratch = Scratch::new();
-        let report = run::check(self.cl, built, &self.src, &self.want, width, height, radius, &mut scratch)?;
-        if let Some(report) = report {
+        let mut checked = Vec::new();
+        let work: f64 = (0..plan.passes()).map(|pass| plan.work(pass)).sum();
+        let read_ms = predicted / work.max(1.0);
+        if let Some(report) = self.check(built, read_ms, &mut checked)? {
             return Ok(Judged::without_times(Status::Mismatch(report)));
+        }
+        // The first run of those that count: every byte of it.
+        self.go_on()?;
+        let queue = &self.cl.queue;
+        dst.write(queue, &verify::poisoned(&self.want))?;
+        let first = measure::sample(queue, |q| plan.enqueue_all(q))?;
+        let (mut got, mut source) = (zeroed(self.want.len())?, zeroed(self.src.len())?);
+        dst.read(queue, &mut got)?;
+        src.read(queue, &mut source)?;
+        if let Some(report) = verify::compare(&self.want, &got, width as usize, (&self.src, &source)) {
+            // All others read it.
+            src.write(queue, &self.src)?;
+            let case = "noise, as it is timed".to_owned();
+            return Ok(Judged::without_times(Status::Mismatch(MismatchReport { case, ..report })));
+        }
+        if self.checked.is_empty() {
+            self.checked = checked;
         }
         let rounds = measure::rounds_for(predicted, ROUNDS).unwrap_or(1);
         // The least disturbed run: trials do not take turns, only finalists do.
-        let mut samples = Vec::new();
-        for _ in 0..rounds {
+        let mut samples = vec![first.device_ms];
+        for _ in 1..rounds {
             self.go_on()?;
             samples.push(measure::sample(&self.cl.queue, |q| plan.enqueue_all(q))?.device_ms);
         }
@@ -333,6 +364,35 @@ impl Tuner<'_> {
         self.best_ms = Some(self.best_ms.map_or(series.min, |best| best.min(series.min)));
         let noise = Noise::of(&series, others);
         Ok(Judged { status: Status::Scored(series.min), noise, plan: Some(plan) })
+    }
+
+    /// At small sizes, with radii of every range, and in bands at the size that is tuned for.
+    fn check(
+        &mut self,
+        built: &BuiltVariant,
+        read_ms: f64,
+        checked: &mut Vec<Checked>,
+    ) -> Result<Option<MismatchReport>> {
+        let (cl, radius, size) = (self.cl, self.radius, self.size);
+        let subject = Subject { cl, variant: built, of: size, way: "", read_ms };
+        let mut suite = std::mem::take(&mut self.suite);
+        let mut go_on = || self.go_on();
+        let found = match suite.sizes(subject, radius, checked, &mut go_on) {
+            Ok(None) => suite.radii(subject, checked, &mut go_on),
+            found => found,
+        };
+        self.suite = suite;
+        if let Some(report) = found? {
+            return Ok(Some(report));
+        }
+        self.go_on()?;
+        let bands = Bands::Steps;
+        let report = Checker::new(cl, built, size, size, radius)?.check(&self.src, &self.want, bands)?;
+        suite::done("", size, &[Pattern::Noise], &[bands], &[]).add_to(checked);
+        Checked { timed: true, ..suite::done("", size, &[Pattern::Noise], &[Bands::Whole], &[]) }
+            .add_to(checked);
+        let case = suite::case("", Pattern::Noise.name(), size, radius, bands);
+        Ok(report.map(|report| MismatchReport { case, ..report }))
     }
 
     fn pair(&mut self, storage: Storage) -> Result<(Picture, Picture)> {

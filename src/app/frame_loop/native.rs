@@ -173,7 +173,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::ladder::box_filter::bench::noise;
+    use crate::ladder::box_filter::pictures::noise;
     use crate::ladder::box_filter::reference::reference;
 
     fn picture() -> Arc<HostBlock> {

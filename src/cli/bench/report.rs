@@ -10,6 +10,7 @@ use crate::gpu::sharing::Sharing;
 use crate::ladder::box_filter::bench::{NativeFault, NativeRun, RadiusRun};
 use crate::ladder::box_filter::native::Lanes;
 use crate::ladder::measure::Measurement;
+use crate::ladder::verify::Checked;
 use crate::ladder::{Kind, Outcome, VariantId};
 use crate::stats::Series;
 use crate::stats::noise::Noisy;
@@ -78,6 +79,8 @@ struct VariantEntry {
     dispatch_ms: Option<Series>,
     wall_ms: Option<Series>,
     noisy: Noisy,
+    /// What was compared; nothing where it is not ok.
+    checked: Vec<Checked>,
 }
 
 /// Prints them. `interrupted` says what is missing.
@@ -111,12 +114,14 @@ fn run(run: &RadiusRun) -> RunEntry {
         copy_noisy: noisy(run.copy.as_ref()),
         planes_copy_ms: run.planes_copy.map(|m| m.device),
         planes_copy_noisy: run.planes_copy.as_ref().map(|m| noisy(Some(m))),
-        variants: run.variants.iter().map(|(id, outcome)| variant(*id, outcome, run)).collect(),
+        variants: (0..run.variants.len()).map(|place| variant(run, place)).collect(),
         native: run.native.iter().map(native).collect(),
     }
 }
 
-fn variant(id: VariantId, outcome: &Outcome, run: &RadiusRun) -> VariantEntry {
+fn variant(run: &RadiusRun, place: usize) -> VariantEntry {
+    let (id, outcome) = &run.variants[place];
+    let id = *id;
     let times = outcome.measured();
     VariantEntry {
         id: id.as_str(),
@@ -134,6 +139,7 @@ fn variant(id: VariantId, outcome: &Outcome, run: &RadiusRun) -> VariantEntry {
         dispatch_ms: times.filter(|_| id.kind() == Kind::OpenCl).and_then(|m| m.dispatch),
         wall_ms: times.and_then(|m| m.wall),
         noisy: noisy(times),
+        checked: times.and(run.checked.get(place)).cloned().unwrap_or_default(),
     }
 }
 

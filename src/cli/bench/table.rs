@@ -9,6 +9,7 @@ use crate::ladder::VariantId;
 use crate::ladder::box_filter::bench::{NativeFault, RadiusRun};
 use crate::ladder::box_filter::native::Lanes;
 use crate::ladder::measure::Measurement;
+use crate::ladder::verify::Checked;
 use crate::stats::{Noise, noise};
 
 /// Prints them.
@@ -32,7 +33,7 @@ pub(super) fn print(results: &Results) -> Result<()> {
                     print_line(format!("{id}: {}. {reason}", outcome.word()))?;
                 }
             }
-            for line in noisy(run) {
+            for line in noisy(run).into_iter().chain(checked(run)) {
                 print_line(line)?;
             }
             print_line("")?;
@@ -59,6 +60,26 @@ fn noisy(run: &RadiusRun) -> Vec<String> {
     }
     let line = |(sentence, names): (String, Vec<&str>)| format!("~ noisy: {}: {sentence}", names.join(", "));
     sentences.into_iter().map(line).collect()
+}
+
+/// What was compared, for all variants of which it is the same.
+fn checked(run: &RadiusRun) -> Vec<String> {
+    let mut all: Vec<(Vec<&str>, &[Checked])> = Vec::new();
+    for ((id, outcome), checked) in run.variants.iter().zip(&run.checked) {
+        if outcome.measured().is_none() {
+            continue;
+        }
+        match all.iter_mut().find(|(_, known)| *known == checked.as_slice()) {
+            Some((names, _)) => names.push(id.as_str()),
+            None => all.push((vec![id.as_str()], checked)),
+        }
+    }
+    let mut lines = Vec::new();
+    for (names, checked) in all {
+        lines.push(format!("checked, every byte: {}", names.join(", ")));
+        lines.extend(checked.iter().map(|one| format!("  {one}")));
+    }
+    lines
 }
 
 const PLANES_COPY: &str = "(copy of planes)";

@@ -10,7 +10,7 @@ use crate::gpu::cl::{ClContext, failed};
 use crate::ladder::Storage;
 use crate::ladder::box_filter::Picture;
 use crate::ladder::box_filter::run::guarded;
-use crate::ladder::verify::{self, Difference, GUARD, MismatchReport};
+use crate::ladder::verify::{self, Difference, MismatchReport};
 use crate::media::Matrix;
 use crate::media::memory::{require, zeroed};
 
@@ -30,14 +30,15 @@ pub(crate) fn compare(
     storage: Storage,
     (width, height): (u32, u32),
     want: &[u8],
-    run: impl FnOnce(&Picture) -> Result<()>,
+    mut run: impl FnMut(&Picture) -> Result<()>,
 ) -> Result<Option<MismatchReport>> {
     let finish = || queue.finish().map_err(|e| failed("The device failed during a check.", &e));
     verify::check(want, width as usize, |before| {
         let mut after = before.to_vec();
         match storage {
             Storage::Image => {
-                let middle = GUARD..GUARD + want.len();
+                let guard = verify::guard(want.len());
+                let middle = guard..guard + want.len();
                 let picture = Picture::alloc(cl, storage, width, height)?;
                 picture.write(queue, &before[middle.clone()])?;
                 run(&picture)?;
@@ -45,7 +46,8 @@ pub(crate) fn compare(
                 picture.read(queue, &mut after[middle])?;
             }
             Storage::Buffer => {
-                let (whole, picture) = guarded(cl, before)?;
+                let (whole, picture) = guarded(cl, want.len())?;
+                whole.write(queue, before)?;
                 run(&picture)?;
                 finish()?;
                 whole.read(queue, &mut after)?;
@@ -84,8 +86,8 @@ impl Converter {
         let mut after = zeroed(block.len())?;
         planes.read(queue, &mut after)?;
         if report.is_none() && after != block {
-            let overwritten = after.iter().zip(block).filter(|(a, b)| a != b).count();
-            return Ok(Some(MismatchReport { overrun: overwritten, ..nothing(want.len()) }));
+            let source = verify::changed(block, &after);
+            return Ok(Some(MismatchReport { source, ..nothing(want.len()) }));
         }
         Ok(report)
     }
@@ -255,5 +257,5 @@ fn note(report: &mut MismatchReport, row: usize, first: usize, got: &[u8], want:
 }
 
 fn nothing(total: usize) -> MismatchReport {
-    MismatchReport { count: 0, total, max_abs_diff: 0, first: None, untouched: 0, overrun: 0 }
+    MismatchReport { total, ..MismatchReport::default() }
 }

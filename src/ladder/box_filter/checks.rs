@@ -1,81 +1,204 @@
-//! The checks before the times. In: the frames, a radius, and what is to be timed. Out: what a check let through, or the
-//! [`Outcome`] that stands in the place of its times.
+//! The checks around the times. In: the frames, a radius, and what is to be timed. Out: what was compared, or the
+//! [`Outcome`] that stands in the place of the times.
+//!
+//! Before anything is timed it is checked at [small sizes](super::suite), and in bands at the frames' own size where that
+//! takes no seconds. What is timed is compared, too: the output of the first run of all, every byte of it.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
-use std::time::Instant;
+use std::cell::OnceCell;
 
-use super::bench::{Input, NOT_TIMED, NativeFault, NativeRun, noise};
+use super::bench::{Input, NOT_TIMED, NativeFault, NativeRun};
 use super::native::{self, Lanes};
+use super::pictures::{Pattern, noise};
 use super::planar::run as planes;
-use super::planar::{PlanarFilter, planar_reference, planes_of};
-use super::{BuiltVariant, Scratch, reference::reference, run};
+use super::planar::{PlanarFilter, planar_quick, planes_of, suite as planar_suite};
+use super::reference::quick;
+use super::run::{Bands, Checker};
+use super::suite::{Subject, Suite, case, done};
+use super::{BuiltVariant, Config};
 use crate::convert::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
-use crate::ladder::Outcome;
-use crate::ladder::verify::MismatchReport;
+use crate::gpu::program;
+use crate::ladder::verify::{Checked, MismatchReport};
+use crate::ladder::{Outcome, Storage, VariantId};
 use crate::media::memory::require;
 use crate::stats::ms_since;
 
 /// What was asked for, or the outcome that stands in its place.
 pub(super) type Tried<T> = std::result::Result<T, Box<Outcome>>;
 
-/// Pictures of one size, each with what the reference makes of it.
-type Cases = Vec<(Vec<u8>, Vec<u8>)>;
+/// The longest that a run may take that is made for a check alone, at the frames' own size, in milliseconds.
+const EXTRA_MS: f64 = 1000.0;
 
 /// Checks at one radius. The pictures of a size are made once, for all variants.
 pub(super) struct Checks<'a> {
     input: &'a Input<'a>,
     radius: u32,
-    made: HashMap<(u32, u32), Cases>,
+    suite: Suite,
+    /// What the reference makes of the first frame.
+    first: OnceCell<Vec<u8>>,
 }
 
 impl<'a> Checks<'a> {
-    pub fn new(input: &'a Input<'a>, radius: u32) -> Self {
-        Self { input, radius, made: HashMap::new() }
+    pub fn new(input: &'a Input<'a>, radius: u32) -> Result<Self> {
+        // Noise and what is right for it and for the first frame; source and output of a check, before and after it, each
+        // with its canaries.
+        require(input.width as usize * input.height as usize * 4 * 15)?;
+        Ok(Self { input, radius, suite: Suite::default(), first: OnceCell::new() })
     }
 
-    /// Checks a variant of which a frame is predicted to take so long.
-    pub fn variant(&mut self, cl: &ClContext, variant: &BuiltVariant, predicted_ms: f64) -> Tried<()> {
-        let (width, height) = check_size(self.input.width, self.input.height, predicted_ms);
-        let radius = self.radius;
-        let mut scratch = Scratch::new();
-        for (src, want) in self.cases((width, height))? {
-            passed(run::check(cl, variant, src, want, width, height, radius, &mut scratch))?;
+    fn size(&self) -> (u32, u32) {
+        (self.input.width, self.input.height)
+    }
+
+    /// What the reference makes of the first frame.
+    pub fn first(&self) -> &[u8] {
+        let ((width, height), radius) = (self.size(), self.radius as usize);
+        let reference = || quick(&self.input.frames[0], width as usize, height as usize, radius);
+        self.first.get_or_init(reference)
+    }
+
+    /// What is compared of everything: the first output that is timed.
+    pub fn timed(&self) -> Checked {
+        let (width, height) = self.size();
+        Checked {
+            sizes: vec![format!("{width}x{height}")],
+            pictures: vec!["the movie".to_owned()],
+            bands: vec![Bands::Whole.name().to_owned()],
+            timed: true,
+            ..Checked::default()
+        }
+    }
+
+    /// A first look at a variant, before it runs on whole frames.
+    pub fn first_look(&mut self, cl: &ClContext, variant: &BuiltVariant) -> Tried<()> {
+        passed(self.suite.first(cl, variant, (self.input.width, self.input.height), self.radius))
+    }
+
+    /// Checks a variant whose runs are predicted to take so long, and whose [work](super::Plan::work) is that.
+    pub fn variant(
+        &mut self,
+        cl: &ClContext,
+        variant: &BuiltVariant,
+        predicted_ms: f64,
+        work: f64,
+    ) -> Tried<Vec<Checked>> {
+        let mut checked = vec![self.timed()];
+        let read_ms = predicted_ms / work.max(1.0);
+        let of = self.size();
+        let subject = Subject { cl, variant, of, way: "", read_ms };
+        passed(self.small(subject, &mut checked))?;
+        passed(self.large(subject, predicted_ms, &mut checked))?;
+        // With shared textures the window has it write these.
+        let Some((id, config)) = variant.config(of, self.radius) else { return Ok(checked) };
+        if config.code().to_image && cl.device.info.image_support && variant.output() == Storage::Buffer {
+            let built = BuiltVariant::build_into(cl, id, config, Storage::Image).map_err(fail)?;
+            let subject = Subject { variant: &built, way: "into an image", ..subject };
+            passed(self.small(subject, &mut checked))?;
+            passed(self.large(subject, predicted_ms, &mut checked))?;
+        }
+        if program::is_changed(config.code().file) {
+            self.other_parameters(subject, id, config, &mut checked)?;
+        }
+        Ok(checked)
+    }
+
+    fn small(&mut self, subject: Subject, checked: &mut Vec<Checked>) -> Result<Option<MismatchReport>> {
+        let go_on = &mut || Ok(());
+        match self.suite.sizes(subject, self.radius, checked, go_on)? {
+            None => self.suite.radii(subject, checked, go_on),
+            found => Ok(found),
+        }
+    }
+
+    /// In bands as the window cuts them, at the frames' own size.
+    fn large(
+        &mut self,
+        subject: Subject,
+        predicted_ms: f64,
+        checked: &mut Vec<Checked>,
+    ) -> Result<Option<MismatchReport>> {
+        if predicted_ms > EXTRA_MS {
+            return Ok(None);
+        }
+        let (size, radius, bands) = (self.size(), self.radius, Bands::Steps);
+        let checker = Checker::new(subject.cl, subject.variant, size, subject.of, radius)?;
+        let (src, want) = self.suite.case(Pattern::Noise, size, radius);
+        let report = checker.check(src, want, bands)?;
+        done(subject.way, size, &[Pattern::Noise], &[bands], &[]).add_to(checked);
+        let case = case(subject.way, Pattern::Noise.name(), size, radius, bands);
+        Ok(report.map(|report| MismatchReport { case, ..report }))
+    }
+
+    /// The values that tuning may choose, of kernels that the tests do not know.
+    fn other_parameters(
+        &mut self,
+        subject: Subject,
+        id: VariantId,
+        config: &Config,
+        checked: &mut Vec<Checked>,
+    ) -> Tried<()> {
+        for other in config.neighbours(&subject.cl.device.info) {
+            // What does not build cannot be chosen.
+            let Ok(built) = BuiltVariant::build_with(subject.cl, id, &other) else { continue };
+            let subject = Subject { variant: &built, way: &other.to_string(), ..subject };
+            passed(self.small(subject, checked))?;
         }
         Ok(())
     }
 
     /// Checks a filter that does without OpenCL by `check`, which gets a picture and what is right; returns the
-    /// milliseconds that a picture took.
+    /// milliseconds that a picture took, and what was compared.
     pub fn peer(
         &mut self,
         mut check: impl FnMut(&[u8], &[u8]) -> Result<Option<MismatchReport>>,
-    ) -> Tried<f64> {
-        let cases = self.cases((self.input.width, self.input.height))?;
-        let began = Instant::now();
-        for (src, want) in cases {
-            passed(check(src, want))?;
+    ) -> Tried<(f64, Vec<Checked>)> {
+        let mut checked = vec![self.timed()];
+        let (size, radius) = (self.size(), self.radius);
+        let mut ms = 0.0;
+        for pattern in Pattern::ALL {
+            let (src, want) = self.suite.case(pattern, size, radius);
+            let began = std::time::Instant::now();
+            let report = check(src, want);
+            ms = ms_since(began);
+            let case = case("", pattern.name(), size, radius, Bands::Whole);
+            passed(report.map(|report| report.map(|report| MismatchReport { case, ..report })))?;
+            let mut one = done("", size, &[pattern], &[Bands::Whole], &[]);
+            match checked.get_mut(1) {
+                Some(all) => all.pictures.append(&mut one.pictures),
+                None => checked.push(one),
+            }
+            if ms > EXTRA_MS / 8.0 {
+                break;
+            }
         }
-        Ok(ms_since(began) / cases.len().max(1) as f64)
+        Ok((ms, checked))
     }
 
-    /// Checks the filter on planes, against its own reference: on planes of 4:2:0 of the first and the middle frame, and
-    /// on noise. Returns the noise, and how its planes lie.
-    pub fn planes(&self, cl: &ClContext, filter: &PlanarFilter) -> Tried<(Layout, Vec<u8>)> {
-        let frames = self.input.frames;
-        let planes_of = |frame: &[u8]| planes_of(frame, self.input.width, self.input.height).map_err(fail);
-        let (layout, noise) = planes_of(&noise(frames[0].len()))?;
-        let mut blocks = vec![noise];
-        for frame in [&frames[0], &frames[frames.len() / 2]] {
-            blocks.push(planes_of(frame)?.1);
-        }
-        for block in &blocks {
-            let want = planar_reference(&layout, block, self.radius).map_err(fail)?;
-            passed(planes::check(cl, filter, &layout, block, &want, self.radius, &[]))?;
-        }
-        Ok((layout, blocks.swap_remove(0)))
+    /// Checks the filter on planes, against its own reference: in all layouts at small sizes, and noise as planes of
+    /// 4:2:0 in bands at the frames' own size.
+    pub fn planes(&self, cl: &ClContext, filter: &PlanarFilter) -> Tried<Vec<Checked>> {
+        let mut checked = vec![Checked { ways: vec!["yuv420p".to_owned()], ..self.timed() }];
+        passed(planar_suite::layouts(cl, filter, self.radius, &mut checked))?;
+        let (size, bands) = (self.size(), Bands::Steps);
+        let (layout, mut block) =
+            planes_of(&noise(self.input.frames[0].len()), size.0, size.1).map_err(fail)?;
+        block.resize(block.len().next_multiple_of(4), 0);
+        let want = planar_quick(&layout, &block, self.radius).map_err(fail)?;
+        let ends: Vec<u32> = bands.of(size.1, 64).iter().map(|rows| rows.end).collect();
+        let report = planes::check(cl, filter, &layout, &block, &want, self.radius, &ends[..ends.len() - 1]);
+        let case = case("yuv420p", Pattern::Noise.name(), size, self.radius, bands);
+        passed(report.map(|report| report.map(|report| MismatchReport { case, ..report })))?;
+        done("yuv420p", size, &[Pattern::Noise], &[bands], &[]).add_to(&mut checked);
+        Ok(checked)
+    }
+
+    /// The planes of the first frame, how they lie, and what the reference makes of them.
+    pub fn first_planes(&self) -> Result<(Layout, Vec<u8>, Vec<u8>)> {
+        let (layout, mut block) = planes_of(&self.input.frames[0], self.input.width, self.input.height)?;
+        block.resize(block.len().next_multiple_of(4), 0);
+        let want = planar_quick(&layout, &block, self.radius)?;
+        Ok((layout, block, want))
     }
 
     /// The grid of threads and vectors in Rust, checked on the first frame; not timed yet.
@@ -84,7 +207,7 @@ impl<'a> Checks<'a> {
             return Ok(Vec::new());
         };
         let size = (self.input.width as usize, self.input.height as usize);
-        let want = reference(src, size.0, size.1, self.radius as usize);
+        let want = self.first();
         let all = native::all_threads();
         let mut runs = Vec::new();
         for threads in if all > 1 { vec![1, all] } else { vec![1] } {
@@ -100,48 +223,9 @@ impl<'a> Checks<'a> {
         }
         Ok(runs)
     }
-
-    /// The pictures of a size: of the first and the middle frame, and noise.
-    fn cases(&mut self, (width, height): (u32, u32)) -> Tried<&Cases> {
-        Ok(match self.made.entry((width, height)) {
-            Entry::Occupied(made) => made.into_mut(),
-            Entry::Vacant(place) => {
-                place.insert(make_cases(self.input, (width, height), self.radius).map_err(fail)?)
-            }
-        })
-    }
 }
 
-fn make_cases(input: &Input, (width, height): (u32, u32), radius: u32) -> Result<Cases> {
-    // Three pictures while they grow, three results, the reference's table, and two copies for the comparison.
-    require(width as usize * height as usize * 4 * 14)?;
-    let corner = |frame: &Vec<u8>| {
-        let rows = frame.chunks_exact(input.width as usize * 4).take(height as usize);
-        rows.flat_map(|row| &row[..width as usize * 4]).copied().collect()
-    };
-    let mut pictures: Vec<Vec<u8>> = Vec::new();
-    pictures.extend(input.frames.first().map(corner));
-    if input.frames.len() > 1 {
-        pictures.extend(input.frames.get(input.frames.len() / 2).map(corner));
-    }
-    pictures.push(noise(width as usize * height as usize * 4));
-    let filter = |src: Vec<u8>| {
-        let want = reference(&src, width as usize, height as usize, radius as usize);
-        (src, want)
-    };
-    Ok(pictures.into_iter().map(filter).collect())
-}
-
-/// The part of a frame that is checked: all of it, unless that would take seconds; then a corner of the same
-/// shape, at least 64 pixels wide and high.
-fn check_size(width: u32, height: u32, predicted_ms: f64) -> (u32, u32) {
-    const AFFORDABLE_MS: f64 = 2000.0;
-    let factor = (AFFORDABLE_MS / predicted_ms.max(AFFORDABLE_MS)).sqrt();
-    let part = |full: u32| full.min(((f64::from(full) * factor) as u32).max(64));
-    (part(width), part(height))
-}
-
-fn passed(report: Result<Option<MismatchReport>>) -> Tried<()> {
+pub(super) fn passed(report: Result<Option<MismatchReport>>) -> Tried<()> {
     match report.map_err(fail)? {
         None => Ok(()),
         Some(report) => Err(Box::new(Outcome::Mismatch(report))),
@@ -150,17 +234,4 @@ fn passed(report: Result<Option<MismatchReport>>) -> Tried<()> {
 
 pub(super) fn fail(error: Error) -> Box<Outcome> {
     Box::new(Outcome::Failed(error))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slow_variants_are_checked_on_a_part() {
-        assert_eq!(check_size(1280, 720, 100.0), (1280, 720));
-        assert_eq!(check_size(1280, 720, 8000.0), (640, 360));
-        assert_eq!(check_size(1280, 720, 1e9), (64, 64));
-        assert_eq!(check_size(5, 720, 8000.0), (5, 360));
-    }
 }

@@ -141,6 +141,14 @@ impl Config {
         self
     }
 
+    /// This one with each other value of each parameter that is worth trying, where the device allows it.
+    pub fn neighbours(&self, device: &DeviceInfo) -> Vec<Self> {
+        let each = |param: &'static Param| param.values.iter().map(move |value| (param.name, *value));
+        let others =
+            self.code.params.iter().flat_map(each).map(|(name, value)| self.clone().with(name, value));
+        others.filter(|other| other != self && other.is_allowed(device)).collect()
+    }
+
     fn fits(&self, device: &DeviceInfo) -> bool {
         let extent = Extent { width: 1, rows: 1, radius: 0, units: 1 };
         let most = device.max_work_group_size.max(1);

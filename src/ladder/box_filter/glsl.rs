@@ -18,7 +18,7 @@ use crate::gpu::headless::Headless;
 use crate::gpu::shader;
 use crate::gpu::sharing::texture;
 use crate::ladder::measure::Sample;
-use crate::ladder::verify::{self, GUARD, MismatchReport};
+use crate::ladder::verify::{self, MismatchReport};
 use crate::pipeline::JobState;
 use crate::present::read_texture;
 use crate::stats::ms_since;
@@ -357,6 +357,11 @@ impl Offscreen {
         unsafe { self.headless.gl.finish() };
     }
 
+    /// Fills the target, so that what is not drawn shows.
+    pub(super) fn poison(&self, rgba: &[u8]) {
+        texture::fill(&self.headless.gl, self.target, self.size, rgba);
+    }
+
     /// Filters what was loaded, and waits. Where OpenGL has no timer queries, the device time is the wall time.
     ///
     /// # Errors
@@ -396,8 +401,9 @@ impl Offscreen {
     /// When it cannot run; a wrong result is no error but a report.
     pub fn check(&self, src: &[u8], want: &[u8], radius: u32) -> Result<Option<MismatchReport>> {
         verify::check(want, self.size.0 as usize, |before| {
-            let middle = GUARD..GUARD + want.len();
-            texture::fill(&self.headless.gl, self.target, self.size, &before[middle.clone()]);
+            let guard = verify::guard(want.len());
+            let middle = guard..guard + want.len();
+            self.poison(&before[middle.clone()]);
             self.load(src);
             self.run(radius)?;
             let mut after = before.to_vec();

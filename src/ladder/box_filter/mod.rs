@@ -11,10 +11,13 @@ pub mod glsl;
 pub mod native;
 pub mod opencl;
 mod picture;
+pub mod pictures;
 mod plan;
 pub mod planar;
 pub mod reference;
+mod rounds;
 pub mod run;
+pub mod suite;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{DeviceInfo, DeviceKind};

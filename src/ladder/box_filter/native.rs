@@ -9,7 +9,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 
 use crate::error::{Error, Result};
 use crate::ladder::box_filter::MAX_RADIUS;
-use crate::ladder::verify::{self, GUARD, MismatchReport};
+use crate::ladder::verify::{self, MismatchReport};
 use crate::media::memory::zeroed;
 use crate::threads::share;
 
@@ -83,7 +83,7 @@ pub fn check(
     let size = (width as usize, height as usize);
     verify::check(want, size.0, |before| {
         let mut after = before.to_vec();
-        let picture = &mut after[GUARD..GUARD + want.len()];
+        let picture = &mut after[verify::guard(want.len())..][..want.len()];
         filter(src, picture, size, radius, all_threads(), Lanes::Vector)?;
         Ok(after)
     })
@@ -241,7 +241,7 @@ impl Strip<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ladder::box_filter::bench::noise;
+    use crate::ladder::box_filter::pictures::noise;
     use crate::ladder::box_filter::reference::reference;
 
     fn check(src: &[u8], (w, h): (usize, usize), radius: u32) {

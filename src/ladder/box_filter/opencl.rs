@@ -7,7 +7,7 @@ use ocl::core;
 
 use super::config::{Config, Extent};
 use super::plan::{Pass, Plan};
-use super::{Picture, Scratch, info};
+use super::{Picture, Scratch, info, run};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
 use crate::gpu::program;
@@ -168,8 +168,12 @@ impl BuiltVariant {
         let programs = vec![Program { id, program, config: config.clone() }];
         let built = Self { info, programs, choices: Vec::new(), output };
         let queue = cl.extra_queue()?;
-        let src = Picture::alloc(cl, info.storage, width, height)?;
-        let dst = Picture::alloc(cl, output, width, height)?;
+        // Changed kernels may leave their memory: among canaries that is not at once another's.
+        let memory = |storage| match program::is_changed(file) {
+            true => run::memory(cl, storage, (width, height)).map(|(_, part)| part),
+            false => Picture::alloc(cl, storage, width, height),
+        };
+        let (src, dst) = (memory(info.storage)?, memory(output)?);
         src.write(&queue, &vec![128; (width * height * 4) as usize])?;
         let plan = built.plan(cl, &src, &dst, &mut Scratch::new(), width, height, 1)?;
         plan.check_arguments(output)?;
@@ -188,6 +192,11 @@ impl BuiltVariant {
     pub fn chosen(&self, width: u32, height: u32, radius: u32) -> Option<String> {
         let program = self.program(width, height, radius)?;
         Some(format!("{} {}", program.id, program.config).trim_end().to_owned())
+    }
+
+    /// The same as the variant itself and its parameters.
+    pub(super) fn config(&self, (width, height): (u32, u32), radius: u32) -> Option<(VariantId, &Config)> {
+        self.program(width, height, radius).map(|program| (program.id, &program.config))
     }
 
     /// What its output is stored in.
@@ -217,6 +226,21 @@ impl BuiltVariant {
         height: u32,
         radius: u32,
     ) -> Result<Plan> {
+        self.plan_of(cl, src, dst, scratch, (width, height), (width, height), radius)
+    }
+
+    /// The same with the parameters that pictures of the size `of` are filtered with.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn plan_of(
+        &self,
+        cl: &ClContext,
+        src: &Picture,
+        dst: &Picture,
+        scratch: &mut Scratch,
+        (width, height): (u32, u32),
+        of: (u32, u32),
+        radius: u32,
+    ) -> Result<Plan> {
         let id = self.info.id;
         let what = format!("'{id}' could not be prepared.");
         if src.storage() != self.info.storage || dst.storage() != self.output {
@@ -226,7 +250,7 @@ impl BuiltVariant {
             return Err(Error::new(what, "The picture has no pixels.", ""));
         }
         self.info.supports(&cl.device.info, width, height)?;
-        let Some(Program { id: chosen, program, config }) = self.program(width, height, radius) else {
+        let Some(Program { id: chosen, program, config }) = self.program(of.0, of.1, radius) else {
             return Err(Error::new(what, "It is not built.", ""));
         };
         let code = config.code();

@@ -100,7 +100,7 @@ impl Picture {
 
 /// Flags of memory without contents. PoCL would have it only when a command needs it, and end the process where there is
 /// not enough; asked for the host's memory it has it at once, or says no.
-fn new_memory(cl: &ClContext) -> MemFlags {
+pub(super) fn new_memory(cl: &ClContext) -> MemFlags {
     let flags = MemFlags::new().read_write();
     if cl.device.info.kind == DeviceKind::Cpu { flags.alloc_host_ptr() } else { flags }
 }
@@ -132,6 +132,18 @@ impl Scratch {
     /// Nothing is allocated before a plan asks for it.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Fills all of it with numbers that no picture gives, so that nothing is right because of an earlier run.
+    pub(super) fn poison(&self, queue: &ocl::Queue) -> Result<()> {
+        let poison = |len: usize| vec![0xa7d3u16; len];
+        let image = self.image.as_ref().map(|((width, height), image)| {
+            image.write(&poison(*width as usize * *height as usize * 4)).queue(queue).enq()
+        });
+        let buffers = self.buffer.as_ref().map(|(_, buffer)| buffer).into_iter().chain(&self.lines);
+        let buffers = buffers.map(|buffer| buffer.write(&poison(buffer.len())).queue(queue).enq());
+        let written: ocl::Result<()> = image.into_iter().chain(buffers).collect();
+        written.map_err(|e| failed("The row sums could not be prepared for a check.", &e))
     }
 
     /// At least this many pixels of four channels of 16 bits.

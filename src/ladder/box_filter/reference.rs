@@ -1,14 +1,27 @@
 //! The box filter in plain scalar Rust, which every variant must equal. In and out: RGBA pixels, 8 bits a
 //! channel, `width`·4 bytes a row. Nothing here is shared with a kernel.
 
+use crate::threads::{all_threads, share};
+
 /// The most reads that the plain loop is asked for; beyond them the summed-area table takes over.
 const PLAIN_READS: f64 = 5e8;
+/// The same where it is to be quick.
+const QUICK_READS: f64 = 1e6;
 
 /// The filtered picture: by [`plain`] while that takes reasonably long, otherwise by [`summed_area`].
 /// `src` must hold `width`·`height` pixels.
 pub fn reference(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> {
+    by_reads(src, width, height, radius, PLAIN_READS)
+}
+
+/// The same within some tens of milliseconds for pictures of usual sizes.
+pub fn quick(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> {
+    by_reads(src, width, height, radius, QUICK_READS)
+}
+
+fn by_reads(src: &[u8], width: usize, height: usize, radius: usize, plainly: f64) -> Vec<u8> {
     let side = (2 * radius + 1) as f64;
-    if width as f64 * height as f64 * side * side <= PLAIN_READS {
+    if width as f64 * height as f64 * side * side <= plainly {
         plain(src, width, height, radius)
     } else {
         summed_area(src, width, height, radius)
@@ -41,45 +54,67 @@ pub fn plain(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> 
     out
 }
 
-/// The same by a summed-area table (F. Crow, "Summed-area tables for texture mapping", 1984), whose work does
-/// not depend on the radius. The table covers the picture with its edge repeated `radius` pixels around it.
+/// The same by summed-area tables (F. Crow, "Summed-area tables for texture mapping", 1984), whose work does
+/// not depend on the radius. A table covers some rows of the picture and the windows around them, with the picture's edge
+/// repeated; the rows are shared among all threads.
 pub fn summed_area(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> {
-    let side = 2 * radius + 1;
-    let n = (side * side) as u64;
-    // table[v][u] is the sum of the padded picture above and left of (u, v), both exclusive.
-    let (table_width, table_height) = (width + 2 * radius + 1, height + 2 * radius + 1);
     let mut out = vec![0; width * height * 4];
-    let mut table = vec![0u64; table_width * table_height];
-    for channel in 0..4 {
-        for v in 1..table_height {
-            let y = (v - 1).saturating_sub(radius).min(height - 1);
-            let mut row_sum = 0;
-            for u in 1..table_width {
-                let x = (u - 1).saturating_sub(radius).min(width - 1);
-                row_sum += u64::from(src[(y * width + x) * 4 + channel]);
-                table[v * table_width + u] = table[(v - 1) * table_width + u] + row_sum;
-            }
-        }
-        for y in 0..height {
-            for x in 0..width {
-                let (top, bottom) = (y * table_width, (y + side) * table_width);
-                let sum =
-                    table[bottom + x + side] + table[top + x] - table[bottom + x] - table[top + x + side];
-                out[(y * width + x) * 4 + channel] = ((sum + n / 2) / n) as u8;
+    if out.is_empty() {
+        return out;
+    }
+    // Each has a table of its own.
+    let threads = all_threads().min(height).min(4);
+    // The fewer the strips, the fewer windows are summed twice; the more, the smaller a table.
+    let rows = height.div_ceil(threads).min((2 * radius + 1).max(64));
+    let strips = out.chunks_mut(rows * width * 4).enumerate();
+    share(strips, threads, |(n, out)| strip(src, (width, height), radius, n * rows, out));
+    out
+}
+
+/// The rows from `first` on, as many as `out` has room for.
+fn strip(src: &[u8], (width, height): (usize, usize), radius: usize, first: usize, out: &mut [u8]) {
+    let side = 2 * radius + 1;
+    let n = (side * side) as u32;
+    let rows = out.len() / (width * 4);
+    // table[v][u] is the sum of the padded picture above and left of (u, v), both exclusive, from the strip's top on. It
+    // may leave 32 bits, but no window's sum does, 255·257², and that is a difference of four.
+    let (table_width, table_height) = (width + 2 * radius + 1, rows + 2 * radius + 1);
+    let mut table = vec![[0u32; 4]; table_width * table_height];
+    for v in 1..table_height {
+        let y = (first + v - 1).saturating_sub(radius).min(height - 1);
+        let mut row_sum = [0u32; 4];
+        for u in 1..table_width {
+            let x = (u - 1).saturating_sub(radius).min(width - 1);
+            let at = (y * width + x) * 4;
+            for (channel, sum) in row_sum.iter_mut().enumerate() {
+                *sum += u32::from(src[at + channel]);
+                table[v * table_width + u][channel] =
+                    table[(v - 1) * table_width + u][channel].wrapping_add(*sum);
             }
         }
     }
-    out
+    for (y, line) in out.chunks_exact_mut(width * 4).enumerate() {
+        let (top, bottom) = (y * table_width, (y + side) * table_width);
+        for (x, pixel) in line.chunks_exact_mut(4).enumerate() {
+            let corners =
+                [table[bottom + x + side], table[top + x], table[bottom + x], table[top + x + side]];
+            for (channel, out) in pixel.iter_mut().enumerate() {
+                let [all, above_left, left, above] = corners.map(|corner| corner[channel]);
+                let sum = all.wrapping_add(above_left).wrapping_sub(left).wrapping_sub(above);
+                *out = ((sum + n / 2) / n) as u8;
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ladder::box_filter::bench::noise;
+    use crate::ladder::box_filter::pictures::noise;
 
     #[test]
     fn the_table_equals_the_plain_loop() {
-        for (w, h) in [(1, 1), (1, 9), (9, 1), (2, 3), (13, 7), (31, 33)] {
+        for (w, h) in [(1, 1), (1, 9), (9, 1), (2, 3), (13, 7), (31, 33), (5, 150)] {
             for r in [0, 1, 2, 7, 16, 40, 128] {
                 for src in [noise(w * h * 4), vec![255; w * h * 4], vec![0; w * h * 4]] {
                     assert_eq!(plain(&src, w, h, r), summed_area(&src, w, h, r), "{w}×{h} r={r}");

@@ -1,11 +1,14 @@
 //! Complete, blocking runs of a variant on pictures in host memory: for one picture, and to check a variant
 //! against the reference.
 
-use super::{BuiltVariant, Picture, Scratch};
+use std::ops::Range;
+
+use super::picture::new_memory;
+use super::{BuiltVariant, Picture, Plan, Scratch};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::ladder::Storage;
-use crate::ladder::verify::{self, GUARD, MismatchReport};
+use crate::ladder::verify::{self, MismatchReport};
 use crate::media::memory::zeroed;
 
 fn require_pixels(src: &[u8], width: u32, height: u32) -> Result<()> {
@@ -40,59 +43,169 @@ pub fn filter_once(
     Ok(out)
 }
 
-/// Checks a variant on one picture against `want`, the reference's output for it: poisoned, and for buffers
-/// with canaries on both sides (an image cannot be written beyond its border).
-///
-/// # Errors
-/// When the variant cannot run; a wrong result is no error but a report.
-#[allow(clippy::too_many_arguments)]
-pub fn check(
-    cl: &ClContext,
-    variant: &BuiltVariant,
-    src: &[u8],
-    want: &[u8],
-    width: u32,
-    height: u32,
-    radius: u32,
-    scratch: &mut Scratch,
-) -> Result<Option<MismatchReport>> {
-    require_pixels(src, width, height)?;
-    require_pixels(want, width, height)?;
-    let storage = variant.info().storage;
-    let input = Picture::alloc(cl, storage, width, height)?;
-    input.write(&cl.queue, src)?;
-    let mut filter = |output: &Picture| {
-        let plan = variant.plan(cl, &input, output, scratch, width, height, radius)?;
-        plan.enqueue_all(&cl.queue)?;
-        cl.queue.finish().map_err(|e| failed("The device failed during a check.", &e))
-    };
-    verify::check(want, width as usize, |before| {
-        let mut after = before.to_vec();
-        match variant.output() {
-            Storage::Image => {
-                let middle = GUARD..GUARD + want.len();
-                let output = Picture::alloc(cl, Storage::Image, width, height)?;
-                output.write(&cl.queue, &before[middle.clone()])?;
-                filter(&output)?;
-                output.read(&cl.queue, &mut after[middle])?;
-            }
-            Storage::Buffer => {
-                let (whole, output) = guarded(cl, before)?;
-                filter(&output)?;
-                whole.read(&cl.queue, &mut after)?;
-            }
-        }
-        Ok(after)
-    })
+/// How the rows of a pass are shared among launches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Bands {
+    /// One launch.
+    Whole,
+    /// So many rows, cycled: bands that begin and end anywhere.
+    Odd,
+    /// As the window cuts them: multiples of the rows that waste nothing, some five launches.
+    Steps,
 }
 
-/// A guarded output on the device: all of it, and the part between the canaries.
-pub(crate) fn guarded(cl: &ClContext, before: &[u8]) -> Result<(Picture, Picture)> {
+/// The heights of [`Bands::Odd`].
+const ODD: [u32; 5] = [1, 3, 7, 31, 5];
+
+impl Bands {
+    /// Its name in tables and JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Bands::Whole => "whole",
+            Bands::Odd => "bands of 1, 3, 7, 31, 5 rows",
+            Bands::Steps => "bands as the window cuts them",
+        }
+    }
+
+    /// The rows of each launch. `step` rows waste nothing.
+    pub fn of(self, rows: u32, step: u32) -> Vec<Range<u32>> {
+        let step = step.max(1);
+        let mut heights: Box<dyn Iterator<Item = u32>> = match self {
+            Bands::Whole => Box::new(std::iter::repeat(rows)),
+            Bands::Odd => Box::new(ODD.into_iter().cycle()),
+            Bands::Steps => Box::new(std::iter::repeat((rows / 5).next_multiple_of(step).max(step))),
+        };
+        let mut bands = Vec::new();
+        let mut first = 0;
+        while first < rows {
+            let last = rows.min(first.saturating_add(heights.next().unwrap_or(rows).max(1)));
+            bands.push(first..last);
+            first = last;
+        }
+        bands
+    }
+}
+
+/// A variant's kernels on pictures of one size, to be checked.
+pub struct Checker<'a> {
+    cl: &'a ClContext,
+    plan: Plan,
+    scratch: Scratch,
+    /// All of the source with its canaries, and the part that is read; one memory for an image.
+    source: (Picture, Picture),
+    /// The same of the output.
+    output: (Picture, Picture),
+    size: (u32, u32),
+}
+
+impl<'a> Checker<'a> {
+    /// Kernels for pictures of a size, with the parameters that the variant has for pictures of the size `of`.
+    ///
+    /// # Errors
+    /// When the variant cannot run at this size, or memory runs out.
+    pub fn new(
+        cl: &'a ClContext,
+        variant: &BuiltVariant,
+        size: (u32, u32),
+        of: (u32, u32),
+        radius: u32,
+    ) -> Result<Self> {
+        let (source, output) =
+            (memory(cl, variant.info().storage, size)?, memory(cl, variant.output(), size)?);
+        let mut scratch = Scratch::new();
+        let plan = variant.plan_of(cl, &source.1, &output.1, &mut scratch, size, of, radius)?;
+        Ok(Self { cl, plan, scratch, source, output, size })
+    }
+
+    /// The work of a run, in pixels read; see [`Plan::work`].
+    pub fn work(&self) -> f64 {
+        (0..self.plan.passes()).map(|pass| self.plan.work(pass)).sum()
+    }
+
+    /// Checks one picture against `want`, the reference's output for it: poisoned, with canaries on both sides of source
+    /// and output where these are buffers (an image cannot be written beyond its border). The source must stay as it is.
+    ///
+    /// # Errors
+    /// When the variant fails to run; a wrong result is no error but a report.
+    pub fn check(&self, src: &[u8], want: &[u8], bands: Bands) -> Result<Option<MismatchReport>> {
+        require_pixels(src, self.size.0, self.size.1)?;
+        require_pixels(want, self.size.0, self.size.1)?;
+        let queue = &self.cl.queue;
+        let guard = verify::guard(want.len());
+        let is_image = |picture: &Picture| picture.storage() == Storage::Image;
+        let before =
+            if is_image(&self.source.0) { src.to_vec() } else { verify::between_canaries(src, guard) };
+        let mut overwritten = 0;
+        let report = verify::check(want, self.size.0 as usize, |poison| {
+            let mut after = poison.to_vec();
+            let part = if is_image(&self.output.0) { guard..guard + want.len() } else { 0..poison.len() };
+            self.source.0.write(queue, &before)?;
+            self.output.0.write(queue, &poison[part.clone()])?;
+            self.scratch.poison(queue)?;
+            for pass in 0..self.plan.passes() {
+                for rows in bands.of(self.plan.rows(), self.plan.row_step(pass)) {
+                    let _event = self.plan.enqueue(queue, pass, rows)?;
+                }
+            }
+            queue.finish().map_err(|e| failed("The device failed during a check.", &e))?;
+            self.output.0.read(queue, &mut after[part])?;
+            let mut source = zeroed(before.len())?;
+            self.source.0.read(queue, &mut source)?;
+            overwritten = overwritten.max(verify::changed(&before, &source));
+            Ok(after)
+        })?;
+        let report = MismatchReport { source: overwritten, ..report.unwrap_or_default() };
+        Ok((!report.is_empty()).then_some(report))
+    }
+}
+
+/// A picture to be guarded: all of it, and the part between the canaries; one image.
+pub(super) fn memory(
+    cl: &ClContext,
+    storage: Storage,
+    (width, height): (u32, u32),
+) -> Result<(Picture, Picture)> {
+    match storage {
+        Storage::Image => {
+            let image = Picture::alloc(cl, storage, width, height)?;
+            Ok((image.clone(), image))
+        }
+        Storage::Buffer => {
+            let bytes = width as usize * height as usize * 4;
+            guarded(cl, bytes)
+        }
+    }
+}
+
+/// A guarded buffer on the device for so many bytes: all of it, and the part between the canaries.
+pub(crate) fn guarded(cl: &ClContext, bytes: usize) -> Result<(Picture, Picture)> {
     let what = "Memory for a check could not be had on the device.";
-    let whole = ocl::Buffer::<u8>::builder().context(&cl.context).len(before.len()).build();
+    let guard = verify::guard(bytes);
+    // SAFETY: no host memory is involved.
+    let whole = unsafe { ocl::Buffer::<u8>::new(&cl.context, new_memory(cl), bytes + 2 * guard, None) };
     let whole = whole.map_err(|e| failed(what, &e))?;
-    let part = whole.create_sub_buffer(None, GUARD, before.len() - 2 * GUARD);
-    let (whole, part) = (Picture::Buffer(whole), Picture::Buffer(part.map_err(|e| failed(what, &e))?));
-    whole.write(&cl.queue, before)?;
-    Ok((whole, part))
+    let part = whole.create_sub_buffer(None, guard, bytes);
+    Ok((Picture::Buffer(whole), Picture::Buffer(part.map_err(|e| failed(what, &e))?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bands_cover_all_rows_once_and_in_order() {
+        for bands in [Bands::Whole, Bands::Odd, Bands::Steps] {
+            for (rows, step) in [(1, 1), (1, 64), (33, 1), (65, 64), (720, 64), (720, 1), (7, 1024)] {
+                let all = bands.of(rows, step);
+                assert!(all.iter().all(|band| band.start < band.end));
+                assert_eq!(
+                    all.iter().flat_map(|band| band.clone()).collect::<Vec<_>>(),
+                    (0..rows).collect::<Vec<_>>()
+                );
+            }
+        }
+        assert_eq!(Bands::Odd.of(13, 64), [0..1, 1..4, 4..11, 11..13]);
+        assert_eq!(Bands::Steps.of(65, 64), [0..64, 64..65]);
+        assert_eq!(Bands::Steps.of(720, 64), [0..192, 192..384, 384..576, 576..720]);
+    }
 }

@@ -32,9 +32,10 @@
 pub mod opencl;
 pub mod reference;
 pub mod run;
+pub mod suite;
 
 pub use opencl::{PlanarFilter, PlanarPlan};
-pub use reference::planar_reference;
+pub use reference::{planar_quick, planar_reference};
 pub use run::{filter_frame, planes_of};
 
 use crate::ladder::{PeerInfo, VariantId};

@@ -10,7 +10,7 @@ use crate::gpu::convert::{Converter, PlaneBlock, check};
 use crate::ladder::Storage;
 use crate::ladder::box_filter::run::guarded;
 use crate::ladder::box_filter::{Picture, Scratch};
-use crate::ladder::verify::{self, Difference, GUARD, MismatchReport};
+use crate::ladder::verify::{self, Difference, MismatchReport};
 use crate::media::memory::zeroed;
 
 /// Filters the planes of one frame, converts what comes out, and waits for it: `rgba` gets its width × height × 4 bytes. The
@@ -95,9 +95,10 @@ fn weighted(pixel: &[u8], weights: [f32; 3]) -> f32 {
     pixel.iter().zip(weights).map(|(&value, weight)| f32::from(value) * weight).sum()
 }
 
-/// Checks the filter on one block against `want`, the reference's for it: poisoned, with canaries on both sides. `bands`
-/// are rows at which the run is split; without any all rows run at once. In the report the component stands for the
-/// channel, whole levels for got and want, and differences are in the filtered samples' unit.
+/// Checks the filter on one block against `want`, the reference's for it: poisoned, with canaries on both sides of source
+/// and output. `bands` are rows at which the run is split; without any all rows run at once. The source must stay as it
+/// is. In the report the component stands for the channel, whole levels for got and want, and differences are in the
+/// filtered samples' unit.
 ///
 /// # Errors
 /// When the filter cannot run; a wrong result is no error but a report.
@@ -110,32 +111,75 @@ pub fn check(
     radius: u32,
     bands: &[u32],
 ) -> Result<Option<MismatchReport>> {
-    let from = on_device(cl, block)?;
-    let mut bytes = verify::guarded(want);
-    let (whole, to) = guarded(cl, &bytes)?;
-    let plan = filter.plan(cl, layout, &to, &mut Scratch::new(), radius)?;
-    let mut start = 0;
-    for end in bands.iter().copied().chain([layout.height]) {
-        let _filtered = plan.enqueue(&cl.queue, &from, start..end)?;
-        start = end;
-    }
-    whole.read(&cl.queue, &mut bytes)?;
+    let source = verify::between_canaries(block, verify::guard(block.len()));
+    let (all_from, from) = guarded(cl, block.len())?;
+    let (whole, to) = guarded(cl, want.len())?;
+    let mut scratch = Scratch::new();
+    let plan = filter.plan(cl, layout, &to, &mut scratch, radius)?;
+    let mut overwritten = 0;
+    let outputs = verify::Outputs::of(want, |poison| {
+        all_from.write(&cl.queue, &source)?;
+        whole.write(&cl.queue, poison)?;
+        scratch.poison(&cl.queue)?;
+        let mut start = 0;
+        for end in bands.iter().copied().chain([layout.height]) {
+            let _filtered = plan.enqueue(&cl.queue, &from, start..end)?;
+            start = end;
+        }
+        let mut after = zeroed(poison.len())?;
+        whole.read(&cl.queue, &mut after)?;
+        let mut left = zeroed(source.len())?;
+        all_from.read(&cl.queue, &mut left)?;
+        overwritten = overwritten.max(verify::changed(&source, &left));
+        Ok(after)
+    })?;
+    let untouched = |at| outputs.is_untouched(at, want[at]) && outputs.is_untouched(at + 1, want[at + 1]);
+    let report = MismatchReport {
+        overrun: outputs.overrun(),
+        source: overwritten,
+        ..differences(layout, want, outputs.got(), untouched)
+    };
+    Ok((!report.is_empty()).then_some(report))
+}
 
+/// Compares filtered planes with what is right, and the block that they come from with what it was.
+pub(crate) fn compare(
+    layout: &Layout,
+    want: &[u8],
+    got: &[u8],
+    source: (&[u8], &[u8]),
+) -> Option<MismatchReport> {
+    let poison = verify::poisoned(want);
+    let untouched = |at: usize| got[at..at + 2] == poison[at..at + 2];
+    let source = verify::changed(source.0, source.1);
+    let report = MismatchReport { source, ..differences(layout, want, got, untouched) };
+    (!report.is_empty()).then_some(report)
+}
+
+/// What differs in the samples; what lies between their rows may be anything.
+fn differences(
+    layout: &Layout,
+    want: &[u8],
+    got: &[u8],
+    untouched: impl Fn(usize) -> bool,
+) -> MismatchReport {
     let filtered = layout.filtered();
-    let (overrun, got) = (verify::overrun(&bytes), &bytes[GUARD..]);
-    let mut report =
-        MismatchReport { count: 0, total: 0, max_abs_diff: 0, first: None, untouched: 0, overrun };
+    let mut report = MismatchReport::default();
     for channel in 0..filtered.count() {
         let plane = filtered.planes[channel];
         report.total += plane.row / 2 * plane.rows;
         for (y, start) in (0..plane.rows).map(|y| (y, plane.offset + y * plane.stride)) {
-            for (x, at) in (start..start + plane.row).step_by(2).enumerate() {
+            let row = start..start + plane.row;
+            if got[row.clone()] == want[row.clone()] {
+                continue;
+            }
+            for (x, at) in row.step_by(2).enumerate() {
                 let (got, want) = (sample(got, at), sample(want, at));
                 if got == want {
                     continue;
                 }
                 report.count += 1;
-                report.untouched += usize::from(got == !want);
+                report.untouched += usize::from(untouched(at));
                 report.max_abs_diff = report.max_abs_diff.max(got.abs_diff(want).min(255) as u8);
                 let level = |sample: u16| (sample >> filtered.fraction).min(255) as u8;
                 let first = Difference { x, y, channel, got: level(got), want: level(want) };
@@ -143,7 +187,7 @@ pub fn check(
             }
         }
     }
-    Ok((report.count > 0 || report.overrun > 0).then_some(report))
+    report
 }
 
 fn sample(block: &[u8], at: usize) -> u16 {
