@@ -126,9 +126,8 @@ mod tests {
     fn of_ffmpegs_formats_without_a_file_of_their_own_only_pictures_are_opened() {
         let mut state = std::ptr::null_mut();
         let mut seen = 0;
-        loop {
-            // SAFETY: the iterator's state starts as null; formats are static.
-            let Some(format) = (unsafe { ffi::av_demuxer_iterate(&mut state).as_ref() }) else { break };
+        // SAFETY: the iterator's state starts as null; formats are static.
+        while let Some(format) = unsafe { ffi::av_demuxer_iterate(&mut state).as_ref() } {
             // SAFETY: every format has a name.
             let names = unsafe { CStr::from_ptr(format.name) }.to_str().unwrap();
             if format.flags & ffi::AVFMT_NOFILE != 0 && check(Path::new("x"), names, "").is_ok() {

@@ -240,7 +240,8 @@ impl Player<'_> {
             ..Tuning::NONE
         };
         if let Some(tuner) = &tuning.tuner {
-            tuner.start(tuning.number, Order { device: device.clone(), size, radius, variants });
+            let (device, kernel_timeout) = (device.clone(), self.args.trial.limit());
+            tuner.start(tuning.number, Order { device, size, radius, variants, kernel_timeout });
         }
         // So that it is seen what takes the time.
         self.overlay.tuning_open = true;
