@@ -5,11 +5,13 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// Result with clreel's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// An error in three parts, each a sentence; `why` and `hint` may be empty.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Error {
     /// What did not work, in the user's terms.
     pub what: String,

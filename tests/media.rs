@@ -486,7 +486,7 @@ fn plain_h264(luma: impl Fn(usize, usize) -> u8, [left, right, top, bottom]: [us
             self.put(0, length).put(value + 1, length + 1)
         }
         fn align(&mut self) -> &mut Self {
-            while self.0.len() % 8 != 0 {
+            while !self.0.len().is_multiple_of(8) {
                 self.0.push(false);
             }
             self

@@ -89,13 +89,14 @@ fn exact_seeks_show_the_frame_of_that_time() {
 fn stamps_that_jump_do_not_lead_astray() {
     let folder = Folder::new("seek-jumps");
     for b_frames in [0, 2] {
-        let piece = |offset_ms| {
-            // Longer than a second, so that the second piece's stamps jump back by more than that.
-            let movie = Movie { offset_ms, b_frames, gop: 10, stamps_ms: steady(50), ..Movie::default() };
+        let piece = |first, offset_ms| {
+            let stamps_ms = (0..25).map(|i| i * 100).collect();
+            let movie = Movie { first, offset_ms, b_frames, gop: 5, stamps_ms, ..Movie::default() };
             std::fs::read(folder.movie("piece.ts", &movie)).expect("read")
         };
-        for second_ms in [0, 1_000_000, 20_000] {
-            let path = folder.with("jumps.ts", &[piece(0), piece(second_ms)].concat());
+        for (first_ms, second_ms) in [(0, 0), (0, 1_000_000), (1_000_000, 0), (500, 20_000), (20_000, 18_000)]
+        {
+            let path = folder.with("jumps.ts", &[piece(0, first_ms), piece(25, second_ms)].concat());
             let decoder = open(&path, once());
             let mut played = Vec::new();
             while let Some(frame) = wait_for(|| match decoder.queue().take_next() {
@@ -104,12 +105,12 @@ fn stamps_that_jump_do_not_lead_astray() {
             }) {
                 played.push(frame);
             }
-            assert!(played.len() >= 98, "{} frames", played.len());
+            assert!(played.len() >= 48, "{} frames", played.len());
             let end_s = played.last().expect("frames").movie_s;
-            assert!((3.9..4.1).contains(&end_s), "the pieces follow on each other: {end_s}");
+            assert!((4.7..5.1).contains(&end_s), "the pieces follow on each other: {end_s}");
             let decoder = open(&path, once());
-            for expected in played.iter().step_by(7).chain(&played[46..56]).rev() {
-                let what = format!("at {}, {b_frames} B, the second from {second_ms}", expected.movie_s);
+            for expected in played.iter().rev() {
+                let what = format!("at {}, {b_frames} B, {first_ms} and {second_ms}", expected.movie_s);
                 let (frame, _) =
                     read_frame_at(&path, expected.movie_s + 1e-3, References::Refused).expect("a frame");
                 let index = index_in(&expected.picture);
@@ -128,7 +129,9 @@ fn every_time_of_a_variable_rate_leads_to_its_frame() {
     let stamps_ms = vec![0, 50, 80, 120, 4000, 4010, 4700, 9000, 9040];
     for name in ["vfr.mkv", "vfr.mp4"] {
         for (gop, b_frames) in [(20, 0), (3, 0), (20, 2)] {
-            let movie = Movie { stamps_ms: stamps_ms.clone(), gop, b_frames, ..Movie::default() };
+            // What a muxer states that knows the average only.
+            let rate = (1, 1);
+            let movie = Movie { stamps_ms: stamps_ms.clone(), gop, b_frames, rate, ..Movie::default() };
             let path = folder.movie(name, &movie);
             for (index, &at_ms) in stamps_ms.iter().enumerate() {
                 // How long the last one lasts, containers see differently.

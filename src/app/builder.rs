@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use super::conversions::Conversions;
 use crate::convert::Layout;
@@ -18,9 +19,11 @@ use crate::gpu::cl::{ClContext, Device, is_device_failure, list_devices};
 use crate::gpu::convert::{ConvertProgram, Corrector};
 use crate::gpu::event::Waker;
 use crate::ladder::box_filter::opencl::BuiltVariant;
+use crate::ladder::box_filter::pictures::noise as bytes;
 use crate::ladder::box_filter::planar::PlanarFilter;
+use crate::ladder::box_filter::trial::{Case, Launch, Trials, Tried};
 use crate::ladder::{Storage, VariantId};
-use crate::pipeline::Check;
+use crate::pipeline::{Check, TrialCase};
 
 /// What the builder tells the window.
 pub enum Built {
@@ -33,6 +36,10 @@ pub enum Built {
 /// What was built for a context.
 #[allow(clippy::large_enum_variant, reason = "it travels in a box")]
 pub enum Part {
+    /// This variant's kernels are changed: each way to run them is to be tried first.
+    Changed(VariantId),
+    /// What came of trying a variant in this way.
+    Tried(TrialCase, Result<()>),
     /// A variant is ready.
     Variant(BuiltVariant),
     /// The variant `planar` is ready.
@@ -53,6 +60,7 @@ pub enum Part {
 enum Request {
     Start(Start),
     Convert(Layout, Storage),
+    Try(TrialCase),
     Check(Check),
     Again(VariantId),
 }
@@ -88,11 +96,12 @@ struct Shared {
 }
 
 impl Builder {
-    /// Starts the thread, which tells the devices first.
+    /// Starts the thread, which tells the devices first. Each step of a trial of changed kernels may take
+    /// `kernel_timeout`, where the user says so.
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub fn spawn(wanted: VariantId, waker: Waker) -> Result<Self> {
+    pub fn spawn(wanted: VariantId, kernel_timeout: Option<Duration>, waker: Waker) -> Result<Self> {
         let (sender, messages) = channel();
         let (requests, receiver) = channel();
         let (stop, busy) = (AtomicBool::new(false), AtomicBool::new(true));
@@ -104,6 +113,7 @@ impl Builder {
             to_texture: false,
             left: Vec::new(),
             corrector: false,
+            trials: Trials::new(kernel_timeout),
             conversions: None,
         };
         let thread = std::thread::Builder::new()
@@ -121,6 +131,11 @@ impl Builder {
     /// Builds the conversion of such planes next.
     pub fn convert(&self, layout: Layout, storage: Storage) {
         self.request(Request::Convert(layout, storage));
+    }
+
+    /// Tries a variant in this way next.
+    pub fn try_case(&self, case: TrialCase) {
+        self.request(Request::Try(case));
     }
 
     /// Checks this when there is nothing else to do.
@@ -172,6 +187,53 @@ fn named(id: VariantId, cl: &ClContext, error: Error) -> Error {
     Error { why: format!("{} {}", error.what, error.why), what, hint: String::new(), ..error }
 }
 
+/// A picture for what only is to show that it runs.
+const TINY: (u32, u32) = (70, 3);
+
+fn noise((width, height): (u32, u32)) -> Vec<u8> {
+    bytes(width as usize * height as usize * 4)
+}
+
+/// The first trial of changed kernels, on such a picture.
+fn tiny(src: &[u8]) -> Case<'_> {
+    Case { src, size: TINY, radius: 1, launch: Launch::Bands, longest_ms: None, wants_picture: false }
+}
+
+/// Lets changed kernels through that end, and stay inside their memory: what they make is there to be looked at.
+fn passed(tried: Option<Tried>) -> Result<()> {
+    match tried.filter(Tried::overran).and_then(|tried| tried.report) {
+        Some(report) => Err(Error::new(
+            "Changed kernels write outside the picture.",
+            format!("{report}."),
+            "Correct the kernels; in this process they could damage anything.",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Tries a variant at the size and radius that frames are to be filtered at.
+fn try_case(trials: &mut Trials, cl: &ClContext, case: &TrialCase, to_image: bool) -> Result<()> {
+    let (size, radius) = (case.size, case.radius);
+    let tried = match &case.layout {
+        Some(layout) => {
+            let block = bytes(layout.bytes());
+            trials.planar(cl, layout, to_image, &Case { size, radius, ..tiny(&block) })
+        }
+        None => {
+            let src = noise(size);
+            trials.variant(cl, case.variant, None, to_image, &Case { size, radius, ..tiny(&src) })
+        }
+    };
+    passed(tried?)
+}
+
+/// Tries a conversion before it is built.
+fn try_conversion(trials: &mut Trials, cl: &ClContext, layout: &Layout, storage: Storage) -> Result<()> {
+    let block = bytes(layout.bytes());
+    let case = Case { size: (layout.width, layout.height), ..tiny(&block) };
+    trials.convert(cl, layout, storage == Storage::Image, &case).map(drop)
+}
+
 /// The window is gone.
 struct Gone;
 
@@ -183,6 +245,7 @@ struct Worker {
     left: Vec<VariantId>,
     /// The correction is to be built.
     corrector: bool,
+    trials: Trials,
     /// For the context that is built for.
     conversions: Option<Conversions>,
 }
@@ -217,15 +280,23 @@ impl Worker {
                     context = Some((start.number, start.cl));
                     Ok(())
                 }
-                (Ok(Request::Convert(layout, storage)), Some((number, _))) => {
-                    let part = self.conversions.as_mut().map(|c| c.conversion(layout, storage));
+                (Ok(Request::Convert(layout, storage)), Some((number, cl))) => {
+                    let part = match try_conversion(&mut self.trials, cl, &layout, storage) {
+                        Ok(()) => self.conversions.as_mut().map(|c| c.conversion(layout, storage)),
+                        Err(error) => Some(Part::NoConversion(Box::new(layout), storage, error)),
+                    };
                     self.send_some(*number, part)
                 }
                 (Ok(Request::Check(check)), Some(_)) => {
                     self.conversions.iter_mut().for_each(|c| c.later(check));
                     Ok(())
                 }
+                (Ok(Request::Try(case)), Some((number, cl))) => {
+                    let tried = try_case(&mut self.trials, cl, &case, self.to_texture);
+                    self.send(Built::For(*number, Box::new(Part::Tried(case, tried))))
+                }
                 (Ok(Request::Again(variant)), Some(_)) => {
+                    self.trials.forget();
                     if !self.left.contains(&variant) {
                         self.left.push(variant);
                     }
@@ -251,10 +322,15 @@ impl Worker {
             if id == VariantId::Planar {
                 return self.build_planar(number, cl);
             }
-            let built = match self.to_texture {
+            let to_texture = self.to_texture;
+            let tried = self.trials.variant(cl, id, None, to_texture, &tiny(&noise(TINY)));
+            if let Ok(Some(_)) = tried {
+                self.send(Built::For(number, Box::new(Part::Changed(id))))?;
+            }
+            let built = tried.and_then(passed).and_then(|()| match to_texture {
                 true => BuiltVariant::build_for_textures(cl, id),
                 false => BuiltVariant::build(cl, id),
-            };
+            });
             let part = match built {
                 Ok(built) => Part::Variant(built),
                 Err(error) => Part::NoVariant(id, named(id, cl, error)),
@@ -262,7 +338,10 @@ impl Worker {
             return self.send(Built::For(number, Box::new(part)));
         }
         let part = match std::mem::take(&mut self.corrector) {
-            true => self.conversions.as_ref().and_then(Conversions::corrector),
+            true => match self.trials.correct(cl, &tiny(&noise(TINY))) {
+                Ok(_) => self.conversions.as_ref().and_then(Conversions::corrector),
+                Err(error) => Some(Part::NoCorrector(error)),
+            },
             false => self.conversions.as_mut().and_then(Conversions::check_next),
         };
         self.send_some(number, part)
@@ -271,11 +350,20 @@ impl Worker {
     /// Builds the filter on planes, and the conversion of the commonest ones: the movie need not wait for it then.
     fn build_planar(&mut self, number: u64, cl: &ClContext) -> std::result::Result<(), Gone> {
         let storage = if self.to_texture { Storage::Image } else { Storage::Buffer };
-        let common = Layout::planar_420(16, 16, false).filtered();
-        // What is wrong with it is told when a movie wants it.
-        let part = self.conversions.as_mut().map(|c| c.conversion(common, storage));
-        self.send_some(number, part.filter(|part| matches!(part, Part::Conversion(_))))?;
-        let part = match PlanarFilter::build(cl) {
+        let common = Layout::planar_420(16, 16, false);
+        let block = bytes(common.bytes());
+        let case = Case { size: (16, 16), ..tiny(&block) };
+        let tried = self.trials.planar(cl, &common, self.to_texture, &case);
+        if let Ok(Some(_)) = tried {
+            self.send(Built::For(number, Box::new(Part::Changed(VariantId::Planar))))?;
+        }
+        let tried = tried.and_then(passed);
+        if tried.is_ok() {
+            // What is wrong with it is told when a movie wants it.
+            let part = self.conversions.as_mut().map(|c| c.conversion(common.filtered(), storage));
+            self.send_some(number, part.filter(|part| matches!(part, Part::Conversion(_))))?;
+        }
+        let part = match tried.and_then(|()| PlanarFilter::build(cl)) {
             Ok(filter) => Part::Planar(filter),
             Err(error) => Part::NoVariant(VariantId::Planar, named(VariantId::Planar, cl, error)),
         };

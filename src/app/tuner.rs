@@ -16,6 +16,7 @@ use crate::gpu::event::Waker;
 use crate::gpu::process::lower_priority;
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::Config;
+use crate::ladder::box_filter::trial::Trials;
 use crate::ladder::tune::{self, Search, Trial};
 use crate::ladder::tuned::{self, Cache};
 
@@ -46,6 +47,8 @@ pub struct Order {
     pub radius: u32,
     /// The variants.
     pub variants: Vec<VariantId>,
+    /// How long changed kernels may take for a step of their trial, where the user says.
+    pub kernel_timeout: Option<Duration>,
 }
 
 /// What the thread tells of the search with this number.
@@ -218,8 +221,9 @@ fn tune(shared: &Shared, number: u64, order: &Order, tell: &dyn Fn(News)) -> Res
     }
     tuned::require_place()?;
     let cl = ClContext::new(&order.device)?;
+    let mut trials = Trials::new(order.kernel_timeout);
     let mut watch = Watch { shared, number, told: 0, tell };
-    let found = tune::search(&cl, &order.variants, order.size, order.radius, &mut watch)?;
+    let found = tune::search(&cl, &order.variants, order.size, order.radius, &mut trials, &mut watch)?;
     if let Some(search) = &found {
         let mut cache = Cache::load();
         cache.put(search.entries(&order.device.info)?);

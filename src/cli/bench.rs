@@ -18,6 +18,7 @@ use crate::gpu::cl::{Device, DeviceInfo, no_device, select_device};
 use crate::ladder::box_filter::bench::{
     Input, NOT_TIMED, NativeFault, RadiusRun, Watch, require_memory, run_device,
 };
+use crate::ladder::box_filter::trial::Trials;
 use crate::ladder::conversions::{self as converted, Which};
 use crate::ladder::measure::Measurement;
 use crate::ladder::{Kind, Outcome, VariantId};
@@ -134,9 +135,10 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
         let _ = results.print(Some(&missing));
         eprintln!("clreel: {missing}");
     });
+    let mut trials = Trials::new(args.trial.limit());
     for (index, device) in devices.iter().enumerate() {
         let mut watch = Progress { bar: &bar, results: &results, index };
-        if let Err(e) = run_device(device.as_ref(), &input, variants, &radii, &mut watch) {
+        if let Err(e) = run_device(device.as_ref(), &input, variants, &radii, &mut trials, &mut watch) {
             for &radius in &radii {
                 watch.so_far(RadiusRun {
                     radius,
@@ -152,7 +154,7 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
         if let (Some(device), Which::All | Which::Input) = (device, args.conversions) {
             let mut next = |what: &str| bar.set_message(what.to_owned());
             let (rounds, which) = (args.frames, args.conversions);
-            match converted::run_device(device, movie.as_ref(), size, rounds, which, &mut next) {
+            match converted::run_device(device, movie.as_ref(), size, rounds, which, &mut trials, &mut next) {
                 Ok(rows) => watch.conversions(rows),
                 // Where not even that is there, the variants have said so.
                 Err(e) => eprintln!("clreel: {e}"),

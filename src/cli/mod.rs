@@ -9,14 +9,16 @@ pub mod snapshot;
 pub mod tune;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::error::Result;
 use crate::gpu::cl::{Device, list_devices};
 use crate::gpu::gl::Interface;
-use crate::gpu::{drivers, probe};
+use crate::gpu::{drivers, probe, trial};
 use crate::ladder::VariantId;
+use crate::ladder::box_filter;
 pub use crate::ladder::box_filter::MAX_RADIUS;
 use crate::ladder::conversions::Which;
 use crate::leftovers;
@@ -79,6 +81,12 @@ pub enum Command {
         /// Which devices
         list: String,
     },
+    /// Run changed kernels, in a process that may crash; for clreel itself
+    #[command(name = trial::TRY, hide = true)]
+    TryKernels {
+        /// The number of the memory that both share
+        frame: u32,
+    },
 }
 
 /// Runs what the command line asks for; returns the exit code. Call it before any thread is started.
@@ -86,7 +94,10 @@ pub enum Command {
 /// # Errors
 /// Whatever made it fail; [`report`] turns it into a message and an exit code.
 pub fn run(cli: &Cli) -> Result<u8> {
-    if !matches!(cli.command, Some(Command::AskDriver | Command::AskSharing { .. })) {
+    if !matches!(
+        cli.command,
+        Some(Command::AskDriver | Command::AskSharing { .. } | Command::TryKernels { .. })
+    ) {
         drivers::guard(&cli.skip_platform);
         if cli.command.is_some() {
             leftovers::remove_on_signals();
@@ -100,6 +111,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::Devices(args)) => devices::run(args),
         Some(Command::AskDriver) => drivers::answer(),
         Some(Command::AskSharing { list }) => probe::answer(list),
+        Some(Command::TryKernels { frame }) => box_filter::trial::answer(*frame),
     }
 }
 
@@ -137,6 +149,21 @@ pub struct FilterArgs {
     pub device: Option<String>,
 }
 
+/// How changed kernels are tried.
+#[derive(Debug, Clone, Args)]
+pub struct TrialArgs {
+    /// How long changed kernels (CLREEL_KERNELS) may take for a step of their trial; without it 10 s, or ten times as long as predicted
+    #[arg(long, value_name = "S", value_parser = timeout)]
+    pub kernel_timeout: Option<f64>,
+}
+
+impl TrialArgs {
+    /// How long a step may take, where the user says.
+    pub fn limit(&self) -> Option<Duration> {
+        self.kernel_timeout.and_then(|s| Duration::try_from_secs_f64(s).ok())
+    }
+}
+
 /// What a movie may open.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ReferencesArgs {
@@ -165,6 +192,9 @@ pub struct PlayArgs {
     /// Which filter, and where it runs.
     #[command(flatten)]
     pub filter: FilterArgs,
+    /// How changed kernels are tried.
+    #[command(flatten)]
+    pub trial: TrialArgs,
     /// Keep OpenGL and OpenCL apart: copy each frame instead of sharing textures
     #[arg(long)]
     pub no_sharing: bool,
@@ -224,6 +254,9 @@ pub struct BenchArgs {
     /// Time the filter in Rust too, without OpenCL: on one thread and on all, plain and in vectors
     #[arg(long)]
     pub native: bool,
+    /// How changed kernels are tried.
+    #[command(flatten)]
+    pub trial: TrialArgs,
     /// Print JSON instead of a table; each row says what was `checked`, and whether it is `noisy` and why
     #[arg(long)]
     pub json: bool,
@@ -241,6 +274,9 @@ pub struct TuneArgs {
     /// The OpenCL device: an index from `clreel devices`, a part of a name, cpu or gpu
     #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
+    /// How changed kernels are tried.
+    #[command(flatten)]
+    pub trial: TrialArgs,
     /// Print JSON instead of a table
     #[arg(long)]
     pub json: bool,
@@ -264,6 +300,9 @@ pub struct SnapshotArgs {
     /// Which filter, and where it runs.
     #[command(flatten)]
     pub filter: FilterArgs,
+    /// How changed kernels are tried.
+    #[command(flatten)]
+    pub trial: TrialArgs,
 }
 
 /// `clreel devices`.
@@ -278,6 +317,13 @@ fn seconds(s: &str) -> std::result::Result<f64, String> {
     match s.parse::<f64>() {
         Ok(v) if v.is_finite() && v >= 0.0 => Ok(v),
         _ => Err(format!("'{s}' is not a time in seconds, such as 12.5")),
+    }
+}
+
+fn timeout(s: &str) -> std::result::Result<f64, String> {
+    match s.parse::<f64>() {
+        Ok(v) if (0.1..=86_400.0).contains(&v) => Ok(v),
+        _ => Err(format!("'{s}' is not a time in seconds from 0.1 to 86400")),
     }
 }
 

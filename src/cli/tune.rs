@@ -15,6 +15,7 @@ use crate::gpu::cl::{ClContext, DeviceInfo, select_device};
 use crate::gpu::sharing::Sharing;
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::Config;
+use crate::ladder::box_filter::trial::Trials;
 use crate::ladder::tune::{self, Search, Status, Trial};
 use crate::ladder::tuned::{self, Cache, RADII, radius_class};
 use crate::ladder::verify::Checked;
@@ -152,6 +153,7 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
         bar.set_style(style);
     }
+    let mut trials = Trials::new(args.trial.limit());
     let mut cache = Cache::load();
     let results = Arc::new(Mutex::new(Results {
         json: args.json,
@@ -173,7 +175,8 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
         for &radius in &radii {
             let before = bar.position();
             let mut watch = Watch { bar: &bar, results: &results, size, radius };
-            let Some(search) = tune::search(&cl, &tune::VARIANTS, size, radius, &mut watch)? else {
+            let Some(search) = tune::search(&cl, &tune::VARIANTS, size, radius, &mut trials, &mut watch)?
+            else {
                 continue;
             };
             bar.set_position(before + most);

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::media::{Matrix, Range};
 
 /// What the samples mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Family {
     /// Luma and two chroma components.
     Ycbcr,
@@ -16,7 +18,7 @@ pub enum Family {
 }
 
 /// Rows of bytes in the block, as they come from one plane of the frame.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Plane {
     /// Where the first row starts, in bytes; a multiple of 64.
     pub offset: usize,
@@ -29,7 +31,7 @@ pub struct Plane {
 }
 
 /// Where the samples of one component lie. All in samples, not bytes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Component {
     /// The first sample, from the block's start.
     pub offset: u32,
@@ -41,7 +43,7 @@ pub struct Component {
 
 /// A picture's size, the meaning of its samples, and where they lie. Made by
 /// [`layout_of`](crate::media::planes::layout_of).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Layout {
     /// Width in pixels.
     pub width: u32,

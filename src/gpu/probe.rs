@@ -18,15 +18,13 @@ use winit::window::{WindowAttributes, WindowId};
 use super::cl::{Device, list_devices};
 use super::drivers;
 use super::gl::{GlWindow, Interface};
+use super::identity::{Identity, identity};
 use super::process::exit_now;
 use super::sharing::{self, Sharing};
 pub use known::Known;
 
 /// The hidden subcommand with which this binary tests sharing, and prints the answers.
 pub const ASK: &str = "ask-sharing";
-
-/// A device for the child: its platform, its name, and how many of the same stand before it.
-type Named = (String, String, usize);
 
 /// What the child says, one after the other.
 #[derive(Serialize, Deserialize)]
@@ -92,7 +90,7 @@ pub fn ask_about(
 ) -> String {
     let mut opengl = String::new();
     while !left.is_empty() {
-        let named: Vec<Named> = left.iter().map(|at| name(devices, *at)).collect();
+        let named: Vec<Identity> = left.iter().map(|at| identity(devices, *at)).collect();
         let Ok(list) = serde_json::to_string(&named) else { break };
         let asked = match drivers::start_expendable(ASK, &list, ("CLREEL_GL", interface.name())) {
             Some(Ok(asked)) => asked,
@@ -140,14 +138,6 @@ pub fn ask_about(
     opengl
 }
 
-fn name(devices: &[Device], at: usize) -> Named {
-    let of = |device: &Device| (device.info.platform.clone(), device.info.name.clone());
-    let (platform, name) = of(&devices[at]);
-    let twins = devices[..at].iter().filter(|device| of(device) == (platform.clone(), name.clone()));
-    let before = twins.count();
-    (platform, name, before)
-}
-
 /// The child's part: opens a window that stays invisible, tests each device of the list, prints the answers, ends the
 /// process.
 pub fn answer(list: &str) -> ! {
@@ -162,7 +152,7 @@ pub fn answer(list: &str) -> ! {
 
 /// Tests everything as soon as there can be a window.
 struct Tester {
-    list: Vec<Named>,
+    list: Vec<Identity>,
 }
 
 impl ApplicationHandler for Tester {
@@ -179,10 +169,10 @@ impl ApplicationHandler for Tester {
     fn window_event(&mut self, _: &ActiveEventLoop, _: WindowId, _: WindowEvent) {}
 }
 
-fn test(window: &GlWindow, list: &[Named]) {
+fn test(window: &GlWindow, list: &[Identity]) {
     drivers::print_answer(&Answer::OpenGl(window.opengl()));
     let devices = list_devices();
-    let names: Vec<Named> = (0..devices.len()).map(|at| name(&devices, at)).collect();
+    let names: Vec<Identity> = (0..devices.len()).map(|at| identity(&devices, at)).collect();
     for (place, wanted) in list.iter().enumerate() {
         let device = names.iter().position(|name| name == wanted).map(|at| &devices[at]);
         let reason = match device {

@@ -4,6 +4,7 @@
 //! All kernel sources are part of the binary. The environment variable `CLREEL_KERNELS` names a directory
 //! to read them from instead, which must be there; a file that is missing in it falls back to the one in the binary.
 
+use std::cell::RefCell;
 use std::ffi::CString;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -125,6 +126,19 @@ fn resolve(from: &str, include: &str) -> String {
     parts.join("/")
 }
 
+/// Whether a kernel file or what it includes is not as it is built in: nobody has tried it then. One that cannot be read is
+/// not there to be tried.
+pub(crate) fn is_changed(name: &str) -> bool {
+    let text = |load: &dyn Fn(&str) -> Result<String>| expand(name, &load(name)?, 8, load);
+    std::env::var_os(KERNELS_VARIABLE).is_some()
+        && matches!((text(&source), text(&|name| source_from(None, name))), (Ok(now), Ok(own)) if now != own)
+}
+
+/// Whether that is so of any kernel file whose name begins like this.
+pub(crate) fn any_changed(prefix: &str) -> bool {
+    EMBEDDED.iter().any(|(name, _)| name.starts_with(prefix) && name.ends_with(".cl") && is_changed(name))
+}
+
 /// A hash of a kernel file's text and of all that it includes (FNV-1a: G. Fowler, L. C. Noll, K.-P. Vo, 1991): equal
 /// while they do not change.
 ///
@@ -136,11 +150,21 @@ pub fn fingerprint(name: &str) -> Result<String> {
     Ok(format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, mix)))
 }
 
-/// Whether a kernel file, or what it includes, is not the one in the binary.
-pub(crate) fn is_changed(name: &str) -> bool {
-    let text = |load: &dyn Fn(&str) -> Result<String>| expand(name, &load(name)?, 8, load);
-    std::env::var_os(KERNELS_VARIABLE).is_some()
-        && matches!((text(&source), text(&|name| source_from(None, name))), (Ok(now), Ok(own)) if now != own)
+thread_local! {
+    static WATCHER: RefCell<Option<Watcher>> = const { RefCell::new(None) };
+}
+
+/// Is told that a compiler begins, and that it is done.
+type Watcher = Box<dyn FnMut(bool)>;
+
+/// From here on `watcher` is told of each program that this thread has compiled: `true` when the compiler begins, `false`
+/// when it is done.
+pub(crate) fn watch(watcher: impl FnMut(bool) + 'static) {
+    WATCHER.with_borrow_mut(|place| *place = Some(Box::new(watcher)));
+}
+
+fn tell_watcher(begins: bool) {
+    WATCHER.with_borrow_mut(|watcher| watcher.iter_mut().for_each(|tell| tell(begins)));
 }
 
 /// Compiles `source`, the text of the kernel file `source_name`, for the context's device. `options` are the
@@ -157,7 +181,10 @@ pub fn build(cl: &ClContext, source_name: &str, source: &str, options: &str) -> 
     let program =
         core::create_program_with_source(&cl.context, &[text]).map_err(|e| cl::failed(&what(), &e.into()))?;
     let device = *cl.device.device.as_core();
-    match core::build_program(&program, Some(&[device]), &options, None, None) {
+    tell_watcher(true);
+    let built = core::build_program(&program, Some(&[device]), &options, None, None);
+    tell_watcher(false);
+    match built {
         Ok(()) => Ok(ocl::Program::from(program)),
         Err(e) => {
             let log = match core::get_program_build_info(&program, device, ProgramBuildInfo::BuildLog) {

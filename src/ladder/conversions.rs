@@ -17,6 +17,8 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device};
 use crate::gpu::convert::{Converter, Corrector};
 use crate::ladder::box_filter::Picture;
+use crate::ladder::box_filter::pictures::noise;
+use crate::ladder::box_filter::trial::{Case, Launch, Trials};
 use crate::media::memory::require;
 use crate::media::planes::layout_of;
 use crate::media::{Matrix, Range};
@@ -179,7 +181,7 @@ impl Source {
 }
 
 /// Checks the conversions, and times those of `input`, each `rounds` times, all in turns. `size` is that of the pictures.
-/// `next` is told what comes.
+/// Changed kernels are tried in `trials` first. `next` is told what comes.
 ///
 /// # Errors
 /// When the device cannot be used at all. What goes wrong with one conversion is in its row.
@@ -189,6 +191,7 @@ pub fn run_device(
     size: (u32, u32),
     rounds: u32,
     which: Which,
+    trials: &mut Trials,
     next: &mut dyn FnMut(&str),
 ) -> Result<Vec<Row>> {
     let cl = ClContext::new(device)?;
@@ -229,8 +232,9 @@ pub fn run_device(
             }
         }
         let own = is_own.then_some(input).flatten();
-        if let Err(error) = checks.borrow_mut().rows(&mut of_source, source, own, size) {
-            // Memory for the pictures ran out.
+        let tried = try_first(trials, &cl, source, own, size, &storages);
+        if let Err(error) = tried.and_then(|()| checks.borrow_mut().rows(&mut of_source, source, own, size)) {
+            // They must not run here, or memory for the pictures ran out.
             for row in of_source.iter_mut().filter(|row| row.outcome.is_ok()) {
                 row.outcome = Err(Outcome::Failed(error.clone()));
             }
@@ -251,6 +255,40 @@ pub fn run_device(
         };
     }
     Ok(rows)
+}
+
+/// Tries changed kernels in a process of their own, into each kind of picture.
+fn try_first(
+    trials: &mut Trials,
+    cl: &ClContext,
+    source: Source,
+    input: Option<&Input>,
+    (width, height): (u32, u32),
+    storages: &[Storage],
+) -> Result<()> {
+    let sized = |src| Case {
+        src,
+        size: (width, height),
+        radius: 0,
+        launch: Launch::Whole,
+        longest_ms: None,
+        wants_picture: false,
+    };
+    let layout = match source {
+        Source::Rgba => return trials.correct(cl, &sized(&noise((width * height * 4) as usize))).map(drop),
+        Source::Planes(_, filtered) => match input {
+            Some(input) if filtered => Some(input.layout.filtered()),
+            Some(input) => Some(input.layout),
+            None => source.layout((width, height.min(FEW_ROWS))),
+        },
+    };
+    let Some(layout) = layout else { return Ok(()) };
+    let block = noise(layout.bytes());
+    for &to in storages {
+        let case = Case { size: (layout.width, layout.height), ..sized(&block) };
+        trials.convert(cl, &layout, to == Storage::Image, &case)?;
+    }
+    Ok(())
 }
 
 fn correction(corrected: bool) -> Correction {

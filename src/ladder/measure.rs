@@ -73,7 +73,7 @@ pub fn sample(
 /// The longest that all rounds of one variant together should take.
 const TOTAL: Duration = Duration::from_secs(20);
 /// A single run that takes longer than this is not started.
-const SINGLE: Duration = Duration::from_secs(60);
+pub(crate) const SINGLE: Duration = Duration::from_secs(60);
 /// The fewest rounds of all: they say little about each other, but the row is there.
 const FEWEST: u32 = 3;
 

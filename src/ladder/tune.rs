@@ -11,11 +11,13 @@ use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceInfo, DeviceKind};
+use crate::gpu::program::is_changed;
 use crate::ladder::box_filter::config::Param;
 use crate::ladder::box_filter::pictures::{Pattern, noise};
 use crate::ladder::box_filter::reference::quick;
 use crate::ladder::box_filter::run::{Bands, Checker};
 use crate::ladder::box_filter::suite::{self, Subject, Suite};
+use crate::ladder::box_filter::trial::{Case, Launch, Trials};
 use crate::ladder::box_filter::{BuiltVariant, Code, Config, Picture, Plan, Scratch, bench, info};
 use crate::ladder::measure::{self, Contender, Measurement};
 use crate::ladder::tuned::{Entry, SizeClass};
@@ -125,7 +127,7 @@ pub fn most_trials(device: &DeviceInfo, variants: &[VariantId]) -> usize {
 }
 
 /// Searches the parameters of `variants` for pictures of `width` by `height` pixels at `radius`. `None` when `watch`
-/// has ended it.
+/// has ended it. Changed kernels are tried in `trials` first.
 ///
 /// # Errors
 /// When the device cannot hold the pictures or fails. What goes wrong with a configuration is its [`Status`].
@@ -134,6 +136,7 @@ pub fn search(
     variants: &[VariantId],
     (width, height): (u32, u32),
     radius: u32,
+    trials: &mut Trials,
     watch: &mut dyn Watch,
 ) -> Result<Option<Search>> {
     require_memory(&cl.device.info, (width, height))?;
@@ -147,6 +150,7 @@ pub fn search(
         src,
         want,
         best_ms: None,
+        in_child: trials,
         trials: Vec::new(),
         suite: Suite::default(),
         checked: Vec::new(),
@@ -216,6 +220,7 @@ struct Tuner<'a> {
     src: Vec<u8>,
     want: Vec<u8>,
     best_ms: Option<f64>,
+    in_child: &'a mut Trials,
     trials: Vec<Trial>,
     suite: Suite,
     checked: Vec<Checked>,
@@ -249,8 +254,11 @@ impl Tuner<'_> {
         let size = SizeClass::of(self.size.0, self.size.1);
         let mut base = Config::for_size(info.code(device.kind), device.kind, size).fitted(device);
         self.attempt(id, &base)?;
-        if matches!(self.trials[first].status, Status::Abandoned(_)) {
-            return Ok(());
+        // Changed kernels that do not come through are not asked again with each value: that could take the limit's time.
+        match self.trials[first].status {
+            Status::Abandoned(_) => return Ok(()),
+            Status::Failed(_) if is_changed(base.code().file) => return Ok(()),
+            _ => {}
         }
         for param in base.code().params {
             for &value in param.values {
@@ -284,6 +292,11 @@ impl Tuner<'_> {
         }
         self.go_on()?;
         self.watch.next(id, config, &self.trials);
+        if let Some(status) = self.in_child(id, config) {
+            let (config, compile_ms) = (config.clone(), 0.0);
+            self.trials.push(Trial { variant: id, config, compile_ms, status, median_ms: None, noise: None });
+            return Ok(());
+        }
         let begin = Instant::now();
         let built = BuiltVariant::build_with(self.cl, id, config);
         let compile_ms = ms_since(begin);
@@ -305,6 +318,26 @@ impl Tuner<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Tries changed kernels in a process of their own; what came of it where they are not to be run here.
+    fn in_child(&mut self, id: VariantId, config: &Config) -> Option<Status> {
+        let longest_ms =
+            self.best_ms.map_or(measure::SINGLE.as_secs_f64() * 1e3, |best| SHORT_MS + HOPELESS * best);
+        let case = Case {
+            src: &self.src,
+            size: self.size,
+            radius: self.radius,
+            launch: Launch::Whole,
+            longest_ms: Some(longest_ms),
+            wants_picture: false,
+        };
+        match self.in_child.variant(self.cl, id, Some(config), false, &case) {
+            Err(error) => Some(Status::Failed(error.to_string())),
+            Ok(Some(tried)) if tried.left_out => Some(Status::Abandoned(tried.ms)),
+            Ok(Some(tried)) => tried.report.map(Status::Mismatch),
+            Ok(None) => None,
+        }
     }
 
     /// Predicts, checks and times, in this order.

@@ -8,7 +8,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
@@ -22,7 +22,7 @@ pub fn guard(bytes: usize) -> usize {
 }
 
 /// The first byte that differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     /// Column, from the left.
     pub x: usize,
@@ -37,7 +37,7 @@ pub struct Difference {
 }
 
 /// How an output differs from the reference.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MismatchReport {
     /// Which picture it was, at which size, and how it was launched; empty where there is only one.
     pub case: String,

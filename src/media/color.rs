@@ -8,12 +8,13 @@ use std::fmt;
 
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
+use serde::{Deserialize, Serialize};
 
 /// Pictures with at least this many lines are taken for BT.709 when they are untagged.
 const HD_LINES: u32 = 720;
 
 /// The matrix between YCbCr and RGB, by the luma weights of red and blue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Matrix {
     /// The numbers are RGB already.
     Rgb,
@@ -57,7 +58,7 @@ impl fmt::Display for Matrix {
 }
 
 /// The numbers that stand for black and white.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Range {
     /// 16 to 235 for luma, 16 to 240 for chroma, in 8 bits.
     Limited,

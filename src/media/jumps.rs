@@ -58,7 +58,7 @@ impl Scan {
         let mut movie_ns = stamp_ns.saturating_sub(self.origin_ns);
         if let Some(last_ns) = self.last_ns {
             let gap = movie_ns.saturating_sub(last_ns);
-            if gap < -JUMP_BACK_NS || gap > JUMP_FORWARD_NS {
+            if !(-JUMP_BACK_NS..=JUMP_FORWARD_NS).contains(&gap) {
                 self.jumped = true;
                 self.origin_ns = stamp_ns.saturating_sub(self.end_ns);
                 movie_ns = self.end_ns;

@@ -15,6 +15,7 @@ pub mod color;
 mod control;
 pub mod convert;
 pub mod decoder;
+mod facts;
 mod formats;
 pub mod frame;
 mod jumps;

@@ -3,7 +3,6 @@
 //! Packets come from `av_read_frame` with its return codes, because an iterator would hide I/O errors. What is
 //! damaged is skipped and counted in [`Damage`].
 
-use std::ffi::CStr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,12 +11,12 @@ use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
 use super::SECOND_NS;
-use super::frame::seconds;
+use super::facts::usable_rate;
 use super::jumps::{self, Jumps, Scan};
 use super::open::{Container, discard_others, not_a_movie, open_container, open_decoder, video_stream};
 use super::orientation::{self, Matrix};
 use super::reading::Reading;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Result with FFmpeg's own error.
 pub(super) type Ffmpeg<T> = std::result::Result<T, ffmpeg::Error>;
@@ -57,9 +56,9 @@ pub(super) enum Skip {
 
 /// An opened file, its decoder, and where both stand.
 pub(super) struct Source {
-    decoder: ffmpeg::decoder::Video,
-    file: Container,
-    stream: usize,
+    pub(super) decoder: ffmpeg::decoder::Video,
+    pub(super) file: Container,
+    pub(super) stream: usize,
     time_base: ffi::AVRational,
     frame_ns: i64,
     /// How the whole stream is to be turned, if it says so.
@@ -341,67 +340,7 @@ impl Source {
         self.read_to_ns
     }
 
-    /// Whether stamps may jump in this format without anything being wrong.
-    pub fn gaps_allowed(&self) -> bool {
-        // SAFETY: the context is valid, and an opened input has a format.
-        unsafe { (*(*self.file.input.as_ptr()).iformat).flags & ffi::AVFMT_TS_DISCONT != 0 }
-    }
-
-    /// Pixels of the largest pictures that are decoded.
-    pub fn max_pixels(&self) -> i64 {
-        self.file.room.max_pixels()
-    }
-
-    /// The error for a movie that wanted another file opened, if it did.
-    pub fn refused_reference(&self, path: &Path) -> Option<Error> {
-        self.file.refused_reference(path)
-    }
-
-    /// Frames a second as the file states them.
-    pub fn fps(&self) -> Option<f64> {
-        let video = self.file.input.stream(self.stream)?;
-        usable_rate(video.avg_frame_rate()).or(usable_rate(video.rate()))
-    }
-
-    /// The codec's short name, such as "h264".
-    pub fn codec_name(&self) -> String {
-        // SAFETY: avcodec_get_name returns a static string for every id.
-        let name = unsafe { CStr::from_ptr(ffi::avcodec_get_name(self.decoder.id().into())) };
-        name.to_string_lossy().into_owned()
-    }
-
-    /// Length of the picture's stream, or of the whole file, in seconds.
-    pub fn duration_s(&self) -> Option<f64> {
-        self.stream_duration_s().or(self.file_duration_s())
-    }
-
-    /// The length that the file promises for its pictures, in seconds, and how far the truth may be from it;
-    /// `None` where the length is only an estimate.
-    pub fn promised_s(&self) -> Option<(f64, f64)> {
-        if let Some(duration) = self.stream_duration_s() {
-            return Some((duration, 0.5 + 0.02 * duration));
-        }
-        // SAFETY: the context is valid; the field is a plain number.
-        let method = unsafe { (*self.file.input.as_ptr()).duration_estimation_method };
-        if method != ffi::AVDurationEstimationMethod::AVFMT_DURATION_FROM_STREAM {
-            return None;
-        }
-        // The sound may go on after the pictures.
-        let slack = if self.file.input.nb_streams() > 1 { 1.0 } else { 0.5 };
-        self.file_duration_s().map(|duration| (duration, slack + 0.05 * duration))
-    }
-
-    fn stream_duration_s(&self) -> Option<f64> {
-        let duration = self.file.input.stream(self.stream)?.duration();
-        (duration > 0).then(|| seconds(self.nanoseconds(duration)))
-    }
-
-    fn file_duration_s(&self) -> Option<f64> {
-        let duration = self.file.input.duration();
-        (duration > 0).then(|| duration as f64 / f64::from(ffi::AV_TIME_BASE))
-    }
-
-    fn nanoseconds(&self, stamp: i64) -> i64 {
+    pub(super) fn nanoseconds(&self, stamp: i64) -> i64 {
         rescale(stamp, (self.time_base.num.into(), self.time_base.den.into()), (1, SECOND_NS))
     }
 
@@ -426,13 +365,6 @@ fn rescale(value: i64, from: (i64, i64), to: (i64, i64)) -> i64 {
     rounded.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
-/// A rate that can be one of a movie, in frames a second.
-fn usable_rate(rate: ffmpeg::Rational) -> Option<f64> {
-    let (numerator, denominator) = (rate.numerator(), rate.denominator());
-    let fps = f64::from(numerator) / f64::from(denominator.max(1));
-    (numerator > 0 && denominator > 0 && (0.001..=1000.0).contains(&fps)).then_some(fps)
-}
-
 /// FFmpeg's description of an error, for the middle of a sentence.
 pub(super) fn sentence(error: ffmpeg::Error) -> String {
     error.to_string().trim_end_matches('.').to_owned()
@@ -451,13 +383,5 @@ mod tests {
         assert_eq!(rescale(i64::MIN, (1000, 1), (1, SECOND_NS)), i64::MIN);
         assert_eq!(rescale(SECOND_NS, (1, SECOND_NS), (1001, 30_000)), 30);
         assert_eq!(rescale(5, (0, 1), (1, SECOND_NS)), 0);
-    }
-
-    #[test]
-    fn a_rate_must_be_one_of_a_movie() {
-        assert_eq!(usable_rate(ffmpeg::Rational(25, 1)), Some(25.0));
-        assert_eq!(usable_rate(ffmpeg::Rational(0, 0)), None);
-        assert_eq!(usable_rate(ffmpeg::Rational(90_000, 1)), None);
-        assert_eq!(usable_rate(ffmpeg::Rational(25, 0)), None);
     }
 }

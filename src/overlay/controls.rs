@@ -12,6 +12,8 @@ const VALUE: f32 = 48.0;
 /// Widths of the word before the slider, and of the slider where there is least and most room.
 const LABEL: f32 = 48.0;
 const SLIDER: (f32, f32) = (48.0, 110.0);
+/// The buttons from this rank on are there while the overlay is hidden too.
+const HIDDEN_TOO: u8 = 4;
 /// What surrounds a button's text.
 const PAD: f32 = 14.0;
 
@@ -72,6 +74,8 @@ fn entries(overlay: &Overlay, view: &View) -> [Entry; 9] {
 pub fn show(ui: &mut Ui, row: Rect, view: &View, overlay: &Overlay, actions: &mut Vec<Action>) {
     let mut entries: Vec<(Entry, f32)> = entries(overlay, view)
         .into_iter()
+        // While the overlay is hidden its panels cannot be seen.
+        .filter(|entry| overlay.visible || entry.rank >= HIDDEN_TOO)
         .map(|entry| {
             let galley = ui.painter().layout_no_wrap(entry.text.to_owned(), theme::words(12.5), theme::TEXT);
             let width = galley.size().x + PAD;

@@ -1,9 +1,9 @@
 //! The filter alone over the last seconds, on a logarithmic axis. In: the frames presented. Out: a line of steps, cut where
 //! variant, radius, size or device changed, and over each stretch its median.
 
-use egui::{Rect, Sense, Shape, Stroke, Ui, pos2};
+use egui::{Align2, Rect, Sense, Shape, Stroke, Ui, pos2};
 
-use super::axes::{Axes, begin_s, name, snap};
+use super::axes::{Axes, begin_s, name, snap, tag};
 use super::table::Numbers;
 use super::{Action, View, theme};
 use crate::ladder::VariantId;
@@ -88,9 +88,9 @@ pub fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, actions: &m
         }
         let line = stretch.median_ms.map_or(axes.plot.center().y, &y);
         // Over the line, where there is room; else under it.
-        let above = line - NAME - 3.0;
+        let above = line - NAME - 4.0;
         let top = if above >= axes.plot.top() { above } else { (line + 4.0).min(axes.plot.bottom() - NAME) };
-        shapes.push(Shape::galley(pos2(left + 6.0, top), galley, ink));
+        tag(&mut shapes, pos2(left + 3.0, top), Align2::LEFT_TOP, galley, ink);
     }
     ui.painter().extend(shapes);
     let response = ui.interact(axes.plot, ui.unique_id().with("filter-graph"), Sense::click());

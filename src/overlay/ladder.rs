@@ -157,7 +157,10 @@ pub fn show(
         None => {
             title.fold = panel::header(&mut ui, inner, "The ladder", folded);
             let at = inner.right_center();
-            let text = "try its rungs: keys 1 to 5";
+            let can = |row: &VariantRow| {
+                GROUPS[1].contains(&row.id) && !matches!(row.status, VariantStatus::Unavailable(_))
+            };
+            let text = if view.variants.iter().any(can) { "try its rungs: keys 1 to 5" } else { "" };
             ui.painter().text(at, Align2::RIGHT_CENTER, text, theme::words(12.0), theme::WEAK);
         }
     }

@@ -15,6 +15,8 @@ const HEADLINE: egui::Vec2 = vec2(404.0, 400.0);
 const LEAST: f32 = 176.0;
 /// Width from which on there is room for the rungs beside the headline.
 const LADDER: f32 = headline::SIZE.x + ladder::WIDTH + theme::GAP;
+/// Width that a sentence can be read in.
+const NEWS: f32 = 360.0;
 /// Height of the title over a graph.
 pub const GRAPH_TITLE: f32 = 22.0;
 const ROW_GAP: f32 = 6.0;
@@ -112,6 +114,11 @@ impl Layout {
             free.min.x = (headline.right() + theme::GAP).min(free.max.x);
         }
         Self { window, headline, line: line_folded, ladder, graph, strip, above, free }
+    }
+
+    /// Where news are told: beside the headline, over the rungs where there is little room before them.
+    pub fn news(&self) -> Rect {
+        if self.free.width() >= NEWS { self.free } else { self.free.with_max_x(self.above.right()) }
     }
 
     /// Where the table of stages belongs: below the headline, where there is room.

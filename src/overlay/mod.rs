@@ -208,7 +208,7 @@ impl Overlay {
         self.strip(ui, &layout.strip, view, &mut actions);
         self.panels(ui, &layout, view, &mut actions);
         // Over the panels: news, and they can be dismissed.
-        notices::show(ui, layout.free, view.notices, false, &mut actions);
+        notices::show(ui, layout.news(), view.notices, false, &mut actions);
         self.on_top(ui, window, layout.free, &mut actions);
         actions
     }

@@ -20,6 +20,7 @@ mod estimate;
 mod job;
 mod pace;
 mod prepare;
+mod trials;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -45,6 +46,8 @@ use pace::{ConversionTime, Pace};
 
 pub use conversions::Check;
 pub use job::{Job, JobState, JobTimes};
+pub use trials::TrialCase;
+use trials::Trials;
 
 /// The longest launch that is enqueued whole, in milliseconds; longer ones are cut into bands of this length.
 pub const BAND_MS: f64 = 30.0;
@@ -63,6 +66,7 @@ pub struct Pipeline {
     scratch: Scratch,
     corrector: Option<Corrector>,
     converter: Converter,
+    trials: Trials,
     known: Known,
     /// The corrector is not to be used.
     correction_is_wrong: bool,
@@ -97,6 +101,8 @@ impl Kept {
 pub enum Refusal {
     /// The variant is not for this device or this picture; others may be.
     Unsupported(Error),
+    /// Its kernels are changed, and are just being tried in a process of their own.
+    Untried,
     /// The device failed, or has too little memory.
     Failed(Error),
 }
@@ -122,6 +128,7 @@ impl Pipeline {
             scratch: Scratch::new(),
             corrector: None,
             converter: Converter::new(&cl),
+            trials: Trials::default(),
             known: Known::default(),
             correction_is_wrong: false,
             between: Kept::default(),

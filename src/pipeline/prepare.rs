@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::estimate::Estimate;
 use super::job::{Colors, Events, Filter};
-use super::{Job, JobTimes, Pipeline, Refusal};
+use super::{Job, JobTimes, Pipeline, Refusal, TrialCase};
 use crate::convert::Correction;
 use crate::error::Error;
 use crate::gpu::sharing::{Loaded, Slot};
@@ -37,6 +37,7 @@ impl Pipeline {
             return self.prepare_planar(slot, radius, correction);
         }
         let size = slot.size();
+        self.require_trial(TrialCase { variant, size, radius, layout: None })?;
         let cl = &self.cl;
         let built = self.built.get(&variant);
         if variant != VariantId::Off && built.is_none() {
@@ -103,16 +104,22 @@ impl Pipeline {
         radius: u32,
         correction: Option<Correction>,
     ) -> std::result::Result<Job, Refusal> {
-        let cl = &self.cl;
         let unsupported = |why: &str| {
             let hint = "Choose another variant; fused filters pictures of any format.";
             Refusal::Unsupported(Error::new("'planar' cannot filter this movie.", why, hint))
         };
-        let Some(filter) = &self.planar else { return Err(unsupported("It is not built.")) };
         let Some(layout) = slot.planes().map(|p| *p.layout()).filter(|_| slot.loaded() == Loaded::Planes)
         else {
             return Err(unsupported(self.known.why_not()));
         };
+        self.require_trial(TrialCase {
+            variant: VariantId::Planar,
+            size: slot.size(),
+            radius,
+            layout: Some(layout),
+        })?;
+        let Some(filter) = &self.planar else { return Err(unsupported("It is not built.")) };
+        let cl = &self.cl;
         let filtered = layout.filtered();
         if filtered.bytes() as u64 > cl.device.info.max_allocation_bytes {
             return Err(unsupported("Its planes are larger than one piece of the device's memory."));

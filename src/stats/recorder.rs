@@ -60,7 +60,11 @@ pub struct Recorder {
     /// presented; a picture that was filtered anew has none.
     stretch: VecDeque<(Option<u64>, FrameSample)>,
     scores: Scores,
-    /// Pictures that came on the screen, those that were filtered anew among them.
+    /// How the picture on the screen was filtered, whether or not it has been measured.
+    setting: Option<Setting>,
+    /// The next picture is the first one after another setting.
+    is_first: bool,
+    /// Counts what changed the numbers of the picture on the screen.
     shown: u64,
     /// Every frame, when they are kept.
     kept: Option<VecDeque<FrameSample>>,
@@ -87,6 +91,8 @@ impl Recorder {
             history: VecDeque::new(),
             stretch: VecDeque::new(),
             scores: Scores::default(),
+            setting: None,
+            is_first: false,
             shown: 0,
             kept: keep_all.then(VecDeque::new),
             keep_limit,
@@ -134,15 +140,23 @@ impl Recorder {
         self.show(None, sample);
     }
 
-    /// Takes the sample of the picture that is on the screen from now on.
-    fn show(&mut self, frame: Option<u64>, mut sample: FrameSample) {
-        let setting = sample.setting();
-        let before = self.shown_setting().filter(|before| *before != setting);
-        if before.is_some_and(|before| before.device != setting.device) {
+    /// A picture that was filtered so is being put on the screen. Its own numbers come when it is there; until then those of
+    /// the one before, if that was filtered otherwise, are not shown any more.
+    pub fn begin(&mut self, setting: Setting) {
+        let Some(before) = self.setting.replace(setting).filter(|before| *before != setting) else { return };
+        if before.device != setting.device {
             self.scores.clear();
         }
-        if before.is_some() {
-            self.stretch.clear();
+        self.stretch.clear();
+        self.shown += 1;
+        self.is_first = true;
+    }
+
+    /// Takes the sample of the picture that is on the screen now.
+    fn show(&mut self, frame: Option<u64>, mut sample: FrameSample) {
+        let setting = sample.setting();
+        self.begin(setting);
+        if std::mem::take(&mut self.is_first) {
             // Most of it was waiting, while another filter was at work.
             sample.interval_ms = None;
         }
@@ -154,21 +168,22 @@ impl Recorder {
             self.stretch.pop_front();
         }
         self.shown += 1;
-        self.scores.set(&setting, self.summary(Stage::Filter));
+        let filter = self.stretch.iter().map(|(_, sample)| sample.stages[Stage::Filter as usize]);
+        self.scores.set(&setting, filter);
     }
 
-    /// The picture on the screen; `None` before the first one. It has no interval where it is the first one that was
-    /// filtered as it is.
+    /// The picture on the screen; `None` before the first one, and while one that was filtered otherwise than that before is
+    /// being put there. It has no interval where it is the first one that was filtered as it is.
     pub fn shown(&self) -> Option<&FrameSample> {
         self.stretch.back().map(|(_, sample)| sample)
     }
 
-    /// How the picture on the screen was filtered.
+    /// How the picture that the numbers are of was filtered.
     pub fn shown_setting(&self) -> Option<Setting> {
         self.shown().map(FrameSample::setting)
     }
 
-    /// Counts the pictures that came on the screen, those that were filtered anew among them.
+    /// Changes whenever the numbers of the picture on the screen do.
     pub fn shown_count(&self) -> u64 {
         self.shown
     }

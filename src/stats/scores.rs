@@ -3,7 +3,7 @@
 //! In: the newest stretch of frames of one [`Setting`], each time a frame was added to it. Out: a [`Score`] for each variant,
 //! which survives a switch to another variant, a pause and a seek.
 
-use super::{Setting, Summary};
+use super::Setting;
 use crate::ladder::VariantId;
 
 /// A variant that comes back at the same radius and size keeps its score until so many frames are measured anew: the first
@@ -42,12 +42,17 @@ impl Scores {
         self.scores.iter().find(|(of, _)| *of == variant).map(|(_, score)| score)
     }
 
-    /// Takes what the newest stretch says about the filter, if that was measured.
-    pub(super) fn set(&mut self, setting: &Setting, filter: Option<Summary>) {
-        let Some(filter) = filter.filter(|f| setting.variant != VariantId::Off && f.p50 > 0.0) else {
+    /// Takes what the filter took in the newest stretch, in milliseconds a frame, as far as that was measured.
+    pub(super) fn set(&mut self, setting: &Setting, filter_ms: impl Iterator<Item = f64>) {
+        if setting.variant == VariantId::Off {
             return;
-        };
-        let new = Score { ms: filter.p50, n: filter.n, radius: setting.radius, size: setting.size };
+        }
+        let mut measured: Vec<f64> = filter_ms.filter(|ms| ms.is_finite() && *ms > 0.0).collect();
+        let n = measured.len();
+        let Some(rank) = n.div_ceil(2).checked_sub(1) else { return };
+        // The same rank as a summary's median, but cheap enough for every frame.
+        let ms = *measured.select_nth_unstable_by(rank, f64::total_cmp).1;
+        let new = Score { ms, n, radius: setting.radius, size: setting.size };
         match self.scores.iter_mut().find(|(of, _)| *of == setting.variant) {
             Some((_, old)) if old.is_at(new.radius, new.size) && new.n < ENOUGH.min(old.n) => {}
             Some((_, old)) => *old = new,

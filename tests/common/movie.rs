@@ -23,6 +23,10 @@ pub struct Movie {
     /// Frames from one key frame to the next.
     pub gop: u32,
     pub b_frames: usize,
+    /// Which frame of the row of greys is the first one.
+    pub first: usize,
+    /// Frames a second that the container states, as a fraction.
+    pub rate: (i32, i32),
     pub pixel_aspect: (i32, i32),
     /// Marked as interlaced; MPEG-4 only.
     pub interlaced: bool,
@@ -41,6 +45,8 @@ impl Default for Movie {
             offset_ms: 0,
             gop: 5,
             b_frames: 0,
+            first: 0,
+            rate: (25, 1),
             pixel_aspect: (0, 1),
             interlaced: false,
             top_first: false,
@@ -107,7 +113,7 @@ impl Movie {
             // AVI has one rate for all frames and fills the gaps with empty ones.
             let avi = path.extension().is_some_and(|ending| ending == "avi");
             stream.set_time_base(if avi { (1, 25) } else { (1, 1000) });
-            stream.set_avg_frame_rate((25, 1));
+            stream.set_avg_frame_rate(self.rate);
             // SAFETY: the stream is valid; the ratio is a plain field.
             unsafe {
                 (*stream.as_mut_ptr()).sample_aspect_ratio = ffmpeg::Rational::from(self.pixel_aspect).into()
@@ -128,7 +134,7 @@ impl Movie {
         };
         for (index, &stamp) in self.stamps_ms.iter().enumerate() {
             let mut frame = ffmpeg::frame::Video::new(self.format, self.size.0, self.size.1);
-            frame.data_mut(0).fill(luma_of(index));
+            frame.data_mut(0).fill(luma_of(self.first + index));
             (1..frame.planes()).for_each(|plane| frame.data_mut(plane).fill(128));
             frame.set_pts(Some(stamp));
             // SAFETY: the frame is valid and owned; the field is a plain number.

@@ -279,6 +279,16 @@ static cl_mem CL_API_CALL layer_clCreateImage(cl_context context, cl_mem_flags f
     return driver->clCreateImage(context, flags, format, description, host, error);
 }
 
+static cl_mem CL_API_CALL layer_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags, cl_buffer_create_type type,
+                                                  const void *region, cl_int *error) {
+    FAIL_AS_PLANNED_OR_NULL(clCreateSubBuffer, buffer);
+    if (!options.broken_parts || type != CL_BUFFER_CREATE_TYPE_REGION || !region)
+        return driver->clCreateSubBuffer(buffer, flags, type, region, error);
+    // The offset is dropped: the part lies at the buffer's beginning.
+    const cl_buffer_region moved = {0, ((const cl_buffer_region *)region)->size};
+    return driver->clCreateSubBuffer(buffer, flags, type, &moved, error);
+}
+
 static cl_int CL_API_CALL layer_clWaitForEvents(cl_uint count, const cl_event *events) {
     FAIL_AS_PLANNED(clWaitForEvents, events);
     return driver->clWaitForEvents(count, events);
@@ -433,6 +443,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
         .hang_on_list = is_set("CLREEL_LAYER_HANG_ON_LIST"),
         .no_interop_egl = is_set("CLREEL_LAYER_NO_INTEROP_EGL"),
         .gl_event = is_set("CLREEL_LAYER_GL_EVENT"),
+        .broken_parts = is_set("CLREEL_LAYER_BROKEN_PARTS"),
         .driving_device = text_of("CLREEL_LAYER_DRIVING_DEVICE"),
         .fail_device = text_of("CLREEL_LAYER_FAIL_DEVICE"),
     };
@@ -458,6 +469,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
     OVERRIDE(clCreateCommandQueueWithProperties);
     OVERRIDE(clCreateBuffer);
     OVERRIDE(clCreateImage);
+    OVERRIDE(clCreateSubBuffer);
     OVERRIDE(clCreateProgramWithSource);
     OVERRIDE(clCreateKernel);
     OVERRIDE(clEnqueueNDRangeKernel);

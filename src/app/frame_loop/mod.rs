@@ -32,7 +32,7 @@ use crate::ladder::{Kind, VariantId};
 use crate::media::{Clock, Decoder, Frame, RgbaConverter, Seek, Staging};
 use crate::overlay::VariantStatus;
 use crate::pipeline::Pipeline;
-use crate::stats::{Recorder, Span, Stage, StageTimes};
+use crate::stats::{Recorder, Setting, Span, Stage, StageTimes};
 pub use gl_times::GlTimings;
 use native::NativeFilter;
 use work::Work;
@@ -75,6 +75,13 @@ struct Flight {
     doubtful: bool,
     /// [`FrameLoop::devices`] when it was taken.
     device: u32,
+}
+
+impl Flight {
+    /// How it was filtered.
+    fn setting(&self) -> Setting {
+        Setting { variant: self.variant, radius: self.radius, size: self.slot.size(), device: self.device }
+    }
 }
 
 /// What a frame's stages took, and when they ran.

@@ -42,6 +42,7 @@ impl FrameLoop {
             && let Some(next) = self.ready.pop_front()
         {
             (self.shown_is_new, self.shown_is_again) = (!next.again, next.again);
+            self.recorder.begin(next.setting());
             if let Some(old) = self.shown.replace(next) {
                 self.free(old.slot);
             }
@@ -103,6 +104,7 @@ impl FrameLoop {
             shown.stages.spans.push(Span { stage, lane: Lane::Host, from, to });
             to = from;
         }
+        let setting = shown.setting();
         let lateness = self.clock.now_ns() - shown.frame.pts_ns;
         let mut sample = FrameSample {
             pts: shown.frame.movie_s,
@@ -113,10 +115,10 @@ impl FrameLoop {
             gl: GlTimes::default(),
             late: !self.unpaced && lateness > shown.frame.duration_ns / 2,
             dropped_before: shown.dropped_before,
-            variant: shown.variant,
-            radius: shown.radius,
-            size: shown.slot.size(),
-            device: shown.device,
+            variant: setting.variant,
+            radius: setting.radius,
+            size: setting.size,
+            device: setting.device,
         };
         if again {
             self.recorder.push_again(sample);

@@ -40,7 +40,9 @@ impl FrameLoop {
             None => self.take().map(|frame| (frame, false)),
         };
         let Some((frame, again)) = taken else { return false };
-        if self.waits_for_conversion() && self.conversion_is_missing(&frame) {
+        if self.waits_for_conversion() && self.conversion_is_missing(&frame)
+            || self.waits_for_conversions && self.is_untried(&frame)
+        {
             if !again {
                 self.returned.push_front((frame, 0));
             }
@@ -76,7 +78,11 @@ impl FrameLoop {
     fn wanted(&self) -> Wanted {
         match &self.pipeline {
             _ if self.variant.kind().is_peer() => (self.variant, self.radius, self.correction),
-            Some(pipeline) if pipeline.has(self.variant) => (self.variant, self.radius, self.correction),
+            Some(pipeline)
+                if pipeline.has(self.variant) && !pipeline.awaits_trial(self.variant, self.radius) =>
+            {
+                (self.variant, self.radius, self.correction)
+            }
             _ => (VariantId::Off, self.radius, self.correction),
         }
     }
@@ -159,6 +165,12 @@ impl FrameLoop {
             p.conversion(&frame.picture, variant, only_checked).is_none()
                 && p.will_convert(&frame.picture, variant)
         })
+    }
+
+    /// Whether the chosen variant's kernels are just being tried for such frames.
+    fn is_untried(&mut self, frame: &Frame) -> bool {
+        let (variant, radius) = (self.variant, self.radius);
+        self.pipeline.as_mut().is_some_and(|p| p.is_untried(&frame.picture, variant, radius))
     }
 
     fn slot_for(&mut self, frame: &Frame) -> Result<Slot> {
@@ -292,6 +304,8 @@ impl FrameLoop {
         match prepared {
             Ok(job) => return Some(job),
             Err(Refusal::Unsupported(error)) => self.do_without(variant, error),
+            // Shown unfiltered until then.
+            Err(Refusal::Untried) => {}
             Err(Refusal::Failed(error)) => {
                 if !self.device_failed(error) {
                     slot.forget_device_side();

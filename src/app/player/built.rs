@@ -33,6 +33,7 @@ fn status(part: &Part) -> Option<(VariantId, VariantStatus)> {
         Part::Variant(variant) => Some((variant.info().id, VariantStatus::Ready)),
         Part::Planar(_) => Some((VariantId::Planar, VariantStatus::Ready)),
         Part::NoVariant(id, error) => Some((*id, VariantStatus::Unavailable(error.clone()))),
+        Part::Changed(_) | Part::Tried(..) => None,
         Part::Conversion(_) | Part::NoConversion(..) => None,
         Part::Corrector(_) | Part::NoCorrector(_) => None,
     }
@@ -53,6 +54,8 @@ fn add(pipeline: &mut Pipeline, part: Part) {
         Part::Variant(variant) => pipeline.add(variant),
         Part::Planar(filter) => pipeline.add_planar(filter),
         Part::NoVariant(..) => {}
+        Part::Changed(variant) => pipeline.must_try(variant),
+        Part::Tried(case, result) => pipeline.tried(case, result),
         Part::Conversion(built) => {
             let (program, layout, storage, said) = *built;
             pipeline.add_conversion(program, &layout, storage, said.is_some());
@@ -150,6 +153,9 @@ impl Player<'_> {
         if let Some(pipeline) = self.frames.pipeline_mut() {
             for (layout, storage) in pipeline.missing_conversions() {
                 self.builder.convert(layout, storage);
+            }
+            for case in pipeline.missing_trials() {
+                self.builder.try_case(case);
             }
             for check in pipeline.unchecked() {
                 self.builder.check(check);

@@ -77,7 +77,14 @@ impl Player<'_> {
         times.swap = ms_since(began);
 
         self.devices.was_drawn();
-        if self.frames.swapped(times, timings) {
+        let (count, unmeasured) =
+            (self.frames.recorder.shown_count(), self.frames.recorder.shown().is_none());
+        let is_new = self.frames.swapped(times, timings);
+        if self.frames.recorder.shown_count() != count {
+            // The first picture's numbers at once, those of others with the next refresh, also in a pause.
+            self.repaint_after(if unmeasured { Duration::ZERO } else { IDLE_REPAINT });
+        }
+        if is_new {
             self.presented += 1;
             if self.args.frames.is_some_and(|n| self.presented >= n) {
                 self.quit = true;

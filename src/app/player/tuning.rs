@@ -109,7 +109,7 @@ impl Moment<'_> {
             let Some(budget) = self.budget_ms else { return false };
             let own = |f: &&FrameSample| {
                 let counted = Stage::ALL.into_iter().filter(|s| *s != Stage::Swap && *s != Stage::Take);
-                counted.map(|s| f.stages[s as usize]).sum::<f64>()
+                counted.map(|s| f.stages[s as usize]).filter(|ms| ms.is_finite()).sum::<f64>()
             };
             let all: f64 = self.recent.iter().map(own).sum();
             all <= BUDGET * budget * self.recent.len() as f64
@@ -240,7 +240,8 @@ impl Player<'_> {
             ..Tuning::NONE
         };
         if let Some(tuner) = &tuning.tuner {
-            tuner.start(tuning.number, Order { device: device.clone(), size, radius, variants });
+            let (device, kernel_timeout) = (device.clone(), self.args.trial.limit());
+            tuner.start(tuning.number, Order { device, size, radius, variants, kernel_timeout });
         }
         // So that it is seen what takes the time.
         self.overlay.tuning_open = true;

@@ -21,6 +21,14 @@ pub(in crate::gpu) fn time_limit() -> Duration {
     Duration::from_secs_f64(seconds.filter(|s| s.is_finite() && (0.01..=3600.0).contains(s)).unwrap_or(10.0))
 }
 
+/// This binary with a hidden subcommand, not started yet.
+pub(super) fn command(subcommand: &str) -> Command {
+    // The link leads to this very program, also when its file was replaced meanwhile.
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("clreel").arg(subcommand);
+    command
+}
+
 /// This binary in a child process that may crash or hang.
 pub(in crate::gpu) struct Asked {
     child: Child,
@@ -36,10 +44,8 @@ impl Asked {
         variable: Option<(&str, &str)>,
         folder: Folder,
     ) -> io::Result<Self> {
-        // The link leads to this very program, also when its file was replaced meanwhile.
-        let mut child = Command::new("/proc/self/exe")
-            .arg0("clreel")
-            .args(arguments)
+        let mut child = command(arguments.first().copied().unwrap_or_default())
+            .args(arguments.iter().skip(1))
             .env("OCL_ICD_VENDORS", &folder.0)
             .envs(variable)
             .stdin(Stdio::null())

@@ -19,6 +19,8 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -27,7 +29,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use child::Asked;
 pub(super) use child::{answers_in, be_expendable, print_answer, time_limit};
-use registered::{Folder, Registered, registered};
+pub(super) use registered::Folder;
+use registered::{Registered, registered};
 
 /// The hidden subcommand with which this binary asks the drivers that it finds, and prints the answer.
 pub const ASK: &str = "ask-driver";
@@ -160,6 +163,19 @@ pub(super) fn start_expendable(
     Some(guard.start_with_good(subcommand, argument, variable))
 }
 
+/// This binary with a hidden subcommand, to be started as a process of its own; the loader there finds the drivers that
+/// answered, as long as the folder is kept. Where drivers are not asked, it finds those that this process has.
+pub(super) fn command_with_good(subcommand: &str) -> io::Result<(Command, Option<Folder>)> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let mut command = child::command(subcommand);
+    let Some(guard) = GUARD.get().filter(|guard| !guard.drivers.is_empty()) else {
+        return Ok((command, None));
+    };
+    let folder = guard.good(&format!("{subcommand}-{}", COUNT.fetch_add(1, Ordering::Relaxed)))?;
+    command.env("OCL_ICD_VENDORS", &folder.0);
+    Ok((command, Some(folder)))
+}
+
 /// The loader has loaded its drivers: the folder can go.
 pub(super) fn loaded() {
     *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -202,13 +218,18 @@ impl Guard {
 
     /// Starts a child whose loader finds the drivers that answered.
     fn start_with_good(&self, subcommand: &str, argument: &str, variable: (&str, &str)) -> io::Result<Asked> {
-        let folder = Folder::create(&self.folder.with_extension(subcommand))?;
+        Asked::start(&[subcommand, argument], Some(variable), self.good(subcommand)?)
+    }
+
+    /// A folder with the drivers that answered.
+    fn good(&self, name: &str) -> io::Result<Folder> {
+        let folder = Folder::create(&self.folder.with_extension(name))?;
         for (i, (driver, asked)) in self.drivers.iter().zip(verdicts()).enumerate() {
             if matches!(asked.verdict, Verdict::Ok { .. }) {
                 driver.put_into(&folder.0, i)?;
             }
         }
-        Asked::start(&[subcommand, argument], Some(variable), folder)
+        Ok(folder)
     }
 
     /// Starts a child that asks this driver alone, or says why there is none.

@@ -115,7 +115,10 @@ fn files_in(folder: &Path) -> Vec<Registered> {
 
 /// A folder of this process alone, taken away with all in it when dropped.
 #[derive(Debug)]
-pub(super) struct Folder(pub PathBuf, #[expect(dead_code, reason = "held until the folder is gone")] Passing);
+pub(in crate::gpu) struct Folder(
+    pub PathBuf,
+    #[expect(dead_code, reason = "held until the folder is gone")] Passing,
+);
 
 impl Folder {
     pub fn create(path: &Path) -> io::Result<Self> {

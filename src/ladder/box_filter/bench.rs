@@ -1,11 +1,13 @@
 //! Benchmarks of the ladder on one device. In: frames, variants, radii. Out: for each radius the time of a
 //! copy and the outcome of each variant. Every variant is checked before and while it is timed.
 
-use super::checks::{Tried, fail};
+use super::checks::{Tried, fail, not_passed};
 use super::glsl::Offscreen;
 use super::native::Lanes;
-use super::planar::PlanarFilter;
+use super::pictures::noise;
+use super::planar::{PlanarFilter, planes_of};
 use super::rounds::Bench;
+use super::trial::{Case, Launch, Trials};
 use super::{BuiltVariant, Picture, info};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, failed};
@@ -100,7 +102,8 @@ pub fn require_memory((width, height): (u32, u32), variants: &[VariantId], nativ
 }
 
 /// Checks and times `variants` on a device for each of `radii`. Without a device those that do without OpenCL are
-/// timed, and no copy. What has been measured goes to `watch`, the last time for each radius when all of it is there.
+/// timed, and no copy. Changed kernels are tried in `trials` first. What has been measured goes to `watch`, the last time for
+/// each radius when all of it is there.
 ///
 /// # Errors
 /// When the device cannot be used at all. What goes wrong with one variant is its [`Outcome`].
@@ -109,6 +112,7 @@ pub fn run_device(
     input: &Input,
     variants: &[VariantId],
     radii: &[u32],
+    trials: &mut Trials,
     watch: &mut dyn Watch,
 ) -> Result<()> {
     let Some(first) = input.frames.first() else {
@@ -122,10 +126,8 @@ pub fn run_device(
             Kind::Native => Ok(Candidate::Native),
             Kind::Glsl => offscreen(input).map(Candidate::Glsl),
             _ => match &cl {
-                Some(cl) if id == VariantId::Planar => {
-                    PlanarFilter::build(cl).map(Candidate::Planes).map_err(fail)
-                }
-                Some(cl) => build(cl, id, input).map(Candidate::Kernels),
+                Some(cl) if id == VariantId::Planar => build_planes(cl, trials).map(Candidate::Planes),
+                Some(cl) => build(cl, id, input, trials).map(Candidate::Kernels),
                 None => Err(without_device()),
             },
         };
@@ -135,18 +137,42 @@ pub fn run_device(
         Some(cl) => Some(OnDevice { pairs: Pairs::new(cl, input, &built)?, cl }),
         None => None,
     };
-    let mut bench = Bench::new(on, input);
+    let mut bench = Bench::new(on, input, trials);
     if let Some(on) = &bench.on {
         on.pairs.load(on.cl, first)?;
     }
     radii.iter().try_for_each(|&radius| bench.radius(&built, radius, watch))
 }
 
-fn build(cl: &ClContext, id: VariantId, input: &Input) -> Tried<BuiltVariant> {
+/// What building a variant runs, to be tried before it is built here.
+const TINY: (u32, u32) = (70, 3);
+
+fn build(cl: &ClContext, id: VariantId, input: &Input, trials: &mut Trials) -> Tried<BuiltVariant> {
     let info = info(id).ok_or_else(|| Box::new(Outcome::Skipped("It is no filter.".to_owned())))?;
     info.supports(&cl.device.info, input.width, input.height)
         .map_err(|e| Box::new(Outcome::Unsupported(e.why)))?;
+    let src = noise(TINY.0 as usize * TINY.1 as usize * 4);
+    match trials.variant(cl, id, None, false, &case(&src, TINY, 1)).map_err(fail)? {
+        Some(tried) if tried.overran() => return Err(not_passed(tried)),
+        _ => {}
+    }
     BuiltVariant::build(cl, id).map_err(fail)
+}
+
+fn build_planes(cl: &ClContext, trials: &mut Trials) -> Tried<PlanarFilter> {
+    let (layout, block) =
+        planes_of(&noise(TINY.0 as usize * TINY.1 as usize * 4), TINY.0, TINY.1).map_err(fail)?;
+    match trials.planar(cl, &layout, false, &case(&block, TINY, 1)).map_err(fail)? {
+        Some(tried) if tried.overran() => return Err(not_passed(tried)),
+        _ => {}
+    }
+    PlanarFilter::build(cl).map_err(fail)
+}
+
+/// What is tried before it is timed.
+pub(super) fn case(src: &[u8], size: (u32, u32), radius: u32) -> Case<'_> {
+    let longest_ms = Some(measure::SINGLE.as_secs_f64() * 1e3);
+    Case { src, size, radius, launch: Launch::Whole, longest_ms, wants_picture: false }
 }
 
 pub(super) fn without_device() -> Box<Outcome> {

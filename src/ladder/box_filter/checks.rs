@@ -14,11 +14,12 @@ use super::planar::{PlanarFilter, planar_quick, planes_of, suite as planar_suite
 use super::reference::quick;
 use super::run::{Bands, Checker};
 use super::suite::{Subject, Suite, case, done};
-use super::{BuiltVariant, Config};
+use super::{BuiltVariant, Config, trial};
 use crate::convert::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::program;
+use crate::ladder::measure::rounds_for;
 use crate::ladder::verify::{Checked, MismatchReport};
 use crate::ladder::{Outcome, Storage, VariantId};
 use crate::media::memory::require;
@@ -230,6 +231,23 @@ pub(super) fn passed(report: Result<Option<MismatchReport>>) -> Tried<()> {
         None => Ok(()),
         Some(report) => Err(Box::new(Outcome::Mismatch(report))),
     }
+}
+
+/// What a trial of changed kernels lets through.
+pub(super) fn tried(tried: Result<Option<trial::Tried>>) -> Tried<()> {
+    match tried.map_err(fail)? {
+        Some(tried) if tried.left_out || tried.report.is_some() => Err(not_passed(tried)),
+        _ => Ok(()),
+    }
+}
+
+/// What stands in the place of the times of what a trial did not let through.
+pub(super) fn not_passed(tried: trial::Tried) -> Box<Outcome> {
+    Box::new(match (tried.report, rounds_for(tried.ms, 1)) {
+        (Some(report), _) => Outcome::Mismatch(report),
+        (None, Err(why)) => Outcome::Skipped(why),
+        (None, Ok(_)) => Outcome::Skipped("It was not timed.".to_owned()),
+    })
 }
 
 pub(super) fn fail(error: Error) -> Box<Outcome> {

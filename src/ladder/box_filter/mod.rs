@@ -18,6 +18,7 @@ pub mod reference;
 mod rounds;
 pub mod run;
 pub mod suite;
+pub mod trial;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{DeviceInfo, DeviceKind};

@@ -7,15 +7,17 @@
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
+use super::bench::case;
 use super::bench::{
     Built, Candidate, Input, NOT_TIMED, NativeFault, NativeRun, OnDevice, RadiusRun, Watch, copy,
     without_device,
 };
-use super::checks::{Checks, Tried, fail, passed};
+use super::checks::{Checks, Tried, fail, passed, tried};
 use super::glsl::Offscreen;
 use super::native::{self, Lanes};
 use super::planar::run as planes;
 use super::planar::{PlanarFilter, PlanarPlan, planes_of};
+use super::trial::Trials;
 use super::{BuiltVariant, Picture, Plan, Scratch};
 use crate::error::Result;
 use crate::ladder::measure::{self, Contender, Results, Sample, Timed};
@@ -142,12 +144,13 @@ impl RadiusRun {
 pub(super) struct Bench<'a> {
     pub on: Option<OnDevice<'a>>,
     input: &'a Input<'a>,
+    trials: &'a mut Trials,
     scratch: Scratch,
 }
 
 impl<'a> Bench<'a> {
-    pub fn new(on: Option<OnDevice<'a>>, input: &'a Input<'a>) -> Self {
-        Self { on, input, scratch: Scratch::new() }
+    pub fn new(on: Option<OnDevice<'a>>, input: &'a Input<'a>, trials: &'a mut Trials) -> Self {
+        Self { on, input, trials, scratch: Scratch::new() }
     }
 
     /// Checks and times everything at one radius.
@@ -320,6 +323,8 @@ impl<'a> Bench<'a> {
     ) -> Tried<(u32, Plan, Vec<Checked>)> {
         let OnDevice { cl, pairs } = self.on.as_ref().ok_or_else(without_device)?;
         let (width, height) = (self.input.width, self.input.height);
+        let picture = case(&self.input.frames[0], (width, height), radius);
+        tried(self.trials.variant(cl, variant.info().id, None, false, &picture))?;
         checks.first_look(cl, variant)?;
         let (src, dst) = pairs.of(variant.info().storage);
         let plan = variant.plan(cl, src, dst, &mut self.scratch, width, height, radius).map_err(fail)?;
@@ -338,6 +343,9 @@ impl<'a> Bench<'a> {
         checks: &Checks,
     ) -> Tried<(Box<Planes>, Vec<Checked>)> {
         let cl = self.on.as_ref().ok_or_else(without_device)?.cl;
+        let size = (self.input.width, self.input.height);
+        let (layout, block) = planes_of(&self.input.frames[0], size.0, size.1).map_err(fail)?;
+        tried(self.trials.planar(cl, &layout, false, &case(&block, size, radius)))?;
         let checked = checks.planes(cl, filter)?;
         let mut prepare = || {
             let (layout, block, want) = checks.first_planes()?;

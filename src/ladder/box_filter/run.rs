@@ -7,6 +7,7 @@ use super::picture::new_memory;
 use super::{BuiltVariant, Picture, Plan, Scratch};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::parts::require_their_place;
 use crate::ladder::Storage;
 use crate::ladder::verify::{self, MismatchReport};
 use crate::media::memory::zeroed;
@@ -155,7 +156,12 @@ impl<'a> Checker<'a> {
             Ok(after)
         })?;
         let report = MismatchReport { source: overwritten, ..report.unwrap_or_default() };
-        Ok((!report.is_empty()).then_some(report))
+        if report.is_empty() {
+            return Ok(None);
+        }
+        // Before a kernel is blamed.
+        require_their_place(self.cl)?;
+        Ok(Some(report))
     }
 }
 

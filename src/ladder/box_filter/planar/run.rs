@@ -7,6 +7,7 @@ use crate::convert::{Correction, Layout, trial};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::convert::{Converter, PlaneBlock, check};
+use crate::gpu::parts::require_their_place;
 use crate::ladder::Storage;
 use crate::ladder::box_filter::run::guarded;
 use crate::ladder::box_filter::{Picture, Scratch};
@@ -139,7 +140,12 @@ pub fn check(
         source: overwritten,
         ..differences(layout, want, outputs.got(), untouched)
     };
-    Ok((!report.is_empty()).then_some(report))
+    if report.is_empty() {
+        return Ok(None);
+    }
+    // Before a kernel is blamed.
+    require_their_place(cl)?;
+    Ok(Some(report))
 }
 
 /// Compares filtered planes with what is right, and the block that they come from with what it was.

@@ -1,0 +1,202 @@
+//! Kernels that nobody has tried run in a child process first: one that loops for ever or writes into nowhere costs that
+//! child alone. In: requests, and a picture. Out: an answer to each, or the [`Fault`] that ended the child.
+//!
+//! The child is this binary again, with a hidden subcommand. It stays, so that the next request finds its devices and
+//! programs there. A request and what the child says to it are a line of JSON each, in the child's stdin and stdout; the
+//! picture lies in memory without a name that both have open. While it works the child says what it does and how long that
+//! should take, so that a slow kernel is told from an endless one. What is asked is no concern of this module.
+
+mod child;
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, FromRawFd as _};
+use std::os::unix::fs::FileExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Child, ChildStdin, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::drivers;
+pub use child::{Talk, serve};
+
+/// The hidden subcommand with which this binary tries kernels.
+pub const TRY: &str = "try-kernels";
+
+/// The step before any other: drivers are loaded, and the device made ready.
+pub const START: &str = "start";
+/// The step in which the compiler is at work.
+pub const BUILD: &str = "build";
+
+/// The longest line that is read, in bytes: what a child says is never so long.
+const LONGEST_LINE: u64 = 1 << 20;
+
+/// What a child says while it works, and at the end.
+#[derive(Debug, Serialize, Deserialize)]
+enum Said<A> {
+    /// This is what it does now, as in "build".
+    Step(String),
+    /// The step should take so many milliseconds.
+    Predicted(f64),
+    /// It is done.
+    Answer(A),
+}
+
+/// How a trial ended the child.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// The child ended by itself, and how: "signal 11".
+    Ended(String),
+    /// It was killed in this step, after this time.
+    Silent(String, Duration),
+    /// There is no child, and why.
+    NotStarted(String),
+}
+
+/// A child that waits for requests.
+#[derive(Debug)]
+pub struct Client {
+    child: Child,
+    requests: ChildStdin,
+    said: Receiver<Vec<u8>>,
+    frame: File,
+    asked: u32,
+    _drivers: Option<drivers::Folder>,
+}
+
+impl Client {
+    /// Starts a child, with the drivers that answered when they were asked. It ends with the thread that calls this.
+    ///
+    /// # Errors
+    /// [`Fault::NotStarted`].
+    pub fn start() -> Result<Self, Fault> {
+        Self::try_start().map_err(|e| Fault::NotStarted(e.to_string()))
+    }
+
+    fn try_start() -> io::Result<Self> {
+        // SAFETY: the name ends with a zero, and the new descriptor is nobody else's.
+        let frame = unsafe {
+            let number = libc::memfd_create(c"clreel-frame".as_ptr(), libc::MFD_CLOEXEC);
+            if number < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            File::from_raw_fd(number)
+        };
+        let (mut command, folder) = drivers::command_with_good(TRY)?;
+        let number = frame.as_raw_fd();
+        command.arg(number.to_string());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        // SAFETY: between fork and exec it makes one system call, with numbers.
+        unsafe {
+            command.pre_exec(move || match libc::fcntl(number, libc::F_SETFD, 0) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            });
+        }
+        let mut child = command.spawn()?;
+        let (Some(requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(io::Error::other("it has no pipes"));
+        };
+        let (sender, said) = channel();
+        std::thread::Builder::new().name("trial".into()).spawn(move || {
+            let mut answers = BufReader::new(answers);
+            loop {
+                let mut line = Vec::new();
+                match answers.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
+                    Ok(1..) if sender.send(line).is_ok() => {}
+                    _ => return,
+                }
+            }
+        })?;
+        Ok(Self { child, requests, said, frame, asked: 0, _drivers: folder })
+    }
+
+    /// Whether it was asked nothing yet: a kernel before this one cannot have damaged it.
+    pub fn is_fresh(&self) -> bool {
+        self.asked == 0
+    }
+
+    /// Puts bytes into the memory that the child sees too.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub fn write_frame(&self, bytes: &[u8]) -> io::Result<()> {
+        self.frame.set_len(bytes.len() as u64)?;
+        self.frame.write_all_at(bytes, 0)
+    }
+
+    /// Takes the bytes that the child has put there.
+    ///
+    /// # Errors
+    /// When there are not so many.
+    pub fn read_frame(&self, bytes: &mut [u8]) -> io::Result<()> {
+        self.frame.read_exact_at(bytes, 0)
+    }
+
+    /// Asks, and waits for the answer. `limit` says how long a step may take, by its name and what the child predicts for it.
+    /// After a fault the child is gone: drop this.
+    ///
+    /// # Errors
+    /// When the child ended or did not answer in time.
+    pub fn ask<Q: Serialize, A: DeserializeOwned>(
+        &mut self,
+        request: &Q,
+        limit: &dyn Fn(&str, Option<f64>) -> Duration,
+    ) -> Result<A, Fault> {
+        self.asked += 1;
+        let mut line = serde_json::to_vec(request).map_err(|e| Fault::NotStarted(e.to_string()))?;
+        line.push(b'\n');
+        if self.requests.write_all(&line).is_err() {
+            return Err(self.ended());
+        }
+        let (mut step, mut allowed) = (START.to_owned(), limit(START, None));
+        loop {
+            match self.said.recv_timeout(allowed) {
+                Ok(line) => match serde_json::from_slice(&line) {
+                    Ok(Said::Answer(answer)) => return Ok(answer),
+                    Ok(Said::Step(name)) => {
+                        allowed = limit(&name, None);
+                        step = name;
+                    }
+                    Ok(Said::Predicted(ms)) => allowed = limit(&step, Some(ms)),
+                    Err(_) => return Err(Fault::Ended("an answer that is none".to_owned())),
+                },
+                Err(RecvTimeoutError::Timeout) => return Err(Fault::Silent(step, allowed)),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
+            }
+        }
+    }
+
+    /// How the child ended, whose pipes are closed.
+    fn ended(&mut self) -> Fault {
+        let deadline = Instant::now() + Duration::from_secs(2);
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return Fault::Ended(how(status)),
+                Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(2)),
+                _ => return Fault::Ended("its pipe closed".to_owned()),
+            }
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let deadline = Instant::now() + Duration::from_secs(2);
+        // One that hangs in the system does not end: it is left to that.
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+fn how(status: ExitStatus) -> String {
+    match status.signal() {
+        Some(number) => format!("signal {number}"),
+        None => format!("exit code {}", status.code().unwrap_or_default()),
+    }
+}

@@ -1,0 +1,273 @@
+//! The child's side: builds what a request names, runs it on the picture, compares it with the reference.
+
+use std::time::Instant;
+
+use super::{Answer, Launch, Request, Tried, Work};
+use crate::convert::{Correction, Layout};
+use crate::error::{Error, Result};
+use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::convert::{Converter, Corrector};
+use crate::gpu::identity::{Identity, by_identity};
+use crate::gpu::trial::{START, Talk, serve};
+use crate::ladder::box_filter::planar::{PlanarFilter, planar_reference, run as planes};
+use crate::ladder::box_filter::reference::quick;
+use crate::ladder::box_filter::run::{Bands, Checker};
+use crate::ladder::box_filter::suite::{Subject, Suite};
+use crate::ladder::box_filter::{BuiltVariant, Config, Picture, Plan, Scratch, filter_once, info};
+use crate::ladder::verify::{self, MismatchReport};
+use crate::ladder::{Storage, VariantId, measure};
+use crate::media::Matrix;
+use crate::media::memory::zeroed;
+use crate::stats::ms_since;
+
+/// A variant that takes longer runs only once, as it is to be used.
+const CHEAP_MS: f64 = 2000.0;
+
+/// Answers requests until nobody asks any more, then ends the process. `frame` is the number of the shared memory.
+pub fn answer(frame: u32) -> ! {
+    let mut kept = Kept::default();
+    serve(frame, move |request: Request, talk| match kept.run(&request, talk) {
+        Ok(tried) => Answer::Ran(tried),
+        Err(error) => Answer::Failed(error),
+    })
+}
+
+/// What is there from one request to the next.
+#[derive(Default)]
+struct Kept {
+    device: Option<(Identity, ClContext)>,
+}
+
+impl Kept {
+    fn cl(&mut self, wanted: &Identity) -> Result<ClContext> {
+        if let Some((_, cl)) = self.device.as_ref().filter(|(identity, _)| identity == wanted) {
+            return Ok(cl.clone());
+        }
+        let gone = || Error::new("Kernels could not be tried.", "Their device is not listed there.", "");
+        let cl = ClContext::new(&by_identity(wanted).ok_or_else(gone)?)?;
+        self.device = Some((wanted.clone(), cl.clone()));
+        Ok(cl)
+    }
+
+    fn run(&mut self, request: &Request, talk: &mut Talk) -> Result<Tried> {
+        talk.step(START);
+        let cl = self.cl(&request.device)?;
+        let mut src = zeroed(request.bytes)?;
+        let no_frame = |e| Error::new("Kernels could not be tried.", format!("{e}."), "");
+        talk.read_frame(&mut src).map_err(no_frame)?;
+        let (tried, picture) = match &request.work {
+            Work::Variant { id, params, to_image } => {
+                let id: VariantId = id.parse().map_err(|why: String| Error::new(why, "", ""))?;
+                let built = build(&cl, id, params.as_deref(), *to_image)?;
+                variant(&cl, &built, request, &src, talk)?
+            }
+            Work::Planar { layout, to_image } => planar(&cl, layout, *to_image, request, &src, talk)?,
+            Work::Convert { layout, to_image } => {
+                let begin = Instant::now();
+                let picture = convert(&cl, layout, *to_image, &src, talk)?;
+                (ran(ms_since(begin), None), picture)
+            }
+            Work::Correct => {
+                correct(&cl, request.size, &src, talk)?;
+                (ran(0.0, None), Vec::new())
+            }
+        };
+        if request.wants_picture {
+            talk.write_frame(&picture).map_err(no_frame)?;
+        }
+        Ok(tried)
+    }
+}
+
+fn ran(ms: f64, report: Option<MismatchReport>) -> Tried {
+    Tried { ms, left_out: false, report, picture: None }
+}
+
+fn build(
+    cl: &ClContext,
+    id: VariantId,
+    params: Option<&[(String, u32)]>,
+    to_image: bool,
+) -> Result<BuiltVariant> {
+    match (params, to_image) {
+        (None, false) => BuiltVariant::build(cl, id),
+        (None, true) => BuiltVariant::build_for_textures(cl, id),
+        (Some(params), _) => {
+            let kind = cl.device.info.kind;
+            let unknown = || Error::new(format!("'{id}' has no kernel."), "", "");
+            let config = Config::of(info(id).ok_or_else(unknown)?.code(kind), kind);
+            let config = params.iter().fold(config, |config, (name, value)| config.with(name, *value));
+            BuiltVariant::build_with(cl, id, &config)
+        }
+    }
+}
+
+/// Runs a variant: first on a few rows, to see how long it takes, then as it is to be used.
+fn variant(
+    cl: &ClContext,
+    built: &BuiltVariant,
+    request: &Request,
+    src: &[u8],
+    talk: &mut Talk,
+) -> Result<(Tried, Vec<u8>)> {
+    let ((width, height), radius) = (request.size, request.radius);
+    talk.step("time");
+    let mut scratch = Scratch::new();
+    let input = Picture::alloc(cl, built.info().storage, width, height)?;
+    let output = Picture::alloc(cl, built.output(), width, height)?;
+    input.write(&cl.queue, src)?;
+    let plan = built.plan(cl, &input, &output, &mut scratch, width, height, radius)?;
+    let ms = measure::predict(&plan, &cl.queue)?;
+    if request.longest_ms.is_some_and(|longest| ms > longest) {
+        return Ok((Tried { left_out: true, ..ran(ms, None) }, Vec::new()));
+    }
+    // The reference takes only the processor's time.
+    talk.step(START);
+    let want = quick(src, width as usize, height as usize, radius as usize);
+    let mut run = |name: &str, ms: f64| {
+        talk.step(name);
+        talk.predicted(ms);
+    };
+    let cheap = ms < CHEAP_MS;
+    let mut report = None;
+    let mut picture = Vec::new();
+    if cheap {
+        // What the check in the other process runs, before that does.
+        let work = (0..plan.passes()).map(|pass| plan.work(pass)).sum::<f64>();
+        let subject = Subject { cl, variant: built, of: request.size, way: "", read_ms: ms / work.max(1.0) };
+        let mut suite = Suite::default();
+        run("small", ms);
+        report = suite.first(cl, built, request.size, radius)?;
+        let mut compared = Vec::new();
+        let go_on = &mut || {
+            run("small", ms);
+            Ok(())
+        };
+        if report.is_none() {
+            report = suite.sizes(subject, radius, &mut compared, go_on)?;
+        }
+        if report.is_none() {
+            report = suite.radii(subject, &mut compared, go_on)?;
+        }
+        let checker = Checker::new(cl, built, request.size, request.size, radius)?;
+        for bands in [Bands::Whole, Bands::Odd, Bands::Steps] {
+            run("check", ms);
+            if report.is_none() {
+                report = checker.check(src, &want, bands)?;
+            }
+        }
+    } else if request.launch == Launch::Bands {
+        run("bands", ms);
+        in_bands(cl, &plan)?;
+        let mut got = zeroed(want.len())?;
+        output.read(&cl.queue, &mut got)?;
+        report = compare(&want, &got, width);
+    }
+    if request.wants_picture || !cheap && request.launch == Launch::Whole {
+        run("whole", ms);
+        picture = filter_once(cl, built, src, width, height, radius)?;
+        report = report.or(compare(&want, &picture, width));
+    }
+    Ok((ran(ms, report), picture))
+}
+
+/// Runs all passes in bands, as the window does.
+fn in_bands(cl: &ClContext, plan: &Plan) -> Result<()> {
+    for pass in 0..plan.passes() {
+        for rows in Bands::Steps.of(plan.rows(), plan.row_step(pass)) {
+            let _event = plan.enqueue(&cl.queue, pass, rows)?;
+            cl.queue.finish().map_err(|e| failed("The device failed during a trial.", &e))?;
+        }
+    }
+    Ok(())
+}
+
+/// Compares a result that has no canaries.
+fn compare(want: &[u8], got: &[u8], width: u32) -> Option<MismatchReport> {
+    verify::compare(want, got, width as usize, (&[], &[]))
+}
+
+/// The filter on planes, as one run and in bands, and the conversion.
+fn planar(
+    cl: &ClContext,
+    layout: &Layout,
+    to_image: bool,
+    request: &Request,
+    block: &[u8],
+    talk: &mut Talk,
+) -> Result<(Tried, Vec<u8>)> {
+    let filter = PlanarFilter::build(cl)?;
+    talk.step(START);
+    let want = planar_reference(layout, block, request.radius)?;
+    let mut report = None;
+    let begin = Instant::now();
+    let third = layout.height / 3;
+    let bands: &[u32] = if third > 0 { &[third, 2 * third + 1] } else { &[] };
+    for bands in [&[], bands] {
+        talk.step("check");
+        report = report.or(planes::check(cl, &filter, layout, block, &want, request.radius, bands)?);
+    }
+    let ms = ms_since(begin) / 2.0;
+    let filtered = layout.filtered();
+    let to = planes::on_device(cl, &zeroed(filtered.bytes())?)?;
+    let from = planes::on_device(cl, block)?;
+    let plan = filter.plan(cl, layout, &to, &mut Scratch::new(), request.radius)?;
+    talk.step("whole");
+    let _event = plan.enqueue(&cl.queue, &from, 0..layout.height)?;
+    let picture = convert_block(cl, &filtered, to_image, &to, talk)?;
+    Ok((ran(ms, report), picture))
+}
+
+fn convert(
+    cl: &ClContext,
+    layout: &Layout,
+    to_image: bool,
+    block: &[u8],
+    talk: &mut Talk,
+) -> Result<Vec<u8>> {
+    convert_block(cl, layout, to_image, &planes::on_device(cl, block)?, talk)
+}
+
+fn convert_block(
+    cl: &ClContext,
+    layout: &Layout,
+    to_image: bool,
+    block: &Picture,
+    talk: &mut Talk,
+) -> Result<Vec<u8>> {
+    let storage = if to_image { Storage::Image } else { Storage::Buffer };
+    let (width, height) = (layout.width, layout.height);
+    let picture = Picture::alloc(cl, storage, width, height)?;
+    let mut converter = Converter::new(cl);
+    let mut rgba = zeroed(width as usize * height as usize * 4)?;
+    // As a movie is shown by default comes last: that is the result.
+    for correction in [strong(), Correction::NEUTRAL] {
+        talk.step("convert");
+        let _event = converter.enqueue_block(&cl.queue, layout, block, &picture, &correction)?;
+        picture.read(&cl.queue, &mut rgba)?;
+    }
+    Ok(rgba)
+}
+
+fn correct(cl: &ClContext, (width, height): (u32, u32), src: &[u8], talk: &mut Talk) -> Result<()> {
+    let mut corrector = Corrector::new(cl);
+    let storages = if cl.device.info.image_support {
+        &[Storage::Buffer, Storage::Image][..]
+    } else {
+        &[Storage::Buffer]
+    };
+    for &storage in storages {
+        let from = Picture::alloc(cl, storage, width, height)?;
+        let to = Picture::alloc(cl, storage, width, height)?;
+        from.write(&cl.queue, src)?;
+        talk.step("correct");
+        let _event = corrector.enqueue(&cl.queue, &from, &to, (width, height), &strong(), Matrix::Bt709)?;
+        cl.queue.finish().map_err(|e| failed("The device failed during a trial.", &e))?;
+    }
+    Ok(())
+}
+
+/// A correction that changes everything it can.
+fn strong() -> Correction {
+    Correction { brightness: 0.1, contrast: 1.5, saturation: 0.5, gamma: 2.0 }
+}

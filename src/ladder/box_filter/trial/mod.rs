@@ -1,0 +1,332 @@
+//! Changed kernels are tried before this process runs them. In: what is to be run: a variant with its parameters, planes or
+//! a conversion, at the very size and radius. Out: leave to do so, and what came of the trial, or a sentence why not.
+//!
+//! Kernels as they are built in need no trial, and cost nothing here. Others, from the folder that `CLREEL_KERNELS` names,
+//! run in a child process ([`crate::gpu::trial`]), on the picture that is given, and are compared with the reference.
+
+mod child;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Code, Config, VARIANTS, info};
+use crate::convert::Layout;
+use crate::error::{Error, Result};
+use crate::gpu::cl::ClContext;
+use crate::gpu::identity::{Identity, identity_of};
+use crate::gpu::program::{KERNELS_VARIABLE, any_changed, is_changed};
+use crate::gpu::trial::{BUILD, Client, Fault, START};
+use crate::ladder::VariantId;
+use crate::ladder::verify::MismatchReport;
+
+pub use child::answer;
+
+/// How long a step of a trial may take at least on a machine with time for it, unless the user says.
+const LEAST: Duration = Duration::from_secs(10);
+/// And how many times as long as it was predicted to take.
+const TIMES_PREDICTED: f64 = 10.0;
+/// What runs no kernel may take so long in any case: a compiler, a driver that is loaded.
+const PREPARING: Duration = Duration::from_secs(60);
+
+/// What is run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+enum Work {
+    /// A variant of the ladder on an RGBA picture.
+    Variant {
+        id: String,
+        /// Its parameters; `None` for those by default, or what tuning has found.
+        params: Option<Vec<(String, u32)>>,
+        /// Its output is an image where its code can write one.
+        to_image: bool,
+    },
+    /// The filter on a packed block of planes, and the conversion of what comes out.
+    Planar { layout: Layout, to_image: bool },
+    /// The conversion of a packed block of planes.
+    Convert { layout: Layout, to_image: bool },
+    /// The correction of an RGBA picture.
+    Correct,
+}
+
+/// How a variant is launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Launch {
+    /// Over all rows at once. Bands are tried too where that takes little time.
+    Whole,
+    /// In bands, as in the window. All rows at once are tried too where that takes little time.
+    Bands,
+}
+
+/// What the child is asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Request {
+    device: Identity,
+    work: Work,
+    size: (u32, u32),
+    radius: u32,
+    launch: Launch,
+    /// Leave it out when a run is predicted to take longer, in milliseconds.
+    longest_ms: Option<f64>,
+    /// Bytes of the picture or block in the shared memory.
+    bytes: usize,
+    /// Put the result there.
+    wants_picture: bool,
+}
+
+/// What the child answers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum Answer {
+    Ran(Tried),
+    Failed(Error),
+}
+
+/// What came of a trial that ended well.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tried {
+    /// The time that a run took, or is predicted to take, in milliseconds.
+    pub ms: f64,
+    /// It was only timed on a few rows: a run would take longer than was allowed.
+    pub left_out: bool,
+    /// How the result differs from the reference; `None` where it does not.
+    pub report: Option<MismatchReport>,
+    /// The result, where it was asked for: RGBA.
+    #[serde(skip)]
+    pub picture: Option<Vec<u8>>,
+}
+
+impl Tried {
+    /// Whether it wrote where nothing is to be written: nobody knows what that does to another process.
+    pub fn overran(&self) -> bool {
+        self.report.as_ref().is_some_and(|report| report.overrun > 0)
+    }
+}
+
+/// Tries kernels for one thread: the child ends with the thread that asked first.
+#[derive(Debug, Default)]
+pub struct Trials {
+    limit: Option<Duration>,
+    client: Option<Client>,
+    /// What was asked before, and what came of it.
+    known: Vec<(Request, Result<Tried>)>,
+}
+
+/// What a variant is tried on.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    /// The picture: width·height RGBA pixels.
+    pub src: &'a [u8],
+    /// Its width and height in pixels.
+    pub size: (u32, u32),
+    /// The radius in pixels.
+    pub radius: u32,
+    /// How it is launched.
+    pub launch: Launch,
+    /// Leave it out when a run is predicted to take longer, in milliseconds.
+    pub longest_ms: Option<f64>,
+    /// Whether the result is wanted.
+    pub wants_picture: bool,
+}
+
+impl Trials {
+    /// `limit` is how long each step of a trial may take; without it 10 s, or ten times as long as was predicted.
+    pub fn new(limit: Option<Duration>) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
+    /// Tries everything anew that is asked from here on: kernels, or what tuning has found, may be others now.
+    pub fn forget(&mut self) {
+        self.known.clear();
+    }
+
+    /// Tries a variant with these parameters, without any with those by default. `to_image`: with an image for output where
+    /// its code can write one. `None` where its kernels are those that are built in.
+    ///
+    /// # Errors
+    /// When it must not be run here: it does not build, fails, ends the process, or does not end.
+    pub fn variant(
+        &mut self,
+        cl: &ClContext,
+        id: VariantId,
+        config: Option<&Config>,
+        to_image: bool,
+        case: &Case,
+    ) -> Result<Option<Tried>> {
+        let file = |code: &Code| is_changed(code.file);
+        let kind = cl.device.info.kind;
+        let changed = match (config, id) {
+            (Some(config), _) => file(config.code()),
+            // It is whatever tuning has found.
+            (None, VariantId::Auto) => VARIANTS.iter().any(|info| file(info.code(kind))),
+            (None, id) => info(id).is_some_and(|info| file(info.code(kind))),
+        };
+        if !changed {
+            return Ok(None);
+        }
+        let params = config.map(|config| {
+            config.code().params.iter().map(|p| (p.name.to_owned(), config.get(p.name))).collect()
+        });
+        let work = Work::Variant { id: id.as_str().to_owned(), params, to_image };
+        self.case(cl, &format!("'{id}'"), work, case)
+    }
+
+    /// Tries the filter on planes, which are `case`'s picture as `layout` describes it, and the conversion of what comes
+    /// out into an image or a buffer. There is a report only of the filter.
+    ///
+    /// # Errors
+    /// As [`Trials::variant`].
+    pub fn planar(
+        &mut self,
+        cl: &ClContext,
+        layout: &Layout,
+        to_image: bool,
+        case: &Case,
+    ) -> Result<Option<Tried>> {
+        if !["box_filter/08_planes", "box_filter/09_planes", "convert/"].into_iter().any(any_changed) {
+            return Ok(None);
+        }
+        self.case(cl, "'planar'", Work::Planar { layout: *layout, to_image }, case)
+    }
+
+    /// Tries the conversion of planes, which are `case`'s picture as `layout` describes it, into an image or a buffer.
+    ///
+    /// # Errors
+    /// As [`Trials::variant`].
+    pub fn convert(
+        &mut self,
+        cl: &ClContext,
+        layout: &Layout,
+        to_image: bool,
+        case: &Case,
+    ) -> Result<Option<Tried>> {
+        if !any_changed("convert/") {
+            return Ok(None);
+        }
+        self.case(cl, "the conversion", Work::Convert { layout: *layout, to_image }, case)
+    }
+
+    /// Tries the correction of colours on `case`'s picture.
+    ///
+    /// # Errors
+    /// As [`Trials::variant`].
+    pub fn correct(&mut self, cl: &ClContext, case: &Case) -> Result<Option<Tried>> {
+        if !any_changed("convert/") {
+            return Ok(None);
+        }
+        self.case(cl, "the correction", Work::Correct, case)
+    }
+
+    fn case(&mut self, cl: &ClContext, name: &str, work: Work, case: &Case) -> Result<Option<Tried>> {
+        let request = Request {
+            device: identity_of(&cl.device),
+            work,
+            size: case.size,
+            radius: case.radius,
+            launch: case.launch,
+            longest_ms: case.longest_ms,
+            bytes: case.src.len(),
+            wants_picture: case.wants_picture,
+        };
+        // Another picture may end otherwise, but not where only the result counts.
+        let known = self.known.iter().find(|(known, _)| !case.wants_picture && *known == request);
+        if let Some((_, tried)) = known {
+            return tried.clone().map(Some);
+        }
+        let tried = self.ask(name, &request, case.src);
+        if !case.wants_picture {
+            self.known.push((request, tried.clone()));
+        }
+        tried.map(Some)
+    }
+
+    fn ask(&mut self, name: &str, request: &Request, src: &[u8]) -> Result<Tried> {
+        let limit = self.limit;
+        let limit = |step: &str, predicted: Option<f64>| {
+            let times = predicted.map_or(0.0, |ms| TIMES_PREDICTED * ms / 1e3);
+            let times = Duration::try_from_secs_f64(times.min(1e6)).unwrap_or(LEAST);
+            let least = if [START, BUILD].contains(&step) { PREPARING } else { Duration::ZERO };
+            limit.unwrap_or_else(|| LEAST.max(times).mul_f64(crowding())).max(least)
+        };
+        loop {
+            let client = match self.client.take() {
+                Some(client) => client,
+                None => Client::start().map_err(|fault| sentence(name, &fault))?,
+            };
+            let client = self.client.insert(client);
+            let fresh = client.is_fresh();
+            let not_started = |e: std::io::Error| sentence(name, &Fault::NotStarted(e.to_string()));
+            client.write_frame(src).map_err(not_started)?;
+            match client.ask(request, &limit) {
+                Ok(Answer::Ran(mut tried)) => {
+                    if request.wants_picture && !tried.left_out {
+                        let (width, height) = request.size;
+                        let mut picture = crate::media::memory::zeroed(width as usize * height as usize * 4)?;
+                        client.read_frame(&mut picture).map_err(not_started)?;
+                        tried.picture = Some(picture);
+                    }
+                    if tried.report.is_some() {
+                        // It may have written into what the next one needs.
+                        self.client = None;
+                    }
+                    return Ok(tried);
+                }
+                Ok(Answer::Failed(error)) => {
+                    self.client = None;
+                    return Err(error);
+                }
+                Err(fault) => {
+                    self.client = None;
+                    // What an earlier kernel has damaged is not this one's fault.
+                    if fresh || !matches!(fault, Fault::Ended(_)) {
+                        return Err(sentence(name, &fault));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How many processes want each core, 1 to 6: on a machine that is that busy everything takes so many times as long.
+fn crowding() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = text.split(' ').next().and_then(|load| load.parse::<f64>().ok()).unwrap_or(0.0);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (load / cores as f64).clamp(1.0, 6.0)
+}
+
+/// A time in seconds, with a tenth where it has one.
+fn seconds(time: &Duration) -> f64 {
+    (time.as_secs_f64() * 10.0).round() / 10.0
+}
+
+/// What a fault means for the user.
+fn sentence(name: &str, fault: &Fault) -> Error {
+    let why =
+        format!("{KERNELS_VARIABLE} has changed kernels: they are tried in a process of their own first.");
+    match fault {
+        Fault::Ended(how) => Error::new(
+            format!("The kernels of {name} end the program that runs them ({how})."),
+            why,
+            "Look for reads and writes outside the picture, and for barriers that not every work-item reaches.",
+        ),
+        Fault::Silent(step, limit) if step == BUILD => Error::new(
+            format!("The kernels of {name} were not compiled within {} s.", seconds(limit)),
+            why,
+            "Look for what keeps the compiler busy, such as macros that grow.",
+        ),
+        Fault::Silent(step, limit) if step == START => Error::new(
+            format!("The kernels of {name} could not be tried."),
+            format!("The process of their own was not ready within {} s.", seconds(limit)),
+            "Look with `clreel devices`.",
+        ),
+        Fault::Silent(_, limit) => Error::new(
+            format!("The kernels of {name} did not end within {} s.", seconds(limit)),
+            why,
+            "Look for a loop without an end; --kernel-timeout gives them more time.",
+        ),
+        Fault::NotStarted(reason) => Error::new(
+            format!("The kernels of {name} could not be tried."),
+            format!("The process of their own could not be started: {}.", reason.trim_end_matches('.')),
+            format!("Unset {KERNELS_VARIABLE} to use the kernels that are built in."),
+        ),
+    }
+}

@@ -1,0 +1,86 @@
+//! Which variants must be tried before they run here, and what came of that. In: variants whose kernels are changed, and
+//! what frames are to be filtered with. Out: the trials that are missing; leave to filter, or a sentence why not.
+
+use std::collections::{HashMap, HashSet};
+
+use ffmpeg_next::frame::Video;
+
+use super::{Pipeline, Refusal};
+use crate::convert::Layout;
+use crate::error::{Error, Result};
+use crate::gpu::convert::Converter;
+use crate::ladder::VariantId;
+
+/// One way to run a variant's kernels: what runs well at one size and radius may hang at another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TrialCase {
+    /// The variant.
+    pub variant: VariantId,
+    /// Width and height of the picture in pixels.
+    pub size: (u32, u32),
+    /// The radius in pixels.
+    pub radius: u32,
+    /// How the planes lie, for what filters planes.
+    pub layout: Option<Layout>,
+}
+
+/// What is known of trials on one device.
+#[derive(Debug, Default)]
+pub(super) struct Trials {
+    /// Variants with changed kernels.
+    changed: HashSet<VariantId>,
+    /// What came of trials; `None` while one is under way.
+    cases: HashMap<TrialCase, Option<Result<()>>>,
+    /// Those that nobody has begun.
+    missing: Vec<TrialCase>,
+}
+
+impl Pipeline {
+    /// This variant's kernels are changed: each way to run them is tried first, from here on.
+    pub fn must_try(&mut self, variant: VariantId) {
+        self.trials.cases.retain(|case, _| case.variant != variant);
+        self.trials.changed.insert(variant);
+    }
+
+    /// Trials to be made, each told once.
+    pub fn missing_trials(&mut self) -> Vec<TrialCase> {
+        std::mem::take(&mut self.trials.missing)
+    }
+
+    /// Takes what came of a trial.
+    pub fn tried(&mut self, case: TrialCase, result: Result<()>) {
+        self.trials.cases.insert(case, Some(result));
+    }
+
+    /// Whether a trial of this variant at this radius is under way: it does not filter until that is over.
+    pub fn awaits_trial(&self, variant: VariantId, radius: u32) -> bool {
+        self.trials
+            .cases
+            .iter()
+            .any(|(case, result)| result.is_none() && (case.variant, case.radius) == (variant, radius))
+    }
+
+    /// Whether this variant's kernels are being tried for such frames, or are to be: that is asked for then.
+    pub fn is_untried(&mut self, frame: &Video, variant: VariantId, radius: u32) -> bool {
+        let layout = Converter::supports(frame).filter(|_| variant == VariantId::Planar);
+        let case = TrialCase { variant, size: (frame.width(), frame.height()), radius, layout };
+        matches!(self.require_trial(case), Err(Refusal::Untried))
+    }
+
+    /// Lets through what needs no trial, and what has come through one.
+    pub(super) fn require_trial(&mut self, case: TrialCase) -> std::result::Result<(), Refusal> {
+        if !self.trials.changed.contains(&case.variant) {
+            return Ok(());
+        }
+        let missing = &mut self.trials.missing;
+        let known = self.trials.cases.entry(case).or_insert_with(|| {
+            missing.push(case);
+            None
+        });
+        match known {
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => Err(Refusal::Unsupported(Error::clone(error))),
+            None => Err(Refusal::Untried),
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Numbers that never lie, in the real window on a virtual display: every number belongs to the picture on the screen, or is
+//! "–". What is shown is read from the overlay's texts while it is folded to one line, `fused r=7 · 0.37 ms · 25 fps · …`,
+//! where name and number stand together; what was counted, from the statistics. No time is asserted, only what belongs
+//! together.
+
+#[path = "common/window.rs"]
+mod common;
+#[path = "common/movie.rs"]
+mod movie;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use common::{Display, Session, clip, clreel, json};
+use movie::{Folder, Movie, steady};
+use serde_json::Value;
+
+const DOT: &str = " \u{b7} ";
+const UNKNOWN: &str = "\u{2013}";
+
+/// The line that the numbers fold to, in its parts: first the variant and radius.
+fn line(session: &Session) -> Option<Vec<String>> {
+    let parts = |text: &str| -> Vec<String> { text.split(DOT).map(str::to_owned).collect() };
+    let texts = session.texts();
+    let found = texts.iter().find(|t| t.text.contains(DOT) && t.text.contains("CPU "))?;
+    Some(parts(&found.text))
+}
+
+/// What stands behind the name that begins so, once that is a filter's time.
+fn wait_for_measured(session: &mut Session, name: &str) -> (String, Vec<String>) {
+    let mut found = None;
+    session.wait(&format!("a measured time of {name}"), |s| {
+        found = line(s).filter(|l| l[0] == name && l[1].ends_with(" ms") && !l[1].contains(UNKNOWN));
+        found.is_some()
+    });
+    let line = found.unwrap();
+    (line[1].clone(), line)
+}
+
+/// A window so small that the numbers are one line.
+fn start<'a>(display: &'a Display, movie: &Path, arguments: &[&str], stats: &Path) -> Session<'a> {
+    let mut command = clreel(Some(display));
+    command.arg(movie).args(arguments).arg("--stats").arg(stats);
+    let mut session = Session::start(display, &mut command);
+    session.resize(640, 360);
+    session
+}
+
+/// A movie so small that naive takes some seconds for a frame, and goes on meanwhile.
+fn small_movie(folder: &Folder) -> PathBuf {
+    let movie = Movie { size: (320, 180), stamps_ms: steady(50), ..Movie::default() };
+    folder.movie("small.mkv", &movie)
+}
+
+/// Seconds that were awaited, and the estimate, as in "1.3 of about 12 s" or "1.3 s".
+fn awaited(part: &str) -> Option<(f64, Option<f64>)> {
+    let text = part.strip_suffix(" s")?;
+    match text.split_once(" of about ") {
+        Some((elapsed, all)) => Some((elapsed.parse().ok()?, Some(all.parse().ok()?))),
+        None => Some((text.parse().ok()?, None)),
+    }
+}
+
+fn rows<'a>(stats: &'a Value, variant: &str) -> Vec<&'a Value> {
+    let frames = stats["frames"].as_array().unwrap();
+    frames.iter().filter(|f| f["variant"] == variant).collect()
+}
+
+#[test]
+fn a_filter_chosen_in_a_pause_is_shown_with_its_own_numbers() {
+    let (display, folder) = (Display::start(&[]), Folder::new("numbers-pause"));
+    let stats = folder.file("s.json");
+    let mut session = start(&display, &clip(), &["--variant", "fused"], &stats);
+    wait_for_measured(&mut session, "fused r=7");
+    session.press_until_title("space", "paused");
+    session.wait_for_text("paused");
+    // Nothing changes any more until another variant is chosen.
+    let (fused, _) = wait_for_measured(&mut session, "fused r=7");
+    session.display.key("2");
+    let mut seen = BTreeSet::from([format!("fused r=7{DOT}{fused}")]);
+    session.wait("a measured time of separable", |s| {
+        let Some(line) = line(s) else { return false };
+        seen.insert(line[..2].join(DOT));
+        line[0] == "separable r=7" && line[1].ends_with(" ms")
+    });
+    let (separable, shown) = wait_for_measured(&mut session, "separable r=7");
+    seen.insert(format!("separable r=7{DOT}{separable}"));
+    let fused = seen.iter().filter_map(|line| line.strip_prefix("fused r=7"));
+    let beside_another: Vec<_> = fused.filter(|ms| seen.contains(&format!("separable r=7{ms}"))).collect();
+    assert!(beside_another.is_empty(), "fused's time beside another name: {seen:?}");
+    // One picture that was filtered anew has no rate.
+    assert!(shown[2].starts_with(UNKNOWN) && shown[2].ends_with(" fps"), "{shown:?}");
+    session.press_until_title("8", "fused, r=7, paused");
+    wait_for_measured(&mut session, "fused r=7");
+    session.quit();
+    let stats = json(&stats);
+    assert!(
+        rows(&stats, "separable").is_empty(),
+        "a picture that was filtered anew is no frame of the movie"
+    );
+    assert_eq!(stats["presented"].as_u64().unwrap() as usize, stats["frames"].as_array().unwrap().len());
+}
+
+#[test]
+fn a_slow_picture_is_awaited_with_its_own_name_time_and_estimate() {
+    let (display, folder) = (Display::start(&[]), Folder::new("numbers-awaited"));
+    let (movie, stats) = (small_movie(&folder), folder.file("s.json"));
+    let mut session = start(&display, &movie, &["--variant", "fused", "--radius", "15"], &stats);
+    wait_for_measured(&mut session, "fused r=15");
+    session.display.key("1");
+    let (mut waits, mut wrong) = (Vec::new(), BTreeSet::new());
+    session.wait("the first picture of naive", |s| {
+        let there = s.title().contains("naive");
+        let Some(line) = line(s).filter(|_| !there) else { return there };
+        match (line[0].as_str(), awaited(&line[1])) {
+            ("fused r=15", None) => {}
+            // Neither a time nor a rate of the variant before.
+            ("naive r=15", Some(wait)) if !line.iter().any(|p| p.ends_with("ms") || p.ends_with("fps")) => {
+                waits.push(wait);
+            }
+            _ => {
+                wrong.insert(line.join(DOT));
+            }
+        }
+        there
+    });
+    // Its first frame may have come between the title and the texts.
+    wrong.retain(|line| !line.starts_with("naive r=15"));
+    assert!(wrong.is_empty(), "{wrong:?}");
+    assert!(waits.len() > 3, "naive was too quick for this test: {waits:?}");
+    assert!(waits.windows(2).all(|w| w[0].0 <= w[1].0), "time counts up: {waits:?}");
+    let total = waits.last().unwrap().0;
+    assert!(waits[0].0 < total, "{waits:?}");
+    let estimates: Vec<f64> = waits.iter().filter_map(|w| w.1).collect();
+    let near = estimates.iter().filter(|e| **e / total > 0.5 && **e / total < 2.0).count();
+    // A machine that becomes busy meanwhile may spoil some.
+    assert!(!estimates.is_empty() && 4 * near >= 3 * estimates.len(), "{total} s: {waits:?}");
+
+    // The wait is not charged to whoever comes next.
+    wait_for_measured(&mut session, "naive r=15");
+    session.press_until_title("8", "fused, r=15");
+    wait_for_measured(&mut session, "fused r=15");
+    session.wait("frames of fused", |s| {
+        line(s).is_some_and(|l| l[0] == "fused r=15" && !l[2].starts_with(UNKNOWN))
+    });
+    session.quit();
+    let stats = json(&stats);
+    assert!(!rows(&stats, "naive").is_empty());
+    let frames = stats["frames"].as_array().unwrap();
+    let back = frames.windows(2).find(|f| f[0]["variant"] == "naive" && f[1]["variant"] == "fused").unwrap();
+    assert_eq!(back[1]["switched"], true, "{}", back[1]);
+    let of = |variant: &str| {
+        let settings = stats["settings"].as_array().unwrap();
+        settings.iter().find(|s| s["variant"] == variant).unwrap().clone()
+    };
+    let fused = rows(&stats, "fused");
+    let own: Vec<f64> =
+        fused.iter().filter(|f| f["switched"] == false).filter_map(|f| f["interval_ms"].as_f64()).collect();
+    assert_eq!(of("fused")["interval_ms"]["n"].as_u64(), Some(own.len() as u64));
+    let longest = own.iter().copied().fold(0.0, f64::max);
+    assert!((of("fused")["interval_ms"]["max"].as_f64().unwrap() - longest).abs() < 1e-3);
+    assert_eq!(of("naive")["presented"].as_u64(), Some(rows(&stats, "naive").len() as u64));
+    assert!(frames.windows(2).all(|f| f[1]["switched"] == true || f[0]["variant"] == f[1]["variant"]));
+}
+
+#[test]
+fn a_still_picture_shows_its_filters_time() {
+    let (display, folder) = (Display::start(&[]), Folder::new("numbers-still"));
+    let (stats, picture) = (folder.file("s.json"), folder.file("still.png"));
+    common::snapshot(&folder, &clip(), 0.0, "off", "0");
+    std::fs::rename(folder.file("snapshot.png"), &picture).unwrap();
+    let mut session = start(&display, &picture, &["--variant", "running-sum"], &stats);
+    let (first, line) = wait_for_measured(&mut session, "running-sum r=7");
+    assert!(line[2].starts_with(UNKNOWN), "one picture has no rate: {line:?}");
+    session.press_until_title("2", "separable, r=7");
+    let (second, _) = wait_for_measured(&mut session, "separable r=7");
+    assert_ne!(first, second);
+    session.quit();
+    assert_eq!(json(&stats)["presented"], 1);
+}
+
+#[test]
+fn a_late_frame_is_said_to_be_late_and_nothing_is_said_to_be_dropped() {
+    let (display, folder) = (Display::start(&[]), Folder::new("numbers-late"));
+    let stamps_ms = (0..6).map(|n| n * 4000).collect();
+    let movie = folder.movie("slow.mkv", &Movie { stamps_ms, ..Movie::default() });
+    let stats = folder.file("s.json");
+    let mut command = clreel(Some(&display));
+    command.arg(&movie).args(["--variant", "off", "--stats"]).arg(&stats);
+    let mut session = Session::start(&display, &mut command);
+    session.wait("the second frame", |s| position(s) > 3.9);
+    // The third frame is due in 4 s and late from 6 s on; the fourth one is due in 8 s.
+    let child = session.child.as_ref().unwrap().id() as libc::pid_t;
+    // SAFETY: the child was not waited for, so the number is its own.
+    unsafe { libc::kill(child, libc::SIGSTOP) };
+    std::thread::sleep(std::time::Duration::from_millis(6800));
+    // SAFETY: as before.
+    unsafe { libc::kill(child, libc::SIGCONT) };
+    session.wait_for_text("1 frame late");
+    assert!(!session.shows("dropp"), "{:?}", session.texts());
+    session.quit();
+    let stats = json(&stats);
+    // Others may have been late on a busy machine.
+    assert!(
+        stats["late"].as_u64() >= Some(1) && stats["dropped"] == 0,
+        "{}, {}",
+        stats["late"],
+        stats["dropped"]
+    );
+}
+
+/// Where the movie is, in seconds.
+fn position(session: &Session) -> f64 {
+    let here = session.position().unwrap_or_default();
+    let (minutes, seconds) = here.split_once(':').unwrap_or(("0", "0"));
+    minutes.parse::<f64>().unwrap_or(0.0) * 60.0 + seconds.parse::<f64>().unwrap_or(0.0)
+}
+
+#[test]
+fn a_rate_is_that_of_the_time_beside_it() {
+    let (display, folder) = (Display::start(&[]), Folder::new("numbers-rate"));
+    let stats = folder.file("s.json");
+    let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(100), ..Movie::default() });
+    let mut command = clreel(Some(&display));
+    command.arg(&movie).args(["--variant", "fused", "--stats"]).arg(&stats);
+    let mut session = Session::start(&display, &mut command);
+    let number = |text: &str| text.replace(',', "").parse::<f64>().ok();
+    session.wait("a rate above 1000", |s| {
+        let texts: Vec<String> = s.texts().into_iter().map(|t| t.text).collect();
+        assert!(!texts.iter().any(|t| t.contains("over 1000")), "{texts:?}");
+        let Some(at) = texts.iter().position(|t| t == "the filter alone") else { return false };
+        let time = texts[..at].iter().rev().find_map(|t| number(t));
+        let rate = texts[at..].iter().find_map(|t| number(t.strip_suffix(" fps")?));
+        let (Some(time), Some(rate)) = (time, rate) else { return false };
+        // Both are rounded to three digits, large rates to two.
+        assert!((rate * time / 1000.0 - 1.0).abs() < 0.07, "{rate} fps beside {time} ms");
+        rate > 1000.0 && texts.iter().any(|t| t.ends_with(" fps") && t.contains(','))
+    });
+    session.quit();
+}
