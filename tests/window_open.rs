@@ -229,9 +229,9 @@ fn the_seek_bar_goes_to_the_frame_and_panels_stay_where_they_were_put() {
     let mut session = Session::start(&display, command.env("CLREEL_SETTINGS", &settings));
     session.wait_for_title("- off");
     session.press_until_title("space", "paused");
-    // The rail lies right of the position and the length, up to the window's edge.
+    // The rail lies right of the position and the length, and left of the radius.
     let here = session.texts().into_iter().find(|t| t.text.ends_with(" / 0:04.0")).expect("the position");
-    let (left, right, y) = (here.x + here.width + 18.0, 937.0, here.center().1);
+    let (left, right, y) = (here.x + here.width + 18.0, session.find("Radius").x - 29.0, here.center().1);
     let at = |part: f32| (left + part * (right - left)) as i32;
     // The middle of the bar, and then from there to three quarters and back to its first quarter.
     session.drag(&[(at(0.5), y)]);
@@ -240,8 +240,8 @@ fn the_seek_bar_goes_to_the_frame_and_panels_stay_where_they_were_put() {
     session.wait_for_text("0:01.0 / 0:04.0");
     // The title of the headline.
     let (x, y) = session.find("m.mkv").center();
-    session.drag(&[(x, y), (x + 140, y + 74), (x + 400, y + 60)]);
-    session.wait("its new place", |s| s.texts().iter().any(|t| t.text == "m.mkv" && t.center().0 > x + 390));
+    session.drag(&[(x, y), (x + 140, y + 74), (x + 600, y + 60)]);
+    session.wait("its new place", |s| s.texts().iter().any(|t| t.text == "m.mkv" && t.center().0 > x + 590));
     // The triangle left of the title folds the panel of the search, the devices too.
     for (key, title) in [("t", "Tuning"), ("", "OpenCL devices")] {
         match key {
@@ -265,7 +265,7 @@ fn the_seek_bar_goes_to_the_frame_and_panels_stay_where_they_were_put() {
     let at = json(&settings)["numbers_at"].clone();
     let close = |n: usize, to: f64| (at[n].as_f64().unwrap() - to).abs() < 3.0;
     // By the way of the mouse from its corner, and not beyond what has room over the strip.
-    assert!(close(0, 408.0) && at[1].as_f64().unwrap() > 8.0, "{at}");
+    assert!(close(0, 608.0) && at[1].as_f64().unwrap() > 8.0, "{at}");
     let kept = json(&settings);
     for name in ["tuning_folded", "devices_folded", "tuning_open", "devices_open"] {
         assert_eq!(kept[name], true, "{name}: {kept}");

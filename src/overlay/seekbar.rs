@@ -39,7 +39,8 @@ pub fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action>) {
     let room = 7.3 * (2 * total.len().max(6) + 3) as f32 + 10.0;
     let mut rail = row;
     if row.width() > 1.6 * room {
-        let text = format!("{} / {total}", theme::clock(here));
+        // The figures are the picture's that is on the screen; the handle goes ahead to where a seek goes.
+        let text = format!("{} / {total}", theme::clock(view.movie.position_s));
         ui.painter().text(row.left_center(), Align2::LEFT_CENTER, text, theme::figures(12.0), theme::TEXT);
         rail = row.with_min_x(row.left() + room);
     }

@@ -68,6 +68,9 @@ struct Kept {
     said: Option<Said>,
     /// The build of clreel that said it.
     build: String,
+    /// How long the trial took, in seconds.
+    #[serde(default)]
+    took_s: f64,
 }
 
 /// A mutant and what came of it.
@@ -78,6 +81,8 @@ pub struct Tried {
     pub seen: Seen,
     /// What came of it.
     pub verdict: Verdict,
+    /// How long its trial took, in seconds.
+    pub took_s: f64,
 }
 
 /// The repository.
@@ -148,6 +153,7 @@ pub fn try_all(
 
 fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tried {
     let tools = controls.tools;
+    let began = Instant::now();
     let cases = witness::cases_of(mutant);
     let names: Vec<String> = cases.iter().map(ToString::to_string).collect();
     let key = hash(&format!("{}\n{}\n{}", mutant.file, names.join("\n"), mutant.text));
@@ -165,6 +171,7 @@ fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tr
         }
         (other, _) => Said::Broken(format!("Bench with the kernels as they are, {case}: {other:?}")),
     };
+    let before_s = kept.as_ref().filter(|_| known.is_some()).map(|kept| kept.took_s);
     // What an older build has said stays what it has said.
     let build =
         kept.as_ref().filter(|_| known.is_some()).map_or(build, |kept| kept.build.as_str()).to_owned();
@@ -193,13 +200,14 @@ fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tr
         },
         (_, _, None) => (Seen::Broken("It has no case.".to_owned()), None),
     };
-    let kept = Kept { seen, said, build };
+    let took_s = before_s.unwrap_or(began.elapsed().as_secs_f64());
+    let kept = Kept { seen, said, build, took_s };
     if let Ok(text) = serde_json::to_vec_pretty(&kept) {
         let _ = fs::write(&path, text);
     }
     let said = kept.said.unwrap_or(Said::Fine);
     let verdict = verdict(mutant, &kept.seen, &said);
-    Tried { mutant: mutant.clone(), seen: kept.seen, verdict }
+    Tried { mutant: mutant.clone(), seen: kept.seen, verdict, took_s }
 }
 
 /// Bench with the kernels as they are: once for each set of arguments.
@@ -301,7 +309,7 @@ pub fn main(args: &Args, tools: &Tools) -> Result<u8, String> {
     println!("{}; {} s", summary(&tried), began.elapsed().as_secs());
     if args.publish && whole {
         let path = root().join("docs/mutants.md");
-        let text = table::markdown(&tried);
+        let text = table::markdown(&tried, args.jobs);
         let write = fs::create_dir_all(root().join("docs")).and_then(|()| fs::write(&path, text));
         write.map_err(|e| format!("{} cannot be written: {e}.", path.display()))?;
         println!("written: {}", path.display());

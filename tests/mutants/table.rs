@@ -7,14 +7,15 @@ use super::trial::{Seen, Verdict};
 use super::{Tried, summary};
 
 /// The page: what was run, how many of each, and a row for each mutant.
-pub fn markdown(tried: &[Tried]) -> String {
+pub fn markdown(tried: &[Tried], jobs: usize) -> String {
     let mut out = String::from(
         "# Mutants of the kernels\n\n\
          Each row is a kernel file with one place changed, a case in which that changes a byte, and what `clreel bench` said\n\
          when it was run with the changed file. A row whose last column is empty is a hole in the verifier.\n\n\
          `./dev mutants --publish` writes this page; `tests/mutants/rules` has the rules.\n\n",
     );
-    let _ = writeln!(out, "{}.\n", summary(tried));
+    let minutes = tried.iter().map(|tried| tried.took_s).sum::<f64>() / 60.0 / jobs.max(1) as f64;
+    let _ = writeln!(out, "{}. {}, {minutes:.0} minutes with {jobs} at once.\n", summary(tried), machine());
     let mut rules: Vec<&str> = tried.iter().map(|tried| tried.mutant.rule).collect();
     rules.sort_unstable();
     rules.dedup();
@@ -29,7 +30,7 @@ pub fn markdown(tried: &[Tried]) -> String {
     out.push_str(
         "\n| | rule | file:line | change | shows itself in | what bench says |\n|---:|---|---|---|---|---|\n",
     );
-    for Tried { mutant, seen, verdict } in tried {
+    for Tried { mutant, seen, verdict, .. } in tried {
         let Mutant { number, rule, file, line, from, to, .. } = mutant;
         let case = match seen {
             Seen::Case(_, what) => cell(what),
@@ -50,6 +51,17 @@ pub fn markdown(tried: &[Tried]) -> String {
         );
     }
     out
+}
+
+/// The machine, and how busy it is: other programs make the time longer.
+fn machine() -> String {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let cpuinfo = read("/proc/cpuinfo");
+    let name = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("unknown");
+    let load = read("/proc/loadavg").split(' ').nth(2).unwrap_or("unknown").to_owned();
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let name = name.trim_start_matches(['\t', ' ', ':']);
+    format!("Processor: {name}, {cores} cores; load average of the last quarter of an hour: {load}")
 }
 
 /// Short enough for a column, and without what ends it.

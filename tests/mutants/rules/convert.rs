@@ -25,7 +25,8 @@ const PLANES: &[Edit] = &[
     edit("siting", "(int4)(0, 2, 4, 6) - phase.s0", "(int4)(0, 2, 4, 6)", 1),
     edit("siting", "fy * four(plane + row1", "fy * four(plane + row0", 1),
     edit("siting", "fx * right", "fx * left", 1),
-    edit("siting", "phase.s0 == 0 ? c.s1122", "phase.s0 != 1 ? c.s1122", 1),
+    edit("siting", "phase.s0 == 0 ? c.s1122", "phase.s0 != 1 ? c.s1122", 1)
+        .equal("FFmpeg has no name for chroma that lies on the second pixel of a row."),
     edit("clamp", "clamp(v >> 2, 0, last_row)", "clamp(v >> 2, 1, last_row)", 1),
     edit("clamp", "clamp((v >> 2) + 1, 0, last_row)", "min((v >> 2) + 1, last_row - 1)", 1),
     edit("clamp", "last_row = (height + 1) / 2 - 1", "last_row = height / 2 - 1", 1),
