@@ -328,7 +328,7 @@ impl Tuner<'_> {
             src: &self.src,
             size: self.size,
             radius: self.radius,
-            launch: Launch::Whole,
+            launch: Launch::Checks,
             longest_ms: Some(longest_ms),
             wants_picture: false,
         };

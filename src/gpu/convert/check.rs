@@ -7,6 +7,7 @@ use crate::convert::trial::{self, Pattern, VIVID};
 use crate::convert::{Correction, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::parts::require_their_place;
 use crate::ladder::Storage;
 use crate::ladder::box_filter::Picture;
 use crate::ladder::box_filter::run::guarded;
@@ -33,7 +34,7 @@ pub(crate) fn compare(
     mut run: impl FnMut(&Picture) -> Result<()>,
 ) -> Result<Option<MismatchReport>> {
     let finish = || queue.finish().map_err(|e| failed("The device failed during a check.", &e));
-    verify::check(want, width as usize, |before| {
+    let report = verify::check(want, width as usize, |before| {
         let mut after = before.to_vec();
         match storage {
             Storage::Image => {
@@ -54,7 +55,12 @@ pub(crate) fn compare(
             }
         }
         Ok(after)
-    })
+    })?;
+    if report.is_some() && storage == Storage::Buffer {
+        // Before a kernel is blamed.
+        require_their_place(cl)?;
+    }
+    Ok(report)
 }
 
 /// Planes on the device, as [`Converter::enqueue_block`] takes them.

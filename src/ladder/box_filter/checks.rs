@@ -6,7 +6,7 @@
 
 use std::cell::OnceCell;
 
-use super::bench::{Input, NOT_TIMED, NativeFault, NativeRun};
+use super::bench::{Input, NOT_TIMED, NativeFault, NativeRun, TINY, case as trial_case};
 use super::native::{self, Lanes};
 use super::pictures::{Pattern, noise};
 use super::planar::run as planes;
@@ -14,7 +14,8 @@ use super::planar::{PlanarFilter, planar_quick, planes_of, suite as planar_suite
 use super::reference::quick;
 use super::run::{Bands, Checker};
 use super::suite::{Subject, Suite, case, done};
-use super::{BuiltVariant, Config, trial};
+use super::trial::{self, Trials};
+use super::{BuiltVariant, Config};
 use crate::convert::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
@@ -83,6 +84,7 @@ impl<'a> Checks<'a> {
         variant: &BuiltVariant,
         predicted_ms: f64,
         work: f64,
+        trials: &mut Trials,
     ) -> Tried<Vec<Checked>> {
         let mut checked = vec![self.timed()];
         let read_ms = predicted_ms / work.max(1.0);
@@ -93,15 +95,29 @@ impl<'a> Checks<'a> {
         // With shared textures the window has it write these.
         let Some((id, config)) = variant.config(of, self.radius) else { return Ok(checked) };
         if config.code().to_image && cl.device.info.image_support && variant.output() == Storage::Buffer {
+            tried(self.try_tiny(trials, cl, id, config, true))?;
             let built = BuiltVariant::build_into(cl, id, config, Storage::Image).map_err(fail)?;
             let subject = Subject { variant: &built, way: "into an image", ..subject };
             passed(self.small(subject, &mut checked))?;
             passed(self.large(subject, predicted_ms, &mut checked))?;
         }
         if program::is_changed(config.code().file) {
-            self.other_parameters(subject, id, config, &mut checked)?;
+            self.other_parameters(subject, id, config, trials, &mut checked)?;
         }
         Ok(checked)
+    }
+
+    /// Tries changed kernels in a process of their own, as the checks at small sizes run them.
+    fn try_tiny(
+        &self,
+        trials: &mut Trials,
+        cl: &ClContext,
+        id: VariantId,
+        config: &Config,
+        to_image: bool,
+    ) -> Result<Option<trial::Tried>> {
+        let src = noise(TINY.0 as usize * TINY.1 as usize * 4);
+        trials.variant(cl, id, Some(config), to_image, &trial_case(&src, TINY, self.radius))
     }
 
     fn small(&mut self, subject: Subject, checked: &mut Vec<Checked>) -> Result<Option<MismatchReport>> {
@@ -137,10 +153,16 @@ impl<'a> Checks<'a> {
         subject: Subject,
         id: VariantId,
         config: &Config,
+        trials: &mut Trials,
         checked: &mut Vec<Checked>,
     ) -> Tried<()> {
         for other in config.neighbours(&subject.cl.device.info) {
-            // What does not build cannot be chosen.
+            match self.try_tiny(trials, subject.cl, id, &other, false) {
+                Err(error) if trials.is_fault() => return Err(fail(error)),
+                // What does not build cannot be chosen.
+                Err(_) => continue,
+                came => tried(came)?,
+            }
             let Ok(built) = BuiltVariant::build_with(subject.cl, id, &other) else { continue };
             let subject = Subject { variant: &built, way: &other.to_string(), ..subject };
             passed(self.small(subject, checked))?;

@@ -331,7 +331,7 @@ impl<'a> Bench<'a> {
         let predicted_ms = measure::predict(&plan, &cl.queue).map_err(fail)?;
         let rounds = self.rounds(predicted_ms)?;
         let work = (0..plan.passes()).map(|pass| plan.work(pass)).sum();
-        let checked = checks.variant(cl, variant, predicted_ms, work)?;
+        let checked = checks.variant(cl, variant, predicted_ms, work, self.trials)?;
         Ok((rounds, plan, checked))
     }
 

@@ -92,12 +92,14 @@ fn build(
     match (params, to_image) {
         (None, false) => BuiltVariant::build(cl, id),
         (None, true) => BuiltVariant::build_for_textures(cl, id),
-        (Some(params), _) => {
+        (Some(params), to_image) => {
             let kind = cl.device.info.kind;
             let unknown = || Error::new(format!("'{id}' has no kernel."), "", "");
-            let config = Config::of(info(id).ok_or_else(unknown)?.code(kind), kind);
+            let info = info(id).ok_or_else(unknown)?;
+            let config = Config::of(info.code(kind), kind);
             let config = params.iter().fold(config, |config, (name, value)| config.with(name, *value));
-            BuiltVariant::build_with(cl, id, &config)
+            let output = if to_image { Storage::Image } else { info.storage };
+            BuiltVariant::build_into(cl, id, &config, output)
         }
     }
 }
@@ -131,7 +133,7 @@ fn variant(
     let cheap = ms < CHEAP_MS;
     let mut report = None;
     let mut picture = Vec::new();
-    if cheap {
+    if cheap && request.launch == Launch::Checks {
         // What the check in the other process runs, before that does.
         let work = (0..plan.passes()).map(|pass| plan.work(pass)).sum::<f64>();
         let subject = Subject { cl, variant: built, of: request.size, way: "", read_ms: ms / work.max(1.0) };
@@ -149,6 +151,8 @@ fn variant(
         if report.is_none() {
             report = suite.radii(subject, &mut compared, go_on)?;
         }
+    }
+    if cheap && !request.wants_picture {
         let checker = Checker::new(cl, built, request.size, request.size, radius)?;
         for bands in [Bands::Whole, Bands::Odd, Bands::Steps] {
             run("check", ms);
@@ -156,14 +160,14 @@ fn variant(
                 report = checker.check(src, &want, bands)?;
             }
         }
-    } else if request.launch == Launch::Bands {
+    } else if !cheap && request.launch == Launch::Bands {
         run("bands", ms);
         in_bands(cl, &plan)?;
         let mut got = zeroed(want.len())?;
         output.read(&cl.queue, &mut got)?;
         report = compare(&want, &got, width);
     }
-    if request.wants_picture || !cheap && request.launch == Launch::Whole {
+    if request.wants_picture || !cheap && request.launch != Launch::Bands {
         run("whole", ms);
         picture = filter_once(cl, built, src, width, height, radius)?;
         report = report.or(compare(&want, &picture, width));

@@ -51,10 +51,12 @@ enum Work {
 /// How a variant is launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Launch {
-    /// Over all rows at once. Bands are tried too where that takes little time.
+    /// Over all rows at once.
     Whole,
     /// In bands, as in the window. All rows at once are tried too where that takes little time.
     Bands,
+    /// As the checks of `bench` and `tune` do it: also at their small sizes, and at their radii.
+    Checks,
 }
 
 /// What the child is asked.
@@ -106,6 +108,8 @@ impl Tried {
 pub struct Trials {
     limit: Option<Duration>,
     client: Option<Client>,
+    /// The last one ended the child, or did not end.
+    fault: bool,
     /// What was asked before, and what came of it.
     known: Vec<(Request, Result<Tried>)>,
 }
@@ -136,6 +140,12 @@ impl Trials {
     /// Tries everything anew that is asked from here on: kernels, or what tuning has found, may be others now.
     pub fn forget(&mut self) {
         self.known.clear();
+    }
+
+    /// Whether the last error was that kernels ended the process that ran them, or did not end. Others would meet here, too,
+    /// what the error says, and do no harm.
+    pub fn is_fault(&self) -> bool {
+        self.fault
     }
 
     /// Tries a variant with these parameters, without any with those by default. `to_image`: with an image for output where
@@ -239,6 +249,7 @@ impl Trials {
     }
 
     fn ask(&mut self, name: &str, request: &Request, src: &[u8]) -> Result<Tried> {
+        self.fault = false;
         let limit = self.limit;
         let limit = |step: &str, predicted: Option<f64>| {
             let times = predicted.map_or(0.0, |ms| TIMES_PREDICTED * ms / 1e3);
@@ -277,6 +288,7 @@ impl Trials {
                     self.client = None;
                     // What an earlier kernel has damaged is not this one's fault.
                     if fresh || !matches!(fault, Fault::Ended(_)) {
+                        self.fault = true;
                         return Err(sentence(name, &fault));
                     }
                 }
