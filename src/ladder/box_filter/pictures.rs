@@ -60,8 +60,8 @@ impl Pattern {
             Pattern::Noise => noise(bytes),
             Pattern::White => vec![255; bytes],
             Pattern::Black => vec![0; bytes],
-            Pattern::StripesAcross => grey(&|_, y| y / side % 2 == 0),
-            Pattern::StripesDown => grey(&|x, _| x / side % 2 == 0),
+            Pattern::StripesAcross => grey(&|_, y| (y / side).is_multiple_of(2)),
+            Pattern::StripesDown => grey(&|x, _| (x / side).is_multiple_of(2)),
             Pattern::Checkerboard => grey(&|x, y| (x + y) % 2 == 0),
             Pattern::OnePixel => grey(&|x, y| (x, y) == (width / 2, height / 3)),
             Pattern::Ramps => {
