@@ -40,7 +40,7 @@ pub fn show(ui: &mut Ui, area: Rect, view: &View, hatch: &Hatch, actions: &mut V
     if !mesh.is_empty() {
         shapes.push(Shape::mesh(mesh));
     }
-    bars.budget(ui, &y, &mut shapes);
+    bars.budget(ui, y, &mut shapes);
     bars.changes(ui, &mut shapes);
     ui.painter().extend(shapes);
     let response = ui.interact(axes.plot, ui.unique_id().with("stage-graph"), Sense::click());

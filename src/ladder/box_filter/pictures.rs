@@ -61,8 +61,8 @@ impl Pattern {
             Pattern::Noise => noise(bytes),
             Pattern::White => vec![255; bytes],
             Pattern::Black => vec![0; bytes],
-            Pattern::StripesAcross => grey(&|_, y| y / side(height) % 2 == 0),
-            Pattern::StripesDown => grey(&|x, _| x / side(width) % 2 == 0),
+            Pattern::StripesAcross => grey(&|_, y| (y / side(height)).is_multiple_of(2)),
+            Pattern::StripesDown => grey(&|x, _| (x / side(width)).is_multiple_of(2)),
             Pattern::Checkerboard => grey(&|x, y| (x + y) % 2 == 0),
             Pattern::OnePixel => grey(&|x, y| (x, y) == (width / 2, height / 3)),
             Pattern::Ramps => {

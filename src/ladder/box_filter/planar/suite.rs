@@ -72,7 +72,7 @@ impl Samples {
             Samples::Stripes => {
                 let mut block = vec![0; bytes];
                 for plane in layout.planes.iter().filter(|plane| plane.row > 0) {
-                    for y in (0..plane.rows).filter(|y| y / (2 * radius as usize + 1) % 2 == 0) {
+                    for y in (0..plane.rows).filter(|y| (y / (2 * radius as usize + 1)).is_multiple_of(2)) {
                         block[plane.offset + y * plane.stride..][..plane.row].fill(255);
                     }
                 }
