@@ -11,7 +11,7 @@ pub enum Pattern {
     Black,
     /// Rows of white and black as high as the window: from row to row a mean changes by as much as it can.
     StripesAcross,
-    /// Columns of white and black as wide as the window.
+    /// The same in columns.
     StripesDown,
     /// White and black from pixel to pixel.
     Checkerboard,
@@ -51,7 +51,8 @@ impl Pattern {
     /// The picture, for a filter of this radius.
     pub fn picture(self, (width, height): (u32, u32), radius: u32) -> Vec<u8> {
         let bytes = width as usize * height as usize * 4;
-        let side = 2 * radius + 1;
+        // Of both colours also where the window is larger than the picture: the ends of a window then differ the most.
+        let side = |length: u32| (2 * radius + 1).min(length.div_ceil(2)).max(1);
         let grey = |value: &dyn Fn(u32, u32) -> bool| {
             let pixels = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
             pixels.flat_map(|(x, y)| [if value(x, y) { 255 } else { 0 }; 4]).collect()
@@ -60,8 +61,8 @@ impl Pattern {
             Pattern::Noise => noise(bytes),
             Pattern::White => vec![255; bytes],
             Pattern::Black => vec![0; bytes],
-            Pattern::StripesAcross => grey(&|_, y| (y / side).is_multiple_of(2)),
-            Pattern::StripesDown => grey(&|x, _| (x / side).is_multiple_of(2)),
+            Pattern::StripesAcross => grey(&|_, y| (y / side(height)).is_multiple_of(2)),
+            Pattern::StripesDown => grey(&|x, _| (x / side(width)).is_multiple_of(2)),
             Pattern::Checkerboard => grey(&|x, y| (x + y) % 2 == 0),
             Pattern::OnePixel => grey(&|x, y| (x, y) == (width / 2, height / 3)),
             Pattern::Ramps => {

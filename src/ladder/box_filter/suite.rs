@@ -124,7 +124,7 @@ impl Suite {
         Ok(None)
     }
 
-    /// Checks at one small size with radii of every range: noise and white, whole and in bands.
+    /// Checks at one small size with radii of every range: noise, white and stripes, whole and in bands.
     ///
     /// # Errors
     /// As [`Suite::sizes`].
@@ -134,7 +134,8 @@ impl Suite {
         checked: &mut Vec<Checked>,
         go_on: GoOn,
     ) -> Result<Option<MismatchReport>> {
-        let (patterns, bands) = ([Pattern::White, Pattern::Noise], [Bands::Whole, Bands::Odd]);
+        let patterns = [Pattern::White, Pattern::Noise, Pattern::StripesDown];
+        let bands = [Bands::Whole, Bands::Odd];
         let mut own = Vec::new();
         for radius in RADII {
             let mut found = None;

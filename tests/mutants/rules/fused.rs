@@ -9,20 +9,21 @@ use super::{Edit, Rules, edit};
 pub(super) const RULES: Rules =
     Rules { file: "box_filter/06_fused.cl", subjects: &[Variant(Fused, Cpu)], edits: FUSED };
 
+const EDGE: &str = "Left of the row the edge repeats: both are the same sum.";
 const REST: &str = "The loop for the last pixels of a row computes any number of them.";
 const WIDER: &str = "Sums of 32 bits are right for every radius; those of 16 are only faster.";
 
 const FUSED: &[Edit] = &[
     // The first window of a row.
-    edit("window", "columns[-1])", "columns[0])", 1),
+    edit("window", "columns[-1])", "columns[0])", 1).equal(EDGE),
     edit("window", "i <= radius", "i < radius", 1),
     edit("window", "i = 1", "i = 2", 1),
     edit("window", "columns[radius - 1]", "columns[radius]", 1),
-    edit("window", "columns[-radius - 2]", "columns[-radius - 1]", 1),
+    edit("window", "columns[-radius - 2]", "columns[-radius - 1]", 1).equal(EDGE),
     edit("window", "columns[radius - 2]", "columns[radius - 1]", 1),
-    edit("window", "columns[-radius - 3]", "columns[-radius - 2]", 1),
+    edit("window", "columns[-radius - 3]", "columns[-radius - 2]", 1).equal(EDGE),
     edit("window", "columns[radius - 3]", "columns[radius - 2]", 1),
-    edit("window", "columns[-radius - 4]", "columns[-radius - 3]", 1),
+    edit("window", "columns[-radius - 4]", "columns[-radius - 3]", 1).equal(EDGE),
     edit("channel", "(s4, s3, s2, s)", "(s3, s4, s2, s)", 1),
     // From one window to the next.
     edit("window", "columns + x + radius;", "columns + x + radius - 1;", 1),
@@ -84,7 +85,8 @@ const FUSED: &[Edit] = &[
     edit("width", "if (x + 4 <= width) STORE_UCHAR16", "if (x + 3 <= width) STORE_UCHAR16", 1),
     edit("width", "if (x + 4 <= width) { ushort16 mean", "if (x + 3 <= width) { ushort16 mean", 1),
     edit("width", "for (; x + 4 <= width; x += 4)", "for (; x + 8 <= width; x += 4)", 2).equal(REST),
-    edit("width", "for (; x + 4 <= width; x += 4)", "for (; x + 3 <= width; x += 4)", 2),
+    edit("width", "for (; x + 4 <= width; x += 4)", "for (; x + 3 <= width; x += 4)", 2)
+        .equal("The sum beyond the row is overwritten by the repeated edge before it is used."),
     edit("width", "i < width - x", "i < width - x - 1", 1),
     edit("width", "columns[x] += convert_ushort4(line[x])", "columns[x] = convert_ushort4(line[x])", 1),
     edit("width", "- convert_ushort4(leaves[x])", "", 1),
@@ -97,7 +99,8 @@ const FUSED: &[Edit] = &[
     edit("clamp", "max(y - 1 - radius, 0)", "max(y - 1 - radius, 1)", 1),
     edit("window", "min(y + radius, height - 1)", "min(y + radius - 1, height - 1)", 1),
     edit("window", "max(y - 1 - radius, 0)", "max(y - radius, 0)", 1),
-    edit("band", "row0 + (int)((long)rows * strip / strips)", "(int)((long)rows * strip / strips)", 1),
+    edit("band", "row0 + (int)((long)rows * strip / strips)", "(int)((long)rows * strip / strips)", 1)
+        .equal("It computes the rows above the band once more, and writes the same bytes."),
     edit(
         "band",
         "row0 + (int)((long)rows * (strip + 1) / strips)",
@@ -115,7 +118,7 @@ const FUSED: &[Edit] = &[
     edit("strip", "y > y0", "y >= y0", 1),
     edit("strip", "out - width", "out", 1),
     edit("last row", "y < y1", "y < min(y1, height - 1)", 1),
-    edit("channel", "convert_uchar16(mean))", "convert_uchar16(mean).s0213465789ab8dfec)", 1),
+    edit("channel", "convert_uchar16(mean))", "convert_uchar16(mean).s0213465789abcdfe)", 1),
     edit("channel", "centred_mean16(sum, scale)", "$&.s10325476ab89cdef", 1),
     edit(
         "alpha",

@@ -306,12 +306,6 @@ const MEAN: &[Edit] = &[
     edit("extreme", "convert_int4_rte(convert_float4(sum - 128 * n) * scale) + 128", "min($&, 254)", 1),
     edit("extreme", "convert_int16_rte(convert_float16(sum - 128 * n) * scale) + 128", "max($&, 1)", 1)
         .on(VECTOR_WAY),
-    edit(
-        "radius range",
-        "convert_float4(sum - 128 * n) * scale",
-        "(convert_float4(sum) * scale - 128.0f)",
-        1,
-    ),
     edit("radius range", "convert_float16(centred) * scale", "$& * (scale < 0.0001f ? 0.99f : 1.0f)", 1)
         .on(FUSED_WAY),
 ];
