@@ -105,17 +105,17 @@ fn a_filter_chosen_in_a_pause_is_shown_with_its_own_numbers() {
 fn a_slow_picture_is_awaited_with_its_own_name_time_and_estimate() {
     let (display, folder) = (Display::start(&[]), Folder::new("numbers-awaited"));
     let (movie, stats) = (small_movie(&folder), folder.file("s.json"));
-    let mut session = start(&display, &movie, &["--variant", "fused", "--radius", "15"], &stats);
-    wait_for_measured(&mut session, "fused r=15");
+    let mut session = start(&display, &movie, &["--variant", "fused", "--radius", "31"], &stats);
+    wait_for_measured(&mut session, "fused r=31");
     session.display.key("1");
     let (mut waits, mut wrong) = (Vec::new(), BTreeSet::new());
     session.wait("the first picture of naive", |s| {
         let there = s.title().contains("naive");
         let Some(line) = line(s).filter(|_| !there) else { return there };
         match (line[0].as_str(), awaited(&line[1])) {
-            ("fused r=15", None) => {}
+            ("fused r=31", None) => {}
             // Neither a time nor a rate of the variant before.
-            ("naive r=15", Some(wait)) if !line.iter().any(|p| p.ends_with("ms") || p.ends_with("fps")) => {
+            ("naive r=31", Some(wait)) if !line.iter().any(|p| p.ends_with("ms") || p.ends_with("fps")) => {
                 waits.push(wait);
             }
             _ => {
@@ -125,7 +125,7 @@ fn a_slow_picture_is_awaited_with_its_own_name_time_and_estimate() {
         there
     });
     // Its first frame may have come between the title and the texts.
-    wrong.retain(|line| !line.starts_with("naive r=15"));
+    wrong.retain(|line| !line.starts_with("naive r=31"));
     assert!(wrong.is_empty(), "{wrong:?}");
     assert!(waits.len() > 3, "naive was too quick for this test: {waits:?}");
     assert!(waits.windows(2).all(|w| w[0].0 <= w[1].0), "time counts up: {waits:?}");
@@ -137,11 +137,11 @@ fn a_slow_picture_is_awaited_with_its_own_name_time_and_estimate() {
     assert!(!estimates.is_empty() && 4 * near >= 3 * estimates.len(), "{total} s: {waits:?}");
 
     // The wait is not charged to whoever comes next.
-    wait_for_measured(&mut session, "naive r=15");
-    session.press_until_title("8", "fused, r=15");
-    wait_for_measured(&mut session, "fused r=15");
+    wait_for_measured(&mut session, "naive r=31");
+    session.press_until_title("8", "fused, r=31");
+    wait_for_measured(&mut session, "fused r=31");
     session.wait("frames of fused", |s| {
-        line(s).is_some_and(|l| l[0] == "fused r=15" && !l[2].starts_with(UNKNOWN))
+        line(s).is_some_and(|l| l[0] == "fused r=31" && !l[2].starts_with(UNKNOWN))
     });
     session.quit();
     let stats = json(&stats);

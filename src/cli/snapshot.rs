@@ -8,6 +8,7 @@ use crate::convert::Layout;
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, select_device};
 use crate::gpu::convert::{Converted, Converter, convert_once};
+use crate::gpu::program::any_changed;
 use crate::ladder::box_filter::glsl::Offscreen;
 use crate::ladder::box_filter::trial::{Case, Launch, Trials, Tried};
 use crate::ladder::box_filter::{BuiltVariant, filter_once, native, planar};
@@ -34,12 +35,13 @@ impl InChild {
         Ok(picture(id.as_str(), tried))
     }
 
-    /// The same of a frame's planes, converted.
+    /// The same of a frame's planes, converted; `None` also where only the conversions are changed.
     fn planar(&mut self, cl: &ClContext, frame: &Video, radius: u32) -> Result<Option<Vec<u8>>> {
         let Some((layout, block)) = packed(frame)? else { return Ok(None) };
         let tried =
             self.0.planar(cl, &layout, false, &case(&block, (layout.width, layout.height), radius))?;
-        Ok(picture("planar", tried))
+        // Where only conversions are changed they did no harm there, and here they are compared with the right ones.
+        Ok(picture("planar", tried.filter(|_| any_changed("box_filter/"))))
     }
 
     /// Whether this process may convert a frame's planes on the device: what must not run is said, and done without.
