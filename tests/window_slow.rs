@@ -24,15 +24,22 @@ fn the_window_answers_while_a_movie_opens() {
     let (display, folder) = (Display::start(&[]), Folder::new("slow"));
     let path = never_opens(&folder);
     let mut command = clreel(Some(&display));
+    command.env("CLREEL_MOVIE_TIMEOUT", "600");
     let mut session = Session::start(&display, command.arg("--allow-references").arg(&path));
     session.wait_for_title("never.ffconcat - opening");
     session.wait_for_text("Opening the movie");
-    // Its keys work.
-    display.key("question");
-    session.find("Keys");
+    // Its keys work. The first press may come before the window has the keyboard.
+    session.wait("the panel of keys", |s| {
+        if !s.shows("Keys") {
+            s.display.key("question");
+            std::thread::sleep(std::time::Duration::from_millis(500));
+        }
+        s.shows("Keys")
+    });
     session.quit();
 
     let mut command = clreel(Some(&display));
+    command.env("CLREEL_MOVIE_TIMEOUT", "600");
     let mut session = Session::start(&display, command.arg("--allow-references").arg(&path));
     session.wait_for_text("Opening the movie");
     let child = session.child.take().unwrap();
