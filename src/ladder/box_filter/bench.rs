@@ -49,7 +49,7 @@ pub struct RadiusRun {
     pub native: Vec<NativeRun>,
 }
 
-/// Times of [`native::filter`].
+/// Times of [`filter`](super::native::filter).
 #[derive(Debug, Clone)]
 pub struct NativeRun {
     /// Threads.
