@@ -92,10 +92,12 @@ pub fn ms(value: f64) -> String {
     }
 }
 
-/// Milliseconds in three digits, two where there are more than that behind the point: they stand alone.
+/// Milliseconds in three digits, two below 1 ms, down to 0.1 µs: they stand alone.
 pub fn short_ms(value: f64) -> String {
     match value {
         v if !v.is_finite() => UNKNOWN.into(),
+        0.0 => "0".into(),
+        v if v < 0.00995 => format!("{v:.4}"),
         v if v < 0.0995 => format!("{v:.3}"),
         v if v < 9.995 => format!("{v:.2}"),
         v if v < 99.95 => format!("{v:.1}"),
@@ -249,8 +251,9 @@ mod tests {
 
     #[test]
     fn numbers_that_stand_alone_have_two_or_three_digits() {
-        let told = [0.0, 0.0123, 0.37, 3.3, 14.8, 99.96, 105.4, 14_896.0, f64::INFINITY].map(short_ms);
-        let wanted = ["0.000", "0.012", "0.37", "3.30", "14.8", "100", "105", "14,896", "\u{2013}"];
+        let told =
+            [0.0, 0.0065, 0.0123, 0.37, 3.3, 14.8, 99.96, 105.4, 14_896.0, f64::INFINITY].map(short_ms);
+        let wanted = ["0", "0.0065", "0.012", "0.37", "3.30", "14.8", "100", "105", "14,896", "\u{2013}"];
         assert_eq!(told, wanted);
         let told = [40.0, 40.5, 2000.0, 0.37, 9.5, 1e-4, 0.0, f64::NAN].map(fps);
         let wanted = [
