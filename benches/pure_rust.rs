@@ -13,7 +13,7 @@ use clreel::ladder::box_filter::pictures::noise;
 use clreel::ladder::box_filter::reference::{plain, summed_area};
 use clreel::media::convert::RgbaConverter;
 use clreel::media::{Frame, FrameQueue};
-use clreel::stats::Series;
+use clreel::timing::Series;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 

@@ -4,8 +4,8 @@
 use clreel::convert::{Correction, Layout, convert_reference, correct_reference};
 use clreel::gpu::cl::{ClContext, list_devices, select_device};
 use clreel::gpu::convert::{Converter, Corrector, PlaneBlock};
-use clreel::ladder::Storage;
-use clreel::ladder::box_filter::Picture;
+use clreel::gpu::memory::Picture;
+use clreel::gpu::memory::Storage;
 use clreel::ladder::verify;
 use clreel::media::planes::{layout_of, pack};
 use clreel::media::{Matrix, Range, RgbaConverter};

@@ -6,8 +6,8 @@ use clreel::convert::{
 };
 use clreel::gpu::cl::{ClContext, DeviceKind, list_devices, select_device};
 use clreel::gpu::convert::Converter;
-use clreel::ladder::Storage;
-use clreel::ladder::box_filter::Picture;
+use clreel::gpu::memory::Picture;
+use clreel::gpu::memory::Storage;
 use clreel::ladder::box_filter::pictures::noise;
 use clreel::ladder::box_filter::planar::{PlanarFilter, planar_reference, run};
 use clreel::ladder::box_filter::reference::reference;

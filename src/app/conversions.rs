@@ -8,7 +8,7 @@ use crate::convert::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::convert::{Converter, Corrector};
-use crate::ladder::Storage;
+use crate::gpu::memory::Storage;
 use crate::ladder::verify::MismatchReport;
 use crate::media::Matrix;
 use crate::pipeline::Check;

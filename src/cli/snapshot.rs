@@ -13,9 +13,9 @@ use crate::ladder::box_filter::glsl::Offscreen;
 use crate::ladder::box_filter::trial::{Case, Launch, Trials, Tried};
 use crate::ladder::box_filter::{BuiltVariant, filter_once, native, planar};
 use crate::ladder::{Kind, VariantId};
-use crate::media::memory::{picture_memory, zeroed};
 use crate::media::planes::pack;
 use crate::media::{RgbaConverter, read_frame_at};
+use crate::memory::{picture_memory, zeroed};
 use crate::save;
 
 /// Changed kernels make the picture in a process of their own: this one never runs them.

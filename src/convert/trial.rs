@@ -4,7 +4,7 @@
 use super::{Correction, Layout, convert_reference_threaded};
 use crate::error::Result;
 use crate::media::Matrix;
-use crate::media::memory::zeroed;
+use crate::memory::zeroed;
 
 /// A correction that changes every step of the contract.
 pub const VIVID: Correction = Correction { brightness: 0.07, contrast: 1.3, saturation: 1.6, gamma: 1.4 };

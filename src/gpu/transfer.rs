@@ -6,7 +6,7 @@ use ocl::ffi;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, status_name};
-use crate::ladder::box_filter::Picture;
+use crate::gpu::memory::Picture;
 
 const ORIGIN: [usize; 3] = [0; 3];
 

@@ -19,10 +19,10 @@ use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
 use super::color::{self, Matrix, Range};
-use super::memory::zeroed;
 use super::planes::{layout_of, phase};
 use super::rows;
 use crate::error::{Error, Result};
+use crate::memory::zeroed;
 
 /// Bytes of one RGBA pixel.
 const PIXEL: usize = 4;

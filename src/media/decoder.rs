@@ -10,7 +10,6 @@ use super::SECOND_NS;
 use super::color::{self, Matrix, Range};
 use super::control::{Control, Seek};
 use super::frame::{Fields, picture_bytes, pixel_aspect, seconds};
-use super::memory::free;
 use super::orientation::Orientation;
 use super::pass::{Pass, Placed};
 use super::queue::FrameQueue;
@@ -18,6 +17,7 @@ use super::reading::{Cancel, Reading, References, watched};
 use super::staging::Staging;
 use super::worker::Worker;
 use crate::error::{Error, Result};
+use crate::memory::free;
 
 /// So long the end of a decoder waits for its thread.
 const END_WAIT: Duration = Duration::from_secs(2);

@@ -20,7 +20,6 @@ mod formats;
 pub mod frame;
 mod jumps;
 mod kept;
-pub mod memory;
 mod open;
 pub mod orientation;
 mod pass;

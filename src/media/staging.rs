@@ -12,7 +12,7 @@ use ffmpeg_next::frame::Video;
 use super::planes::{layout_of, pack};
 use crate::convert::Layout;
 use crate::error::Result;
-use crate::stats::ms_since;
+use crate::timing::ms_since;
 
 /// Blocks that a full queue, the frames on the device, and the one on the screen need.
 const MOST: usize = 14;

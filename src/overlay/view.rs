@@ -6,7 +6,8 @@ use crate::error::Error;
 use crate::gpu::cl::DeviceInfo;
 use crate::ladder::VariantId;
 use crate::media::Fields;
-use crate::stats::{CpuReading, PlayState, Recorder};
+use crate::stats::{PlayState, Recorder};
+use crate::timing::CpuReading;
 
 /// What the user asked for with the mouse; keys give the same actions.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,9 +9,11 @@ use super::job::{Colors, Events, Filter};
 use super::{Job, JobTimes, Pipeline, Refusal, TrialCase};
 use crate::convert::Correction;
 use crate::error::Error;
+use crate::gpu::memory::Picture;
+use crate::gpu::memory::Storage;
 use crate::gpu::sharing::{Loaded, Slot};
-use crate::ladder::box_filter::{BuiltVariant, Picture};
-use crate::ladder::{Storage, VariantId};
+use crate::ladder::VariantId;
+use crate::ladder::box_filter::BuiltVariant;
 use crate::media::Matrix;
 
 impl Pipeline {

@@ -9,8 +9,8 @@ use crate::convert::{Correction, Tables};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::kernel::expect_types;
-use crate::ladder::Storage;
-use crate::ladder::box_filter::Picture;
+use crate::gpu::memory::Picture;
+use crate::gpu::memory::Storage;
 use crate::media::Matrix;
 
 pub(super) const CORRECT: &str = "convert/02_correct.cl";

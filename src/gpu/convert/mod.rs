@@ -20,11 +20,11 @@ use crate::convert::{Coefficients, Component, Correction, Family, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::kernel::expect_types;
-use crate::ladder::Storage;
-use crate::ladder::box_filter::Picture;
+use crate::gpu::memory::Picture;
+use crate::gpu::memory::Storage;
 use crate::media::RgbaConverter;
-use crate::media::memory::zeroed;
 use crate::media::planes::layout_of;
+use crate::memory::zeroed;
 
 use launch::{Built, Curve, NOT_STARTED, build, expect_size, luma_argument, start};
 

@@ -11,9 +11,9 @@ use crate::convert::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::host_block::HostBlock;
+use crate::gpu::memory::Picture;
+use crate::gpu::memory::Storage;
 use crate::gpu::transfer::{enqueue_map, enqueue_unmap, enqueue_write};
-use crate::ladder::Storage;
-use crate::ladder::box_filter::Picture;
 use crate::media::planes::pack;
 use crate::media::{Packed, PlaneMemory, Staging};
 

@@ -9,8 +9,8 @@ use crate::convert::{Coefficients, Family, Layout, Tables};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::kernel::{enqueue, expect_types};
-use crate::ladder::Storage;
-use crate::ladder::box_filter::Picture;
+use crate::gpu::memory::Picture;
+use crate::gpu::memory::Storage;
 
 pub(super) const ROWS: &str = "convert/03_rows.cl";
 /// Types of the kernel's arguments.

@@ -28,9 +28,9 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::convert::PlaneBlock;
 use crate::gpu::host_block::HostBlock;
+use crate::gpu::memory::Picture;
+use crate::gpu::memory::Storage;
 use crate::gpu::transfer::{enqueue_map, enqueue_place, enqueue_read, enqueue_unmap, enqueue_write};
-use crate::ladder::Storage;
-use crate::ladder::box_filter::Picture;
 use crate::media::Packed;
 
 /// What the host has put into a slot.

@@ -10,7 +10,7 @@ use super::pixel_buffer::PixelBuffer;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::gl::{max_texture_size, too_large};
-use crate::ladder::box_filter::Picture;
+use crate::gpu::memory::Picture;
 
 /// A complete texture with one level, as sharing needs it: RGBA8, linear, clamped. The context must be current.
 pub(crate) fn create(gl: &Arc<glow::Context>, width: u32, height: u32) -> Result<glow::Texture> {

@@ -270,7 +270,7 @@ impl Trials {
                 Ok(Answer::Ran(mut tried)) => {
                     if request.wants_picture && !tried.left_out {
                         let (width, height) = request.size;
-                        let mut picture = crate::media::memory::zeroed(width as usize * height as usize * 4)?;
+                        let mut picture = crate::memory::zeroed(width as usize * height as usize * 4)?;
                         client.read_frame(&mut picture).map_err(not_started)?;
                         tried.picture = Some(picture);
                     }
