@@ -12,13 +12,12 @@
 use std::time::Instant;
 
 use clap::Parser;
-use clreel::convert::Correction;
+use clreel::color::Correction;
+use clreel::color::kernels::{Converter, Corrector, PlaneBlock};
 use clreel::gpu::cl::{self, ClContext};
-use clreel::gpu::convert::{Converter, Corrector, PlaneBlock};
 use clreel::gpu::event::wait_in_queue;
 use clreel::gpu::host_block::HostBlock;
-use clreel::gpu::memory::Picture;
-use clreel::gpu::memory::Storage;
+use clreel::gpu::memory::{Picture, Storage};
 use clreel::gpu::process;
 use clreel::gpu::timer;
 use clreel::ladder::box_filter::pictures::noise;

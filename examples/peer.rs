@@ -14,8 +14,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use clreel::gpu::cl::{self, ClContext, DeviceKind};
-use clreel::gpu::memory::Picture;
-use clreel::gpu::memory::Storage;
+use clreel::gpu::memory::{Picture, Storage};
 use clreel::gpu::process;
 use clreel::ladder::box_filter::native::{self, Lanes};
 use clreel::ladder::box_filter::reference::reference;

@@ -13,9 +13,10 @@
 //! ladder     the kernels' variants, their reference, checking and timing them
 //! present    the picture in the window                                      (OpenGL)
 //! media      file ─▶ decoder thread ─▶ bounded queue ─take─▶ planes or RGBA  (FFmpeg)
-//! convert    the contract from planes to RGBA, colour correction, and the reference of both
+//! color      planes to RGBA and their correction: the contract, its reference, rows on the processor, kernels
 //! gpu        devices, contexts, programs; sharing: host ◀─▶ device ◀─▶ OpenGL texture
 //! timing     times, whether they can be believed, the processors' load
+//! libav      FFmpeg made ready
 //! save       files that appear whole or not at all
 //! load       files that are read with care
 //! leftovers  what is removed when the process ends
@@ -32,12 +33,13 @@
 
 pub mod app;
 pub mod cli;
-pub mod convert;
+pub mod color;
 pub mod error;
 pub mod exit;
 pub mod gpu;
 pub mod ladder;
 mod leftovers;
+mod libav;
 mod load;
 pub mod media;
 pub mod memory;

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 use clreel::gpu::cl::{ClContext, DeviceKind, list_devices, select_device};
-use clreel::gpu::memory::Picture;
-use clreel::gpu::memory::Storage;
+use clreel::gpu::memory::{Picture, Storage};
 use clreel::ladder::VariantId;
 use clreel::ladder::box_filter::suite::{Subject, Suite};
 use clreel::ladder::box_filter::{BuiltVariant, Config, Scratch, filter_once, info, reference::reference};

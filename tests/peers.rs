@@ -9,9 +9,9 @@ mod movie;
 use clreel::gpu::event::JobState;
 use clreel::gpu::headless::Headless;
 use clreel::gpu::read_texture::read_texture;
-use clreel::gpu::sharing::Slot;
 use clreel::ladder::box_filter::glsl::{self, GlslFilter, Offscreen};
 use clreel::ladder::box_filter::reference::reference;
+use clreel::pipeline::Slot;
 use common::{Display, Session, clip, clreel, json, png, snapshot, succeed};
 use movie::Folder;
 

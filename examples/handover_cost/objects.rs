@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use clreel::gpu::cl::ClContext;
-use clreel::gpu::memory::Picture;
-use clreel::gpu::memory::Storage;
+use clreel::gpu::memory::{Picture, Storage};
 use clreel::gpu::read_texture::read_texture;
-use clreel::gpu::sharing::Slot;
+use clreel::pipeline::Slot;
 use glow::HasContext as _;
 use ocl::core::{GlTextureTarget, ImageDescriptor, Mem, MemObjectType};
 use ocl::flags::MemFlags;

@@ -13,10 +13,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::conversions::Conversions;
-use crate::convert::Layout;
+use crate::color::Layout;
+use crate::color::kernels::{ConvertProgram, Corrector};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, is_device_failure, list_devices};
-use crate::gpu::convert::{ConvertProgram, Corrector};
 use crate::gpu::event::Waker;
 use crate::gpu::memory::Storage;
 use crate::ladder::VariantId;

@@ -3,7 +3,6 @@
 
 mod calls;
 pub mod cl;
-pub mod convert;
 pub mod display;
 pub mod drivers;
 pub mod event;
@@ -23,5 +22,5 @@ pub mod read_texture;
 pub mod shader;
 pub mod sharing;
 pub mod timer;
-mod transfer;
+pub(crate) mod transfer;
 pub mod trial;

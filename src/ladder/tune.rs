@@ -11,8 +11,7 @@ use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceInfo, DeviceKind};
-use crate::gpu::memory::Picture;
-use crate::gpu::memory::Storage;
+use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::program::is_changed;
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::config::Param;

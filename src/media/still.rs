@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::convert::RgbaConverter;
 use super::decoder::{behind_the_end, nanoseconds, nothing_decoded};
 use super::frame::{Frame, seconds};
 use super::pass::Pass;
 use super::reading::{Cancel, Reading, References, watched};
+use crate::color::RgbaConverter;
 use crate::error::{Error, Result};
 use crate::memory::{affordable, picture_memory};
 

@@ -1,7 +1,7 @@
 //! What the overlay is told and what it answers: plain data.
 
 use super::{DeviceList, Tuning};
-use crate::convert::Correction;
+use crate::color::Correction;
 use crate::error::Error;
 use crate::gpu::cl::DeviceInfo;
 use crate::ladder::VariantId;

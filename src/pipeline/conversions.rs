@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use ffmpeg_next::frame::Video;
 
 use super::Pipeline;
-use crate::convert::Layout;
-use crate::gpu::convert::{ConvertProgram, Converter};
+use crate::color::Layout;
+use crate::color::kernels::{ConvertProgram, Converter};
 use crate::gpu::memory::Storage;
 use crate::ladder::VariantId;
 

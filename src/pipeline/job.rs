@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use super::Slot;
 use super::estimate::Estimate;
-use crate::convert::Correction;
+use crate::color::Correction;
+use crate::color::Matrix;
 use crate::error::Result;
 use crate::gpu::memory::Picture;
-use crate::gpu::sharing::Slot;
 use crate::gpu::timer::{self, DeviceClock};
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::Plan;
 use crate::ladder::box_filter::planar::PlanarPlan;
-use crate::media::Matrix;
 use crate::stats::{Lane, Span, Stage};
 
 /// Part of a pass that is in the queue.

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::convert::Correction;
+use crate::color::Correction;
 use crate::gpu::cl::DeviceKind;
 use crate::gpu::memory::Storage;
 use crate::ladder::VariantId;

@@ -5,12 +5,12 @@ use std::time::Instant;
 
 use super::work::Work;
 use super::{Flight, FrameLoop};
+use crate::color::Staging;
 use crate::error::{Error, Result};
 use crate::gpu::event::JobState;
-use crate::gpu::sharing::Slot;
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::glsl::{self, GlslFilter};
-use crate::media::Staging;
+use crate::pipeline::Slot;
 use crate::stats::Stage;
 use crate::timing::ms_since;
 

@@ -25,7 +25,7 @@ use super::frame_loop::FrameLoop;
 use super::playlist::Playlist;
 use super::settings::{Settings, Store};
 use super::window::window_size;
-use crate::convert::Correction;
+use crate::color::Correction;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceInfo};
 use crate::gpu::event::Waker;

@@ -16,7 +16,7 @@ use super::run::{Bands, Checker};
 use super::suite::{Subject, Suite, case, done};
 use super::trial::{self, Trials};
 use super::{BuiltVariant, Config};
-use crate::convert::Layout;
+use crate::color::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::memory::Storage;

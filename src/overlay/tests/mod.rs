@@ -32,7 +32,7 @@ struct Fixture<'a> {
     notices: Vec<Notice>,
     busy: Option<Busy>,
     part: (Option<f64>, Option<f64>),
-    correction: Option<crate::convert::Correction>,
+    correction: Option<crate::color::Correction>,
     devices: DeviceList<'a>,
     tuning: Tuning,
     device: Option<crate::gpu::cl::DeviceInfo>,

@@ -8,12 +8,11 @@ use ocl::core::{self, ArgVal};
 use ocl::prm::{Float4, Int2, Int4};
 
 use super::Window;
-use crate::convert::Layout;
+use crate::color::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
 use crate::gpu::kernel::{enqueue, expect_types};
-use crate::gpu::memory::Picture;
-use crate::gpu::memory::Storage;
+use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::program;
 use crate::ladder::box_filter::{MAX_RADIUS, Scratch};
 

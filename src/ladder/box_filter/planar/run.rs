@@ -3,13 +3,11 @@
 use ffmpeg_next::frame::Video;
 
 use super::PlanarFilter;
-use crate::convert::{Correction, Layout, trial};
+use crate::color::kernels::{Converter, PlaneBlock, check};
+use crate::color::{Correction, Layout, trial};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
-use crate::gpu::convert::{Converter, PlaneBlock, check};
-use crate::gpu::memory::Picture;
-use crate::gpu::memory::Storage;
-use crate::gpu::memory::guarded;
+use crate::gpu::memory::{Picture, Storage, guarded};
 use crate::gpu::parts::require_their_place;
 use crate::ladder::box_filter::Scratch;
 use crate::ladder::verify::{self, Difference, MismatchReport};

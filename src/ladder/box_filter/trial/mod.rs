@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Code, Config, VARIANTS, info};
-use crate::convert::Layout;
+use crate::color::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::identity::{Identity, identity_of};

@@ -2,8 +2,8 @@
 //! contract, and the pixels that the reference makes of it.
 
 use super::{Correction, Layout, convert_reference_threaded};
+use crate::color::Matrix;
 use crate::error::Result;
-use crate::media::Matrix;
 use crate::memory::zeroed;
 
 /// A correction that changes every step of the contract.
@@ -113,7 +113,7 @@ pub fn corrected(rgba: &mut [u8], correction: &Correction, matrix: Matrix) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::convert::convert_reference;
+    use crate::color::convert_reference;
 
     #[test]
     fn a_mixed_picture_has_levels_of_all_kinds() {

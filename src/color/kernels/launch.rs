@@ -4,7 +4,7 @@ use ocl::core::{self, ArgVal};
 use ocl::flags::MemFlags;
 use ocl::prm::Int4;
 
-use crate::convert::Tables;
+use crate::color::Tables;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::kernel::enqueue;

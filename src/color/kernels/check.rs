@@ -2,17 +2,15 @@
 //! Out: nothing where every byte is right, or a report.
 
 use super::{CONVERT, Converter, Corrector, ROWS};
-use crate::convert::reference::convert_rows;
-use crate::convert::trial::{self, Pattern, VIVID};
-use crate::convert::{Correction, Layout};
+use crate::color::Matrix;
+use crate::color::reference::convert_rows;
+use crate::color::trial::{self, Pattern, VIVID};
+use crate::color::{Correction, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
-use crate::gpu::memory::Picture;
-use crate::gpu::memory::Storage;
-use crate::gpu::memory::guarded;
+use crate::gpu::memory::{Picture, Storage, guarded};
 use crate::gpu::parts::require_their_place;
 use crate::ladder::verify::{self, Difference, MismatchReport};
-use crate::media::Matrix;
 use crate::memory::{require, zeroed};
 
 /// Rows of a picture that is tried before a conversion is used.

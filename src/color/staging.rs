@@ -10,7 +10,7 @@ use std::time::Instant;
 use ffmpeg_next::frame::Video;
 
 use super::planes::{layout_of, pack};
-use crate::convert::Layout;
+use crate::color::Layout;
 use crate::error::Result;
 use crate::timing::ms_since;
 
@@ -163,7 +163,7 @@ impl Packed {
     }
 
     /// Whether its device has been given up.
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.pool.lock().closed
     }
 
