@@ -5,7 +5,7 @@ use egui::{Align2, Color32, CornerRadius, Rect, Response, Sense, Stroke, StrokeK
 
 use super::place::{self, Panel, Title};
 use super::story::story;
-use super::{Action, VariantRow, VariantStatus, View, panel, theme};
+use super::{Action, VariantRow, VariantStatus, View, panel, theme, words};
 use crate::ladder::VariantId;
 use crate::stats::{Score, Scores};
 
@@ -112,6 +112,11 @@ fn time<'a>(board: &Board<'a>, row: &VariantRow) -> Time<'a> {
     }
 }
 
+/// A time in milliseconds, as far as it can be believed.
+fn told(score: &Score) -> String {
+    theme::believed(score.ms, score.noise, theme::short_ms)
+}
+
 /// Where an old time was measured.
 fn of_earlier(view: &View, score: &Score) -> String {
     match score.radius == view.radius {
@@ -148,19 +153,20 @@ pub fn show(
     let (response, mut title) = place::handle(&ui, Panel::Ladder, head, rect.min);
     response.on_hover_text(format!("{ABOUT}\n{}", place::HOVER));
     let inner = head.shrink2(vec2(10.0, 3.0));
-    match story(scores, view.radius, view.size()) {
-        Some(story) => {
-            title.fold = panel::header(&mut ui, inner, &story.between(), folded);
-            let at = inner.right_center();
-            ui.painter().text(at, Align2::RIGHT_CENTER, story.times(), theme::words(25.0), theme::FILTER);
+    let story = story(scores, view.radius, view.size());
+    let name = story.map_or_else(|| "The ladder".to_owned(), |story| story.title());
+    title.fold = panel::header(&mut ui, inner, &name, folded);
+    let at = inner.right_center();
+    match story.and_then(|story| story.times()) {
+        Some(times) => {
+            ui.painter().text(at, Align2::RIGHT_CENTER, times, theme::words(25.0), theme::FILTER);
         }
         None => {
-            title.fold = panel::header(&mut ui, inner, "The ladder", folded);
-            let at = inner.right_center();
             let can = |row: &VariantRow| {
                 GROUPS[1].contains(&row.id) && !matches!(row.status, VariantStatus::Unavailable(_))
             };
-            let text = if view.variants.iter().any(can) { "try its rungs: keys 1 to 5" } else { "" };
+            let hint = || view.variants.iter().any(can).then(|| "try its rungs: keys 1 to 5".to_owned());
+            let text = story.and_then(|story| story.waits()).or_else(hint).unwrap_or_default();
             ui.painter().text(at, Align2::RIGHT_CENTER, text, theme::words(12.0), theme::WEAK);
         }
     }
@@ -238,7 +244,7 @@ fn rung(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow, actions: &mut 
             let length = bar.with_max_x(bar.left() + bar.width() * board.scale.part(score.ms));
             painter.rect_filled(length, CornerRadius::same(2), color);
             let color = if shown { theme::FILTER } else { theme::STRONG };
-            let text = format!("{} ms", theme::short_ms(score.ms));
+            let text = format!("{} ms", told(score));
             painter.text(value, Align2::RIGHT_CENTER, text, theme::figures(12.5), color);
         }
         Time::Old(score) => {
@@ -248,7 +254,7 @@ fn rung(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow, actions: &mut 
             painter.rect_filled(length, CornerRadius::same(1), theme::IDLE);
             let at = pos2(bar.left(), y - 2.0);
             painter.text(at, Align2::LEFT_CENTER, of_earlier(view, score), theme::words(11.0), theme::WEAK);
-            let text = format!("{} ms", theme::short_ms(score.ms));
+            let text = format!("{} ms", told(score));
             painter.text(value, Align2::RIGHT_CENTER, text, theme::figures(12.5), theme::WEAK);
         }
         Time::Unknown(why) => {
@@ -348,11 +354,9 @@ fn cell(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow, room: Cells, a
             pos2(rect.right() - 5.0, rect.bottom() - 2.5),
         );
         let (text, color, bar) = match time(board, row) {
-            Time::Now(score) if shown => (theme::short_ms(score.ms) + " ms", theme::FILTER, Some(score)),
-            Time::Now(score) => (theme::short_ms(score.ms) + " ms", theme::STRONG, Some(score)),
-            Time::Old(score) => {
-                (format!("{} {}", theme::short_ms(score.ms), of_earlier(view, score)), theme::WEAK, None)
-            }
+            Time::Now(score) if shown => (told(score) + " ms", theme::FILTER, Some(score)),
+            Time::Now(score) => (told(score) + " ms", theme::STRONG, Some(score)),
+            Time::Old(score) => (format!("{} {}", told(score), of_earlier(view, score)), theme::WEAK, None),
             Time::Unknown(_) if row.id == VariantId::Off => (String::new(), theme::WEAK, None),
             Time::Unknown(_) => (theme::UNKNOWN.to_owned(), theme::WEAK, None),
         };
@@ -380,8 +384,11 @@ fn about(ui: &mut Ui, board: &Board, row: &VariantRow) {
         Time::Now(score) | Time::Old(score) => {
             let (w, h) = score.size;
             let frames = if score.n == 1 { "1 frame".to_owned() } else { format!("{} frames", score.n) };
-            let ms = theme::short_ms(score.ms);
+            let ms = told(score);
             ui.weak(format!("{ms} ms: the median of {frames} of {w} \u{d7} {h} at r = {}.", score.radius));
+            if let Some(noise) = &score.noise {
+                ui.weak(words::noisy(noise));
+            }
         }
         Time::Unknown(_) => {}
     }

@@ -88,6 +88,8 @@ impl Flight {
 #[derive(Default)]
 struct Stages {
     times: StageTimes,
+    /// The filter's time is wall time.
+    filter_by_wall: bool,
     /// What packing the planes took the decoder's thread, where they were used as that had packed them.
     pack_ms: Option<f64>,
     spans: Vec<Span>,

@@ -154,12 +154,18 @@ impl Player<'_> {
             unpaced: self.args.unpaced,
             catching_up: self.frames.decoder().queue().is_catching_up(),
         };
+        let cpu = self.cpu.sample();
+        self.frames.recorder.note_others(cpu.others);
         let view = View {
             recorder: &self.frames.recorder,
-            cpu: self.cpu.sample(),
+            cpu,
             movie: &self.movie,
             device: self.device.as_ref(),
-            devices: DeviceList { rows: devices.as_deref(), left_out: &self.devices.left_out },
+            devices: DeviceList {
+                rows: devices.as_deref(),
+                left_out: &self.devices.left_out,
+                awaited: self.devices.is_awaited(),
+            },
             gl_renderer: &self.gl_window.renderer,
             sharing: self.sharing.name(),
             sharing_reason: self.sharing.reason(),

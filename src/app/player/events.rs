@@ -58,7 +58,8 @@ impl Player<'_> {
         if response.repaint {
             self.repaint_after(INPUT_REPAINT.saturating_sub(self.last_draw.elapsed()));
         }
-        if let WindowEvent::KeyboardInput { event: key, .. } = event {
+        // What winit makes up for keys that are down when the focus comes or goes is nobody's press: the real one follows.
+        if let WindowEvent::KeyboardInput { event: key, is_synthetic: false, .. } = event {
             if !self.overlay.takes_keys() {
                 if let Some(command) = input::command(key, self.modifiers) {
                     self.obey(command);
@@ -154,7 +155,7 @@ impl Player<'_> {
                 let scale = factor.map_or(1.0, |factor| self.ui_scale * factor);
                 self.ui_scale = scale.clamp(*UI_SCALE.start(), *UI_SCALE.end());
             }
-            Action::ToggleTuning => self.overlay.tuning_open = !self.overlay.tuning_open,
+            Action::ToggleTuning => self.overlay.toggle_tuning(),
             Action::TuneNow => self.tune_now(),
             Action::StopTuning => self.tuning.stop(),
             Action::ExportStats => self.export_stats(),

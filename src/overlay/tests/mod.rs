@@ -58,6 +58,7 @@ impl<'a> Fixture<'a> {
                 presented_at: at,
                 interval_ms: Some(40.0),
                 stages,
+                filter_by_wall: false,
                 pack_ms: None,
                 gl: GlTimes::default(),
                 late: false,
@@ -66,6 +67,7 @@ impl<'a> Fixture<'a> {
                 radius: 7,
                 size: (1280, 720),
                 device: 0,
+                others: None,
             });
         }
         let row = |id| VariantRow { id, title: "Title", idea: "Idea.", status: VariantStatus::Ready };
@@ -114,7 +116,7 @@ impl<'a> Fixture<'a> {
         };
         let view = View {
             recorder: &self.recorder,
-            cpu: CpuReading { process: Some(60.0), machine: Some(30.0), cores: 2 },
+            cpu: CpuReading { process: Some(60.0), machine: Some(30.0), others: None, cores: 2 },
             movie: &self.movie,
             device: self.device.as_ref(),
             devices: self.devices,
@@ -168,6 +170,11 @@ impl<'a> Fixture<'a> {
             sample.stages[Stage::Filter as usize] = if variant == VariantId::Off { 0.0 } else { ms };
             self.recorder.push(sample.clone());
         }
+    }
+
+    /// Frames of a setting whose filter takes turns with these times.
+    fn push_noisy(&mut self, variant: VariantId, radius: u32, ms: [f64; 2], count: usize) {
+        (0..count).for_each(|n| self.push(variant, radius, ms[n % 2], 1));
     }
 
     /// Where the text `name` stands, if it is visible; the last one painted.
