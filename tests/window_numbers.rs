@@ -190,12 +190,9 @@ fn a_late_frame_is_said_to_be_late_and_nothing_is_said_to_be_dropped() {
     let mut session = Session::start(&display, &mut command);
     session.wait("the second frame", |s| position(s) > 3.9);
     // The third frame is due in 4 s and late from 6 s on; the fourth one is due in 8 s.
-    let child = session.child.as_ref().unwrap().id() as libc::pid_t;
-    // SAFETY: the child was not waited for, so the number is its own.
-    unsafe { libc::kill(child, libc::SIGSTOP) };
+    session.signal(libc::SIGSTOP);
     std::thread::sleep(std::time::Duration::from_millis(6800));
-    // SAFETY: as before.
-    unsafe { libc::kill(child, libc::SIGCONT) };
+    session.signal(libc::SIGCONT);
     session.wait_for_text("1 frame late");
     assert!(!session.shows("dropp"), "{:?}", session.texts());
     session.quit();
