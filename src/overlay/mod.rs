@@ -5,6 +5,7 @@
 //! Nothing here asks for a repaint or touches the movie.
 
 mod axes;
+mod cells;
 mod controls;
 mod correction;
 mod device_name;

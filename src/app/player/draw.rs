@@ -3,6 +3,8 @@
 use std::time::{Duration, Instant};
 
 use glow::HasContext as _;
+use winit::event::WindowEvent;
+use winit::window::Window;
 
 use super::{IDLE_REPAINT, INPUT_REPAINT, Player};
 use crate::app::frame_loop::{DrawTimes, GlTimings};
@@ -191,10 +193,14 @@ impl Player<'_> {
             tuning: self.tuning.shown(),
             auto: auto.as_deref(),
         };
-        // A full screen is looked at from farther away, so everything grows with the window.
-        let native = self.gl_window.window.scale_factor() as f32;
-        let points = |pixels: u32| pixels as f32 / native;
-        self.egui.set_zoom_factor(self.ui_scale * crate::overlay::zoom(points(window.0), points(window.1)));
+        zoom(
+            &self.egui,
+            &self.gl_window.window,
+            window,
+            self.ui_scale,
+            &mut self.egui_input,
+            self.moved.as_ref(),
+        );
         let raw_input = self.egui_input.take_egui_input(&self.gl_window.window);
         let overlay = &mut self.overlay;
         let mut actions = Vec::new();
@@ -235,6 +241,29 @@ impl Player<'_> {
         // Windows have no transparency here; some drivers leave junk in alpha.
         rgba.chunks_exact_mut(4).for_each(|pixel| pixel[3] = 255);
         Ok(rgba)
+    }
+}
+
+/// Makes everything as large as the window's size in pixels and `scale` ask for: a full screen is looked at from farther
+/// away. `moved` is the mouse's last move: it is over another point then, and its next click must not be where it was.
+fn zoom(
+    egui: &egui::Context,
+    window: &Window,
+    (width, height): (u32, u32),
+    scale: f32,
+    input: &mut egui_winit::State,
+    moved: Option<&WindowEvent>,
+) {
+    let native = window.scale_factor() as f32;
+    let points = |pixels: u32| pixels as f32 / native;
+    let factor = scale * crate::overlay::zoom(points(width), points(height));
+    if factor == egui.zoom_factor() {
+        return;
+    }
+    // At once: `set_zoom_factor` lays the next pass out for the size that the window had before.
+    egui.options_mut(|options| options.zoom_factor = factor);
+    if let Some(moved) = moved {
+        let _ = input.on_window_event(window, moved);
     }
 }
 

@@ -51,6 +51,8 @@ impl Player<'_> {
                 self.frames.interrupt();
                 self.repaint_after(Duration::ZERO);
             }
+            WindowEvent::CursorMoved { .. } => self.moved = Some(event.clone()),
+            WindowEvent::CursorLeft { .. } => self.moved = None,
             WindowEvent::ModifiersChanged(modifiers) => self.modifiers = modifiers.state(),
             _ => {}
         }
