@@ -85,7 +85,7 @@ fn ends(fixture: &Fixture, end: &str) -> Option<String> {
 #[test]
 fn a_noisy_number_is_marked_wherever_it_stands_and_loses_its_digits() {
     let mut fixture = Fixture::new(vec2(1280.0, 900.0));
-    fixture.push_noisy(VariantId::Fused, 7, [0.367, 0.642], 20);
+    fixture.push_noisy(VariantId::Fused, 7, [0.367, 0.642], 60);
     fixture.pass(vec![]);
     // Figures of the headline, its rate, the scoreboard, the graph, the table, the story.
     assert!(fixture.find("~0.4").is_some(), "{:?}", fixture.texts);
