@@ -67,8 +67,6 @@ pub fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, actions: &m
     for (n, stretch) in stretches.iter().enumerate() {
         let Some(first) = stretch.frames.first() else { continue };
         let left = axes.x(first.from);
-        let end =
-            stretches.get(n + 1).and_then(|s| s.frames.first()).map_or(axes.plot.right(), |f| axes.x(f.from));
         if n > 0 && left > axes.plot.left() + 2.0 {
             let line = [pos2(left, axes.plot.top()), pos2(left, axes.plot.bottom())];
             shapes.extend(Shape::dashed_line(&line, Stroke::new(axes.pixel, theme::WEAK), 3.0, 3.0));
@@ -83,25 +81,12 @@ pub fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, actions: &m
             }
             shapes.push(Shape::line(points, Stroke::new(1.8, color)));
         }
-        let text = match stretch.summary {
-            Some(median) => format!(
-                "{} {} ms",
-                name(stretch.setting.variant, stretch.setting.radius),
-                theme::believed(median.p50, median.noise, theme::short_ms)
-            ),
-            None => name(stretch.setting.variant, stretch.setting.radius),
-        };
-        let ink = if current { theme::STRONG } else { theme::TEXT };
-        let galley = ui.painter().layout_no_wrap(text, theme::words(11.5), ink);
-        // A name that would reach the next one is left out.
-        if left + galley.size().x + 12.0 > end {
-            continue;
-        }
-        let line = stretch.summary.map_or(axes.plot.center().y, |median| y(median.p50));
-        // Over the line, where there is room; else under it.
-        let above = line - NAME - 4.0;
-        let top = if above >= axes.plot.top() { above } else { (line + 4.0).min(axes.plot.bottom() - NAME) };
-        tag(&mut shapes, pos2(left + 3.0, top), Align2::LEFT_TOP, galley, ink);
+    }
+    names(ui, &axes, &stretches, &y, &mut shapes);
+    if stretches.iter().all(|s| s.summary.is_none()) {
+        let none = "no frame of the last 10 s was filtered while it played";
+        let at = axes.plot.center();
+        ui.painter().text(at, Align2::CENTER_CENTER, none, theme::words(11.5), theme::WEAK);
     }
     ui.painter().extend(shapes);
     let response = ui.interact(axes.plot, ui.unique_id().with("filter-graph"), Sense::click());
@@ -110,6 +95,50 @@ pub fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, actions: &m
     }
     if let Some(sample) = response.hover_pos().and_then(|at| axes.under(at, history)) {
         response.on_hover_ui_at_pointer(|ui| super::stage_graph::frame_details(ui, sample));
+    }
+}
+
+/// Each stretch's name and median over its line. The newest one's stands at the end of the axis where its stretch is too
+/// short for it; of the others one that would reach the next is left out.
+fn names(ui: &Ui, axes: &Axes, stretches: &[Stretch], y: &dyn Fn(f64) -> f32, shapes: &mut Vec<Shape>) {
+    let mut end = axes.plot.right();
+    for (n, stretch) in stretches.iter().enumerate().rev() {
+        let Some(first) = stretch.frames.first() else { continue };
+        let name = name(stretch.setting.variant, stretch.setting.radius);
+        let text = match stretch.summary {
+            Some(s) => format!("{name} {} ms", theme::believed(s.p50, s.noise, theme::short_ms)),
+            None => name,
+        };
+        let current = n + 1 == stretches.len();
+        let ink = if current { theme::STRONG } else { theme::TEXT };
+        let galley = ui.painter().layout_no_wrap(text, theme::words(11.5), ink);
+        let (begin, width) = (axes.x(first.from), galley.size().x + 12.0);
+        let left = if current { begin.min(end - width).max(axes.plot.left()) } else { begin };
+        if left + width <= end || current {
+            let is_below = |f: &&Bar| f.ms > 0.0 && axes.x(f.to) >= left && axes.x(f.from) <= left + width;
+            let line = stretches.iter().flat_map(|s| &s.frames).filter(is_below).map(|f| y(f.ms));
+            let (high, low) = line.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), y| (a.min(y), b.max(y)));
+            let top = beside(axes.plot.y_range(), (high <= low).then(|| egui::Rangef::new(high, low)));
+            tag(shapes, pos2(left + 3.0, top), Align2::LEFT_TOP, galley, ink);
+        }
+        end = begin.min(left);
+    }
+}
+
+/// Upper edge of a name over the line that reaches so far up and down below it; under it where there is no room above, and
+/// where there is none at all on the side with more of it.
+fn beside(plot: egui::Rangef, line: Option<egui::Rangef>) -> f32 {
+    let Some(line) = line else { return plot.center() - NAME - 4.0 };
+    let (above, below) = (line.min - NAME - 4.0, line.max + 4.0);
+    let (room_above, room_below) = (line.min - plot.min, plot.max - line.max);
+    if above >= plot.min {
+        above
+    } else if below + NAME <= plot.max {
+        below
+    } else if room_above >= room_below {
+        plot.min
+    } else {
+        plot.max - NAME
     }
 }
 
@@ -216,6 +245,24 @@ mod tests {
         // Each frame begins where the one before it ended.
         let all: Vec<_> = found.iter().flat_map(|s| &s.frames).collect();
         assert!(all.windows(2).all(|w| (w[0].to - w[1].from).abs() < 1e-9), "{all:?}");
+    }
+
+    #[test]
+    fn a_name_stands_beside_the_line_and_not_on_it() {
+        let range = egui::Rangef::new;
+        let plot = range(100.0, 200.0);
+        let apart = |line: egui::Rangef| {
+            let top = beside(plot, Some(line));
+            assert!(top >= plot.min && top + NAME <= plot.max, "{line:?}: {top}");
+            top + NAME <= line.min || top >= line.max
+        };
+        // A flat line, one that jumps high up, one that lies high.
+        for line in [range(150.0, 150.0), range(130.0, 190.0), range(104.0, 160.0), range(100.0, 181.0)] {
+            assert!(apart(line), "{line:?}");
+        }
+        // Nothing helps where it goes all the way.
+        assert!(!apart(range(105.0, 198.0)));
+        assert!(plot.contains(beside(plot, None)));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::place::{self, Panel, Title};
 use super::table::Numbers;
 use super::{Action, Busy, View, axes, device_name, line, panel, stages, theme, words};
 use crate::ladder::VariantId;
-use crate::stats::Stage;
+use crate::stats::{PlayState, Stage};
 
 /// The headline's width and height in points.
 pub const SIZE: egui::Vec2 = vec2(388.0, 190.0);
@@ -101,7 +101,12 @@ pub fn show(
 
 /// The movie's name, and what the player is doing.
 fn title(ui: &mut Ui, row: Rect, view: &View) -> bool {
-    let color = if view.state.is_good() { theme::GOOD } else { theme::WARN };
+    let color = match view.state {
+        // As it was asked for.
+        PlayState::Paused => theme::TEXT,
+        state if state.is_good() => theme::GOOD,
+        _ => theme::WARN,
+    };
     let mut state = view.state.to_string();
     if view.speed != 1.0 {
         state.push_str(&format!(", {:.2}\u{d7}", view.speed));

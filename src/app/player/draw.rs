@@ -140,7 +140,9 @@ impl Player<'_> {
             .collect();
         let interval_ms = self.frames.frame_interval_ns().map(|ns| ns as f64 / 1e6);
         let nominal_ms = self.movie.fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps);
-        let budget_ms = interval_ms.or(nominal_ms).map(|ms| ms / self.frames.speed());
+        // No next frame follows a still picture.
+        let budget_ms = interval_ms.or(nominal_ms).filter(|_| !self.frames.is_still());
+        let budget_ms = budget_ms.map(|ms| ms / self.frames.speed());
         let devices = self.devices.rows();
         let size = self.frames.shown_size();
         let auto = self
