@@ -35,7 +35,7 @@ pub struct Measurement {
     /// What it is compared by: the device time, or the wall time where no device tells.
     pub time: Series,
     /// Device time, by OpenCL's events or OpenGL's queries: the sum of all passes, each from its start to its end; `None`
-    /// where it is not known.
+    /// where it is not known of every run.
     pub device: Option<Series>,
     /// Dispatch time; `None` where it was not measured.
     pub dispatch: Option<Series>,
@@ -51,6 +51,7 @@ impl Measurement {
         let series =
             |f: fn(&Sample) -> Option<f64>| Series::of(&samples.iter().filter_map(f).collect::<Vec<_>>());
         let (device, wall) = (series(|s| s.device_ms), series(|s| Some(s.wall_ms)));
+        let device = device.filter(|device| device.n == samples.len());
         Some(Self { time: device.or(wall)?, device, dispatch: series(|s| s.dispatch_ms), wall, others: None })
     }
 
@@ -240,5 +241,7 @@ mod tests {
             Measurement::of(&[Sample { device_ms: None, dispatch_ms: None, wall_ms: 2.0 }]).unwrap();
         assert_eq!((by_wall.device, by_wall.dispatch, by_wall.wall), (None, None, Some(by_wall.time)));
         assert_eq!(by_wall.time.p50, 2.0);
+        let sometimes = Measurement::of(&[Sample { device_ms: None, ..s }, s]).unwrap();
+        assert_eq!((sometimes.device, sometimes.time.n, sometimes.time.p50), (None, 2, 2.0));
     }
 }

@@ -119,6 +119,7 @@ fn a_noisy_number_is_marked_wherever_it_stands_and_loses_its_digits() {
     fixture.recorder.note_others(Some(0.05));
     fixture.push(VariantId::Off, 7, 0.0, 1);
     fixture.push(VariantId::Fused, 7, 0.3674, 20);
+    fixture.time += 1.0;
     fixture.pass(vec![]);
     assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "0.37 ms"]);
     assert!(!fixture.shows("~"), "{:?}", fixture.texts);
