@@ -24,7 +24,7 @@ use crate::ladder::measure::Measurement;
 use crate::ladder::{Kind, Outcome, VariantId};
 use crate::leftovers;
 use crate::media;
-use crate::stats::{Noise, noise};
+use crate::timing::{Noise, noise};
 
 pub(crate) use table::{believed, number};
 

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use super::table::Numbers;
 use super::{Busy, View, headline, theme};
 use crate::ladder::VariantId;
-use crate::stats::{Noise, Stage, Summary};
+use crate::stats::{Stage, Summary};
+use crate::timing::Noise;
 
 const SIZE: f32 = 13.5;
 

@@ -3,7 +3,8 @@
 
 use super::theme;
 use crate::ladder::VariantId;
-use crate::stats::{Noise, Scores, noise};
+use crate::stats::Scores;
+use crate::timing::{Noise, noise};
 
 /// The kernels whose times are compared: device times of the same work on the same bytes. The peers run elsewhere, on
 /// other clocks, `planar` filters other bytes, and `auto` is one of these under another name.

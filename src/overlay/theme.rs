@@ -2,7 +2,8 @@
 
 use egui::{Color32, CornerRadius, FontFamily, FontId, Margin, Stroke, TextStyle, Theme, vec2};
 
-use crate::stats::{Noise, Stage, noise};
+use crate::stats::Stage;
+use crate::timing::{Noise, noise};
 
 /// Panels: nearly opaque, so that text reads over a white picture as well as over a black one.
 pub const PANEL: Color32 = Color32::from_rgba_premultiplied(14, 16, 19, 234);
@@ -255,7 +256,7 @@ pub fn ground(painter: &egui::Painter, rect: egui::Rect, fill: Color32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Series;
+    use crate::timing::Series;
 
     #[test]
     fn numbers_keep_their_width() {

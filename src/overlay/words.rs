@@ -3,7 +3,8 @@
 use super::theme;
 use crate::gpu::cl::{DeviceInfo, DeviceKind};
 use crate::media::Fields;
-use crate::stats::{Noise, Stage, Summary};
+use crate::stats::{Stage, Summary};
+use crate::timing::Noise;
 
 /// What a stage is and what its number leaves out; and what it took elsewhere, where that is known: an upload the decoder's
 /// thread, the others OpenGL's device.

@@ -7,12 +7,13 @@ use std::path::Path;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::noise::Noisy;
-use super::{FrameSample, GlTimes, Noise, Recorder, Series, Setting, Stage, recorder};
+use super::{FrameSample, GlTimes, Recorder, Setting, Stage, recorder};
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
 use crate::ladder::VariantId;
 use crate::save;
+use crate::timing::noise::Noisy;
+use crate::timing::{Noise, Series};
 
 /// What the statistics are about.
 #[derive(Debug, Clone)]

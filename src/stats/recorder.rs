@@ -5,7 +5,8 @@
 
 use std::collections::VecDeque;
 
-use super::{FrameSample, GlTimes, Noise, Scores, Series, Setting, Span, Stage, StageTimes, Trace};
+use super::{FrameSample, GlTimes, Scores, Setting, Span, Stage, StageTimes, Trace};
+use crate::timing::{Noise, Series};
 
 /// Seconds of history that the graph can show.
 pub const HISTORY_S: f64 = 10.0;

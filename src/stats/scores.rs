@@ -3,8 +3,9 @@
 //! In: the newest stretch of frames of one [`Setting`], each time a frame was added to it. Out: a [`Score`] for each variant,
 //! which survives a switch to another variant, a pause and a seek.
 
-use super::{Noise, Setting};
+use super::Setting;
 use crate::ladder::VariantId;
+use crate::timing::Noise;
 
 /// A variant that comes back at the same radius and size keeps its score until so many frames are measured anew: the first
 /// one finds caches cold.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Player;
 use crate::app::settings::Settings;
 use crate::error::Result;
-use crate::present::read_texture;
+use crate::gpu::read_texture::read_texture;
 use crate::stats::{self, ExportContext};
 
 impl Player<'_> {

@@ -12,8 +12,8 @@ use crate::ladder::box_filter::native::Lanes;
 use crate::ladder::measure::Measurement;
 use crate::ladder::verify::Checked;
 use crate::ladder::{Outcome, VariantId};
-use crate::stats::Series;
-use crate::stats::noise::Noisy;
+use crate::timing::Series;
+use crate::timing::noise::Noisy;
 
 #[derive(Serialize)]
 struct Report<'a> {

@@ -39,7 +39,7 @@ impl Noise {
     }
 
     /// The same of `n` samples' minimum, median and 95th percentile.
-    pub(super) fn between((min, p50, p95): (f64, f64, f64), n: usize, others: Option<f64>) -> Option<Self> {
+    pub(crate) fn between((min, p50, p95): (f64, f64, f64), n: usize, others: Option<f64>) -> Option<Self> {
         let noise = Self {
             few: Some(n).filter(|n| *n < FEWEST),
             spread: Some(p95 / p50).filter(|_| p95 > SPREAD * p50),
