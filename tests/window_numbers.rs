@@ -229,8 +229,8 @@ fn range(text: &str) -> Option<(f64, f64)> {
 
 #[test]
 fn a_rate_is_that_of_the_time_beside_it() {
-    assert_eq!(range("~0.4").map(|(low, high)| (low > 0.349 && high < 0.451)), Some(true));
-    assert_eq!(range("2,700").map(|(low, high)| (low > 2649.0 && high < 2751.0)), Some(true));
+    assert_eq!(range("~0.4").map(|(low, high)| low > 0.349 && high < 0.451), Some(true));
+    assert_eq!(range("2,700").map(|(low, high)| low > 2649.0 && high < 2751.0), Some(true));
     let (display, folder) = (Display::start(&[]), Folder::new("numbers-rate"));
     let stats = folder.file("s.json");
     let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(100), ..Movie::default() });
