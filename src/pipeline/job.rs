@@ -115,7 +115,8 @@ pub(super) struct Events {
     noted: Option<(ocl::Event, Instant, Instant)>,
 }
 
-/// Device times of a finished job's steps, in milliseconds; of `acquire` also what the host waited.
+/// Device times of a finished job's steps, in milliseconds; of `acquire` and `release` also what the host waited. 0 where there
+/// is no such step; not a number where the driver does not tell.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct JobTimes {
     /// Planes or picture to the device.

@@ -267,7 +267,7 @@ impl Pipeline {
                 break;
             }
             let Some(band) = job.bands.pop_front() else { break };
-            let ms = timer::device_ms(&band.event).unwrap_or(f64::NAN);
+            let ms = device_ms(&band.event);
             job.band_ran(&band);
             job.times.filter += ms;
             self.pace.learn(job.variant, band.pass, band.work, ms);
@@ -389,7 +389,7 @@ fn flush(queue: &ocl::Queue) -> Result<()> {
     queue.flush().map_err(|e| failed("The OpenCL queue could not be started.", &e))
 }
 
-/// Device time of a finished command, in milliseconds; 0 where the driver does not tell.
+/// Device time of a finished command, in milliseconds; not a number where the driver does not tell.
 fn device_ms(event: &ocl::Event) -> f64 {
-    timer::device_ms(event).unwrap_or(0.0)
+    timer::device_ms(event).unwrap_or(f64::NAN)
 }
