@@ -20,7 +20,7 @@ const SIZES: [((u32, u32), &[Bands]); 6] = [
     ((67, 33), &[Bands::Whole, Bands::Odd]),
     ((5, 3), &[Bands::Whole, Bands::Odd]),
     ((1, 37), &[Bands::Whole, Bands::Odd]),
-    ((41, 1), &[Bands::Whole]),
+    ((48, 1), &[Bands::Whole]),
     ((1, 1), &[Bands::Whole]),
 ];
 /// On both sides of each radius at which a kernel changes its way.

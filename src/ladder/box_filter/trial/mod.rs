@@ -204,7 +204,13 @@ impl Trials {
         to_image: bool,
         case: &Case,
     ) -> Result<Option<Tried>> {
-        self.case(cl, any_changed("convert/"), "the conversion", Work::Convert { layout: *layout, to_image }, case)
+        self.case(
+            cl,
+            any_changed("convert/"),
+            "the conversion",
+            Work::Convert { layout: *layout, to_image },
+            case,
+        )
     }
 
     /// Tries the correction of colours on `case`'s picture.
