@@ -14,8 +14,8 @@ use crate::error::Result;
 use crate::gpu::cl::ClContext;
 use crate::ladder::verify::{Checked, MismatchReport};
 
-/// The sizes, and how each is launched.
-const SIZES: [((u32, u32), &[Bands]); 6] = [
+/// The sizes, and how each is launched; what is no kernel is only run whole.
+pub(super) const SIZES: [((u32, u32), &[Bands]); 6] = [
     ((129, 65), &[Bands::Whole, Bands::Odd, Bands::Steps]),
     ((67, 33), &[Bands::Whole, Bands::Odd]),
     ((5, 3), &[Bands::Whole, Bands::Odd]),
