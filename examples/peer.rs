@@ -14,12 +14,13 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use clreel::gpu::cl::{self, ClContext, DeviceKind};
+use clreel::gpu::memory::{Picture, Storage};
 use clreel::gpu::process;
 use clreel::ladder::box_filter::native::{self, Lanes};
 use clreel::ladder::box_filter::reference::reference;
-use clreel::ladder::box_filter::{BuiltVariant, Picture, Plan, Scratch, VARIANTS};
-use clreel::ladder::{Storage, VariantId, measure};
-use clreel::stats::ms_since;
+use clreel::ladder::box_filter::{BuiltVariant, Plan, Scratch, VARIANTS};
+use clreel::ladder::{VariantId, measure};
+use clreel::timing::ms_since;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -223,7 +224,7 @@ impl Peer {
                     copied.map_err(|e| cl::failed("A picture could not be copied on the device.", &e))?;
                     Ok(vec![event])
                 })?;
-                Ok((sample.wall_ms, sample.device_ms))
+                Ok((sample.wall_ms, sample.ms()))
             }
             "native" => {
                 let size = (width as usize, height as usize);
@@ -240,7 +241,7 @@ impl Peer {
                 }
                 let sample = measure::sample(&self.cl.queue, |queue| plan.enqueue_all(queue))?;
                 self.resident[*storage as usize] = Some(frame);
-                Ok((sample.wall_ms, sample.device_ms))
+                Ok((sample.wall_ms, sample.ms()))
             }
         }
     }

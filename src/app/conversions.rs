@@ -4,13 +4,13 @@
 use std::collections::VecDeque;
 
 use super::builder::Part;
-use crate::convert::Layout;
+use crate::color::Layout;
+use crate::color::Matrix;
+use crate::color::kernels::{Converter, Corrector};
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
-use crate::gpu::convert::{Converter, Corrector};
-use crate::ladder::Storage;
+use crate::gpu::memory::Storage;
 use crate::ladder::verify::MismatchReport;
-use crate::media::Matrix;
 use crate::pipeline::Check;
 
 /// What is done instead of a wrong conversion.

@@ -20,7 +20,7 @@ use crate::ladder::tune::{self, Search, Status, Trial};
 use crate::ladder::tuned::{self, Cache, RADII, radius_class};
 use crate::ladder::verify::Checked;
 use crate::leftovers;
-use crate::stats::noise::{self, Noise, Noisy};
+use crate::timing::noise::{self, Noise, Noisy};
 
 #[derive(Serialize)]
 struct Report {

@@ -8,20 +8,20 @@ use std::fmt::Write;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
+use super::Outcome;
 use super::measure::{self, Contender, Measurement, Timed};
 use super::verify::MismatchReport;
-use super::{Outcome, Storage};
-use crate::convert::trial::{self, Pattern, VIVID};
-use crate::convert::{Correction, Family, Layout};
+use crate::color::kernels::{Converter, Corrector};
+use crate::color::planes::layout_of;
+use crate::color::trial::{self, Pattern, VIVID};
+use crate::color::{Correction, Family, Layout};
+use crate::color::{Matrix, Range};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device};
-use crate::gpu::convert::{Converter, Corrector};
-use crate::ladder::box_filter::Picture;
+use crate::gpu::memory::{Picture, Storage};
 use crate::ladder::box_filter::pictures::noise;
 use crate::ladder::box_filter::trial::{Case, Launch, Trials};
-use crate::media::memory::require;
-use crate::media::planes::layout_of;
-use crate::media::{Matrix, Range};
+use crate::memory::require;
 
 /// Decoded formats that are checked beside the movie's own: all programs, and all ways that samples lie.
 const FORMATS: [Pixel; 19] = [
@@ -62,7 +62,7 @@ const SIZES: [(u32, u32); 6] = [(1, 1), (1, 6), (2, 3), (15, 7), (34, 19), (259,
 /// left of a row beside whole vectors of 16 pixels is then of nearly every width.
 const TAGGED: (u32, u32) = (21, 9);
 const MATRICES: [Matrix; 5] = [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020, Matrix::Smpte240m, Matrix::Fcc];
-const PHASES: [(u32, u32); 6] = [(0, 1), (1, 1), (0, 0), (1, 0), (0, 2), (1, 2)];
+const SITINGS: [(u32, u32); 6] = [(0, 1), (1, 1), (0, 0), (1, 0), (0, 2), (1, 2)];
 /// Rows of the movie's width that are checked of what is not the movie's own format.
 const FEW_ROWS: u32 = 17;
 
@@ -146,9 +146,9 @@ pub struct Input {
 impl Input {
     /// What a movie with such a picture has, at this size; `None` where no kernel converts its format.
     pub fn of(picture: &Video, (width, height): (u32, u32)) -> Option<Self> {
-        let Layout { matrix, range, phase, .. } = layout_of(picture)?;
+        let Layout { matrix, range, siting, .. } = layout_of(picture)?;
         let layout = layout_of(&Video::new(picture.format(), width, height))?;
-        Some(Self { format: picture.format(), layout: Layout { matrix, range, phase, ..layout } })
+        Some(Self { format: picture.format(), layout: Layout { matrix, range, siting, ..layout } })
     }
 }
 
@@ -400,12 +400,12 @@ fn cases(source: Source, input: Option<&Input>, (width, height): (u32, u32)) -> 
     let mut cases: Vec<(Layout, Pattern)> = sized.chain(few).map(|l| (l, Pattern::Mixed)).collect();
     cases.extend([(tagged, Pattern::Largest), (tagged, Pattern::Zero)]);
     if tagged.family != Family::Rgb {
-        for (number, phase) in PHASES.into_iter().enumerate() {
+        for (number, siting) in SITINGS.into_iter().enumerate() {
             for (at, range) in [Range::Limited, Range::Full].into_iter().enumerate() {
                 let matrix = MATRICES[(2 * number + at) % MATRICES.len()];
                 let size = (TAGGED.0 + (2 * number + at) as u32, TAGGED.1);
                 let layout = source.layout(size).unwrap_or(tagged);
-                cases.push((Layout { matrix, range, phase, ..layout }, Pattern::Mixed));
+                cases.push((Layout { matrix, range, siting, ..layout }, Pattern::Mixed));
             }
         }
     }
@@ -422,8 +422,8 @@ fn case(layout: &Layout, pattern: Pattern) -> String {
     if layout.family != Family::Rgb {
         let _ = write!(case, ", {}, {}", layout.matrix, layout.range);
     }
-    if layout.halved != (false, false) && layout.family == Family::Ycbcr {
-        let _ = write!(case, ", siting {} {}", layout.phase.0, layout.phase.1);
+    if layout.subsampled != (false, false) && layout.family == Family::Ycbcr {
+        let _ = write!(case, ", siting {} {}", layout.siting.0, layout.siting.1);
     }
     match pattern {
         Pattern::Mixed => {}

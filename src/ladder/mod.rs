@@ -12,6 +12,8 @@ pub mod verify;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::gpu::memory::Storage;
+
 /// One rung of the box-filter ladder, or [`VariantId::Off`] for the unfiltered picture.
 ///
 /// The names are part of the command line and of every file that clreel writes: they never change meaning.
@@ -148,15 +150,6 @@ impl Kind {
     pub fn is_peer(self) -> bool {
         !matches!(self, Kind::Nothing | Kind::OpenCl)
     }
-}
-
-/// What a variant reads and writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Storage {
-    /// `image2d_t` through a sampler.
-    Image,
-    /// A flat buffer of pixels without gaps.
-    Buffer,
 }
 
 /// One step of a ladder, as the user meets it.

@@ -11,20 +11,21 @@ use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceInfo, DeviceKind};
+use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::program::is_changed;
+use crate::ladder::VariantId;
 use crate::ladder::box_filter::config::Param;
 use crate::ladder::box_filter::pictures::{Pattern, noise};
 use crate::ladder::box_filter::reference::quick;
 use crate::ladder::box_filter::run::{Bands, Checker};
 use crate::ladder::box_filter::suite::{self, Subject, Suite};
 use crate::ladder::box_filter::trial::{Case, Launch, Trials};
-use crate::ladder::box_filter::{BuiltVariant, Code, Config, Picture, Plan, Scratch, bench, info};
+use crate::ladder::box_filter::{BuiltVariant, Code, Config, Plan, Scratch, bench, info};
 use crate::ladder::measure::{self, Contender, Measurement};
 use crate::ladder::tuned::{Entry, SizeClass};
 use crate::ladder::verify::{self, Checked, MismatchReport};
-use crate::ladder::{Storage, VariantId};
-use crate::media::memory::{require, zeroed};
-use crate::stats::{CpuTimes, Noise, Series, ms_since};
+use crate::memory::{require, zeroed};
+use crate::timing::{CpuTimes, Noise, Series, ms_since};
 
 /// A configuration is abandoned when it is predicted to take so many times as long as the best.
 const HOPELESS: f64 = 3.0;
@@ -160,7 +161,7 @@ pub fn search(
     };
     match tuner.run(variants) {
         Ok(copy) => {
-            let (copy_ms, copy_noise) = (copy.map(|m| m.device.p50), copy.and_then(|m| m.noise()));
+            let (copy_ms, copy_noise) = (copy.map(|m| m.time.p50), copy.and_then(|m| m.noise()));
             let (trials, checked) = (tuner.trials, tuner.checked);
             Ok(Some(Search { width, height, radius, copy_ms, copy_noise, trials, checked }))
         }
@@ -385,10 +386,10 @@ impl Tuner<'_> {
         }
         let rounds = measure::rounds_for(predicted, ROUNDS).unwrap_or(1);
         // The least disturbed run: trials do not take turns, only finalists do.
-        let mut samples = vec![first.device_ms];
+        let mut samples = vec![first.ms()];
         for _ in 1..rounds {
             self.go_on()?;
-            samples.push(measure::sample(&self.cl.queue, |q| plan.enqueue_all(q))?.device_ms);
+            samples.push(measure::sample(&self.cl.queue, |q| plan.enqueue_all(q))?.ms());
         }
         let Some(series) = Series::of(&samples) else {
             return Ok(Judged::without_times(Status::Failed("The device tells no times.".to_owned())));
@@ -460,8 +461,7 @@ impl Tuner<'_> {
         let copy = measured.next().flatten();
         for ((at, _), measured) in self.keep.iter().zip(measured) {
             let trial = &mut self.trials[*at];
-            (trial.median_ms, trial.noise) =
-                (measured.map(|m| m.device.p50), measured.and_then(|m| m.noise()));
+            (trial.median_ms, trial.noise) = (measured.map(|m| m.time.p50), measured.and_then(|m| m.noise()));
         }
         Ok(copy)
     }

@@ -7,17 +7,17 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::SECOND_NS;
-use super::color::{self, Matrix, Range};
 use super::control::{Control, Seek};
 use super::frame::{Fields, picture_bytes, pixel_aspect, seconds};
-use super::memory::free;
 use super::orientation::Orientation;
-use super::pass::{Pass, Placed};
+use super::pass::{Pass, Timed};
 use super::queue::FrameQueue;
 use super::reading::{Cancel, Reading, References, watched};
-use super::staging::Staging;
 use super::worker::Worker;
+use crate::color::Staging;
+use crate::color::matrix::{self, Matrix, Range};
 use crate::error::{Error, Result};
+use crate::memory::free;
 
 /// So long the end of a decoder waits for its thread.
 const END_WAIT: Duration = Duration::from_secs(2);
@@ -273,7 +273,7 @@ impl Drop for Decoder {
 }
 
 /// The first `count` pictures of `pass`, fewer where the movie ends or half of the free memory is filled.
-fn preload(pass: &mut Pass, path: &Path, count: u32) -> (Vec<Placed>, Option<Error>) {
+fn preload(pass: &mut Pass, path: &Path, count: u32) -> (Vec<Timed>, Option<Error>) {
     let budget = free().map_or(usize::MAX, |bytes| usize::try_from(bytes / 2).unwrap_or(usize::MAX));
     let mut pictures = Vec::new();
     let mut bytes = 0_usize;
@@ -296,8 +296,8 @@ fn preload(pass: &mut Pass, path: &Path, count: u32) -> (Vec<Placed>, Option<Err
     (pictures, None)
 }
 
-fn describe(path: &Path, pass: &Pass, first: &Placed) -> MovieInfo {
-    let (matrix, range) = color::of_picture(&first.video);
+fn describe(path: &Path, pass: &Pass, first: &Timed) -> MovieInfo {
+    let (matrix, range) = matrix::of_picture(&first.video);
     let source = pass.source();
     MovieInfo {
         path: path.to_owned(),
@@ -309,7 +309,7 @@ fn describe(path: &Path, pass: &Pass, first: &Placed) -> MovieInfo {
         fps: source.fps(),
         duration_s: source.duration_s(),
         codec: source.codec_name(),
-        pixel_format: color::format_name(&first.video),
+        pixel_format: matrix::format_name(&first.video),
         matrix,
         range,
     }

@@ -7,7 +7,7 @@ use ffmpeg_next as ffmpeg;
 
 use super::SECOND_NS;
 use super::orientation::Orientation;
-use super::staging::Packed;
+use crate::color::Packed;
 
 /// How the rows of a picture were taken: at one moment, or every other row at a later one, as cameras for television did.
 /// The first field is that of the earlier moment.
@@ -33,7 +33,7 @@ impl Fields {
     }
 }
 
-/// A decoded picture and its place in time. Times are in nanoseconds.
+/// A decoded picture and its time. Times are in nanoseconds.
 pub struct Frame {
     /// The picture as the decoder gave it; its planes may be shared with other frames, so they are only read.
     pub picture: ffmpeg::frame::Video,

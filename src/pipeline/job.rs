@@ -4,15 +4,16 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use super::Slot;
 use super::estimate::Estimate;
-use crate::convert::Correction;
+use crate::color::Correction;
+use crate::color::Matrix;
 use crate::error::Result;
-use crate::gpu::sharing::Slot;
+use crate::gpu::memory::Picture;
 use crate::gpu::timer::{self, DeviceClock};
 use crate::ladder::VariantId;
+use crate::ladder::box_filter::Plan;
 use crate::ladder::box_filter::planar::PlanarPlan;
-use crate::ladder::box_filter::{Picture, Plan};
-use crate::media::Matrix;
 use crate::stats::{Lane, Span, Stage};
 
 /// Part of a pass that is in the queue.
@@ -30,7 +31,7 @@ pub struct Job {
     /// The filter; `None` where the picture is converted or corrected only.
     pub(super) plan: Option<Filter>,
     /// The filtered buffer that is to be copied into the texture, on the device.
-    pub(super) place: Option<Picture>,
+    pub(super) to_copy: Option<Picture>,
     pub(super) to_texture: bool,
     /// The next rows to enqueue: pass and first row; the pass is past the last one when all are in the queue.
     pub(super) next: (usize, u32),
@@ -107,14 +108,15 @@ pub(super) struct Events {
     pub(super) upload: Option<ocl::Event>,
     pub(super) acquire: Option<ocl::Event>,
     pub(super) colors: Option<ocl::Event>,
-    pub(super) place: Option<ocl::Event>,
+    pub(super) copied: Option<ocl::Event>,
     /// The last command: when it is complete, all are.
     pub(super) last: Option<ocl::Event>,
     /// The command that was enqueued in the shortest time, and before and after that.
     noted: Option<(ocl::Event, Instant, Instant)>,
 }
 
-/// Device times of a finished job's steps, in milliseconds; of `acquire` also what the host waited.
+/// Device times of a finished job's steps, in milliseconds; of `acquire` and `release` also what the host waited. 0 where there
+/// is no such step; not a number where the driver does not tell.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct JobTimes {
     /// Planes or picture to the device.
@@ -135,17 +137,6 @@ pub struct JobTimes {
 pub(super) enum Colors {
     Convert { correction: Correction, to: Picture },
     Correct { correction: Correction, matrix: Matrix, size: (u32, u32), from: Picture, to: Picture },
-}
-
-/// Where a [`Job`] stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JobState {
-    /// Its commands are not all finished.
-    Running,
-    /// The filtered picture is in the slot.
-    Done,
-    /// It was cancelled, and the slot is free again.
-    Cancelled,
 }
 
 impl Job {
@@ -191,7 +182,7 @@ impl Job {
             (Stage::Upload, uploads, &events.upload),
             (Stage::Acquire, Lane::Device, &events.acquire),
             (colors, Lane::Device, &events.colors),
-            (Stage::Release, Lane::Device, &events.place),
+            (Stage::Release, Lane::Device, &events.copied),
             (Stage::Release, Lane::Device, &events.last),
         ];
         let told = |event: &Option<ocl::Event>| event.as_ref().and_then(|e| timer::span_ns(e).ok());

@@ -7,12 +7,13 @@ use std::time::Duration;
 use super::estimate::Estimate;
 use super::job::{Colors, Events, Filter};
 use super::{Job, JobTimes, Pipeline, Refusal, TrialCase};
-use crate::convert::Correction;
+use super::{Loaded, Slot};
+use crate::color::Correction;
+use crate::color::Matrix;
 use crate::error::Error;
-use crate::gpu::sharing::{Loaded, Slot};
-use crate::ladder::box_filter::{BuiltVariant, Picture};
-use crate::ladder::{Storage, VariantId};
-use crate::media::Matrix;
+use crate::gpu::memory::{Picture, Storage};
+use crate::ladder::VariantId;
+use crate::ladder::box_filter::BuiltVariant;
 
 impl Pipeline {
     /// Predicted time of a whole frame on the device, in milliseconds.
@@ -55,7 +56,7 @@ impl Pipeline {
             None => Storage::Buffer,
         };
         // Where the last step writes, and whether that is not yet the texture.
-        let (target, place) = if !self.to_texture {
+        let (target, to_copy) = if !self.to_texture {
             (slot.target(cl, storage)?, None)
         } else {
             let texture = slot.shared(cl)?;
@@ -94,7 +95,7 @@ impl Pipeline {
                 Some(Filter::Pixels(plan))
             }
         };
-        Ok(self.job(variant, plan, colors, place))
+        Ok(self.job(variant, plan, colors, to_copy))
     }
 
     /// The filter on the slot's planes, then the conversion of what comes out, straight to where the picture goes.
@@ -140,12 +141,12 @@ impl Pipeline {
         variant: VariantId,
         plan: Option<Filter>,
         colors: Option<Colors>,
-        place: Option<Picture>,
+        to_copy: Option<Picture>,
     ) -> Job {
         Job {
             variant,
             colors,
-            place,
+            to_copy,
             to_texture: self.to_texture,
             next: (0, 0),
             bands: VecDeque::new(),

@@ -13,15 +13,15 @@ use std::time::Instant;
 use glow::HasContext as _;
 
 use crate::error::{Error, Result};
+use crate::gpu::event::JobState;
 use crate::gpu::gl_timer::{Clock, GlTimer, Timing};
 use crate::gpu::headless::Headless;
+use crate::gpu::read_texture::read_texture;
 use crate::gpu::shader;
 use crate::gpu::sharing::texture;
 use crate::ladder::measure::Sample;
 use crate::ladder::verify::{self, MismatchReport};
-use crate::pipeline::JobState;
-use crate::present::read_texture;
-use crate::stats::ms_since;
+use crate::timing::ms_since;
 
 /// A band is to take about this long, and two may wait: the window's own drawing comes after them.
 const BAND_MS: f64 = 15.0;
@@ -59,6 +59,7 @@ pub struct Task {
     started: Option<Instant>,
     predicted_ms: f64,
     filter_ms: f64,
+    by_wall: bool,
 }
 
 struct Band {
@@ -127,6 +128,7 @@ impl GlslFilter {
             started: None,
             predicted_ms,
             filter_ms: 0.0,
+            by_wall: false,
         })
     }
 
@@ -174,10 +176,11 @@ impl GlslFilter {
     /// When the driver cannot draw into the textures.
     pub fn advance(&mut self, task: &mut Task) -> Result<JobState> {
         task.started.get_or_insert_with(Instant::now);
-        while let Some(ms) = task.bands.front().and_then(|band| band.timing.finished()).map(|took| took.ms())
-        {
+        while let Some(took) = task.bands.front().and_then(|band| band.timing.finished()) {
             let Some(band) = task.bands.pop_front() else { break };
+            let ms = took.ms();
             task.filter_ms += ms;
+            task.by_wall |= took.device_ms.is_none();
             task.reads_done += band.reads;
             self.passes[band.pass].read_ms = (ms / band.reads).max(1e-12);
         }
@@ -297,6 +300,11 @@ impl Task {
         self.filter_ms
     }
 
+    /// Whether that is wall time, of some of them at least: OpenGL did not tell what they took its device.
+    pub fn is_timed_by_wall(&self) -> bool {
+        self.by_wall
+    }
+
     /// What it was predicted to take, in milliseconds.
     pub fn predicted_ms(&self) -> f64 {
         self.predicted_ms
@@ -362,7 +370,7 @@ impl Offscreen {
         texture::fill(&self.headless.gl, self.target, self.size, rgba);
     }
 
-    /// Filters what was loaded, and waits. Where OpenGL has no timer queries, the device time is the wall time.
+    /// Filters what was loaded, and waits. Where OpenGL has no timer queries, there is no device time.
     ///
     /// # Errors
     /// When the driver cannot draw into the textures.
@@ -382,8 +390,7 @@ impl Offscreen {
                 None => std::thread::yield_now(),
             }
         };
-        let device_ms = took.device_ms.unwrap_or(wall_ms);
-        Ok(Sample { device_ms, dispatch_ms: 0.0, wall_ms })
+        Ok(Sample { device_ms: took.device_ms, dispatch_ms: None, wall_ms })
     }
 
     /// The filtered picture.

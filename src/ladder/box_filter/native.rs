@@ -10,7 +10,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 use crate::error::{Error, Result};
 use crate::ladder::box_filter::MAX_RADIUS;
 use crate::ladder::verify::{self, MismatchReport};
-use crate::media::memory::zeroed;
+use crate::memory::zeroed;
 use crate::threads::share;
 
 pub use crate::threads::all_threads;

@@ -18,13 +18,14 @@ use super::native::{self, Lanes};
 use super::planar::run as planes;
 use super::planar::{PlanarFilter, PlanarPlan, planes_of};
 use super::trial::Trials;
-use super::{BuiltVariant, Picture, Plan, Scratch};
+use super::{BuiltVariant, Plan, Scratch};
 use crate::error::Result;
+use crate::gpu::memory::Picture;
 use crate::ladder::measure::{self, Contender, Results, Sample, Timed};
 use crate::ladder::verify::{self, Checked, MismatchReport};
 use crate::ladder::{Outcome, VariantId};
-use crate::media::memory::zeroed;
-use crate::stats::ms_since;
+use crate::memory::zeroed;
+use crate::timing::ms_since;
 
 /// What is timed, for one radius.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
@@ -234,8 +235,7 @@ impl<'a> Bench<'a> {
         let run_native = move |threads, lanes| {
             let begin = Instant::now();
             native::filter(&frames[frame.get()], &mut out.borrow_mut(), size, radius, threads, lanes)?;
-            let ms = ms_since(begin);
-            Ok(Sample { device_ms: ms, dispatch_ms: 0.0, wall_ms: ms })
+            Ok(Sample { device_ms: None, dispatch_ms: None, wall_ms: ms_since(begin) })
         };
         let all = native::all_threads();
         // The first frame is what the first run filters.

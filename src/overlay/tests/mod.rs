@@ -16,7 +16,8 @@ mod told;
 use super::*;
 use crate::error::Error;
 use crate::media::Fields;
-use crate::stats::{CpuReading, FrameSample, GlTimes, PlayState, Playing, Recorder, Stage};
+use crate::stats::{FrameSample, GlTimes, PlayState, Playing, Recorder, Stage};
+use crate::timing::CpuReading;
 
 const SIZES: [Vec2; 3] = [vec2(1280.0, 720.0), vec2(640.0, 360.0), vec2(480.0, 800.0)];
 
@@ -31,7 +32,7 @@ struct Fixture<'a> {
     notices: Vec<Notice>,
     busy: Option<Busy>,
     part: (Option<f64>, Option<f64>),
-    correction: Option<crate::convert::Correction>,
+    correction: Option<crate::color::Correction>,
     devices: DeviceList<'a>,
     tuning: Tuning,
     device: Option<crate::gpu::cl::DeviceInfo>,
@@ -61,6 +62,7 @@ impl<'a> Fixture<'a> {
                 presented_at: at,
                 interval_ms: Some(40.0),
                 stages,
+                filter_by_wall: false,
                 pack_ms: None,
                 gl: GlTimes::default(),
                 late: false,
@@ -69,6 +71,7 @@ impl<'a> Fixture<'a> {
                 radius: 7,
                 size: (1280, 720),
                 device: 0,
+                others: None,
             });
         }
         let row = |id| VariantRow { id, title: "Title", idea: "Idea.", status: VariantStatus::Ready };
@@ -117,7 +120,7 @@ impl<'a> Fixture<'a> {
         };
         let view = View {
             recorder: &self.recorder,
-            cpu: CpuReading { process: Some(60.0), machine: Some(30.0), cores: 2 },
+            cpu: CpuReading { process: Some(60.0), machine: Some(30.0), others: None, cores: 2 },
             movie: &self.movie,
             device: self.device.as_ref(),
             devices: self.devices,
@@ -171,6 +174,11 @@ impl<'a> Fixture<'a> {
             sample.stages[Stage::Filter as usize] = if variant == VariantId::Off { 0.0 } else { ms };
             self.recorder.push(sample.clone());
         }
+    }
+
+    /// Frames of a setting whose filter takes turns with these times.
+    fn push_noisy(&mut self, variant: VariantId, radius: u32, ms: [f64; 2], count: usize) {
+        (0..count).for_each(|n| self.push(variant, radius, ms[n % 2], 1));
     }
 
     /// Where the text `name` stands, if it is visible; the last one painted.

@@ -2,18 +2,16 @@
 //! Out: nothing where every byte is right, or a report.
 
 use super::{CONVERT, Converter, Corrector, ROWS};
-use crate::convert::reference::convert_rows;
-use crate::convert::trial::{self, Pattern, VIVID};
-use crate::convert::{Correction, Layout};
+use crate::color::Matrix;
+use crate::color::reference::convert_rows;
+use crate::color::trial::{self, Pattern, VIVID};
+use crate::color::{Correction, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
-use crate::gpu::parts::require_their_place;
-use crate::ladder::Storage;
-use crate::ladder::box_filter::Picture;
-use crate::ladder::box_filter::run::guarded;
+use crate::gpu::memory::{Picture, Storage, guarded};
+use crate::gpu::parts::require_sub_buffers;
 use crate::ladder::verify::{self, Difference, MismatchReport};
-use crate::media::Matrix;
-use crate::media::memory::{require, zeroed};
+use crate::memory::{require, zeroed};
 
 /// Rows of a picture that is tried before a conversion is used.
 const FEW_ROWS: u32 = 16;
@@ -47,7 +45,7 @@ pub(crate) fn compare(
                 picture.read(queue, &mut after[middle])?;
             }
             Storage::Buffer => {
-                let (whole, picture) = guarded(cl, want.len())?;
+                let (whole, picture) = guarded(cl, want.len(), verify::guard(want.len()))?;
                 whole.write(queue, before)?;
                 run(&picture)?;
                 finish()?;
@@ -58,7 +56,7 @@ pub(crate) fn compare(
     })?;
     if report.is_some() && storage == Storage::Buffer {
         // Before a kernel is blamed.
-        require_their_place(cl)?;
+        require_sub_buffers(cl)?;
     }
     Ok(report)
 }

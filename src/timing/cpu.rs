@@ -15,6 +15,8 @@ pub struct CpuReading {
     pub process: Option<f32>,
     /// The whole machine, in percent of all its cores: 0 to 100.
     pub machine: Option<f32>,
+    /// Other processes: the part of the machine that they used, 0 to 1.
+    pub others: Option<f64>,
     /// Logical cores; 0 when unknown.
     pub cores: usize,
 }
@@ -24,6 +26,7 @@ pub struct CpuLoad {
     system: System,
     pid: Option<Pid>,
     read_at: Option<Instant>,
+    times: Option<CpuTimes>,
     reading: CpuReading,
 }
 
@@ -34,6 +37,7 @@ impl CpuLoad {
             system: System::new(),
             pid: sysinfo::get_current_pid().ok(),
             read_at: None,
+            times: None,
             reading: CpuReading::default(),
         }
     }
@@ -52,6 +56,9 @@ impl CpuLoad {
             self.system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), false, what);
         }
         self.reading.cores = self.system.cpus().len();
+        let now = CpuTimes::now();
+        let before = std::mem::replace(&mut self.times, now);
+        self.reading.others = now.zip(before).and_then(|(now, before)| now.others_since(&before));
         if !first {
             self.reading.machine = Some(self.system.global_cpu_usage());
             self.reading.process =
@@ -149,5 +156,20 @@ mod tests {
         std::hint::black_box(sum);
         let after = CpuTimes::now().unwrap();
         assert!(after.own > before.own && after.others_since(&before).is_some_and(|part| part <= 1.0));
+    }
+
+    #[test]
+    fn the_load_of_a_busy_process_is_seen() {
+        let mut load = CpuLoad::new();
+        assert_eq!(load.sample().process, None, "one point in time says nothing");
+        let until = std::time::Instant::now() + std::time::Duration::from_millis(700);
+        let mut work = 0u64;
+        while std::time::Instant::now() < until {
+            work = std::hint::black_box(work.wrapping_mul(3).wrapping_add(1));
+        }
+        let reading = load.sample();
+        assert!(reading.process.is_some_and(|p| p > 0.0), "{reading:?}");
+        assert!(reading.machine.is_some_and(|m| (0.0..=100.0).contains(&m)), "{reading:?}");
+        assert!(reading.cores > 0);
     }
 }

@@ -1,13 +1,13 @@
-//! Conversion and correction on a device, by the contract of [`convert`](crate::convert). In: a frame's planes, or an
+//! Conversion and correction on a device, by the contract of [`color`](crate::color). In: a frame's planes, or an
 //! RGBA picture. Out: one command on a queue that makes the picture of it, and never waits.
 //!
 //! [`PlaneBlock`] carries the planes to the device. [`Converter`] turns them into RGBA8 and corrects the colours in
 //! the same pass. [`Corrector`] corrects a picture that is RGBA8 already. Both can check themselves against the reference.
 
+mod block;
 pub(crate) mod check;
 mod correct;
 mod launch;
-mod planes;
 mod rows;
 
 use std::collections::HashMap;
@@ -16,22 +16,21 @@ use ffmpeg_next::frame::Video;
 use ocl::core::ArgVal;
 use ocl::prm::{Int2, Int4, Int8};
 
-use crate::convert::{Coefficients, Component, Correction, Family, Layout};
+use crate::color::RgbaConverter;
+use crate::color::planes::layout_of;
+use crate::color::{Coefficients, Component, Correction, Family, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::kernel::expect_types;
-use crate::ladder::Storage;
-use crate::ladder::box_filter::Picture;
-use crate::media::RgbaConverter;
-use crate::media::memory::zeroed;
-use crate::media::planes::layout_of;
+use crate::gpu::memory::{Picture, Storage};
+use crate::memory::zeroed;
 
 use launch::{Built, Curve, NOT_STARTED, build, expect_size, luma_argument, start};
 
 use rows::{Lines, ROWS};
 
+pub use block::{PlaneBlock, pack_pinned};
 pub use correct::Corrector;
-pub use planes::{PlaneBlock, pack_pinned};
 
 const CONVERT: &str = "convert/01_planes.cl";
 /// Types of the kernel's arguments; an empty list takes any.
@@ -56,7 +55,7 @@ const CONVERT_TYPES: [&[&str]; 13] = [
 struct Class {
     family: Family,
     wide: bool,
-    halved: (bool, bool),
+    subsampled: (bool, bool),
     to_image: bool,
     /// By the kernel for whole rows.
     rows: bool,
@@ -68,7 +67,7 @@ impl Class {
         Self {
             family: layout.family,
             wide: layout.wide,
-            halved: (ycbcr && layout.halved.0, ycbcr && layout.halved.1),
+            subsampled: (ycbcr && layout.subsampled.0, ycbcr && layout.subsampled.1),
             to_image: storage == Storage::Image,
             rows: rows::takes(cl, layout, storage),
         }
@@ -92,8 +91,8 @@ impl Class {
         format!(
             "-D FAMILY={family} -D WIDE={} -D HALF_X={} -D HALF_Y={} -D TO_IMAGE={}",
             u8::from(self.wide),
-            u8::from(self.halved.0),
-            u8::from(self.halved.1),
+            u8::from(self.subsampled.0),
+            u8::from(self.subsampled.1),
             u8::from(self.to_image)
         )
     }
@@ -127,8 +126,8 @@ impl ConvertProgram {
         let block = Picture::alloc(cl, Storage::Buffer, 16, 1)?;
         block.write(&queue, &[0; 64])?;
         let dst = Picture::alloc(cl, storage, 8, 2)?;
-        let mut kept = Kept::default();
-        let _event = program.launch(cl, &queue, &tiny, &block, &dst, &Correction::NEUTRAL, &mut kept)?;
+        let mut auxiliary = Auxiliary::default();
+        let _event = program.launch(cl, &queue, &tiny, &block, &dst, &Correction::NEUTRAL, &mut auxiliary)?;
         queue.finish().map_err(|e| failed("The conversion failed to run on the device.", &e))?;
         Ok(program)
     }
@@ -142,12 +141,12 @@ impl ConvertProgram {
         block: &Picture,
         dst: &Picture,
         correction: &Correction,
-        kept: &mut Kept,
+        auxiliary: &mut Auxiliary,
     ) -> Result<ocl::Event> {
         let tables = correction.tables(layout.matrix);
-        let curve = kept.curve.get(cl, &tables)?;
+        let curve = auxiliary.curve.get(cl, &tables)?;
         if self.by_rows {
-            let lines = &mut kept.lines;
+            let lines = &mut auxiliary.lines;
             return rows::launch(cl, queue, &self.built.kernel, layout, (block, dst), &tables, curve, lines);
         }
         let c = Coefficients::of(layout);
@@ -156,7 +155,7 @@ impl ConvertProgram {
             Int4::new(a, b, c, d)
         };
         let alpha = i32::from(layout.alpha);
-        let (phase_x, phase_y) = (layout.phase.0 as i32, layout.phase.1 as i32);
+        let (siting_x, siting_y) = (layout.siting.0 as i32, layout.siting.1 as i32);
         let bits = Int2::new(layout.shift as i32, (1 << layout.depth) - 1);
         let across = layout.width.div_ceil(4) as usize;
         // SAFETY: these are all arguments of the kernel, with their types; block and destination are as large as the
@@ -175,7 +174,7 @@ impl ConvertProgram {
                     ArgVal::vector(&each(|c| c.offset)),
                     ArgVal::vector(&each(|c| c.stride)),
                     ArgVal::vector(&each(|c| c.step)),
-                    ArgVal::vector(&Int2::new(phase_x, phase_y)),
+                    ArgVal::vector(&Int2::new(siting_x, siting_y)),
                     ArgVal::vector(&bits),
                     ArgVal::vector(&Int8::new(c.luma, c.black, c.middle, c.rv, c.gu, c.gv, c.bu, alpha)),
                     ArgVal::scalar(&i32::from(!tables.is_identity())),
@@ -193,12 +192,12 @@ impl ConvertProgram {
 pub struct Converter {
     cl: ClContext,
     programs: HashMap<Class, ConvertProgram>,
-    kept: Kept,
+    auxiliary: Auxiliary,
 }
 
 /// What commands need beside pictures.
 #[derive(Default)]
-struct Kept {
+struct Auxiliary {
     curve: Curve,
     lines: Lines,
 }
@@ -206,7 +205,7 @@ struct Kept {
 impl Converter {
     /// A converter without programs.
     pub fn new(cl: &ClContext) -> Self {
-        Self { cl: cl.clone(), programs: HashMap::new(), kept: Kept::default() }
+        Self { cl: cl.clone(), programs: HashMap::new(), auxiliary: Auxiliary::default() }
     }
 
     /// How `frame` is packed for the device; `None` where no kernel converts such a format.
@@ -300,7 +299,7 @@ impl Converter {
         let Some(program) = self.programs.get(&Class::new(&self.cl, layout, dst.storage())) else {
             return Err(Error::new(NOT_STARTED, "Its program is not built.", ""));
         };
-        program.launch(&self.cl, queue, layout, block, dst, correction, &mut self.kept)
+        program.launch(&self.cl, queue, layout, block, dst, correction, &mut self.auxiliary)
     }
 }
 

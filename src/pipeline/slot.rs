@@ -3,9 +3,9 @@
 //! In: a decoded frame's planes, or RGBA8 bytes that a converter writes into the [`Slot`]. Out: an OpenGL texture
 //! that holds the filtered picture. There are two ways:
 //!
-//! - [`Sharing::ZeroCopy`](super::Sharing::ZeroCopy): the device acquires the slot's texture, its kernels write there,
+//! - [`Sharing::ZeroCopy`](crate::gpu::sharing::Sharing::ZeroCopy): the device acquires the slot's texture, its kernels write there,
 //!   and it releases the texture. No pixel returns to the host.
-//! - [`Sharing::Copy`](super::Sharing::Copy): the filtered picture is read into the host's memory, and OpenGL takes it
+//! - [`Sharing::Copy`](crate::gpu::sharing::Sharing::Copy): the filtered picture is read into the host's memory, and OpenGL takes it
 //!   from there: by itself from a pixel buffer object, where it has such that stay mapped. On a CPU device the host's
 //!   memory is the device's (`CL_MEM_USE_HOST_PTR`), that pixel buffer too; mapping and unmapping hand it over, and no
 //!   byte is moved until OpenGL takes the picture.
@@ -21,17 +21,16 @@ use ffmpeg_next::frame::Video;
 use glow::HasContext as _;
 use ocl::ffi;
 
-use super::pixel_buffer::PixelBuffer;
-use super::texture::{self, Shared};
-use crate::convert::Layout;
+use crate::color::Layout;
+use crate::color::Packed;
+use crate::color::kernels::PlaneBlock;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
-use crate::gpu::convert::PlaneBlock;
 use crate::gpu::host_block::HostBlock;
-use crate::gpu::transfer::{enqueue_map, enqueue_place, enqueue_read, enqueue_unmap, enqueue_write};
-use crate::ladder::Storage;
-use crate::ladder::box_filter::Picture;
-use crate::media::Packed;
+use crate::gpu::memory::{Picture, Storage};
+use crate::gpu::sharing::pixel_buffer::PixelBuffer;
+use crate::gpu::sharing::texture::{self, Shared};
+use crate::gpu::transfer::{enqueue_copy_to_image, enqueue_map, enqueue_read, enqueue_unmap, enqueue_write};
 
 /// What the host has put into a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -340,9 +339,9 @@ impl Slot {
     ///
     /// # Errors
     /// When the texture is not shared, or the driver refuses.
-    pub fn place(&self, cl: &ClContext, from: &Picture) -> Result<ocl::Event> {
+    pub fn copy_to_texture(&self, cl: &ClContext, from: &Picture) -> Result<ocl::Event> {
         let shared = self.device.shared.as_ref().ok_or_else(no_picture)?;
-        enqueue_place(cl, from, shared.picture(), self.size())
+        enqueue_copy_to_image(cl, from, shared.picture(), self.size())
     }
 
     /// Releases the device's memory objects, which the device must not be using; the next filter makes new ones.
