@@ -149,13 +149,8 @@ impl FrameQueue {
     }
 
     /// Frames that wait.
-    pub fn len(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.lock().frames.len()
-    }
-
-    /// Whether no frame waits.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Whether every frame has been handed out and none will follow.

@@ -293,7 +293,7 @@ impl Worker {
     fn keep_up(&self, pass: &mut Pass, pts_ns: i64) {
         let behind = self.queue.behind_ns(pts_ns);
         // At most the frame that was pushed last: the player takes them as fast as they come.
-        let starved = self.queue.len() <= 1;
+        let starved = self.queue.waiting() <= 1;
         match pass.source().skip() {
             Skip::Nothing | Skip::Unreferenced if starved && behind > FAR_BEHIND_NS => {
                 pass.skip_to_key_at(pts_ns.saturating_add(behind).saturating_sub(self.base_ns));

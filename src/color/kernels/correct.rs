@@ -36,11 +36,6 @@ impl Corrector {
         &self.cl
     }
 
-    /// Whether [`Corrector::enqueue`] has its program for these kinds of source and destination.
-    pub fn is_ready(&self, from: Storage, to: Storage) -> bool {
-        self.kernels.contains_key(&(from == Storage::Image, to == Storage::Image))
-    }
-
     /// Builds the program for these kinds of source and destination, unless it is there, and runs it once. Takes up to
     /// a second, so call it in the background.
     ///
