@@ -2,6 +2,7 @@
 //! checking ([`verify`]) and timing ([`measure`]) it.
 
 pub mod box_filter;
+pub mod config;
 pub mod conversions;
 pub mod heat;
 pub mod measure;
