@@ -6,6 +6,7 @@ use clreel::gpu::cl::{ClContext, list_devices, select_device};
 use clreel::gpu::convert::{Converter, Corrector, PlaneBlock};
 use clreel::ladder::Storage;
 use clreel::ladder::box_filter::Picture;
+use clreel::ladder::box_filter::pictures::Rgba;
 use clreel::ladder::verify;
 use clreel::media::planes::{layout_of, pack};
 use clreel::media::{Matrix, Range, RgbaConverter};
@@ -371,7 +372,7 @@ fn context() -> ClContext {
 /// Converts on the processor into poisoned memory with canaries on both sides, and compares with the reference.
 fn convert_on_host(frame: &Video) {
     let (layout, _, want) = referenced(frame);
-    let report = verify::check(&want, layout.width as usize, |before| {
+    let report = verify::check(&want, Rgba { width: layout.width as usize }, |before| {
         let mut after = before.to_vec();
         RgbaConverter::new().convert(frame, &mut after[verify::guard(want.len())..][..want.len()])?;
         Ok(after)
@@ -426,7 +427,7 @@ fn compare(
     case: &dyn Fn() -> String,
     mut run: impl FnMut(&Picture),
 ) {
-    let report = verify::check(want, width as usize, |before| {
+    let report = verify::check(want, Rgba { width: width as usize }, |before| {
         let mut after = before.to_vec();
         let guard = verify::guard(want.len());
         let picture = guard..guard + want.len();

@@ -338,6 +338,7 @@ fn reason(outcome: &Outcome) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ladder::box_filter::pictures::Rgba;
 
     #[test]
     fn variant_lists() {
@@ -352,7 +353,7 @@ mod tests {
     #[test]
     fn a_mismatch_outranks_a_failure() {
         let failed = Outcome::Failed(crate::error::Error::new("no", "", ""));
-        let report = crate::ladder::verify::check(&[1, 2, 3, 4], 1, |b| Ok(b.to_vec())).unwrap().unwrap();
+        let report = crate::ladder::verify::check(&[1, 2, 3, 4], Rgba { width: 1 }, |b| Ok(b.to_vec())).unwrap().unwrap();
         let run = |outcomes: Vec<Outcome>| RadiusRun {
             radius: 1,
             copy: None,

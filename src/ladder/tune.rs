@@ -12,7 +12,7 @@ use std::time::Instant;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceInfo, DeviceKind};
 use crate::gpu::program::is_changed;
-use crate::ladder::box_filter::pictures::{Pattern, noise};
+use crate::ladder::box_filter::pictures::{Pattern, Rgba, noise};
 use crate::ladder::box_filter::reference::quick;
 use crate::ladder::box_filter::run::{Bands, Checker};
 use crate::ladder::box_filter::suite::{self, Subject, Suite};
@@ -374,7 +374,7 @@ impl Tuner<'_> {
         let (mut got, mut source) = (zeroed(self.want.len())?, zeroed(self.src.len())?);
         dst.read(queue, &mut got)?;
         src.read(queue, &mut source)?;
-        if let Some(report) = verify::compare(&self.want, &got, width as usize, (&self.src, &source)) {
+        if let Some(report) = verify::compare(&self.want, &got, Rgba { width: width as usize }, (&self.src, &source)) {
             // All others read it.
             src.write(queue, &self.src)?;
             let case = "noise, as it is timed".to_owned();

@@ -131,7 +131,7 @@ fn variant(run: &RadiusRun, place: usize) -> VariantEntry {
         chosen: run.auto.clone().filter(|_| id == VariantId::Auto),
         max_abs_diff: match outcome {
             Outcome::Ok(_) => Some(0),
-            Outcome::Mismatch(report) => Some(report.max_abs_diff),
+            Outcome::Mismatch(report) => Some(report.max_abs_diff.ceil() as u8),
             _ => None,
         },
         // Threads of this process have only the wall clock.

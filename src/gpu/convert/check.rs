@@ -10,8 +10,9 @@ use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::parts::require_their_place;
 use crate::ladder::Storage;
 use crate::ladder::box_filter::Picture;
+use crate::ladder::box_filter::pictures::{Rgba, channel_at};
 use crate::ladder::box_filter::run::guarded;
-use crate::ladder::verify::{self, Difference, MismatchReport};
+use crate::ladder::verify::{self, MismatchReport};
 use crate::media::Matrix;
 use crate::media::memory::{require, zeroed};
 
@@ -34,7 +35,7 @@ pub(crate) fn compare(
     mut run: impl FnMut(&Picture) -> Result<()>,
 ) -> Result<Option<MismatchReport>> {
     let finish = || queue.finish().map_err(|e| failed("The device failed during a check.", &e));
-    let report = verify::check(want, width as usize, |before| {
+    let report = verify::check(want, Rgba { width: width as usize }, |before| {
         let mut after = before.to_vec();
         match storage {
             Storage::Image => {
@@ -255,10 +256,8 @@ fn compare_strips(
 fn note(report: &mut MismatchReport, row: usize, first: usize, got: &[u8], want: &[u8]) {
     let differing = got.iter().zip(want).enumerate().filter(|(_, (got, want))| got != want);
     for (at, (&got, &want)) in differing {
-        report.count += 1;
-        report.max_abs_diff = report.max_abs_diff.max(got.abs_diff(want));
         let (x, y) = (at % row / 4, first + at / row);
-        report.first.get_or_insert(Difference { x, y, channel: at % 4, got, want });
+        report.note(got.into(), want.into(), false, || channel_at(at % 4, x, y));
     }
 }
 

@@ -17,6 +17,7 @@ use crate::gpu::gl_timer::{Clock, GlTimer, Timing};
 use crate::gpu::headless::Headless;
 use crate::gpu::shader;
 use crate::gpu::sharing::texture;
+use crate::ladder::box_filter::pictures::Rgba;
 use crate::ladder::measure::Sample;
 use crate::ladder::verify::{self, MismatchReport};
 use crate::pipeline::JobState;
@@ -400,7 +401,7 @@ impl Offscreen {
     /// # Errors
     /// When it cannot run; a wrong result is no error but a report.
     pub fn check(&self, src: &[u8], want: &[u8], radius: u32) -> Result<Option<MismatchReport>> {
-        verify::check(want, self.size.0 as usize, |before| {
+        verify::check(want, Rgba { width: self.size.0 as usize }, |before| {
             let guard = verify::guard(want.len());
             let middle = guard..guard + want.len();
             self.poison(&before[middle.clone()]);

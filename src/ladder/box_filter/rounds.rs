@@ -15,6 +15,7 @@ use super::bench::{
 use super::checks::{Checks, Tried, fail, passed, tried};
 use super::glsl::Offscreen;
 use super::native::{self, Lanes};
+use super::pictures::Rgba;
 use super::planar::run as planes;
 use super::planar::{PlanarFilter, PlanarPlan, planes_of};
 use super::trial::Trials;
@@ -240,7 +241,7 @@ impl<'a> Bench<'a> {
                             let (mut got, mut source) = (zeroed(want.len())?, zeroed(src.len())?);
                             to.read(queue, &mut got)?;
                             from.read(queue, &mut source)?;
-                            Ok(verify::compare(want, &got, size.0, (src, &source)))
+                            Ok(verify::compare(want, &got, Rgba { width: size.0 }, (src, &source)))
                         },
                     )
                 }
@@ -270,7 +271,7 @@ impl<'a> Bench<'a> {
                         Ok(())
                     },
                     move || offscreen.run(radius),
-                    move || Ok(verify::compare(want, &offscreen.read()?, size.0, (src, src))),
+                    move || Ok(verify::compare(want, &offscreen.read()?, Rgba { width: size.0 }, (src, src))),
                 ),
                 Ready::Native => compared(
                     move || {
@@ -278,7 +279,7 @@ impl<'a> Bench<'a> {
                         Ok(())
                     },
                     move || run_native(all, Lanes::Vector),
-                    move || Ok(verify::compare(want, &out.borrow(), size.0, (src, src))),
+                    move || Ok(verify::compare(want, &out.borrow(), Rgba { width: size.0 }, (src, src))),
                 ),
             };
             turns.add(Row::Variant(*place), *rounds, run);

@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use super::picture::new_memory;
+use super::pictures::Rgba;
 use super::{BuiltVariant, Picture, Plan, Scratch};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
@@ -137,7 +138,7 @@ impl<'a> Checker<'a> {
         let before =
             if is_image(&self.source.0) { src.to_vec() } else { verify::between_canaries(src, guard) };
         let mut overwritten = 0;
-        let report = verify::check(want, self.size.0 as usize, |poison| {
+        let report = verify::check(want, Rgba { width: self.size.0 as usize }, |poison| {
             let mut after = poison.to_vec();
             let part = if is_image(&self.output.0) { guard..guard + want.len() } else { 0..poison.len() };
             self.source.0.write(queue, &before)?;

@@ -9,6 +9,7 @@ use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::convert::{Converter, Corrector};
 use crate::gpu::identity::{Identity, by_identity};
 use crate::gpu::trial::{START, Talk, serve};
+use crate::ladder::box_filter::pictures::Rgba;
 use crate::ladder::box_filter::planar::{PlanarFilter, planar_reference, run as planes};
 use crate::ladder::box_filter::reference::quick;
 use crate::ladder::box_filter::run::{Bands, Checker};
@@ -188,7 +189,7 @@ fn in_bands(cl: &ClContext, plan: &Plan) -> Result<()> {
 
 /// Compares a result that has no canaries.
 fn compare(want: &[u8], got: &[u8], width: u32) -> Option<MismatchReport> {
-    verify::compare(want, got, width as usize, (&[], &[]))
+    verify::compare(want, got, Rgba { width: width as usize }, (&[], &[]))
 }
 
 /// The filter on planes, as one run and in bands, and the conversion.
