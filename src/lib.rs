@@ -23,6 +23,7 @@ pub mod convert;
 pub mod error;
 pub mod gpu;
 pub mod ladder;
+pub mod ladders;
 mod leftovers;
 mod load;
 pub mod media;

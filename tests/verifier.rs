@@ -91,8 +91,7 @@ fn the_source_must_stay_as_it_is() {
     assert_eq!((report.count, report.source), (0, 1));
     assert!(report.to_string().contains("1 bytes of the source were overwritten"), "{report}");
     // The same comparison finds what was not written at all, and a wrong byte.
-    let report =
-        compare(&want(), &poisoned(&want()), ROWS, (&source, &source)).expect("nothing was written");
+    let report = compare(&want(), &poisoned(&want()), ROWS, (&source, &source)).expect("nothing was written");
     assert_eq!((report.count, report.untouched), (want().len(), want().len()));
 }
 

@@ -11,7 +11,8 @@ pub mod tune;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
 use crate::error::Result;
 use crate::gpu::cl::{Device, list_devices};
@@ -21,6 +22,7 @@ use crate::ladder::VariantId;
 use crate::ladder::box_filter;
 pub use crate::ladder::box_filter::MAX_RADIUS;
 use crate::ladder::conversions::Which;
+use crate::ladders::vector_add;
 use crate::leftovers;
 use crate::media::References;
 
@@ -30,6 +32,8 @@ pub mod exit {
     pub const DONE: u8 = 0;
     /// Failed, with a sentence on stderr.
     pub const FAILED: u8 = 1;
+    /// Used in a way that it does not know, with a sentence on stderr.
+    pub const USAGE: u8 = 2;
     /// A variant's output differs from the reference.
     pub const MISMATCH: u8 = 3;
 }
@@ -113,6 +117,16 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::AskSharing { list }) => probe::answer(list),
         Some(Command::TryKernels { frame }) => box_filter::trial::answer(*frame),
     }
+}
+
+/// Says how a subcommand was used wrongly, and how it is used; returns the exit code.
+pub(crate) fn usage(subcommand: &str, why: &str) -> u8 {
+    let mut command = Cli::command();
+    command.build();
+    let command = command.find_subcommand_mut(subcommand);
+    // There is nobody to tell that it could not be told.
+    let _ = command.map(|command| command.error(ErrorKind::ValueValidation, why).print());
+    exit::USAGE
 }
 
 /// Prints an error to stderr; returns the exit code.
@@ -230,6 +244,12 @@ pub struct BenchArgs {
     /// The movie whose frames are filtered; without it the bundled clip
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// What is computed
+    #[arg(long, value_name = "NAME", default_value = "box-filter")]
+    pub ladder: bench::LadderName,
+    /// How many numbers, separated by commas; only where the ladder computes with numbers. Without it 16777216
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=vector_add::MOST as i64))]
+    pub count: Option<Vec<u32>>,
     /// What it may open.
     #[command(flatten)]
     pub references: ReferencesArgs,

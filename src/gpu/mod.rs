@@ -13,6 +13,7 @@ pub mod headless;
 pub mod host_block;
 pub(crate) mod identity;
 pub(crate) mod kernel;
+pub(crate) mod memory;
 pub(crate) mod parts;
 pub(crate) mod places;
 pub mod probe;

@@ -3,9 +3,12 @@
 
 pub mod box_filter;
 pub mod config;
+pub mod contest;
 pub mod conversions;
 pub mod heat;
 pub mod measure;
+pub mod rung;
+pub mod search;
 pub mod tune;
 pub mod tuned;
 pub mod verify;
@@ -187,6 +190,9 @@ pub struct PeerInfo {
     /// What it does, in one sentence.
     pub idea: &'static str,
 }
+
+/// Why something that was to be timed has no time yet.
+pub const NOT_TIMED: &str = "It was not timed.";
 
 /// What came of running a variant.
 #[derive(Debug, Clone)]

@@ -374,7 +374,9 @@ impl Tuner<'_> {
         let (mut got, mut source) = (zeroed(self.want.len())?, zeroed(self.src.len())?);
         dst.read(queue, &mut got)?;
         src.read(queue, &mut source)?;
-        if let Some(report) = verify::compare(&self.want, &got, Rgba { width: width as usize }, (&self.src, &source)) {
+        if let Some(report) =
+            verify::compare(&self.want, &got, Rgba { width: width as usize }, (&self.src, &source))
+        {
             // All others read it.
             src.write(queue, &self.src)?;
             let case = "noise, as it is timed".to_owned();

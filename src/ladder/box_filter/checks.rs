@@ -6,7 +6,7 @@
 
 use std::cell::OnceCell;
 
-use super::bench::{Input, NOT_TIMED, NativeFault, NativeRun, TINY, case as trial_case};
+use super::bench::{Input, NativeFault, NativeRun, TINY, case as trial_case};
 use super::native::{self, Lanes};
 use super::pictures::{Pattern, noise};
 use super::planar::run as planes;
@@ -22,7 +22,7 @@ use crate::gpu::cl::ClContext;
 use crate::gpu::program;
 use crate::ladder::measure::rounds_for;
 use crate::ladder::verify::{Checked, MismatchReport};
-use crate::ladder::{Outcome, Storage, VariantId};
+use crate::ladder::{NOT_TIMED, Outcome, Storage, VariantId};
 use crate::media::memory::require;
 use crate::stats::ms_since;
 

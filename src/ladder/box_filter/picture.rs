@@ -5,7 +5,8 @@ use ocl::enums::{ImageChannelDataType, ImageChannelOrder};
 use ocl::flags::MemFlags;
 
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, DeviceKind, failed};
+use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::memory::new_memory;
 use crate::ladder::Storage;
 
 /// An RGBA picture on a device, 8 bits a channel, without gaps between rows. Clones share the memory.
@@ -96,13 +97,6 @@ impl Picture {
             Picture::Buffer(b) => b.as_core(),
         }
     }
-}
-
-/// Flags of memory without contents. PoCL would have it only when a command needs it, and end the process where there is
-/// not enough; asked for the host's memory it has it at once, or says no.
-pub(super) fn new_memory(cl: &ClContext) -> MemFlags {
-    let flags = MemFlags::new().read_write();
-    if cl.device.info.kind == DeviceKind::Cpu { flags.alloc_host_ptr() } else { flags }
 }
 
 fn image<T: ocl::OclPrm>(

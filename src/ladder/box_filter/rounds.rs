@@ -9,8 +9,7 @@ use std::time::Instant;
 
 use super::bench::case;
 use super::bench::{
-    Built, Candidate, Input, NOT_TIMED, NativeFault, NativeRun, OnDevice, RadiusRun, Watch, copy,
-    without_device,
+    Built, Candidate, Input, NativeFault, NativeRun, OnDevice, RadiusRun, Watch, copy, without_device,
 };
 use super::checks::{Checks, Tried, fail, passed, tried};
 use super::glsl::Offscreen;
@@ -23,7 +22,7 @@ use super::{BuiltVariant, Picture, Plan, Scratch};
 use crate::error::Result;
 use crate::ladder::measure::{self, Contender, Results, Sample, Timed};
 use crate::ladder::verify::{self, Checked, MismatchReport};
-use crate::ladder::{Outcome, VariantId};
+use crate::ladder::{NOT_TIMED, Outcome, VariantId};
 use crate::media::memory::zeroed;
 use crate::stats::ms_since;
 

@@ -3,11 +3,11 @@
 
 use std::ops::Range;
 
-use super::picture::new_memory;
 use super::pictures::Rgba;
 use super::{BuiltVariant, Picture, Plan, Scratch};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::memory::new_memory;
 use crate::gpu::parts::require_their_place;
 use crate::ladder::Storage;
 use crate::ladder::verify::{self, MismatchReport};
