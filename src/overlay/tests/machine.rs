@@ -4,7 +4,7 @@ use super::*;
 use crate::gpu::cl::DeviceInfo;
 use crate::gpu::sharing::Sharing;
 
-fn device_info(index: usize, name: &str) -> DeviceInfo {
+pub(super) fn device_info(index: usize, name: &str) -> DeviceInfo {
     DeviceInfo {
         index,
         name: name.into(),
@@ -18,7 +18,7 @@ fn device_info(index: usize, name: &str) -> DeviceInfo {
 }
 
 /// What a search has found so far, in the fixture.
-fn searched(status: crate::ladder::tune::Status) -> Tuning {
+pub(super) fn searched(status: crate::ladder::tune::Status) -> Tuning {
     use crate::gpu::cl::DeviceKind;
     use crate::ladder::box_filter::{Config, info};
     use crate::ladder::tune::{Status, Trial};

@@ -1,0 +1,99 @@
+//! Every text that the overlay shows, in `tests/goldens/overlay`, without numbers: an unnoticed change fails here.
+
+use super::golden::{holds, told};
+use super::machine::{device_info, searched};
+use super::*;
+use crate::convert::Correction;
+use crate::gpu::sharing::Sharing;
+use crate::ladder::tune::Status;
+
+/// Holds the texts of the fixture against the golden of this name. The second pass has the heights that the first found.
+fn holds_texts(name: &str, fixture: &mut Fixture) {
+    fixture.pass(vec![]);
+    fixture.pass(vec![]);
+    holds(&format!("overlay/{name}.txt"), &told(fixture.texts.iter().map(|(text, _)| text.as_str())));
+}
+
+/// What the texts of the fixture have beyond those of the plain window.
+fn holds_beyond(name: &str, fixture: &mut Fixture) {
+    let mut plain = Fixture::new(fixture.size);
+    plain.pass(vec![]);
+    fixture.pass(vec![]);
+    fixture.pass(vec![]);
+    let known = |text: &str| plain.texts.iter().any(|(other, _)| other == text);
+    let texts = fixture.texts.iter().map(|(text, _)| text.as_str()).filter(|text| !known(text));
+    holds(&format!("overlay/{name}.txt"), &told(texts));
+}
+
+/// Opens a panel and holds its texts.
+fn panel(name: &str, open: impl FnOnce(&mut Fixture)) {
+    let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
+    open(&mut fixture);
+    holds_beyond(name, &mut fixture);
+}
+
+#[test]
+fn texts_of_the_window() {
+    holds_texts("window", &mut Fixture::new(SIZES[0]));
+    holds_texts("small", &mut Fixture::new(SIZES[1]));
+    let mut hidden = Fixture::new(SIZES[0]);
+    hidden.overlay.visible = false;
+    hidden.paused = true;
+    hidden.pass(vec![]);
+    holds("overlay/hidden.txt", &told(hidden.texts.iter().map(|(text, _)| text.as_str())));
+}
+
+#[test]
+fn texts_of_the_panels() {
+    panel("keys", |f| f.overlay.keys_open = true);
+    panel("correction", |f| f.correction = Some(Correction::NEUTRAL));
+    panel("stages", |f| f.overlay.stages_open = true);
+    panel("timeline", |f| f.overlay.timeline_open = true);
+    panel("path", |f| f.overlay.ask_for_path());
+    panel("hint", |f| f.overlay.hint_seen = false);
+    panel("tuning", |f| {
+        f.overlay.tuning_open = true;
+        f.tuning = searched(Status::Failed("no".into()));
+    });
+    panel("tuning-idle", |f| f.overlay.tuning_open = true);
+    panel("tuning-done", |f| {
+        f.overlay.tuning_open = true;
+        f.tuning = searched(Status::Abandoned(9.0));
+        f.tuning.state = TuningState::Done;
+    });
+}
+
+#[test]
+fn texts_of_the_devices() {
+    let infos = ["First", "Second", "Third"].map(|name| device_info(0, name));
+    let (copy, broken) = (Sharing::copy("the driver cannot"), Error::new("It broke.", "The reason.", ""));
+    let row = |n: usize, sharing, state, failure| DeviceRow { info: &infos[n], sharing, state, failure };
+    let rows = [
+        row(0, Some(&Sharing::ZeroCopy), DeviceState::InUse, None),
+        row(1, Some(&copy), DeviceState::Idle, Some(&broken)),
+        row(2, None, DeviceState::Preparing, None),
+    ];
+    let left_out = ["bad.icd: left out. It crashed.".to_owned()];
+    let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
+    fixture.overlay.toggle_devices();
+    fixture.devices = DeviceList { rows: Some(&rows), left_out: &left_out };
+    fixture.device = Some(infos[0].clone());
+    holds_beyond("devices", &mut fixture);
+}
+
+#[test]
+fn texts_of_what_is_told() {
+    panel("paused", |f| f.paused = true);
+    panel("part", |f| f.part = (Some(1.0), Some(2.0)));
+    panel("notices", |f| f.notices = vec![notice("A trifle.", false), notice("A calamity.", true)]);
+    panel("awaited", |f| {
+        f.chosen = VariantId::RunningSum;
+        f.busy = Some(busy(VariantId::RunningSum, 31, 3.0, Some(12.2)));
+    });
+    panel("slow", |f| f.busy = Some(busy(VariantId::Flat, 7, 0.84, Some(12.0))));
+    panel("scoreboard", |f| {
+        f.radius = 3;
+        f.variants[1].status = VariantStatus::Unavailable(Error::new("It does not build.", "", ""));
+        f.variants[2].status = VariantStatus::Building;
+    });
+}

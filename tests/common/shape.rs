@@ -1,0 +1,100 @@
+//! The shape of a JSON value: every key with the types that its values have, without the values.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+/// What is known of a path such as `devices[].runs`.
+#[derive(Default)]
+struct Known {
+    types: BTreeSet<&'static str>,
+    /// How many objects could have had this key, and how many had it.
+    of: usize,
+    there: usize,
+}
+
+/// One line for each path: `path: type`, or `path (not always): type` where some objects lack the key. A type that may be
+/// null ends in `?`.
+pub fn shape(value: &Value) -> String {
+    let mut paths = BTreeMap::new();
+    visit(value, "", &mut paths);
+    let objects: BTreeMap<String, usize> = count(value);
+    let mut text = String::new();
+    for (path, known) in &mut paths {
+        let parent = path.rfind('.').map_or("", |at| &path[..at]);
+        known.of = objects.get(parent).copied().unwrap_or(0);
+        let not_always = if known.there < known.of && !path.ends_with("[]") { " (not always)" } else { "" };
+        let nullable = known.types.remove("null");
+        let types: Vec<_> = known.types.iter().copied().collect();
+        let types = match (types.is_empty(), nullable) {
+            (true, _) => "null".to_owned(),
+            (false, true) => types.join(" or ") + "?",
+            (false, false) => types.join(" or "),
+        };
+        text.push_str(&format!("{path}{not_always}: {types}\n"));
+    }
+    text
+}
+
+/// Whether two lines of shapes say the same: null in the one where the other has a type that may be null, or both, is no
+/// difference, because what could not be measured depends on the machine.
+pub fn same(golden: &str, now: &str) -> bool {
+    let split = |line: &str| -> Option<(String, String)> {
+        line.split_once(": ").map(|(path, types)| (path.to_owned(), types.to_owned()))
+    };
+    let (Some((path, old)), Some((now_path, new))) = (split(golden), split(now)) else {
+        return golden == now;
+    };
+    let bare = |types: &str| types.trim_end_matches('?').to_owned();
+    let null = |types: &str, other: &str| types == "null" && other.ends_with('?');
+    path == now_path && (bare(&old) == bare(&new) || null(&old, &new) || null(&new, &old))
+}
+
+fn visit(value: &Value, path: &str, paths: &mut BTreeMap<String, Known>) {
+    if !path.is_empty() {
+        let known = paths.entry(path.to_owned()).or_default();
+        known.there += 1;
+        known.types.insert(kind(value, path));
+    }
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
+            let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            visit(value, &path, paths);
+        }),
+        Value::Array(items) => items.iter().for_each(|item| visit(item, &format!("{path}[]"), paths)),
+        _ => {}
+    }
+}
+
+fn kind(value: &Value, path: &str) -> &'static str {
+    match value {
+        // Whether something is noisy depends on the machine and the moment.
+        Value::Bool(false) | Value::String(_) if path.ends_with("noisy") => "false or string",
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "list",
+        Value::Object(_) => "object",
+    }
+}
+
+/// How many objects there are at each path.
+fn count(value: &Value) -> BTreeMap<String, usize> {
+    fn add(value: &Value, path: &str, counts: &mut BTreeMap<String, usize>) {
+        match value {
+            Value::Object(fields) => {
+                *counts.entry(path.to_owned()).or_default() += 1;
+                for (key, value) in fields {
+                    let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                    add(value, &path, counts);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| add(item, &format!("{path}[]"), counts)),
+            _ => {}
+        }
+    }
+    let mut counts = BTreeMap::new();
+    add(value, "", &mut counts);
+    counts
+}

@@ -1,0 +1,298 @@
+//! What must not change unnoticed: help, keys of JSON, headers of CSV and tables, ids, keys, exit codes. Each is a file in
+//! `tests/goldens`; `src/overlay/tests/goldens.rs` holds the overlay's texts. Needs an OpenCL device, Xvfb and xdotool.
+
+#[path = "common/golden.rs"]
+mod golden;
+#[path = "common/movie.rs"]
+mod movie;
+#[path = "common/shape.rs"]
+mod shape;
+#[path = "common/window.rs"]
+mod window;
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use clap::CommandFactory as _;
+use clreel::ladder::VariantId;
+use clreel::ladder::box_filter::planar::PLANAR;
+use clreel::ladder::box_filter::{info, peer};
+use clreel::overlay::KEYS;
+use golden::{holds, holds_by, without_numbers};
+use movie::{Folder, Movie};
+use serde_json::{Value, json};
+use shape::{same, shape};
+use window::{Display, Session, clreel, succeed};
+
+/// Frames that are converted by a kernel, so that all stages have something to do.
+fn small_movie(folder: &Folder) -> std::path::PathBuf {
+    folder.movie("small.mkv", &Movie::default())
+}
+
+/// Runs clreel where the user's own cache does not matter, with a terminal of 100 columns.
+fn output(folder: &Folder, arguments: &[&str]) -> Output {
+    let mut command = clreel(None);
+    command.args(arguments).env("XDG_CACHE_HOME", folder.file("cache")).env("COLUMNS", "100");
+    command.env_remove("CLREEL_KERNELS").output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn value(output: &Output) -> Value {
+    serde_json::from_str(&text(output)).unwrap()
+}
+
+#[test]
+fn help_of_every_command() {
+    let folder = Folder::new("goldens-help");
+    holds("help/clreel.txt", &text(&output(&folder, &["--help"])));
+    let clreel = clreel::cli::Cli::command();
+    let mut names = Vec::new();
+    for command in clreel.get_subcommands().filter(|c| !c.is_hide_set()) {
+        holds(
+            &format!("help/{}.txt", command.get_name()),
+            &text(&output(&folder, &[command.get_name(), "--help"])),
+        );
+        names.push(command.get_name().to_owned());
+    }
+    // A command that went away leaves its file.
+    let files = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens/help")).unwrap();
+    for file in files {
+        let name = file.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned();
+        assert!(name == "clreel" || names.contains(&name), "there is no command {name} any more");
+    }
+}
+
+#[test]
+fn ids_and_keys() {
+    let mut ids = String::new();
+    for id in VariantId::ALL {
+        let kernels = info(id).map(|v| (v.title, v.idea));
+        let planar = || (id == VariantId::Planar).then_some((PLANAR.title, PLANAR.idea));
+        let (title, idea) =
+            kernels.or_else(planar).or_else(|| peer(id).map(|v| (v.title, v.idea))).unwrap_or(("-", "-"));
+        writeln!(ids, "{id}: key {}, {}, {title}. {idea}", id.key(), id.kind().as_str()).unwrap();
+    }
+    holds("ids.txt", &ids);
+    let line =
+        |key: &clreel::overlay::KeyHelp| format!("{} [{}]: {}\n", key.keys, key.presses.join(" "), key.does);
+    holds("keys.txt", &KEYS.iter().map(line).collect::<String>());
+}
+
+#[test]
+fn keys_of_json_and_tables_of_devices_and_bench() {
+    let folder = Folder::new("goldens-bench");
+    let movie = small_movie(&folder);
+    let devices = value(&output(&folder, &["devices", "--json"]));
+    holds_by("json/devices.txt", &shape(&devices), same);
+    let mut bench = vec![
+        "bench",
+        movie.to_str().unwrap(),
+        "--radius",
+        "3",
+        "--frames",
+        "2",
+        "--conversions",
+        "input",
+        "--native",
+    ];
+    let table = output(&folder, &bench);
+    holds("tables/bench.txt", &table_of(&text(&table), &devices, &movie));
+    bench.push("--json");
+    holds_by("json/bench.txt", &shape(&value(&output(&folder, &bench))), same);
+    // What `mismatch` and `failed` have, and other rows have not.
+    let kernels = folder.file("kernels/box_filter");
+    std::fs::create_dir_all(&kernels).unwrap();
+    let flat = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/box_filter/03_flat.cl");
+    let wrong = std::fs::read_to_string(flat).unwrap().replace("i <= radius", "i < radius");
+    std::fs::write(kernels.join("03_flat.cl"), wrong).unwrap();
+    std::fs::write(kernels.join("02_separable.cl"), "__kernel void nonsense( { }\n").unwrap();
+    let mut command = clreel(None);
+    command.args(&bench).args(["--variant", "flat,separable,fused"]);
+    let output = command.env("CLREEL_KERNELS", folder.file("kernels")).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = report["devices"][0]["runs"][0]["variants"].as_array().unwrap();
+    let mut shapes = String::new();
+    for (row, outcome) in rows.iter().zip(["mismatch", "failed", "ok"]) {
+        assert_eq!(row["outcome"], outcome);
+        writeln!(shapes, "# {outcome}\n{}", shape(row)).unwrap();
+    }
+    holds_by("json/bench-outcomes.txt", &shapes, same);
+}
+
+/// A table without numbers, names and widths of columns. How noisy it was, what a device was checked with, and the number of
+/// cores depend on machine and moment: of these the first words stay.
+fn table_of(table: &str, devices: &Value, movie: &Path) -> String {
+    let mut names = vec![(movie.display().to_string(), "MOVIE".to_owned())];
+    for device in devices["devices"].as_array().unwrap() {
+        names.push((device["name"].as_str().unwrap().to_owned(), "DEVICE".to_owned()));
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for line in table.lines() {
+        let line = names.iter().fold(line.to_owned(), |line, (name, word)| line.replace(name, word));
+        let words: Vec<_> = line.split_whitespace().map(without_numbers).collect();
+        let is_border = |word: &String| word.chars().all(|c| ('\u{2500}'..='\u{257f}').contains(&c));
+        let mut line = if words.iter().all(is_border) { "──".to_owned() } else { words.join(" ") };
+        for begin in ["~ noisy: ", "checked, every byte: ", "│ auto: "] {
+            if line.starts_with(begin) {
+                line = begin.to_owned() + "…";
+            }
+        }
+        let goes_on = line.starts_with("what was timed") || line.contains(" at #x#");
+        // Once for one thread, and once for all, where there are more.
+        let again = line.starts_with("│ native, ") && lines.contains(&line);
+        if lines.last() != Some(&line) && !goes_on && !again {
+            lines.push(line);
+        }
+    }
+    lines.into_iter().map(|line| line + "\n").collect()
+}
+
+#[test]
+fn keys_of_json_of_tune_and_of_its_cache() {
+    let folder = Folder::new("goldens-tune");
+    let tuned = output(&folder, &["tune", "--size", "64x48", "--radius", "3", "--json"]);
+    holds_by("json/tune.txt", &shape(&value(&tuned)), same);
+    let cache = window::json(&folder.file("cache/clreel/tuning.json"));
+    holds_by("json/tuning-cache.txt", &shape(&cache), same);
+}
+
+#[test]
+fn statistics_and_settings_of_the_window() {
+    let (display, folder) = (Display::start(&[]), Folder::new("goldens-window"));
+    let movie = small_movie(&folder);
+    let play = |stats: &Path| {
+        let mut command = clreel(Some(&display));
+        command
+            .arg(&movie)
+            .args(["--variant", "flat", "--radius", "3", "--frames", "12", "--stats"])
+            .arg(stats);
+        succeed(command);
+    };
+    let (csv, json) = (folder.file("stats.csv"), folder.file("stats.json"));
+    play(&csv);
+    play(&json);
+    let rows = std::fs::read_to_string(csv).unwrap();
+    let header = rows.lines().next().unwrap();
+    holds("csv/stats.txt", &header.split(',').map(|name| format!("{name}\n")).collect::<String>());
+    assert!(rows.lines().all(|row| row.split(',').count() == header.split(',').count()), "{rows}");
+    holds_by("json/stats.txt", &shape(&window::json(&json)), same);
+
+    let settings = folder.file("settings.json");
+    let mut command = clreel(Some(&display));
+    let mut session = Session::start(&display, command.arg(&movie).env("CLREEL_SETTINGS", &settings));
+    session.wait_for_frames();
+    session.display.key("d");
+    session.quit();
+    holds_by("json/settings.txt", &shape(&window::json(&settings)), same);
+}
+
+#[test]
+fn exit_codes() {
+    let folder = Folder::new("goldens-exit");
+    let movie = small_movie(&folder);
+    let out = folder.file("frame.png");
+    let (movie, out) = (movie.to_str().unwrap(), out.to_str().unwrap());
+    let cut = std::fs::read(movie).unwrap();
+    let damaged = folder.with("damaged.mkv", &cut[..cut.len() * 2 / 3]);
+    let text = folder.with("text.mp4", b"This is no movie.\n");
+    let wrong = folder.file("kernels/box_filter");
+    std::fs::create_dir_all(&wrong).unwrap();
+    let flat = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/box_filter/03_flat.cl");
+    let changed = std::fs::read_to_string(flat).unwrap().replace("i <= radius", "i < radius");
+    std::fs::write(wrong.join("03_flat.cl"), changed).unwrap();
+    let small = "--size 32x32 --frames 1 --radius 1 --variant flat --conversions none";
+    let snapshot = "--out OUT --variant flat";
+    // What it is about, the arguments, and variables that are set for it.
+    let cases: Vec<(&str, String, &[(&str, &str)])> = vec![
+        ("done", "--version".into(), &[]),
+        ("done", "devices".into(), &[]),
+        ("done", format!("bench MOVIE {small}"), &[]),
+        ("done", format!("snapshot MOVIE {snapshot}"), &[]),
+        ("a damaged file with at least one frame", format!("snapshot DAMAGED {snapshot}"), &[]),
+        ("no device is no failure of the list", "devices".into(), &[("OCL_ICD_VENDORS", "/nowhere")]),
+        ("no device", format!("bench MOVIE {small}"), &[("OCL_ICD_VENDORS", "/nowhere")]),
+        ("no device", "tune".into(), &[("OCL_ICD_VENDORS", "/nowhere")]),
+        ("no such device", format!("bench MOVIE {small} --device nonsense"), &[]),
+        ("no such file", "/nowhere.mp4".into(), &[]),
+        ("no such file", "bench /nowhere.mp4".into(), &[]),
+        ("no movie", format!("snapshot TEXT {snapshot}"), &[]),
+        ("no such folder", "snapshot MOVIE --variant off --out /nowhere/frame.png".into(), &[]),
+        ("no display", "MOVIE".into(), &[]),
+        ("no such option", "--nonsense".into(), &[]),
+        ("no such command's argument", "devices extra".into(), &[]),
+        ("a value out of range", "--radius 129".into(), &[]),
+        ("no such variant", "bench --variant fastest".into(), &[]),
+        ("an argument is missing", "snapshot MOVIE".into(), &[]),
+        ("a wrong kernel", format!("bench MOVIE {small}"), &[("CLREEL_KERNELS", "KERNELS")]),
+    ];
+    let kernels = folder.file("kernels");
+    let stand_in = |word: &str| match word {
+        "MOVIE" => movie.to_owned(),
+        "OUT" => out.to_owned(),
+        "DAMAGED" => damaged.display().to_string(),
+        "TEXT" => text.display().to_string(),
+        "KERNELS" => kernels.display().to_string(),
+        word => word.to_owned(),
+    };
+    let mut table = String::new();
+    for (about, arguments, variables) in cases {
+        let mut command: Command = clreel(None);
+        command.args(arguments.split(' ').map(stand_in)).env_remove("CLREEL_KERNELS");
+        command.envs(variables.iter().map(|(name, value)| (*name, stand_in(value))));
+        let output = command.output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!stderr.contains("panicked"), "{arguments}: {stderr}");
+        let code = output.status.code().unwrap_or_else(|| panic!("{arguments}: {}: {stderr}", output.status));
+        let set: String = variables.iter().map(|(name, value)| format!("{name}={value} ")).collect();
+        writeln!(table, "{code} {about}: {set}clreel {arguments}").unwrap();
+        // A failure is told on stderr alone, in clreel's or clap's words.
+        let told = stderr.lines().any(|line| line.starts_with("clreel: ") || line.starts_with("error: "));
+        assert!(code == 0 || told, "{arguments}: {stderr}");
+        assert!(!matches!(code, 1 | 2) || output.stdout.is_empty(), "{arguments}");
+    }
+    holds("exit-codes.txt", &table);
+}
+
+#[test]
+fn a_shape_tells_keys_types_and_what_is_not_always_there() {
+    let value = json!({
+        "a": 1, "rows": [{"ms": 1.5, "noisy": false, "chosen": "x"}, {"ms": null, "noisy": "Only 1 run."}], "none": [],
+        "in": {"why": null},
+    });
+    let expected = "a: number\nin: object\nin.why: null\nnone: list\nrows: list\nrows[]: object\n\
+        rows[].chosen (not always): string\nrows[].ms: number?\nrows[].noisy: false or string\n";
+    assert_eq!(shape(&value), expected);
+    // A number that is sometimes null is the same as one that never is; another type, another key are not.
+    for (old, new, equal) in [
+        ("a: number", "a: number?", true),
+        ("a: number?", "a: null", true),
+        ("a: number", "a: null", false),
+        ("a: number?", "a: string", false),
+        ("a: number", "b: number", false),
+        ("a (not always): number", "a: number", false),
+    ] {
+        assert_eq!((same(old, new), same(new, old)), (equal, equal), "{old} / {new}");
+    }
+}
+
+#[test]
+fn numbers_are_masked_and_words_are_not() {
+    let masked = without_numbers("flat r=7 · ~1,200.5 ms, 0:01.0 / 0:10, x2. ~ noisy: 3, 4");
+    assert_eq!(masked, "flat r=# · # ms, # / #, x#. ~ noisy: #, #");
+}
+
+#[test]
+fn a_difference_is_shown_with_what_stands_beside_it() {
+    let golden = "a\nb\nc\nd\ne\nf\n";
+    let difference = |now: &str| golden::difference(golden, now, |a, b| a == b);
+    assert_eq!(difference(golden), None);
+    assert_eq!(difference("a\nb\nc\nd\nf\n").unwrap(), "  …\n  c\n  d\n- e\n  f\n");
+    assert_eq!(difference("a\nx\nb\nc\nd\ne\nf\n").unwrap(), "  a\n+ x\n  b\n  c\n");
+    assert_eq!(difference("").unwrap().lines().count(), 6);
+}
