@@ -84,7 +84,7 @@ pub trait Ladder {
     /// As [`Ladder::compile`].
     fn compile_limit(&self, cl: &ClContext) -> Result<Self::Built>;
 
-    /// Memory for a case, with so many bytes on both sides of the output.
+    /// Memory for a case, with so many bytes on both sides of output and inputs.
     ///
     /// # Errors
     /// When there is not enough of it.

@@ -59,43 +59,53 @@ impl Tunable for Code {
     }
 }
 
-/// The arrays in the device's memory, on its queue. The sum lies between two guards.
+/// The arrays in the device's memory, on its queue. Each lies between two guards.
 #[derive(Debug)]
 pub struct Memory {
     queue: ocl::Queue,
-    a: ocl::Buffer<u8>,
-    b: ocl::Buffer<u8>,
+    a: Guarded,
+    b: Guarded,
+    sum: Guarded,
+}
+
+/// An array on the device.
+#[derive(Debug)]
+struct Guarded {
+    /// All of it.
     whole: ocl::Buffer<u8>,
     /// What lies between the guards.
-    sum: ocl::Buffer<u8>,
+    part: ocl::Buffer<u8>,
 }
 
 const NO_COPY: &str = "Numbers could not be copied to or from the device.";
 
-fn bytes(numbers: &[f32]) -> Vec<u8> {
+/// Numbers as they lie in memory.
+pub(super) fn bytes(numbers: &[f32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
 impl Memory {
-    /// Room for `count` numbers each, and for `guard` on both sides of the sum.
+    /// Room for `count` numbers each, with `guard` on both sides.
     pub(super) fn new(cl: &ClContext, count: usize, guard: usize) -> Result<Self> {
         let what = "Memory for the numbers could not be had on the device.";
-        let new = |bytes: usize| {
+        let new = || {
             // SAFETY: no host memory is involved.
-            let buffer = unsafe { ocl::Buffer::<u8>::new(&cl.context, new_memory(cl), bytes, None) };
-            buffer.map_err(|e| failed(what, &e))
+            let whole =
+                unsafe { ocl::Buffer::<u8>::new(&cl.context, new_memory(cl), 4 * (count + 2 * guard), None) };
+            let whole = whole.map_err(|e| failed(what, &e))?;
+            let part = match guard {
+                0 => whole.clone(),
+                _ => whole.create_sub_buffer(None, 4 * guard, 4 * count).map_err(|e| failed(what, &e))?,
+            };
+            Ok(Guarded { whole, part })
         };
-        let whole = new(4 * (count + 2 * guard))?;
-        let sum = match guard {
-            0 => whole.clone(),
-            _ => whole.create_sub_buffer(None, 4 * guard, 4 * count).map_err(|e| failed(what, &e))?,
-        };
-        Ok(Self { queue: cl.queue.clone(), a: new(4 * count)?, b: new(4 * count)?, whole, sum })
+        Ok(Self { queue: cl.queue.clone(), a: new()?, b: new()?, sum: new()? })
     }
 
+    /// Puts the inputs in place, guards included.
     pub(super) fn load(&self, a: &[f32], b: &[f32]) -> Result<()> {
-        for (buffer, numbers) in [(&self.a, a), (&self.b, b)] {
-            buffer.write(&bytes(numbers)).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))?;
+        for (array, numbers) in [(&self.a, a), (&self.b, b)] {
+            array.whole.write(&bytes(numbers)).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))?;
         }
         Ok(())
     }
@@ -107,15 +117,15 @@ impl Memory {
     }
 
     pub(super) fn inputs(&self) -> Result<(Vec<u8>, Vec<u8>)> {
-        Ok((self.get(&self.a)?, self.get(&self.b)?))
+        Ok((self.get(&self.a.whole)?, self.get(&self.b.whole)?))
     }
 
     pub(super) fn write(&self, bytes: &[u8]) -> Result<()> {
-        self.whole.write(bytes).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))
+        self.sum.whole.write(bytes).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))
     }
 
     pub(super) fn read(&self) -> Result<Vec<u8>> {
-        self.get(&self.whole)
+        self.get(&self.sum.whole)
     }
 }
 
@@ -149,8 +159,8 @@ impl Program {
     pub(super) fn run(&self, memory: &Memory, count: usize) -> Result<Sample> {
         let what = "Numbers could not be added on the device.";
         let bind = || -> core::Result<()> {
-            for (place, buffer) in (0..).zip([&memory.a, &memory.b, &memory.sum]) {
-                core::set_kernel_arg(&self.kernel, place, ArgVal::mem(buffer.as_core()))?;
+            for (place, array) in (0..).zip([&memory.a, &memory.b, &memory.sum]) {
+                core::set_kernel_arg(&self.kernel, place, ArgVal::mem(array.part.as_core()))?;
             }
             core::set_kernel_arg(&self.kernel, 3, ArgVal::scalar(&(count as u32)))
         };

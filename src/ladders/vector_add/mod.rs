@@ -19,7 +19,7 @@ use crate::ladder::rung::{Rung, Work};
 use crate::ladder::verify::{self, Floats};
 
 use host::Host;
-use kernels::{Code, Memory, Program};
+use kernels::{Code, Memory, Program, bytes};
 
 /// The most numbers that a case has: kernels count them in 32 bits, and round up to whole groups.
 pub const MOST: u32 = 1 << 30;
@@ -67,16 +67,24 @@ pub enum Built {
     Kernel(Program),
 }
 
-/// Inputs and sum of a case, in the memory of host and device. The sum lies between two guards.
+/// Inputs and sum of a case, in the memory of host and device, each between two guards.
 #[derive(Debug)]
 pub struct Room {
     count: usize,
-    /// Numbers on each side of the sum.
+    /// Numbers on each side of an array.
     guard: usize,
     a: Vec<f32>,
     b: Vec<f32>,
     sum: Vec<f32>,
     device: Option<Memory>,
+}
+
+impl Room {
+    /// The inputs without their guards.
+    fn inputs(&self) -> (&[f32], &[f32]) {
+        let part = self.guard..self.guard + self.count;
+        (&self.a[part.clone()], &self.b[part])
+    }
 }
 
 /// What is right: in plain Rust, number by number.
@@ -160,7 +168,8 @@ impl Ladder for VectorAdd {
             Some(cl) => Some(Memory::new(cl, count, guard)?),
             None => None,
         };
-        let (a, b, sum) = (numbers(count)?, numbers(count)?, numbers(count + 2 * guard)?);
+        let all = count + 2 * guard;
+        let (a, b, sum) = (numbers(all)?, numbers(all)?, numbers(all)?);
         Ok(Room { count, guard, a, b, sum, device })
     }
 
@@ -169,7 +178,8 @@ impl Ladder for VectorAdd {
         if let Some(memory) = &room.device {
             memory.load(&room.a, &room.b)?;
         }
-        Ok(reference(&room.a, &room.b))
+        let (a, b) = room.inputs();
+        Ok(reference(a, b))
     }
 
     fn write(&self, built: &Built, room: &mut Room, bytes: &[u8]) -> Result<()> {
@@ -194,8 +204,6 @@ impl Ladder for VectorAdd {
         match (built, &room.device) {
             (Built::Kernel(_), Some(memory)) => {
                 let (a, b) = memory.inputs()?;
-                let bytes =
-                    |numbers: &[f32]| numbers.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
                 Ok(verify::changed(&bytes(&room.a), &a) + verify::changed(&bytes(&room.b), &b))
             }
             // Rust lends them to read only.
@@ -208,8 +216,8 @@ impl Ladder for VectorAdd {
             (Built::Kernel(program), Some(memory)) => program.run(memory, room.count),
             (Built::Kernel(program), None) => Err(program.without_memory()),
             (Built::Host(host), _) => {
-                let sum = &mut room.sum[room.guard..room.guard + room.count];
-                Ok(host.run(&room.a, &room.b, sum))
+                let part = room.guard..room.guard + room.count;
+                Ok(host.run(&room.a[part.clone()], &room.b[part.clone()], &mut room.sum[part]))
             }
         }
     }
