@@ -8,12 +8,12 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use clreel::color::RgbaConverter;
 use clreel::ladder::box_filter::native::{Lanes, filter};
 use clreel::ladder::box_filter::pictures::noise;
 use clreel::ladder::box_filter::reference::{plain, summed_area};
-use clreel::media::convert::RgbaConverter;
 use clreel::media::{Frame, FrameQueue};
-use clreel::stats::Series;
+use clreel::timing::Series;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 

@@ -16,7 +16,7 @@ use clreel::gpu::cl::{self, ClContext};
 use clreel::gpu::host_block::HostBlock;
 use clreel::gpu::process;
 use clreel::ladder::box_filter::pictures::noise;
-use clreel::stats::{Series, ms_since};
+use clreel::timing::{Series, ms_since};
 use ocl::core::{self, MapFlags, MemMap};
 use ocl::flags::MemFlags;
 

@@ -12,17 +12,18 @@
 use std::time::Instant;
 
 use clap::Parser;
-use clreel::convert::Correction;
+use clreel::color::Correction;
+use clreel::color::kernels::{Converter, Corrector, PlaneBlock};
 use clreel::gpu::cl::{self, ClContext};
-use clreel::gpu::convert::{Converter, Corrector, PlaneBlock};
 use clreel::gpu::event::wait_in_queue;
 use clreel::gpu::host_block::HostBlock;
+use clreel::gpu::memory::{Picture, Storage};
 use clreel::gpu::process;
 use clreel::gpu::timer;
 use clreel::ladder::box_filter::pictures::noise;
-use clreel::ladder::box_filter::{BuiltVariant, Picture, Plan, Scratch};
-use clreel::ladder::{Storage, VariantId, measure};
-use clreel::stats::{Series, ms_since};
+use clreel::ladder::box_filter::{BuiltVariant, Plan, Scratch};
+use clreel::ladder::{VariantId, measure};
+use clreel::timing::{Series, ms_since};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 use ocl::core::{self, MapFlags, MemMap};

@@ -14,12 +14,13 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use clreel::gpu::cl::{self, ClContext, DeviceKind};
+use clreel::gpu::memory::{Picture, Storage};
 use clreel::gpu::process;
 use clreel::ladder::box_filter::native::{self, Lanes};
 use clreel::ladder::box_filter::reference::reference;
-use clreel::ladder::box_filter::{BuiltVariant, Picture, Plan, Scratch, VARIANTS};
-use clreel::ladder::{Storage, VariantId, measure};
-use clreel::stats::ms_since;
+use clreel::ladder::box_filter::{BuiltVariant, Plan, Scratch, VARIANTS};
+use clreel::ladder::{VariantId, measure};
+use clreel::timing::ms_since;
 
 type Failure = Box<dyn std::error::Error>;
 

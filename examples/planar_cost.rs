@@ -4,17 +4,19 @@
 //!
 //! `cargo run --release --example planar_cost -- [ROUNDS] [WIDTHxHEIGHT] [DEVICE]`: 100 rounds, 1280x720, the best device.
 
-use clreel::convert::Correction;
+use clreel::color::Correction;
+use clreel::color::RgbaConverter;
+use clreel::color::kernels::Converter;
 use clreel::gpu::cl::{ClContext, list_devices, select_device};
-use clreel::gpu::convert::Converter;
+use clreel::gpu::memory::{Picture, Storage};
 use clreel::gpu::process;
 use clreel::gpu::timer;
+use clreel::ladder::VariantId;
 use clreel::ladder::box_filter::planar::run::on_device;
 use clreel::ladder::box_filter::planar::{PlanarFilter, planes_of};
-use clreel::ladder::box_filter::{BuiltVariant, Picture, Scratch};
-use clreel::ladder::{Storage, VariantId};
-use clreel::media::{References, RgbaConverter, bundled_clip, read_frames_rgba};
-use clreel::stats::ms_since;
+use clreel::ladder::box_filter::{BuiltVariant, Scratch};
+use clreel::media::{References, bundled_clip, read_frames_rgba};
+use clreel::timing::ms_since;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 

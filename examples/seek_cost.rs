@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clreel::media::{Decoder, OpenOptions, Seek};
-use clreel::stats::ms_since;
+use clreel::timing::ms_since;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

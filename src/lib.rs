@@ -1,35 +1,57 @@
 //! clreel plays a movie through hand-written OpenCL kernels and shows, live, what each optimisation is worth.
 //!
-//! A frame's way, and the modules in its order:
+//! The modules stand in layers, the uppermost first. Each uses only what stands below it; `tests/layers.rs` reads this
+//! drawing and holds them to it.
 //!
 //! ```text
-//! media      file ─▶ decoder thread ─▶ bounded queue ─take─▶ planes or RGBA  (FFmpeg)
-//! convert    the contract from planes to RGBA, colour correction, and the reference of both
-//! gpu        devices, contexts, programs; sharing: host ◀─▶ device ◀─▶ OpenGL texture
-//! ladder     the kernels' variants, their reference, checking and timing them
-//! pipeline   upload ─▶ convert ─▶ filter, cut into bands ─▶ download         (OpenCL)
-//! app        the window's loop: submit, collect, present when due            (winit)
-//! present    the picture in the window                                      (OpenGL)
-//! overlay    what the numbers say                                           (egui)
-//! stats      stage times, percentiles, CPU load, export
 //! cli        the command line and its subcommands
+//! app        the window's loop: submit, collect, present when due            (winit)
+//! overlay    what the numbers say                                           (egui)
+//! options    what the window and several subcommands can be asked for       (clap)
+//! pipeline   upload ─▶ convert ─▶ filter, cut into bands ─▶ download         (OpenCL)
+//! stats      stage times, percentiles, export
+//! ladders    each computation, with its rungs and its reference
+//! ladder     the kernels' variants, their reference, checking and timing them
+//! present    the picture in the window                                      (OpenGL)
+//! media      file ─▶ decoder thread ─▶ bounded queue ─take─▶ planes or RGBA  (FFmpeg)
+//! color      planes to RGBA and their correction: the contract, its reference, rows on the processor, kernels
+//! gpu        devices, contexts, programs; sharing: host ◀─▶ device ◀─▶ OpenGL texture
+//! timing     times, whether they can be believed, the processors' load
+//! verify     outputs compared with what is right, among canaries
+//! libav      FFmpeg made ready
+//! save       files that appear whole or not at all
+//! load       files that are read with care
+//! leftovers  what is removed when the process ends
+//! threads    work shared among threads
+//! memory     memory for pictures, or a sentence
+//! exit       exit codes
+//! error      what happened, why, and what to try
 //! ```
+//!
+//! A frame's way: `media` takes it from the queue; `pipeline` uploads, converts and filters it; `present` draws it, and
+//! `overlay` what `stats` has measured of it.
 
 #![warn(missing_docs)]
 
 pub mod app;
 pub mod cli;
-pub mod convert;
+pub mod color;
 pub mod error;
+pub mod exit;
 pub mod gpu;
 pub mod ladder;
 pub mod ladders;
 mod leftovers;
+mod libav;
 mod load;
 pub mod media;
+pub mod memory;
+pub mod options;
 pub mod overlay;
 pub mod pipeline;
 pub mod present;
 pub mod save;
 pub mod stats;
 mod threads;
+pub mod timing;
+pub mod verify;

@@ -7,5 +7,5 @@ use clap::Parser as _;
 fn main() -> ExitCode {
     clreel::gpu::process::prepare();
     let cli = clreel::cli::Cli::parse();
-    ExitCode::from(clreel::cli::report(clreel::cli::run(&cli)))
+    ExitCode::from(clreel::exit::report(clreel::cli::run(&cli)))
 }

@@ -1,7 +1,7 @@
 //! Colours against known values: flat pictures are built plane by plane, converted, and compared with the
 //! standards' formulas.
 
-use clreel::media::{Matrix, Range, RgbaConverter};
+use clreel::color::{Matrix, Range, RgbaConverter};
 use ffmpeg_next::ffi::{AVColorRange, AVColorSpace};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;

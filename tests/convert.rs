@@ -1,15 +1,13 @@
 //! Planes to RGBA and colour correction: the reference against the standards' formulas in f64, and the kernels and the
 //! processor's way against the reference, byte for byte. The kernels' tests need an OpenCL device, and fail without one.
 
-use clreel::convert::{Correction, Layout, convert_reference, correct_reference};
+use clreel::color::kernels::{Converter, Corrector, PlaneBlock};
+use clreel::color::planes::{layout_of, pack};
+use clreel::color::{Correction, Layout, convert_reference, correct_reference};
+use clreel::color::{Matrix, Range, RgbaConverter};
 use clreel::gpu::cl::{ClContext, list_devices, select_device};
-use clreel::gpu::convert::{Converter, Corrector, PlaneBlock};
-use clreel::ladder::Storage;
-use clreel::ladder::box_filter::Picture;
-use clreel::ladder::box_filter::pictures::Rgba;
-use clreel::ladder::verify;
-use clreel::media::planes::{layout_of, pack};
-use clreel::media::{Matrix, Range, RgbaConverter};
+use clreel::gpu::memory::{Picture, Rgba, Storage};
+use clreel::verify;
 use ffmpeg_next::ffi::{AVChromaLocation, AVColorRange, AVColorSpace};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;

@@ -5,9 +5,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use clreel::color::RgbaConverter;
+use clreel::color::kernels::{Converted, convert_once};
 use clreel::gpu::cl::{ClContext, list_devices, select_device};
-use clreel::gpu::convert::{Converted, convert_once};
-use clreel::media::{References, RgbaConverter, bundled_clip, read_frame_at};
+use clreel::media::{References, bundled_clip, read_frame_at};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 

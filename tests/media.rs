@@ -6,11 +6,10 @@ mod movie;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use clreel::color::RgbaConverter;
+use clreel::color::planes::{layout_of, pack};
 use clreel::error::Error;
-use clreel::media::planes::{layout_of, pack};
-use clreel::media::{
-    Decoder, Frame, OpenOptions, Orientation, References, RgbaConverter, read_frame_at, read_frames_rgba,
-};
+use clreel::media::{Decoder, Frame, OpenOptions, Orientation, References, read_frame_at, read_frames_rgba};
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
 use movie::{Folder, Movie, index_in, steady, turned, wav};

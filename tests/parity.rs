@@ -5,11 +5,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 use clreel::gpu::cl::{ClContext, DeviceKind, list_devices, select_device};
+use clreel::gpu::memory::{Picture, Storage};
+use clreel::ladder::VariantId;
 use clreel::ladder::box_filter::suite::{Subject, Suite};
-use clreel::ladder::box_filter::{
-    BuiltVariant, Config, Picture, Scratch, filter_once, info, reference::reference,
-};
-use clreel::ladder::{Storage, VariantId};
+use clreel::ladder::box_filter::{BuiltVariant, Config, Scratch, filter_once, info, reference::reference};
 
 /// Reads that one case may cost the naive variant: an image sampler on a CPU manages some 10⁸ a second.
 const NAIVE_READS: f64 = 2.1e8;

@@ -6,12 +6,12 @@ mod common;
 #[path = "common/movie.rs"]
 mod movie;
 
+use clreel::gpu::event::JobState;
 use clreel::gpu::headless::Headless;
-use clreel::gpu::sharing::Slot;
+use clreel::gpu::read_texture::read_texture;
 use clreel::ladder::box_filter::glsl::{self, GlslFilter, Offscreen};
 use clreel::ladder::box_filter::reference::reference;
-use clreel::pipeline::JobState;
-use clreel::present::read_texture;
+use clreel::pipeline::Slot;
 use common::{Display, Session, clip, clreel, json, png, snapshot, succeed};
 use movie::Folder;
 

@@ -1,18 +1,15 @@
 //! The filter on planes: the kernels against the reference, byte for byte, and the reference against a filter after the
 //! conversion, whose difference is stated here. The kernels' tests need an OpenCL device, and fail without one.
 
-use clreel::convert::{
-    Coefficients, Correction, FRACTION_BITS, Layout, convert_reference, correct_reference,
-};
+use clreel::color::kernels::Converter;
+use clreel::color::planes::layout_of;
+use clreel::color::planes::pack;
+use clreel::color::{Coefficients, Correction, FRACTION_BITS, Layout, convert_reference, correct_reference};
 use clreel::gpu::cl::{ClContext, DeviceKind, list_devices, select_device};
-use clreel::gpu::convert::Converter;
-use clreel::ladder::Storage;
-use clreel::ladder::box_filter::Picture;
+use clreel::gpu::memory::{Picture, Storage};
 use clreel::ladder::box_filter::pictures::noise;
 use clreel::ladder::box_filter::planar::{PlanarFilter, planar_reference, run};
 use clreel::ladder::box_filter::reference::reference;
-use clreel::media::planes::layout_of;
-use clreel::media::planes::pack;
 use clreel::media::{References, bundled_clip, read_frame_at};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;

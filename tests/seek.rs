@@ -308,7 +308,7 @@ fn bottom_up_pictures_can_be_sought() {
     let folder = Folder::new("seek-bottom-up");
     let movie = Movie { codec: Id::RAWVIDEO, format: Pixel::BGR24, size: (10, 6), ..Movie::default() };
     let decoder = open(&folder.movie("raw.avi", &movie), once());
-    let mut converter = clreel::media::RgbaConverter::new();
+    let mut converter = clreel::color::RgbaConverter::new();
     for index in [13, 4, 19] {
         let frame = seek(&decoder, Seek::Exact(index as f64 * 0.04 + 0.001));
         let mut rgba = vec![0; 10 * 6 * 4];

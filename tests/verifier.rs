@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clreel::error::Error;
-use clreel::ladder::box_filter::pictures::Rgba;
-use clreel::ladder::verify::{Floats, check, compare, guard, poisoned};
+use clreel::gpu::memory::Rgba;
+use clreel::verify::{Floats, check, compare, guard, poisoned};
 use serde_json::Value;
 
 const WIDTH: usize = 5;

@@ -22,7 +22,7 @@ use clreel::gpu::cl::{self, ClContext};
 use clreel::gpu::gl::{GlWindow, Interface};
 use clreel::gpu::process;
 use clreel::gpu::sharing::{self, Sharing};
-use clreel::stats::Series;
+use clreel::timing::Series;
 use winit::application::ApplicationHandler;
 use winit::dpi::PhysicalSize;
 use winit::event::WindowEvent;

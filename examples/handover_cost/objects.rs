@@ -4,10 +4,9 @@
 use std::sync::Arc;
 
 use clreel::gpu::cl::ClContext;
-use clreel::gpu::sharing::Slot;
-use clreel::ladder::Storage;
-use clreel::ladder::box_filter::Picture;
-use clreel::present::read_texture;
+use clreel::gpu::memory::{Picture, Storage};
+use clreel::gpu::read_texture::read_texture;
+use clreel::pipeline::Slot;
 use glow::HasContext as _;
 use ocl::core::{GlTextureTarget, ImageDescriptor, Mem, MemObjectType};
 use ocl::flags::MemFlags;

@@ -7,7 +7,7 @@ use clreel::gpu::cl::ClContext;
 use clreel::gpu::gl::GlWindow;
 use clreel::gpu::gl_timer::{GlTimer, Timing};
 use clreel::gpu::timer::device_ms;
-use clreel::stats::ms_since;
+use clreel::timing::ms_since;
 use glow::HasContext as _;
 use ocl::core::{self, CommandQueue, Event, Mem};
 

@@ -13,16 +13,17 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::conversions::Conversions;
-use crate::convert::Layout;
+use crate::color::Layout;
+use crate::color::kernels::{ConvertProgram, Corrector};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, is_device_failure, list_devices};
-use crate::gpu::convert::{ConvertProgram, Corrector};
 use crate::gpu::event::Waker;
+use crate::gpu::memory::Storage;
+use crate::ladder::VariantId;
 use crate::ladder::box_filter::opencl::BuiltVariant;
 use crate::ladder::box_filter::pictures::noise as bytes;
 use crate::ladder::box_filter::planar::PlanarFilter;
 use crate::ladder::box_filter::trial::{Case, Launch, Trials, Tried};
-use crate::ladder::{Storage, VariantId};
 use crate::pipeline::{Check, TrialCase};
 
 /// What the builder tells the window.

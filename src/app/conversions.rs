@@ -4,14 +4,14 @@
 use std::collections::VecDeque;
 
 use super::builder::Part;
-use crate::convert::Layout;
+use crate::color::Layout;
+use crate::color::Matrix;
+use crate::color::kernels::{Converter, Corrector};
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
-use crate::gpu::convert::{Converter, Corrector};
-use crate::ladder::Storage;
-use crate::ladder::verify::MismatchReport;
-use crate::media::Matrix;
+use crate::gpu::memory::Storage;
 use crate::pipeline::Check;
+use crate::verify::MismatchReport;
 
 /// What is done instead of a wrong conversion.
 const ON_THE_PROCESSOR: &str = "The processor converts them instead; 'planar' needs the device.";

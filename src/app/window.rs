@@ -17,12 +17,12 @@ use winit::window::{Window, WindowAttributes, WindowId};
 
 use super::player::Player;
 use super::playlist::Playlist;
-use crate::cli::PlayArgs;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, list_devices, select_device};
 use crate::gpu::display;
 use crate::gpu::event::Waker;
 use crate::media::{Decoder, OpenOptions, bundled_clip};
+use crate::options::PlayArgs;
 
 /// So long the window waits for its movie, whose size it takes. Later it appears without.
 const FIRST_WAIT: Duration = Duration::from_millis(700);
@@ -101,7 +101,7 @@ pub fn run(args: &PlayArgs) -> Result<()> {
     // A device may be asked still whether it shares.
     crate::leftovers::remove_all();
     if !idle {
-        crate::gpu::process::exit_now(crate::cli::report(result.map(|()| crate::cli::exit::DONE)));
+        crate::gpu::process::exit_now(crate::exit::report(result.map(|()| crate::exit::DONE)));
     }
     result
 }
@@ -203,7 +203,7 @@ impl App<'_> {
         }
         let error =
             display_gone("The connection to the X server broke: it has ended, or it ended the window.");
-        crate::gpu::process::exit_now(crate::cli::report(Err(error)));
+        crate::gpu::process::exit_now(crate::exit::report(Err(error)));
     }
 
     /// Writes what was asked for and takes the window down; returns whether OpenCL is idle.

@@ -24,7 +24,7 @@ use crate::ladder::{Kind, NOT_TIMED, Outcome, VariantId};
 use crate::ladders::vector_add::VectorAdd;
 use crate::leftovers;
 use crate::media;
-use crate::stats::{Noise, noise};
+use crate::timing::{Noise, noise};
 
 pub(crate) use table::{believed, number};
 
@@ -413,7 +413,7 @@ fn reason(outcome: &Outcome) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ladder::box_filter::pictures::Rgba;
+    use crate::gpu::memory::Rgba;
 
     #[test]
     fn variant_lists() {
@@ -429,9 +429,8 @@ mod tests {
     #[test]
     fn a_mismatch_outranks_a_failure() {
         let failed = Outcome::Failed(crate::error::Error::new("no", "", ""));
-        let report = crate::ladder::verify::check(&[1, 2, 3, 4], Rgba { width: 1 }, |b| Ok(b.to_vec()))
-            .unwrap()
-            .unwrap();
+        let report =
+            crate::verify::check(&[1, 2, 3, 4], Rgba { width: 1 }, |b| Ok(b.to_vec())).unwrap().unwrap();
         let run = |outcomes: Vec<Outcome>| RadiusRun {
             radius: 1,
             copy: None,

@@ -1,7 +1,6 @@
 //! The command line: clap definitions, and one module for each subcommand.
 //!
-//! Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 usage (clap's), 3 a variant
-//! differs from the reference.
+//! Results go to stdout, everything else to stderr.
 
 pub mod bench;
 pub mod devices;
@@ -9,34 +8,20 @@ pub mod snapshot;
 pub mod tune;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
 use crate::error::Result;
+use crate::exit;
 use crate::gpu::cl::{Device, list_devices};
-use crate::gpu::gl::Interface;
 use crate::gpu::{drivers, probe, trial};
-use crate::ladder::VariantId;
 use crate::ladder::box_filter;
-pub use crate::ladder::box_filter::MAX_RADIUS;
+use crate::ladder::box_filter::MAX_RADIUS;
 use crate::ladder::conversions::Which;
 use crate::ladders::vector_add;
 use crate::leftovers;
-use crate::media::References;
-
-/// Exit codes, part of the command line's contract.
-pub mod exit {
-    /// Done; also a damaged file that gave at least one frame (with a warning).
-    pub const DONE: u8 = 0;
-    /// Failed, with a sentence on stderr.
-    pub const FAILED: u8 = 1;
-    /// Used in a way that it does not know, with a sentence on stderr.
-    pub const USAGE: u8 = 2;
-    /// A variant's output differs from the reference.
-    pub const MISMATCH: u8 = 3;
-}
+use crate::options::{FilterArgs, PlayArgs, ReferencesArgs, TrialArgs, seconds};
 
 /// The command line: a subcommand, or the window.
 #[derive(Debug, Parser)]
@@ -129,14 +114,6 @@ pub(crate) fn usage(subcommand: &str, why: &str) -> u8 {
     exit::USAGE
 }
 
-/// Prints an error to stderr; returns the exit code.
-pub fn report(result: Result<u8>) -> u8 {
-    result.unwrap_or_else(|error| {
-        eprintln!("clreel: {error}");
-        exit::FAILED
-    })
-}
-
 /// The devices to choose from; says on stderr which drivers were left out because they failed.
 pub(crate) fn working_devices() -> Vec<Device> {
     let devices = list_devices();
@@ -147,95 +124,6 @@ pub(crate) fn working_devices() -> Vec<Device> {
         }
     }
     devices
-}
-
-/// Which filter, and where it runs.
-#[derive(Debug, Clone, Args)]
-pub struct FilterArgs {
-    /// The filter: off, naive, separable, flat, vectorized, running-sum, glsl, native, fused, planar or auto
-    #[arg(long, value_name = "ID", default_value = "running-sum")]
-    pub variant: VariantId,
-    /// Radius of the box in pixels: the window is (2N+1) by (2N+1)
-    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(0..=MAX_RADIUS as i64))]
-    pub radius: u32,
-    /// The OpenCL device: an index from `clreel devices`, a part of a name, cpu or gpu
-    #[arg(long, value_name = "SEL")]
-    pub device: Option<String>,
-}
-
-/// How changed kernels are tried.
-#[derive(Debug, Clone, Args)]
-pub struct TrialArgs {
-    /// How long changed kernels (CLREEL_KERNELS) may take for a step of their trial; without it 10 s, or ten times as long as predicted
-    #[arg(long, value_name = "S", value_parser = timeout)]
-    pub kernel_timeout: Option<f64>,
-}
-
-impl TrialArgs {
-    /// How long a step may take, where the user says.
-    pub fn limit(&self) -> Option<Duration> {
-        self.kernel_timeout.and_then(|s| Duration::try_from_secs_f64(s).ok())
-    }
-}
-
-/// What a movie may open.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct ReferencesArgs {
-    /// Let movies that you trust have other files of this machine opened, as playlists do, and take every format that
-    /// FFmpeg knows
-    #[arg(long)]
-    pub allow_references: bool,
-}
-
-impl ReferencesArgs {
-    /// The choice.
-    pub fn get(self) -> References {
-        if self.allow_references { References::Allowed } else { References::Refused }
-    }
-}
-
-/// `clreel [FILE…]`: the window.
-#[derive(Debug, Clone, Args)]
-pub struct PlayArgs {
-    /// The movies to play, one after the other and round again; without any the bundled clip
-    #[arg(value_name = "FILE")]
-    pub files: Vec<PathBuf>,
-    /// What they may open.
-    #[command(flatten)]
-    pub references: ReferencesArgs,
-    /// Which filter, and where it runs.
-    #[command(flatten)]
-    pub filter: FilterArgs,
-    /// How changed kernels are tried.
-    #[command(flatten)]
-    pub trial: TrialArgs,
-    /// Keep OpenGL and OpenCL apart: copy each frame instead of sharing textures
-    #[arg(long)]
-    pub no_sharing: bool,
-    /// The way to OpenGL that is tried first, else that in the variable CLREEL_GL, else GLX, where more drivers share textures
-    #[arg(long, value_name = "WAY")]
-    pub gl: Option<Interface>,
-    /// Start at this time, in seconds
-    #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
-    pub start: f64,
-    /// Present frames as fast as they come instead of by their time stamps
-    #[arg(long)]
-    pub unpaced: bool,
-    /// Decode this many frames to memory first, and play those in a loop
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub preload: Option<u32>,
-    /// Quit after this many presented frames
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub frames: Option<u64>,
-    /// Save the window as a PNG when quitting
-    #[arg(long, value_name = "PNG")]
-    pub screenshot: Option<PathBuf>,
-    /// Save the last picture, as the filter made it and turned as it is shown, as a PNG when quitting
-    #[arg(long, value_name = "PNG")]
-    pub save_frame: Option<PathBuf>,
-    /// Write the statistics when quitting: one row a frame as .csv, the same with a summary as .json
-    #[arg(long, value_name = "FILE", value_parser = stats_file)]
-    pub stats: Option<PathBuf>,
 }
 
 /// `clreel bench`.
@@ -333,32 +221,10 @@ pub struct DevicesArgs {
     pub json: bool,
 }
 
-fn seconds(s: &str) -> std::result::Result<f64, String> {
-    match s.parse::<f64>() {
-        Ok(v) if v.is_finite() && v >= 0.0 => Ok(v),
-        _ => Err(format!("'{s}' is not a time in seconds, such as 12.5")),
-    }
-}
-
-fn timeout(s: &str) -> std::result::Result<f64, String> {
-    match s.parse::<f64>() {
-        Ok(v) if (0.1..=86_400.0).contains(&v) => Ok(v),
-        _ => Err(format!("'{s}' is not a time in seconds from 0.1 to 86400")),
-    }
-}
-
 fn size(s: &str) -> std::result::Result<(u32, u32), String> {
     let parsed = s.split_once(['x', 'X']).and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
     match parsed {
         Some((w, h)) if (1..=16384).contains(&w) && (1..=16384).contains(&h) => Ok((w, h)),
         _ => Err(format!("'{s}' is not a size such as 1920x1080 (1 to 16384 each)")),
-    }
-}
-
-fn stats_file(s: &str) -> std::result::Result<PathBuf, String> {
-    let path = PathBuf::from(s);
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("csv" | "json") => Ok(path),
-        _ => Err(format!("'{s}' must end in .csv or .json")),
     }
 }

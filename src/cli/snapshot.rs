@@ -4,18 +4,19 @@
 use ffmpeg_next::frame::Video;
 
 use crate::cli::{SnapshotArgs, exit, working_devices};
-use crate::convert::Layout;
+use crate::color::Layout;
+use crate::color::RgbaConverter;
+use crate::color::kernels::{Converted, Converter, convert_once};
+use crate::color::planes::pack;
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, select_device};
-use crate::gpu::convert::{Converted, Converter, convert_once};
 use crate::gpu::program::any_changed;
 use crate::ladder::box_filter::glsl::Offscreen;
 use crate::ladder::box_filter::trial::{Case, Launch, Trials, Tried};
 use crate::ladder::box_filter::{BuiltVariant, filter_once, native, planar};
 use crate::ladder::{Kind, VariantId};
-use crate::media::memory::{picture_memory, zeroed};
-use crate::media::planes::pack;
-use crate::media::{RgbaConverter, read_frame_at};
+use crate::media::read_frame_at;
+use crate::memory::{picture_memory, zeroed};
 use crate::save;
 
 /// Changed kernels make the picture in a process of their own: this one never runs them.

@@ -13,6 +13,17 @@ use crate::gpu::cl::status_name;
 /// Called on the driver's thread when a command is complete; makes no OpenCL call.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
+/// Where work on a slot stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobState {
+    /// Its commands are not all finished.
+    Running,
+    /// The filtered picture is in the slot.
+    Done,
+    /// It was cancelled, and the slot is free again.
+    Cancelled,
+}
+
 /// Whether the command of `event` has finished.
 ///
 /// # Errors

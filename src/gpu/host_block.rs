@@ -9,7 +9,7 @@ use ocl::flags::MemFlags;
 
 use crate::error::Result;
 use crate::gpu::cl::ClContext;
-use crate::media::memory::no_memory;
+use crate::memory::no_memory;
 
 /// Zeroed host memory that starts at a page.
 pub struct HostBlock {

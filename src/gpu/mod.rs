@@ -3,7 +3,6 @@
 
 mod calls;
 pub mod cl;
-pub mod convert;
 pub mod display;
 pub mod drivers;
 pub mod event;
@@ -13,14 +12,15 @@ pub mod headless;
 pub mod host_block;
 pub(crate) mod identity;
 pub(crate) mod kernel;
-pub(crate) mod memory;
+pub mod memory;
 pub(crate) mod parts;
 pub(crate) mod places;
 pub mod probe;
 pub mod process;
 pub mod program;
+pub mod read_texture;
 pub mod shader;
 pub mod sharing;
 pub mod timer;
-mod transfer;
+pub(crate) mod transfer;
 pub mod trial;

@@ -6,7 +6,7 @@ use ocl::ffi;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, status_name};
-use crate::ladder::box_filter::Picture;
+use crate::gpu::memory::Picture;
 
 const ORIGIN: [usize; 3] = [0; 3];
 
@@ -27,7 +27,7 @@ fn finish(code: i32, event: ffi::cl_event) -> Result<ocl::Event> {
 }
 
 /// Maps without blocking; the pointer is known beforehand, since the memory is the host's.
-pub(in crate::gpu) fn enqueue_map(
+pub(crate) fn enqueue_map(
     cl: &ClContext,
     picture: &Picture,
     width: u32,
@@ -77,7 +77,7 @@ pub(in crate::gpu) fn enqueue_map(
     Ok(event)
 }
 
-pub(in crate::gpu) fn enqueue_unmap(
+pub(crate) fn enqueue_unmap(
     queue: &ocl::Queue,
     picture: &Picture,
     mapped: NonNull<u8>,
@@ -99,7 +99,7 @@ pub(in crate::gpu) fn enqueue_unmap(
 
 /// # Safety
 /// `from` must hold width·height·4 bytes and stay untouched until the event is complete.
-pub(in crate::gpu) unsafe fn enqueue_write(
+pub(crate) unsafe fn enqueue_write(
     queue: &ocl::Queue,
     picture: &Picture,
     width: u32,
@@ -140,7 +140,7 @@ pub(in crate::gpu) unsafe fn enqueue_write(
 
 /// # Safety
 /// `into` must have room for width·height·4 bytes and stay untouched until the event is complete.
-pub(in crate::gpu) unsafe fn enqueue_read(
+pub(crate) unsafe fn enqueue_read(
     cl: &ClContext,
     picture: &Picture,
     width: u32,
@@ -171,7 +171,7 @@ pub(in crate::gpu) unsafe fn enqueue_read(
 ///
 /// # Errors
 /// When `from` is no buffer or `to` no image, or the driver refuses.
-pub(in crate::gpu) fn enqueue_place(
+pub(crate) fn enqueue_place(
     cl: &ClContext,
     from: &Picture,
     to: &Picture,

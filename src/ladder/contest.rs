@@ -14,9 +14,9 @@ use crate::gpu::parts::require_their_place;
 use crate::ladder::config::{Config, Tunable};
 use crate::ladder::measure::{self, Contender, Measurement, Results, Sample, Timed};
 use crate::ladder::rung::{Rung, Work};
-use crate::ladder::verify::{self, Checked, Elements, MismatchReport};
 use crate::ladder::{Outcome, search};
-use crate::media::memory::require;
+use crate::memory::require;
+use crate::verify::{self, Checked, Elements, MismatchReport};
 
 /// One computation, written several times: its cases, its rungs, and how they run. What is common to all ladders is here
 /// and in the modules beside; a ladder brings only what is its own.

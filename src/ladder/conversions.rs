@@ -8,20 +8,20 @@ use std::fmt::Write;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
+use super::Outcome;
 use super::measure::{self, Contender, Measurement, Timed};
-use super::verify::MismatchReport;
-use super::{Outcome, Storage};
-use crate::convert::trial::{self, Pattern, VIVID};
-use crate::convert::{Correction, Family, Layout};
+use crate::color::kernels::{Converter, Corrector};
+use crate::color::planes::layout_of;
+use crate::color::trial::{self, Pattern, VIVID};
+use crate::color::{Correction, Family, Layout};
+use crate::color::{Matrix, Range};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device};
-use crate::gpu::convert::{Converter, Corrector};
-use crate::ladder::box_filter::Picture;
+use crate::gpu::memory::{Picture, Storage};
 use crate::ladder::box_filter::pictures::noise;
 use crate::ladder::box_filter::trial::{Case, Launch, Trials};
-use crate::media::memory::require;
-use crate::media::planes::layout_of;
-use crate::media::{Matrix, Range};
+use crate::memory::require;
+use crate::verify::MismatchReport;
 
 /// Decoded formats that are checked beside the movie's own: all programs, and all ways that samples lie.
 const FORMATS: [Pixel; 19] = [

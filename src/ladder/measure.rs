@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::failed;
 use crate::gpu::timer;
 use crate::ladder::box_filter::Plan;
-use crate::stats::{CpuTimes, Noise, Series, ms_since, noise};
+use crate::timing::{CpuTimes, Noise, Series, ms_since, noise};
 
 /// One timed run, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]

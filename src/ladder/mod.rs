@@ -1,5 +1,5 @@
 //! What every ladder of kernels shares: the variants' names, the outcome of running one, and the rules for
-//! checking ([`verify`]) and timing ([`measure`]) it.
+//! checking ([`verify`](crate::verify)) and timing ([`measure`]) it.
 
 pub mod box_filter;
 pub mod config;
@@ -11,10 +11,11 @@ pub mod rung;
 pub mod search;
 pub mod tune;
 pub mod tuned;
-pub mod verify;
 
 use std::fmt;
 use std::str::FromStr;
+
+use crate::gpu::memory::Storage;
 
 /// One rung of the box-filter ladder, or [`VariantId::Off`] for the unfiltered picture.
 ///
@@ -154,15 +155,6 @@ impl Kind {
     }
 }
 
-/// What a variant reads and writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Storage {
-    /// `image2d_t` through a sampler.
-    Image,
-    /// A flat buffer of pixels without gaps.
-    Buffer,
-}
-
 /// One step of a ladder, as the user meets it.
 #[derive(Debug)]
 pub struct VariantInfo {
@@ -204,7 +196,7 @@ pub enum Outcome {
     /// It was left out, and why.
     Skipped(String),
     /// It differs from the reference, so it has no time.
-    Mismatch(verify::MismatchReport),
+    Mismatch(crate::verify::MismatchReport),
     /// It could not be built or run.
     Failed(crate::error::Error),
 }

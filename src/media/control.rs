@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::queue::FrameQueue;
 use super::reading::Reading;
-use super::staging::Staging;
+use crate::color::Staging;
 
 /// Where to go on. Times are in seconds from the movie's first frame; behind the end they mean its last frame.
 #[derive(Debug, Clone, Copy, PartialEq)]

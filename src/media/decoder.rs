@@ -7,17 +7,17 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::SECOND_NS;
-use super::color::{self, Matrix, Range};
 use super::control::{Control, Seek};
 use super::frame::{Fields, picture_bytes, pixel_aspect, seconds};
-use super::memory::free;
 use super::orientation::Orientation;
 use super::pass::{Pass, Placed};
 use super::queue::FrameQueue;
 use super::reading::{Cancel, Reading, References, watched};
-use super::staging::Staging;
 use super::worker::Worker;
+use crate::color::Staging;
+use crate::color::matrix::{self, Matrix, Range};
 use crate::error::{Error, Result};
+use crate::memory::free;
 
 /// So long the end of a decoder waits for its thread.
 const END_WAIT: Duration = Duration::from_secs(2);
@@ -297,7 +297,7 @@ fn preload(pass: &mut Pass, path: &Path, count: u32) -> (Vec<Placed>, Option<Err
 }
 
 fn describe(path: &Path, pass: &Pass, first: &Placed) -> MovieInfo {
-    let (matrix, range) = color::of_picture(&first.video);
+    let (matrix, range) = matrix::of_picture(&first.video);
     let source = pass.source();
     MovieInfo {
         path: path.to_owned(),
@@ -309,7 +309,7 @@ fn describe(path: &Path, pass: &Pass, first: &Placed) -> MovieInfo {
         fps: source.fps(),
         duration_s: source.duration_s(),
         codec: source.codec_name(),
-        pixel_format: color::format_name(&first.video),
+        pixel_format: matrix::format_name(&first.video),
         matrix,
         range,
     }

@@ -7,7 +7,7 @@ use ffmpeg_next as ffmpeg;
 
 use super::SECOND_NS;
 use super::orientation::Orientation;
-use super::staging::Packed;
+use crate::color::Packed;
 
 /// How the rows of a picture were taken: at one moment, or every other row at a later one, as cameras for television did.
 /// The first field is that of the earlier moment.

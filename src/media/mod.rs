@@ -5,61 +5,38 @@
 //! open nothing else, within the time of `reading` and the memory of `room`; `source` reads packets and decodes them, `pass` gives the pictures
 //! their place in the movie (`timeline`, and `jumps` where stamps do) and keeps some for steps back (`kept`), [`decoder`] repeats passes on a thread of its own
 //! (`worker`) and fills [`queue`]; `control` tells it where to go on. Where a device converts the frames, that thread packs
-//! their planes into the device's [`staging`] memory. [`clock`] says which frame is due. [`color`] decides matrix and
-//! range, [`convert`] turns a picture into RGBA.
+//! their planes into the device's [`Staging`](crate::color::Staging) memory. [`clock`] says which frame is due.
 
 mod access;
 pub mod clip;
 pub mod clock;
-pub mod color;
 mod control;
-pub mod convert;
 pub mod decoder;
 mod facts;
 mod formats;
 pub mod frame;
 mod jumps;
 mod kept;
-pub mod memory;
 mod open;
 pub mod orientation;
 mod pass;
-pub mod planes;
 pub mod queue;
 mod reading;
 mod room;
-mod rows;
 mod source;
-pub mod staging;
 mod still;
 mod timeline;
 mod worker;
 
 pub use clip::bundled_clip;
 pub use clock::Clock;
-pub use color::{Matrix, Range};
 pub use control::Seek;
-pub use convert::RgbaConverter;
 pub use decoder::{Decoder, MovieInfo, OpenOptions};
 pub use frame::{Fields, Frame};
 pub use orientation::Orientation;
 pub use queue::{FrameQueue, Take};
 pub use reading::{Cancel, References};
-pub use staging::{Packed, PlaneMemory, Staging};
 pub use still::{RgbaFrames, read_frame_at, read_frames_rgba};
-
-use std::sync::Once;
 
 /// Nanoseconds in a second: every time in this module is a whole number of nanoseconds.
 pub const SECOND_NS: i64 = 1_000_000_000;
-
-/// Prepares FFmpeg once: its own messages are kept off stderr, because what matters in them reaches the user as
-/// an [`Error`](crate::error::Error).
-pub(crate) fn initialise() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // It can only fail where it has nothing to do: registering is automatic since FFmpeg 4.
-        let _ = ffmpeg_next::init();
-        ffmpeg_next::log::set_level(ffmpeg_next::log::Level::Quiet);
-    });
-}

@@ -3,8 +3,8 @@
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
-use super::memory::picture_memory;
 use crate::error::Result;
+use crate::memory::picture_memory;
 
 /// A display matrix of the ISO base media format (ISO/IEC 14496-12, `tkhd`), row by row.
 pub(super) type Matrix = [i32; 9];

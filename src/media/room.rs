@@ -6,8 +6,8 @@ use std::path::Path;
 use ffmpeg_next::ffi;
 use libc::c_int;
 
-use super::memory;
 use crate::error::Error;
+use crate::memory;
 
 /// More pixels than a picture of 16384×16384, the most that OpenGL and OpenCL know, has nobody.
 const MAX_PIXELS: u64 = 16384 * 16384;

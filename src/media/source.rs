@@ -82,7 +82,7 @@ pub(super) struct Source {
 impl Source {
     /// Opens the movie at `path` and its decoder. Reading stops soon after `reading` is stopped.
     pub fn open(path: &Path, reading: &Reading) -> Result<Self> {
-        super::initialise();
+        crate::libav::initialise();
         reading.begin();
         let mut file = open_container(path, reading)?;
         let stream = video_stream(&file.input, path)?;

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use super::convert::RgbaConverter;
 use super::decoder::{behind_the_end, nanoseconds, nothing_decoded};
 use super::frame::{Frame, seconds};
-use super::memory::{affordable, picture_memory};
 use super::pass::Pass;
 use super::reading::{Cancel, Reading, References, watched};
+use crate::color::RgbaConverter;
 use crate::error::{Error, Result};
+use crate::memory::{affordable, picture_memory};
 
 /// The frame that is shown at `at_s` seconds: the last one whose time has come by then. Behind the end it is the
 /// last frame, with a warning.

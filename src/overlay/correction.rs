@@ -4,7 +4,7 @@ use egui::{Rect, Slider, Ui, Vec2, vec2};
 
 use super::place::{self, Panel, Title};
 use super::{Action, panel, theme};
-use crate::convert::Correction;
+use crate::color::Correction;
 
 /// The panel's size in points.
 pub const SIZE: Vec2 = vec2(300.0, 158.0);

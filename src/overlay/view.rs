@@ -1,12 +1,13 @@
 //! What the overlay is told and what it answers: plain data.
 
 use super::{DeviceList, Tuning};
-use crate::convert::Correction;
+use crate::color::Correction;
 use crate::error::Error;
 use crate::gpu::cl::DeviceInfo;
 use crate::ladder::VariantId;
 use crate::media::Fields;
-use crate::stats::{CpuReading, PlayState, Recorder};
+use crate::stats::{PlayState, Recorder};
+use crate::timing::CpuReading;
 
 /// What the user asked for with the mouse; keys give the same actions.
 #[derive(Debug, Clone, PartialEq)]

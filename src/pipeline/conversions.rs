@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use ffmpeg_next::frame::Video;
 
 use super::Pipeline;
-use crate::convert::Layout;
-use crate::gpu::convert::{ConvertProgram, Converter};
-use crate::ladder::{Storage, VariantId};
+use crate::color::Layout;
+use crate::color::kernels::{ConvertProgram, Converter};
+use crate::gpu::memory::Storage;
+use crate::ladder::VariantId;
 
 /// What tells one conversion from another. Programs serve many; each is checked for itself.
 type Conversion = (Layout, Storage);

@@ -4,15 +4,16 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use super::Slot;
 use super::estimate::Estimate;
-use crate::convert::Correction;
+use crate::color::Correction;
+use crate::color::Matrix;
 use crate::error::Result;
-use crate::gpu::sharing::Slot;
+use crate::gpu::memory::Picture;
 use crate::gpu::timer::{self, DeviceClock};
 use crate::ladder::VariantId;
+use crate::ladder::box_filter::Plan;
 use crate::ladder::box_filter::planar::PlanarPlan;
-use crate::ladder::box_filter::{Picture, Plan};
-use crate::media::Matrix;
 use crate::stats::{Lane, Span, Stage};
 
 /// Part of a pass that is in the queue.
@@ -135,17 +136,6 @@ pub struct JobTimes {
 pub(super) enum Colors {
     Convert { correction: Correction, to: Picture },
     Correct { correction: Correction, matrix: Matrix, size: (u32, u32), from: Picture, to: Picture },
-}
-
-/// Where a [`Job`] stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JobState {
-    /// Its commands are not all finished.
-    Running,
-    /// The filtered picture is in the slot.
-    Done,
-    /// It was cancelled, and the slot is free again.
-    Cancelled,
 }
 
 impl Job {

@@ -20,6 +20,7 @@ mod estimate;
 mod job;
 mod pace;
 mod prepare;
+mod slot;
 mod trials;
 
 use std::collections::HashMap;
@@ -27,25 +28,29 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::convert::Layout;
+use crate::color::Layout;
+use crate::color::kernels::{Converter, Corrector, pack_pinned};
+use crate::color::{Packed, Staging};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
-use crate::gpu::convert::{Converter, Corrector, pack_pinned};
-use crate::gpu::event::{Waker, is_complete, wait_in_queue, wake_after};
-use crate::gpu::sharing::{Sharing, Slot};
+use crate::gpu::event::{JobState, Waker, is_complete, wait_in_queue, wake_after};
+use crate::gpu::memory::{Picture, Storage};
+use crate::gpu::sharing::Sharing;
 use crate::gpu::timer;
+use crate::ladder::VariantId;
 use crate::ladder::box_filter::planar::PlanarFilter;
-use crate::ladder::box_filter::{BuiltVariant, Picture, Scratch};
-use crate::ladder::{Storage, VariantId};
-use crate::media::{Frame, Packed, Staging};
-use crate::stats::{Lane, Span, Stage, ms_since};
+use crate::ladder::box_filter::{BuiltVariant, Scratch};
+use crate::media::Frame;
+use crate::stats::{Lane, Span, Stage};
+use crate::timing::ms_since;
 
 use conversions::Known;
 use job::{Band, Colors, Filter};
 use pace::{ConversionTime, Pace};
 
 pub use conversions::Check;
-pub use job::{Job, JobState, JobTimes};
+pub use job::{Job, JobTimes};
+pub use slot::{Loaded, Slot};
 pub use trials::TrialCase;
 use trials::Trials;
 

@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 
-use crate::convert::Correction;
+use crate::color::Correction;
 use crate::gpu::cl::DeviceKind;
-use crate::ladder::{Storage, VariantId};
+use crate::gpu::memory::Storage;
+use crate::ladder::VariantId;
 
 /// Pixels of a picture, what is written, and whether the planes were filtered before: others take another time.
 type Conversion = ((u32, u32), Storage, bool);

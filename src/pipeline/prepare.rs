@@ -7,12 +7,13 @@ use std::time::Duration;
 use super::estimate::Estimate;
 use super::job::{Colors, Events, Filter};
 use super::{Job, JobTimes, Pipeline, Refusal, TrialCase};
-use crate::convert::Correction;
+use super::{Loaded, Slot};
+use crate::color::Correction;
+use crate::color::Matrix;
 use crate::error::Error;
-use crate::gpu::sharing::{Loaded, Slot};
-use crate::ladder::box_filter::{BuiltVariant, Picture};
-use crate::ladder::{Storage, VariantId};
-use crate::media::Matrix;
+use crate::gpu::memory::{Picture, Storage};
+use crate::ladder::VariantId;
+use crate::ladder::box_filter::BuiltVariant;
 
 impl Pipeline {
     /// Predicted time of a whole frame on the device, in milliseconds.

@@ -6,9 +6,9 @@ use std::collections::{HashMap, HashSet};
 use ffmpeg_next::frame::Video;
 
 use super::{Pipeline, Refusal};
-use crate::convert::Layout;
+use crate::color::Layout;
+use crate::color::kernels::Converter;
 use crate::error::{Error, Result};
-use crate::gpu::convert::Converter;
 use crate::ladder::VariantId;
 
 /// One way to run a variant's kernels: what runs well at one size and radius may hang at another.

@@ -7,11 +7,12 @@ use std::path::Path;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{FrameSample, GlTimes, Recorder, Series, Setting, Stage};
+use super::{FrameSample, GlTimes, Recorder, Setting, Stage};
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
 use crate::ladder::VariantId;
 use crate::save;
+use crate::timing::Series;
 
 /// What the statistics are about.
 #[derive(Debug, Clone)]

@@ -3,22 +3,16 @@
 //! In: one [`FrameSample`] for each movie frame presented. Out: what the overlay shows and what
 //! `--stats FILE` writes.
 
-pub mod cpu;
 pub mod export;
-pub mod noise;
 pub mod playing;
 pub mod recorder;
 pub mod scores;
-pub mod series;
 pub mod trace;
 
-pub use cpu::{CpuLoad, CpuReading, CpuTimes};
 pub use export::{ExportContext, export};
-pub use noise::Noise;
 pub use playing::{PlayState, Playing};
 pub use recorder::{Recorder, Summary};
 pub use scores::{Score, Scores};
-pub use series::Series;
 pub use trace::{Lane, Span, Trace};
 
 use crate::ladder::VariantId;
@@ -158,8 +152,3 @@ pub struct Setting {
 
 #[cfg(test)]
 mod tests;
-
-/// Time since `began`, in milliseconds.
-pub fn ms_since(began: std::time::Instant) -> f64 {
-    began.elapsed().as_secs_f64() * 1e3
-}

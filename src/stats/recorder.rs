@@ -5,7 +5,8 @@
 
 use std::collections::VecDeque;
 
-use super::{FrameSample, GlTimes, Scores, Series, Setting, Span, Stage, StageTimes, Trace};
+use super::{FrameSample, GlTimes, Scores, Setting, Span, Stage, StageTimes, Trace};
+use crate::timing::Series;
 
 /// Seconds of history that the graph can show.
 pub const HISTORY_S: f64 = 10.0;

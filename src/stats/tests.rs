@@ -408,18 +408,3 @@ fn a_full_disk_is_an_error_and_the_device_survives() {
     assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());
     assert_eq!(scratch.names().len(), 2, "nothing is left beside them");
 }
-
-#[test]
-fn the_load_of_a_busy_process_is_seen() {
-    let mut load = CpuLoad::new();
-    assert_eq!(load.sample().process, None, "one point in time says nothing");
-    let until = std::time::Instant::now() + std::time::Duration::from_millis(700);
-    let mut work = 0u64;
-    while std::time::Instant::now() < until {
-        work = std::hint::black_box(work.wrapping_mul(3).wrapping_add(1));
-    }
-    let reading = load.sample();
-    assert!(reading.process.is_some_and(|p| p > 0.0), "{reading:?}");
-    assert!(reading.machine.is_some_and(|m| (0.0..=100.0).contains(&m)), "{reading:?}");
-    assert!(reading.cores > 0);
-}

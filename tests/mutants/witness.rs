@@ -10,16 +10,16 @@ use std::io::Write;
 use std::path::Path;
 use std::str::FromStr;
 
-use clreel::convert::{Correction, Layout, convert_reference, correct_reference};
+use clreel::color::Matrix;
+use clreel::color::kernels::{Converter, Corrector};
+use clreel::color::planes::layout_of;
+use clreel::color::{Correction, Layout, convert_reference, correct_reference};
 use clreel::error::{Error, Result};
 use clreel::gpu::cl::{ClContext, list_devices, select_device};
-use clreel::gpu::convert::{Converter, Corrector};
-use clreel::ladder::Storage;
+use clreel::gpu::memory::{Picture, Storage};
 use clreel::ladder::box_filter::planar::{PlanarFilter, planar_reference};
 use clreel::ladder::box_filter::reference::reference;
-use clreel::ladder::box_filter::{BuiltVariant, Config, Picture, Scratch, info};
-use clreel::media::Matrix;
-use clreel::media::planes::layout_of;
+use clreel::ladder::box_filter::{BuiltVariant, Config, Scratch, info};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 

@@ -5,13 +5,14 @@ use std::time::Instant;
 
 use super::work::Work;
 use super::{Flight, FrameLoop};
+use crate::color::Staging;
 use crate::error::{Error, Result};
-use crate::gpu::sharing::Slot;
+use crate::gpu::event::JobState;
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::glsl::{self, GlslFilter};
-use crate::media::Staging;
-use crate::pipeline::JobState;
-use crate::stats::{Stage, ms_since};
+use crate::pipeline::Slot;
+use crate::stats::Stage;
+use crate::timing::ms_since;
 
 pub(super) fn advance_gl(filter: &mut Result<GlslFilter>, task: &mut glsl::Task) -> Result<JobState> {
     match filter {

@@ -7,11 +7,11 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::Instant;
 
 use crate::error::{Error, Result};
+use crate::gpu::event::JobState;
 use crate::gpu::event::Waker;
 use crate::gpu::host_block::HostBlock;
 use crate::ladder::box_filter::native::{self, Lanes};
-use crate::media::memory::zeroed;
-use crate::pipeline::JobState;
+use crate::memory::zeroed;
 use crate::stats::{Span, Stage};
 
 /// The thread that filters one picture after the other; it has the processor's other cores help it.

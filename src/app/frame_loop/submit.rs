@@ -6,12 +6,13 @@ use std::time::Instant;
 
 use super::native::{NativeFilter, Task};
 use super::{Flight, FrameLoop, Stages, Wanted, Work, collect::advance_gl};
-use crate::convert::correct_reference;
+
+use crate::color::{correct_reference, matrix};
 use crate::error::Result;
-use crate::gpu::sharing::Slot;
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::glsl;
-use crate::media::{Frame, color};
+use crate::media::Frame;
+use crate::pipeline::Slot;
 use crate::pipeline::{Job, Refusal};
 use crate::stats::Stage;
 
@@ -235,7 +236,7 @@ impl FrameLoop {
         stages: &mut Stages,
     ) -> Result<Option<Work>> {
         let (variant, radius, correction) = self.wanted();
-        let matrix = color::of_picture(&frame.picture).0;
+        let matrix = matrix::of_picture(&frame.picture).0;
         let peer = variant.kind().is_peer();
         let on_device = !peer && self.pipeline.as_ref().is_some_and(|p| p.corrects() || correction.is_none());
         if let Some(correction) = correction.filter(|_| !on_device) {

@@ -8,13 +8,15 @@ use super::{IDLE_REPAINT, INPUT_REPAINT, Player};
 use crate::app::frame_loop::{DrawTimes, GlTimings};
 use crate::error::Result;
 use crate::gpu::gl_timer::Clock;
+use crate::gpu::read_texture::read_texture;
 use crate::ladder::box_filter::planar::PLANAR;
 use crate::ladder::{VariantId, box_filter};
 use crate::media::Orientation;
-use crate::media::memory::picture_memory;
+use crate::memory::picture_memory;
 use crate::overlay::{Action, DeviceList, Shown, VariantRow, View};
-use crate::present::{letterbox, read_texture};
-use crate::stats::{PlayState, Playing, ms_since};
+use crate::present::letterbox;
+use crate::stats::{PlayState, Playing};
+use crate::timing::ms_since;
 
 /// What the overlay asks for later than this is never: egui says it with a very long time.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);

@@ -9,9 +9,9 @@ use winit::window::Fullscreen;
 use super::{INPUT_REPAINT, Player, built};
 use crate::app::input::{self, Command};
 use crate::app::settings::UI_SCALE;
-use crate::cli::MAX_RADIUS;
 use crate::error::Result;
 use crate::gpu::cl::is_device_failure;
+use crate::ladder::box_filter::MAX_RADIUS;
 use crate::overlay::{Action, VariantStatus};
 
 impl Player<'_> {

@@ -18,11 +18,11 @@ use crate::gpu::sharing::Sharing;
 use crate::ladder::contest::{self, CaseRun, Ladder, Row};
 use crate::ladder::measure::Measurement;
 use crate::ladder::rung::Rung;
-use crate::ladder::verify::Checked;
 use crate::ladder::{Kind, NOT_TIMED, Outcome};
 use crate::leftovers;
-use crate::stats::noise::Noisy;
-use crate::stats::{Series, noise};
+use crate::timing::noise::Noisy;
+use crate::timing::{Series, noise};
+use crate::verify::Checked;
 
 #[derive(Serialize)]
 struct Report {

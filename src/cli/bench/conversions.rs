@@ -8,12 +8,13 @@ use serde::Serialize;
 use super::{believed, reason};
 use crate::cli::devices::print_line;
 use crate::error::Result;
+use crate::gpu::memory::Storage;
+use crate::ladder::Outcome;
 use crate::ladder::conversions::{Input, Row};
 use crate::ladder::measure::Measurement;
-use crate::ladder::{Outcome, Storage};
 use crate::media::{References, read_frame_at};
-use crate::stats::Series;
-use crate::stats::noise::Noisy;
+use crate::timing::Series;
+use crate::timing::noise::Noisy;
 
 #[derive(Serialize)]
 pub(super) struct Entry<'a> {

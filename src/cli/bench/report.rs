@@ -10,10 +10,10 @@ use crate::gpu::sharing::Sharing;
 use crate::ladder::box_filter::bench::{NativeFault, NativeRun, RadiusRun};
 use crate::ladder::box_filter::native::Lanes;
 use crate::ladder::measure::Measurement;
-use crate::ladder::verify::Checked;
 use crate::ladder::{Kind, Outcome, VariantId};
-use crate::stats::Series;
-use crate::stats::noise::Noisy;
+use crate::timing::Series;
+use crate::timing::noise::Noisy;
+use crate::verify::Checked;
 
 #[derive(Serialize)]
 struct Report<'a> {

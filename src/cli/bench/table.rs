@@ -9,8 +9,8 @@ use crate::ladder::VariantId;
 use crate::ladder::box_filter::bench::{NativeFault, RadiusRun};
 use crate::ladder::box_filter::native::Lanes;
 use crate::ladder::measure::Measurement;
-use crate::ladder::verify::Checked;
-use crate::stats::{Noise, noise};
+use crate::timing::{Noise, noise};
+use crate::verify::Checked;
 
 /// Prints them.
 pub(super) fn print(results: &Results) -> Result<()> {
@@ -188,7 +188,7 @@ fn table(run: &RadiusRun) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::Series;
+    use crate::timing::Series;
 
     #[test]
     fn numbers_keep_three_digits() {

@@ -16,7 +16,7 @@ use super::registered::Folder;
 const MARK: &str = "clreel-driver-answer:";
 
 /// How long a child may take; `CLREEL_DRIVER_TIMEOUT` says otherwise, in seconds.
-pub(in crate::gpu) fn time_limit() -> Duration {
+pub(crate) fn time_limit() -> Duration {
     let seconds = std::env::var("CLREEL_DRIVER_TIMEOUT").ok().and_then(|s| s.parse::<f64>().ok());
     Duration::from_secs_f64(seconds.filter(|s| s.is_finite() && (0.01..=3600.0).contains(s)).unwrap_or(10.0))
 }
@@ -30,7 +30,7 @@ pub(super) fn command(subcommand: &str) -> Command {
 }
 
 /// This binary in a child process that may crash or hang.
-pub(in crate::gpu) struct Asked {
+pub(crate) struct Asked {
     child: Child,
     printed: Receiver<Vec<u8>>,
     _folder: Folder,
@@ -64,7 +64,7 @@ impl Asked {
     }
 
     /// What it printed, and `None` or how it failed: one sentence. Waits until the deadline at most.
-    pub(in crate::gpu) fn wait(mut self, deadline: Instant) -> (Vec<u8>, Option<String>) {
+    pub(crate) fn wait(mut self, deadline: Instant) -> (Vec<u8>, Option<String>) {
         let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
         let printed = self.printed.recv_timeout(left(deadline));
         // The pipe closes a moment before the process has ended.
@@ -106,20 +106,20 @@ fn how_it_ended(status: ExitStatus) -> String {
 }
 
 /// The answers in what a child printed.
-pub(in crate::gpu) fn answers_in<T: DeserializeOwned>(printed: &[u8]) -> Vec<T> {
+pub(crate) fn answers_in<T: DeserializeOwned>(printed: &[u8]) -> Vec<T> {
     let text = String::from_utf8_lossy(printed);
     let answers = text.lines().filter_map(|line| line.strip_prefix(MARK));
     answers.filter_map(|answer| serde_json::from_str(answer).ok()).collect()
 }
 
 /// Prints an answer on a line of its own, whatever the driver has printed.
-pub(in crate::gpu) fn print_answer(answer: &impl Serialize) {
+pub(crate) fn print_answer(answer: &impl Serialize) {
     println!("\n{MARK}{}", serde_json::to_string(answer).unwrap_or_default());
 }
 
 /// For a process that is expected to crash or hang: it leaves no core file behind, and ends with the thread that waits
 /// for it, or soon after the time limit.
-pub(in crate::gpu) fn be_expendable() {
+pub(crate) fn be_expendable() {
     // SAFETY: plain numbers.
     unsafe {
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

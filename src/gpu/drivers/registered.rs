@@ -115,10 +115,7 @@ fn files_in(folder: &Path) -> Vec<Registered> {
 
 /// A folder of this process alone, taken away with all in it when dropped.
 #[derive(Debug)]
-pub(in crate::gpu) struct Folder(
-    pub PathBuf,
-    #[expect(dead_code, reason = "held until the folder is gone")] Passing,
-);
+pub(crate) struct Folder(pub PathBuf, #[expect(dead_code, reason = "held until the folder is gone")] Passing);
 
 impl Folder {
     pub fn create(path: &Path) -> io::Result<Self> {

@@ -1,16 +1,15 @@
 //! The only place that shares memory between OpenCL and OpenGL, or copies between them.
 //!
 //! In: a device and the window's OpenGL context. Out: an OpenCL context for it, the answer whether the two share
-//! textures ([`Sharing`]), and [`Slot`]s that bring frames to the screen one way or the other.
+//! textures ([`Sharing`]), and what brings frames from the one to the other, with which
+//! [`Slot`](crate::pipeline::Slot)s are made.
 
 mod context;
-mod pixel_buffer;
+pub(crate) mod pixel_buffer;
 mod self_test;
-mod slot;
 pub(crate) mod texture;
 
 pub use context::{driving_device, open};
-pub use slot::{Loaded, Slot};
 
 /// Whether frames stay on the device between OpenCL and OpenGL.
 #[derive(Debug, Clone, PartialEq, Eq)]

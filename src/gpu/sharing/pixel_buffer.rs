@@ -7,7 +7,7 @@ use std::sync::Arc;
 use glow::HasContext as _;
 
 /// Host memory of OpenGL's. The context must be current when it is made, used or dropped.
-pub(super) struct PixelBuffer {
+pub(crate) struct PixelBuffer {
     gl: Arc<glow::Context>,
     buffer: glow::Buffer,
     start: NonNull<u8>,

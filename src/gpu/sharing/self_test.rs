@@ -9,7 +9,7 @@ use glow::HasContext as _;
 
 use super::texture::{self, Shared};
 use crate::gpu::cl::ClContext;
-use crate::present::read_texture;
+use crate::gpu::read_texture::read_texture;
 
 const WIDTH: u32 = 67;
 const HEIGHT: u32 = 35;

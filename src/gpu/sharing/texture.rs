@@ -10,7 +10,7 @@ use super::pixel_buffer::PixelBuffer;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::gl::{max_texture_size, too_large};
-use crate::ladder::box_filter::Picture;
+use crate::gpu::memory::Picture;
 
 /// A complete texture with one level, as sharing needs it: RGBA8, linear, clamped. The context must be current.
 pub(crate) fn create(gl: &Arc<glow::Context>, width: u32, height: u32) -> Result<glow::Texture> {
@@ -64,7 +64,7 @@ pub(crate) fn fill(gl: &glow::Context, texture: glow::Texture, size: (u32, u32),
 
 /// Has OpenGL fetch the picture in `buffer`, tightly packed RGBA8, into a texture of `size`. It may do so after the
 /// call; the driver refuses a buffer that is too small. The context must be current.
-pub(super) fn fill_from(gl: &glow::Context, texture: glow::Texture, size: (u32, u32), buffer: &PixelBuffer) {
+pub(crate) fn fill_from(gl: &glow::Context, texture: glow::Texture, size: (u32, u32), buffer: &PixelBuffer) {
     // SAFETY: the buffer is bound, so that the pixels are an offset into it.
     unsafe { fill_with(gl, texture, size, Some(buffer.buffer()), glow::PixelUnpackData::BufferOffset(0)) };
 }
@@ -94,7 +94,7 @@ unsafe fn fill_with(
 }
 
 /// OpenCL's side of a texture. It must drop before the texture is deleted.
-pub(super) struct Shared {
+pub(crate) struct Shared {
     picture: Picture,
 }
 

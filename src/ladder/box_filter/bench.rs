@@ -8,13 +8,14 @@ use super::pictures::noise;
 use super::planar::{PlanarFilter, planes_of};
 use super::rounds::Bench;
 use super::trial::{Case, Launch, Trials};
-use super::{BuiltVariant, Picture, info};
+use super::{BuiltVariant, info};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, failed};
+use crate::gpu::memory::{Picture, Storage};
 use crate::ladder::measure::{self, Measurement, Sample};
-use crate::ladder::verify::Checked;
-use crate::ladder::{Kind, Outcome, Storage, VariantId};
-use crate::media::memory::require;
+use crate::ladder::{Kind, Outcome, VariantId};
+use crate::memory::require;
+use crate::verify::Checked;
 
 /// What is filtered, and how often.
 pub struct Input<'a> {

@@ -16,15 +16,16 @@ use super::run::{Bands, Checker};
 use super::suite::{Subject, Suite, case, done};
 use super::trial::{self, Trials};
 use super::{BuiltVariant, Config};
-use crate::convert::Layout;
+use crate::color::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
+use crate::gpu::memory::Storage;
 use crate::gpu::program;
 use crate::ladder::measure::rounds_for;
-use crate::ladder::verify::{Checked, MismatchReport};
-use crate::ladder::{NOT_TIMED, Outcome, Storage, VariantId};
-use crate::media::memory::require;
-use crate::stats::ms_since;
+use crate::ladder::{NOT_TIMED, Outcome, VariantId};
+use crate::memory::require;
+use crate::timing::ms_since;
+use crate::verify::{Checked, MismatchReport};
 
 /// What was asked for, or the outcome that stands in its place.
 pub(super) type Tried<T> = std::result::Result<T, Box<Outcome>>;

@@ -13,16 +13,16 @@ use std::time::Instant;
 use glow::HasContext as _;
 
 use crate::error::{Error, Result};
+use crate::gpu::event::JobState;
 use crate::gpu::gl_timer::{Clock, GlTimer, Timing};
 use crate::gpu::headless::Headless;
+use crate::gpu::memory::Rgba;
+use crate::gpu::read_texture::read_texture;
 use crate::gpu::shader;
 use crate::gpu::sharing::texture;
-use crate::ladder::box_filter::pictures::Rgba;
 use crate::ladder::measure::Sample;
-use crate::ladder::verify::{self, MismatchReport};
-use crate::pipeline::JobState;
-use crate::present::read_texture;
-use crate::stats::ms_since;
+use crate::timing::ms_since;
+use crate::verify::{self, MismatchReport};
 
 /// A band is to take about this long, and two may wait: the window's own drawing comes after them.
 const BAND_MS: f64 = 15.0;

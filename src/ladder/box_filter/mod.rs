@@ -10,25 +10,26 @@ pub mod config;
 pub mod glsl;
 pub mod native;
 pub mod opencl;
-mod picture;
 pub mod pictures;
 mod plan;
 pub mod planar;
 pub mod reference;
 mod rounds;
 pub mod run;
+mod scratch;
 pub mod suite;
 pub mod trial;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{DeviceInfo, DeviceKind};
-use crate::ladder::{PeerInfo, Storage, VariantId, VariantInfo};
+use crate::gpu::memory::Storage;
+use crate::ladder::{PeerInfo, VariantId, VariantInfo};
 
 pub use config::{Code, Config};
 pub use opencl::BuiltVariant;
-pub use picture::{Picture, Scratch};
 pub use plan::Plan;
 pub use run::filter_once;
+pub use scratch::Scratch;
 
 /// Largest radius, in pixels: 255·(2·128+1) is the largest row sum that fits 16 bits.
 pub const MAX_RADIUS: u32 = 128;

@@ -8,11 +8,11 @@
 use std::sync::atomic::{Ordering, compiler_fence};
 
 use crate::error::{Error, Result};
+use crate::gpu::memory::Rgba;
 use crate::ladder::box_filter::MAX_RADIUS;
-use crate::ladder::box_filter::pictures::Rgba;
-use crate::ladder::verify::{self, MismatchReport};
-use crate::media::memory::zeroed;
+use crate::memory::zeroed;
 use crate::threads::share;
+use crate::verify::{self, MismatchReport};
 
 pub use crate::threads::all_threads;
 

@@ -7,12 +7,13 @@ use ocl::core;
 
 use super::config::{Config, Extent};
 use super::plan::{Pass, Plan};
-use super::{Picture, Scratch, info, run};
+use super::{Scratch, info, run};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
+use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::program;
 use crate::ladder::tuned::{self, Cache, SizeClass};
-use crate::ladder::{Storage, VariantId, VariantInfo};
+use crate::ladder::{VariantId, VariantInfo};
 
 /// The variant's entry in the table, or an error for what is not made of kernels.
 fn filter_info(id: VariantId) -> Result<&'static VariantInfo> {

@@ -1,34 +1,4 @@
-//! Pictures for checks. In: a kind, a size, a radius. Out: RGBA pixels in which a kernel's faults show, and the words for
-//! where they do.
-
-use crate::ladder::verify::Elements;
-
-/// Pixels of 8 bits a channel, in rows of so many.
-#[derive(Debug, Clone, Copy)]
-pub struct Rgba {
-    /// Pixels of a row.
-    pub width: usize,
-}
-
-impl Elements for Rgba {
-    const NAME: &'static str = "bytes";
-    const BYTES: usize = 1;
-
-    fn value(&self, bytes: &[u8]) -> f64 {
-        bytes.first().copied().map_or(f64::NAN, f64::from)
-    }
-
-    fn place(&self, number: usize) -> String {
-        let (pixel, width) = (number / 4, self.width.max(1));
-        channel_at(number % 4, pixel % width, pixel / width)
-    }
-}
-
-/// A channel of the pixel in column `x` and row `y`, as in "red at (3, 4)".
-pub(crate) fn channel_at(channel: usize, x: usize, y: usize) -> String {
-    let name = ["red", "green", "blue", "alpha"].get(channel).unwrap_or(&"?");
-    format!("{name} at ({x}, {y})")
-}
+//! Pictures for checks. In: a kind, a size, a radius. Out: RGBA pixels in which a kernel's faults show.
 
 /// What is in a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -10,7 +10,8 @@ use super::config::{Config, Extent, Launch};
 use crate::error::{Error, Result};
 use crate::gpu::cl::failed;
 use crate::gpu::kernel::{enqueue, expect_types};
-use crate::ladder::{Storage, VariantId, VariantInfo};
+use crate::gpu::memory::Storage;
+use crate::ladder::{VariantId, VariantInfo};
 
 /// Positions of the arguments that all kernels of the ladder share.
 mod arg {

@@ -14,17 +14,18 @@ use super::bench::{
 use super::checks::{Checks, Tried, fail, passed, tried};
 use super::glsl::Offscreen;
 use super::native::{self, Lanes};
-use super::pictures::Rgba;
 use super::planar::run as planes;
 use super::planar::{PlanarFilter, PlanarPlan, planes_of};
 use super::trial::Trials;
-use super::{BuiltVariant, Picture, Plan, Scratch};
+use super::{BuiltVariant, Plan, Scratch};
 use crate::error::Result;
+use crate::gpu::memory::Picture;
+use crate::gpu::memory::Rgba;
 use crate::ladder::measure::{self, Contender, Results, Sample, Timed};
-use crate::ladder::verify::{self, Checked, MismatchReport};
 use crate::ladder::{NOT_TIMED, Outcome, VariantId};
-use crate::media::memory::zeroed;
-use crate::stats::ms_since;
+use crate::memory::zeroed;
+use crate::timing::ms_since;
+use crate::verify::{self, Checked, MismatchReport};
 
 /// What is timed, for one radius.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]

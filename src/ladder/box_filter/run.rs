@@ -3,15 +3,13 @@
 
 use std::ops::Range;
 
-use super::pictures::Rgba;
-use super::{BuiltVariant, Picture, Plan, Scratch};
+use super::{BuiltVariant, Plan, Scratch};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
-use crate::gpu::memory::new_memory;
+use crate::gpu::memory::{Picture, Rgba, Storage, guarded};
 use crate::gpu::parts::require_their_place;
-use crate::ladder::Storage;
-use crate::ladder::verify::{self, MismatchReport};
-use crate::media::memory::zeroed;
+use crate::memory::zeroed;
+use crate::verify::{self, MismatchReport};
 
 fn require_pixels(src: &[u8], width: u32, height: u32) -> Result<()> {
     if src.len() != width as usize * height as usize * 4 {
@@ -179,20 +177,9 @@ pub(super) fn memory(
         }
         Storage::Buffer => {
             let bytes = width as usize * height as usize * 4;
-            guarded(cl, bytes)
+            guarded(cl, bytes, verify::guard(bytes))
         }
     }
-}
-
-/// A guarded buffer on the device for so many bytes: all of it, and the part between the canaries.
-pub(crate) fn guarded(cl: &ClContext, bytes: usize) -> Result<(Picture, Picture)> {
-    let what = "Memory for a check could not be had on the device.";
-    let guard = verify::guard(bytes);
-    // SAFETY: no host memory is involved.
-    let whole = unsafe { ocl::Buffer::<u8>::new(&cl.context, new_memory(cl), bytes + 2 * guard, None) };
-    let whole = whole.map_err(|e| failed(what, &e))?;
-    let part = whole.create_sub_buffer(None, guard, bytes);
-    Ok((Picture::Buffer(whole), Picture::Buffer(part.map_err(|e| failed(what, &e))?)))
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::sync::atomic::{Ordering, compiler_fence};
 use std::time::Instant;
 
 use crate::ladder::measure::Sample;
-use crate::stats::ms_since;
 use crate::threads::{all_threads, share};
+use crate::timing::ms_since;
 
 /// How it is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

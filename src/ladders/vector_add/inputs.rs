@@ -1,7 +1,7 @@
 //! Numbers to add. In: a kind of input and a length. Out: two arrays of floats in which a fault shows.
 
 use crate::error::Result;
-use crate::media::memory;
+use crate::memory;
 
 /// Names of the kinds; the first is the one that is timed.
 pub(super) const NAMES: &[&str] = &["noise", "counting", "cancelling", "huge"];

@@ -10,7 +10,7 @@ use crate::gpu::memory::new_memory;
 use crate::gpu::program;
 use crate::ladder::config::{Config, Param, Tunable};
 use crate::ladder::measure::{self, Sample};
-use crate::media::memory::zeroed;
+use crate::memory::zeroed;
 
 /// A kernel file: one kernel, with the arguments a, b, sum and count.
 #[derive(Debug)]

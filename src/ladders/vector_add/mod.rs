@@ -16,7 +16,7 @@ use crate::ladder::config::Config;
 use crate::ladder::contest::Ladder;
 use crate::ladder::measure::Sample;
 use crate::ladder::rung::{Rung, Work};
-use crate::ladder::verify::{self, Floats};
+use crate::verify::{self, Floats};
 
 use host::Host;
 use kernels::{Code, Memory, Program, bytes};

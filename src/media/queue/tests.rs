@@ -1,8 +1,8 @@
 //! Tests of the queue between the decoder's thread and the window's.
 
 use super::*;
-use crate::media::planes::layout_of;
-use crate::media::{PlaneMemory, Staging};
+use crate::color::planes::layout_of;
+use crate::color::{PlaneMemory, Staging};
 use ffmpeg_next as ffmpeg;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;

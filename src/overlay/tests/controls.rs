@@ -75,7 +75,7 @@ fn the_smallest_window_on_the_finest_display_can_be_used() {
     fixture.pass(vec![Event::PointerGone]);
     fixture.check_places();
     // The sliders lie over the rest, and the table of keys scrolls.
-    fixture.correction = Some(crate::convert::Correction::NEUTRAL);
+    fixture.correction = Some(crate::color::Correction::NEUTRAL);
     fixture.pass(vec![]);
     for text in ["Colour correction", "brightness", "contrast", "saturation", "gamma"] {
         assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);

@@ -3,7 +3,7 @@
 use super::golden::{holds, told};
 use super::machine::{device_info, searched};
 use super::*;
-use crate::convert::Correction;
+use crate::color::Correction;
 use crate::gpu::sharing::Sharing;
 use crate::ladder::tune::Status;
 

@@ -236,7 +236,7 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
             assert!(window.contains_rect(at), "'{text}' at {at} in {size}");
         }
         // The sliders are not covered: their button answers.
-        fixture.correction = Some(crate::convert::Correction::NEUTRAL);
+        fixture.correction = Some(crate::color::Correction::NEUTRAL);
         fixture.pass(vec![]);
         assert_eq!(fixture.click("Off"), [Action::ToggleCorrection], "at {size}");
         fixture.correction = None;

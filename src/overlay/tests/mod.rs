@@ -16,7 +16,8 @@ mod told;
 use super::*;
 use crate::error::Error;
 use crate::media::Fields;
-use crate::stats::{CpuReading, FrameSample, GlTimes, PlayState, Playing, Recorder, Stage};
+use crate::stats::{FrameSample, GlTimes, PlayState, Playing, Recorder, Stage};
+use crate::timing::CpuReading;
 
 const SIZES: [Vec2; 3] = [vec2(1280.0, 720.0), vec2(640.0, 360.0), vec2(480.0, 800.0)];
 
@@ -31,7 +32,7 @@ struct Fixture<'a> {
     notices: Vec<Notice>,
     busy: Option<Busy>,
     part: (Option<f64>, Option<f64>),
-    correction: Option<crate::convert::Correction>,
+    correction: Option<crate::color::Correction>,
     devices: DeviceList<'a>,
     tuning: Tuning,
     device: Option<crate::gpu::cl::DeviceInfo>,

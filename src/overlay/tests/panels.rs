@@ -39,7 +39,7 @@ fn panels_fold_by_themselves_in_a_small_window_and_by_click() {
 #[test]
 fn panels_are_moved_by_their_titles_and_stay_in_the_window() {
     let mut fixture = Fixture::new(SIZES[0]);
-    fixture.correction = Some(crate::convert::Correction::NEUTRAL);
+    fixture.correction = Some(crate::color::Correction::NEUTRAL);
     fixture.overlay.stages_open = true;
     fixture.pass(vec![]);
     fixture.pass(vec![]);

@@ -191,7 +191,7 @@ fn the_graphs_name_what_changed_and_the_table_has_every_stage() {
 fn a_notice_lies_over_every_panel_and_can_be_dismissed() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
-        fixture.correction = Some(crate::convert::Correction::NEUTRAL);
+        fixture.correction = Some(crate::color::Correction::NEUTRAL);
         (fixture.overlay.tuning_open, fixture.overlay.devices_open) = (true, true);
         fixture.pass(vec![]);
         fixture.notices = vec![notice("A calamity.", true)];

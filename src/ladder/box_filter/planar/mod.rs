@@ -4,7 +4,7 @@
 //! # The contract
 //!
 //! Each component is filtered on its own, with edges repeated, and becomes samples of 12 bits
-//! ([`Layout::filtered`](crate::convert::Layout::filtered)), so that the conversion rounds but once. With a [`Window`]
+//! ([`Layout::filtered`](crate::color::Layout::filtered)), so that the conversion rounds but once. With a [`Window`]
 //! for each axis, `sum` the weighted samples of the window, a whole number, and `weights` the product of both windows'
 //! [totals](Window::total):
 //!

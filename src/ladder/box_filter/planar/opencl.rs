@@ -8,13 +8,13 @@ use ocl::core::{self, ArgVal};
 use ocl::prm::{Float4, Int2, Int4};
 
 use super::Window;
-use crate::convert::Layout;
+use crate::color::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
 use crate::gpu::kernel::{enqueue, expect_types};
+use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::program;
-use crate::ladder::Storage;
-use crate::ladder::box_filter::{MAX_RADIUS, Picture, Scratch};
+use crate::ladder::box_filter::{MAX_RADIUS, Scratch};
 
 const ROWS: &str = "box_filter/08_planes.cl";
 const MARCH: &str = "box_filter/09_planes_march.cl";

@@ -2,7 +2,7 @@
 //! shared with a kernel.
 
 use super::Window;
-use crate::convert::Layout;
+use crate::color::Layout;
 use crate::error::{Error, Result};
 
 /// Filters a packed block: the result is one of [`Layout::filtered`]. What lies between its rows is 0.

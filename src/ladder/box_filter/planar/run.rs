@@ -3,16 +3,15 @@
 use ffmpeg_next::frame::Video;
 
 use super::PlanarFilter;
-use crate::convert::{Correction, Layout, trial};
+use crate::color::kernels::{Converter, PlaneBlock, check};
+use crate::color::{Correction, Layout, trial};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
-use crate::gpu::convert::{Converter, PlaneBlock, check};
+use crate::gpu::memory::{Picture, Storage, guarded};
 use crate::gpu::parts::require_their_place;
-use crate::ladder::Storage;
-use crate::ladder::box_filter::run::guarded;
-use crate::ladder::box_filter::{Picture, Scratch};
-use crate::ladder::verify::{self, MismatchReport};
-use crate::media::memory::zeroed;
+use crate::ladder::box_filter::Scratch;
+use crate::memory::zeroed;
+use crate::verify::{self, MismatchReport};
 
 /// Filters the planes of one frame, converts what comes out, and waits for it: `rgba` gets its width × height × 4 bytes. The
 /// conversion is compared with the reference; where it differs, the reference's is taken, and what is returned says so.
@@ -112,8 +111,8 @@ pub fn check(
     bands: &[u32],
 ) -> Result<Option<MismatchReport>> {
     let source = verify::between_canaries(block, verify::guard(block.len()));
-    let (all_from, from) = guarded(cl, block.len())?;
-    let (whole, to) = guarded(cl, want.len())?;
+    let (all_from, from) = guarded(cl, block.len(), verify::guard(block.len()))?;
+    let (whole, to) = guarded(cl, want.len(), verify::guard(want.len()))?;
     let mut scratch = Scratch::new();
     let plan = filter.plan(cl, layout, &to, &mut scratch, radius)?;
     let mut overwritten = 0;

@@ -6,13 +6,13 @@ use ffmpeg_next::frame::Video;
 
 use super::run::check;
 use super::{PlanarFilter, planar_quick};
-use crate::convert::Layout;
+use crate::color::Layout;
+use crate::color::planes::layout_of;
 use crate::error::Result;
 use crate::gpu::cl::ClContext;
 use crate::ladder::box_filter::pictures::noise;
 use crate::ladder::box_filter::run::Bands;
-use crate::ladder::verify::{Checked, MismatchReport};
-use crate::media::planes::layout_of;
+use crate::verify::{Checked, MismatchReport};
 
 /// One format for each way in which planes lie in memory: by the order, the distance and the width of their samples.
 const FORMATS: [Pixel; 18] = [

@@ -3,23 +3,24 @@
 use std::time::Instant;
 
 use super::{Answer, Launch, Request, Tried, Work};
-use crate::convert::{Correction, Layout};
+use crate::color::Matrix;
+use crate::color::kernels::{Converter, Corrector};
+use crate::color::{Correction, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
-use crate::gpu::convert::{Converter, Corrector};
 use crate::gpu::identity::{Identity, by_identity};
+use crate::gpu::memory::Rgba;
+use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::trial::{START, Talk, serve};
-use crate::ladder::box_filter::pictures::Rgba;
 use crate::ladder::box_filter::planar::{PlanarFilter, planar_reference, run as planes};
 use crate::ladder::box_filter::reference::quick;
 use crate::ladder::box_filter::run::{Bands, Checker};
 use crate::ladder::box_filter::suite::{Subject, Suite};
-use crate::ladder::box_filter::{BuiltVariant, Config, Picture, Plan, Scratch, filter_once, info};
-use crate::ladder::verify::{self, MismatchReport};
-use crate::ladder::{Storage, VariantId, measure};
-use crate::media::Matrix;
-use crate::media::memory::zeroed;
-use crate::stats::ms_since;
+use crate::ladder::box_filter::{BuiltVariant, Config, Plan, Scratch, filter_once, info};
+use crate::ladder::{VariantId, measure};
+use crate::memory::zeroed;
+use crate::timing::ms_since;
+use crate::verify::{self, MismatchReport};
 
 /// A variant that takes longer runs only once, as it is to be used.
 const CHEAP_MS: f64 = 2000.0;

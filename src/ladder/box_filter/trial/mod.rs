@@ -11,14 +11,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Code, Config, VARIANTS, info};
-use crate::convert::Layout;
+use crate::color::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::identity::{Identity, identity_of};
 use crate::gpu::program::{KERNELS_VARIABLE, any_changed, is_changed};
 use crate::gpu::trial::{BUILD, Client, Fault, START};
 use crate::ladder::VariantId;
-use crate::ladder::verify::MismatchReport;
+use crate::verify::MismatchReport;
 
 pub use child::answer;
 
@@ -270,7 +270,7 @@ impl Trials {
                 Ok(Answer::Ran(mut tried)) => {
                     if request.wants_picture && !tried.left_out {
                         let (width, height) = request.size;
-                        let mut picture = crate::media::memory::zeroed(width as usize * height as usize * 4)?;
+                        let mut picture = crate::memory::zeroed(width as usize * height as usize * 4)?;
                         client.read_frame(&mut picture).map_err(not_started)?;
                         tried.picture = Some(picture);
                     }

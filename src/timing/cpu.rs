@@ -150,4 +150,19 @@ mod tests {
         let after = CpuTimes::now().unwrap();
         assert!(after.own > before.own && after.others_since(&before).is_some_and(|part| part <= 1.0));
     }
+
+    #[test]
+    fn the_load_of_a_busy_process_is_seen() {
+        let mut load = CpuLoad::new();
+        assert_eq!(load.sample().process, None, "one point in time says nothing");
+        let until = std::time::Instant::now() + std::time::Duration::from_millis(700);
+        let mut work = 0u64;
+        while std::time::Instant::now() < until {
+            work = std::hint::black_box(work.wrapping_mul(3).wrapping_add(1));
+        }
+        let reading = load.sample();
+        assert!(reading.process.is_some_and(|p| p > 0.0), "{reading:?}");
+        assert!(reading.machine.is_some_and(|m| (0.0..=100.0).contains(&m)), "{reading:?}");
+        assert!(reading.cores > 0);
+    }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::media::{Matrix, Range};
+use crate::color::{Matrix, Range};
 
 /// What the samples mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub struct Component {
 }
 
 /// A picture's size, the meaning of its samples, and where they lie. Made by
-/// [`layout_of`](crate::media::planes::layout_of).
+/// [`layout_of`](crate::color::planes::layout_of).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Layout {
     /// Width in pixels.

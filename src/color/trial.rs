@@ -2,9 +2,9 @@
 //! contract, and the pixels that the reference makes of it.
 
 use super::{Correction, Layout, convert_reference_threaded};
+use crate::color::Matrix;
 use crate::error::Result;
-use crate::media::Matrix;
-use crate::media::memory::zeroed;
+use crate::memory::zeroed;
 
 /// A correction that changes every step of the contract.
 pub const VIVID: Correction = Correction { brightness: 0.07, contrast: 1.3, saturation: 1.6, gamma: 1.4 };
@@ -113,7 +113,7 @@ pub fn corrected(rgba: &mut [u8], correction: &Correction, matrix: Matrix) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::convert::convert_reference;
+    use crate::color::convert_reference;
 
     #[test]
     fn a_mixed_picture_has_levels_of_all_kinds() {

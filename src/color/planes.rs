@@ -7,15 +7,15 @@ use std::ptr;
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
-use super::color::{self, Range};
-use crate::convert::{Component, Family, Layout, Plane};
+use super::matrix::{self, Range};
+use crate::color::{Component, Family, Layout, Plane};
 use crate::error::{Error, Result};
 use crate::threads::{all_threads, share};
 
 /// Starts of planes are multiples of this many bytes.
 const ALIGNMENT: usize = 64;
 
-/// How the planes of `frame` are packed for conversion; `None` where the contract of [`convert`](crate::convert) does
+/// How the planes of `frame` are packed for conversion; `None` where the contract of [`color`](crate::color) does
 /// not cover its format.
 ///
 /// Covered are YCbCr with full or half chroma, planar or interleaved, grey, and RGB with or without alpha: 8 bits, or
@@ -89,7 +89,7 @@ pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
             step: in_samples(c.step as usize),
         };
     }
-    let (matrix, range) = color::of_picture(frame);
+    let (matrix, range) = matrix::of_picture(frame);
     let range = if family == Family::Rgb { Range::Full } else { range };
     let phase = phase(frame);
     let layout = Layout {

@@ -2,19 +2,16 @@
 //! Out: nothing where every byte is right, or a report.
 
 use super::{CONVERT, Converter, Corrector, ROWS};
-use crate::convert::reference::convert_rows;
-use crate::convert::trial::{self, Pattern, VIVID};
-use crate::convert::{Correction, Layout};
+use crate::color::Matrix;
+use crate::color::reference::convert_rows;
+use crate::color::trial::{self, Pattern, VIVID};
+use crate::color::{Correction, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::memory::{Picture, Rgba, Storage, channel_at, guarded};
 use crate::gpu::parts::require_their_place;
-use crate::ladder::Storage;
-use crate::ladder::box_filter::Picture;
-use crate::ladder::box_filter::pictures::{Rgba, channel_at};
-use crate::ladder::box_filter::run::guarded;
-use crate::ladder::verify::{self, MismatchReport};
-use crate::media::Matrix;
-use crate::media::memory::{require, zeroed};
+use crate::memory::{require, zeroed};
+use crate::verify::{self, MismatchReport};
 
 /// Rows of a picture that is tried before a conversion is used.
 const FEW_ROWS: u32 = 16;
@@ -48,7 +45,7 @@ pub(crate) fn compare(
                 picture.read(queue, &mut after[middle])?;
             }
             Storage::Buffer => {
-                let (whole, picture) = guarded(cl, want.len())?;
+                let (whole, picture) = guarded(cl, want.len(), verify::guard(want.len()))?;
                 whole.write(queue, before)?;
                 run(&picture)?;
                 finish()?;

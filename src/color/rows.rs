@@ -1,4 +1,4 @@
-//! Pictures to RGBA8 by the contract of [`convert`](crate::convert), on the processor. In: a decoded picture of a format
+//! Pictures to RGBA8 by the contract of [`color`](crate::color), on the processor. In: a decoded picture of a format
 //! that the contract covers. Out: the bytes that its reference and the kernels give.
 //!
 //! Of each row the samples become numbers of two bytes, chroma is interpolated between two of its rows and then along
@@ -8,7 +8,7 @@
 use ffmpeg_next::frame::Video;
 
 use super::planes::{Rows, rows_of};
-use crate::convert::{Coefficients, FRACTION_BITS, Family, Layout};
+use crate::color::{Coefficients, FRACTION_BITS, Family, Layout};
 use crate::error::{Error, Result};
 use crate::threads::{all_threads, share};
 
@@ -251,7 +251,7 @@ mod tests {
     use ffmpeg_next::format::Pixel;
 
     use super::*;
-    use crate::media::planes::layout_of;
+    use crate::color::planes::layout_of;
 
     /// Noise in every plane.
     fn noise(format: Pixel, width: u32, height: u32) -> Video {

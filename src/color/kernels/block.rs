@@ -7,15 +7,14 @@ use ffmpeg_next::frame::Video;
 use ocl::ffi;
 
 use super::launch::NOT_STARTED;
-use crate::convert::Layout;
+use crate::color::Layout;
+use crate::color::planes::pack;
+use crate::color::{Packed, PlaneMemory, Staging};
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::host_block::HostBlock;
+use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::transfer::{enqueue_map, enqueue_unmap, enqueue_write};
-use crate::ladder::Storage;
-use crate::ladder::box_filter::Picture;
-use crate::media::planes::pack;
-use crate::media::{Packed, PlaneMemory, Staging};
 
 /// A frame's planes in one block of host memory, and the device's memory for them. On CPU devices both are the same.
 ///

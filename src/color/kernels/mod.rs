@@ -1,13 +1,13 @@
-//! Conversion and correction on a device, by the contract of [`convert`](crate::convert). In: a frame's planes, or an
+//! Conversion and correction on a device, by the contract of [`color`](crate::color). In: a frame's planes, or an
 //! RGBA picture. Out: one command on a queue that makes the picture of it, and never waits.
 //!
 //! [`PlaneBlock`] carries the planes to the device. [`Converter`] turns them into RGBA8 and corrects the colours in
 //! the same pass. [`Corrector`] corrects a picture that is RGBA8 already. Both can check themselves against the reference.
 
+mod block;
 pub(crate) mod check;
 mod correct;
 mod launch;
-mod planes;
 mod rows;
 
 use std::collections::HashMap;
@@ -16,22 +16,21 @@ use ffmpeg_next::frame::Video;
 use ocl::core::ArgVal;
 use ocl::prm::{Int2, Int4, Int8};
 
-use crate::convert::{Coefficients, Component, Correction, Family, Layout};
+use crate::color::RgbaConverter;
+use crate::color::planes::layout_of;
+use crate::color::{Coefficients, Component, Correction, Family, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::kernel::expect_types;
-use crate::ladder::Storage;
-use crate::ladder::box_filter::Picture;
-use crate::media::RgbaConverter;
-use crate::media::memory::zeroed;
-use crate::media::planes::layout_of;
+use crate::gpu::memory::{Picture, Storage};
+use crate::memory::zeroed;
 
 use launch::{Built, Curve, NOT_STARTED, build, expect_size, luma_argument, start};
 
 use rows::{Lines, ROWS};
 
+pub use block::{PlaneBlock, pack_pinned};
 pub use correct::Corrector;
-pub use planes::{PlaneBlock, pack_pinned};
 
 const CONVERT: &str = "convert/01_planes.cl";
 /// Types of the kernel's arguments; an empty list takes any.

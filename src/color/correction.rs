@@ -16,7 +16,7 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
-use crate::media::Matrix;
+use crate::color::Matrix;
 
 /// Brightness, contrast, saturation and gamma.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

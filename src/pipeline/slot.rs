@@ -3,9 +3,9 @@
 //! In: a decoded frame's planes, or RGBA8 bytes that a converter writes into the [`Slot`]. Out: an OpenGL texture
 //! that holds the filtered picture. There are two ways:
 //!
-//! - [`Sharing::ZeroCopy`](super::Sharing::ZeroCopy): the device acquires the slot's texture, its kernels write there,
+//! - [`Sharing::ZeroCopy`](crate::gpu::sharing::Sharing::ZeroCopy): the device acquires the slot's texture, its kernels write there,
 //!   and it releases the texture. No pixel returns to the host.
-//! - [`Sharing::Copy`](super::Sharing::Copy): the filtered picture is read into the host's memory, and OpenGL takes it
+//! - [`Sharing::Copy`](crate::gpu::sharing::Sharing::Copy): the filtered picture is read into the host's memory, and OpenGL takes it
 //!   from there: by itself from a pixel buffer object, where it has such that stay mapped. On a CPU device the host's
 //!   memory is the device's (`CL_MEM_USE_HOST_PTR`), that pixel buffer too; mapping and unmapping hand it over, and no
 //!   byte is moved until OpenGL takes the picture.
@@ -21,17 +21,16 @@ use ffmpeg_next::frame::Video;
 use glow::HasContext as _;
 use ocl::ffi;
 
-use super::pixel_buffer::PixelBuffer;
-use super::texture::{self, Shared};
-use crate::convert::Layout;
+use crate::color::Layout;
+use crate::color::Packed;
+use crate::color::kernels::PlaneBlock;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
-use crate::gpu::convert::PlaneBlock;
 use crate::gpu::host_block::HostBlock;
+use crate::gpu::memory::{Picture, Storage};
+use crate::gpu::sharing::pixel_buffer::PixelBuffer;
+use crate::gpu::sharing::texture::{self, Shared};
 use crate::gpu::transfer::{enqueue_map, enqueue_place, enqueue_read, enqueue_unmap, enqueue_write};
-use crate::ladder::Storage;
-use crate::ladder::box_filter::Picture;
-use crate::media::Packed;
 
 /// What the host has put into a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,13 +1,13 @@
 //! Pictures to RGBA8 on the processor. In: a decoded picture of any format. Out: four bytes a pixel, rows without gaps,
 //! full range.
 //!
-//! The contract of [`convert`](crate::convert) holds for the formats that [`layout_of`] knows, byte for byte, so that a
+//! The contract of [`color`](crate::color) holds for the formats that [`layout_of`] knows, byte for byte, so that a
 //! picture is the same wherever it is converted. Code of this project does that (`rows`). swscale could not: where chroma
 //! has half the rows, it is off by up to 226 levels at edges even in its accurate way, which takes the nearest row.
 //!
 //! swscale converts all other formats, and pictures that are scaled, in every way that a frame may take, so that these are
 //! the same too. Every channel of a flat patch lies within 2 levels of the exact value by the matrix and range of
-//! [`color`], clipped to 0 to 255. At edges of chroma that holds as well where chroma has all the rows (4:1:1, or 4:2:2 with
+//! [`matrix`], clipped to 0 to 255. At edges of chroma that holds as well where chroma has all the rows (4:1:1, or 4:2:2 with
 //! alpha or 14 bits, are within 0.5 of the interpolation between the samples); where it has fewer rows, edges are off
 //! as said above. Formats without alpha get 255. Code triples far outside of RGB, such as (225, 255, 0), may come out wrong:
 //! a sum overflows in swscale where a channel would reach twice its largest value.
@@ -18,11 +18,11 @@ use std::ptr;
 use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
-use super::color::{self, Matrix, Range};
-use super::memory::zeroed;
+use super::matrix::{self, Matrix, Range};
 use super::planes::{layout_of, phase};
 use super::rows;
 use crate::error::{Error, Result};
+use crate::memory::zeroed;
 
 /// Bytes of one RGBA pixel.
 const PIXEL: usize = 4;
@@ -64,7 +64,7 @@ unsafe impl Send for RgbaConverter {}
 impl RgbaConverter {
     /// A converter without tables yet.
     pub fn new() -> Self {
-        super::initialise();
+        crate::libav::initialise();
         Self { context: ptr::null_mut(), key: None, padded: Vec::new() }
     }
 
@@ -121,7 +121,7 @@ impl RgbaConverter {
 
     /// Makes the context for this picture, unless the present one fits.
     fn prepare(&mut self, frame: &ffmpeg::frame::Video, target: (u32, u32)) -> Result<()> {
-        let (matrix, range) = color::of_picture(frame);
+        let (matrix, range) = matrix::of_picture(frame);
         let source = (frame.width(), frame.height());
         let key = Key { source, format: frame.format(), matrix, range, phase: phase(frame), target };
         if self.key == Some(key) {
@@ -130,7 +130,7 @@ impl RgbaConverter {
         self.free();
         let unsupported = || {
             Error::new(
-                format!("Cannot convert pictures of the format {}.", color::format_name(frame)),
+                format!("Cannot convert pictures of the format {}.", matrix::format_name(frame)),
                 format!("swscale refuses {}×{} to {}×{} RGBA.", source.0, source.1, target.0, target.1),
                 "Convert the movie to yuv420p first.",
             )

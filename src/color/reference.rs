@@ -1,4 +1,4 @@
-//! The contract of [`convert`](super), computed plainly: one pixel after the other, each with all its samples.
+//! The contract of [`color`](super), computed plainly: one pixel after the other, each with all its samples.
 
 use super::{Coefficients, Component, Family, Layout};
 use crate::error::{Error, Result};

@@ -5,13 +5,12 @@ use std::collections::HashMap;
 use ocl::core::{self, ArgVal};
 
 use super::launch::{Curve, NOT_STARTED, build, expect_size, luma_argument, start};
-use crate::convert::{Correction, Tables};
+use crate::color::Matrix;
+use crate::color::{Correction, Tables};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::kernel::expect_types;
-use crate::ladder::Storage;
-use crate::ladder::box_filter::Picture;
-use crate::media::Matrix;
+use crate::gpu::memory::{Picture, Storage};
 
 pub(super) const CORRECT: &str = "convert/02_correct.cl";
 /// Types of the kernel's arguments.

@@ -5,12 +5,11 @@ use ocl::flags::MemFlags;
 use ocl::prm::{Int2, Int4, Int8};
 
 use super::launch::{Built, NOT_STARTED, build, luma_argument, set};
-use crate::convert::{Coefficients, Family, Layout, Tables};
+use crate::color::{Coefficients, Family, Layout, Tables};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::kernel::{enqueue, expect_types};
-use crate::ladder::Storage;
-use crate::ladder::box_filter::Picture;
+use crate::gpu::memory::{Picture, Storage};
 
 pub(super) const ROWS: &str = "convert/03_rows.cl";
 /// Types of the kernel's arguments.

@@ -4,12 +4,12 @@ use ocl::core::{self, ArgVal};
 use ocl::flags::MemFlags;
 use ocl::prm::Int4;
 
-use crate::convert::Tables;
+use crate::color::Tables;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::kernel::enqueue;
+use crate::gpu::memory::Picture;
 use crate::gpu::program;
-use crate::ladder::box_filter::Picture;
 
 pub(super) const NOT_STARTED: &str = "The conversion of a frame could not be started.";
 

@@ -31,15 +31,22 @@
 //! The RGB bytes then go through a [`Correction`]; [`correction`] has that contract. A neutral one changes nothing.
 
 pub mod correction;
+pub mod kernels;
 pub mod layout;
+pub mod matrix;
+pub mod planes;
 pub mod reference;
+mod rgba;
+mod rows;
+mod staging;
 pub mod trial;
 
 pub use correction::{Correction, Tables, correct_reference};
 pub use layout::{Component, Family, Layout, Plane};
+pub use matrix::{Matrix, Range};
 pub use reference::{convert_reference, convert_reference_threaded};
-
-use crate::media::{Matrix, Range};
+pub use rgba::RgbaConverter;
+pub use staging::{Packed, PlaneMemory, Staging};
 
 /// Fractional bits of the coefficients.
 pub const FRACTION_BITS: u32 = 21;

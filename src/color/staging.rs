@@ -10,9 +10,9 @@ use std::time::Instant;
 use ffmpeg_next::frame::Video;
 
 use super::planes::{layout_of, pack};
-use crate::convert::Layout;
+use crate::color::Layout;
 use crate::error::Result;
-use crate::stats::ms_since;
+use crate::timing::ms_since;
 
 /// Blocks that a full queue, the frames on the device, and the one on the screen need.
 const MOST: usize = 14;
@@ -163,7 +163,7 @@ impl Packed {
     }
 
     /// Whether its device has been given up.
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.pool.lock().closed
     }
 

@@ -1,0 +1,15 @@
+//! Times and what they are worth. In: samples of a clock. Out: their order statistics ([`Series`]), whether they can be
+//! believed ([`Noise`]), and what the processors were doing meanwhile.
+
+pub mod cpu;
+pub mod noise;
+pub mod series;
+
+pub use cpu::{CpuLoad, CpuReading, CpuTimes};
+pub use noise::Noise;
+pub use series::Series;
+
+/// Time since `began`, in milliseconds.
+pub fn ms_since(began: std::time::Instant) -> f64 {
+    began.elapsed().as_secs_f64() * 1e3
+}

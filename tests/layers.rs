@@ -1,0 +1,171 @@
+//! The modules of `src` stand in layers, as `src/lib.rs` draws them: each uses only what stands below it. So none uses
+//! another that uses it. What stands in the code under `#[cfg(test)]` may use everything.
+
+#[path = "layers/paths.rs"]
+mod paths;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use paths::{Source, read};
+
+/// Upward imports that are still to be mended: the file, and the module that it uses. The list may only become shorter.
+const KNOWN: &[(&str, &str)] = &[
+    // Until what every ladder shares stands apart from the ladders, and below color.
+    ("src/color/kernels/check.rs", "ladder"),
+];
+
+/// A use of one top-level module by another.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Use {
+    from: String,
+    to: String,
+    file: String,
+    line: usize,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// The modules from the uppermost to the lowest: the first words of the drawing in the head of `lib.rs`.
+fn drawn(lib: &str) -> Vec<String> {
+    let head: Vec<&str> = lib.lines().map_while(|line| line.strip_prefix("//!")).collect();
+    let block = head.iter().skip_while(|line| line.trim() != "```text").skip(1);
+    let lines = block.take_while(|line| line.trim() != "```");
+    // One space belongs to the comment; lines that go on are indented further.
+    let names = lines.filter_map(|line| line.strip_prefix(' ').unwrap_or(line).split_once(' '));
+    names.filter(|(name, _)| !name.is_empty()).map(|(name, _)| name.to_owned()).collect()
+}
+
+/// Every use of a top-level module by another one, in the files that `lib.rs` leads to.
+fn uses() -> (Vec<String>, Vec<Use>) {
+    let lib = read(&std::fs::read_to_string(root().join("lib.rs")).unwrap(), &[]);
+    let mut uses = Vec::new();
+    for top in &lib.modules {
+        visit(std::slice::from_ref(top), &root(), &mut uses);
+    }
+    (lib.modules, uses)
+}
+
+/// Reads the module and those that it declares.
+fn visit(module: &[String], folder: &Path, uses: &mut Vec<Use>) {
+    let name = module.last().unwrap();
+    let (flat, nested) = (folder.join(format!("{name}.rs")), folder.join(name).join("mod.rs"));
+    let path = if flat.exists() { flat } else { nested };
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let Source { modules, paths } = read(&text, module);
+    let file = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap().display().to_string();
+    for (line, to) in paths {
+        let Some(to) = to.first().filter(|to| **to != module[0]) else { continue };
+        uses.push(Use { from: module[0].clone(), to: to.clone(), file: file.clone(), line });
+    }
+    for child in modules {
+        visit(&[module, &[child]].concat(), &folder.join(name), uses);
+    }
+}
+
+/// What runs upward, or to something that is no module, in the order from the uppermost to the lowest.
+fn wrong(order: &[String], uses: &[Use]) -> Vec<Use> {
+    let place = |name: &str| order.iter().position(|module| module == name);
+    let is_wrong = |u: &&Use| match (place(&u.from), place(&u.to)) {
+        (Some(from), Some(to)) => to <= from,
+        _ => true,
+    };
+    uses.iter().filter(is_wrong).cloned().collect()
+}
+
+#[test]
+fn no_module_uses_one_above_it() {
+    let order = drawn(&std::fs::read_to_string(root().join("lib.rs")).unwrap());
+    let (_, uses) = uses();
+    let wrong = wrong(&order, &uses);
+    let known = |u: &Use| KNOWN.contains(&(u.file.as_str(), u.to.as_str()));
+    let say = |u: &Use| format!("  {}:{}: {} uses {}, which stands above it\n", u.file, u.line, u.from, u.to);
+    let new: BTreeSet<String> = wrong.iter().filter(|u| !known(u)).map(say).collect();
+    assert!(new.is_empty(), "src/lib.rs draws the layers:\n{}", new.into_iter().collect::<String>());
+    let gone: Vec<_> =
+        KNOWN.iter().filter(|(file, to)| !wrong.iter().any(|u| (&*u.file, &*u.to) == (*file, *to))).collect();
+    assert!(gone.is_empty(), "mended; take them off the list: {gone:?}");
+}
+
+#[test]
+fn the_drawing_has_every_module_and_no_other() {
+    let drawn = drawn(&std::fs::read_to_string(root().join("lib.rs")).unwrap());
+    let (modules, uses) = uses();
+    let set = |names: &[String]| names.iter().cloned().collect::<BTreeSet<_>>();
+    assert_eq!(set(&drawn), set(&modules));
+    assert_eq!(drawn.len(), modules.len(), "each once");
+    // It has read them all.
+    assert!(uses.len() > 400, "{}", uses.len());
+    let found = |from: &str, to: &str| uses.iter().any(|u| u.from == from && u.to == to);
+    assert!(found("app", "pipeline") && found("overlay", "stats") && found("media", "error"));
+}
+
+/// The uses in a planted file of the module `gpu::cl`, as `line module`.
+fn planted(text: &str) -> Vec<String> {
+    let module = ["gpu", "cl"].map(str::to_owned);
+    let found = read(text, &module).paths;
+    found.into_iter().map(|(line, path)| format!("{line} {}", path.join("::"))).collect()
+}
+
+#[test]
+fn every_way_to_write_a_path_is_found() {
+    assert_eq!(planted("use crate::error::{Error, Result};"), ["1 error::Error", "1 error::Result"]);
+    assert_eq!(
+        planted("use crate::{\n    app::{self, player::Player as P},\n    media,\n};"),
+        ["2 app", "2 app::player::Player", "3 media"]
+    );
+    assert_eq!(planted("pub use super::{event, super::overlay::View};"), ["1 gpu::event", "1 overlay::View"]);
+    assert_eq!(planted("use super::super::stats::*;"), ["1 stats"]);
+    assert_eq!(planted("fn f() {\n    crate::app::run(&x).map(|()| 1)\n}"), ["2 app::run"]);
+    assert_eq!(planted("fn f<'a>(x: &'a crate :: media :: Frame) {}"), ["1 media::Frame"]);
+    assert_eq!(planted("mod inner { use super::super::gl; use super::X; }"), ["1 gpu::gl", "1 gpu::cl::X"]);
+    assert_eq!(planted("pub(in crate::gpu) fn f() {}"), ["1 gpu"]);
+    assert_eq!(planted("const C: char = '\"'; use crate::cli;"), ["1 cli"]);
+    assert_eq!(planted("const C: char = '\\''; use crate::cli; // '"), ["1 cli"]);
+    assert_eq!(planted("use self::super::gl;"), ["1 gpu::gl"]);
+    assert_eq!(planted("vec![crate::media::SECOND; 2]"), ["1 media::SECOND"]);
+}
+
+#[test]
+fn words_strings_and_tests_are_no_paths() {
+    for text in [
+        "// use crate::app;",
+        "//! [`x`](crate::app)",
+        "/* use crate::app; /* nested */ use crate::app; */",
+        "const S: &str = \"crate::app::run\";",
+        "const S: &str = \"a\\\"crate::app::run\";",
+        "const S: &str = r#\"a\" crate::app\"#;",
+        "const S: &[u8] = b\"crate::app\";",
+        "#[cfg(test)]\nmod tests {\n    use crate::app;\n    fn f() { {} }\n}",
+        "#[cfg(test)]\nmod tests;",
+        "#[cfg(test)]\npub(crate) fn f() -> crate::app::X { crate::app::run() }",
+        "#[cfg(test)]\nuse crate::app;",
+        "struct S {\n    #[cfg(test)]\n    pub sent: crate::app::X,\n    there: u8,\n}",
+        "struct S {\n    #[cfg(test)]\n    pub sent: crate::app::X\n}",
+        "fn f() {\n    #[cfg(test)]\n    {\n        crate::app::run();\n    }\n}",
+        "#[cfg(test)]\n#[path = \"x.rs\"]\nmod movie;",
+        "std::super_::app();",
+        "not_crate::app::run();",
+        "fn f(&self) -> Self { self.app }",
+    ] {
+        assert_eq!(planted(text), [""; 0], "{text}");
+        // What follows is found again.
+        assert_eq!(planted(&format!("{text}\nuse crate::cli;")).len(), 1, "{text}");
+    }
+    let source = read("#[cfg(test)]\nmod tests;\npub mod a;\nmod b;\nmod c { mod d; }", &["gpu".to_owned()]);
+    assert_eq!(source.modules, ["a", "b"]);
+}
+
+#[test]
+fn a_planted_upward_use_and_a_circle_are_named() {
+    let order = drawn(
+        "//! Words.\n//!\n//! ```text\n//! app   the window\n//!       goes on\n//! gpu   devices\n//! ```\n",
+    );
+    assert_eq!(order, ["app", "gpu"]);
+    let make = |from: &str, to: &str| Use { from: from.into(), to: to.into(), file: "f.rs".into(), line: 1 };
+    let (down, up, nowhere) = (make("app", "gpu"), make("gpu", "app"), make("app", "Macro"));
+    assert_eq!(wrong(&order, &[down.clone()]), []);
+    assert_eq!(wrong(&order, &[down, up.clone(), nowhere.clone()]), [up, nowhere]);
+}
