@@ -256,7 +256,7 @@ impl<'a> Bench<'a> {
         for (name, samples) in [("conversion and correction in one kernel", one), ("in two", two)] {
             let Some(taken) = measure::Measurement::of(&samples) else { continue };
             let wall = taken.wall.map_or(f64::NAN, |wall| wall.p50);
-            println!("| {name} | {:.3} | {:.3} | {wall:.3} |", taken.device.p50, taken.device.min);
+            println!("| {name} | {:.3} | {:.3} | {wall:.3} |", taken.time.p50, taken.time.min);
         }
         Ok(())
     }

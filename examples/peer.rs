@@ -224,7 +224,7 @@ impl Peer {
                     copied.map_err(|e| cl::failed("A picture could not be copied on the device.", &e))?;
                     Ok(vec![event])
                 })?;
-                Ok((sample.wall_ms, sample.device_ms))
+                Ok((sample.wall_ms, sample.ms()))
             }
             "native" => {
                 let size = (width as usize, height as usize);
@@ -241,7 +241,7 @@ impl Peer {
                 }
                 let sample = measure::sample(&self.cl.queue, |queue| plan.enqueue_all(queue))?;
                 self.resident[*storage as usize] = Some(frame);
-                Ok((sample.wall_ms, sample.device_ms))
+                Ok((sample.wall_ms, sample.ms()))
             }
         }
     }

@@ -119,6 +119,8 @@ fn json_holds_every_variant_checked_and_timed() {
                     ("native", _) | ("glsl", "dispatch_ms") => {
                         assert_eq!(variant[clock], Value::Null, "{variant}")
                     }
+                    // OpenGL's device does not tell everywhere, nor always.
+                    ("glsl", _) if variant[clock].is_null() => {}
                     _ => assert_series(&variant[clock], 3),
                 }
             }

@@ -30,6 +30,26 @@ fn saved(session: &mut Session, folder: &Path, begin: &str, end: &str, count: us
 }
 
 #[test]
+fn a_key_that_comes_with_the_focus_is_heeded_once() {
+    let display = Display::start(&[]);
+    let mut command = clreel(Some(&display));
+    let mut session = Session::without_focus(&display, command.args(["--variant", "off"]));
+    session.wait_for_title("- off");
+    // On a busy machine the window learns of its focus only while the key is down: winit then makes a press up, and the
+    // real one follows. The panel of keys was opened and closed again.
+    session.signal(libc::SIGSTOP);
+    session.focus();
+    assert!(display.xdotool(&["keydown", "question"]).status.success());
+    session.signal(libc::SIGCONT);
+    session.wait_for_text("Keys");
+    assert!(display.xdotool(&["keyup", "question"]).status.success());
+    session.press_until_title("space", "paused");
+    session.wait_for_text("Paused");
+    assert!(session.shows("Keys"), "{:?}", session.texts());
+    session.quit();
+}
+
+#[test]
 fn keys_change_variant_radius_pause_and_overlay() {
     let (display, folder) = (Display::start(&[]), Folder::new("keys"));
     let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));

@@ -326,7 +326,7 @@ impl Results {
                 let variants = run.variants.iter().filter(|(_, outcome)| untimed(outcome));
                 missing.extend(variants.map(|(id, _)| format!("{id} at r={radius}{on}")));
                 let timed = run.variants.iter().filter_map(|(_, outcome)| outcome.measured());
-                let most = timed.map(|measured| measured.device.n).max().unwrap_or(0);
+                let most = timed.map(|measured| measured.time.n).max().unwrap_or(0);
                 if most < self.rounds as usize {
                     short.push(format!("{most} of {} rounds at r={radius}{on}", self.rounds));
                 }
@@ -448,7 +448,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_when_it_is_interrupted_is_named() {
-        let sample = crate::ladder::measure::Sample { device_ms: 1.0, dispatch_ms: 0.0, wall_ms: 1.0 };
+        let sample = crate::ladder::measure::Sample { device_ms: Some(1.0), dispatch_ms: None, wall_ms: 1.0 };
         let run = |radius, outcomes: Vec<(VariantId, Outcome)>| RadiusRun {
             radius,
             copy: None,

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, DeviceInfo};
-use crate::gpu::parts::require_their_place;
+use crate::gpu::parts::require_sub_buffers;
 use crate::ladder::config::{Config, Tunable};
 use crate::ladder::measure::{self, Contender, Measurement, Results, Sample, Timed};
 use crate::ladder::rung::{Rung, Work};
@@ -343,7 +343,7 @@ impl<L: Ladder> Contest<'_, L> {
                 }
                 let mut least = f64::INFINITY;
                 for _ in 0..SEARCH_RUNS {
-                    least = least.min(self.ladder.run(&built, room).ok()?.device_ms);
+                    least = least.min(self.ladder.run(&built, room).ok()?.ms());
                 }
                 Some(least)
             });
@@ -409,7 +409,7 @@ impl<L: Ladder> Contest<'_, L> {
         }
         if let Some(cl) = self.cl {
             // Before a kernel is blamed.
-            require_their_place(cl)?;
+            require_sub_buffers(cl)?;
         }
         Ok(Some(report))
     }

@@ -61,7 +61,7 @@ const SIZES: [(u32, u32); 6] = [(1, 1), (1, 6), (2, 3), (13, 7), (34, 19), (259,
 /// The size at which matrices, ranges and sitings are gone through.
 const TAGGED: (u32, u32) = (23, 9);
 const MATRICES: [Matrix; 5] = [Matrix::Bt601, Matrix::Bt709, Matrix::Bt2020, Matrix::Smpte240m, Matrix::Fcc];
-const PHASES: [(u32, u32); 6] = [(0, 1), (1, 1), (0, 0), (1, 0), (0, 2), (1, 2)];
+const SITINGS: [(u32, u32); 6] = [(0, 1), (1, 1), (0, 0), (1, 0), (0, 2), (1, 2)];
 /// Rows of the movie's width that are checked of what is not the movie's own format.
 const FEW_ROWS: u32 = 17;
 
@@ -145,9 +145,9 @@ pub struct Input {
 impl Input {
     /// What a movie with such a picture has, at this size; `None` where no kernel converts its format.
     pub fn of(picture: &Video, (width, height): (u32, u32)) -> Option<Self> {
-        let Layout { matrix, range, phase, .. } = layout_of(picture)?;
+        let Layout { matrix, range, siting, .. } = layout_of(picture)?;
         let layout = layout_of(&Video::new(picture.format(), width, height))?;
-        Some(Self { format: picture.format(), layout: Layout { matrix, range, phase, ..layout } })
+        Some(Self { format: picture.format(), layout: Layout { matrix, range, siting, ..layout } })
     }
 }
 
@@ -366,10 +366,10 @@ fn cases(source: Source, input: Option<&Input>, (width, height): (u32, u32)) -> 
     let mut cases: Vec<(Layout, Pattern)> = sized.chain(few).map(|l| (l, Pattern::Mixed)).collect();
     cases.extend([(tagged, Pattern::Largest), (tagged, Pattern::Zero)]);
     if tagged.family != Family::Rgb {
-        for (number, phase) in PHASES.into_iter().enumerate() {
+        for (number, siting) in SITINGS.into_iter().enumerate() {
             for (at, range) in [Range::Limited, Range::Full].into_iter().enumerate() {
                 let matrix = MATRICES[(2 * number + at) % MATRICES.len()];
-                cases.push((Layout { matrix, range, phase, ..tagged }, Pattern::Mixed));
+                cases.push((Layout { matrix, range, siting, ..tagged }, Pattern::Mixed));
             }
         }
     }
@@ -386,8 +386,8 @@ fn case(layout: &Layout, pattern: Pattern) -> String {
     if layout.family != Family::Rgb {
         let _ = write!(case, ", {}, {}", layout.matrix, layout.range);
     }
-    if layout.halved != (false, false) && layout.family == Family::Ycbcr {
-        let _ = write!(case, ", siting {} {}", layout.phase.0, layout.phase.1);
+    if layout.subsampled != (false, false) && layout.family == Family::Ycbcr {
+        let _ = write!(case, ", siting {} {}", layout.siting.0, layout.siting.1);
     }
     match pattern {
         Pattern::Mixed => {}

@@ -14,19 +14,29 @@ use crate::timing::{CpuTimes, Noise, Series, ms_since, noise};
 /// One timed run, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// START to END of the device's events, summed over the passes.
-    pub device_ms: f64,
-    /// QUEUED to START of the first event.
-    pub dispatch_ms: f64,
+    /// START to END of the device's events, summed over the passes; `None` where no device tells.
+    pub device_ms: Option<f64>,
+    /// QUEUED to START of the first event; `None` where there is no queue.
+    pub dispatch_ms: Option<f64>,
     /// From the first enqueue to completion; data resident, no transfers.
     pub wall_ms: f64,
+}
+
+impl Sample {
+    /// What it is compared by, in milliseconds: the device time, or the wall time where no device tells.
+    pub fn ms(&self) -> f64 {
+        self.device_ms.unwrap_or(self.wall_ms)
+    }
 }
 
 /// Times of one variant, in milliseconds; see [`Sample`] for the three clocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measurement {
-    /// Device time, by OpenCL's events: the sum of all passes, each from its start to its end.
-    pub device: Series,
+    /// What it is compared by: the device time, or the wall time where no device tells.
+    pub time: Series,
+    /// Device time, by OpenCL's events or OpenGL's queries: the sum of all passes, each from its start to its end; `None`
+    /// where it is not known of every run.
+    pub device: Option<Series>,
     /// Dispatch time; `None` where it was not measured.
     pub dispatch: Option<Series>,
     /// Wall time; `None` where it was not measured.
@@ -38,18 +48,16 @@ pub struct Measurement {
 impl Measurement {
     /// The statistics of some runs; `None` when there are none.
     pub fn of(samples: &[Sample]) -> Option<Self> {
-        let series = |f: fn(&Sample) -> f64| Series::of(&samples.iter().map(f).collect::<Vec<_>>());
-        Some(Self {
-            device: series(|s| s.device_ms)?,
-            dispatch: series(|s| s.dispatch_ms),
-            wall: series(|s| s.wall_ms),
-            others: None,
-        })
+        let series =
+            |f: fn(&Sample) -> Option<f64>| Series::of(&samples.iter().filter_map(f).collect::<Vec<_>>());
+        let (device, wall) = (series(|s| s.device_ms), series(|s| Some(s.wall_ms)));
+        let device = device.filter(|device| device.n == samples.len());
+        Some(Self { time: device.or(wall)?, device, dispatch: series(|s| s.dispatch_ms), wall, others: None })
     }
 
     /// Why its times are not to be trusted to the last digit, if they are not.
     pub fn noise(&self) -> Option<Noise> {
-        Noise::of(&self.device, self.others)
+        Noise::of(&self.time, self.others)
     }
 }
 
@@ -66,8 +74,8 @@ pub fn sample(
     for event in &events {
         device_ms += timer::device_ms(event)?;
     }
-    let dispatch_ms = events.first().map_or(Ok(0.0), timer::dispatch_ms)?;
-    Ok(Sample { device_ms, dispatch_ms, wall_ms })
+    let dispatch_ms = events.first().map(timer::dispatch_ms).transpose()?;
+    Ok(Sample { device_ms: Some(device_ms), dispatch_ms, wall_ms })
 }
 
 /// The longest that all rounds of one variant together should take.
@@ -203,7 +211,7 @@ mod tests {
     #[test]
     fn contenders_alternate_and_a_failing_one_drops_out() {
         let log = RefCell::new(String::new());
-        let s = Sample { device_ms: 1.0, dispatch_ms: 0.5, wall_ms: 2.0 };
+        let s = Sample { device_ms: Some(1.0), dispatch_ms: Some(0.5), wall_ms: 2.0 };
         let mut contenders = vec![
             Contender { rounds: 3, run: Box::new(|| (log.borrow_mut().push('a'), Ok(s)).1) },
             Contender { rounds: 2, run: Box::new(|| (log.borrow_mut().push('b'), Ok(s)).1) },
@@ -224,9 +232,16 @@ mod tests {
             results.iter().map(|r| r.as_ref().map(|timed| timed.samples.len()).ok()).collect();
         assert_eq!(counts, [Some(3), Some(2), None]);
         let measured = results[0].as_ref().unwrap().measurement().unwrap();
-        assert_eq!(measured.device.n, 3);
+        assert_eq!((measured.time.n, measured.device, measured.time.p50), (3, Some(measured.time), 1.0));
         assert_eq!(measured.noise().unwrap().few, Some(3), "three runs are few");
         assert_eq!(measured.others.is_some(), CpuTimes::now().is_some(), "also of what takes no time");
         assert_eq!(Measurement::of(&[]), None);
+        // Where no device tells, the wall's time is compared, and does not stand for the device's.
+        let by_wall =
+            Measurement::of(&[Sample { device_ms: None, dispatch_ms: None, wall_ms: 2.0 }]).unwrap();
+        assert_eq!((by_wall.device, by_wall.dispatch, by_wall.wall), (None, None, Some(by_wall.time)));
+        assert_eq!(by_wall.time.p50, 2.0);
+        let sometimes = Measurement::of(&[Sample { device_ms: None, ..s }, s]).unwrap();
+        assert_eq!((sometimes.device, sometimes.time.n, sometimes.time.p50), (None, 2, 2.0));
     }
 }

@@ -161,7 +161,7 @@ pub fn search(
     };
     match tuner.run(variants) {
         Ok(copy) => {
-            let (copy_ms, copy_noise) = (copy.map(|m| m.device.p50), copy.and_then(|m| m.noise()));
+            let (copy_ms, copy_noise) = (copy.map(|m| m.time.p50), copy.and_then(|m| m.noise()));
             let (trials, checked) = (tuner.trials, tuner.checked);
             Ok(Some(Search { width, height, radius, copy_ms, copy_noise, trials, checked }))
         }
@@ -388,10 +388,10 @@ impl Tuner<'_> {
         }
         let rounds = measure::rounds_for(predicted, ROUNDS).unwrap_or(1);
         // The least disturbed run: trials do not take turns, only finalists do.
-        let mut samples = vec![first.device_ms];
+        let mut samples = vec![first.ms()];
         for _ in 1..rounds {
             self.go_on()?;
-            samples.push(measure::sample(&self.cl.queue, |q| plan.enqueue_all(q))?.device_ms);
+            samples.push(measure::sample(&self.cl.queue, |q| plan.enqueue_all(q))?.ms());
         }
         let Some(series) = Series::of(&samples) else {
             return Ok(Judged::without_times(Status::Failed("The device tells no times.".to_owned())));
@@ -463,8 +463,7 @@ impl Tuner<'_> {
         let copy = measured.next().flatten();
         for ((at, _), measured) in self.keep.iter().zip(measured) {
             let trial = &mut self.trials[*at];
-            (trial.median_ms, trial.noise) =
-                (measured.map(|m| m.device.p50), measured.and_then(|m| m.noise()));
+            (trial.median_ms, trial.noise) = (measured.map(|m| m.time.p50), measured.and_then(|m| m.noise()));
         }
         Ok(copy)
     }

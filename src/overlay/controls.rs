@@ -46,7 +46,7 @@ fn entries(overlay: &Overlay, view: &View) -> [Entry; 9] {
             "Tune",
             "The search for the best parameters: key t",
             Action::ToggleTuning,
-            overlay.tuning_open,
+            overlay.tuning_shown(),
             2,
         ),
         entry(

@@ -47,6 +47,8 @@ pub struct DeviceList<'a> {
     pub rows: Option<&'a [DeviceRow<'a>]>,
     /// A sentence for each driver that gives no device.
     pub left_out: &'a [String],
+    /// One is still looked for, chosen or made ready.
+    pub awaited: bool,
 }
 
 impl DeviceList<'_> {

@@ -7,7 +7,7 @@ use super::axes::{Axes, begin_s, name, snap, tag};
 use super::table::Numbers;
 use super::{Action, View, theme};
 use crate::ladder::VariantId;
-use crate::stats::recorder::SUMMARY_S;
+use crate::stats::recorder::{SUMMARY_S, others};
 use crate::stats::{FrameSample, Setting, Stage, Summary};
 
 /// Seconds that the graph covers: all that the history has.
@@ -17,14 +17,25 @@ const LEAST_DECADES: i32 = 2;
 /// Points for a stretch's name over its line.
 const NAME: f32 = 15.0;
 
+/// A frame on the axis.
+#[derive(Debug, Clone, Copy)]
+struct Bar<'a> {
+    /// When it began and ended, in seconds.
+    from: f64,
+    to: f64,
+    /// What its filter took, in milliseconds; 0 where that is not known.
+    ms: f64,
+    sample: &'a FrameSample,
+}
+
 /// Frames that follow each other and were filtered alike.
-#[derive(Debug, Clone, PartialEq)]
-struct Stretch {
+#[derive(Debug, Clone)]
+struct Stretch<'a> {
     setting: Setting,
-    /// When each frame began and ended, in seconds, and what its filter took in milliseconds, oldest first.
-    frames: Vec<(f64, f64, f64)>,
-    /// Median of the last five seconds of these times, as everywhere; `None` where nothing was filtered.
-    median_ms: Option<f64>,
+    /// Oldest first.
+    frames: Vec<Bar<'a>>,
+    /// Summary of the last five seconds of these times, as everywhere; `None` where nothing was filtered.
+    summary: Option<Summary>,
 }
 
 /// Lays the graph out in `area`; a click on it asks for the last frames on one time axis.
@@ -37,10 +48,10 @@ pub fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, actions: &m
     let mut stretches = stretches(axes.frames(history), view.budget_ms);
     // The newest stretch's median is the headline's number.
     let shown = view.recorder.shown_setting();
-    if let Some(last) = stretches.last_mut().filter(|s| Some(s.setting) == shown && s.median_ms.is_some()) {
-        last.median_ms = numbers.filter_ms().or(last.median_ms);
+    if let Some(last) = stretches.last_mut().filter(|s| Some(s.setting) == shown && s.summary.is_some()) {
+        last.summary = numbers.filter().or(last.summary);
     }
-    let (low, high) = decades(stretches.iter().flat_map(|s| &s.frames).map(|f| f.2));
+    let (low, high) = decades(stretches.iter().flat_map(|s| &s.frames).map(|f| f.ms));
     let decade = axes.plot.height() / (high - low) as f32;
     let y = |ms: f64| {
         let up = (ms.log10() - f64::from(low)) as f32 * decade;
@@ -55,42 +66,27 @@ pub fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, actions: &m
     let mut shapes = Vec::new();
     for (n, stretch) in stretches.iter().enumerate() {
         let Some(first) = stretch.frames.first() else { continue };
-        let left = axes.x(first.0);
-        let end =
-            stretches.get(n + 1).and_then(|s| s.frames.first()).map_or(axes.plot.right(), |f| axes.x(f.0));
+        let left = axes.x(first.from);
         if n > 0 && left > axes.plot.left() + 2.0 {
             let line = [pos2(left, axes.plot.top()), pos2(left, axes.plot.bottom())];
             shapes.extend(Shape::dashed_line(&line, Stroke::new(axes.pixel, theme::WEAK), 3.0, 3.0));
         }
         let current = n + 1 == stretches.len();
         let color = if current { theme::FILTER } else { theme::FILTER_DIM };
-        if stretch.median_ms.is_some() {
+        if stretch.summary.is_some() {
             let mut points: Vec<egui::Pos2> = Vec::with_capacity(2 * stretch.frames.len());
-            for (from, to, ms) in &stretch.frames {
-                let at = snap(y(*ms), axes.pixel);
-                points.extend([pos2(axes.x(*from), at), pos2(axes.x(*to), at)]);
+            for frame in &stretch.frames {
+                let at = snap(y(frame.ms), axes.pixel);
+                points.extend([pos2(axes.x(frame.from), at), pos2(axes.x(frame.to), at)]);
             }
             shapes.push(Shape::line(points, Stroke::new(1.8, color)));
         }
-        let text = match stretch.median_ms {
-            Some(ms) => format!(
-                "{} {} ms",
-                name(stretch.setting.variant, stretch.setting.radius),
-                theme::short_ms(ms)
-            ),
-            None => name(stretch.setting.variant, stretch.setting.radius),
-        };
-        let ink = if current { theme::STRONG } else { theme::TEXT };
-        let galley = ui.painter().layout_no_wrap(text, theme::words(11.5), ink);
-        // A name that would reach the next one is left out.
-        if left + galley.size().x + 12.0 > end {
-            continue;
-        }
-        let line = stretch.median_ms.map_or(axes.plot.center().y, &y);
-        // Over the line, where there is room; else under it.
-        let above = line - NAME - 4.0;
-        let top = if above >= axes.plot.top() { above } else { (line + 4.0).min(axes.plot.bottom() - NAME) };
-        tag(&mut shapes, pos2(left + 3.0, top), Align2::LEFT_TOP, galley, ink);
+    }
+    names(ui, &axes, &stretches, &y, &mut shapes);
+    if stretches.iter().all(|s| s.summary.is_none()) {
+        let none = "no frame of the last 10 s was filtered while it played";
+        let at = axes.plot.center();
+        ui.painter().text(at, Align2::CENTER_CENTER, none, theme::words(11.5), theme::WEAK);
     }
     ui.painter().extend(shapes);
     let response = ui.interact(axes.plot, ui.unique_id().with("filter-graph"), Sense::click());
@@ -102,32 +98,79 @@ pub fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, actions: &m
     }
 }
 
+/// Each stretch's name and median over its line. The newest one's stands at the end of the axis where its stretch is too
+/// short for it; of the others one that would reach the next is left out.
+fn names(ui: &Ui, axes: &Axes, stretches: &[Stretch], y: &dyn Fn(f64) -> f32, shapes: &mut Vec<Shape>) {
+    let mut end = axes.plot.right();
+    for (n, stretch) in stretches.iter().enumerate().rev() {
+        let Some(first) = stretch.frames.first() else { continue };
+        let name = name(stretch.setting.variant, stretch.setting.radius);
+        let text = match stretch.summary {
+            Some(s) => format!("{name} {} ms", theme::believed(s.p50, s.noise, theme::short_ms)),
+            None => name,
+        };
+        let current = n + 1 == stretches.len();
+        let ink = if current { theme::STRONG } else { theme::TEXT };
+        let galley = ui.painter().layout_no_wrap(text, theme::words(11.5), ink);
+        let (begin, width) = (axes.x(first.from), galley.size().x + 12.0);
+        let left = if current { begin.min(end - width).max(axes.plot.left()) } else { begin };
+        if left + width <= end || current {
+            let is_below = |f: &&Bar| f.ms > 0.0 && axes.x(f.to) >= left && axes.x(f.from) <= left + width;
+            let line = stretches.iter().flat_map(|s| &s.frames).filter(is_below).map(|f| y(f.ms));
+            let (high, low) = line.fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), y| (a.min(y), b.max(y)));
+            let top = beside(axes.plot.y_range(), (high <= low).then(|| egui::Rangef::new(high, low)));
+            tag(shapes, pos2(left + 3.0, top), Align2::LEFT_TOP, galley, ink);
+        }
+        end = begin.min(left);
+    }
+}
+
+/// Upper edge of a name over the line that reaches so far up and down below it; under it where there is no room above, and
+/// where there is none at all on the side with more of it.
+fn beside(plot: egui::Rangef, line: Option<egui::Rangef>) -> f32 {
+    let Some(line) = line else { return plot.center() - NAME - 4.0 };
+    let (above, below) = (line.min - NAME - 4.0, line.max + 4.0);
+    let (room_above, room_below) = (line.min - plot.min, plot.max - line.max);
+    if above >= plot.min {
+        above
+    } else if below + NAME <= plot.max {
+        below
+    } else if room_above >= room_below {
+        plot.min
+    } else {
+        plot.max - NAME
+    }
+}
+
 /// Cuts frames where the setting changes.
-fn stretches<'a>(frames: impl Iterator<Item = &'a FrameSample>, budget_ms: Option<f64>) -> Vec<Stretch> {
+fn stretches<'a>(frames: impl Iterator<Item = &'a FrameSample>, budget_ms: Option<f64>) -> Vec<Stretch<'a>> {
     let mut stretches: Vec<Stretch> = Vec::new();
     for sample in frames {
         let ms = sample.stages[Stage::Filter as usize];
         let ms = if ms.is_finite() { ms } else { 0.0 };
-        let setting = sample.setting();
+        let (setting, to) = (sample.setting(), sample.presented_at);
         match stretches.last_mut().filter(|last| last.setting == setting) {
             Some(last) => {
-                let from = last.frames.last().map_or(sample.presented_at, |f| f.1);
-                last.frames.push((from, sample.presented_at, ms));
+                let from = last.frames.last().map_or(to, |f| f.to);
+                last.frames.push(Bar { from, to, ms, sample });
             }
             None => {
                 let before =
-                    stretches.last().and_then(|s| s.frames.last()).map_or(f64::NEG_INFINITY, |f| f.1);
+                    stretches.last().and_then(|s| s.frames.last()).map_or(f64::NEG_INFINITY, |f| f.to);
                 let from = begin_s(sample, budget_ms).max(before);
-                let frames = vec![(from, sample.presented_at, ms)];
-                stretches.push(Stretch { setting, frames, median_ms: None });
+                stretches.push(Stretch {
+                    setting,
+                    frames: vec![Bar { from, to, ms, sample }],
+                    summary: None,
+                });
             }
         }
     }
     for stretch in stretches.iter_mut().filter(|s| s.setting.variant != VariantId::Off) {
-        stretch.frames.retain(|f| f.2 > 0.0);
-        let end = stretch.frames.last().map_or(0.0, |f| f.1);
-        let newest = stretch.frames.iter().filter(|f| f.1 >= end - SUMMARY_S);
-        stretch.median_ms = Summary::of(newest.map(|f| f.2)).map(|s| s.p50);
+        stretch.frames.retain(|f| f.ms > 0.0);
+        let end = stretch.frames.last().map_or(0.0, |f| f.to);
+        let newest = || stretch.frames.iter().filter(|f| f.to >= end - SUMMARY_S);
+        stretch.summary = Summary::of(newest().map(|f| f.ms), others(newest().map(|f| f.sample)));
     }
     stretches.retain(|s| !s.frames.is_empty());
     stretches
@@ -168,6 +211,7 @@ mod tests {
             presented_at: f64::from(n) * 0.04,
             interval_ms: Some(40.0),
             stages,
+            filter_by_wall: false,
             pack_ms: None,
             gl: GlTimes::default(),
             late: false,
@@ -176,6 +220,7 @@ mod tests {
             radius,
             size: (1280, 720),
             device: 0,
+            others: None,
         }
     }
 
@@ -188,7 +233,8 @@ mod tests {
             recorder.push(sample(n as u32, variant, radius, ms));
         }
         let found = stretches(recorder.history().iter(), Some(40.0));
-        let told: Vec<_> = found.iter().map(|s| (s.setting.variant, s.setting.radius, s.median_ms)).collect();
+        let median = |s: &Stretch| s.summary.map(|summary| summary.p50);
+        let told: Vec<_> = found.iter().map(|s| (s.setting.variant, s.setting.radius, median(s))).collect();
         let wanted = [
             (VariantId::Flat, 7, Some(15.0)),
             (VariantId::Flat, 3, Some(8.0)),
@@ -198,7 +244,25 @@ mod tests {
         assert_eq!(told, wanted);
         // Each frame begins where the one before it ended.
         let all: Vec<_> = found.iter().flat_map(|s| &s.frames).collect();
-        assert!(all.windows(2).all(|w| (w[0].1 - w[1].0).abs() < 1e-9), "{all:?}");
+        assert!(all.windows(2).all(|w| (w[0].to - w[1].from).abs() < 1e-9), "{all:?}");
+    }
+
+    #[test]
+    fn a_name_stands_beside_the_line_and_not_on_it() {
+        let range = egui::Rangef::new;
+        let plot = range(100.0, 200.0);
+        let apart = |line: egui::Rangef| {
+            let top = beside(plot, Some(line));
+            assert!(top >= plot.min && top + NAME <= plot.max, "{line:?}: {top}");
+            top + NAME <= line.min || top >= line.max
+        };
+        // A flat line, one that jumps high up, one that lies high.
+        for line in [range(150.0, 150.0), range(130.0, 190.0), range(104.0, 160.0), range(100.0, 181.0)] {
+            assert!(apart(line), "{line:?}");
+        }
+        // Nothing helps where it goes all the way.
+        assert!(!apart(range(105.0, 198.0)));
+        assert!(plot.contains(beside(plot, None)));
     }
 
     #[test]

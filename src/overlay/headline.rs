@@ -7,7 +7,7 @@ use super::place::{self, Panel, Title};
 use super::table::Numbers;
 use super::{Action, Busy, View, axes, device_name, line, panel, stages, theme, words};
 use crate::ladder::VariantId;
-use crate::stats::Stage;
+use crate::stats::{PlayState, Stage};
 
 /// The headline's width and height in points.
 pub const SIZE: egui::Vec2 = vec2(388.0, 190.0);
@@ -101,7 +101,12 @@ pub fn show(
 
 /// The movie's name, and what the player is doing.
 fn title(ui: &mut Ui, row: Rect, view: &View) -> bool {
-    let color = if view.state.is_good() { theme::GOOD } else { theme::WARN };
+    let color = match view.state {
+        // As it was asked for.
+        PlayState::Paused => theme::TEXT,
+        state if state.is_good() => theme::GOOD,
+        _ => theme::WARN,
+    };
     let mut state = view.state.to_string();
     if view.speed != 1.0 {
         state.push_str(&format!(", {:.2}\u{d7}", view.speed));
@@ -150,8 +155,8 @@ const FIGURES: f32 = 78.0;
 fn measured(ui: &mut Ui, inner: Rect, view: &View, numbers: &Numbers) {
     let y = inner.top() + FIGURES;
     let off = of(view).0 == VariantId::Off;
-    let ms = numbers.filter_ms().filter(|_| !off);
-    let text = ms.map_or_else(|| theme::UNKNOWN.to_owned(), theme::short_ms);
+    let filter = numbers.filter().filter(|_| !off);
+    let text = if off { theme::UNKNOWN.to_owned() } else { numbers.filter_time() };
     let time = ui.painter().text(
         pos2(inner.left(), y),
         Align2::LEFT_CENTER,
@@ -162,15 +167,21 @@ fn measured(ui: &mut Ui, inner: Rect, view: &View, numbers: &Numbers) {
     let unit = pos2(time.right() + 8.0, y + 9.0);
     ui.painter().text(unit, Align2::LEFT_CENTER, "ms", theme::words(20.0), theme::FILTER);
     let right = inner.right();
-    let (above, below) = match ms {
-        Some(ms) => ("the filter alone", theme::fps(ms)),
+    let by_wall = view.recorder.shown().is_some_and(|s| s.filter_by_wall);
+    let (above, below) = match filter {
+        Some(filter) if by_wall => ("the filter, wall time", theme::fps(filter.p50, filter.noise)),
+        Some(filter) => ("the filter alone", theme::fps(filter.p50, filter.noise)),
         None if off => ("no filter", String::new()),
         None => ("not measured", String::new()),
     };
     ui.painter().text(pos2(right, y - 8.0), Align2::RIGHT_CENTER, above, theme::words(12.0), theme::WEAK);
     ui.painter().text(pos2(right, y + 10.0), Align2::RIGHT_CENTER, below, theme::words(15.0), theme::TEXT);
     let area = Rect::from_min_max(pos2(inner.left(), y - 24.0), pos2(inner.right(), y + 22.0));
-    ui.interact(area, ui.unique_id().with("filter"), Sense::hover()).on_hover_text(words::FILTER);
+    let mut hover = if by_wall { words::FILTER_BY_WALL } else { words::FILTER }.to_owned();
+    if let Some(noise) = filter.and_then(|filter| filter.noise) {
+        hover = format!("{hover}\n{}", words::noisy(&noise));
+    }
+    ui.interact(area, ui.unique_id().with("filter"), Sense::hover()).on_hover_text(hover);
 }
 
 /// The time since the picture was asked for, and the estimate.
@@ -222,9 +233,13 @@ fn rates(
             let (name, driver) = device_name::short(device);
             (format!("{name} \u{b7} {driver}"), words::device(device))
         }
-        None => ("no OpenCL device".to_owned(), words::NO_DEVICE.to_owned()),
+        None => {
+            let (text, hover) = without_device(view);
+            (text.to_owned(), hover.to_owned())
+        }
     };
-    let color = if view.device.is_some() { theme::WEAK } else { theme::WARN };
+    let missing = view.device.is_none() && !view.devices.awaited;
+    let color = if missing { theme::WARN } else { theme::WEAK };
     let galley = theme::elided(ui, &device, theme::words(12.0), color, inner.right() - cpu.right() - 16.0);
     let at = Rect::from_min_size(
         pos2(inner.right() - galley.size().x, y + 1.0 - galley.size().y / 2.0),
@@ -238,6 +253,15 @@ fn rates(
     let device = ui.interact(at, ui.unique_id().with("device"), Sense::click());
     if device.on_hover_text(hover).clicked() {
         actions.push(Action::ToggleDevices);
+    }
+}
+
+/// What stands for the device's name where none filters, and its hover text.
+pub fn without_device(view: &View) -> (&'static str, &'static str) {
+    match (view.devices.awaited, view.devices.rows) {
+        (true, None) => ("looking for OpenCL devices", words::AWAITED_DEVICE),
+        (true, Some(_)) => ("the OpenCL device is made ready", words::AWAITED_DEVICE),
+        (false, _) => ("no OpenCL device", words::NO_DEVICE),
     }
 }
 
@@ -269,7 +293,10 @@ fn frame_bar(ui: &mut Ui, bar: Rect, view: &View, numbers: &Numbers) -> (String,
         }
         at += ms;
     }
-    let told = format!("one frame: {} ", theme::short_ms(sum));
+    // As noisy as what takes most of it.
+    let longest = theme::STACK.iter().filter_map(|stage| numbers.stage(*stage));
+    let noise = longest.max_by(|a, b| a.p50.total_cmp(&b.p50)).and_then(|longest| longest.noise);
+    let told = format!("one frame: {} ", theme::believed(sum, noise, theme::short_ms));
     let Some(budget) = budget else { return (format!("{told}ms"), theme::TEXT) };
     if sum > budget {
         let line = [pos2(x(budget), bar.top() - 3.0), pos2(x(budget), bar.bottom() + 3.0)];

@@ -1,11 +1,11 @@
 //! The rungs: buttons and scoreboard in one. In: each variant's status and its last measured time. Out: the variant that was
-//! chosen. They stand in a panel of their own with a bar each, or, where there is no room for it, as cells in the strip.
+//! chosen. They stand in a panel of their own with a bar each; where there is no room for it, `cells.rs` has them.
 
 use egui::{Align2, Color32, CornerRadius, Rect, Response, Sense, Stroke, StrokeKind, Ui, pos2, vec2};
 
 use super::place::{self, Panel, Title};
 use super::story::story;
-use super::{Action, VariantRow, VariantStatus, View, panel, theme};
+use super::{Action, VariantRow, VariantStatus, View, panel, theme, words};
 use crate::ladder::VariantId;
 use crate::stats::{Score, Scores};
 
@@ -24,10 +24,6 @@ pub const TITLE: f32 = 42.0;
 const GROUP_GAP: f32 = 7.0;
 /// Height of a rung in the panel, at least and at most.
 const ROW: (f32, f32) = (20.0, 27.0);
-/// Between cells, and between their groups.
-const GAP: f32 = 5.0;
-/// Width of a cell at least.
-const CELL: f32 = 92.0;
 /// Where a row's name, its bar and its time are.
 const NAME: f32 = 28.0;
 const BAR: f32 = 118.0;
@@ -76,21 +72,26 @@ impl Scale {
 }
 
 /// What all rungs are drawn by.
-struct Board<'a> {
-    view: &'a View<'a>,
+pub(super) struct Board<'a> {
+    pub(super) view: &'a View<'a>,
     scores: &'a Scores,
     scale: Scale,
 }
 
 impl<'a> Board<'a> {
-    fn new(view: &'a View<'a>, scores: &'a Scores) -> Self {
+    pub(super) fn new(view: &'a View<'a>, scores: &'a Scores) -> Self {
         let times = view.variants.iter().filter_map(|row| Some(scores.of(row.id)?.ms));
         Self { view, scores, scale: Scale::of(times) }
+    }
+
+    /// A time's part of the whole length of a bar, 0 to 1.
+    pub(super) fn part(&self, score: &Score) -> f32 {
+        self.scale.part(score.ms)
     }
 }
 
 /// What is known about a rung's time.
-enum Time<'a> {
+pub(super) enum Time<'a> {
     /// Measured at this radius and size.
     Now(&'a Score),
     /// Measured at another one.
@@ -99,7 +100,7 @@ enum Time<'a> {
     Unknown(String),
 }
 
-fn time<'a>(board: &Board<'a>, row: &VariantRow) -> Time<'a> {
+pub(super) fn time<'a>(board: &Board<'a>, row: &VariantRow) -> Time<'a> {
     let view = board.view;
     let size = view.size();
     match (board.scores.of(row.id), &row.status) {
@@ -112,8 +113,13 @@ fn time<'a>(board: &Board<'a>, row: &VariantRow) -> Time<'a> {
     }
 }
 
+/// A time in milliseconds, as far as it can be believed.
+pub(super) fn told(score: &Score) -> String {
+    theme::believed(score.ms, score.noise, theme::short_ms)
+}
+
 /// Where an old time was measured.
-fn of_earlier(view: &View, score: &Score) -> String {
+pub(super) fn of_earlier(view: &View, score: &Score) -> String {
     match score.radius == view.radius {
         true => format!("at {} \u{d7} {}", score.size.0, score.size.1),
         false => format!("at r = {}", score.radius),
@@ -121,7 +127,7 @@ fn of_earlier(view: &View, score: &Score) -> String {
 }
 
 /// The rows of the view in their groups; what has none comes last.
-fn grouped<'a>(view: &'a View) -> Vec<(usize, &'a VariantRow<'a>)> {
+pub(super) fn grouped<'a>(view: &'a View) -> Vec<(usize, &'a VariantRow<'a>)> {
     let place = |id| {
         let mut all =
             GROUPS.iter().enumerate().flat_map(|(group, ids)| ids.iter().map(move |id| (group, id)));
@@ -148,19 +154,20 @@ pub fn show(
     let (response, mut title) = place::handle(&ui, Panel::Ladder, head, rect.min);
     response.on_hover_text(format!("{ABOUT}\n{}", place::HOVER));
     let inner = head.shrink2(vec2(10.0, 3.0));
-    match story(scores, view.radius, view.size()) {
-        Some(story) => {
-            title.fold = panel::header(&mut ui, inner, &story.between(), folded);
-            let at = inner.right_center();
-            ui.painter().text(at, Align2::RIGHT_CENTER, story.times(), theme::words(25.0), theme::FILTER);
+    let story = story(scores, view.radius, view.size());
+    let name = story.map_or_else(|| "The ladder".to_owned(), |story| story.title());
+    title.fold = panel::header(&mut ui, inner, &name, folded);
+    let at = inner.right_center();
+    match story.and_then(|story| story.times()) {
+        Some(times) => {
+            ui.painter().text(at, Align2::RIGHT_CENTER, times, theme::words(25.0), theme::FILTER);
         }
         None => {
-            title.fold = panel::header(&mut ui, inner, "The ladder", folded);
-            let at = inner.right_center();
             let can = |row: &VariantRow| {
                 GROUPS[1].contains(&row.id) && !matches!(row.status, VariantStatus::Unavailable(_))
             };
-            let text = if view.variants.iter().any(can) { "try its rungs: keys 1 to 5" } else { "" };
+            let hint = || view.variants.iter().any(can).then(|| "try its rungs: keys 1 to 5".to_owned());
+            let text = story.and_then(|story| story.waits()).or_else(hint).unwrap_or_default();
             ui.painter().text(at, Align2::RIGHT_CENTER, text, theme::words(12.0), theme::WEAK);
         }
     }
@@ -185,7 +192,13 @@ pub fn show(
 }
 
 /// Marks a rung that is chosen or under the pointer, and takes clicks.
-fn ground(ui: &Ui, rect: Rect, view: &View, row: &VariantRow, actions: &mut Vec<Action>) -> (Response, bool) {
+pub(super) fn ground(
+    ui: &Ui,
+    rect: Rect,
+    view: &View,
+    row: &VariantRow,
+    actions: &mut Vec<Action>,
+) -> (Response, bool) {
     let can = !matches!(row.status, VariantStatus::Unavailable(_));
     let sense = if can { Sense::click() } else { Sense::hover() };
     let response = ui.interact(rect, ui.unique_id().with(row.id.as_str()), sense);
@@ -203,14 +216,14 @@ fn ground(ui: &Ui, rect: Rect, view: &View, row: &VariantRow, actions: &mut Vec<
 }
 
 /// The key of a rung on a key's cap, with its left edge at `left`.
-fn key(ui: &Ui, left: f32, y: f32, row: &VariantRow) {
+pub(super) fn key(ui: &Ui, left: f32, y: f32, row: &VariantRow) {
     let cap = Rect::from_center_size(pos2(left + 8.0, y), vec2(16.0, 15.0));
     ui.painter().rect_filled(cap, CornerRadius::same(3), theme::TROUGH);
     let text = row.id.key().to_string();
     ui.painter().text(cap.center(), Align2::CENTER_CENTER, text, theme::figures(11.0), theme::TEXT);
 }
 
-fn name_color(row: &VariantRow, chosen: bool) -> Color32 {
+pub(super) fn name_color(row: &VariantRow, chosen: bool) -> Color32 {
     match row.status {
         VariantStatus::Unavailable(_) => theme::RULE,
         VariantStatus::Building => theme::WEAK,
@@ -235,20 +248,20 @@ fn rung(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow, actions: &mut 
         Time::Now(score) => {
             painter.rect_filled(bar, CornerRadius::same(2), theme::TROUGH);
             let color = if shown { theme::FILTER } else { theme::FILTER_DIM };
-            let length = bar.with_max_x(bar.left() + bar.width() * board.scale.part(score.ms));
+            let length = bar.with_max_x(bar.left() + bar.width() * board.part(score));
             painter.rect_filled(length, CornerRadius::same(2), color);
             let color = if shown { theme::FILTER } else { theme::STRONG };
-            let text = format!("{} ms", theme::short_ms(score.ms));
+            let text = format!("{} ms", told(score));
             painter.text(value, Align2::RIGHT_CENTER, text, theme::figures(12.5), color);
         }
         Time::Old(score) => {
             let line =
                 Rect::from_min_max(pos2(bar.left(), bar.bottom() - 1.0), bar.right_bottom() + vec2(0.0, 2.0));
-            let length = line.with_max_x(line.left() + line.width() * board.scale.part(score.ms));
+            let length = line.with_max_x(line.left() + line.width() * board.part(score));
             painter.rect_filled(length, CornerRadius::same(1), theme::IDLE);
             let at = pos2(bar.left(), y - 2.0);
             painter.text(at, Align2::LEFT_CENTER, of_earlier(view, score), theme::words(11.0), theme::WEAK);
-            let text = format!("{} ms", theme::short_ms(score.ms));
+            let text = format!("{} ms", told(score));
             painter.text(value, Align2::RIGHT_CENTER, text, theme::figures(12.5), theme::WEAK);
         }
         Time::Unknown(why) => {
@@ -258,119 +271,8 @@ fn rung(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow, actions: &mut 
     response.on_hover_ui(|ui| about(ui, board, row));
 }
 
-/// How much room cells have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cells {
-    /// For their names alone, and close together.
-    Tight,
-    /// For their names.
-    Names,
-    /// For their times below the names.
-    Times,
-}
-
-impl Cells {
-    /// As much as a window of this height leaves.
-    pub fn of(height: f32) -> Self {
-        match height {
-            h if h < 230.0 => Self::Tight,
-            h if h < 330.0 => Self::Names,
-            _ => Self::Times,
-        }
-    }
-
-    fn height(self) -> f32 {
-        match self {
-            Self::Tight => 16.0,
-            Self::Names => 20.0,
-            Self::Times => 38.0,
-        }
-    }
-
-    fn gap(self) -> f32 {
-        if self == Self::Tight { 3.0 } else { GAP }
-    }
-}
-
-/// How many cells stand in a line of this width.
-fn in_line(width: f32, count: usize) -> usize {
-    let fit = ((width + GAP) / (CELL + GAP)).max(1.0) as usize;
-    let lines = count.div_ceil(fit.max(1)).clamp(1, 3);
-    // The first line has no filter and the ladder, where they fit.
-    count.div_ceil(lines).max(1)
-}
-
-/// Height of the cells in a strip of this width.
-pub fn cells_height(width: f32, count: usize, room: Cells) -> f32 {
-    let lines = count.div_ceil(in_line(width, count)) as f32;
-    lines * room.height() + (lines - 1.0) * room.gap()
-}
-
-/// Lays the rungs out as cells, from the top of `rect` on.
-pub fn cells(
-    ui: &mut Ui,
-    rect: Rect,
-    (view, scores): (&View, &Scores),
-    room: Cells,
-    actions: &mut Vec<Action>,
-) {
-    let rows = grouped(view);
-    let count = in_line(rect.width(), rows.len());
-    let gap = room.gap();
-    let size = vec2(((rect.width() - gap * (count as f32 - 1.0)) / count as f32).floor(), room.height());
-    let board = Board::new(view, scores);
-    for (n, (_, row)) in rows.iter().enumerate() {
-        let at = vec2((n % count) as f32 * (size.x + gap), (n / count) as f32 * (size.y + gap));
-        cell(ui, Rect::from_min_size(rect.min + at, size), &board, row, room, actions);
-    }
-}
-
-fn cell(ui: &mut Ui, rect: Rect, board: &Board, row: &VariantRow, room: Cells, actions: &mut Vec<Action>) {
-    let view = board.view;
-    ui.painter().rect_filled(rect, CornerRadius::same(5), Color32::from_white_alpha(10));
-    let (response, chosen) = ground(ui, rect, view, row, actions);
-    let has_times = room == Cells::Times;
-    let y = if has_times { rect.top() + 12.0 } else { rect.center().y };
-    key(ui, rect.left() + 3.0, y, row);
-    let painter = ui.painter();
-    let font = theme::words(match rect.width() {
-        w if w < 80.0 => 10.5,
-        w if w < 102.0 => 11.5,
-        _ => 12.5,
-    });
-    let (left, color) = (rect.left() + 23.0, name_color(row, chosen));
-    let name = theme::elided(ui, row.id.as_str(), font, color, rect.right() - left - 2.0);
-    painter.galley(pos2(left, y - name.size().y / 2.0), name, color);
-    if has_times {
-        let shown = view.shown.is_some_and(|s| s.variant == row.id);
-        let line = Rect::from_min_max(
-            pos2(rect.left() + 5.0, rect.bottom() - 5.0),
-            pos2(rect.right() - 5.0, rect.bottom() - 2.5),
-        );
-        let (text, color, bar) = match time(board, row) {
-            Time::Now(score) if shown => (theme::short_ms(score.ms) + " ms", theme::FILTER, Some(score)),
-            Time::Now(score) => (theme::short_ms(score.ms) + " ms", theme::STRONG, Some(score)),
-            Time::Old(score) => {
-                (format!("{} {}", theme::short_ms(score.ms), of_earlier(view, score)), theme::WEAK, None)
-            }
-            Time::Unknown(_) if row.id == VariantId::Off => (String::new(), theme::WEAK, None),
-            Time::Unknown(_) => (theme::UNKNOWN.to_owned(), theme::WEAK, None),
-        };
-        let at = pos2(rect.left() + 6.0, rect.bottom() - 13.0);
-        let text = theme::elided(ui, &text, theme::figures(11.0), color, rect.width() - 8.0);
-        painter.galley(at - vec2(0.0, text.size().y / 2.0), text, color);
-        if let Some(score) = bar {
-            painter.rect_filled(line, CornerRadius::same(1), theme::TROUGH);
-            let color = if shown { theme::FILTER } else { theme::FILTER_DIM };
-            let length = line.with_max_x(line.left() + line.width() * board.scale.part(score.ms));
-            painter.rect_filled(length, CornerRadius::same(1), color);
-        }
-    }
-    response.on_hover_ui(|ui| about(ui, board, row));
-}
-
 /// A rung in words.
-fn about(ui: &mut Ui, board: &Board, row: &VariantRow) {
+pub(super) fn about(ui: &mut Ui, board: &Board, row: &VariantRow) {
     ui.strong(row.title);
     ui.label(row.idea);
     if let Some(auto) = board.view.auto.filter(|_| row.id == VariantId::Auto) {
@@ -380,8 +282,11 @@ fn about(ui: &mut Ui, board: &Board, row: &VariantRow) {
         Time::Now(score) | Time::Old(score) => {
             let (w, h) = score.size;
             let frames = if score.n == 1 { "1 frame".to_owned() } else { format!("{} frames", score.n) };
-            let ms = theme::short_ms(score.ms);
+            let ms = told(score);
             ui.weak(format!("{ms} ms: the median of {frames} of {w} \u{d7} {h} at r = {}.", score.radius));
+            if let Some(noise) = &score.noise {
+                ui.weak(words::noisy(noise));
+            }
         }
         Time::Unknown(_) => {}
     }

@@ -3,7 +3,8 @@
 
 use egui::{Rect, pos2, vec2};
 
-use super::ladder::{self, Cells};
+use super::cells::{self, Cells};
+use super::ladder;
 use super::place::{self, Folds, Panel, Places};
 use super::{headline, panel, seekbar, theme};
 
@@ -136,7 +137,7 @@ impl Strip {
         let room = Cells::of(window.height());
         let (pad, gap) = if room == Cells::Tight { (5.0, 3.0) } else { (STRIP_PAD, ROW_GAP) };
         let width = (window.width() - 2.0 * pad).max(0.0);
-        let cells = cells.map_or(0.0, |count| ladder::cells_height(width, count, room) + gap);
+        let cells = cells.map_or(0.0, |count| cells::height_in(width, count, room) + gap);
         let one_row = width >= ONE_ROW;
         let rows = if one_row { theme::CONTROL } else { theme::CONTROL + gap + seekbar::HEIGHT };
         let height = (cells + rows + 2.0 * pad).min(window.height());

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use super::table::Numbers;
 use super::{Busy, View, headline, theme};
 use crate::ladder::VariantId;
-use crate::stats::Stage;
+use crate::stats::{Stage, Summary};
+use crate::timing::Noise;
 
 const SIZE: f32 = 13.5;
 
@@ -28,8 +29,7 @@ fn job(view: &View, numbers: &Numbers) -> LayoutJob {
         add(&name(variant, radius, headline::auto(view)), theme::STRONG);
         if variant != VariantId::Off {
             dot(&mut add);
-            let ms = numbers.filter_ms().map_or_else(|| theme::UNKNOWN.into(), theme::short_ms);
-            add(&format!("{ms} ms"), theme::FILTER);
+            add(&format!("{} ms", numbers.filter_time()), theme::FILTER);
         }
         dot(&mut add);
         add(&numbers.rate(), theme::TEXT);
@@ -128,13 +128,20 @@ impl Changes {
 }
 
 impl Numbers {
-    /// The filter's median in milliseconds; `None` where it was not measured.
-    pub fn filter_ms(&self) -> Option<f64> {
-        self.stage(Stage::Filter).map(|s| s.p50).filter(|ms| *ms > 0.0)
+    /// What the filter took; `None` where it was not measured.
+    pub fn filter(&self) -> Option<Summary> {
+        self.stage(Stage::Filter).filter(|filter| filter.p50 > 0.0)
+    }
+
+    /// The filter's median in milliseconds, as far as it can be believed.
+    pub fn filter_time(&self) -> String {
+        let time = |filter: Summary| theme::believed(filter.p50, filter.noise, theme::short_ms);
+        self.filter().map_or_else(|| theme::UNKNOWN.into(), time)
     }
 
     /// Frames a second that go with the median of the frame time.
     pub fn rate(&self) -> String {
-        self.frame.map_or_else(|| format!("{} fps", theme::UNKNOWN), |frame| theme::fps(frame.p50))
+        let rate = |frame: Summary| theme::fps(frame.p50, frame.noise.map(Noise::of_paced));
+        self.frame.map_or_else(|| format!("{} fps", theme::UNKNOWN), rate)
     }
 }

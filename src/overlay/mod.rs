@@ -5,6 +5,7 @@
 //! Nothing here asks for a repaint or touches the movie.
 
 mod axes;
+mod cells;
 mod controls;
 mod correction;
 mod device_name;
@@ -61,8 +62,10 @@ pub struct Overlay {
     pub keys_open: bool,
     /// Whether the panel of devices is open.
     pub devices_open: bool,
-    /// Whether the panel of the search for the best parameters is open.
+    /// Whether the user has opened the panel of the search for the best parameters.
     pub tuning_open: bool,
+    /// It is shown because a search has begun by itself.
+    tuning_news: bool,
     /// Whether the panel with the last frames on one time axis is open.
     pub timeline_open: bool,
     /// The variant whose map it shows; `None`: the fastest.
@@ -104,6 +107,7 @@ impl Overlay {
             keys_open: false,
             devices_open: false,
             tuning_open: false,
+            tuning_news: false,
             timeline_open: false,
             stages_open: false,
             hatched: false,
@@ -149,6 +153,23 @@ impl Overlay {
     /// Whether the panel of devices is shown.
     pub fn devices_shown(&self) -> bool {
         self.devices_open && self.visible || self.devices_until.is_some()
+    }
+
+    /// Shows the search for the best parameters, until it is closed: one has begun. It is not open for that at the next
+    /// start.
+    pub fn show_tuning(&mut self) {
+        self.tuning_news = true;
+    }
+
+    /// Opens or closes the panel of that search.
+    pub fn toggle_tuning(&mut self) {
+        self.tuning_open = !self.tuning_shown();
+        self.tuning_news = false;
+    }
+
+    /// Whether the panel of that search is shown.
+    pub fn tuning_shown(&self) -> bool {
+        self.tuning_open || self.tuning_news
     }
 
     /// Opens the field for a movie's path, also while the overlay is hidden.

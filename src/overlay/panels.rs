@@ -112,7 +112,7 @@ impl Overlay {
 
     /// The search for the best parameters, at the upper right of the room that the other panels leave.
     fn tuning(&mut self, ui: &mut Ui, window: Rect, free: Rect, view: &View, actions: &mut Vec<Action>) {
-        if !self.tuning_open || !is_roomy(window) {
+        if !self.tuning_shown() || !is_roomy(window) {
             return;
         }
         let folded = self.is_folded(Panel::Tuning);

@@ -6,7 +6,7 @@ use egui::{Align2, Color32, Rect, Response, Sense, Ui, pos2, vec2};
 use super::hatch::Hatch;
 use super::place::{self, Panel, Title};
 use super::table::{self, Numbers};
-use super::{Action, View, panel, theme, words};
+use super::{Action, View, headline, panel, theme, words};
 use crate::ladder::VariantId;
 
 /// The panel's width in points.
@@ -106,7 +106,10 @@ fn facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>)
             fact(ui, "Driver", &driver, theme::TEXT, &format!("{driver}\n{}", device.version));
             response
         }
-        None => fact(ui, "Device", "no OpenCL device", theme::WARN, words::NO_DEVICE),
+        None => {
+            let (text, hover) = headline::without_device(view);
+            fact(ui, "Device", text, if view.devices.awaited { theme::WEAK } else { theme::WARN }, hover)
+        }
     };
     if devices.interact(Sense::click()).clicked() {
         actions.push(Action::ToggleDevices);

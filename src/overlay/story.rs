@@ -4,6 +4,7 @@
 use super::theme;
 use crate::ladder::VariantId;
 use crate::stats::Scores;
+use crate::timing::{Noise, noise};
 
 /// The kernels whose times are compared: device times of the same work on the same bytes. The peers run elsewhere, on
 /// other clocks, `planar` filters other bytes, and `auto` is one of these under another name.
@@ -16,23 +17,50 @@ const KERNELS: [VariantId; 6] = [
     VariantId::Fused,
 ];
 
-/// How many times faster one kernel is than another.
+/// What the scoreboard tells.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Story {
-    slow: VariantId,
-    fast: VariantId,
-    factor: f64,
+pub enum Story {
+    /// How many times faster one kernel is than another.
+    Told {
+        /// The slowest kernel.
+        slow: VariantId,
+        /// The fastest one.
+        fast: VariantId,
+        /// How many times as long the slow one takes.
+        factor: f64,
+        /// Why the times of either are not to be trusted to the last digit, if they are not.
+        noise: [Option<Noise>; 2],
+    },
+    /// There would be a factor, but of this kernel only so many frames have been measured.
+    Waits {
+        /// The kernel.
+        of: VariantId,
+        /// Its frames.
+        n: usize,
+    },
 }
 
 impl Story {
-    /// "naive → fused".
-    pub fn between(&self) -> String {
-        format!("{} \u{2192} {}", self.slow, self.fast)
+    /// "naive → fused", or what is waited for.
+    pub fn title(&self) -> String {
+        match self {
+            Self::Told { slow, fast, .. } => format!("{slow} \u{2192} {fast}"),
+            Self::Waits { .. } => "The ladder".to_owned(),
+        }
     }
 
-    /// "2,300 times".
-    pub fn times(&self) -> String {
-        format!("{} times", theme::rounded(self.factor))
+    /// "2,300 times"; "~2,000 times" where it is noisy. `None` while too little was measured.
+    pub fn times(&self) -> Option<String> {
+        let Self::Told { factor, noise, .. } = self else { return None };
+        // Of the two the one with fewer digits.
+        let noise = noise.iter().copied().flatten().min_by_key(Noise::digits);
+        Some(format!("{} times", theme::believed(*factor, noise, theme::rounded)))
+    }
+
+    /// How far it is, while too little was measured: "naive: 2 of 5 frames".
+    pub fn waits(&self) -> Option<String> {
+        let Self::Waits { of, n } = self else { return None };
+        Some(format!("{of}: {n} of {} frames", noise::FEWEST))
     }
 }
 
@@ -40,11 +68,18 @@ impl Story {
 pub fn story(scores: &Scores, radius: u32, size: (u32, u32)) -> Option<Story> {
     let measured = || {
         let here = |id: &VariantId| scores.of(*id).filter(|s| s.is_at(radius, size) && s.ms > 0.0);
-        KERNELS.iter().filter_map(move |id| Some((*id, here(id)?.ms)))
+        KERNELS.iter().filter_map(move |id| Some((*id, here(id)?)))
     };
-    let (slow, most) = measured().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let (fast, least) = measured().min_by(|a, b| a.1.total_cmp(&b.1))?;
-    let factor = most / least;
+    let (slow, most) = measured().max_by(|a, b| a.1.ms.total_cmp(&b.1.ms))?;
+    let (fast, least) = measured().min_by(|a, b| a.1.ms.total_cmp(&b.1.ms))?;
+    let factor = most.ms / least.ms;
     // Two that are the same within what is shown are no story.
-    (slow != fast && factor.is_finite() && factor >= 1.05).then_some(Story { slow, fast, factor })
+    if slow == fast || !factor.is_finite() || factor < 1.05 {
+        return None;
+    }
+    let few = [(slow, most), (fast, least)].into_iter().find(|(_, score)| score.n < noise::FEWEST);
+    Some(match few {
+        Some((of, score)) => Story::Waits { of, n: score.n },
+        None => Story::Told { slow, fast, factor, noise: [most.noise, least.noise] },
+    })
 }

@@ -6,7 +6,7 @@ use egui::{Align2, Rect, Ui, UiBuilder, vec2};
 use super::layout::{GRAPH_TITLE, Strip};
 use super::place::{self, Panel, Title};
 use super::{
-    Action, Overlay, View, controls, filter_graph, hatch::Hatch, ladder, panel, seekbar, stage_graph, theme,
+    Action, Overlay, View, cells, controls, filter_graph, hatch::Hatch, panel, seekbar, stage_graph, theme,
 };
 
 impl Overlay {
@@ -17,7 +17,7 @@ impl Overlay {
         let mut ui = ui.new_child(UiBuilder::new().id_salt("strip").max_rect(strip.rect));
         ui.set_clip_rect(strip.rect);
         if let Some((rect, room)) = strip.cells {
-            ladder::cells(&mut ui, rect, (view, &self.numbers.scores), room, actions);
+            cells::show(&mut ui, rect, (view, &self.numbers.scores), room, actions);
         }
         seekbar::show(&mut ui, strip.seek, view, actions);
         controls::show(&mut ui, strip.controls, view, self, actions);

@@ -145,11 +145,16 @@ fn line(
     painter.text(at, Align2::LEFT_CENTER, name, theme::words(12.5), color);
     for (n, x) in columns(rect).into_iter().enumerate() {
         let text = match summary {
-            Some(s) => theme::ms([s.last, s.p50, s.p95, s.max][n]),
+            // Two of them are what was measured of a frame, two rest on all of them.
+            Some(s) if n == 1 || n == 2 => theme::believed([s.p50, s.p95][n - 1], s.noise, theme::ms),
+            Some(s) => theme::ms(if n == 0 { s.last } else { s.max }),
             None => theme::UNKNOWN.into(),
         };
         painter.text(pos2(x, rect.center().y), Align2::RIGHT_CENTER, text, theme::figures(11.5), color);
     }
-    response.on_hover_text(hover);
+    match summary.and_then(|s| s.noise) {
+        Some(noise) => response.on_hover_text(format!("{hover}\n{}", words::noisy(&noise))),
+        None => response.on_hover_text(hover),
+    };
     rect
 }

@@ -3,6 +3,7 @@
 use egui::{Color32, CornerRadius, FontFamily, FontId, Margin, Stroke, TextStyle, Theme, vec2};
 
 use crate::stats::Stage;
+use crate::timing::{Noise, noise};
 
 /// Panels: nearly opaque, so that text reads over a white picture as well as over a black one.
 pub const PANEL: Color32 = Color32::from_rgba_premultiplied(14, 16, 19, 234);
@@ -82,6 +83,9 @@ pub fn words(size: f32) -> FontId {
 /// What stands for a number that is not known.
 pub const UNKNOWN: &str = "\u{2013}";
 
+/// What stands before a number that is noisy.
+pub const NOISY: &str = "~";
+
 /// Milliseconds with as many decimals as fit in six or seven characters: they stand in columns.
 pub fn ms(value: f64) -> String {
     match value {
@@ -106,10 +110,21 @@ pub fn short_ms(value: f64) -> String {
 }
 
 /// Frames a second that go with a time in milliseconds, in three digits.
-pub fn fps(ms: f64) -> String {
+pub fn fps(ms: f64, noise: Option<Noise>) -> String {
     match 1000.0 / ms {
         f if !f.is_finite() || f <= 0.0 => UNKNOWN.into(),
-        f => format!("{} fps", rounded(f)),
+        f => format!("{} fps", believed(f, noise, rounded)),
+    }
+}
+
+/// A number as `quiet` writes it; a noisy one with a mark, and with the digits that can be believed.
+pub fn believed(value: f64, noise: Option<Noise>, quiet: fn(f64) -> String) -> String {
+    match noise {
+        Some(noise) if value.is_finite() && value > 0.0 => match noise::significant(value, noise.digits()) {
+            (value, 0) => format!("{NOISY}{}", thousands(value)),
+            (value, decimals) => format!("{NOISY}{value:.decimals$}"),
+        },
+        _ => quiet(value),
     }
 }
 
@@ -163,6 +178,8 @@ pub fn apply(ctx: &egui::Context) {
     }
     ctx.set_fonts(fonts);
     ctx.set_theme(Theme::Dark);
+    // However long a button was held, or a slow picture kept its release from being seen: it was clicked.
+    ctx.options_mut(|options| options.input_options.max_click_duration = f64::INFINITY);
     ctx.all_styles_mut(|style| {
         style.animation_time = 0.0;
         style.text_styles = [
@@ -239,6 +256,7 @@ pub fn ground(painter: &egui::Painter, rect: egui::Rect, fill: Color32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::timing::Series;
 
     #[test]
     fn numbers_keep_their_width() {
@@ -255,7 +273,7 @@ mod tests {
             [0.0, 0.0065, 0.0123, 0.37, 3.3, 14.8, 99.96, 105.4, 14_896.0, f64::INFINITY].map(short_ms);
         let wanted = ["0", "0.0065", "0.012", "0.37", "3.30", "14.8", "100", "105", "14,896", "\u{2013}"];
         assert_eq!(told, wanted);
-        let told = [40.0, 40.5, 2000.0, 0.37, 9.5, 1e-4, 0.0, f64::NAN].map(fps);
+        let told = [40.0, 40.5, 2000.0, 0.37, 9.5, 1e-4, 0.0, f64::NAN].map(|ms| fps(ms, None));
         let wanted = [
             "25 fps",
             "24.7 fps",
@@ -269,6 +287,21 @@ mod tests {
         assert_eq!(told, wanted);
         assert_eq!([1.04, 12.0, 999.4, 999.6, 2283.7].map(rounded), ["1.04", "12", "999", "1,000", "2,300"]);
         assert_eq!([0.0, 999.0, 1000.0, 1_234_567.0].map(thousands), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn noisy_numbers_have_a_mark_and_the_digits_that_can_be_believed() {
+        let noise = |samples: &[f64]| Noise::of(&Series::of(samples).unwrap(), None);
+        let (few, far) = (noise(&[1.0; 3]), noise(&[1.0, 1.0, 1.0, 1.0, 3.0]));
+        let told = |value, noise| believed(value, noise, short_ms);
+        assert_eq!(told(0.367, None), "0.37");
+        assert_eq!(
+            [0.367, 14.83, 845.2, 14_896.0, 9.96].map(|v| told(v, few)),
+            ["~0.37", "~15", "~850", "~15,000", "~10"]
+        );
+        assert_eq!([0.367, 14.83, 845.2, 0.0065].map(|v| told(v, far)), ["~0.4", "~10", "~800", "~0.007"]);
+        assert_eq!([told(0.0, few), told(f64::NAN, far)], ["0", UNKNOWN]);
+        assert_eq!([fps(0.367, few), fps(0.367, far)], ["~2,700 fps", "~3,000 fps"]);
     }
 
     #[test]

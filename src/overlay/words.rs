@@ -4,6 +4,7 @@ use super::theme;
 use crate::gpu::cl::{DeviceInfo, DeviceKind};
 use crate::media::Fields;
 use crate::stats::{Stage, Summary};
+use crate::timing::Noise;
 
 /// What a stage is and what its number leaves out; and what it took elsewhere, where that is known: an upload the decoder's
 /// thread, the others OpenGL's device.
@@ -91,6 +92,11 @@ pub fn sharing(way: &str, reason: &str) -> String {
     format!("{means}{because}\nA click on Device lists all devices, and which of them share.")
 }
 
+/// Why a number has a mark and few digits.
+pub fn noisy(noise: &Noise) -> String {
+    format!("Noisy, so its last digits are left out. {noise}")
+}
+
 pub const IDLE: &str = "What the stages leave of the frame time: waiting for the next frame to be due.\n\
     Stages of neighbouring frames can overlap; then it is zero.";
 
@@ -107,6 +113,13 @@ pub const FRAME_BAR: &str = "One frame: the medians of its stages, one after the
 pub const FILTER: &str = "The filter alone: the median of the last five seconds with this variant, radius and size, from \
     start to end of its kernels.\nThe frames a second that go with it are what the filter could do if there were nothing \
     else.";
+
+pub const FILTER_BY_WALL: &str = "The filter alone: the median of the last five seconds with this variant, radius and size, by \
+    the wall clock, from its begin until its end was noticed: no device tells what this one takes.\nThe frames a second that \
+    go with it are what the filter could do if there were nothing else.";
+
+pub const AWAITED_DEVICE: &str = "OpenCL devices are looked for and made ready in the background. The movie is shown \
+    unfiltered until then.\nA click lists what was found.";
 
 pub const NO_DEVICE: &str =
     "Without an OpenCL device, off, glsl and native work.\nA click lists what was found.";
@@ -125,7 +138,8 @@ pub fn device(device: &DeviceInfo) -> String {
 }
 
 pub const TABLE: &str = "Milliseconds of each stage over the last five seconds with this variant, radius and size.\n\
-    last: the newest frame. p50: the median. p95: 95 of 100 frames take no longer. max: the slowest.";
+    last: the newest frame. p50: the median. p95: 95 of 100 frames take no longer. max: the slowest.\n\
+    ~ is noisy: few frames, far apart, or other processes were busy; only the digits that can be believed are shown.";
 
 pub const COUNTS: &str = "Presented: movie frames that reached the window.\n\
     Late: shown more than half a frame interval after their time.\n\

@@ -20,10 +20,14 @@ pub(super) struct ConversionTime {
 
 impl ConversionTime {
     /// Times of conversion and correction in a kernel that took `ms`. As long as no frame was converted without a
-    /// correction, nobody knows them apart, and all of it is the conversion's.
+    /// correction, nobody knows them apart, and all of it is the conversion's. A time that is not known teaches nothing.
     pub(super) fn split(&mut self, of: Conversion, ms: f64, correction: &Correction) -> (f64, f64) {
         if self.of.replace(of) != Some(of) {
             self.alone_ms = None;
+        }
+        if !ms.is_finite() {
+            // The driver does not tell.
+            return (ms, if correction.is_neutral() { 0.0 } else { ms });
         }
         if correction.is_neutral() {
             let alone = self.alone_ms.get_or_insert(ms);
@@ -110,6 +114,12 @@ mod tests {
         }
         assert_eq!(time.split(small, 3.0, &bright), (2.0, 1.0));
         assert_eq!(time.split(small, 1.5, &bright), (1.5, 0.0));
+        // What is not known stays so, and is not learned.
+        let (convert, correct) = time.split(small, f64::NAN, &Correction::NEUTRAL);
+        assert!(convert.is_nan() && correct == 0.0);
+        let (convert, correct) = time.split(small, f64::NAN, &bright);
+        assert!(convert.is_nan() && correct.is_nan());
+        assert_eq!(time.split(small, 3.0, &bright), (2.0, 1.0));
         // Nobody knows yet what a larger one takes.
         assert_eq!(time.split(large, 9.0, &bright), (9.0, 0.0));
         assert_eq!(time.split(large, 6.0, &Correction::NEUTRAL), (6.0, 0.0));

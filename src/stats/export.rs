@@ -7,12 +7,13 @@ use std::path::Path;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{FrameSample, GlTimes, Recorder, Setting, Stage};
+use super::{FrameSample, GlTimes, Recorder, Setting, Stage, recorder};
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
 use crate::ladder::VariantId;
 use crate::save;
-use crate::timing::Series;
+use crate::timing::noise::Noisy;
+use crate::timing::{Noise, Series};
 
 /// What the statistics are about.
 #[derive(Debug, Clone)]
@@ -46,10 +47,13 @@ pub struct ExportContext {
 /// CSV has one row for each presented frame. JSON has the same rows with the counters and [`Series`] before
 /// them. Times are in milliseconds where the name ends in `_ms` or is a stage's, in seconds where it ends in
 /// `_s`. What is beside the stages, packing on the decoder's thread (`pack`) and OpenGL's device (`gl_…`), is in
-/// milliseconds, and empty (in JSON null) where there is none, like everything that was not measured. An interval is the time
+/// milliseconds, and empty (in JSON null) where there is none, like everything that was not measured. `filter_wall` has what
+/// the filter took by the wall where no device tells, and then `filter` is empty; `others` is the part of the machine that
+/// other processes used lately, 0 to 1. An interval is the time
 /// since the frame before was presented, whatever happened meanwhile; where `switched` is true that one was filtered otherwise,
 /// and most of the interval may have been waiting. Summaries leave these out; `settings` has one for each variant, radius,
-/// size and device. The file appears under its name only when it is complete.
+/// size and device, whose `noisy` says why its filter's times are not to be trusted to the last digit (of `off` its
+/// intervals), or false. The file appears under its name only when it is complete.
 ///
 /// # Errors
 /// The ending is neither `.csv` nor `.json`, the directory is missing or read-only, or the disk is full.
@@ -78,7 +82,7 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io:
     for (name, _) in GlTimes::default().named() {
         write!(out, ",{name}")?;
     }
-    writeln!(out, ",width,height,switched")?;
+    writeln!(out, ",width,height,switched,filter_wall,others")?;
     for (frame, (s, switched)) in (recorder.first_frame()..).zip(recorder.frames_and_switches()) {
         write!(out, "{frame},{:.6},{:.6},", s.pts, s.presented_at)?;
         if let Some(interval) = s.interval_ms {
@@ -86,15 +90,24 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io:
         }
         write!(out, ",{},{},{},{}", s.variant, s.radius, s.late, s.dropped_before)?;
         let beside = [s.pack_ms].into_iter().chain(s.gl.named().map(|(_, ms)| ms));
-        for ms in s.stages.map(known).into_iter().chain(beside) {
-            write!(out, ",")?;
-            if let Some(ms) = ms {
-                write!(out, "{ms:.4}")?;
-            }
+        for ms in Stage::ALL.map(|stage| known(s.stage(stage))).into_iter().chain(beside) {
+            cell(out, ms)?;
         }
-        writeln!(out, ",{},{},{switched}", s.size.0, s.size.1)?;
+        write!(out, ",{},{},{switched}", s.size.0, s.size.1)?;
+        for value in [s.filter_wall_ms(), s.others] {
+            cell(out, value)?;
+        }
+        writeln!(out)?;
     }
     Ok(())
+}
+
+/// The next cell of a row; empty where nothing is known.
+fn cell(out: &mut dyn Write, value: Option<f64>) -> io::Result<()> {
+    match value {
+        Some(value) => write!(out, ",{value:.4}"),
+        None => write!(out, ","),
+    }
 }
 
 fn write_json(out: &mut dyn Write, recorder: &Recorder, context: &ExportContext) -> io::Result<()> {
@@ -134,7 +147,8 @@ impl Serialize for Document<'_> {
         map.serialize_entry("rows_forgotten", &r.forgotten())?;
         map.serialize_entry("repaint_ms", &r.repaint_interval())?;
         map.serialize_entry("interval_ms", &Series::of(&intervals))?;
-        map.serialize_entry("stages", &StageSeries(&|stage| series(&|s| Some(s.stages[stage as usize]))))?;
+        map.serialize_entry("stages", &StageSeries(&|stage| series(&|s| Some(s.stage(stage)))))?;
+        map.serialize_entry("filter_wall_ms", &series(&FrameSample::filter_wall_ms))?;
         map.serialize_entry("settings", &Settings(r))?;
         map.serialize_entry("frames", &Rows(r))?;
         map.end()
@@ -178,7 +192,7 @@ impl Serialize for Row<'_> {
         map.serialize_entry("late", &s.late)?;
         map.serialize_entry("dropped_before", &s.dropped_before)?;
         for stage in Stage::ALL {
-            map.serialize_entry(stage.name(), &known(s.stages[stage as usize]).map(|ms| round(ms, 1e4)))?;
+            map.serialize_entry(stage.name(), &known(s.stage(stage)).map(|ms| round(ms, 1e4)))?;
         }
         for (name, ms) in [("pack", s.pack_ms)].into_iter().chain(s.gl.named()) {
             map.serialize_entry(name, &ms.map(|ms| round(ms, 1e4)))?;
@@ -186,6 +200,8 @@ impl Serialize for Row<'_> {
         map.serialize_entry("width", &s.size.0)?;
         map.serialize_entry("height", &s.size.1)?;
         map.serialize_entry("switched", &self.switched)?;
+        map.serialize_entry("filter_wall", &s.filter_wall_ms().map(|ms| round(ms, 1e4)))?;
+        map.serialize_entry("others", &s.others.map(|part| round(part, 1e4)))?;
         map.end()
     }
 }
@@ -226,9 +242,14 @@ impl Serialize for OfSetting<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         let of = self.of;
         let intervals: Vec<_> = self.frames.iter().copied().filter_map(own_interval).collect();
-        let stage = |stage: Stage| {
-            Series::of(&self.frames.iter().map(|(s, _)| s.stages[stage as usize]).collect::<Vec<_>>())
-        };
+        let stage =
+            |stage: Stage| Series::of(&self.frames.iter().map(|(s, _)| s.stage(stage)).collect::<Vec<_>>());
+        let walls: Vec<_> = self.frames.iter().filter_map(|(s, _)| s.filter_wall_ms()).collect();
+        let (intervals, walls) = (Series::of(&intervals), Series::of(&walls));
+        // Where nothing was filtered, what was measured is the frames' own time.
+        let measured = if of.variant == VariantId::Off { intervals } else { walls.or(stage(Stage::Filter)) };
+        let others = recorder::others(self.frames.iter().map(|(s, _)| *s));
+        let noise = measured.and_then(|measured| Noise::of(&measured, others));
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("variant", of.variant.as_str())?;
         map.serialize_entry("radius", &of.radius)?;
@@ -236,8 +257,10 @@ impl Serialize for OfSetting<'_> {
         map.serialize_entry("height", &of.size.1)?;
         map.serialize_entry("device_changes", &of.device)?;
         map.serialize_entry("presented", &self.frames.len())?;
-        map.serialize_entry("interval_ms", &Series::of(&intervals))?;
+        map.serialize_entry("interval_ms", &intervals)?;
         map.serialize_entry("stages", &StageSeries(&stage))?;
+        map.serialize_entry("filter_wall_ms", &walls)?;
+        map.serialize_entry("noisy", &Noisy(noise))?;
         map.end()
     }
 }

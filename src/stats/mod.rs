@@ -110,8 +110,10 @@ pub struct FrameSample {
     /// Time since the frame before it was presented, in milliseconds; `None` for the first frame and after
     /// a pause, a seek or a resize.
     pub interval_ms: Option<f64>,
-    /// Service times of the stages.
+    /// Service times of the stages; not finite where the driver does not tell.
     pub stages: StageTimes,
+    /// The filter's time is wall time: nothing tells what it took a device.
+    pub filter_by_wall: bool,
     /// What packing its planes took the decoder's thread, in milliseconds, where that did it; beside the stages.
     pub pack_ms: Option<f64>,
     /// What it took OpenGL's device.
@@ -128,9 +130,21 @@ pub struct FrameSample {
     pub size: (u32, u32),
     /// Counts the changes of the OpenCL device before it was filtered.
     pub device: u32,
+    /// The part of the machine that other processes used lately, 0 to 1, where that is known. The [`Recorder`] fills it in.
+    pub others: Option<f64>,
 }
 
 impl FrameSample {
+    /// A stage's time on the clock that its column is of; not finite where it has none.
+    pub(crate) fn stage(&self, stage: Stage) -> f64 {
+        if stage == Stage::Filter && self.filter_by_wall { f64::NAN } else { self.stages[stage as usize] }
+    }
+
+    /// What the filter took by the wall, in milliseconds, where no device tells.
+    pub(crate) fn filter_wall_ms(&self) -> Option<f64> {
+        Some(self.stages[Stage::Filter as usize]).filter(|ms| self.filter_by_wall && ms.is_finite())
+    }
+
     /// How it was filtered.
     pub fn setting(&self) -> Setting {
         Setting { variant: self.variant, radius: self.radius, size: self.size, device: self.device }

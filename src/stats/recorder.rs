@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::{FrameSample, GlTimes, Scores, Setting, Span, Stage, StageTimes, Trace};
-use crate::timing::Series;
+use crate::timing::{Noise, Series};
 
 /// Seconds of history that the graph can show.
 pub const HISTORY_S: f64 = 10.0;
@@ -26,6 +26,8 @@ pub struct Summary {
     pub last: f64,
     /// Arithmetic mean.
     pub mean: f64,
+    /// Smallest sample.
+    pub min: f64,
     /// Median.
     pub p50: f64,
     /// 95th percentile, nearest rank.
@@ -34,19 +36,24 @@ pub struct Summary {
     pub max: f64,
     /// How many samples it summarises.
     pub n: usize,
+    /// Why they are not to be trusted to the last digit, if they are not.
+    pub noise: Option<Noise>,
 }
 
 impl Summary {
     /// Summary of `samples`, oldest first; `None` when there are none. Percentiles are nearest-rank, as in
-    /// [`Series`]. Samples that are not finite are left out.
-    pub fn of(samples: impl DoubleEndedIterator<Item = f64>) -> Option<Self> {
+    /// [`Series`]. Samples that are not finite are left out. `others` is the part of the machine that other processes used
+    /// meanwhile, 0 to 1, where that is known.
+    pub fn of(samples: impl DoubleEndedIterator<Item = f64>, others: Option<f64>) -> Option<Self> {
         let mut samples: Vec<f64> = samples.filter(|s| s.is_finite()).collect();
         let last = *samples.last()?;
         let mean = samples.iter().sum::<f64>() / samples.len() as f64;
         samples.sort_unstable_by(f64::total_cmp);
         let n = samples.len();
         let rank = |p: f64| samples[((p * n as f64).ceil() as usize).clamp(1, n) - 1];
-        Some(Self { last, mean, p50: rank(0.50), p95: rank(0.95), max: samples[n - 1], n })
+        let (min, p50, p95, max) = (samples[0], rank(0.50), rank(0.95), samples[n - 1]);
+        let noise = Noise::between((min, p50, p95), n, others);
+        Some(Self { last, mean, min, p50, p95, max, n, noise })
     }
 }
 
@@ -79,6 +86,8 @@ pub struct Recorder {
     frame_gap: bool,
     repaint_gap: bool,
     trace: Trace,
+    /// The part of the machine that other processes used lately.
+    others: Option<f64>,
 }
 
 impl Recorder {
@@ -105,7 +114,13 @@ impl Recorder {
             frame_gap: false,
             repaint_gap: false,
             trace: Trace::default(),
+            others: None,
         }
+    }
+
+    /// Notes what part of the machine other processes used lately, 0 to 1: the pictures that come are measured beside that.
+    pub fn note_others(&mut self, part: Option<f64>) {
+        self.others = part;
     }
 
     /// Takes the sample of a frame that has just been presented. The first one after
@@ -114,6 +129,7 @@ impl Recorder {
         if std::mem::take(&mut self.frame_gap) {
             sample.interval_ms = None;
         }
+        sample.others = self.others;
         self.show(Some(self.presented), sample.clone());
         self.presented += 1;
         self.late += u64::from(sample.late);
@@ -137,7 +153,7 @@ impl Recorder {
     /// Takes the sample of the picture on the screen after it was filtered anew: it is measured and shown, but it is no
     /// movie frame that was presented.
     pub fn push_again(&mut self, mut sample: FrameSample) {
-        sample.interval_ms = None;
+        (sample.interval_ms, sample.others) = (None, self.others);
         self.show(None, sample);
     }
 
@@ -170,7 +186,7 @@ impl Recorder {
         }
         self.shown += 1;
         let filter = self.stretch.iter().map(|(_, sample)| sample.stages[Stage::Filter as usize]);
-        self.scores.set(&setting, filter);
+        self.scores.set(&setting, filter, others(self.current()));
     }
 
     /// The picture on the screen; `None` before the first one, and while one that was filtered otherwise than that before is
@@ -273,35 +289,40 @@ impl Recorder {
         self.stretch.iter().map(|(_, sample)| sample)
     }
 
+    /// Summary of what is picked of each of these pictures.
+    fn summarise(&self, pick: impl Fn(&FrameSample) -> Option<f64>) -> Option<Summary> {
+        Summary::of(self.current().filter_map(pick), others(self.current()))
+    }
+
     /// Summary of a stage over the last [`SUMMARY_S`] seconds of the picture on the screen's [`Setting`].
     pub fn summary(&self, stage: Stage) -> Option<Summary> {
-        Summary::of(self.current().map(|s| s.stages[stage as usize]))
+        self.summarise(|s| Some(s.stages[stage as usize]))
     }
 
     /// Summary of one of OpenGL's times over the same frames, as far as they are known.
     pub fn gl_summary(&self, time: impl Fn(&GlTimes) -> Option<f64>) -> Option<Summary> {
-        Summary::of(self.current().filter_map(|s| time(&s.gl)))
+        self.summarise(|s| time(&s.gl))
     }
 
     /// Summary of what packing the planes took the decoder's thread over the same frames, where that did it.
     pub fn packing(&self) -> Option<Summary> {
-        Summary::of(self.current().filter_map(|s| s.pack_ms))
+        self.summarise(|s| s.pack_ms)
     }
 
     /// Summary of the frame time, the interval between two presents, over the same frames.
     pub fn frame_interval(&self) -> Option<Summary> {
-        Summary::of(self.current().filter_map(|s| s.interval_ms))
+        self.summarise(|s| s.interval_ms)
     }
 
     /// Summary of what the stages leave of the frame time, over the same frames.
     pub fn idle(&self) -> Option<Summary> {
-        Summary::of(self.current().filter_map(|s| Some((s.interval_ms? - busy(&s.stages)).max(0.0))))
+        self.summarise(|s| Some((s.interval_ms? - busy(&s.stages)).max(0.0)))
     }
 
     /// Summary of the last few hundred repaint intervals; unlike
     /// [`repaint_interval`](Self::repaint_interval) cheap however long the run is.
     pub fn recent_repaints(&self) -> Option<Summary> {
-        Summary::of(self.repaints.iter().rev().take(RECENT_REPAINTS / 4).rev().copied())
+        Summary::of(self.repaints.iter().rev().take(RECENT_REPAINTS / 4).rev().copied(), None)
     }
 
     /// Statistics of the repaint interval: of the whole run with `keep_all`, else of the last thousand.
@@ -333,4 +354,10 @@ impl Recorder {
 /// Sum of a frame's stages, in milliseconds.
 pub fn busy(stages: &StageTimes) -> f64 {
     stages.iter().filter(|s| s.is_finite()).sum()
+}
+
+/// The part of the machine that other processes used beside these frames, 0 to 1: the mean of what is known.
+pub fn others<'a>(frames: impl Iterator<Item = &'a FrameSample>) -> Option<f64> {
+    let (sum, n) = frames.filter_map(|s| s.others).fold((0.0, 0u32), |(sum, n), part| (sum + part, n + 1));
+    (n > 0).then(|| sum / f64::from(n))
 }

@@ -5,6 +5,7 @@
 
 use super::Setting;
 use crate::ladder::VariantId;
+use crate::timing::Noise;
 
 /// A variant that comes back at the same radius and size keeps its score until so many frames are measured anew: the first
 /// one finds caches cold.
@@ -17,6 +18,8 @@ pub struct Score {
     pub ms: f64,
     /// How many frames were measured.
     pub n: usize,
+    /// Why that is not to be trusted to the last digit, if it is not.
+    pub noise: Option<Noise>,
     /// The radius that it holds for, in pixels.
     pub radius: u32,
     /// The picture's width and height that it holds for, in pixels.
@@ -42,17 +45,27 @@ impl Scores {
         self.scores.iter().find(|(of, _)| *of == variant).map(|(_, score)| score)
     }
 
-    /// Takes what the filter took in the newest stretch, in milliseconds a frame, as far as that was measured.
-    pub(super) fn set(&mut self, setting: &Setting, filter_ms: impl Iterator<Item = f64>) {
+    /// Takes what the filter took in the newest stretch, in milliseconds a frame, as far as that was measured. `others` is
+    /// the part of the machine that other processes used meanwhile, where that is known.
+    pub(super) fn set(
+        &mut self,
+        setting: &Setting,
+        filter_ms: impl Iterator<Item = f64>,
+        others: Option<f64>,
+    ) {
         if setting.variant == VariantId::Off {
             return;
         }
         let mut measured: Vec<f64> = filter_ms.filter(|ms| ms.is_finite() && *ms > 0.0).collect();
         let n = measured.len();
-        let Some(rank) = n.div_ceil(2).checked_sub(1) else { return };
-        // The same rank as a summary's median, but cheap enough for every frame.
-        let ms = *measured.select_nth_unstable_by(rank, f64::total_cmp).1;
-        let new = Score { ms, n, radius: setting.radius, size: setting.size };
+        // The same ranks as a summary's, but cheap enough for every frame.
+        let mut at = |part: f64| {
+            let rank = ((part * n as f64).ceil() as usize).max(1) - 1;
+            (rank < n).then(|| *measured.select_nth_unstable_by(rank, f64::total_cmp).1)
+        };
+        let (Some(min), Some(ms), Some(p95)) = (at(0.0), at(0.5), at(0.95)) else { return };
+        let noise = Noise::between((min, ms, p95), n, others);
+        let new = Score { ms, n, noise, radius: setting.radius, size: setting.size };
         match self.scores.iter_mut().find(|(of, _)| *of == setting.variant) {
             Some((_, old)) if old.is_at(new.radius, new.size) && new.n < ENOUGH.min(old.n) => {}
             Some((_, old)) => *old = new,

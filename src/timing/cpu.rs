@@ -15,6 +15,8 @@ pub struct CpuReading {
     pub process: Option<f32>,
     /// The whole machine, in percent of all its cores: 0 to 100.
     pub machine: Option<f32>,
+    /// Other processes: the part of the machine that they used, 0 to 1.
+    pub others: Option<f64>,
     /// Logical cores; 0 when unknown.
     pub cores: usize,
 }
@@ -24,6 +26,7 @@ pub struct CpuLoad {
     system: System,
     pid: Option<Pid>,
     read_at: Option<Instant>,
+    times: Option<CpuTimes>,
     reading: CpuReading,
 }
 
@@ -34,6 +37,7 @@ impl CpuLoad {
             system: System::new(),
             pid: sysinfo::get_current_pid().ok(),
             read_at: None,
+            times: None,
             reading: CpuReading::default(),
         }
     }
@@ -52,6 +56,9 @@ impl CpuLoad {
             self.system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), false, what);
         }
         self.reading.cores = self.system.cpus().len();
+        let now = CpuTimes::now();
+        let before = std::mem::replace(&mut self.times, now);
+        self.reading.others = now.zip(before).and_then(|(now, before)| now.others_since(&before));
         if !first {
             self.reading.machine = Some(self.system.global_cpu_usage());
             self.reading.process =

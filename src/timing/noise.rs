@@ -35,13 +35,23 @@ pub struct Noise {
 impl Noise {
     /// The rule. `others` is the part of the machine that other processes used meanwhile, 0 to 1, where that is known.
     pub fn of(series: &Series, others: Option<f64>) -> Option<Self> {
+        Self::between((series.min, series.p50, series.p95), series.n, others)
+    }
+
+    /// The same of `n` samples' minimum, median and 95th percentile.
+    pub(crate) fn between((min, p50, p95): (f64, f64, f64), n: usize, others: Option<f64>) -> Option<Self> {
         let noise = Self {
-            few: Some(series.n).filter(|n| *n < FEWEST),
-            spread: Some(series.p95 / series.p50).filter(|_| series.p95 > SPREAD * series.p50),
+            few: Some(n).filter(|n| *n < FEWEST),
+            spread: Some(p95 / p50).filter(|_| p95 > SPREAD * p50),
             others: others.filter(|part| *part > OTHERS),
-            far_apart: series.p95 - series.min > 0.1 * series.p50,
+            far_apart: p95 - min > 0.1 * p50,
         };
         (noise.few.is_some() || noise.spread.is_some() || noise.others.is_some()).then_some(noise)
+    }
+
+    /// The same of intervals that a clock sets, such as those between frames: they lie about a median that is true.
+    pub fn of_paced(self) -> Self {
+        Self { far_apart: false, ..self }
     }
 
     /// What remains of the row's numbers: two significant digits, or one where the samples lie further apart than a
@@ -49,6 +59,16 @@ impl Noise {
     pub fn digits(&self) -> usize {
         if self.far_apart { 1 } else { 2 }
     }
+}
+
+/// A number above 0 in so many significant digits, and how many decimals that has.
+pub fn significant(value: f64, digits: usize) -> (f64, usize) {
+    let last = digits as i32 - 1;
+    let place = |value: f64| last - value.abs().log10().floor() as i32;
+    // Rounding may add a digit, as from 9.96 to 10.0.
+    let scale = 10f64.powi(place(value));
+    let value = (value * scale).round() / scale;
+    (value, place(value).clamp(0, 6) as usize)
 }
 
 /// The significant digits of a number that rests on rows of such noise.

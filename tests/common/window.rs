@@ -117,6 +117,13 @@ pub struct Session<'a> {
 
 impl<'a> Session<'a> {
     pub fn start(display: &'a Display, command: &mut Command) -> Self {
+        let session = Self::without_focus(display, command);
+        session.focus();
+        session
+    }
+
+    /// A window that has not had the keyboard's focus yet.
+    pub fn without_focus(display: &'a Display, command: &mut Command) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name =
             format!("clreel-texts-{}-{}.json", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -128,9 +135,19 @@ impl<'a> Session<'a> {
             s.window = String::from_utf8_lossy(&found.stdout).lines().next().unwrap_or("").to_owned();
             !s.window.is_empty()
         });
-        // No window manager gives it the focus.
-        session.display.xdotool(&["windowfocus", "--sync", &session.window]);
         session
+    }
+
+    /// Gives it the keyboard's focus: no window manager does.
+    pub fn focus(&self) {
+        self.display.xdotool(&["windowfocus", "--sync", &self.window]);
+    }
+
+    /// Sends the process a signal, such as SIGSTOP.
+    pub fn signal(&self, signal: libc::c_int) {
+        let child = self.child.as_ref().unwrap().id() as libc::pid_t;
+        // SAFETY: the child was not waited for, so the number is its own.
+        assert_eq!(unsafe { libc::kill(child, signal) }, 0);
     }
 
     pub fn wait(&mut self, what: &str, mut there: impl FnMut(&mut Self) -> bool) {

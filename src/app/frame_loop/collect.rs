@@ -67,6 +67,7 @@ impl FrameLoop {
         }
         flight.stages.did(Stage::Release, began);
         flight.stages.spans.extend(flight.work.iter().flat_map(Work::spans));
+        flight.stages.filter_by_wall = flight.work.as_ref().is_some_and(Work::is_timed_by_wall);
         if let Some(times) = flight.work.as_ref().map(Work::times) {
             for (stage, ms) in [
                 (Stage::Upload, times.upload),

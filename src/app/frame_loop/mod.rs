@@ -10,6 +10,7 @@
 //! until it is due; the picture on the screen keeps its slot until the next one takes its place.
 
 mod collect;
+mod control;
 mod gl_times;
 mod native;
 mod present;
@@ -29,7 +30,7 @@ use crate::gpu::event::Waker;
 use crate::gpu::gl_timer::{self, GlTimer, Timing};
 use crate::ladder::box_filter::glsl::GlslFilter;
 use crate::ladder::{Kind, VariantId};
-use crate::media::{Clock, Decoder, Frame, Seek};
+use crate::media::{Clock, Decoder, Frame};
 use crate::overlay::VariantStatus;
 use crate::pipeline::Pipeline;
 use crate::pipeline::Slot;
@@ -44,12 +45,6 @@ const OVERLAY_MS: f64 = 50.0;
 const STILL: Duration = Duration::from_secs(5);
 /// A picture that has been awaited for longer than this, or been in the filter, is told to the user.
 const BUSY_S: f64 = 0.25;
-/// While the radius changes all the time, a frame with less than this left is finished all the same.
-const NEARLY_DONE_MS: f64 = 150.0;
-/// … and so is one with less than `PATIENCE_MS` left when nothing was presented for `STARVING`.
-const PATIENCE_MS: f64 = 2000.0;
-const STARVING: Duration = Duration::from_millis(500);
-
 /// Variant, radius and colour correction of a frame.
 type Wanted = (VariantId, u32, Option<Correction>);
 
@@ -89,6 +84,8 @@ impl Flight {
 #[derive(Default)]
 struct Stages {
     times: StageTimes,
+    /// The filter's time is wall time.
+    filter_by_wall: bool,
     /// What packing the planes took the decoder's thread, where they were used as that had packed them.
     pack_ms: Option<f64>,
     spans: Vec<Span>,
@@ -252,80 +249,6 @@ impl FrameLoop {
         self.decoder.end()
     }
 
-    /// Plays another movie. The picture on the screen stays until the new one's first picture is there.
-    pub fn play(&mut self, decoder: Decoder) {
-        let old = std::mem::replace(&mut self.decoder, decoder);
-        // Frames that wait may lie in a device's memory: they go here.
-        old.close();
-        // Its end waits for its thread, which may be reading.
-        std::thread::spawn(move || drop(old));
-        self.start_over();
-    }
-
-    /// Goes on elsewhere in the movie. The picture on the screen stays until the new place's first frame is
-    /// there, also in a pause. Returns whether there is anywhere to go.
-    pub fn seek(&mut self, to: Seek) -> bool {
-        let before = self.decoder.generation();
-        self.decoder.seek(to);
-        let sought = self.decoder.generation() != before;
-        if sought {
-            self.start_over();
-        }
-        sought
-    }
-
-    /// Pauses, and shows the next frame.
-    pub fn step(&mut self) {
-        if !self.clock.is_paused() {
-            self.toggle_pause();
-        }
-        // The next frame sets the clock, as the first one did.
-        self.clock_runs = false;
-    }
-
-    /// Whether a frame was asked for, by a seek or a step, that is not on the screen yet.
-    pub fn is_on_its_way(&self) -> bool {
-        !self.clock_runs
-    }
-
-    /// Lets the movie's time go faster or slower: 1 is its own speed.
-    pub fn set_speed(&mut self, speed: f64) {
-        self.clock.set_speed(speed);
-        self.interrupt();
-    }
-
-    /// How fast the movie's time goes.
-    pub fn speed(&self) -> f64 {
-        self.clock.speed()
-    }
-
-    /// Forgets the frames that are on their way; the next frame starts the clock anew.
-    fn start_over(&mut self) {
-        self.generation += 1;
-        self.flights.iter_mut().filter_map(|f| f.work.as_mut()).for_each(Work::cancel);
-        let waiting: Vec<Flight> = self.ready.drain(..).chain(self.held.take()).collect();
-        waiting.into_iter().for_each(|flight| self.give_up(flight));
-        self.returned.clear();
-        (self.dropped, self.not_again, self.clock_runs) = (0, None, false);
-        self.interrupt();
-    }
-
-    /// Gives the loop its device, instead of the one that it has. The picture on the screen stays.
-    pub fn set_pipeline(&mut self, pipeline: Pipeline) {
-        self.take_down(Vec::new());
-        self.pipeline = Some(pipeline);
-        self.devices += 1;
-        self.not_again = None;
-        self.interrupt();
-    }
-
-    /// Goes on without a device. The picture on the screen stays.
-    pub fn leave_device(&mut self) {
-        self.take_down(Vec::new());
-        self.devices += 1;
-        self.not_again = None;
-    }
-
     /// The device's side, once it is there.
     pub fn pipeline_mut(&mut self) -> Option<&mut Pipeline> {
         self.pipeline.as_mut()
@@ -363,95 +286,6 @@ impl FrameLoop {
     /// The chosen variant and radius. The variant becomes [`VariantId::Off`] when the chosen one fails.
     pub fn chosen(&self) -> (VariantId, u32) {
         (self.variant, self.radius)
-    }
-
-    /// Takes no frame before the chosen variant is built: for scripts, which count frames.
-    pub fn wait_for_filter(&mut self, wait: bool) {
-        self.waits_for_filter = wait;
-    }
-
-    /// Converts no frame on the host because the device's program for it is still being built: for scripts.
-    pub fn wait_for_conversions(&mut self, wait: bool) {
-        self.waits_for_conversions = wait;
-    }
-
-    /// Chooses the filter from the next frame on. Work that is not on the device yet is dropped. Where no next
-    /// frame comes, paused or at the end, the picture on the screen is filtered anew.
-    pub fn choose(&mut self, variant: VariantId, radius: u32) {
-        if (variant, radius) == (self.variant, self.radius) {
-            return;
-        }
-        let radius_only = variant == self.variant;
-        (self.variant, self.radius) = (variant, radius);
-        self.chosen_at = Some(Instant::now());
-        self.not_again = None;
-        // A slider that moves or a key that is held must not keep every frame from being finished.
-        let starving = self.last_present.is_none_or(|at| at.elapsed() > STARVING);
-        let limit_ms = if !radius_only {
-            0.0
-        } else if starving {
-            PATIENCE_MS
-        } else {
-            NEARLY_DONE_MS
-        };
-        for work in self.flights.iter_mut().filter_map(|f| f.work.as_mut()) {
-            if work.remaining_ms() > limit_ms {
-                work.cancel();
-            }
-        }
-        if let Some(held) = self.held.take() {
-            self.give_up(held);
-        }
-        self.return_waiting();
-    }
-
-    /// In a pause, frames wait that were made as was wanted before: after it they are to be seen as is wanted now.
-    fn return_waiting(&mut self) {
-        if self.clock.is_paused() {
-            let (again, waiting): (VecDeque<Flight>, VecDeque<Flight>) =
-                self.ready.drain(..).partition(|f| f.again);
-            self.ready = again;
-            waiting.into_iter().for_each(|flight| self.give_up(flight));
-        }
-    }
-
-    /// Notes that what converted or corrected the frames so far is not to be trusted; the picture on the screen anew where
-    /// no next one comes.
-    pub fn convert_again(&mut self) {
-        let all = self.flights.iter_mut().chain(&mut self.ready).chain(&mut self.held).chain(&mut self.shown);
-        all.for_each(|flight| flight.doubtful = true);
-        self.not_again = None;
-        self.return_waiting();
-    }
-
-    /// Corrects colours from the next frame on, or not; the picture on the screen anew where no next one comes.
-    pub fn correct(&mut self, correction: Option<Correction>) {
-        self.correction = correction.filter(|c| !c.is_neutral());
-        self.not_again = None;
-        self.return_waiting();
-    }
-
-    /// Pauses or goes on.
-    pub fn toggle_pause(&mut self) {
-        if self.clock.is_paused() {
-            self.clock.resume();
-            for flight in self.flights.iter_mut().filter(|f| f.again) {
-                flight.work.iter_mut().for_each(Work::cancel);
-            }
-            if let Some(held) = self.held.take_if(|f| f.again) {
-                self.give_up(held);
-            }
-        } else {
-            self.clock.pause();
-        }
-        self.interrupt();
-    }
-
-    /// Leaves the interval that is running out of the statistics: something other than playing took its time.
-    pub fn interrupt(&mut self) {
-        self.recorder.mark_discontinuity();
-        self.last_present = None;
-        self.last_swap = None;
     }
 
     /// One turn: collects what has finished, submits what is due, and says what comes next. Never waits.

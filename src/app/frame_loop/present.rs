@@ -111,6 +111,7 @@ impl FrameLoop {
             presented_at: now.duration_since(epoch).as_secs_f64(),
             interval_ms: None,
             stages: shown.stages.times,
+            filter_by_wall: shown.stages.filter_by_wall,
             pack_ms: shown.stages.pack_ms,
             gl: GlTimes::default(),
             late: !self.unpaced && lateness > shown.frame.duration_ns / 2,
@@ -119,6 +120,7 @@ impl FrameLoop {
             radius: setting.radius,
             size: setting.size,
             device: setting.device,
+            others: None,
         };
         if again {
             self.recorder.push_again(sample);

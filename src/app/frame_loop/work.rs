@@ -95,6 +95,15 @@ impl Work {
         }
     }
 
+    /// Whether the filter's time is wall time: nothing tells what it took a device.
+    pub fn is_timed_by_wall(&self) -> bool {
+        match self {
+            Work::Device(_) => false,
+            Work::Native(_) => true,
+            Work::Gl(task) => task.is_timed_by_wall(),
+        }
+    }
+
     /// Times of its steps, once it is done.
     pub fn times(&self) -> JobTimes {
         match self {

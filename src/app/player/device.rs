@@ -100,6 +100,11 @@ impl Devices {
         wanted.or_else(|| self.pending.as_ref().map(|p| p.device.info.index))
     }
 
+    /// Whether a device is still looked for, chosen or made ready: none may be there only because it has not come yet.
+    pub fn is_awaited(&self) -> bool {
+        !self.found || self.choosing || self.coming().is_some()
+    }
+
     pub fn learnt(&mut self, device: &Device) -> Option<&mut Learnt> {
         self.all.iter().position(|d| d.info.index == device.info.index).and_then(|at| self.learnt.get_mut(at))
     }

@@ -3,6 +3,8 @@
 use std::time::{Duration, Instant};
 
 use glow::HasContext as _;
+use winit::event::WindowEvent;
+use winit::window::Window;
 
 use super::{IDLE_REPAINT, INPUT_REPAINT, Player};
 use crate::app::frame_loop::{DrawTimes, GlTimings};
@@ -140,7 +142,9 @@ impl Player<'_> {
             .collect();
         let interval_ms = self.frames.frame_interval_ns().map(|ns| ns as f64 / 1e6);
         let nominal_ms = self.movie.fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps);
-        let budget_ms = interval_ms.or(nominal_ms).map(|ms| ms / self.frames.speed());
+        // No next frame follows a still picture.
+        let budget_ms = interval_ms.or(nominal_ms).filter(|_| !self.frames.is_still());
+        let budget_ms = budget_ms.map(|ms| ms / self.frames.speed());
         let devices = self.devices.rows();
         let size = self.frames.shown_size();
         let auto = self
@@ -156,12 +160,18 @@ impl Player<'_> {
             unpaced: self.args.unpaced,
             catching_up: self.frames.decoder().queue().is_catching_up(),
         };
+        let cpu = self.cpu.sample();
+        self.frames.recorder.note_others(cpu.others);
         let view = View {
             recorder: &self.frames.recorder,
-            cpu: self.cpu.sample(),
+            cpu,
             movie: &self.movie,
             device: self.device.as_ref(),
-            devices: DeviceList { rows: devices.as_deref(), left_out: &self.devices.left_out },
+            devices: DeviceList {
+                rows: devices.as_deref(),
+                left_out: &self.devices.left_out,
+                awaited: self.devices.is_awaited(),
+            },
             gl_renderer: &self.gl_window.renderer,
             sharing: self.sharing.name(),
             sharing_reason: self.sharing.reason(),
@@ -187,10 +197,14 @@ impl Player<'_> {
             tuning: self.tuning.shown(),
             auto: auto.as_deref(),
         };
-        // A full screen is looked at from farther away, so everything grows with the window.
-        let native = self.gl_window.window.scale_factor() as f32;
-        let points = |pixels: u32| pixels as f32 / native;
-        self.egui.set_zoom_factor(self.ui_scale * crate::overlay::zoom(points(window.0), points(window.1)));
+        zoom(
+            &self.egui,
+            &self.gl_window.window,
+            window,
+            self.ui_scale,
+            &mut self.egui_input,
+            self.moved.as_ref(),
+        );
         let raw_input = self.egui_input.take_egui_input(&self.gl_window.window);
         let overlay = &mut self.overlay;
         let mut actions = Vec::new();
@@ -231,6 +245,29 @@ impl Player<'_> {
         // Windows have no transparency here; some drivers leave junk in alpha.
         rgba.chunks_exact_mut(4).for_each(|pixel| pixel[3] = 255);
         Ok(rgba)
+    }
+}
+
+/// Makes everything as large as the window's size in pixels and `scale` ask for: a full screen is looked at from farther
+/// away. `moved` is the mouse's last move: it is over another point then, and its next click must not be where it was.
+fn zoom(
+    egui: &egui::Context,
+    window: &Window,
+    (width, height): (u32, u32),
+    scale: f32,
+    input: &mut egui_winit::State,
+    moved: Option<&WindowEvent>,
+) {
+    let native = window.scale_factor() as f32;
+    let points = |pixels: u32| pixels as f32 / native;
+    let factor = scale * crate::overlay::zoom(points(width), points(height));
+    if factor == egui.zoom_factor() {
+        return;
+    }
+    // At once: `set_zoom_factor` lays the next pass out for the size that the window had before.
+    egui.options_mut(|options| options.zoom_factor = factor);
+    if let Some(moved) = moved {
+        let _ = input.on_window_event(window, moved);
     }
 }
 

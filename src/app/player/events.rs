@@ -51,6 +51,8 @@ impl Player<'_> {
                 self.frames.interrupt();
                 self.repaint_after(Duration::ZERO);
             }
+            WindowEvent::CursorMoved { .. } => self.moved = Some(event.clone()),
+            WindowEvent::CursorLeft { .. } => self.moved = None,
             WindowEvent::ModifiersChanged(modifiers) => self.modifiers = modifiers.state(),
             _ => {}
         }
@@ -58,7 +60,8 @@ impl Player<'_> {
         if response.repaint {
             self.repaint_after(INPUT_REPAINT.saturating_sub(self.last_draw.elapsed()));
         }
-        if let WindowEvent::KeyboardInput { event: key, .. } = event {
+        // What winit makes up for keys that are down when the focus comes or goes is nobody's press: the real one follows.
+        if let WindowEvent::KeyboardInput { event: key, is_synthetic: false, .. } = event {
             if !self.overlay.takes_keys() {
                 if let Some(command) = input::command(key, self.modifiers) {
                     self.obey(command);
@@ -154,7 +157,7 @@ impl Player<'_> {
                 let scale = factor.map_or(1.0, |factor| self.ui_scale * factor);
                 self.ui_scale = scale.clamp(*UI_SCALE.start(), *UI_SCALE.end());
             }
-            Action::ToggleTuning => self.overlay.tuning_open = !self.overlay.tuning_open,
+            Action::ToggleTuning => self.overlay.toggle_tuning(),
             Action::TuneNow => self.tune_now(),
             Action::StopTuning => self.tuning.stop(),
             Action::ExportStats => self.export_stats(),

@@ -6,6 +6,7 @@ mod built;
 mod device;
 mod draw;
 mod events;
+mod files;
 mod hidden;
 mod navigate;
 mod recovery;
@@ -13,9 +14,10 @@ mod save;
 mod texts;
 mod tuning;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use winit::event::WindowEvent;
 use winit::event_loop::{ActiveEventLoop, ControlFlow};
 use winit::keyboard::ModifiersState;
 use winit::window::WindowAttributes;
@@ -23,21 +25,20 @@ use winit::window::WindowAttributes;
 use super::builder::Builder;
 use super::frame_loop::FrameLoop;
 use super::playlist::Playlist;
-use super::settings::{Settings, Store};
+use super::settings::Store;
 use super::window::window_size;
 use crate::color::Correction;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceInfo};
 use crate::gpu::event::Waker;
 use crate::gpu::gl::{GlWindow, Interface, max_texture_size, too_large};
-use crate::gpu::read_texture::read_texture;
 use crate::gpu::sharing::Sharing;
 use crate::ladder::{Kind, VariantId};
 use crate::media::{Decoder, Fields, MovieInfo};
 use crate::options::PlayArgs;
 use crate::overlay::{MovieSummary, Notice, Overlay, VariantStatus};
 use crate::present::VideoQuad;
-use crate::stats::{self, ExportContext, Recorder};
+use crate::stats::Recorder;
 use crate::timing::CpuLoad;
 use device::Devices;
 use navigate::Navigation;
@@ -64,6 +65,8 @@ pub struct Player<'a> {
     ui_scale: f32,
     settings: Store,
     modifiers: ModifiersState,
+    /// The mouse's last move, while it is over the window.
+    moved: Option<WindowEvent>,
     saves: save::Saves,
     /// The picture, the window: to be saved with the next drawing.
     save_frame: bool,
@@ -168,6 +171,7 @@ impl<'a> Player<'a> {
             ui_scale: settings.ui_scale,
             settings: store,
             modifiers: ModifiersState::empty(),
+            moved: None,
             saves: save::Saves::default(),
             save_frame: false,
             save_window: false,
@@ -313,145 +317,10 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Says what has been saved, and keeps the settings.
-    fn look_after_files(&mut self) {
-        for saved in self.saves.finished(false) {
-            match saved {
-                Ok(paths) => self.say_saved(&paths),
-                Err(error) => self.notify(error, false),
-            }
-        }
-        let settings = self.current_settings();
-        match self.settings.keep(&settings) {
-            Ok(wait) => {
-                if let Some(wait) = wait {
-                    self.repaint_after(wait);
-                }
-            }
-            Err(error) => self.notify(error, false),
-        }
-    }
-
-    fn current_settings(&self) -> Settings {
-        let overlay = &self.overlay;
-        let mut settings = Settings {
-            overlay_visible: overlay.visible,
-            hint_seen: overlay.hint_seen,
-            ui_scale: self.ui_scale,
-            stages_open: overlay.stages_open,
-            timeline_open: overlay.timeline_open,
-            tuning_open: overlay.tuning_open,
-            devices_open: overlay.devices_open,
-            hatched: overlay.hatched,
-            ..Settings::default()
-        };
-        settings.set_panels(overlay.folded, overlay.places);
-        settings
-    }
-
-    fn say_saved(&mut self, paths: &[PathBuf]) {
-        let text = format!("Saved {}", names(paths));
-        eprintln!("clreel: {text}");
-        self.overlay.say(text);
-        self.repaint_after(Duration::ZERO);
-    }
-
-    fn export_stats(&mut self) {
-        let (context, recorder) = (self.export_context(), self.frames.recorder.clone());
-        let write = move |paths: &[PathBuf]| {
-            paths.iter().try_for_each(|path| stats::export(path, &recorder, &context))
-        };
-        if let Err(error) = self.saves.begin("stats", &["csv", "json"], write, self.waker.clone()) {
-            self.notify(error, false);
-        }
-    }
-
-    /// What the statistics are about.
-    fn export_context(&self) -> ExportContext {
-        ExportContext {
-            movie: self.movie.file_name.clone(),
-            width: self.movie.width,
-            height: self.movie.height,
-            fps: self.movie.fps,
-            device: self.device.clone(),
-            gl_renderer: self.gl_window.renderer.clone(),
-            sharing: self.sharing.name().to_owned(),
-            sharing_reason: self.sharing.reason().to_owned(),
-            variant: self.frames.chosen().0,
-            radius: self.frames.chosen().1,
-            unpaced: self.args.unpaced,
-        }
-    }
-
     fn correct(&mut self) {
         self.frames.correct(self.corrects.then_some(self.correction));
         self.repaint_after(Duration::ZERO);
     }
-
-    // --- the end -------------------------------------------------------------------------------------------
-
-    /// Writes the screenshot and the statistics that were asked for, and takes everything down. The error is
-    /// that of a file that cannot be written; the others are written all the same. Returns also whether OpenCL
-    /// is idle: while a kernel or a compiler runs, the process must not run the driver's exit handlers.
-    pub fn close(mut self) -> (Result<()>, bool) {
-        if self.save_frame || self.save_window || self.args.screenshot.is_some() && self.screenshot.is_none()
-        {
-            let _ = self.draw();
-        }
-        let frame = self.write_frame();
-        let result = frame.and(self.write());
-        // Both are asked, whatever the first one says.
-        let (device, builder) = (self.frames.shut_down(), self.builder.shut_down());
-        let tuner = self.tuning.shut_down();
-        let idle = device && builder && tuner;
-        // Whoever still opens or reads a file must not be there when the process takes its own things down.
-        let reading = self.playlist.is_opening() || !self.frames.end_decoder();
-        if idle {
-            self.quad.destroy();
-            self.painter.destroy();
-        } else {
-            // An OpenCL context that is still at work may share with the window's: neither is taken down.
-            std::mem::forget(self);
-        }
-        (result, idle && !reading)
-    }
-
-    /// Writes the last picture, if that was asked for.
-    fn write_frame(&mut self) -> Result<()> {
-        let Some(path) = &self.args.save_frame else { return Ok(()) };
-        let Some((texture, size)) = self.frames.shown_texture() else { return Ok(()) };
-        let rgba = read_texture(&self.gl_window.gl, texture, size)?;
-        let (size, rgba) = self.frames.shown_orientation().turn(size, rgba)?;
-        crate::save::png(path, size.0, size.1, &rgba)
-    }
-
-    /// The part of [`Player::close`] that needs no display.
-    pub fn write(&mut self) -> Result<()> {
-        let mut result = Ok(());
-        self.end_recovery();
-        for saved in self.saves.finished(true) {
-            match saved {
-                Ok(paths) => eprintln!("clreel: Saved {}", names(&paths)),
-                Err(error) => eprintln!("clreel: {error}"),
-            }
-        }
-        let settings = self.current_settings();
-        if let Err(error) = self.settings.keep_now(&settings) {
-            eprintln!("clreel: {error}");
-        }
-        if let (Some(path), Some((width, height, rgba))) = (&self.args.screenshot, &self.screenshot) {
-            result = crate::save::png(path, *width, *height, rgba);
-        }
-        if let Some(path) = &self.args.stats {
-            let written = stats::export(path, &self.frames.recorder, &self.export_context());
-            result = result.and(written);
-        }
-        result
-    }
-}
-
-fn names(paths: &[PathBuf]) -> String {
-    paths.iter().map(|p| p.display().to_string()).collect::<Vec<_>>().join(" and ")
 }
 
 fn summary(path: &Path, info: &MovieInfo) -> MovieSummary {

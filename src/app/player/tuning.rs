@@ -244,7 +244,7 @@ impl Player<'_> {
             tuner.start(tuning.number, Order { device, size, radius, variants, kernel_timeout });
         }
         // So that it is seen what takes the time.
-        self.overlay.tuning_open = true;
+        self.overlay.show_tuning();
         self.repaint_after(Duration::ZERO);
     }
 
@@ -291,6 +291,7 @@ mod tests {
             presented_at: 0.0,
             interval_ms: Some(40.0),
             stages,
+            filter_by_wall: false,
             pack_ms: None,
             gl: GlTimes::default(),
             late,
@@ -299,6 +300,7 @@ mod tests {
             radius: 7,
             size: (1280, 720),
             device: 0,
+            others: None,
         }
     }
 

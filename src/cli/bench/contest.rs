@@ -218,8 +218,8 @@ impl<L: Ladder> Results<L> {
                         Outcome::Skipped(why) if why == NOT_TIMED => {
                             missing.push(format!("{} of {title}{on}", row.rung.id));
                         }
-                        Outcome::Ok(m) if m.device.n < self.rounds as usize => {
-                            let (id, n) = (row.rung.id, m.device.n);
+                        Outcome::Ok(m) if m.time.n < self.rounds as usize => {
+                            let (id, n) = (row.rung.id, m.time.n);
                             missing.push(format!("{} rounds of {id}, {title}{on}", self.rounds as usize - n));
                         }
                         _ => {}
@@ -251,7 +251,7 @@ impl<L: Ladder> Results<L> {
         RunEntry {
             case: self.ladder.json(&run.case),
             limit: L::LIMIT,
-            limit_ms: run.limit.map(|m| m.device),
+            limit_ms: run.limit.map(|m| m.time),
             limit_noisy: Noisy(run.limit.and_then(|m| m.noise())),
             variants: run.rows.iter().map(|row| self.variant(run, row)).collect(),
         }
@@ -261,7 +261,7 @@ impl<L: Ladder> Results<L> {
         let times = row.outcome.measured();
         let kind = row.rung.kind();
         let a_second =
-            |amount: f64| times.map(|m| amount / (m.device.p50 * 1e6)).filter(|rate| rate.is_finite());
+            |amount: f64| times.map(|m| amount / (m.time.p50 * 1e6)).filter(|rate| rate.is_finite());
         VariantEntry {
             id: row.rung.id,
             kind: kind.as_str(),
@@ -274,8 +274,8 @@ impl<L: Ladder> Results<L> {
                 _ => None,
             },
             bound: None,
-            device_ms: times.filter(|_| kind == Kind::OpenCl).map(|m| m.device),
-            dispatch_ms: times.filter(|_| kind == Kind::OpenCl).and_then(|m| m.dispatch),
+            device_ms: times.and_then(|m| m.device),
+            dispatch_ms: times.and_then(|m| m.dispatch),
             wall_ms: times.and_then(|m| m.wall),
             gb_s: a_second(self.ladder.bytes(&run.case)),
             gflop_s: a_second(self.ladder.operations(&run.case)),
@@ -315,18 +315,18 @@ impl<L: Ladder> Results<L> {
             column.set_cell_alignment(CellAlignment::Right);
         }
         let slowest = run.rows.iter().filter_map(|row| row.outcome.measured());
-        let slowest = slowest.max_by(|a, b| f64::total_cmp(&a.device.p50, &b.device.p50));
+        let slowest = slowest.max_by(|a, b| f64::total_cmp(&a.time.p50, &b.time.p50));
         // A device with memory of its own says nothing of the processor's.
         let shared = device.is_some_and(|device| device.kind == DeviceKind::Cpu);
         let ratio = |a: Option<&Measurement>, b: Option<&Measurement>| match (a, b) {
-            (Some(a), Some(b)) if b.device.p50 > 0.0 => {
-                format!("{}×", believed(a.device.p50 / b.device.p50, &[a.noise(), b.noise()]))
+            (Some(a), Some(b)) if b.time.p50 > 0.0 => {
+                format!("{}×", believed(a.time.p50 / b.time.p50, &[a.noise(), b.noise()]))
             }
             _ => String::new(),
         };
         let (bytes, operations) = (self.ladder.bytes(&run.case), self.ladder.operations(&run.case));
         let row = |name: &str, m: &Measurement, operations: f64, of_limit: String, speed_up: String| {
-            let (s, noise) = (&m.device, [m.noise()]);
+            let (s, noise) = (&m.time, [m.noise()]);
             let a_second = |amount: f64| match amount {
                 0.0 => String::new(),
                 _ => believed(amount / (s.p50.max(1e-6) * 1e6), &noise),

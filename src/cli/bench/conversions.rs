@@ -94,7 +94,7 @@ pub(super) fn entry(row: &Row) -> Entry<'_> {
             Err(Outcome::Mismatch(report)) => Some(report.max_abs_diff.ceil() as u8),
             Err(_) => None,
         },
-        device_ms: times.map(|m| m.device),
+        device_ms: times.and_then(|m| m.device),
         dispatch_ms: times.and_then(|m| m.dispatch),
         wall_ms: times.and_then(|m| m.wall),
         noisy: Noisy(times.and_then(Measurement::noise)),
@@ -115,7 +115,7 @@ pub(super) fn print(device: &str, (width, height): (u32, u32), rows: &[Row]) -> 
         column.set_cell_alignment(CellAlignment::Right);
     }
     for (name, m) in times(rows) {
-        let (s, noise) = (&m.device, [m.noise()]);
+        let (s, noise) = (&m.time, [m.noise()]);
         table.add_row([
             name,
             believed(s.min, &noise),

@@ -10,7 +10,7 @@ use crate::gpu::sharing::Sharing;
 use crate::ladder::box_filter::bench::{NativeFault, NativeRun, RadiusRun};
 use crate::ladder::box_filter::native::Lanes;
 use crate::ladder::measure::Measurement;
-use crate::ladder::{Kind, Outcome, VariantId};
+use crate::ladder::{Outcome, VariantId};
 use crate::timing::Series;
 use crate::timing::noise::Noisy;
 use crate::verify::Checked;
@@ -110,9 +110,9 @@ fn noisy(measured: Option<&Measurement>) -> Noisy {
 fn run(run: &RadiusRun) -> RunEntry {
     RunEntry {
         radius: run.radius,
-        copy_ms: run.copy.map(|m| m.device),
+        copy_ms: run.copy.and_then(|m| m.device),
         copy_noisy: noisy(run.copy.as_ref()),
-        planes_copy_ms: run.planes_copy.map(|m| m.device),
+        planes_copy_ms: run.planes_copy.and_then(|m| m.device),
         planes_copy_noisy: run.planes_copy.as_ref().map(|m| noisy(Some(m))),
         variants: (0..run.variants.len()).map(|place| variant(run, place)).collect(),
         native: run.native.iter().map(native).collect(),
@@ -134,9 +134,8 @@ fn variant(run: &RadiusRun, place: usize) -> VariantEntry {
             Outcome::Mismatch(report) => Some(report.max_abs_diff.ceil() as u8),
             _ => None,
         },
-        // Threads of this process have only the wall clock.
-        device_ms: times.filter(|_| id.kind() != Kind::Native).map(|m| m.device),
-        dispatch_ms: times.filter(|_| id.kind() == Kind::OpenCl).and_then(|m| m.dispatch),
+        device_ms: times.and_then(|m| m.device),
+        dispatch_ms: times.and_then(|m| m.dispatch),
         wall_ms: times.and_then(|m| m.wall),
         noisy: noisy(times),
         checked: times.and(run.checked.get(place)).cloned().unwrap_or_default(),
@@ -152,7 +151,7 @@ fn native(one: &NativeRun) -> NativeEntry {
             Err(NativeFault::Differs) => "mismatch",
             Err(NativeFault::Failed(_)) => "failed",
         },
-        wall_ms: one.outcome.as_ref().ok().map(|m| m.device),
+        wall_ms: one.outcome.as_ref().ok().and_then(|m| m.wall),
         noisy: noisy(one.outcome.as_ref().ok()),
     }
 }

@@ -19,8 +19,9 @@ pub(super) fn print(results: &Results) -> Result<()> {
         for run in runs {
             let name = device.as_ref().map_or("without OpenCL", |device| &device.name);
             print_line(format!(
-                "{name} · {width}×{height} · radius {} · device time in ms (native: wall time)",
-                run.radius
+                "{name} · {width}×{height} · radius {} · device time in ms{}",
+                run.radius,
+                by_wall(run)
             ))?;
             print_line(table(run))?;
             if run.planes_copy.is_some() {
@@ -67,6 +68,19 @@ pub(super) fn noisy_lines<'a>(rows: impl Iterator<Item = (&'a str, &'a Measureme
     sentences.into_iter().map(line).collect()
 }
 
+/// Which rows have the wall's time instead, since no device tells theirs.
+fn by_wall(run: &RadiusRun) -> String {
+    let variants = run.variants.iter().map(|(id, outcome)| (id.as_str(), outcome.measured()));
+    let native = run.native.iter().map(|one| ("native", one.outcome.as_ref().ok()));
+    let mut names: Vec<&str> = Vec::new();
+    for (name, measured) in variants.chain(native) {
+        if measured.is_some_and(|m| m.device.is_none()) && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() { String::new() } else { format!(" ({}: wall time)", names.join(", ")) }
+}
+
 fn checked(run: &RadiusRun) -> Vec<String> {
     let rows = run.variants.iter().zip(&run.checked);
     let timed = rows.filter(|((_, outcome), _)| outcome.measured().is_some());
@@ -97,12 +111,7 @@ fn rounded(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
     }
-    let last = digits as i32 - 1;
-    let place = |value: f64| last - value.abs().log10().floor() as i32;
-    // Rounding may add a digit, as from 9.96 to 10.0.
-    let at = place(value);
-    let value = (value * 10f64.powi(at)).round() / 10f64.powi(at);
-    let decimals = place(value).clamp(0, 6) as usize;
+    let (value, decimals) = noise::significant(value, digits);
     format!("{value:.decimals$}")
 }
 
@@ -129,16 +138,16 @@ fn table(run: &RadiusRun) -> Table {
     let median = |id: VariantId| run.variants.iter().find(|(v, _)| *v == id).and_then(|(_, o)| o.measured());
     // Compared with naive; where naive has no time, with the slowest that has one.
     let all = || run.variants.iter().filter_map(|(_, outcome)| outcome.measured());
-    let slowest = all().max_by(|a, b| f64::total_cmp(&a.device.p50, &b.device.p50));
+    let slowest = all().max_by(|a, b| f64::total_cmp(&a.time.p50, &b.time.p50));
     let base = median(VariantId::Naive).or(slowest);
     let ratio = |a: Option<&Measurement>, b: Option<&Measurement>| match (a, b) {
-        (Some(a), Some(b)) if b.device.p50 > 0.0 => {
-            format!("{}×", believed(a.device.p50 / b.device.p50, &[a.noise(), b.noise()]))
+        (Some(a), Some(b)) if b.time.p50 > 0.0 => {
+            format!("{}×", believed(a.time.p50 / b.time.p50, &[a.noise(), b.noise()]))
         }
         _ => String::new(),
     };
     let row = |name: &str, m: &Measurement, copy: Option<&Measurement>, base: Option<&Measurement>| {
-        let (s, noise) = (&m.device, [m.noise()]);
+        let (s, noise) = (&m.time, [m.noise()]);
         [
             name.to_owned(),
             believed(s.min, &noise),

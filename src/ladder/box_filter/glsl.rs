@@ -60,6 +60,7 @@ pub struct Task {
     started: Option<Instant>,
     predicted_ms: f64,
     filter_ms: f64,
+    by_wall: bool,
 }
 
 struct Band {
@@ -128,6 +129,7 @@ impl GlslFilter {
             started: None,
             predicted_ms,
             filter_ms: 0.0,
+            by_wall: false,
         })
     }
 
@@ -175,10 +177,11 @@ impl GlslFilter {
     /// When the driver cannot draw into the textures.
     pub fn advance(&mut self, task: &mut Task) -> Result<JobState> {
         task.started.get_or_insert_with(Instant::now);
-        while let Some(ms) = task.bands.front().and_then(|band| band.timing.finished()).map(|took| took.ms())
-        {
+        while let Some(took) = task.bands.front().and_then(|band| band.timing.finished()) {
             let Some(band) = task.bands.pop_front() else { break };
+            let ms = took.ms();
             task.filter_ms += ms;
+            task.by_wall |= took.device_ms.is_none();
             task.reads_done += band.reads;
             self.passes[band.pass].read_ms = (ms / band.reads).max(1e-12);
         }
@@ -298,6 +301,11 @@ impl Task {
         self.filter_ms
     }
 
+    /// Whether that is wall time, of some of them at least: OpenGL did not tell what they took its device.
+    pub fn is_timed_by_wall(&self) -> bool {
+        self.by_wall
+    }
+
     /// What it was predicted to take, in milliseconds.
     pub fn predicted_ms(&self) -> f64 {
         self.predicted_ms
@@ -363,7 +371,7 @@ impl Offscreen {
         texture::fill(&self.headless.gl, self.target, self.size, rgba);
     }
 
-    /// Filters what was loaded, and waits. Where OpenGL has no timer queries, the device time is the wall time.
+    /// Filters what was loaded, and waits. Where OpenGL has no timer queries, there is no device time.
     ///
     /// # Errors
     /// When the driver cannot draw into the textures.
@@ -383,8 +391,7 @@ impl Offscreen {
                 None => std::thread::yield_now(),
             }
         };
-        let device_ms = took.device_ms.unwrap_or(wall_ms);
-        Ok(Sample { device_ms, dispatch_ms: 0.0, wall_ms })
+        Ok(Sample { device_ms: took.device_ms, dispatch_ms: None, wall_ms })
     }
 
     /// The filtered picture.

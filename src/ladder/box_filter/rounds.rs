@@ -220,8 +220,7 @@ impl<'a> Bench<'a> {
         let run_native = move |threads, lanes| {
             let begin = Instant::now();
             native::filter(&frames[frame.get()], &mut out.borrow_mut(), size, radius, threads, lanes)?;
-            let ms = ms_since(begin);
-            Ok(Sample { device_ms: ms, dispatch_ms: 0.0, wall_ms: ms })
+            Ok(Sample { device_ms: None, dispatch_ms: None, wall_ms: ms_since(begin) })
         };
         let all = native::all_threads();
         // The first frame is what the first run filters.

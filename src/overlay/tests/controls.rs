@@ -167,6 +167,7 @@ fn no_size_and_no_data_break_it() {
                 presented_at: 0.0,
                 interval_ms: None,
                 stages: [f64::NAN; Stage::ALL.len()],
+                filter_by_wall: true,
                 pack_ms: Some(f64::INFINITY),
                 gl: crate::stats::GlTimes { texture: None, present: Some(f64::NAN), overlay: Some(f64::MAX) },
                 late: true,
@@ -175,6 +176,7 @@ fn no_size_and_no_data_break_it() {
                 radius: 128,
                 size: (1, 1),
                 device: 0,
+                others: None,
             };
             fixture.recorder.push(sample.clone());
             fixture.pass(vec![Event::PointerMoved(pos2(w / 2.0, h * 0.8))]);
@@ -194,4 +196,18 @@ fn an_idle_overlay_asks_for_no_repaint() {
         fixture.pass(vec![]);
     }
     assert!(!fixture.ctx.has_requested_repaint());
+}
+
+#[test]
+fn a_click_is_heeded_however_long_it_takes() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    let at = fixture.find("Devices").unwrap().center();
+    fixture.pass(vec![Event::PointerMoved(at)]);
+    fixture.pass(vec![button(at, true)]);
+    // The window was held up, or the finger.
+    fixture.time += 5.0;
+    assert_eq!(fixture.pass(vec![button(at, false)]), [Action::ToggleDevices]);
+    // All of it between two passes.
+    let all = vec![Event::PointerMoved(at), button(at, true), button(at, false)];
+    assert_eq!(fixture.pass(all), [Action::ToggleDevices]);
 }

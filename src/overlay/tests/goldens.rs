@@ -76,7 +76,7 @@ fn texts_of_the_devices() {
     let left_out = ["bad.icd: left out. It crashed.".to_owned()];
     let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
     fixture.overlay.toggle_devices();
-    fixture.devices = DeviceList { rows: Some(&rows), left_out: &left_out };
+    fixture.devices = DeviceList { rows: Some(&rows), left_out: &left_out, awaited: false };
     fixture.device = Some(infos[0].clone());
     holds_beyond("devices", &mut fixture);
 }

@@ -58,7 +58,7 @@ fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
         let mut fixture = Fixture::new(size);
         assert_eq!(fixture.click("Devices"), [Action::ToggleDevices], "{size}");
         fixture.overlay.toggle_devices();
-        let list = DeviceList { rows: Some(&rows), left_out: &left_out };
+        let list = DeviceList { rows: Some(&rows), left_out: &left_out, awaited: true };
         fixture.devices = list;
         // The second pass has the height that the first one found.
         fixture.pass(vec![]);
@@ -98,7 +98,7 @@ fn a_change_of_device_shows_the_list_for_some_seconds_and_as_long_as_it_takes() 
     for visible in [true, false] {
         let mut fixture = Fixture::new(SIZES[0]);
         fixture.overlay.visible = visible;
-        fixture.devices = DeviceList { rows: Some(&preparing), left_out: &[] };
+        fixture.devices = DeviceList { rows: Some(&preparing), left_out: &[], awaited: true };
         fixture.pass(vec![]);
         assert!(fixture.find("being made ready").is_none(), "nobody asked");
         fixture.overlay.show_devices();
@@ -109,7 +109,7 @@ fn a_change_of_device_shows_the_list_for_some_seconds_and_as_long_as_it_takes() 
             fixture.pass(vec![]);
             assert!(fixture.find("being made ready").is_some());
         }
-        fixture.devices = DeviceList { rows: Some(&in_use), left_out: &[] };
+        fixture.devices = DeviceList { rows: Some(&in_use), left_out: &[], awaited: false };
         fixture.pass(vec![]);
         assert!(fixture.find("in use").is_some());
         fixture.time += 60.0;
@@ -117,6 +117,45 @@ fn a_change_of_device_shows_the_list_for_some_seconds_and_as_long_as_it_takes() 
         fixture.pass(vec![]);
         assert!(fixture.find("in use").is_none() && !fixture.overlay.devices_shown());
     }
+}
+
+#[test]
+fn that_there_is_no_device_is_said_only_once_nobody_looks_for_one() {
+    let info = device_info(0, "First");
+    let preparing = [DeviceRow { info: &info, sharing: None, state: DeviceState::Preparing, failure: None }];
+    let none = "no OpenCL device";
+    for stages_open in [false, true] {
+        let mut fixture = Fixture::new(SIZES[0]);
+        fixture.overlay.stages_open = stages_open;
+        fixture.devices = DeviceList { rows: None, left_out: &[], awaited: true };
+        fixture.pass(vec![]);
+        fixture.pass(vec![]);
+        let count = |fixture: &Fixture, text: &str| fixture.texts.iter().filter(|(t, _)| t == text).count();
+        let places = if stages_open { 2 } else { 1 };
+        assert_eq!((count(&fixture, none), count(&fixture, "looking for OpenCL devices")), (0, places));
+        fixture.devices = DeviceList { rows: Some(&preparing), left_out: &[], awaited: true };
+        fixture.pass(vec![]);
+        assert_eq!((count(&fixture, none), count(&fixture, "the OpenCL device is made ready")), (0, places));
+        fixture.devices = DeviceList { rows: Some(&[]), left_out: &[], awaited: false };
+        fixture.pass(vec![]);
+        assert_eq!(count(&fixture, none), places, "{:?}", fixture.texts);
+    }
+}
+
+#[test]
+fn a_search_that_begins_by_itself_is_shown_and_is_not_what_the_user_opened() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.overlay.show_tuning();
+    fixture.pass(vec![]);
+    assert!(fixture.find("Tuning").is_some() && !fixture.overlay.tuning_open);
+    // Its button closes it, and opens it for good.
+    fixture.overlay.toggle_tuning();
+    fixture.pass(vec![]);
+    assert!(fixture.find("Tuning").is_none() && !fixture.overlay.tuning_open);
+    fixture.overlay.toggle_tuning();
+    fixture.overlay.show_tuning();
+    fixture.pass(vec![]);
+    assert!(fixture.find("Tuning").is_some() && fixture.overlay.tuning_open);
 }
 
 #[test]

@@ -62,6 +62,7 @@ impl<'a> Fixture<'a> {
                 presented_at: at,
                 interval_ms: Some(40.0),
                 stages,
+                filter_by_wall: false,
                 pack_ms: None,
                 gl: GlTimes::default(),
                 late: false,
@@ -70,6 +71,7 @@ impl<'a> Fixture<'a> {
                 radius: 7,
                 size: (1280, 720),
                 device: 0,
+                others: None,
             });
         }
         let row = |id| VariantRow { id, title: "Title", idea: "Idea.", status: VariantStatus::Ready };
@@ -118,7 +120,7 @@ impl<'a> Fixture<'a> {
         };
         let view = View {
             recorder: &self.recorder,
-            cpu: CpuReading { process: Some(60.0), machine: Some(30.0), cores: 2 },
+            cpu: CpuReading { process: Some(60.0), machine: Some(30.0), others: None, cores: 2 },
             movie: &self.movie,
             device: self.device.as_ref(),
             devices: self.devices,
@@ -172,6 +174,11 @@ impl<'a> Fixture<'a> {
             sample.stages[Stage::Filter as usize] = if variant == VariantId::Off { 0.0 } else { ms };
             self.recorder.push(sample.clone());
         }
+    }
+
+    /// Frames of a setting whose filter takes turns with these times.
+    fn push_noisy(&mut self, variant: VariantId, radius: u32, ms: [f64; 2], count: usize) {
+        (0..count).for_each(|n| self.push(variant, radius, ms[n % 2], 1));
     }
 
     /// Where the text `name` stands, if it is visible; the last one painted.

@@ -77,6 +77,97 @@ fn the_story_is_of_times_at_this_radius_and_size_only() {
     assert_eq!(told(&fixture).as_deref(), Some("flat \u{2192} vectorized: 4 times"));
 }
 
+/// The text that ends so.
+fn ends(fixture: &Fixture, end: &str) -> Option<String> {
+    fixture.texts.iter().find(|(text, _)| text.ends_with(end)).map(|(text, _)| text.clone())
+}
+
+#[test]
+fn a_noisy_number_is_marked_wherever_it_stands_and_loses_its_digits() {
+    let mut fixture = Fixture::new(vec2(1280.0, 900.0));
+    fixture.push_noisy(VariantId::Fused, 7, [0.367, 0.642], 60);
+    fixture.pass(vec![]);
+    // Figures of the headline, its rate, the scoreboard, the graph, the table, the story.
+    assert!(fixture.find("~0.4").is_some(), "{:?}", fixture.texts);
+    assert_eq!(ends(&fixture, "00 fps").as_deref(), Some("~3,000 fps"));
+    assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "~0.4 ms"]);
+    assert!(fixture.find("fused r=7 ~0.4 ms").is_some());
+    fixture.overlay.stages_open = true;
+    fixture.pass(vec![]);
+    fixture.pass(vec![]);
+    assert_eq!(row_of(&fixture, "filter"), ["filter", "0.64", "~0.4", "~0.6", "0.64"]);
+    assert_eq!(ends(&fixture, " times").as_deref(), Some("~2,000 times"));
+    // The frames themselves come evenly.
+    assert_eq!(row_of(&fixture, "frame"), ["frame", "40.00", "40.00", "40.00", "40.00"]);
+    assert!(fixture.find("25 fps").is_some());
+    // In one line too.
+    fixture.size = SIZES[1];
+    fixture.pass(vec![]);
+    assert!(
+        fixture.find("fused r=7 \u{b7} ~0.4 ms \u{b7} 25 fps \u{b7} CPU 60 %").is_some(),
+        "{:?}",
+        fixture.texts
+    );
+    // Others at work beside it make each of them noisy, and the frames' rate too; quiet ones have all their digits again.
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.recorder.note_others(Some(0.43));
+    fixture.push(VariantId::Fused, 7, 0.3674, 20);
+    fixture.pass(vec![]);
+    assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "~0.37 ms"]);
+    assert_eq!(row(&fixture, VariantId::Naive), ["1", "naive", "845 ms"], "measured before");
+    assert!(fixture.find("~25 fps").is_some() && fixture.find("~0.37").is_some(), "{:?}", fixture.texts);
+    fixture.recorder.note_others(Some(0.05));
+    fixture.push(VariantId::Off, 7, 0.0, 1);
+    fixture.push(VariantId::Fused, 7, 0.3674, 20);
+    fixture.time += 1.0;
+    fixture.pass(vec![]);
+    assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "0.37 ms"]);
+    assert!(!fixture.shows("~"), "{:?}", fixture.texts);
+}
+
+/// The figures of a row in the table of stages.
+fn row_of(fixture: &Fixture, name: &str) -> Vec<String> {
+    let at = fixture.texts.iter().rfind(|(text, _)| text == name).unwrap().1;
+    let mut texts: Vec<_> = fixture
+        .texts
+        .iter()
+        .filter(|(_, rect)| (rect.center().y - at.center().y).abs() < 3.0 && rect.left() >= at.left() - 1.0)
+        .filter(|(_, rect)| rect.right() < at.left() + 388.0)
+        .collect();
+    texts.sort_by(|a, b| a.1.left().total_cmp(&b.1.left()));
+    texts.into_iter().map(|(text, _)| text.clone()).collect()
+}
+
+#[test]
+fn the_story_waits_for_enough_frames_of_both() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.radius = 3;
+    fixture.push(VariantId::Fused, 3, 0.37, 10);
+    fixture.push(VariantId::Naive, 3, 845.0, 4);
+    fixture.pass(vec![]);
+    assert_eq!(ends(&fixture, " times"), None);
+    assert!(fixture.find("naive: 4 of 5 frames").is_some(), "{:?}", fixture.texts);
+    fixture.push(VariantId::Naive, 3, 845.0, 1);
+    fixture.time += 1.0;
+    fixture.pass(vec![]);
+    assert_eq!(ends(&fixture, " times").as_deref(), Some("2,300 times"));
+}
+
+#[test]
+fn a_time_by_the_wall_says_so() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    assert!(fixture.find("the filter alone").is_some());
+    let mut sample = fixture.recorder.history().back().unwrap().clone();
+    (sample.variant, sample.filter_by_wall) = (VariantId::Native, true);
+    for _ in 0..10 {
+        sample.presented_at += 0.04;
+        fixture.recorder.push(sample.clone());
+    }
+    fixture.pass(vec![]);
+    assert!(fixture.find("the filter, wall time").is_some() && fixture.find("the filter alone").is_none());
+    assert!(fixture.find("8.45").is_some());
+}
+
 #[test]
 fn the_rungs_stand_in_groups() {
     let fixture = Fixture::new(SIZES[0]);
