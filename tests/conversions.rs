@@ -28,7 +28,7 @@ const COMMON: &str = "common/convert.clh";
 /// their id, and the kernel. Whether other formats than the movie's are needed to see it.
 struct Mutant(&'static str, &'static str, &'static str, &'static str, (&'static str, &'static str), bool);
 
-const MUTANTS: [Mutant; 12] = [
+const MUTANTS: [Mutant; 13] = [
     Mutant("constant", COMMON, "(1 << 20)) >> 21", "(1 << 19)) >> 21", ("yuv420p", PLANES), false),
     Mutant("clamp", COMMON, ">> 21, 0, 255)", ">> 21, 1, 255)", ("yuv420p", PLANES), false),
     Mutant("siting", PLANES, "2 * y - phase.s1", "2 * y - phase.s0", ("yuv420p", PLANES), false),
@@ -69,6 +69,7 @@ const MUTANTS: [Mutant; 12] = [
     ),
     Mutant("saturation", COMMON, "(1 << 11)) >> 12", "(1 << 10)) >> 12", ("rgba", CORRECT), false),
     Mutant("column", CORRECT, "x >= width", "x >= width - (width > 60)", ("rgba", CORRECT), false),
+    Mutant("this size", CORRECT, "x >= width", "x >= width - (width == 70)", ("rgba", CORRECT), false),
 ];
 
 fn mutant(name: &str) -> &'static Mutant {
@@ -93,6 +94,24 @@ const SIZE: (u32, u32) = (70, 46);
 /// A movie of 4:2:0.
 fn small(folder: &Folder) -> PathBuf {
     folder.movie("m.mkv", &Movie { format: Pixel::YUV420P, size: SIZE, ..Movie::default() })
+}
+
+/// What a kernel does first of all, for all work-items.
+const FOR_EVER: &str = "for (volatile int forever = 1; forever;) forever = 1;";
+/// Seconds after which a kernel counts as endless: enough for a machine that is busy.
+const LIMIT: &str = "12";
+
+/// A folder with a kernel file in it that loops for ever.
+fn endless(file: &str, test: &str) -> Folder {
+    let folder = Folder::new(&format!("conversions-endless-{test}"));
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(file)).unwrap();
+    let kernel = text.find("__kernel").unwrap();
+    let body = kernel + text[kernel..].find('{').unwrap() + 1;
+    let path = folder.file(file);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, format!("{} {FOR_EVER} {}", &text[..body], &text[body..])).unwrap();
+    folder
 }
 
 /// `bench` of the conversions; the variant is one that needs no kernel.
@@ -175,6 +194,43 @@ fn bench_names_each_changed_conversion() {
     }
 }
 
+#[test]
+fn bench_ends_fast_when_it_is_asked_to() {
+    let folder = Folder::new("conversions-fast");
+    let movie = small(&folder);
+    let changed = kernels(mutant("alpha"), "fast");
+    let mut command = bench(&movie, "all");
+    command.arg("--fail-fast").env("CLREEL_KERNELS", changed.file(""));
+    let rows = conversions(command, 3);
+    assert!(rows.iter().all(|row| row["id"] == "yuv420p" && row["device_ms"].is_null()), "{rows:#?}");
+    assert!(rows.iter().any(|row| row["outcome"] == "mismatch"), "{rows:#?}");
+}
+
+#[test]
+fn bench_goes_on_without_endless_conversions() {
+    let folder = Folder::new("conversions-stuck");
+    let movie = small(&folder);
+    // Of each file the rows that fail, and one that must not.
+    for (file, fails, goes_on) in
+        [(PLANES, "yuv420p", "rgba"), (CORRECT, "rgba", "yuv420p"), (ROWS, "yuv420p-filtered", "nv12")]
+    {
+        let changed = endless(file, "bench");
+        let mut command = bench(&movie, "all");
+        command.args(["--kernel-timeout", LIMIT]).env("CLREEL_KERNELS", changed.file(""));
+        let rows = conversions(command, 1);
+        let of = |id| rows.iter().filter(move |row| row["id"] == id);
+        for row in of(fails) {
+            let why = row["reason"].as_str().unwrap_or_default();
+            assert!(row["outcome"] == "failed" && why.contains("did not end within"), "{file}: {row}");
+        }
+        assert!(of(fails).count() > 0, "{file}");
+        assert!(
+            of(goes_on).count() > 0 && of(goes_on).all(|row| row["outcome"] == "ok"),
+            "{file}: {rows:#?}"
+        );
+    }
+}
+
 fn as_gpu() -> Vec<(String, std::ffi::OsString)> {
     layer::environment(&[("FAKE_GPU", "1")])
 }
@@ -190,7 +246,7 @@ fn shot(
     let mut command = clreel(None);
     command.env_remove("CLREEL_KERNELS").arg("snapshot").arg(movie).args(["--at", "0.04"]);
     command.args(["--variant", variant, "--radius", "2", "--device"]).arg(if gpu { "gpu" } else { "cpu" });
-    command.arg("--out").arg(&out);
+    command.args(["--kernel-timeout", LIMIT]).arg("--out").arg(&out);
     if gpu {
         command.envs(as_gpu());
     }
@@ -229,6 +285,19 @@ fn a_snapshot_is_right_whatever_the_kernels_are() {
     }
 }
 
+#[test]
+fn a_snapshot_does_without_an_endless_conversion() {
+    let folder = Folder::new("conversions-stuck-shot");
+    let movie = small(&folder);
+    let changed = endless(PLANES, "shot");
+    for variant in ["off", "fused"] {
+        let (right, _) = shot((&folder, &movie), None, true, variant);
+        let (got, said) = shot((&folder, &movie), Some(&changed), true, variant);
+        assert!(got == right, "{variant}: the picture is wrong");
+        assert_eq!(said.matches("The kernels of the conversion did not end within").count(), 1, "{said}");
+    }
+}
+
 /// Counts frames in a window, saves the last one, and returns it with what was said.
 fn counted(
     folder: &Folder,
@@ -244,7 +313,8 @@ fn counted(
         "--variant",
         variant,
     ]);
-    command.args(["--radius", "2", "--no-sharing", "--unpaced"]).arg("--save-frame").arg(&saved);
+    command.args(["--radius", "2", "--no-sharing", "--unpaced", "--kernel-timeout", LIMIT]);
+    command.arg("--save-frame").arg(&saved);
     if gpu {
         command.envs(as_gpu()).args(["--device", "gpu"]);
     }
@@ -270,6 +340,86 @@ fn a_counted_frame_in_the_window_is_right_whatever_the_kernels_are() {
             assert!(said.contains(part), "{name}: {part}: {said}");
         }
     }
+}
+
+#[test]
+fn the_window_does_without_an_endless_conversion() {
+    let folder = Folder::new("conversions-stuck-window");
+    let _ = small(&folder);
+    let changed = endless(PLANES, "window");
+    let (right, _) = counted(&folder, None, true, "fused");
+    let (got, said) = counted(&folder, Some(&changed), true, "fused");
+    assert!(got == right, "the picture is wrong");
+    assert_eq!(said.matches("The kernels of the conversion did not end within").count(), 1, "{said}");
+}
+
+/// Plays a movie, waits for `first` to be told, and corrects its colours by the slider's left end for contrast,
+/// until a saved picture `is_it`; returns that one, and what was said.
+fn corrected(
+    folder: &Folder,
+    changed: Option<&Folder>,
+    first: &str,
+    mut is_it: impl FnMut(&Session, &(usize, usize, Vec<u8>)) -> bool,
+) -> ((usize, usize, Vec<u8>), String) {
+    let display = Display::start(&[]);
+    let movie = small(folder);
+    let here = folder.file("here");
+    let _ = std::fs::remove_dir_all(&here);
+    std::fs::create_dir(&here).unwrap();
+    let mut command = clreel(Some(&display));
+    command.env_remove("CLREEL_KERNELS").arg(&movie).current_dir(&here);
+    command.args(["--variant", "fused", "--radius", "2", "--no-sharing", "--device", "cpu"]);
+    command.args(["--kernel-timeout", LIMIT]);
+    if let Some(changed) = changed {
+        command.env("CLREEL_KERNELS", changed.file(""));
+    }
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("fused, r=2");
+    if !first.is_empty() {
+        session.wait_for_text(first);
+    }
+    session.display.key("c");
+    let (title, contrast) = (session.find("Colour correction"), session.find("contrast"));
+    session.click_at((title.x as i32 + 6, contrast.center().1));
+    let mut found = None;
+    session.wait("the picture", |session| {
+        session.display.key("s");
+        let files = std::fs::read_dir(&here).unwrap().map(|entry| entry.unwrap().path());
+        // The newest ones may still be written.
+        let age = |path: &PathBuf| path.metadata().ok()?.modified().ok()?.elapsed().ok();
+        let old = files.filter(|path| age(path).is_some_and(|age| age.as_secs() > 0));
+        let newest = old.max_by_key(|path| path.metadata().and_then(|meta| meta.modified()).ok());
+        found = newest.map(|path| png(&path)).filter(|picture| is_it(session, picture));
+        found.is_some()
+    });
+    (found.unwrap(), session.quit())
+}
+
+/// At the start odd sizes are corrected to see whether it is right, and later, in spare time, a picture of the movie's.
+#[test]
+fn the_window_corrects_colours_itself_where_the_device_does_it_wrongly() {
+    let folder = Folder::new("conversions-colours");
+    let grey = |picture: &(usize, usize, Vec<u8>)| {
+        picture.2.iter().all(|byte| *byte == 255 || (60..200).contains(byte))
+    };
+    let (right, said) = corrected(&folder, None, "", |_, picture| grey(picture));
+    assert!(!said.contains("wrongly"), "{said}");
+    const WRONGLY: &str = "corrects colours wrongly";
+    for (name, first) in [("column", WRONGLY), ("this size", "")] {
+        let changed = kernels(mutant(name), "colours");
+        let mut told = !first.is_empty();
+        let (_, said) = corrected(&folder, Some(&changed), first, |session, picture| {
+            told |= session.shows(WRONGLY);
+            told && *picture == right
+        });
+        for part in [WRONGLY, CORRECT, "The processor corrects them instead"] {
+            assert!(said.contains(part), "{name}: {part}: {said}");
+        }
+    }
+    let changed = endless(CORRECT, "window");
+    let endless = "The kernels of the correction did not end within";
+    let (_, said) = corrected(&folder, Some(&changed), endless, |_, picture| *picture == right);
+    assert_eq!(said.matches(endless).count(), 1, "{said}");
 }
 
 /// One pixel far down is seen only when the whole picture is checked, which is done when there is time. The picture that

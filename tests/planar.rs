@@ -142,7 +142,7 @@ fn filtered_planes_are_converted_as_the_reference_does() {
     for format in FORMATS {
         for size in SIZES {
             for phase in [(0, 1), (1, 1), (0, 0), (1, 2)] {
-                let layout = Layout { phase, ..layout(format, size) }.filtered();
+                let layout = Layout { siting: phase, ..layout(format, size) }.filtered();
                 let mut samples = noise(layout.bytes());
                 for sample in samples.chunks_exact_mut(2) {
                     sample[1] &= 15;
@@ -250,7 +250,7 @@ fn half_chroma_differs_little_but_at_the_smallest_radii() {
 fn a_film_differs_by_a_quarter_of_a_level() {
     let (frame, _) = read_frame_at(&bundled_clip().unwrap(), 2.0, References::Refused).unwrap();
     let layout = layout_of(&frame.picture).unwrap();
-    assert_eq!((layout.halved, layout.depth), ((true, true), 8));
+    assert_eq!((layout.subsampled, layout.depth), ((true, true), 8));
     let mut samples = vec![0; layout.bytes()];
     pack(&frame.picture, &layout, &mut samples).unwrap();
     assert_within(&[(0, 1, 0.01), (1, 50, 0.3), (7, 20, 0.3), (31, 6, 0.3)], &layout, &samples, "the clip");

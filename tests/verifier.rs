@@ -281,6 +281,41 @@ fn extreme_pictures_and_every_range_of_radii_are_checked() {
 }
 
 #[test]
+fn fail_fast_ends_at_the_first_that_is_wrong() {
+    let kernels = Kernels::with("fast", "03_flat.cl", &[("j <= radius", "j < radius")]);
+    let report = |more: &[&str]| -> Value {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
+        command.args(["bench", "--json", "--conversions", "input", "--frames", "1", "--size", "64x48"]);
+        command.args(["--variant", "running-sum,flat,fused", "--radius", "3,5"]).args(more);
+        let output =
+            command.env("CLREEL_KERNELS", &kernels.0).env("XDG_CACHE_HOME", &kernels.0).output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()["devices"][0].clone()
+    };
+    let outcomes = |device: &Value| {
+        let of = |run: &Value| {
+            let variants = run["variants"].as_array().unwrap().iter();
+            variants.map(|one| one["outcome"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        device["runs"].as_array().unwrap().iter().map(of).collect::<Vec<_>>()
+    };
+    let whole = report(&[]);
+    assert_eq!(outcomes(&whole), [["ok", "mismatch", "ok"]; 2]);
+    assert!(!whole["conversions"].as_array().unwrap().is_empty());
+    let fast = report(&["--fail-fast"]);
+    assert_eq!(outcomes(&fast), [["skipped", "mismatch", "skipped"]]);
+    assert!(fast["conversions"].as_array().unwrap().is_empty(), "{fast}");
+}
+
+#[test]
+fn the_filter_in_rust_is_checked_at_small_sizes() {
+    let kernels = Kernels::with("native", "03_flat.cl", &[]);
+    let entry = kernels.bench("native", &SMALL, 0);
+    let checked = entry["checked"].to_string();
+    assert!(["1x1", "5x3", "67x33", "192x108"].iter().all(|size| checked.contains(size)), "{checked}");
+}
+
+#[test]
 fn what_was_checked_is_said() {
     let kernels =
         Kernels::with("said", "03_flat.cl", &[("// Box filter, step 3: flat.", "// Box filter, step 3.")]);

@@ -1,5 +1,5 @@
 //! Keys. In: winit's key events. Out: what the user asked for. Letters are logical keys and case matters;
-//! digits also work by their place, for keyboards on which they need Shift.
+//! digits also work by their physical key, for keyboards on which they need Shift.
 
 use winit::event::{ElementState, KeyEvent};
 use winit::keyboard::{Key, KeyCode, ModifiersState, NamedKey, PhysicalKey};
@@ -55,7 +55,7 @@ pub fn command(event: &KeyEvent, modifiers: ModifiersState) -> Option<Command> {
         if modifiers.intersects(ModifiersState::CONTROL | ModifiersState::ALT | ModifiersState::SUPER) {
             with_modifiers(&event.logical_key, modifiers)?
         } else {
-            logical(&event.logical_key).or_else(|| by_place(event.physical_key))?
+            logical(&event.logical_key).or_else(|| by_physical_key(event.physical_key))?
         };
     match (command, event.state) {
         (Command::SeekBy { .. }, ElementState::Released) => Some(Command::SeekEnd),
@@ -138,7 +138,7 @@ fn seek_by(seconds: f64) -> Option<Command> {
     Some(Command::SeekBy { seconds, exact: true })
 }
 
-fn by_place(key: PhysicalKey) -> Option<Command> {
+fn by_physical_key(key: PhysicalKey) -> Option<Command> {
     let digit = match key {
         PhysicalKey::Code(KeyCode::Digit0) => '0',
         PhysicalKey::Code(KeyCode::Digit1) => '1',
@@ -173,13 +173,13 @@ mod tests {
     }
 
     #[test]
-    fn digits_work_by_place_where_the_layout_hides_them() {
+    fn digits_work_by_physical_key_where_the_layout_hides_them() {
         assert_eq!(logical(&Key::Character("&".into())), None);
         use KeyCode::*;
         let digits = [Digit0, Digit1, Digit2, Digit3, Digit4, Digit5, Digit6, Digit7, Digit8, Digit9];
         let by_digit = VariantId::ALL.into_iter().filter(|id| id.key().is_ascii_digit());
         for (code, id) in digits.into_iter().zip(by_digit) {
-            assert_eq!(by_place(PhysicalKey::Code(code)), Some(Command::Do(Action::SetVariant(id))));
+            assert_eq!(by_physical_key(PhysicalKey::Code(code)), Some(Command::Do(Action::SetVariant(id))));
         }
     }
 

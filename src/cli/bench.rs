@@ -8,7 +8,7 @@ mod table;
 
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -96,6 +96,7 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
         height: clip.height,
         rounds: args.frames,
         native: args.native,
+        fail_fast: args.fail_fast,
     };
 
     let size = (clip.width, clip.height);
@@ -129,7 +130,7 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
     let (interrupted, shown) = (results.clone(), bar.clone());
     leftovers::say_before_the_end(move || {
         shown.finish_and_clear();
-        let results = interrupted.lock().unwrap_or_else(PoisonError::into_inner);
+        let results = lock(&interrupted);
         let missing = results.missing();
         // There is nobody to tell that it could not be told.
         let _ = results.print(Some(&missing));
@@ -137,6 +138,9 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
     });
     let mut trials = Trials::new(args.trial.limit());
     for (index, device) in devices.iter().enumerate() {
+        if args.fail_fast && lock(&results).code() != exit::DONE {
+            break;
+        }
         let mut watch = Progress { bar: &bar, results: &results, index };
         if let Err(e) = run_device(device.as_ref(), &input, variants, &radii, &mut trials, &mut watch) {
             for &radius in &radii {
@@ -151,10 +155,16 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
                 });
             }
         }
-        if let (Some(device), Which::All | Which::Input) = (device, args.conversions) {
+        let goes_on = !args.fail_fast || lock(&results).code() == exit::DONE;
+        if let (Some(device), Which::All | Which::Input, true) = (device, args.conversions, goes_on) {
             let mut next = |what: &str| bar.set_message(what.to_owned());
-            let (rounds, which) = (args.frames, args.conversions);
-            match converted::run_device(device, movie.as_ref(), size, rounds, which, &mut trials, &mut next) {
+            let ask = converted::Ask {
+                size,
+                rounds: args.frames,
+                which: args.conversions,
+                fail_fast: args.fail_fast,
+            };
+            match converted::run_device(device, movie.as_ref(), &ask, &mut trials, &mut next) {
                 Ok(rows) => watch.conversions(rows),
                 // Where not even that is there, the variants have said so.
                 Err(e) => eprintln!("clreel: {e}"),
@@ -163,14 +173,13 @@ pub fn run(args: &BenchArgs) -> Result<u8> {
     }
     leftovers::say_no_more();
     bar.finish_and_clear();
-    let results = results.lock().unwrap_or_else(PoisonError::into_inner);
+    let results = lock(&results);
     results.print(None)?;
-    let code = exit_code(results.devices.iter().flat_map(|device| &device.runs));
-    Ok(results.devices.iter().fold(code, |code, device| match conversions::wrong(&device.conversions) {
-        (true, _) => exit::MISMATCH,
-        (false, true) if code == exit::DONE => exit::FAILED,
-        _ => code,
-    }))
+    Ok(results.code())
+}
+
+fn lock(results: &Mutex<Results>) -> MutexGuard<'_, Results> {
+    results.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What a benchmark has measured so far, and all that is needed to show it.
@@ -203,7 +212,7 @@ struct Progress<'a> {
 
 impl Progress<'_> {
     fn conversions(&mut self, rows: Vec<converted::Row>) {
-        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut results = lock(self.results);
         if let Some(device) = results.devices.get_mut(self.index) {
             device.conversions = rows;
         }
@@ -217,7 +226,7 @@ impl Watch for Progress<'_> {
     }
 
     fn so_far(&mut self, run: RadiusRun) {
-        let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut results = lock(self.results);
         let Some(device) = results.devices.get_mut(self.index) else { return };
         match device.runs.iter_mut().find(|known| known.radius == run.radius) {
             Some(known) => *known = run,
@@ -237,6 +246,16 @@ impl Results {
             eprintln!("clreel: {noisy}");
         }
         Ok(())
+    }
+
+    /// The exit code of what is known.
+    fn code(&self) -> u8 {
+        let code = exit_code(self.devices.iter().flat_map(|device| &device.runs));
+        self.devices.iter().fold(code, |code, device| match conversions::wrong(&device.conversions) {
+            (true, _) => exit::MISMATCH,
+            (false, true) if code == exit::DONE => exit::FAILED,
+            _ => code,
+        })
     }
 
     /// All rows that have times, by their names.

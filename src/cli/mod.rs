@@ -141,6 +141,9 @@ pub struct BenchArgs {
     /// Which conversions to RGBA are checked: all, or those of the movie's own format; these are timed
     #[arg(long, value_name = "WHICH", default_value = "all")]
     pub conversions: Which,
+    /// End at the first variant or conversion that is wrong or fails; what would come after it is left out
+    #[arg(long)]
+    pub fail_fast: bool,
     /// Time the filter in Rust too, without OpenCL: on one thread and on all, plain and in vectors
     #[arg(long)]
     pub native: bool,

@@ -59,10 +59,10 @@ pub struct Layout {
     pub shift: u32,
     /// Samples take two bytes, the low one first.
     pub wide: bool,
-    /// Whether chroma has half the resolution: across, down.
-    pub halved: (bool, bool),
-    /// Where the first chroma sample lies: across, down (the contract's `phase`).
-    pub phase: (u32, u32),
+    /// Whether chroma is subsampled, to half the resolution: across, down.
+    pub subsampled: (bool, bool),
+    /// The chroma siting, where the first chroma sample lies: across, down, as the contract counts it.
+    pub siting: (u32, u32),
     /// The matrix, by the file's tags or custom.
     pub matrix: Matrix,
     /// The range, by the file's tags or custom; full for RGB.
@@ -78,7 +78,7 @@ pub struct Layout {
 impl fmt::Display for Layout {
     /// What the samples are, such as `4:2:0, 8 bits`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let samples = match (self.family, self.halved) {
+        let samples = match (self.family, self.subsampled) {
             (Family::Grey, _) => "grey",
             (Family::Rgb, _) => "RGB",
             (Family::Ycbcr, (true, true)) => "4:2:0",
@@ -102,8 +102,8 @@ impl Layout {
             fraction: 0,
             shift: 0,
             wide,
-            halved: (true, true),
-            phase: (0, 1),
+            subsampled: (true, true),
+            siting: (0, 1),
             matrix: Matrix::Bt709,
             range: Range::Limited,
             planes: [Plane::default(); 4],
@@ -145,20 +145,20 @@ impl Layout {
     }
 
     /// Whether a component has half the resolution: across, down.
-    pub fn halved_of(&self, component: usize) -> (bool, bool) {
+    pub fn subsampled_of(&self, component: usize) -> (bool, bool) {
         let chroma = self.family == Family::Ycbcr && (1..3).contains(&component);
-        (chroma && self.halved.0, chroma && self.halved.1)
+        (chroma && self.subsampled.0, chroma && self.subsampled.1)
     }
 
     /// Columns and rows of a component.
     pub fn size_of(&self, component: usize) -> (u32, u32) {
-        let half = |size: u32, halved: bool| if halved { size.div_ceil(2) } else { size };
-        let (across, down) = self.halved_of(component);
+        let half = |size: u32, subsampled: bool| if subsampled { size.div_ceil(2) } else { size };
+        let (across, down) = self.subsampled_of(component);
         (half(self.width, across), half(self.height, down))
     }
 
     /// The plane of a component, and where in each of its rows the first sample lies, in bytes.
-    pub fn place_of(&self, component: usize) -> (usize, usize) {
+    pub fn first_sample_of(&self, component: usize) -> (usize, usize) {
         let unit = if self.wide { 2 } else { 1 };
         let first = unit * self.components[component].offset as usize;
         let plane = self.planes.iter().rposition(|plane| plane.row > 0 && plane.offset <= first).unwrap_or(0);
@@ -182,7 +182,7 @@ impl Layout {
         let unit = if self.wide { 2 } else { 1 };
         let mut layout = Layout { height, ..*self };
         for index in 0..self.count() {
-            layout.planes[self.place_of(index).0].rows = layout.size_of(index).1 as usize;
+            layout.planes[self.first_sample_of(index).0].rows = layout.size_of(index).1 as usize;
         }
         let mut end = 0;
         for plane in layout.planes.iter_mut().filter(|plane| plane.row > 0) {
@@ -190,7 +190,7 @@ impl Layout {
             end = (end + plane.stride * plane.rows).next_multiple_of(64);
         }
         for index in 0..self.count() {
-            let (plane, first) = self.place_of(index);
+            let (plane, first) = self.first_sample_of(index);
             layout.components[index].offset = ((layout.planes[plane].offset + first) / unit) as u32;
         }
         layout

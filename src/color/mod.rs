@@ -11,10 +11,10 @@
 //! full range is `2^depth - 2^fraction`. Write
 //! `Y` for the luma sample, and `U` and `V` for the chroma samples at the same place, in 1/16 of a level:
 //!
-//! 1. Along each axis on which chroma has half the resolution, the pixel `x` lies at `u = 2x - phase` in quarters of
+//! 1. Along each axis on which chroma has half the resolution, the pixel `x` lies at `u = 2x - siting` in quarters of
 //!    the distance between chroma samples. With `i = floor(u / 4)` and `f = u mod 4` the sample there is
 //!    `(4 - f)·c[i] + f·c[i + 1]`, indices clamped to the plane. Along an axis of full resolution it is `4·c[x]`. Both
-//!    axes together give `U` and `V` without any rounding. `phase` is 0, 1 or 2 where the first chroma sample lies on
+//!    axes together give `U` and `V` without any rounding. `siting` is 0, 1 or 2 where the first chroma sample lies on
 //!    the first pixel, halfway to the second, or on the second.
 //! 2. `R = (luma·(16Y - black) + rv·(V - middle) + 2^20) >> 21`, likewise `G` with `gu` and `gv` and `B` with `bu`: a
 //!    rounding to the nearest level, ties upwards. The shift rounds towards minus infinity.

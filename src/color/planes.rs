@@ -53,7 +53,7 @@ pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
         return None;
     }
     let unit = if wide { 2 } else { 1 };
-    let halved = (chroma.0 == 1, chroma.1 == 1);
+    let subsampled = (chroma.0 == 1, chroma.1 == 1);
 
     let mut planes = [Plane::default(); 4];
     for (index, c) in comp.iter().enumerate() {
@@ -63,8 +63,9 @@ pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
             return None;
         }
         let is_chroma = family == Family::Ycbcr && index > 0;
-        let half = |size: u32, halved: bool| if is_chroma && halved { size.div_ceil(2) } else { size };
-        let (columns, rows) = (half(width, halved.0) as usize, half(height, halved.1) as usize);
+        let half =
+            |size: u32, subsampled: bool| if is_chroma && subsampled { size.div_ceil(2) } else { size };
+        let (columns, rows) = (half(width, subsampled.0) as usize, half(height, subsampled.1) as usize);
         let plane = planes.get_mut(usize::try_from(c.plane).ok()?)?;
         plane.row = plane.row.max(start + (columns - 1) * step + unit);
         plane.rows = plane.rows.max(rows);
@@ -91,7 +92,7 @@ pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
     }
     let (matrix, range) = matrix::of_picture(frame);
     let range = if family == Family::Rgb { Range::Full } else { range };
-    let phase = phase(frame);
+    let siting = siting_of(frame);
     let layout = Layout {
         width,
         height,
@@ -100,8 +101,8 @@ pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
         fraction: 0,
         shift,
         wide,
-        halved,
-        phase,
+        subsampled,
+        siting,
         matrix,
         range,
         planes,
@@ -113,7 +114,7 @@ pub fn layout_of(frame: &ffmpeg::frame::Video) -> Option<Layout> {
 
 /// Where the first chroma sample lies, in quarters of the distance of two: across, down. Untagged pictures follow MPEG-2 and
 /// later (left), the JPEG formats JPEG and MPEG-1 (centre).
-pub(super) fn phase(frame: &ffmpeg::frame::Video) -> (u32, u32) {
+pub(super) fn siting_of(frame: &ffmpeg::frame::Video) -> (u32, u32) {
     use ffi::AVChromaLocation as Location;
     use ffmpeg::format::Pixel;
     // SAFETY: the frame is valid. The field is a 32-bit enumeration that comes from the file, so it is read as the
@@ -132,7 +133,7 @@ pub(super) fn phase(frame: &ffmpeg::frame::Video) -> (u32, u32) {
         Pixel::YUVJ420P | Pixel::YUVJ422P | Pixel::YUVJ440P | Pixel::YUVJ444P | Pixel::YUVJ411P
     );
     let custom = if jpeg { (1, 1) } else { (0, 1) };
-    known.into_iter().find(|&(tag, _)| tag as u32 == location).map_or(custom, |(_, phase)| phase)
+    known.into_iter().find(|&(tag, _)| tag as u32 == location).map_or(custom, |(_, siting)| siting)
 }
 
 /// Copies the planes of `frame` into `block` as `layout`, which [`layout_of`] gave for it, says. Pictures stored bottom

@@ -67,8 +67,8 @@ fn sample(layout: &Layout, block: &[u8], component: Component, x: usize, y: usiz
 
 /// Step 1 of the contract: chroma at a pixel, in 1/16 of a level.
 fn upsampled(layout: &Layout, block: &[u8], component: Component, x: usize, y: usize) -> i32 {
-    let across = taps(x, layout.width as usize, layout.halved.0, layout.phase.0);
-    let down = taps(y, layout.height as usize, layout.halved.1, layout.phase.1);
+    let across = taps(x, layout.width as usize, layout.subsampled.0, layout.siting.0);
+    let down = taps(y, layout.height as usize, layout.subsampled.1, layout.siting.1);
     let mut sum = 0;
     for (row, row_weight) in down {
         for (column, column_weight) in across {
@@ -79,12 +79,12 @@ fn upsampled(layout: &Layout, block: &[u8], component: Component, x: usize, y: u
 }
 
 /// The two samples around a pixel on one axis with their weights, which sum up to 4.
-fn taps(pixel: usize, pixels: usize, halved: bool, phase: u32) -> [(usize, i32); 2] {
-    if !halved {
+fn taps(pixel: usize, pixels: usize, subsampled: bool, siting: u32) -> [(usize, i32); 2] {
+    if !subsampled {
         return [(pixel, 4), (pixel, 0)];
     }
     let last = pixels.div_ceil(2) as i64 - 1;
-    let place = 2 * pixel as i64 - i64::from(phase);
-    let (index, fraction) = (place.div_euclid(4), place.rem_euclid(4) as i32);
+    let quarters = 2 * pixel as i64 - i64::from(siting);
+    let (index, fraction) = (quarters.div_euclid(4), quarters.rem_euclid(4) as i32);
     [(index.clamp(0, last) as usize, 4 - fraction), ((index + 1).clamp(0, last) as usize, fraction)]
 }

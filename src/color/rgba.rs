@@ -19,7 +19,7 @@ use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
 use super::matrix::{self, Matrix, Range};
-use super::planes::{layout_of, phase};
+use super::planes::{layout_of, siting_of};
 use super::rows;
 use crate::error::{Error, Result};
 use crate::memory::zeroed;
@@ -36,7 +36,7 @@ struct Key {
     format: ffmpeg::format::Pixel,
     matrix: Matrix,
     range: Range,
-    phase: (u32, u32),
+    siting: (u32, u32),
     target: (u32, u32),
 }
 
@@ -123,7 +123,7 @@ impl RgbaConverter {
     fn prepare(&mut self, frame: &ffmpeg::frame::Video, target: (u32, u32)) -> Result<()> {
         let (matrix, range) = matrix::of_picture(frame);
         let source = (frame.width(), frame.height());
-        let key = Key { source, format: frame.format(), matrix, range, phase: phase(frame), target };
+        let key = Key { source, format: frame.format(), matrix, range, siting: siting_of(frame), target };
         if self.key == Some(key) {
             return Ok(());
         }
@@ -155,7 +155,7 @@ impl RgbaConverter {
                 (c"dst_format", i64::from(ffi::AVPixelFormat::AV_PIX_FMT_RGBA as i32)),
                 (c"sws_flags", i64::from(key.flags())),
             ];
-            options.extend(chroma_place(format, key.phase));
+            options.extend(chroma_siting(format, key.siting));
             for (name, value) in options {
                 if ffi::av_opt_set_int(self.context.cast(), name.as_ptr(), value, 0) < 0 {
                     return Err(unsupported());
@@ -220,17 +220,18 @@ impl Drop for RgbaConverter {
 
 /// swscale's options for where the first chroma sample lies, in 1/256 of a pixel, along the axes on which a format has less
 /// chroma than luma.
-fn chroma_place(format: ffi::AVPixelFormat, phase: (u32, u32)) -> impl Iterator<Item = (&'static CStr, i64)> {
+fn chroma_siting(
+    format: ffi::AVPixelFormat,
+    siting: (u32, u32),
+) -> impl Iterator<Item = (&'static CStr, i64)> {
     // SAFETY: the function returns null or a static descriptor.
-    let halvings = match unsafe { ffi::av_pix_fmt_desc_get(format).as_ref() } {
+    let subsampling = match unsafe { ffi::av_pix_fmt_desc_get(format).as_ref() } {
         Some(format) => (format.log2_chroma_w, format.log2_chroma_h),
         None => (0, 0),
     };
-    let axes = [(c"src_h_chr_pos", halvings.0, phase.0), (c"src_v_chr_pos", halvings.1, phase.1)];
-    let place = |halvings: u8, phase: u32| i64::from(((128 << halvings) - 128) * phase);
-    axes.into_iter()
-        .filter(|axis| axis.1 > 0)
-        .map(move |(name, halvings, phase)| (name, place(halvings, phase)))
+    let axes = [(c"src_h_chr_pos", subsampling.0, siting.0), (c"src_v_chr_pos", subsampling.1, siting.1)];
+    let position = |log2: u8, siting: u32| i64::from(((128 << log2) - 128) * siting);
+    axes.into_iter().filter(|axis| axis.1 > 0).map(move |(name, log2, siting)| (name, position(log2, siting)))
 }
 
 /// swscale's number of the matrix's table.

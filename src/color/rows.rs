@@ -35,7 +35,7 @@ fn convert_on(frame: &Video, layout: &Layout, rgba: &mut [u8], threads: usize) -
         return Err(Error::new("Cannot convert the picture.", why, ""));
     }
     let picture =
-        Picture { layout: *layout, planes: rows_of(frame, layout)?, coefficients: Coefficients::of(layout) };
+        Source { layout: *layout, planes: rows_of(frame, layout)?, coefficients: Coefficients::of(layout) };
     let strips = if threads > 1 { STRIPS * threads } else { 1 };
     let rows = (layout.height as usize).div_ceil(strips);
     let strip = rows * layout.width as usize * 4;
@@ -46,13 +46,13 @@ fn convert_on(frame: &Video, layout: &Layout, rgba: &mut [u8], threads: usize) -
 }
 
 /// What is converted.
-struct Picture<'a> {
+struct Source<'a> {
     layout: Layout,
     planes: [Rows<'a>; 4],
     coefficients: Coefficients,
 }
 
-impl Picture<'_> {
+impl Source<'_> {
     /// Converts the rows from `first` on that `out` has room for.
     fn run(&self, first: usize, out: &mut [u8]) {
         #[cfg(target_arch = "x86_64")]
@@ -141,7 +141,7 @@ impl Picture<'_> {
     /// The samples of a component's row `y`, counted in its own rows.
     #[inline(always)]
     fn samples(&self, component: usize, y: usize, line: &mut [u16]) {
-        let (plane, start) = self.layout.place_of(component);
+        let (plane, start) = self.layout.first_sample_of(component);
         let row = self.planes[plane].row(y).get(start..).unwrap_or_default();
         let unit = if self.layout.wide { 2 } else { 1 };
         match (self.layout.wide, unit * self.layout.components[component].step) {
@@ -187,9 +187,9 @@ struct Chroma {
 }
 
 impl Chroma {
-    fn new(picture: &Picture, component: usize) -> Self {
+    fn new(picture: &Source, component: usize) -> Self {
         let columns = picture.line(component).len();
-        let line = if picture.layout.halved.0 { 2 * columns } else { columns };
+        let line = if picture.layout.subsampled.0 { 2 * columns } else { columns };
         Self {
             component,
             read: std::array::from_fn(|_| (None, vec![0; columns])),
@@ -200,13 +200,13 @@ impl Chroma {
 
     /// Makes `line` that of the picture's row `y`.
     #[inline(always)]
-    fn at_row(&mut self, picture: &Picture, y: usize) {
+    fn at_row(&mut self, picture: &Source, y: usize) {
         let layout = &picture.layout;
-        let (above, below, weight) = if layout.halved.1 {
+        let (above, below, weight) = if layout.subsampled.1 {
             let last = layout.size_of(self.component).1 as i64 - 1;
-            let place = 2 * y as i64 - i64::from(layout.phase.1);
+            let quarters = 2 * y as i64 - i64::from(layout.siting.1);
             let row = |index: i64| index.clamp(0, last) as usize;
-            (row(place >> 2), row((place >> 2) + 1), (place & 3) as u16)
+            (row(quarters >> 2), row((quarters >> 2) + 1), (quarters & 3) as u16)
         } else {
             (y, y, 0)
         };
@@ -222,17 +222,17 @@ impl Chroma {
         for (to, (above, below)) in self.between[1..].iter_mut().zip(rows) {
             *to = (4 - weight) * above + weight * below;
         }
-        if !layout.halved.0 {
+        if !layout.subsampled.0 {
             self.line.iter_mut().zip(&self.between[1..]).for_each(|(to, between)| *to = 4 * between);
             return;
         }
         self.between[0] = self.between[1];
         self.between[columns + 1] = self.between[columns];
-        let phase = layout.phase.0 as u16;
+        let siting = layout.siting.0 as u16;
         let around = self.between.iter().zip(&self.between[1..]).zip(&self.between[2..]);
         for (to, ((left, middle), right)) in self.line.chunks_exact_mut(2).zip(around) {
-            to[0] = phase * left + (4 - phase) * middle;
-            to[1] = (2 + phase) * middle + (2 - phase) * right;
+            to[0] = siting * left + (4 - siting) * middle;
+            to[1] = (2 + siting) * middle + (2 - siting) * right;
         }
     }
 }

@@ -6,7 +6,7 @@ use super::cl::{Device, list_devices};
 /// it.
 pub(crate) type Identity = (String, String, usize);
 
-/// What the device at this place of the list is known by.
+/// What the device at this index of the list is known by.
 pub(super) fn identity(devices: &[Device], at: usize) -> Identity {
     let of = |device: &Device| (device.info.platform.clone(), device.info.name.clone());
     let (platform, name) = of(&devices[at]);
@@ -18,13 +18,13 @@ pub(super) fn identity(devices: &[Device], at: usize) -> Identity {
 /// What a device is known by in another process; [`by_identity`] finds it there.
 pub(crate) fn identity_of(device: &Device) -> Identity {
     let devices = list_devices();
-    let place = devices.iter().position(|d| d.device == device.device);
-    place.map_or_else(Default::default, |at| identity(&devices, at))
+    let index = devices.iter().position(|d| d.device == device.device);
+    index.map_or_else(Default::default, |at| identity(&devices, at))
 }
 
 /// The device that another process names; `None` where it is not listed.
 pub(crate) fn by_identity(wanted: &Identity) -> Option<Device> {
     let devices = list_devices();
-    let place = (0..devices.len()).find(|at| identity(&devices, *at) == *wanted);
-    place.and_then(|at| devices.get(at).cloned())
+    let index = (0..devices.len()).find(|at| identity(&devices, *at) == *wanted);
+    index.and_then(|at| devices.get(at).cloned())
 }

@@ -19,14 +19,14 @@ const SOURCE: &str = "__kernel void add_one(__global uchar *bytes) { bytes[get_g
 ///
 /// # Errors
 /// When a byte is not where it belongs; `opencl_status` stays empty then. Also when the device fails.
-pub(crate) fn require_their_place(cl: &ClContext) -> Result<()> {
+pub(crate) fn require_sub_buffers(cl: &ClContext) -> Result<()> {
     let what = "It could not be tried whether the driver keeps parts of buffers in their place.";
     let no = |e: ocl::Error| failed(what, &e);
     let whole = ocl::Buffer::<u8>::builder().context(&cl.context).len(3 * UNIT).build().map_err(no)?;
     let part = whole.create_sub_buffer(None, UNIT, UNIT).map_err(no)?;
     whole.write(&vec![0; 3 * UNIT]).queue(&cl.queue).enq().map_err(no)?;
     part.write(&vec![1; UNIT]).queue(&cl.queue).enq().map_err(no)?;
-    in_its_place(cl, &whole, 1)?;
+    keeps_offset(cl, &whole, 1)?;
     let program = program::build(cl, "add_one", SOURCE, "")?;
     let kernel = core::create_kernel(&program, "add_one").map_err(|e| no(e.into()))?;
     core::set_kernel_arg(&kernel, 0, ArgVal::mem(part.as_core())).map_err(|e| no(e.into()))?;
@@ -34,11 +34,11 @@ pub(crate) fn require_their_place(cl: &ClContext) -> Result<()> {
     let _event =
         unsafe { enqueue(&cl.queue, &kernel, 1, [UNIT, 1, 1], [64, 1, 1]) }.map_err(|e| no(e.into()))?;
     cl.queue.finish().map_err(no)?;
-    in_its_place(cl, &whole, 2)
+    keeps_offset(cl, &whole, 2)
 }
 
 /// Whether the buffer's middle third holds this value, and the rest is 0.
-fn in_its_place(cl: &ClContext, whole: &ocl::Buffer<u8>, value: u8) -> Result<()> {
+fn keeps_offset(cl: &ClContext, whole: &ocl::Buffer<u8>, value: u8) -> Result<()> {
     let mut bytes = vec![0; 3 * UNIT];
     let failed = |e| failed("A picture could not be copied from the device.", &e);
     whole.read(&mut bytes).queue(&cl.queue).enq().map_err(failed)?;

@@ -33,7 +33,7 @@ enum Answer {
     OpenGl(String),
     /// Why there is no window.
     NoWindow(String),
-    /// The device at this place of the list was tested; a reason why it does not share.
+    /// The device at this position of the list was tested; a reason why it does not share.
     Device(usize, Option<String>),
 }
 
@@ -79,8 +79,8 @@ pub fn ask(devices: &[Device]) -> Probe {
     Probe { opengl, sharing }
 }
 
-/// Tests those of `devices`, all of [`list_devices`], that stand at the places `left`, with a window of this interface,
-/// and tells each answer with the device's place. Returns the OpenGL of the window. A device that ends the child or hangs
+/// Tests those of `devices`, all of [`list_devices`], that stand at the positions `left`, with a window of this interface,
+/// and tells each answer with the device's position. Returns the OpenGL of the window. A device that ends the child or hangs
 /// costs no other one's answer: the next child goes on behind it.
 pub fn ask_about(
     devices: &[Device],
@@ -173,13 +173,13 @@ fn test(window: &GlWindow, list: &[Identity]) {
     drivers::print_answer(&Answer::OpenGl(window.opengl()));
     let devices = list_devices();
     let names: Vec<Identity> = (0..devices.len()).map(|at| identity(&devices, at)).collect();
-    for (place, wanted) in list.iter().enumerate() {
+    for (index, wanted) in list.iter().enumerate() {
         let device = names.iter().position(|name| name == wanted).map(|at| &devices[at]);
         let reason = match device {
             Some(device) => try_device(window, device),
             None => Some("its driver did not list it any more".to_owned()),
         };
-        drivers::print_answer(&Answer::Device(place, reason));
+        drivers::print_answer(&Answer::Device(index, reason));
     }
 }
 

@@ -4,7 +4,7 @@
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-use super::places;
+use super::folders;
 
 /// Sets what drivers read from the environment; call it first of all, before any thread is started. A value that the user
 /// has set stays.
@@ -21,7 +21,7 @@ use super::places;
 /// takes 0.07 ms (H200, driver 580; `examples/handover_cost`). Where `__GLX_VENDOR_LIBRARY_NAME` names that driver, as for
 /// a second graphics card, it has been loaded and has read its variables by now: then the process starts once more.
 pub fn prepare() {
-    if let Some(folder) = places::pocl_cache(|name| std::env::var_os(name)) {
+    if let Some(folder) = folders::pocl_cache(|name| std::env::var_os(name)) {
         // SAFETY: no other thread reads the environment yet.
         unsafe { std::env::set_var("POCL_CACHE_DIR", folder) };
     }

@@ -160,7 +160,7 @@ type Watcher = Box<dyn FnMut(bool)>;
 /// From here on `watcher` is told of each program that this thread has compiled: `true` when the compiler begins, `false`
 /// when it is done.
 pub(crate) fn watch(watcher: impl FnMut(bool) + 'static) {
-    WATCHER.with_borrow_mut(|place| *place = Some(Box::new(watcher)));
+    WATCHER.with_borrow_mut(|slot| *slot = Some(Box::new(watcher)));
 }
 
 fn tell_watcher(begins: bool) {

@@ -171,7 +171,7 @@ pub(crate) unsafe fn enqueue_read(
 ///
 /// # Errors
 /// When `from` is no buffer or `to` no image, or the driver refuses.
-pub(crate) fn enqueue_place(
+pub(crate) fn enqueue_copy_to_image(
     cl: &ClContext,
     from: &Picture,
     to: &Picture,

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
-use crate::gpu::{places, program};
+use crate::gpu::{folders, program};
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::{Config, info};
 use crate::load::{self, Unread};
@@ -161,7 +161,7 @@ const SCHEMA: u32 = 1;
 
 /// The file's place; none where there is no home.
 pub fn path() -> Option<PathBuf> {
-    places::cache().map(|folder| folder.join("tuning.json"))
+    folders::cache().map(|folder| folder.join("tuning.json"))
 }
 
 impl Cache {

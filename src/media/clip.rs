@@ -1,4 +1,4 @@
-//! Where the bundled clip lies. In: the program's place on disk. Out: a path.
+//! Where the bundled clip lies. In: the program's path. Out: a path.
 
 use std::path::{Path, PathBuf};
 

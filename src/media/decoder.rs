@@ -10,7 +10,7 @@ use super::SECOND_NS;
 use super::control::{Control, Seek};
 use super::frame::{Fields, picture_bytes, pixel_aspect, seconds};
 use super::orientation::Orientation;
-use super::pass::{Pass, Placed};
+use super::pass::{Pass, Timed};
 use super::queue::FrameQueue;
 use super::reading::{Cancel, Reading, References, watched};
 use super::worker::Worker;
@@ -273,7 +273,7 @@ impl Drop for Decoder {
 }
 
 /// The first `count` pictures of `pass`, fewer where the movie ends or half of the free memory is filled.
-fn preload(pass: &mut Pass, path: &Path, count: u32) -> (Vec<Placed>, Option<Error>) {
+fn preload(pass: &mut Pass, path: &Path, count: u32) -> (Vec<Timed>, Option<Error>) {
     let budget = free().map_or(usize::MAX, |bytes| usize::try_from(bytes / 2).unwrap_or(usize::MAX));
     let mut pictures = Vec::new();
     let mut bytes = 0_usize;
@@ -296,7 +296,7 @@ fn preload(pass: &mut Pass, path: &Path, count: u32) -> (Vec<Placed>, Option<Err
     (pictures, None)
 }
 
-fn describe(path: &Path, pass: &Pass, first: &Placed) -> MovieInfo {
+fn describe(path: &Path, pass: &Pass, first: &Timed) -> MovieInfo {
     let (matrix, range) = matrix::of_picture(&first.video);
     let source = pass.source();
     MovieInfo {

@@ -33,7 +33,7 @@ impl Fields {
     }
 }
 
-/// A decoded picture and its place in time. Times are in nanoseconds.
+/// A decoded picture and its time. Times are in nanoseconds.
 pub struct Frame {
     /// The picture as the decoder gave it; its planes may be shared with other frames, so they are only read.
     pub picture: ffmpeg::frame::Video,

@@ -53,7 +53,7 @@ impl Scan {
         Self { marks: Vec::new(), origin_ns, last_ns: None, end_ns: 0, jumped: false }
     }
 
-    /// Takes the next packet: its stamp and duration in nanoseconds, and its place in the file if it is a key frame's.
+    /// Takes the next packet: its stamp and duration in nanoseconds, and its position in the file if it is a key frame's.
     pub fn packet(&mut self, stamp_ns: i64, duration_ns: i64, key_byte: Option<i64>) {
         let mut movie_ns = stamp_ns.saturating_sub(self.origin_ns);
         if let Some(last_ns) = self.last_ns {

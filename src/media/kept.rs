@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use super::frame::{picture_bytes, share};
-use super::pass::Placed;
+use super::pass::Timed;
 
 /// Memory for pictures that are kept, in bytes. Those that wait in the queue as well are among them.
 const MAX_BYTES: usize = 512 << 20;
@@ -14,7 +14,7 @@ const GOES_ON: u32 = 24;
 
 /// A run of pictures, each the next one of the movie, up to where the pass stands.
 pub(super) struct Kept {
-    pictures: VecDeque<Placed>,
+    pictures: VecDeque<Timed>,
     bytes: usize,
     max_bytes: usize,
     /// Pictures from this position on belong to the run; `None` while nothing is kept.
@@ -36,7 +36,7 @@ impl Kept {
 
     /// How many pictures like this one are worth decoding for steps back; the other half of the memory is for those
     /// that are decoded ahead.
-    pub fn reach(&self, picture: &Placed) -> usize {
+    pub fn reach(&self, picture: &Timed) -> usize {
         self.max_bytes / 2 / picture_bytes(&picture.video).max(1)
     }
 
@@ -76,23 +76,23 @@ impl Kept {
     }
 
     /// The picture that is handed out next, if it is one of the run.
-    pub fn peek(&self) -> Option<&Placed> {
+    pub fn peek(&self) -> Option<&Timed> {
         self.pictures.get(self.next)
     }
 
     /// Hands out the next picture, if it is one of the run.
-    pub fn next(&mut self) -> Option<Placed> {
+    pub fn next(&mut self) -> Option<Timed> {
         while let Some(kept) = self.pictures.get(self.next) {
             self.next += 1;
             if let Some(video) = share(&kept.video) {
-                return Some(Placed { video, ..*kept });
+                return Some(Timed { video, ..*kept });
             }
         }
         None
     }
 
     /// Takes the picture that the pass leaves behind into the run.
-    pub fn keep(&mut self, picture: &Placed) {
+    pub fn keep(&mut self, picture: &Timed) {
         if self.from_ns.is_none_or(|from| picture.movie_ns < from) {
             return;
         }
@@ -102,7 +102,7 @@ impl Kept {
             return;
         };
         self.bytes += picture_bytes(&video);
-        self.pictures.push_back(Placed { video, ..*picture });
+        self.pictures.push_back(Timed { video, ..*picture });
         while self.bytes > self.max_bytes
             && let Some(oldest) = self.pictures.pop_front()
         {
@@ -112,7 +112,7 @@ impl Kept {
     }
 
     /// Takes a picture into the run that is handed out, and forgets the run once playing goes on.
-    pub fn keep_handed_out(&mut self, picture: &Placed) {
+    pub fn keep_handed_out(&mut self, picture: &Timed) {
         self.keep(picture);
         self.new += 1;
         if self.new > GOES_ON {

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 const SEEK_STEPS_NS: [i64; 4] = [0, SECOND_NS / 5, 5 * SECOND_NS, 30 * SECOND_NS];
 
 /// A picture, its position in the movie and the time to the next picture, in nanoseconds.
-pub(super) struct Placed {
+pub(super) struct Timed {
     pub video: ffmpeg::frame::Video,
     pub movie_ns: i64,
     pub duration_ns: i64,
@@ -34,7 +34,7 @@ pub(super) struct Pass {
     /// The timeline after the first picture: a seek goes back to its origin.
     start: Timeline,
     /// Pictures decoded and not yet handed out: two at most.
-    ahead: VecDeque<Placed>,
+    ahead: VecDeque<Timed>,
     kept: Kept,
     /// Where key frames are, if stamps jump; `None` until that was looked for.
     jumps: Option<Option<Arc<Jumps>>>,
@@ -183,12 +183,12 @@ impl Pass {
     }
 
     /// The picture that comes next.
-    pub fn peek(&self) -> Option<&Placed> {
+    pub fn peek(&self) -> Option<&Timed> {
         self.kept.peek().or(self.ahead.front())
     }
 
     /// The next picture, or `None` at the end.
-    pub fn next(&mut self) -> Option<Placed> {
+    pub fn next(&mut self) -> Option<Timed> {
         if let Some(kept) = self.kept.next() {
             return Some(kept);
         }
@@ -198,7 +198,7 @@ impl Pass {
     }
 
     /// The pass's own next picture.
-    fn leave(&mut self) -> Option<Placed> {
+    fn leave(&mut self) -> Option<Timed> {
         self.read_ahead(2);
         let mut current = self.ahead.pop_front()?;
         if let Some(next) = self.ahead.front() {
@@ -280,9 +280,9 @@ impl Pass {
         let Some(picture) = self.source.next_picture() else {
             return false;
         };
-        let movie_ns = self.timeline.place(picture.stamp_ns, picture.duration_ns);
+        let movie_ns = self.timeline.time(picture.stamp_ns, picture.duration_ns);
         self.end_ns = self.end_ns.max(movie_ns.saturating_add(picture.duration_ns));
-        self.ahead.push_back(Placed { video: picture.video, movie_ns, duration_ns: picture.duration_ns });
+        self.ahead.push_back(Timed { video: picture.video, movie_ns, duration_ns: picture.duration_ns });
         true
     }
 

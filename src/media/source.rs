@@ -36,7 +36,7 @@ pub(super) struct Damage {
 }
 
 /// A picture with the file's stamp and the time it is expected to last, in nanoseconds.
-pub(super) struct Picture {
+pub(super) struct Stamped {
     pub video: ffmpeg::frame::Video,
     pub stamp_ns: Option<i64>,
     pub duration_ns: i64,
@@ -122,7 +122,7 @@ impl Source {
     }
 
     /// The next picture; `None` at the end, after an error that ends the file, or when stopped.
-    pub fn next_picture(&mut self) -> Option<Picture> {
+    pub fn next_picture(&mut self) -> Option<Stamped> {
         loop {
             self.reading.advance();
             let mut video = ffmpeg::frame::Video::empty();
@@ -220,7 +220,7 @@ impl Source {
         self.errors_in_a_row += 1;
     }
 
-    fn stamped(&mut self, mut video: ffmpeg::frame::Video) -> Picture {
+    fn stamped(&mut self, mut video: ffmpeg::frame::Video) -> Stamped {
         let stamp_ns = video.timestamp().map(|t| self.nanoseconds(t));
         let duration = video.packet().duration;
         let duration_ns = if duration > 0 { self.nanoseconds(duration).max(1) } else { self.frame_ns };
@@ -235,7 +235,7 @@ impl Source {
         if let Some(matrix) = &self.matrix {
             orientation::default_matrix(&mut video, matrix);
         }
-        Picture { video, stamp_ns, duration_ns }
+        Stamped { video, stamp_ns, duration_ns }
     }
 
     /// Lets pictures with a stamp before this one be skipped where no other needs them; `None` for no longer.
@@ -265,7 +265,7 @@ impl Source {
         self.seek_file(stamp, 0)
     }
 
-    /// Goes to the first key frame at or behind a place in the file, in bytes. An error means that it cannot seek.
+    /// Goes to the first key frame at or behind a position in the file, in bytes. An error means that it cannot seek.
     pub fn seek_byte(&mut self, byte: i64) -> Ffmpeg<()> {
         self.seek_file(byte, ffi::AVSEEK_FLAG_BYTE as libc::c_int)
     }

@@ -9,7 +9,7 @@ use super::SECOND_NS;
 use super::control::{Control, Seek};
 use super::decoder::{nanoseconds, nothing_decoded};
 use super::frame::{Frame, seconds, share};
-use super::pass::{Pass, Placed};
+use super::pass::{Pass, Timed};
 use super::queue::FrameQueue;
 use super::source::Skip;
 use crate::error::{Error, Result};
@@ -215,7 +215,7 @@ impl Worker {
     }
 
     /// Plays the same pictures again and again.
-    pub fn repeat(mut self, pictures: &[Placed]) {
+    pub fn repeat(mut self, pictures: &[Timed]) {
         let shown_at = |at_ns: i64| pictures.iter().rposition(|p| p.movie_ns <= at_ns).unwrap_or(0);
         let mut index = 0;
         self.control.still.store(pictures.len() < 2, Ordering::Relaxed);

@@ -31,7 +31,7 @@ pub struct Job {
     /// The filter; `None` where the picture is converted or corrected only.
     pub(super) plan: Option<Filter>,
     /// The filtered buffer that is to be copied into the texture, on the device.
-    pub(super) place: Option<Picture>,
+    pub(super) to_copy: Option<Picture>,
     pub(super) to_texture: bool,
     /// The next rows to enqueue: pass and first row; the pass is past the last one when all are in the queue.
     pub(super) next: (usize, u32),
@@ -108,7 +108,7 @@ pub(super) struct Events {
     pub(super) upload: Option<ocl::Event>,
     pub(super) acquire: Option<ocl::Event>,
     pub(super) colors: Option<ocl::Event>,
-    pub(super) place: Option<ocl::Event>,
+    pub(super) copied: Option<ocl::Event>,
     /// The last command: when it is complete, all are.
     pub(super) last: Option<ocl::Event>,
     /// The command that was enqueued in the shortest time, and before and after that.
@@ -182,7 +182,7 @@ impl Job {
             (Stage::Upload, uploads, &events.upload),
             (Stage::Acquire, Lane::Device, &events.acquire),
             (colors, Lane::Device, &events.colors),
-            (Stage::Release, Lane::Device, &events.place),
+            (Stage::Release, Lane::Device, &events.copied),
             (Stage::Release, Lane::Device, &events.last),
         ];
         let told = |event: &Option<ocl::Event>| event.as_ref().and_then(|e| timer::span_ns(e).ok());

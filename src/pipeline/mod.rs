@@ -76,10 +76,10 @@ pub struct Pipeline {
     /// The corrector is not to be used.
     correction_is_wrong: bool,
     /// The picture before the filter, and the filtered one on its way into a texture.
-    between: Kept,
-    filtered: Kept,
+    between: Reused,
+    filtered: Reused,
     /// Planes between filter and conversion.
-    planes: Kept,
+    planes: Reused,
     conversion_time: ConversionTime,
     pace: Pace,
     waker: Waker,
@@ -87,10 +87,10 @@ pub struct Pipeline {
 
 /// Memory that all jobs share, of the kind and size that was wanted last.
 #[derive(Default)]
-struct Kept(Option<((u32, u32), Picture)>);
+struct Reused(Option<((u32, u32), Picture)>);
 
-impl Kept {
-    /// What is replaced is kept by the jobs that still use it.
+impl Reused {
+    /// What is replaced lives on in the jobs that still use it.
     fn get(&mut self, cl: &ClContext, storage: Storage, size: (u32, u32)) -> Result<Picture> {
         if let Some((_, picture)) = self.0.as_ref().filter(|(s, p)| *s == size && p.storage() == storage) {
             return Ok(picture.clone());
@@ -136,9 +136,9 @@ impl Pipeline {
             trials: Trials::default(),
             known: Known::default(),
             correction_is_wrong: false,
-            between: Kept::default(),
-            filtered: Kept::default(),
-            planes: Kept::default(),
+            between: Reused::default(),
+            filtered: Reused::default(),
+            planes: Reused::default(),
             conversion_time: ConversionTime::default(),
             pace,
             waker,
@@ -293,7 +293,7 @@ impl Pipeline {
             convert,
             correct,
             filter: job.times.filter,
-            release: job.times.release + ms(&job.events.place) + device_ms(last),
+            release: job.times.release + ms(&job.events.copied) + device_ms(last),
         };
         job.note_spans(self.upload_lane());
         slot.back_on_host();
@@ -329,8 +329,8 @@ impl Pipeline {
                 let event = self.converter.enqueue_block(queue, &filtered, plan.to(), to, correction)?;
                 job.events.colors = Some(event);
             }
-            if let (Some(filtered), false) = (&job.place, job.cancelled) {
-                job.events.place = Some(slot.place(&self.cl, filtered)?);
+            if let (Some(filtered), false) = (&job.to_copy, job.cancelled) {
+                job.events.copied = Some(slot.copy_to_texture(&self.cl, filtered)?);
             }
             let before = *release_began.insert(Instant::now());
             let event = slot.to_host(&self.cl, job.to_texture)?;

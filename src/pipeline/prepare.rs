@@ -56,7 +56,7 @@ impl Pipeline {
             None => Storage::Buffer,
         };
         // Where the last step writes, and whether that is not yet the texture.
-        let (target, place) = if !self.to_texture {
+        let (target, to_copy) = if !self.to_texture {
             (slot.target(cl, storage)?, None)
         } else {
             let texture = slot.shared(cl)?;
@@ -95,7 +95,7 @@ impl Pipeline {
                 Some(Filter::Pixels(plan))
             }
         };
-        Ok(self.job(variant, plan, colors, place))
+        Ok(self.job(variant, plan, colors, to_copy))
     }
 
     /// The filter on the slot's planes, then the conversion of what comes out, straight to where the picture goes.
@@ -141,12 +141,12 @@ impl Pipeline {
         variant: VariantId,
         plan: Option<Filter>,
         colors: Option<Colors>,
-        place: Option<Picture>,
+        to_copy: Option<Picture>,
     ) -> Job {
         Job {
             variant,
             colors,
-            place,
+            to_copy,
             to_texture: self.to_texture,
             next: (0, 0),
             bands: VecDeque::new(),

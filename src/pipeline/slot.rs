@@ -30,7 +30,7 @@ use crate::gpu::host_block::HostBlock;
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::sharing::pixel_buffer::PixelBuffer;
 use crate::gpu::sharing::texture::{self, Shared};
-use crate::gpu::transfer::{enqueue_map, enqueue_place, enqueue_read, enqueue_unmap, enqueue_write};
+use crate::gpu::transfer::{enqueue_copy_to_image, enqueue_map, enqueue_read, enqueue_unmap, enqueue_write};
 
 /// What the host has put into a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -339,9 +339,9 @@ impl Slot {
     ///
     /// # Errors
     /// When the texture is not shared, or the driver refuses.
-    pub fn place(&self, cl: &ClContext, from: &Picture) -> Result<ocl::Event> {
+    pub fn copy_to_texture(&self, cl: &ClContext, from: &Picture) -> Result<ocl::Event> {
         let shared = self.device.shared.as_ref().ok_or_else(no_picture)?;
-        enqueue_place(cl, from, shared.picture(), self.size())
+        enqueue_copy_to_image(cl, from, shared.picture(), self.size())
     }
 
     /// Releases the device's memory objects, which the device must not be using; the next filter makes new ones.

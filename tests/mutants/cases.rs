@@ -217,7 +217,9 @@ fn filters(subject: Subject) -> Vec<Case> {
         cases.extend([noise((640, 360), 3), noise((1280, 720), 7)]);
         return cases;
     }
-    cases.extend([7, 8, 9, 31, 42, 43, 64, 128].map(|r| at((23, 8 * (2 * r + 1)), r, Content::Stripes, 0)));
+    cases.extend(
+        [7, 8, 9, 31, 42, 43, 63, 64, 128].map(|r| at((23, 8 * (2 * r + 1)), r, Content::Stripes, 0)),
+    );
     cases.extend([9, 31, 42].map(|r| at((300, 24), r, Content::Halves, 0)));
     cases.extend([63, 64, 128].map(|radius| at((600, 9), radius, Content::Halves, 0)));
     cases.extend([
@@ -283,7 +285,9 @@ fn conversions(subject: Subject) -> Vec<Case> {
         }
     }
     let first = Case { format: "yuv420p", ..plain };
-    cases.extend([(64, 32), (66, 34), (5, 3), (3, 1), (1, 1), (640, 360)].map(|size| Case { size, ..first }));
+    cases.extend(
+        [(64, 32), (66, 34), (31, 5), (5, 3), (3, 1), (1, 1), (640, 360)].map(|size| Case { size, ..first }),
+    );
     let gbrap = Case { format: "bgra", ..plain };
     for content in [Content::White, Content::Black, Content::Halves] {
         cases.push(Case { content, ..first });

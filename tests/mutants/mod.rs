@@ -15,8 +15,8 @@ pub mod witness;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
@@ -68,9 +68,9 @@ struct Kept {
     said: Option<Said>,
     /// The build of clreel that said it.
     build: String,
-    /// How long the trial took, in seconds.
+    /// What the trial took, in seconds of processor time.
     #[serde(default)]
-    took_s: f64,
+    spent_s: f64,
 }
 
 /// A mutant and what came of it.
@@ -81,8 +81,8 @@ pub struct Tried {
     pub seen: Seen,
     /// What came of it.
     pub verdict: Verdict,
-    /// How long its trial took, in seconds.
-    pub took_s: f64,
+    /// What its trial took, in seconds of processor time.
+    pub spent_s: f64,
 }
 
 /// The repository.
@@ -153,7 +153,7 @@ pub fn try_all(
 
 fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tried {
     let tools = controls.tools;
-    let began = Instant::now();
+    let _ = trial::spent();
     let cases = witness::cases_of(mutant);
     let names: Vec<String> = cases.iter().map(ToString::to_string).collect();
     let key = hash(&format!("{}\n{}\n{}", mutant.file, names.join("\n"), mutant.text));
@@ -163,7 +163,7 @@ fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tr
         let caught = args.keep_caught && matches!(kept.said, Some(Said::Caught(_)));
         kept.said.clone().filter(|said| (kept.build == build || caught) && !matches!(said, Said::Broken(_)))
     });
-    let bench = |case: &trial::Case| match controls.check(case) {
+    let bench = |case: &trial::Case| match controls.check(mutant, case) {
         // Far longer than without the change, whatever else the machine does.
         (Said::Fine, took) => {
             let limit = 4 * took + Duration::from_secs(120);
@@ -171,7 +171,7 @@ fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tr
         }
         (other, _) => Said::Broken(format!("Bench with the kernels as they are, {case}: {other:?}")),
     };
-    let before_s = kept.as_ref().filter(|_| known.is_some()).map(|kept| kept.took_s);
+    let before_s = kept.as_ref().filter(|_| known.is_some()).map(|kept| kept.spent_s);
     // What an older build has said stays what it has said.
     let build =
         kept.as_ref().filter(|_| known.is_some()).map_or(build, |kept| kept.build.as_str()).to_owned();
@@ -200,36 +200,45 @@ fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tr
         },
         (_, _, None) => (Seen::Broken("It has no case.".to_owned()), None),
     };
-    let took_s = before_s.unwrap_or(began.elapsed().as_secs_f64());
-    let kept = Kept { seen, said, build, took_s };
+    let spent_s = before_s.unwrap_or_else(trial::spent);
+    let kept = Kept { seen, said, build, spent_s };
     if let Ok(text) = serde_json::to_vec_pretty(&kept) {
         let _ = fs::write(&path, text);
     }
     let said = kept.said.unwrap_or(Said::Fine);
     let verdict = verdict(mutant, &kept.seen, &said);
-    Tried { mutant: mutant.clone(), seen: kept.seen, verdict, took_s }
+    Tried { mutant: mutant.clone(), seen: kept.seen, verdict, spent_s }
 }
 
-/// Bench with the kernels as they are: once for each set of arguments.
+/// Bench with the kernels as they are: once for each file and set of arguments. The file has a comment at its end, so that
+/// it goes every way that a changed one goes.
 struct Controls<'a> {
     tools: &'a Tools,
     /// What was said, and how long that took.
-    passed: Mutex<HashMap<String, (Said, Duration)>>,
+    passed: Mutex<HashMap<String, Arc<OnceLock<(Said, Duration)>>>>,
 }
 
 impl Controls<'_> {
-    fn check(&self, case: &trial::Case) -> (Said, Duration) {
-        let key = Tools::arguments(case).join(" ");
-        if let Some(said) = self.passed.lock().ok().and_then(|passed| passed.get(&key).cloned()) {
-            return said;
-        }
+    fn check(&self, mutant: &Mutant, case: &trial::Case) -> (Said, Duration) {
+        let key = format!("{} {}", mutant.file, Tools::arguments(case).join(" "));
+        let Ok(known) = self.passed.lock().map(|mut passed| passed.entry(key.clone()).or_default().clone())
+        else {
+            return (Said::Broken("A trial ended in a panic.".to_owned()), Duration::ZERO);
+        };
+        // Another thread may be at it: then this one waits.
+        known.get_or_init(|| self.run(mutant, case, &key)).clone()
+    }
+
+    fn run(&self, mutant: &Mutant, case: &trial::Case, key: &str) -> (Said, Duration) {
         let began = Instant::now();
-        let said = self.tools.bench(None, case, &format!("control-{}", hash(&key)), trial::LIMIT);
-        let checked = (said, began.elapsed());
-        if let Ok(mut passed) = self.passed.lock() {
-            passed.insert(key, checked.clone());
-        }
-        checked
+        let said = match fs::read_to_string(self.tools.kernels.join(mutant.file)) {
+            Ok(text) => {
+                let control = Mutant { text: text + "\n// As it is.\n", ..mutant.clone() };
+                self.tools.bench(Some(&control), case, &format!("control-{}", hash(key)), trial::LIMIT)
+            }
+            Err(e) => Said::Broken(format!("{} cannot be read: {e}.", mutant.file)),
+        };
+        (said, began.elapsed())
     }
 }
 
@@ -309,7 +318,7 @@ pub fn main(args: &Args, tools: &Tools) -> Result<u8, String> {
     println!("{}; {} s", summary(&tried), began.elapsed().as_secs());
     if args.publish && whole {
         let path = root().join("docs/mutants.md");
-        let text = table::markdown(&tried, args.jobs);
+        let text = table::markdown(&tried);
         let write = fs::create_dir_all(root().join("docs")).and_then(|()| fs::write(&path, text));
         write.map_err(|e| format!("{} cannot be written: {e}.", path.display()))?;
         println!("written: {}", path.display());

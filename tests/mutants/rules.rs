@@ -23,18 +23,24 @@ pub struct Edit {
     with: &'static str,
     count: usize,
     equal: Option<&'static str>,
+    by_device: bool,
     on: &'static [Subject],
 }
 
 /// A rule: each of the `count` places of `find` is replaced by `with`, one in each mutant.
 const fn edit(rule: &'static str, find: &'static str, with: &'static str, count: usize) -> Edit {
-    Edit { rule, find, with, count, equal: None, on: &[] }
+    Edit { rule, find, with, count, equal: None, by_device: false, on: &[] }
 }
 
 impl Edit {
     /// No case can tell it apart, and why.
     const fn equal(self, why: &'static str) -> Self {
         Self { equal: Some(why), ..self }
+    }
+
+    /// Whether it shows is a matter of the device or its compiler: where no case tells it apart, this is why.
+    const fn by_device(self, why: &'static str) -> Self {
+        Self { equal: Some(why), by_device: true, ..self }
     }
 
     /// What runs it, where that is not what runs the rest of the file.
@@ -70,6 +76,8 @@ pub struct Mutant {
     pub text: String,
     /// Why no case can tell it apart; `None` where one must.
     pub equal: Option<&'static str>,
+    /// On other devices, or with other compilers, one may.
+    pub by_device: bool,
     /// What runs it.
     pub subjects: &'static [Subject],
 }
@@ -122,6 +130,7 @@ fn apply(rules: &Rules, edit: &Edit, text: &str, mutants: &mut Vec<Mutant>) -> R
             to: one_line(&to),
             text: changed,
             equal: edit.equal,
+            by_device: edit.by_device,
             subjects: if edit.on.is_empty() { rules.subjects } else { edit.on },
         });
     }

@@ -7,15 +7,15 @@ use super::trial::{Seen, Verdict};
 use super::{Tried, summary};
 
 /// The page: what was run, how many of each, and a row for each mutant.
-pub fn markdown(tried: &[Tried], jobs: usize) -> String {
+pub fn markdown(tried: &[Tried]) -> String {
     let mut out = String::from(
         "# Mutants of the kernels\n\n\
          Each row is a kernel file with one place changed, a case in which that changes a byte, and what `clreel bench` said\n\
          when it was run with the changed file. A row whose last column is empty is a hole in the verifier.\n\n\
          `./dev mutants --publish` writes this page; `tests/mutants/rules` has the rules.\n\n",
     );
-    let minutes = tried.iter().map(|tried| tried.took_s).sum::<f64>() / 60.0 / jobs.max(1) as f64;
-    let _ = writeln!(out, "{}. {}, {minutes:.0} minutes with {jobs} at once.\n", summary(tried), machine());
+    let minutes = tried.iter().map(|tried| tried.spent_s).sum::<f64>() / 60.0;
+    let _ = writeln!(out, "{}. {}: {minutes:.0} minutes of processor time.\n", summary(tried), machine());
     let mut rules: Vec<&str> = tried.iter().map(|tried| tried.mutant.rule).collect();
     rules.sort_unstable();
     rules.dedup();
@@ -58,10 +58,9 @@ fn machine() -> String {
     let read = |path| std::fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");
     let name = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("unknown");
-    let load = read("/proc/loadavg").split(' ').nth(2).unwrap_or("unknown").to_owned();
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let name = name.trim_start_matches(['\t', ' ', ':']);
-    format!("Processor: {name}, {cores} cores; load average of the last quarter of an hour: {load}")
+    format!("{name}, {cores} cores")
 }
 
 /// Short enough for a column, and without what ends it.

@@ -1,5 +1,6 @@
 //! A mutant's trial. In: a mutant. Out: the case in which it changes a byte, and what `clreel bench` says of it.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -77,7 +78,8 @@ enum Ended {
 
 /// The verdict of what was seen and said.
 pub fn verdict(mutant: &Mutant, seen: &Seen, said: &Said) -> Verdict {
-    match (seen, said, mutant.equal) {
+    let equal = mutant.equal.filter(|_| !(mutant.by_device && matches!(seen, Seen::Case(..))));
+    match (seen, said, equal) {
         (Seen::Broken(why), ..) | (_, Said::Broken(why), _) => Verdict::Broken(why.clone()),
         (Seen::Case(_, what), _, Some(_)) => {
             Verdict::Broken(format!("It is listed as equal, but changes {what}."))
@@ -182,14 +184,9 @@ impl Tools {
         let (width, height) = case.size;
         let device = if case.subject.needs_gpu() { "gpu" } else { "cpu" };
         let size = format!("{width}x{height}");
-        if let Subject::Tuned(..) = case.subject {
-            // Only tuning takes other parameters than the defaults.
-            let radius = case.radius.to_string();
-            let words = ["tune", "--json", "--radius", &radius, "--size", &size, "--device", device];
-            return words.map(str::to_owned).to_vec();
-        }
-        let mut arguments = vec!["bench".to_owned(), "--json".to_owned()];
+        let mut arguments = ["bench", "--json", "--fail-fast"].map(str::to_owned).to_vec();
         let variant = match case.subject {
+            // Of changed kernels bench checks the parameters that tuning may choose besides.
             Subject::Variant(id, _) | Subject::Tuned(id, ..) | Subject::IntoImage(id, _) => id.as_str(),
             Subject::Planar(_) => "planar",
             // Bench checks conversions besides; this filter needs no kernel.
@@ -263,8 +260,7 @@ impl Tools {
 fn reason(report: &Value) -> Option<String> {
     match report {
         Value::Object(fields) => {
-            // Bench calls it an outcome, tune a status.
-            let outcome = fields.get("outcome").or(fields.get("status")).and_then(Value::as_str);
+            let outcome = fields.get("outcome").and_then(Value::as_str);
             let wrong = matches!(outcome, Some("mismatch" | "failed"));
             match fields.get("reason").and_then(Value::as_str) {
                 Some(why) if wrong => Some(why.to_owned()),
@@ -276,20 +272,39 @@ fn reason(report: &Value) -> Option<String> {
     }
 }
 
+thread_local! {
+    /// Seconds of processor time that trials of this thread have taken.
+    static SPENT: Cell<f64> = const { Cell::new(0.0) };
+}
+
+/// What trials of this thread have taken since this was asked last, in seconds of processor time: other than the time that
+/// passes it does not depend on what else the machine does.
+pub fn spent() -> f64 {
+    SPENT.replace(0.0)
+}
+
 /// Waits for a process, and ends one that takes too long.
 fn run(command: &mut Command, limit: Duration) -> Result<Ended, String> {
     let mut child = command.spawn().map_err(|e| format!("{:?} does not run: {e}.", command.get_program()))?;
     let began = Instant::now();
+    let mut killed = false;
     loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Ok(Ended::With(status)),
-            Ok(None) if began.elapsed() > limit => {
+        let mut status = 0;
+        // SAFETY: plain numbers, for which zeros are a value.
+        let mut used: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: the process is this one's child that nobody else waits for, and both places are there to be written.
+        match unsafe { libc::wait4(child.id() as i32, &mut status, libc::WNOHANG, &mut used) } {
+            0 if !killed && began.elapsed() > limit => {
                 let _ = child.kill();
-                let _ = child.wait();
-                return Ok(Ended::Never);
+                killed = true;
             }
-            Ok(None) => std::thread::sleep(Duration::from_millis(20)),
-            Err(e) => return Err(e.to_string()),
+            0 => std::thread::sleep(Duration::from_millis(20)),
+            -1 => return Err(std::io::Error::last_os_error().to_string()),
+            _ => {
+                let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+                SPENT.set(SPENT.get() + seconds(used.ru_utime) + seconds(used.ru_stime));
+                return Ok(if killed { Ended::Never } else { Ended::With(ExitStatus::from_raw(status)) });
+            }
         }
     }
 }

@@ -189,7 +189,7 @@ impl Lab {
     }
 
     fn convert(&mut self, case: &Case) -> Result<Option<String>> {
-        let decoded = Layout { phase: case.phase, ..layout(case)? };
+        let decoded = Layout { siting: case.phase, ..layout(case)? };
         let (layout, storage) = match case.subject {
             Subject::Planes { image: true } => (decoded, Storage::Image),
             Subject::Rows => (decoded.filtered(), Storage::Buffer),

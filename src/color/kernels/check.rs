@@ -9,7 +9,7 @@ use crate::color::{Correction, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::memory::{Picture, Storage, guarded};
-use crate::gpu::parts::require_their_place;
+use crate::gpu::parts::require_sub_buffers;
 use crate::ladder::verify::{self, Difference, MismatchReport};
 use crate::memory::{require, zeroed};
 
@@ -56,7 +56,7 @@ pub(crate) fn compare(
     })?;
     if report.is_some() && storage == Storage::Buffer {
         // Before a kernel is blamed.
-        require_their_place(cl)?;
+        require_sub_buffers(cl)?;
     }
     Ok(report)
 }

@@ -55,7 +55,7 @@ const CONVERT_TYPES: [&[&str]; 13] = [
 struct Class {
     family: Family,
     wide: bool,
-    halved: (bool, bool),
+    subsampled: (bool, bool),
     to_image: bool,
     /// By the kernel for whole rows.
     rows: bool,
@@ -67,7 +67,7 @@ impl Class {
         Self {
             family: layout.family,
             wide: layout.wide,
-            halved: (ycbcr && layout.halved.0, ycbcr && layout.halved.1),
+            subsampled: (ycbcr && layout.subsampled.0, ycbcr && layout.subsampled.1),
             to_image: storage == Storage::Image,
             rows: rows::takes(cl, layout, storage),
         }
@@ -91,8 +91,8 @@ impl Class {
         format!(
             "-D FAMILY={family} -D WIDE={} -D HALF_X={} -D HALF_Y={} -D TO_IMAGE={}",
             u8::from(self.wide),
-            u8::from(self.halved.0),
-            u8::from(self.halved.1),
+            u8::from(self.subsampled.0),
+            u8::from(self.subsampled.1),
             u8::from(self.to_image)
         )
     }
@@ -126,8 +126,8 @@ impl ConvertProgram {
         let block = Picture::alloc(cl, Storage::Buffer, 16, 1)?;
         block.write(&queue, &[0; 64])?;
         let dst = Picture::alloc(cl, storage, 8, 2)?;
-        let mut kept = Kept::default();
-        let _event = program.launch(cl, &queue, &tiny, &block, &dst, &Correction::NEUTRAL, &mut kept)?;
+        let mut auxiliary = Auxiliary::default();
+        let _event = program.launch(cl, &queue, &tiny, &block, &dst, &Correction::NEUTRAL, &mut auxiliary)?;
         queue.finish().map_err(|e| failed("The conversion failed to run on the device.", &e))?;
         Ok(program)
     }
@@ -141,12 +141,12 @@ impl ConvertProgram {
         block: &Picture,
         dst: &Picture,
         correction: &Correction,
-        kept: &mut Kept,
+        auxiliary: &mut Auxiliary,
     ) -> Result<ocl::Event> {
         let tables = correction.tables(layout.matrix);
-        let curve = kept.curve.get(cl, &tables)?;
+        let curve = auxiliary.curve.get(cl, &tables)?;
         if self.by_rows {
-            let lines = &mut kept.lines;
+            let lines = &mut auxiliary.lines;
             return rows::launch(cl, queue, &self.built.kernel, layout, (block, dst), &tables, curve, lines);
         }
         let c = Coefficients::of(layout);
@@ -155,7 +155,7 @@ impl ConvertProgram {
             Int4::new(a, b, c, d)
         };
         let alpha = i32::from(layout.alpha);
-        let (phase_x, phase_y) = (layout.phase.0 as i32, layout.phase.1 as i32);
+        let (siting_x, siting_y) = (layout.siting.0 as i32, layout.siting.1 as i32);
         let bits = Int2::new(layout.shift as i32, (1 << layout.depth) - 1);
         let across = layout.width.div_ceil(4) as usize;
         // SAFETY: these are all arguments of the kernel, with their types; block and destination are as large as the
@@ -174,7 +174,7 @@ impl ConvertProgram {
                     ArgVal::vector(&each(|c| c.offset)),
                     ArgVal::vector(&each(|c| c.stride)),
                     ArgVal::vector(&each(|c| c.step)),
-                    ArgVal::vector(&Int2::new(phase_x, phase_y)),
+                    ArgVal::vector(&Int2::new(siting_x, siting_y)),
                     ArgVal::vector(&bits),
                     ArgVal::vector(&Int8::new(c.luma, c.black, c.middle, c.rv, c.gu, c.gv, c.bu, alpha)),
                     ArgVal::scalar(&i32::from(!tables.is_identity())),
@@ -192,12 +192,12 @@ impl ConvertProgram {
 pub struct Converter {
     cl: ClContext,
     programs: HashMap<Class, ConvertProgram>,
-    kept: Kept,
+    auxiliary: Auxiliary,
 }
 
 /// What commands need beside pictures.
 #[derive(Default)]
-struct Kept {
+struct Auxiliary {
     curve: Curve,
     lines: Lines,
 }
@@ -205,7 +205,7 @@ struct Kept {
 impl Converter {
     /// A converter without programs.
     pub fn new(cl: &ClContext) -> Self {
-        Self { cl: cl.clone(), programs: HashMap::new(), kept: Kept::default() }
+        Self { cl: cl.clone(), programs: HashMap::new(), auxiliary: Auxiliary::default() }
     }
 
     /// How `frame` is packed for the device; `None` where no kernel converts such a format.
@@ -299,7 +299,7 @@ impl Converter {
         let Some(program) = self.programs.get(&Class::new(&self.cl, layout, dst.storage())) else {
             return Err(Error::new(NOT_STARTED, "Its program is not built.", ""));
         };
-        program.launch(&self.cl, queue, layout, block, dst, correction, &mut self.kept)
+        program.launch(&self.cl, queue, layout, block, dst, correction, &mut self.auxiliary)
     }
 }
 

@@ -96,7 +96,7 @@ pub(super) fn launch(
             ArgVal::scalar(&(layout.height as i32)),
             ArgVal::vector(&Int4::new(y.0, u.0, v.0, 0)),
             ArgVal::vector(&Int4::new(y.1, u.1, v.1, 0)),
-            ArgVal::vector(&Int2::new(layout.phase.0 as i32, layout.phase.1 as i32)),
+            ArgVal::vector(&Int2::new(layout.siting.0 as i32, layout.siting.1 as i32)),
             ArgVal::vector(&Int8::new(c.luma, c.black, c.middle, c.rv, c.gu, c.gv, c.bu, 0)),
             ArgVal::scalar(&i32::from(!tables.is_identity())),
             ArgVal::mem(curve),

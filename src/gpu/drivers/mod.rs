@@ -120,7 +120,7 @@ pub fn guard(skip: &[String]) {
     let skip = skip.iter().map(String::as_str).chain(listed.split(','));
     let skip: Vec<_> = skip.map(|s| s.trim().to_lowercase()).filter(|s| !s.is_empty()).collect();
     let unique = format!("clreel-drivers-{}-{:x}", std::process::id(), RandomState::new().hash_one(0));
-    let folder = super::places::passing().join(unique);
+    let folder = super::folders::passing().join(unique);
     if !drivers.is_empty() {
         // SAFETY: no other thread reads the environment yet.
         unsafe {

@@ -12,7 +12,7 @@ use std::sync::Once;
 use serde::{Deserialize, Serialize};
 
 use crate::gpu::cl::DeviceInfo;
-use crate::gpu::places;
+use crate::gpu::folders;
 use crate::gpu::sharing::Sharing;
 use crate::load::{self, Unread};
 
@@ -67,7 +67,7 @@ pub struct Known {
 impl Known {
     /// What is known with `opengl`: its interface, renderer and version.
     pub fn with(opengl: &str) -> Self {
-        Self::at(places::cache().map(|folder| folder.join("sharing.json")), opengl)
+        Self::at(folders::cache().map(|folder| folder.join("sharing.json")), opengl)
     }
 
     fn at(path: Option<PathBuf>, opengl: &str) -> Self {

@@ -29,6 +29,8 @@ pub struct Input<'a> {
     pub rounds: u32,
     /// Whether the filter in Rust takes part: on one thread and on all, plain and in vectors.
     pub native: bool,
+    /// Whether nothing is checked or timed any more after something that is wrong or failed.
+    pub fail_fast: bool,
 }
 
 /// What came out for one radius.
@@ -142,7 +144,12 @@ pub fn run_device(
     if let Some(on) = &bench.on {
         on.pairs.load(on.cl, first)?;
     }
-    radii.iter().try_for_each(|&radius| bench.radius(&built, radius, watch))
+    for &radius in radii {
+        if bench.radius(&built, radius, watch)? && input.fail_fast {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// What building a variant runs, to be tried before it is built here.

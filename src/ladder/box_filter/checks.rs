@@ -13,7 +13,7 @@ use super::planar::run as planes;
 use super::planar::{PlanarFilter, planar_quick, planes_of, suite as planar_suite};
 use super::reference::quick;
 use super::run::{Bands, Checker};
-use super::suite::{Subject, Suite, case, done};
+use super::suite::{SIZES, Subject, Suite, case, done};
 use super::trial::{self, Trials};
 use super::{BuiltVariant, Config};
 use crate::color::Layout;
@@ -167,6 +167,21 @@ impl<'a> Checks<'a> {
             let Ok(built) = BuiltVariant::build_with(subject.cl, id, &other) else { continue };
             let subject = Subject { variant: &built, way: &other.to_string(), ..subject };
             passed(self.small(subject, checked))?;
+        }
+        Ok(())
+    }
+
+    /// Checks a filter in Rust at small sizes.
+    pub fn native(&mut self, checked: &mut Vec<Checked>) -> Tried<()> {
+        let radius = self.radius;
+        for (size, _) in SIZES {
+            for pattern in Pattern::ALL {
+                let (src, want) = self.suite.case(pattern, size, radius);
+                let report = native::check(src, want, size.0, size.1, radius);
+                let case = case("", pattern.name(), size, radius, Bands::Whole);
+                passed(report.map(|report| report.map(|report| MismatchReport { case, ..report })))?;
+            }
+            done("", size, &Pattern::ALL, &[Bands::Whole], &[]).add_to(checked);
         }
         Ok(())
     }

@@ -141,6 +141,11 @@ impl RadiusRun {
     }
 }
 
+/// Whether a variant was wrong or failed.
+fn is_wrong(run: &RadiusRun) -> bool {
+    run.variants.iter().any(|(_, outcome)| matches!(outcome, Outcome::Mismatch(_) | Outcome::Failed(_)))
+}
+
 /// A benchmark on one device.
 pub(super) struct Bench<'a> {
     pub on: Option<OnDevice<'a>>,
@@ -154,8 +159,8 @@ impl<'a> Bench<'a> {
         Self { on, input, trials, scratch: Scratch::new() }
     }
 
-    /// Checks and times everything at one radius.
-    pub fn radius(&mut self, built: &Built, radius: u32, watch: &mut dyn Watch) -> Result<()> {
+    /// Checks and times everything at one radius; whether anything was wrong or failed.
+    pub fn radius(&mut self, built: &Built, radius: u32, watch: &mut dyn Watch) -> Result<bool> {
         let mut checks = Checks::new(self.input, radius)?;
         let mut so_far = RadiusRun {
             radius,
@@ -170,6 +175,9 @@ impl<'a> Bench<'a> {
         for (id, variant) in built {
             watch.next(&format!("checking {id}, r={radius}"));
             let prepared = match variant {
+                _ if self.input.fail_fast && is_wrong(&so_far) => {
+                    Err(Box::new(Outcome::Skipped("Something before it is wrong.".to_owned())))
+                }
                 Ok(Candidate::Kernels(variant)) => {
                     self.prepare(variant, radius, &mut checks).map(|(rounds, plan, checked)| {
                         so_far.auto = (*id == VariantId::Auto).then(|| plan.chosen()).or(so_far.auto.take());
@@ -184,8 +192,11 @@ impl<'a> Bench<'a> {
                 Ok(Candidate::Native) => {
                     let (width, height) = (self.input.width, self.input.height);
                     let check = |src: &[u8], want: &[u8]| native::check(src, want, width, height, radius);
-                    let ready = checks.peer(check).and_then(|(ms, checked)| Ok((self.rounds(ms)?, checked)));
-                    ready.map(|(rounds, checked)| (rounds, Some(Ready::Native), checked))
+                    let ready = checks.peer(check).and_then(|(ms, mut checked)| {
+                        checks.native(&mut checked)?;
+                        Ok((self.rounds(ms)?, Some(Ready::Native), checked))
+                    });
+                    ready
                 }
                 Ok(Candidate::Glsl(offscreen)) => {
                     let ready = checks.peer(|src, want| offscreen.check(src, want, radius));
@@ -203,6 +214,10 @@ impl<'a> Bench<'a> {
             };
             so_far.variants.push((*id, outcome));
             so_far.checked.push(checked);
+        }
+        if self.input.fail_fast && is_wrong(&so_far) {
+            watch.so_far(so_far);
+            return Ok(true);
         }
         so_far.native = checks.native_grid()?;
         let (on, frames) = (self.on.as_ref(), self.input.frames);
@@ -310,8 +325,10 @@ impl<'a> Bench<'a> {
             }
             on.map_or(Ok(()), |on| on.pairs.load(on.cl, next))
         })?;
-        watch.so_far(so_far.with(&rows, &results));
-        Ok(())
+        let all = so_far.with(&rows, &results);
+        let wrong = is_wrong(&all);
+        watch.so_far(all);
+        Ok(wrong)
     }
 
     /// Decides how often the variant can run, and checks it.

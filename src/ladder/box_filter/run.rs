@@ -7,7 +7,7 @@ use super::{BuiltVariant, Plan, Scratch};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::memory::{Picture, Storage, guarded};
-use crate::gpu::parts::require_their_place;
+use crate::gpu::parts::require_sub_buffers;
 use crate::ladder::verify::{self, MismatchReport};
 use crate::memory::zeroed;
 
@@ -159,7 +159,7 @@ impl<'a> Checker<'a> {
             return Ok(None);
         }
         // Before a kernel is blamed.
-        require_their_place(self.cl)?;
+        require_sub_buffers(self.cl)?;
         Ok(Some(report))
     }
 }

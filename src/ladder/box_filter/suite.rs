@@ -14,13 +14,13 @@ use crate::error::Result;
 use crate::gpu::cl::ClContext;
 use crate::ladder::verify::{Checked, MismatchReport};
 
-/// The sizes, and how each is launched.
-const SIZES: [((u32, u32), &[Bands]); 6] = [
+/// The sizes, and how each is launched; what is no kernel is only run whole.
+pub(super) const SIZES: [((u32, u32), &[Bands]); 6] = [
     ((129, 65), &[Bands::Whole, Bands::Odd, Bands::Steps]),
     ((67, 33), &[Bands::Whole, Bands::Odd]),
     ((5, 3), &[Bands::Whole, Bands::Odd]),
     ((1, 37), &[Bands::Whole, Bands::Odd]),
-    ((41, 1), &[Bands::Whole]),
+    ((48, 1), &[Bands::Whole]),
     ((1, 1), &[Bands::Whole]),
 ];
 /// On both sides of each radius at which a kernel changes its way.

@@ -16,8 +16,18 @@ const BEHIND: &[Subject] = &[Tuned(Fused, Gpu, "AHEAD", 0)];
 const MARCH: &[Edit] = &[
     // Two channels in 32 bits.
     edit("channel", "(pixel >> 8) & 0x00ff00ff)", "(pixel >> 8) & 0x00ff00fe)", 1),
-    edit("channel", "(column_t)(pixel & 0x00ff00ff, (pixel >> 8)", "(column_t)(pixel & 0x00fe00ff, (pixel >> 8)", 1),
-    edit("channel", "(column_t)(pixel & 0x00ff00ff, (pixel >> 8)", "(column_t)(pixel & 0x00ff00ff, (pixel >> 16)", 1),
+    edit(
+        "channel",
+        "(column_t)(pixel & 0x00ff00ff, (pixel >> 8)",
+        "(column_t)(pixel & 0x00fe00ff, (pixel >> 8)",
+        1,
+    ),
+    edit(
+        "channel",
+        "(column_t)(pixel & 0x00ff00ff, (pixel >> 8)",
+        "(column_t)(pixel & 0x00ff00ff, (pixel >> 16)",
+        1,
+    ),
     edit("extreme", "(c & 0xffff)", "(c & 0x7fff)", 1),
     edit("extreme", "(c >> 16) + 0x4b000000", "((c >> 16) & 0x7fff) + 0x4b000000", 1),
     edit("scale", "(c >> 16) + 0x4b000000", "(c >> 16) + 0x4b000001", 1)
@@ -34,17 +44,37 @@ const MARCH: &[Edit] = &[
     edit("clamp", "last = width - 1", "last = width - 2", 1),
     edit("clamp", "bottom = height - 1", "bottom = height - 2", 1),
     edit("width", "&& width % 4 == 0", "", 1)
-        .equal("Vectors then start at any pixel; PoCL's code for CPUs allows that, and a device that does not would end."),
+        .by_device("Vectors then start at any pixel, which the compiler's code for a device may allow."),
     edit("clamp", "inside = x >= 0 && whole", "inside = whole", 1),
     // The mean.
     edit("scale", "sum * scale + (float4)", "sum * (scale * 1.001f) + (float4)", 1),
     edit("channel", "12583040.0f - 0x8b40", "12583040.0f", 1),
     edit("channel", "m.s1 << 8", "m.s1 << 9", 1),
     edit("alpha", "m.s0 + (m.s1 << 8) + (m.s2 << 16) + (m.s3 << 24)", "($&) | 0xff000000", 1),
-    edit("extreme", "m.s0 + (m.s1 << 8) + (m.s2 << 16) + (m.s3 << 24)", "as_uint(min(as_uchar4($&), (uchar4)(254)))", 1),
-    edit("radius range", "mean_pixel(window, scale);", "mean_pixel(window, scale) ^ (uint)(radius >= 20 && radius < 24);", 2),
-    edit("radius range", "mean_pixel(window, scale);", "mean_pixel(window, scale) ^ (uint)(radius == 128);", 2),
-    edit("one pixel", "pixels[0] = mean_pixel(window, scale);", "$& pixels[0] ^= (uint)(x == 0 && y == 0);", 1),
+    edit(
+        "extreme",
+        "m.s0 + (m.s1 << 8) + (m.s2 << 16) + (m.s3 << 24)",
+        "as_uint(min(as_uchar4($&), (uchar4)(254)))",
+        1,
+    ),
+    edit(
+        "radius range",
+        "mean_pixel(window, scale);",
+        "mean_pixel(window, scale) ^ (uint)(radius >= 20 && radius < 24);",
+        2,
+    ),
+    edit(
+        "radius range",
+        "mean_pixel(window, scale);",
+        "mean_pixel(window, scale) ^ (uint)(radius == 128);",
+        2,
+    ),
+    edit(
+        "one pixel",
+        "pixels[0] = mean_pixel(window, scale);",
+        "$& pixels[0] ^= (uint)(x == 0 && y == 0);",
+        1,
+    ),
     edit("size", "pixels[0] = mean_pixel(window, scale);", "$& pixels[0] ^= (uint)(width == 1280);", 1),
     // Into an image and into a buffer.
     edit("target", "(1.0f / 255.0f)", "(1.0f / 254.0f)", 1).on(IMAGE),
@@ -55,7 +85,12 @@ const MARCH: &[Edit] = &[
     edit("width", "if (x + i < width) out[i]", "if (x + i < width - 1) out[i]", 1),
     edit("width", "if (x + i < width) out[i]", "if (x + i <= width) out[i]", 1),
     edit("channel", "pixels[i + 1], pixels[i + 2]", "pixels[i + 2], pixels[i + 1]", 1),
-    edit("outside", "__global uint *out = (__global uint *)dst + y * width + x;", "$& if (x == 0 && y == 0) ((__global uint *)dst)[-1030] = 7;", 1),
+    edit(
+        "outside",
+        "__global uint *out = (__global uint *)dst + y * width + x;",
+        "$& if (x == 0 && y == 0) ((__global uint *)dst)[-1030] = 7;",
+        1,
+    ),
     // The first window of a work-item.
     edit("strip", "COLUMNS == 8 ? 3 : 4", "COLUMNS == 8 ? 2 : 4", 1),
     edit("window", "item - radius / COLUMNS", "item - radius / COLUMNS + 1", 1),
@@ -71,13 +106,19 @@ const MARCH: &[Edit] = &[
     edit("window", "column_at(row, c + radius, item)", "column_at(row, c + radius - 1, item)", 1),
     edit("window", "column_at(row, c - radius - 1, item)", "column_at(row, c - radius, item)", 1),
     // The strip of a group.
-    edit("strip", "share = (blocks + (int)get_num_groups(0) - 1)", "share = (blocks + (int)get_num_groups(0) - 2)", 1),
+    edit(
+        "strip",
+        "share = (blocks + (int)get_num_groups(0) - 1)",
+        "share = (blocks + (int)get_num_groups(0) - 2)",
+        1,
+    ),
     edit("strip", "halo = (radius + COLUMNS - 1) / COLUMNS", "halo = radius / COLUMNS", 1),
     edit("strip", "reads = item < share + 2 * halo", "reads = item < share + halo", 1),
     edit("strip", "item >= halo && item < halo + share", "item > halo && item < halo + share", 1),
     edit("strip", "item < halo + share && x", "item < halo + share - 1 && x", 1),
     edit("strip", "(long)(get_group_id(1) + 1)", "(long)get_group_id(1)", 1),
-    edit("band", "y0 = row0 + (int)", "y0 = (int)", 1),
+    edit("band", "y0 = row0 + (int)", "y0 = (int)", 1)
+        .equal("It computes the rows above the band once more, and writes the same bytes."),
     edit("band", "y1 = row0 + (int)", "y1 = (int)", 1),
     edit("last row", "if (y + i < y1)", "if (y + i < min(y1, height - 1))", 1),
     edit("band", "if (y + i < y1)", "if (y + i < y1 - (row0 > 0))", 1),
@@ -87,7 +128,12 @@ const MARCH: &[Edit] = &[
     edit("window", "y + i < y0 + radius ?", "y + i <= y0 + radius ?", 1),
     edit("clamp", "clamp(y + i, 0, bottom)", "clamp(y + i, 1, bottom)", 1),
     edit("clamp", "min((first) + i + radius, bottom)", "min((first) + i + radius, bottom - 1)", 1),
-    edit("clamp", "clamp((first) + i - radius - 1, 0, bottom)", "clamp((first) + i - radius - 1, 1, bottom)", 1),
+    edit(
+        "clamp",
+        "clamp((first) + i - radius - 1, 0, bottom)",
+        "clamp((first) + i - radius - 1, 1, bottom)",
+        1,
+    ),
     edit("window", "(first) + i + radius", "(first) + i + radius - 1", 1),
     edit("window", "(first) + i - radius - 1", "(first) + i - radius", 1),
     edit("channel", "sum[4 * c + 2] +=", "sum[4 * c + 1] +=", 1),

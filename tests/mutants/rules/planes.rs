@@ -10,6 +10,7 @@ pub(super) const RULES: &[Rules] = &[
     Rules { file: "box_filter/09_planes_march.cl", subjects: &[Planar(Gpu)], edits: MARCH },
 ];
 
+const AGAIN: &str = "It computes rows above the band once more, and writes the same samples.";
 const REST: &str = "The loop for the last samples of a row computes any number of them.";
 
 const ROWS: &[Edit] = &[
@@ -70,7 +71,7 @@ const ROWS: &[Edit] = &[
     edit("rounding", "8388608.0f", "8388609.0f", 1),
     edit("rounding", "convert_float16(weighted) * scale", "convert_float16(weighted) * scale - 0.25f", 1),
     edit("rounding", "FP_CONTRACT OFF", "FP_CONTRACT ON", 1)
-        .equal("A product that is rounded once more changes a sample only where it lies next to a tie; PoCL's compiler does not join the two steps here."),
+        .by_device("A product that is rounded once more changes a sample only where it lies next to a tie; PoCL's compiler does not join the two steps here."),
     edit("scale", "convert_float16(weighted) * scale", "convert_float16(weighted) * (scale * 1.001f)", 1),
     edit("extreme", "convert_ushort16(as_uint16(mean + 8388608.0f))", "min($&, (ushort16)(4079))", 1),
     edit("radius range", "convert_ushort16(as_uint16(mean + 8388608.0f))", "$& ^ (ushort16)(reach == 20)", 1),
@@ -81,12 +82,13 @@ const ROWS: &[Edit] = &[
     edit("channel", "samples + offsets[c]", "samples + offsets[c == 2 ? 1 : c]", 1),
     edit("alpha", "c < 4 && widths[c] > 0", "c < 4 && widths[c] > 0 && c != 3", 1),
     // Bands and strips.
-    edit("band", "first = (row0 + down) >> down", "first = down >> down", 1),
-    edit("band", "first = (row0 + down) >> down", "first = row0 >> down", 1),
+    edit("band", "first = (row0 + down) >> down", "first = down >> down", 1).equal(AGAIN),
+    edit("band", "first = (row0 + down) >> down", "first = row0 >> down", 1).equal(AGAIN),
     edit("band", "((row0 + rows + down) >> down)", "((row0 + rows) >> down)", 1),
     edit("band", "y1 = first + (int)((long)count * (strip + 1) / strips)", "$& - (row0 > 0 && strip == strips - 1)", 1),
     edit("strip", "y1 = first + (int)((long)count * (strip + 1) / strips)", "y1 = first + (int)((long)count / strips * (strip + 1))", 1),
-    edit("strip", "scratch + 2 * line * strip", "scratch + line * strip", 1),
+    edit("strip", "scratch + 2 * line * strip", "scratch + line * strip", 1)
+        .by_device("Neighbouring strips then share memory, and disturb each other only where they run at the same time."),
     edit("last row", "y < y1", "y < min(y1, height - 1)", 1),
     edit("outside", "const uint16 left = columns[0];", "$& if (y == last) to[-700] = 3;", 1),
 ];
@@ -142,13 +144,13 @@ const MARCH: &[Edit] = &[
     edit("strip", "item < halo + share && x", "item < halo + share - 1 && x", 1),
     edit("strip", "(group / across + 1) / down", "(group / across) / down", 1),
     edit("strip", "offset >> 3", "offset >> 2", 1),
-    edit("band", "first = (row0 + half_down) >> half_down", "first = row0 >> half_down", 1),
-    edit("band", "first = (row0 + half_down) >> half_down", "first = half_down >> half_down", 1),
+    edit("band", "first = (row0 + half_down) >> half_down", "first = row0 >> half_down", 1).equal(AGAIN),
+    edit("band", "first = (row0 + half_down) >> half_down", "first = half_down >> half_down", 1).equal(AGAIN),
     edit("band", "(row0 + rows + half_down) >> half_down", "(row0 + rows) >> half_down", 1),
     edit("last row", "y < y1;", "y < min(y1, h - 1);", 1),
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);", "", 1),
     edit("barrier", "row_t row = columns[y & 1]", "row_t row = columns[0]", 1)
-        .equal("On PoCL a group's work-items run one after the other between barriers, in the same order: none overtakes another."),
+        .by_device("On PoCL a group's work-items run one after the other between barriers, in the same order: none overtakes another."),
     edit("channel", "out[2], out[3], out[4]", "out[3], out[2], out[4]", 1),
     edit("outside", "ushort out[COLUMNS];", "$& if (y == bottom && x == 0) filtered[to - 700] = 3;", 1),
 ];

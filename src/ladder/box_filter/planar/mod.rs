@@ -66,8 +66,8 @@ impl Window {
     /// the window's variance is a quarter of the pixels' window's, `radius·(radius + 1) / 12`: in the limit of large
     /// radii 3/4 for even and 1/4 for odd ones, less for small ones. It is rounded to a fraction of `full`, which is
     /// as large as 32 bits for the sums of samples of 12 bits allow.
-    pub fn new(radius: u32, halved: bool) -> Self {
-        if !halved || radius == 0 {
+    pub fn new(radius: u32, subsampled: bool) -> Self {
+        if !subsampled || radius == 0 {
             return Self { reach: radius, full: 1, end: 0 };
         }
         let full = match radius {

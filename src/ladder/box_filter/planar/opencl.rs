@@ -210,8 +210,8 @@ impl PlanarPlan {
             let value = |index| if index < from.count() { value(index) as i32 } else { 0 };
             Int4::new(value(0), value(1), value(2), value(3))
         };
-        let halved = |index| {
-            let (across, down) = from.halved_of(index);
+        let subsampled = |index| {
+            let (across, down) = from.subsampled_of(index);
             u32::from(across) + 2 * u32::from(down)
         };
         let vectors = [
@@ -222,7 +222,7 @@ impl PlanarPlan {
             (arg::STEP, each(&|index| from.components[index].step)),
             (arg::TO_OFFSET, each(&|index| to.components[index].offset)),
             (arg::TO_STRIDE, each(&|index| to.components[index].stride)),
-            (arg::HALVED, each(&halved)),
+            (arg::HALVED, each(&subsampled)),
         ];
         for (place, vector) in &vectors {
             core::set_kernel_arg(&self.kernel, *place, ArgVal::vector(vector))?;
@@ -253,8 +253,8 @@ impl PlanarPlan {
         let window = Int4::new(radius as i32, half.reach as i32, half.full as i32, half.end as i32);
         let fraction = f64::from(1u32 << self.layout.filtered().fraction);
         let scale = |index| {
-            let (across, down) = self.layout.halved_of(index);
-            let total = |halved| f64::from(Window::new(radius, halved).total());
+            let (across, down) = self.layout.subsampled_of(index);
+            let total = |subsampled| f64::from(Window::new(radius, subsampled).total());
             (fraction / (total(across) * total(down))) as f32
         };
         let scale = Float4::new(scale(0), scale(1), scale(2), scale(3));
@@ -272,8 +272,8 @@ impl PlanarPlan {
             if index >= self.layout.count() {
                 return [0; 2];
             }
-            let (halved, down) = self.layout.halved_of(index);
-            let reach = Window::new(self.radius.get(), halved).reach;
+            let (subsampled, down) = self.layout.subsampled_of(index);
+            let reach = Window::new(self.radius.get(), subsampled).reach;
             let halo = (reach + 1).div_ceil(COLUMNS);
             let blocks = self.layout.size_of(index).0.div_ceil(COLUMNS);
             let across = blocks.div_ceil(GROUP - 2 * halo);
@@ -284,7 +284,7 @@ impl PlanarPlan {
     }
 
     /// Puts the filter for a band of the picture's rows on the queue, from the block `from`, and returns at once. The
-    /// event tells when it is done. Bands that follow each other give the rows of a halved component that do. Flush the
+    /// event tells when it is done. Bands that follow each other give the rows of a subsampled component that do. Flush the
     /// queue to start it.
     ///
     /// # Errors

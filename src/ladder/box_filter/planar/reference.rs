@@ -35,8 +35,8 @@ fn filtered(layout: &Layout, block: &[u8], radius: u32, filter: Filter) -> Resul
     for index in 0..layout.count() {
         let (width, height) = layout.size_of(index);
         let (width, height) = (width as usize, height as usize);
-        let (halved_x, halved_y) = layout.halved_of(index);
-        let (across, down) = (Window::new(radius, halved_x), Window::new(radius, halved_y));
+        let (subsampled_x, subsampled_y) = layout.subsampled_of(index);
+        let (across, down) = (Window::new(radius, subsampled_x), Window::new(radius, subsampled_y));
         let weights = u64::from(across.total()) * u64::from(down.total());
         let scale = (f64::from(1u32 << to.fraction) / weights as f64) as f32;
         let samples: Vec<u64> = (0..width * height)

@@ -8,7 +8,7 @@ use crate::color::{Correction, Layout, trial};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::memory::{Picture, Storage, guarded};
-use crate::gpu::parts::require_their_place;
+use crate::gpu::parts::require_sub_buffers;
 use crate::ladder::box_filter::Scratch;
 use crate::ladder::verify::{self, Difference, MismatchReport};
 use crate::memory::zeroed;
@@ -143,7 +143,7 @@ pub fn check(
         return Ok(None);
     }
     // Before a kernel is blamed.
-    require_their_place(cl)?;
+    require_sub_buffers(cl)?;
     Ok(Some(report))
 }
 

@@ -169,14 +169,11 @@ impl Trials {
             (None, VariantId::Auto) => VARIANTS.iter().any(|info| file(info.code(kind))),
             (None, id) => info(id).is_some_and(|info| file(info.code(kind))),
         };
-        if !changed {
-            return Ok(None);
-        }
         let params = config.map(|config| {
             config.code().params.iter().map(|p| (p.name.to_owned(), config.get(p.name))).collect()
         });
         let work = Work::Variant { id: id.as_str().to_owned(), params, to_image };
-        self.case(cl, &format!("'{id}'"), work, case)
+        self.case(cl, changed, &format!("'{id}'"), work, case)
     }
 
     /// Tries the filter on planes, which are `case`'s picture as `layout` describes it, and the conversion of what comes
@@ -191,10 +188,9 @@ impl Trials {
         to_image: bool,
         case: &Case,
     ) -> Result<Option<Tried>> {
-        if !["box_filter/08_planes", "box_filter/09_planes", "convert/"].into_iter().any(any_changed) {
-            return Ok(None);
-        }
-        self.case(cl, "'planar'", Work::Planar { layout: *layout, to_image }, case)
+        let files = ["box_filter/08_planes", "box_filter/09_planes", "convert/"];
+        let changed = files.into_iter().any(any_changed);
+        self.case(cl, changed, "'planar'", Work::Planar { layout: *layout, to_image }, case)
     }
 
     /// Tries the conversion of planes, which are `case`'s picture as `layout` describes it, into an image or a buffer.
@@ -208,10 +204,13 @@ impl Trials {
         to_image: bool,
         case: &Case,
     ) -> Result<Option<Tried>> {
-        if !any_changed("convert/") {
-            return Ok(None);
-        }
-        self.case(cl, "the conversion", Work::Convert { layout: *layout, to_image }, case)
+        self.case(
+            cl,
+            any_changed("convert/"),
+            "the conversion",
+            Work::Convert { layout: *layout, to_image },
+            case,
+        )
     }
 
     /// Tries the correction of colours on `case`'s picture.
@@ -219,13 +218,21 @@ impl Trials {
     /// # Errors
     /// As [`Trials::variant`].
     pub fn correct(&mut self, cl: &ClContext, case: &Case) -> Result<Option<Tried>> {
-        if !any_changed("convert/") {
-            return Ok(None);
-        }
-        self.case(cl, "the correction", Work::Correct, case)
+        self.case(cl, any_changed("convert/"), "the correction", Work::Correct, case)
     }
 
-    fn case(&mut self, cl: &ClContext, name: &str, work: Work, case: &Case) -> Result<Option<Tried>> {
+    /// Asks the child, or remembers what it said; `None` where the kernels are not changed.
+    fn case(
+        &mut self,
+        cl: &ClContext,
+        changed: bool,
+        name: &str,
+        work: Work,
+        case: &Case,
+    ) -> Result<Option<Tried>> {
+        if !changed {
+            return Ok(None);
+        }
         let request = Request {
             device: identity_of(&cl.device),
             work,

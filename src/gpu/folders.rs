@@ -40,11 +40,11 @@ pub(super) fn pocl_cache(variable: impl Fn(&str) -> Option<OsString>) -> Option<
     if can_be_made(&usual.join("pocl/kcache")) { None } else { private(&passing()) }
 }
 
-/// A folder for this user alone below `place`, the same each time: what lies in it is loaded as code.
-fn private(place: &Path) -> Option<PathBuf> {
+/// A folder for this user alone below `parent`, the same each time: what lies in it is loaded as code.
+fn private(parent: &Path) -> Option<PathBuf> {
     // SAFETY: it takes nothing and returns a number.
     let user = unsafe { libc::geteuid() };
-    let path = place.join(format!("clreel-pocl-{user}"));
+    let path = parent.join(format!("clreel-pocl-{user}"));
     let _ = fs::DirBuilder::new().mode(0o700).create(&path);
     let made = fs::symlink_metadata(&path).ok()?;
     (made.is_dir() && made.uid() == user && made.mode() & 0o077 == 0).then_some(path)
