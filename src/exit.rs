@@ -1,4 +1,4 @@
-//! How the process ends: exit codes, part of the command line's contract. 2 is clap's, for wrong usage.
+//! How the process ends: exit codes, part of the command line's contract.
 
 use crate::error::Result;
 
@@ -6,6 +6,8 @@ use crate::error::Result;
 pub const DONE: u8 = 0;
 /// Failed, with a sentence on stderr.
 pub const FAILED: u8 = 1;
+/// Used in a way that is not known, with a sentence on stderr: clap's own code.
+pub const USAGE: u8 = 2;
 /// A variant's output differs from the reference.
 pub const MISMATCH: u8 = 3;
 

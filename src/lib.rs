@@ -10,12 +10,14 @@
 //! options    what the window and several subcommands can be asked for       (clap)
 //! pipeline   upload ─▶ convert ─▶ filter, cut into bands ─▶ download         (OpenCL)
 //! stats      stage times, percentiles, export
+//! ladders    each computation, with its rungs and its reference
 //! ladder     the kernels' variants, their reference, checking and timing them
 //! present    the picture in the window                                      (OpenGL)
 //! media      file ─▶ decoder thread ─▶ bounded queue ─take─▶ planes or RGBA  (FFmpeg)
 //! color      planes to RGBA and their correction: the contract, its reference, rows on the processor, kernels
 //! gpu        devices, contexts, programs; sharing: host ◀─▶ device ◀─▶ OpenGL texture
 //! timing     times, whether they can be believed, the processors' load
+//! verify     outputs compared with what is right, among canaries
 //! libav      FFmpeg made ready
 //! save       files that appear whole or not at all
 //! load       files that are read with care
@@ -38,6 +40,7 @@ pub mod error;
 pub mod exit;
 pub mod gpu;
 pub mod ladder;
+pub mod ladders;
 mod leftovers;
 mod libav;
 mod load;
@@ -51,3 +54,4 @@ pub mod save;
 pub mod stats;
 mod threads;
 pub mod timing;
+pub mod verify;

@@ -325,7 +325,7 @@ fn a_kernel_that_overruns_is_a_mismatch() {
     let output = kernels.bench("flat");
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
     let flat = json(&output)["devices"][0]["runs"][0]["variants"][0].clone();
-    assert!(flat["reason"].as_str().is_some_and(|r| r.contains("outside the picture")), "{flat}");
+    assert!(flat["reason"].as_str().is_some_and(|r| r.contains("outside the output")), "{flat}");
 }
 
 #[test]

@@ -6,8 +6,8 @@ use clreel::color::planes::{layout_of, pack};
 use clreel::color::{Correction, Layout, convert_reference, correct_reference};
 use clreel::color::{Matrix, Range, RgbaConverter};
 use clreel::gpu::cl::{ClContext, list_devices, select_device};
-use clreel::gpu::memory::{Picture, Storage};
-use clreel::ladder::verify;
+use clreel::gpu::memory::{Picture, Rgba, Storage};
+use clreel::verify;
 use ffmpeg_next::ffi::{AVChromaLocation, AVColorRange, AVColorSpace};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
@@ -370,7 +370,7 @@ fn context() -> ClContext {
 /// Converts on the processor into poisoned memory with canaries on both sides, and compares with the reference.
 fn convert_on_host(frame: &Video) {
     let (layout, _, want) = referenced(frame);
-    let report = verify::check(&want, layout.width as usize, |before| {
+    let report = verify::check(&want, Rgba { width: layout.width as usize }, |before| {
         let mut after = before.to_vec();
         RgbaConverter::new().convert(frame, &mut after[verify::guard(want.len())..][..want.len()])?;
         Ok(after)
@@ -425,7 +425,7 @@ fn compare(
     case: &dyn Fn() -> String,
     mut run: impl FnMut(&Picture),
 ) {
-    let report = verify::check(want, width as usize, |before| {
+    let report = verify::check(want, Rgba { width: width as usize }, |before| {
         let mut after = before.to_vec();
         let guard = verify::guard(want.len());
         let picture = guard..guard + want.len();

@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clreel::error::Error;
-use clreel::ladder::verify::{check, compare, guard, poisoned};
+use clreel::gpu::memory::Rgba;
+use clreel::verify::{Floats, check, compare, guard, poisoned};
 use serde_json::Value;
 
 const WIDTH: usize = 5;
+const ROWS: Rgba = Rgba { width: WIDTH };
 /// Canary bytes on each side of [`want`].
 const GUARD: usize = 65_536;
 
@@ -31,7 +33,7 @@ fn right(before: &[u8]) -> Vec<u8> {
 
 #[test]
 fn the_right_output_passes() {
-    assert_eq!(check(&want(), WIDTH, |before| Ok(right(before))).unwrap(), None);
+    assert_eq!(check(&want(), ROWS, |before| Ok(right(before))).unwrap(), None);
 }
 
 #[test]
@@ -42,17 +44,18 @@ fn one_wrong_byte_is_caught_wherever_it_is() {
             after[GUARD + at] = after[GUARD + at].wrapping_add(1);
             Ok(after)
         };
-        let report = check(&want(), WIDTH, run).unwrap().expect("a wrong byte must be caught");
+        let report = check(&want(), ROWS, run).unwrap().expect("a wrong byte must be caught");
         let first = report.first.unwrap();
         assert_eq!((report.count, report.overrun), (1, 0));
-        assert_eq!((first.x, first.y, first.channel), (at / 4 % WIDTH, at / 4 / WIDTH, at % 4));
-        assert_eq!((first.got, first.want), (want()[at].wrapping_add(1), want()[at]));
+        let channel = ["red", "green", "blue", "alpha"][at % 4];
+        assert_eq!(first.place, format!("{channel} at ({}, {})", at / 4 % WIDTH, at / 4 / WIDTH));
+        assert_eq!((first.got, first.want), (want()[at].wrapping_add(1).into(), want()[at].into()));
     }
 }
 
 #[test]
 fn an_untouched_output_is_caught_byte_by_byte() {
-    let report = check(&want(), WIDTH, |before| Ok(before.to_vec())).unwrap().expect("nothing was written");
+    let report = check(&want(), ROWS, |before| Ok(before.to_vec())).unwrap().expect("nothing was written");
     assert_eq!((report.count, report.untouched), (want().len(), want().len()));
     // A single pixel left out, too.
     let run = |before: &[u8]| {
@@ -60,7 +63,7 @@ fn an_untouched_output_is_caught_byte_by_byte() {
         after[GUARD + 12..GUARD + 16].copy_from_slice(&before[GUARD + 12..GUARD + 16]);
         Ok(after)
     };
-    let report = check(&want(), WIDTH, run).unwrap().expect("a pixel was left out");
+    let report = check(&want(), ROWS, run).unwrap().expect("a pixel was left out");
     assert_eq!((report.count, report.untouched), (4, 4));
     assert!(report.to_string().contains("4 bytes were never written"), "{report}");
 }
@@ -73,7 +76,7 @@ fn what_happens_to_equal_the_poison_was_written() {
         after[GUARD..GUARD + want().len()].iter_mut().for_each(|byte| *byte = !*byte);
         Ok(after)
     };
-    let report = check(&want(), WIDTH, inverted).unwrap().expect("all of it is wrong");
+    let report = check(&want(), ROWS, inverted).unwrap().expect("all of it is wrong");
     assert_eq!((report.count, report.untouched, report.overrun), (want().len(), 0, 0));
     assert!(!report.to_string().contains("never written"), "{report}");
 }
@@ -83,13 +86,12 @@ fn the_source_must_stay_as_it_is() {
     let source = want();
     let mut changed = source.clone();
     changed[7] ^= 1;
-    assert_eq!(compare(&want(), &want(), WIDTH, (&source, &source)), None);
-    let report = compare(&want(), &want(), WIDTH, (&source, &changed)).expect("the source changed");
+    assert_eq!(compare(&want(), &want(), ROWS, (&source, &source)), None);
+    let report = compare(&want(), &want(), ROWS, (&source, &changed)).expect("the source changed");
     assert_eq!((report.count, report.source), (0, 1));
     assert!(report.to_string().contains("1 bytes of the source were overwritten"), "{report}");
     // The same comparison finds what was not written at all, and a wrong byte.
-    let report =
-        compare(&want(), &poisoned(&want()), WIDTH, (&source, &source)).expect("nothing was written");
+    let report = compare(&want(), &poisoned(&want()), ROWS, (&source, &source)).expect("nothing was written");
     assert_eq!((report.count, report.untouched), (want().len(), want().len()));
 }
 
@@ -112,9 +114,9 @@ fn an_overrun_is_caught_on_both_sides() {
                 after[at] = if after[at] == value { !value } else { value };
                 Ok(after)
             };
-            let report = check(&want(), WIDTH, run).unwrap().expect("an overrun must be caught");
-            assert_eq!((report.count, report.overrun, report.first), (0, 1, None));
-            assert!(report.to_string().contains("outside the picture"), "{report}");
+            let report = check(&want(), ROWS, run).unwrap().expect("an overrun must be caught");
+            assert_eq!((report.count, report.overrun, &report.first), (0, 1, &None));
+            assert!(report.to_string().contains("outside the output"), "{report}");
         }
     }
 }
@@ -127,14 +129,39 @@ fn the_largest_difference_is_reported() {
         after[GUARD + 1] = want()[1].wrapping_add(90);
         Ok(after)
     };
-    let report = check(&want(), WIDTH, run).unwrap().unwrap();
-    assert_eq!((report.count, report.max_abs_diff), (2, 90));
+    let report = check(&want(), ROWS, run).unwrap().unwrap();
+    assert_eq!((report.count, report.max_abs_diff), (2, 90.0));
+}
+
+/// Numbers are told as numbers, and what is none differs from all of them.
+#[test]
+fn floats_are_compared_to_the_last_bit() {
+    let numbers = [1.5f32, -0.0, 3.0e-38, 1024.25, 7.0];
+    let want: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    let with = |at: usize, number: f32| {
+        let want = &want;
+        move |before: &[u8]| {
+            let mut after = before.to_vec();
+            after[GUARD..GUARD + want.len()].copy_from_slice(want);
+            after[GUARD + 4 * at..][..4].copy_from_slice(&number.to_le_bytes());
+            Ok(after)
+        }
+    };
+    assert_eq!(check(&want, Floats, with(0, 1.5)).unwrap(), None);
+    for (at, wrong) in [(0, 1.500_000_1f32), (1, 0.0), (2, 0.0), (3, f32::NAN), (4, f32::INFINITY)] {
+        let report = check(&want, Floats, with(at, wrong)).unwrap().expect("a wrong number is caught");
+        assert_eq!((report.count, report.total, report.untouched), (1, 5, 0), "{report}");
+        assert_eq!(report.first.as_ref().map(|first| first.place.clone()), Some(format!("number {at}")));
+        assert!(report.to_string().contains("1 of 5 floats differ"), "{report}");
+    }
+    let report = check(&want, Floats, |before| Ok(before.to_vec())).unwrap().expect("nothing was written");
+    assert_eq!((report.count, report.untouched), (5, 5));
 }
 
 #[test]
 fn a_failing_or_short_run_is_an_error() {
-    assert!(check(&want(), WIDTH, |_| Err(Error::new("no", "", ""))).is_err());
-    assert!(check(&want(), WIDTH, |before| Ok(before[1..].to_vec())).is_err());
+    assert!(check(&want(), ROWS, |_| Err(Error::new("no", "", ""))).is_err());
+    assert!(check(&want(), ROWS, |before| Ok(before[1..].to_vec())).is_err());
 }
 
 /// A folder of kernels with one that is changed; removed when dropped.
@@ -223,7 +250,7 @@ fn a_write_behind_the_picture_and_into_the_source_are_caught() {
     Kernels::with("behind", "03_flat.cl", &[behind]).is_caught(
         "flat",
         &SMALL,
-        &["outside the picture were overwritten"],
+        &["outside the output were overwritten"],
     );
     let source = (
         "    sums[y * width + x] = sum;",

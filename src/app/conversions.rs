@@ -10,8 +10,8 @@ use crate::color::kernels::{Converter, Corrector};
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::memory::Storage;
-use crate::ladder::verify::MismatchReport;
 use crate::pipeline::Check;
+use crate::verify::MismatchReport;
 
 /// What is done instead of a wrong conversion.
 const ON_THE_PROCESSOR: &str = "The processor converts them instead; 'planar' needs the device.";

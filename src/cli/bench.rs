@@ -2,6 +2,7 @@
 //! stdout, progress on stderr, there too one sentence where the times are noisy. A signal in the middle of it shows what
 //! has been measured.
 
+mod contest;
 mod conversions;
 mod report;
 mod table;
@@ -12,16 +13,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::cli::{BenchArgs, exit, working_devices};
+use crate::cli::{BenchArgs, exit, usage, working_devices};
 use crate::error::Result;
 use crate::gpu::cl::{Device, DeviceInfo, no_device, select_device};
-use crate::ladder::box_filter::bench::{
-    Input, NOT_TIMED, NativeFault, RadiusRun, Watch, require_memory, run_device,
-};
+use crate::ladder::box_filter::bench::{Input, NativeFault, RadiusRun, Watch, require_memory, run_device};
 use crate::ladder::box_filter::trial::Trials;
 use crate::ladder::conversions::{self as converted, Which};
 use crate::ladder::measure::Measurement;
-use crate::ladder::{Kind, Outcome, VariantId};
+use crate::ladder::{Kind, NOT_TIMED, Outcome, VariantId};
+use crate::ladders::vector_add::VectorAdd;
 use crate::leftovers;
 use crate::media;
 use crate::timing::{Noise, noise};
@@ -31,35 +31,65 @@ pub(crate) use table::{believed, number};
 /// The most frames that are kept in memory and cycled.
 const MAX_FRAMES: usize = 30;
 
-/// The variants to time: a list such as `naive,flat`, or `all`; in the order given, each once.
+/// The ladders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum LadderName {
+    /// The mean of a square window around each pixel of a movie
+    #[value(alias = "box_filter")]
+    BoxFilter,
+    /// The sum of two arrays of floats
+    #[value(alias = "vector_add")]
+    VectorAdd,
+}
+
+/// The variants to time: a list such as `naive,flat`, or `all`; which there are is the ladder's to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VariantList(Vec<VariantId>);
+pub struct VariantList(String);
 
 impl FromStr for VariantList {
-    type Err = String;
+    type Err = std::convert::Infallible;
 
-    fn from_str(list: &str) -> std::result::Result<Self, String> {
-        if list.trim() == "all" {
-            return Ok(Self(filters().collect()));
+    fn from_str(list: &str) -> std::result::Result<Self, Self::Err> {
+        Ok(Self(list.to_owned()))
+    }
+}
+
+impl VariantList {
+    /// Those of `all`, which have names: in the order given, each once.
+    ///
+    /// # Errors
+    /// A sentence for the user, where none has such a name.
+    fn among<'a, T>(
+        &self,
+        all: impl Iterator<Item = (&'a str, T)> + Clone,
+    ) -> std::result::Result<Vec<T>, String> {
+        if self.0.trim() == "all" {
+            return Ok(all.map(|(_, one)| one).collect());
         }
-        let mut variants = Vec::new();
-        for name in list.split(',') {
-            match filters().find(|id| id.as_str() == name.trim()) {
-                Some(id) if variants.contains(&id) => {}
-                Some(id) => variants.push(id),
-                None => {
-                    let names: Vec<_> = filters().map(VariantId::as_str).collect();
-                    let names = names.join(", ");
-                    return Err(format!("no variant is called '{name}'; choose from {names} or all"));
-                }
+        let mut names: Vec<&str> = Vec::new();
+        for name in self.0.split(',').map(str::trim) {
+            if !all.clone().any(|(known, _)| known == name) {
+                let known: Vec<_> = all.map(|(known, _)| known).collect();
+                return Err(format!(
+                    "invalid value '{}' for '--variant <ID,…>': no variant is called '{name}'; choose all, or some of {}",
+                    self.0,
+                    known.join(", ")
+                ));
+            }
+            if !names.contains(&name) {
+                names.push(name);
             }
         }
-        Ok(Self(variants))
+        Ok(names
+            .iter()
+            .filter_map(|name| all.clone().find(|(known, _)| known == name))
+            .map(|(_, one)| one)
+            .collect())
     }
 }
 
 /// Everything that filters, in the order of [`VariantId::ALL`].
-fn filters() -> impl Iterator<Item = VariantId> {
+fn filters() -> impl Iterator<Item = VariantId> + Clone {
     VariantId::ALL.into_iter().filter(|id| id.kind() != Kind::Nothing)
 }
 
@@ -69,14 +99,27 @@ fn filters() -> impl Iterator<Item = VariantId> {
 /// # Errors
 /// When there is no device and a variant needs one, or the movie gives no frame.
 pub fn run(args: &BenchArgs) -> Result<u8> {
-    let variants = args.variant.0.as_slice();
+    if args.ladder == LadderName::VectorAdd {
+        return match counts(args) {
+            Ok(counts) => contest::run(VectorAdd, counts, args),
+            Err(why) => Ok(usage("bench", &why)),
+        };
+    }
+    if args.count.is_some() {
+        return Ok(usage("bench", "the box filter has no --count: it filters the pictures of a movie"));
+    }
+    let variants = match args.variant.among(filters().map(|id| (id.as_str(), id))) {
+        Ok(variants) => variants,
+        Err(why) => return Ok(usage("bench", &why)),
+    };
+    let variants = variants.as_slice();
     let mut radii = Vec::new();
     for &radius in &args.radius {
         if !radii.contains(&radius) {
             radii.push(radius);
         }
     }
-    let devices = chosen_devices(args)?;
+    let devices = chosen_devices(args, variants)?;
     let file: PathBuf = match &args.file {
         Some(file) => file.clone(),
         None => media::bundled_clip()?,
@@ -317,31 +360,63 @@ impl Results {
 }
 
 /// The devices to run on; one `None` where there is none and nothing that was asked for needs one.
-fn chosen_devices(args: &BenchArgs) -> Result<Vec<Option<Device>>> {
+fn chosen_devices(args: &BenchArgs, variants: &[VariantId]) -> Result<Vec<Option<Device>>> {
     let devices = working_devices();
     match args.device.as_deref() {
-        None if devices.is_empty() && args.variant.0.iter().all(|id| id.kind().is_peer()) => Ok(vec![None]),
+        None if devices.is_empty() && variants.iter().all(|id| id.kind().is_peer()) => Ok(vec![None]),
         Some("all") if devices.is_empty() => Err(no_device()),
         Some("all") => Ok(devices.into_iter().map(Some).collect()),
         sel => Ok(vec![Some(select_device(&devices, sel)?)]),
     }
 }
 
-fn exit_code<'a>(runs: impl Iterator<Item = &'a RadiusRun>) -> u8 {
+/// The counts of a ladder of numbers.
+///
+/// # Errors
+/// A sentence for the user, where something was asked for that only pictures have.
+fn counts(args: &BenchArgs) -> std::result::Result<Vec<u32>, String> {
+    let pictures = [
+        ("FILE", args.file.is_some()),
+        ("--size", args.size.is_some()),
+        ("--radius", args.radius != [7]),
+        ("--native", args.native),
+        ("--conversions", args.conversions != Which::All),
+        ("--kernel-timeout", args.trial.kernel_timeout.is_some()),
+    ];
+    if let Some((name, _)) = pictures.into_iter().find(|(_, given)| *given) {
+        return Err(format!("{name} belongs to the box filter: --ladder vector-add takes --count"));
+    }
+    let mut counts = Vec::new();
+    for &count in args.count.as_deref().unwrap_or(&[1 << 24]) {
+        if !counts.contains(&count) {
+            counts.push(count);
+        }
+    }
+    Ok(counts)
+}
+
+/// The exit code of some outcomes: 3 when one differs, 1 when one failed.
+fn worst<'a>(outcomes: impl Iterator<Item = &'a Outcome>) -> u8 {
     let mut code = exit::DONE;
+    for outcome in outcomes {
+        match outcome {
+            Outcome::Mismatch(_) => return exit::MISMATCH,
+            Outcome::Failed(_) => code = exit::FAILED,
+            Outcome::Ok(_) | Outcome::Unsupported(_) | Outcome::Skipped(_) => {}
+        }
+    }
+    code
+}
+
+fn exit_code<'a>(runs: impl Iterator<Item = &'a RadiusRun>) -> u8 {
+    let mut outcomes = Vec::new();
     for run in runs {
         if run.native.iter().any(|one| one.outcome.as_ref().is_err_and(|e| *e == NativeFault::Differs)) {
             return exit::MISMATCH;
         }
-        for (_, outcome) in &run.variants {
-            match outcome {
-                Outcome::Mismatch(_) => return exit::MISMATCH,
-                Outcome::Failed(_) => code = exit::FAILED,
-                Outcome::Ok(_) | Outcome::Unsupported(_) | Outcome::Skipped(_) => {}
-            }
-        }
+        outcomes.extend(run.variants.iter().map(|(_, outcome)| outcome));
     }
-    code
+    worst(outcomes.into_iter())
 }
 
 /// Why an outcome is not ok.
@@ -357,10 +432,12 @@ fn reason(outcome: &Outcome) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gpu::memory::Rgba;
 
     #[test]
     fn variant_lists() {
-        let parse = |list: &str| list.parse::<VariantList>().map(|v| v.0);
+        let filters = || filters().map(|id| (id.as_str(), id));
+        let parse = |list: &str| VariantList(list.to_owned()).among(filters());
         assert_eq!(parse("all").map(|v| v.len()), Ok(VariantId::ALL.len() - 1), "all but `off`");
         assert_eq!(parse("flat, naive,flat"), Ok(vec![VariantId::Flat, VariantId::Naive]));
         assert!(parse("off").is_err());
@@ -371,7 +448,8 @@ mod tests {
     #[test]
     fn a_mismatch_outranks_a_failure() {
         let failed = Outcome::Failed(crate::error::Error::new("no", "", ""));
-        let report = crate::ladder::verify::check(&[1, 2, 3, 4], 1, |b| Ok(b.to_vec())).unwrap().unwrap();
+        let report =
+            crate::verify::check(&[1, 2, 3, 4], Rgba { width: 1 }, |b| Ok(b.to_vec())).unwrap().unwrap();
         let run = |outcomes: Vec<Outcome>| RadiusRun {
             radius: 1,
             copy: None,

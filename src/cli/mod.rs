@@ -9,7 +9,8 @@ pub mod tune;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
 use crate::error::Result;
 use crate::exit;
@@ -18,6 +19,7 @@ use crate::gpu::{drivers, probe, trial};
 use crate::ladder::box_filter;
 use crate::ladder::box_filter::MAX_RADIUS;
 use crate::ladder::conversions::Which;
+use crate::ladders::vector_add;
 use crate::leftovers;
 use crate::options::{FilterArgs, PlayArgs, ReferencesArgs, TrialArgs, seconds};
 
@@ -102,6 +104,16 @@ pub fn run(cli: &Cli) -> Result<u8> {
     }
 }
 
+/// Says how a subcommand was used wrongly, and how it is used; returns the exit code.
+pub(crate) fn usage(subcommand: &str, why: &str) -> u8 {
+    let mut command = Cli::command();
+    command.build();
+    let command = command.find_subcommand_mut(subcommand);
+    // There is nobody to tell that it could not be told.
+    let _ = command.map(|command| command.error(ErrorKind::ValueValidation, why).print());
+    exit::USAGE
+}
+
 /// The devices to choose from; says on stderr which drivers were left out because they failed.
 pub(crate) fn working_devices() -> Vec<Device> {
     let devices = list_devices();
@@ -120,6 +132,12 @@ pub struct BenchArgs {
     /// The movie whose frames are filtered; without it the bundled clip
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// What is computed
+    #[arg(long, value_name = "NAME", default_value = "box-filter")]
+    pub ladder: bench::LadderName,
+    /// How many numbers, separated by commas; only where the ladder computes with numbers. Without it 16777216
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=vector_add::MOST as i64))]
+    pub count: Option<Vec<u32>>,
     /// What it may open.
     #[command(flatten)]
     pub references: ReferencesArgs,

@@ -18,9 +18,9 @@ use crate::ladder::box_filter::Config;
 use crate::ladder::box_filter::trial::Trials;
 use crate::ladder::tune::{self, Search, Status, Trial};
 use crate::ladder::tuned::{self, Cache, RADII, radius_class};
-use crate::ladder::verify::Checked;
 use crate::leftovers;
 use crate::timing::noise::{self, Noise, Noisy};
+use crate::verify::Checked;
 
 #[derive(Serialize)]
 struct Report {

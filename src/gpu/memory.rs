@@ -6,6 +6,7 @@ use ocl::flags::MemFlags;
 
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
+use crate::verify::Elements;
 
 /// What a kernel reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,6 +15,33 @@ pub enum Storage {
     Image,
     /// A flat buffer of pixels without gaps.
     Buffer,
+}
+
+/// Pixels of 8 bits a channel, in rows of so many.
+#[derive(Debug, Clone, Copy)]
+pub struct Rgba {
+    /// Pixels of a row.
+    pub width: usize,
+}
+
+impl Elements for Rgba {
+    const NAME: &'static str = "bytes";
+    const BYTES: usize = 1;
+
+    fn value(&self, bytes: &[u8]) -> f64 {
+        bytes.first().copied().map_or(f64::NAN, f64::from)
+    }
+
+    fn place(&self, number: usize) -> String {
+        let (pixel, width) = (number / 4, self.width.max(1));
+        channel_at(number % 4, pixel % width, pixel / width)
+    }
+}
+
+/// A channel of the pixel in column `x` and row `y`, as in "red at (3, 4)".
+pub(crate) fn channel_at(channel: usize, x: usize, y: usize) -> String {
+    let name = ["red", "green", "blue", "alpha"].get(channel).unwrap_or(&"?");
+    format!("{name} at ({x}, {y})")
 }
 
 /// An RGBA picture on a device, 8 bits a channel, without gaps between rows. Clones share the memory.

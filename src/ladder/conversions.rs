@@ -10,7 +10,6 @@ use ffmpeg_next::frame::Video;
 
 use super::Outcome;
 use super::measure::{self, Contender, Measurement, Timed};
-use super::verify::MismatchReport;
 use crate::color::kernels::{Converter, Corrector};
 use crate::color::planes::layout_of;
 use crate::color::trial::{self, Pattern, VIVID};
@@ -22,6 +21,7 @@ use crate::gpu::memory::{Picture, Storage};
 use crate::ladder::box_filter::pictures::noise;
 use crate::ladder::box_filter::trial::{Case, Launch, Trials};
 use crate::memory::require;
+use crate::verify::MismatchReport;
 
 /// Decoded formats that are checked beside the movie's own: all programs, and all ways that samples lie.
 const FORMATS: [Pixel; 19] = [

@@ -3,7 +3,7 @@
 
 use crate::ladder::VariantId;
 use crate::ladder::box_filter::Config;
-use crate::ladder::box_filter::config::Param;
+use crate::ladder::config::Param;
 use crate::ladder::tune::{Trial, axes, best};
 
 /// The trials of a variant, by two parameters.

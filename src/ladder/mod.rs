@@ -1,13 +1,16 @@
 //! What every ladder of kernels shares: the variants' names, the outcome of running one, and the rules for
-//! checking ([`verify`]) and timing ([`measure`]) it.
+//! checking ([`verify`](crate::verify)) and timing ([`measure`]) it.
 
 pub mod box_filter;
+pub mod config;
+pub mod contest;
 pub mod conversions;
 pub mod heat;
 pub mod measure;
+pub mod rung;
+pub mod search;
 pub mod tune;
 pub mod tuned;
-pub mod verify;
 
 use std::fmt;
 use std::str::FromStr;
@@ -180,6 +183,9 @@ pub struct PeerInfo {
     pub idea: &'static str,
 }
 
+/// Why something that was to be timed has no time yet.
+pub const NOT_TIMED: &str = "It was not timed.";
+
 /// What came of running a variant.
 #[derive(Debug, Clone)]
 pub enum Outcome {
@@ -190,7 +196,7 @@ pub enum Outcome {
     /// It was left out, and why.
     Skipped(String),
     /// It differs from the reference, so it has no time.
-    Mismatch(verify::MismatchReport),
+    Mismatch(crate::verify::MismatchReport),
     /// It could not be built or run.
     Failed(crate::error::Error),
 }

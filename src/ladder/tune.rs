@@ -11,21 +11,21 @@ use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceInfo, DeviceKind};
-use crate::gpu::memory::{Picture, Storage};
+use crate::gpu::memory::{Picture, Rgba, Storage};
 use crate::gpu::program::is_changed;
 use crate::ladder::VariantId;
-use crate::ladder::box_filter::config::Param;
 use crate::ladder::box_filter::pictures::{Pattern, noise};
 use crate::ladder::box_filter::reference::quick;
 use crate::ladder::box_filter::run::{Bands, Checker};
 use crate::ladder::box_filter::suite::{self, Subject, Suite};
 use crate::ladder::box_filter::trial::{Case, Launch, Trials};
 use crate::ladder::box_filter::{BuiltVariant, Code, Config, Plan, Scratch, bench, info};
+use crate::ladder::config::Param;
 use crate::ladder::measure::{self, Contender, Measurement};
 use crate::ladder::tuned::{Entry, SizeClass};
-use crate::ladder::verify::{self, Checked, MismatchReport};
 use crate::memory::{require, zeroed};
 use crate::timing::{CpuTimes, Noise, Series, ms_since};
+use crate::verify::{self, Checked, MismatchReport};
 
 /// A configuration is abandoned when it is predicted to take so many times as long as the best.
 const HOPELESS: f64 = 3.0;
@@ -375,7 +375,9 @@ impl Tuner<'_> {
         let (mut got, mut source) = (zeroed(self.want.len())?, zeroed(self.src.len())?);
         dst.read(queue, &mut got)?;
         src.read(queue, &mut source)?;
-        if let Some(report) = verify::compare(&self.want, &got, width as usize, (&self.src, &source)) {
+        if let Some(report) =
+            verify::compare(&self.want, &got, Rgba { width: width as usize }, (&self.src, &source))
+        {
             // All others read it.
             src.write(queue, &self.src)?;
             let case = "noise, as it is timed".to_owned();

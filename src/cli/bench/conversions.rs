@@ -91,7 +91,7 @@ pub(super) fn entry(row: &Row) -> Entry<'_> {
         reason: why(row),
         max_abs_diff: match &row.outcome {
             Ok(_) => Some(0),
-            Err(Outcome::Mismatch(report)) => Some(report.max_abs_diff),
+            Err(Outcome::Mismatch(report)) => Some(report.max_abs_diff.ceil() as u8),
             Err(_) => None,
         },
         device_ms: times.and_then(|m| m.device),

@@ -10,10 +10,10 @@ use crate::gpu::sharing::Sharing;
 use crate::ladder::box_filter::bench::{NativeFault, NativeRun, RadiusRun};
 use crate::ladder::box_filter::native::Lanes;
 use crate::ladder::measure::Measurement;
-use crate::ladder::verify::Checked;
 use crate::ladder::{Outcome, VariantId};
 use crate::timing::Series;
 use crate::timing::noise::Noisy;
+use crate::verify::Checked;
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -131,7 +131,7 @@ fn variant(run: &RadiusRun, place: usize) -> VariantEntry {
         chosen: run.auto.clone().filter(|_| id == VariantId::Auto),
         max_abs_diff: match outcome {
             Outcome::Ok(_) => Some(0),
-            Outcome::Mismatch(report) => Some(report.max_abs_diff),
+            Outcome::Mismatch(report) => Some(report.max_abs_diff.ceil() as u8),
             _ => None,
         },
         device_ms: times.and_then(|m| m.device),

@@ -9,8 +9,8 @@ use crate::ladder::VariantId;
 use crate::ladder::box_filter::bench::{NativeFault, RadiusRun};
 use crate::ladder::box_filter::native::Lanes;
 use crate::ladder::measure::Measurement;
-use crate::ladder::verify::Checked;
 use crate::timing::{Noise, noise};
+use crate::verify::Checked;
 
 /// Prints them.
 pub(super) fn print(results: &Results) -> Result<()> {
@@ -44,14 +44,19 @@ pub(super) fn print(results: &Results) -> Result<()> {
     Ok(())
 }
 
-/// The sentences on noise, each with the rows that it is true of.
 fn noisy(run: &RadiusRun) -> Vec<String> {
     let copies = [("(copy)", run.copy.as_ref()), (PLANES_COPY, run.planes_copy.as_ref())];
     let variants = run.variants.iter().map(|(id, outcome)| (id.as_str(), outcome.measured()));
     let native = run.native.iter().map(|one| ("native", one.outcome.as_ref().ok()));
+    let rows = copies.into_iter().chain(variants).chain(native);
+    noisy_lines(rows.filter_map(|(name, measured)| Some((name, measured?))))
+}
+
+/// The sentences on noise, each with the rows that it is true of.
+pub(super) fn noisy_lines<'a>(rows: impl Iterator<Item = (&'a str, &'a Measurement)>) -> Vec<String> {
     let mut sentences: Vec<(String, Vec<&str>)> = Vec::new();
-    for (name, measured) in copies.into_iter().chain(variants).chain(native) {
-        let Some(noise) = measured.and_then(Measurement::noise) else { continue };
+    for (name, measured) in rows {
+        let Some(noise) = measured.noise() else { continue };
         let sentence = noise.to_string();
         match sentences.iter_mut().find(|(known, _)| *known == sentence) {
             Some((_, names)) if names.contains(&name) => {}
@@ -76,16 +81,19 @@ fn by_wall(run: &RadiusRun) -> String {
     if names.is_empty() { String::new() } else { format!(" ({}: wall time)", names.join(", ")) }
 }
 
-/// What was compared, for all variants of which it is the same.
 fn checked(run: &RadiusRun) -> Vec<String> {
+    let rows = run.variants.iter().zip(&run.checked);
+    let timed = rows.filter(|((_, outcome), _)| outcome.measured().is_some());
+    checked_lines(timed.map(|((id, _), checked)| (id.as_str(), checked.as_slice())))
+}
+
+/// What was compared, for all rows of which it is the same.
+pub(super) fn checked_lines<'a>(rows: impl Iterator<Item = (&'a str, &'a [Checked])>) -> Vec<String> {
     let mut all: Vec<(Vec<&str>, &[Checked])> = Vec::new();
-    for ((id, outcome), checked) in run.variants.iter().zip(&run.checked) {
-        if outcome.measured().is_none() {
-            continue;
-        }
-        match all.iter_mut().find(|(_, known)| *known == checked.as_slice()) {
-            Some((names, _)) => names.push(id.as_str()),
-            None => all.push((vec![id.as_str()], checked)),
+    for (name, checked) in rows {
+        match all.iter_mut().find(|(_, known)| *known == checked) {
+            Some((names, _)) => names.push(name),
+            None => all.push((vec![name], checked)),
         }
     }
     let mut lines = Vec::new();

@@ -8,10 +8,10 @@ use crate::color::trial::{self, Pattern, VIVID};
 use crate::color::{Correction, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
-use crate::gpu::memory::{Picture, Storage, guarded};
+use crate::gpu::memory::{Picture, Rgba, Storage, channel_at, guarded};
 use crate::gpu::parts::require_sub_buffers;
-use crate::ladder::verify::{self, Difference, MismatchReport};
 use crate::memory::{require, zeroed};
+use crate::verify::{self, MismatchReport};
 
 /// Rows of a picture that is tried before a conversion is used.
 const FEW_ROWS: u32 = 16;
@@ -32,7 +32,7 @@ pub(crate) fn compare(
     mut run: impl FnMut(&Picture) -> Result<()>,
 ) -> Result<Option<MismatchReport>> {
     let finish = || queue.finish().map_err(|e| failed("The device failed during a check.", &e));
-    let report = verify::check(want, width as usize, |before| {
+    let report = verify::check(want, Rgba { width: width as usize }, |before| {
         let mut after = before.to_vec();
         match storage {
             Storage::Image => {
@@ -253,10 +253,8 @@ fn compare_strips(
 fn note(report: &mut MismatchReport, row: usize, first: usize, got: &[u8], want: &[u8]) {
     let differing = got.iter().zip(want).enumerate().filter(|(_, (got, want))| got != want);
     for (at, (&got, &want)) in differing {
-        report.count += 1;
-        report.max_abs_diff = report.max_abs_diff.max(got.abs_diff(want));
         let (x, y) = (at % row / 4, first + at / row);
-        report.first.get_or_insert(Difference { x, y, channel: at % 4, got, want });
+        report.note(got.into(), want.into(), false, || channel_at(at % 4, x, y));
     }
 }
 

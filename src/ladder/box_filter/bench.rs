@@ -13,9 +13,9 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, failed};
 use crate::gpu::memory::{Picture, Storage};
 use crate::ladder::measure::{self, Measurement, Sample};
-use crate::ladder::verify::Checked;
 use crate::ladder::{Kind, Outcome, VariantId};
 use crate::memory::require;
+use crate::verify::Checked;
 
 /// What is filtered, and how often.
 pub struct Input<'a> {
@@ -69,12 +69,9 @@ pub trait Watch {
     fn next(&mut self, what: &str);
 
     /// What is known so far at a radius, after each of its rounds. A variant that has not had one yet is
-    /// [left out](Outcome::Skipped), as [`NOT_TIMED`] says.
+    /// [left out](Outcome::Skipped), as [`NOT_TIMED`](crate::ladder::NOT_TIMED) says.
     fn so_far(&mut self, run: RadiusRun);
 }
-
-/// Why something that was to be timed has no time yet.
-pub const NOT_TIMED: &str = "It was not timed.";
 
 /// Why a [`NativeRun`] has no time.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 
 use std::cell::OnceCell;
 
-use super::bench::{Input, NOT_TIMED, NativeFault, NativeRun, TINY, case as trial_case};
+use super::bench::{Input, NativeFault, NativeRun, TINY, case as trial_case};
 use super::native::{self, Lanes};
 use super::pictures::{Pattern, noise};
 use super::planar::run as planes;
@@ -22,10 +22,10 @@ use crate::gpu::cl::ClContext;
 use crate::gpu::memory::Storage;
 use crate::gpu::program;
 use crate::ladder::measure::rounds_for;
-use crate::ladder::verify::{Checked, MismatchReport};
-use crate::ladder::{Outcome, VariantId};
+use crate::ladder::{NOT_TIMED, Outcome, VariantId};
 use crate::memory::require;
 use crate::timing::ms_since;
+use crate::verify::{Checked, MismatchReport};
 
 /// What was asked for, or the outcome that stands in its place.
 pub(super) type Tried<T> = std::result::Result<T, Box<Outcome>>;

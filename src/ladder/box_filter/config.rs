@@ -2,24 +2,10 @@
 //! parameters can take, and how a launch follows from them. In: a variant and a device. Out: a [`Config`], the
 //! compiler's options and the work-groups of a launch.
 
-use std::fmt;
-
 use super::MAX_RADIUS;
 use crate::gpu::cl::{DeviceInfo, DeviceKind};
+use crate::ladder::config::{self, Param, Tunable};
 use crate::ladder::tuned::SizeClass;
-
-/// A parameter of a kernel file: a `-D` option, and what the launch depends on.
-#[derive(Debug)]
-pub struct Param {
-    /// Its name in the kernel file.
-    pub name: &'static str,
-    /// Its value on CPU devices, where nothing better is known.
-    pub cpu: u32,
-    /// Its value on all other devices, where nothing better is known.
-    pub gpu: u32,
-    /// The values that are worth trying.
-    pub values: &'static [u32],
-}
 
 /// What a launch covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,106 +64,33 @@ pub struct Code {
 }
 
 /// One choice of values for the parameters of a variant's code.
-#[derive(Debug, Clone)]
-pub struct Config {
-    code: &'static Code,
-    values: Vec<u32>,
-}
+pub type Config = config::Config<Code>;
 
-impl PartialEq for Config {
-    fn eq(&self, other: &Self) -> bool {
-        self.code.file == other.code.file && self.values == other.values
+impl Tunable for Code {
+    fn file(&self) -> &'static str {
+        self.file
+    }
+
+    fn params(&self) -> &'static [Param] {
+        self.params
+    }
+
+    fn groups(&self, config: &Config) -> Vec<usize> {
+        let extent = Extent { width: 1, rows: 1, radius: 0, units: 1 };
+        let of = |pass| (self.launch)(config, pass, &extent).local;
+        (0..self.kernels.len()).map(|pass| of(pass).iter().product()).collect()
+    }
+
+    fn allows(&self, config: &Config, device: &DeviceInfo) -> bool {
+        (self.allowed)(config, device)
     }
 }
 
 impl Config {
-    /// The default values for a kind of device, for pictures up to 1080p.
-    pub fn of(code: &'static Code, kind: DeviceKind) -> Self {
-        let value = |p: &Param| if kind == DeviceKind::Cpu { p.cpu } else { p.gpu };
-        Self { code, values: code.params.iter().map(value).collect() }
-    }
-
     /// The default values for a kind of device and pictures of a size.
     pub fn for_size(code: &'static Code, kind: DeviceKind, size: SizeClass) -> Self {
         let other = if kind != DeviceKind::Cpu && size == SizeClass::Large { code.large } else { &[] };
         other.iter().fold(Self::of(code, kind), |config, (name, value)| config.with(name, *value))
-    }
-
-    /// The code that it configures.
-    pub fn code(&self) -> &'static Code {
-        self.code
-    }
-
-    /// A parameter's value; 1 if the code has no such parameter.
-    pub fn get(&self, name: &str) -> u32 {
-        let at = self.code.params.iter().position(|p| p.name == name);
-        at.and_then(|at| self.values.get(at)).copied().unwrap_or(1)
-    }
-
-    /// The same with another value for one parameter; unchanged if the code has no such parameter.
-    #[must_use]
-    pub fn with(mut self, name: &str, value: u32) -> Self {
-        if let Some(at) = self.code.params.iter().position(|p| p.name == name) {
-            self.values[at] = value;
-        }
-        self
-    }
-
-    /// Halves the work-groups until the device takes them. They are the parameters that begin with `GROUP`.
-    #[must_use]
-    pub fn fitted(mut self, device: &DeviceInfo) -> Self {
-        while !self.fits(device) {
-            let mut smaller = false;
-            for (param, value) in self.code.params.iter().zip(&mut self.values) {
-                if param.name.starts_with("GROUP") && *value > 1 {
-                    *value = value.div_ceil(2);
-                    smaller = true;
-                }
-            }
-            if !smaller {
-                break;
-            }
-        }
-        self
-    }
-
-    /// This one with each other value of each parameter that is worth trying, where the device allows it.
-    pub fn neighbours(&self, device: &DeviceInfo) -> Vec<Self> {
-        let each = |param: &'static Param| param.values.iter().map(move |value| (param.name, *value));
-        let others =
-            self.code.params.iter().flat_map(each).map(|(name, value)| self.clone().with(name, value));
-        others.filter(|other| other != self && other.is_allowed(device)).collect()
-    }
-
-    fn fits(&self, device: &DeviceInfo) -> bool {
-        let extent = Extent { width: 1, rows: 1, radius: 0, units: 1 };
-        let most = device.max_work_group_size.max(1);
-        (0..self.code.kernels.len()).all(|pass| {
-            let launch = (self.code.launch)(self, pass, &extent);
-            launch.local[0] * launch.local[1] <= most
-        })
-    }
-
-    /// Whether the device can run it.
-    pub fn is_allowed(&self, device: &DeviceInfo) -> bool {
-        self.fits(device) && (self.code.allowed)(self, device)
-    }
-
-    /// The compiler's options.
-    pub fn options(&self) -> String {
-        let option = |(p, v): (&Param, &u32)| format!("-D {}={v}", p.name);
-        self.code.params.iter().zip(&self.values).map(option).collect::<Vec<_>>().join(" ")
-    }
-}
-
-/// As in `STRIP_X=64 QUADS=4`.
-impl fmt::Display for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (n, (param, value)) in self.code.params.iter().zip(&self.values).enumerate() {
-            let gap = if n > 0 { " " } else { "" };
-            write!(f, "{gap}{}={value}", param.name)?;
-        }
-        Ok(())
     }
 }
 

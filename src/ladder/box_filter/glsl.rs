@@ -16,12 +16,13 @@ use crate::error::{Error, Result};
 use crate::gpu::event::JobState;
 use crate::gpu::gl_timer::{Clock, GlTimer, Timing};
 use crate::gpu::headless::Headless;
+use crate::gpu::memory::Rgba;
 use crate::gpu::read_texture::read_texture;
 use crate::gpu::shader;
 use crate::gpu::sharing::texture;
 use crate::ladder::measure::Sample;
-use crate::ladder::verify::{self, MismatchReport};
 use crate::timing::ms_since;
+use crate::verify::{self, MismatchReport};
 
 /// A band is to take about this long, and two may wait: the window's own drawing comes after them.
 const BAND_MS: f64 = 15.0;
@@ -407,7 +408,7 @@ impl Offscreen {
     /// # Errors
     /// When it cannot run; a wrong result is no error but a report.
     pub fn check(&self, src: &[u8], want: &[u8], radius: u32) -> Result<Option<MismatchReport>> {
-        verify::check(want, self.size.0 as usize, |before| {
+        verify::check(want, Rgba { width: self.size.0 as usize }, |before| {
             let guard = verify::guard(want.len());
             let middle = guard..guard + want.len();
             self.poison(&before[middle.clone()]);

@@ -8,10 +8,11 @@
 use std::sync::atomic::{Ordering, compiler_fence};
 
 use crate::error::{Error, Result};
+use crate::gpu::memory::Rgba;
 use crate::ladder::box_filter::MAX_RADIUS;
-use crate::ladder::verify::{self, MismatchReport};
 use crate::memory::zeroed;
 use crate::threads::share;
+use crate::verify::{self, MismatchReport};
 
 pub use crate::threads::all_threads;
 
@@ -81,7 +82,7 @@ pub fn check(
     radius: u32,
 ) -> Result<Option<MismatchReport>> {
     let size = (width as usize, height as usize);
-    verify::check(want, size.0, |before| {
+    verify::check(want, Rgba { width: size.0 }, |before| {
         let mut after = before.to_vec();
         let picture = &mut after[verify::guard(want.len())..][..want.len()];
         filter(src, picture, size, radius, all_threads(), Lanes::Vector)?;

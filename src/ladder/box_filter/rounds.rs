@@ -9,8 +9,7 @@ use std::time::Instant;
 
 use super::bench::case;
 use super::bench::{
-    Built, Candidate, Input, NOT_TIMED, NativeFault, NativeRun, OnDevice, RadiusRun, Watch, copy,
-    without_device,
+    Built, Candidate, Input, NativeFault, NativeRun, OnDevice, RadiusRun, Watch, copy, without_device,
 };
 use super::checks::{Checks, Tried, fail, passed, tried};
 use super::glsl::Offscreen;
@@ -21,11 +20,12 @@ use super::trial::Trials;
 use super::{BuiltVariant, Plan, Scratch};
 use crate::error::Result;
 use crate::gpu::memory::Picture;
+use crate::gpu::memory::Rgba;
 use crate::ladder::measure::{self, Contender, Results, Sample, Timed};
-use crate::ladder::verify::{self, Checked, MismatchReport};
-use crate::ladder::{Outcome, VariantId};
+use crate::ladder::{NOT_TIMED, Outcome, VariantId};
 use crate::memory::zeroed;
 use crate::timing::ms_since;
+use crate::verify::{self, Checked, MismatchReport};
 
 /// What is timed, for one radius.
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
@@ -255,7 +255,7 @@ impl<'a> Bench<'a> {
                             let (mut got, mut source) = (zeroed(want.len())?, zeroed(src.len())?);
                             to.read(queue, &mut got)?;
                             from.read(queue, &mut source)?;
-                            Ok(verify::compare(want, &got, size.0, (src, &source)))
+                            Ok(verify::compare(want, &got, Rgba { width: size.0 }, (src, &source)))
                         },
                     )
                 }
@@ -285,7 +285,7 @@ impl<'a> Bench<'a> {
                         Ok(())
                     },
                     move || offscreen.run(radius),
-                    move || Ok(verify::compare(want, &offscreen.read()?, size.0, (src, src))),
+                    move || Ok(verify::compare(want, &offscreen.read()?, Rgba { width: size.0 }, (src, src))),
                 ),
                 Ready::Native => compared(
                     move || {
@@ -293,7 +293,7 @@ impl<'a> Bench<'a> {
                         Ok(())
                     },
                     move || run_native(all, Lanes::Vector),
-                    move || Ok(verify::compare(want, &out.borrow(), size.0, (src, src))),
+                    move || Ok(verify::compare(want, &out.borrow(), Rgba { width: size.0 }, (src, src))),
                 ),
             };
             turns.add(Row::Variant(*place), *rounds, run);

@@ -6,10 +6,10 @@ use std::ops::Range;
 use super::{BuiltVariant, Plan, Scratch};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
-use crate::gpu::memory::{Picture, Storage, guarded};
+use crate::gpu::memory::{Picture, Rgba, Storage, guarded};
 use crate::gpu::parts::require_sub_buffers;
-use crate::ladder::verify::{self, MismatchReport};
 use crate::memory::zeroed;
+use crate::verify::{self, MismatchReport};
 
 fn require_pixels(src: &[u8], width: u32, height: u32) -> Result<()> {
     if src.len() != width as usize * height as usize * 4 {
@@ -136,7 +136,7 @@ impl<'a> Checker<'a> {
         let before =
             if is_image(&self.source.0) { src.to_vec() } else { verify::between_canaries(src, guard) };
         let mut overwritten = 0;
-        let report = verify::check(want, self.size.0 as usize, |poison| {
+        let report = verify::check(want, Rgba { width: self.size.0 as usize }, |poison| {
             let mut after = poison.to_vec();
             let part = if is_image(&self.output.0) { guard..guard + want.len() } else { 0..poison.len() };
             self.source.0.write(queue, &before)?;

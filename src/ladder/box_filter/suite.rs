@@ -12,7 +12,7 @@ use super::run::{Bands, Checker};
 use super::{BuiltVariant, MAX_RADIUS};
 use crate::error::Result;
 use crate::gpu::cl::ClContext;
-use crate::ladder::verify::{Checked, MismatchReport};
+use crate::verify::{Checked, MismatchReport};
 
 /// The sizes, and how each is launched; what is no kernel is only run whole.
 pub(super) const SIZES: [((u32, u32), &[Bands]); 6] = [

@@ -10,8 +10,8 @@ use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::memory::{Picture, Storage, guarded};
 use crate::gpu::parts::require_sub_buffers;
 use crate::ladder::box_filter::Scratch;
-use crate::ladder::verify::{self, Difference, MismatchReport};
 use crate::memory::zeroed;
+use crate::verify::{self, MismatchReport};
 
 /// Filters the planes of one frame, converts what comes out, and waits for it: `rgba` gets its width × height × 4 bytes. The
 /// conversion is compared with the reference; where it differs, the reference's is taken, and what is returned says so.
@@ -97,8 +97,7 @@ fn weighted(pixel: &[u8], weights: [f32; 3]) -> f32 {
 
 /// Checks the filter on one block against `want`, the reference's for it: poisoned, with canaries on both sides of source
 /// and output. `bands` are rows at which the run is split; without any all rows run at once. The source must stay as it
-/// is. In the report the component stands for the channel, whole levels for got and want, and differences are in the
-/// filtered samples' unit.
+/// is. The report counts samples; their values are in levels of 8 bits.
 ///
 /// # Errors
 /// When the filter cannot run; a wrong result is no error but a report.
@@ -169,7 +168,7 @@ fn differences(
     untouched: impl Fn(usize) -> bool,
 ) -> MismatchReport {
     let filtered = layout.filtered();
-    let mut report = MismatchReport::default();
+    let mut report = MismatchReport { elements: "samples".to_owned(), ..MismatchReport::default() };
     for channel in 0..filtered.count() {
         let plane = filtered.planes[channel];
         report.total += plane.row / 2 * plane.rows;
@@ -183,12 +182,9 @@ fn differences(
                 if got == want {
                     continue;
                 }
-                report.count += 1;
-                report.untouched += usize::from(untouched(at));
-                report.max_abs_diff = report.max_abs_diff.max(got.abs_diff(want).min(255) as u8);
-                let level = |sample: u16| (sample >> filtered.fraction).min(255) as u8;
-                let first = Difference { x, y, channel, got: level(got), want: level(want) };
-                report.first.get_or_insert(first);
+                let level = |sample: u16| f64::from(sample) / f64::from(1u32 << filtered.fraction);
+                let place = || format!("component {channel} at ({x}, {y})");
+                report.note(level(got), level(want), untouched(at), place);
             }
         }
     }

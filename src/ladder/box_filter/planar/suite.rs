@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::gpu::cl::ClContext;
 use crate::ladder::box_filter::pictures::noise;
 use crate::ladder::box_filter::run::Bands;
-use crate::ladder::verify::{Checked, MismatchReport};
+use crate::verify::{Checked, MismatchReport};
 
 /// One format for each way in which planes lie in memory: by the order, the distance and the width of their samples.
 const FORMATS: [Pixel; 18] = [

@@ -9,6 +9,7 @@ use crate::color::{Correction, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::identity::{Identity, by_identity};
+use crate::gpu::memory::Rgba;
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::trial::{START, Talk, serve};
 use crate::ladder::box_filter::planar::{PlanarFilter, planar_reference, run as planes};
@@ -16,10 +17,10 @@ use crate::ladder::box_filter::reference::quick;
 use crate::ladder::box_filter::run::{Bands, Checker};
 use crate::ladder::box_filter::suite::{Subject, Suite};
 use crate::ladder::box_filter::{BuiltVariant, Config, Plan, Scratch, filter_once, info};
-use crate::ladder::verify::{self, MismatchReport};
 use crate::ladder::{VariantId, measure};
 use crate::memory::zeroed;
 use crate::timing::ms_since;
+use crate::verify::{self, MismatchReport};
 
 /// A variant that takes longer runs only once, as it is to be used.
 const CHEAP_MS: f64 = 2000.0;
@@ -189,7 +190,7 @@ fn in_bands(cl: &ClContext, plan: &Plan) -> Result<()> {
 
 /// Compares a result that has no canaries.
 fn compare(want: &[u8], got: &[u8], width: u32) -> Option<MismatchReport> {
-    verify::compare(want, got, width as usize, (&[], &[]))
+    verify::compare(want, got, Rgba { width: width as usize }, (&[], &[]))
 }
 
 /// The filter on planes, as one run and in bands, and the conversion.

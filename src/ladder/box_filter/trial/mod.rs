@@ -18,7 +18,7 @@ use crate::gpu::identity::{Identity, identity_of};
 use crate::gpu::program::{KERNELS_VARIABLE, any_changed, is_changed};
 use crate::gpu::trial::{BUILD, Client, Fault, START};
 use crate::ladder::VariantId;
-use crate::ladder::verify::MismatchReport;
+use crate::verify::MismatchReport;
 
 pub use child::answer;
 

@@ -1,5 +1,5 @@
-//! Checks an output against the reference. In: the bytes that are right, and a way to run a variant on a
-//! prepared output. Out: nothing when every byte is right, or a [`MismatchReport`].
+//! Checks an output against the reference. In: the bytes that are right, what they are made of, and a way to run a
+//! variant on a prepared output. Out: nothing when every byte is right, or a [`MismatchReport`].
 //!
 //! Before the run the output is poisoned: each byte is set to the complement of the right one, so that a byte
 //! nobody writes cannot pass by chance. On both sides of it lie as many [canary](guard) bytes as the output has, which must
@@ -21,35 +21,69 @@ pub fn guard(bytes: usize) -> usize {
     bytes.clamp(LEAST, MOST).next_multiple_of(4096)
 }
 
-/// The first byte that differs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// What an output is made of: how its bytes are compared, and how a person would call what is wrong.
+pub trait Elements {
+    /// The word for several of them, as in "3 of 20 bytes differ".
+    const NAME: &'static str;
+    /// Bytes of one.
+    const BYTES: usize;
+
+    /// One as a number; `bytes` are its own.
+    fn value(&self, bytes: &[u8]) -> f64;
+
+    /// Where one is, as in "red at (3, 4)"; `number` counts from 0.
+    fn place(&self, number: usize) -> String;
+
+    /// Whether a result that is not byte for byte what is wanted will do.
+    fn is_close(&self, _got: f64, _want: f64) -> bool {
+        false
+    }
+}
+
+/// Floats of 32 bits that must be right to the last bit.
+#[derive(Debug, Clone, Copy)]
+pub struct Floats;
+
+impl Elements for Floats {
+    const NAME: &'static str = "floats";
+    const BYTES: usize = 4;
+
+    fn value(&self, bytes: &[u8]) -> f64 {
+        bytes.try_into().map_or(f64::NAN, |bytes| f64::from(f32::from_le_bytes(bytes)))
+    }
+
+    fn place(&self, number: usize) -> String {
+        format!("number {number}")
+    }
+}
+
+/// One element that differs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
-    /// Column, from the left.
-    pub x: usize,
-    /// Row, from the top.
-    pub y: usize,
-    /// 0 to 3: red, green, blue, alpha.
-    pub channel: usize,
+    /// Where it is, as in "red at (3, 4)".
+    pub place: String,
     /// What the variant wrote.
-    pub got: u8,
+    pub got: f64,
     /// What the reference says.
-    pub want: u8,
+    pub want: f64,
 }
 
 /// How an output differs from the reference.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct MismatchReport {
-    /// Which picture it was, at which size, and how it was launched; empty where there is only one.
+    /// Which input it was, of which size, and how it was launched; empty where there is only one.
     pub case: String,
-    /// Bytes of the picture that differ.
+    /// What is counted: bytes, floats.
+    pub elements: String,
+    /// Elements of the output that differ.
     pub count: usize,
-    /// Bytes of the picture.
+    /// Elements of the output.
     pub total: usize,
-    /// The largest difference of a byte.
-    pub max_abs_diff: u8,
-    /// Where the first difference is; `None` when only canaries changed.
+    /// The largest difference of an element.
+    pub max_abs_diff: f64,
+    /// The first difference; `None` when only canaries changed.
     pub first: Option<Difference>,
-    /// Bytes of the picture that still hold their poison: nobody wrote them.
+    /// Elements of the output that still hold their poison: nobody wrote them.
     pub untouched: usize,
     /// Canary bytes that changed: the output was left on one side or the other.
     pub overrun: usize,
@@ -62,25 +96,36 @@ impl MismatchReport {
     pub fn is_empty(&self) -> bool {
         self.count == 0 && self.overrun == 0 && self.source == 0
     }
+
+    /// Adds an element that differs.
+    pub fn note(&mut self, got: f64, want: f64, untouched: bool, place: impl FnOnce() -> String) {
+        self.count += 1;
+        self.untouched += usize::from(untouched);
+        // What is no number differs by more than any number.
+        let difference = (got - want).abs();
+        self.max_abs_diff =
+            self.max_abs_diff.max(if difference.is_nan() { f64::INFINITY } else { difference });
+        self.first.get_or_insert_with(|| Difference { place: place(), got, want });
+    }
 }
 
 impl fmt::Display for MismatchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
-        if let Some(d) = self.first {
-            let channel = ["red", "green", "blue", "alpha"].get(d.channel).unwrap_or(&"?");
+        let elements = if self.elements.is_empty() { "bytes" } else { &self.elements };
+        if let Some(Difference { place, got, want }) = &self.first {
             parts.push(format!(
-                "{} of {} bytes differ by up to {}, first {channel} at ({}, {}): got {}, want {}",
-                self.count, self.total, self.max_abs_diff, d.x, d.y, d.got, d.want
+                "{} of {} {elements} differ by up to {}, first {place}: got {got}, want {want}",
+                self.count, self.total, self.max_abs_diff
             ));
         }
-        for (bytes, what) in [
-            (self.untouched, "were never written"),
-            (self.overrun, "outside the picture were overwritten"),
-            (self.source, "of the source were overwritten"),
+        for (count, what, of) in [
+            (self.untouched, "were never written", elements),
+            (self.overrun, "outside the output were overwritten", "bytes"),
+            (self.source, "of the source were overwritten", "bytes"),
         ] {
-            if bytes > 0 {
-                parts.push(format!("{bytes} bytes {what}"));
+            if count > 0 {
+                parts.push(format!("{count} {of} {what}"));
             }
         }
         if !self.case.is_empty() {
@@ -214,30 +259,36 @@ impl Outputs {
     }
 }
 
-/// Runs a variant and compares. `want` holds the right RGBA pixels, rows of `width` pixels. `run` gets the
-/// guarded output as it must be before the run: canaries, poisoned picture, canaries, where the picture
-/// begins at byte [`guard`]`(want.len())`. It returns the same bytes as they are after the run. Where something is wrong
-/// it is called a second time.
+/// Runs a variant and compares. `want` holds what is right, in `elements`. `run` gets the guarded output as it must be
+/// before the run: canaries, poison, canaries, where the output begins at byte [`guard`]`(want.len())`. It returns the same
+/// bytes as they are after the run. Where something is wrong it is called a second time.
 ///
 /// # Errors
 /// When `run` fails, or returns another number of bytes.
-pub fn check(
+pub fn check<E: Elements>(
     want: &[u8],
-    width: usize,
+    elements: E,
     run: impl FnMut(&[u8]) -> Result<Vec<u8>>,
 ) -> Result<Option<MismatchReport>> {
     let outputs = Outputs::of(want, run)?;
     let untouched = |at| outputs.is_untouched(at, want[at]);
-    let report =
-        MismatchReport { overrun: outputs.overrun(), ..differences(want, outputs.got(), width, untouched) };
+    let report = MismatchReport {
+        overrun: outputs.overrun(),
+        ..differences(want, outputs.got(), elements, untouched)
+    };
     Ok((!report.is_empty()).then_some(report))
 }
 
 /// Compares an output that was [poisoned] with what is right, and the source with what it was.
-pub fn compare(want: &[u8], got: &[u8], width: usize, source: (&[u8], &[u8])) -> Option<MismatchReport> {
+pub fn compare<E: Elements>(
+    want: &[u8],
+    got: &[u8],
+    elements: E,
+    source: (&[u8], &[u8]),
+) -> Option<MismatchReport> {
     let untouched = |at: usize| got[at] == Poison::First.of(want[at]);
     let source = changed(source.0, source.1);
-    let report = MismatchReport { source, ..differences(want, got, width, untouched) };
+    let report = MismatchReport { source, ..differences(want, got, elements, untouched) };
     (!report.is_empty()).then_some(report)
 }
 
@@ -246,26 +297,28 @@ pub(crate) fn changed(before: &[u8], after: &[u8]) -> usize {
     if before == after { 0 } else { before.iter().zip(after).filter(|(a, b)| a != b).count() }
 }
 
-fn differences(want: &[u8], got: &[u8], width: usize, untouched: impl Fn(usize) -> bool) -> MismatchReport {
-    let mut report = MismatchReport { total: want.len(), ..MismatchReport::default() };
+fn differences<E: Elements>(
+    want: &[u8],
+    got: &[u8],
+    elements: E,
+    untouched: impl Fn(usize) -> bool,
+) -> MismatchReport {
+    let mut report = MismatchReport {
+        elements: E::NAME.to_owned(),
+        total: want.len() / E::BYTES,
+        ..MismatchReport::default()
+    };
     if want == got {
         return report;
     }
-    for (at, (&got, &want)) in got.iter().zip(want).enumerate() {
-        if got == want {
+    let both = got.chunks_exact(E::BYTES).zip(want.chunks_exact(E::BYTES)).enumerate();
+    for (number, (got, want)) in both.filter(|(_, (got, want))| got != want) {
+        let (got, want) = (elements.value(got), elements.value(want));
+        if elements.is_close(got, want) {
             continue;
         }
-        report.count += 1;
-        report.max_abs_diff = report.max_abs_diff.max(got.abs_diff(want));
-        report.untouched += usize::from(untouched(at));
-        let pixel = at / 4;
-        report.first.get_or_insert(Difference {
-            x: pixel % width.max(1),
-            y: pixel / width.max(1),
-            channel: at % 4,
-            got,
-            want,
-        });
+        let bytes = number * E::BYTES..(number + 1) * E::BYTES;
+        report.note(got, want, bytes.clone().all(&untouched), || elements.place(number));
     }
     report
 }

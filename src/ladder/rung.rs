@@ -1,0 +1,37 @@
+//! A rung: one way to compute what a ladder computes, declared once. Command line, tables and tests read it from here.
+
+use super::Kind;
+
+/// What a rung is made of.
+#[derive(Debug)]
+pub enum Work<C: 'static> {
+    /// Kernels on an OpenCL device.
+    Kernels(&'static C),
+    /// Threads of this process.
+    Host,
+    /// The fastest of the ladder's kernels on this device, by measuring.
+    Fastest,
+}
+
+/// One step of a ladder, as the user meets it.
+#[derive(Debug)]
+pub struct Rung<C: 'static> {
+    /// Its name on the command line and in JSON; it never changes meaning.
+    pub id: &'static str,
+    /// Its name for people, one to three words.
+    pub title: &'static str,
+    /// What this step does differently, in one sentence.
+    pub idea: &'static str,
+    /// What it is made of.
+    pub work: Work<C>,
+}
+
+impl<C> Rung<C> {
+    /// What computes it.
+    pub fn kind(&self) -> Kind {
+        match self.work {
+            Work::Kernels(_) | Work::Fastest => Kind::OpenCl,
+            Work::Host => Kind::Native,
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Vector addition on an OpenCL device. In: a configuration, and the arrays in the device's memory. Out: their sum there,
+//! and how long it took.
+
+use ocl::core::{self, ArgVal};
+
+use crate::error::{Error, Result};
+use crate::gpu::cl::{ClContext, DeviceInfo, failed};
+use crate::gpu::kernel::{enqueue, expect_types};
+use crate::gpu::memory::new_memory;
+use crate::gpu::program;
+use crate::ladder::config::{Config, Param, Tunable};
+use crate::ladder::measure::{self, Sample};
+use crate::memory::zeroed;
+
+/// A kernel file: one kernel, with the arguments a, b, sum and count.
+#[derive(Debug)]
+pub struct Code {
+    file: &'static str,
+    kernel: &'static str,
+    params: &'static [Param],
+}
+
+const GROUP: Param = Param { name: "GROUP", cpu: 1024, gpu: 256, values: &[64, 128, 256, 512, 1024, 4096] };
+
+pub(super) static SCALAR: Code =
+    Code { file: "vector_add/01_scalar.cl", kernel: "vector_add_scalar", params: &[GROUP] };
+
+pub(super) static VECTOR: Code = Code {
+    file: "vector_add/02_vector.cl",
+    kernel: "vector_add_vector",
+    params: &[
+        Param { name: "WIDTH", cpu: 8, gpu: 4, values: &[2, 4, 8, 16] },
+        GROUP,
+        Param { name: "ITEMS", cpu: 1, gpu: 1, values: &[1, 2, 4, 8] },
+    ],
+};
+
+pub(super) static LIMIT: Code = Code {
+    file: "vector_add/limit.cl",
+    kernel: "three_streams",
+    params: &[Param { name: "WIDTH", cpu: 8, gpu: 4, values: &[] }, GROUP],
+};
+
+impl Tunable for Code {
+    fn file(&self) -> &'static str {
+        self.file
+    }
+
+    fn params(&self) -> &'static [Param] {
+        self.params
+    }
+
+    fn groups(&self, config: &Config<Self>) -> Vec<usize> {
+        vec![config.get("GROUP") as usize]
+    }
+
+    fn allows(&self, _: &Config<Self>, _: &DeviceInfo) -> bool {
+        true
+    }
+}
+
+/// The arrays in the device's memory, on its queue. Each lies between two guards.
+#[derive(Debug)]
+pub struct Memory {
+    queue: ocl::Queue,
+    a: Guarded,
+    b: Guarded,
+    sum: Guarded,
+}
+
+/// An array on the device.
+#[derive(Debug)]
+struct Guarded {
+    /// All of it.
+    whole: ocl::Buffer<u8>,
+    /// What lies between the guards.
+    part: ocl::Buffer<u8>,
+}
+
+const NO_COPY: &str = "Numbers could not be copied to or from the device.";
+
+/// Numbers as they lie in memory.
+pub(super) fn bytes(numbers: &[f32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+impl Memory {
+    /// Room for `count` numbers each, with `guard` on both sides.
+    pub(super) fn new(cl: &ClContext, count: usize, guard: usize) -> Result<Self> {
+        let what = "Memory for the numbers could not be had on the device.";
+        let new = || {
+            // SAFETY: no host memory is involved.
+            let whole =
+                unsafe { ocl::Buffer::<u8>::new(&cl.context, new_memory(cl), 4 * (count + 2 * guard), None) };
+            let whole = whole.map_err(|e| failed(what, &e))?;
+            let part = match guard {
+                0 => whole.clone(),
+                _ => whole.create_sub_buffer(None, 4 * guard, 4 * count).map_err(|e| failed(what, &e))?,
+            };
+            Ok(Guarded { whole, part })
+        };
+        Ok(Self { queue: cl.queue.clone(), a: new()?, b: new()?, sum: new()? })
+    }
+
+    /// Puts the inputs in place, guards included.
+    pub(super) fn load(&self, a: &[f32], b: &[f32]) -> Result<()> {
+        for (array, numbers) in [(&self.a, a), (&self.b, b)] {
+            array.whole.write(&bytes(numbers)).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))?;
+        }
+        Ok(())
+    }
+
+    fn get(&self, buffer: &ocl::Buffer<u8>) -> Result<Vec<u8>> {
+        let mut bytes = zeroed(buffer.len())?;
+        buffer.read(&mut bytes).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))?;
+        Ok(bytes)
+    }
+
+    pub(super) fn inputs(&self) -> Result<(Vec<u8>, Vec<u8>)> {
+        Ok((self.get(&self.a.whole)?, self.get(&self.b.whole)?))
+    }
+
+    pub(super) fn write(&self, bytes: &[u8]) -> Result<()> {
+        self.sum.whole.write(bytes).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))
+    }
+
+    pub(super) fn read(&self) -> Result<Vec<u8>> {
+        self.get(&self.sum.whole)
+    }
+}
+
+/// A compiled kernel with its parameters.
+#[derive(Debug)]
+pub struct Program {
+    kernel: core::Kernel,
+    file: &'static str,
+    group: usize,
+    /// Numbers that a work-item adds.
+    each: usize,
+}
+
+impl Program {
+    pub(super) fn compile(cl: &ClContext, config: &Config<Code>) -> Result<Self> {
+        let code = config.code();
+        let program = program::build(cl, code.file, &program::source(code.file)?, &config.options())?;
+        let what = format!("The kernel in {} could not be prepared.", code.file);
+        let kernel = core::create_kernel(&program, code.kernel).map_err(|e| failed(&what, &e.into()))?;
+        let numbers: &[&str] = &["float*", "uint*"];
+        expect_types(&kernel, code.file, &[numbers, numbers, numbers, &["uint"]])?;
+        let [group, width, items] = ["GROUP", "WIDTH", "ITEMS"].map(|name| config.get(name) as usize);
+        Ok(Self { kernel, file: code.file, group, each: width * items })
+    }
+
+    pub(super) fn without_memory(&self) -> Error {
+        Error::new(format!("{} cannot run.", self.file), "The device has no room for the numbers.", "")
+    }
+
+    /// Adds `count` numbers, waits, and times it.
+    pub(super) fn run(&self, memory: &Memory, count: usize) -> Result<Sample> {
+        let what = "Numbers could not be added on the device.";
+        let bind = || -> core::Result<()> {
+            for (place, array) in (0..).zip([&memory.a, &memory.b, &memory.sum]) {
+                core::set_kernel_arg(&self.kernel, place, ArgVal::mem(array.part.as_core()))?;
+            }
+            core::set_kernel_arg(&self.kernel, 3, ArgVal::scalar(&(count as u32)))
+        };
+        bind().map_err(|e| failed(what, &e.into()))?;
+        // One work-item more than there are whole vectors, for the rest.
+        let items = (count / self.each + 1).next_multiple_of(self.group);
+        measure::sample(&memory.queue, |queue| {
+            // SAFETY: the arguments are set, their types were compared, and the kernels look at `count`.
+            let event = unsafe { enqueue(queue, &self.kernel, 1, [items, 1, 1], [self.group, 1, 1]) };
+            Ok(vec![event.map_err(|e| failed(what, &e.into()))?])
+        })
+    }
+}

@@ -1,0 +1,228 @@
+//! The ladder of vector addition: `sum[i] = a[i] + b[i]` for floats of 32 bits. One addition for twelve bytes: what is
+//! measured is how well memory is used. It is the smallest whole ladder, and the one to begin a new one from.
+//!
+//! IEEE 754 fixes a sum to the last bit, so every rung gives exactly the bytes of [`reference`]. Inputs are normal numbers,
+//! and no sum of them is subnormal but 0: devices may flush what is.
+
+mod host;
+mod inputs;
+mod kernels;
+
+use serde_json::{Value, json};
+
+use crate::error::Result;
+use crate::gpu::cl::{ClContext, DeviceInfo};
+use crate::ladder::config::Config;
+use crate::ladder::contest::Ladder;
+use crate::ladder::measure::Sample;
+use crate::ladder::rung::{Rung, Work};
+use crate::verify::{self, Floats};
+
+use host::Host;
+use kernels::{Code, Memory, Program, bytes};
+
+/// The most numbers that a case has: kernels count them in 32 bits, and round up to whole groups.
+pub const MOST: u32 = 1 << 30;
+
+/// The rungs in order.
+static RUNGS: [Rung<Code>; 6] = [
+    Rung { id: "serial", title: "Serial", idea: "One thread, one number at a time.", work: Work::Host },
+    Rung { id: "threads", title: "Threads", idea: "The same on all cores.", work: Work::Host },
+    Rung {
+        id: "threads-vectors",
+        title: "Threads, vectors",
+        idea: "All cores, several numbers an instruction.",
+        work: Work::Host,
+    },
+    Rung {
+        id: "scalar",
+        title: "Scalar",
+        idea: "OpenCL, one number a work-item.",
+        work: Work::Kernels(&kernels::SCALAR),
+    },
+    Rung {
+        id: "vector",
+        title: "Vector",
+        idea: "OpenCL, several vectors a work-item, neighbours side by side.",
+        work: Work::Kernels(&kernels::VECTOR),
+    },
+    Rung {
+        id: "auto",
+        title: "Auto",
+        idea: "The fastest of the kernels and its parameters, measured on the device before it is timed.",
+        work: Work::Fastest,
+    },
+];
+
+/// The ladder.
+#[derive(Debug, Clone, Copy)]
+pub struct VectorAdd;
+
+/// A rung that can run.
+#[derive(Debug)]
+pub enum Built {
+    /// Threads of this process.
+    Host(Host),
+    /// A compiled kernel.
+    Kernel(Program),
+}
+
+/// Inputs and sum of a case, in the memory of host and device, each between two guards.
+#[derive(Debug)]
+pub struct Room {
+    count: usize,
+    /// Numbers on each side of an array.
+    guard: usize,
+    a: Vec<f32>,
+    b: Vec<f32>,
+    sum: Vec<f32>,
+    device: Option<Memory>,
+}
+
+impl Room {
+    /// The inputs without their guards.
+    fn inputs(&self) -> (&[f32], &[f32]) {
+        let part = self.guard..self.guard + self.count;
+        (&self.a[part.clone()], &self.b[part])
+    }
+}
+
+/// What is right: in plain Rust, number by number.
+pub fn reference(a: &[f32], b: &[f32]) -> Vec<u8> {
+    a.iter().zip(b).flat_map(|(a, b)| (a + b).to_le_bytes()).collect()
+}
+
+impl Ladder for VectorAdd {
+    /// How many numbers.
+    type Case = u32;
+    type Code = Code;
+    type Built = Built;
+    type Room = Room;
+    type Elements = Floats;
+
+    const NAME: &'static str = "vector_add";
+    const LIMIT: &'static str = "three-stream copy";
+    const INPUTS: &'static [&'static str] = inputs::NAMES;
+
+    fn rungs(&self) -> &'static [Rung<Code>] {
+        &RUNGS
+    }
+
+    fn small(&self) -> Vec<u32> {
+        // Below, at and above the width of a vector and of a group, and odd ones.
+        vec![1, 2, 3, 5, 15, 16, 17, 63, 64, 65, 255, 257, 1000, 4099]
+    }
+
+    fn title(&self, count: &u32) -> String {
+        format!("{count} floats")
+    }
+
+    fn json(&self, count: &u32) -> Value {
+        json!({ "count": count })
+    }
+
+    fn bytes(&self, count: &u32) -> f64 {
+        12.0 * f64::from(*count)
+    }
+
+    fn operations(&self, count: &u32) -> f64 {
+        f64::from(*count)
+    }
+
+    fn output_bytes(&self, count: &u32) -> usize {
+        *count as usize * 4
+    }
+
+    fn memory(&self, count: &u32) -> usize {
+        // Inputs and sum on host and device; what is right, poison and result of a check.
+        *count as usize * 4 * (3 + 3 + 3)
+    }
+
+    fn supports(&self, device: &DeviceInfo, count: &u32) -> std::result::Result<(), String> {
+        let bytes = u64::from(*count) * 4;
+        match bytes <= device.max_allocation_bytes && 3 * bytes <= device.global_memory_bytes {
+            true => Ok(()),
+            false => {
+                Err(format!("It takes three times {bytes} bytes, more than '{}' has room for.", device.name))
+            }
+        }
+    }
+
+    fn host(&self, rung: &Rung<Code>) -> Built {
+        Built::Host(Host::of(rung.id))
+    }
+
+    fn compile(&self, cl: &ClContext, config: &Config<Code>) -> Result<Built> {
+        Program::compile(cl, config).map(Built::Kernel)
+    }
+
+    fn compile_limit(&self, cl: &ClContext) -> Result<Built> {
+        let config = Config::of(&kernels::LIMIT, cl.device.info.kind).fitted(&cl.device.info);
+        self.compile(cl, &config)
+    }
+
+    fn room(&self, cl: Option<&ClContext>, count: &u32, guard: usize) -> Result<Room> {
+        let (count, guard) = (*count as usize, guard / 4);
+        let numbers = inputs::zeroed;
+        let device = match cl.filter(|cl| self.supports(&cl.device.info, &(count as u32)).is_ok()) {
+            Some(cl) => Some(Memory::new(cl, count, guard)?),
+            None => None,
+        };
+        let all = count + 2 * guard;
+        let (a, b, sum) = (numbers(all)?, numbers(all)?, numbers(all)?);
+        Ok(Room { count, guard, a, b, sum, device })
+    }
+
+    fn load(&self, room: &mut Room, input: &str) -> Result<Vec<u8>> {
+        inputs::fill(input, &mut room.a, &mut room.b);
+        if let Some(memory) = &room.device {
+            memory.load(&room.a, &room.b)?;
+        }
+        let (a, b) = room.inputs();
+        Ok(reference(a, b))
+    }
+
+    fn write(&self, built: &Built, room: &mut Room, bytes: &[u8]) -> Result<()> {
+        match (built, &room.device) {
+            (Built::Kernel(_), Some(memory)) => memory.write(bytes),
+            _ => {
+                let numbers = bytes.chunks_exact(4).map(|n| f32::from_le_bytes([n[0], n[1], n[2], n[3]]));
+                room.sum.iter_mut().zip(numbers).for_each(|(sum, number)| *sum = number);
+                Ok(())
+            }
+        }
+    }
+
+    fn read(&self, built: &Built, room: &Room) -> Result<Vec<u8>> {
+        match (built, &room.device) {
+            (Built::Kernel(_), Some(memory)) => memory.read(),
+            _ => Ok(room.sum.iter().flat_map(|number| number.to_le_bytes()).collect()),
+        }
+    }
+
+    fn changed(&self, built: &Built, room: &Room) -> Result<usize> {
+        match (built, &room.device) {
+            (Built::Kernel(_), Some(memory)) => {
+                let (a, b) = memory.inputs()?;
+                Ok(verify::changed(&bytes(&room.a), &a) + verify::changed(&bytes(&room.b), &b))
+            }
+            // Rust lends them to read only.
+            _ => Ok(0),
+        }
+    }
+
+    fn run(&self, built: &Built, room: &mut Room) -> Result<Sample> {
+        match (built, &room.device) {
+            (Built::Kernel(program), Some(memory)) => program.run(memory, room.count),
+            (Built::Kernel(program), None) => Err(program.without_memory()),
+            (Built::Host(host), _) => {
+                let part = room.guard..room.guard + room.count;
+                Ok(host.run(&room.a[part.clone()], &room.b[part.clone()], &mut room.sum[part]))
+            }
+        }
+    }
+
+    fn elements(&self) -> Floats {
+        Floats
+    }
+}

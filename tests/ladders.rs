@@ -1,0 +1,170 @@
+//! Ladders that filter no pictures, by `bench --ladder NAME`: every rung is right at odd and small cases, faults that are
+//! planted in kernels are caught, and what is asked wrongly is said. Needs an OpenCL device, and fails without one.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use clreel::ladder::contest::Ladder;
+use clreel::ladders::vector_add::VectorAdd;
+use serde_json::Value;
+
+fn clreel(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
+    command.args(args);
+    command
+}
+
+fn vector_add(args: &[&str]) -> Command {
+    let mut command = clreel(&["bench", "--ladder", "vector-add", "--frames", "2", "--json"]);
+    command.args(args);
+    command
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+fn rows(report: &Value) -> Vec<Value> {
+    let runs = report["devices"].as_array().unwrap().iter().flat_map(|d| d["runs"].as_array().unwrap());
+    runs.flat_map(|run| run["variants"].as_array().unwrap().clone()).collect()
+}
+
+#[test]
+fn every_rung_is_right_and_timed() {
+    let output = vector_add(&["--count", "1,65537"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = json(&output);
+    assert_eq!((&report["schema"], &report["ladder"]), (&Value::from(1), &Value::from("vector_add")));
+    let runs = report["devices"][0]["runs"].as_array().unwrap();
+    let counts: Vec<u64> = runs.iter().map(|run| run["case"]["count"].as_u64().unwrap()).collect();
+    assert_eq!(counts, [1, 65_537]);
+    let ids: Vec<&str> = VectorAdd.rungs().iter().map(|rung| rung.id).collect();
+    for run in runs {
+        assert_eq!((&run["limit"], &run["limit_ms"]["n"]), (&"three-stream copy".into(), &2.into()));
+        let variants = run["variants"].as_array().unwrap();
+        assert_eq!(variants.iter().map(|row| row["id"].as_str().unwrap()).collect::<Vec<_>>(), ids);
+        for row in variants {
+            assert_eq!((&row["outcome"], &row["max_error"]), (&"ok".into(), &0.0.into()), "{row}");
+            assert_eq!(row["wall_ms"]["n"], 2, "{row}");
+            assert_eq!(row["device_ms"].is_null(), row["kind"] == "native", "{row}");
+            assert!(row["gb_s"].as_f64() > Some(0.0) && row["gflop_s"].as_f64() > Some(0.0), "{row}");
+            assert!(row["noisy"].as_str().is_some_and(|why| why.contains("2 runs")), "{row}");
+            assert_eq!(row["chosen"].is_string(), row["id"] == "auto", "{row}");
+            let checked = row["checked"].as_array().unwrap();
+            let timed = |entry: &&Value| entry["timed"] == true;
+            let wanted = format!("{} floats", run["case"]["count"]);
+            assert_eq!(checked.iter().find(timed).unwrap()["sizes"][0], wanted.as_str(), "{row}");
+            assert!(checked.iter().any(|entry| entry["timed"] == false && entry["pictures"][3] == "huge"));
+        }
+    }
+}
+
+#[test]
+fn without_opencl_the_threads_are_timed_and_the_rest_says_why() {
+    let without = |args: &[&str]| vector_add(args).env("OCL_ICD_VENDORS", "/nowhere").output().unwrap();
+    let output = without(&["--variant", "serial,threads-vectors", "--count", "1000"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = json(&output);
+    assert!(report["devices"][0]["runs"][0]["limit_ms"].is_null());
+    assert!(rows(&report).iter().all(|row| row["outcome"] == "ok"), "{report}");
+    let output = without(&["--count", "1000"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("There is no OpenCL device"));
+}
+
+#[test]
+fn what_belongs_to_another_ladder_is_refused() {
+    for (args, word) in [
+        (&["bench", "--ladder", "vector-add", "--radius", "3"][..], "--radius"),
+        (&["bench", "--ladder", "vector-add", "--size", "64x64"], "--size"),
+        (&["bench", "--ladder", "vector-add", "movie.mp4"], "FILE"),
+        (&["bench", "--ladder", "vector-add", "--variant", "naive"], "'naive'"),
+        (&["bench", "--ladder", "vector-add", "--count", "0"], "--count"),
+        (&["bench", "--ladder", "no-such"], "no-such"),
+        (&["bench", "--count", "7"], "--count"),
+        (&["bench", "--variant", "scalar"], "'scalar'"),
+    ] {
+        let output = clreel(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(word), "{args:?}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+    }
+}
+
+/// A folder with the kernels of vector addition, one of them changed; removed when dropped.
+struct Kernels(PathBuf);
+
+impl Kernels {
+    fn with(name: &str, file: &str, from: &str, to: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("clreel-ladders-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("vector_add")).unwrap();
+        let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/vector_add").join(file);
+        let text = std::fs::read_to_string(original).unwrap();
+        assert_eq!(text.matches(from).count(), 1, "{from}");
+        std::fs::write(folder.join("vector_add").join(file), text.replace(from, to)).unwrap();
+        Self(folder)
+    }
+}
+
+impl Drop for Kernels {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Each fault costs its own rung alone; `auto` does not choose it.
+#[test]
+fn a_planted_fault_is_caught_and_named() {
+    for (n, (file, from, to, id, words)) in [
+        ("01_scalar.cl", "if (i < count)", "if (i <= count)", "scalar", "outside the output"),
+        ("01_scalar.cl", "if (i < count)", "if (i + 1 < count)", "scalar", "never written"),
+        ("01_scalar.cl", "a[i] + b[i];", "a[i] - b[i];", "scalar", "floats differ"),
+        (
+            "01_scalar.cl",
+            "a[i] + b[i];",
+            "a[i] + b[i]; ((__global float *)a)[i] = 0;",
+            "scalar",
+            "of the source",
+        ),
+        ("02_vector.cl", "i < count", "i + 1 < count", "vector", "never written"),
+        ("02_vector.cl", "as[v] + bs[v]", "as[v] + bs[v] * (v == 7 ? 0 : 1)", "vector", "floats differ"),
+        ("02_vector.cl", "v == whole", "v == whole && whole > 0", "vector", "never written"),
+        ("02_vector.cl", "v < whole", "v < whole + 1", "vector", "outside the output"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let kernels = Kernels::with(&n.to_string(), file, from, to);
+        let output = vector_add(&["--variant", &format!("{id},auto"), "--count", "5000"])
+            .env("CLREEL_KERNELS", &kernels.0)
+            .output()
+            .unwrap();
+        let report = json(&output);
+        let rows = rows(&report);
+        assert_eq!(
+            (output.status.code(), &rows[0]["outcome"]),
+            (Some(3), &"mismatch".into()),
+            "{to}: {report}"
+        );
+        let reason = rows[0]["reason"].as_str().unwrap();
+        assert!(reason.contains(words) && rows[0]["device_ms"].is_null(), "{to}: {reason}");
+        let chosen = rows[1]["chosen"].as_str().unwrap();
+        assert!(rows[1]["outcome"] == "ok" && !chosen.starts_with(id), "{to}: {chosen}");
+    }
+}
+
+/// What is timed is checked too: a fault that shows only there is caught.
+#[test]
+fn a_fault_at_the_timed_size_alone_is_caught() {
+    let (from, to) = ("a[i] + b[i];", "a[i] + b[i] + (count == 70001 && i == 70000 ? 1.0f : 0.0f);");
+    let kernels = Kernels::with("timed", "01_scalar.cl", from, to);
+    let output = vector_add(&["--variant", "scalar", "--count", "70001"])
+        .env("CLREEL_KERNELS", &kernels.0)
+        .output()
+        .unwrap();
+    let rows = rows(&json(&output));
+    assert_eq!(rows[0]["outcome"], "mismatch");
+    let reason = rows[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("as it is timed") && reason.contains("number 70000"), "{reason}");
+}
