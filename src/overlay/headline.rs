@@ -103,7 +103,7 @@ pub fn show(
 fn title(ui: &mut Ui, row: Rect, view: &View) -> bool {
     let color = match view.state {
         // As it was asked for.
-        PlayState::Paused => theme::TEXT,
+        PlayState::Paused | PlayState::Waiting => theme::TEXT,
         state if state.is_good() => theme::GOOD,
         _ => theme::WARN,
     };

@@ -230,7 +230,7 @@ impl Overlay {
         self.panels(ui, &layout, view, &mut actions);
         // Over the panels: news, and they can be dismissed.
         notices::show(ui, layout.news(), view.notices, false, &mut actions);
-        self.on_top(ui, window, layout.free, &mut actions);
+        self.on_top(ui, window, layout.free, !view.notices.is_empty(), &mut actions);
         actions
     }
 

@@ -146,7 +146,11 @@ fn line(
     for (n, x) in columns(rect).into_iter().enumerate() {
         let text = match summary {
             // Two of them are what was measured of a frame, two rest on all of them.
-            Some(s) if n == 1 || n == 2 => theme::believed([s.p50, s.p95][n - 1], s.noise, theme::ms),
+            Some(s) if n == 1 || n == 2 => match [s.p50, s.p95][n - 1] {
+                // A hundredth is the last digit of this table.
+                ms if ms < 0.0095 => theme::ms(ms),
+                ms => theme::believed(ms, s.noise, theme::ms),
+            },
             Some(s) => theme::ms(if n == 0 { s.last } else { s.max }),
             None => theme::UNKNOWN.into(),
         };

@@ -9,6 +9,7 @@ mod events;
 mod files;
 mod hidden;
 mod navigate;
+mod presses;
 mod recovery;
 mod save;
 mod texts;
@@ -67,6 +68,8 @@ pub struct Player<'a> {
     modifiers: ModifiersState,
     /// The mouse's last move, while it is over the window.
     moved: Option<WindowEvent>,
+    /// The overlay's input that comes with its next pass.
+    later: Vec<egui::Event>,
     saves: save::Saves,
     /// The picture, the window: to be saved with the next drawing.
     save_frame: bool,
@@ -172,6 +175,7 @@ impl<'a> Player<'a> {
             settings: store,
             modifiers: ModifiersState::empty(),
             moved: None,
+            later: Vec::new(),
             saves: save::Saves::default(),
             save_frame: false,
             save_window: false,
