@@ -144,7 +144,7 @@ impl FrameQueue {
     }
 
     /// When the next frame is due on the play timeline, in nanoseconds; `None` while none waits.
-    pub fn next_pts_ns(&self) -> Option<i64> {
+    pub(crate) fn next_pts_ns(&self) -> Option<i64> {
         self.lock().frames.front().map(|frame| frame.pts_ns)
     }
 

@@ -41,7 +41,7 @@ impl Corrector {
     ///
     /// # Errors
     /// When the program does not build, with its log, or fails to run.
-    pub fn prepare(&mut self, from: Storage, to: Storage) -> Result<()> {
+    pub(crate) fn prepare(&mut self, from: Storage, to: Storage) -> Result<()> {
         let class = (from == Storage::Image, to == Storage::Image);
         if self.kernels.contains_key(&class) {
             return Ok(());
