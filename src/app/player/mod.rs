@@ -54,7 +54,7 @@ const IDLE_REPAINT: Duration = Duration::from_millis(500);
 const INPUT_REPAINT: Duration = Duration::from_millis(16);
 
 /// The open window. Fields drop in order: everything that lives in the OpenGL context before the window.
-pub struct Player<'a> {
+pub(crate) struct Player<'a> {
     args: &'a PlayArgs,
     frames: FrameLoop,
     quad: VideoQuad,
@@ -109,7 +109,7 @@ impl<'a> Player<'a> {
     ///
     /// # Errors
     /// When there is no OpenGL for a window, or its programs do not build.
-    pub fn open(
+    pub(crate) fn open(
         event_loop: &ActiveEventLoop,
         attributes: WindowAttributes,
         args: &'a PlayArgs,
@@ -232,7 +232,7 @@ impl<'a> Player<'a> {
     ///
     /// # Errors
     /// When not even the first picture can be shown.
-    pub fn turn(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
+    pub(crate) fn turn(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
         if self.rests(event_loop) {
             return Ok(());
         }
