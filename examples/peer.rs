@@ -18,7 +18,7 @@ use clreel::gpu::memory::{Picture, Storage};
 use clreel::gpu::process;
 use clreel::ladder::box_filter::native::{self, Lanes};
 use clreel::ladder::box_filter::reference::reference;
-use clreel::ladder::box_filter::{BuiltVariant, Plan, Scratch, VARIANTS};
+use clreel::ladder::box_filter::{BuiltVariant, Plan, Scratch};
 use clreel::ladder::{VariantId, measure};
 use clreel::timing::ms_since;
 
@@ -166,7 +166,8 @@ impl Peer {
             true => Some((alloc(Storage::Image)?, alloc(Storage::Image)?)),
             false => None,
         };
-        let mut names: Vec<&str> = VARIANTS.iter().map(|v| v.id.as_str()).collect();
+        let mut names: Vec<&str> =
+            VariantId::ALL.into_iter().filter(|id| id.kernels().is_some()).map(VariantId::as_str).collect();
         if self.cl.is_cpu() {
             self.copy = Some(Copy::new(self.threads, bytes));
             names.extend(["native", "memcpy"]);
@@ -195,8 +196,8 @@ impl Peer {
             self.built.insert(id, BuiltVariant::build(&self.cl, id)?);
         }
         let (variant, (width, height)) = (&self.built[&id], self.size);
-        variant.info().supports(&self.cl.device.info, width, height)?;
-        let storage = variant.info().storage;
+        variant.kernels().supports(&self.cl.device.info, width, height)?;
+        let storage = variant.kernels().storage;
         let (source, target) = self.pair(storage)?.clone();
         let plan = variant.plan(&self.cl, &source, &target, &mut self.scratch, width, height, radius)?;
         let ms = measure::predict(&plan, &self.cl.queue)?;

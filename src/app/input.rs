@@ -218,8 +218,7 @@ mod tests {
             }
         }
         bound.sort();
-        let mut told: Vec<_> =
-            crate::overlay::KEYS.iter().flat_map(|k| k.presses).map(|p| (*p).to_owned()).collect();
+        let mut told: Vec<_> = crate::overlay::KEYS.iter().flat_map(|k| k.presses.clone()).collect();
         told.sort();
         assert_eq!(told, bound);
     }

@@ -33,8 +33,8 @@ pub fn variants() -> Vec<VariantId> {
 
 fn named(names: &str) -> Vec<VariantId> {
     let named: Vec<VariantId> = names.split(',').filter_map(|name| name.trim().parse().ok()).collect();
-    let known: Vec<_> = tune::VARIANTS.into_iter().filter(|id| named.contains(id)).collect();
-    if known.is_empty() { tune::VARIANTS.to_vec() } else { known }
+    let known: Vec<_> = tune::variants().into_iter().filter(|id| named.contains(id)).collect();
+    if known.is_empty() { tune::variants() } else { known }
 }
 
 /// What to tune for.
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(named("flat, fused"), [VariantId::Fused, VariantId::Flat]);
         assert_eq!(named("flat,nonsense"), [VariantId::Flat]);
         for nothing in ["", "nonsense", "off"] {
-            assert_eq!(named(nothing), tune::VARIANTS);
+            assert_eq!(named(nothing), tune::variants());
         }
     }
 

@@ -147,7 +147,8 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
     for &size in &sizes {
         tune::require_memory(&device.info, size)?;
     }
-    let most = tune::most_trials(&device.info, &tune::VARIANTS) as u64;
+    let variants = tune::variants();
+    let most = tune::most_trials(&device.info, &variants) as u64;
     // Drawn on stderr, and only where that is a terminal.
     let bar = ProgressBar::new((sizes.len() * radii.len()) as u64 * most);
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
@@ -175,8 +176,7 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
         for &radius in &radii {
             let before = bar.position();
             let mut watch = Watch { bar: &bar, results: &results, size, radius };
-            let Some(search) = tune::search(&cl, &tune::VARIANTS, size, radius, &mut trials, &mut watch)?
-            else {
+            let Some(search) = tune::search(&cl, &variants, size, radius, &mut trials, &mut watch)? else {
                 continue;
             };
             bar.set_position(before + most);

@@ -80,11 +80,10 @@ pub fn variants(trials: &[Trial]) -> (Vec<VariantId>, Option<VariantId>) {
 mod tests {
     use super::*;
     use crate::gpu::cl::DeviceKind;
-    use crate::ladder::box_filter::info;
     use crate::ladder::tune::Status;
 
     fn trial(values: &[(&str, u32)], status: Status) -> Trial {
-        let code = info(VariantId::RunningSum).unwrap().code(DeviceKind::Cpu);
+        let code = VariantId::RunningSum.kernels().unwrap().code(DeviceKind::Cpu);
         let config = values
             .iter()
             .fold(Config::of(code, DeviceKind::Cpu), |config, (name, value)| config.with(name, *value));

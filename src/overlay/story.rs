@@ -3,19 +3,15 @@
 
 use super::theme;
 use crate::ladder::VariantId;
+use crate::ladder::box_filter::Work;
 use crate::stats::Scores;
 use crate::timing::{Noise, noise};
 
 /// The kernels whose times are compared: device times of the same work on the same bytes. The peers run elsewhere, on
 /// other clocks, `planar` filters other bytes, and `auto` is one of these under another name.
-const KERNELS: [VariantId; 6] = [
-    VariantId::Naive,
-    VariantId::Separable,
-    VariantId::Flat,
-    VariantId::Vectorized,
-    VariantId::RunningSum,
-    VariantId::Fused,
-];
+fn kernels() -> impl Iterator<Item = VariantId> {
+    VariantId::ALL.into_iter().filter(|id| matches!(id.rung().work, Work::Kernels(_)))
+}
 
 /// What the scoreboard tells.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -67,8 +63,8 @@ impl Story {
 /// The slowest kernel that was measured at this radius and size, and the fastest; `None` before there are two.
 pub fn story(scores: &Scores, radius: u32, size: (u32, u32)) -> Option<Story> {
     let measured = || {
-        let here = |id: &VariantId| scores.of(*id).filter(|s| s.is_at(radius, size) && s.ms > 0.0);
-        KERNELS.iter().filter_map(move |id| Some((*id, here(id)?)))
+        let here = |id: VariantId| scores.of(id).filter(|s| s.is_at(radius, size) && s.ms > 0.0);
+        kernels().filter_map(move |id| Some((id, here(id)?)))
     };
     let (slow, most) = measured().max_by(|a, b| a.1.ms.total_cmp(&b.1.ms))?;
     let (fast, least) = measured().min_by(|a, b| a.1.ms.total_cmp(&b.1.ms))?;

@@ -171,7 +171,7 @@ impl Pipeline {
             return None;
         }
         let storage = match self.built.get(&variant) {
-            Some(built) => built.info().storage,
+            Some(built) => built.kernels().storage,
             None if self.to_texture => Storage::Image,
             None => Storage::Buffer,
         };

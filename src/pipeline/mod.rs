@@ -178,7 +178,7 @@ impl Pipeline {
 
     /// Adds a variant that the builder finished.
     pub fn add(&mut self, variant: BuiltVariant) {
-        self.built.insert(variant.info().id, variant);
+        self.built.insert(variant.kernels().id, variant);
     }
 
     /// Adds the filter on planes that the builder finished.

@@ -30,7 +30,7 @@ pub(super) fn failed_trials(all: &[(VariantId, VariantStatus)]) -> impl Iterator
 /// What a part says of a variant; `None` of what serves them all.
 fn status(part: &Part) -> Option<(VariantId, VariantStatus)> {
     match part {
-        Part::Variant(variant) => Some((variant.info().id, VariantStatus::Ready)),
+        Part::Variant(variant) => Some((variant.kernels().id, VariantStatus::Ready)),
         Part::Planar(_) => Some((VariantId::Planar, VariantStatus::Ready)),
         Part::NoVariant(id, error) => Some((*id, VariantStatus::Unavailable(error.clone()))),
         Part::Changed(_) | Part::Tried(..) => None,

@@ -5,13 +5,13 @@ use std::ops::Range;
 
 use ocl::core::{self, ArgVal};
 
-use super::MAX_RADIUS;
 use super::config::{Config, Extent, Launch};
+use super::{Kernels, MAX_RADIUS};
 use crate::error::{Error, Result};
 use crate::gpu::cl::failed;
 use crate::gpu::kernel::{enqueue, expect_types};
 use crate::gpu::memory::Storage;
-use crate::ladder::{VariantId, VariantInfo};
+use crate::ladder::VariantId;
 
 /// Positions of the arguments that all kernels of the ladder share.
 mod arg {
@@ -85,7 +85,7 @@ fn scale(radius: u32) -> f32 {
 /// [`Picture::from_host`](super::Picture::from_host).
 #[derive(Debug)]
 pub struct Plan {
-    pub(super) info: &'static VariantInfo,
+    pub(super) kernels: &'static Kernels,
     pub(super) chosen: VariantId,
     pub(super) config: Config,
     pub(super) passes: Vec<Pass>,
@@ -150,7 +150,7 @@ impl Plan {
     /// # Errors
     /// When the band is empty or leaves the picture, or the device refuses.
     pub fn enqueue(&self, queue: &ocl::Queue, pass: usize, rows: Range<u32>) -> Result<ocl::Event> {
-        let what = || format!("'{}' could not be started.", self.info.id);
+        let what = || format!("'{}' could not be started.", self.kernels.id);
         let Some(p) = self.passes.get(pass).filter(|_| rows.start < rows.end && rows.end <= self.height)
         else {
             let why = format!("Pass {pass} has no rows {} to {}.", rows.start, rows.end);
@@ -182,7 +182,7 @@ impl Plan {
             };
             let wanted = |position| match position {
                 arg::OUTPUT if pass.last => memory(output),
-                arg::INPUT | arg::OUTPUT => memory(self.info.storage),
+                arg::INPUT | arg::OUTPUT => memory(self.kernels.storage),
                 arg::SCRATCH => &["ushort4*"],
                 arg::SCALE => &["float"],
                 _ => &["int"],

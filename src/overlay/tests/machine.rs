@@ -20,9 +20,9 @@ pub(super) fn device_info(index: usize, name: &str) -> DeviceInfo {
 /// What a search has found so far, in the fixture.
 pub(super) fn searched(status: crate::ladder::tune::Status) -> Tuning {
     use crate::gpu::cl::DeviceKind;
-    use crate::ladder::box_filter::{Config, info};
+    use crate::ladder::box_filter::Config;
     use crate::ladder::tune::{Status, Trial};
-    let code = info(VariantId::RunningSum).unwrap().code(DeviceKind::Cpu);
+    let code = VariantId::RunningSum.kernels().unwrap().code(DeviceKind::Cpu);
     let trial = |x, status| Trial {
         variant: VariantId::RunningSum,
         config: Config::of(code, DeviceKind::Cpu).with("STRIP_X", x),

@@ -16,7 +16,7 @@ use crate::ladder::box_filter::planar::{PlanarFilter, planar_reference, run as p
 use crate::ladder::box_filter::reference::quick;
 use crate::ladder::box_filter::run::{Bands, Checker};
 use crate::ladder::box_filter::suite::{Subject, Suite};
-use crate::ladder::box_filter::{BuiltVariant, Config, Plan, Scratch, filter_once, info};
+use crate::ladder::box_filter::{BuiltVariant, Config, Plan, Scratch, filter_once};
 use crate::ladder::{VariantId, measure};
 use crate::memory::zeroed;
 use crate::timing::ms_since;
@@ -97,7 +97,7 @@ fn build(
         (Some(params), to_image) => {
             let kind = cl.device.info.kind;
             let unknown = || Error::new(format!("'{id}' has no kernel."), "", "");
-            let info = info(id).ok_or_else(unknown)?;
+            let info = id.kernels().ok_or_else(unknown)?;
             let config = Config::of(info.code(kind), kind);
             let config = params.iter().fold(config, |config, (name, value)| config.with(name, *value));
             let output = if to_image { Storage::Image } else { info.storage };
@@ -117,7 +117,7 @@ fn variant(
     let ((width, height), radius) = (request.size, request.radius);
     talk.step("time");
     let mut scratch = Scratch::new();
-    let input = Picture::alloc(cl, built.info().storage, width, height)?;
+    let input = Picture::alloc(cl, built.kernels().storage, width, height)?;
     let output = Picture::alloc(cl, built.output(), width, height)?;
     input.write(&cl.queue, src)?;
     let plan = built.plan(cl, &input, &output, &mut scratch, width, height, radius)?;
