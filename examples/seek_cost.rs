@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 /// Waits until the decoder has filled its queue, so that it does nothing any more.
 fn settle(decoder: &Decoder) {
-    while decoder.queue().len() < 8 {
+    while decoder.queue().waiting() < 8 {
         std::thread::sleep(Duration::from_millis(1));
     }
     std::thread::sleep(Duration::from_millis(100));

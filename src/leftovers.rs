@@ -23,7 +23,7 @@ pub(crate) struct Passing(PathBuf);
 
 impl Passing {
     /// Call it before the file or folder is made.
-    pub fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path) -> Self {
         in_use().push(path.to_owned());
         Self(path.to_owned())
     }

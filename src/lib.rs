@@ -32,8 +32,10 @@
 //! `overlay` what `stats` has measured of it.
 
 #![warn(missing_docs)]
+// The docs are for those who read the code: `./dev check` makes them with what is private.
+#![allow(rustdoc::private_intra_doc_links)]
 
-pub mod app;
+pub(crate) mod app;
 pub mod cli;
 pub mod color;
 pub mod error;
@@ -45,13 +47,13 @@ mod leftovers;
 mod libav;
 mod load;
 pub mod media;
-pub mod memory;
-pub mod options;
+pub(crate) mod memory;
+pub(crate) mod options;
 pub mod overlay;
 pub mod pipeline;
-pub mod present;
-pub mod save;
-pub mod stats;
+pub(crate) mod present;
+pub(crate) mod save;
+pub(crate) mod stats;
 mod threads;
 pub mod timing;
 pub mod verify;

@@ -38,7 +38,7 @@ impl fmt::Display for Unread {
 
 impl Unread {
     /// For bytes that cannot be understood.
-    pub fn damaged(why: impl fmt::Display) -> Self {
+    pub(crate) fn damaged(why: impl fmt::Display) -> Self {
         Unread::Damaged(why.to_string())
     }
 }

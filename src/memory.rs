@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 /// When there is not enough of it.
-pub fn picture_memory(width: u32, height: u32) -> Result<Vec<u8>> {
+pub(crate) fn picture_memory(width: u32, height: u32) -> Result<Vec<u8>> {
     let bytes = u128::from(width) * u128::from(height) * 4;
     zeroed(usize::try_from(bytes).unwrap_or(usize::MAX))
 }
@@ -20,7 +20,7 @@ pub fn picture_memory(width: u32, height: u32) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// When there is not enough memory.
-pub fn zeroed(len: usize) -> Result<Vec<u8>> {
+pub(crate) fn zeroed(len: usize) -> Result<Vec<u8>> {
     if len == 0 {
         return Ok(Vec::new());
     }
@@ -38,13 +38,13 @@ pub fn zeroed(len: usize) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// When there is not enough memory.
-pub fn require(len: usize) -> Result<()> {
+pub(crate) fn require(len: usize) -> Result<()> {
     if free().is_some_and(|free| len as u64 > free) { Err(no_memory(len)) } else { zeroed(len).map(drop) }
 }
 
 /// How many of `count` pictures of `bytes` each may be kept: those that fit a quarter of the memory that is free, at
 /// least one.
-pub fn affordable(count: usize, bytes: usize) -> usize {
+pub(crate) fn affordable(count: usize, bytes: usize) -> usize {
     let fit = |free: u64| usize::try_from(free / 4 / (bytes as u64).max(1)).unwrap_or(usize::MAX);
     free().map_or(count, |free| count.min(fit(free).max(1)))
 }
@@ -64,7 +64,7 @@ pub(super) fn free() -> Option<u64> {
 }
 
 /// The error for `len` bytes that could not be had.
-pub fn no_memory(len: usize) -> Error {
+pub(crate) fn no_memory(len: usize) -> Error {
     Error::new(
         "There is not enough memory for frames of this size.",
         format!("{} MiB could not be had.", len >> 20),

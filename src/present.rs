@@ -10,7 +10,7 @@ use crate::media::Orientation;
 
 /// Where the picture lies in a window, in pixels, origin at the bottom left as OpenGL has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Viewport {
+pub(crate) struct Viewport {
     /// Left edge.
     pub x: i32,
     /// Bottom edge.
@@ -25,7 +25,7 @@ pub struct Viewport {
 ///
 /// `picture` is the size in pixels, `pixel_aspect` the width of one of its pixels over its height. A picture
 /// that is as large as the window fills it exactly, pixel on pixel.
-pub fn letterbox(window: (u32, u32), picture: (u32, u32), pixel_aspect: f64) -> Viewport {
+pub(crate) fn letterbox(window: (u32, u32), picture: (u32, u32), pixel_aspect: f64) -> Viewport {
     let (ww, wh) = (f64::from(window.0.max(1)), f64::from(window.1.max(1)));
     let aspect = f64::from(picture.0.max(1)) * pixel_aspect / f64::from(picture.1.max(1));
     let (w, h) = if ww / wh > aspect { (wh * aspect, wh) } else { (ww, ww / aspect) };
@@ -47,7 +47,7 @@ fn texture_matrix(orientation: Orientation) -> [f32; 4] {
 }
 
 /// The program and state that draw the picture.
-pub struct VideoQuad {
+pub(crate) struct VideoQuad {
     gl: Arc<glow::Context>,
     program: glow::Program,
     orientation: Option<glow::UniformLocation>,
@@ -59,7 +59,7 @@ impl VideoQuad {
     ///
     /// # Errors
     /// With the driver's log when a shader does not compile or link.
-    pub fn new(gl: Arc<glow::Context>) -> Result<Self> {
+    pub(crate) fn new(gl: Arc<glow::Context>) -> Result<Self> {
         let vertex = ("video.vert", include_str!("../shaders/video.vert"));
         let fragment = ("video.frag", include_str!("../shaders/video.frag"));
         let program = shader::program(&gl, "video", vertex, fragment)?;
@@ -72,7 +72,7 @@ impl VideoQuad {
     }
 
     /// Clears the window to black and draws `texture`, turned by `orientation`, into `viewport`.
-    pub fn draw(
+    pub(crate) fn draw(
         &self,
         window: (u32, u32),
         texture: Option<glow::Texture>,
@@ -110,7 +110,7 @@ impl VideoQuad {
     }
 
     /// Deletes the OpenGL objects; call it while the context is current.
-    pub fn destroy(&self) {
+    pub(crate) fn destroy(&self) {
         // SAFETY: the context is current, and the objects are not used again.
         unsafe {
             self.gl.delete_program(self.program);

@@ -12,7 +12,10 @@ use crate::leftovers::Passing;
 ///
 /// # Errors
 /// With the system's reason; the temporary file is removed, and a file that was there before stays.
-pub fn atomically(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<()> {
+pub(crate) fn atomically(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<()> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let result = if fs::metadata(&target).is_ok_and(|m| !m.is_file()) {
         File::options().write(true).open(&target).and_then(|file| whole(file, write).map(drop))
@@ -27,7 +30,7 @@ pub fn atomically(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::R
 ///
 /// # Errors
 /// With the system's reason.
-pub fn can_write(path: &Path) -> Result<()> {
+pub(crate) fn can_write(path: &Path) -> Result<()> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let part = part_of(&target);
     let _passing = Passing::new(&part);
@@ -88,7 +91,7 @@ fn failed(path: &Path, error: &io::Error) -> Error {
 ///
 /// # Errors
 /// As [`atomically`].
-pub fn png(path: &Path, width: u32, height: u32, rgba: &[u8]) -> Result<()> {
+pub(crate) fn png(path: &Path, width: u32, height: u32, rgba: &[u8]) -> Result<()> {
     atomically(path, |file| {
         let mut encoder = png::Encoder::new(file, width, height);
         encoder.set_color(png::ColorType::Rgba);

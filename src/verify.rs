@@ -93,12 +93,12 @@ pub struct MismatchReport {
 
 impl MismatchReport {
     /// Whether there is nothing to report.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.count == 0 && self.overrun == 0 && self.source == 0
     }
 
     /// Adds an element that differs.
-    pub fn note(&mut self, got: f64, want: f64, untouched: bool, place: impl FnOnce() -> String) {
+    pub(crate) fn note(&mut self, got: f64, want: f64, untouched: bool, place: impl FnOnce() -> String) {
         self.count += 1;
         self.untouched += usize::from(untouched);
         // What is no number differs by more than any number.
@@ -218,7 +218,7 @@ pub(crate) struct Outputs {
 impl Outputs {
     /// Lets `run` fill a guarded output that is to hold `want`, once or twice. It gets the output as it must be before the
     /// run, and returns it as it is afterwards.
-    pub fn of(want: &[u8], mut run: impl FnMut(&[u8]) -> Result<Vec<u8>>) -> Result<Self> {
+    pub(crate) fn of(want: &[u8], mut run: impl FnMut(&[u8]) -> Result<Vec<u8>>) -> Result<Self> {
         let mut outputs = Self { runs: Vec::new(), guard: guard(want.len()), len: want.len() };
         for poison in [Poison::First, Poison::Second] {
             let before = poison.guarded(want);
@@ -239,18 +239,18 @@ impl Outputs {
     }
 
     /// The picture after the first run.
-    pub fn got(&self) -> &[u8] {
+    pub(crate) fn got(&self) -> &[u8] {
         self.runs.first().map_or(&[], |(_, after)| &after[self.guard..self.guard + self.len])
     }
 
     /// Whether nobody wrote the byte at `at`, which should be `want`: it held its poison after both runs.
-    pub fn is_untouched(&self, at: usize, want: u8) -> bool {
+    pub(crate) fn is_untouched(&self, at: usize, want: u8) -> bool {
         self.runs.len() > 1
             && self.runs.iter().all(|(poison, after)| after[self.guard + at] == poison.of(want))
     }
 
     /// How many canaries changed, in the run in which more did.
-    pub fn overrun(&self) -> usize {
+    pub(crate) fn overrun(&self) -> usize {
         let end = self.guard + self.len;
         let changed = |(poison, after): &(Poison, Vec<u8>)| {
             poison.changed(0, &after[..self.guard]) + poison.changed(end, &after[end..])
@@ -344,7 +344,7 @@ pub struct Checked {
 
 impl Checked {
     /// Adds it to a list: to what differs from it only in the sizes, in the radii or in the ways, if that is there.
-    pub fn add_to(self, list: &mut Vec<Checked>) {
+    pub(crate) fn add_to(self, list: &mut Vec<Checked>) {
         let fits = |known: &&mut Checked| {
             let differ = [known.sizes != self.sizes, known.radii != self.radii, known.ways != self.ways];
             (&known.pictures, &known.bands, known.timed) == (&self.pictures, &self.bands, self.timed)

@@ -189,6 +189,9 @@ fn statistics_and_settings_of_the_window() {
     holds_by("json/settings.txt", &shape(&window::json(&settings)), same);
 }
 
+/// What it is about, the arguments, and variables that are set for it.
+type Case<'a> = (&'a str, String, &'a [(&'a str, &'a str)]);
+
 #[test]
 fn exit_codes() {
     let folder = Folder::new("goldens-exit");
@@ -205,8 +208,7 @@ fn exit_codes() {
     std::fs::write(wrong.join("03_flat.cl"), changed).unwrap();
     let small = "--size 32x32 --frames 1 --radius 1 --variant flat --conversions none";
     let snapshot = "--out OUT --variant flat";
-    // What it is about, the arguments, and variables that are set for it.
-    let cases: Vec<(&str, String, &[(&str, &str)])> = vec![
+    let cases: Vec<Case> = vec![
         ("done", "--version".into(), &[]),
         ("done", "devices".into(), &[]),
         ("done", format!("bench MOVIE {small}"), &[]),

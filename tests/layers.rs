@@ -156,6 +156,6 @@ fn a_planted_upward_use_and_a_circle_are_named() {
     assert_eq!(order, ["app", "gpu"]);
     let make = |from: &str, to: &str| Use { from: from.into(), to: to.into(), file: "f.rs".into(), line: 1 };
     let (down, up, nowhere) = (make("app", "gpu"), make("gpu", "app"), make("app", "Macro"));
-    assert_eq!(wrong(&order, &[down.clone()]), []);
+    assert_eq!(wrong(&order, std::slice::from_ref(&down)), []);
     assert_eq!(wrong(&order, &[down, up.clone(), nowhere.clone()]), [up, nowhere]);
 }

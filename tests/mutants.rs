@@ -114,6 +114,21 @@ fn a_mutant_that_no_case_tells_apart_is_a_survivor_unless_it_is_listed() {
 }
 
 #[test]
+fn what_only_some_devices_show_may_be_noticed_or_not() {
+    let mutant = first("03_flat.cl", "i < radius");
+    let (case, caught) = (Seen::Case(0, "a case".to_owned()), Said::Caught("somehow".to_owned()));
+    let of = |by_device, seen: &Seen, said: &Said| {
+        mutants::trial::verdict(&Mutant { equal: Some("a race"), by_device, ..mutant.clone() }, seen, said)
+    };
+    for seen in [&case, &Seen::Nowhere] {
+        assert_eq!(of(true, seen, &caught), Verdict::Caught("somehow".to_owned()));
+        assert_eq!(of(true, seen, &Said::Fine), Verdict::Equal("a race"));
+    }
+    assert!(matches!(of(false, &case, &caught), Verdict::Broken(_)));
+    assert!(matches!(of(true, &case, &Said::Broken("no".to_owned())), Verdict::Broken(_)));
+}
+
+#[test]
 fn a_mutant_that_bench_does_not_notice_is_a_survivor() {
     // Whatever this is asked, all is well.
     let tools = tools("blind", Path::new("/bin/true"));

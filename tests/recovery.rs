@@ -49,6 +49,27 @@ fn told(stderr: &str) -> usize {
 }
 
 #[test]
+fn a_driver_that_tells_no_times_leaves_them_unknown() {
+    let (display, folder) = (Display::start(&[]), Folder::new("recovery-times"));
+    // CL_PROFILING_INFO_NOT_AVAILABLE, of every event.
+    let options = [("FAKE_GPU", "1"), ("FAIL", "clGetEventProfilingInfo:1+:-7")];
+    let (stats, stderr) = play(&display, &folder, &options, &[], &["--frames", "12"]);
+    assert_eq!((told(&stderr), last_variant(&stats)), (0, "running-sum"), "{stderr}");
+    let of_filter = |f: &&Value| f["variant"] == "running-sum";
+    let frames: Vec<&Value> = stats["frames"].as_array().unwrap().iter().filter(of_filter).collect();
+    for frame in &frames {
+        for stage in ["upload", "acquire", "convert", "filter", "release"] {
+            assert!(frame[stage].is_null(), "{stage}: {frame}");
+        }
+        // What is not done takes no time, and that is known; what the window's thread does is timed by itself.
+        assert!(frame["correct"] == 0.0 && frame["present"].as_f64() > Some(0.0), "{frame}");
+        assert!(frame["filter_wall"].is_null(), "{frame}");
+    }
+    let setting = stats["settings"].as_array().unwrap().iter().find(of_filter).unwrap();
+    assert!(setting["stages"]["filter"].is_null() && setting["noisy"] == false, "{setting}");
+}
+
+#[test]
 fn a_device_that_fails_once_when_the_chosen_variant_is_tried_is_started_anew() {
     let (display, folder) = (Display::start(&[]), Folder::new("recovery-trial"));
     for plan in [

@@ -277,7 +277,7 @@ fn a_part_is_repeated_exactly_and_changed_live() {
         let path = folder.movie("s.mkv", &movie);
         let decoder = open(&path, OpenOptions { preload, ..once() });
         // Frames beyond the part wait in the queue by now or soon, and must not be shown.
-        wait_for(|| (decoder.queue().len() >= 8).then_some(()));
+        wait_for(|| (decoder.queue().waiting() >= 8).then_some(()));
         decoder.set_ab(Some((0.2, 0.08)));
         let frames = take(&decoder, 11);
         assert_eq!(indices(&frames), [0, 1, 2, 3, 4, 2, 3, 4, 2, 3, 4]);

@@ -27,7 +27,7 @@ use crate::ladder::box_filter::trial::{Case, Launch, Trials, Tried};
 use crate::pipeline::{Check, TrialCase};
 
 /// What the builder tells the window.
-pub enum Built {
+pub(crate) enum Built {
     /// These devices are there.
     Devices(Vec<Device>),
     /// Something for the context with this number.
@@ -36,7 +36,7 @@ pub enum Built {
 
 /// What was built for a context.
 #[allow(clippy::large_enum_variant, reason = "it travels in a box")]
-pub enum Part {
+pub(crate) enum Part {
     /// This variant's kernels are changed: each way to run them is to be tried first.
     Changed(VariantId),
     /// What came of trying a variant in this way.
@@ -67,7 +67,7 @@ enum Request {
 }
 
 /// A context, and what to build for it.
-pub struct Start {
+pub(crate) struct Start {
     /// What its messages carry.
     pub number: u64,
     /// The context.
@@ -81,7 +81,7 @@ pub struct Start {
 }
 
 /// The window's end of the builder.
-pub struct Builder {
+pub(crate) struct Builder {
     /// `None` when the thread is to end.
     requests: Option<Sender<Request>>,
     messages: Receiver<Built>,
@@ -102,7 +102,7 @@ impl Builder {
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub fn spawn(wanted: VariantId, kernel_timeout: Option<Duration>, waker: Waker) -> Result<Self> {
+    pub(crate) fn spawn(wanted: VariantId, kernel_timeout: Option<Duration>, waker: Waker) -> Result<Self> {
         let (sender, messages) = channel();
         let (requests, receiver) = channel();
         let (stop, busy) = (AtomicBool::new(false), AtomicBool::new(true));
@@ -125,27 +125,27 @@ impl Builder {
     }
 
     /// Builds for this context from now on, and nothing more for the one before.
-    pub fn start(&self, start: Start) {
+    pub(crate) fn start(&self, start: Start) {
         self.request(Request::Start(start));
     }
 
     /// Builds the conversion of such planes next.
-    pub fn convert(&self, layout: Layout, storage: Storage) {
+    pub(crate) fn convert(&self, layout: Layout, storage: Storage) {
         self.request(Request::Convert(layout, storage));
     }
 
     /// Tries a variant in this way next.
-    pub fn try_case(&self, case: TrialCase) {
+    pub(crate) fn try_case(&self, case: TrialCase) {
         self.request(Request::Try(case));
     }
 
     /// Checks this when there is nothing else to do.
-    pub fn check(&self, check: Check) {
+    pub(crate) fn check(&self, check: Check) {
         self.request(Request::Check(check));
     }
 
     /// Builds a variant once more, because what it depends on has changed.
-    pub fn again(&self, variant: VariantId) {
+    pub(crate) fn again(&self, variant: VariantId) {
         self.request(Request::Again(variant));
     }
 
@@ -157,14 +157,14 @@ impl Builder {
     }
 
     /// Builds this variant next.
-    pub fn want(&self, variant: VariantId) {
+    pub(crate) fn want(&self, variant: VariantId) {
         *self.shared.wanted.lock().unwrap_or_else(PoisonError::into_inner) = variant;
     }
 
     /// Asks the thread to end, and returns whether it has, and has left its context: a compiler that runs cannot be
     /// interrupted.
     #[must_use]
-    pub fn shut_down(&mut self) -> bool {
+    pub(crate) fn shut_down(&mut self) -> bool {
         self.shared.stop.store(true, Ordering::SeqCst);
         self.requests = None;
         if self.shared.busy.load(Ordering::SeqCst) {
@@ -174,7 +174,7 @@ impl Builder {
     }
 
     /// The next message, if one is there.
-    pub fn poll(&self) -> Option<Built> {
+    pub(crate) fn poll(&self) -> Option<Built> {
         self.messages.try_recv().ok()
     }
 }

@@ -32,7 +32,7 @@ pub(super) struct Conversions {
 type Checked = fn(&mut Converter, &Layout, Storage) -> Result<Option<MismatchReport>>;
 
 impl Conversions {
-    pub fn new(cl: &ClContext) -> Self {
+    pub(crate) fn new(cl: &ClContext) -> Self {
         Self {
             cl: cl.clone(),
             converter: Converter::new(cl),
@@ -42,14 +42,14 @@ impl Conversions {
     }
 
     /// Builds the program for such planes, unless that was done, and checks some rows.
-    pub fn conversion(&mut self, layout: Layout, storage: Storage) -> Part {
+    pub(crate) fn conversion(&mut self, layout: Layout, storage: Storage) -> Part {
         let built = self.converter.prepare(&layout, storage).map_err(Wrong::from);
         let made = built.and_then(|()| self.first_right(&layout, storage, Converter::check_few_rows));
         self.part(layout, storage, made)
     }
 
     /// Builds the correction, and checks it.
-    pub fn corrector(&self) -> Option<Part> {
+    pub(crate) fn corrector(&self) -> Option<Part> {
         let mut corrector = Corrector::new(&self.cl);
         for storage in [Storage::Buffer, Storage::Image] {
             // Without images the image variants are not there either.
@@ -68,17 +68,17 @@ impl Conversions {
     }
 
     /// Notes what is to be checked in spare time.
-    pub fn later(&mut self, check: Check) {
+    pub(crate) fn later(&mut self, check: Check) {
         self.later.push_back(check);
     }
 
     /// Whether nothing is left to be checked.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.later.is_empty()
     }
 
     /// Checks what comes next; the part, if any, is the news that something is wrong.
-    pub fn check_next(&mut self) -> Option<Part> {
+    pub(crate) fn check_next(&mut self) -> Option<Part> {
         match self.later.pop_front()? {
             Check::Conversion(layout, storage) => {
                 let checked = self.first_right(&layout, storage, Converter::check_whole);

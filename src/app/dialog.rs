@@ -17,7 +17,7 @@ const CHOOSER: &str = "org.freedesktop.impl.portal.FileChooser";
 
 /// What came of a dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub(crate) enum Answer {
     /// These files were chosen.
     Chosen(Vec<PathBuf>),
     /// It was closed.
@@ -27,13 +27,13 @@ pub enum Answer {
 }
 
 /// A dialog that is open.
-pub struct Dialog {
+pub(crate) struct Dialog {
     result: Receiver<Option<Vec<PathBuf>>>,
 }
 
 impl Dialog {
     /// Opens a dialog over `window`; `None` where the desktop has none. `waker` is called when it is closed.
-    pub fn open(window: &Window, folder: Option<&Path>, waker: Waker) -> Option<Self> {
+    pub(crate) fn open(window: &Window, folder: Option<&Path>, waker: Waker) -> Option<Self> {
         if !available(|name| std::env::var_os(name)) {
             return None;
         }
@@ -52,7 +52,7 @@ impl Dialog {
     }
 
     /// What came of it, once it is closed.
-    pub fn poll(&self) -> Option<Answer> {
+    pub(crate) fn poll(&self) -> Option<Answer> {
         match self.result.try_recv() {
             Ok(Some(files)) if !files.is_empty() => Some(Answer::Chosen(files)),
             // Who closes it chooses nothing; what could not be shown gives not even that.

@@ -2,15 +2,15 @@
 //! ([`playlist`], and the desktop's dialog that asks for them), a frame's way ([`frame_loop`]), and the
 //! background threads that build OpenCL programs ([`builder`]) and tune them ([`tuner`]).
 
-pub mod builder;
+pub(crate) mod builder;
 mod conversions;
 mod dialog;
-pub mod frame_loop;
-pub mod input;
-pub mod player;
-pub mod playlist;
-pub mod settings;
-pub mod tuner;
-pub mod window;
+pub(crate) mod frame_loop;
+pub(crate) mod input;
+pub(crate) mod player;
+pub(crate) mod playlist;
+pub(crate) mod settings;
+pub(crate) mod tuner;
+pub(crate) mod window;
 
-pub use window::run;
+pub(crate) use window::run;

@@ -45,7 +45,7 @@ impl Drop for Opening {
 }
 
 /// The list, and which of its movies plays.
-pub struct Playlist {
+pub(crate) struct Playlist {
     files: Vec<PathBuf>,
     /// What takes the list's place once one of it can be opened.
     next: Option<Vec<PathBuf>>,
@@ -65,7 +65,7 @@ pub struct Playlist {
 
 impl Playlist {
     /// Begins to open the first of `files`; [`Playlist::poll`] tells what came of it.
-    pub fn new(files: Vec<PathBuf>, options: OpenOptions, waker: Waker) -> Self {
+    pub(crate) fn new(files: Vec<PathBuf>, options: OpenOptions, waker: Waker) -> Self {
         let mut list = Self {
             files,
             next: None,
@@ -87,7 +87,7 @@ impl Playlist {
     ///
     /// # Errors
     /// The last file's, when none can be opened.
-    pub fn first(&mut self, time: Duration) -> Result<Option<Decoder>> {
+    pub(crate) fn first(&mut self, time: Duration) -> Result<Option<Decoder>> {
         let end = Instant::now() + time;
         loop {
             let left = end.saturating_duration_since(Instant::now());
@@ -102,23 +102,23 @@ impl Playlist {
     }
 
     /// Whether no movie has been opened yet, and none is going to be.
-    pub fn is_hopeless(&self) -> bool {
+    pub(crate) fn is_hopeless(&self) -> bool {
         self.hopeless && self.opening.is_none()
     }
 
     /// The movie that plays, or is opened as the first one.
-    pub fn current(&self) -> &Path {
+    pub(crate) fn current(&self) -> &Path {
         self.files.get(self.current).map_or(Path::new(""), PathBuf::as_path)
     }
 
     /// Number of movies.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.files.len()
     }
 
     /// Goes `step` movies on, or back when it is negative, and round at the ends. Opening a movie that is
     /// being opened already is given up.
-    pub fn go(&mut self, step: isize) {
+    pub(crate) fn go(&mut self, step: isize) {
         let from = self.opening.as_ref().map_or(self.current, |o| o.index);
         let count = self.list().len() as isize;
         if count > 0 {
@@ -127,12 +127,12 @@ impl Playlist {
     }
 
     /// Files have come over the window: what is dropped next is a drop of its own.
-    pub fn hovered(&mut self) {
+    pub(crate) fn hovered(&mut self) {
         self.dropping = false;
     }
 
     /// Takes a file that was dropped on the window: the first of a drop replaces the list, the others follow it.
-    pub fn dropped(&mut self, path: PathBuf) {
+    pub(crate) fn dropped(&mut self, path: PathBuf) {
         if std::mem::replace(&mut self.dropping, true) {
             self.next.as_mut().unwrap_or(&mut self.files).push(path);
         } else {
@@ -142,7 +142,7 @@ impl Playlist {
 
     /// Asks for movies with the desktop's dialog; `false` where there is none, or it is open already and perhaps
     /// nowhere to be seen.
-    pub fn ask(&mut self, window: &Window) -> bool {
+    pub(crate) fn ask(&mut self, window: &Window) -> bool {
         if self.dialog.is_some() {
             return false;
         }
@@ -153,7 +153,7 @@ impl Playlist {
     }
 
     /// Opens what was chosen in the dialog since the last call; whether the dialog could not be shown.
-    pub fn dialog_failed(&mut self) -> bool {
+    pub(crate) fn dialog_failed(&mut self) -> bool {
         let Some(answer) = self.dialog.as_ref().and_then(Dialog::poll) else { return false };
         self.dialog = None;
         if let Answer::Chosen(files) = &answer {
@@ -163,7 +163,7 @@ impl Playlist {
     }
 
     /// Opens the movie at a path as a user types it.
-    pub fn open_typed(&mut self, text: &str) {
+    pub(crate) fn open_typed(&mut self, text: &str) {
         let home = std::env::var_os("HOME").map(PathBuf::from);
         self.open_instead(vec![typed(text, home.as_deref())]);
     }
@@ -180,7 +180,7 @@ impl Playlist {
     }
 
     /// Whether a movie is being opened.
-    pub fn is_opening(&self) -> bool {
+    pub(crate) fn is_opening(&self) -> bool {
         self.opening.is_some()
     }
 
@@ -202,7 +202,7 @@ impl Playlist {
 
     /// The decoder that was opened since the last call, or why it could not be; then the next movie is tried,
     /// until all of them have failed.
-    pub fn poll(&mut self) -> Option<Result<Decoder>> {
+    pub(crate) fn poll(&mut self) -> Option<Result<Decoder>> {
         self.poll_for(Duration::ZERO)
     }
 

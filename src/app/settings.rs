@@ -16,16 +16,16 @@ use crate::load::{self, Unread};
 use crate::overlay::{Folds, Places};
 
 /// The environment variable that names another settings file.
-pub const SETTINGS_VARIABLE: &str = "CLREEL_SETTINGS";
+pub(crate) const SETTINGS_VARIABLE: &str = "CLREEL_SETTINGS";
 /// How small and how large the overlay can be made, relative to what the window's size asks for.
-pub const UI_SCALE: std::ops::RangeInclusive<f32> = 0.5..=4.0;
+pub(crate) const UI_SCALE: std::ops::RangeInclusive<f32> = 0.5..=4.0;
 /// The file is not written more often than this.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// What is remembered. What a file does not have keeps its default; what it has beyond that is ignored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Whether the overlay is shown.
     pub overlay_visible: bool,
     /// The first-run hint has been shown.
@@ -76,7 +76,7 @@ pub struct Settings {
 
 impl Settings {
     /// The places as the overlay has them.
-    pub fn places(&self) -> Places {
+    pub(crate) fn places(&self) -> Places {
         [
             self.numbers_at,
             self.graph_at,
@@ -90,7 +90,7 @@ impl Settings {
     }
 
     /// What is folded, as the overlay has it.
-    pub fn folded(&self) -> Folds {
+    pub(crate) fn folded(&self) -> Folds {
         [
             self.numbers_folded,
             self.graph_folded,
@@ -104,7 +104,7 @@ impl Settings {
     }
 
     /// Remembers what is folded and where the panels are.
-    pub fn set_panels(&mut self, folded: Folds, places: Places) {
+    pub(crate) fn set_panels(&mut self, folded: Folds, places: Places) {
         [
             self.numbers_folded,
             self.graph_folded,
@@ -160,7 +160,7 @@ impl Default for Settings {
 
 /// The settings file.
 #[derive(Debug)]
-pub struct Store {
+pub(crate) struct Store {
     /// `None` when nothing is to be written.
     path: Option<PathBuf>,
     written: Settings,
@@ -170,7 +170,7 @@ pub struct Store {
 impl Store {
     /// Reads the user's file. A file that cannot be used is kept aside as `.bad`; the error says so, and the
     /// settings are the defaults.
-    pub fn open() -> (Self, Settings, Option<Error>) {
+    pub(crate) fn open() -> (Self, Settings, Option<Error>) {
         let get = |name| std::env::var_os(name);
         Self::at(path(get(SETTINGS_VARIABLE), get("XDG_CONFIG_HOME"), get("HOME")))
     }
@@ -198,7 +198,7 @@ impl Store {
     ///
     /// # Errors
     /// When the file cannot be written; it is not tried again.
-    pub fn keep(&mut self, settings: &Settings) -> Result<Option<Duration>> {
+    pub(crate) fn keep(&mut self, settings: &Settings) -> Result<Option<Duration>> {
         if self.path.is_none() || *settings == self.written {
             return Ok(None);
         }
@@ -213,7 +213,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::keep`].
-    pub fn keep_now(&mut self, settings: &Settings) -> Result<()> {
+    pub(crate) fn keep_now(&mut self, settings: &Settings) -> Result<()> {
         let Some(path) = self.path.as_ref().filter(|_| *settings != self.written) else { return Ok(()) };
         let written = write(path, settings);
         if written.is_err() {

@@ -43,7 +43,7 @@ enum Wake {
 /// When the file cannot be played, the device that was named does not exist, or there is no display or no
 /// OpenGL; also when the statistics or the screenshot cannot be written at the end. When the display goes away
 /// while it plays, the statistics are written and the process ends.
-pub fn run(args: &PlayArgs) -> Result<()> {
+pub(crate) fn run(args: &PlayArgs) -> Result<()> {
     let files = if args.files.is_empty() { vec![bundled_clip()?] } else { args.files.clone() };
     let device = match &args.filter.device {
         Some(selector) => Some(select_device(&list_devices(), Some(selector))?),

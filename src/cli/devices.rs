@@ -60,7 +60,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
 ///
 /// # Errors
 /// When the result cannot be written.
-pub fn run(args: &DevicesArgs) -> Result<u8> {
+pub(crate) fn run(args: &DevicesArgs) -> Result<u8> {
     let devices = list_devices();
     let Probe { opengl, sharing } = probe::ask(&devices);
     let devices: Vec<_> = devices.iter().zip(&sharing).map(|(d, s)| DeviceEntry::new(&d.info, s)).collect();

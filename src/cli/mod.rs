@@ -93,7 +93,7 @@ pub enum Command {
 /// Runs what the command line asks for; returns the exit code. Call it before any thread is started.
 ///
 /// # Errors
-/// Whatever made it fail; [`report`] turns it into a message and an exit code.
+/// Whatever made it fail; [`report`](crate::exit::report) turns it into a message and an exit code.
 pub fn run(cli: &Cli) -> Result<u8> {
     if !matches!(
         cli.command,

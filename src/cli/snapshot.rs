@@ -81,7 +81,7 @@ fn picture(name: &str, tried: Option<Tried>) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// When the file gives no frame, the filter cannot run, or the PNG cannot be written.
-pub fn run(args: &SnapshotArgs) -> Result<u8> {
+pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
     let (frame, warning) = read_frame_at(&args.file, args.at, args.references.get())?;
     if let Some(warning) = warning {
         eprintln!("clreel: {warning}");

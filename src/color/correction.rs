@@ -42,16 +42,16 @@ impl Correction {
     /// Changes nothing.
     pub const NEUTRAL: Self = Self { brightness: 0.0, contrast: 1.0, saturation: 1.0, gamma: 1.0 };
     /// Values of brightness that make sense.
-    pub const BRIGHTNESS: RangeInclusive<f32> = -1.0..=1.0;
+    pub(crate) const BRIGHTNESS: RangeInclusive<f32> = -1.0..=1.0;
     /// Values of contrast that make sense.
-    pub const CONTRAST: RangeInclusive<f32> = 0.0..=4.0;
+    pub(crate) const CONTRAST: RangeInclusive<f32> = 0.0..=4.0;
     /// Values of saturation that make sense.
-    pub const SATURATION: RangeInclusive<f32> = 0.0..=4.0;
+    pub(crate) const SATURATION: RangeInclusive<f32> = 0.0..=4.0;
     /// Values of gamma that make sense.
-    pub const GAMMA: RangeInclusive<f32> = 0.1..=10.0;
+    pub(crate) const GAMMA: RangeInclusive<f32> = 0.1..=10.0;
 
     /// The same with every value inside its range; what is not a number becomes neutral.
-    pub fn limited(self) -> Self {
+    pub(crate) fn limited(self) -> Self {
         let limit = |value: f32, range: RangeInclusive<f32>, neutral: f32| {
             if value.is_nan() { neutral } else { value.clamp(*range.start(), *range.end()) }
         };
@@ -65,12 +65,12 @@ impl Correction {
     }
 
     /// Whether it changes no picture at all.
-    pub fn is_neutral(&self) -> bool {
+    pub(crate) fn is_neutral(&self) -> bool {
         self.tables(Matrix::Bt709).is_identity()
     }
 
     /// The whole numbers that pictures are corrected with; values outside of their ranges are limited.
-    pub fn tables(&self, matrix: Matrix) -> Tables {
+    pub(crate) fn tables(&self, matrix: Matrix) -> Tables {
         let c = self.limited();
         let (contrast, brightness, exponent) =
             (f64::from(c.contrast), f64::from(c.brightness), 1.0 / f64::from(c.gamma));
@@ -99,12 +99,12 @@ pub struct Tables {
 
 impl Tables {
     /// Whether every picture stays as it is.
-    pub fn is_identity(&self) -> bool {
+    pub(crate) fn is_identity(&self) -> bool {
         self.saturation == 4096 && self.curve.iter().zip(0..=255).all(|(&to, from)| to == from)
     }
 
     /// Corrects one pixel.
-    pub fn apply(&self, rgb: [u8; 3]) -> [u8; 3] {
+    pub(crate) fn apply(&self, rgb: [u8; 3]) -> [u8; 3] {
         let rgb = rgb.map(|v| i32::from(self.curve[usize::from(v)]));
         let weighted: i32 = rgb.iter().zip(self.luma).map(|(v, weight)| v * weight).sum();
         let luma = (weighted + (1 << 15)) >> 16;

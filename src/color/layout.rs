@@ -92,7 +92,7 @@ impl fmt::Display for Layout {
 
 impl Layout {
     /// Planes of 4:2:0 by BT.709 in limited range: bytes, or 12 bits in two bytes.
-    pub fn planar_420(width: u32, height: u32, wide: bool) -> Self {
+    pub(crate) fn planar_420(width: u32, height: u32, wide: bool) -> Self {
         let unit = if wide { 2 } else { 1 };
         let mut layout = Self {
             width,
@@ -136,7 +136,7 @@ impl Layout {
     }
 
     /// Components that there are: the first so many of `components`.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         match self.family {
             Family::Grey => 1,
             Family::Ycbcr => 3,
@@ -145,20 +145,20 @@ impl Layout {
     }
 
     /// Whether a component has half the resolution: across, down.
-    pub fn subsampled_of(&self, component: usize) -> (bool, bool) {
+    pub(crate) fn subsampled_of(&self, component: usize) -> (bool, bool) {
         let chroma = self.family == Family::Ycbcr && (1..3).contains(&component);
         (chroma && self.subsampled.0, chroma && self.subsampled.1)
     }
 
     /// Columns and rows of a component.
-    pub fn size_of(&self, component: usize) -> (u32, u32) {
+    pub(crate) fn size_of(&self, component: usize) -> (u32, u32) {
         let half = |size: u32, subsampled: bool| if subsampled { size.div_ceil(2) } else { size };
         let (across, down) = self.subsampled_of(component);
         (half(self.width, across), half(self.height, down))
     }
 
     /// The plane of a component, and where in each of its rows the first sample lies, in bytes.
-    pub fn first_sample_of(&self, component: usize) -> (usize, usize) {
+    pub(crate) fn first_sample_of(&self, component: usize) -> (usize, usize) {
         let unit = if self.wide { 2 } else { 1 };
         let first = unit * self.components[component].offset as usize;
         let plane = self.planes.iter().rposition(|plane| plane.row > 0 && plane.offset <= first).unwrap_or(0);
@@ -178,7 +178,7 @@ impl Layout {
     }
 
     /// The same with another number of rows. The planes have as long rows as before, and lie one after the other.
-    pub fn with_rows(&self, height: u32) -> Layout {
+    pub(crate) fn with_rows(&self, height: u32) -> Layout {
         let unit = if self.wide { 2 } else { 1 };
         let mut layout = Layout { height, ..*self };
         for index in 0..self.count() {

@@ -88,13 +88,13 @@ pub(super) enum Model {
 /// Matrix and range of `picture`: its tags, or the customs described above.
 ///
 /// YCgCo, ICtCp and the other matrices that swscale does not know count as untagged.
-pub fn of_picture(picture: &ffmpeg::frame::Video) -> (Matrix, Range) {
+pub(crate) fn of_picture(picture: &ffmpeg::frame::Video) -> (Matrix, Range) {
     let (space, range) = tags(picture);
     decide(model(picture), space, range, picture.height())
 }
 
 /// FFmpeg's name of the picture's pixel format.
-pub fn format_name(picture: &ffmpeg::frame::Video) -> String {
+pub(crate) fn format_name(picture: &ffmpeg::frame::Video) -> String {
     // SAFETY: the function returns null or a static string.
     unsafe {
         let name = ffi::av_get_pix_fmt_name(picture.format().into());

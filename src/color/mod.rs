@@ -30,23 +30,23 @@
 //!
 //! The RGB bytes then go through a [`Correction`]; [`correction`] has that contract. A neutral one changes nothing.
 
-pub mod correction;
+pub(crate) mod correction;
 pub mod kernels;
-pub mod layout;
-pub mod matrix;
+pub(crate) mod layout;
+pub(crate) mod matrix;
 pub mod planes;
-pub mod reference;
+pub(crate) mod reference;
 mod rgba;
 mod rows;
 mod staging;
-pub mod trial;
+pub(crate) mod trial;
 
 pub use correction::{Correction, Tables, correct_reference};
 pub use layout::{Component, Family, Layout, Plane};
 pub use matrix::{Matrix, Range};
 pub use reference::{convert_reference, convert_reference_threaded};
 pub use rgba::RgbaConverter;
-pub use staging::{Packed, PlaneMemory, Staging};
+pub(crate) use staging::{Packed, PlaneMemory, Staging};
 
 /// Fractional bits of the coefficients.
 pub const FRACTION_BITS: u32 = 21;
@@ -80,7 +80,7 @@ impl Coefficients {
     ///
     /// Limited range follows ITU-R BT.601, BT.709 and BT.2020: luma has 219, chroma 224 levels of 8 bits. In full range
     /// both have `2^depth - 2^fraction`, and chroma's zero is at `2^(depth-1)`.
-    pub fn new(matrix: Matrix, range: Range, depth: u32, fraction: u32) -> Self {
+    pub(crate) fn new(matrix: Matrix, range: Range, depth: u32, fraction: u32) -> Self {
         let unit = f64::from(1u32 << (depth - 8));
         let full = f64::from((1u32 << depth) - (1u32 << fraction));
         let (luma, chroma, black) = match range {
@@ -105,14 +105,14 @@ impl Coefficients {
     }
 
     /// Step 2 and 3 for samples in 1/16 of a level.
-    pub fn rgb(&self, y: i32, u: i32, v: i32) -> [u8; 3] {
+    pub(crate) fn rgb(&self, y: i32, u: i32, v: i32) -> [u8; 3] {
         let (y, u, v) = (self.luma * (y - self.black), u - self.middle, v - self.middle);
         let level = |sum: i32| ((sum + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS).clamp(0, 255) as u8;
         [level(y + self.rv * v), level(y + self.gu * u + self.gv * v), level(y + self.bu * u)]
     }
 
     /// Step 2 and 3 with luma alone.
-    pub fn level(&self, y: i32) -> u8 {
+    pub(crate) fn level(&self, y: i32) -> u8 {
         self.rgb(y, self.middle, self.middle)[0]
     }
 }

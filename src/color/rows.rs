@@ -24,7 +24,7 @@ const STRIPS: usize = 4;
 ///
 /// # Errors
 /// `layout` is another picture's, `rgba` has another size, or the frame's planes are not in memory.
-pub fn convert(frame: &Video, layout: &Layout, rgba: &mut [u8]) -> Result<()> {
+pub(crate) fn convert(frame: &Video, layout: &Layout, rgba: &mut [u8]) -> Result<()> {
     let pixels = layout.width as usize * layout.height as usize;
     convert_on(frame, layout, rgba, (pixels / PIXELS_A_THREAD).clamp(1, all_threads().min(MOST_THREADS)))
 }

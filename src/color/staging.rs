@@ -22,7 +22,7 @@ const LEAST: usize = 8;
 const MOST_BYTES: usize = 256 << 20;
 
 /// A block of the host's memory that a device can fetch from.
-pub trait PlaneMemory: Send + Sync {
+pub(crate) trait PlaneMemory: Send + Sync {
     /// Its bytes.
     fn bytes(&self) -> &[u8];
     /// Its bytes, to be written.
@@ -58,7 +58,7 @@ impl Pool {
 impl Staging {
     /// The planes of `picture` in a block that is free; `None` where there is none of this size, or no kernel converts
     /// such pictures.
-    pub fn try_pack(&self, picture: &Video) -> Option<Packed> {
+    pub(crate) fn try_pack(&self, picture: &Video) -> Option<Packed> {
         let layout = layout_of(picture)?;
         let free = {
             let mut blocks = self.0.lock();
@@ -77,7 +77,7 @@ impl Staging {
     ///
     /// # Errors
     /// When memory runs out, or the planes are not in memory.
-    pub fn pack(
+    pub(crate) fn pack(
         &self,
         picture: &Video,
         layout: &Layout,
@@ -112,7 +112,7 @@ impl Staging {
     }
 
     /// Packs nothing more, and gives back what is free.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         let free = {
             let mut blocks = self.0.lock();
             blocks.closed = true;
@@ -122,7 +122,7 @@ impl Staging {
     }
 
     /// Whether nobody else has a block, or could get one.
-    pub fn is_unused(&self) -> bool {
+    pub(crate) fn is_unused(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
 
@@ -148,17 +148,17 @@ pub struct Packed {
 
 impl Packed {
     /// How the planes lie.
-    pub fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
 
     /// What packing took, in milliseconds.
-    pub fn took_ms(&self) -> f64 {
+    pub(crate) fn took_ms(&self) -> f64 {
         self.took_ms
     }
 
     /// The block.
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         self.memory.as_ref().map_or(&[], |memory| memory.bytes())
     }
 
@@ -168,7 +168,7 @@ impl Packed {
     }
 
     /// Whether the block is one of `staging`'s.
-    pub fn is_of(&self, staging: &Staging) -> bool {
+    pub(crate) fn is_of(&self, staging: &Staging) -> bool {
         Arc::ptr_eq(&self.pool, &staging.0)
     }
 }

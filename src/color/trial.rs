@@ -7,7 +7,8 @@ use crate::error::Result;
 use crate::memory::zeroed;
 
 /// A correction that changes every step of the contract.
-pub const VIVID: Correction = Correction { brightness: 0.07, contrast: 1.3, saturation: 1.6, gamma: 1.4 };
+pub(crate) const VIVID: Correction =
+    Correction { brightness: 0.07, contrast: 1.3, saturation: 1.6, gamma: 1.4 };
 
 /// The xorshift generator (G. Marsaglia, "Xorshift RNGs", 2003).
 struct Noise(u32);
@@ -23,7 +24,7 @@ impl Noise {
 
 /// What the samples of a trial's picture are like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pattern {
+pub(crate) enum Pattern {
     /// Side by side the smallest and largest samples, any samples, and grey ones with little colour, which are those
     /// that no channel of is cut off. Bits that hold no sample are noise.
     Mixed,
@@ -37,7 +38,7 @@ pub enum Pattern {
 ///
 /// # Errors
 /// When memory runs out.
-pub fn block(layout: &Layout, pattern: Pattern, seed: u32) -> Result<Vec<u8>> {
+pub(crate) fn block(layout: &Layout, pattern: Pattern, seed: u32) -> Result<Vec<u8>> {
     let mut block = zeroed(layout.bytes().next_multiple_of(4))?;
     if pattern == Pattern::Zero {
         return Ok(block);
@@ -85,7 +86,7 @@ fn store(layout: &Layout, block: &mut [u8], at: usize, value: u32) {
 ///
 /// # Errors
 /// When memory runs out.
-pub fn pixels((width, height): (u32, u32), seed: u32) -> Result<Vec<u8>> {
+pub(crate) fn pixels((width, height): (u32, u32), seed: u32) -> Result<Vec<u8>> {
     let mut pixels = zeroed(width as usize * height as usize * 4)?;
     let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9) | 1);
     pixels.chunks_exact_mut(4).for_each(|pixel| pixel.copy_from_slice(&noise.next().to_le_bytes()));
@@ -96,7 +97,7 @@ pub fn pixels((width, height): (u32, u32), seed: u32) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// When memory runs out, or the block is too small.
-pub fn expected(layout: &Layout, block: &[u8], correction: &Correction) -> Result<Vec<u8>> {
+pub(crate) fn expected(layout: &Layout, block: &[u8], correction: &Correction) -> Result<Vec<u8>> {
     let mut rgba = zeroed(layout.rgba_bytes())?;
     convert_reference_threaded(layout, block, &mut rgba)?;
     corrected(&mut rgba, correction, layout.matrix);
@@ -104,7 +105,7 @@ pub fn expected(layout: &Layout, block: &[u8], correction: &Correction) -> Resul
 }
 
 /// Corrects pixels by the reference; one that changes nothing costs nothing.
-pub fn corrected(rgba: &mut [u8], correction: &Correction, matrix: Matrix) {
+pub(crate) fn corrected(rgba: &mut [u8], correction: &Correction, matrix: Matrix) {
     if !correction.is_neutral() {
         super::correct_reference(rgba, correction, matrix);
     }

@@ -231,7 +231,7 @@ fn named<'a>(names: impl Iterator<Item = &'a str> + Clone, wanted: &str) -> Opti
 }
 
 /// The error for a machine without any OpenCL device; it names the drivers that were left out.
-pub fn no_device() -> Error {
+pub(crate) fn no_device() -> Error {
     let mut why = Vec::new();
     for driver in drivers::verdicts() {
         match &driver.verdict {
@@ -289,13 +289,13 @@ impl ClContext {
     ///
     /// # Errors
     /// When the driver gives none.
-    pub fn from_context(device: &Device, context: ocl::Context) -> Result<Self> {
+    pub(crate) fn from_context(device: &Device, context: ocl::Context) -> Result<Self> {
         let queue = new_queue(&context, device).map_err(|e| failed("A queue could not be made.", &e))?;
         Ok(Self { device: device.clone(), context, queue })
     }
 
     /// Whether the device waits by itself for OpenGL before it takes a shared texture over.
-    pub fn waits_for_gl(&self) -> bool {
+    pub(crate) fn waits_for_gl(&self) -> bool {
         self.device.info.extensions.iter().any(|name| name == "cl_khr_gl_event")
     }
 
@@ -315,7 +315,7 @@ fn new_queue(context: &ocl::Context, device: &Device) -> ocl::Result<ocl::Queue>
 }
 
 /// An OpenCL status with its name: "CL_DEVICE_NOT_FOUND (-1)".
-pub fn status_name(code: i32) -> String {
+pub(crate) fn status_name(code: i32) -> String {
     let code = calls::as_the_driver_said(code);
     let name = match code {
         -1 => "CL_DEVICE_NOT_FOUND",
@@ -373,7 +373,7 @@ pub(crate) fn status(error: &ocl::Error) -> Option<i32> {
 
 /// Whether an error is the device's: memory or resources ran out, or objects were lost. A program that does not build, a
 /// kernel that is not what was expected and a size that is not allowed fail the same way whenever they are tried.
-pub fn is_device_failure(error: &Error) -> bool {
+pub(crate) fn is_device_failure(error: &Error) -> bool {
     error.opencl_status.is_some_and(|status| {
         let program = matches!(status, -3 | -11 | -43 | -47..=-45 | -52..=-49);
         let size_or_format = matches!(status, -10 | -40..=-39 | -56..=-53 | -61 | -63);

@@ -52,7 +52,7 @@ struct Attributes {
 
 /// Keeps Xlib from ending the process when the server goes away; `waker` is called then. For the one display of the
 /// process, before the other functions are called; does nothing on Wayland.
-pub fn watch(display: RawDisplayHandle, waker: Waker) {
+pub(crate) fn watch(display: RawDisplayHandle, waker: Waker) {
     let RawDisplayHandle::Xlib(handle) = display else { return };
     let Some(display) = handle.display else { return };
     let _ = WAKER.set(waker);
@@ -80,7 +80,7 @@ pub fn watch(display: RawDisplayHandle, waker: Waker) {
 }
 
 /// Whether the connection to the X server is broken.
-pub fn is_lost() -> bool {
+pub(crate) fn is_lost() -> bool {
     let connection = CONNECTION.load(Ordering::Acquire);
     let broken = HAS_ERROR.get().is_some_and(|has_error| {
         // SAFETY: the connection is that of a display that is never closed while it is asked for: see `forget`.
@@ -91,7 +91,7 @@ pub fn is_lost() -> bool {
 
 /// Whether the window is not mapped: most window managers unmap it while it is minimised. Asks the X server and waits
 /// for its answer; on the thread of the event loop only. `false` on Wayland.
-pub fn is_unmapped(window: RawWindowHandle) -> bool {
+pub(crate) fn is_unmapped(window: RawWindowHandle) -> bool {
     let display = DISPLAY.load(Ordering::Acquire);
     let (RawWindowHandle::Xlib(window), Some(get)) = (window, GET_ATTRIBUTES.get()) else { return false };
     if display.is_null() {
@@ -105,7 +105,7 @@ pub fn is_unmapped(window: RawWindowHandle) -> bool {
 }
 
 /// The display is about to be closed in order: from here on it is not asked any more.
-pub fn forget() {
+pub(crate) fn forget() {
     DISPLAY.store(std::ptr::null_mut(), Ordering::Release);
     CONNECTION.store(std::ptr::null_mut(), Ordering::Release);
 }

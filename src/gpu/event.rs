@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::status_name;
 
 /// Called on the driver's thread when a command is complete; makes no OpenCL call.
-pub type Waker = Arc<dyn Fn() + Send + Sync>;
+pub(crate) type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// Where work on a slot stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum JobState {
 ///
 /// # Errors
 /// When the command failed on the device. (ocl's own query knows no failed commands.)
-pub fn is_complete(event: &ocl::Event) -> Result<bool> {
+pub(crate) fn is_complete(event: &ocl::Event) -> Result<bool> {
     let mut status: i32 = 0;
     // SAFETY: the event is alive, and `status` is as large as is said.
     let code = unsafe {
@@ -53,7 +53,7 @@ pub fn is_complete(event: &ocl::Event) -> Result<bool> {
 
 /// Calls `waker` once when `event` is complete or has failed. A driver without callbacks is no error: whoever
 /// waits polls as well.
-pub fn wake_after(event: &ocl::Event, waker: &Waker) {
+pub(crate) fn wake_after(event: &ocl::Event, waker: &Waker) {
     extern "C" fn complete(_: ffi::cl_event, _: i32, data: *mut c_void) {
         // SAFETY: `data` is the box that `wake_after` gave away for this one call.
         let waker = unsafe { Box::from_raw(data.cast::<Waker>()) };

@@ -17,7 +17,7 @@ pub(super) fn passing() -> PathBuf {
 }
 
 /// The user's folder for clreel's caches; none where there is no home.
-pub fn cache() -> Option<PathBuf> {
+pub(crate) fn cache() -> Option<PathBuf> {
     let get = |name| std::env::var_os(name).filter(|v: &OsString| !v.is_empty()).map(PathBuf::from);
     // The XDG base directory specification: a relative path there is to be ignored.
     let base = get("XDG_CACHE_HOME").filter(|p| p.is_absolute());

@@ -168,7 +168,7 @@ impl GlWindow {
     }
 
     /// Interface, renderer and version: "GLX, llvmpipe (LLVM 15.0.6, 256 bits), OpenGL 4.5".
-    pub fn opengl(&self) -> String {
+    pub(crate) fn opengl(&self) -> String {
         format!("{}, {}", self.interface().name().to_uppercase(), self.renderer)
     }
 
@@ -179,7 +179,7 @@ impl GlWindow {
     }
 
     /// Follows a change of the window's size.
-    pub fn resize(&self, size: PhysicalSize<u32>) {
+    pub(crate) fn resize(&self, size: PhysicalSize<u32>) {
         let (width, height) = nonzero(size);
         self.surface.resize(&self.context, width, height);
     }
@@ -188,7 +188,7 @@ impl GlWindow {
     ///
     /// # Errors
     /// When the display server or the driver lost the surface.
-    pub fn swap(&self) -> Result<()> {
+    pub(crate) fn swap(&self) -> Result<()> {
         self.surface.swap_buffers(&self.context).map_err(|e| {
             Error::new("The picture could not be shown.", format!("Swapping buffers failed: {e}."), HINT)
         })
@@ -233,13 +233,13 @@ fn create_context(
 }
 
 /// The longest side of a texture, in pixels. The context must be current.
-pub fn max_texture_size(gl: &glow::Context) -> u32 {
+pub(crate) fn max_texture_size(gl: &glow::Context) -> u32 {
     // SAFETY: the context is current on this thread.
     unsafe { gl.get_parameter_i32(glow::MAX_TEXTURE_SIZE) }.max(0) as u32
 }
 
 /// The error for a picture that no texture can hold; `limit` is [`max_texture_size`].
-pub fn too_large(width: u32, height: u32, limit: u32) -> Error {
+pub(crate) fn too_large(width: u32, height: u32, limit: u32) -> Error {
     Error::new(
         "The picture is too large to be shown.",
         format!("It has {width}×{height} pixels, and the OpenGL driver's textures end at {limit}×{limit}."),

@@ -41,7 +41,7 @@ pub struct Took {
 
 impl Took {
     /// The best that is known.
-    pub fn ms(&self) -> f64 {
+    pub(crate) fn ms(&self) -> f64 {
         self.device_ms.unwrap_or(self.wall_ms)
     }
 }
@@ -57,7 +57,7 @@ impl GlTimer {
     }
 
     /// What times.
-    pub fn clock(&self) -> Clock {
+    pub(crate) fn clock(&self) -> Clock {
         self.clock
     }
 
@@ -73,14 +73,14 @@ impl GlTimer {
 
     /// Runs `draw` as [`GlTimer::time`] does, without a fence: that would have a software OpenGL draw at once what it
     /// draws together with what comes next. The timing is `None` where OpenGL has no timer queries.
-    pub fn time_with_next<T>(&self, draw: impl FnOnce() -> T) -> (T, Option<Timing>) {
+    pub(crate) fn time_with_next<T>(&self, draw: impl FnOnce() -> T) -> (T, Option<Timing>) {
         let (result, began, query) = self.queried(draw);
         let timing = Timing { gl: self.gl.clone(), query, fence: None, began };
         (result, Some(timing).filter(|timing| timing.query.is_some()))
     }
 
     /// As [`GlTimer::time_with_next`], but OpenGL begins with it now.
-    pub fn time_and_begin<T>(&self, draw: impl FnOnce() -> T) -> (T, Option<Timing>) {
+    pub(crate) fn time_and_begin<T>(&self, draw: impl FnOnce() -> T) -> (T, Option<Timing>) {
         let result = self.time_with_next(draw);
         // SAFETY: the context is current.
         unsafe { self.gl.flush() };

@@ -54,7 +54,7 @@ impl HostBlock {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn pinned_by(cl: &ClContext, queue: &ocl::Queue, len: usize) -> Result<Self> {
+    pub(crate) fn pinned_by(cl: &ClContext, queue: &ocl::Queue, len: usize) -> Result<Self> {
         let flags = MemFlags::new().read_write().alloc_host_ptr();
         // SAFETY: no host memory is involved.
         let buffer = unsafe { ocl::Buffer::<u8>::new(&cl.context, flags, len.max(1), None) };

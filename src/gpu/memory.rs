@@ -100,7 +100,7 @@ impl Picture {
     }
 
     /// What it is stored in.
-    pub fn storage(&self) -> Storage {
+    pub(crate) fn storage(&self) -> Storage {
         match self {
             Picture::Image(_) => Storage::Image,
             Picture::Buffer(_) => Storage::Buffer,
@@ -126,7 +126,7 @@ impl Picture {
     }
 
     /// The memory object, to be set as a kernel's argument.
-    pub fn mem(&self) -> &core::Mem {
+    pub(crate) fn mem(&self) -> &core::Mem {
         match self {
             Picture::Image(i) => i.as_core(),
             Picture::Buffer(b) => b.as_core(),

@@ -3,8 +3,8 @@
 
 mod calls;
 pub mod cl;
-pub mod display;
-pub mod drivers;
+pub(crate) mod display;
+pub(crate) mod drivers;
 pub mod event;
 pub(crate) mod folders;
 pub mod gl;
@@ -15,12 +15,12 @@ pub(crate) mod identity;
 pub(crate) mod kernel;
 pub mod memory;
 pub(crate) mod parts;
-pub mod probe;
+pub(crate) mod probe;
 pub mod process;
-pub mod program;
+pub(crate) mod program;
 pub mod read_texture;
-pub mod shader;
+pub(crate) mod shader;
 pub mod sharing;
 pub mod timer;
 pub(crate) mod transfer;
-pub mod trial;
+pub(crate) mod trial;

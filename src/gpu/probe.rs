@@ -21,10 +21,10 @@ use super::gl::{GlWindow, Interface};
 use super::identity::{Identity, identity};
 use super::process::exit_now;
 use super::sharing::{self, Sharing};
-pub use known::Known;
+pub(crate) use known::Known;
 
 /// The hidden subcommand with which this binary tests sharing, and prints the answers.
-pub const ASK: &str = "ask-sharing";
+pub(crate) const ASK: &str = "ask-sharing";
 
 /// What the child says, one after the other.
 #[derive(Serialize, Deserialize)]
@@ -39,7 +39,7 @@ enum Answer {
 
 /// What came of testing a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tested {
+pub(crate) struct Tested {
     /// Whether it shares, and why not.
     pub sharing: Sharing,
     /// The process that tested it came through: another one may try the same.
@@ -53,7 +53,7 @@ impl Tested {
 }
 
 /// What came of the test of all devices.
-pub struct Probe {
+pub(crate) struct Probe {
     /// The OpenGL that was shared with, such as "GLX, llvmpipe, OpenGL 4.5"; empty where there was no window.
     pub opengl: String,
     /// An answer for each device, in their order.
@@ -62,7 +62,7 @@ pub struct Probe {
 
 /// Tests all `devices`, which must be those of [`list_devices`]. Takes as long as opening a window and listing the
 /// devices, and the drivers' time limit more for each device that hangs.
-pub fn ask(devices: &[Device]) -> Probe {
+pub(crate) fn ask(devices: &[Device]) -> Probe {
     let has_display =
         ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|n| std::env::var_os(n).is_some_and(|v| !v.is_empty()));
     if devices.is_empty() || !has_display {
@@ -82,7 +82,7 @@ pub fn ask(devices: &[Device]) -> Probe {
 /// Tests those of `devices`, all of [`list_devices`], that stand at the positions `left`, with a window of this interface,
 /// and tells each answer with the device's position. Returns the OpenGL of the window. A device that ends the child or hangs
 /// costs no other one's answer: the next child goes on behind it.
-pub fn ask_about(
+pub(crate) fn ask_about(
     devices: &[Device],
     mut left: Vec<usize>,
     interface: Interface,
@@ -140,7 +140,7 @@ pub fn ask_about(
 
 /// The child's part: opens a window that stays invisible, tests each device of the list, prints the answers, ends the
 /// process.
-pub fn answer(list: &str) -> ! {
+pub(crate) fn answer(list: &str) -> ! {
     drivers::be_expendable();
     let mut tester = Tester { list: serde_json::from_str(list).unwrap_or_default() };
     let ran = EventLoop::new().and_then(|event_loop| event_loop.run_app(&mut tester));

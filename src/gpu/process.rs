@@ -50,7 +50,7 @@ fn start_again() {
 
 /// Lets the calling thread run only where others leave time. It cannot be taken back; where the system refuses, nothing
 /// changes.
-pub fn lower_priority() {
+pub(crate) fn lower_priority() {
     // SAFETY: both calls take and give numbers; on Linux the priority is that of the thread with this number.
     unsafe {
         let thread = libc::syscall(libc::SYS_gettid) as libc::id_t;

@@ -44,7 +44,7 @@ const EMBEDDED: &[(&str, &str)] = embedded![
 ];
 
 /// The environment variable that names a directory of kernel sources.
-pub const KERNELS_VARIABLE: &str = "CLREEL_KERNELS";
+pub(crate) const KERNELS_VARIABLE: &str = "CLREEL_KERNELS";
 
 /// The longest build log that an error quotes, in lines.
 const LOG_LINES: usize = 24;
@@ -52,7 +52,7 @@ const LOG_LINES: usize = 24;
 const LOG_LINE: usize = 400;
 
 /// The text of a kernel file, by its path under `kernels/`, such as `box_filter/01_naive.cl`.
-pub fn source(name: &str) -> Result<String> {
+pub(crate) fn source(name: &str) -> Result<String> {
     let directory = std::env::var_os(KERNELS_VARIABLE).map(PathBuf::from);
     source_from(directory.as_deref(), name)
 }
@@ -147,7 +147,7 @@ pub(crate) fn any_changed(prefix: &str) -> bool {
 ///
 /// # Errors
 /// When a file is missing or cannot be read.
-pub fn fingerprint(name: &str) -> Result<String> {
+pub(crate) fn fingerprint(name: &str) -> Result<String> {
     let text = expand(name, &source(name)?, 8, &self::source)?;
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     Ok(format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, mix)))
@@ -175,7 +175,7 @@ fn tell_watcher(begins: bool) {
 ///
 /// # Errors
 /// When the text does not compile: `why` then carries the build log.
-pub fn build(cl: &ClContext, source_name: &str, source: &str, options: &str) -> Result<ocl::Program> {
+pub(crate) fn build(cl: &ClContext, source_name: &str, source: &str, options: &str) -> Result<ocl::Program> {
     let what = || format!("The kernel file '{source_name}' does not build for '{}'.", cl.device.info.name);
     let no_zero = |e: std::ffi::NulError| Error::new(what(), format!("{e}."), "");
     let text = expand(source_name, source, 8, &self::source)?;

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 /// With the driver's log when a shader does not compile or link.
-pub fn program(
+pub(crate) fn program(
     gl: &glow::Context,
     name: &str,
     vertex: (&str, &str),
@@ -47,7 +47,7 @@ pub fn program(
 }
 
 /// The error for shaders or what belongs to them.
-pub fn failed(name: &str, log: impl std::fmt::Display) -> Error {
+pub(crate) fn failed(name: &str, log: impl std::fmt::Display) -> Error {
     Error::new(
         format!("The shader '{name}' could not be built."),
         log.to_string().trim().to_owned(),

@@ -31,7 +31,7 @@ pub fn device_ms(event: &Event) -> Result<f64> {
 }
 
 /// The time a completed command waited before it ran, QUEUED to START, in milliseconds.
-pub fn dispatch_ms(event: &Event) -> Result<f64> {
+pub(crate) fn dispatch_ms(event: &Event) -> Result<f64> {
     between(event, ProfilingInfo::Queued, ProfilingInfo::Start)
 }
 
@@ -42,7 +42,7 @@ pub fn span_ns(event: &Event) -> Result<(u64, u64)> {
 
 /// The device's clock on the host's.
 #[derive(Debug, Clone, Copy)]
-pub struct DeviceClock {
+pub(crate) struct DeviceClock {
     /// The same moment on both.
     host: Instant,
     device_ns: u64,
@@ -54,13 +54,13 @@ impl DeviceClock {
     ///
     /// # Errors
     /// When the driver does not tell.
-    pub fn from_enqueued(event: &Event, before: Instant, after: Instant) -> Result<Self> {
+    pub(crate) fn from_enqueued(event: &Event, before: Instant, after: Instant) -> Result<Self> {
         let device_ns = nanoseconds(event, ProfilingInfo::Queued)?;
         Ok(Self { host: before + after.saturating_duration_since(before) / 2, device_ns })
     }
 
     /// What the host's clock showed; `None` where that cannot be said.
-    pub fn instant(&self, device_ns: u64) -> Option<Instant> {
+    pub(crate) fn instant(&self, device_ns: u64) -> Option<Instant> {
         match device_ns.checked_sub(self.device_ns) {
             Some(later) => self.host.checked_add(Duration::from_nanos(later)),
             None => self.host.checked_sub(Duration::from_nanos(self.device_ns - device_ns)),

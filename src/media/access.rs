@@ -40,7 +40,7 @@ impl Gate {
     ///
     /// # Errors
     /// It is not a regular file with something in it that may be read.
-    pub fn new(path: &Path, reading: &Reading) -> Result<Box<Self>> {
+    pub(crate) fn new(path: &Path, reading: &Reading) -> Result<Box<Self>> {
         let fail =
             |why: &str, hint: &str| Error::new(format!("Cannot open '{}'.", path.display()), why, hint);
         let file = regular(path).map_err(|refusal| refusal.error(path))?;
@@ -64,32 +64,32 @@ impl Gate {
     }
 
     /// The movie's own address.
-    pub fn url(&self) -> &CStr {
+    pub(crate) fn url(&self) -> &CStr {
         &self.url
     }
 
     /// Bytes of the movie now.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.file.metadata().map_or(0, |meta| meta.len())
     }
 
     /// How long it may take.
-    pub fn reading(&self) -> &Reading {
+    pub(crate) fn reading(&self) -> &Reading {
         &self.reading
     }
 
     /// Reads the movie from its beginning, independently of others that do; `None` when memory has run out.
-    pub fn io(&self) -> Option<Io> {
+    pub(crate) fn io(&self) -> Option<Io> {
         Io::new(self.file.clone(), &self.reading)
     }
 
     /// Opening is over: references may be opened as they come.
-    pub fn is_open(&self) {
+    pub(crate) fn is_open(&self) {
         self.opened.store(u32::MAX, Ordering::Relaxed);
     }
 
     /// The first file that was asked for and not opened, if there was one.
-    pub fn refused(&self) -> Option<Refused> {
+    pub(crate) fn refused(&self) -> Option<Refused> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -221,7 +221,7 @@ impl Io {
     }
 
     /// The context, which stays this one's.
-    pub fn as_ptr(&self) -> *mut ffi::AVIOContext {
+    pub(crate) fn as_ptr(&self) -> *mut ffi::AVIOContext {
         self.0
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 
 /// Overrides where the bundled clip is looked for.
-pub const CLIP_VARIABLE: &str = "CLREEL_CLIP";
+pub(crate) const CLIP_VARIABLE: &str = "CLREEL_CLIP";
 
 /// The clip that plays when no file is named.
 ///

@@ -6,15 +6,15 @@
 use std::time::{Duration, Instant};
 
 /// The slowest speed of a clock.
-pub const MIN_SPEED: f64 = 0.25;
+pub(crate) const MIN_SPEED: f64 = 0.25;
 /// The fastest speed of a clock.
-pub const MAX_SPEED: f64 = 4.0;
+pub(crate) const MAX_SPEED: f64 = 4.0;
 
 /// A clock on the play timeline that can be paused and set.
 ///
 /// Every method has an `_at` form that takes the present as an argument, so that it can be tested.
 #[derive(Debug, Clone)]
-pub struct Clock {
+pub(crate) struct Clock {
     /// Position at `since`, or the standing position while paused.
     base_ns: i64,
     /// When the clock was last set going; `None` while paused.
@@ -25,22 +25,22 @@ pub struct Clock {
 
 impl Clock {
     /// A running clock that stands at `pts_ns` now.
-    pub fn new(pts_ns: i64) -> Self {
+    pub(crate) fn new(pts_ns: i64) -> Self {
         Self::new_at(pts_ns, Instant::now())
     }
 
     /// A running clock that stands at `pts_ns` at `now`.
-    pub fn new_at(pts_ns: i64, now: Instant) -> Self {
+    pub(crate) fn new_at(pts_ns: i64, now: Instant) -> Self {
         Self { base_ns: pts_ns, since: Some(now), speed: 1.0 }
     }
 
     /// The position on the play timeline, in nanoseconds.
-    pub fn now_ns(&self) -> i64 {
+    pub(crate) fn now_ns(&self) -> i64 {
         self.now_ns_at(Instant::now())
     }
 
     /// The position at `now`; a `now` before the clock was set counts as that moment.
-    pub fn now_ns_at(&self, now: Instant) -> i64 {
+    pub(crate) fn now_ns_at(&self, now: Instant) -> i64 {
         let run = self.since.map_or(0, |since| {
             let real = i64::try_from(now.saturating_duration_since(since).as_nanos()).unwrap_or(i64::MAX);
             // Whole numbers at the usual speed: no rounding however long it runs.
@@ -50,7 +50,7 @@ impl Clock {
     }
 
     /// When the clock will show `pts_ns`; `None` while paused, and now for a position in the past.
-    pub fn instant_of(&self, pts_ns: i64) -> Option<Instant> {
+    pub(crate) fn instant_of(&self, pts_ns: i64) -> Option<Instant> {
         let since = self.since?;
         let ahead = u64::try_from(pts_ns.saturating_sub(self.base_ns)).unwrap_or(0);
         // Rounded up, so that the position has been reached by then.
@@ -59,34 +59,34 @@ impl Clock {
     }
 
     /// Stops the clock where it is; nothing happens if it stands already.
-    pub fn pause(&mut self) {
+    pub(crate) fn pause(&mut self) {
         self.pause_at(Instant::now());
     }
 
     /// [`Clock::pause`] at `now`.
-    pub fn pause_at(&mut self, now: Instant) {
+    pub(crate) fn pause_at(&mut self, now: Instant) {
         self.base_ns = self.now_ns_at(now);
         self.since = None;
     }
 
     /// Lets the clock go on from where it stands; nothing happens if it runs already.
-    pub fn resume(&mut self) {
+    pub(crate) fn resume(&mut self) {
         self.resume_at(Instant::now());
     }
 
     /// [`Clock::resume`] at `now`.
-    pub fn resume_at(&mut self, now: Instant) {
+    pub(crate) fn resume_at(&mut self, now: Instant) {
         self.since.get_or_insert(now);
     }
 
     /// Lets the clock run at `speed`, from [`MIN_SPEED`] to [`MAX_SPEED`]; 1 is real time. The position does not
     /// jump, and a paused clock stays paused. What is not a number is ignored.
-    pub fn set_speed(&mut self, speed: f64) {
+    pub(crate) fn set_speed(&mut self, speed: f64) {
         self.set_speed_at(speed, Instant::now());
     }
 
     /// [`Clock::set_speed`] at `now`.
-    pub fn set_speed_at(&mut self, speed: f64, now: Instant) {
+    pub(crate) fn set_speed_at(&mut self, speed: f64, now: Instant) {
         if speed.is_nan() {
             return;
         }
@@ -95,22 +95,22 @@ impl Clock {
     }
 
     /// Seconds of the play timeline in a second.
-    pub fn speed(&self) -> f64 {
+    pub(crate) fn speed(&self) -> f64 {
         self.speed
     }
 
     /// Whether the clock stands.
-    pub fn is_paused(&self) -> bool {
+    pub(crate) fn is_paused(&self) -> bool {
         self.since.is_none()
     }
 
     /// Sets the position, running or paused as before.
-    pub fn resync(&mut self, pts_ns: i64) {
+    pub(crate) fn resync(&mut self, pts_ns: i64) {
         self.resync_at(pts_ns, Instant::now());
     }
 
     /// [`Clock::resync`] at `now`.
-    pub fn resync_at(&mut self, pts_ns: i64, now: Instant) {
+    pub(crate) fn resync_at(&mut self, pts_ns: i64, now: Instant) {
         self.base_ns = pts_ns;
         if self.since.is_some() {
             self.since = Some(now);

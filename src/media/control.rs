@@ -42,7 +42,7 @@ pub(super) struct Control {
 }
 
 impl Control {
-    pub fn new(looping: bool, reading: Reading) -> Self {
+    pub(crate) fn new(looping: bool, reading: Reading) -> Self {
         Self {
             wishes: Mutex::new(Wishes { looping, ..Wishes::default() }),
             changed: Condvar::new(),
@@ -54,19 +54,19 @@ impl Control {
     }
 
     /// Where the planes of the next frames are to lie, if they are to be packed.
-    pub fn staging(&self) -> Option<Staging> {
+    pub(crate) fn staging(&self) -> Option<Staging> {
         self.staging.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Changes that.
-    pub fn set_staging(&self, staging: Option<Staging>) {
+    pub(crate) fn set_staging(&self, staging: Option<Staging>) {
         // What was there before goes when the lock is free again.
         let _before =
             std::mem::replace(&mut *self.staging.lock().unwrap_or_else(PoisonError::into_inner), staging);
     }
 
     /// Asks for a seek and empties the queue for its frames.
-    pub fn seek(&self, to: Seek, queue: &FrameQueue) {
+    pub(crate) fn seek(&self, to: Seek, queue: &FrameQueue) {
         if self.still.load(Ordering::Relaxed) {
             return;
         }
@@ -78,13 +78,13 @@ impl Control {
     }
 
     /// Changes what is repeated.
-    pub fn repeat(&self, change: impl FnOnce(&mut Wishes)) {
+    pub(crate) fn repeat(&self, change: impl FnOnce(&mut Wishes)) {
         change(&mut self.wishes());
         self.changed.notify_one();
     }
 
     /// Lets [`Control::wait`] return `false` and stops all reading.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         // The lock keeps the flag from being raised between a look at it and the waiting.
         let _wishes = self.wishes();
         self.reading.stop();
@@ -92,7 +92,7 @@ impl Control {
     }
 
     /// The seek that waits, with its number.
-    pub fn take_seek(&self) -> Option<(u64, Seek)> {
+    pub(crate) fn take_seek(&self) -> Option<(u64, Seek)> {
         let mut wishes = self.wishes();
         let seek = wishes.seek.take()?;
         Some((self.newest.load(Ordering::Relaxed), seek))
@@ -100,7 +100,7 @@ impl Control {
 
     /// Waits at the end of the movie for a seek or, where something can be repeated, for the wish to; `false` when
     /// the decoder is being dropped.
-    pub fn wait(&self, may_repeat: bool) -> bool {
+    pub(crate) fn wait(&self, may_repeat: bool) -> bool {
         let mut wishes = self.wishes();
         loop {
             if self.reading.is_stopped() {
@@ -114,7 +114,7 @@ impl Control {
     }
 
     // A panic while the lock was held leaves the wishes whole: every change is a single assignment.
-    pub fn wishes(&self) -> MutexGuard<'_, Wishes> {
+    pub(crate) fn wishes(&self) -> MutexGuard<'_, Wishes> {
         self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -154,7 +154,7 @@ impl Decoder {
     }
 
     /// One that has no frames and gets none, for a window whose movie is not open yet.
-    pub fn without_frames() -> Self {
+    pub(crate) fn without_frames() -> Self {
         let reading = Reading::new(References::Refused, Cancel::default());
         reading.rest();
         Self {
@@ -209,7 +209,7 @@ impl Decoder {
     }
 
     /// Whether the movie begins again at its end.
-    pub fn is_looping(&self) -> bool {
+    pub(crate) fn is_looping(&self) -> bool {
         self.control.wishes().looping
     }
 
@@ -224,7 +224,7 @@ impl Decoder {
 
     /// Where the planes of the next frames are to be packed; those that wait in the queue stay as they are. Without it
     /// none are, and the memory of those that wait goes back to its device.
-    pub fn set_staging(&self, staging: Option<Staging>) {
+    pub(crate) fn set_staging(&self, staging: Option<Staging>) {
         let none = staging.is_none();
         self.control.set_staging(staging);
         if none {
@@ -233,7 +233,7 @@ impl Decoder {
     }
 
     /// Stops reading, and lets go of the frames that wait. Does not wait for the thread, as dropping does.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         self.control.stop();
         self.control.set_staging(None);
         self.queue.close();
@@ -241,7 +241,7 @@ impl Decoder {
 
     /// Stops reading and waits for the thread, which ends soon unless the system hangs; then it is left behind. Whether it
     /// has ended.
-    pub fn end(&mut self) -> bool {
+    pub(crate) fn end(&mut self) -> bool {
         self.close();
         let until = Instant::now() + END_WAIT;
         let Some(thread) = self.thread.take() else { return true };

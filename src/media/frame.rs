@@ -81,7 +81,7 @@ impl Frame {
     }
 
     /// Memory that the picture's planes take, in bytes. Packed ones are a device's.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         picture_bytes(&self.picture)
     }
 }

@@ -30,7 +30,7 @@ pub(super) struct Jumps {
 
 impl Jumps {
     /// The last key frame at or before `at_ns`, or the first one.
-    pub fn before(&self, at_ns: i64) -> Option<Mark> {
+    pub(crate) fn before(&self, at_ns: i64) -> Option<Mark> {
         let behind = self.marks.partition_point(|mark| mark.movie_ns <= at_ns);
         self.marks.get(behind.saturating_sub(1)).copied()
     }
@@ -49,12 +49,12 @@ pub(super) struct Scan {
 
 impl Scan {
     /// `origin_ns` is the stamp that counts as position 0 at the beginning.
-    pub fn new(origin_ns: i64) -> Self {
+    pub(crate) fn new(origin_ns: i64) -> Self {
         Self { marks: Vec::new(), origin_ns, last_ns: None, end_ns: 0, jumped: false }
     }
 
     /// Takes the next packet: its stamp and duration in nanoseconds, and its position in the file if it is a key frame's.
-    pub fn packet(&mut self, stamp_ns: i64, duration_ns: i64, key_byte: Option<i64>) {
+    pub(crate) fn packet(&mut self, stamp_ns: i64, duration_ns: i64, key_byte: Option<i64>) {
         let mut movie_ns = stamp_ns.saturating_sub(self.origin_ns);
         if let Some(last_ns) = self.last_ns {
             let gap = movie_ns.saturating_sub(last_ns);
@@ -72,7 +72,7 @@ impl Scan {
     }
 
     /// The key frames; `None` where no stamp has jumped, so that seeks can go by them.
-    pub fn finish(self) -> Option<Jumps> {
+    pub(crate) fn finish(self) -> Option<Jumps> {
         self.jumped.then_some(Jumps { marks: self.marks, end_ns: self.end_ns })
     }
 }

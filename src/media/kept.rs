@@ -26,7 +26,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with_limit(MAX_BYTES)
     }
 
@@ -36,30 +36,30 @@ impl Kept {
 
     /// How many pictures like this one are worth decoding for steps back; the other half of the memory is for those
     /// that are decoded ahead.
-    pub fn reach(&self, picture: &Timed) -> usize {
+    pub(crate) fn reach(&self, picture: &Timed) -> usize {
         self.max_bytes / 2 / picture_bytes(&picture.video).max(1)
     }
 
     /// Forgets the run and begins one with the picture at `from_ns` or the next one behind it.
-    pub fn begin(&mut self, from_ns: i64) {
+    pub(crate) fn begin(&mut self, from_ns: i64) {
         self.end();
         self.from_ns = Some(from_ns);
     }
 
     /// Forgets the run: the pass goes elsewhere, or leaves pictures out.
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         *self = Self::with_limit(self.max_bytes);
     }
 
     /// Whether every picture between `at_ns` and where the pass stands is in the run or can come into it.
-    pub fn covers(&self, at_ns: i64) -> bool {
+    pub(crate) fn covers(&self, at_ns: i64) -> bool {
         self.from_ns.is_some_and(|from| from <= at_ns)
             && self.pictures.front().is_none_or(|first| first.movie_ns <= at_ns)
     }
 
     /// Goes to the picture that is shown at `at_ns`; `false` if it is not in the run. `following_ns` is the position of
     /// the picture after the run, if it is known.
-    pub fn rewind(&mut self, at_ns: i64, following_ns: Option<i64>) -> bool {
+    pub(crate) fn rewind(&mut self, at_ns: i64, following_ns: Option<i64>) -> bool {
         self.new = 0;
         let end_ns = |index: usize| self.pictures.get(index + 1).map(|p| p.movie_ns).or(following_ns);
         let shown = self.pictures.iter().rposition(|picture| picture.movie_ns <= at_ns);
@@ -76,12 +76,12 @@ impl Kept {
     }
 
     /// The picture that is handed out next, if it is one of the run.
-    pub fn peek(&self) -> Option<&Timed> {
+    pub(crate) fn peek(&self) -> Option<&Timed> {
         self.pictures.get(self.next)
     }
 
     /// Hands out the next picture, if it is one of the run.
-    pub fn next(&mut self) -> Option<Timed> {
+    pub(crate) fn next(&mut self) -> Option<Timed> {
         while let Some(kept) = self.pictures.get(self.next) {
             self.next += 1;
             if let Some(video) = share(&kept.video) {
@@ -92,7 +92,7 @@ impl Kept {
     }
 
     /// Takes the picture that the pass leaves behind into the run.
-    pub fn keep(&mut self, picture: &Timed) {
+    pub(crate) fn keep(&mut self, picture: &Timed) {
         if self.from_ns.is_none_or(|from| picture.movie_ns < from) {
             return;
         }
@@ -112,7 +112,7 @@ impl Kept {
     }
 
     /// Takes a picture into the run that is handed out, and forgets the run once playing goes on.
-    pub fn keep_handed_out(&mut self, picture: &Timed) {
+    pub(crate) fn keep_handed_out(&mut self, picture: &Timed) {
         self.keep(picture);
         self.new += 1;
         if self.new > GOES_ON {

@@ -8,19 +8,19 @@
 //! their planes into the device's [`Staging`](crate::color::Staging) memory. [`clock`] says which frame is due.
 
 mod access;
-pub mod clip;
-pub mod clock;
+pub(crate) mod clip;
+pub(crate) mod clock;
 mod control;
-pub mod decoder;
+pub(crate) mod decoder;
 mod facts;
 mod formats;
-pub mod frame;
+pub(crate) mod frame;
 mod jumps;
 mod kept;
 mod open;
-pub mod orientation;
+pub(crate) mod orientation;
 mod pass;
-pub mod queue;
+pub(crate) mod queue;
 mod reading;
 mod room;
 mod source;
@@ -29,7 +29,7 @@ mod timeline;
 mod worker;
 
 pub use clip::bundled_clip;
-pub use clock::Clock;
+pub(crate) use clock::Clock;
 pub use control::Seek;
 pub use decoder::{Decoder, MovieInfo, OpenOptions};
 pub use frame::{Fields, Frame};
@@ -39,4 +39,4 @@ pub use reading::{Cancel, References};
 pub use still::{RgbaFrames, read_frame_at, read_frames_rgba};
 
 /// Nanoseconds in a second: every time in this module is a whole number of nanoseconds.
-pub const SECOND_NS: i64 = 1_000_000_000;
+pub(crate) const SECOND_NS: i64 = 1_000_000_000;

@@ -35,12 +35,12 @@ pub(super) struct Container {
 
 impl Container {
     /// Bytes of the file.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.gate.bytes()
     }
 
     /// The error for a movie that wanted another file opened, if it did.
-    pub fn refused_reference(&self, path: &Path) -> Option<Error> {
+    pub(crate) fn refused_reference(&self, path: &Path) -> Option<Error> {
         refused_reference(path, &self.gate)
     }
 }

@@ -24,7 +24,7 @@ pub struct Orientation {
 impl Orientation {
     /// The orientation nearest to a display matrix of the ISO base media format (ISO/IEC 14496-12, `tkhd`), row by row:
     /// the stored point `(p, q)` is shown at `(m0·p + m3·q, m1·p + m4·q)`.
-    pub fn from_matrix(matrix: &[i32; 9]) -> Self {
+    pub(crate) fn from_matrix(matrix: &[i32; 9]) -> Self {
         let [a, b, _, c, d, ..] = matrix.map(i64::from);
         if a.abs() + d.abs() >= b.abs() + c.abs() {
             Self { swapped: false, flip_x: a < 0, flip_y: d < 0 }
@@ -60,7 +60,7 @@ impl Orientation {
     ///
     /// # Errors
     /// When there is no memory for it.
-    pub fn turn(self, (width, height): (u32, u32), rgba: Vec<u8>) -> Result<((u32, u32), Vec<u8>)> {
+    pub(crate) fn turn(self, (width, height): (u32, u32), rgba: Vec<u8>) -> Result<((u32, u32), Vec<u8>)> {
         let ((across, down), _) = self.shown((width, height), 1.0);
         if self == Self::default() || width == 0 || height == 0 {
             return Ok(((across, down), rgba));
@@ -79,7 +79,7 @@ impl Orientation {
     }
 
     /// Size in pixels and pixel aspect as shown, from those of the stored picture.
-    pub fn shown(self, (width, height): (u32, u32), pixel_aspect: f64) -> ((u32, u32), f64) {
+    pub(crate) fn shown(self, (width, height): (u32, u32), pixel_aspect: f64) -> ((u32, u32), f64) {
         if self.swapped { ((height, width), 1.0 / pixel_aspect) } else { ((width, height), pixel_aspect) }
     }
 }

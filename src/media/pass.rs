@@ -45,7 +45,7 @@ pub(super) struct Pass {
 
 impl Pass {
     /// Opens `path` at its beginning.
-    pub fn open(path: &Path, reading: &Reading) -> Result<Self> {
+    pub(crate) fn open(path: &Path, reading: &Reading) -> Result<Self> {
         let source = Source::open(path, reading)?;
         let timeline = Timeline::new(source.gaps_allowed());
         let start = timeline.clone();
@@ -57,7 +57,7 @@ impl Pass {
     }
 
     /// Opens `path` at its beginning again, as it is now.
-    pub fn reopen(&mut self, path: &Path, reading: &Reading) -> Result<()> {
+    pub(crate) fn reopen(&mut self, path: &Path, reading: &Reading) -> Result<()> {
         let (newest, jumps) = (self.source.newest(), self.jumps.take());
         *self = Self::open(path, reading)?;
         self.jumps = jumps;
@@ -69,7 +69,7 @@ impl Pass {
 
     /// Opens `path` so that the picture shown at `at_ns` comes first. The flag says whether the movie is that long;
     /// if not, the picture that comes first is its last one.
-    pub fn open_at(path: &Path, at_ns: i64, reading: &Reading) -> Result<(Self, bool)> {
+    pub(crate) fn open_at(path: &Path, at_ns: i64, reading: &Reading) -> Result<(Self, bool)> {
         let mut pass = Self::open(path, reading)?;
         if at_ns <= 0 {
             return Ok((pass, true));
@@ -88,7 +88,7 @@ impl Pass {
     ///
     /// # Errors
     /// The file cannot seek, and cannot be opened again.
-    pub fn go_to(&mut self, path: &Path, at_ns: i64, reading: &Reading) -> Result<bool> {
+    pub(crate) fn go_to(&mut self, path: &Path, at_ns: i64, reading: &Reading) -> Result<bool> {
         self.travel(path, at_ns, reading, false)
     }
 
@@ -97,7 +97,7 @@ impl Pass {
     ///
     /// # Errors
     /// As for [`Pass::go_to`].
-    pub fn go_back(&mut self, path: &Path, at_ns: i64, reading: &Reading) -> Result<bool> {
+    pub(crate) fn go_back(&mut self, path: &Path, at_ns: i64, reading: &Reading) -> Result<bool> {
         if !self.kept.covers(at_ns) {
             return self.travel(path, at_ns, reading, true);
         }
@@ -149,7 +149,7 @@ impl Pass {
     ///
     /// # Errors
     /// As for [`Pass::go_to`].
-    pub fn go_to_key(&mut self, path: &Path, at_ns: i64, reading: &Reading) -> Result<bool> {
+    pub(crate) fn go_to_key(&mut self, path: &Path, at_ns: i64, reading: &Reading) -> Result<bool> {
         self.look_for_jumps();
         // Far behind the end there is no index to seek by.
         let known_end = match self.jumps() {
@@ -173,22 +173,22 @@ impl Pass {
     }
 
     /// Stops soon after `newest` becomes greater than `generation`.
-    pub fn set_generation(&mut self, newest: Arc<AtomicU64>, generation: u64) {
+    pub(crate) fn set_generation(&mut self, newest: Arc<AtomicU64>, generation: u64) {
         self.source.set_generation(newest, generation);
     }
 
     /// The file that is read.
-    pub fn source(&self) -> &Source {
+    pub(crate) fn source(&self) -> &Source {
         &self.source
     }
 
     /// The picture that comes next.
-    pub fn peek(&self) -> Option<&Timed> {
+    pub(crate) fn peek(&self) -> Option<&Timed> {
         self.kept.peek().or(self.ahead.front())
     }
 
     /// The next picture, or `None` at the end.
-    pub fn next(&mut self) -> Option<Timed> {
+    pub(crate) fn next(&mut self) -> Option<Timed> {
         if let Some(kept) = self.kept.next() {
             return Some(kept);
         }
@@ -208,7 +208,7 @@ impl Pass {
     }
 
     /// Where the next pass begins: the end of the last picture, decoded or skipped, in nanoseconds.
-    pub fn end_ns(&self) -> i64 {
+    pub(crate) fn end_ns(&self) -> i64 {
         let read_ns = self.source.read_to_ns().zip(self.timeline.origin_ns());
         match read_ns {
             Some((read, origin)) if self.skipped => self.end_ns.max(read.saturating_sub(origin)),
@@ -217,7 +217,7 @@ impl Pass {
     }
 
     /// Chooses what is decoded from the next packet on.
-    pub fn set_skip(&mut self, skip: Skip) {
+    pub(crate) fn set_skip(&mut self, skip: Skip) {
         self.skipped |= skip != Skip::Nothing;
         if skip != Skip::Nothing {
             self.kept.end();
@@ -226,13 +226,13 @@ impl Pass {
     }
 
     /// Decodes key frames only until one is at or behind `movie_ns`.
-    pub fn skip_to_key_at(&mut self, movie_ns: i64) {
+    pub(crate) fn skip_to_key_at(&mut self, movie_ns: i64) {
         let origin = self.timeline.origin_ns().unwrap_or(0);
         self.set_skip(Skip::KeysUntil(origin.saturating_add(movie_ns)));
     }
 
     /// What was wrong with the file, once the pass has ended; `None` when nothing was.
-    pub fn warning(&self, path: &Path) -> Option<Error> {
+    pub(crate) fn warning(&self, path: &Path) -> Option<Error> {
         if self.source.is_stopped() {
             return None;
         }
@@ -267,7 +267,7 @@ impl Pass {
     }
 
     #[cfg(test)]
-    pub fn keep_at_most(&mut self, bytes: usize) {
+    pub(crate) fn keep_at_most(&mut self, bytes: usize) {
         self.kept = Kept::with_limit(bytes);
     }
 

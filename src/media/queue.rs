@@ -144,18 +144,13 @@ impl FrameQueue {
     }
 
     /// When the next frame is due on the play timeline, in nanoseconds; `None` while none waits.
-    pub fn next_pts_ns(&self) -> Option<i64> {
+    pub(crate) fn next_pts_ns(&self) -> Option<i64> {
         self.lock().frames.front().map(|frame| frame.pts_ns)
     }
 
     /// Frames that wait.
-    pub fn len(&self) -> usize {
+    pub fn waiting(&self) -> usize {
         self.lock().frames.len()
-    }
-
-    /// Whether no frame waits.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Whether every frame has been handed out and none will follow.

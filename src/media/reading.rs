@@ -39,7 +39,7 @@ impl Cancel {
     }
 
     /// Whether it is to end.
-    pub fn is_cancelled(&self) -> bool {
+    pub(crate) fn is_cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -64,7 +64,7 @@ struct State {
 
 impl Reading {
     /// Reading that ends when `cancel` says so, and where a step of it takes longer than the limit.
-    pub fn new(references: References, cancel: Cancel) -> Self {
+    pub(crate) fn new(references: References, cancel: Cancel) -> Self {
         let seconds = std::env::var(TIMEOUT_VARIABLE).ok().and_then(|s| s.parse::<f64>().ok());
         let limit = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()).filter(|s| !s.is_zero());
         Self::with_limit(references, cancel, limit.unwrap_or(TIMEOUT))
@@ -84,43 +84,43 @@ impl Reading {
     }
 
     /// What the movie may open.
-    pub fn references(&self) -> References {
+    pub(crate) fn references(&self) -> References {
         self.0.references
     }
 
     /// Stops reading soon.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.0.cancel.cancel();
     }
 
     /// Whether somebody wants it to stop.
-    pub fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.0.cancel.is_cancelled()
     }
 
     /// A step begins, such as opening, seeking or reading a packet: the limit counts from here.
-    pub fn begin(&self) {
+    pub(crate) fn begin(&self) {
         self.0.begun_ms.store(self.now_ms(), Ordering::Relaxed);
         self.advance();
     }
 
     /// Something was read or decoded.
-    pub fn advance(&self) {
+    pub(crate) fn advance(&self) {
         self.0.alive_ms.store(self.now_ms(), Ordering::Relaxed);
     }
 
     /// Ends the present step and all that follow: the movie is at fault.
-    pub fn give_up(&self) {
+    pub(crate) fn give_up(&self) {
         self.0.given_up.store(true, Ordering::Relaxed);
     }
 
     /// Nothing is being read or decoded, for as long as it takes; [`Reading::advance`] ends that.
-    pub fn rest(&self) {
+    pub(crate) fn rest(&self) {
         self.0.alive_ms.store(u64::MAX, Ordering::Relaxed);
     }
 
     /// Whether the present step has to end: it was stopped or given up, or takes too long.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         if self.0.given_up.load(Ordering::Relaxed) {
             return true;
         }
@@ -132,17 +132,17 @@ impl Reading {
     }
 
     /// Whether a step took too long.
-    pub fn timed_out(&self) -> bool {
+    pub(crate) fn timed_out(&self) -> bool {
         self.0.timed_out.load(Ordering::Relaxed)
     }
 
     /// Whether nothing has been read or decoded for longer than the limit, so that the reading itself seems to hang.
-    pub fn hangs(&self) -> bool {
+    pub(crate) fn hangs(&self) -> bool {
         self.since(&self.0.alive_ms) > self.0.limit + GRACE
     }
 
     /// The error for a file that does not answer in time.
-    pub fn too_slow(&self, path: &Path) -> Error {
+    pub(crate) fn too_slow(&self, path: &Path) -> Error {
         Error::new(
             format!("Reading '{}' takes too long.", path.display()),
             format!("It could not be opened and read on within {} s.", self.0.limit.as_secs_f64()),

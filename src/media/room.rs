@@ -28,24 +28,24 @@ pub(super) struct Room(u64);
 
 impl Room {
     /// What is free now; as much as one likes where the system does not tell.
-    pub fn now() -> Self {
+    pub(crate) fn now() -> Self {
         Self(memory::free().unwrap_or(u64::MAX))
     }
 
     /// Pixels of the largest pictures that are taken.
-    pub fn max_pixels(self) -> i64 {
+    pub(crate) fn max_pixels(self) -> i64 {
         (self.0 / (PIXEL * PICTURES)).clamp(MIN_PIXELS, MAX_PIXELS) as i64
     }
 
     /// Lets FFmpeg have no block of memory that is larger than half of what is free.
-    pub fn limit_blocks(self) {
+    pub(crate) fn limit_blocks(self) {
         // SAFETY: it sets a number for the whole process.
         unsafe { ffi::av_max_alloc((self.0 / 2).clamp(MIN_BLOCK, MAX_BLOCK) as usize) };
     }
 
     /// Threads of the decoder for pictures of this size; 0 lets FFmpeg choose. Each has pictures of its own, so there are
     /// fewer where these are so large that they would fill the memory.
-    pub fn threads(self, width: c_int, height: c_int) -> c_int {
+    pub(crate) fn threads(self, width: c_int, height: c_int) -> c_int {
         let side = |side: c_int| u64::from(side.max(0).unsigned_abs());
         let bytes = side(width).saturating_mul(side(height)).saturating_mul(PIXEL).max(1);
         let cores = std::thread::available_parallelism().map_or(1, usize::from) as u64;
@@ -54,7 +54,7 @@ impl Room {
     }
 
     /// The error for pictures of more pixels than are taken.
-    pub fn too_large(self, path: &Path, width: c_int, height: c_int) -> Error {
+    pub(crate) fn too_large(self, path: &Path, width: c_int, height: c_int) -> Error {
         Error::new(
             format!("The pictures of '{}' are too large.", path.display()),
             format!(

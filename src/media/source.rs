@@ -81,7 +81,7 @@ pub(super) struct Source {
 
 impl Source {
     /// Opens the movie at `path` and its decoder. Reading stops soon after `reading` is stopped.
-    pub fn open(path: &Path, reading: &Reading) -> Result<Self> {
+    pub(crate) fn open(path: &Path, reading: &Reading) -> Result<Self> {
         crate::libav::initialise();
         reading.begin();
         let mut file = open_container(path, reading)?;
@@ -122,7 +122,7 @@ impl Source {
     }
 
     /// The next picture; `None` at the end, after an error that ends the file, or when stopped.
-    pub fn next_picture(&mut self) -> Option<Stamped> {
+    pub(crate) fn next_picture(&mut self) -> Option<Stamped> {
         loop {
             self.reading.advance();
             let mut video = ffmpeg::frame::Video::empty();
@@ -239,34 +239,34 @@ impl Source {
     }
 
     /// Lets pictures with a stamp before this one be skipped where no other needs them; `None` for no longer.
-    pub fn set_wanted_from(&mut self, stamp_ns: Option<i64>) {
+    pub(crate) fn set_wanted_from(&mut self, stamp_ns: Option<i64>) {
         self.wanted_from_ns = stamp_ns;
         self.set_skip(self.skip);
     }
 
     /// Stops soon after `newest` becomes greater than `generation`.
-    pub fn set_generation(&mut self, newest: Arc<AtomicU64>, generation: u64) {
+    pub(crate) fn set_generation(&mut self, newest: Arc<AtomicU64>, generation: u64) {
         self.newest = Some((newest, generation));
     }
 
     /// What [`Source::set_generation`] was given.
-    pub fn newest(&self) -> Option<(Arc<AtomicU64>, u64)> {
+    pub(crate) fn newest(&self) -> Option<(Arc<AtomicU64>, u64)> {
         self.newest.clone()
     }
 
     /// The time that a frame is expected to last, in nanoseconds.
-    pub fn frame_ns(&self) -> i64 {
+    pub(crate) fn frame_ns(&self) -> i64 {
         self.frame_ns
     }
 
     /// Goes to the last key frame at or before `stamp_ns`. An error means that the file cannot seek.
-    pub fn seek(&mut self, stamp_ns: i64) -> Ffmpeg<()> {
+    pub(crate) fn seek(&mut self, stamp_ns: i64) -> Ffmpeg<()> {
         let stamp = rescale(stamp_ns, (1, SECOND_NS), (self.time_base.num.into(), self.time_base.den.into()));
         self.seek_file(stamp, 0)
     }
 
     /// Goes to the first key frame at or behind a position in the file, in bytes. An error means that it cannot seek.
-    pub fn seek_byte(&mut self, byte: i64) -> Ffmpeg<()> {
+    pub(crate) fn seek_byte(&mut self, byte: i64) -> Ffmpeg<()> {
         self.seek_file(byte, ffi::AVSEEK_FLAG_BYTE as libc::c_int)
     }
 
@@ -290,7 +290,7 @@ impl Source {
 
     /// Reads the file through, without decoding, and returns where its key frames are, if its stamps jump. `origin_ns` is
     /// the stamp of its beginning. A seek has to follow. `None` too where reading was stopped or the file is large.
-    pub fn scan(&mut self, origin_ns: i64) -> Option<Jumps> {
+    pub(crate) fn scan(&mut self, origin_ns: i64) -> Option<Jumps> {
         if self.file.bytes() > jumps::MAX_BYTES || self.seek_byte(0).is_err() {
             return None;
         }
@@ -321,7 +321,7 @@ impl Source {
     }
 
     /// Chooses what is decoded from the next packet on.
-    pub fn set_skip(&mut self, skip: Skip) {
+    pub(crate) fn set_skip(&mut self, skip: Skip) {
         self.skip = skip;
         self.decoder.skip_frame(match skip {
             Skip::Unreferenced => ffmpeg::Discard::NonReference,
@@ -331,12 +331,12 @@ impl Source {
     }
 
     /// What is skipped now.
-    pub fn skip(&self) -> Skip {
+    pub(crate) fn skip(&self) -> Skip {
         self.skip
     }
 
     /// The latest end of a packet read so far, decoded or not, in nanoseconds of the file's stamps.
-    pub fn read_to_ns(&self) -> Option<i64> {
+    pub(crate) fn read_to_ns(&self) -> Option<i64> {
         self.read_to_ns
     }
 
@@ -345,7 +345,7 @@ impl Source {
     }
 
     /// The stop flag was raised while reading, or a newer seek was asked for.
-    pub fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         let outdated = |(newest, own): &(Arc<AtomicU64>, u64)| newest.load(Ordering::Relaxed) > *own;
         self.reading.is_stopped() || self.newest.as_ref().is_some_and(outdated)
     }

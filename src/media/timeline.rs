@@ -20,22 +20,22 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    pub fn new(gaps_allowed: bool) -> Self {
+    pub(crate) fn new(gaps_allowed: bool) -> Self {
         Self { origin_ns: None, last_ns: None, last_duration_ns: 0, gaps_allowed }
     }
 
     /// The stamp that counts as position 0, once a frame has one.
-    pub fn origin_ns(&self) -> Option<i64> {
+    pub(crate) fn origin_ns(&self) -> Option<i64> {
         self.origin_ns
     }
 
     /// With another origin, for frames from a position in the file where that holds.
-    pub fn after_seek_to(&self, origin_ns: i64) -> Self {
+    pub(crate) fn after_seek_to(&self, origin_ns: i64) -> Self {
         Self { origin_ns: Some(origin_ns), ..self.after_seek() }
     }
 
     /// The same origin, ready for frames from another position in the file.
-    pub fn after_seek(&self) -> Self {
+    pub(crate) fn after_seek(&self) -> Self {
         Self { last_ns: None, last_duration_ns: 0, ..self.clone() }
     }
 
@@ -44,7 +44,7 @@ impl Timeline {
     /// A missing stamp follows from the frame before. A stamp that does not increase is moved half a frame behind
     /// the frame before, so that one wrong stamp does not shift all that follow; a jump back of more than a second
     /// begins a new count.
-    pub fn time(&mut self, stamp_ns: Option<i64>, duration_ns: i64) -> i64 {
+    pub(crate) fn time(&mut self, stamp_ns: Option<i64>, duration_ns: i64) -> i64 {
         let position = match (self.origin_ns, self.last_ns) {
             (None, _) => {
                 self.origin_ns = Some(stamp_ns.unwrap_or(0));

@@ -50,7 +50,7 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    pub fn new(
+    pub(crate) fn new(
         path: &Path,
         queue: Arc<FrameQueue>,
         warning: Arc<Mutex<Option<Error>>>,
@@ -71,7 +71,7 @@ impl Worker {
     }
 
     /// Plays pass after pass. `whole` says whether the first one begins at the movie's beginning.
-    pub fn play(mut self, mut pass: Pass, whole: bool) {
+    pub(crate) fn play(mut self, mut pass: Pass, whole: bool) {
         self.whole = whole;
         pass.set_generation(self.control.newest.clone(), self.generation);
         loop {
@@ -215,7 +215,7 @@ impl Worker {
     }
 
     /// Plays the same pictures again and again.
-    pub fn repeat(mut self, pictures: &[Timed]) {
+    pub(crate) fn repeat(mut self, pictures: &[Timed]) {
         let shown_at = |at_ns: i64| pictures.iter().rposition(|p| p.movie_ns <= at_ns).unwrap_or(0);
         let mut index = 0;
         self.control.still.store(pictures.len() < 2, Ordering::Relaxed);
@@ -293,7 +293,7 @@ impl Worker {
     fn keep_up(&self, pass: &mut Pass, pts_ns: i64) {
         let behind = self.queue.behind_ns(pts_ns);
         // At most the frame that was pushed last: the player takes them as fast as they come.
-        let starved = self.queue.len() <= 1;
+        let starved = self.queue.waiting() <= 1;
         match pass.source().skip() {
             Skip::Nothing | Skip::Unreferenced if starved && behind > FAR_BEHIND_NS => {
                 pass.skip_to_key_at(pts_ns.saturating_add(behind).saturating_sub(self.base_ns));

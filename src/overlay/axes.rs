@@ -13,11 +13,11 @@ use crate::stats::FrameSample;
 /// Width of the figures left of the grid.
 const FIGURES: f32 = 46.0;
 /// Duration of a frame that has no interval (the first one, or after a pause) and no movie rate to go by.
-pub const DEFAULT_INTERVAL_MS: f64 = 40.0;
+pub(crate) const DEFAULT_INTERVAL_MS: f64 = 40.0;
 
 /// The room of a graph: a time axis over the last seconds of what was presented.
 #[derive(Debug, Clone, Copy)]
-pub struct Axes {
+pub(crate) struct Axes {
     /// Where the graph is drawn.
     pub plot: Rect,
     /// Seconds that it covers.
@@ -30,7 +30,7 @@ pub struct Axes {
 
 impl Axes {
     /// Axes in `area`, whose figures stand left of the grid.
-    pub fn new(ui: &Ui, area: Rect, span_s: f64, history: &VecDeque<FrameSample>) -> Self {
+    pub(crate) fn new(ui: &Ui, area: Rect, span_s: f64, history: &VecDeque<FrameSample>) -> Self {
         let pixel = 1.0 / ui.pixels_per_point();
         let left = snap(area.left() + FIGURES, pixel);
         let plot = Rect::from_min_max(pos2(left, snap(area.top(), pixel)), area.max);
@@ -38,18 +38,18 @@ impl Axes {
     }
 
     /// Where a moment is, on the edge of a pixel.
-    pub fn x(&self, presented_at: f64) -> f32 {
+    pub(crate) fn x(&self, presented_at: f64) -> f32 {
         let part = (presented_at - self.newest_s) / self.span_s;
         snap(self.plot.right() + self.plot.width() * part as f32, self.pixel).max(self.plot.left())
     }
 
     /// The moment at a place.
-    pub fn time(&self, x: f32) -> f64 {
+    pub(crate) fn time(&self, x: f32) -> f64 {
         self.newest_s + f64::from((x - self.plot.right()) / self.plot.width()) * self.span_s
     }
 
     /// The frames that it covers.
-    pub fn frames<'a>(
+    pub(crate) fn frames<'a>(
         &self,
         history: &'a VecDeque<FrameSample>,
     ) -> impl Iterator<Item = &'a FrameSample> + use<'a> {
@@ -58,7 +58,7 @@ impl Axes {
     }
 
     /// A line across the grid, and its figure.
-    pub fn mark(&self, ui: &Ui, y: f32, figure: &str) {
+    pub(crate) fn mark(&self, ui: &Ui, y: f32, figure: &str) {
         let y = snap(y, self.pixel) + self.pixel / 2.0;
         ui.painter().hline(self.plot.x_range(), y, Stroke::new(self.pixel, theme::RULE));
         let at = pos2(self.plot.left() - 7.0, y);
@@ -66,7 +66,11 @@ impl Axes {
     }
 
     /// The frame under the pointer.
-    pub fn under<'a>(&self, pointer: Pos2, history: &'a VecDeque<FrameSample>) -> Option<&'a FrameSample> {
+    pub(crate) fn under<'a>(
+        &self,
+        pointer: Pos2,
+        history: &'a VecDeque<FrameSample>,
+    ) -> Option<&'a FrameSample> {
         if !self.plot.contains(pointer) {
             return None;
         }
@@ -77,13 +81,13 @@ impl Axes {
 }
 
 /// When a frame's bar begins: an interval before it was presented, or what stands for one.
-pub fn begin_s(sample: &FrameSample, budget_ms: Option<f64>) -> f64 {
+pub(crate) fn begin_s(sample: &FrameSample, budget_ms: Option<f64>) -> f64 {
     let ms = sample.interval_ms.or(budget_ms).unwrap_or(DEFAULT_INTERVAL_MS);
     sample.presented_at - if ms.is_finite() { ms } else { DEFAULT_INTERVAL_MS } / 1e3
 }
 
 /// How a stretch of frames that were filtered alike is called.
-pub fn name(variant: VariantId, radius: u32) -> String {
+pub(crate) fn name(variant: VariantId, radius: u32) -> String {
     match variant {
         VariantId::Off => variant.to_string(),
         _ => format!("{variant} r={radius}"),
@@ -91,13 +95,13 @@ pub fn name(variant: VariantId, radius: u32) -> String {
 }
 
 /// Small text on a dark patch, readable over bars of any colour.
-pub fn tag(shapes: &mut Vec<Shape>, at: Pos2, anchor: Align2, galley: Arc<Galley>, color: Color32) {
+pub(crate) fn tag(shapes: &mut Vec<Shape>, at: Pos2, anchor: Align2, galley: Arc<Galley>, color: Color32) {
     let rect = anchor.anchor_size(at, galley.size() + vec2(8.0, 2.0));
     shapes.push(Shape::rect_filled(rect, CornerRadius::same(3), theme::PANEL));
     shapes.push(Shape::galley(rect.min + vec2(4.0, 1.0), galley, color));
 }
 
 /// The nearest edge of a physical pixel: what stands on it is sharp, and looks the same everywhere.
-pub fn snap(position: f32, pixel: f32) -> f32 {
+pub(crate) fn snap(position: f32, pixel: f32) -> f32 {
     (position / pixel).round() * pixel
 }

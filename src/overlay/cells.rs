@@ -15,7 +15,7 @@ const CELL: f32 = 92.0;
 
 /// How much room cells have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cells {
+pub(crate) enum Cells {
     /// For their names alone, and close together.
     Tight,
     /// For their names.
@@ -26,7 +26,7 @@ pub enum Cells {
 
 impl Cells {
     /// As much as a window of this height leaves.
-    pub fn of(height: f32) -> Self {
+    pub(crate) fn of(height: f32) -> Self {
         match height {
             h if h < 230.0 => Self::Tight,
             h if h < 330.0 => Self::Names,
@@ -56,13 +56,13 @@ fn in_line(width: f32, count: usize) -> usize {
 }
 
 /// Height of the cells in a strip of this width.
-pub fn height_in(width: f32, count: usize, room: Cells) -> f32 {
+pub(crate) fn height_in(width: f32, count: usize, room: Cells) -> f32 {
     let lines = count.div_ceil(in_line(width, count)) as f32;
     lines * room.height() + (lines - 1.0) * room.gap()
 }
 
 /// Lays the rungs out as cells, from the top of `rect` on.
-pub fn show(
+pub(crate) fn show(
     ui: &mut Ui,
     rect: Rect,
     (view, scores): (&View, &Scores),

@@ -71,7 +71,7 @@ fn entries(overlay: &Overlay, view: &View) -> [Entry; 9] {
 }
 
 /// Lays the radius out at the left of `row`, the buttons at its right.
-pub fn show(ui: &mut Ui, row: Rect, view: &View, overlay: &Overlay, actions: &mut Vec<Action>) {
+pub(crate) fn show(ui: &mut Ui, row: Rect, view: &View, overlay: &Overlay, actions: &mut Vec<Action>) {
     let mut entries: Vec<(Entry, f32)> = entries(overlay, view)
         .into_iter()
         // While the overlay is hidden its panels cannot be seen.

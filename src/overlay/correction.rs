@@ -7,10 +7,10 @@ use super::{Action, panel, theme};
 use crate::color::Correction;
 
 /// The panel's size in points.
-pub const SIZE: Vec2 = vec2(300.0, 158.0);
+pub(crate) const SIZE: Vec2 = vec2(300.0, 158.0);
 
 /// Lays the sliders out in `rect`. Returns what was done with the title.
-pub fn show(ui: &mut Ui, rect: Rect, correction: Correction, actions: &mut Vec<Action>) -> Title {
+pub(crate) fn show(ui: &mut Ui, rect: Rect, correction: Correction, actions: &mut Vec<Action>) -> Title {
     let mut ui = panel::over(ui, rect, "correction");
     let row = rect.with_max_y(rect.top() + theme::PAD + theme::CONTROL);
     let (response, title) = place::handle(&ui, Panel::Correction, row, rect.min);

@@ -9,7 +9,7 @@ const NOISE: [&str; 6] = ["(R)", "(TM)", "(r)", "(tm)", "(C)", "\u{ae}"];
 const EMPTY_WORDS: [&str; 7] = ["CPU", "Processor", "processor", "Intel", "AMD", "NVIDIA", "Corporation"];
 
 /// The device's short name, and that of its driver: "Xeon, 2 cores", "PoCL 3.1".
-pub fn short(device: &DeviceInfo) -> (String, String) {
+pub(crate) fn short(device: &DeviceInfo) -> (String, String) {
     let mut name = model(&device.name);
     if device.kind == DeviceKind::Cpu && device.units > 0 {
         let cores = if device.units == 1 { "core" } else { "cores" };

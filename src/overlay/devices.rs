@@ -13,12 +13,12 @@ use crate::gpu::cl::{DeviceInfo, DeviceKind};
 use crate::gpu::sharing::Sharing;
 
 /// The panel's width in points.
-pub const WIDTH: f32 = 430.0;
+pub(crate) const WIDTH: f32 = 430.0;
 const INSET: f32 = 8.0;
 
 /// What a device does at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DeviceState {
+pub(crate) enum DeviceState {
     /// Nothing.
     Idle,
     /// It filters the movie.
@@ -29,7 +29,7 @@ pub enum DeviceState {
 
 /// A device as the overlay lists it.
 #[derive(Debug, Clone, Copy)]
-pub struct DeviceRow<'a> {
+pub(crate) struct DeviceRow<'a> {
     /// What it says about itself.
     pub info: &'a DeviceInfo,
     /// What came of trying to share textures with it; `None` while it is being tried.
@@ -42,7 +42,7 @@ pub struct DeviceRow<'a> {
 
 /// All that the panel shows.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct DeviceList<'a> {
+pub(crate) struct DeviceList<'a> {
     /// In the order of `clreel devices`; `None` while they are still being looked for.
     pub rows: Option<&'a [DeviceRow<'a>]>,
     /// A sentence for each driver that gives no device.
@@ -53,14 +53,14 @@ pub struct DeviceList<'a> {
 
 impl DeviceList<'_> {
     /// Whether a device is being made ready.
-    pub fn is_preparing(&self) -> bool {
+    pub(crate) fn is_preparing(&self) -> bool {
         self.rows.is_some_and(|rows| rows.iter().any(|row| row.state == DeviceState::Preparing))
     }
 }
 
 /// Lays the panel out in `rect`, with a scroll bar where it is too low. Returns what was done with its title, and the
 /// height that it would like to have.
-pub fn show(
+pub(crate) fn show(
     ui: &mut Ui,
     rect: Rect,
     list: &DeviceList,

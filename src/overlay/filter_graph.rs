@@ -39,7 +39,7 @@ struct Stretch<'a> {
 }
 
 /// Lays the graph out in `area`; a click on it asks for the last frames on one time axis.
-pub fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, actions: &mut Vec<Action>) {
+pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, actions: &mut Vec<Action>) {
     let history = view.recorder.history();
     let axes = Axes::new(ui, area, SPAN_S, history);
     if !axes.plot.is_positive() {

@@ -17,7 +17,7 @@ const INK: Color32 = Color32::from_gray(96);
 
 /// What an area is hatched as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pattern {
+pub(crate) enum Pattern {
     /// A stage's.
     Of(Stage),
     /// What the stages leave of a frame.
@@ -66,7 +66,7 @@ fn image() -> ColorImage {
 }
 
 /// The patterns' texture, and the size of a texel on the screen.
-pub struct Hatch {
+pub(crate) struct Hatch {
     texture: TextureHandle,
     /// Size of a texel in points: a whole number of pixels.
     texel: f32,
@@ -76,7 +76,7 @@ pub struct Hatch {
 
 impl Hatch {
     /// The patterns for `ui`'s resolution, which are made once; without `hatched` there are plain colours.
-    pub fn new(ui: &Ui, hatched: bool) -> Self {
+    pub(crate) fn new(ui: &Ui, hatched: bool) -> Self {
         let id = Id::unique("hatch");
         let made = ui.data(|data| data.get_temp::<TextureHandle>(id));
         let texture = made.unwrap_or_else(|| {
@@ -89,12 +89,12 @@ impl Hatch {
     }
 
     /// A mesh for [`Hatch::add`].
-    pub fn mesh(&self) -> Mesh {
+    pub(crate) fn mesh(&self) -> Mesh {
         Mesh::with_texture(self.texture.id())
     }
 
     /// Adds `rect` to `mesh`.
-    pub fn add(&self, mesh: &mut Mesh, rect: Rect, color: Color32, pattern: Pattern) {
+    pub(crate) fn add(&self, mesh: &mut Mesh, rect: Rect, color: Color32, pattern: Pattern) {
         if !(rect.is_positive() && rect.is_finite()) {
             return;
         }
@@ -136,7 +136,7 @@ impl Hatch {
     }
 
     /// A patch of a colour and its pattern for a legend.
-    pub fn swatch(&self, rect: Rect, color: Color32, pattern: Pattern) -> Shape {
+    pub(crate) fn swatch(&self, rect: Rect, color: Color32, pattern: Pattern) -> Shape {
         let mut mesh = self.mesh();
         self.add(&mut mesh, rect, color, pattern);
         Shape::mesh(mesh)

@@ -10,45 +10,45 @@ use crate::ladder::VariantId;
 use crate::stats::{PlayState, Stage};
 
 /// The headline's width and height in points.
-pub const SIZE: egui::Vec2 = vec2(388.0, 190.0);
+pub(crate) const SIZE: egui::Vec2 = vec2(388.0, 190.0);
 /// Times that are awaited for longer have their progress in place of the frame's bar.
 const LONG_S: f64 = 2.0;
 
 /// The picture that is awaited, where that is another one than the picture on the screen.
-pub fn awaited<'a>(view: &View<'a>) -> Option<&'a Busy> {
+pub(crate) fn awaited<'a>(view: &View<'a>) -> Option<&'a Busy> {
     let shown = view.shown.map(|s| (s.variant, s.radius));
     view.busy.filter(|busy| shown != Some((busy.variant, busy.radius)))
 }
 
 /// What filtered the picture on the screen; what was chosen, before there is one.
-pub fn of(view: &View) -> (VariantId, u32) {
+pub(crate) fn of(view: &View) -> (VariantId, u32) {
     view.shown.map_or((view.chosen, view.radius), |s| (s.variant, s.radius))
 }
 
 /// The variant that `auto` is, where that is on the screen.
-pub fn auto<'a>(view: &View<'a>) -> Option<&'a str> {
+pub(crate) fn auto<'a>(view: &View<'a>) -> Option<&'a str> {
     let is_auto = of(view) == (VariantId::Auto, view.radius) && view.chosen == VariantId::Auto;
     view.auto.filter(|_| is_auto).map(|auto| auto.split(' ').next().unwrap_or(auto))
 }
 
 /// CPU load of the process in percent of one core.
-pub fn cpu(view: &View) -> String {
+pub(crate) fn cpu(view: &View) -> String {
     view.cpu.process.map_or_else(|| format!("CPU {}", theme::UNKNOWN), |p| format!("CPU {p:.0} %"))
 }
 
 /// Seconds that count up.
-pub fn seconds(s: f64) -> String {
+pub(crate) fn seconds(s: f64) -> String {
     if s < 99.95 { format!("{s:.1}") } else { format!("{s:.0}") }
 }
 
 /// How long the whole picture takes, as far as that is known: never less than it has taken.
-pub fn estimate(busy: &Busy) -> Option<String> {
+pub(crate) fn estimate(busy: &Busy) -> Option<String> {
     let all = busy.predicted_s.filter(|s| s.is_finite())?.max(busy.elapsed_s);
     Some(if all < 9.95 { format!("{all:.1}") } else { format!("{all:.0}") })
 }
 
 /// Lays the headline out in `rect`, or the line that it folds to. Returns what was done with its title.
-pub fn show(
+pub(crate) fn show(
     ui: &mut Ui,
     rect: Rect,
     view: &View,
@@ -103,7 +103,7 @@ pub fn show(
 fn title(ui: &mut Ui, row: Rect, view: &View) -> bool {
     let color = match view.state {
         // As it was asked for.
-        PlayState::Paused => theme::TEXT,
+        PlayState::Paused | PlayState::Waiting => theme::TEXT,
         state if state.is_good() => theme::GOOD,
         _ => theme::WARN,
     };
@@ -257,7 +257,7 @@ fn rates(
 }
 
 /// What stands for the device's name where none filters, and its hover text.
-pub fn without_device(view: &View) -> (&'static str, &'static str) {
+pub(crate) fn without_device(view: &View) -> (&'static str, &'static str) {
     match (view.devices.awaited, view.devices.rows) {
         (true, None) => ("looking for OpenCL devices", words::AWAITED_DEVICE),
         (true, Some(_)) => ("the OpenCL device is made ready", words::AWAITED_DEVICE),

@@ -40,7 +40,7 @@ impl Overlay {
         let above = self.edge(ui, window, view, now, actions);
         self.devices(ui, window, above, view, actions);
         notices::show(ui, above, view.notices, true, actions);
-        self.on_top(ui, window, above, actions);
+        self.on_top(ui, window, above, !view.notices.is_empty(), actions);
     }
 
     /// The numbers in one line, in the upper left corner.

@@ -19,14 +19,14 @@ const LADDER: f32 = headline::SIZE.x + ladder::WIDTH + theme::GAP;
 /// Width that a sentence can be read in.
 const NEWS: f32 = 360.0;
 /// Height of the title over a graph.
-pub const GRAPH_TITLE: f32 = 22.0;
+pub(crate) const GRAPH_TITLE: f32 = 22.0;
 const ROW_GAP: f32 = 6.0;
 /// Space between the strip's edge and its contents.
 const STRIP_PAD: f32 = 8.0;
 
 /// The strip along the bottom.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Strip {
+pub(crate) struct Strip {
     /// All of it.
     pub rect: Rect,
     /// The rungs, where they have no panel of their own, and how much room each of them has.
@@ -39,7 +39,7 @@ pub struct Strip {
 
 /// Where everything is, in points.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Layout {
+pub(crate) struct Layout {
     /// The window without its margin.
     pub window: Rect,
     /// The headline, or the line that it is folded to.
@@ -60,7 +60,7 @@ pub struct Layout {
 
 impl Layout {
     /// The parts of `window`; `line` is the width that the folded headline would like to have.
-    pub fn new(window: Rect, variants: usize, folds: &Folds, places: &Places, line: f32) -> Self {
+    pub(crate) fn new(window: Rect, variants: usize, folds: &Folds, places: &Places, line: f32) -> Self {
         let folded = |panel: Panel| folds[panel as usize].unwrap_or(false);
         let at = |panel: Panel| places[panel as usize];
         let roomy = window.width() >= HEADLINE.x && window.height() >= HEADLINE.y;
@@ -118,12 +118,12 @@ impl Layout {
     }
 
     /// Where news are told: beside the headline, over the rungs where there is little room before them.
-    pub fn news(&self) -> Rect {
+    pub(crate) fn news(&self) -> Rect {
         if self.free.width() >= NEWS { self.free } else { self.free.with_max_x(self.above.right()) }
     }
 
     /// Where the table of stages belongs: below the headline, where there is room.
-    pub fn stages(&self, size: egui::Vec2) -> Rect {
+    pub(crate) fn stages(&self, size: egui::Vec2) -> Rect {
         let below = self.headline.bottom() + theme::GAP;
         let room = Rect::from_min_max(pos2(self.headline.left(), below), self.above.max);
         let room = if room.height() >= 110.0 && room.width() >= size.x { room } else { self.window };
@@ -133,7 +133,7 @@ impl Layout {
 
 impl Strip {
     /// The strip along the bottom of `window`; with the rungs as cells, where there are any.
-    pub fn new(window: Rect, cells: Option<usize>) -> Self {
+    pub(crate) fn new(window: Rect, cells: Option<usize>) -> Self {
         let room = Cells::of(window.height());
         let (pad, gap) = if room == Cells::Tight { (5.0, 3.0) } else { (STRIP_PAD, ROW_GAP) };
         let width = (window.width() - 2.0 * pad).max(0.0);

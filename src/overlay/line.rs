@@ -81,12 +81,12 @@ fn galley(ui: &Ui, view: &View, numbers: &Numbers, width: f32) -> Arc<Galley> {
 }
 
 /// Width that the line would like to have, with `left` points before it.
-pub fn width(ui: &Ui, view: &View, numbers: &Numbers, left: f32) -> f32 {
+pub(crate) fn width(ui: &Ui, view: &View, numbers: &Numbers, left: f32) -> f32 {
     galley(ui, view, numbers, f32::INFINITY).size().x + left + theme::PAD
 }
 
 /// Draws the line within `rect`, after `left` points.
-pub fn draw(ui: &Ui, rect: Rect, view: &View, numbers: &Numbers, left: f32) {
+pub(crate) fn draw(ui: &Ui, rect: Rect, view: &View, numbers: &Numbers, left: f32) {
     let galley = galley(ui, view, numbers, rect.width() - left - theme::PAD);
     let at = rect.left_center() + vec2(left, -galley.size().y / 2.0);
     ui.painter().galley(at, galley, theme::TEXT);
@@ -94,7 +94,7 @@ pub fn draw(ui: &Ui, rect: Rect, view: &View, numbers: &Numbers, left: f32) {
 
 /// What a key may have changed while the overlay is hidden.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Changes {
+pub(crate) struct Changes {
     chosen: VariantId,
     radius: u32,
     paused: bool,
@@ -107,7 +107,7 @@ pub struct Changes {
 
 impl Changes {
     /// What holds now.
-    pub fn of(view: &View) -> Self {
+    pub(crate) fn of(view: &View) -> Self {
         Self {
             chosen: view.chosen,
             radius: view.radius,
@@ -121,7 +121,7 @@ impl Changes {
     }
 
     /// Whether something that the user sees has changed since `before`. A seek that has arrived is none.
-    pub fn since(&self, before: &Self) -> bool {
+    pub(crate) fn since(&self, before: &Self) -> bool {
         let arrived = self.target_s.is_none();
         *self != Self { target_s: if arrived { None } else { before.target_s }, ..before.clone() }
     }
@@ -129,18 +129,18 @@ impl Changes {
 
 impl Numbers {
     /// What the filter took; `None` where it was not measured.
-    pub fn filter(&self) -> Option<Summary> {
+    pub(crate) fn filter(&self) -> Option<Summary> {
         self.stage(Stage::Filter).filter(|filter| filter.p50 > 0.0)
     }
 
     /// The filter's median in milliseconds, as far as it can be believed.
-    pub fn filter_time(&self) -> String {
+    pub(crate) fn filter_time(&self) -> String {
         let time = |filter: Summary| theme::believed(filter.p50, filter.noise, theme::short_ms);
         self.filter().map_or_else(|| theme::UNKNOWN.into(), time)
     }
 
     /// Frames a second that go with the median of the frame time.
-    pub fn rate(&self) -> String {
+    pub(crate) fn rate(&self) -> String {
         let rate = |frame: Summary| theme::fps(frame.p50, frame.noise.map(Noise::of_paced));
         self.frame.map_or_else(|| format!("{} fps", theme::UNKNOWN), rate)
     }

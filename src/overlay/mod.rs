@@ -39,21 +39,21 @@ mod words;
 
 use egui::Ui;
 
-pub use devices::{DeviceList, DeviceRow, DeviceState};
+pub(crate) use devices::{DeviceList, DeviceRow, DeviceState};
 pub use keys::{KEYS, KeyHelp};
 use layout::Layout;
 use path_field::PathField;
-pub use place::{Folds, Places};
+pub(crate) use place::{Folds, Places};
 use place::{Panel, Title};
-pub use texts::texts;
-pub use tuning::{Tuning, TuningState};
-pub use view::{Action, Busy, MovieSummary, Notice, Shown, VariantRow, VariantStatus, View};
+pub(crate) use texts::texts;
+pub(crate) use tuning::{Tuning, TuningState};
+pub(crate) use view::{Action, Busy, MovieSummary, Notice, Shown, VariantRow, VariantStatus, View};
 
 use crate::ladder::VariantId;
 
 /// The overlay's own state.
 #[derive(Debug)]
-pub struct Overlay {
+pub(crate) struct Overlay {
     /// Whether the panels are shown; serious notices always are.
     pub visible: bool,
     /// Whether the first-run hint has been shown.
@@ -100,7 +100,7 @@ pub struct Overlay {
 
 impl Overlay {
     /// A visible overlay.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             visible: true,
             hint_seen: false,
@@ -130,69 +130,69 @@ impl Overlay {
     }
 
     /// Sets fonts, colours and spacing; once, after the context is made.
-    pub fn style(ctx: &egui::Context) {
+    pub(crate) fn style(ctx: &egui::Context) {
         theme::apply(ctx);
     }
 
     /// Shows a short message for some seconds, also while the overlay is hidden.
-    pub fn say(&mut self, text: String) {
+    pub(crate) fn say(&mut self, text: String) {
         self.said = Some((text, None));
     }
 
     /// Shows the devices for some seconds, also while the overlay is hidden: the device changes.
-    pub fn show_devices(&mut self) {
+    pub(crate) fn show_devices(&mut self) {
         self.devices_until = Some(None);
     }
 
     /// Opens or closes the panel of devices.
-    pub fn toggle_devices(&mut self) {
+    pub(crate) fn toggle_devices(&mut self) {
         self.devices_open = !self.devices_shown();
         self.devices_until = None;
     }
 
     /// Whether the panel of devices is shown.
-    pub fn devices_shown(&self) -> bool {
+    pub(crate) fn devices_shown(&self) -> bool {
         self.devices_open && self.visible || self.devices_until.is_some()
     }
 
     /// Shows the search for the best parameters, until it is closed: one has begun. It is not open for that at the next
     /// start.
-    pub fn show_tuning(&mut self) {
+    pub(crate) fn show_tuning(&mut self) {
         self.tuning_news = true;
     }
 
     /// Opens or closes the panel of that search.
-    pub fn toggle_tuning(&mut self) {
+    pub(crate) fn toggle_tuning(&mut self) {
         self.tuning_open = !self.tuning_shown();
         self.tuning_news = false;
     }
 
     /// Whether the panel of that search is shown.
-    pub fn tuning_shown(&self) -> bool {
+    pub(crate) fn tuning_shown(&self) -> bool {
         self.tuning_open || self.tuning_news
     }
 
     /// Opens the field for a movie's path, also while the overlay is hidden.
-    pub fn ask_for_path(&mut self) {
+    pub(crate) fn ask_for_path(&mut self) {
         if self.path_field.is_none() {
             self.path_field = Some(PathField::new(std::mem::take(&mut self.typed)));
         }
     }
 
     /// Closes the field; what was typed stays for the next time.
-    pub fn close_path_field(&mut self) {
+    pub(crate) fn close_path_field(&mut self) {
         if let Some(field) = self.path_field.take() {
             self.typed = field.into_text();
         }
     }
 
     /// Whether keys are being typed into a field: they are not the player's then.
-    pub fn takes_keys(&self) -> bool {
+    pub(crate) fn takes_keys(&self) -> bool {
         self.path_field.is_some()
     }
 
     /// Lays the overlay out over `ui`, which covers the window, and returns what the user asked for.
-    pub fn show(&mut self, ui: &mut Ui, view: &View) -> Vec<Action> {
+    pub(crate) fn show(&mut self, ui: &mut Ui, view: &View) -> Vec<Action> {
         // Keys belong to the player: a button that kept the focus would answer Space as well.
         let field = self.path_field.as_ref().map(|_| PathField::id());
         ui.memory_mut(|memory| {
@@ -230,12 +230,12 @@ impl Overlay {
         self.panels(ui, &layout, view, &mut actions);
         // Over the panels: news, and they can be dismissed.
         notices::show(ui, layout.news(), view.notices, false, &mut actions);
-        self.on_top(ui, window, layout.free, &mut actions);
+        self.on_top(ui, window, layout.free, !view.notices.is_empty(), &mut actions);
         actions
     }
 
     /// Puts the panels back where they belong.
-    pub fn reset_panels(&mut self) {
+    pub(crate) fn reset_panels(&mut self) {
         (self.places, self.folded) = (Places::default(), Folds::default());
     }
 
@@ -259,7 +259,7 @@ const LINE_LEFT: f32 = 26.0;
 
 /// How much larger than at 1280×720 points everything is in a window of this size in points: a full screen is looked at
 /// from farther away. Never smaller: in a small window there is less to see.
-pub fn zoom(width: f32, height: f32) -> f32 {
+pub(crate) fn zoom(width: f32, height: f32) -> f32 {
     let zoom = (width / 1280.0).min(height / 720.0);
     if zoom.is_finite() { zoom.clamp(1.0, 4.0) } else { 1.0 }
 }

@@ -12,7 +12,13 @@ const LOG_HEIGHT: f32 = 220.0;
 const WIDEST: f32 = 640.0;
 
 /// Lays the notices out from the top of `area`, newest last; they scroll when there are too many.
-pub fn show(ui: &mut Ui, area: Rect, notices: &[Notice], only_serious: bool, actions: &mut Vec<Action>) {
+pub(crate) fn show(
+    ui: &mut Ui,
+    area: Rect,
+    notices: &[Notice],
+    only_serious: bool,
+    actions: &mut Vec<Action>,
+) {
     let shown = || notices.iter().enumerate().filter(|(_, n)| n.serious || !only_serious);
     if shown().next().is_none() || area.width() < 60.0 || area.height() < 30.0 {
         return;
@@ -96,7 +102,7 @@ fn log(text: &str) -> egui::text::LayoutJob {
 }
 
 /// A quiet line along the bottom of `area`.
-pub fn message(ui: &Ui, area: Rect, text: String) {
+pub(crate) fn message(ui: &Ui, area: Rect, text: String) {
     if area.width() < 60.0 || area.height() < 80.0 {
         return;
     }

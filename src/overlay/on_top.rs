@@ -11,8 +11,15 @@ const HINT_S: f64 = 10.0;
 const MESSAGE_S: f64 = 4.0;
 
 impl Overlay {
-    /// The hint, the message and the table of keys.
-    pub(super) fn on_top(&mut self, ui: &mut Ui, window: Rect, free: Rect, actions: &mut Vec<Action>) {
+    /// The hint, the message and the table of keys. The hint waits while there is `news`.
+    pub(super) fn on_top(
+        &mut self,
+        ui: &mut Ui,
+        window: Rect,
+        free: Rect,
+        news: bool,
+        actions: &mut Vec<Action>,
+    ) {
         let now = ui.input(|i| i.time);
         let later = |until: f64| ui.ctx().request_repaint_after(Duration::from_secs_f64(until - now));
         // One line at a time: the newest news takes the hint's place.
@@ -21,7 +28,7 @@ impl Overlay {
         if !self.hint_seen && ui.input(|i| i.events.iter().any(pressed)) {
             self.hint_seen = true;
         }
-        if self.visible && !self.hint_seen {
+        if self.visible && !self.hint_seen && !news {
             let until = *self.hint_until.get_or_insert(now + HINT_S);
             if now >= until {
                 self.hint_seen = true;

@@ -6,7 +6,7 @@ use super::place::{self, Panel, Title};
 use super::{Action, theme};
 
 /// Height of a panel that is folded, and of the title of one with a [`Frame`].
-pub const HEADER: f32 = 26.0;
+pub(crate) const HEADER: f32 = 26.0;
 
 /// What is round the contents of a panel that can be closed.
 pub struct Frame<'a> {
@@ -25,7 +25,7 @@ pub struct Frame<'a> {
 impl Frame<'_> {
     /// Lays the frame out in `rect`. Returns what was done with the title, and a space for the contents, which go
     /// [`below`] it; none in a panel that is folded.
-    pub fn show(
+    pub(crate) fn show(
         self,
         ui: &mut Ui,
         rect: Rect,
@@ -55,12 +55,12 @@ impl Frame<'_> {
 }
 
 /// The room below the title of the panel in `rect`.
-pub fn below(rect: Rect) -> Rect {
+pub(crate) fn below(rect: Rect) -> Rect {
     Rect::from_min_max(pos2(rect.left(), rect.top() + HEADER), rect.max)
 }
 
 /// Contents [`below`] the title of the panel in `rect`, with a scroll bar where it is too low. Returns their height.
-pub fn scrolled(ui: &mut Ui, rect: Rect, contents: impl FnOnce(&mut Ui)) -> f32 {
+pub(crate) fn scrolled(ui: &mut Ui, rect: Rect, contents: impl FnOnce(&mut Ui)) -> f32 {
     let area = below(rect).shrink2(vec2(2.0, 0.0));
     let mut ui = ui.new_child(UiBuilder::new().id_salt("contents").max_rect(area));
     let shown = ScrollArea::vertical().auto_shrink([false, true]).show(&mut ui, contents);
@@ -68,7 +68,7 @@ pub fn scrolled(ui: &mut Ui, rect: Rect, contents: impl FnOnce(&mut Ui)) -> f32 
 }
 
 /// A space with a margin in a panel that may lie over others: nothing shines through.
-pub fn over(ui: &mut Ui, rect: Rect, id: &str) -> Ui {
+pub(crate) fn over(ui: &mut Ui, rect: Rect, id: &str) -> Ui {
     cover(ui, rect, id);
     theme::ground(ui.painter(), rect, theme::PANEL.to_opaque());
     let mut ui = ui.new_child(UiBuilder::new().id_salt(id).max_rect(rect.shrink(theme::PAD)));
@@ -77,12 +77,12 @@ pub fn over(ui: &mut Ui, rect: Rect, id: &str) -> Ui {
 }
 
 /// Keeps the pointer from what lies below a panel.
-pub fn cover(ui: &Ui, rect: Rect, id: &str) {
+pub(crate) fn cover(ui: &Ui, rect: Rect, id: &str) {
     ui.interact(rect, ui.unique_id().with(id), Sense::click_and_drag());
 }
 
 /// A panel of which only the title is shown.
-pub fn folded(ui: &mut Ui, rect: Rect, panel: Panel, name: &str) -> Title {
+pub(crate) fn folded(ui: &mut Ui, rect: Rect, panel: Panel, name: &str) -> Title {
     theme::ground(ui.painter(), rect, theme::PANEL);
     let (_, mut title) = place::handle(ui, panel, rect, rect.min);
     title.fold = header(ui, rect.shrink2(vec2(10.0, 3.0)), name, true);
@@ -90,7 +90,7 @@ pub fn folded(ui: &mut Ui, rect: Rect, panel: Panel, name: &str) -> Title {
 }
 
 /// A triangle, and `title` beside it, at the left of `rect`; whether it was clicked.
-pub fn header(ui: &mut Ui, rect: Rect, title: &str, folded: bool) -> bool {
+pub(crate) fn header(ui: &mut Ui, rect: Rect, title: &str, folded: bool) -> bool {
     let center = pos2(rect.left() + 5.0, rect.center().y);
     let points = if folded {
         [vec2(-3.0, -5.0), vec2(4.0, 0.0), vec2(-3.0, 5.0)]

@@ -10,7 +10,7 @@ const SIZE: egui::Vec2 = vec2(560.0, 94.0);
 
 /// The field's state while it is open.
 #[derive(Debug, Default)]
-pub struct PathField {
+pub(crate) struct PathField {
     text: String,
     /// Its first pass is over.
     ready: bool,
@@ -18,22 +18,22 @@ pub struct PathField {
 
 impl PathField {
     /// A field with what was typed the last time.
-    pub fn new(text: String) -> Self {
+    pub(crate) fn new(text: String) -> Self {
         Self { text, ready: false }
     }
 
     /// What stands in it.
-    pub fn into_text(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         self.text
     }
 
     /// The field's name in egui, which keeps the focus for it.
-    pub fn id() -> Id {
+    pub(crate) fn id() -> Id {
         Id::unique("path-field")
     }
 
     /// Lays the field out in the middle of `window`; whether it stays open.
-    pub fn show(&mut self, ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) -> bool {
+    pub(crate) fn show(&mut self, ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) -> bool {
         let size = SIZE.min(window.size());
         let rect = Rect::from_center_size(window.center(), size);
         let mut ui = panel::over(ui, rect, "path");

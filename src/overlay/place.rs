@@ -4,7 +4,7 @@ use egui::{CursorIcon, Id, Pos2, Rect, Response, Sense, Ui, Vec2, pos2};
 
 /// The panels that can be moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Panel {
+pub(crate) enum Panel {
     /// The headline.
     Numbers,
     /// The graph.
@@ -24,15 +24,15 @@ pub enum Panel {
 }
 
 /// The upper left corners of the panels that were moved, in points from the window's; the others are `None`.
-pub type Places = [Option<[f32; 2]>; 8];
+pub(crate) type Places = [Option<[f32; 2]>; 8];
 
 /// Whether the panels are folded, in the same order; `None` until the user chose: the headline is folded to a line in a
 /// small window then, and the others never.
-pub type Folds = [Option<bool>; 8];
+pub(crate) type Folds = [Option<bool>; 8];
 
 /// What the user did with a panel's title.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Title {
+pub(crate) struct Title {
     /// Fold or unfold it.
     pub fold: bool,
     /// Where its corner is to be now: `Some(None)` is back at its own place.
@@ -40,7 +40,7 @@ pub struct Title {
 }
 
 /// The rectangle of a panel of `size` that was moved to `at`, within `area`.
-pub fn floating(at: [f32; 2], size: Vec2, area: Rect) -> Rect {
+pub(crate) fn floating(at: [f32; 2], size: Vec2, area: Rect) -> Rect {
     let inside =
         |at: f32, least: f32, most: f32| if at.is_finite() { at.min(most).max(least) } else { least };
     let size = size.min(area.size());
@@ -50,7 +50,7 @@ pub fn floating(at: [f32; 2], size: Vec2, area: Rect) -> Rect {
 }
 
 /// Makes `row` the handle of a panel whose corner is at `corner`; what is added later lies over it.
-pub fn handle(ui: &Ui, panel: Panel, row: Rect, corner: Pos2) -> (Response, Title) {
+pub(crate) fn handle(ui: &Ui, panel: Panel, row: Rect, corner: Pos2) -> (Response, Title) {
     // The same in and out of its own place, so that a drag goes on.
     let id = Id::unique(("panel", panel as usize));
     let response = ui.interact(row, id, Sense::click_and_drag()).on_hover_cursor(CursorIcon::Grab);
@@ -77,7 +77,7 @@ pub fn handle(ui: &Ui, panel: Panel, row: Rect, corner: Pos2) -> (Response, Titl
 }
 
 /// What a title's hover text says.
-pub const HOVER: &str = "Drag to move the panel, double-click to put it back";
+pub(crate) const HOVER: &str = "Drag to move the panel, double-click to put it back";
 
 #[cfg(test)]
 mod tests {

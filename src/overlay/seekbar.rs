@@ -8,7 +8,7 @@ use egui::{
 use super::{Action, View, theme};
 
 /// Height of the bar's row in points: all of it can be hit.
-pub const HEIGHT: f32 = 22.0;
+pub(crate) const HEIGHT: f32 = 22.0;
 const HANDLE: f32 = 5.5;
 const NO_LENGTH: &str = "The file does not say how long the movie is, so there is nothing to point at.\n\
     The arrow keys seek all the same.";
@@ -24,12 +24,12 @@ fn length(view: &View) -> Result<f64, &'static str> {
 }
 
 /// The rail's name in egui.
-pub fn id() -> Id {
+pub(crate) fn id() -> Id {
     Id::unique("seek-rail")
 }
 
 /// Lays the bar out over `row`: the button that pauses, the position and the length, the rail.
-pub fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action>) {
+pub(crate) fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action>) {
     pause(ui, Rect::from_center_size(row.left_center() + vec2(11.0, 0.0), vec2(22.0, 22.0)), view, actions);
     let row = row.with_min_x(row.left() + 30.0);
     let length = length(view);
@@ -115,7 +115,7 @@ fn pause(ui: &mut Ui, rect: Rect, view: &View, actions: &mut Vec<Action>) {
 }
 
 /// That button's name in egui.
-pub fn pause_id() -> Id {
+pub(crate) fn pause_id() -> Id {
     Id::unique("pause")
 }
 

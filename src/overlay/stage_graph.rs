@@ -19,7 +19,7 @@ const SPAN_S: f64 = 5.0;
 const NARROWEST: f32 = 1.5;
 
 /// Lays the graph out in `area`; a click on it asks for the time axis of the last frames.
-pub fn show(ui: &mut Ui, area: Rect, view: &View, hatch: &Hatch, actions: &mut Vec<Action>) {
+pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, hatch: &Hatch, actions: &mut Vec<Action>) {
     let history = view.recorder.history();
     let axes = Axes::new(ui, area, SPAN_S, history);
     if !axes.plot.is_positive() {
@@ -53,7 +53,7 @@ pub fn show(ui: &mut Ui, area: Rect, view: &View, hatch: &Hatch, actions: &mut V
 }
 
 /// What a frame took, stage by stage, from the top of its bar to its foot.
-pub fn frame_details(ui: &mut Ui, sample: &FrameSample) {
+pub(crate) fn frame_details(ui: &mut Ui, sample: &FrameSample) {
     ui.strong(name(sample.variant, sample.radius));
     ui.weak("A click shows the last frames on one time axis.");
     let interval = sample.interval_ms.map_or_else(|| theme::UNKNOWN.into(), theme::ms);
@@ -242,7 +242,7 @@ impl Bars<'_> {
 
 /// The names of the stages that cost something, with their colours, right-aligned in `row`; a click on them shows or hides
 /// the patterns.
-pub fn legend(ui: &Ui, row: Rect, stages: &[Stage], hatch: &Hatch) {
+pub(crate) fn legend(ui: &Ui, row: Rect, stages: &[Stage], hatch: &Hatch) {
     let font = theme::words(11.5);
     let painter = ui.painter_at(row);
     let mut x = row.right();

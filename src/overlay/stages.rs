@@ -10,15 +10,15 @@ use super::{Action, View, headline, panel, theme, words};
 use crate::ladder::VariantId;
 
 /// The panel's width in points.
-pub const WIDTH: f32 = 388.0;
+pub(crate) const WIDTH: f32 = 388.0;
 /// What stands for the size of a picture that is not there yet.
-pub const OPENING: &str = "the movie is being opened";
+pub(crate) const OPENING: &str = "the movie is being opened";
 const LABEL: f32 = 66.0;
 const LINE: f32 = 16.0;
 
 /// Lays the panel out in `rect`, with a scroll bar where it is too low; `hatched`: the stages have patterns beside their
 /// greys. Returns what was done with its title, and the height that it would like to have.
-pub fn show(
+pub(crate) fn show(
     ui: &mut Ui,
     rect: Rect,
     view: &View,

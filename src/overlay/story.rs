@@ -60,22 +60,23 @@ impl Story {
     }
 }
 
-/// The slowest kernel that was measured at this radius and size, and the fastest; `None` before there are two.
+/// The slowest kernel that was measured at this radius and size, and the fastest, of those with enough frames; what the
+/// first such sentence waits for, where there is none yet. `None` before there are two.
 pub fn story(scores: &Scores, radius: u32, size: (u32, u32)) -> Option<Story> {
-    let measured = || {
-        let here = |id: VariantId| scores.of(id).filter(|s| s.is_at(radius, size) && s.ms > 0.0);
-        kernels().filter_map(move |id| Some((id, here(id)?)))
+    let between = |fewest: usize| {
+        let here =
+            |id: VariantId| scores.of(id).filter(|s| s.is_at(radius, size) && s.ms > 0.0 && s.n >= fewest);
+        let measured = || kernels().filter_map(|id| Some((id, here(id)?)));
+        let slow = measured().max_by(|a, b| a.1.ms.total_cmp(&b.1.ms))?;
+        let fast = measured().min_by(|a, b| a.1.ms.total_cmp(&b.1.ms))?;
+        let factor = slow.1.ms / fast.1.ms;
+        // Two that are the same within what is shown are no story.
+        (slow.0 != fast.0 && factor.is_finite() && factor >= 1.05).then_some((slow, fast, factor))
     };
-    let (slow, most) = measured().max_by(|a, b| a.1.ms.total_cmp(&b.1.ms))?;
-    let (fast, least) = measured().min_by(|a, b| a.1.ms.total_cmp(&b.1.ms))?;
-    let factor = most.ms / least.ms;
-    // Two that are the same within what is shown are no story.
-    if slow == fast || !factor.is_finite() || factor < 1.05 {
-        return None;
+    if let Some(((slow, most), (fast, least), factor)) = between(noise::FEWEST) {
+        return Some(Story::Told { slow, fast, factor, noise: [most.noise, least.noise] });
     }
-    let few = [(slow, most), (fast, least)].into_iter().find(|(_, score)| score.n < noise::FEWEST);
-    Some(match few {
-        Some((of, score)) => Story::Waits { of, n: score.n },
-        None => Story::Told { slow, fast, factor, noise: [most.noise, least.noise] },
-    })
+    let (slow, fast, _) = between(0)?;
+    let (of, score) = [slow, fast].into_iter().find(|(_, score)| score.n < noise::FEWEST)?;
+    Some(Story::Waits { of, n: score.n })
 }

@@ -12,7 +12,7 @@ const ROW: f32 = 16.0;
 
 /// The numbers on display. They are taken a few times a second, and at once when variant or radius change.
 #[derive(Debug, Default)]
-pub struct Numbers {
+pub(crate) struct Numbers {
     taken_at: Option<f64>,
     of: Option<Setting>,
     shown: u64,
@@ -30,7 +30,7 @@ pub struct Numbers {
 
 impl Numbers {
     /// Takes new numbers from `recorder` if it is time; `now` in seconds.
-    pub fn refresh(&mut self, recorder: &Recorder, now: f64) {
+    pub(crate) fn refresh(&mut self, recorder: &Recorder, now: f64) {
         let of = recorder.shown_setting();
         let due = self.taken_at.is_none_or(|t| now < t || now >= t + REFRESH_S);
         if of == self.of && !due {
@@ -51,12 +51,12 @@ impl Numbers {
         self.gl = [0, 1, 2].map(|n| recorder.gl_summary(|gl| gl.named()[n].1));
     }
 
-    pub fn stage(&self, stage: Stage) -> Option<Summary> {
+    pub(crate) fn stage(&self, stage: Stage) -> Option<Summary> {
         self.stages[stage as usize]
     }
 
     /// Whether a stage takes time on this path; the filter always counts.
-    pub fn costs(&self, stage: Stage) -> bool {
+    pub(crate) fn costs(&self, stage: Stage) -> bool {
         stage == Stage::Filter || self.stage(stage).is_some_and(|s| s.max >= 0.005)
     }
 
@@ -74,7 +74,7 @@ impl Numbers {
 
 /// One row for each stage that costs something, then what is left of the frame time, then the frame time itself; what is
 /// always zero on this path stands in a line below.
-pub fn table(ui: &mut Ui, numbers: &Numbers, hatch: &Hatch) {
+pub(crate) fn table(ui: &mut Ui, numbers: &Numbers, hatch: &Hatch) {
     let head = row(ui);
     let columns = columns(head);
     let font = theme::words(11.5);
@@ -146,7 +146,11 @@ fn line(
     for (n, x) in columns(rect).into_iter().enumerate() {
         let text = match summary {
             // Two of them are what was measured of a frame, two rest on all of them.
-            Some(s) if n == 1 || n == 2 => theme::believed([s.p50, s.p95][n - 1], s.noise, theme::ms),
+            Some(s) if n == 1 || n == 2 => match [s.p50, s.p95][n - 1] {
+                // A hundredth is the last digit of this table.
+                ms if ms < 0.0095 => theme::ms(ms),
+                ms => theme::believed(ms, s.noise, theme::ms),
+            },
             Some(s) => theme::ms(if n == 0 { s.last } else { s.max }),
             None => theme::UNKNOWN.into(),
         };

@@ -4,7 +4,7 @@ use egui::epaint::ClippedShape;
 use egui::{Rect, Shape};
 
 /// Every text of a pass whose middle can be seen, in the order of painting, and the rectangle that it covers in points.
-pub fn texts(shapes: &[ClippedShape]) -> Vec<(String, Rect)> {
+pub(crate) fn texts(shapes: &[ClippedShape]) -> Vec<(String, Rect)> {
     let mut found = Vec::new();
     shapes.iter().for_each(|clipped| collect(&clipped.shape, clipped.clip_rect, &mut found));
     found

@@ -6,40 +6,40 @@ use crate::stats::Stage;
 use crate::timing::{Noise, noise};
 
 /// Panels: nearly opaque, so that text reads over a white picture as well as over a black one.
-pub const PANEL: Color32 = Color32::from_rgba_premultiplied(14, 16, 19, 234);
-pub const PANEL_EDGE: Color32 = Color32::from_rgba_premultiplied(36, 38, 42, 160);
+pub(crate) const PANEL: Color32 = Color32::from_rgba_premultiplied(14, 16, 19, 234);
+pub(crate) const PANEL_EDGE: Color32 = Color32::from_rgba_premultiplied(36, 38, 42, 160);
 /// Text in three weights.
-pub const STRONG: Color32 = Color32::from_rgb(240, 243, 246);
-pub const TEXT: Color32 = Color32::from_rgb(205, 211, 218);
-pub const WEAK: Color32 = Color32::from_rgb(143, 151, 162);
+pub(crate) const STRONG: Color32 = Color32::from_rgb(240, 243, 246);
+pub(crate) const TEXT: Color32 = Color32::from_rgb(205, 211, 218);
+pub(crate) const WEAK: Color32 = Color32::from_rgb(143, 151, 162);
 /// Lines between parts of a panel, and of the graph's grid.
-pub const RULE: Color32 = Color32::from_rgb(60, 66, 75);
+pub(crate) const RULE: Color32 = Color32::from_rgb(60, 66, 75);
 /// The filter's colour, and nothing else's: its time, its bars, its line.
-pub const FILTER: Color32 = Color32::from_rgb(245, 166, 35);
+pub(crate) const FILTER: Color32 = Color32::from_rgb(245, 166, 35);
 /// The same for what is not of the picture on the screen.
-pub const FILTER_DIM: Color32 = Color32::from_rgb(142, 110, 56);
+pub(crate) const FILTER_DIM: Color32 = Color32::from_rgb(142, 110, 56);
 /// What is chosen, and where the movie is.
-pub const SELECT: Color32 = Color32::from_rgb(108, 182, 255);
-pub const SELECT_GROUND: Color32 = Color32::from_rgb(28, 66, 118);
+pub(crate) const SELECT: Color32 = Color32::from_rgb(108, 182, 255);
+pub(crate) const SELECT_GROUND: Color32 = Color32::from_rgb(28, 66, 118);
 /// Late, over the budget, and what else is not as it should be.
-pub const WARN: Color32 = Color32::from_rgb(247, 138, 160);
-pub const ERROR: Color32 = Color32::from_rgb(240, 84, 84);
-pub const GOOD: Color32 = Color32::from_rgb(70, 190, 150);
+pub(crate) const WARN: Color32 = Color32::from_rgb(247, 138, 160);
+pub(crate) const ERROR: Color32 = Color32::from_rgb(240, 84, 84);
+pub(crate) const GOOD: Color32 = Color32::from_rgb(70, 190, 150);
 /// The ground of a bar or a rail.
-pub const TROUGH: Color32 = Color32::from_rgb(40, 45, 53);
+pub(crate) const TROUGH: Color32 = Color32::from_rgb(40, 45, 53);
 /// What the stages leave of a frame's interval.
-pub const IDLE: Color32 = Color32::from_rgb(54, 61, 70);
+pub(crate) const IDLE: Color32 = Color32::from_rgb(54, 61, 70);
 
 /// Distance of the panels from the window's edge and from each other.
-pub const GAP: f32 = 8.0;
+pub(crate) const GAP: f32 = 8.0;
 /// Space between a panel's edge and its contents.
-pub const PAD: f32 = 10.0;
+pub(crate) const PAD: f32 = 10.0;
 /// Height of a row of buttons.
-pub const CONTROL: f32 = 24.0;
+pub(crate) const CONTROL: f32 = 24.0;
 
 /// The filter has its colour; what is not the kernel is grey. Neighbours in a stack differ in lightness, and patterns, where
 /// they are shown, tell all of them apart.
-pub fn stage_color(stage: Stage) -> Color32 {
+pub(crate) fn stage_color(stage: Stage) -> Color32 {
     match stage {
         Stage::Filter => FILTER,
         Stage::Take => Color32::from_gray(112),
@@ -56,7 +56,7 @@ pub fn stage_color(stage: Stage) -> Color32 {
 }
 
 /// The stages as they are stacked, from below: the filter first, the others in their order.
-pub const STACK: [Stage; Stage::ALL.len()] = [
+pub(crate) const STACK: [Stage; Stage::ALL.len()] = [
     Stage::Filter,
     Stage::Take,
     Stage::Upload,
@@ -71,23 +71,23 @@ pub const STACK: [Stage; Stage::ALL.len()] = [
 ];
 
 /// Figures stand in columns, so they are set in the monospaced face.
-pub fn figures(size: f32) -> FontId {
+pub(crate) fn figures(size: f32) -> FontId {
     FontId::new(size, FontFamily::Monospace)
 }
 
 /// Words.
-pub fn words(size: f32) -> FontId {
+pub(crate) fn words(size: f32) -> FontId {
     FontId::new(size, FontFamily::Proportional)
 }
 
 /// What stands for a number that is not known.
-pub const UNKNOWN: &str = "\u{2013}";
+pub(crate) const UNKNOWN: &str = "\u{2013}";
 
 /// What stands before a number that is noisy.
-pub const NOISY: &str = "~";
+pub(crate) const NOISY: &str = "~";
 
 /// Milliseconds with as many decimals as fit in six or seven characters: they stand in columns.
-pub fn ms(value: f64) -> String {
+pub(crate) fn ms(value: f64) -> String {
     match value {
         v if !v.is_finite() => UNKNOWN.into(),
         v if v < 999.995 => format!("{v:.2}"),
@@ -97,7 +97,7 @@ pub fn ms(value: f64) -> String {
 }
 
 /// Milliseconds in three digits, two below 1 ms, down to 0.1 µs: they stand alone.
-pub fn short_ms(value: f64) -> String {
+pub(crate) fn short_ms(value: f64) -> String {
     match value {
         v if !v.is_finite() => UNKNOWN.into(),
         0.0 => "0".into(),
@@ -110,7 +110,7 @@ pub fn short_ms(value: f64) -> String {
 }
 
 /// Frames a second that go with a time in milliseconds, in three digits.
-pub fn fps(ms: f64, noise: Option<Noise>) -> String {
+pub(crate) fn fps(ms: f64, noise: Option<Noise>) -> String {
     match 1000.0 / ms {
         f if !f.is_finite() || f <= 0.0 => UNKNOWN.into(),
         f => format!("{} fps", believed(f, noise, rounded)),
@@ -118,7 +118,7 @@ pub fn fps(ms: f64, noise: Option<Noise>) -> String {
 }
 
 /// A number as `quiet` writes it; a noisy one with a mark, and with the digits that can be believed.
-pub fn believed(value: f64, noise: Option<Noise>, quiet: fn(f64) -> String) -> String {
+pub(crate) fn believed(value: f64, noise: Option<Noise>, quiet: fn(f64) -> String) -> String {
     match noise {
         Some(noise) if value.is_finite() && value > 0.0 => match noise::significant(value, noise.digits()) {
             (value, 0) => format!("{NOISY}{}", thousands(value)),
@@ -129,7 +129,7 @@ pub fn believed(value: f64, noise: Option<Noise>, quiet: fn(f64) -> String) -> S
 }
 
 /// A number in two or three digits, without zeros at its end behind the point: "25", "24.7", "2,700".
-pub fn rounded(value: f64) -> String {
+pub(crate) fn rounded(value: f64) -> String {
     if !value.is_finite() {
         return UNKNOWN.into();
     }
@@ -147,7 +147,7 @@ pub fn rounded(value: f64) -> String {
 }
 
 /// A whole number with a comma after every third digit from its end.
-pub fn thousands(value: f64) -> String {
+pub(crate) fn thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (n, digit) in digits.chars().enumerate() {
@@ -160,7 +160,7 @@ pub fn thousands(value: f64) -> String {
 }
 
 /// A position in the movie: minutes and seconds, hours where there are some.
-pub fn clock(seconds: f64) -> String {
+pub(crate) fn clock(seconds: f64) -> String {
     let tenths = (seconds.max(0.0) * 10.0).round() as u64;
     let (s, tenth) = (tenths / 10, tenths % 10);
     match (s / 3600, s / 60 % 60, s % 60) {
@@ -170,7 +170,7 @@ pub fn clock(seconds: f64) -> String {
 }
 
 /// Sets the whole style. Nothing is animated: an idle overlay asks for no repaint.
-pub fn apply(ctx: &egui::Context) {
+pub(crate) fn apply(ctx: &egui::Context) {
     let mut fonts = egui::FontDefinitions::default();
     // The face for words has no arrow; that for figures has.
     if let Some(words) = fonts.families.get_mut(&FontFamily::Proportional) {
@@ -231,7 +231,7 @@ pub fn apply(ctx: &egui::Context) {
 }
 
 /// Text in one line, cut with an ellipsis at `width`.
-pub fn elided(
+pub(crate) fn elided(
     ui: &egui::Ui,
     text: &str,
     font: FontId,
@@ -244,12 +244,12 @@ pub fn elided(
 }
 
 /// The frame round a panel.
-pub fn panel_frame() -> egui::Frame {
+pub(crate) fn panel_frame() -> egui::Frame {
     egui::Frame::new().fill(PANEL).stroke(Stroke::new(1.0, PANEL_EDGE)).corner_radius(6)
 }
 
 /// The ground of a panel, and its edge.
-pub fn ground(painter: &egui::Painter, rect: egui::Rect, fill: Color32) {
+pub(crate) fn ground(painter: &egui::Painter, rect: egui::Rect, fill: Color32) {
     painter.rect(rect, 6, fill, Stroke::new(1.0, PANEL_EDGE), egui::StrokeKind::Inside);
 }
 

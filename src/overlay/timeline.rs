@@ -11,9 +11,9 @@ use super::{Action, panel, theme};
 use crate::stats::{Lane, Span, Trace};
 
 /// The panel's size in points where the window has room for it.
-pub const SIZE: Vec2 = vec2(460.0, 190.0);
+pub(crate) const SIZE: Vec2 = vec2(460.0, 190.0);
 /// What it needs of that.
-pub const LEAST: Vec2 = vec2(280.0, 120.0);
+pub(crate) const LEAST: Vec2 = vec2(280.0, 120.0);
 /// Width of the frames' names, and height of the axis' figures.
 const NAMES: f32 = 34.0;
 const AXIS: f32 = 14.0;
@@ -35,7 +35,7 @@ struct Bar {
 }
 
 /// Lays the panel out in `rect`; returns what was done with its title.
-pub fn show(
+pub(crate) fn show(
     ui: &mut Ui,
     rect: Rect,
     trace: &Trace,

@@ -11,7 +11,7 @@ use crate::timing::CpuReading;
 
 /// What the user asked for with the mouse; keys give the same actions.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Action {
+pub(crate) enum Action {
     /// Filter by this variant from the next frame on.
     SetVariant(VariantId),
     /// Use this radius, in pixels.
@@ -71,7 +71,7 @@ pub enum Action {
 
 /// Whether a variant can be chosen now.
 #[derive(Debug, Clone, PartialEq)]
-pub enum VariantStatus {
+pub(crate) enum VariantStatus {
     /// It is built.
     Ready,
     /// Its program is being compiled in the background.
@@ -82,7 +82,7 @@ pub enum VariantStatus {
 
 /// What filtered the picture on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shown {
+pub(crate) struct Shown {
     /// The variant.
     pub variant: VariantId,
     /// Its radius in pixels.
@@ -93,7 +93,7 @@ pub struct Shown {
 
 /// A picture that is awaited: of the filter that was chosen, or of one that takes long.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Busy {
+pub(crate) struct Busy {
     /// The variant at work.
     pub variant: VariantId,
     /// Its radius in pixels.
@@ -108,7 +108,7 @@ pub struct Busy {
 
 /// A variant as the overlay lists it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct VariantRow<'a> {
+pub(crate) struct VariantRow<'a> {
     /// The variant.
     pub id: VariantId,
     /// One to three words for the button's hover text.
@@ -121,7 +121,7 @@ pub struct VariantRow<'a> {
 
 /// What the overlay says about the movie.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MovieSummary {
+pub(crate) struct MovieSummary {
     /// The file's name without its folder.
     pub file_name: String,
     /// Width of the picture in pixels.
@@ -142,7 +142,7 @@ pub struct MovieSummary {
 
 /// Something that the user must know, shown as a banner until dismissed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Notice {
+pub(crate) struct Notice {
     /// What happened, why, and what to try.
     pub error: Error,
     /// Also shown while the overlay is hidden.
@@ -151,7 +151,7 @@ pub struct Notice {
 
 /// This moment, as far as the overlay is concerned.
 #[derive(Clone, Copy)]
-pub struct View<'a> {
+pub(crate) struct View<'a> {
     /// All that was measured.
     pub recorder: &'a Recorder,
     /// CPU load of the process and of the machine.
@@ -206,7 +206,7 @@ pub struct View<'a> {
 
 impl View<'_> {
     /// Size in pixels of the picture on the screen; of the movie, before there is one.
-    pub fn size(&self) -> (u32, u32) {
+    pub(crate) fn size(&self) -> (u32, u32) {
         self.shown.map_or((self.movie.width, self.movie.height), |s| s.size)
     }
 }

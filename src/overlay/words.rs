@@ -8,7 +8,7 @@ use crate::timing::Noise;
 
 /// What a stage is and what its number leaves out; and what it took elsewhere, where that is known: an upload the decoder's
 /// thread, the others OpenGL's device.
-pub fn stage(stage: Stage, beside: Option<Summary>) -> String {
+pub(crate) fn stage(stage: Stage, beside: Option<Summary>) -> String {
     let place = match stage {
         Stage::Upload => "On the decoder's thread, packing the planes",
         _ => "On OpenGL's device, beside the calls",
@@ -83,7 +83,7 @@ fn about(stage: Stage) -> &'static str {
 }
 
 /// What the way of the frames to OpenGL means, with the reason in full.
-pub fn sharing(way: &str, reason: &str) -> String {
+pub(crate) fn sharing(way: &str, reason: &str) -> String {
     let means = match way {
         "zero-copy" => "OpenCL writes into OpenGL's textures: no pixel of a frame returns to the host.",
         _ => "Each filtered frame goes through the host's memory into OpenGL's texture.",
@@ -93,39 +93,39 @@ pub fn sharing(way: &str, reason: &str) -> String {
 }
 
 /// Why a number has a mark and few digits.
-pub fn noisy(noise: &Noise) -> String {
+pub(crate) fn noisy(noise: &Noise) -> String {
     format!("Noisy, so its last digits are left out. {noise}")
 }
 
-pub const IDLE: &str = "What the stages leave of the frame time: waiting for the next frame to be due.\n\
+pub(crate) const IDLE: &str = "What the stages leave of the frame time: waiting for the next frame to be due.\n\
     Stages of neighbouring frames can overlap; then it is zero.";
 
-pub const FRAME: &str = "Frame time: from one presented frame to the next.\n\
+pub(crate) const FRAME: &str = "Frame time: from one presented frame to the next.\n\
     Leaves out pauses, seeks and resizes. Repaints of the overlay alone do not count.";
 
-pub const FRAME_RATE: &str = "Frames a second: 1000 divided by the median frame time of the last five seconds with this \
+pub(crate) const FRAME_RATE: &str = "Frames a second: 1000 divided by the median frame time of the last five seconds with this \
     variant, radius and size.\nLeaves out pauses, seeks and resizes.";
 
-pub const FRAME_BAR: &str = "One frame: the medians of its stages, one after the other, against the time that a frame of \
+pub(crate) const FRAME_BAR: &str = "One frame: the medians of its stages, one after the other, against the time that a frame of \
     this movie has. The filter comes first, in its colour; stages of neighbouring frames can overlap.\n\
     Leaves out waiting for the next frame to be due.";
 
-pub const FILTER: &str = "The filter alone: the median of the last five seconds with this variant, radius and size, from \
+pub(crate) const FILTER: &str = "The filter alone: the median of the last five seconds with this variant, radius and size, from \
     start to end of its kernels.\nThe frames a second that go with it are what the filter could do if there were nothing \
     else.";
 
-pub const FILTER_BY_WALL: &str = "The filter alone: the median of the last five seconds with this variant, radius and size, by \
+pub(crate) const FILTER_BY_WALL: &str = "The filter alone: the median of the last five seconds with this variant, radius and size, by \
     the wall clock, from its begin until its end was noticed: no device tells what this one takes.\nThe frames a second that \
     go with it are what the filter could do if there were nothing else.";
 
-pub const AWAITED_DEVICE: &str = "OpenCL devices are looked for and made ready in the background. The movie is shown \
+pub(crate) const AWAITED_DEVICE: &str = "OpenCL devices are looked for and made ready in the background. The movie is shown \
     unfiltered until then.\nA click lists what was found.";
 
-pub const NO_DEVICE: &str =
+pub(crate) const NO_DEVICE: &str =
     "Without an OpenCL device, off, glsl and native work.\nA click lists what was found.";
 
 /// The device in its driver's own words.
-pub fn device(device: &DeviceInfo) -> String {
+pub(crate) fn device(device: &DeviceInfo) -> String {
     let kind = match device.kind {
         DeviceKind::Cpu => "CPU",
         DeviceKind::Gpu => "GPU",
@@ -137,16 +137,16 @@ pub fn device(device: &DeviceInfo) -> String {
     )
 }
 
-pub const TABLE: &str = "Milliseconds of each stage over the last five seconds with this variant, radius and size.\n\
+pub(crate) const TABLE: &str = "Milliseconds of each stage over the last five seconds with this variant, radius and size.\n\
     last: the newest frame. p50: the median. p95: 95 of 100 frames take no longer. max: the slowest.\n\
     ~ is noisy: few frames, far apart, or other processes were busy; only the digits that can be believed are shown.";
 
-pub const COUNTS: &str = "Presented: movie frames that reached the window.\n\
+pub(crate) const COUNTS: &str = "Presented: movie frames that reached the window.\n\
     Late: shown more than half a frame interval after their time.\n\
     Dropped: decoded, then left out because the next one was due.";
 
 /// What the CPU loads are, on a machine with so many cores; 0 when unknown.
-pub fn cpu(cores: usize) -> String {
+pub(crate) fn cpu(cores: usize) -> String {
     let all = match cores {
         0 => "all its cores".to_owned(),
         1 => "its one core".to_owned(),
@@ -159,7 +159,7 @@ pub fn cpu(cores: usize) -> String {
 }
 
 /// What the picture's line and its hover text add for an interlaced movie.
-pub fn fields(fields: Fields) -> (&'static str, &'static str) {
+pub(crate) fn fields(fields: Fields) -> (&'static str, &'static str) {
     match fields {
         Fields::Progressive => ("", ""),
         Fields::TopFirst => (
@@ -175,13 +175,13 @@ pub fn fields(fields: Fields) -> (&'static str, &'static str) {
     }
 }
 
-pub const REPAINT: &str = "From one repaint of the window to the next, whether or not it showed a new frame: \
+pub(crate) const REPAINT: &str = "From one repaint of the window to the next, whether or not it showed a new frame: \
     the median and the 95th percentile.\nIt stays short while a slow variant is at work.";
 
-pub const RADIUS: &str = "Radius of the box in pixels: keys - and =";
+pub(crate) const RADIUS: &str = "Radius of the box in pixels: keys - and =";
 
 /// The side of the box in words.
-pub fn window(radius: u32) -> String {
+pub(crate) fn window(radius: u32) -> String {
     let side = 2 * u64::from(radius) + 1;
     format!("Each pixel is the mean of {side} \u{d7} {side} = {} pixels.", side * side)
 }

@@ -194,51 +194,51 @@ impl Job {
     }
 
     /// Drops the bands that are not in the queue yet. The job ends when those that are have finished.
-    pub fn cancel(&mut self) {
+    pub(crate) fn cancel(&mut self) {
         if self.events.last.is_none() {
             self.cancelled = true;
         }
     }
 
     /// Whether all of its commands are in the queue. Until then no other job may be started.
-    pub fn is_all_enqueued(&self) -> bool {
+    pub(crate) fn is_all_enqueued(&self) -> bool {
         self.events.last.is_some()
     }
 
     /// Whether its picture is in the slot's texture when it is done.
-    pub fn fills_texture(&self) -> bool {
+    pub(crate) fn fills_texture(&self) -> bool {
         self.to_texture
     }
 
     /// Whether anything of it is or was on the device.
-    pub fn was_started(&self) -> bool {
+    pub(crate) fn was_started(&self) -> bool {
         self.started.is_some()
     }
 
     /// Predicted time of what is left to do, in milliseconds: a guess, where nothing is known.
-    pub fn remaining_ms(&self) -> f64 {
+    pub(crate) fn remaining_ms(&self) -> f64 {
         let left = || self.predicted_ms * (1.0 - self.fraction());
         self.total_s().map_or_else(left, |total| (total - self.elapsed_s()).max(0.0) * 1e3)
     }
 
     /// Device time of the whole frame as it was predicted before it began, in milliseconds: a guess, where nothing was known.
-    pub fn predicted_ms(&self) -> f64 {
+    pub(crate) fn predicted_ms(&self) -> f64 {
         self.predicted_ms
     }
 
     /// Part of the filter's work that is done, 0 to 1.
-    pub fn fraction(&self) -> f64 {
+    pub(crate) fn fraction(&self) -> f64 {
         self.estimate.fraction()
     }
 
     /// Time since the job was started, in seconds; 0 before.
-    pub fn elapsed_s(&self) -> f64 {
+    pub(crate) fn elapsed_s(&self) -> f64 {
         self.started.map_or(0.0, |at| at.elapsed().as_secs_f64())
     }
 
     /// The best prediction of the whole frame's time: what was measured so far and is still to come, in seconds; `None`
     /// while nothing was measured.
-    pub fn total_s(&self) -> Option<f64> {
+    pub(crate) fn total_s(&self) -> Option<f64> {
         self.estimate.left_ms().map(|ms| (self.band_after.as_secs_f64() + ms / 1e3).max(self.elapsed_s()))
     }
 }

@@ -117,7 +117,7 @@ impl Slot {
     }
 
     /// Width and height in pixels.
-    pub fn size(&self) -> (u32, u32) {
+    pub(crate) fn size(&self) -> (u32, u32) {
         (self.width, self.height)
     }
 
@@ -131,7 +131,7 @@ impl Slot {
     }
 
     /// What was loaded last.
-    pub fn loaded(&self) -> Loaded {
+    pub(crate) fn loaded(&self) -> Loaded {
         self.loaded
     }
 
@@ -155,7 +155,7 @@ impl Slot {
     ///
     /// # Errors
     /// When the device has it, or there is none.
-    pub fn lend_input(&self) -> Result<Arc<HostBlock>> {
+    pub(crate) fn lend_input(&self) -> Result<Arc<HostBlock>> {
         if self.device.handed_over {
             return Err(still_in_use());
         }
@@ -166,7 +166,7 @@ impl Slot {
     ///
     /// # Errors
     /// When the device still has the planes before.
-    pub fn load_packed(&mut self, packed: Arc<Packed>) -> Result<()> {
+    pub(crate) fn load_packed(&mut self, packed: Arc<Packed>) -> Result<()> {
         match self.planes.as_mut().filter(|planes| planes.layout() == packed.layout()) {
             Some(planes) => planes.take_packed(packed)?,
             None if self.device.handed_over => return Err(still_in_use()),
@@ -181,7 +181,7 @@ impl Slot {
     ///
     /// # Errors
     /// When the device has that memory, or it runs out.
-    pub fn fill(&mut self, cl: &ClContext, frame: &Video, layout: &Layout) -> Result<()> {
+    pub(crate) fn fill(&mut self, cl: &ClContext, frame: &Video, layout: &Layout) -> Result<()> {
         if self.device.handed_over {
             return Err(still_in_use());
         }
@@ -196,7 +196,7 @@ impl Slot {
     }
 
     /// The planes that were loaded, for the device's converter.
-    pub fn planes(&self) -> Option<&PlaneBlock> {
+    pub(crate) fn planes(&self) -> Option<&PlaneBlock> {
         self.planes.as_ref()
     }
 
@@ -204,7 +204,7 @@ impl Slot {
     ///
     /// # Errors
     /// Before [`Slot::to_device`].
-    pub fn planes_on_device(&self) -> Result<&Picture> {
+    pub(crate) fn planes_on_device(&self) -> Result<&Picture> {
         self.planes.as_ref().ok_or_else(no_picture)?.on_device()
     }
 
@@ -212,7 +212,7 @@ impl Slot {
     ///
     /// # Errors
     /// When the device cannot hold a picture of this size and kind.
-    pub fn source(&mut self, cl: &ClContext, storage: Storage) -> Result<Picture> {
+    pub(crate) fn source(&mut self, cl: &ClContext, storage: Storage) -> Result<Picture> {
         self.forget_other(storage);
         let (width, height) = self.size();
         let block = self.input.as_ref().ok_or_else(no_picture)?;
@@ -265,7 +265,7 @@ impl Slot {
     }
 
     /// Notes that OpenGL's commands so far are the last ones that use the texture, until the next picture is in it.
-    pub fn retire(&mut self) {
+    pub(crate) fn retire(&mut self) {
         let gl = &self.gl;
         // SAFETY: the context is current; the old fence is this slot's own.
         unsafe {
@@ -300,7 +300,7 @@ impl Slot {
 
     /// Waits until OpenGL has fetched the picture before from the pixel buffer, so that the next one can be written there.
     /// Seldom at all: it began a few frames ago. Returns whether there is such a buffer.
-    pub fn wait_until_fetched(&mut self) -> bool {
+    pub(crate) fn wait_until_fetched(&mut self) -> bool {
         if !matches!(self.output, Some(Output::Pixels(_))) {
             return false;
         }
@@ -328,7 +328,7 @@ impl Slot {
     ///
     /// # Errors
     /// When the texture is not shared, or the driver refuses.
-    pub fn acquire(&mut self, cl: &ClContext) -> Result<ocl::Event> {
+    pub(crate) fn acquire(&mut self, cl: &ClContext) -> Result<ocl::Event> {
         self.wait_for_gl(cl.waits_for_gl());
         let shared = self.device.shared.as_ref().ok_or_else(no_picture)?;
         self.device.handed_over = true;
@@ -339,13 +339,13 @@ impl Slot {
     ///
     /// # Errors
     /// When the texture is not shared, or the driver refuses.
-    pub fn copy_to_texture(&self, cl: &ClContext, from: &Picture) -> Result<ocl::Event> {
+    pub(crate) fn copy_to_texture(&self, cl: &ClContext, from: &Picture) -> Result<ocl::Event> {
         let shared = self.device.shared.as_ref().ok_or_else(no_picture)?;
         enqueue_copy_to_image(cl, from, shared.picture(), self.size())
     }
 
     /// Releases the device's memory objects, which the device must not be using; the next filter makes new ones.
-    pub fn drop_device_side(&mut self) {
+    pub(crate) fn drop_device_side(&mut self) {
         self.device = DeviceSide::default();
         self.planes = None;
         // Pinned memory is the device's too.
@@ -355,7 +355,7 @@ impl Slot {
     /// Leaves the memory of a lost device alone for ever: its objects cannot be released, and it may still
     /// write into the blocks. The texture stays. A pixel buffer lasts as long as the OpenGL context, which must then stay,
     /// too.
-    pub fn forget_device_side(&mut self) {
+    pub(crate) fn forget_device_side(&mut self) {
         std::mem::forget(std::mem::take(&mut self.device));
         std::mem::forget((self.planes.take(), self.input.take(), self.output.take()));
     }

@@ -37,23 +37,23 @@ pub(super) struct Trials {
 
 impl Pipeline {
     /// This variant's kernels are changed: each way to run them is tried first, from here on.
-    pub fn must_try(&mut self, variant: VariantId) {
+    pub(crate) fn must_try(&mut self, variant: VariantId) {
         self.trials.cases.retain(|case, _| case.variant != variant);
         self.trials.changed.insert(variant);
     }
 
     /// Trials to be made, each told once.
-    pub fn missing_trials(&mut self) -> Vec<TrialCase> {
+    pub(crate) fn missing_trials(&mut self) -> Vec<TrialCase> {
         std::mem::take(&mut self.trials.missing)
     }
 
     /// Takes what came of a trial.
-    pub fn tried(&mut self, case: TrialCase, result: Result<()>) {
+    pub(crate) fn tried(&mut self, case: TrialCase, result: Result<()>) {
         self.trials.cases.insert(case, Some(result));
     }
 
     /// Whether a trial of this variant at this radius is under way: it does not filter until that is over.
-    pub fn awaits_trial(&self, variant: VariantId, radius: u32) -> bool {
+    pub(crate) fn awaits_trial(&self, variant: VariantId, radius: u32) -> bool {
         self.trials
             .cases
             .iter()
@@ -61,7 +61,7 @@ impl Pipeline {
     }
 
     /// Whether this variant's kernels are being tried for such frames, or are to be: that is asked for then.
-    pub fn is_untried(&mut self, frame: &Video, variant: VariantId, radius: u32) -> bool {
+    pub(crate) fn is_untried(&mut self, frame: &Video, variant: VariantId, radius: u32) -> bool {
         let layout = Converter::supports(frame).filter(|_| variant == VariantId::Planar);
         let case = TrialCase { variant, size: (frame.width(), frame.height()), radius, layout };
         matches!(self.require_trial(case), Err(Refusal::Untried))

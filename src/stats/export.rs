@@ -17,7 +17,7 @@ use crate::timing::{Noise, Series};
 
 /// What the statistics are about.
 #[derive(Debug, Clone)]
-pub struct ExportContext {
+pub(crate) struct ExportContext {
     /// The movie's path as the user gave it.
     pub movie: String,
     /// Width of the picture in pixels.
@@ -57,7 +57,7 @@ pub struct ExportContext {
 ///
 /// # Errors
 /// The ending is neither `.csv` nor `.json`, the directory is missing or read-only, or the disk is full.
-pub fn export(path: &Path, recorder: &Recorder, context: &ExportContext) -> Result<()> {
+pub(crate) fn export(path: &Path, recorder: &Recorder, context: &ExportContext) -> Result<()> {
     let write: fn(&mut dyn Write, &Recorder, &ExportContext) -> io::Result<()> =
         match path.extension().and_then(|e| e.to_str()) {
             Some("csv") => write_csv,

@@ -3,17 +3,17 @@
 //! In: one [`FrameSample`] for each movie frame presented. Out: what the overlay shows and what
 //! `--stats FILE` writes.
 
-pub mod export;
-pub mod playing;
-pub mod recorder;
-pub mod scores;
-pub mod trace;
+pub(crate) mod export;
+pub(crate) mod playing;
+pub(crate) mod recorder;
+pub(crate) mod scores;
+pub(crate) mod trace;
 
-pub use export::{ExportContext, export};
-pub use playing::{PlayState, Playing};
-pub use recorder::{Recorder, Summary};
-pub use scores::{Score, Scores};
-pub use trace::{Lane, Span, Trace};
+pub(crate) use export::{ExportContext, export};
+pub(crate) use playing::{PlayState, Playing};
+pub(crate) use recorder::{Recorder, Summary};
+pub(crate) use scores::{Score, Scores};
+pub(crate) use trace::{Lane, Span, Trace};
 
 use crate::ladder::VariantId;
 
@@ -46,7 +46,7 @@ pub enum Stage {
 
 impl Stage {
     /// All stages in the order in which a frame meets them.
-    pub const ALL: [Stage; 11] = [
+    pub(crate) const ALL: [Stage; 11] = [
         Stage::Take,
         Stage::Upload,
         Stage::Acquire,
@@ -61,7 +61,7 @@ impl Stage {
     ];
 
     /// The stage's name in overlay, CSV and JSON.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Stage::Take => "take",
             Stage::Upload => "upload",
@@ -79,12 +79,12 @@ impl Stage {
 }
 
 /// Service time of each stage of one frame, in milliseconds, indexed by [`Stage`] as `usize`.
-pub type StageTimes = [f64; Stage::ALL.len()];
+pub(crate) type StageTimes = [f64; Stage::ALL.len()];
 
 /// What OpenGL's device spent on a frame, in milliseconds, by timer queries. `None` where OpenGL has none, or their results
 /// are not there yet: they come some frames later. The calls that started it are in the stages' times.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct GlTimes {
+pub(crate) struct GlTimes {
     /// Fetching the filtered picture into its texture, where textures are not shared.
     pub texture: Option<f64>,
     /// Drawing the picture.
@@ -95,14 +95,14 @@ pub struct GlTimes {
 
 impl GlTimes {
     /// Each time with its name in CSV and JSON.
-    pub fn named(&self) -> [(&'static str, Option<f64>); 3] {
+    pub(crate) fn named(&self) -> [(&'static str, Option<f64>); 3] {
         [("gl_texture", self.texture), ("gl_present", self.present), ("gl_overlay", self.overlay)]
     }
 }
 
 /// What is recorded about one movie frame when it is presented.
 #[derive(Debug, Clone)]
-pub struct FrameSample {
+pub(crate) struct FrameSample {
     /// Position in the movie, in seconds.
     pub pts: f64,
     /// When it was presented, in seconds since playing began.
@@ -146,14 +146,14 @@ impl FrameSample {
     }
 
     /// How it was filtered.
-    pub fn setting(&self) -> Setting {
+    pub(crate) fn setting(&self) -> Setting {
         Setting { variant: self.variant, radius: self.radius, size: self.size, device: self.device }
     }
 }
 
 /// How a frame was filtered. Times of two frames can be compared, and summed up, where this is the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Setting {
+pub(crate) struct Setting {
     /// The variant.
     pub variant: VariantId,
     /// Its radius in pixels.

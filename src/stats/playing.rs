@@ -10,7 +10,7 @@ const RECENT_S: f64 = 1.0;
 
 /// What the player is doing. `Display` gives the words that the window shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PlayState {
+pub(crate) enum PlayState {
     /// The first movie is not open yet.
     Opening,
     /// The movie stands still.
@@ -33,7 +33,7 @@ pub enum PlayState {
 
 /// What the window knows about the moment.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Playing {
+pub(crate) struct Playing {
     /// The first movie is not open yet.
     pub opening: bool,
     /// The movie stands still because the user wants it to.
@@ -50,7 +50,7 @@ pub struct Playing {
 
 impl PlayState {
     /// What the player is doing.
-    pub fn of(playing: Playing, recorder: &Recorder) -> Self {
+    pub(crate) fn of(playing: Playing, recorder: &Recorder) -> Self {
         let history = recorder.history();
         let last = history.back().map_or(0.0, |f| f.presented_at);
         let recent = || history.iter().rev().take_while(|f| last - f.presented_at < RECENT_S);
@@ -70,7 +70,7 @@ impl PlayState {
     }
 
     /// Whether everything is as it should be.
-    pub fn is_good(self) -> bool {
+    pub(crate) fn is_good(self) -> bool {
         matches!(self, Self::Opening | Self::Still | Self::Unpaced | Self::InTime)
     }
 }

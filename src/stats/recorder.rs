@@ -9,19 +9,19 @@ use super::{FrameSample, GlTimes, Scores, Setting, Span, Stage, StageTimes, Trac
 use crate::timing::{Noise, Series};
 
 /// Seconds of history that the graph can show.
-pub const HISTORY_S: f64 = 10.0;
+pub(crate) const HISTORY_S: f64 = 10.0;
 /// Frames that the history holds at most, however fast they come.
-pub const HISTORY_FRAMES: usize = 2_000;
+pub(crate) const HISTORY_FRAMES: usize = 2_000;
 /// Seconds at the end of the history that a [`Summary`] covers.
-pub const SUMMARY_S: f64 = 5.0;
+pub(crate) const SUMMARY_S: f64 = 5.0;
 /// Frames kept for `--stats`: about 4.6 hours at 30 frames a second, 92 MB. After that the oldest go.
-pub const KEPT_FRAMES: usize = 500_000;
+pub(crate) const KEPT_FRAMES: usize = 500_000;
 /// Repaint intervals kept without `--stats`.
 const RECENT_REPAINTS: usize = 1_000;
 
 /// The end of the history in five numbers, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// The newest sample.
     pub last: f64,
     /// Arithmetic mean.
@@ -44,7 +44,7 @@ impl Summary {
     /// Summary of `samples`, oldest first; `None` when there are none. Percentiles are nearest-rank, as in
     /// [`Series`]. Samples that are not finite are left out. `others` is the part of the machine that other processes used
     /// meanwhile, 0 to 1, where that is known.
-    pub fn of(samples: impl DoubleEndedIterator<Item = f64>, others: Option<f64>) -> Option<Self> {
+    pub(crate) fn of(samples: impl DoubleEndedIterator<Item = f64>, others: Option<f64>) -> Option<Self> {
         let mut samples: Vec<f64> = samples.filter(|s| s.is_finite()).collect();
         let last = *samples.last()?;
         let mean = samples.iter().sum::<f64>() / samples.len() as f64;
@@ -62,7 +62,7 @@ impl Summary {
 /// Memory is bounded: the history by [`HISTORY_S`] and [`HISTORY_FRAMES`], and what is kept for `--stats` by
 /// [`KEPT_FRAMES`].
 #[derive(Debug, Clone)]
-pub struct Recorder {
+pub(crate) struct Recorder {
     history: VecDeque<FrameSample>,
     /// The newest pictures that were filtered alike, up to the one on the screen, with their places among the frames
     /// presented; a picture that was filtered anew has none.
@@ -92,7 +92,7 @@ pub struct Recorder {
 
 impl Recorder {
     /// An empty recorder; `keep_all` also keeps what falls out of the history, for `--stats`.
-    pub fn new(keep_all: bool) -> Self {
+    pub(crate) fn new(keep_all: bool) -> Self {
         Self::with_limit(keep_all, KEPT_FRAMES)
     }
 
@@ -119,13 +119,13 @@ impl Recorder {
     }
 
     /// Notes what part of the machine other processes used lately, 0 to 1: the pictures that come are measured beside that.
-    pub fn note_others(&mut self, part: Option<f64>) {
+    pub(crate) fn note_others(&mut self, part: Option<f64>) {
         self.others = part;
     }
 
     /// Takes the sample of a frame that has just been presented. The first one after
     /// [`mark_discontinuity`](Self::mark_discontinuity) loses its interval.
-    pub fn push(&mut self, mut sample: FrameSample) {
+    pub(crate) fn push(&mut self, mut sample: FrameSample) {
         if std::mem::take(&mut self.frame_gap) {
             sample.interval_ms = None;
         }
@@ -152,14 +152,14 @@ impl Recorder {
 
     /// Takes the sample of the picture on the screen after it was filtered anew: it is measured and shown, but it is no
     /// movie frame that was presented.
-    pub fn push_again(&mut self, mut sample: FrameSample) {
+    pub(crate) fn push_again(&mut self, mut sample: FrameSample) {
         (sample.interval_ms, sample.others) = (None, self.others);
         self.show(None, sample);
     }
 
     /// A picture that was filtered so is being put on the screen. Its own numbers come when it is there; until then those of
     /// the one before, if that was filtered otherwise, are not shown any more.
-    pub fn begin(&mut self, setting: Setting) {
+    pub(crate) fn begin(&mut self, setting: Setting) {
         let Some(before) = self.setting.replace(setting).filter(|before| *before != setting) else { return };
         if before.device != setting.device {
             self.scores.clear();
@@ -191,27 +191,27 @@ impl Recorder {
 
     /// The picture on the screen; `None` before the first one, and while one that was filtered otherwise than that before is
     /// being put there. It has no interval where it is the first one that was filtered as it is.
-    pub fn shown(&self) -> Option<&FrameSample> {
+    pub(crate) fn shown(&self) -> Option<&FrameSample> {
         self.stretch.back().map(|(_, sample)| sample)
     }
 
     /// How the picture that the numbers are of was filtered.
-    pub fn shown_setting(&self) -> Option<Setting> {
+    pub(crate) fn shown_setting(&self) -> Option<Setting> {
         self.shown().map(FrameSample::setting)
     }
 
     /// Changes whenever the numbers of the picture on the screen do.
-    pub fn shown_count(&self) -> u64 {
+    pub(crate) fn shown_count(&self) -> u64 {
         self.shown
     }
 
     /// What each variant's filter took when it was measured last.
-    pub fn scores(&self) -> &Scores {
+    pub(crate) fn scores(&self) -> &Scores {
         &self.scores
     }
 
     /// Takes the sample of a frame that has just been presented, with when its stages ran.
-    pub fn push_traced(&mut self, sample: FrameSample, spans: Vec<Span>) {
+    pub(crate) fn push_traced(&mut self, sample: FrameSample, spans: Vec<Span>) {
         if self.frame_gap {
             self.trace.clear();
         }
@@ -220,13 +220,13 @@ impl Recorder {
     }
 
     /// When the stages of the last frames ran, as far as these follow each other.
-    pub fn trace(&self) -> &Trace {
+    pub(crate) fn trace(&self) -> &Trace {
         &self.trace
     }
 
     /// Adds what OpenGL's device spent on a frame to its sample, if that is still kept. `frame` counts from the first frame
     /// presented.
-    pub fn set_gl_times(&mut self, frame: u64, times: GlTimes) {
+    pub(crate) fn set_gl_times(&mut self, frame: u64, times: GlTimes) {
         let presented = self.presented;
         for samples in [Some(&mut self.history), self.kept.as_mut()].into_iter().flatten() {
             let back = presented.checked_sub(frame + 1).and_then(|n| usize::try_from(n).ok());
@@ -241,7 +241,7 @@ impl Recorder {
     }
 
     /// Takes the interval between two swaps of the window, in milliseconds, whatever they showed.
-    pub fn overlay_repaint(&mut self, interval_ms: f64) {
+    pub(crate) fn overlay_repaint(&mut self, interval_ms: f64) {
         if std::mem::take(&mut self.repaint_gap) {
             return;
         }
@@ -253,30 +253,30 @@ impl Recorder {
     }
 
     /// Says that time stood still (a seek, a pause, a resize): the next interval is not counted.
-    pub fn mark_discontinuity(&mut self) {
+    pub(crate) fn mark_discontinuity(&mut self) {
         self.frame_gap = true;
         self.repaint_gap = true;
     }
 
     /// The frames of the last [`HISTORY_S`] seconds, oldest first.
-    pub fn history(&self) -> &VecDeque<FrameSample> {
+    pub(crate) fn history(&self) -> &VecDeque<FrameSample> {
         &self.history
     }
 
     /// Every frame that was kept, oldest first: all of them with `keep_all`, else the history.
-    pub fn frames(&self) -> &VecDeque<FrameSample> {
+    pub(crate) fn frames(&self) -> &VecDeque<FrameSample> {
         self.kept.as_ref().unwrap_or(&self.history)
     }
 
     /// Every frame that was kept, and whether the frame before it was filtered otherwise.
-    pub fn frames_and_switches(&self) -> impl Iterator<Item = (&FrameSample, bool)> {
+    pub(crate) fn frames_and_switches(&self) -> impl Iterator<Item = (&FrameSample, bool)> {
         let frames = self.frames();
         let before = std::iter::once(None).chain(frames.iter().map(Some));
         frames.iter().zip(before).map(|(s, before)| (s, before.is_some_and(|b| b.setting() != s.setting())))
     }
 
     /// Index of the first of [`frames`](Self::frames), counted from the first frame presented.
-    pub fn first_frame(&self) -> u64 {
+    pub(crate) fn first_frame(&self) -> u64 {
         match &self.kept {
             Some(_) => self.forgotten,
             None => self.presented.saturating_sub(self.history.len() as u64),
@@ -295,69 +295,69 @@ impl Recorder {
     }
 
     /// Summary of a stage over the last [`SUMMARY_S`] seconds of the picture on the screen's [`Setting`].
-    pub fn summary(&self, stage: Stage) -> Option<Summary> {
+    pub(crate) fn summary(&self, stage: Stage) -> Option<Summary> {
         self.summarise(|s| Some(s.stages[stage as usize]))
     }
 
     /// Summary of one of OpenGL's times over the same frames, as far as they are known.
-    pub fn gl_summary(&self, time: impl Fn(&GlTimes) -> Option<f64>) -> Option<Summary> {
+    pub(crate) fn gl_summary(&self, time: impl Fn(&GlTimes) -> Option<f64>) -> Option<Summary> {
         self.summarise(|s| time(&s.gl))
     }
 
     /// Summary of what packing the planes took the decoder's thread over the same frames, where that did it.
-    pub fn packing(&self) -> Option<Summary> {
+    pub(crate) fn packing(&self) -> Option<Summary> {
         self.summarise(|s| s.pack_ms)
     }
 
     /// Summary of the frame time, the interval between two presents, over the same frames.
-    pub fn frame_interval(&self) -> Option<Summary> {
+    pub(crate) fn frame_interval(&self) -> Option<Summary> {
         self.summarise(|s| s.interval_ms)
     }
 
     /// Summary of what the stages leave of the frame time, over the same frames.
-    pub fn idle(&self) -> Option<Summary> {
+    pub(crate) fn idle(&self) -> Option<Summary> {
         self.summarise(|s| Some((s.interval_ms? - busy(&s.stages)).max(0.0)))
     }
 
     /// Summary of the last few hundred repaint intervals; unlike
     /// [`repaint_interval`](Self::repaint_interval) cheap however long the run is.
-    pub fn recent_repaints(&self) -> Option<Summary> {
+    pub(crate) fn recent_repaints(&self) -> Option<Summary> {
         Summary::of(self.repaints.iter().rev().take(RECENT_REPAINTS / 4).rev().copied(), None)
     }
 
     /// Statistics of the repaint interval: of the whole run with `keep_all`, else of the last thousand.
-    pub fn repaint_interval(&self) -> Option<Series> {
+    pub(crate) fn repaint_interval(&self) -> Option<Series> {
         Series::of(&self.repaints.iter().copied().collect::<Vec<_>>())
     }
 
     /// Frames presented.
-    pub fn presented(&self) -> u64 {
+    pub(crate) fn presented(&self) -> u64 {
         self.presented
     }
 
     /// Frames presented more than half a frame interval after their time stamp.
-    pub fn late(&self) -> u64 {
+    pub(crate) fn late(&self) -> u64 {
         self.late
     }
 
     /// Frames decoded and then left out because their successor was due.
-    pub fn dropped(&self) -> u64 {
+    pub(crate) fn dropped(&self) -> u64 {
         self.dropped
     }
 
     /// Rows that had to make room in a very long run with `keep_all`.
-    pub fn forgotten(&self) -> u64 {
+    pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten
     }
 }
 
 /// Sum of a frame's stages, in milliseconds.
-pub fn busy(stages: &StageTimes) -> f64 {
+pub(crate) fn busy(stages: &StageTimes) -> f64 {
     stages.iter().filter(|s| s.is_finite()).sum()
 }
 
 /// The part of the machine that other processes used beside these frames, 0 to 1: the mean of what is known.
-pub fn others<'a>(frames: impl Iterator<Item = &'a FrameSample>) -> Option<f64> {
+pub(crate) fn others<'a>(frames: impl Iterator<Item = &'a FrameSample>) -> Option<f64> {
     let (sum, n) = frames.filter_map(|s| s.others).fold((0.0, 0u32), |(sum, n), part| (sum + part, n + 1));
     (n > 0).then(|| sum / f64::from(n))
 }

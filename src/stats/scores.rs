@@ -13,7 +13,7 @@ const ENOUGH: usize = 3;
 
 /// What a variant's filter took.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Score {
+pub(crate) struct Score {
     /// Median of the newest stretch of frames that were filtered alike, in milliseconds.
     pub ms: f64,
     /// How many frames were measured.
@@ -28,20 +28,20 @@ pub struct Score {
 
 impl Score {
     /// Whether it holds for pictures of this radius and size; else it is of earlier.
-    pub fn is_at(&self, radius: u32, size: (u32, u32)) -> bool {
+    pub(crate) fn is_at(&self, radius: u32, size: (u32, u32)) -> bool {
         (self.radius, self.size) == (radius, size)
     }
 }
 
 /// Each variant's last score on the device that filters now.
 #[derive(Debug, Clone, Default)]
-pub struct Scores {
+pub(crate) struct Scores {
     scores: Vec<(VariantId, Score)>,
 }
 
 impl Scores {
     /// A variant's last score; `None` before its first measured frame on this device, and always for [`VariantId::Off`].
-    pub fn of(&self, variant: VariantId) -> Option<&Score> {
+    pub(crate) fn of(&self, variant: VariantId) -> Option<&Score> {
         self.scores.iter().find(|(of, _)| *of == variant).map(|(_, score)| score)
     }
 

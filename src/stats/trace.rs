@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::Stage;
 
 /// Frames that are kept.
-pub const TRACED_FRAMES: usize = 3;
+pub(crate) const TRACED_FRAMES: usize = 3;
 
 /// What works on a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,25 +35,25 @@ pub struct Span {
 
 impl Span {
     /// What a thread of the host has done since `from`.
-    pub fn since(stage: Stage, from: Instant) -> Self {
+    pub(crate) fn since(stage: Stage, from: Instant) -> Self {
         Self { stage, lane: Lane::Host, from, to: Instant::now() }
     }
 
     /// How long it ran, in milliseconds.
-    pub fn ms(&self) -> f64 {
+    pub(crate) fn ms(&self) -> f64 {
         self.to.saturating_duration_since(self.from).as_secs_f64() * 1e3
     }
 }
 
 /// The spans of the last frames presented, oldest frame first.
 #[derive(Debug, Clone, Default)]
-pub struct Trace {
+pub(crate) struct Trace {
     frames: VecDeque<Vec<Span>>,
 }
 
 impl Trace {
     /// Takes the spans of a frame that has just been presented.
-    pub fn push(&mut self, spans: Vec<Span>) {
+    pub(crate) fn push(&mut self, spans: Vec<Span>) {
         if self.frames.len() >= TRACED_FRAMES {
             self.frames.pop_front();
         }
@@ -61,23 +61,23 @@ impl Trace {
     }
 
     /// Forgets the frames: the next one does not follow them.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.frames.clear();
     }
 
     /// The spans of each frame, oldest frame first; those of a frame are in no order.
-    pub fn frames(&self) -> &VecDeque<Vec<Span>> {
+    pub(crate) fn frames(&self) -> &VecDeque<Vec<Span>> {
         &self.frames
     }
 
     /// From the first span's begin to the last one's end; `None` where there are no spans.
-    pub fn extent(&self) -> Option<(Instant, Instant)> {
+    pub(crate) fn extent(&self) -> Option<(Instant, Instant)> {
         let spans = || self.frames.iter().flatten();
         Some((spans().map(|s| s.from).min()?, spans().map(|s| s.to).max()?))
     }
 
     /// How long two frames or more were worked on at the same time, in milliseconds.
-    pub fn overlap_ms(&self) -> f64 {
+    pub(crate) fn overlap_ms(&self) -> f64 {
         let mut edges: Vec<(Instant, bool, usize)> = Vec::new();
         for (frame, spans) in self.frames.iter().enumerate() {
             for span in spans.iter().filter(|s| s.from < s.to) {

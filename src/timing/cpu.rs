@@ -10,7 +10,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// A reading of the CPU load; `None` until there are two points in time to compare, or where the system does
 /// not say.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct CpuReading {
+pub(crate) struct CpuReading {
     /// This process, in percent of one core: it may pass 100.
     pub process: Option<f32>,
     /// The whole machine, in percent of all its cores: 0 to 100.
@@ -22,7 +22,7 @@ pub struct CpuReading {
 }
 
 /// Reads the CPU load now and then.
-pub struct CpuLoad {
+pub(crate) struct CpuLoad {
     system: System,
     pid: Option<Pid>,
     read_at: Option<Instant>,
@@ -32,7 +32,7 @@ pub struct CpuLoad {
 
 impl CpuLoad {
     /// A meter whose first reading comes half a second later.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             system: System::new(),
             pid: sysinfo::get_current_pid().ok(),
@@ -44,7 +44,7 @@ impl CpuLoad {
 
     /// The load over the last half second or more. Cheap to call at every repaint: it asks the system at
     /// most twice a second.
-    pub fn sample(&mut self) -> CpuReading {
+    pub(crate) fn sample(&mut self) -> CpuReading {
         if self.read_at.is_some_and(|t| t.elapsed() < INTERVAL) {
             return self.reading;
         }
@@ -76,7 +76,7 @@ impl Default for CpuLoad {
 
 /// The processors' time up to a moment, in the system's ticks.
 #[derive(Debug, Clone, Copy)]
-pub struct CpuTimes {
+pub(crate) struct CpuTimes {
     at: Instant,
     /// What processes had of all cores.
     busy: u64,
@@ -88,10 +88,10 @@ pub struct CpuTimes {
 
 impl CpuTimes {
     /// The shortest time between two readings that says something: ticks are a hundredth of a second.
-    pub const SHORTEST: Duration = Duration::from_millis(300);
+    pub(crate) const SHORTEST: Duration = Duration::from_millis(300);
 
     /// Reads them; `None` where the system does not tell (proc_stat(5), proc_pid_stat(5)).
-    pub fn now() -> Option<Self> {
+    pub(crate) fn now() -> Option<Self> {
         let read = |path| std::fs::read_to_string(path).ok();
         Self::parse(&read("/proc/stat")?, &read("/proc/self/stat")?)
     }
@@ -110,13 +110,13 @@ impl CpuTimes {
     }
 
     /// How long it takes until a reading against this one says something.
-    pub fn too_short_by(&self) -> Duration {
+    pub(crate) fn too_short_by(&self) -> Duration {
         Self::SHORTEST.saturating_sub(self.at.elapsed())
     }
 
     /// The part of the machine that other processes have used since `earlier`, 0 to 1; `None` where too little time
     /// lies between.
-    pub fn others_since(&self, earlier: &Self) -> Option<f64> {
+    pub(crate) fn others_since(&self, earlier: &Self) -> Option<f64> {
         let all = self.all.checked_sub(earlier.all).filter(|all| *all > 0)?;
         let (busy, own) = (self.busy.saturating_sub(earlier.busy), self.own.saturating_sub(earlier.own));
         let long_enough = self.at.duration_since(earlier.at) >= Self::SHORTEST;

@@ -1,12 +1,12 @@
 //! Times and what they are worth. In: samples of a clock. Out: their order statistics ([`Series`]), whether they can be
 //! believed ([`Noise`]), and what the processors were doing meanwhile.
 
-pub mod cpu;
-pub mod noise;
-pub mod series;
+pub(crate) mod cpu;
+pub(crate) mod noise;
+pub(crate) mod series;
 
-pub use cpu::{CpuLoad, CpuReading, CpuTimes};
-pub use noise::Noise;
+pub(crate) use cpu::{CpuLoad, CpuReading, CpuTimes};
+pub(crate) use noise::Noise;
 pub use series::Series;
 
 /// Time since `began`, in milliseconds.

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use super::Series;
 
 /// The fewest samples that say something about each other.
-pub const FEWEST: usize = 5;
+pub(crate) const FEWEST: usize = 5;
 /// The most that the 95th percentile of a quiet row is of its median.
 const SPREAD: f64 = 1.5;
 /// The most of the machine that other processes use beside a quiet row.
@@ -34,7 +34,7 @@ pub struct Noise {
 
 impl Noise {
     /// The rule. `others` is the part of the machine that other processes used meanwhile, 0 to 1, where that is known.
-    pub fn of(series: &Series, others: Option<f64>) -> Option<Self> {
+    pub(crate) fn of(series: &Series, others: Option<f64>) -> Option<Self> {
         Self::between((series.min, series.p50, series.p95), series.n, others)
     }
 
@@ -50,19 +50,19 @@ impl Noise {
     }
 
     /// The same of intervals that a clock sets, such as those between frames: they lie about a median that is true.
-    pub fn of_paced(self) -> Self {
+    pub(crate) fn of_paced(self) -> Self {
         Self { far_apart: false, ..self }
     }
 
     /// What remains of the row's numbers: two significant digits, or one where the samples lie further apart than a
     /// tenth.
-    pub fn digits(&self) -> usize {
+    pub(crate) fn digits(&self) -> usize {
         if self.far_apart { 1 } else { 2 }
     }
 }
 
 /// A number above 0 in so many significant digits, and how many decimals that has.
-pub fn significant(value: f64, digits: usize) -> (f64, usize) {
+pub(crate) fn significant(value: f64, digits: usize) -> (f64, usize) {
     let last = digits as i32 - 1;
     let place = |value: f64| last - value.abs().log10().floor() as i32;
     // Rounding may add a digit, as from 9.96 to 10.0.
@@ -72,7 +72,7 @@ pub fn significant(value: f64, digits: usize) -> (f64, usize) {
 }
 
 /// The significant digits of a number that rests on rows of such noise.
-pub fn digits(noise: &[Option<Noise>]) -> usize {
+pub(crate) fn digits(noise: &[Option<Noise>]) -> usize {
     noise.iter().flatten().map(Noise::digits).min().unwrap_or(DIGITS)
 }
 
@@ -94,7 +94,7 @@ impl fmt::Display for Noise {
 
 /// In JSON: `false`, or the sentence.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Noisy(pub Option<Noise>);
+pub(crate) struct Noisy(pub Option<Noise>);
 
 impl Serialize for Noisy {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -107,7 +107,7 @@ impl Serialize for Noisy {
 
 /// One sentence for all rows of a run, each with its name and its noise: how many are noisy, and the worst of each
 /// reason. `None` where none is.
-pub fn summary(rows: &[(String, Option<Noise>)]) -> Option<String> {
+pub(crate) fn summary(rows: &[(String, Option<Noise>)]) -> Option<String> {
     let noisy: Vec<(&str, Noise)> =
         rows.iter().filter_map(|(name, n)| Some((name.as_str(), (*n)?))).collect();
     if noisy.is_empty() {

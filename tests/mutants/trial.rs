@@ -78,9 +78,11 @@ enum Ended {
 
 /// The verdict of what was seen and said.
 pub fn verdict(mutant: &Mutant, seen: &Seen, said: &Said) -> Verdict {
-    let equal = mutant.equal.filter(|_| !(mutant.by_device && matches!(seen, Seen::Case(..))));
-    match (seen, said, equal) {
+    match (seen, said, mutant.equal) {
         (Seen::Broken(why), ..) | (_, Said::Broken(why), _) => Verdict::Broken(why.clone()),
+        // It shows in one run, and not in the next.
+        (_, Said::Caught(how), Some(_)) if mutant.by_device => Verdict::Caught(how.clone()),
+        (_, Said::Fine, Some(why)) if mutant.by_device => Verdict::Equal(why),
         (Seen::Case(_, what), _, Some(_)) => {
             Verdict::Broken(format!("It is listed as equal, but changes {what}."))
         }

@@ -215,7 +215,7 @@ impl FrameLoop {
     /// cannot be stopped and may take minutes; returns whether the device is idle, and no other one was
     /// left behind before.
     #[must_use]
-    pub fn shut_down(&mut self) -> bool {
+    pub(crate) fn shut_down(&mut self) -> bool {
         self.flights.iter_mut().filter_map(|f| f.work.as_mut()).for_each(Work::cancel);
         self.collect();
         let idle = self.flights.iter().all(|f| f.work.as_ref().is_none_or(Work::is_peer));

@@ -19,7 +19,7 @@ const STARVING: Duration = Duration::from_millis(500);
 
 impl FrameLoop {
     /// Plays another movie. The picture on the screen stays until the new one's first picture is there.
-    pub fn play(&mut self, decoder: Decoder) {
+    pub(crate) fn play(&mut self, decoder: Decoder) {
         let old = std::mem::replace(&mut self.decoder, decoder);
         // Frames that wait may lie in a device's memory: they go here.
         old.close();
@@ -30,7 +30,7 @@ impl FrameLoop {
 
     /// Goes on elsewhere in the movie. The picture on the screen stays until the new place's first frame is
     /// there, also in a pause. Returns whether there is anywhere to go.
-    pub fn seek(&mut self, to: Seek) -> bool {
+    pub(crate) fn seek(&mut self, to: Seek) -> bool {
         let before = self.decoder.generation();
         self.decoder.seek(to);
         let sought = self.decoder.generation() != before;
@@ -41,7 +41,7 @@ impl FrameLoop {
     }
 
     /// Pauses, and shows the next frame.
-    pub fn step(&mut self) {
+    pub(crate) fn step(&mut self) {
         if !self.clock.is_paused() {
             self.toggle_pause();
         }
@@ -50,18 +50,18 @@ impl FrameLoop {
     }
 
     /// Whether a frame was asked for, by a seek or a step, that is not on the screen yet.
-    pub fn is_on_its_way(&self) -> bool {
+    pub(crate) fn is_on_its_way(&self) -> bool {
         !self.clock_runs
     }
 
     /// Lets the movie's time go faster or slower: 1 is its own speed.
-    pub fn set_speed(&mut self, speed: f64) {
+    pub(crate) fn set_speed(&mut self, speed: f64) {
         self.clock.set_speed(speed);
         self.interrupt();
     }
 
     /// How fast the movie's time goes.
-    pub fn speed(&self) -> f64 {
+    pub(crate) fn speed(&self) -> f64 {
         self.clock.speed()
     }
 
@@ -77,7 +77,7 @@ impl FrameLoop {
     }
 
     /// Gives the loop its device, instead of the one that it has. The picture on the screen stays.
-    pub fn set_pipeline(&mut self, pipeline: Pipeline) {
+    pub(crate) fn set_pipeline(&mut self, pipeline: Pipeline) {
         self.take_down(Vec::new());
         self.pipeline = Some(pipeline);
         self.devices += 1;
@@ -86,25 +86,25 @@ impl FrameLoop {
     }
 
     /// Goes on without a device. The picture on the screen stays.
-    pub fn leave_device(&mut self) {
+    pub(crate) fn leave_device(&mut self) {
         self.take_down(Vec::new());
         self.devices += 1;
         self.not_again = None;
     }
 
     /// Takes no frame before the chosen variant is built: for scripts, which count frames.
-    pub fn wait_for_filter(&mut self, wait: bool) {
+    pub(crate) fn wait_for_filter(&mut self, wait: bool) {
         self.waits_for_filter = wait;
     }
 
     /// Converts no frame on the host because the device's program for it is still being built: for scripts.
-    pub fn wait_for_conversions(&mut self, wait: bool) {
+    pub(crate) fn wait_for_conversions(&mut self, wait: bool) {
         self.waits_for_conversions = wait;
     }
 
     /// Chooses the filter from the next frame on. Work that is not on the device yet is dropped. Where no next
     /// frame comes, paused or at the end, the picture on the screen is filtered anew.
-    pub fn choose(&mut self, variant: VariantId, radius: u32) {
+    pub(crate) fn choose(&mut self, variant: VariantId, radius: u32) {
         if (variant, radius) == (self.variant, self.radius) {
             return;
         }
@@ -144,7 +144,7 @@ impl FrameLoop {
 
     /// Notes that what converted or corrected the frames so far is not to be trusted; the picture on the screen anew where
     /// no next one comes.
-    pub fn convert_again(&mut self) {
+    pub(crate) fn convert_again(&mut self) {
         let all = self.flights.iter_mut().chain(&mut self.ready).chain(&mut self.held).chain(&mut self.shown);
         all.for_each(|flight| flight.doubtful = true);
         self.not_again = None;
@@ -152,14 +152,14 @@ impl FrameLoop {
     }
 
     /// Corrects colours from the next frame on, or not; the picture on the screen anew where no next one comes.
-    pub fn correct(&mut self, correction: Option<Correction>) {
+    pub(crate) fn correct(&mut self, correction: Option<Correction>) {
         self.correction = correction.filter(|c| !c.is_neutral());
         self.not_again = None;
         self.return_waiting();
     }
 
     /// Pauses or goes on.
-    pub fn toggle_pause(&mut self) {
+    pub(crate) fn toggle_pause(&mut self) {
         if self.clock.is_paused() {
             self.clock.resume();
             for flight in self.flights.iter_mut().filter(|f| f.again) {
@@ -175,7 +175,7 @@ impl FrameLoop {
     }
 
     /// Leaves the interval that is running out of the statistics: something other than playing took its time.
-    pub fn interrupt(&mut self) {
+    pub(crate) fn interrupt(&mut self) {
         self.recorder.mark_discontinuity();
         self.last_present = None;
         self.last_swap = None;

@@ -6,7 +6,7 @@ use crate::stats::GlTimes;
 
 /// What tells OpenGL's times of one frame.
 #[derive(Default)]
-pub struct GlTimings {
+pub(crate) struct GlTimings {
     /// Fetching the picture into its texture.
     pub(super) texture: Option<Timing>,
     /// Drawing the picture.
@@ -32,7 +32,7 @@ impl GlTimings {
 
 impl FrameLoop {
     /// Times OpenGL's commands, where the picture that is shown is a new movie frame.
-    pub fn gl_timer(&self) -> Option<GlTimer> {
+    pub(crate) fn gl_timer(&self) -> Option<GlTimer> {
         self.shown_is_new.then(|| self.gl_timer.clone())
     }
 

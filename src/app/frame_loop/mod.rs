@@ -35,7 +35,7 @@ use crate::overlay::VariantStatus;
 use crate::pipeline::Pipeline;
 use crate::pipeline::Slot;
 use crate::stats::{Recorder, Setting, Span, Stage, StageTimes};
-pub use gl_times::GlTimings;
+pub(crate) use gl_times::GlTimings;
 use native::NativeFilter;
 use work::Work;
 
@@ -101,7 +101,7 @@ impl Stages {
 }
 
 /// The state of the frame's way.
-pub struct FrameLoop {
+pub(crate) struct FrameLoop {
     gl: Arc<glow::Context>,
     decoder: Decoder,
     converter: RgbaConverter,
@@ -167,7 +167,7 @@ pub struct FrameLoop {
 
 /// Service times of drawing one picture, in milliseconds.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct DrawTimes {
+pub(crate) struct DrawTimes {
     /// The picture into the window: the calls on the window's thread.
     pub present: f64,
     /// Laying the overlay out and handing it to OpenGL.
@@ -178,7 +178,7 @@ pub struct DrawTimes {
 
 /// What the window should do after a turn of the loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Tick {
+pub(crate) struct Tick {
     /// A picture is due.
     pub redraw: bool,
     /// When to call [`FrameLoop::tick`] again, if nothing wakes the loop before.
@@ -188,7 +188,7 @@ pub struct Tick {
 impl FrameLoop {
     /// A loop that plays `decoder`'s frames. The OpenGL context must be current whenever it is used. `waker` is called
     /// when a turn is worth while.
-    pub fn new(
+    pub(crate) fn new(
         gl: Arc<glow::Context>,
         decoder: Decoder,
         recorder: Recorder,
@@ -240,32 +240,32 @@ impl FrameLoop {
     }
 
     /// The movie's decoder.
-    pub fn decoder(&self) -> &Decoder {
+    pub(crate) fn decoder(&self) -> &Decoder {
         &self.decoder
     }
 
     /// Stops reading the movie; whether its thread has ended.
-    pub fn end_decoder(&mut self) -> bool {
+    pub(crate) fn end_decoder(&mut self) -> bool {
         self.decoder.end()
     }
 
     /// The device's side, once it is there.
-    pub fn pipeline_mut(&mut self) -> Option<&mut Pipeline> {
+    pub(crate) fn pipeline_mut(&mut self) -> Option<&mut Pipeline> {
         self.pipeline.as_mut()
     }
 
     /// What filters on the OpenCL device, if there is one.
-    pub fn pipeline(&self) -> Option<&Pipeline> {
+    pub(crate) fn pipeline(&self) -> Option<&Pipeline> {
         self.pipeline.as_ref()
     }
 
     /// Errors since the last call, each with the variant that cannot go on because of it.
-    pub fn take_errors(&mut self) -> Vec<(Option<VariantId>, Error)> {
+    pub(crate) fn take_errors(&mut self) -> Vec<(Option<VariantId>, Error)> {
         std::mem::take(&mut self.errors)
     }
 
     /// The state of a variant that does without OpenCL; `None` for the others.
-    pub fn peer_status(&self, id: VariantId) -> Option<VariantStatus> {
+    pub(crate) fn peer_status(&self, id: VariantId) -> Option<VariantStatus> {
         match (id.kind(), &self.glsl) {
             (Kind::Glsl, Err(error)) => Some(VariantStatus::Unavailable(error.clone())),
             (Kind::Glsl | Kind::Native, _) => Some(VariantStatus::Ready),
@@ -274,22 +274,22 @@ impl FrameLoop {
     }
 
     /// What times the variant `glsl`, if it can be had.
-    pub fn glsl_clock(&self) -> Option<gl_timer::Clock> {
+    pub(crate) fn glsl_clock(&self) -> Option<gl_timer::Clock> {
         self.glsl.as_ref().ok().map(GlslFilter::clock)
     }
 
     /// Why the device failed, if it has since the last call. The loop is without a device then.
-    pub fn take_failure(&mut self) -> Option<Error> {
+    pub(crate) fn take_failure(&mut self) -> Option<Error> {
         self.failure.take()
     }
 
     /// The chosen variant and radius. The variant becomes [`VariantId::Off`] when the chosen one fails.
-    pub fn chosen(&self) -> (VariantId, u32) {
+    pub(crate) fn chosen(&self) -> (VariantId, u32) {
         (self.variant, self.radius)
     }
 
     /// One turn: collects what has finished, submits what is due, and says what comes next. Never waits.
-    pub fn tick(&mut self) -> Tick {
+    pub(crate) fn tick(&mut self) -> Tick {
         if self.clock_runs && !self.unpaced {
             self.decoder.queue().set_clock(self.clock.now_ns());
         }

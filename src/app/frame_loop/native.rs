@@ -52,7 +52,7 @@ impl NativeFilter {
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub fn new(waker: Waker) -> Result<Self> {
+    pub(crate) fn new(waker: Waker) -> Result<Self> {
         let (orders, received) = channel();
         std::thread::Builder::new()
             .name("native".into())
@@ -65,7 +65,7 @@ impl NativeFilter {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn prepare(&mut self, src: Arc<HostBlock>, size: (u32, u32), radius: u32) -> Result<Task> {
+    pub(crate) fn prepare(&mut self, src: Arc<HostBlock>, size: (u32, u32), radius: u32) -> Result<Task> {
         let bytes = src.bytes().len();
         self.spare.retain(|picture| picture.len() == bytes);
         let dst = self.spare.pop().map_or_else(|| zeroed(bytes), Ok)?;
@@ -81,13 +81,13 @@ impl NativeFilter {
     ///
     /// # Errors
     /// When the thread is gone.
-    pub fn start(&self, task: &mut Task) -> Result<()> {
+    pub(crate) fn start(&self, task: &mut Task) -> Result<()> {
         task.started = Some(Instant::now());
         task.order.take().map_or(Ok(()), |order| self.orders.send(order).map_err(|_| gone()))
     }
 
     /// Learns from a task that is done, and keeps its picture's memory for another one.
-    pub fn finished(&mut self, task: &mut Task) {
+    pub(crate) fn finished(&mut self, task: &mut Task) {
         if let Some(picture) = task.filtered.take() {
             self.pace = task.filter_ms() / picture.len().max(1) as f64;
             self.spare.push(picture);
@@ -100,7 +100,7 @@ impl Task {
     ///
     /// # Errors
     /// When the filter failed.
-    pub fn advance(&mut self) -> Result<JobState> {
+    pub(crate) fn advance(&mut self) -> Result<JobState> {
         match self.answer.try_recv() {
             Ok(Ok(Some((filtered, ran)))) => {
                 (self.filtered, self.ran) = (Some(filtered), Some(ran));
@@ -115,32 +115,32 @@ impl Task {
     }
 
     /// Does not filter it any more if that has not begun.
-    pub fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
     /// The filtered picture, once the task is done.
-    pub fn filtered(&self) -> Option<&[u8]> {
+    pub(crate) fn filtered(&self) -> Option<&[u8]> {
         self.filtered.as_deref()
     }
 
     /// What the filter took, in milliseconds of wall time.
-    pub fn filter_ms(&self) -> f64 {
+    pub(crate) fn filter_ms(&self) -> f64 {
         self.ran.map_or(0.0, |ran| ran.ms())
     }
 
     /// When it was filtered, once the task is done.
-    pub fn ran(&self) -> Option<Span> {
+    pub(crate) fn ran(&self) -> Option<Span> {
         self.ran
     }
 
     /// What it is predicted to take, in milliseconds; 0 before the first one was measured.
-    pub fn predicted_ms(&self) -> f64 {
+    pub(crate) fn predicted_ms(&self) -> f64 {
         self.predicted_ms
     }
 
     /// Time since it was started, in seconds; 0 before.
-    pub fn elapsed_s(&self) -> f64 {
+    pub(crate) fn elapsed_s(&self) -> f64 {
         self.started.map_or(0.0, |at| at.elapsed().as_secs_f64())
     }
 }

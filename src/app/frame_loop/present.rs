@@ -36,7 +36,7 @@ impl FrameLoop {
 
     /// Puts the picture that is due on the screen's place and returns what to draw: the texture, the
     /// picture's size in pixels and its pixel aspect.
-    pub fn picture(&mut self) -> Option<(glow::Texture, (u32, u32), f64)> {
+    pub(crate) fn picture(&mut self) -> Option<(glow::Texture, (u32, u32), f64)> {
         self.drop_overtaken();
         if self.picture_is_due()
             && let Some(next) = self.ready.pop_front()
@@ -68,7 +68,7 @@ impl FrameLoop {
     }
 
     /// Records that the window was swapped; returns whether it showed a new movie frame.
-    pub fn swapped(&mut self, times: DrawTimes, timings: GlTimings) -> bool {
+    pub(crate) fn swapped(&mut self, times: DrawTimes, timings: GlTimings) -> bool {
         let now = Instant::now();
         if self.held.is_some() {
             self.held_was_announced = true;

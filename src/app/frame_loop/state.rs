@@ -7,52 +7,52 @@ use crate::overlay::Busy;
 
 impl FrameLoop {
     /// Whether the movie is paused.
-    pub fn is_paused(&self) -> bool {
+    pub(crate) fn is_paused(&self) -> bool {
         self.clock.is_paused()
     }
 
     /// Whether there is one picture and no movie.
-    pub fn is_still(&self) -> bool {
+    pub(crate) fn is_still(&self) -> bool {
         self.shown.as_ref().is_some_and(|f| f.frame.number == 0) && self.decoder.queue().is_finished()
     }
 
     /// Position of the picture on the screen in the movie, in seconds.
-    pub fn position_s(&self) -> f64 {
+    pub(crate) fn position_s(&self) -> f64 {
         self.shown.as_ref().map_or(0.0, |f| f.frame.movie_s)
     }
 
     /// Variant and radius that filtered the picture on the screen.
-    pub fn shown_filter(&self) -> Option<(VariantId, u32)> {
+    pub(crate) fn shown_filter(&self) -> Option<(VariantId, u32)> {
         self.shown.as_ref().map(|f| (f.variant, f.radius))
     }
 
     /// Size in pixels of the picture on the screen.
-    pub fn shown_size(&self) -> Option<(u32, u32)> {
+    pub(crate) fn shown_size(&self) -> Option<(u32, u32)> {
         self.shown.as_ref().map(|f| f.slot.size())
     }
 
     /// How the picture on the screen is turned.
-    pub fn shown_orientation(&self) -> Orientation {
+    pub(crate) fn shown_orientation(&self) -> Orientation {
         self.shown.as_ref().map_or_else(Orientation::default, |f| f.frame.orientation())
     }
 
     /// Texture of the picture on the screen, and its size in pixels.
-    pub fn shown_texture(&self) -> Option<(glow::Texture, (u32, u32))> {
+    pub(crate) fn shown_texture(&self) -> Option<(glow::Texture, (u32, u32))> {
         self.shown.as_ref().map(|f| (f.slot.texture(), f.slot.size()))
     }
 
     /// Whether the picture on the screen's place was not on the screen yet.
-    pub fn shown_is_new(&self) -> bool {
+    pub(crate) fn shown_is_new(&self) -> bool {
         self.shown_is_new
     }
 
     /// Interval of the movie's frames, in nanoseconds, as the picture on the screen has it.
-    pub fn frame_interval_ns(&self) -> Option<i64> {
+    pub(crate) fn frame_interval_ns(&self) -> Option<i64> {
         self.shown.as_ref().map(|f| f.frame.duration_ns).filter(|ns| *ns > 0)
     }
 
     /// Whether every frame was shown and none will come.
-    pub fn is_finished(&self) -> bool {
+    pub(crate) fn is_finished(&self) -> bool {
         self.decoder.queue().is_finished()
             && self.flights.is_empty()
             && self.ready.is_empty()
@@ -62,7 +62,7 @@ impl FrameLoop {
     }
 
     /// Whether every frame was shown, and the last one for its time: a still picture for `STILL`.
-    pub fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         let Some(shown) = &self.shown else { return false };
         let still = shown.frame.number == 0;
         let time_ns = if still { STILL.as_nanos() as i64 } else { shown.frame.duration_ns };
@@ -72,12 +72,12 @@ impl FrameLoop {
     }
 
     /// The picture that is awaited, once that takes long: of what was chosen, or of what filters every frame for long.
-    pub fn busy(&self) -> Option<Busy> {
+    pub(crate) fn busy(&self) -> Option<Busy> {
         self.awaited().or_else(|| self.long_frame())
     }
 
     /// Whether what was chosen is not on the screen yet.
-    pub fn is_awaiting(&self) -> bool {
+    pub(crate) fn is_awaiting(&self) -> bool {
         let is_chosen = |(variant, radius)| {
             variant == self.variant && (radius == self.radius || variant == VariantId::Off)
         };
@@ -119,7 +119,7 @@ impl FrameLoop {
     }
 
     /// Whether a frame takes the device so long that the overlay has to be repainted meanwhile.
-    pub fn is_slow(&self) -> bool {
+    pub(crate) fn is_slow(&self) -> bool {
         let mut work = self.flights.iter().chain(&self.held).filter_map(|f| f.work.as_ref());
         work.any(|w| w.predicted_ms().max(w.elapsed_s() * 1e3) > OVERLAY_MS)
     }

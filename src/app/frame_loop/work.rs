@@ -21,12 +21,12 @@ pub(super) enum Work {
 
 impl Work {
     /// Whether it does without OpenCL: then a device that fails does not concern it.
-    pub fn is_peer(&self) -> bool {
+    pub(crate) fn is_peer(&self) -> bool {
         !matches!(self, Work::Device(_))
     }
 
     /// Predicted time of the whole frame, in milliseconds.
-    pub fn predicted_ms(&self) -> f64 {
+    pub(crate) fn predicted_ms(&self) -> f64 {
         match self {
             Work::Device(job) => job.predicted_ms(),
             Work::Native(task) => task.predicted_ms(),
@@ -35,7 +35,7 @@ impl Work {
     }
 
     /// Predicted time of what is left to do, in milliseconds.
-    pub fn remaining_ms(&self) -> f64 {
+    pub(crate) fn remaining_ms(&self) -> f64 {
         match self {
             Work::Device(job) => job.remaining_ms(),
             Work::Native(task) => task.predicted_ms() - task.elapsed_s() * 1e3,
@@ -44,7 +44,7 @@ impl Work {
     }
 
     /// Time since it was started, in seconds; 0 before.
-    pub fn elapsed_s(&self) -> f64 {
+    pub(crate) fn elapsed_s(&self) -> f64 {
         match self {
             Work::Device(job) => job.elapsed_s(),
             Work::Native(task) => task.elapsed_s(),
@@ -53,7 +53,7 @@ impl Work {
     }
 
     /// Part of the work that is done, 0 to 1; 0 where it is not known.
-    pub fn fraction(&self) -> f64 {
+    pub(crate) fn fraction(&self) -> f64 {
         match self {
             Work::Device(job) => job.fraction(),
             Work::Native(_) => 0.0,
@@ -62,7 +62,7 @@ impl Work {
     }
 
     /// The best prediction of the whole frame's time, in seconds; `None` while nothing was measured.
-    pub fn total_s(&self) -> Option<f64> {
+    pub(crate) fn total_s(&self) -> Option<f64> {
         let known = |s: f64| (s > 0.0).then_some(s);
         match self {
             Work::Device(job) => job.total_s(),
@@ -73,7 +73,7 @@ impl Work {
     }
 
     /// Drops what has not begun. The work ends when what has begun is finished.
-    pub fn cancel(&mut self) {
+    pub(crate) fn cancel(&mut self) {
         match self {
             Work::Device(job) => job.cancel(),
             Work::Native(task) => task.cancel(),
@@ -82,7 +82,7 @@ impl Work {
     }
 
     /// When its steps ran, once it is done; of shaders OpenGL tells only how long, so they stand where they were begun.
-    pub fn spans(&self) -> Vec<Span> {
+    pub(crate) fn spans(&self) -> Vec<Span> {
         match self {
             Work::Device(job) => job.spans.clone(),
             Work::Native(task) => task.ran().into_iter().collect(),
@@ -96,7 +96,7 @@ impl Work {
     }
 
     /// Whether the filter's time is wall time: nothing tells what it took a device.
-    pub fn is_timed_by_wall(&self) -> bool {
+    pub(crate) fn is_timed_by_wall(&self) -> bool {
         match self {
             Work::Device(_) => false,
             Work::Native(_) => true,
@@ -105,7 +105,7 @@ impl Work {
     }
 
     /// Times of its steps, once it is done.
-    pub fn times(&self) -> JobTimes {
+    pub(crate) fn times(&self) -> JobTimes {
         match self {
             Work::Device(job) => job.times,
             Work::Gl(task) => JobTimes { filter: task.filter_ms(), ..JobTimes::default() },

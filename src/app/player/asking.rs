@@ -20,14 +20,14 @@ pub(super) struct Asking {
 
 impl Asking {
     /// Sharing with this device is about to be tried in this process.
-    pub fn begin(&self, device: &Device) {
+    pub(crate) fn begin(&self, device: &Device) {
         if let Some(known) = &self.known {
             known.begin(&device.info);
         }
     }
 
     /// It has come through.
-    pub fn remember(&self, device: &Device, sharing: &Sharing) {
+    pub(crate) fn remember(&self, device: &Device, sharing: &Sharing) {
         if let Some(known) = &self.known {
             known.remember(&device.info, sharing);
         }

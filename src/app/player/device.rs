@@ -83,45 +83,45 @@ pub(super) struct Devices {
 
 impl Devices {
     /// Nothing is known yet but what the command line named.
-    pub fn new(named: Option<Device>) -> Self {
+    pub(crate) fn new(named: Option<Device>) -> Self {
         Self { named, ..Self::default() }
     }
 
     /// All devices for the overlay; `None` before they are known.
-    pub fn rows(&self) -> Option<Vec<DeviceRow<'_>>> {
+    pub(crate) fn rows(&self) -> Option<Vec<DeviceRow<'_>>> {
         let (running, coming) = (self.running.as_ref().map(|r| r.device.info.index), self.coming());
         let row = |(device, learnt): (_, _)| row(device, learnt, running, coming);
         self.found.then(|| self.all.iter().zip(&self.learnt).map(row).collect())
     }
 
     /// The device that is asked for or being made ready.
-    pub fn coming(&self) -> Option<usize> {
+    pub(crate) fn coming(&self) -> Option<usize> {
         let wanted = self.wanted.as_ref().map(|w| w.device.info.index);
         wanted.or_else(|| self.pending.as_ref().map(|p| p.device.info.index))
     }
 
     /// Whether a device is still looked for, chosen or made ready: none may be there only because it has not come yet.
-    pub fn is_awaited(&self) -> bool {
+    pub(crate) fn is_awaited(&self) -> bool {
         !self.found || self.choosing || self.coming().is_some()
     }
 
-    pub fn learnt(&mut self, device: &Device) -> Option<&mut Learnt> {
+    pub(crate) fn learnt(&mut self, device: &Device) -> Option<&mut Learnt> {
         self.all.iter().position(|d| d.info.index == device.info.index).and_then(|at| self.learnt.get_mut(at))
     }
 
     /// Nothing is made ready any more.
-    pub fn let_go(&mut self) {
+    pub(crate) fn let_go(&mut self) {
         (self.pending, self.wanted, self.choosing) = (None, None, false);
     }
 
-    pub fn note_failure(&mut self, device: &Device, error: Option<&Error>) {
+    pub(crate) fn note_failure(&mut self, device: &Device, error: Option<&Error>) {
         if let Some(learnt) = self.learnt(device) {
             learnt.failure = error.cloned();
         }
     }
 
     /// The window has been drawn.
-    pub fn was_drawn(&mut self) {
+    pub(crate) fn was_drawn(&mut self) {
         if let Some(wanted) = &mut self.wanted {
             wanted.drawn = true;
         }

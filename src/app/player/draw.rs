@@ -6,7 +6,7 @@ use glow::HasContext as _;
 use winit::event::WindowEvent;
 use winit::window::Window;
 
-use super::{IDLE_REPAINT, INPUT_REPAINT, Player};
+use super::{IDLE_REPAINT, INPUT_REPAINT, Player, presses};
 use crate::app::frame_loop::{DrawTimes, GlTimings};
 use crate::error::Result;
 use crate::gpu::gl_timer::Clock;
@@ -204,7 +204,9 @@ impl Player<'_> {
             &mut self.egui_input,
             self.moved.as_ref(),
         );
-        let raw_input = self.egui_input.take_egui_input(&self.gl_window.window);
+        let mut raw_input = self.egui_input.take_egui_input(&self.gl_window.window);
+        raw_input.events.splice(0..0, self.later.drain(..));
+        self.later = presses::hold_back(&mut raw_input.events);
         let overlay = &mut self.overlay;
         let mut actions = Vec::new();
         let mut output = self.egui.run_ui(raw_input, |ui| actions.extend(overlay.show(ui, &view)));
@@ -222,6 +224,9 @@ impl Player<'_> {
         let wait = output.viewport_output.get(&egui::ViewportId::ROOT).map(|v| v.repaint_delay);
         if let Some(wait) = wait.filter(|w| *w < LONGEST_WAIT) {
             self.repaint_after(wait.max(INPUT_REPAINT));
+        }
+        if !self.later.is_empty() {
+            self.repaint_after(Duration::ZERO);
         }
         actions
     }

@@ -16,12 +16,12 @@ use crate::overlay::{Action, VariantStatus};
 
 impl Player<'_> {
     /// Ends playing at the next turn.
-    pub fn quit(&mut self) {
+    pub(crate) fn quit(&mut self) {
         self.quit = true;
     }
 
     /// Whether the user asked to quit, or the number of frames asked for has been presented.
-    pub fn wants_to_quit(&self) -> bool {
+    pub(crate) fn wants_to_quit(&self) -> bool {
         self.quit
     }
 
@@ -29,7 +29,7 @@ impl Player<'_> {
     ///
     /// # Errors
     /// When the window cannot be drawn to any more.
-    pub fn event(&mut self, event: &WindowEvent) -> Result<()> {
+    pub(crate) fn event(&mut self, event: &WindowEvent) -> Result<()> {
         self.look_at_window();
         match event {
             WindowEvent::RedrawRequested => return self.draw(),

@@ -84,7 +84,7 @@ impl Player<'_> {
     /// Writes the screenshot and the statistics that were asked for, and takes everything down. The error is
     /// that of a file that cannot be written; the others are written all the same. Returns also whether OpenCL
     /// is idle: while a kernel or a compiler runs, the process must not run the driver's exit handlers.
-    pub fn close(mut self) -> (Result<()>, bool) {
+    pub(crate) fn close(mut self) -> (Result<()>, bool) {
         if self.save_frame || self.save_window || self.args.screenshot.is_some() && self.screenshot.is_none()
         {
             let _ = self.draw();
@@ -117,7 +117,7 @@ impl Player<'_> {
     }
 
     /// The part of [`Player::close`] that needs no display.
-    pub fn write(&mut self) -> Result<()> {
+    pub(crate) fn write(&mut self) -> Result<()> {
         let mut result = Ok(());
         self.end_recovery();
         for saved in self.saves.finished(true) {

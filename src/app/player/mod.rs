@@ -9,6 +9,7 @@ mod events;
 mod files;
 mod hidden;
 mod navigate;
+mod presses;
 mod recovery;
 mod save;
 mod texts;
@@ -53,7 +54,7 @@ const IDLE_REPAINT: Duration = Duration::from_millis(500);
 const INPUT_REPAINT: Duration = Duration::from_millis(16);
 
 /// The open window. Fields drop in order: everything that lives in the OpenGL context before the window.
-pub struct Player<'a> {
+pub(crate) struct Player<'a> {
     args: &'a PlayArgs,
     frames: FrameLoop,
     quad: VideoQuad,
@@ -67,6 +68,8 @@ pub struct Player<'a> {
     modifiers: ModifiersState,
     /// The mouse's last move, while it is over the window.
     moved: Option<WindowEvent>,
+    /// The overlay's input that comes with its next pass.
+    later: Vec<egui::Event>,
     saves: save::Saves,
     /// The picture, the window: to be saved with the next drawing.
     save_frame: bool,
@@ -106,7 +109,7 @@ impl<'a> Player<'a> {
     ///
     /// # Errors
     /// When there is no OpenGL for a window, or its programs do not build.
-    pub fn open(
+    pub(crate) fn open(
         event_loop: &ActiveEventLoop,
         attributes: WindowAttributes,
         args: &'a PlayArgs,
@@ -172,6 +175,7 @@ impl<'a> Player<'a> {
             settings: store,
             modifiers: ModifiersState::empty(),
             moved: None,
+            later: Vec::new(),
             saves: save::Saves::default(),
             save_frame: false,
             save_window: false,
@@ -228,7 +232,7 @@ impl<'a> Player<'a> {
     ///
     /// # Errors
     /// When not even the first picture can be shown.
-    pub fn turn(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
+    pub(crate) fn turn(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
         if self.rests(event_loop) {
             return Ok(());
         }

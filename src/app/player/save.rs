@@ -14,7 +14,7 @@ use crate::media::Orientation;
 
 /// Files on their way to the disk.
 #[derive(Default)]
-pub struct Saves {
+pub(crate) struct Saves {
     running: Vec<JoinHandle<Result<Vec<PathBuf>>>>,
 }
 
@@ -23,7 +23,7 @@ impl Saves {
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub fn picture(
+    pub(crate) fn picture(
         &mut self,
         kind: &'static str,
         size: (u32, u32),
@@ -43,7 +43,7 @@ impl Saves {
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub fn begin(
+    pub(crate) fn begin(
         &mut self,
         kind: &'static str,
         endings: &'static [&'static str],
@@ -67,7 +67,7 @@ impl Saves {
     }
 
     /// What has been saved since the last call; with `wait` also what is still on its way.
-    pub fn finished(&mut self, wait: bool) -> Vec<Result<Vec<PathBuf>>> {
+    pub(crate) fn finished(&mut self, wait: bool) -> Vec<Result<Vec<PathBuf>>> {
         let (done, running) =
             std::mem::take(&mut self.running).into_iter().partition(|t| wait || t.is_finished());
         self.running = running;

@@ -25,13 +25,13 @@ pub(super) struct TextFile {
 }
 
 impl TextFile {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let path = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
         Self { path, written: Vec::new() }
     }
 
     /// Tells the texts of these shapes; `scale` is pixels in a point. A file that cannot be written is not tried again.
-    pub fn tell(&mut self, shapes: &[egui::epaint::ClippedShape], scale: f32) {
+    pub(crate) fn tell(&mut self, shapes: &[egui::epaint::ClippedShape], scale: f32) {
         let Some(path) = &self.path else { return };
         let texts = crate::overlay::texts(shapes);
         let rows = texts.iter().map(|(text, rect)| Text {

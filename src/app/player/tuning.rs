@@ -56,18 +56,18 @@ impl Default for SpareTime {
 
 impl SpareTime {
     /// What the overlay shows of it.
-    pub fn shown(&self) -> &Tuning {
+    pub(crate) fn shown(&self) -> &Tuning {
         &self.shown
     }
 
     /// Ends the search; it does not begin again by itself.
-    pub fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.cancel();
         self.unknown = Some(false);
     }
 
     /// Holds the search, until it is looked after again.
-    pub fn hold(&self) {
+    pub(crate) fn hold(&self) {
         if let Some(tuner) = &self.tuner {
             tuner.set_open(false);
         }
@@ -85,7 +85,7 @@ impl SpareTime {
 
     /// Ends the thread; whether it has ended.
     #[must_use]
-    pub fn shut_down(&mut self) -> bool {
+    pub(crate) fn shut_down(&mut self) -> bool {
         self.tuner.as_mut().is_none_or(Tuner::shut_down)
     }
 }

@@ -91,7 +91,7 @@ impl PlaneBlock {
     }
 
     /// A block for planes that are packed already, for devices with memory of their own.
-    pub fn of_packed(packed: Arc<Packed>) -> Self {
+    pub(crate) fn of_packed(packed: Arc<Packed>) -> Self {
         Self {
             layout: *packed.layout(),
             device: None,
@@ -106,7 +106,7 @@ impl PlaneBlock {
     ///
     /// # Errors
     /// When the device still has the block, or the planes lie otherwise.
-    pub fn take_packed(&mut self, packed: Arc<Packed>) -> Result<()> {
+    pub(crate) fn take_packed(&mut self, packed: Arc<Packed>) -> Result<()> {
         if self.handed_over || *packed.layout() != self.layout || self.in_place {
             return Err(in_use());
         }
@@ -115,7 +115,7 @@ impl PlaneBlock {
     }
 
     /// What the block holds.
-    pub fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &Layout {
         &self.layout
     }
 
@@ -123,13 +123,13 @@ impl PlaneBlock {
     ///
     /// # Errors
     /// Before [`PlaneBlock::to_device`].
-    pub fn on_device(&self) -> Result<&Picture> {
+    pub(crate) fn on_device(&self) -> Result<&Picture> {
         let missing = || Error::new(NOT_STARTED, "Its planes are not on the device.", "");
         self.device.as_ref().ok_or_else(missing)
     }
 
     /// Bytes that [`PlaneBlock::to_device`] hands over.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.layout.bytes()
     }
 

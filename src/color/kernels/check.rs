@@ -74,7 +74,7 @@ impl Converter {
     ///
     /// # Errors
     /// When the program does not build or run.
-    pub fn check(
+    pub(crate) fn check(
         &mut self,
         queue: &ocl::Queue,
         layout: &Layout,
@@ -100,7 +100,11 @@ impl Converter {
     ///
     /// # Errors
     /// As [`Converter::check`].
-    pub fn check_few_rows(&mut self, layout: &Layout, storage: Storage) -> Result<Option<MismatchReport>> {
+    pub(crate) fn check_few_rows(
+        &mut self,
+        layout: &Layout,
+        storage: Storage,
+    ) -> Result<Option<MismatchReport>> {
         // An odd height ends within a row of chroma; it stays odd.
         let rows = layout.height.min(FEW_ROWS + layout.height % 2);
         let (part, queue) = (layout.with_rows(rows), self.cl.extra_queue()?);
@@ -120,7 +124,11 @@ impl Converter {
     ///
     /// # Errors
     /// As [`Converter::check`]; also when memory runs out.
-    pub fn check_whole(&mut self, layout: &Layout, storage: Storage) -> Result<Option<MismatchReport>> {
+    pub(crate) fn check_whole(
+        &mut self,
+        layout: &Layout,
+        storage: Storage,
+    ) -> Result<Option<MismatchReport>> {
         let (cl, queue) = (self.cl.clone(), self.cl.extra_queue()?);
         require(2 * layout.bytes() + 3 * layout.rgba_bytes())?;
         let block = trial::block(layout, Pattern::Mixed, 2)?;
@@ -139,12 +147,18 @@ impl Converter {
     }
 
     /// The kernel file that converts such planes.
-    pub fn file(&self, layout: &Layout, storage: Storage) -> &'static str {
+    pub(crate) fn file(&self, layout: &Layout, storage: Storage) -> &'static str {
         if self.is_by_rows(layout, storage) { ROWS } else { CONVERT }
     }
 
     /// What is said of a conversion that is wrong; `instead` is what is done about it.
-    pub fn wrong(&self, layout: &Layout, storage: Storage, report: &MismatchReport, instead: &str) -> Error {
+    pub(crate) fn wrong(
+        &self,
+        layout: &Layout,
+        storage: Storage,
+        report: &MismatchReport,
+        instead: &str,
+    ) -> Error {
         let file = self.file(layout, storage);
         wrong(&self.cl, &format!("pictures ({layout})"), file, report, instead)
     }
@@ -179,7 +193,7 @@ fn wrong(cl: &ClContext, what: &str, file: &str, report: &MismatchReport, instea
 
 impl Corrector {
     /// The kernel file that corrects.
-    pub fn file(&self) -> &'static str {
+    pub(crate) fn file(&self) -> &'static str {
         super::correct::CORRECT
     }
 
@@ -187,7 +201,7 @@ impl Corrector {
     ///
     /// # Errors
     /// When the program does not build or run.
-    pub fn check(
+    pub(crate) fn check(
         &mut self,
         (from, to): (Storage, Storage),
         (width, height): (u32, u32),
@@ -205,7 +219,7 @@ impl Corrector {
     }
 
     /// What is said of a correction that is wrong.
-    pub fn wrong(&self, report: &MismatchReport) -> Error {
+    pub(crate) fn wrong(&self, report: &MismatchReport) -> Error {
         let instead = "The processor corrects them instead;";
         let error = wrong(self.cl(), "colours", self.file(), report, instead);
         Error { what: format!("'{}' corrects colours wrongly.", self.cl().device.info.name), ..error }

@@ -36,17 +36,12 @@ impl Corrector {
         &self.cl
     }
 
-    /// Whether [`Corrector::enqueue`] has its program for these kinds of source and destination.
-    pub fn is_ready(&self, from: Storage, to: Storage) -> bool {
-        self.kernels.contains_key(&(from == Storage::Image, to == Storage::Image))
-    }
-
     /// Builds the program for these kinds of source and destination, unless it is there, and runs it once. Takes up to
     /// a second, so call it in the background.
     ///
     /// # Errors
     /// When the program does not build, with its log, or fails to run.
-    pub fn prepare(&mut self, from: Storage, to: Storage) -> Result<()> {
+    pub(crate) fn prepare(&mut self, from: Storage, to: Storage) -> Result<()> {
         let class = (from == Storage::Image, to == Storage::Image);
         if self.kernels.contains_key(&class) {
             return Ok(());

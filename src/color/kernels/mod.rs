@@ -112,7 +112,7 @@ impl ConvertProgram {
     ///
     /// # Errors
     /// When the program does not build, with its log, or fails to run.
-    pub fn build(cl: &ClContext, layout: &Layout, storage: Storage) -> Result<Self> {
+    pub(crate) fn build(cl: &ClContext, layout: &Layout, storage: Storage) -> Result<Self> {
         let class = Class::new(cl, layout, storage);
         Self::build_by(cl, layout, storage, class.rows)
     }
@@ -219,7 +219,7 @@ impl Converter {
     }
 
     /// Takes a program that was built elsewhere.
-    pub fn add(&mut self, program: ConvertProgram) {
+    pub(crate) fn add(&mut self, program: ConvertProgram) {
         self.programs.insert(program.class, program);
     }
 
@@ -232,7 +232,7 @@ impl Converter {
     ///
     /// # Errors
     /// As [`ConvertProgram::build`].
-    pub fn do_without_rows(&mut self, layout: &Layout, storage: Storage) -> Result<bool> {
+    pub(crate) fn do_without_rows(&mut self, layout: &Layout, storage: Storage) -> Result<bool> {
         let by_rows = self.is_by_rows(layout, storage);
         if by_rows {
             self.add(ConvertProgram::build_by(&self.cl, layout, storage, false)?);
@@ -244,7 +244,7 @@ impl Converter {
     ///
     /// # Errors
     /// As [`ConvertProgram::build`].
-    pub fn twin(&self, layout: &Layout, storage: Storage) -> Result<ConvertProgram> {
+    pub(crate) fn twin(&self, layout: &Layout, storage: Storage) -> Result<ConvertProgram> {
         let class = Class::new(&self.cl, layout, storage);
         let Some(program) = self.programs.get(&class) else {
             return Err(Error::new(NOT_STARTED, "Its program is not built.", ""));

@@ -16,7 +16,7 @@ const NAMELESS: cl_int = Status::CL_INVALID_PIPE_SIZE as cl_int;
 static LAST_NAMELESS: AtomicI32 = AtomicI32::new(NAMELESS);
 
 /// The driver's own status, where ocl was told another one.
-pub fn as_the_driver_said(status: i32) -> i32 {
+pub(crate) fn as_the_driver_said(status: i32) -> i32 {
     if status == NAMELESS { LAST_NAMELESS.load(Ordering::Relaxed) } else { status }
 }
 

@@ -33,11 +33,11 @@ pub(super) use registered::Folder;
 use registered::{Registered, registered};
 
 /// The hidden subcommand with which this binary asks the drivers that it finds, and prints the answer.
-pub const ASK: &str = "ask-driver";
+pub(crate) const ASK: &str = "ask-driver";
 
 /// A driver that is registered on this machine, and what came of asking it.
 #[derive(Debug, Clone, Serialize)]
-pub struct Driver {
+pub(crate) struct Driver {
     /// The registration, such as `/etc/OpenCL/vendors/pocl.icd`, or the library where that was named itself.
     pub name: String,
     /// What came of it.
@@ -48,7 +48,7 @@ pub struct Driver {
 /// What came of asking a driver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// It answered.
     Ok {
         /// The names of its platforms.
@@ -73,7 +73,7 @@ pub enum Verdict {
 
 impl Driver {
     /// Why it gives no device, in a sentence that names it; `None` where it answered.
-    pub fn left_out(&self) -> Option<String> {
+    pub(crate) fn left_out(&self) -> Option<String> {
         let reason = match &self.verdict {
             Verdict::Ok { .. } => return None,
             Verdict::Empty { reason } => format!("no device. {reason}"),
@@ -84,7 +84,7 @@ impl Driver {
     }
 
     /// The sentences for a driver that failed; `None` for others.
-    pub fn failure(&self) -> Option<Error> {
+    pub(crate) fn failure(&self) -> Option<Error> {
         let Verdict::Failed { reason } = &self.verdict else { return None };
         let file = Path::new(&self.name).file_stem().unwrap_or_default().to_string_lossy();
         Some(Error::new(
@@ -114,7 +114,7 @@ static FOLDER: Mutex<Option<Folder>> = Mutex::new(None);
 /// platforms or of drivers' files; those in `CLREEL_SKIP_PLATFORMS`, separated by commas, join them. Call it before
 /// any thread is started and before the first OpenCL call. Where no driver is registered at the known places, those
 /// that the loader finds by itself are loaded unasked.
-pub fn guard(skip: &[String]) {
+pub(crate) fn guard(skip: &[String]) {
     let drivers = registered(|name| std::env::var_os(name));
     let listed = std::env::var("CLREEL_SKIP_PLATFORMS").unwrap_or_default();
     let skip = skip.iter().map(String::as_str).chain(listed.split(','));
@@ -133,7 +133,7 @@ pub fn guard(skip: &[String]) {
 
 /// All registered drivers with a verdict on each; asked at the first call, which takes as long as the slowest driver,
 /// at most the time limit. Empty where [`guard`] was not called, or no driver is registered.
-pub fn verdicts() -> &'static [Driver] {
+pub(crate) fn verdicts() -> &'static [Driver] {
     match GUARD.get() {
         Some(guard) if !guard.drivers.is_empty() => ASKED.get_or_init(|| guard.ask()),
         _ => &[],
@@ -141,7 +141,7 @@ pub fn verdicts() -> &'static [Driver] {
 }
 
 /// The sentences for all drivers that failed.
-pub fn failures() -> Vec<Error> {
+pub(crate) fn failures() -> Vec<Error> {
     verdicts().iter().filter_map(Driver::failure).collect()
 }
 
@@ -280,7 +280,7 @@ impl Answer {
 }
 
 /// The child's part: asks the drivers that the loader finds, prints what they say, and ends the process.
-pub fn answer() -> ! {
+pub(crate) fn answer() -> ! {
     be_expendable();
     let mut answer = Answer::default();
     for device in super::cl::list_devices() {

@@ -21,7 +21,7 @@ pub(super) enum Registered {
 }
 
 impl Registered {
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self {
             Registered::File(path) => path.display().to_string(),
             Registered::Library(library) => library.to_string_lossy().into_owned(),
@@ -29,7 +29,7 @@ impl Registered {
     }
 
     /// The library to load, as the loader reads it.
-    pub fn library(&self) -> OsString {
+    pub(crate) fn library(&self) -> OsString {
         match self {
             Registered::File(path) => {
                 let bytes = load::bytes(path, load::LIST).unwrap_or_default();
@@ -41,7 +41,7 @@ impl Registered {
     }
 
     /// What a name to leave out is looked for in, besides the platforms' names: the files' names.
-    pub fn is_named(&self, part: &str) -> bool {
+    pub(crate) fn is_named(&self, part: &str) -> bool {
         let file_name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let file = match self {
             Registered::File(path) => file_name(path),
@@ -51,7 +51,7 @@ impl Registered {
     }
 
     /// Registers it in `folder`, under a name that keeps the order.
-    pub fn put_into(&self, folder: &Path, number: usize) -> io::Result<()> {
+    pub(crate) fn put_into(&self, folder: &Path, number: usize) -> io::Result<()> {
         let link = folder.join(format!("{number:03}.icd"));
         match self {
             Registered::File(path) => symlink(std::path::absolute(path)?, link),
@@ -118,7 +118,7 @@ fn files_in(folder: &Path) -> Vec<Registered> {
 pub(crate) struct Folder(pub PathBuf, #[expect(dead_code, reason = "held until the folder is gone")] Passing);
 
 impl Folder {
-    pub fn create(path: &Path) -> io::Result<Self> {
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let passing = Passing::new(path);
         fs::DirBuilder::new().mode(0o700).create(path)?;
         Ok(Self(path.to_owned(), passing))

@@ -58,7 +58,7 @@ struct File {
 
 /// The devices that have come through the test with one OpenGL.
 #[derive(Debug)]
-pub struct Known {
+pub(crate) struct Known {
     path: Option<PathBuf>,
     opengl: String,
     layers: String,
@@ -66,7 +66,7 @@ pub struct Known {
 
 impl Known {
     /// What is known with `opengl`: its interface, renderer and version.
-    pub fn with(opengl: &str) -> Self {
+    pub(crate) fn with(opengl: &str) -> Self {
         Self::at(folders::cache().map(|folder| folder.join("sharing.json")), opengl)
     }
 
@@ -76,7 +76,7 @@ impl Known {
     }
 
     /// What the test of this device said; `None` where it must be tested first.
-    pub fn get(&self, device: &DeviceInfo) -> Option<Sharing> {
+    pub(crate) fn get(&self, device: &DeviceInfo) -> Option<Sharing> {
         let key = self.key(device);
         let devices = read(self.path.as_deref()?)?.devices;
         let entry = devices.into_iter().find(|entry| entry.key == key && entry.holds())?;
@@ -84,7 +84,7 @@ impl Known {
     }
 
     /// Keeps what a test said that the device came through.
-    pub fn remember(&self, device: &DeviceInfo, sharing: &Sharing) {
+    pub(crate) fn remember(&self, device: &DeviceInfo, sharing: &Sharing) {
         let reason = match sharing {
             Sharing::ZeroCopy => None,
             Sharing::Copy { reason } => Some(reason.clone()),
@@ -93,7 +93,7 @@ impl Known {
     }
 
     /// This process is about to try sharing with the device: unless it comes through, the device must be tested again.
-    pub fn begin(&self, device: &DeviceInfo) {
+    pub(crate) fn begin(&self, device: &DeviceInfo) {
         self.put(device, None, Some(std::process::id()));
     }
 

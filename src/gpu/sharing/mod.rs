@@ -25,12 +25,12 @@ pub enum Sharing {
 
 impl Sharing {
     /// The path that copies, because of `reason`.
-    pub fn copy(reason: impl Into<String>) -> Self {
+    pub(crate) fn copy(reason: impl Into<String>) -> Self {
         Sharing::Copy { reason: reason.into() }
     }
 
     /// "zero-copy" or "copy", as in JSON.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Sharing::ZeroCopy => "zero-copy",
             Sharing::Copy { .. } => "copy",
@@ -38,7 +38,7 @@ impl Sharing {
     }
 
     /// The reason for copying; empty when nothing is copied.
-    pub fn reason(&self) -> &str {
+    pub(crate) fn reason(&self) -> &str {
         match self {
             Sharing::ZeroCopy => "",
             Sharing::Copy { reason } => reason,

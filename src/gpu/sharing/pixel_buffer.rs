@@ -15,7 +15,7 @@ pub(crate) struct PixelBuffer {
 
 impl PixelBuffer {
     /// `len` bytes; `None` where this OpenGL has no buffers that stay mapped (they came with 4.4), or no memory.
-    pub fn new(gl: &Arc<glow::Context>, len: usize) -> Option<Self> {
+    pub(crate) fn new(gl: &Arc<glow::Context>, len: usize) -> Option<Self> {
         let version = gl.version();
         let known = !version.is_embedded
             && ((version.major, version.minor) >= (4, 4)
@@ -40,17 +40,17 @@ impl PixelBuffer {
     }
 
     /// Where it starts, for OpenCL.
-    pub fn start(&self) -> NonNull<u8> {
+    pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }
 
     /// Whether it starts at a page, as drivers of CPU devices want memory that they are to use in place.
-    pub fn is_aligned(&self) -> bool {
+    pub(crate) fn is_aligned(&self) -> bool {
         self.start.addr().get().is_multiple_of(4096)
     }
 
     /// The buffer, for OpenGL.
-    pub fn buffer(&self) -> glow::Buffer {
+    pub(crate) fn buffer(&self) -> glow::Buffer {
         self.buffer
     }
 }

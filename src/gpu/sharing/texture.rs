@@ -103,7 +103,7 @@ impl Shared {
     ///
     /// # Errors
     /// When the driver does not share it.
-    pub fn new(cl: &ClContext, texture: glow::Texture, width: u32, height: u32) -> Result<Self> {
+    pub(crate) fn new(cl: &ClContext, texture: glow::Texture, width: u32, height: u32) -> Result<Self> {
         let (w, h) = (width as usize, height as usize);
         let shape = ImageDescriptor::new(MemObjectType::Image2d, w, h, 1, 0, 0, 0, None);
         let flags = MemFlags::new().read_write();
@@ -114,7 +114,7 @@ impl Shared {
     }
 
     /// The texture as OpenCL sees it, between acquire and release.
-    pub fn picture(&self) -> &Picture {
+    pub(crate) fn picture(&self) -> &Picture {
         &self.picture
     }
 
@@ -123,7 +123,7 @@ impl Shared {
     ///
     /// # Errors
     /// When the driver refuses.
-    pub fn acquire(&self, cl: &ClContext) -> Result<ocl::Event> {
+    pub(crate) fn acquire(&self, cl: &ClContext) -> Result<ocl::Event> {
         self.hand_over(cl, true)
     }
 
@@ -131,7 +131,7 @@ impl Shared {
     ///
     /// # Errors
     /// When the driver refuses.
-    pub fn release(&self, cl: &ClContext) -> Result<ocl::Event> {
+    pub(crate) fn release(&self, cl: &ClContext) -> Result<ocl::Event> {
         self.hand_over(cl, false)
     }
 

@@ -13,14 +13,14 @@ use crate::gpu::process::exit_now;
 use crate::gpu::program::watch;
 
 /// The way back to who asks.
-pub struct Talk {
+pub(crate) struct Talk {
     to: File,
     frame: File,
 }
 
 impl Talk {
     /// Says what is done next; from here on its time counts anew.
-    pub fn step(&mut self, name: &str) {
+    pub(crate) fn step(&mut self, name: &str) {
         self.say::<()>(&Said::Step(name.to_owned()));
     }
 
@@ -28,13 +28,13 @@ impl Talk {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn stepper(&self) -> io::Result<impl FnMut(&str) + use<>> {
+    pub(crate) fn stepper(&self) -> io::Result<impl FnMut(&str) + use<>> {
         let mut other = Self { to: self.to.try_clone()?, frame: self.frame.try_clone()? };
         Ok(move |name: &str| other.step(name))
     }
 
     /// Says how long the step should take.
-    pub fn predicted(&mut self, ms: f64) {
+    pub(crate) fn predicted(&mut self, ms: f64) {
         self.say::<()>(&Said::Predicted(ms));
     }
 
@@ -51,7 +51,7 @@ impl Talk {
     ///
     /// # Errors
     /// When there are not so many.
-    pub fn read_frame(&self, bytes: &mut [u8]) -> io::Result<()> {
+    pub(crate) fn read_frame(&self, bytes: &mut [u8]) -> io::Result<()> {
         self.frame.read_exact_at(bytes, 0)
     }
 
@@ -59,13 +59,16 @@ impl Talk {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn write_frame(&self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write_frame(&self, bytes: &[u8]) -> io::Result<()> {
         self.frame.write_all_at(bytes, 0)
     }
 }
 
 /// Answers each request until nobody asks any more, then ends the process. `frame` is the number of the shared memory.
-pub fn serve<Q: DeserializeOwned, A: Serialize>(frame: u32, mut answer: impl FnMut(Q, &mut Talk) -> A) -> ! {
+pub(crate) fn serve<Q: DeserializeOwned, A: Serialize>(
+    frame: u32,
+    mut answer: impl FnMut(Q, &mut Talk) -> A,
+) -> ! {
     be_expendable();
     let talk = take_stdout().and_then(|to| {
         let frame = File::options().read(true).write(true).open(format!("/proc/self/fd/{frame}"))?;

@@ -21,15 +21,15 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::drivers;
-pub use child::{Talk, serve};
+pub(crate) use child::{Talk, serve};
 
 /// The hidden subcommand with which this binary tries kernels.
-pub const TRY: &str = "try-kernels";
+pub(crate) const TRY: &str = "try-kernels";
 
 /// The step before any other: drivers are loaded, and the device made ready.
-pub const START: &str = "start";
+pub(crate) const START: &str = "start";
 /// The step in which the compiler is at work.
-pub const BUILD: &str = "build";
+pub(crate) const BUILD: &str = "build";
 
 /// The longest line that is read, in bytes: what a child says is never so long.
 const LONGEST_LINE: u64 = 1 << 20;
@@ -47,7 +47,7 @@ enum Said<A> {
 
 /// How a trial ended the child.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// The child ended by itself, and how: "signal 11".
     Ended(String),
     /// It was killed in this step, after this time.
@@ -58,7 +58,7 @@ pub enum Fault {
 
 /// A child that waits for requests.
 #[derive(Debug)]
-pub struct Client {
+pub(crate) struct Client {
     child: Child,
     requests: ChildStdin,
     said: Receiver<Vec<u8>>,
@@ -72,7 +72,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Fault::NotStarted`].
-    pub fn start() -> Result<Self, Fault> {
+    pub(crate) fn start() -> Result<Self, Fault> {
         Self::try_start().map_err(|e| Fault::NotStarted(e.to_string()))
     }
 
@@ -115,7 +115,7 @@ impl Client {
     }
 
     /// Whether it was asked nothing yet: a kernel before this one cannot have damaged it.
-    pub fn is_fresh(&self) -> bool {
+    pub(crate) fn is_fresh(&self) -> bool {
         self.asked == 0
     }
 
@@ -123,7 +123,7 @@ impl Client {
     ///
     /// # Errors
     /// When memory runs out.
-    pub fn write_frame(&self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write_frame(&self, bytes: &[u8]) -> io::Result<()> {
         self.frame.set_len(bytes.len() as u64)?;
         self.frame.write_all_at(bytes, 0)
     }
@@ -132,7 +132,7 @@ impl Client {
     ///
     /// # Errors
     /// When there are not so many.
-    pub fn read_frame(&self, bytes: &mut [u8]) -> io::Result<()> {
+    pub(crate) fn read_frame(&self, bytes: &mut [u8]) -> io::Result<()> {
         self.frame.read_exact_at(bytes, 0)
     }
 
@@ -141,7 +141,7 @@ impl Client {
     ///
     /// # Errors
     /// When the child ended or did not answer in time.
-    pub fn ask<Q: Serialize, A: DeserializeOwned>(
+    pub(crate) fn ask<Q: Serialize, A: DeserializeOwned>(
         &mut self,
         request: &Q,
         limit: &dyn Fn(&str, Option<f64>) -> Duration,

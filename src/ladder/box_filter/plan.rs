@@ -82,7 +82,7 @@ fn scale(radius: u32) -> f32 {
 /// A variant's kernels with their arguments, for one source, one destination and one size.
 ///
 /// It keeps the device memory that it names alive, but not the host memory beneath
-/// [`Picture::from_host`](super::Picture::from_host).
+/// [`Picture::from_host`](crate::gpu::memory::Picture::from_host).
 #[derive(Debug)]
 pub struct Plan {
     pub(super) kernels: &'static Kernels,

@@ -1,7 +1,7 @@
 //! The ladder of vector addition: `sum[i] = a[i] + b[i]` for floats of 32 bits. One addition for twelve bytes: what is
 //! measured is how well memory is used. It is the smallest whole ladder, and the one to begin a new one from.
 //!
-//! IEEE 754 fixes a sum to the last bit, so every rung gives exactly the bytes of [`reference`]. Inputs are normal numbers,
+//! IEEE 754 fixes a sum to the last bit, so every rung gives exactly the bytes of [`reference()`]. Inputs are normal numbers,
 //! and no sum of them is subnormal but 0: devices may flush what is.
 
 mod host;

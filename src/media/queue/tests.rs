@@ -46,7 +46,7 @@ fn planes_that_are_packed_can_be_forgotten() {
         assert!(queue.push(packed(&staging, pts_ns)));
     }
     queue.forget_packed();
-    assert_eq!(queue.len(), 2);
+    assert_eq!(queue.waiting(), 2);
     assert!(queue.take_next().unwrap().packed.take().is_none());
     // Both blocks are free again.
     let again: Vec<_> = (0..3).map(|_| staging.try_pack(&grey())).collect();
@@ -125,7 +125,7 @@ fn a_full_queue_waits_for_room_and_for_close() {
         std::thread::spawn(move || (queue.push(frame(8)), queue.push(frame(9))))
     };
     assert_eq!(queue.take_next().map(|f| f.pts_ns), Some(0));
-    while queue.len() < MAX_FRAMES {
+    while queue.waiting() < MAX_FRAMES {
         std::thread::yield_now();
     }
     queue.close();
@@ -138,7 +138,7 @@ fn what_the_clock_has_overtaken_makes_room_and_is_counted() {
     queue.set_clock(35);
     assert!(queue.push(frame(80)), "0, 10 and 20 make way for it");
     assert_eq!(queue.next_pts_ns(), Some(30));
-    assert_eq!(queue.len(), 6);
+    assert_eq!(queue.waiting(), 6);
     assert_eq!(due(&queue, 45, 0), (Some(40), 4));
     assert_eq!(due(&queue, 45, 0), (None, 0));
 }
@@ -149,7 +149,7 @@ fn a_seek_empties_the_queue_and_refuses_what_comes_late() {
     queue.set_clock(15);
     queue.finish(0, true);
     queue.begin(1);
-    assert!(queue.is_seeking() && queue.is_empty() && !queue.is_finished());
+    assert!(queue.is_seeking() && queue.waiting() == 0 && !queue.is_finished());
     assert!(!queue.push(frame(30)), "it was decoded before the seek");
     queue.finish(0, true);
     assert!(!queue.is_finished());
@@ -171,7 +171,7 @@ fn a_seek_empties_the_queue_and_refuses_what_comes_late() {
 fn a_limit_throws_out_what_lies_behind_it() {
     let queue = filled(&[0, 10, 20, 30]);
     queue.set_limit(20);
-    assert_eq!((queue.len(), queue.end_ns()), (2, 20));
+    assert_eq!((queue.waiting(), queue.end_ns()), (2, 20));
     assert!(!queue.push(frame(20)) && queue.push(frame(19)));
     queue.set_limit(i64::MAX);
     assert!(queue.push(frame(40)));

@@ -151,6 +151,14 @@ fn the_story_waits_for_enough_frames_of_both() {
     fixture.time += 1.0;
     fixture.pass(vec![]);
     assert_eq!(ends(&fixture, " times").as_deref(), Some("2,300 times"));
+    // A new one does not take the sentence away before it can change it.
+    fixture.push(VariantId::Vectorized, 3, 0.13, 4);
+    fixture.pass(vec![]);
+    assert_eq!(ends(&fixture, " times").as_deref(), Some("2,300 times"));
+    fixture.push(VariantId::Vectorized, 3, 0.13, 1);
+    fixture.time += 1.0;
+    fixture.pass(vec![]);
+    assert_eq!(ends(&fixture, " times").as_deref(), Some("6,500 times"));
 }
 
 #[test]

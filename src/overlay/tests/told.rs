@@ -137,6 +137,20 @@ fn the_first_run_hint_goes_with_time_or_a_key() {
 }
 
 #[test]
+fn the_first_run_hint_waits_for_the_news() {
+    let mut fixture = Fixture::new(SIZES[1]);
+    fixture.overlay.hint_seen = false;
+    fixture.notices = vec![notice("A calamity.", true)];
+    fixture.pass(vec![]);
+    fixture.time += 60.0;
+    fixture.pass(vec![]);
+    assert!(fixture.find("? shows the keys").is_none() && !fixture.overlay.hint_seen);
+    fixture.notices.clear();
+    fixture.pass(vec![]);
+    assert!(fixture.find("? shows the keys").is_some());
+}
+
+#[test]
 fn why_frames_are_copied_is_told_in_full_under_the_pointer() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.overlay.stages_open = true;

@@ -1,0 +1,55 @@
+//! A mouse button that goes down and up between two drawings. In: egui's events since the last one. Out: those of this
+//! drawing, and those of the next: egui heeds no slider and no seek bar whose press and release come in one pass, as they do
+//! where drawing takes long.
+
+use egui::Event;
+
+/// Cuts the events before the first release of a button that goes down within them; the rest comes with the next pass.
+pub(super) fn hold_back(events: &mut Vec<Event>) -> Vec<Event> {
+    let mut down = Vec::new();
+    let at = events.iter().position(|event| match event {
+        Event::PointerButton { button, pressed: true, .. } => {
+            down.push(*button);
+            false
+        }
+        Event::PointerButton { button, pressed: false, .. } => down.contains(button),
+        _ => false,
+    });
+    at.map_or_else(Vec::new, |at| events.split_off(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use egui::{Modifiers, PointerButton, pos2};
+
+    use super::*;
+
+    fn button(button: PointerButton, pressed: bool) -> Event {
+        Event::PointerButton { pos: pos2(1.0, 2.0), button, pressed, modifiers: Modifiers::NONE }
+    }
+
+    #[test]
+    fn a_release_comes_a_pass_after_its_press() {
+        let (left, right) = (PointerButton::Primary, PointerButton::Secondary);
+        let moved = Event::PointerMoved(pos2(3.0, 4.0));
+        // A release of what was down before, then two clicks.
+        let mut events = vec![
+            button(left, false),
+            button(left, true),
+            button(right, false),
+            moved.clone(),
+            button(left, false),
+            button(left, true),
+            button(left, false),
+        ];
+        let all = events.clone();
+        let mut passes = Vec::new();
+        while !events.is_empty() {
+            let later = hold_back(&mut events);
+            passes.push(std::mem::replace(&mut events, later));
+        }
+        assert_eq!(passes, [all[..4].to_vec(), all[4..6].to_vec(), all[6..].to_vec()]);
+        let mut none = vec![moved];
+        assert!(hold_back(&mut none).is_empty() && none.len() == 1);
+    }
+}

@@ -1,0 +1,137 @@
+//! Changed kernels of the conversion, for the tests of conversions. In: a name. Out: a folder with the changed file. The test
+//! that uses this declares `layer`, `movie`, `native` and `window` too.
+
+use std::path::{Path, PathBuf};
+
+use super::layer;
+use super::movie::{Folder, Movie};
+use super::window::{clreel, png, succeed};
+use ffmpeg_next::format::Pixel;
+
+pub const PLANES: &str = "convert/01_planes.cl";
+pub const CORRECT: &str = "convert/02_correct.cl";
+pub const ROWS: &str = "convert/03_rows.cl";
+pub const COMMON: &str = "common/convert.clh";
+
+/// A change: its name, the file, the text, what stands there instead, and the conversions that must be named: a part of
+/// their id, and the kernel. Whether other formats than the movie's are needed to see it.
+pub struct Mutant(
+    pub &'static str,
+    pub &'static str,
+    pub &'static str,
+    pub &'static str,
+    pub (&'static str, &'static str),
+    pub bool,
+);
+
+pub const MUTANTS: [Mutant; 13] = [
+    Mutant("constant", COMMON, "(1 << 20)) >> 21", "(1 << 19)) >> 21", ("yuv420p", PLANES), false),
+    Mutant("clamp", COMMON, ">> 21, 0, 255)", ">> 21, 1, 255)", ("yuv420p", PLANES), false),
+    Mutant("siting", PLANES, "2 * y - phase.s1", "2 * y - phase.s0", ("yuv420p", PLANES), false),
+    Mutant("range", PLANES, "first - matrix.s1", "first - 256", ("yuv420p", PLANES), false),
+    Mutant("alpha", PLANES, "a = 255;", "a = 254;", ("yuv420p", PLANES), false),
+    Mutant(
+        "pixel",
+        PLANES,
+        "corrected ? correct(pixels[i], curve, luma) : pixels[i];",
+        "x + i == 61 && y == 33 ? (uchar4)(1, 2, 3, 255) : corrected ? correct(pixels[i], curve, luma) : pixels[i];",
+        ("yuv420p", PLANES),
+        false,
+    ),
+    Mutant("shift", PLANES, "(stored >> bits.s0)", "(stored >> (bits.s0 & 1))", ("p010le", PLANES), true),
+    Mutant(
+        "layout",
+        PLANES,
+        "const int row0 = y, row1 = y,",
+        "const int row0 = HALF_X ? max(y - 1, 0) : y, row1 = y,",
+        ("yuv422p", PLANES),
+        true,
+    ),
+    Mutant(
+        "weights",
+        ROWS,
+        "(2 + phase) * middle",
+        "(3 + phase) * middle",
+        ("yuv420p-filtered", ROWS),
+        false,
+    ),
+    Mutant(
+        "last",
+        ROWS,
+        "min(16, width - x)",
+        "min(16, width - x) - (width > 60)",
+        ("yuv420p-filtered", ROWS),
+        false,
+    ),
+    Mutant("saturation", COMMON, "(1 << 11)) >> 12", "(1 << 10)) >> 12", ("rgba", CORRECT), false),
+    Mutant("column", CORRECT, "x >= width", "x >= width - (width > 60)", ("rgba", CORRECT), false),
+    Mutant("this size", CORRECT, "x >= width", "x >= width - (width == 70)", ("rgba", CORRECT), false),
+];
+
+pub fn mutant(name: &str) -> &'static Mutant {
+    MUTANTS.iter().find(|mutant| mutant.0 == name).unwrap()
+}
+
+/// A folder with the changed file in it.
+pub fn kernels(mutant: &Mutant, test: &str) -> Folder {
+    let &Mutant(name, file, from, to, ..) = mutant;
+    let folder = Folder::new(&format!("conversions-{test}-{name}"));
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(file)).unwrap();
+    assert!(text.contains(from), "{name}: '{from}' is not in {file}");
+    let path = folder.file(file);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text.replacen(from, to, 1)).unwrap();
+    folder
+}
+
+pub const SIZE: (u32, u32) = (70, 46);
+
+/// A movie of 4:2:0.
+pub fn small(folder: &Folder) -> PathBuf {
+    folder.movie("m.mkv", &Movie { format: Pixel::YUV420P, size: SIZE, ..Movie::default() })
+}
+
+/// What a kernel does first of all, for all work-items.
+pub const FOR_EVER: &str = "for (volatile int forever = 1; forever;) forever = 1;";
+/// Seconds after which a kernel counts as endless: enough for a machine that is busy.
+pub const LIMIT: &str = "12";
+
+/// A folder with a kernel file in it that loops for ever.
+pub fn endless(file: &str, test: &str) -> Folder {
+    let folder = Folder::new(&format!("conversions-endless-{test}"));
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(file)).unwrap();
+    let kernel = text.find("__kernel").unwrap();
+    let body = kernel + text[kernel..].find('{').unwrap() + 1;
+    let path = folder.file(file);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, format!("{} {FOR_EVER} {}", &text[..body], &text[body..])).unwrap();
+    folder
+}
+
+pub fn as_gpu() -> Vec<(String, std::ffi::OsString)> {
+    layer::environment(&[("FAKE_GPU", "1")])
+}
+
+/// A snapshot of a movie, and what was said.
+pub fn shot(
+    (folder, movie): (&Folder, &Path),
+    changed: Option<&Folder>,
+    gpu: bool,
+    variant: &str,
+) -> ((usize, usize, Vec<u8>), String) {
+    let out = folder.file("shot.png");
+    let mut command = clreel(None);
+    command.env_remove("CLREEL_KERNELS").arg("snapshot").arg(movie).args(["--at", "0.04"]);
+    command.args(["--variant", variant, "--radius", "2", "--device"]).arg(if gpu { "gpu" } else { "cpu" });
+    command.args(["--kernel-timeout", LIMIT]).arg("--out").arg(&out);
+    if gpu {
+        command.envs(as_gpu());
+    }
+    if let Some(changed) = changed {
+        command.env("CLREEL_KERNELS", changed.file(""));
+    }
+    let stderr = succeed(command);
+    (png(&out), stderr)
+}
