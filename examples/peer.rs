@@ -16,10 +16,11 @@ use std::time::Instant;
 use clreel::gpu::cl::{self, ClContext, DeviceKind};
 use clreel::gpu::memory::{Picture, Storage};
 use clreel::gpu::process;
-use clreel::ladder::box_filter::native::{self, Lanes};
-use clreel::ladder::box_filter::reference::reference;
-use clreel::ladder::box_filter::{BuiltVariant, Plan, Scratch};
-use clreel::ladder::{VariantId, measure};
+use clreel::ladder::measure;
+use clreel::ladders::box_filter::VariantId;
+use clreel::ladders::box_filter::native::{self, Lanes};
+use clreel::ladders::box_filter::reference::reference;
+use clreel::ladders::box_filter::{BuiltVariant, Plan, Scratch};
 use clreel::timing::ms_since;
 
 type Failure = Box<dyn std::error::Error>;
@@ -200,7 +201,7 @@ impl Peer {
         let storage = variant.kernels().storage;
         let (source, target) = self.pair(storage)?.clone();
         let plan = variant.plan(&self.cl, &source, &target, &mut self.scratch, width, height, radius)?;
-        let ms = measure::predict(&plan, &self.cl.queue)?;
+        let ms = plan.predict(&self.cl.queue)?;
         let note = if id == VariantId::Auto { plan.chosen() } else { String::new() };
         self.plans.insert((id, radius), (plan, storage));
         Ok(format!("{ms} {note}"))

@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::gpu::gl::Interface;
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::MAX_RADIUS;
+use crate::ladders::box_filter::MAX_RADIUS;
+use crate::ladders::box_filter::VariantId;
 use crate::media::References;
 
 fn variant_help() -> String {

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use clap::CommandFactory as _;
-use clreel::ladder::VariantId;
+use clreel::ladders::box_filter::VariantId;
 use clreel::overlay::KEYS;
 use golden::{holds, holds_by, without_numbers};
 use movie::{Folder, Movie};

@@ -4,7 +4,7 @@
 use winit::event::{ElementState, KeyEvent};
 use winit::keyboard::{Key, KeyCode, ModifiersState, NamedKey, PhysicalKey};
 
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 use crate::overlay::Action;
 
 /// What `[` and `]` change the speed by, as in mpv.

@@ -14,11 +14,11 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device};
 use crate::gpu::event::Waker;
 use crate::gpu::process::lower_priority;
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::Config;
-use crate::ladder::box_filter::trial::Trials;
-use crate::ladder::tune::{self, Search, Trial};
-use crate::ladder::tuned::{self, Cache};
+use crate::ladders::box_filter::Config;
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::trial::Trials;
+use crate::ladders::box_filter::tune::{self, Search, Trial};
+use crate::ladders::box_filter::tuned::{self, Cache};
 
 /// How long the window waits at its end for a run or a compilation.
 const PATIENCE: Duration = Duration::from_millis(700);

@@ -1,18 +1,11 @@
 //! What every ladder of kernels shares: the variants' names, the outcome of running one, and the rules for
 //! checking ([`verify`](crate::verify)) and timing ([`measure`]) it.
 
-pub mod box_filter;
 pub mod config;
 pub mod contest;
-pub mod conversions;
-pub mod heat;
 pub mod measure;
 pub mod rung;
 pub mod search;
-pub mod tune;
-pub mod tuned;
-
-pub use box_filter::VariantId;
 
 /// What computes a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

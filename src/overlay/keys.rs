@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use egui::{Align2, Rect, ScrollArea, Sense, Ui, UiBuilder, pos2, vec2};
 
 use super::{Action, panel, theme};
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::Group;
+use crate::ladders::box_filter::Group;
+use crate::ladders::box_filter::VariantId;
 
 /// A line of the table.
 #[derive(Debug)]

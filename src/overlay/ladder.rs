@@ -6,8 +6,8 @@ use egui::{Align2, Color32, CornerRadius, Rect, Response, Sense, Stroke, StrokeK
 use super::place::{self, Panel, Title};
 use super::story::story;
 use super::{Action, VariantRow, VariantStatus, View, panel, theme, words};
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::Group;
+use crate::ladders::box_filter::Group;
+use crate::ladders::box_filter::VariantId;
 use crate::stats::{Score, Scores};
 
 /// The panel's width in points.

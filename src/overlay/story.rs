@@ -2,8 +2,8 @@
 //! between them, from times that were measured at the same radius and size only.
 
 use super::theme;
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::Work;
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::Work;
 use crate::stats::Scores;
 use crate::timing::{Noise, noise};
 

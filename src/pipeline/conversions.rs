@@ -9,7 +9,7 @@ use super::Pipeline;
 use crate::color::Layout;
 use crate::color::kernels::{ConvertProgram, Converter};
 use crate::gpu::memory::Storage;
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 
 /// What tells one conversion from another. Programs serve many; each is checked for itself.
 type Conversion = (Layout, Storage);

@@ -12,8 +12,8 @@ use crate::color::Correction;
 use crate::color::Matrix;
 use crate::error::Error;
 use crate::gpu::memory::{Picture, Storage};
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::BuiltVariant;
+use crate::ladders::box_filter::BuiltVariant;
+use crate::ladders::box_filter::VariantId;
 
 impl Pipeline {
     /// Predicted time of a whole frame on the device, in milliseconds.

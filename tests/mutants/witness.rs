@@ -17,9 +17,9 @@ use clreel::color::{Correction, Layout, convert_reference, correct_reference};
 use clreel::error::{Error, Result};
 use clreel::gpu::cl::{ClContext, list_devices, select_device};
 use clreel::gpu::memory::{Picture, Storage};
-use clreel::ladder::box_filter::planar::{PlanarFilter, planar_reference};
-use clreel::ladder::box_filter::reference::reference;
-use clreel::ladder::box_filter::{BuiltVariant, Config, Scratch};
+use clreel::ladders::box_filter::planar::{PlanarFilter, planar_reference};
+use clreel::ladders::box_filter::reference::reference;
+use clreel::ladders::box_filter::{BuiltVariant, Config, Scratch};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 

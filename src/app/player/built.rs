@@ -8,7 +8,7 @@ use crate::app::builder::{Built, Part, Start};
 use crate::error::Error;
 use crate::gpu::cl::is_device_failure;
 use crate::gpu::sharing::Sharing;
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 use crate::overlay::VariantStatus;
 use crate::pipeline::Pipeline;
 

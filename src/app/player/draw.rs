@@ -11,7 +11,7 @@ use crate::app::frame_loop::{DrawTimes, GlTimings};
 use crate::error::Result;
 use crate::gpu::gl_timer::Clock;
 use crate::gpu::read_texture::read_texture;
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 use crate::media::Orientation;
 use crate::memory::picture_memory;
 use crate::overlay::{Action, DeviceList, Shown, VariantRow, View};

@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::program;
-use crate::ladder::VariantId;
-use crate::ladder::tuned::{self, Cache, SizeClass};
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::tuned::{self, Cache, SizeClass};
 
 /// The variant's kernels, or an error for what is not made of kernels.
 fn kernels_of(id: VariantId) -> Result<&'static Kernels> {

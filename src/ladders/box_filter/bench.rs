@@ -13,7 +13,8 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, failed};
 use crate::gpu::memory::{Picture, Storage};
 use crate::ladder::measure::{self, Measurement, Sample};
-use crate::ladder::{Kind, Outcome, VariantId};
+use crate::ladder::{Kind, Outcome};
+use crate::ladders::box_filter::VariantId;
 use crate::memory::require;
 use crate::verify::Checked;
 

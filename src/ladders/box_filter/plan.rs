@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::failed;
 use crate::gpu::kernel::{enqueue, expect_types};
 use crate::gpu::memory::Storage;
-use crate::ladder::VariantId;
+use crate::ladder::measure::sample;
+use crate::ladders::box_filter::VariantId;
 
 /// Positions of the arguments that all kernels of the ladder share.
 mod arg {
@@ -158,6 +159,27 @@ impl Plan {
         };
         let launch = (self.config.code().launch)(&self.config, pass, &self.extent(rows.end - rows.start));
         p.enqueue(queue, rows, &launch).map_err(|e| failed(&what(), &e.into()))
+    }
+
+    /// Predicts the wall time of one run, in milliseconds, from bands of growing height until one takes long enough to be
+    /// trusted. A fast plan has then run completely, which also warms it up.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn predict(&self, queue: &ocl::Queue) -> Result<f64> {
+        const TRUSTED_MS: f64 = 30.0;
+        let mut total = 0.0;
+        for pass in 0..self.passes() {
+            let mut rows = self.row_step(pass).min(self.rows());
+            total += loop {
+                let run = sample(queue, |q| Ok(vec![self.enqueue(q, pass, 0..rows)?]))?;
+                if rows == self.rows() || run.wall_ms > TRUSTED_MS {
+                    break run.wall_ms * f64::from(self.rows()) / f64::from(rows);
+                }
+                rows = rows.saturating_mul(4).min(self.rows());
+            };
+        }
+        Ok(total)
     }
 
     /// Puts all passes over all rows on the queue, and returns at once with their events.

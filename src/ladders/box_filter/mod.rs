@@ -8,6 +8,7 @@ pub mod bench;
 mod checks;
 pub mod config;
 pub mod glsl;
+pub mod heat;
 pub mod native;
 pub mod opencl;
 pub mod pictures;
@@ -20,6 +21,8 @@ mod rungs;
 mod scratch;
 pub mod suite;
 pub mod trial;
+pub mod tune;
+pub mod tuned;
 
 pub use config::{Code, Config};
 pub use opencl::BuiltVariant;

@@ -83,7 +83,7 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ladder::box_filter::MAX_RADIUS;
+    use crate::ladders::box_filter::MAX_RADIUS;
 
     fn variance(window: &Window) -> f64 {
         let reach = i64::from(window.reach);

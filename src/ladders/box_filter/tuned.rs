@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
 use crate::gpu::{folders, program};
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::Config;
+use crate::ladders::box_filter::Config;
+use crate::ladders::box_filter::VariantId;
 use crate::load::{self, Unread};
 use crate::save;
 

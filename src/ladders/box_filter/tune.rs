@@ -1,5 +1,5 @@
 //! Finds the fastest variant and parameters for a device by trying them. In: a device, a size, a radius. Out: a
-//! [`Trial`] for each configuration, and the best of each variant for the cache in [`crate::ladder::tuned`].
+//! [`Trial`] for each configuration, and the best of each variant for the cache in [`crate::ladders::box_filter::tuned`].
 //!
 //! From a variant's default each parameter is varied in turn, and the best value is kept: coordinate descent, a
 //! few dozen trials instead of all combinations. Around the best of all, every pair of values of the two parameters
@@ -13,16 +13,16 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceInfo, DeviceKind};
 use crate::gpu::memory::{Picture, Rgba, Storage};
 use crate::gpu::program::is_changed;
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::pictures::{Pattern, noise};
-use crate::ladder::box_filter::reference::quick;
-use crate::ladder::box_filter::run::{Bands, Checker};
-use crate::ladder::box_filter::suite::{self, Subject, Suite};
-use crate::ladder::box_filter::trial::{Case, Launch, Trials};
-use crate::ladder::box_filter::{BuiltVariant, Code, Config, Plan, Scratch, Work, bench};
 use crate::ladder::config::Param;
 use crate::ladder::measure::{self, Contender, Measurement};
-use crate::ladder::tuned::{Entry, SizeClass};
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::pictures::{Pattern, noise};
+use crate::ladders::box_filter::reference::quick;
+use crate::ladders::box_filter::run::{Bands, Checker};
+use crate::ladders::box_filter::suite::{self, Subject, Suite};
+use crate::ladders::box_filter::trial::{Case, Launch, Trials};
+use crate::ladders::box_filter::tuned::{Entry, SizeClass};
+use crate::ladders::box_filter::{BuiltVariant, Code, Config, Plan, Scratch, Work, bench};
 use crate::memory::{require, zeroed};
 use crate::timing::{CpuTimes, Noise, Series, ms_since};
 use crate::verify::{self, Checked, MismatchReport};
@@ -356,10 +356,10 @@ impl Tuner<'_> {
         if let Some(report) = self.suite.first(self.cl, built, self.size, radius)? {
             return Ok(Judged::without_times(Status::Mismatch(report)));
         }
-        let mut predicted = measure::predict(&plan, &self.cl.queue)?;
+        let mut predicted = plan.predict(&self.cl.queue)?;
         if hopeless(predicted) && predicted < SHORT_MS {
             // A short one may have been disturbed, and its first run is a cold one.
-            predicted = predicted.min(measure::predict(&plan, &self.cl.queue)?);
+            predicted = predicted.min(plan.predict(&self.cl.queue)?);
         }
         if hopeless(predicted) {
             return Ok(Judged::without_times(Status::Abandoned(predicted)));

@@ -17,7 +17,7 @@ use crate::gpu::cl::ClContext;
 use crate::gpu::identity::{Identity, identity_of};
 use crate::gpu::program::{KERNELS_VARIABLE, any_changed, is_changed};
 use crate::gpu::trial::{BUILD, Client, Fault, START};
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 use crate::verify::MismatchReport;
 
 pub use child::answer;

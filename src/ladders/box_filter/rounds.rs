@@ -22,7 +22,8 @@ use crate::error::Result;
 use crate::gpu::memory::Picture;
 use crate::gpu::memory::Rgba;
 use crate::ladder::measure::{self, Contender, Results, Sample, Timed};
-use crate::ladder::{NOT_TIMED, Outcome, VariantId};
+use crate::ladder::{NOT_TIMED, Outcome};
+use crate::ladders::box_filter::VariantId;
 use crate::memory::zeroed;
 use crate::timing::ms_since;
 use crate::verify::{self, Checked, MismatchReport};
@@ -346,7 +347,7 @@ impl<'a> Bench<'a> {
         checks.first_look(cl, variant)?;
         let (src, dst) = pairs.of(variant.kernels().storage);
         let plan = variant.plan(cl, src, dst, &mut self.scratch, width, height, radius).map_err(fail)?;
-        let predicted_ms = measure::predict(&plan, &cl.queue).map_err(fail)?;
+        let predicted_ms = plan.predict(&cl.queue).map_err(fail)?;
         let rounds = self.rounds(predicted_ms)?;
         let work = (0..plan.passes()).map(|pass| plan.work(pass)).sum();
         let checked = checks.variant(cl, variant, predicted_ms, work, self.trials)?;
