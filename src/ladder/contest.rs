@@ -380,13 +380,13 @@ impl<L: Ladder> Contest<'_, L> {
         }
         let timed = Checked {
             sizes: vec![ladder.title(self.case)],
-            pictures: vec![L::INPUTS[0].to_owned()],
+            inputs: vec![L::INPUTS[0].to_owned()],
             timed: true,
             ..Checked::default()
         };
         let beside = Checked {
             sizes: small.iter().map(|case| ladder.title(case)).collect(),
-            pictures: L::INPUTS.iter().map(|&input| input.to_owned()).collect(),
+            inputs: L::INPUTS.iter().map(|&input| input.to_owned()).collect(),
             ..Checked::default()
         };
         Ok(vec![timed, beside])
