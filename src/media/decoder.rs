@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::SECOND_NS;
 use super::control::{Control, Seek};
-use super::frame::{Fields, picture_bytes, pixel_aspect, seconds};
+use super::failures::behind_the_end;
+use super::frame::{Fields, Timed, nanoseconds, picture_bytes, pixel_aspect, seconds};
 use super::orientation::Orientation;
-use super::pass::{Pass, Timed};
+use super::pass::{Pass, nothing_decoded};
 use super::queue::FrameQueue;
 use super::reading::{Cancel, Reading, References, watched};
 use super::worker::Worker;
@@ -312,68 +312,5 @@ fn describe(path: &Path, pass: &Pass, first: &Timed) -> MovieInfo {
         pixel_format: matrix::format_name(&first.video),
         matrix,
         range,
-    }
-}
-
-/// Nanoseconds of a time in seconds; not a number and negative times count as 0.
-pub(super) fn nanoseconds(seconds: f64) -> i64 {
-    // The cast saturates, and turns what is not a number into 0.
-    (seconds.max(0.0) * SECOND_NS as f64).round() as i64
-}
-
-/// The warning about a time behind the movie's end; `instead` says what is shown.
-pub(super) fn behind_the_end(path: &Path, at_s: f64, end_s: f64, instead: &str) -> Error {
-    Error::new(
-        format!("'{}' has no picture at {at_s:.3} s.", path.display()),
-        format!("It ends at {end_s:.3} s."),
-        instead,
-    )
-}
-
-/// The error for a movie whose pictures do not fit into memory.
-pub(super) fn no_memory(path: &Path) -> Error {
-    Error::new(
-        format!("There is not enough memory to decode '{}'.", path.display()),
-        "FFmpeg could not have what it needs for its pictures.",
-        "Close other programs, or play a smaller movie.",
-    )
-}
-
-/// The error for a movie without a single picture.
-pub(super) fn nothing_decoded(path: &Path, pass: &Pass) -> Error {
-    let damage = &pass.source().damage;
-    if damage.no_memory {
-        return no_memory(path);
-    }
-    if let Some(error) = pass.source().refused_reference(path) {
-        return error;
-    }
-    let why = match &damage.read_error {
-        Some(error) => format!("Reading stopped before the first picture: {error}."),
-        None if damage.bad_packets > 0 => {
-            let most = pass.source().max_pixels() / 1_000_000;
-            format!(
-                "None of its pictures could be decoded. Those of more than {most} million pixels are refused here."
-            )
-        }
-        None => "It ends before its first picture.".into(),
-    };
-    Error::new(
-        format!("Cannot decode '{}'.", path.display()),
-        why,
-        "The file is damaged; try a new copy of it or another file.",
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seconds_become_nanoseconds() {
-        assert_eq!(nanoseconds(1.5), 1_500_000_000);
-        assert_eq!(nanoseconds(-1.0), 0);
-        assert_eq!(nanoseconds(f64::NAN), 0);
-        assert_eq!(nanoseconds(1e300), i64::MAX);
     }
 }

@@ -3,10 +3,9 @@
 use std::ffi::CStr;
 use std::path::Path;
 
-use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
-use super::frame::seconds;
+use super::frame::{seconds, usable_rate};
 use super::source::Source;
 use crate::error::Error;
 
@@ -69,25 +68,5 @@ impl Source {
     fn file_duration_s(&self) -> Option<f64> {
         let duration = self.file.input.duration();
         (duration > 0).then(|| duration as f64 / f64::from(ffi::AV_TIME_BASE))
-    }
-}
-
-/// A rate that can be one of a movie, in frames a second.
-pub(super) fn usable_rate(rate: ffmpeg::Rational) -> Option<f64> {
-    let (numerator, denominator) = (rate.numerator(), rate.denominator());
-    let fps = f64::from(numerator) / f64::from(denominator.max(1));
-    (numerator > 0 && denominator > 0 && (0.001..=1000.0).contains(&fps)).then_some(fps)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_rate_must_be_one_of_a_movie() {
-        assert_eq!(usable_rate(ffmpeg::Rational(25, 1)), Some(25.0));
-        assert_eq!(usable_rate(ffmpeg::Rational(0, 0)), None);
-        assert_eq!(usable_rate(ffmpeg::Rational(90_000, 1)), None);
-        assert_eq!(usable_rate(ffmpeg::Rational(25, 0)), None);
     }
 }

@@ -133,6 +133,26 @@ pub(super) fn share(picture: &ffmpeg::frame::Video) -> Option<ffmpeg::frame::Vid
     (result >= 0).then_some(copy)
 }
 
+/// A picture, its position in the movie and the time to the next picture, in nanoseconds.
+pub(super) struct Timed {
+    pub video: ffmpeg::frame::Video,
+    pub movie_ns: i64,
+    pub duration_ns: i64,
+}
+
+/// Nanoseconds of a time in seconds; not a number and negative times count as 0.
+pub(super) fn nanoseconds(seconds: f64) -> i64 {
+    // The cast saturates, and turns what is not a number into 0.
+    (seconds.max(0.0) * SECOND_NS as f64).round() as i64
+}
+
+/// A rate that can be one of a movie, in frames a second.
+pub(super) fn usable_rate(rate: ffmpeg::Rational) -> Option<f64> {
+    let (numerator, denominator) = (rate.numerator(), rate.denominator());
+    let fps = f64::from(numerator) / f64::from(denominator.max(1));
+    (numerator > 0 && denominator > 0 && (0.001..=1000.0).contains(&fps)).then_some(fps)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,5 +182,21 @@ mod tests {
         // SAFETY: the frame is valid and owned.
         unsafe { (*frame.picture.as_mut_ptr()).sample_aspect_ratio = ffmpeg::Rational(16, 15).into() };
         assert_eq!(frame.pixel_aspect(), 16.0 / 15.0);
+    }
+
+    #[test]
+    fn seconds_become_nanoseconds() {
+        assert_eq!(nanoseconds(1.5), 1_500_000_000);
+        assert_eq!(nanoseconds(-1.0), 0);
+        assert_eq!(nanoseconds(f64::NAN), 0);
+        assert_eq!(nanoseconds(1e300), i64::MAX);
+    }
+
+    #[test]
+    fn a_rate_must_be_one_of_a_movie() {
+        assert_eq!(usable_rate(ffmpeg::Rational(25, 1)), Some(25.0));
+        assert_eq!(usable_rate(ffmpeg::Rational(0, 0)), None);
+        assert_eq!(usable_rate(ffmpeg::Rational(90_000, 1)), None);
+        assert_eq!(usable_rate(ffmpeg::Rational(25, 0)), None);
     }
 }

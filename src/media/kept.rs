@@ -3,8 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::frame::{picture_bytes, share};
-use super::pass::Timed;
+use super::frame::{Timed, picture_bytes, share};
 
 /// Memory for pictures that are kept, in bytes. Those that wait in the queue as well are among them.
 const MAX_BYTES: usize = 512 << 20;

@@ -13,6 +13,7 @@ pub(crate) mod clock;
 mod control;
 pub(crate) mod decoder;
 mod facts;
+mod failures;
 mod formats;
 pub(crate) mod frame;
 mod jumps;

@@ -9,11 +9,10 @@ use ffmpeg_next::ffi;
 use ffmpeg_next::format::context::Input;
 
 use super::access::{self, Gate, Io};
-use super::decoder::no_memory;
+use super::failures::{Ffmpeg, no_memory, sentence};
 use super::formats;
 use super::reading::{Reading, References};
 use super::room::Room;
-use super::source::{Ffmpeg, sentence};
 use crate::error::{Error, Result};
 
 /// The error for a file without pictures to play.

@@ -5,11 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use ffmpeg_next as ffmpeg;
-
 use super::SECOND_NS;
-use super::decoder::{nanoseconds, no_memory};
-use super::frame::seconds;
+use super::failures::no_memory;
+use super::frame::{Timed, nanoseconds, seconds};
 use super::jumps::Jumps;
 use super::kept::Kept;
 use super::reading::Reading;
@@ -19,13 +17,6 @@ use crate::error::{Error, Result};
 
 /// How much earlier the next attempt goes when a seek landed behind its target.
 const SEEK_STEPS_NS: [i64; 4] = [0, SECOND_NS / 5, 5 * SECOND_NS, 30 * SECOND_NS];
-
-/// A picture, its position in the movie and the time to the next picture, in nanoseconds.
-pub(super) struct Timed {
-    pub video: ffmpeg::frame::Video,
-    pub movie_ns: i64,
-    pub duration_ns: i64,
-}
 
 /// Reads one picture ahead, so that each picture's duration is the distance to the next one.
 pub(super) struct Pass {
@@ -344,4 +335,30 @@ impl Pass {
             };
         }
     }
+}
+
+/// The error for a movie without a single picture.
+pub(super) fn nothing_decoded(path: &Path, pass: &Pass) -> Error {
+    let damage = &pass.source().damage;
+    if damage.no_memory {
+        return no_memory(path);
+    }
+    if let Some(error) = pass.source().refused_reference(path) {
+        return error;
+    }
+    let why = match &damage.read_error {
+        Some(error) => format!("Reading stopped before the first picture: {error}."),
+        None if damage.bad_packets > 0 => {
+            let most = pass.source().max_pixels() / 1_000_000;
+            format!(
+                "None of its pictures could be decoded. Those of more than {most} million pixels are refused here."
+            )
+        }
+        None => "It ends before its first picture.".into(),
+    };
+    Error::new(
+        format!("Cannot decode '{}'.", path.display()),
+        why,
+        "The file is damaged; try a new copy of it or another file.",
+    )
 }

@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::decoder::nanoseconds;
-use super::frame::Frame;
+use super::frame::{Frame, nanoseconds};
 
 /// Frames that wait at most.
 const MAX_FRAMES: usize = 8;

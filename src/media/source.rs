@@ -11,15 +11,13 @@ use ffmpeg_next as ffmpeg;
 use ffmpeg_next::ffi;
 
 use super::SECOND_NS;
-use super::facts::usable_rate;
+use super::failures::{Ffmpeg, sentence};
+use super::frame::usable_rate;
 use super::jumps::{self, Jumps, Scan};
 use super::open::{Container, discard_others, not_a_movie, open_container, open_decoder, video_stream};
 use super::orientation::{self, Matrix};
 use super::reading::Reading;
 use crate::error::Result;
-
-/// Result with FFmpeg's own error.
-pub(super) type Ffmpeg<T> = std::result::Result<T, ffmpeg::Error>;
 
 /// Errors in a row after which a file is given up.
 const MAX_ERRORS_IN_A_ROW: u32 = 256;
@@ -363,11 +361,6 @@ fn rescale(value: i64, from: (i64, i64), to: (i64, i64)) -> i64 {
     let half = denominator / 2;
     let rounded = if product >= 0 { (product + half) / denominator } else { (product - half) / denominator };
     rounded.clamp(i64::MIN.into(), i64::MAX.into()) as i64
-}
-
-/// FFmpeg's description of an error, for the middle of a sentence.
-pub(super) fn sentence(error: ffmpeg::Error) -> String {
-    error.to_string().trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]

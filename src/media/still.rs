@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::decoder::{behind_the_end, nanoseconds, nothing_decoded};
-use super::frame::{Frame, seconds};
-use super::pass::Pass;
+use super::failures::behind_the_end;
+use super::frame::{Frame, nanoseconds, seconds};
+use super::pass::{Pass, nothing_decoded};
 use super::reading::{Cancel, Reading, References, watched};
 use crate::color::RgbaConverter;
 use crate::error::{Error, Result};

@@ -7,9 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::SECOND_NS;
 use super::control::{Control, Seek};
-use super::decoder::{nanoseconds, nothing_decoded};
-use super::frame::{Frame, seconds, share};
-use super::pass::{Pass, Timed};
+use super::frame::{Frame, Timed, nanoseconds, seconds, share};
+use super::pass::{Pass, nothing_decoded};
 use super::queue::FrameQueue;
 use super::source::Skip;
 use crate::error::{Error, Result};

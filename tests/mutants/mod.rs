@@ -215,8 +215,11 @@ fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tr
 struct Controls<'a> {
     tools: &'a Tools,
     /// What was said, and how long that took.
-    passed: Mutex<HashMap<String, Arc<OnceLock<(Said, Duration)>>>>,
+    passed: Mutex<HashMap<String, Arc<Passed>>>,
 }
+
+/// Filled by the thread that comes first; the others wait for it.
+type Passed = OnceLock<(Said, Duration)>;
 
 impl Controls<'_> {
     fn check(&self, mutant: &Mutant, case: &trial::Case) -> (Said, Duration) {

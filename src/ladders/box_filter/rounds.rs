@@ -194,11 +194,10 @@ impl<'a> Bench<'a> {
                 Ok(Candidate::Native) => {
                     let (width, height) = (self.input.width, self.input.height);
                     let check = |src: &[u8], want: &[u8]| native::check(src, want, width, height, radius);
-                    let ready = checks.peer(check).and_then(|(ms, mut checked)| {
+                    checks.peer(check).and_then(|(ms, mut checked)| {
                         checks.native(&mut checked)?;
                         Ok((self.rounds(ms)?, Some(Ready::Native), checked))
-                    });
-                    ready
+                    })
                 }
                 Ok(Candidate::Glsl(offscreen)) => {
                     let ready = checks.peer(|src, want| offscreen.check(src, want, radius));

@@ -1,0 +1,33 @@
+//! What is said of movies that cannot be read.
+
+use std::path::Path;
+
+use ffmpeg_next as ffmpeg;
+
+use crate::error::Error;
+
+/// Result with FFmpeg's own error.
+pub(super) type Ffmpeg<T> = std::result::Result<T, ffmpeg::Error>;
+
+/// FFmpeg's description of an error, for the middle of a sentence.
+pub(super) fn sentence(error: ffmpeg::Error) -> String {
+    error.to_string().trim_end_matches('.').to_owned()
+}
+
+/// The warning about a time behind the movie's end; `instead` says what is shown.
+pub(super) fn behind_the_end(path: &Path, at_s: f64, end_s: f64, instead: &str) -> Error {
+    Error::new(
+        format!("'{}' has no picture at {at_s:.3} s.", path.display()),
+        format!("It ends at {end_s:.3} s."),
+        instead,
+    )
+}
+
+/// The error for a movie whose pictures do not fit into memory.
+pub(super) fn no_memory(path: &Path) -> Error {
+    Error::new(
+        format!("There is not enough memory to decode '{}'.", path.display()),
+        "FFmpeg could not have what it needs for its pictures.",
+        "Close other programs, or play a smaller movie.",
+    )
+}
