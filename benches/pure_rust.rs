@@ -9,9 +9,9 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use clreel::color::RgbaConverter;
-use clreel::ladder::box_filter::native::{Lanes, filter};
-use clreel::ladder::box_filter::pictures::noise;
-use clreel::ladder::box_filter::reference::{plain, summed_area};
+use clreel::ladders::box_filter::native::{Lanes, filter};
+use clreel::ladders::box_filter::pictures::noise;
+use clreel::ladders::box_filter::reference::{plain, summed_area};
 use clreel::media::{Frame, FrameQueue};
 use clreel::timing::Series;
 use ffmpeg_next::format::Pixel;

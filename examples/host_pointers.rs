@@ -15,7 +15,7 @@ use clap::Parser;
 use clreel::gpu::cl::{self, ClContext};
 use clreel::gpu::host_block::HostBlock;
 use clreel::gpu::process;
-use clreel::ladder::box_filter::pictures::noise;
+use clreel::ladders::box_filter::pictures::noise;
 use clreel::timing::{Series, ms_since};
 use ocl::core::{self, MapFlags, MemMap};
 use ocl::flags::MemFlags;

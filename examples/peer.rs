@@ -16,10 +16,11 @@ use std::time::Instant;
 use clreel::gpu::cl::{self, ClContext, DeviceKind};
 use clreel::gpu::memory::{Picture, Storage};
 use clreel::gpu::process;
-use clreel::ladder::box_filter::native::{self, Lanes};
-use clreel::ladder::box_filter::reference::reference;
-use clreel::ladder::box_filter::{BuiltVariant, Plan, Scratch, VARIANTS};
-use clreel::ladder::{VariantId, measure};
+use clreel::ladder::measure;
+use clreel::ladders::box_filter::VariantId;
+use clreel::ladders::box_filter::native::{self, Lanes};
+use clreel::ladders::box_filter::reference::reference;
+use clreel::ladders::box_filter::{BuiltVariant, Plan, Scratch};
 use clreel::timing::ms_since;
 
 type Failure = Box<dyn std::error::Error>;
@@ -166,7 +167,8 @@ impl Peer {
             true => Some((alloc(Storage::Image)?, alloc(Storage::Image)?)),
             false => None,
         };
-        let mut names: Vec<&str> = VARIANTS.iter().map(|v| v.id.as_str()).collect();
+        let mut names: Vec<&str> =
+            VariantId::ALL.into_iter().filter(|id| id.kernels().is_some()).map(VariantId::as_str).collect();
         if self.cl.is_cpu() {
             self.copy = Some(Copy::new(self.threads, bytes));
             names.extend(["native", "memcpy"]);
@@ -195,11 +197,11 @@ impl Peer {
             self.built.insert(id, BuiltVariant::build(&self.cl, id)?);
         }
         let (variant, (width, height)) = (&self.built[&id], self.size);
-        variant.info().supports(&self.cl.device.info, width, height)?;
-        let storage = variant.info().storage;
+        variant.kernels().supports(&self.cl.device.info, width, height)?;
+        let storage = variant.kernels().storage;
         let (source, target) = self.pair(storage)?.clone();
         let plan = variant.plan(&self.cl, &source, &target, &mut self.scratch, width, height, radius)?;
-        let ms = measure::predict(&plan, &self.cl.queue)?;
+        let ms = plan.predict(&self.cl.queue)?;
         let note = if id == VariantId::Auto { plan.chosen() } else { String::new() };
         self.plans.insert((id, radius), (plan, storage));
         Ok(format!("{ms} {note}"))

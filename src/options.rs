@@ -7,15 +7,23 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::gpu::gl::Interface;
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::MAX_RADIUS;
+use crate::ladders::box_filter::MAX_RADIUS;
+use crate::ladders::box_filter::VariantId;
 use crate::media::References;
+
+fn variant_help() -> String {
+    let names: Vec<_> = VariantId::ALL.iter().map(|id| id.as_str()).collect();
+    match names.split_last() {
+        Some((last, others)) => format!("The filter: {} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
 
 /// Which filter, and where it runs.
 #[derive(Debug, Clone, Args)]
 pub struct FilterArgs {
-    /// The filter: off, naive, separable, flat, vectorized, running-sum, glsl, native, fused, planar or auto
-    #[arg(long, value_name = "ID", default_value = "running-sum")]
+    /// The filter
+    #[arg(long, value_name = "ID", default_value = "running-sum", help = variant_help())]
     pub variant: VariantId,
     /// Radius of the box in pixels: the window is (2N+1) by (2N+1)
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(0..=MAX_RADIUS as i64))]

@@ -328,8 +328,9 @@ fn differences<E: Elements>(
 pub struct Checked {
     /// Sizes of the pictures, as in `1280x720`.
     pub sizes: Vec<String>,
-    /// Their names.
-    pub pictures: Vec<String>,
+    /// The kinds of input.
+    #[serde(rename = "pictures")]
+    pub inputs: Vec<String>,
     /// How each was launched: whole, or in bands of rows.
     pub bands: Vec<String>,
     /// The radii, where that is not the one that is timed.
@@ -347,7 +348,7 @@ impl Checked {
     pub(crate) fn add_to(self, list: &mut Vec<Checked>) {
         let fits = |known: &&mut Checked| {
             let differ = [known.sizes != self.sizes, known.radii != self.radii, known.ways != self.ways];
-            (&known.pictures, &known.bands, known.timed) == (&self.pictures, &self.bands, self.timed)
+            (&known.inputs, &known.bands, known.timed) == (&self.inputs, &self.bands, self.timed)
                 && known.radii.is_empty() == self.radii.is_empty()
                 && known.ways.is_empty() == self.ways.is_empty()
                 && differ.iter().filter(|differs| **differs).count() <= 1
@@ -370,13 +371,13 @@ impl Checked {
 impl fmt::Display for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let timed = if self.timed { "what was timed: " } else { "" };
-        let pictures = match self.pictures.as_slice() {
+        let inputs = match self.inputs.as_slice() {
             [first, others @ ..] if others.len() > 2 => {
                 format!("{first} and {} other kinds of picture", others.len())
             }
             all => all.join(", "),
         };
-        write!(f, "{timed}{pictures} at {}", self.sizes.join(", "))?;
+        write!(f, "{timed}{inputs} at {}", self.sizes.join(", "))?;
         if self.bands.len() > 1 || self.bands.iter().any(|bands| bands != "whole") {
             write!(f, ", {}", self.bands.join(" and "))?;
         }

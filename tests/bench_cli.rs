@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use clreel::ladders::box_filter::VariantId;
 use serde_json::Value;
 
 fn clreel(args: &[&str]) -> Command {
@@ -93,9 +94,8 @@ fn json_holds_every_variant_checked_and_timed() {
         }
         let variants = run["variants"].as_array().unwrap();
         let ids: Vec<_> = variants.iter().map(|v| v["id"].as_str().unwrap()).collect();
-        let five = ["naive", "separable", "flat", "vectorized", "running-sum"];
-        let others = ["glsl", "native", "fused", "planar", "auto"];
-        assert_eq!(ids, [five, others].concat());
+        let filters = VariantId::ALL.into_iter().filter(|id| *id != VariantId::Off);
+        assert_eq!(ids, filters.map(VariantId::as_str).collect::<Vec<_>>());
         for variant in variants {
             let id = variant["id"].as_str().unwrap();
             let kind = if matches!(id, "glsl" | "native") { id } else { "opencl" };

@@ -6,7 +6,9 @@ mod movie;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use clreel::ladder::VariantId;
+use clreel::ladder::contest::Ladder;
+use clreel::ladders::box_filter::VariantId;
+use clreel::ladders::vector_add::VectorAdd;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
 use movie::{Folder, Movie, on_a_full_disk, steady};
@@ -292,4 +294,27 @@ fn a_size_beyond_the_memory_is_a_sentence_at_once() {
         assert_eq!(code, 1, "{verb}: {stderr}");
         assert!(stderr.contains("not enough memory for frames of this size"), "{verb}: {stderr}");
     }
+}
+
+/// The tables of the READMEs have a row for every rung.
+#[test]
+fn every_rung_is_in_the_tables() {
+    let read =
+        |file: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+    let has_row = |text: &str, id: &str| {
+        text.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{id}`")))
+    };
+    let (readme, kernels) = (read("README.md"), read("kernels/box_filter/README.md"));
+    for id in VariantId::ALL.into_iter().filter(|id| *id != VariantId::Off) {
+        assert!(has_row(&readme, id.as_str()), "README.md has no row for `{id}`");
+        for code in id.kernels().into_iter().flat_map(|kernels| [kernels.cpu, kernels.gpu]) {
+            let file = code.file.trim_start_matches("box_filter/");
+            assert!(
+                kernels.contains(&format!("| [{file}]({file}) |")),
+                "kernels/box_filter/README.md: {file}"
+            );
+        }
+    }
+    let kernels = read("kernels/vector_add/README.md");
+    VectorAdd.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
 }

@@ -15,9 +15,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use clap::CommandFactory as _;
-use clreel::ladder::VariantId;
-use clreel::ladder::box_filter::planar::PLANAR;
-use clreel::ladder::box_filter::{info, peer};
+use clreel::ladders::box_filter::VariantId;
 use clreel::overlay::KEYS;
 use golden::{holds, holds_by, without_numbers};
 use movie::{Folder, Movie};
@@ -71,10 +69,7 @@ fn help_of_every_command() {
 fn ids_and_keys() {
     let mut ids = String::new();
     for id in VariantId::ALL {
-        let kernels = info(id).map(|v| (v.title, v.idea));
-        let planar = || (id == VariantId::Planar).then_some((PLANAR.title, PLANAR.idea));
-        let (title, idea) =
-            kernels.or_else(planar).or_else(|| peer(id).map(|v| (v.title, v.idea))).unwrap_or(("-", "-"));
+        let (title, idea) = (id.rung().title, id.rung().idea);
         writeln!(ids, "{id}: key {}, {}, {title}. {idea}", id.key(), id.kind().as_str()).unwrap();
     }
     holds("ids.txt", &ids);

@@ -7,6 +7,10 @@ mod paths;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use clreel::ladder::contest::Ladder;
+use clreel::ladders::box_filter::VariantId;
+use clreel::ladders::vector_add::VectorAdd;
+
 use paths::{Source, read};
 
 /// A use of one top-level module by another.
@@ -158,4 +162,36 @@ fn a_planted_upward_use_and_a_circle_are_named() {
     let (down, up, nowhere) = (make("app", "gpu"), make("gpu", "app"), make("app", "Macro"));
     assert_eq!(wrong(&order, std::slice::from_ref(&down)), []);
     assert_eq!(wrong(&order, &[down, up.clone(), nowhere.clone()]), [up, nowhere]);
+}
+
+/// What all ladders share knows none of them.
+#[test]
+fn the_common_part_of_ladders_knows_no_pictures_and_no_rungs() {
+    let mut files = Vec::new();
+    let folder = root().join("ladder");
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        assert!(path.is_file(), "{}: read it, too", path.display());
+        files.push((path.display().to_string(), std::fs::read_to_string(path).unwrap()));
+    }
+    assert!(files.len() >= 6, "it has read them");
+    let ids = VariantId::ALL.into_iter().filter(|id| *id != VariantId::Off).map(VariantId::as_str);
+    let rungs = VectorAdd.rungs().iter().map(|rung| rung.id);
+    // Words that mean something else as well: threads, and what is read from a device.
+    let rungs =
+        ids.chain(rungs).filter(|id| !["native", "auto", "glsl", "threads", "vector", "scalar"].contains(id));
+    let words: Vec<&str> =
+        rungs.chain(["radius", "radii", "picture", "pixel", "rgba", "box_filter"]).collect();
+    assert!(words.contains(&"running-sum") && words.contains(&"serial"));
+    for (file, text) in files {
+        let text = text.to_lowercase();
+        let found: Vec<&str> = words
+            .iter()
+            .copied()
+            .filter(|word| {
+                text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').any(|w| w == *word)
+            })
+            .collect();
+        assert!(found.is_empty(), "{file}: {found:?}");
+    }
 }

@@ -14,23 +14,10 @@ mod native;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use clreel::ladders::box_filter::VariantId;
 use common::{Display, Session, Text, clip, clreel, json, png, succeed};
 use movie::{Folder, Movie, steady};
 use serde_json::Value;
-
-const VARIANTS: [&str; 11] = [
-    "off",
-    "naive",
-    "separable",
-    "flat",
-    "vectorized",
-    "running-sum",
-    "glsl",
-    "native",
-    "fused",
-    "planar",
-    "auto",
-];
 
 /// A small movie with odd sizes whose frames differ: its planes have other strides than its pictures.
 fn movie(folder: &Folder) -> PathBuf {
@@ -79,7 +66,7 @@ fn look(
 fn compare_with_snapshot(gl: &str) {
     let (display, folder) = (Display::start(&[]), Folder::new(&format!("sharing-bytes-{gl}")));
     let movie = movie(&folder);
-    for variant in VARIANTS {
+    for variant in VariantId::ALL.map(VariantId::as_str) {
         let radii: &[&str] = if variant == "off" { &["0"] } else { &["0", "1", "9", "31"] };
         for radius in radii {
             let options = [("POISON", "1"), ("FAKE_GPU", "1")];

@@ -19,11 +19,11 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, is_device_failure, list_devices};
 use crate::gpu::event::Waker;
 use crate::gpu::memory::Storage;
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::opencl::BuiltVariant;
-use crate::ladder::box_filter::pictures::noise as bytes;
-use crate::ladder::box_filter::planar::PlanarFilter;
-use crate::ladder::box_filter::trial::{Case, Launch, Trials, Tried};
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::opencl::BuiltVariant;
+use crate::ladders::box_filter::pictures::noise as bytes;
+use crate::ladders::box_filter::planar::PlanarFilter;
+use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
 use crate::pipeline::{Check, TrialCase};
 
 /// What the builder tells the window.

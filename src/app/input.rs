@@ -4,7 +4,7 @@
 use winit::event::{ElementState, KeyEvent};
 use winit::keyboard::{Key, KeyCode, ModifiersState, NamedKey, PhysicalKey};
 
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 use crate::overlay::Action;
 
 /// What `[` and `]` change the speed by, as in mpv.
@@ -218,8 +218,7 @@ mod tests {
             }
         }
         bound.sort();
-        let mut told: Vec<_> =
-            crate::overlay::KEYS.iter().flat_map(|k| k.presses).map(|p| (*p).to_owned()).collect();
+        let mut told: Vec<_> = crate::overlay::KEYS.iter().flat_map(|k| k.presses.clone()).collect();
         told.sort();
         assert_eq!(told, bound);
     }

@@ -14,11 +14,11 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device};
 use crate::gpu::event::Waker;
 use crate::gpu::process::lower_priority;
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::Config;
-use crate::ladder::box_filter::trial::Trials;
-use crate::ladder::tune::{self, Search, Trial};
-use crate::ladder::tuned::{self, Cache};
+use crate::ladders::box_filter::Config;
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::trial::Trials;
+use crate::ladders::box_filter::tune::{self, Search, Trial};
+use crate::ladders::box_filter::tuned::{self, Cache};
 
 /// How long the window waits at its end for a run or a compilation.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -33,8 +33,8 @@ pub fn variants() -> Vec<VariantId> {
 
 fn named(names: &str) -> Vec<VariantId> {
     let named: Vec<VariantId> = names.split(',').filter_map(|name| name.trim().parse().ok()).collect();
-    let known: Vec<_> = tune::VARIANTS.into_iter().filter(|id| named.contains(id)).collect();
-    if known.is_empty() { tune::VARIANTS.to_vec() } else { known }
+    let known: Vec<_> = tune::variants().into_iter().filter(|id| named.contains(id)).collect();
+    if known.is_empty() { tune::variants() } else { known }
 }
 
 /// What to tune for.
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(named("flat, fused"), [VariantId::Fused, VariantId::Flat]);
         assert_eq!(named("flat,nonsense"), [VariantId::Flat]);
         for nothing in ["", "nonsense", "off"] {
-            assert_eq!(named(nothing), tune::VARIANTS);
+            assert_eq!(named(nothing), tune::variants());
         }
     }
 

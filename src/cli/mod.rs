@@ -16,12 +16,30 @@ use crate::error::Result;
 use crate::exit;
 use crate::gpu::cl::{Device, list_devices};
 use crate::gpu::{drivers, probe, trial};
-use crate::ladder::box_filter;
-use crate::ladder::box_filter::MAX_RADIUS;
-use crate::ladder::conversions::Which;
+use crate::ladders::box_filter;
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::{Group, MAX_RADIUS};
+use crate::ladders::conversions::Which;
 use crate::ladders::vector_add;
 use crate::leftovers;
 use crate::options::{FilterArgs, PlayArgs, ReferencesArgs, TrialArgs, seconds};
+
+const EXAMPLES: &str = "Examples:
+  clreel movie.mp4                        play it; 1 to 5 choose a kernel, - and = its radius
+  clreel bench --radius 3,7,31            time every kernel on the bundled clip
+  clreel snapshot movie.mp4 --at 12.5 --variant naive --out frame.png
+  clreel devices                          list the OpenCL devices";
+
+/// Examples, and the keys that matter most.
+fn after_help() -> String {
+    let keys = |steps: bool| {
+        let is_step = |id: &VariantId| matches!(id.rung().group, Group::Off | Group::Steps);
+        let rungs = VariantId::ALL.into_iter().filter(|id| is_step(id) == steps);
+        rungs.map(|id| format!("{} {id},", id.key())).collect::<Vec<_>>().join(" ")
+    };
+    let others = "- = radius, Space pause, i overlay, q quit.";
+    format!("{EXAMPLES}\n\nIn the window: {}\n{} {others}", keys(true), keys(false))
+}
 
 /// The command line: a subcommand, or the window.
 #[derive(Debug, Parser)]
@@ -29,13 +47,7 @@ use crate::options::{FilterArgs, PlayArgs, ReferencesArgs, TrialArgs, seconds};
     name = "clreel",
     version,
     about = "Plays a movie through hand-written OpenCL kernels and shows what each optimisation is worth, live.",
-    after_help = "Examples:\n  \
-        clreel movie.mp4                        play it; 1 to 5 choose a kernel, - and = its radius\n  \
-        clreel bench --radius 3,7,31            time every kernel on the bundled clip\n  \
-        clreel snapshot movie.mp4 --at 12.5 --variant naive --out frame.png\n  \
-        clreel devices                          list the OpenCL devices\n\n\
-        In the window: 0 off, 1 naive, 2 separable, 3 flat, 4 vectorized, 5 running-sum,\n\
-        6 glsl, 7 native, 8 fused, y planar, 9 auto, - = radius, Space pause, i overlay, q quit.",
+    after_help = after_help(),
     args_conflicts_with_subcommands = true
 )]
 pub struct Cli {

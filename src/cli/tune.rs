@@ -13,11 +13,11 @@ use crate::cli::{TuneArgs, exit, working_devices};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo, select_device};
 use crate::gpu::sharing::Sharing;
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::Config;
-use crate::ladder::box_filter::trial::Trials;
-use crate::ladder::tune::{self, Search, Status, Trial};
-use crate::ladder::tuned::{self, Cache, RADII, radius_class};
+use crate::ladders::box_filter::Config;
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::trial::Trials;
+use crate::ladders::box_filter::tune::{self, Search, Status, Trial};
+use crate::ladders::box_filter::tuned::{self, Cache, RADII, radius_class};
 use crate::leftovers;
 use crate::timing::noise::{self, Noise, Noisy};
 use crate::verify::Checked;
@@ -147,7 +147,8 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
     for &size in &sizes {
         tune::require_memory(&device.info, size)?;
     }
-    let most = tune::most_trials(&device.info, &tune::VARIANTS) as u64;
+    let variants = tune::variants();
+    let most = tune::most_trials(&device.info, &variants) as u64;
     // Drawn on stderr, and only where that is a terminal.
     let bar = ProgressBar::new((sizes.len() * radii.len()) as u64 * most);
     if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
@@ -175,8 +176,7 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
         for &radius in &radii {
             let before = bar.position();
             let mut watch = Watch { bar: &bar, results: &results, size, radius };
-            let Some(search) = tune::search(&cl, &tune::VARIANTS, size, radius, &mut trials, &mut watch)?
-            else {
+            let Some(search) = tune::search(&cl, &variants, size, radius, &mut trials, &mut watch)? else {
                 continue;
             };
             bar.set_position(before + most);

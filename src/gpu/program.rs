@@ -15,33 +15,8 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{self, ClContext};
 use crate::load::{self, Unread};
 
-macro_rules! embedded {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../kernels/", $name)))),*]
-    };
-}
-
-/// Every file under `kernels/`, by its path there.
-const EMBEDDED: &[(&str, &str)] = embedded![
-    "common/convert.clh",
-    "common/mean.clh",
-    "common/vectors.clh",
-    "box_filter/01_naive.cl",
-    "box_filter/02_separable.cl",
-    "box_filter/03_flat.cl",
-    "box_filter/04_vectorized.cl",
-    "box_filter/05_running_sum.cl",
-    "box_filter/06_fused.cl",
-    "box_filter/07_march.cl",
-    "box_filter/08_planes.cl",
-    "box_filter/09_planes_march.cl",
-    "vector_add/01_scalar.cl",
-    "vector_add/02_vector.cl",
-    "vector_add/limit.cl",
-    "convert/01_planes.cl",
-    "convert/02_correct.cl",
-    "convert/03_rows.cl",
-];
+/// Every file under `kernels/`, by its path there; `build.rs` lists them.
+const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
 /// The environment variable that names a directory of kernel sources.
 pub(crate) const KERNELS_VARIABLE: &str = "CLREEL_KERNELS";

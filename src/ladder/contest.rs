@@ -304,14 +304,14 @@ impl<L: Ladder> Contest<'_, L> {
 
     /// Builds a rung, checks it, and decides how often it can run.
     fn prepare(&self, rung: &'static Rung<L::Code>, room: &mut L::Room) -> Tried<Ready<L>> {
-        let (built, chosen) = match &rung.work {
-            &Work::Host => (self.ladder.host(rung), None),
-            &Work::Kernels(code) => {
+        let (built, chosen) = match rung.work {
+            Work::Host => (self.ladder.host(rung), None),
+            Work::Kernels(code) => {
                 let cl = self.device()?;
                 let config = Config::of(code, cl.device.info.kind).fitted(&cl.device.info);
                 (self.ladder.compile(cl, &config).map_err(fail)?, None)
             }
-            &Work::Fastest => {
+            Work::Fastest => {
                 let (id, config) = self.fastest(room)?;
                 let chosen = format!("{id} {config}").trim_end().to_owned();
                 (self.ladder.compile(self.device()?, &config).map_err(fail)?, Some(chosen))
@@ -380,13 +380,13 @@ impl<L: Ladder> Contest<'_, L> {
         }
         let timed = Checked {
             sizes: vec![ladder.title(self.case)],
-            pictures: vec![L::INPUTS[0].to_owned()],
+            inputs: vec![L::INPUTS[0].to_owned()],
             timed: true,
             ..Checked::default()
         };
         let beside = Checked {
             sizes: small.iter().map(|case| ladder.title(case)).collect(),
-            pictures: L::INPUTS.iter().map(|&input| input.to_owned()).collect(),
+            inputs: L::INPUTS.iter().map(|&input| input.to_owned()).collect(),
             ..Checked::default()
         };
         Ok(vec![timed, beside])

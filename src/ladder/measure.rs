@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::gpu::cl::failed;
 use crate::gpu::timer;
-use crate::ladder::box_filter::Plan;
 use crate::timing::{CpuTimes, Noise, Series, ms_since, noise};
 
 /// One timed run, in milliseconds.
@@ -100,24 +99,6 @@ pub fn rounds_for(predicted_ms: f64, wanted: u32) -> std::result::Result<u32, St
     Ok(wanted.min(affordable.max(fewest)))
 }
 
-/// Predicts the wall time of one run of `plan`, in milliseconds, from bands of growing height until one takes
-/// long enough to be trusted. A fast plan has then run completely, which also warms it up.
-pub fn predict(plan: &Plan, queue: &ocl::Queue) -> Result<f64> {
-    const TRUSTED_MS: f64 = 30.0;
-    let mut total = 0.0;
-    for pass in 0..plan.passes() {
-        let mut rows = plan.row_step(pass).min(plan.rows());
-        total += loop {
-            let run = sample(queue, |q| Ok(vec![plan.enqueue(q, pass, 0..rows)?]))?;
-            if rows == plan.rows() || run.wall_ms > TRUSTED_MS {
-                break run.wall_ms * f64::from(plan.rows()) / f64::from(rows);
-            }
-            rows = rows.saturating_mul(4).min(plan.rows());
-        };
-    }
-    Ok(total)
-}
-
 /// Something to time: how many rounds it takes part in, and one run of it.
 pub struct Contender<'a, E = Error> {
     /// How many rounds it takes part in.
@@ -147,7 +128,7 @@ impl Timed {
 pub type Results<E = Error> = Vec<std::result::Result<Timed, E>>;
 
 /// Runs all contenders in turn for up to `rounds` rounds, each as often as it wants to. `prepare` is called
-/// before each round with its number and with what has been measured so far, and is not timed: it brings the next frame.
+/// before each round with its number and with what has been measured so far, and is not timed: it brings the next input.
 /// One that fails drops out with its error.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use egui::{Align2, Color32, CornerRadius, Galley, Pos2, Rect, Shape, Stroke, Ui, pos2, vec2};
 
 use super::theme;
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 use crate::stats::FrameSample;
 
 /// Width of the figures left of the grid.

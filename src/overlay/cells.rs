@@ -5,7 +5,7 @@ use egui::{Color32, CornerRadius, Rect, Ui, pos2, vec2};
 
 use super::ladder::{Board, Time, about, ground, grouped, key, name_color, of_earlier, time, told};
 use super::{Action, VariantRow, View, theme};
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 use crate::stats::Scores;
 
 /// Between cells.

@@ -3,7 +3,7 @@
 use egui::{Align2, Button, Color32, CornerRadius, Rect, Sense, Slider, Ui, pos2, vec2};
 
 use super::{Action, Overlay, View, theme, words};
-use crate::ladder::box_filter::MAX_RADIUS;
+use crate::ladders::box_filter::MAX_RADIUS;
 
 /// Width of a step of the radius.
 const STEP: f32 = 22.0;

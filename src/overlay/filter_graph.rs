@@ -6,7 +6,7 @@ use egui::{Align2, Rect, Sense, Shape, Stroke, Ui, pos2};
 use super::axes::{Axes, begin_s, name, snap, tag};
 use super::table::Numbers;
 use super::{Action, View, theme};
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 use crate::stats::recorder::{SUMMARY_S, others};
 use crate::stats::{FrameSample, Setting, Stage, Summary};
 

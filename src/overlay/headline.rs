@@ -6,7 +6,7 @@ use egui::{Align2, CornerRadius, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec
 use super::place::{self, Panel, Title};
 use super::table::Numbers;
 use super::{Action, Busy, View, axes, device_name, line, panel, stages, theme, words};
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 use crate::stats::{PlayState, Stage};
 
 /// The headline's width and height in points.

@@ -1,58 +1,88 @@
 //! The keys: one table for the panel that `?` opens and for the first-run hint.
 
+use std::sync::LazyLock;
+
 use egui::{Align2, Rect, ScrollArea, Sense, Ui, UiBuilder, pos2, vec2};
 
 use super::{Action, panel, theme};
+use crate::ladders::box_filter::Group;
+use crate::ladders::box_filter::VariantId;
 
 /// A line of the table.
+#[derive(Debug)]
 pub struct KeyHelp {
     /// The keys as they are shown.
-    pub keys: &'static str,
+    pub keys: String,
     /// The same keys one by one, as in `Ctrl+e`, `q`, `Space`.
-    pub presses: &'static [&'static str],
+    pub presses: Vec<String>,
     /// What they do, in a few words.
-    pub does: &'static str,
+    pub does: String,
 }
 
-const fn key(keys: &'static str, presses: &'static [&'static str], does: &'static str) -> KeyHelp {
-    KeyHelp { keys, presses, does }
+fn key(keys: &str, presses: &[&str], does: &str) -> KeyHelp {
+    let presses = presses.iter().map(|&press| press.to_owned()).collect();
+    KeyHelp { keys: keys.to_owned(), presses, does: does.to_owned() }
+}
+
+/// The keys of some rungs: those that follow each other are one line, as in "1 to 5".
+fn of_rungs(rungs: impl Iterator<Item = VariantId>, does: impl Fn(&[VariantId]) -> String) -> Vec<KeyHelp> {
+    let mut rungs: Vec<VariantId> = rungs.collect();
+    rungs.sort_by_key(|id| id.key());
+    let lines = rungs.chunk_by(|a, b| a.key() as u32 + 1 == b.key() as u32);
+    let line = |ids: &[VariantId]| KeyHelp {
+        keys: match ids {
+            [first, .., last] => format!("{} to {}", first.key(), last.key()),
+            _ => ids.iter().map(|id| id.key()).collect(),
+        },
+        presses: ids.iter().map(|id| id.key().to_string()).collect(),
+        does: does(ids),
+    };
+    lines.map(line).collect()
+}
+
+/// The keys of all rungs.
+fn rungs() -> Vec<KeyHelp> {
+    let names = |ids: &[VariantId]| ids.iter().map(|id| id.as_str()).collect::<Vec<_>>().join(", ");
+    let others = Group::Beyond.rungs().chain(Group::Others.rungs());
+    let mut keys = of_rungs(Group::Off.rungs(), |_| "filter off".to_owned());
+    keys.extend(of_rungs(Group::Steps.rungs(), |_| "the ladder's variants".to_owned()));
+    keys.extend(of_rungs(others, names));
+    keys
 }
 
 /// All keys. A test holds it against the bindings.
-pub const KEYS: &[KeyHelp] = &[
-    key("0", &["0"], "filter off"),
-    key("1 to 5", &["1", "2", "3", "4", "5"], "the ladder's variants"),
-    key("6 to 9", &["6", "7", "8", "9"], "glsl, native, fused, auto"),
-    key("y", &["y"], "planar"),
-    key("- =", &["-", "=", "+"], "radius"),
-    key("Space p", &["Space", "p"], "pause, go on"),
-    key(". ,", &[".", ","], "next frame, frame before"),
-    key("Left Right", &["Left", "Right"], "5 seconds back, on"),
-    key("Down Up", &["Down", "Up"], "a minute back, on"),
-    key("Home", &["Home"], "to the beginning"),
-    key("[ ]", &["[", "]"], "slower, faster"),
-    key("Backspace", &["Backspace"], "the movie's own speed"),
-    key("l", &["l"], "repeat a part: begin, end, none"),
-    key("L", &["L"], "repeat the movie or not"),
-    key("c", &["c"], "colour correction"),
-    key("t", &["t"], "tuning"),
-    key("d", &["d"], "the stages in detail"),
-    key("g", &["g"], "the last frames on one time axis"),
-    key("f", &["f"], "fullscreen"),
-    key("Esc", &["Escape"], "leave this panel, fullscreen"),
-    key("i", &["i"], "overlay"),
-    SHOW_KEYS,
-    key("o Ctrl O", &["o", "Ctrl+o"], "open a movie"),
-    key("< >", &["<", ">"], "previous, next movie"),
-    key("s", &["s"], "save the frame as PNG"),
-    key("S", &["S"], "save the window as PNG"),
-    key("Ctrl D", &["Ctrl+d"], "next OpenCL device"),
-    key("Ctrl E", &["Ctrl+e"], "save the statistics"),
-    key("Ctrl + - 0", &["Ctrl++", "Ctrl+=", "Ctrl+-", "Ctrl+0"], "size of the overlay"),
-    key("q", &["q"], "quit"),
-];
-
-const SHOW_KEYS: KeyHelp = key("? F1", &["?", "F1"], "these keys");
+pub static KEYS: LazyLock<Vec<KeyHelp>> = LazyLock::new(|| {
+    let mut keys = rungs();
+    keys.extend([
+        key("- =", &["-", "=", "+"], "radius"),
+        key("Space p", &["Space", "p"], "pause, go on"),
+        key(". ,", &[".", ","], "next frame, frame before"),
+        key("Left Right", &["Left", "Right"], "5 seconds back, on"),
+        key("Down Up", &["Down", "Up"], "a minute back, on"),
+        key("Home", &["Home"], "to the beginning"),
+        key("[ ]", &["[", "]"], "slower, faster"),
+        key("Backspace", &["Backspace"], "the movie's own speed"),
+        key("l", &["l"], "repeat a part: begin, end, none"),
+        key("L", &["L"], "repeat the movie or not"),
+        key("c", &["c"], "colour correction"),
+        key("t", &["t"], "tuning"),
+        key("d", &["d"], "the stages in detail"),
+        key("g", &["g"], "the last frames on one time axis"),
+        key("f", &["f"], "fullscreen"),
+        key("Esc", &["Escape"], "leave this panel, fullscreen"),
+        key("i", &["i"], "overlay"),
+        key("? F1", &["?", "F1"], "these keys"),
+        key("o Ctrl O", &["o", "Ctrl+o"], "open a movie"),
+        key("< >", &["<", ">"], "previous, next movie"),
+        key("s", &["s"], "save the frame as PNG"),
+        key("S", &["S"], "save the window as PNG"),
+        key("Ctrl D", &["Ctrl+d"], "next OpenCL device"),
+        key("Ctrl E", &["Ctrl+e"], "save the statistics"),
+        key("Ctrl + - 0", &["Ctrl++", "Ctrl+=", "Ctrl+-", "Ctrl+0"], "size of the overlay"),
+        key("q", &["q"], "quit"),
+    ]);
+    keys
+});
 
 const LINE: f32 = 20.0;
 const COLUMN: f32 = 270.0;
@@ -90,9 +120,9 @@ pub fn show(ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
         let (rows, _) = ui.allocate_exact_size(size, Sense::hover());
         for (n, line) in KEYS.iter().enumerate() {
             let at = rows.min + vec2((n / lines) as f32 * COLUMN, (n % lines) as f32 * LINE);
-            ui.painter().text(at, Align2::LEFT_TOP, line.keys, theme::figures(12.0), theme::SELECT);
+            ui.painter().text(at, Align2::LEFT_TOP, &line.keys, theme::figures(12.0), theme::SELECT);
             let does = at + vec2(86.0, 0.0);
-            ui.painter().text(does, Align2::LEFT_TOP, line.does, theme::words(12.5), theme::TEXT);
+            ui.painter().text(does, Align2::LEFT_TOP, &line.does, theme::words(12.5), theme::TEXT);
         }
     });
 }

@@ -6,16 +6,9 @@ use egui::{Align2, Color32, CornerRadius, Rect, Response, Sense, Stroke, StrokeK
 use super::place::{self, Panel, Title};
 use super::story::story;
 use super::{Action, VariantRow, VariantStatus, View, panel, theme, words};
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::Group;
+use crate::ladders::box_filter::VariantId;
 use crate::stats::{Score, Scores};
-
-/// The rungs in their order on the screen, in groups: no filter, the ladder, what goes beyond it, the peers.
-pub const GROUPS: [&[VariantId]; 4] = [
-    &[VariantId::Off],
-    &[VariantId::Naive, VariantId::Separable, VariantId::Flat, VariantId::Vectorized, VariantId::RunningSum],
-    &[VariantId::Fused, VariantId::Auto],
-    &[VariantId::Glsl, VariantId::Native, VariantId::Planar],
-];
 
 /// The panel's width in points.
 pub const WIDTH: f32 = 344.0;
@@ -34,7 +27,7 @@ const LEAST_DECADES: f64 = 3.0;
 /// Height of the panel in a room of this height: as high as its rows may be.
 pub fn height(room: f32) -> f32 {
     let rows = VariantId::ALL.len() as f32;
-    let rest = TITLE + GROUP_GAP * (GROUPS.len() as f32 - 1.0) + theme::PAD;
+    let rest = TITLE + GROUP_GAP * (Group::ALL.len() as f32 - 1.0) + theme::PAD;
     let row = ((room - rest) / rows).clamp(ROW.0, ROW.1).floor();
     rest + rows * row
 }
@@ -126,16 +119,11 @@ pub(super) fn of_earlier(view: &View, score: &Score) -> String {
     }
 }
 
-/// The rows of the view in their groups; what has none comes last.
+/// The rows of the view by the number of their group, in the order of groups and rungs.
 pub(super) fn grouped<'a>(view: &'a View) -> Vec<(usize, &'a VariantRow<'a>)> {
-    let place = |id| {
-        let mut all =
-            GROUPS.iter().enumerate().flat_map(|(group, ids)| ids.iter().map(move |id| (group, id)));
-        all.position(|(_, of)| *of == id).unwrap_or(usize::MAX)
-    };
-    let group = |id| GROUPS.iter().position(|ids| ids.contains(&id)).unwrap_or(GROUPS.len());
+    let group = |id: VariantId| Group::ALL.iter().position(|of| *of == id.rung().group).unwrap_or(0);
     let mut rows: Vec<_> = view.variants.iter().map(|row| (group(row.id), row)).collect();
-    rows.sort_by_key(|(_, row)| place(row.id));
+    rows.sort_by_key(|(group, row)| (*group, row.id));
     rows
 }
 
@@ -164,7 +152,7 @@ pub fn show(
         }
         None => {
             let can = |row: &VariantRow| {
-                GROUPS[1].contains(&row.id) && !matches!(row.status, VariantStatus::Unavailable(_))
+                row.id.rung().group == Group::Steps && !matches!(row.status, VariantStatus::Unavailable(_))
             };
             let hint = || view.variants.iter().any(can).then(|| "try its rungs: keys 1 to 5".to_owned());
             let text = story.and_then(|story| story.waits()).or_else(hint).unwrap_or_default();
@@ -176,7 +164,7 @@ pub fn show(
     }
     let rows = grouped(view);
     let board = Board::new(view, scores);
-    let gaps = GROUP_GAP * (GROUPS.len() as f32 - 1.0);
+    let gaps = GROUP_GAP * (Group::ALL.len() as f32 - 1.0);
     let height = ((rect.bottom() - theme::PAD - head.bottom() - gaps) / rows.len().max(1) as f32).floor();
     let mut top = head.bottom();
     let mut before = rows.first().map_or(0, |(group, _)| *group);
@@ -312,13 +300,6 @@ const ABOUT: &str = "What each variant's filter took when it was measured last, 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_variant_stands_in_one_group() {
-        for id in VariantId::ALL {
-            assert_eq!(GROUPS.iter().flat_map(|g| g.iter()).filter(|of| **of == id).count(), 1, "{id}");
-        }
-    }
 
     #[test]
     fn bars_are_logarithmic_and_can_be_seen() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::table::Numbers;
 use super::{Busy, View, headline, theme};
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 use crate::stats::{Stage, Summary};
 use crate::timing::Noise;
 

@@ -49,7 +49,7 @@ pub(crate) use texts::texts;
 pub(crate) use tuning::{Tuning, TuningState};
 pub(crate) use view::{Action, Busy, MovieSummary, Notice, Shown, VariantRow, VariantStatus, View};
 
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 
 /// The overlay's own state.
 #[derive(Debug)]

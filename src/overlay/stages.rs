@@ -7,7 +7,7 @@ use super::hatch::Hatch;
 use super::place::{self, Panel, Title};
 use super::table::{self, Numbers};
 use super::{Action, View, headline, panel, theme, words};
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 
 /// The panel's width in points.
 pub(crate) const WIDTH: f32 = 388.0;

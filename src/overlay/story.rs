@@ -2,20 +2,16 @@
 //! between them, from times that were measured at the same radius and size only.
 
 use super::theme;
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::Work;
 use crate::stats::Scores;
 use crate::timing::{Noise, noise};
 
 /// The kernels whose times are compared: device times of the same work on the same bytes. The peers run elsewhere, on
 /// other clocks, `planar` filters other bytes, and `auto` is one of these under another name.
-const KERNELS: [VariantId; 6] = [
-    VariantId::Naive,
-    VariantId::Separable,
-    VariantId::Flat,
-    VariantId::Vectorized,
-    VariantId::RunningSum,
-    VariantId::Fused,
-];
+fn kernels() -> impl Iterator<Item = VariantId> {
+    VariantId::ALL.into_iter().filter(|id| matches!(id.rung().work, Work::Kernels(_)))
+}
 
 /// What the scoreboard tells.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,8 +65,8 @@ impl Story {
 pub fn story(scores: &Scores, radius: u32, size: (u32, u32)) -> Option<Story> {
     let between = |fewest: usize| {
         let here =
-            |id: &VariantId| scores.of(*id).filter(|s| s.is_at(radius, size) && s.ms > 0.0 && s.n >= fewest);
-        let measured = || KERNELS.iter().filter_map(|id| Some((*id, here(id)?)));
+            |id: VariantId| scores.of(id).filter(|s| s.is_at(radius, size) && s.ms > 0.0 && s.n >= fewest);
+        let measured = || kernels().filter_map(|id| Some((id, here(id)?)));
         let slow = measured().max_by(|a, b| a.1.ms.total_cmp(&b.1.ms))?;
         let fast = measured().min_by(|a, b| a.1.ms.total_cmp(&b.1.ms))?;
         let factor = slow.1.ms / fast.1.ms;

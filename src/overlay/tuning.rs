@@ -4,10 +4,10 @@ use egui::{Align2, Color32, Rect, Sense, Ui, pos2, vec2};
 
 use super::place::{self, Panel, Title};
 use super::{Action, panel, theme};
-use crate::ladder::VariantId;
-use crate::ladder::heat::{self, Map};
-use crate::ladder::tune::{Status, Trial, best};
-use crate::ladder::tuned::SizeClass;
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::heat::{self, Map};
+use crate::ladders::box_filter::tune::{Status, Trial, best};
+use crate::ladders::box_filter::tuned::SizeClass;
 
 /// What a search does now.
 #[derive(Debug, Clone, PartialEq)]
@@ -297,7 +297,7 @@ fn about(trial: &Trial, tuning: &Tuning) -> String {
 mod tests {
     use super::*;
     use crate::gpu::cl::DeviceKind;
-    use crate::ladder::box_filter::{Config, info};
+    use crate::ladders::box_filter::Config;
 
     fn lightness(color: Color32) -> u32 {
         2 * u32::from(color.r()) + 5 * u32::from(color.g()) + u32::from(color.b())
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn what_hovers_says_time_rate_and_share_or_why_there_is_none() {
-        let code = info(VariantId::Fused).unwrap().code(DeviceKind::Cpu);
+        let code = VariantId::Fused.kernels().unwrap().code(DeviceKind::Cpu);
         let config = Config::of(code, DeviceKind::Cpu);
         let trial = |status| Trial {
             variant: VariantId::Fused,

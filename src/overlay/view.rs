@@ -4,7 +4,7 @@ use super::{DeviceList, Tuning};
 use crate::color::Correction;
 use crate::error::Error;
 use crate::gpu::cl::DeviceInfo;
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 use crate::media::Fields;
 use crate::stats::{PlayState, Recorder};
 use crate::timing::CpuReading;

@@ -9,7 +9,7 @@ use super::Pipeline;
 use crate::color::Layout;
 use crate::color::kernels::{ConvertProgram, Converter};
 use crate::gpu::memory::Storage;
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 
 /// What tells one conversion from another. Programs serve many; each is checked for itself.
 type Conversion = (Layout, Storage);
@@ -171,7 +171,7 @@ impl Pipeline {
             return None;
         }
         let storage = match self.built.get(&variant) {
-            Some(built) => built.info().storage,
+            Some(built) => built.kernels().storage,
             None if self.to_texture => Storage::Image,
             None => Storage::Buffer,
         };

@@ -11,9 +11,9 @@ use crate::color::Matrix;
 use crate::error::Result;
 use crate::gpu::memory::Picture;
 use crate::gpu::timer::{self, DeviceClock};
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::Plan;
-use crate::ladder::box_filter::planar::PlanarPlan;
+use crate::ladders::box_filter::Plan;
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::planar::PlanarPlan;
 use crate::stats::{Lane, Span, Stage};
 
 /// Part of a pass that is in the queue.

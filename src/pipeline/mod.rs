@@ -37,9 +37,9 @@ use crate::gpu::event::{JobState, Waker, is_complete, wait_in_queue, wake_after}
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::sharing::Sharing;
 use crate::gpu::timer;
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::planar::PlanarFilter;
-use crate::ladder::box_filter::{BuiltVariant, Scratch};
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::planar::PlanarFilter;
+use crate::ladders::box_filter::{BuiltVariant, Scratch};
 use crate::media::Frame;
 use crate::stats::{Lane, Span, Stage};
 use crate::timing::ms_since;
@@ -178,7 +178,7 @@ impl Pipeline {
 
     /// Adds a variant that the builder finished.
     pub fn add(&mut self, variant: BuiltVariant) {
-        self.built.insert(variant.info().id, variant);
+        self.built.insert(variant.kernels().id, variant);
     }
 
     /// Adds the filter on planes that the builder finished.

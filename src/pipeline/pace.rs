@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use crate::color::Correction;
 use crate::gpu::cl::DeviceKind;
 use crate::gpu::memory::Storage;
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 
 /// Pixels of a picture, what is written, and whether the planes were filtered before: others take another time.
 type Conversion = ((u32, u32), Storage, bool);

@@ -12,8 +12,8 @@ use crate::color::Correction;
 use crate::color::Matrix;
 use crate::error::Error;
 use crate::gpu::memory::{Picture, Storage};
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::BuiltVariant;
+use crate::ladders::box_filter::BuiltVariant;
+use crate::ladders::box_filter::VariantId;
 
 impl Pipeline {
     /// Predicted time of a whole frame on the device, in milliseconds.
@@ -46,12 +46,12 @@ impl Pipeline {
             return Err(Refusal::Unsupported(Error::new(what, "", "Choose another variant.")));
         }
         if let Some(built) = built {
-            let supported = built.info().supports(&cl.device.info, size.0, size.1);
+            let supported = built.kernels().supports(&cl.device.info, size.0, size.1);
             supported.map_err(Refusal::Unsupported)?;
         }
         let planes = slot.loaded() == Loaded::Planes;
         let storage = match built {
-            Some(built) => built.info().storage,
+            Some(built) => built.kernels().storage,
             None if self.to_texture => Storage::Image,
             None => Storage::Buffer,
         };

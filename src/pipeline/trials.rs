@@ -9,7 +9,7 @@ use super::{Pipeline, Refusal};
 use crate::color::Layout;
 use crate::color::kernels::Converter;
 use crate::error::{Error, Result};
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 
 /// One way to run a variant's kernels: what runs well at one size and radius may hang at another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

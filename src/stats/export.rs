@@ -10,7 +10,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use super::{FrameSample, GlTimes, Recorder, Setting, Stage, recorder};
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 use crate::save;
 use crate::timing::noise::Noisy;
 use crate::timing::{Noise, Series};

@@ -15,7 +15,7 @@ pub(crate) use recorder::{Recorder, Summary};
 pub(crate) use scores::{Score, Scores};
 pub(crate) use trace::{Lane, Span, Trace};
 
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 
 /// A stage of a frame's way. The words are the same in code, overlay, CSV and JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,7 +4,7 @@
 //! which survives a switch to another variant, a pause and a seek.
 
 use super::Setting;
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 use crate::timing::Noise;
 
 /// A variant that comes back at the same radius and size keeps its score until so many frames are measured anew: the first

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::*;
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 use crate::timing::Noise;
 
 /// A frame at `at` seconds whose stages take 1, 2, 3 … times `unit` milliseconds.

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use clreel::gpu::cl::DeviceKind;
-use clreel::ladder::VariantId;
+use clreel::ladders::box_filter::VariantId;
 
 /// What runs a kernel file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

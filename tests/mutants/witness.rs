@@ -17,9 +17,9 @@ use clreel::color::{Correction, Layout, convert_reference, correct_reference};
 use clreel::error::{Error, Result};
 use clreel::gpu::cl::{ClContext, list_devices, select_device};
 use clreel::gpu::memory::{Picture, Storage};
-use clreel::ladder::box_filter::planar::{PlanarFilter, planar_reference};
-use clreel::ladder::box_filter::reference::reference;
-use clreel::ladder::box_filter::{BuiltVariant, Config, Scratch, info};
+use clreel::ladders::box_filter::planar::{PlanarFilter, planar_reference};
+use clreel::ladders::box_filter::reference::reference;
+use clreel::ladders::box_filter::{BuiltVariant, Config, Scratch};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
@@ -123,7 +123,7 @@ impl Lab {
         let (w, h, r) = (width as usize, height as usize, case.radius as usize);
         let want = self.wanted.entry(key).or_insert_with(|| reference(&pixels, w, h, r));
         let cl = &self.cl;
-        let src = Picture::alloc(cl, variant.info().storage, width, height)?;
+        let src = Picture::alloc(cl, variant.kernels().storage, width, height)?;
         src.write(&cl.queue, &pixels)?;
         let run = |dst: &Picture| {
             let plan = variant.plan(cl, &src, dst, &mut Scratch::new(), width, height, case.radius)?;
@@ -141,13 +141,17 @@ impl Lab {
     fn build(&self, subject: Subject) -> Result<BuiltVariant> {
         match subject {
             Subject::Tuned(id, kind, name, value) => {
-                let code =
-                    info(id).map(|info| info.code(kind)).ok_or_else(|| Error::new("No kernel.", "", ""))?;
+                let code = id
+                    .kernels()
+                    .map(|info| info.code(kind))
+                    .ok_or_else(|| Error::new("No kernel.", "", ""))?;
                 BuiltVariant::build_with(&self.cl, id, &Config::of(code, kind).with(name, value))
             }
             Subject::IntoImage(id, kind) => {
-                let code =
-                    info(id).map(|info| info.code(kind)).ok_or_else(|| Error::new("No kernel.", "", ""))?;
+                let code = id
+                    .kernels()
+                    .map(|info| info.code(kind))
+                    .ok_or_else(|| Error::new("No kernel.", "", ""))?;
                 BuiltVariant::build_into(&self.cl, id, &Config::of(code, kind), Storage::Image)
             }
             Subject::Variant(id, kind) => BuiltVariant::build_as(&self.cl, id, kind),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::work::Work;
 use super::{Flight, FrameLoop};
 use crate::color::Correction;
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 use crate::media::{Decoder, Seek};
 use crate::pipeline::Pipeline;
 

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::gpu::event::JobState;
 use crate::gpu::event::Waker;
 use crate::gpu::host_block::HostBlock;
-use crate::ladder::box_filter::native::{self, Lanes};
+use crate::ladders::box_filter::native::{self, Lanes};
 use crate::memory::zeroed;
 use crate::stats::{Span, Stage};
 
@@ -173,8 +173,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::ladder::box_filter::pictures::noise;
-    use crate::ladder::box_filter::reference::reference;
+    use crate::ladders::box_filter::pictures::noise;
+    use crate::ladders::box_filter::reference::reference;
 
     fn picture() -> Arc<HostBlock> {
         let mut block = HostBlock::new(33 * 9 * 4).unwrap();

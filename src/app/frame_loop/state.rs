@@ -1,7 +1,7 @@
 //! What the loop tells the window: the picture on the screen, whether anything follows it, and what takes long.
 
 use super::{BUSY_S, FrameLoop, OVERLAY_MS, STILL};
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 use crate::media::Orientation;
 use crate::overlay::Busy;
 

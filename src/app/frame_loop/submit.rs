@@ -9,8 +9,8 @@ use super::{Flight, FrameLoop, Stages, Wanted, Work, collect::advance_gl};
 
 use crate::color::{correct_reference, matrix};
 use crate::error::Result;
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::glsl;
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::glsl;
 use crate::media::Frame;
 use crate::pipeline::Slot;
 use crate::pipeline::{Job, Refusal};

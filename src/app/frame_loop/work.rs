@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::native::Task;
-use crate::ladder::box_filter::glsl;
+use crate::ladders::box_filter::glsl;
 use crate::pipeline::{Job, JobTimes};
 use crate::stats::{Lane, Span, Stage};
 

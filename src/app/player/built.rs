@@ -8,7 +8,7 @@ use crate::app::builder::{Built, Part, Start};
 use crate::error::Error;
 use crate::gpu::cl::is_device_failure;
 use crate::gpu::sharing::Sharing;
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 use crate::overlay::VariantStatus;
 use crate::pipeline::Pipeline;
 
@@ -30,7 +30,7 @@ pub(super) fn failed_trials(all: &[(VariantId, VariantStatus)]) -> impl Iterator
 /// What a part says of a variant; `None` of what serves them all.
 fn status(part: &Part) -> Option<(VariantId, VariantStatus)> {
     match part {
-        Part::Variant(variant) => Some((variant.info().id, VariantStatus::Ready)),
+        Part::Variant(variant) => Some((variant.kernels().id, VariantStatus::Ready)),
         Part::Planar(_) => Some((VariantId::Planar, VariantStatus::Ready)),
         Part::NoVariant(id, error) => Some((*id, VariantStatus::Unavailable(error.clone()))),
         Part::Changed(_) | Part::Tried(..) => None,

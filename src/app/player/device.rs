@@ -18,7 +18,8 @@ use crate::gpu::cl::{Device, DeviceKind, select_device};
 use crate::gpu::drivers::{self, Driver};
 use crate::gpu::probe::Tested;
 use crate::gpu::sharing::{self, Sharing};
-use crate::ladder::{Kind, VariantId};
+use crate::ladder::Kind;
+use crate::ladders::box_filter::VariantId;
 use crate::overlay::{DeviceRow, DeviceState, VariantStatus};
 use crate::pipeline::Pipeline;
 

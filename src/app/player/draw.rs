@@ -11,8 +11,7 @@ use crate::app::frame_loop::{DrawTimes, GlTimings};
 use crate::error::Result;
 use crate::gpu::gl_timer::Clock;
 use crate::gpu::read_texture::read_texture;
-use crate::ladder::box_filter::planar::PLANAR;
-use crate::ladder::{VariantId, box_filter};
+use crate::ladders::box_filter::VariantId;
 use crate::media::Orientation;
 use crate::memory::picture_memory;
 use crate::overlay::{Action, DeviceList, Shown, VariantRow, View};
@@ -133,7 +132,7 @@ impl Player<'_> {
             .status
             .iter()
             .map(|(id, status)| {
-                let (title, mut idea) = describe(*id);
+                let (title, mut idea) = (id.rung().title, id.rung().idea);
                 if *id == VariantId::Glsl && self.frames.glsl_clock() == Some(Clock::Wall) {
                     idea = GLSL_BY_THE_WALL;
                 }
@@ -274,12 +273,4 @@ fn zoom(
     if let Some(moved) = moved {
         let _ = input.on_window_event(window, moved);
     }
-}
-
-/// A variant's title and idea for the overlay.
-fn describe(id: VariantId) -> (&'static str, &'static str) {
-    let kernels = box_filter::info(id).map(|info| (info.title, info.idea));
-    let planar = || (id == VariantId::Planar).then_some((PLANAR.title, PLANAR.idea));
-    let peer = || box_filter::peer(id).map(|info| (info.title, info.idea));
-    kernels.or_else(planar).or_else(peer).unwrap_or(("Off", "No filter: the frame passes through."))
 }

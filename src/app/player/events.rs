@@ -11,7 +11,7 @@ use crate::app::input::{self, Command};
 use crate::app::settings::UI_SCALE;
 use crate::error::Result;
 use crate::gpu::cl::is_device_failure;
-use crate::ladder::box_filter::MAX_RADIUS;
+use crate::ladders::box_filter::MAX_RADIUS;
 use crate::overlay::{Action, VariantStatus};
 
 impl Player<'_> {

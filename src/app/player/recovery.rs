@@ -10,7 +10,8 @@ use super::{Player, built};
 use crate::error::Error;
 use crate::gpu::cl::Device;
 use crate::gpu::sharing::Sharing;
-use crate::ladder::{Kind, VariantId};
+use crate::ladder::Kind;
+use crate::ladders::box_filter::VariantId;
 use crate::overlay::{Notice, VariantStatus};
 
 /// A device that has worked for longer than this fails for the first time again.

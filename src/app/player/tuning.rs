@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use super::Player;
 use crate::app::tuner::{self, News, Order, Told, Tuner};
 use crate::gpu::cl::{Device, DeviceKind};
-use crate::ladder::VariantId;
-use crate::ladder::tune;
-use crate::ladder::tuned::{Cache, RADII, SizeClass, radius_class};
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::tune;
+use crate::ladders::box_filter::tuned::{Cache, RADII, SizeClass, radius_class};
 use crate::overlay::{Tuning, TuningState};
 use crate::stats::{FrameSample, Stage};
 

@@ -5,10 +5,10 @@ use comfy_table::{CellAlignment, Table, presets};
 use super::{DeviceRuns, Results, conversions, reason};
 use crate::cli::devices::print_line;
 use crate::error::Result;
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::bench::{NativeFault, RadiusRun};
-use crate::ladder::box_filter::native::Lanes;
 use crate::ladder::measure::Measurement;
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::bench::{NativeFault, RadiusRun};
+use crate::ladders::box_filter::native::Lanes;
 use crate::timing::{Noise, noise};
 use crate::verify::Checked;
 

@@ -82,7 +82,7 @@ fn the_smallest_window_on_the_finest_display_can_be_used() {
     }
     fixture.overlay.keys_open = true;
     fixture.pass(vec![]);
-    let last = KEYS[KEYS.len() - 1].does;
+    let last = &KEYS[KEYS.len() - 1].does;
     assert!(fixture.find(last).is_none());
     fixture.pass(vec![Event::PointerMoved(pos2(160.0, 120.0))]);
     for _ in 0..30 {

@@ -125,8 +125,8 @@ fn all_keys_are_shown_at_every_size() {
             fixture.overlay.keys_open = true;
             fixture.pass(vec![]);
             let window = Rect::from_min_size(Pos2::ZERO, size);
-            for key in KEYS {
-                let place = fixture.find(key.does).unwrap_or_else(|| panic!("{} at {size}", key.does));
+            for key in KEYS.iter() {
+                let place = fixture.find(&key.does).unwrap_or_else(|| panic!("{} at {size}", key.does));
                 assert!(window.contains_rect(place), "{} at {size}: {place}", key.does);
             }
             assert_eq!(fixture.click("\u{d7}"), [Action::ToggleKeys]);

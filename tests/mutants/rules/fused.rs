@@ -1,7 +1,7 @@
 //! Rules for the fused kernel for CPUs.
 
 use clreel::gpu::cl::DeviceKind::Cpu;
-use clreel::ladder::VariantId::Fused;
+use clreel::ladders::box_filter::VariantId::Fused;
 
 use super::super::cases::Subject::Variant;
 use super::{Edit, Rules, edit};

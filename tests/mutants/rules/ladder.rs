@@ -1,7 +1,7 @@
 //! Rules for the five steps of the ladder, and for what they share.
 
 use clreel::gpu::cl::DeviceKind::{Cpu, Gpu};
-use clreel::ladder::VariantId::{Flat, Fused, Naive, RunningSum, Separable, Vectorized};
+use clreel::ladders::box_filter::VariantId::{Flat, Fused, Naive, RunningSum, Separable, Vectorized};
 
 use super::super::cases::Subject::{self, Variant};
 use super::{Edit, Rules, edit};

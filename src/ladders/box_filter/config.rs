@@ -5,7 +5,7 @@
 use super::MAX_RADIUS;
 use crate::gpu::cl::{DeviceInfo, DeviceKind};
 use crate::ladder::config::{self, Param, Tunable};
-use crate::ladder::tuned::SizeClass;
+use crate::ladders::box_filter::tuned::SizeClass;
 
 /// What a launch covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

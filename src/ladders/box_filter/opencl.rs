@@ -7,17 +7,17 @@ use ocl::core;
 
 use super::config::{Config, Extent};
 use super::plan::{Pass, Plan};
-use super::{Scratch, info, run};
+use super::{Kernels, Scratch, run};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::program;
-use crate::ladder::tuned::{self, Cache, SizeClass};
-use crate::ladder::{VariantId, VariantInfo};
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::tuned::{self, Cache, SizeClass};
 
-/// The variant's entry in the table, or an error for what is not made of kernels.
-fn filter_info(id: VariantId) -> Result<&'static VariantInfo> {
-    info(id).ok_or_else(|| Error::new(format!("'{id}' has no kernel."), "It does without OpenCL.", ""))
+/// The variant's kernels, or an error for what is not made of kernels.
+fn kernels_of(id: VariantId) -> Result<&'static Kernels> {
+    id.kernels().ok_or_else(|| Error::new(format!("'{id}' has no kernel."), "It does without OpenCL.", ""))
 }
 
 /// A variant compiled for one device. It can be made on any thread, and sent to another.
@@ -25,7 +25,7 @@ fn filter_info(id: VariantId) -> Result<&'static VariantInfo> {
 /// [`VariantId::Auto`] is several: each plan takes the one for its size and radius.
 #[derive(Debug)]
 pub struct BuiltVariant {
-    info: &'static VariantInfo,
+    kernels: &'static Kernels,
     /// The first is the default.
     programs: Vec<Program>,
     /// Where another than the default is faster: the size, the class of radii, and which.
@@ -61,7 +61,7 @@ impl BuiltVariant {
     /// # Errors
     /// As [`BuiltVariant::build`].
     pub fn build_as(cl: &ClContext, id: VariantId, kind: DeviceKind) -> Result<Self> {
-        let storage = filter_info(id)?.storage;
+        let storage = kernels_of(id)?.storage;
         if id == VariantId::Auto {
             return Self::build_auto(cl, kind, &Cache::load(), storage);
         }
@@ -76,7 +76,7 @@ impl BuiltVariant {
     pub fn build_for_textures(cl: &ClContext, id: VariantId) -> Result<Self> {
         let kind = cl.device.info.kind;
         let code_of = if id == VariantId::Auto { UNTUNED } else { id };
-        let code = filter_info(code_of)?.code(kind);
+        let code = kernels_of(code_of)?.code(kind);
         if !code.to_image {
             return Self::build(cl, id);
         }
@@ -88,7 +88,7 @@ impl BuiltVariant {
 
     /// A variant with the default parameters for each size.
     fn build_defaults(cl: &ClContext, id: VariantId, kind: DeviceKind, output: Storage) -> Result<Self> {
-        let (code, device) = (filter_info(id)?.code(kind), &cl.device.info);
+        let (code, device) = (kernels_of(id)?.code(kind), &cl.device.info);
         let mut built = Self::build_into(cl, id, &Config::of(code, kind).fitted(device), output)?;
         for size in SizeClass::ALL {
             let config = Config::for_size(code, kind, size).fitted(device);
@@ -119,10 +119,10 @@ impl BuiltVariant {
     /// [`VariantId::Auto`] by what `cache` says. An entry that does not build, or cannot write `output`, is left out.
     fn build_auto(cl: &ClContext, kind: DeviceKind, cache: &Cache, output: Storage) -> Result<Self> {
         let mut auto = Self::build_defaults(cl, UNTUNED, kind, output)?;
-        auto.info = filter_info(VariantId::Auto)?;
+        auto.kernels = kernels_of(VariantId::Auto)?;
         let mut measured = Vec::new();
         for choice in cache.choices(&cl.device.info) {
-            if info(choice.variant).is_none_or(|info| info.storage != auto.info.storage) {
+            if choice.variant.kernels().is_none_or(|kernels| kernels.storage != auto.kernels.storage) {
                 continue;
             }
             if let Some(at) = auto.program_of(cl, choice.variant, &choice.config, output) {
@@ -139,7 +139,7 @@ impl BuiltVariant {
     /// # Errors
     /// As [`BuiltVariant::build`]; also when the device does not allow these parameters.
     pub fn build_with(cl: &ClContext, id: VariantId, config: &Config) -> Result<Self> {
-        Self::build_into(cl, id, config, filter_info(id)?.storage)
+        Self::build_into(cl, id, config, kernels_of(id)?.storage)
     }
 
     /// The same with an output in `output`, which may be an image for a variant that reads buffers: then nothing
@@ -148,16 +148,16 @@ impl BuiltVariant {
     /// # Errors
     /// As [`BuiltVariant::build_with`]; also when the variant's code cannot write that.
     pub fn build_into(cl: &ClContext, id: VariantId, config: &Config, output: Storage) -> Result<Self> {
-        let info = filter_info(id)?;
+        let kernels = kernels_of(id)?;
         let device = &cl.device.info;
         let (width, height) = (70, 3);
-        info.supports(device, width, height)?;
+        kernels.supports(device, width, height)?;
         if !config.is_allowed(device) {
             let why = format!("The device does not allow {config}.");
             return Err(Error::new(format!("'{id}' cannot run on '{}'.", device.name), why, ""));
         }
         let mut options = config.options();
-        if output != info.storage {
+        if output != kernels.storage {
             if !config.code().to_image || output != Storage::Image || !device.image_support {
                 let why = format!("Its output cannot be an {output:?} there.").to_lowercase();
                 return Err(Error::new(format!("'{id}' cannot run on '{}'.", device.name), why, ""));
@@ -167,14 +167,14 @@ impl BuiltVariant {
         let file = config.code().file;
         let program = program::build(cl, file, &program::source(file)?, &options)?;
         let programs = vec![Program { id, program, config: config.clone() }];
-        let built = Self { info, programs, choices: Vec::new(), output };
+        let built = Self { kernels, programs, choices: Vec::new(), output };
         let queue = cl.extra_queue()?;
         // Changed kernels may leave their memory: among canaries that is not at once another's.
         let memory = |storage| match program::is_changed(file) {
             true => run::memory(cl, storage, (width, height)).map(|(_, part)| part),
             false => Picture::alloc(cl, storage, width, height),
         };
-        let (src, dst) = (memory(info.storage)?, memory(output)?);
+        let (src, dst) = (memory(kernels.storage)?, memory(output)?);
         src.write(&queue, &vec![128; (width * height * 4) as usize])?;
         let plan = built.plan(cl, &src, &dst, &mut Scratch::new(), width, height, 1)?;
         plan.check_arguments(output)?;
@@ -205,9 +205,9 @@ impl BuiltVariant {
         self.output
     }
 
-    /// The variant's entry in the ladder.
-    pub fn info(&self) -> &'static VariantInfo {
-        self.info
+    /// The variant's kernels as they are declared.
+    pub fn kernels(&self) -> &'static Kernels {
+        self.kernels
     }
 
     /// Kernels with all their arguments, to filter `src` into `dst` with `radius`. `src` must have this
@@ -242,22 +242,22 @@ impl BuiltVariant {
         of: (u32, u32),
         radius: u32,
     ) -> Result<Plan> {
-        let id = self.info.id;
+        let id = self.kernels.id;
         let what = format!("'{id}' could not be prepared.");
-        if src.storage() != self.info.storage || dst.storage() != self.output {
+        if src.storage() != self.kernels.storage || dst.storage() != self.output {
             return Err(Error::new(what, "The pictures are stored in another way than it reads.", ""));
         }
         if width == 0 || height == 0 {
             return Err(Error::new(what, "The picture has no pixels.", ""));
         }
-        self.info.supports(&cl.device.info, width, height)?;
+        self.kernels.supports(&cl.device.info, width, height)?;
         let Some(Program { id: chosen, program, config }) = self.program(of.0, of.1, radius) else {
             return Err(Error::new(what, "It is not built.", ""));
         };
         let code = config.code();
         let sums = match code.kernels.len() {
             1 => None,
-            _ => Some(scratch.get(cl, self.info.storage, width, height)?),
+            _ => Some(scratch.get(cl, self.kernels.storage, width, height)?),
         };
         let extent = Extent { width, rows: height, radius, units: cl.device.info.units };
         let extra = match (code.scratch)(config, &extent) {
@@ -278,8 +278,8 @@ impl BuiltVariant {
             passes.push(pass);
         }
         let units = cl.device.info.units;
-        let (info, chosen, config) = (self.info, *chosen, config.clone());
-        let plan = Plan { info, chosen, config, passes, width, height, units, radius: Cell::new(0) };
+        let (kernels, chosen, config) = (self.kernels, *chosen, config.clone());
+        let plan = Plan { kernels, chosen, config, passes, width, height, units, radius: Cell::new(0) };
         plan.set_radius(radius)?;
         Ok(plan)
     }

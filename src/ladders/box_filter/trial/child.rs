@@ -12,12 +12,12 @@ use crate::gpu::identity::{Identity, by_identity};
 use crate::gpu::memory::Rgba;
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::trial::{START, Talk, serve};
-use crate::ladder::box_filter::planar::{PlanarFilter, planar_reference, run as planes};
-use crate::ladder::box_filter::reference::quick;
-use crate::ladder::box_filter::run::{Bands, Checker};
-use crate::ladder::box_filter::suite::{Subject, Suite};
-use crate::ladder::box_filter::{BuiltVariant, Config, Plan, Scratch, filter_once, info};
-use crate::ladder::{VariantId, measure};
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::planar::{PlanarFilter, planar_reference, run as planes};
+use crate::ladders::box_filter::reference::quick;
+use crate::ladders::box_filter::run::{Bands, Checker};
+use crate::ladders::box_filter::suite::{Subject, Suite};
+use crate::ladders::box_filter::{BuiltVariant, Config, Plan, Scratch, filter_once};
 use crate::memory::zeroed;
 use crate::timing::ms_since;
 use crate::verify::{self, MismatchReport};
@@ -97,7 +97,7 @@ fn build(
         (Some(params), to_image) => {
             let kind = cl.device.info.kind;
             let unknown = || Error::new(format!("'{id}' has no kernel."), "", "");
-            let info = info(id).ok_or_else(unknown)?;
+            let info = id.kernels().ok_or_else(unknown)?;
             let config = Config::of(info.code(kind), kind);
             let config = params.iter().fold(config, |config, (name, value)| config.with(name, *value));
             let output = if to_image { Storage::Image } else { info.storage };
@@ -117,11 +117,11 @@ fn variant(
     let ((width, height), radius) = (request.size, request.radius);
     talk.step("time");
     let mut scratch = Scratch::new();
-    let input = Picture::alloc(cl, built.info().storage, width, height)?;
+    let input = Picture::alloc(cl, built.kernels().storage, width, height)?;
     let output = Picture::alloc(cl, built.output(), width, height)?;
     input.write(&cl.queue, src)?;
     let plan = built.plan(cl, &input, &output, &mut scratch, width, height, radius)?;
-    let ms = measure::predict(&plan, &cl.queue)?;
+    let ms = plan.predict(&cl.queue)?;
     if request.longest_ms.is_some_and(|longest| ms > longest) {
         return Ok((Tried { left_out: true, ..ran(ms, None) }, Vec::new()));
     }

@@ -1,6 +1,7 @@
 //! Benchmarks of the ladder on one device. In: frames, variants, radii. Out: for each radius the time of a
 //! copy and the outcome of each variant. Every variant is checked before and while it is timed.
 
+use super::BuiltVariant;
 use super::checks::{Tried, fail, not_passed};
 use super::glsl::Offscreen;
 use super::native::Lanes;
@@ -8,12 +9,12 @@ use super::pictures::noise;
 use super::planar::{PlanarFilter, planes_of};
 use super::rounds::Bench;
 use super::trial::{Case, Launch, Trials};
-use super::{BuiltVariant, info};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, failed};
 use crate::gpu::memory::{Picture, Storage};
 use crate::ladder::measure::{self, Measurement, Sample};
-use crate::ladder::{Kind, Outcome, VariantId};
+use crate::ladder::{Kind, Outcome};
+use crate::ladders::box_filter::VariantId;
 use crate::memory::require;
 use crate::verify::Checked;
 
@@ -95,7 +96,7 @@ pub fn require_memory((width, height): (u32, u32), variants: &[VariantId], nativ
         + 12
         + 8
         + 4
-        + 4 * any(&|id| info(id).is_some_and(|info| info.storage == Storage::Image))
+        + 4 * any(&|id| id.kernels().is_some_and(|info| info.storage == Storage::Image))
         + 4 * any(&|id| id.kind() == Kind::Glsl)
         + 2 * any(&|id| native || id.kind() == Kind::Native);
     require(width as usize * height as usize * 4 * pictures)
@@ -153,7 +154,7 @@ pub fn run_device(
 pub(super) const TINY: (u32, u32) = (70, 3);
 
 fn build(cl: &ClContext, id: VariantId, input: &Input, trials: &mut Trials) -> Tried<BuiltVariant> {
-    let info = info(id).ok_or_else(|| Box::new(Outcome::Skipped("It is no filter.".to_owned())))?;
+    let info = id.kernels().ok_or_else(|| Box::new(Outcome::Skipped("It is no filter.".to_owned())))?;
     info.supports(&cl.device.info, input.width, input.height)
         .map_err(|e| Box::new(Outcome::Unsupported(e.why)))?;
     let src = noise(TINY.0 as usize * TINY.1 as usize * 4);
@@ -215,7 +216,7 @@ impl Pairs {
         let pair = |storage| Ok::<_, Error>((new(storage)?, new(storage)?));
         let images = built
             .iter()
-            .any(|(_, b)| matches!(b, Ok(Candidate::Kernels(b)) if b.info().storage == Storage::Image));
+            .any(|(_, b)| matches!(b, Ok(Candidate::Kernels(b)) if b.kernels().storage == Storage::Image));
         Ok(Self {
             buffer: pair(Storage::Buffer)?,
             image: if images { Some(pair(Storage::Image)?) } else { None },

@@ -5,13 +5,14 @@ use std::ops::Range;
 
 use ocl::core::{self, ArgVal};
 
-use super::MAX_RADIUS;
 use super::config::{Config, Extent, Launch};
+use super::{Kernels, MAX_RADIUS};
 use crate::error::{Error, Result};
 use crate::gpu::cl::failed;
 use crate::gpu::kernel::{enqueue, expect_types};
 use crate::gpu::memory::Storage;
-use crate::ladder::{VariantId, VariantInfo};
+use crate::ladder::measure::sample;
+use crate::ladders::box_filter::VariantId;
 
 /// Positions of the arguments that all kernels of the ladder share.
 mod arg {
@@ -85,7 +86,7 @@ fn scale(radius: u32) -> f32 {
 /// [`Picture::from_host`](crate::gpu::memory::Picture::from_host).
 #[derive(Debug)]
 pub struct Plan {
-    pub(super) info: &'static VariantInfo,
+    pub(super) kernels: &'static Kernels,
     pub(super) chosen: VariantId,
     pub(super) config: Config,
     pub(super) passes: Vec<Pass>,
@@ -150,7 +151,7 @@ impl Plan {
     /// # Errors
     /// When the band is empty or leaves the picture, or the device refuses.
     pub fn enqueue(&self, queue: &ocl::Queue, pass: usize, rows: Range<u32>) -> Result<ocl::Event> {
-        let what = || format!("'{}' could not be started.", self.info.id);
+        let what = || format!("'{}' could not be started.", self.kernels.id);
         let Some(p) = self.passes.get(pass).filter(|_| rows.start < rows.end && rows.end <= self.height)
         else {
             let why = format!("Pass {pass} has no rows {} to {}.", rows.start, rows.end);
@@ -158,6 +159,27 @@ impl Plan {
         };
         let launch = (self.config.code().launch)(&self.config, pass, &self.extent(rows.end - rows.start));
         p.enqueue(queue, rows, &launch).map_err(|e| failed(&what(), &e.into()))
+    }
+
+    /// Predicts the wall time of one run, in milliseconds, from bands of growing height until one takes long enough to be
+    /// trusted. A fast plan has then run completely, which also warms it up.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn predict(&self, queue: &ocl::Queue) -> Result<f64> {
+        const TRUSTED_MS: f64 = 30.0;
+        let mut total = 0.0;
+        for pass in 0..self.passes() {
+            let mut rows = self.row_step(pass).min(self.rows());
+            total += loop {
+                let run = sample(queue, |q| Ok(vec![self.enqueue(q, pass, 0..rows)?]))?;
+                if rows == self.rows() || run.wall_ms > TRUSTED_MS {
+                    break run.wall_ms * f64::from(self.rows()) / f64::from(rows);
+                }
+                rows = rows.saturating_mul(4).min(self.rows());
+            };
+        }
+        Ok(total)
     }
 
     /// Puts all passes over all rows on the queue, and returns at once with their events.
@@ -182,7 +204,7 @@ impl Plan {
             };
             let wanted = |position| match position {
                 arg::OUTPUT if pass.last => memory(output),
-                arg::INPUT | arg::OUTPUT => memory(self.info.storage),
+                arg::INPUT | arg::OUTPUT => memory(self.kernels.storage),
                 arg::SCRATCH => &["ushort4*"],
                 arg::SCALE => &["float"],
                 _ => &["int"],

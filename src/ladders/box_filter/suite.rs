@@ -201,7 +201,7 @@ pub(crate) fn done(
 ) -> Checked {
     Checked {
         sizes: vec![format!("{width}x{height}")],
-        pictures: patterns.iter().map(|pattern| pattern.name().to_owned()).collect(),
+        inputs: patterns.iter().map(|pattern| pattern.name().to_owned()).collect(),
         bands: bands.iter().map(|bands| bands.name().to_owned()).collect(),
         radii: radii.to_vec(),
         ways: if way.is_empty() { Vec::new() } else { vec![way.to_owned()] },

@@ -1,10 +1,10 @@
 //! A search as a map. In: the trials of a search and a variant. Out: a [`Map`] over the two parameters with the most
 //! values, the others fixed at the best.
 
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::Config;
 use crate::ladder::config::Param;
-use crate::ladder::tune::{Trial, axes, best};
+use crate::ladders::box_filter::Config;
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::tune::{Trial, axes, best};
 
 /// The trials of a variant, by two parameters.
 #[derive(Debug)]
@@ -80,11 +80,10 @@ pub fn variants(trials: &[Trial]) -> (Vec<VariantId>, Option<VariantId>) {
 mod tests {
     use super::*;
     use crate::gpu::cl::DeviceKind;
-    use crate::ladder::box_filter::info;
-    use crate::ladder::tune::Status;
+    use crate::ladders::box_filter::tune::Status;
 
     fn trial(values: &[(&str, u32)], status: Status) -> Trial {
-        let code = info(VariantId::RunningSum).unwrap().code(DeviceKind::Cpu);
+        let code = VariantId::RunningSum.kernels().unwrap().code(DeviceKind::Cpu);
         let config = values
             .iter()
             .fold(Config::of(code, DeviceKind::Cpu), |config, (name, value)| config.with(name, *value));

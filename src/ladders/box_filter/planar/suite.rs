@@ -10,8 +10,8 @@ use crate::color::Layout;
 use crate::color::planes::layout_of;
 use crate::error::Result;
 use crate::gpu::cl::ClContext;
-use crate::ladder::box_filter::pictures::noise;
-use crate::ladder::box_filter::run::Bands;
+use crate::ladders::box_filter::pictures::noise;
+use crate::ladders::box_filter::run::Bands;
 use crate::verify::{Checked, MismatchReport};
 
 /// One format for each way in which planes lie in memory: by the order, the distance and the width of their samples.
@@ -161,7 +161,7 @@ impl One<'_> {
         }
         Checked {
             sizes: vec![format!("{width}x{height}")],
-            pictures: samples.iter().map(|samples| samples.name().to_owned()).collect(),
+            inputs: samples.iter().map(|samples| samples.name().to_owned()).collect(),
             bands: ways.iter().map(|bands| bands.name().to_owned()).collect(),
             radii: if others { radii.to_vec() } else { Vec::new() },
             ways: vec![name],

@@ -9,7 +9,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 
 use crate::error::{Error, Result};
 use crate::gpu::memory::Rgba;
-use crate::ladder::box_filter::MAX_RADIUS;
+use crate::ladders::box_filter::MAX_RADIUS;
 use crate::memory::zeroed;
 use crate::threads::share;
 use crate::verify::{self, MismatchReport};
@@ -242,8 +242,8 @@ impl Strip<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ladder::box_filter::pictures::noise;
-    use crate::ladder::box_filter::reference::reference;
+    use crate::ladders::box_filter::pictures::noise;
+    use crate::ladders::box_filter::reference::reference;
 
     fn check(src: &[u8], (w, h): (usize, usize), radius: u32) {
         let want = reference(src, w, h, radius as usize);

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::memory::{Picture, Storage, guarded};
 use crate::gpu::parts::require_sub_buffers;
-use crate::ladder::box_filter::Scratch;
+use crate::ladders::box_filter::Scratch;
 use crate::memory::zeroed;
 use crate::verify::{self, MismatchReport};
 

@@ -110,7 +110,7 @@ fn strip(src: &[u8], (width, height): (usize, usize), radius: usize, first: usiz
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ladder::box_filter::pictures::noise;
+    use crate::ladders::box_filter::pictures::noise;
 
     #[test]
     fn the_table_equals_the_plain_loop() {

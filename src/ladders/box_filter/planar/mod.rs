@@ -38,15 +38,6 @@ pub use opencl::{PlanarFilter, PlanarPlan};
 pub use reference::{planar_quick, planar_reference};
 pub use run::{filter_frame, planes_of};
 
-use crate::ladder::{PeerInfo, VariantId};
-
-/// How the variant `planar` is shown.
-pub static PLANAR: PeerInfo = PeerInfo {
-    id: VariantId::Planar,
-    title: "Planar",
-    idea: "Y, U and V at their own sizes before they become RGBA: 1.5 bytes a pixel for 4:2:0, not 4.",
-};
-
 /// Weights of a window along one axis: `2·reach + 1` samples count `full` times, one more on either side counts `end`
 /// times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +83,7 @@ impl Window {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ladder::box_filter::MAX_RADIUS;
+    use crate::ladders::box_filter::MAX_RADIUS;
 
     fn variance(window: &Window) -> f64 {
         let reach = i64::from(window.reach);

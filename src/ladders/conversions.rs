@@ -8,8 +8,6 @@ use std::fmt::Write;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
-use super::Outcome;
-use super::measure::{self, Contender, Measurement, Timed};
 use crate::color::kernels::{Converter, Corrector};
 use crate::color::planes::layout_of;
 use crate::color::trial::{self, Pattern, VIVID};
@@ -18,8 +16,10 @@ use crate::color::{Matrix, Range};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device};
 use crate::gpu::memory::{Picture, Storage};
-use crate::ladder::box_filter::pictures::noise;
-use crate::ladder::box_filter::trial::{Case, Launch, Trials};
+use crate::ladder::Outcome;
+use crate::ladder::measure::{self, Contender, Measurement, Timed};
+use crate::ladders::box_filter::pictures::noise;
+use crate::ladders::box_filter::trial::{Case, Launch, Trials};
 use crate::memory::require;
 use crate::verify::MismatchReport;
 

@@ -22,7 +22,8 @@ use crate::error::Result;
 use crate::gpu::memory::Picture;
 use crate::gpu::memory::Rgba;
 use crate::ladder::measure::{self, Contender, Results, Sample, Timed};
-use crate::ladder::{NOT_TIMED, Outcome, VariantId};
+use crate::ladder::{NOT_TIMED, Outcome};
+use crate::ladders::box_filter::VariantId;
 use crate::memory::zeroed;
 use crate::timing::ms_since;
 use crate::verify::{self, Checked, MismatchReport};
@@ -181,7 +182,8 @@ impl<'a> Bench<'a> {
                 Ok(Candidate::Kernels(variant)) => {
                     self.prepare(variant, radius, &mut checks).map(|(rounds, plan, checked)| {
                         so_far.auto = (*id == VariantId::Auto).then(|| plan.chosen()).or(so_far.auto.take());
-                        let pictures = self.on.as_ref().map(|on| on.pairs.of(variant.info().storage).clone());
+                        let pictures =
+                            self.on.as_ref().map(|on| on.pairs.of(variant.kernels().storage).clone());
                         (rounds, pictures.map(|pictures| Ready::Kernels(plan, pictures)), checked)
                     })
                 }
@@ -340,11 +342,11 @@ impl<'a> Bench<'a> {
         let OnDevice { cl, pairs } = self.on.as_ref().ok_or_else(without_device)?;
         let (width, height) = (self.input.width, self.input.height);
         let picture = case(&self.input.frames[0], (width, height), radius);
-        tried(self.trials.variant(cl, variant.info().id, None, false, &picture))?;
+        tried(self.trials.variant(cl, variant.kernels().id, None, false, &picture))?;
         checks.first_look(cl, variant)?;
-        let (src, dst) = pairs.of(variant.info().storage);
+        let (src, dst) = pairs.of(variant.kernels().storage);
         let plan = variant.plan(cl, src, dst, &mut self.scratch, width, height, radius).map_err(fail)?;
-        let predicted_ms = measure::predict(&plan, &cl.queue).map_err(fail)?;
+        let predicted_ms = plan.predict(&cl.queue).map_err(fail)?;
         let rounds = self.rounds(predicted_ms)?;
         let work = (0..plan.passes()).map(|pass| plan.work(pass)).sum();
         let checked = checks.variant(cl, variant, predicted_ms, work, self.trials)?;

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
 use crate::gpu::{folders, program};
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::{Config, info};
+use crate::ladders::box_filter::Config;
+use crate::ladders::box_filter::VariantId;
 use crate::load::{self, Unread};
 use crate::save;
 
@@ -109,7 +109,7 @@ impl Entry {
     /// The variant and the configuration, if they are still what was tuned.
     fn config(&self, device: &DeviceInfo) -> Option<(VariantId, Config)> {
         let id: VariantId = self.variant.parse().ok()?;
-        let code = info(id)?.code(device.kind);
+        let code = id.kernels()?.code(device.kind);
         let names = |name: &&'static str| self.params.iter().any(|(n, _)| n == name);
         let known = code.params.iter().map(|p| p.name).filter(|n| names(n)).count();
         if self.device != device.name
@@ -264,7 +264,7 @@ mod tests {
     use crate::gpu::cl::DeviceKind;
 
     fn entry(id: VariantId, radius: u32, ms: f64) -> Entry {
-        let code = info(id).unwrap().code(DeviceKind::Cpu);
+        let code = id.kernels().unwrap().code(DeviceKind::Cpu);
         Entry::new(&DeviceInfo::made_up(), (1280, 720), radius, id, &Config::of(code, DeviceKind::Cpu), ms)
             .unwrap()
     }

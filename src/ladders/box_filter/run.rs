@@ -32,7 +32,7 @@ pub fn filter_once(
     radius: u32,
 ) -> Result<Vec<u8>> {
     require_pixels(src, width, height)?;
-    let storage = variant.info().storage;
+    let storage = variant.kernels().storage;
     let input = Picture::alloc(cl, storage, width, height)?;
     let output = Picture::alloc(cl, variant.output(), width, height)?;
     let plan = variant.plan(cl, &input, &output, &mut Scratch::new(), width, height, radius)?;
@@ -111,7 +111,7 @@ impl<'a> Checker<'a> {
         radius: u32,
     ) -> Result<Self> {
         let (source, output) =
-            (memory(cl, variant.info().storage, size)?, memory(cl, variant.output(), size)?);
+            (memory(cl, variant.kernels().storage, size)?, memory(cl, variant.output(), size)?);
         let mut scratch = Scratch::new();
         let plan = variant.plan_of(cl, &source.1, &output.1, &mut scratch, size, of, radius)?;
         Ok(Self { cl, plan, scratch, source, output, size })

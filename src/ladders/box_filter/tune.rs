@@ -1,5 +1,5 @@
 //! Finds the fastest variant and parameters for a device by trying them. In: a device, a size, a radius. Out: a
-//! [`Trial`] for each configuration, and the best of each variant for the cache in [`crate::ladder::tuned`].
+//! [`Trial`] for each configuration, and the best of each variant for the cache in [`crate::ladders::box_filter::tuned`].
 //!
 //! From a variant's default each parameter is varied in turn, and the best value is kept: coordinate descent, a
 //! few dozen trials instead of all combinations. Around the best of all, every pair of values of the two parameters
@@ -13,16 +13,16 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceInfo, DeviceKind};
 use crate::gpu::memory::{Picture, Rgba, Storage};
 use crate::gpu::program::is_changed;
-use crate::ladder::VariantId;
-use crate::ladder::box_filter::pictures::{Pattern, noise};
-use crate::ladder::box_filter::reference::quick;
-use crate::ladder::box_filter::run::{Bands, Checker};
-use crate::ladder::box_filter::suite::{self, Subject, Suite};
-use crate::ladder::box_filter::trial::{Case, Launch, Trials};
-use crate::ladder::box_filter::{BuiltVariant, Code, Config, Plan, Scratch, bench, info};
 use crate::ladder::config::Param;
 use crate::ladder::measure::{self, Contender, Measurement};
-use crate::ladder::tuned::{Entry, SizeClass};
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::pictures::{Pattern, noise};
+use crate::ladders::box_filter::reference::quick;
+use crate::ladders::box_filter::run::{Bands, Checker};
+use crate::ladders::box_filter::suite::{self, Subject, Suite};
+use crate::ladders::box_filter::trial::{Case, Launch, Trials};
+use crate::ladders::box_filter::tuned::{Entry, SizeClass};
+use crate::ladders::box_filter::{BuiltVariant, Code, Config, Plan, Scratch, Work, bench};
 use crate::memory::{require, zeroed};
 use crate::timing::{CpuTimes, Noise, Series, ms_since};
 use crate::verify::{self, Checked, MismatchReport};
@@ -35,9 +35,12 @@ const SHORT_MS: f64 = 50.0;
 const ROUNDS: u32 = 12;
 const FINAL_ROUNDS: u32 = 40;
 
-/// The variants that are worth tuning, the likely best first: what is far behind is then abandoned soon.
-pub const VARIANTS: [VariantId; 4] =
-    [VariantId::Fused, VariantId::RunningSum, VariantId::Vectorized, VariantId::Flat];
+/// The variants that are worth tuning, the likely best first: what is far behind is then abandoned soon. Those that read
+/// images are left out: no parameter makes them fast.
+pub fn variants() -> Vec<VariantId> {
+    let worth = |id: &VariantId| matches!(&id.rung().work, Work::Kernels(k) if k.storage == Storage::Buffer);
+    VariantId::ALL.into_iter().rev().filter(worth).collect()
+}
 
 /// What came of a configuration.
 #[derive(Debug, Clone)]
@@ -118,7 +121,7 @@ pub fn axes(code: &Code) -> Vec<&'static Param> {
 
 /// The most trials that a search over these variants makes, for a progress bar.
 pub fn most_trials(device: &DeviceInfo, variants: &[VariantId]) -> usize {
-    let codes = || variants.iter().filter_map(|id| info(*id)).map(|i| i.code(device.kind));
+    let codes = || variants.iter().filter_map(|id| id.kernels()).map(|i| i.code(device.kind));
     let trials = |c: &'static Code| 1 + c.params.iter().map(|p| p.values.len()).sum::<usize>();
     let map = |c: &'static Code| match axes(c)[..] {
         [a, b] => a.values.len() * b.values.len(),
@@ -180,7 +183,7 @@ pub fn require_memory(device: &DeviceInfo, (width, height): (u32, u32)) -> Resul
     let host = 2 + 12;
     // A CPU device has the same memory: source, destination, and those of the check with their canaries; row sums of twice a
     // picture's size for the check and for the best of each variant.
-    let device = if device.kind == DeviceKind::Cpu { 8 + 2 * (VARIANTS.len() + 1) } else { 0 };
+    let device = if device.kind == DeviceKind::Cpu { 8 + 2 * (variants().len() + 1) } else { 0 };
     require(width as usize * height as usize * 4 * (host + device))
 }
 
@@ -249,7 +252,7 @@ impl Tuner<'_> {
 
     /// Varies each parameter of a variant in turn.
     fn descend(&mut self, id: VariantId) -> Result<()> {
-        let Some(info) = info(id) else { return Ok(()) };
+        let Some(info) = id.kernels() else { return Ok(()) };
         let device = &self.cl.device.info;
         let first = self.trials.len();
         let size = SizeClass::of(self.size.0, self.size.1);
@@ -345,7 +348,7 @@ impl Tuner<'_> {
     fn judge(&mut self, built: &BuiltVariant) -> Result<Judged> {
         let began = CpuTimes::now();
         let ((width, height), radius) = (self.size, self.radius);
-        let (src, dst) = self.pair(built.info().storage)?;
+        let (src, dst) = self.pair(built.kernels().storage)?;
         let plan = built.plan(self.cl, &src, &dst, &mut Scratch::new(), width, height, radius)?;
         let best_ms = self.best_ms;
         let hopeless = |ms| best_ms.is_some_and(|best| ms > HOPELESS * best + 0.1);
@@ -353,10 +356,10 @@ impl Tuner<'_> {
         if let Some(report) = self.suite.first(self.cl, built, self.size, radius)? {
             return Ok(Judged::without_times(Status::Mismatch(report)));
         }
-        let mut predicted = measure::predict(&plan, &self.cl.queue)?;
+        let mut predicted = plan.predict(&self.cl.queue)?;
         if hopeless(predicted) && predicted < SHORT_MS {
             // A short one may have been disturbed, and its first run is a cold one.
-            predicted = predicted.min(measure::predict(&plan, &self.cl.queue)?);
+            predicted = predicted.min(plan.predict(&self.cl.queue)?);
         }
         if hopeless(predicted) {
             return Ok(Judged::without_times(Status::Abandoned(predicted)));

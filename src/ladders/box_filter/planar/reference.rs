@@ -111,7 +111,7 @@ fn by_sums(window: &Window, line: &[u64]) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ladder::box_filter::pictures::noise;
+    use crate::ladders::box_filter::pictures::noise;
 
     #[test]
     fn sums_of_lines_give_what_the_definition_does() {

@@ -22,7 +22,8 @@ use crate::gpu::cl::ClContext;
 use crate::gpu::memory::Storage;
 use crate::gpu::program;
 use crate::ladder::measure::rounds_for;
-use crate::ladder::{NOT_TIMED, Outcome, VariantId};
+use crate::ladder::{NOT_TIMED, Outcome};
+use crate::ladders::box_filter::VariantId;
 use crate::memory::require;
 use crate::timing::ms_since;
 use crate::verify::{Checked, MismatchReport};
@@ -66,7 +67,7 @@ impl<'a> Checks<'a> {
         let (width, height) = self.size();
         Checked {
             sizes: vec![format!("{width}x{height}")],
-            pictures: vec!["the movie".to_owned()],
+            inputs: vec!["the movie".to_owned()],
             bands: vec![Bands::Whole.name().to_owned()],
             timed: true,
             ..Checked::default()
@@ -204,7 +205,7 @@ impl<'a> Checks<'a> {
             passed(report.map(|report| report.map(|report| MismatchReport { case, ..report })))?;
             let mut one = done("", size, &[pattern], &[Bands::Whole], &[]);
             match checked.get_mut(1) {
-                Some(all) => all.pictures.append(&mut one.pictures),
+                Some(all) => all.inputs.append(&mut one.inputs),
                 None => checked.push(one),
             }
             if ms > EXTRA_MS / 8.0 {

@@ -14,7 +14,7 @@ use crate::gpu::cl::{ClContext, DeviceKind, failed};
 use crate::gpu::kernel::{enqueue, expect_types};
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::program;
-use crate::ladder::box_filter::{MAX_RADIUS, Scratch};
+use crate::ladders::box_filter::{MAX_RADIUS, Scratch};
 
 const ROWS: &str = "box_filter/08_planes.cl";
 const MARCH: &str = "box_filter/09_planes_march.cl";

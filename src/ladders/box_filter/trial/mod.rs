@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Code, Config, VARIANTS, info};
+use super::{Code, Config};
 use crate::color::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::identity::{Identity, identity_of};
 use crate::gpu::program::{KERNELS_VARIABLE, any_changed, is_changed};
 use crate::gpu::trial::{BUILD, Client, Fault, START};
-use crate::ladder::VariantId;
+use crate::ladders::box_filter::VariantId;
 use crate::verify::MismatchReport;
 
 pub use child::answer;
@@ -166,8 +166,11 @@ impl Trials {
         let changed = match (config, id) {
             (Some(config), _) => file(config.code()),
             // It is whatever tuning has found.
-            (None, VariantId::Auto) => VARIANTS.iter().any(|info| file(info.code(kind))),
-            (None, id) => info(id).is_some_and(|info| file(info.code(kind))),
+            (None, VariantId::Auto) => VariantId::ALL
+                .into_iter()
+                .filter_map(VariantId::kernels)
+                .any(|kernels| file(kernels.code(kind))),
+            (None, id) => id.kernels().is_some_and(|info| file(info.code(kind))),
         };
         let params = config.map(|config| {
             config.code().params.iter().map(|p| (p.name.to_owned(), config.get(p.name))).collect()

@@ -1,0 +1,35 @@
+//! The box-filter ladder: each pixel becomes the mean of the (2r+1)² pixels around it.
+//!
+//! The contract: radius 0 to 128; the border repeats the edge; RGBA, 8 bits a channel, each channel on its
+//! own; out = (sum + N/2) / N in whole numbers with N = (2r+1)². Row sums stay whole, 16 bits a channel.
+//! Every variant gives exactly the bytes of [`mod@reference`].
+
+pub mod bench;
+mod checks;
+pub mod config;
+pub mod glsl;
+pub mod heat;
+pub mod native;
+pub mod opencl;
+pub mod pictures;
+mod plan;
+pub mod planar;
+pub mod reference;
+mod rounds;
+pub mod run;
+mod rungs;
+mod scratch;
+pub mod suite;
+pub mod trial;
+pub mod tune;
+pub mod tuned;
+
+pub use config::{Code, Config};
+pub use opencl::BuiltVariant;
+pub use plan::Plan;
+pub use run::filter_once;
+pub use rungs::{Group, Kernels, Rung, VariantId, Work};
+pub use scratch::Scratch;
+
+/// Largest radius, in pixels: 255·(2·128+1) is the largest row sum that fits 16 bits.
+pub const MAX_RADIUS: u32 = 128;
