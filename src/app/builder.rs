@@ -13,8 +13,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::conversions::Conversions;
+use super::part::Part;
 use crate::color::Layout;
-use crate::color::kernels::{ConvertProgram, Corrector};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, is_device_failure, list_devices};
 use crate::gpu::event::Waker;
@@ -32,30 +32,6 @@ pub(crate) enum Built {
     Devices(Vec<Device>),
     /// Something for the context with this number.
     For(u64, Box<Part>),
-}
-
-/// What was built for a context.
-#[allow(clippy::large_enum_variant, reason = "it travels in a box")]
-pub(crate) enum Part {
-    /// This variant's kernels are changed: each way to run them is to be tried first.
-    Changed(VariantId),
-    /// What came of trying a variant in this way.
-    Tried(TrialCase, Result<()>),
-    /// A variant is ready.
-    Variant(BuiltVariant),
-    /// The variant `planar` is ready.
-    Planar(PlanarFilter),
-    /// A variant cannot be built, and why: its build log.
-    NoVariant(VariantId, Error),
-    /// Planes of such a layout can be converted into pictures of this kind. With an error: by another program than so
-    /// far, and why.
-    Conversion(Box<(ConvertProgram, Layout, Storage, Option<Error>)>),
-    /// They cannot, and why.
-    NoConversion(Box<Layout>, Storage, Error),
-    /// Colours of RGBA pictures can be corrected.
-    Corrector(Box<Corrector>),
-    /// They cannot, and why.
-    NoCorrector(Error),
 }
 
 enum Request {

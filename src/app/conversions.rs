@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::builder::Part;
+use super::part::Part;
 use crate::color::Layout;
 use crate::color::Matrix;
 use crate::color::kernels::{Converter, Corrector};

@@ -7,9 +7,11 @@ mod conversions;
 mod dialog;
 pub(crate) mod frame_loop;
 pub(crate) mod input;
+mod part;
 pub(crate) mod player;
 pub(crate) mod playlist;
 pub(crate) mod settings;
+mod size;
 pub(crate) mod tuner;
 pub(crate) mod window;
 

@@ -364,7 +364,9 @@ impl Results {
 fn chosen_devices(args: &BenchArgs, variants: &[VariantId]) -> Result<Vec<Option<Device>>> {
     let devices = working_devices();
     match args.device.as_deref() {
-        None if devices.is_empty() && variants.iter().all(|id| id.kind().is_peer()) => Ok(vec![None]),
+        None if devices.is_empty() && variants.iter().all(|id| id.kind().does_without_opencl()) => {
+            Ok(vec![None])
+        }
         Some("all") if devices.is_empty() => Err(no_device()),
         Some("all") => Ok(devices.into_iter().map(Some).collect()),
         sel => Ok(vec![Some(select_device(&devices, sel)?)]),

@@ -110,7 +110,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::Tune(args)) => tune::run(args),
         Some(Command::Snapshot(args)) => snapshot::run(args),
         Some(Command::Devices(args)) => devices::run(args),
-        Some(Command::AskDriver) => drivers::answer(),
+        Some(Command::AskDriver) => drivers::answer(platforms),
         Some(Command::AskSharing { list }) => probe::answer(list),
         Some(Command::TryKernels { frame }) => box_filter::trial::answer(*frame),
     }
@@ -124,6 +124,11 @@ pub(crate) fn usage(subcommand: &str, why: &str) -> u8 {
     // There is nobody to tell that it could not be told.
     let _ = command.map(|command| command.error(ErrorKind::ValueValidation, why).print());
     exit::USAGE
+}
+
+/// The platform of each device.
+fn platforms() -> Vec<String> {
+    list_devices().into_iter().map(|device| device.info.platform).collect()
 }
 
 /// The devices to choose from; says on stderr which drivers were left out because they failed.

@@ -92,7 +92,7 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
     let device = args.filter.device.as_deref();
     let mut trials = InChild(Trials::new(args.trial.limit()));
     let (variant, radius) = (args.filter.variant, args.filter.radius);
-    if variant.kind().is_peer() || variant == VariantId::Off && device.is_none() {
+    if variant.kind().does_without_opencl() || variant == VariantId::Off && device.is_none() {
         // As in the window, what does without OpenCL has its pictures from the processor.
         RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
         rgba = match variant.kind() {

@@ -32,7 +32,7 @@ impl Kind {
     }
 
     /// Whether it filters without OpenCL.
-    pub fn is_peer(self) -> bool {
+    pub fn does_without_opencl(self) -> bool {
         !matches!(self, Kind::Nothing | Kind::OpenCl)
     }
 }

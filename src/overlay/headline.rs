@@ -5,7 +5,7 @@ use egui::{Align2, CornerRadius, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec
 
 use super::place::{self, Panel, Title};
 use super::table::Numbers;
-use super::{Action, Busy, View, axes, device_name, line, panel, stages, theme, words};
+use super::{Action, Busy, View, axes, device_name, facts, line, panel, stages, theme, words};
 use crate::ladders::box_filter::VariantId;
 use crate::stats::{PlayState, Stage};
 
@@ -13,39 +13,6 @@ use crate::stats::{PlayState, Stage};
 pub(crate) const SIZE: egui::Vec2 = vec2(388.0, 190.0);
 /// Times that are awaited for longer have their progress in place of the frame's bar.
 const LONG_S: f64 = 2.0;
-
-/// The picture that is awaited, where that is another one than the picture on the screen.
-pub(crate) fn awaited<'a>(view: &View<'a>) -> Option<&'a Busy> {
-    let shown = view.shown.map(|s| (s.variant, s.radius));
-    view.busy.filter(|busy| shown != Some((busy.variant, busy.radius)))
-}
-
-/// What filtered the picture on the screen; what was chosen, before there is one.
-pub(crate) fn of(view: &View) -> (VariantId, u32) {
-    view.shown.map_or((view.chosen, view.radius), |s| (s.variant, s.radius))
-}
-
-/// The variant that `auto` is, where that is on the screen.
-pub(crate) fn auto<'a>(view: &View<'a>) -> Option<&'a str> {
-    let is_auto = of(view) == (VariantId::Auto, view.radius) && view.chosen == VariantId::Auto;
-    view.auto.filter(|_| is_auto).map(|auto| auto.split(' ').next().unwrap_or(auto))
-}
-
-/// CPU load of the process in percent of one core.
-pub(crate) fn cpu(view: &View) -> String {
-    view.cpu.process.map_or_else(|| format!("CPU {}", theme::UNKNOWN), |p| format!("CPU {p:.0} %"))
-}
-
-/// Seconds that count up.
-pub(crate) fn seconds(s: f64) -> String {
-    if s < 99.95 { format!("{s:.1}") } else { format!("{s:.0}") }
-}
-
-/// How long the whole picture takes, as far as that is known: never less than it has taken.
-pub(crate) fn estimate(busy: &Busy) -> Option<String> {
-    let all = busy.predicted_s.filter(|s| s.is_finite())?.max(busy.elapsed_s);
-    Some(if all < 9.95 { format!("{all:.1}") } else { format!("{all:.0}") })
-}
 
 /// Lays the headline out in `rect`, or the line that it folds to. Returns what was done with its title.
 pub(crate) fn show(
@@ -76,7 +43,7 @@ pub(crate) fn show(
     }
     response.on_hover_text(format!("{}\n{}", view.movie.file_name, place::HOVER));
     title.fold = self::title(&mut ui, inner.with_max_y(inner.top() + 16.0), view);
-    let awaited = awaited(view);
+    let awaited = facts::awaited(view);
     name(&ui, inner.left_top() + vec2(0.0, 36.0), inner, view, awaited);
     match awaited {
         Some(busy) => waiting(&ui, inner, busy),
@@ -129,9 +96,9 @@ fn title(ui: &mut Ui, row: Rect, view: &View) -> bool {
 
 /// The variant, its radius and the picture's size, on a line whose middle is at `y` of `at`.
 fn name(ui: &Ui, at: Pos2, inner: Rect, view: &View, awaited: Option<&Busy>) {
-    let (variant, radius) = awaited.map_or_else(|| of(view), |b| (b.variant, b.radius));
+    let (variant, radius) = awaited.map_or_else(|| facts::of(view), |b| (b.variant, b.radius));
     let mut text = variant.to_string();
-    if let Some(auto) = auto(view).filter(|_| awaited.is_none()) {
+    if let Some(auto) = facts::auto(view).filter(|_| awaited.is_none()) {
         text.push_str(&format!(" ({auto})"));
     }
     let size = if text.len() > 13 { 21.0 } else { 25.0 };
@@ -154,7 +121,7 @@ const FIGURES: f32 = 78.0;
 /// The filter's median, and the rate that goes with it.
 fn measured(ui: &mut Ui, inner: Rect, view: &View, numbers: &Numbers) {
     let y = inner.top() + FIGURES;
-    let off = of(view).0 == VariantId::Off;
+    let off = facts::of(view).0 == VariantId::Off;
     let filter = numbers.filter().filter(|_| !off);
     let text = if off { theme::UNKNOWN.to_owned() } else { numbers.filter_time() };
     let time = ui.painter().text(
@@ -187,7 +154,7 @@ fn measured(ui: &mut Ui, inner: Rect, view: &View, numbers: &Numbers) {
 /// The time since the picture was asked for, and the estimate.
 fn waiting(ui: &Ui, inner: Rect, busy: &Busy) {
     let y = inner.top() + FIGURES;
-    let text = seconds(busy.elapsed_s);
+    let text = facts::seconds(busy.elapsed_s);
     let time = ui.painter().text(
         pos2(inner.left(), y),
         Align2::LEFT_CENTER,
@@ -197,7 +164,7 @@ fn waiting(ui: &Ui, inner: Rect, busy: &Busy) {
     );
     let unit = pos2(time.right() + 8.0, y + 9.0);
     ui.painter().text(unit, Align2::LEFT_CENTER, "s", theme::words(20.0), theme::STRONG);
-    let about = match estimate(busy) {
+    let about = match facts::estimate(busy) {
         Some(all) => format!("of about {all} s"),
         None => "first picture".to_owned(),
     };
@@ -227,14 +194,14 @@ fn rates(
     let painter = ui.painter();
     let rate = painter.text(pos2(inner.left(), y), Align2::LEFT_CENTER, rate, theme::words(16.0), color);
     let cpu = pos2(rate.right() + 18.0, y);
-    let cpu = painter.text(cpu, Align2::LEFT_CENTER, self::cpu(view), theme::words(16.0), theme::STRONG);
+    let cpu = painter.text(cpu, Align2::LEFT_CENTER, facts::cpu(view), theme::words(16.0), theme::STRONG);
     let (device, hover) = match view.device {
         Some(device) => {
             let (name, driver) = device_name::short(device);
             (format!("{name} \u{b7} {driver}"), words::device(device))
         }
         None => {
-            let (text, hover) = without_device(view);
+            let (text, hover) = facts::without_device(view);
             (text.to_owned(), hover.to_owned())
         }
     };
@@ -253,15 +220,6 @@ fn rates(
     let device = ui.interact(at, ui.unique_id().with("device"), Sense::click());
     if device.on_hover_text(hover).clicked() {
         actions.push(Action::ToggleDevices);
-    }
-}
-
-/// What stands for the device's name where none filters, and its hover text.
-pub(crate) fn without_device(view: &View) -> (&'static str, &'static str) {
-    match (view.devices.awaited, view.devices.rows) {
-        (true, None) => ("looking for OpenCL devices", words::AWAITED_DEVICE),
-        (true, Some(_)) => ("the OpenCL device is made ready", words::AWAITED_DEVICE),
-        (false, _) => ("no OpenCL device", words::NO_DEVICE),
     }
 }
 
@@ -312,8 +270,8 @@ fn progress(ui: &Ui, bar: Rect, busy: &Busy) -> (String, egui::Color32) {
     ui.painter().rect_filled(bar, CornerRadius::same(2), theme::TROUGH);
     let part = bar.with_max_x(bar.left() + bar.width() * done);
     ui.painter().rect_filled(part, CornerRadius::same(2), theme::FILTER_DIM);
-    let mut text = format!("{:.0} % of this frame, {}", done * 100.0, seconds(busy.elapsed_s));
-    match estimate(busy) {
+    let mut text = format!("{:.0} % of this frame, {}", done * 100.0, facts::seconds(busy.elapsed_s));
+    match facts::estimate(busy) {
         Some(all) => text.push_str(&format!(" of about {all} s")),
         None => text.push_str(" s"),
     }

@@ -6,7 +6,7 @@ use egui::{Color32, Galley, Rect, TextFormat, Ui, vec2};
 use std::sync::Arc;
 
 use super::table::Numbers;
-use super::{Busy, View, headline, theme};
+use super::{Busy, View, facts, theme};
 use crate::ladders::box_filter::VariantId;
 use crate::stats::{Stage, Summary};
 use crate::timing::Noise;
@@ -20,13 +20,13 @@ fn job(view: &View, numbers: &Numbers) -> LayoutJob {
         job.append(text, 0.0, TextFormat::simple(theme::words(SIZE), color));
     };
     let dot = |add: &mut dyn FnMut(&str, Color32)| add(" \u{b7} ", theme::WEAK);
-    if let Some(busy) = headline::awaited(view) {
+    if let Some(busy) = facts::awaited(view) {
         add(&name(busy.variant, busy.radius, None), theme::STRONG);
         dot(&mut add);
         add(&awaiting(busy), theme::STRONG);
     } else {
-        let (variant, radius) = headline::of(view);
-        add(&name(variant, radius, headline::auto(view)), theme::STRONG);
+        let (variant, radius) = facts::of(view);
+        add(&name(variant, radius, facts::auto(view)), theme::STRONG);
         if variant != VariantId::Off {
             dot(&mut add);
             add(&format!("{} ms", numbers.filter_time()), theme::FILTER);
@@ -35,7 +35,7 @@ fn job(view: &View, numbers: &Numbers) -> LayoutJob {
         add(&numbers.rate(), theme::TEXT);
     }
     dot(&mut add);
-    add(&headline::cpu(view), theme::TEXT);
+    add(&facts::cpu(view), theme::TEXT);
     if view.speed != 1.0 {
         dot(&mut add);
         add(&format!("{:.2}\u{d7}", view.speed), theme::TEXT);
@@ -44,7 +44,7 @@ fn job(view: &View, numbers: &Numbers) -> LayoutJob {
         dot(&mut add);
         add(view.repeats, theme::TEXT);
     }
-    if !view.state.is_good() && headline::awaited(view).is_none() {
+    if !view.state.is_good() && facts::awaited(view).is_none() {
         dot(&mut add);
         let state = view.state.to_string();
         add(&lower(&state), if view.paused { theme::TEXT } else { theme::WARN });
@@ -68,9 +68,9 @@ fn lower(text: &str) -> String {
 
 /// How long a picture has been awaited, and how long it will be: "1.3 of about 12 s".
 fn awaiting(busy: &Busy) -> String {
-    match headline::estimate(busy) {
-        Some(all) => format!("{} of about {all} s", headline::seconds(busy.elapsed_s)),
-        None => format!("{} s", headline::seconds(busy.elapsed_s)),
+    match facts::estimate(busy) {
+        Some(all) => format!("{} of about {all} s", facts::seconds(busy.elapsed_s)),
+        None => format!("{} s", facts::seconds(busy.elapsed_s)),
     }
 }
 

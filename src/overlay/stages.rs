@@ -6,7 +6,7 @@ use egui::{Align2, Color32, Rect, Response, Sense, Ui, pos2, vec2};
 use super::hatch::Hatch;
 use super::place::{self, Panel, Title};
 use super::table::{self, Numbers};
-use super::{Action, View, headline, panel, theme, words};
+use super::{Action, View, facts, panel, theme, words};
 use crate::ladders::box_filter::VariantId;
 
 /// The panel's width in points.
@@ -107,7 +107,7 @@ fn facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>)
             response
         }
         None => {
-            let (text, hover) = headline::without_device(view);
+            let (text, hover) = facts::without_device(view);
             fact(ui, "Device", text, if view.devices.awaited { theme::WEAK } else { theme::WARN }, hover)
         }
     };

@@ -7,7 +7,7 @@ use crate::ladders::box_filter::Work;
 use crate::stats::Scores;
 use crate::timing::{Noise, noise};
 
-/// The kernels whose times are compared: device times of the same work on the same bytes. The peers run elsewhere, on
+/// The kernels whose times are compared: device times of the same work on the same bytes. The other back ends run elsewhere, on
 /// other clocks, `planar` filters other bytes, and `auto` is one of these under another name.
 fn kernels() -> impl Iterator<Item = VariantId> {
     VariantId::ALL.into_iter().filter(|id| matches!(id.rung().work, Work::Kernels(_)))

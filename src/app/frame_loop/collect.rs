@@ -130,9 +130,9 @@ impl FrameLoop {
     }
 
     /// A command failed: the loop goes on without a device, and shows the movie unfiltered until it gets another one.
-    /// A peer that failed is done without.
+    /// Another back end than OpenCL that failed is done without.
     pub(super) fn fail(&mut self, flight: Flight, error: Error) {
-        if flight.work.as_ref().is_some_and(Work::is_peer) {
+        if flight.work.as_ref().is_some_and(Work::does_without_opencl) {
             self.do_without(flight.variant, error);
             self.give_up(flight);
             return;
@@ -154,22 +154,23 @@ impl FrameLoop {
         let Some(pipeline) = self.pipeline.take() else { return true };
         self.decoder.set_staging(None);
         let idle = pipeline.drain();
-        let by_peers = |f: &Flight| f.work.as_ref().is_some_and(Work::is_peer);
+        let without_opencl = |f: &Flight| f.work.as_ref().is_some_and(Work::does_without_opencl);
         on_their_way.extend(self.flights.drain(..));
-        on_their_way.extend(self.held.take_if(|f| !by_peers(f)));
-        // What peers filter goes on: its memory on the device is all that it loses.
+        on_their_way.extend(self.held.take_if(|f| !without_opencl(f)));
+        // What other back ends filter goes on: its memory on the device is all that it loses.
         (self.flights, on_their_way) = {
-            let (by_peers, others): (Vec<_>, Vec<_>) = on_their_way.into_iter().partition(by_peers);
-            (by_peers.into(), others)
+            let (without_opencl, others): (Vec<_>, Vec<_>) =
+                on_their_way.into_iter().partition(without_opencl);
+            (without_opencl.into(), others)
         };
         let kept = self.flights.iter_mut().chain(&mut self.held);
         let kept = kept.chain(&mut self.ready).chain(&mut self.shown);
         for flight in kept {
             if idle {
-                flight.work.take_if(|work| !work.is_peer());
+                flight.work.take_if(|work| !work.does_without_opencl());
                 flight.slot.drop_device_side();
             } else {
-                std::mem::forget(flight.work.take_if(|work| !work.is_peer()));
+                std::mem::forget(flight.work.take_if(|work| !work.does_without_opencl()));
                 flight.slot.forget_device_side();
             }
         }
@@ -218,7 +219,7 @@ impl FrameLoop {
     pub(crate) fn shut_down(&mut self) -> bool {
         self.flights.iter_mut().filter_map(|f| f.work.as_mut()).for_each(Work::cancel);
         self.collect();
-        let idle = self.flights.iter().all(|f| f.work.as_ref().is_none_or(Work::is_peer));
+        let idle = self.flights.iter().all(|f| f.work.as_ref().is_none_or(Work::does_without_opencl));
         if !idle {
             self.flights.drain(..).for_each(std::mem::forget);
             std::mem::forget(self.pipeline.take());

@@ -266,7 +266,7 @@ impl FrameLoop {
     }
 
     /// The state of a variant that does without OpenCL; `None` for the others.
-    pub(crate) fn peer_status(&self, id: VariantId) -> Option<VariantStatus> {
+    pub(crate) fn without_opencl_status(&self, id: VariantId) -> Option<VariantStatus> {
         match (id.kind(), &self.glsl) {
             (Kind::Glsl, Err(error)) => Some(VariantStatus::Unavailable(error.clone())),
             (Kind::Glsl | Kind::Native, _) => Some(VariantStatus::Ready),

@@ -1,4 +1,4 @@
-//! What filters a frame on its way: OpenCL commands, or a peer that does without OpenCL. All of them are started,
+//! What filters a frame on its way: OpenCL commands, or another back end. All of them are started,
 //! asked whether they are done, and cancelled in the same way, and none is ever waited for.
 
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ pub(super) enum Work {
 
 impl Work {
     /// Whether it does without OpenCL: then a device that fails does not concern it.
-    pub(crate) fn is_peer(&self) -> bool {
+    pub(crate) fn does_without_opencl(&self) -> bool {
         !matches!(self, Work::Device(_))
     }
 

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use super::Player;
-use crate::app::builder::{Built, Part, Start};
+use crate::app::builder::{Built, Start};
+use crate::app::part::Part;
 use crate::error::Error;
 use crate::gpu::cl::is_device_failure;
 use crate::gpu::sharing::Sharing;

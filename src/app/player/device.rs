@@ -150,7 +150,7 @@ fn row<'a>(
 pub(super) fn at_first(frames: &FrameLoop) -> Vec<(VariantId, VariantStatus)> {
     let state = |id: VariantId| match id.kind() {
         Kind::Nothing => VariantStatus::Ready,
-        _ => frames.peer_status(id).unwrap_or(VariantStatus::Building),
+        _ => frames.without_opencl_status(id).unwrap_or(VariantStatus::Building),
     };
     VariantId::ALL.into_iter().map(|id| (id, state(id))).collect()
 }

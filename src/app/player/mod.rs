@@ -27,7 +27,7 @@ use super::builder::Builder;
 use super::frame_loop::FrameLoop;
 use super::playlist::Playlist;
 use super::settings::Store;
-use super::window::window_size;
+use crate::app::size::window_size;
 use crate::color::Correction;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceInfo};

@@ -261,7 +261,7 @@ fn verdict_of(asked: Asked, deadline: Instant) -> Verdict {
 }
 
 /// What a child found.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Answer {
     /// The names of the platforms that have a device.
     platforms: Vec<String>,
@@ -279,20 +279,17 @@ impl Answer {
     }
 }
 
-/// The child's part: asks the drivers that the loader finds, prints what they say, and ends the process.
-pub(crate) fn answer() -> ! {
+/// The child's part: prints what the drivers that the loader finds say, and ends the process. `platforms` asks them for the
+/// platform of each device.
+pub(crate) fn answer(platforms: impl FnOnce() -> Vec<String>) -> ! {
     be_expendable();
-    let mut answer = Answer::default();
-    for device in super::cl::list_devices() {
-        if answer.platforms.last() != Some(&device.info.platform) {
-            answer.platforms.push(device.info.platform);
-        }
-    }
-    if answer.platforms.is_empty() {
-        let drivers = registered(|name| std::env::var_os(name));
-        answer.reason = drivers.first().map(|driver| why_empty(&driver.library())).unwrap_or_default();
-    }
-    print_answer(&answer);
+    let mut platforms = platforms();
+    platforms.dedup();
+    let reason = match platforms.is_empty() {
+        true => registered(|name| std::env::var_os(name)).first().map(|driver| why_empty(&driver.library())),
+        false => None,
+    };
+    print_answer(&Answer { platforms, reason: reason.unwrap_or_default() });
     super::process::exit_now(0)
 }
 

@@ -1,0 +1,34 @@
+//! What the builder makes for a context.
+
+use crate::color::Layout;
+use crate::color::kernels::{ConvertProgram, Corrector};
+use crate::error::{Error, Result};
+use crate::gpu::memory::Storage;
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::opencl::BuiltVariant;
+use crate::ladders::box_filter::planar::PlanarFilter;
+use crate::pipeline::TrialCase;
+
+/// What was built for a context.
+#[allow(clippy::large_enum_variant, reason = "it travels in a box")]
+pub(crate) enum Part {
+    /// This variant's kernels are changed: each way to run them is to be tried first.
+    Changed(VariantId),
+    /// What came of trying a variant in this way.
+    Tried(TrialCase, Result<()>),
+    /// A variant is ready.
+    Variant(BuiltVariant),
+    /// The variant `planar` is ready.
+    Planar(PlanarFilter),
+    /// A variant cannot be built, and why: its build log.
+    NoVariant(VariantId, Error),
+    /// Planes of such a layout can be converted into pictures of this kind. With an error: by another program than so
+    /// far, and why.
+    Conversion(Box<(ConvertProgram, Layout, Storage, Option<Error>)>),
+    /// They cannot, and why.
+    NoConversion(Box<Layout>, Storage, Error),
+    /// Colours of RGBA pictures can be corrected.
+    Corrector(Box<Corrector>),
+    /// They cannot, and why.
+    NoCorrector(Error),
+}
