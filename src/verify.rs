@@ -63,8 +63,10 @@ pub struct Difference {
     /// Where it is, as in "red at (3, 4)".
     pub place: String,
     /// What the variant wrote.
+    #[serde(with = "any_float")]
     pub got: f64,
     /// What the reference says.
+    #[serde(with = "any_float")]
     pub want: f64,
 }
 
@@ -80,6 +82,7 @@ pub struct MismatchReport {
     /// Elements of the output.
     pub total: usize,
     /// The largest difference of an element.
+    #[serde(with = "any_float")]
     pub max_abs_diff: f64,
     /// The first difference; `None` when only canaries changed.
     pub first: Option<Difference>,
@@ -89,6 +92,19 @@ pub struct MismatchReport {
     pub overrun: usize,
     /// Bytes of the source that changed: it is only to be read.
     pub source: usize,
+}
+
+/// A float between processes as its bits: JSON has no word for what is infinite or no number.
+mod any_float {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(number: &f64, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_u64(number.to_bits())
+    }
+
+    pub fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<f64, D::Error> {
+        u64::deserialize(from).map(f64::from_bits)
+    }
 }
 
 impl MismatchReport {

@@ -53,7 +53,7 @@ fn every_rung_is_right_and_timed() {
             assert_eq!(row["chosen"].is_string(), row["id"] == "auto", "{row}");
             let checked = row["checked"].as_array().unwrap();
             let timed = |entry: &&Value| entry["timed"] == true;
-            let wanted = format!("{} floats", run["case"]["count"]);
+            let wanted = VectorAdd.title(&u32::try_from(run["case"]["count"].as_u64().unwrap()).unwrap());
             assert_eq!(checked.iter().find(timed).unwrap()["sizes"][0], wanted.as_str(), "{row}");
             assert!(checked.iter().any(|entry| entry["timed"] == false && entry["pictures"][3] == "huge"));
         }
@@ -151,6 +151,40 @@ fn a_planted_fault_is_caught_and_named() {
         assert!(reason.contains(words) && rows[0]["device_ms"].is_null(), "{to}: {reason}");
         let chosen = rows[1]["chosen"].as_str().unwrap();
         assert!(rows[1]["outcome"] == "ok" && !chosen.starts_with(id), "{to}: {chosen}");
+    }
+}
+
+/// Kernels that never end, or that end the process, cost their own rung a sentence, and no other anything.
+#[test]
+fn kernels_that_hang_or_crash_cost_a_sentence() {
+    for (n, (from, to, words)) in [
+        (
+            "if (i < count)",
+            "while (count) { sum[0] += 1.0f; if (sum[0] < 0.0f) break; }\n    if (i < count)",
+            "did not end within",
+        ),
+        (
+            "if (i < count)",
+            "sum[(size_t)1 << 40] = 1.0f;\n    if (i < count)",
+            "end the program that runs them",
+        ),
+        ("if (i < count)", "if (i <", "does not build"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let kernels = Kernels::with(&format!("hang-{n}"), "01_scalar.cl", from, to);
+        let output =
+            vector_add(&["--count", "1000", "--variant", "scalar,vector,auto", "--kernel-timeout", "2"])
+                .env("CLREEL_KERNELS", &kernels.0)
+                .output()
+                .unwrap();
+        assert_eq!(output.status.code(), Some(1), "{to}: {}", String::from_utf8_lossy(&output.stderr));
+        let rows = rows(&json(&output));
+        let outcomes: Vec<_> = rows.iter().map(|row| row["outcome"].as_str().unwrap()).collect();
+        assert_eq!(outcomes, ["failed", "ok", "ok"], "{to}");
+        assert!(rows[0]["reason"].as_str().unwrap().contains(words), "{to}: {}", rows[0]["reason"]);
+        assert!(rows[2]["chosen"].as_str().unwrap().starts_with("vector"), "{to}");
     }
 }
 

@@ -153,26 +153,27 @@ fn no_pixels_return_to_the_host_on_the_shared_path() {
         let _ = std::fs::remove_file(&log);
         let mut command = clreel(Some(&display));
         under_layer(&mut command, &[("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap())]);
-        command.arg(&movie).args(["--variant", "running-sum", "--frames", "12"]).args(more);
+        command.arg(&movie).args(["--variant", "running-sum", "--frames", "45"]).args(more);
         succeed(command);
         log
     };
     let reads = |log: &Path| {
         let all = ["clEnqueueReadBuffer", "clEnqueueReadImage", "clEnqueueMapImage"];
-        // Of a frame's size: the self-test and the checks of conversions read others.
+        // Of a frame's size: the self-test and most checks of conversions read others.
         let frames = |line: &&String| line.split(' ').any(|word| word == "bytes=69300");
         all.iter().map(|function| layer::calls(log, function).iter().filter(frames).count()).sum::<usize>()
     };
     let log = run(&[]);
-    assert_eq!(reads(&log), 0, "{}", std::fs::read_to_string(&log).unwrap());
+    // In spare time a conversion is checked on a whole picture, once for each target: with the frames that does not grow.
+    assert!(reads(&log) <= 4, "{}", std::fs::read_to_string(&log).unwrap());
     let (acquired, released) = (
         layer::calls(&log, "clEnqueueAcquireGLObjects").len(),
         layer::calls(&log, "clEnqueueReleaseGLObjects").len(),
     );
-    assert!(acquired >= 12 && acquired == released, "{acquired} acquired, {released} released");
+    assert!(acquired >= 45 && acquired == released, "{acquired} acquired, {released} released");
     assert!(layer::calls(&log, "misuse").is_empty());
     // The same count finds the copies where frames are copied.
-    assert!(reads(&run(&["--no-sharing"])) >= 12);
+    assert!(reads(&run(&["--no-sharing"])) >= 45);
 }
 
 /// Resizes the window, changes variants and the device.

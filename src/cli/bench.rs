@@ -384,7 +384,6 @@ fn counts(args: &BenchArgs) -> std::result::Result<Vec<u32>, String> {
         ("--radius", args.radius != [7]),
         ("--native", args.native),
         ("--conversions", args.conversions != Which::All),
-        ("--kernel-timeout", args.trial.kernel_timeout.is_some()),
     ];
     if let Some((name, _)) = pictures.into_iter().find(|(_, given)| *given) {
         return Err(format!("{name} belongs to the box filter: --ladder vector-add takes --count"));

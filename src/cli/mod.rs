@@ -16,11 +16,12 @@ use crate::error::Result;
 use crate::exit;
 use crate::gpu::cl::{Device, list_devices};
 use crate::gpu::{drivers, probe, trial};
+use crate::ladder::contest;
 use crate::ladders::box_filter;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::{Group, MAX_RADIUS};
 use crate::ladders::conversions::Which;
-use crate::ladders::vector_add;
+use crate::ladders::vector_add::{self, VectorAdd};
 use crate::leftovers;
 use crate::options::{FilterArgs, PlayArgs, ReferencesArgs, TrialArgs, seconds};
 
@@ -85,6 +86,8 @@ pub enum Command {
     /// Run changed kernels, in a process that may crash; for clreel itself
     #[command(name = trial::TRY, hide = true)]
     TryKernels {
+        /// Whose kernels
+        ladder: bench::LadderName,
         /// The number of the memory that both share
         frame: u32,
     },
@@ -112,7 +115,10 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::Devices(args)) => devices::run(args),
         Some(Command::AskDriver) => drivers::answer(platforms),
         Some(Command::AskSharing { list }) => probe::answer(list),
-        Some(Command::TryKernels { frame }) => box_filter::trial::answer(*frame),
+        Some(Command::TryKernels { ladder, frame }) => match ladder {
+            bench::LadderName::BoxFilter => box_filter::trial::answer(*frame),
+            bench::LadderName::VectorAdd => contest::answer(&VectorAdd, *frame),
+        },
     }
 }
 

@@ -6,14 +6,19 @@
 
 use std::cell::RefCell;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, DeviceInfo};
+use crate::gpu::identity::{Identity, by_identity, identity_of};
 use crate::gpu::parts::require_sub_buffers;
+use crate::gpu::program::is_changed;
+use crate::gpu::trial::{START, Talk, serve};
 use crate::ladder::config::{Config, Tunable};
 use crate::ladder::measure::{self, Contender, Measurement, Results, Sample, Timed};
 use crate::ladder::rung::{Rung, Work};
+use crate::ladder::trial::Child;
 use crate::ladder::{Outcome, search};
 use crate::memory::require;
 use crate::verify::{self, Checked, Elements, MismatchReport};
@@ -36,6 +41,8 @@ pub trait Ladder {
     const NAME: &'static str;
     /// What nothing that moves its bytes can pass, in words.
     const LIMIT: &'static str;
+    /// The kernel file of the limit.
+    const LIMIT_FILE: &'static str;
     /// Names of the kinds of input; the first is the one that is timed.
     const INPUTS: &'static [&'static str];
 
@@ -50,6 +57,9 @@ pub trait Ladder {
 
     /// A case in JSON.
     fn json(&self, case: &Self::Case) -> Value;
+
+    /// The case of a [`json`](Ladder::json), if it is one.
+    fn case(&self, json: &Value) -> Option<Self::Case>;
 
     /// Bytes that have to be moved between memory and processor.
     fn bytes(&self, case: &Self::Case) -> f64;
@@ -188,7 +198,7 @@ const SEARCH_RUNS: usize = 5;
 const WITHOUT_DEVICE: &str = "There is no OpenCL device.";
 
 /// Checks and times `rungs` on a device for each of `cases`. Without a device those that do without are timed, and no
-/// limit. What has been measured goes to `watch`, the last time for each case when all of it is there.
+/// limit. Changed kernels are tried in `child` first. What has been measured goes to `watch`, the last time for each case when all of it is there.
 ///
 /// # Errors
 /// When the device cannot be used at all, or memory runs out. What goes wrong with one rung is its [`Outcome`].
@@ -198,10 +208,90 @@ pub fn run<L: Ladder>(
     rungs: &[&'static Rung<L::Code>],
     cases: &[L::Case],
     rounds: u32,
+    child: &mut Child,
     watch: &mut dyn Watch<L>,
 ) -> Result<()> {
     let cl = device.map(ClContext::new).transpose()?;
-    cases.iter().try_for_each(|case| Contest { ladder, cl: cl.as_ref(), case, rounds }.run(rungs, watch))
+    let contest = |case| Contest { ladder, cl: cl.as_ref(), case, rounds };
+    cases.iter().try_for_each(|case| contest(case).run(rungs, child, watch))
+}
+
+/// What the child is asked.
+#[derive(Debug, Serialize, Deserialize)]
+struct Request {
+    device: Identity,
+    /// The rung whose kernels these are; `None` for the limit.
+    rung: Option<String>,
+    params: Vec<(String, u32)>,
+    case: Value,
+}
+
+/// What the child answers.
+#[derive(Debug, Serialize, Deserialize)]
+enum Answer {
+    /// It ended well, and how it differs, if it does.
+    Ran(Option<MismatchReport>),
+    Failed(Error),
+}
+
+/// Answers requests until nobody asks any more, then ends the process. `frame` is the number of the shared memory.
+pub fn answer<L: Ladder>(ladder: &L, frame: u32) -> ! {
+    let mut known: Option<(Identity, ClContext)> = None;
+    serve(frame, |request: Request, talk| {
+        talk.step(START);
+        let cl = match &known {
+            Some((identity, cl)) if *identity == request.device => Ok(cl.clone()),
+            _ => by_identity(&request.device)
+                .ok_or_else(|| {
+                    Error::new("Kernels could not be tried.", "Their device is not listed there.", "")
+                })
+                .and_then(|device| ClContext::new(&device)),
+        };
+        let ran = cl.and_then(|cl| {
+            known = Some((request.device.clone(), cl.clone()));
+            run_requested(ladder, &cl, &request, talk)
+        });
+        ran.map_or_else(Answer::Failed, Answer::Ran)
+    })
+}
+
+/// Builds, checks at the small cases, and runs once as it is to be timed.
+fn run_requested<L: Ladder>(
+    ladder: &L,
+    cl: &ClContext,
+    request: &Request,
+    talk: &mut Talk,
+) -> Result<Option<MismatchReport>> {
+    let unknown = || Error::new("Kernels could not be tried.", "They belong to nothing that is known.", "");
+    let case = ladder.case(&request.case).ok_or_else(unknown)?;
+    let built = match &request.rung {
+        None => ladder.compile_limit(cl)?,
+        Some(id) => {
+            let rung = ladder.rungs().iter().find(|rung| rung.id == *id).ok_or_else(unknown)?;
+            let Work::Kernels(code) = rung.work else { return Err(unknown()) };
+            let config = Config::of(code, cl.device.info.kind);
+            let config =
+                request.params.iter().fold(config, |config, (name, value)| config.with(name, *value));
+            ladder.compile(cl, &config)?
+        }
+    };
+    let contest = Contest { ladder, cl: Some(cl), case: &case, rounds: 1 };
+    for small in ladder.small().iter().filter(|_| request.rung.is_some()) {
+        for input in L::INPUTS {
+            talk.step("small");
+            let report = contest.check_one(&built, small, input)?;
+            if report.is_some() {
+                // Without canaries round it, what it writes would be another's memory.
+                return Ok(report);
+            }
+        }
+    }
+    talk.step(START);
+    let mut room = ladder.room(Some(cl), &case, 0)?;
+    ladder.load(&mut room, L::INPUTS[0])?;
+    talk.step("whole");
+    ladder.run(&built, &mut room)?;
+    Ok(None)
 }
 
 /// One case on one device.
@@ -221,7 +311,12 @@ struct Ready<L: Ladder> {
 }
 
 impl<L: Ladder> Contest<'_, L> {
-    fn run(&self, rungs: &[&'static Rung<L::Code>], watch: &mut dyn Watch<L>) -> Result<()> {
+    fn run(
+        &self,
+        rungs: &[&'static Rung<L::Code>],
+        child: &mut Child,
+        watch: &mut dyn Watch<L>,
+    ) -> Result<()> {
         require(self.ladder.memory(self.case))?;
         let mut room = self.ladder.room(self.cl, self.case, 0)?;
         let want = self.ladder.load(&mut room, L::INPUTS[0])?;
@@ -235,7 +330,7 @@ impl<L: Ladder> Contest<'_, L> {
                 chosen: None,
                 checked: Vec::new(),
             };
-            match self.prepare(rung, &mut room) {
+            match self.prepare(rung, &mut room, child) {
                 Ok(mut one) => {
                     row.chosen = one.chosen.take();
                     row.checked = std::mem::take(&mut one.checked);
@@ -246,12 +341,13 @@ impl<L: Ladder> Contest<'_, L> {
             so_far.rows.push(row);
         }
         let limit = match self.cl {
-            Some(cl) => {
+            Some(cl) if self.ladder.supports(&cl.device.info, self.case).is_ok() => {
+                self.try_first(child, None, L::LIMIT, L::LIMIT_FILE, &[])?;
                 let limit = self.ladder.compile_limit(cl)?;
                 self.ladder.run(&limit, &mut room)?; // warm up
                 Some(limit)
             }
-            None => None,
+            _ => None,
         };
         let room = RefCell::new(room);
         let mut places = Vec::new();
@@ -303,16 +399,22 @@ impl<L: Ladder> Contest<'_, L> {
     }
 
     /// Builds a rung, checks it, and decides how often it can run.
-    fn prepare(&self, rung: &'static Rung<L::Code>, room: &mut L::Room) -> Tried<Ready<L>> {
+    fn prepare(
+        &self,
+        rung: &'static Rung<L::Code>,
+        room: &mut L::Room,
+        child: &mut Child,
+    ) -> Tried<Ready<L>> {
         let (built, chosen) = match rung.work {
             Work::Host => (self.ladder.host(rung), None),
             Work::Kernels(code) => {
                 let cl = self.device()?;
                 let config = Config::of(code, cl.device.info.kind).fitted(&cl.device.info);
+                self.try_config(child, rung.id, &config)?;
                 (self.ladder.compile(cl, &config).map_err(fail)?, None)
             }
             Work::Fastest => {
-                let (id, config) = self.fastest(room)?;
+                let (id, config) = self.fastest(room, child)?;
                 let chosen = format!("{id} {config}").trim_end().to_owned();
                 (self.ladder.compile(self.device()?, &config).map_err(fail)?, Some(chosen))
             }
@@ -326,7 +428,7 @@ impl<L: Ladder> Contest<'_, L> {
     }
 
     /// The fastest of the ladder's kernels, and its parameters. What differs is not timed.
-    fn fastest(&self, room: &mut L::Room) -> Tried<(&'static str, Config<L::Code>)> {
+    fn fastest(&self, room: &mut L::Room, child: &mut Child) -> Tried<(&'static str, Config<L::Code>)> {
         let cl = self.device()?;
         let device = &cl.device.info;
         let small = self.ladder.small();
@@ -334,7 +436,13 @@ impl<L: Ladder> Contest<'_, L> {
         for rung in self.ladder.rungs() {
             let &Work::Kernels(code) = &rung.work else { continue };
             let first = Config::of(code, device.kind).fitted(device);
+            // Changed kernels that do not come through are not asked again with each value: that could take the limit's time.
+            let mut faulty = false;
             let found = search::descend(first, device, |config| {
+                faulty = faulty || self.try_config(child, rung.id, config).is_err() && child.is_fault();
+                if faulty {
+                    return None;
+                }
                 let built = self.ladder.compile(cl, config).ok()?;
                 for case in &small {
                     if !matches!(self.check_one(&built, case, L::INPUTS[0]), Ok(None)) {
@@ -354,6 +462,46 @@ impl<L: Ladder> Contest<'_, L> {
         }
         let none = || fail(Error::new("Nothing could be chosen.", "None of the kernels can run.", ""));
         best.map(|(id, config, _)| (id, config)).ok_or_else(none)
+    }
+
+    /// Tries a configuration in the child, where its kernels are not those that are built in.
+    fn try_config(&self, child: &mut Child, id: &str, config: &Config<L::Code>) -> Tried<()> {
+        let params = config.code().params().iter().map(|p| (p.name.to_owned(), config.get(p.name)));
+        let params: Vec<_> = params.collect();
+        let name = format!("'{id}'");
+        let report = self.try_first(child, Some(id), &name, config.code().file(), &params).map_err(fail)?;
+        // Nobody knows what an overrun does to another process.
+        passed(report.filter(|report| report.overrun > 0))
+    }
+
+    /// Tries kernels in the child, where they are not those that are built in; how they differ, if they do.
+    fn try_first(
+        &self,
+        child: &mut Child,
+        rung: Option<&str>,
+        name: &str,
+        file: &str,
+        params: &[(String, u32)],
+    ) -> Result<Option<MismatchReport>> {
+        let Some(cl) = self.cl.filter(|_| is_changed(file)) else { return Ok(None) };
+        let request = Request {
+            device: identity_of(&cl.device),
+            rung: rung.map(str::to_owned),
+            params: params.to_vec(),
+            case: self.ladder.json(self.case),
+        };
+        match child.ask(name, &request, &[])? {
+            Answer::Ran(report) => {
+                if report.is_some() {
+                    child.end();
+                }
+                Ok(report)
+            }
+            Answer::Failed(error) => {
+                child.end();
+                Err(error)
+            }
+        }
     }
 
     /// The device, if it can hold the case.

@@ -6,6 +6,7 @@ pub mod contest;
 pub mod measure;
 pub mod rung;
 pub mod search;
+pub mod trial;
 
 /// What computes a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

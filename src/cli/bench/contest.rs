@@ -18,6 +18,7 @@ use crate::gpu::sharing::Sharing;
 use crate::ladder::contest::{self, CaseRun, Ladder, Row};
 use crate::ladder::measure::Measurement;
 use crate::ladder::rung::Rung;
+use crate::ladder::trial::Child;
 use crate::ladder::{Kind, NOT_TIMED, Outcome};
 use crate::leftovers;
 use crate::timing::noise::Noisy;
@@ -142,10 +143,12 @@ where
         let _ = results.print(Some(&missing));
         eprintln!("clreel: {missing}");
     });
+    let mut child = Child::new(L::NAME, args.trial.limit());
     for (index, device) in devices.iter().enumerate() {
         let mut watch = Progress { bar: &bar, results: &results, index };
-        let run = |case: &L::Case, watch: &mut Progress<L>| {
-            contest::run(&ladder, device.as_ref(), &rungs, std::slice::from_ref(case), args.frames, watch)
+        let mut run = |case: &L::Case, watch: &mut Progress<L>| {
+            let case = std::slice::from_ref(case);
+            contest::run(&ladder, device.as_ref(), &rungs, case, args.frames, &mut child, watch)
         };
         for case in &cases {
             if let Err(error) = run(case, &mut watch) {

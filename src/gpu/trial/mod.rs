@@ -68,15 +68,16 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Starts a child, with the drivers that answered when they were asked. It ends with the thread that calls this.
+    /// Starts a child that answers for this ladder, with the drivers that answered when they were asked. It ends with the
+    /// thread that calls this.
     ///
     /// # Errors
     /// [`Fault::NotStarted`].
-    pub(crate) fn start() -> Result<Self, Fault> {
-        Self::try_start().map_err(|e| Fault::NotStarted(e.to_string()))
+    pub(crate) fn start(ladder: &str) -> Result<Self, Fault> {
+        Self::try_start(ladder).map_err(|e| Fault::NotStarted(e.to_string()))
     }
 
-    fn try_start() -> io::Result<Self> {
+    fn try_start(ladder: &str) -> io::Result<Self> {
         // SAFETY: the name ends with a zero, and the new descriptor is nobody else's.
         let frame = unsafe {
             let number = libc::memfd_create(c"clreel-frame".as_ptr(), libc::MFD_CLOEXEC);
@@ -87,7 +88,7 @@ impl Client {
         };
         let (mut command, folder) = drivers::command_with_good(TRY)?;
         let number = frame.as_raw_fd();
-        command.arg(number.to_string());
+        command.arg(ladder).arg(number.to_string());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         // SAFETY: between fork and exec it makes one system call, with numbers.
         unsafe {

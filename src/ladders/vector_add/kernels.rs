@@ -35,8 +35,10 @@ pub(super) static VECTOR: Code = Code {
     ],
 };
 
+pub(super) const LIMIT_FILE: &str = "vector_add/limit.cl";
+
 pub(super) static LIMIT: Code = Code {
-    file: "vector_add/limit.cl",
+    file: LIMIT_FILE,
     kernel: "three_streams",
     params: &[Param { name: "WIDTH", cpu: 8, gpu: 4, values: &[] }, GROUP],
 };

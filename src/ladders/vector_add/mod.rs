@@ -102,6 +102,7 @@ impl Ladder for VectorAdd {
 
     const NAME: &'static str = "vector_add";
     const LIMIT: &'static str = "three-stream copy";
+    const LIMIT_FILE: &'static str = kernels::LIMIT_FILE;
     const INPUTS: &'static [&'static str] = inputs::NAMES;
 
     fn rungs(&self) -> &'static [Rung<Code>] {
@@ -114,11 +115,18 @@ impl Ladder for VectorAdd {
     }
 
     fn title(&self, count: &u32) -> String {
-        format!("{count} floats")
+        if *count == 1 { "1 float".to_owned() } else { format!("{count} floats") }
     }
 
     fn json(&self, count: &u32) -> Value {
         json!({ "count": count })
+    }
+
+    fn case(&self, json: &Value) -> Option<u32> {
+        json["count"]
+            .as_u64()
+            .and_then(|count| u32::try_from(count).ok())
+            .filter(|count| (1..=MOST).contains(count))
     }
 
     fn bytes(&self, count: &u32) -> f64 {

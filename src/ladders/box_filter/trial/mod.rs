@@ -15,19 +15,16 @@ use crate::color::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::identity::{Identity, identity_of};
-use crate::gpu::program::{KERNELS_VARIABLE, any_changed, is_changed};
-use crate::gpu::trial::{BUILD, Client, Fault, START};
+use crate::gpu::program::{any_changed, is_changed};
+use crate::ladder::trial::Child;
 use crate::ladders::box_filter::VariantId;
+use crate::memory::zeroed;
 use crate::verify::MismatchReport;
 
 pub use child::answer;
 
-/// How long a step of a trial may take at least on a machine with time for it, unless the user says.
-const LEAST: Duration = Duration::from_secs(10);
-/// And how many times as long as it was predicted to take.
-const TIMES_PREDICTED: f64 = 10.0;
-/// What runs no kernel may take so long in any case: a compiler, a driver that is loaded.
-const PREPARING: Duration = Duration::from_secs(60);
+/// The name under which the child answers.
+pub const NAME: &str = "box_filter";
 
 /// What is run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -104,14 +101,17 @@ impl Tried {
 }
 
 /// Tries kernels for one thread: the child ends with the thread that asked first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Trials {
-    limit: Option<Duration>,
-    client: Option<Client>,
-    /// The last one ended the child, or did not end.
-    fault: bool,
+    child: Child,
     /// What was asked before, and what came of it.
     known: Vec<(Request, Result<Tried>)>,
+}
+
+impl Default for Trials {
+    fn default() -> Self {
+        Self::new(None)
+    }
 }
 
 /// What a variant is tried on.
@@ -134,7 +134,7 @@ pub struct Case<'a> {
 impl Trials {
     /// `limit` is how long each step of a trial may take; without it 10 s, or ten times as long as was predicted.
     pub fn new(limit: Option<Duration>) -> Self {
-        Self { limit, ..Self::default() }
+        Self { child: Child::new(NAME, limit), known: Vec::new() }
     }
 
     /// Tries everything anew that is asked from here on: kernels, or what tuning has found, may be others now.
@@ -145,7 +145,7 @@ impl Trials {
     /// Whether the last error was that kernels ended the process that ran them, or did not end. Others would meet here, too,
     /// what the error says, and do no harm.
     pub fn is_fault(&self) -> bool {
-        self.fault
+        self.child.is_fault()
     }
 
     /// Tries a variant with these parameters, without any with those by default. `to_image`: with an image for output where
@@ -259,96 +259,24 @@ impl Trials {
     }
 
     fn ask(&mut self, name: &str, request: &Request, src: &[u8]) -> Result<Tried> {
-        self.fault = false;
-        let limit = self.limit;
-        let limit = |step: &str, predicted: Option<f64>| {
-            let times = predicted.map_or(0.0, |ms| TIMES_PREDICTED * ms / 1e3);
-            let times = Duration::try_from_secs_f64(times.min(1e6)).unwrap_or(LEAST);
-            let least = if [START, BUILD].contains(&step) { PREPARING } else { Duration::ZERO };
-            limit.unwrap_or_else(|| LEAST.max(times).mul_f64(crowding())).max(least)
-        };
-        loop {
-            let client = match self.client.take() {
-                Some(client) => client,
-                None => Client::start().map_err(|fault| sentence(name, &fault))?,
-            };
-            let client = self.client.insert(client);
-            let fresh = client.is_fresh();
-            let not_started = |e: std::io::Error| sentence(name, &Fault::NotStarted(e.to_string()));
-            client.write_frame(src).map_err(not_started)?;
-            match client.ask(request, &limit) {
-                Ok(Answer::Ran(mut tried)) => {
-                    if request.wants_picture && !tried.left_out {
-                        let (width, height) = request.size;
-                        let mut picture = crate::memory::zeroed(width as usize * height as usize * 4)?;
-                        client.read_frame(&mut picture).map_err(not_started)?;
-                        tried.picture = Some(picture);
-                    }
-                    if tried.report.is_some() {
-                        // It may have written into what the next one needs.
-                        self.client = None;
-                    }
-                    return Ok(tried);
+        match self.child.ask(name, request, src)? {
+            Answer::Ran(mut tried) => {
+                if request.wants_picture && !tried.left_out {
+                    let (width, height) = request.size;
+                    let mut picture = zeroed(width as usize * height as usize * 4)?;
+                    self.child.read_frame(name, &mut picture)?;
+                    tried.picture = Some(picture);
                 }
-                Ok(Answer::Failed(error)) => {
-                    self.client = None;
-                    return Err(error);
+                if tried.report.is_some() {
+                    // It may have written into what the next one needs.
+                    self.child.end();
                 }
-                Err(fault) => {
-                    self.client = None;
-                    // What an earlier kernel has damaged is not this one's fault.
-                    if fresh || !matches!(fault, Fault::Ended(_)) {
-                        self.fault = true;
-                        return Err(sentence(name, &fault));
-                    }
-                }
+                Ok(tried)
+            }
+            Answer::Failed(error) => {
+                self.child.end();
+                Err(error)
             }
         }
-    }
-}
-
-/// How many processes want each core, 1 to 6: on a machine that is that busy everything takes so many times as long.
-fn crowding() -> f64 {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = text.split(' ').next().and_then(|load| load.parse::<f64>().ok()).unwrap_or(0.0);
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    (load / cores as f64).clamp(1.0, 6.0)
-}
-
-/// A time in seconds, with a tenth where it has one.
-fn seconds(time: &Duration) -> f64 {
-    (time.as_secs_f64() * 10.0).round() / 10.0
-}
-
-/// What a fault means for the user.
-fn sentence(name: &str, fault: &Fault) -> Error {
-    let why =
-        format!("{KERNELS_VARIABLE} has changed kernels: they are tried in a process of their own first.");
-    match fault {
-        Fault::Ended(how) => Error::new(
-            format!("The kernels of {name} end the program that runs them ({how})."),
-            why,
-            "Look for reads and writes outside the picture, and for barriers that not every work-item reaches.",
-        ),
-        Fault::Silent(step, limit) if step == BUILD => Error::new(
-            format!("The kernels of {name} were not compiled within {} s.", seconds(limit)),
-            why,
-            "Look for what keeps the compiler busy, such as macros that grow.",
-        ),
-        Fault::Silent(step, limit) if step == START => Error::new(
-            format!("The kernels of {name} could not be tried."),
-            format!("The process of their own was not ready within {} s.", seconds(limit)),
-            "Look with `clreel devices`.",
-        ),
-        Fault::Silent(_, limit) => Error::new(
-            format!("The kernels of {name} did not end within {} s.", seconds(limit)),
-            why,
-            "Look for a loop without an end; --kernel-timeout gives them more time.",
-        ),
-        Fault::NotStarted(reason) => Error::new(
-            format!("The kernels of {name} could not be tried."),
-            format!("The process of their own could not be started: {}.", reason.trim_end_matches('.')),
-            format!("Unset {KERNELS_VARIABLE} to use the kernels that are built in."),
-        ),
     }
 }

@@ -1,0 +1,144 @@
+//! Kernels that nobody has tried, of any ladder, run in a child process first. In: a request. Out: the child's answer, or a
+//! sentence that says how the kernels ended it, or that they do not end.
+//!
+//! Kernels as they are built in need no trial. The process itself is [`crate::gpu::trial`]; what is asked is the ladder's.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::error::{Error, Result};
+use crate::gpu::program::KERNELS_VARIABLE;
+use crate::gpu::trial::{BUILD, Client, Fault, START};
+
+/// How long a step of a trial may take at least on a machine with time for it, unless the user says.
+const LEAST: Duration = Duration::from_secs(10);
+/// And how many times as long as it was predicted to take.
+const TIMES_PREDICTED: f64 = 10.0;
+/// What runs no kernel may take so long in any case: a compiler, a driver that is loaded.
+const PREPARING: Duration = Duration::from_secs(60);
+
+/// A child that answers for a ladder; it is started when it is asked first, and ends with the thread that asks.
+#[derive(Debug)]
+pub struct Child {
+    ladder: &'static str,
+    limit: Option<Duration>,
+    client: Option<Client>,
+    /// The last question ended the child, or it did not answer.
+    fault: bool,
+}
+
+impl Child {
+    /// `limit` is how long each step of a trial may take; without it 10 s, or ten times as long as was predicted.
+    pub fn new(ladder: &'static str, limit: Option<Duration>) -> Self {
+        Self { ladder, limit, client: None, fault: false }
+    }
+
+    /// Whether the last error was that kernels ended the process that ran them, or did not end. Others would meet in any
+    /// process what the error says, and do no harm.
+    pub(crate) fn is_fault(&self) -> bool {
+        self.fault
+    }
+
+    /// Asks about the kernels of `name`; the child finds `frame` in the memory that it shares.
+    ///
+    /// # Errors
+    /// When the child cannot be started, ends, or does not answer in time.
+    pub(crate) fn ask<Q: Serialize, A: DeserializeOwned>(
+        &mut self,
+        name: &str,
+        request: &Q,
+        frame: &[u8],
+    ) -> Result<A> {
+        self.fault = false;
+        let limit = self.limit;
+        let limit = |step: &str, predicted: Option<f64>| {
+            let times = predicted.map_or(0.0, |ms| TIMES_PREDICTED * ms / 1e3);
+            let times = Duration::try_from_secs_f64(times.min(1e6)).unwrap_or(LEAST);
+            let least = if [START, BUILD].contains(&step) { PREPARING } else { Duration::ZERO };
+            limit.unwrap_or_else(|| LEAST.max(times).mul_f64(crowding())).max(least)
+        };
+        loop {
+            let client = match self.client.take() {
+                Some(client) => client,
+                None => Client::start(self.ladder).map_err(|fault| sentence(name, &fault))?,
+            };
+            let client = self.client.insert(client);
+            let fresh = client.is_fresh();
+            client.write_frame(frame).map_err(|e| sentence(name, &Fault::NotStarted(e.to_string())))?;
+            match client.ask(request, &limit) {
+                Ok(answer) => return Ok(answer),
+                Err(fault) => {
+                    self.client = None;
+                    // What an earlier kernel has damaged is not this one's fault.
+                    if fresh || !matches!(fault, Fault::Ended(_)) {
+                        self.fault = true;
+                        return Err(sentence(name, &fault));
+                    }
+                }
+            }
+        }
+    }
+
+    /// What the child has put into the memory that it shares.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub(crate) fn read_frame(&self, name: &str, bytes: &mut [u8]) -> Result<()> {
+        let gone = || Fault::NotStarted("it is not there any more".to_owned());
+        let client = self.client.as_ref().ok_or_else(|| sentence(name, &gone()))?;
+        client.read_frame(bytes).map_err(|e| sentence(name, &Fault::NotStarted(e.to_string())))
+    }
+
+    /// Ends the child: what it ran may have damaged it. The next question starts another.
+    pub(crate) fn end(&mut self) {
+        self.client = None;
+    }
+}
+
+/// How many processes want each core, 1 to 6: on a machine that is that busy everything takes so many times as long.
+fn crowding() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = text.split(' ').next().and_then(|load| load.parse::<f64>().ok()).unwrap_or(0.0);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (load / cores as f64).clamp(1.0, 6.0)
+}
+
+/// A time in seconds, with a tenth where it has one.
+fn seconds(time: &Duration) -> f64 {
+    (time.as_secs_f64() * 10.0).round() / 10.0
+}
+
+/// What a fault means for the user.
+fn sentence(name: &str, fault: &Fault) -> Error {
+    let why =
+        format!("{KERNELS_VARIABLE} has changed kernels: they are tried in a process of their own first.");
+    match fault {
+        Fault::Ended(how) => Error::new(
+            format!("The kernels of {name} end the program that runs them ({how})."),
+            why,
+            "Look for reads and writes outside their memory, and for barriers that not every work-item reaches.",
+        ),
+        Fault::Silent(step, limit) if step == BUILD => Error::new(
+            format!("The kernels of {name} were not compiled within {} s.", seconds(limit)),
+            why,
+            "Look for what keeps the compiler busy, such as macros that grow.",
+        ),
+        Fault::Silent(step, limit) if step == START => Error::new(
+            format!("The kernels of {name} could not be tried."),
+            format!("The process of their own was not ready within {} s.", seconds(limit)),
+            "Look with `clreel devices`.",
+        ),
+        Fault::Silent(_, limit) => Error::new(
+            format!("The kernels of {name} did not end within {} s.", seconds(limit)),
+            why,
+            "Look for a loop without an end; --kernel-timeout gives them more time.",
+        ),
+        Fault::NotStarted(reason) => Error::new(
+            format!("The kernels of {name} could not be tried."),
+            format!("The process of their own could not be started: {}.", reason.trim_end_matches('.')),
+            format!("Unset {KERNELS_VARIABLE} to use the kernels that are built in."),
+        ),
+    }
+}
