@@ -389,7 +389,7 @@ impl fmt::Display for Checked {
         let timed = if self.timed { "what was timed: " } else { "" };
         let inputs = match self.inputs.as_slice() {
             [first, others @ ..] if others.len() > 2 => {
-                format!("{first} and {} other kinds of picture", others.len())
+                format!("{first} and {} others", others.len())
             }
             all => all.join(", "),
         };
