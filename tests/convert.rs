@@ -19,7 +19,7 @@ enum Kind {
     Rgb,
 }
 
-/// A format as its documentation has it: bits, unused low bits, halved axes, and for each component the plane, the
+/// A format as its documentation has it: bits, unused low bits, subsampled axes, and for each component the plane, the
 /// first sample and the distance between two, in bytes.
 struct Format(Pixel, Kind, u32, u32, (bool, bool), &'static [(usize, usize, usize)]);
 
@@ -152,13 +152,13 @@ fn sample(format: &Format, frame: &Video, component: usize, x: usize, y: usize) 
 
 /// Linear interpolation on one axis: two indices and the second one's weight. The samples lie `pitch` pixels apart,
 /// the first one at `first`.
-fn between(pixel: usize, first: f64, pixels: u32, halved: bool) -> (usize, usize, f64) {
-    if !halved {
+fn between(pixel: usize, first: f64, pixels: u32, subsampled: bool) -> (usize, usize, f64) {
+    if !subsampled {
         return (pixel, pixel, 0.0);
     }
     let last = f64::from(pixels.div_ceil(2) - 1);
-    let place = ((pixel as f64 - first) / 2.0).clamp(0.0, last);
-    (place.floor() as usize, place.ceil() as usize, place.fract())
+    let position = ((pixel as f64 - first) / 2.0).clamp(0.0, last);
+    (position.floor() as usize, position.ceil() as usize, position.fract())
 }
 
 /// RGBA of a pixel by the standards' formulas, clipped to 0 to 255.
@@ -170,7 +170,7 @@ fn exact(
     siting: (f64, f64),
     (x, y): (usize, usize),
 ) -> [f64; 4] {
-    let &Format(_, kind, depth, _, halved, components) = format;
+    let &Format(_, kind, depth, _, subsampled, components) = format;
     let unit = f64::from(1u32 << (depth - 8));
     let full = f64::from((1u32 << depth) - 1);
     let at = |component| sample(format, frame, component, x, y);
@@ -185,8 +185,8 @@ fn exact(
     let rgb = if kind == Kind::Grey {
         [luma; 3]
     } else {
-        let (x0, x1, fx) = between(x, siting.0, frame.width(), halved.0);
-        let (y0, y1, fy) = between(y, siting.1, frame.height(), halved.1);
+        let (x0, x1, fx) = between(x, siting.0, frame.width(), subsampled.0);
+        let (y0, y1, fy) = between(y, siting.1, frame.height(), subsampled.1);
         let chroma = |component| {
             let at = |x, y| sample(format, frame, component, x, y);
             let row = |y| at(x0, y) * (1.0 - fx) + at(x1, y) * fx;

@@ -32,7 +32,7 @@ impl Elements for Rgba {
         bytes.first().copied().map_or(f64::NAN, f64::from)
     }
 
-    fn place(&self, number: usize) -> String {
+    fn position(&self, number: usize) -> String {
         let (pixel, width) = (number / 4, self.width.max(1));
         channel_at(number % 4, pixel % width, pixel / width)
     }

@@ -9,12 +9,12 @@ use crate::timing::Noise;
 /// What a stage is and what its number leaves out; and what it took elsewhere, where that is known: an upload the decoder's
 /// thread, the others OpenGL's device.
 pub(crate) fn stage(stage: Stage, beside: Option<Summary>) -> String {
-    let place = match stage {
+    let elsewhere = match stage {
         Stage::Upload => "On the decoder's thread, packing the planes",
         _ => "On OpenGL's device, beside the calls",
     };
     let beside = beside.map_or(String::new(), |s| {
-        format!("\n{place}: p50 {} ms, p95 {} ms.", theme::ms(s.p50), theme::ms(s.p95))
+        format!("\n{elsewhere}: p50 {} ms, p95 {} ms.", theme::ms(s.p50), theme::ms(s.p95))
     });
     format!("{}{beside}", about(stage))
 }

@@ -100,7 +100,7 @@ pub struct Case {
     /// FFmpeg's name of the layout, where planes are read.
     pub format: &'static str,
     /// Where the first chroma sample lies.
-    pub phase: (u32, u32),
+    pub siting: (u32, u32),
     /// Whether colours are corrected.
     pub corrected: bool,
 }
@@ -140,7 +140,7 @@ impl fmt::Display for Case {
             write!(f, ", {}", self.format)?;
         }
         if !self.format.is_empty() && self.subject.converts() {
-            write!(f, ", siting {}/{}", self.phase.0, self.phase.1)?;
+            write!(f, ", siting {}/{}", self.siting.0, self.siting.1)?;
         }
         if self.corrected && !matches!(self.subject, Subject::Correct { .. }) {
             write!(f, ", corrected")?;
@@ -179,7 +179,7 @@ pub fn cases(subject: Subject) -> Vec<Case> {
 }
 
 fn plain(subject: Subject) -> Case {
-    let (format, phase) = ("", (0, 1));
+    let (format, siting) = ("", (0, 1));
     Case {
         subject,
         size: (67, 33),
@@ -187,7 +187,7 @@ fn plain(subject: Subject) -> Case {
         content: Content::Noise,
         band: 0,
         format,
-        phase,
+        siting,
         corrected: false,
     }
 }
@@ -277,10 +277,10 @@ fn conversions(subject: Subject) -> Vec<Case> {
     let mut cases = Vec::new();
     for corrected in [false, true] {
         for &format in &formats {
-            let halved = format.starts_with("yuv42") || matches!(format, "nv12" | "p010le" | "yuv440p");
-            let phases: &[_] = if halved { &[(0, 1), (1, 1), (0, 0), (0, 2)] } else { &[(0, 1)] };
-            for &phase in phases {
-                cases.push(Case { format, phase, corrected, ..plain });
+            let subsampled = format.starts_with("yuv42") || matches!(format, "nv12" | "p010le" | "yuv440p");
+            let sitings: &[_] = if subsampled { &[(0, 1), (1, 1), (0, 0), (0, 2)] } else { &[(0, 1)] };
+            for &siting in sitings {
+                cases.push(Case { format, siting, corrected, ..plain });
             }
         }
     }

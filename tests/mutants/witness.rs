@@ -193,7 +193,7 @@ impl Lab {
     }
 
     fn convert(&mut self, case: &Case) -> Result<Option<String>> {
-        let decoded = Layout { siting: case.phase, ..layout(case)? };
+        let decoded = Layout { siting: case.siting, ..layout(case)? };
         let (layout, storage) = match case.subject {
             Subject::Planes { image: true } => (decoded, Storage::Image),
             Subject::Rows => (decoded.filtered(), Storage::Buffer),
@@ -256,7 +256,7 @@ fn picture(case: &Case) -> Vec<u8> {
 
 /// A packed block, a whole number of pixels long.
 fn planes(case: &Case, layout: &Layout) -> Vec<u8> {
-    let place = |at: usize| {
+    let pixel = |at: usize| {
         let plane = layout.planes.iter().rfind(|plane| plane.row > 0 && plane.offset <= at);
         plane.map_or((0, 0), |plane| {
             let inside = at - plane.offset;
@@ -265,13 +265,13 @@ fn planes(case: &Case, layout: &Layout) -> Vec<u8> {
         })
     };
     let size = (layout.width as usize, layout.height as usize);
-    fill(case, layout.bytes().next_multiple_of(4), place, size)
+    fill(case, layout.bytes().next_multiple_of(4), pixel, size)
 }
 
 fn fill(
     case: &Case,
     bytes: usize,
-    place: impl Fn(usize) -> (usize, usize),
+    pixel: impl Fn(usize) -> (usize, usize),
     (width, height): (usize, usize),
 ) -> Vec<u8> {
     let side = 2 * case.radius as usize + 1;
@@ -280,9 +280,9 @@ fn fill(
         Content::Noise => noise(bytes),
         Content::White => vec![255; bytes],
         Content::Black => vec![0; bytes],
-        Content::Stripes => (0..bytes).map(|at| byte(place(at).1 / side % 2 == 1)).collect(),
-        Content::Halves => (0..bytes).map(|at| byte(place(at).0 >= width / 2)).collect(),
-        Content::OnePixel => (0..bytes).map(|at| byte(place(at) == (width / 2, height / 3))).collect(),
+        Content::Stripes => (0..bytes).map(|at| byte(pixel(at).1 / side % 2 == 1)).collect(),
+        Content::Halves => (0..bytes).map(|at| byte(pixel(at).0 >= width / 2)).collect(),
+        Content::OnePixel => (0..bytes).map(|at| byte(pixel(at) == (width / 2, height / 3))).collect(),
     }
 }
 

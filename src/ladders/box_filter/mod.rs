@@ -33,3 +33,15 @@ pub use scratch::Scratch;
 
 /// Largest radius, in pixels: 255·(2·128+1) is the largest row sum that fits 16 bits.
 pub const MAX_RADIUS: u32 = 128;
+
+#[cfg(test)]
+mod tests {
+    use crate::gpu::program;
+
+    #[test]
+    fn the_kernels_know_the_largest_radius() {
+        let text = program::source("box_filter/radius.clh").unwrap();
+        let defined = text.lines().find_map(|line| line.strip_prefix("#define MAX_RADIUS "));
+        assert_eq!(defined, Some(super::MAX_RADIUS.to_string().as_str()));
+    }
+}

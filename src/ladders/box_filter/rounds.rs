@@ -194,13 +194,13 @@ impl<'a> Bench<'a> {
                 Ok(Candidate::Native) => {
                     let (width, height) = (self.input.width, self.input.height);
                     let check = |src: &[u8], want: &[u8]| native::check(src, want, width, height, radius);
-                    checks.peer(check).and_then(|(ms, mut checked)| {
+                    checks.without_opencl(check).and_then(|(ms, mut checked)| {
                         checks.native(&mut checked)?;
                         Ok((self.rounds(ms)?, Some(Ready::Native), checked))
                     })
                 }
                 Ok(Candidate::Glsl(offscreen)) => {
-                    let ready = checks.peer(|src, want| offscreen.check(src, want, radius));
+                    let ready = checks.without_opencl(|src, want| offscreen.check(src, want, radius));
                     let ready = ready.and_then(|(ms, checked)| Ok((self.rounds(ms)?, checked)));
                     ready.map(|(rounds, checked)| (rounds, Some(Ready::Glsl(offscreen)), checked))
                 }

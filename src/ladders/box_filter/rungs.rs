@@ -8,7 +8,7 @@ use super::config::{self, Code};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{DeviceInfo, DeviceKind};
 use crate::gpu::memory::Storage;
-use crate::ladder::Kind;
+use crate::ladder::BackEnd;
 
 /// Where a rung stands on the screen. The groups are in their order there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,12 +204,12 @@ impl VariantId {
     }
 
     /// What computes it.
-    pub fn kind(self) -> Kind {
+    pub fn back_end(self) -> BackEnd {
         match self.rung().work {
-            Work::Nothing => Kind::Nothing,
-            Work::Kernels(_) | Work::Fastest(_) | Work::Planes => Kind::OpenCl,
-            Work::Shaders => Kind::Glsl,
-            Work::Threads => Kind::Native,
+            Work::Nothing => BackEnd::Nothing,
+            Work::Kernels(_) | Work::Fastest(_) | Work::Planes => BackEnd::OpenCl,
+            Work::Shaders => BackEnd::Glsl,
+            Work::Threads => BackEnd::Native,
         }
     }
 
