@@ -22,8 +22,9 @@
 // scratch    LINE column sums for each work-item
 #include "../common/mean.clh"
 #include "../common/vectors.clh"
-#include "radius.clh"
 
+// The largest radius in pixels.
+#define MAX_RADIUS 128
 // A row of column sums with its edges repeated on both sides, for the largest radius and four pixels more.
 #define LINE ((width + 2 * MAX_RADIUS + 64 + 31) / 32 * 32)
 // The place of the first column's sum in it: room for the left edge, whole cache lines.

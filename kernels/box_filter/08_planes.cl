@@ -21,7 +21,7 @@
 // row0, rows the band of rows to compute, in rows of the picture
 // line       numbers in a line of scratch
 // scratch    two lines for each work-item
-#include "radius.clh"
+#include "../common/vectors.clh"
 
 // The product is rounded before 2^23 is added to it.
 #pragma OPENCL FP_CONTRACT OFF
@@ -29,11 +29,6 @@
 #ifndef WIDE
 #define WIDE 0 // 1: samples of two bytes
 #endif
-
-// Vectors that start anywhere in a row; see common/vectors.clh.
-typedef uint16 uint16_at4 __attribute__((aligned(4)));
-typedef ushort16 ushort16_at2 __attribute__((aligned(2)));
-typedef uchar16 uchar16_at1 __attribute__((aligned(1)));
 
 #if WIDE
 typedef ushort sample_t;
@@ -49,6 +44,8 @@ typedef ushort16_at2 runnings_t;
 #define AS_RUNNING convert_ushort16
 #endif
 
+// The largest radius in pixels.
+#define MAX_RADIUS 128
 // Room on the left of a line: the edge for the largest window, and whole cache lines.
 #define MARGIN (MAX_RADIUS + 32)
 

@@ -10,6 +10,7 @@
 //
 // The other arguments are those of 01_planes.cl.
 #include "../common/convert.clh"
+#include "../common/vectors.clh"
 
 #ifndef HALF_X
 #define HALF_X 1 // 1: chroma has half the resolution across
@@ -18,10 +19,6 @@
 #define HALF_Y 1 // 1: ... and down
 #endif
 
-// Vectors that start anywhere in a row; see common/vectors.clh.
-typedef ushort16 ushort16_at2 __attribute__((aligned(2)));
-typedef ushort8 ushort8_at2 __attribute__((aligned(2)));
-typedef uint16 uint16_at4 __attribute__((aligned(4)));
 #define LOAD16(p) (*(__global const ushort16_at2 *)(p))
 #define LOAD8(p) (*(__global const ushort8_at2 *)(p))
 

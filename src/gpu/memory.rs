@@ -59,6 +59,13 @@ impl Picture {
         Self::make(cl, storage, width, height, new_memory(cl), None)
     }
 
+    /// A buffer that holds these bytes, such as planes packed into a block: a whole number of pixels. Waits.
+    pub fn block(cl: &ClContext, queue: &ocl::Queue, bytes: &[u8]) -> Result<Self> {
+        let block = Self::alloc(cl, Storage::Buffer, (bytes.len() / 4) as u32, 1)?;
+        block.write(queue, bytes)?;
+        Ok(block)
+    }
+
     /// A picture in the host's memory at `memory`: on CPU devices the kernels work right there, and a mapping
     /// copies nothing. Align it to a page.
     ///

@@ -1,7 +1,11 @@
 //! The overlay's longer sentences: what a number is, and what it leaves out.
 
+use std::sync::LazyLock;
+
 use super::theme;
 use crate::gpu::cl::{DeviceInfo, DeviceKind};
+use crate::ladder::BackEnd;
+use crate::ladders::box_filter::{VariantId, listed};
 use crate::media::Fields;
 use crate::stats::{Stage, Summary};
 use crate::timing::Noise;
@@ -121,8 +125,10 @@ pub(crate) const FILTER_BY_WALL: &str = "The filter alone: the median of the las
 pub(crate) const AWAITED_DEVICE: &str = "OpenCL devices are looked for and made ready in the background. The movie is shown \
     unfiltered until then.\nA click lists what was found.";
 
-pub(crate) const NO_DEVICE: &str =
-    "Without an OpenCL device, off, glsl and native work.\nA click lists what was found.";
+pub(crate) static NO_DEVICE: LazyLock<String> = LazyLock::new(|| {
+    let rungs = VariantId::ALL.into_iter().filter(|id| id.back_end() != BackEnd::OpenCl);
+    format!("Without an OpenCL device, {} work.\nA click lists what was found.", listed(rungs, "and"))
+});
 
 /// The device in its driver's own words.
 pub(crate) fn device(device: &DeviceInfo) -> String {

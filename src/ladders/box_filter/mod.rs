@@ -28,6 +28,7 @@ pub use config::{Code, Config};
 pub use opencl::BuiltVariant;
 pub use plan::Plan;
 pub use run::filter_once;
+pub(crate) use rungs::listed;
 pub use rungs::{Group, Kernels, Rung, VariantId, Work};
 pub use scratch::Scratch;
 
@@ -40,8 +41,10 @@ mod tests {
 
     #[test]
     fn the_kernels_know_the_largest_radius() {
-        let text = program::source("box_filter/radius.clh").unwrap();
-        let defined = text.lines().find_map(|line| line.strip_prefix("#define MAX_RADIUS "));
-        assert_eq!(defined, Some(super::MAX_RADIUS.to_string().as_str()));
+        for file in ["box_filter/06_fused.cl", "box_filter/08_planes.cl"] {
+            let text = program::source(file).unwrap();
+            let defined = text.lines().find_map(|line| line.strip_prefix("#define MAX_RADIUS "));
+            assert_eq!(defined, Some(super::MAX_RADIUS.to_string().as_str()), "{file}");
+        }
     }
 }

@@ -367,9 +367,9 @@ impl<'a> Bench<'a> {
         let checked = checks.planes(cl, filter)?;
         let mut prepare = || {
             let (layout, block, want) = checks.first_planes()?;
-            let from = planes::on_device(cl, &block)?;
-            let copied = planes::on_device(cl, &block)?;
-            let to = planes::on_device(cl, &zeroed(layout.filtered().bytes())?)?;
+            let from = Picture::block(cl, &cl.queue, &block)?;
+            let copied = Picture::block(cl, &cl.queue, &block)?;
+            let to = Picture::block(cl, &cl.queue, &zeroed(layout.filtered().bytes())?)?;
             let plan = filter.plan(cl, &layout, &to, &mut self.scratch, radius)?;
             Ok(Box::new(Planes { plan, from, copied, queue: cl.queue.clone(), first: (block, want) }))
         };

@@ -194,13 +194,3 @@ fn differences(
 fn sample(block: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([block[at], block[at + 1]])
 }
-
-/// A block of planes on the device.
-///
-/// # Errors
-/// When memory runs out.
-pub fn on_device(cl: &ClContext, block: &[u8]) -> Result<Picture> {
-    let picture = Picture::alloc(cl, Storage::Buffer, (block.len() / 4) as u32, 1)?;
-    picture.write(&cl.queue, block)?;
-    Ok(picture)
-}

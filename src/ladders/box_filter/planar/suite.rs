@@ -10,12 +10,13 @@ use crate::color::Layout;
 use crate::color::planes::layout_of;
 use crate::error::Result;
 use crate::gpu::cl::ClContext;
+use crate::ladders::box_filter::MAX_RADIUS;
 use crate::ladders::box_filter::pictures::noise;
 use crate::ladders::box_filter::run::Bands;
 use crate::verify::{Checked, MismatchReport};
 
 /// One format for each way in which planes lie in memory: by the order, the distance and the width of their samples.
-const FORMATS: [Pixel; 18] = [
+pub const FORMATS: [Pixel; 18] = [
     Pixel::YUV420P,
     Pixel::NV12,
     Pixel::NV21,

@@ -217,8 +217,8 @@ fn planar(
     }
     let ms = ms_since(begin) / 2.0;
     let filtered = layout.filtered();
-    let to = planes::on_device(cl, &zeroed(filtered.bytes())?)?;
-    let from = planes::on_device(cl, block)?;
+    let to = Picture::block(cl, &cl.queue, &zeroed(filtered.bytes())?)?;
+    let from = Picture::block(cl, &cl.queue, block)?;
     let plan = filter.plan(cl, layout, &to, &mut Scratch::new(), request.radius)?;
     talk.step("whole");
     let _event = plan.enqueue(&cl.queue, &from, 0..layout.height)?;
@@ -233,7 +233,7 @@ fn convert(
     block: &[u8],
     talk: &mut Talk,
 ) -> Result<Vec<u8>> {
-    convert_block(cl, layout, to_image, &planes::on_device(cl, block)?, talk)
+    convert_block(cl, layout, to_image, &Picture::block(cl, &cl.queue, block)?, talk)
 }
 
 fn convert_block(
