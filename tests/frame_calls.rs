@@ -127,6 +127,7 @@ fn a_frame_in_steady_state_makes_nothing_and_sets_nothing() {
         ("running-sum", &[], &copied, &IN_PLACE, [2, 0], 36),
         ("planar", &[], &copied, &IN_PLACE, [2, 0], 38),
     ];
+    let mut too_many = Vec::new();
     for (variant, options, more, around, [kernels, copies], most) in cases {
         let arguments = [&["--variant", variant, "--radius", "3"][..], more].concat();
         let frames = play(&display, &folder, options, &arguments);
@@ -139,6 +140,9 @@ fn a_frame_in_steady_state_makes_nothing_and_sets_nothing() {
             expected.insert("clEnqueueCopyBufferToImage".to_owned(), copies);
         }
         assert_eq!(begun, expected, "{case}");
-        assert!(all <= most, "{case}");
+        if all > most {
+            too_many.push(case);
+        }
     }
+    assert!(too_many.is_empty(), "{too_many:#?}");
 }

@@ -23,6 +23,9 @@ const STRIPS: [u32; 2] = [2, 6];
 /// Work-items of a group of the march, and the columns of each.
 const GROUP: u32 = 128;
 const COLUMNS: u32 = 8;
+/// What a line of scratch has on both sides of a row: the edge for the largest window, and room for whole vectors. `MARGIN`
+/// in 08_planes.cl is the same.
+const MARGIN: usize = MAX_RADIUS as usize + 32;
 const NOT_PREPARED: &str = "'planar' could not be prepared.";
 const NOT_STARTED: &str = "'planar' could not be started.";
 
@@ -131,7 +134,7 @@ fn expect_bytes(block: &Picture, bytes: usize) -> Result<()> {
     }
 }
 
-/// The places of the arguments.
+/// The indices of the arguments.
 mod arg {
     pub const FROM: u32 = 0;
     pub const TO: u32 = 1;
@@ -142,7 +145,7 @@ mod arg {
     pub const STEP: u32 = 6;
     pub const TO_OFFSET: u32 = 7;
     pub const TO_STRIDE: u32 = 8;
-    pub const HALVED: u32 = 9;
+    pub const SUBSAMPLED: u32 = 9;
     pub const BITS: u32 = 10;
     pub const WINDOW: u32 = 11;
     pub const SCALE: u32 = 12;
@@ -205,7 +208,7 @@ impl PlanarPlan {
 
     /// Numbers of a line of scratch: a row with its edges repeated, as the kernel needs it.
     fn line(&self) -> usize {
-        (self.layout.width as usize + 352).next_multiple_of(16)
+        (self.layout.width as usize + 2 * MARGIN + 32).next_multiple_of(16)
     }
 
     fn bind(&self) -> ocl::core::Result<()> {
@@ -226,10 +229,10 @@ impl PlanarPlan {
             (arg::STEP, each(&|index| from.components[index].step)),
             (arg::TO_OFFSET, each(&|index| to.components[index].offset)),
             (arg::TO_STRIDE, each(&|index| to.components[index].stride)),
-            (arg::HALVED, each(&subsampled)),
+            (arg::SUBSAMPLED, each(&subsampled)),
         ];
-        for (place, vector) in vectors {
-            self.kernel.set(place, vector)?;
+        for (index, vector) in vectors {
+            self.kernel.set(index, vector)?;
         }
         self.kernel.set(arg::BITS, Value::Int2([from.shift as i32, (1 << from.depth) - 1]))?;
         self.kernel.set(arg::TO, self.to.mem())?;
@@ -309,8 +312,8 @@ impl PlanarPlan {
             false => (self.strips(count), 1),
             true => {
                 let groups = self.groups(count);
-                for (place, at) in [(arg::LINE, 0), (arg::SCRATCH, 1)] {
-                    self.kernel.set(place, Value::Int4(groups.map(|group| group[at] as i32)))?;
+                for (index, at) in [(arg::LINE, 0), (arg::SCRATCH, 1)] {
+                    self.kernel.set(index, Value::Int4(groups.map(|group| group[at] as i32)))?;
                 }
                 (groups.iter().map(|[across, down]| across * down).sum::<u32>() * GROUP, GROUP)
             }
