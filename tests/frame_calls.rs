@@ -117,15 +117,15 @@ fn a_frame_in_steady_state_makes_nothing_and_sets_nothing() {
         (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str], &'a [(&'a str, usize)], [usize; 2], usize);
     // Kernels beside the conversion, copies into the texture, and all calls of a frame at most.
     let cases: [Case; 9] = [
-        ("off", &gpu, &[], &SHARED, [0, 0], 31),
-        ("separable", &gpu, &[], &SHARED, [2, 0], 43),
-        ("running-sum", &gpu, &[], &SHARED, [2, 1], 49),
+        ("off", &gpu, &[], &SHARED, [0, 0], 33),
+        ("separable", &gpu, &[], &SHARED, [2, 0], 44),
+        ("running-sum", &gpu, &[], &SHARED, [2, 1], 52),
         ("fused", &gpu, &[], &SHARED, [1, 0], 38),
-        ("planar", &gpu, &[], &SHARED, [1, 0], 36),
+        ("planar", &gpu, &[], &SHARED, [1, 0], 35),
         ("running-sum", &gpu, &copied, &COPIED, [2, 0], 41),
-        ("planar", &gpu, &copied, &COPIED, [1, 0], 36),
+        ("planar", &gpu, &copied, &COPIED, [1, 0], 34),
         ("running-sum", &[], &copied, &IN_PLACE, [2, 0], 36),
-        ("planar", &[], &copied, &IN_PLACE, [2, 0], 38),
+        ("planar", &[], &copied, &IN_PLACE, [2, 0], 36),
     ];
     let mut too_many = Vec::new();
     for (variant, options, more, around, [kernels, copies], most) in cases {
