@@ -1,6 +1,7 @@
 //! A rung: one way to compute what a ladder computes, declared once. Command line, tables and tests read it from here.
 
 use super::Kind;
+use super::rows::Entry;
 
 /// What a rung is made of.
 #[derive(Debug)]
@@ -33,5 +34,11 @@ impl<C> Rung<C> {
             Work::Kernels(_) | Work::Fastest => Kind::OpenCl,
             Work::Host => Kind::Native,
         }
+    }
+
+    /// What it is called in a benchmark.
+    pub fn entry(&self) -> Entry {
+        let (id, name) = (self.id, self.id.to_owned());
+        Entry { id, name, kind: self.kind(), limit: None, beside: None }
     }
 }
