@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::gpu::cl::{Device, no_device, select_device};
 use crate::ladder::bench::Ask;
 use crate::ladder::rows::Case;
-use crate::ladder::{Kind, Outcome};
+use crate::ladder::{BackEnd, Outcome};
 use crate::ladders::conversions::Which;
 use crate::ladders::vector_add::VectorAdd;
 use crate::media::References;
@@ -120,10 +120,13 @@ fn ask(args: &BenchArgs) -> Ask {
 }
 
 /// The devices to run on; one `None` where there is none and nothing that was asked for needs one.
-fn chosen_devices(args: &BenchArgs, mut kinds: impl Iterator<Item = Kind>) -> Result<Vec<Option<Device>>> {
+fn chosen_devices(
+    args: &BenchArgs,
+    mut back_ends: impl Iterator<Item = BackEnd>,
+) -> Result<Vec<Option<Device>>> {
     let devices = working_devices();
     match args.device.as_deref() {
-        None if devices.is_empty() && kinds.all(Kind::does_without_opencl) => Ok(vec![None]),
+        None if devices.is_empty() && back_ends.all(BackEnd::does_without_opencl) => Ok(vec![None]),
         Some("all") if devices.is_empty() => Err(no_device()),
         Some("all") => Ok(devices.into_iter().map(Some).collect()),
         sel => Ok(vec![Some(select_device(&devices, sel)?)]),

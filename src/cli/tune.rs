@@ -136,7 +136,7 @@ impl Results {
 /// When there is no device, it fails, or the cache cannot be written.
 pub fn run(args: &TuneArgs) -> Result<u8> {
     // Before a search of minutes is for nothing.
-    tuned::require_place()?;
+    tuned::require_writable()?;
     let device = select_device(&working_devices(), args.device.as_deref())?;
     let cl = ClContext::new(&device)?;
     let sizes = if args.size.is_empty() { vec![(1280, 720)] } else { args.size.clone() };

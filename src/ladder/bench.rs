@@ -51,11 +51,11 @@ pub trait Bench {
         Ok(())
     }
 
-    /// A limit, by its place among those of the case.
+    /// A limit, by its index among those of the case.
     ///
     /// # Errors
     /// What stands in the place of its times.
-    fn limit(&mut self, place: usize, room: &mut Self::Room) -> Tried<Self::Ready>;
+    fn limit(&mut self, index: usize, room: &mut Self::Room) -> Tried<Self::Ready>;
 
     /// Brings the input of a round, for all.
     ///
@@ -142,7 +142,7 @@ pub trait Watch {
     /// What happens next; called once for each entrant that is checked and each round that is timed.
     fn next(&mut self, what: &str);
 
-    /// What is known so far of a case, by its place, after each of its rounds. What has not had one yet is
+    /// What is known so far of a case, by its index, after each of its rounds. What has not had one yet is
     /// [left out](Outcome::Skipped), as [`NOT_TIMED`](super::NOT_TIMED) says.
     fn so_far(&mut self, case: usize, run: CaseRun);
 }
@@ -157,13 +157,13 @@ pub fn run<B: Bench>(
     ask: Ask,
     watch: &mut dyn Watch,
 ) {
-    for (place, case) in cases.iter().enumerate() {
-        let run = match run_case(bench, entrants, (place, case), ask, watch) {
+    for (index, case) in cases.iter().enumerate() {
+        let run = match run_case(bench, entrants, (index, case), ask, watch) {
             Ok(run) => run,
             Err(error) => failed(bench.case(case), entrants.iter().map(|one| bench.entry(*one)), &error),
         };
         let is_wrong = run.is_wrong();
-        watch.so_far(place, run);
+        watch.so_far(index, run);
         if is_wrong && ask.fail_fast {
             break;
         }
@@ -179,7 +179,7 @@ pub fn failed(case: Case, entries: impl Iterator<Item = Entry>, error: &Error) -
 fn run_case<B: Bench>(
     bench: &mut B,
     entrants: &[B::Entrant],
-    (place, case): (usize, &B::Case),
+    (index, case): (usize, &B::Case),
     ask: Ask,
     watch: &mut dyn Watch,
 ) -> Result<CaseRun> {
@@ -241,7 +241,7 @@ fn run_case<B: Bench>(
         turns.into_iter().filter_map(contender).unzip();
     let results = measure::alternate(ask.rounds, &mut contenders, |round, results| {
         if round > 0 {
-            watch.so_far(place, run.with(&turns, results));
+            watch.so_far(index, run.with(&turns, results));
         }
         watch.next(&format!("timing {short}, round {}", round + 1));
         bench.load(round, &mut room.borrow_mut())
@@ -264,8 +264,8 @@ fn prepare<B: Bench>(
 }
 
 /// A limit that has run once.
-fn warm_limit<B: Bench>(bench: &mut B, place: usize, room: &mut B::Room) -> Tried<B::Ready> {
-    let limit = bench.limit(place, room)?;
+fn warm_limit<B: Bench>(bench: &mut B, index: usize, room: &mut B::Room) -> Tried<B::Ready> {
+    let limit = bench.limit(index, room)?;
     bench.run(&limit, room).map_err(fail)?;
     Ok(limit)
 }

@@ -18,7 +18,7 @@ use crate::ladder::config::{Config, Tunable};
 use crate::ladder::measure::Sample;
 use crate::ladder::rung::{Rung, Work};
 use crate::ladder::trial::Child;
-use crate::ladder::{Kind, Outcome, search};
+use crate::ladder::{BackEnd, Outcome, search};
 use crate::memory::require;
 use crate::verify::{self, Checked, Elements, MismatchReport};
 
@@ -252,7 +252,7 @@ impl<L: Ladder> Bench for Contest<'_, L> {
     fn entry(&self, rung: Self::Entrant) -> Entry {
         // A device with memory of its own says nothing of the processor's.
         let shared = self.cl.as_ref().is_some_and(|cl| cl.device.info.kind == DeviceKind::Cpu);
-        let limit = (shared || rung.kind() == Kind::OpenCl).then_some(0);
+        let limit = (shared || rung.back_end() == BackEnd::OpenCl).then_some(0);
         Entry { limit, ..rung.entry() }
     }
 
@@ -284,7 +284,7 @@ impl<L: Ladder> Bench for Contest<'_, L> {
         Ok(Prepared { ready: built, predicted_ms, chosen, checked })
     }
 
-    fn limit(&mut self, _place: usize, room: &mut Room<L>) -> Tried<L::Built> {
+    fn limit(&mut self, _index: usize, room: &mut Room<L>) -> Tried<L::Built> {
         let cl = self.device(&room.case)?;
         self.try_first(&room.case, None).and_then(|_| self.ladder.compile_limit(cl)).map_err(fail)
     }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Kind, NOT_TIMED, Outcome};
+use super::{BackEnd, NOT_TIMED, Outcome};
 use crate::ladder::measure::{Measurement, Results, Timed};
 use crate::verify::Checked;
 
@@ -58,7 +58,7 @@ pub struct Entry {
     /// Its name in tables: the same, where it is the only one with this id.
     pub name: String,
     /// What computes it.
-    pub kind: Kind,
+    pub back_end: BackEnd,
     /// Which of the limits it can be compared with, if any.
     pub limit: Option<usize>,
     /// What is beside the ladder's own rungs says in JSON what it is.
@@ -99,9 +99,9 @@ pub struct CaseRun {
 /// What a contender's times are for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Turn {
-    /// By the limit's place.
+    /// By the limit's index.
     Limit(usize),
-    /// By the row's place.
+    /// By the row's index.
     Row(usize),
 }
 

@@ -1,6 +1,6 @@
 //! A rung: one way to compute what a ladder computes, declared once. Command line, tables and tests read it from here.
 
-use super::Kind;
+use super::BackEnd;
 use super::rows::Entry;
 
 /// What a rung is made of.
@@ -29,16 +29,16 @@ pub struct Rung<C: 'static> {
 
 impl<C> Rung<C> {
     /// What computes it.
-    pub fn kind(&self) -> Kind {
+    pub fn back_end(&self) -> BackEnd {
         match self.work {
-            Work::Kernels(_) | Work::Fastest => Kind::OpenCl,
-            Work::Host => Kind::Native,
+            Work::Kernels(_) | Work::Fastest => BackEnd::OpenCl,
+            Work::Host => BackEnd::Native,
         }
     }
 
     /// What it is called in a benchmark.
     pub fn entry(&self) -> Entry {
         let (id, name) = (self.id, self.id.to_owned());
-        Entry { id, name, kind: self.kind(), limit: None, beside: None }
+        Entry { id, name, back_end: self.back_end(), limit: None, beside: None }
     }
 }

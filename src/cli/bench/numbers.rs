@@ -13,16 +13,16 @@ pub(super) fn run<L: Ladder>(ladder: &L, cases: &[L::Case], args: &BenchArgs) ->
         Ok(rungs) => rungs,
         Err(why) => return Ok(usage("bench", &why)),
     };
-    let devices = chosen_devices(args, rungs.iter().map(|rung| rung.kind()))?;
+    let devices = chosen_devices(args, rungs.iter().map(|rung| rung.back_end()))?;
     let named = cases.iter().map(|case| ladder.named(case)).collect();
     let live = start(args, Subject::Numbers(L::NAME), named, &devices, rungs.len());
     let mut child = Child::new(L::NAME, args.trial.limit());
-    for (place, device) in devices.iter().enumerate() {
+    for (index, device) in devices.iter().enumerate() {
         if !goes_on(args, &live) {
             break;
         }
         let made = Contest::new(ladder, device.as_ref(), &mut child);
-        let mut progress = Progress { live: &live, device: place };
+        let mut progress = Progress { live: &live, device: index };
         progress.run(made, &rungs, |rung| rung.entry(), cases, ask(args));
     }
     Ok(live.finish()?.code())

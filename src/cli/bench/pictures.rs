@@ -7,7 +7,7 @@ use super::results::{Progress, Subject};
 use super::{ask, chosen_devices, conversions, each_once, goes_on, start};
 use crate::cli::{BenchArgs, usage};
 use crate::error::Result;
-use crate::ladder::Kind;
+use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::bench::{BoxBench, Entrant, Input, case, require_memory};
 use crate::ladders::box_filter::trial::Trials;
@@ -19,7 +19,7 @@ const MAX_FRAMES: usize = 30;
 
 /// Everything that filters, in the order of [`VariantId::ALL`].
 fn filters() -> impl Iterator<Item = (&'static str, VariantId)> + Clone {
-    let filters = VariantId::ALL.into_iter().filter(|id| id.kind() != Kind::Nothing);
+    let filters = VariantId::ALL.into_iter().filter(|id| id.back_end() != BackEnd::Nothing);
     filters.map(|id| (id.as_str(), id))
 }
 
@@ -31,7 +31,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8> {
         Ok(variants) => variants,
         Err(why) => return Ok(usage("bench", &why)),
     };
-    let devices = chosen_devices(args, variants.iter().map(|id| id.kind()))?;
+    let devices = chosen_devices(args, variants.iter().map(|id| id.back_end()))?;
     let grid = Entrant::grid().filter(|_| args.native);
     let entrants: Vec<Entrant> = variants.into_iter().map(Entrant::Variant).chain(grid).collect();
     let radii = each_once(&args.radius);
@@ -59,13 +59,13 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8> {
     let cases = radii.iter().map(|radius| case(size, *radius)).collect();
     let live = start(args, subject, cases, &devices, entrants.len());
     let mut trials = Trials::new(args.trial.limit());
-    for (place, device) in devices.iter().enumerate() {
+    for (index, device) in devices.iter().enumerate() {
         if !goes_on(args, &live) {
             break;
         }
         let kind = device.as_ref().map(|device| device.info.kind);
         let made = BoxBench::new(device.as_ref(), input, &entrants, &mut trials);
-        let mut progress = Progress { live: &live, device: place };
+        let mut progress = Progress { live: &live, device: index };
         progress.run(made, &entrants, |entrant| entrant.entry(kind), &radii, ask(args));
         let (Some(device), Which::All | Which::Input, true) =
             (device, args.conversions, goes_on(args, &live))
@@ -75,7 +75,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8> {
         let ask =
             converted::Ask { size, rounds: args.frames, which: args.conversions, fail_fast: args.fail_fast };
         match converted::run_device(device, movie.as_ref(), &ask, &mut trials, &mut |what| live.say(what)) {
-            Ok(rows) => live.results().devices[place].conversions = rows,
+            Ok(rows) => live.results().devices[index].conversions = rows,
             // Where not even that is there, the variants have said so.
             Err(e) => eprintln!("clreel: {e}"),
         }

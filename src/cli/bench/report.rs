@@ -139,10 +139,10 @@ impl Serialize for RunEntry<'_> {
                 map.serialize_entry("limit", case.limits.first().map_or("", |limit| limit.name))?;
             }
         }
-        for (place, (limit, outcome)) in case.limits.iter().zip(limits).enumerate() {
+        for (index, (limit, outcome)) in case.limits.iter().zip(limits).enumerate() {
             let measured = outcome.measured();
             let failed = matches!(outcome, Outcome::Failed(_));
-            if place == 0 || measured.is_some() || failed {
+            if index == 0 || measured.is_some() || failed {
                 map.serialize_entry(&format!("{}_ms", limit.key), &measured.map(|m| m.time))?;
                 map.serialize_entry(&format!("{}_noisy", limit.key), &noisy(measured))?;
             }
@@ -178,7 +178,7 @@ fn row<'a>(run: &CaseRun, row: &'a Row) -> RowEntry<'a> {
     };
     RowEntry {
         id: row.entry.id,
-        kind: row.entry.kind.as_str(),
+        kind: row.entry.back_end.as_str(),
         outcome: row.outcome.word(),
         reason: reason(&row.outcome),
         chosen: row.chosen.as_deref(),

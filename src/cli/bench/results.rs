@@ -34,7 +34,7 @@ pub(super) struct Results {
 pub(super) struct DeviceRuns {
     /// None where there is no OpenCL device, and only what does without was asked for.
     pub device: Option<DeviceInfo>,
-    /// Each with its case's place.
+    /// Each with its case's index.
     pub runs: Vec<(usize, CaseRun)>,
     /// Empty where they were left out.
     pub conversions: Vec<converted::Row>,
@@ -52,7 +52,7 @@ impl DeviceRuns {
     }
 }
 
-/// Keeps what has been measured on the device with this place, and moves the bar on.
+/// Keeps what has been measured on the device with this index, and moves the bar on.
 pub(super) struct Progress<'a> {
     pub live: &'a Live<Results>,
     pub device: usize,
@@ -88,8 +88,8 @@ impl Progress<'_> {
             Err(error) => error,
         };
         let named = self.live.results().cases.clone();
-        for (place, case) in named.into_iter().enumerate() {
-            self.so_far(place, failed(case, entrants.iter().map(|&one| entry(one)), &error));
+        for (index, case) in named.into_iter().enumerate() {
+            self.so_far(index, failed(case, entrants.iter().map(|&one| entry(one)), &error));
         }
     }
 }
@@ -114,8 +114,8 @@ impl live::Results for Results {
                 2.. => format!(" on {}", one.name()),
                 _ => String::new(),
             };
-            for (place, Case { short, .. }) in self.cases.iter().enumerate() {
-                let Some((_, run)) = one.runs.iter().find(|(of, _)| *of == place) else {
+            for (index, Case { short, .. }) in self.cases.iter().enumerate() {
+                let Some((_, run)) = one.runs.iter().find(|(of, _)| *of == index) else {
                     missing.push(format!("all at {short}{on}"));
                     continue;
                 };
@@ -188,10 +188,10 @@ mod tests {
 
     fn results(runs: Vec<(u32, Vec<(VariantId, Outcome)>)>) -> Results {
         let cases = [1, 7, 31].map(|radius| case((1, 1), radius)).to_vec();
-        let runs = runs.into_iter().enumerate().map(|(place, (radius, outcomes))| {
+        let runs = runs.into_iter().enumerate().map(|(index, (radius, outcomes))| {
             let row = |(id, outcome)| Row::new(Entrant::Variant(id).entry(None), outcome);
             let rows = outcomes.into_iter().map(row).collect();
-            (place, CaseRun { rows, ..CaseRun::new(case((1, 1), radius)) })
+            (index, CaseRun { rows, ..CaseRun::new(case((1, 1), radius)) })
         });
         let device = DeviceRuns { runs: runs.collect(), ..DeviceRuns::new(None) };
         let subject = Subject::Movie { file: String::new(), size: (1, 1), frames: 1 };

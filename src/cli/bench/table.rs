@@ -136,11 +136,11 @@ fn table(run: &CaseRun) -> Table {
     let slowest = run.timed().map(|(_, m)| m).max_by(|a, b| f64::total_cmp(&a.time.p50, &b.time.p50));
     let base = run.timed().find(|(row, _)| row.entry.id == run.case.base).map(|(_, m)| m).or(slowest);
     let mut shown: Vec<usize> = Vec::new();
-    for (place, row) in run.rows.iter().enumerate() {
+    for (index, row) in run.rows.iter().enumerate() {
         let entry = &row.entry;
         let measured = row.outcome.measured();
         // A limit stands above the first row that it is the limit of; the first one above all.
-        let first = (place == 0).then_some(0);
+        let first = (index == 0).then_some(0);
         for at in first.into_iter().chain(entry.limit.filter(|_| measured.is_some())) {
             let limit = run.limits.get(at).and_then(Outcome::measured);
             if let (Some(limit), Some(name), false) = (limit, run.case.limits.get(at), shown.contains(&at)) {

@@ -17,7 +17,7 @@ use super::{BuiltVariant, Plan, Scratch, VariantId};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, DeviceKind, failed};
 use crate::gpu::memory::{Picture, Rgba, Storage};
-use crate::ladder::Kind;
+use crate::ladder::BackEnd;
 use crate::ladder::bench::{Bench, Prepared, Tried, fail, predict, without_device};
 use crate::ladder::measure::{self, Sample};
 use crate::ladder::rows::{Case, Entry, LimitName, Worth};
@@ -53,31 +53,31 @@ impl Entrant {
         threads.into_iter().flat_map(move |threads| lanes.map(|lanes| Entrant::Rust(threads, lanes)))
     }
 
-    fn kind(self) -> Kind {
+    fn back_end(self) -> BackEnd {
         match self {
-            Entrant::Variant(id) => id.kind(),
-            Entrant::Rust(..) => Kind::Native,
+            Entrant::Variant(id) => id.back_end(),
+            Entrant::Rust(..) => BackEnd::Native,
         }
     }
 
     /// What it is called, on a device of that kind.
     pub fn entry(self, device: Option<DeviceKind>) -> Entry {
-        let kind = self.kind();
+        let back_end = self.back_end();
         let limit = match self {
             // It reads fewer bytes.
             Entrant::Variant(VariantId::Planar) => Some(1),
             // A device with memory of its own says nothing of the processor's.
-            _ => (kind != Kind::Native || device == Some(DeviceKind::Cpu)).then_some(0),
+            _ => (back_end != BackEnd::Native || device == Some(DeviceKind::Cpu)).then_some(0),
         };
         match self {
             Entrant::Variant(id) => {
-                Entry { id: id.as_str(), name: id.as_str().to_owned(), kind, limit, beside: None }
+                Entry { id: id.as_str(), name: id.as_str().to_owned(), back_end, limit, beside: None }
             }
             Entrant::Rust(threads, lanes) => {
                 let vectors = lanes == Lanes::Vector;
                 let name = format!("native, {threads} × {}", if vectors { "vectors" } else { "plain" });
                 let beside = Some(json!({ "threads": threads, "vectors": vectors }));
-                Entry { id: VariantId::Native.as_str(), name, kind, limit, beside }
+                Entry { id: VariantId::Native.as_str(), name, back_end, limit, beside }
             }
         }
     }
@@ -115,8 +115,8 @@ pub fn require_memory((width, height): (u32, u32), entrants: &[Entrant]) -> Resu
         + 8
         + 4
         + 4 * any(&reads_images)
-        + 4 * any(&|one| one.kind() == Kind::Glsl)
-        + 2 * any(&|one| one.kind() == Kind::Native);
+        + 4 * any(&|one| one.back_end() == BackEnd::Glsl)
+        + 2 * any(&|one| one.back_end() == BackEnd::Native);
     require(width as usize * height as usize * 4 * pictures)
 }
 
@@ -232,9 +232,9 @@ impl<'a> BoxBench<'a> {
         let checked = room.checks.planes(cl, filter)?;
         let prepare = || {
             let (layout, block, want) = room.checks.first_planes()?;
-            let from = planes::on_device(cl, &block)?;
-            let copied = planes::on_device(cl, &block)?;
-            let to = planes::on_device(cl, &zeroed(layout.filtered().bytes())?)?;
+            let from = Picture::block(cl, &cl.queue, &block)?;
+            let copied = Picture::block(cl, &cl.queue, &block)?;
+            let to = Picture::block(cl, &cl.queue, &zeroed(layout.filtered().bytes())?)?;
             let plan = filter.plan(cl, &layout, &to, &mut self.scratch, radius)?;
             let predicted_ms = predict(|| run_planes(&cl.queue, &plan, &from))?;
             room.planes = Some(Planes { from, copied, first: (block, want) });
@@ -299,12 +299,12 @@ impl<'a> Bench for BoxBench<'a> {
             Candidate::Planes(filter) => return self.prepare_planes(&filter, room),
             Candidate::Threads => {
                 let check = |src: &[u8], want: &[u8]| native::check(src, want, width, height, radius);
-                let (ms, mut checked) = room.checks.peer(check)?;
+                let (ms, mut checked) = room.checks.without_opencl(check)?;
                 room.checks.native(&mut checked)?;
                 (Ready::Threads(all_threads(), Lanes::Vector), (ms, checked))
             }
             Candidate::Shaders(offscreen) => {
-                let checked = room.checks.peer(|src, want| offscreen.check(src, want, radius))?;
+                let checked = room.checks.without_opencl(|src, want| offscreen.check(src, want, radius))?;
                 (Ready::Shaders(offscreen), checked)
             }
         };
@@ -319,9 +319,9 @@ impl<'a> Bench for BoxBench<'a> {
         Ok(())
     }
 
-    fn limit(&mut self, place: usize, room: &mut Room<'a>) -> Tried<Ready> {
+    fn limit(&mut self, index: usize, room: &mut Room<'a>) -> Tried<Ready> {
         let on = self.on.as_ref().ok_or_else(without_device)?;
-        let (from, to) = match place {
+        let (from, to) = match index {
             0 => on.pair(Storage::Buffer).clone(),
             _ => Planes::of(room).map(|planes| (planes.from.clone(), planes.copied.clone())).map_err(fail)?,
         };

@@ -1,5 +1,5 @@
 //! What takes part in a benchmark, built for one device. In: variants, and the size of the pictures. Out: their programs, or
-//! the [`Outcome`] that stands in the place of their times; and pictures on the device.
+//! the [`Outcome`] that stand in the place of their times; and pictures on the device.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::memory::{Picture, Storage};
 use crate::ladder::bench::{Tried, fail, without_device};
-use crate::ladder::{Kind, Outcome};
+use crate::ladder::{BackEnd, Outcome};
 
 /// A variant that is built.
 #[derive(Clone)]
@@ -31,9 +31,9 @@ pub(super) fn candidate(
     size: (u32, u32),
     trials: &mut Trials,
 ) -> Tried<Candidate> {
-    match (id.kind(), cl) {
-        (Kind::Native, _) => Ok(Candidate::Threads),
-        (Kind::Glsl, _) => offscreen(size).map(|one| Candidate::Shaders(Rc::new(one))),
+    match (id.back_end(), cl) {
+        (BackEnd::Native, _) => Ok(Candidate::Threads),
+        (BackEnd::Glsl, _) => offscreen(size).map(|one| Candidate::Shaders(Rc::new(one))),
         (_, None) => Err(without_device()),
         (_, Some(cl)) if id == VariantId::Planar => {
             build_planes(cl, trials).map(|one| Candidate::Planes(Rc::new(one)))

@@ -45,7 +45,7 @@ pub fn variants() -> Vec<VariantId> {
 /// What came of a configuration.
 #[derive(Debug, Clone)]
 pub enum Status {
-    /// Exact; the median device time in milliseconds.
+    /// Exact; the device time of its least disturbed run, in milliseconds.
     Scored(f64),
     /// Too slow to go on with; the predicted time in milliseconds.
     Abandoned(f64),
