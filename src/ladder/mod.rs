@@ -1,9 +1,12 @@
 //! What every ladder of kernels shares: the variants' names, the outcome of running one, and the rules for
 //! checking ([`verify`](crate::verify)) and timing ([`measure`]) it.
 
+pub mod answer;
+pub mod bench;
 pub mod config;
 pub mod contest;
 pub mod measure;
+pub mod rows;
 pub mod rung;
 pub mod search;
 pub mod trial;
