@@ -16,7 +16,7 @@ use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::glsl::Offscreen;
 use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
 use crate::ladders::box_filter::{BuiltVariant, filter_once, native, planar};
-use crate::media::read_frame_at;
+use crate::media::{bundled_clip, read_frame_at};
 use crate::memory::{picture_memory, zeroed};
 use crate::save;
 
@@ -83,7 +83,8 @@ fn picture(name: &str, tried: Option<Tried>) -> Option<Vec<u8>> {
 /// # Errors
 /// When the file gives no frame, the filter cannot run, or the PNG cannot be written.
 pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
-    let (frame, warning) = read_frame_at(&args.file, args.at, args.references.get())?;
+    let file = args.file.clone().map_or_else(bundled_clip, Ok)?;
+    let (frame, warning) = read_frame_at(&file, args.at, args.references.get())?;
     if let Some(warning) = warning {
         eprintln!("clreel: {warning}");
     }
