@@ -5,6 +5,7 @@
 //! is compared, every element. All rungs and the limit take turns on the same memory.
 
 use std::cell::RefCell;
+use std::convert::Infallible;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,11 +16,13 @@ use crate::gpu::identity::{Identity, by_identity, identity_of};
 use crate::gpu::parts::require_sub_buffers;
 use crate::gpu::program::is_changed;
 use crate::gpu::trial::{START, Talk, serve};
+use crate::ladder::Outcome;
+use crate::ladder::cache::{Cache, Class};
 use crate::ladder::config::{Config, Tunable};
 use crate::ladder::measure::{self, Contender, Measurement, Results, Sample, Timed};
 use crate::ladder::rung::{Rung, Work};
+use crate::ladder::search::{Attempt, descend};
 use crate::ladder::trial::Child;
-use crate::ladder::{Outcome, search};
 use crate::memory::require;
 use crate::verify::{self, Checked, Elements, MismatchReport};
 
@@ -57,6 +60,9 @@ pub trait Ladder {
 
     /// A case in JSON.
     fn json(&self, case: &Self::Case) -> Value;
+
+    /// The class of a case in a word: what is the fastest for one is taken for all of its class.
+    fn class(&self, case: &Self::Case) -> &'static str;
 
     /// The case of a [`json`](Ladder::json), if it is one.
     fn case(&self, json: &Value) -> Option<Self::Case>;
@@ -141,10 +147,19 @@ pub struct Row<C: 'static> {
     pub rung: &'static Rung<C>,
     /// Its times, or what stands in their place.
     pub outcome: Outcome,
-    /// What was chosen for it, as in `vector WIDTH=4`; only where there was a choice.
-    pub chosen: Option<String>,
+    /// What was chosen for it; only where there was a choice.
+    pub chosen: Option<Chosen>,
     /// What was compared; nothing of one that was not checked to its end.
     pub checked: Vec<Checked>,
+}
+
+/// What [`Work::Fastest`] is on a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// The rung and its parameters, as in `vector WIDTH=4`.
+    pub what: String,
+    /// Whether tuning had found it before; otherwise a short search did.
+    pub tuned: bool,
 }
 
 impl<C> Clone for Row<C> {
@@ -182,7 +197,7 @@ pub trait Watch<L: Ladder> {
 }
 
 /// What was asked for, or the outcome that stands in its place.
-type Tried<T> = std::result::Result<T, Box<Outcome>>;
+pub(super) type Tried<T> = std::result::Result<T, Box<Outcome>>;
 
 fn fail(error: Error) -> Box<Outcome> {
     Box::new(Outcome::Failed(error))
@@ -295,18 +310,18 @@ fn run_requested<L: Ladder>(
 }
 
 /// One case on one device.
-struct Contest<'a, L: Ladder> {
-    ladder: &'a L,
-    cl: Option<&'a ClContext>,
-    case: &'a L::Case,
-    rounds: u32,
+pub(super) struct Contest<'a, L: Ladder> {
+    pub(super) ladder: &'a L,
+    pub(super) cl: Option<&'a ClContext>,
+    pub(super) case: &'a L::Case,
+    pub(super) rounds: u32,
 }
 
 /// A rung that is to be timed.
 struct Ready<L: Ladder> {
     built: L::Built,
     rounds: u32,
-    chosen: Option<String>,
+    chosen: Option<Chosen>,
     checked: Vec<Checked>,
 }
 
@@ -373,7 +388,7 @@ impl<L: Ladder> Contest<'_, L> {
     }
 
     /// Runs that are timed, of which the first is compared as well.
-    fn compared<'b>(
+    pub(super) fn compared<'b>(
         &'b self,
         built: &'b L::Built,
         room: &'b RefCell<L::Room>,
@@ -414,9 +429,13 @@ impl<L: Ladder> Contest<'_, L> {
                 (self.ladder.compile(cl, &config).map_err(fail)?, None)
             }
             Work::Fastest => {
-                let (id, config) = self.fastest(room, child)?;
-                let chosen = format!("{id} {config}").trim_end().to_owned();
-                (self.ladder.compile(self.device()?, &config).map_err(fail)?, Some(chosen))
+                let (id, config, tuned) = match self.tuned(child) {
+                    Some((id, config)) => (id, config, true),
+                    None => self.fastest(room, child).map(|(id, config)| (id, config, false))?,
+                };
+                let what = format!("{id} {config}").trim_end().to_owned();
+                let built = self.ladder.compile(self.device()?, &config).map_err(fail)?;
+                (built, Some(Chosen { what, tuned }))
             }
         };
         let checked = self.check(&built)?;
@@ -427,7 +446,22 @@ impl<L: Ladder> Contest<'_, L> {
         Ok(Ready { built, rounds, chosen, checked })
     }
 
-    /// The fastest of the ladder's kernels, and its parameters. What differs is not timed.
+    /// The fastest of the ladder's kernels, and its parameters, by what tuning has found for such cases; `None` where it has
+    /// found nothing, or what can no longer be built.
+    fn tuned(&self, child: &mut Child) -> Option<(&'static str, Config<L::Code>)> {
+        let cl = self.device().ok()?;
+        let class = Class::of(L::NAME, self.ladder.class(self.case));
+        let named = |name: &str| self.ladder.rungs().iter().find(|rung| rung.id == name);
+        let (id, config) = Cache::load().fastest(&cl.device.info, &class, |name| match named(name)? {
+            Rung { id, work: Work::Kernels(code), .. } => Some((*id, *code)),
+            _ => None,
+        })?;
+        self.try_config(child, id, &config).ok()?;
+        self.ladder.compile(cl, &config).ok()?;
+        Some((id, config))
+    }
+
+    /// The fastest of the ladder's kernels, and its parameters, by a short search. What differs is not timed.
     fn fastest(&self, room: &mut L::Room, child: &mut Child) -> Tried<(&'static str, Config<L::Code>)> {
         let cl = self.device()?;
         let device = &cl.device.info;
@@ -437,24 +471,26 @@ impl<L: Ladder> Contest<'_, L> {
             let &Work::Kernels(code) = &rung.work else { continue };
             let first = Config::of(code, device.kind).fitted(device);
             // Changed kernels that do not come through are not asked again with each value: that could take the limit's time.
-            let mut faulty = false;
-            let found = search::descend(first, device, |config| {
-                faulty = faulty || self.try_config(child, rung.id, config).is_err() && child.is_fault();
-                if faulty {
-                    return None;
+            let found = descend(first, device, |config| {
+                if self.try_config(child, rung.id, config).is_err() {
+                    return Ok(if child.is_fault() { Attempt::GiveUp } else { Attempt::Without });
                 }
-                let built = self.ladder.compile(cl, config).ok()?;
-                for case in &small {
-                    if !matches!(self.check_one(&built, case, L::INPUTS[0]), Ok(None)) {
-                        return None;
+                let mut time = || {
+                    let built = self.ladder.compile(cl, config).ok()?;
+                    for case in &small {
+                        if !matches!(self.check_one(&built, case, L::INPUTS[0]), Ok(None)) {
+                            return None;
+                        }
                     }
-                }
-                let mut least = f64::INFINITY;
-                for _ in 0..SEARCH_RUNS {
-                    least = least.min(self.ladder.run(&built, room).ok()?.ms());
-                }
-                Some(least)
+                    let mut least = f64::INFINITY;
+                    for _ in 0..SEARCH_RUNS {
+                        least = least.min(self.ladder.run(&built, room).ok()?.ms());
+                    }
+                    Some(least)
+                };
+                Ok::<_, Infallible>(time().map_or(Attempt::Without, Attempt::Timed))
             });
+            let Ok(found) = found;
             if let Some((config, ms)) = found.filter(|(_, ms)| best.as_ref().is_none_or(|best| *ms < best.2))
             {
                 best = Some((rung.id, config, ms));
@@ -465,7 +501,7 @@ impl<L: Ladder> Contest<'_, L> {
     }
 
     /// Tries a configuration in the child, where its kernels are not those that are built in.
-    fn try_config(&self, child: &mut Child, id: &str, config: &Config<L::Code>) -> Tried<()> {
+    pub(super) fn try_config(&self, child: &mut Child, id: &str, config: &Config<L::Code>) -> Tried<()> {
         let params = config.code().params().iter().map(|p| (p.name.to_owned(), config.get(p.name)));
         let params: Vec<_> = params.collect();
         let name = format!("'{id}'");
@@ -475,7 +511,7 @@ impl<L: Ladder> Contest<'_, L> {
     }
 
     /// Tries kernels in the child, where they are not those that are built in; how they differ, if they do.
-    fn try_first(
+    pub(super) fn try_first(
         &self,
         child: &mut Child,
         rung: Option<&str>,
@@ -514,7 +550,7 @@ impl<L: Ladder> Contest<'_, L> {
     }
 
     /// Every kind of input at small and odd cases, among canaries.
-    fn check(&self, built: &L::Built) -> Tried<Vec<Checked>> {
+    pub(super) fn check(&self, built: &L::Built) -> Tried<Vec<Checked>> {
         let ladder = self.ladder;
         let small = ladder.small();
         for case in &small {
@@ -540,7 +576,12 @@ impl<L: Ladder> Contest<'_, L> {
         Ok(vec![timed, beside])
     }
 
-    fn check_one(&self, built: &L::Built, case: &L::Case, input: &str) -> Result<Option<MismatchReport>> {
+    pub(super) fn check_one(
+        &self,
+        built: &L::Built,
+        case: &L::Case,
+        input: &str,
+    ) -> Result<Option<MismatchReport>> {
         let ladder = self.ladder;
         let mut room = ladder.room(self.cl, case, verify::guard(ladder.output_bytes(case)))?;
         let want = ladder.load(&mut room, input)?;

@@ -60,6 +60,9 @@ struct VariantEntry {
     /// What was chosen, where there was a choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     chosen: Option<String>,
+    /// Whether `clreel tune` had found it before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tuned: Option<bool>,
     /// 0 where all bytes are right.
     max_error: Option<f64>,
     /// The largest error that is right; `null` where results are compared by bytes.
@@ -270,7 +273,8 @@ impl<L: Ladder> Results<L> {
             kind: kind.as_str(),
             outcome: row.outcome.word(),
             reason: reason(&row.outcome),
-            chosen: row.chosen.clone(),
+            chosen: row.chosen.as_ref().map(|chosen| chosen.what.clone()),
+            tuned: row.chosen.as_ref().map(|chosen| chosen.tuned),
             max_error: match &row.outcome {
                 Outcome::Ok(_) => Some(0.0),
                 Outcome::Mismatch(report) => Some(report.max_abs_diff),
@@ -296,6 +300,10 @@ impl<L: Ladder> Results<L> {
             if let Some(reason) = reason(&row.outcome) {
                 print_line(format!("{}: {}. {reason}", row.rung.id, row.outcome.word()))?;
             }
+        }
+        for row in run.rows.iter().filter(|row| row.chosen.as_ref().is_some_and(|chosen| chosen.tuned)) {
+            let class = self.ladder.class(&run.case);
+            print_line(format!("{}: as `clreel tune` found it for {class} cases", row.rung.id))?;
         }
         let limit = L::LIMIT;
         let limit = run.limit.as_ref().map(|m| (limit, m));
@@ -356,7 +364,7 @@ impl<L: Ladder> Results<L> {
                 continue;
             };
             let name = match &one.chosen {
-                Some(chosen) => &format!("{}: {chosen}", one.rung.id),
+                Some(chosen) => &format!("{}: {}", one.rung.id, chosen.what),
                 None => one.rung.id,
             };
             let comparable = shared || one.rung.kind() == Kind::OpenCl;

@@ -8,7 +8,6 @@ pub mod bench;
 mod checks;
 pub mod config;
 pub mod glsl;
-pub mod heat;
 pub mod native;
 pub mod opencl;
 pub mod pictures;
