@@ -12,7 +12,6 @@ use clreel::gpu::memory::{Picture, Storage};
 use clreel::gpu::process;
 use clreel::gpu::timer;
 use clreel::ladders::box_filter::VariantId;
-use clreel::ladders::box_filter::planar::run::on_device;
 use clreel::ladders::box_filter::planar::{PlanarFilter, planes_of};
 use clreel::ladders::box_filter::{BuiltVariant, Scratch};
 use clreel::media::{References, bundled_clip, read_frames_rgba};
@@ -35,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (layout, samples) = planes_of(rgba, width, height)?;
     let filtered = layout.filtered();
     let queue = &cl.queue;
-    let from = on_device(&cl, &samples)?;
+    let from = Picture::block(&cl, &cl.queue, &samples)?;
     let between = Picture::alloc(&cl, Storage::Buffer, (filtered.bytes() / 4) as u32, 1)?;
     let (pixels, out) = (
         Picture::alloc(&cl, Storage::Buffer, width, height)?,

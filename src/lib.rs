@@ -24,6 +24,7 @@
 //! leftovers  what is removed when the process ends
 //! threads    work shared among threads
 //! memory     memory for pictures, or a sentence
+//! random     numbers that look random, the same in each run
 //! exit       exit codes
 //! error      what happened, why, and what to try
 //! ```
@@ -52,6 +53,7 @@ pub(crate) mod options;
 pub mod overlay;
 pub mod pipeline;
 pub(crate) mod present;
+pub mod random;
 pub(crate) mod save;
 pub(crate) mod stats;
 mod threads;

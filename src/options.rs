@@ -7,16 +7,11 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::gpu::gl::Interface;
-use crate::ladders::box_filter::MAX_RADIUS;
-use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::{MAX_RADIUS, VariantId, listed};
 use crate::media::References;
 
 fn variant_help() -> String {
-    let names: Vec<_> = VariantId::ALL.iter().map(|id| id.as_str()).collect();
-    match names.split_last() {
-        Some((last, others)) => format!("The filter: {} or {last}", others.join(", ")),
-        None => String::new(),
-    }
+    format!("The filter: {}", listed(VariantId::ALL, "or"))
 }
 
 /// Which filter, and where it runs.

@@ -32,7 +32,7 @@ pub trait Elements {
     fn value(&self, bytes: &[u8]) -> f64;
 
     /// Where one is, as in "red at (3, 4)"; `number` counts from 0.
-    fn place(&self, number: usize) -> String;
+    fn position(&self, number: usize) -> String;
 
     /// Whether a result that is not byte for byte what is wanted will do.
     fn is_close(&self, _got: f64, _want: f64) -> bool {
@@ -52,7 +52,7 @@ impl Elements for Floats {
         bytes.try_into().map_or(f64::NAN, |bytes| f64::from(f32::from_le_bytes(bytes)))
     }
 
-    fn place(&self, number: usize) -> String {
+    fn position(&self, number: usize) -> String {
         format!("number {number}")
     }
 }
@@ -61,7 +61,7 @@ impl Elements for Floats {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
     /// Where it is, as in "red at (3, 4)".
-    pub place: String,
+    pub position: String,
     /// What the variant wrote.
     #[serde(with = "any_float")]
     pub got: f64,
@@ -114,14 +114,14 @@ impl MismatchReport {
     }
 
     /// Adds an element that differs.
-    pub(crate) fn note(&mut self, got: f64, want: f64, untouched: bool, place: impl FnOnce() -> String) {
+    pub(crate) fn note(&mut self, got: f64, want: f64, untouched: bool, position: impl FnOnce() -> String) {
         self.count += 1;
         self.untouched += usize::from(untouched);
         // What is no number differs by more than any number.
         let difference = (got - want).abs();
         self.max_abs_diff =
             self.max_abs_diff.max(if difference.is_nan() { f64::INFINITY } else { difference });
-        self.first.get_or_insert_with(|| Difference { place: place(), got, want });
+        self.first.get_or_insert_with(|| Difference { position: position(), got, want });
     }
 }
 
@@ -129,9 +129,9 @@ impl fmt::Display for MismatchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         let elements = if self.elements.is_empty() { "bytes" } else { &self.elements };
-        if let Some(Difference { place, got, want }) = &self.first {
+        if let Some(Difference { position, got, want }) = &self.first {
             parts.push(format!(
-                "{} of {} {elements} differ by up to {}, first {place}: got {got}, want {want}",
+                "{} of {} {elements} differ by up to {}, first {position}: got {got}, want {want}",
                 self.count, self.total, self.max_abs_diff
             ));
         }
@@ -159,7 +159,7 @@ enum Poison {
 }
 
 impl Poison {
-    /// The canary byte at a place of the guarded output: a pattern that no kernel writes by chance.
+    /// The canary byte at a byte of the guarded output: a pattern that no kernel writes by chance.
     fn canary(self, at: usize) -> u8 {
         let byte = (at as u8).wrapping_mul(167) ^ 0x5c;
         match self {
@@ -176,7 +176,7 @@ impl Poison {
         }
     }
 
-    /// All canary bytes that there are, from a place that is a multiple of their number on.
+    /// All canary bytes that there are, from a byte that is a multiple of their number on.
     fn canaries(self) -> [u8; 256] {
         std::array::from_fn(|at| self.canary(at))
     }
@@ -198,7 +198,7 @@ impl Poison {
         bytes
     }
 
-    /// How many of the bytes from place `from` on are not the canaries that were there.
+    /// How many of the bytes from number `from` on are not the canaries that were there.
     fn changed(self, from: usize, bytes: &[u8]) -> usize {
         let mut canaries = self.canaries();
         canaries.rotate_left(from % 256);
@@ -334,7 +334,7 @@ fn differences<E: Elements>(
             continue;
         }
         let bytes = number * E::BYTES..(number + 1) * E::BYTES;
-        report.note(got, want, bytes.clone().all(&untouched), || elements.place(number));
+        report.note(got, want, bytes.clone().all(&untouched), || elements.position(number));
     }
     report
 }

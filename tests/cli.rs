@@ -305,8 +305,20 @@ fn every_rung_is_in_the_tables() {
         text.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{id}`")))
     };
     let (readme, kernels) = (read("README.md"), read("kernels/box_filter/README.md"));
+    let (_, keys) = readme.split_once("## Press").unwrap();
+    let (keys, ladder) = keys.split_once("## The ladder").unwrap();
+    for id in VariantId::ALL {
+        let key = |line: &str| {
+            line.split('|').any(|cell| cell.split([',', ' ']).any(|k| k == id.key().to_string()))
+        };
+        assert!(
+            keys.lines().any(|line| line.contains(id.as_str()) && key(line)),
+            "no key for {id} in README.md"
+        );
+    }
     for id in VariantId::ALL.into_iter().filter(|id| *id != VariantId::Off) {
-        assert!(has_row(&readme, id.as_str()), "README.md has no row for `{id}`");
+        let row = format!("| {} | `{id}` |", id.key());
+        assert!(ladder.lines().any(|line| line.starts_with(&row)), "README.md has no row for `{id}`");
         for code in id.kernels().into_iter().flat_map(|kernels| [kernels.cpu, kernels.gpu]) {
             let file = code.file.trim_start_matches("box_filter/");
             assert!(
@@ -317,4 +329,23 @@ fn every_rung_is_in_the_tables() {
     }
     let kernels = read("kernels/vector_add/README.md");
     VectorAdd.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
+}
+
+/// The pages lead to each other, to pictures and to folders by relative links.
+#[test]
+fn links_of_the_pages_lead_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut pages =
+        ["README.md", "CONTRIBUTING.md", "kernels/README.md"].map(|page| root.join(page)).to_vec();
+    pages.extend(std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()));
+    let mut links = 0;
+    for page in pages {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let ends = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+        for (link, _) in ends.filter(|(link, _)| !link.contains("://")) {
+            links += 1;
+            assert!(page.parent().unwrap().join(link).exists(), "{}: {link}", page.display());
+        }
+    }
+    assert!(links > 10, "only {links} links were found");
 }

@@ -1,13 +1,18 @@
 //! Planes to RGBA and colour correction: the reference against the standards' formulas in f64, and the kernels and the
 //! processor's way against the reference, byte for byte. The kernels' tests need an OpenCL device, and fail without one.
 
+#[path = "common/device.rs"]
+mod device;
+
 use clreel::color::kernels::{Converter, Corrector, PlaneBlock};
 use clreel::color::planes::{layout_of, pack};
 use clreel::color::{Correction, Layout, convert_reference, correct_reference};
 use clreel::color::{Matrix, Range, RgbaConverter};
-use clreel::gpu::cl::{ClContext, list_devices, select_device};
+use clreel::gpu::cl::ClContext;
 use clreel::gpu::memory::{Picture, Rgba, Storage};
+use clreel::random::Xorshift;
 use clreel::verify;
+use device::context;
 use ffmpeg_next::ffi::{AVChromaLocation, AVColorRange, AVColorSpace};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
@@ -19,7 +24,7 @@ enum Kind {
     Rgb,
 }
 
-/// A format as its documentation has it: bits, unused low bits, halved axes, and for each component the plane, the
+/// A format as its documentation has it: bits, unused low bits, subsampled axes, and for each component the plane, the
 /// first sample and the distance between two, in bytes.
 struct Format(Pixel, Kind, u32, u32, (bool, bool), &'static [(usize, usize, usize)]);
 
@@ -85,17 +90,6 @@ const SITINGS: [(AVChromaLocation, (f64, f64)); 6] = [
     (AVChromaLocation::AVCHROMA_LOC_BOTTOM, (0.5, 1.0)),
 ];
 
-struct Noise(u32);
-
-impl Noise {
-    fn next(&mut self) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 17;
-        self.0 ^= self.0 << 5;
-        self.0
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Pattern {
     /// Any bytes, also in bits that hold no sample.
@@ -111,19 +105,19 @@ const PATTERNS: [Pattern; 4] = [Pattern::Noise, Pattern::Extremes, Pattern::Ones
 
 fn frame(format: Pixel, (width, height): (u32, u32), pattern: Pattern) -> Video {
     let mut frame = Video::new(format, width, height);
-    let mut noise = Noise(0x9e37_79b9 ^ width << 8 ^ height);
+    let mut random = Xorshift::new(0x9e37_79b9 ^ width << 8 ^ height);
     for plane in 0..frame.planes() {
         // Pairs of bytes, so that two-byte samples get their extremes too.
         for pair in frame.data_mut(plane).chunks_mut(2) {
             let [low, high] = match pattern {
-                Pattern::Noise => (noise.next() as u16).to_le_bytes(),
-                Pattern::Extremes => [if noise.next() & 8 == 0 { 0 } else { 255 }; 2],
+                Pattern::Noise => (random.draw() as u16).to_le_bytes(),
+                Pattern::Extremes => [if random.draw() & 8 == 0 { 0 } else { 255 }; 2],
                 Pattern::Ones => [255; 2],
                 Pattern::Zeros => [0; 2],
             };
             pair[0] = low;
             if let Some(second) = pair.get_mut(1) {
-                *second = if pattern == Pattern::Extremes && noise.next() & 8 == 0 { !high } else { high };
+                *second = if pattern == Pattern::Extremes && random.draw() & 8 == 0 { !high } else { high };
             }
         }
     }
@@ -152,13 +146,13 @@ fn sample(format: &Format, frame: &Video, component: usize, x: usize, y: usize) 
 
 /// Linear interpolation on one axis: two indices and the second one's weight. The samples lie `pitch` pixels apart,
 /// the first one at `first`.
-fn between(pixel: usize, first: f64, pixels: u32, halved: bool) -> (usize, usize, f64) {
-    if !halved {
+fn between(pixel: usize, first: f64, pixels: u32, subsampled: bool) -> (usize, usize, f64) {
+    if !subsampled {
         return (pixel, pixel, 0.0);
     }
     let last = f64::from(pixels.div_ceil(2) - 1);
-    let place = ((pixel as f64 - first) / 2.0).clamp(0.0, last);
-    (place.floor() as usize, place.ceil() as usize, place.fract())
+    let position = ((pixel as f64 - first) / 2.0).clamp(0.0, last);
+    (position.floor() as usize, position.ceil() as usize, position.fract())
 }
 
 /// RGBA of a pixel by the standards' formulas, clipped to 0 to 255.
@@ -170,7 +164,7 @@ fn exact(
     siting: (f64, f64),
     (x, y): (usize, usize),
 ) -> [f64; 4] {
-    let &Format(_, kind, depth, _, halved, components) = format;
+    let &Format(_, kind, depth, _, subsampled, components) = format;
     let unit = f64::from(1u32 << (depth - 8));
     let full = f64::from((1u32 << depth) - 1);
     let at = |component| sample(format, frame, component, x, y);
@@ -185,8 +179,8 @@ fn exact(
     let rgb = if kind == Kind::Grey {
         [luma; 3]
     } else {
-        let (x0, x1, fx) = between(x, siting.0, frame.width(), halved.0);
-        let (y0, y1, fy) = between(y, siting.1, frame.height(), halved.1);
+        let (x0, x1, fx) = between(x, siting.0, frame.width(), subsampled.0);
+        let (y0, y1, fy) = between(y, siting.1, frame.height(), subsampled.1);
         let chroma = |component| {
             let at = |x, y| sample(format, frame, component, x, y);
             let row = |y| at(x0, y) * (1.0 - fx) + at(x1, y) * fx;
@@ -362,11 +356,6 @@ fn a_block_that_does_not_fit_is_refused() {
     assert!(convert_reference(&layout, &block, &mut [0; 16]).is_err());
 }
 
-fn context() -> ClContext {
-    let device = select_device(&list_devices(), None).expect("these tests need an OpenCL device");
-    ClContext::new(&device).expect("a context on the device")
-}
-
 /// Converts on the processor into poisoned memory with canaries on both sides, and compares with the reference.
 fn convert_on_host(frame: &Video) {
     let (layout, _, want) = referenced(frame);
@@ -540,8 +529,8 @@ const CORRECTIONS: [Correction; 8] = [
 ];
 
 fn noise(bytes: usize) -> Vec<u8> {
-    let mut noise = Noise(77);
-    (0..bytes).map(|_| noise.next() as u8).collect()
+    let mut random = Xorshift::new(77);
+    (0..bytes).map(|_| random.draw() as u8).collect()
 }
 
 #[test]

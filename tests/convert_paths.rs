@@ -2,23 +2,22 @@
 //! compared with each other here, on the bundled clip and on edges of chroma as hard as they can be. Needs an OpenCL
 //! device, and fails without one.
 
+#[path = "common/device.rs"]
+mod device;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clreel::color::RgbaConverter;
 use clreel::color::kernels::{Converted, convert_once};
-use clreel::gpu::cl::{ClContext, list_devices, select_device};
+use clreel::gpu::cl::ClContext;
 use clreel::media::{References, bundled_clip, read_frame_at};
+use device::context;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
 /// The most levels that two ways may differ by.
 const BOUND: u8 = 2;
-
-fn context() -> ClContext {
-    let device = select_device(&list_devices(), None).expect("these tests need an OpenCL device");
-    ClContext::new(&device).expect("a context on the device")
-}
 
 /// The largest difference between the ways of `frame`, and how far neighbours in it are apart.
 fn worst(cl: &ClContext, frame: &Video) -> (u8, u8) {

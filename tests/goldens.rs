@@ -70,7 +70,7 @@ fn ids_and_keys() {
     let mut ids = String::new();
     for id in VariantId::ALL {
         let (title, idea) = (id.rung().title, id.rung().idea);
-        writeln!(ids, "{id}: key {}, {}, {title}. {idea}", id.key(), id.kind().as_str()).unwrap();
+        writeln!(ids, "{id}: key {}, {}, {title}. {idea}", id.key(), id.back_end().as_str()).unwrap();
     }
     holds("ids.txt", &ids);
     let line =

@@ -313,19 +313,16 @@ fn a_cache_that_does_not_fit_is_not_used() {
     assert_eq!(home.auto("1000", |_| {}), [("scalar GROUP=64".to_owned(), true)]);
     // With another text of the kernel.
     let kernels = Kernels::with("commented", "01_scalar.cl", "if (i < count)", "/* anew */ if (i < count)");
-    assert!(!home.auto("1000", |command| drop(command.env("CLREEL_KERNELS", &kernels.0)))[0].1);
+    let changed = |command: &mut Command| {
+        command.env("CLREEL_KERNELS", &kernels.0);
+    };
+    assert!(!home.auto("1000", changed)[0].1);
+    // src/ladder/cache.rs goes through the rest.
     type Change = fn(&mut Value);
-    let changes: [(&str, Change); 10] = [
+    let changes: [(&str, Change); 3] = [
         ("of another ladder", |entry| entry["ladder"] = "matmul".into()),
-        ("of the box filter", |entry| drop(entry.as_object_mut().unwrap().remove("ladder"))),
-        ("of another class", |entry| entry["class"] = "large".into()),
-        ("of another device", |entry| entry["device"] = "another".into()),
         ("of another driver", |entry| entry["driver"] = "another".into()),
-        ("of another kernel", |entry| entry["source"] = "0123456789abcdef".into()),
         ("a group that no search tries", |entry| entry["params"][0][1] = 3.into()),
-        ("an endless group", |entry| entry["params"][0][1] = u32::MAX.into()),
-        ("a parameter that is not there", |entry| entry["params"][0][0] = "WIDTH".into()),
-        ("a rung that is not tuned", |entry| entry["variant"] = "auto".into()),
     ];
     for (what, change) in changes {
         let mut changed = whole.clone();

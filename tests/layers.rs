@@ -65,8 +65,8 @@ fn visit(module: &[String], folder: &Path, uses: &mut Vec<Use>) {
 
 /// What runs upward, or to something that is no module, in the order from the uppermost to the lowest.
 fn wrong(order: &[String], uses: &[Use]) -> Vec<Use> {
-    let place = |name: &str| order.iter().position(|module| module == name);
-    let is_wrong = |u: &&Use| match (place(&u.from), place(&u.to)) {
+    let layer = |name: &str| order.iter().position(|module| module == name);
+    let is_wrong = |u: &&Use| match (layer(&u.from), layer(&u.to)) {
         (Some(from), Some(to)) => to <= from,
         _ => true,
     };

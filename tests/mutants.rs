@@ -53,10 +53,13 @@ fn verdict(tools: &Tools, mutant: Mutant) -> Verdict {
 fn there_are_enough_and_every_kernel_has_some() {
     let mutants = all();
     assert!(mutants.len() >= 300, "{}", mutants.len());
-    for folder in ["common", "box_filter", "convert"] {
-        for file in std::fs::read_dir(root().join("kernels").join(folder)).unwrap() {
-            let name = format!("{folder}/{}", file.unwrap().file_name().to_string_lossy());
-            if !name.ends_with(".md") {
+    let folders = std::fs::read_dir(root().join("kernels")).unwrap().map(|entry| entry.unwrap());
+    for folder in folders.filter(|entry| entry.path().is_dir()) {
+        for file in std::fs::read_dir(folder.path()).unwrap() {
+            let (folder, file) = (folder.file_name(), file.unwrap().file_name());
+            let name = format!("{}/{}", folder.to_string_lossy(), file.to_string_lossy());
+            // What a limit computes is nobody's result.
+            if !name.ends_with(".md") && !name.ends_with("/limit.cl") {
                 assert!(mutants.iter().filter(|mutant| mutant.file == name).count() >= 5, "{name}");
             }
         }
@@ -93,7 +96,7 @@ fn bench_notices_each_of_thirty() {
     let tools = tools("quick", &clreel());
     let args = Args::parse_from(["mutants", "--fresh"]);
     let chosen = quick(&all());
-    assert_eq!(chosen.len(), 30);
+    assert!(chosen.len() >= 30, "{}", chosen.len());
     let tried = try_all(&tools, &chosen, &args, &|_, _| ()).unwrap();
     let missed: Vec<_> = tried.iter().filter(|tried| !matches!(tried.verdict, Verdict::Caught(_))).collect();
     let lines: Vec<_> = missed.into_iter().map(line).collect();

@@ -1,14 +1,19 @@
 //! Every variant gives exactly the bytes of the scalar reference: sizes, radii, patterns, and launches cut
 //! into bands. Needs an OpenCL device, and fails without one. `planar.rs` does so for the filter on planes.
 
+#[path = "common/device.rs"]
+mod device;
+
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
-use clreel::gpu::cl::{ClContext, DeviceKind, list_devices, select_device};
+use clreel::gpu::cl::{ClContext, DeviceKind};
 use clreel::gpu::memory::{Picture, Storage};
 use clreel::ladders::box_filter::VariantId;
 use clreel::ladders::box_filter::suite::{Subject, Suite};
 use clreel::ladders::box_filter::{BuiltVariant, Config, Scratch, filter_once, reference::reference};
+use clreel::random::Xorshift;
+use device::context;
 
 /// Reads that one case may cost the naive variant: an image sampler on a CPU manages some 10⁸ a second.
 const NAIVE_READS: f64 = 2.1e8;
@@ -41,19 +46,14 @@ const PATTERNS: [Pattern; 7] = [
 ];
 
 fn picture(pattern: Pattern, width: u32, height: u32) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_u32;
+    let mut random = Xorshift::new(0x9e37_79b9);
     let mut out = Vec::with_capacity((width * height * 4) as usize);
     for y in 0..height {
         for x in 0..width {
             out.extend_from_slice(&match pattern {
                 Pattern::White => [255; 4],
                 Pattern::Black => [0; 4],
-                Pattern::Noise => {
-                    state ^= state << 13;
-                    state ^= state >> 17;
-                    state ^= state << 5;
-                    state.to_le_bytes()
-                }
+                Pattern::Noise => random.draw().to_le_bytes(),
                 Pattern::Gradient => [(x * 3) as u8, (y * 5) as u8, (x + y) as u8, 255],
                 Pattern::Checkerboard => [((x + y) % 2 * 255) as u8; 4],
                 Pattern::OnePixel if (x, y) == (width / 2, height / 3) => [255; 4],
@@ -84,11 +84,6 @@ fn case(key: Case) -> Arc<(Vec<u8>, Vec<u8>)> {
         Arc::new((src, want))
     });
     made.clone()
-}
-
-fn context() -> ClContext {
-    let device = select_device(&list_devices(), None).expect("these tests need an OpenCL device");
-    ClContext::new(&device).expect("a context on the device")
 }
 
 fn reads(width: u32, height: u32, radius: u32) -> f64 {
@@ -419,7 +414,9 @@ fn every_value(id: VariantId, kind: DeviceKind) {
 
 #[test]
 fn every_value_of_the_ladders_parameters() {
-    for id in [VariantId::Naive, VariantId::Separable, VariantId::Flat, VariantId::Vectorized] {
+    // Those with tests of their own below, and the one that is one of the others.
+    let below = [VariantId::RunningSum, VariantId::Fused, VariantId::Auto];
+    for id in VariantId::ALL.into_iter().filter(|id| id.kernels().is_some() && !below.contains(id)) {
         every_value(id, DeviceKind::Cpu);
     }
 }

@@ -1,43 +1,28 @@
 //! The filter on planes: the kernels against the reference, byte for byte, and the reference against a filter after the
 //! conversion, whose difference is stated here. The kernels' tests need an OpenCL device, and fail without one.
 
+#[path = "common/device.rs"]
+mod device;
+
 use clreel::color::kernels::Converter;
 use clreel::color::planes::layout_of;
 use clreel::color::planes::pack;
 use clreel::color::{Coefficients, Correction, FRACTION_BITS, Layout, convert_reference, correct_reference};
-use clreel::gpu::cl::{ClContext, DeviceKind, list_devices, select_device};
+use clreel::gpu::cl::{ClContext, DeviceKind};
 use clreel::gpu::memory::{Picture, Storage};
 use clreel::ladders::box_filter::pictures::noise;
-use clreel::ladders::box_filter::planar::{PlanarFilter, planar_reference, run};
+use clreel::ladders::box_filter::planar::{PlanarFilter, planar_reference, run, suite};
 use clreel::ladders::box_filter::reference::reference;
 use clreel::media::{References, bundled_clip, read_frame_at};
+use device::context;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
-const FORMATS: [Pixel; 22] = [
-    Pixel::YUV420P,
-    Pixel::YUVJ420P,
-    Pixel::YUV422P,
-    Pixel::YUV440P,
-    Pixel::YUV444P,
-    Pixel::NV12,
-    Pixel::NV21,
-    Pixel::NV16,
-    Pixel::YUYV422,
-    Pixel::UYVY422,
-    Pixel::YUV420P9LE,
-    Pixel::YUV420P10LE,
-    Pixel::YUV422P10LE,
-    Pixel::YUV444P12LE,
-    Pixel::P010LE,
-    Pixel::GRAY8,
-    Pixel::GRAY12LE,
-    Pixel::RGB24,
-    Pixel::BGRA,
-    Pixel::GBRP,
-    Pixel::GBRAP,
-    Pixel::GBRP10LE,
-];
+/// Those that `bench` checks, and others that lie in memory like one of them.
+fn formats() -> impl Iterator<Item = Pixel> {
+    let alike = [Pixel::YUVJ420P, Pixel::NV16, Pixel::YUV420P9LE, Pixel::GBRP];
+    suite::FORMATS.into_iter().chain(alike)
+}
 
 const SIZES: [(u32, u32); 12] = [
     (1, 1),
@@ -54,11 +39,6 @@ const SIZES: [(u32, u32); 12] = [
     (1203, 6),
 ];
 
-fn context() -> ClContext {
-    let device = select_device(&list_devices(), None).expect("these tests need an OpenCL device");
-    ClContext::new(&device).expect("a context on the device")
-}
-
 fn layout(format: Pixel, (width, height): (u32, u32)) -> Layout {
     layout_of(&Video::new(format, width, height)).unwrap_or_else(|| panic!("{format:?} has a layout"))
 }
@@ -66,9 +46,7 @@ fn layout(format: Pixel, (width, height): (u32, u32)) -> Layout {
 fn block(cl: &ClContext, bytes: &[u8]) -> Picture {
     let mut bytes = bytes.to_vec();
     bytes.resize(bytes.len().next_multiple_of(4), 0);
-    let block = Picture::alloc(cl, Storage::Buffer, (bytes.len() / 4) as u32, 1).unwrap();
-    block.write(&cl.queue, &bytes).unwrap();
-    block
+    Picture::block(cl, &cl.queue, &bytes).unwrap()
 }
 
 fn check(cl: &ClContext, filter: &PlanarFilter, layout: &Layout, samples: &[u8], radius: u32, bands: &[u32]) {
@@ -83,7 +61,7 @@ fn check(cl: &ClContext, filter: &PlanarFilter, layout: &Layout, samples: &[u8],
 fn parity(kind: DeviceKind) {
     let cl = context();
     let filter = PlanarFilter::build_as(&cl, kind).unwrap();
-    for format in FORMATS {
+    for format in formats() {
         for size in SIZES {
             let layout = layout(format, size);
             let samples = noise(layout.bytes());
@@ -139,10 +117,10 @@ fn filtered_planes_are_converted_as_the_reference_does() {
     let cl = context();
     let mut converter = Converter::new(&cl);
     let bright = Correction { brightness: 0.1, saturation: 1.5, ..Correction::NEUTRAL };
-    for format in FORMATS {
+    for format in formats() {
         for size in SIZES {
-            for phase in [(0, 1), (1, 1), (0, 0), (1, 2)] {
-                let layout = Layout { siting: phase, ..layout(format, size) }.filtered();
+            for siting in [(0, 1), (1, 1), (0, 0), (1, 2)] {
+                let layout = Layout { siting, ..layout(format, size) }.filtered();
                 let mut samples = noise(layout.bytes());
                 for sample in samples.chunks_exact_mut(2) {
                     sample[1] &= 15;
@@ -158,7 +136,7 @@ fn filtered_planes_are_converted_as_the_reference_does() {
                     drop(enqueued.unwrap());
                     let mut got = vec![0; want.len()];
                     to.read(&cl.queue, &mut got).unwrap();
-                    assert!(got == want, "{format:?} {size:?} {phase:?} {correction:?}");
+                    assert!(got == want, "{format:?} {size:?} {siting:?} {correction:?}");
                 }
             }
         }

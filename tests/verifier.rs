@@ -48,7 +48,7 @@ fn one_wrong_byte_is_caught_wherever_it_is() {
         let first = report.first.unwrap();
         assert_eq!((report.count, report.overrun), (1, 0));
         let channel = ["red", "green", "blue", "alpha"][at % 4];
-        assert_eq!(first.place, format!("{channel} at ({}, {})", at / 4 % WIDTH, at / 4 / WIDTH));
+        assert_eq!(first.position, format!("{channel} at ({}, {})", at / 4 % WIDTH, at / 4 / WIDTH));
         assert_eq!((first.got, first.want), (want()[at].wrapping_add(1).into(), want()[at].into()));
     }
 }
@@ -151,7 +151,7 @@ fn floats_are_compared_to_the_last_bit() {
     for (at, wrong) in [(0, 1.500_000_1f32), (1, 0.0), (2, 0.0), (3, f32::NAN), (4, f32::INFINITY)] {
         let report = check(&want, Floats, with(at, wrong)).unwrap().expect("a wrong number is caught");
         assert_eq!((report.count, report.total, report.untouched), (1, 5, 0), "{report}");
-        assert_eq!(report.first.as_ref().map(|first| first.place.clone()), Some(format!("number {at}")));
+        assert_eq!(report.first.as_ref().map(|first| first.position.clone()), Some(format!("number {at}")));
         assert!(report.to_string().contains("1 of 5 floats differ"), "{report}");
     }
     let report = check(&want, Floats, |before| Ok(before.to_vec())).unwrap().expect("nothing was written");

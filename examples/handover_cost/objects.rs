@@ -15,7 +15,7 @@ use crate::cases::{CASES, Way};
 use crate::{Failure, refused};
 
 /// A texture that OpenGL draws from.
-pub struct Place {
+pub struct Target {
     pub slot: Slot,
     /// To draw from it.
     pub framebuffer: glow::Framebuffer,
@@ -29,9 +29,9 @@ pub struct Place {
 pub struct Group {
     gl: Arc<glow::Context>,
     size: (u32, u32),
-    /// What the kernel writes, place by place.
+    /// What the kernel writes, target by target.
     pub memory: Vec<Mem>,
-    pub places: Vec<Place>,
+    pub targets: Vec<Target>,
 }
 
 impl Group {
@@ -39,7 +39,7 @@ impl Group {
     pub fn new(gl: &Arc<glow::Context>, cl: &ClContext, way: Way, size: (u32, u32)) -> Result<Self, Failure> {
         let count = CASES.iter().filter(|case| case.way == way).map(|case| case.objects).max();
         let first: Vec<u8> = pixels(size, 0).flatten().collect();
-        let mut group = Self { gl: gl.clone(), size, memory: Vec::new(), places: Vec::new() };
+        let mut group = Self { gl: gl.clone(), size, memory: Vec::new(), targets: Vec::new() };
         for _ in 0..count.unwrap_or(0) {
             let mut slot = Slot::new(gl, size.0, size.1)?;
             slot.show_pixels(&first);
@@ -61,17 +61,17 @@ impl Group {
                 gl.finish();
                 framebuffer
             };
-            group.places.push(Place { slot, framebuffer, buffer, seed: 0 });
+            group.targets.push(Target { slot, framebuffer, buffer, seed: 0 });
         }
         Ok(group)
     }
 
-    /// Compares the first places with what was written; returns how many are wrong.
+    /// Compares the first textures with what was written; returns how many are wrong.
     pub fn wrong(&self, objects: usize) -> Result<usize, Failure> {
         let mut wrong = 0;
-        for place in &self.places[..objects] {
-            let seen = read_texture(&self.gl, place.slot.texture(), self.size)?;
-            let same = seen.chunks_exact(4).zip(pixels(self.size, place.seed)).all(|(s, p)| s == p);
+        for target in &self.targets[..objects] {
+            let seen = read_texture(&self.gl, target.slot.texture(), self.size)?;
+            let same = seen.chunks_exact(4).zip(pixels(self.size, target.seed)).all(|(s, p)| s == p);
             wrong += usize::from(!same);
         }
         Ok(wrong)
@@ -82,11 +82,11 @@ impl Drop for Group {
     fn drop(&mut self) {
         // OpenCL's side of an object goes before OpenGL's.
         self.memory.clear();
-        for place in &self.places {
+        for target in &self.targets {
             // SAFETY: the context is current, and nobody uses the two any more.
             unsafe {
-                self.gl.delete_framebuffer(place.framebuffer);
-                if let Some(buffer) = place.buffer {
+                self.gl.delete_framebuffer(target.framebuffer);
+                if let Some(buffer) = target.buffer {
                     self.gl.delete_buffer(buffer);
                 }
             }
@@ -141,8 +141,8 @@ fn shared_buffer(
 
 /// What a kernel writes with this seed.
 fn pixels(size: (u32, u32), seed: u32) -> impl Iterator<Item = [u8; 4]> {
-    (0..size.0 * size.1).map(move |place| {
-        let v = (place ^ seed.wrapping_mul(0x9e37_79b9)).wrapping_mul(0x85eb_ca6b);
+    (0..size.0 * size.1).map(move |position| {
+        let v = (position ^ seed.wrapping_mul(0x9e37_79b9)).wrapping_mul(0x85eb_ca6b);
         (v ^ v >> 15).to_le_bytes()
     })
 }

@@ -12,10 +12,10 @@ use glow::HasContext as _;
 use ocl::core::{self, CommandQueue, Event, Mem};
 
 use crate::cases::*;
-use crate::objects::{Group, Place};
+use crate::objects::{Group, Target};
 use crate::{Failure, refused};
 
-/// A pixel is a hash of its place and of a seed that no other turn has.
+/// A pixel is a hash of its position and of a seed that no other turn has.
 const KERNELS: &str = "uint pixel(int x, int y, int width, uint seed) {
     uint v = ((uint)(y * width + x) ^ seed * 0x9e3779b9u) * 0x85ebca6bu;
     return v ^ v >> 15;
@@ -98,7 +98,7 @@ impl<'a> Bench<'a> {
     fn steps(&mut self, case: &Case, group: &mut Group, turn: &mut Turn) -> Result<Option<Timing>, Failure> {
         let (gl, cl) = (self.window.gl.clone(), self.cl);
         let queue = if case.bare { &self.bare } else { &cl.queue }.as_core();
-        let (memory, places) = (&group.memory[..case.objects], &mut group.places[..case.objects]);
+        let (memory, targets) = (&group.memory[..case.objects], &mut group.targets[..case.objects]);
         let (mut acquired, mut written, mut released) = (Vec::new(), Vec::new(), Vec::new());
         let in_calls = |acquire, events: &mut Vec<Event>| -> Result<(), Failure> {
             for memory in memory.chunks(if case.one_by_one { 1 } else { case.objects }) {
@@ -109,7 +109,7 @@ impl<'a> Bench<'a> {
             Ok(())
         };
         if case.before != Before::Unused {
-            places.iter().for_each(|place| self.draw(place));
+            targets.iter().for_each(|target| self.draw(target));
         }
         // SAFETY: the context is current; the fence is used and deleted here.
         let began = unsafe {
@@ -135,18 +135,18 @@ impl<'a> Bench<'a> {
             turn[WAIT] = waited;
         }
         if case.way == Way::Copied {
-            let event = places[0].slot.to_device(cl, &cl.queue)?;
+            let event = targets[0].slot.to_device(cl, &cl.queue)?;
             acquired.extend(event.map(Event::from));
         } else {
             in_calls(true, &mut acquired)?;
         }
         turn[ACQUIRE] = lap();
         if case.writes > 0 {
-            for (memory, place) in memory.iter().zip(&mut *places) {
+            for (memory, target) in memory.iter().zip(&mut *targets) {
                 self.seed += 1;
-                place.seed = self.seed;
+                target.seed = self.seed;
                 for _ in 0..case.writes {
-                    written.extend(self.write(queue, case, memory, place.seed)?);
+                    written.extend(self.write(queue, case, memory, target.seed)?);
                 }
             }
             turn[KERNEL] = lap();
@@ -174,7 +174,7 @@ impl<'a> Bench<'a> {
         } else {
             let busy = processor_ms();
             if case.way == Way::Copied {
-                released.push(places[0].slot.to_host(cl, false)?.into());
+                released.push(targets[0].slot.to_host(cl, false)?.into());
             } else {
                 in_calls(false, &mut released)?;
             }
@@ -196,14 +196,14 @@ impl<'a> Bench<'a> {
         if case.way.is_image() {
             return Ok(None);
         }
-        let place = &mut places[0];
+        let target = &mut targets[0];
         let (ms, timing) = self.timer.time(|| {
             let began = Instant::now();
-            match place.buffer {
-                Some(buffer) => self.fill(place.slot.texture(), buffer),
+            match target.buffer {
+                Some(buffer) => self.fill(target.slot.texture(), buffer),
                 None => {
-                    place.slot.back_on_host();
-                    place.slot.show(true);
+                    target.slot.back_on_host();
+                    target.slot.show(true);
                 }
             }
             ms_since(began)
@@ -235,12 +235,12 @@ impl<'a> Bench<'a> {
     }
 
     /// Draws the texture into the window, as big as that is, without showing it.
-    fn draw(&self, place: &Place) {
+    fn draw(&self, target: &Target) {
         let (gl, (w, h)) = (&self.window.gl, self.size);
         let to = self.window.size();
         // SAFETY: the context is current, and the framebuffer is complete.
         unsafe {
-            gl.bind_framebuffer(glow::READ_FRAMEBUFFER, Some(place.framebuffer));
+            gl.bind_framebuffer(glow::READ_FRAMEBUFFER, Some(target.framebuffer));
             let (mask, filter) = (glow::COLOR_BUFFER_BIT, glow::LINEAR);
             gl.blit_framebuffer(0, 0, w as i32, h as i32, 0, 0, to.0 as i32, to.1 as i32, mask, filter);
             gl.bind_framebuffer(glow::READ_FRAMEBUFFER, None);

@@ -23,10 +23,12 @@
 #include "../common/mean.clh"
 #include "../common/vectors.clh"
 
+// The largest radius in pixels.
+#define MAX_RADIUS 128
 // A row of column sums with its edges repeated on both sides, for the largest radius and four pixels more.
-#define LINE ((width + 2 * 128 + 64 + 31) / 32 * 32)
+#define LINE ((width + 2 * MAX_RADIUS + 64 + 31) / 32 * 32)
 // The place of the first column's sum in it: room for the left edge, whole cache lines.
-#define MARGIN 144
+#define MARGIN (MAX_RADIUS + 16)
 
 // The place of the factor that sum_row16 divides by, beyond the reach of the left edge.
 #define FACTOR (columns - MARGIN)

@@ -23,7 +23,7 @@
 // too. The groups in dimension 1 share the rows evenly. More of them give a GPU more work-items; each of them
 // costs 2*radius + 1 rows to start with.
 //
-// -D GROUP    work-items of a group, at least 2*ceil(128 / COLUMNS) + 1
+// -D GROUP    work-items of a group, at least 2*ceil(r / COLUMNS) + 1 for the largest radius r
 // -D COLUMNS  columns of a work-item: 4, 8 or 16
 // -D ROWS     rows between two barriers. Local memory: 16*GROUP*ROWS*(COLUMNS + 2) bytes
 // -D START    rows that are read at once while a strip starts

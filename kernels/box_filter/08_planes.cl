@@ -14,24 +14,21 @@
 // samples    the picture's block; offset, stride and step count samples, and are for Y, U, V or R, G, B, A
 // filtered   where the same components go, one sample after the other; rows have room for whole vectors
 // width, height  of each component; 0: it is not there
-// halved     bit 0: it has half the resolution across, bit 1: down
+// subsampled bit 0: across, to half the resolution; bit 1: down
 // bits       shift and mask of a sample
-// window     radius; then reach, full and end for halved axes
+// window     radius; then reach, full and end for subsampled axes
 // scale      what each component's sums are multiplied with
 // row0, rows the band of rows to compute, in rows of the picture
 // line       numbers in a line of scratch
 // scratch    two lines for each work-item
+#include "../common/vectors.clh"
+
 // The product is rounded before 2^23 is added to it.
 #pragma OPENCL FP_CONTRACT OFF
 
 #ifndef WIDE
 #define WIDE 0 // 1: samples of two bytes
 #endif
-
-// Vectors that start anywhere in a row; see common/vectors.clh.
-typedef uint16 uint16_at4 __attribute__((aligned(4)));
-typedef ushort16 ushort16_at2 __attribute__((aligned(2)));
-typedef uchar16 uchar16_at1 __attribute__((aligned(1)));
 
 #if WIDE
 typedef ushort sample_t;
@@ -47,8 +44,10 @@ typedef ushort16_at2 runnings_t;
 #define AS_RUNNING convert_ushort16
 #endif
 
+// The largest radius in pixels.
+#define MAX_RADIUS 128
 // Room on the left of a line: the edge for the largest window, and whole cache lines.
-#define MARGIN 160
+#define MARGIN (MAX_RADIUS + 32)
 
 #define COLUMNS16(x) (*(__global const uint16_at4 *)(columns + (x)))
 
@@ -188,8 +187,8 @@ void filter(__global const sample_t *from, __global ushort *to, int width, int h
 }
 
 __kernel void box_planes(__global const sample_t *samples, __global ushort *filtered, int4 width, int4 height,
-                         int4 offset, int4 stride, int4 step, int4 to_offset, int4 to_stride, int4 halved, int2 bits,
-                         int4 window, float4 scale, int row0, int rows, int line, __global uint *scratch)
+                         int4 offset, int4 stride, int4 step, int4 to_offset, int4 to_stride, int4 subsampled,
+                         int2 bits, int4 window, float4 scale, int row0, int rows, int line, __global uint *scratch)
 {
     const int strip = get_global_id(0);
     const int strips = get_global_size(0);
@@ -200,7 +199,7 @@ __kernel void box_planes(__global const sample_t *samples, __global ushort *filt
     const int steps[4] = { step.s0, step.s1, step.s2, step.s3 };
     const int to_offsets[4] = { to_offset.s0, to_offset.s1, to_offset.s2, to_offset.s3 };
     const int to_strides[4] = { to_stride.s0, to_stride.s1, to_stride.s2, to_stride.s3 };
-    const int halves[4] = { halved.s0, halved.s1, halved.s2, halved.s3 };
+    const int halves[4] = { subsampled.s0, subsampled.s1, subsampled.s2, subsampled.s3 };
     const float scales[4] = { scale.s0, scale.s1, scale.s2, scale.s3 };
     const int4 whole = (int4)(window.s0, 1, 0, 0);
     const int4 half_window = (int4)(window.s123, 0);

@@ -5,7 +5,7 @@
 //
 // samples    the picture's block; offset, stride and step count samples, and are for Y, U, V or R, G, B, A
 // dst        width*height pixels, RGBA, 8 bits a channel
-// phase      where the first chroma sample lies, in quarters of the distance between two of them
+// siting     where the first chroma sample lies, in quarters of the distance between two of them
 // bits       shift and mask of a sample
 // matrix     luma, black, middle, rv, gu, gv, bu, and 1 if there is alpha
 // corrected  0: leave the colours as they are
@@ -41,12 +41,12 @@ int4 four(__global const sample_t *line, int4 x, int step, int2 bits)
 
 #if FAMILY == 0
 // Chroma at the pixels x to x+3 of row y, interpolated, in 1/16 of a level. x is a multiple of four.
-int4 chroma(__global const sample_t *plane, int stride, int step, int x, int y, int width, int height, int2 phase,
+int4 chroma(__global const sample_t *plane, int stride, int step, int x, int y, int width, int height, int2 siting,
             int2 bits)
 {
 #if HALF_Y
     const int last_row = (height + 1) / 2 - 1;
-    const int v = 2 * y - phase.s1;
+    const int v = 2 * y - siting.s1;
     const int row0 = clamp(v >> 2, 0, last_row);
     const int row1 = clamp((v >> 2) + 1, 0, last_row);
     const int fy = v & 3;
@@ -62,9 +62,9 @@ int4 chroma(__global const sample_t *plane, int stride, int step, int x, int y, 
     const int4 c = (4 - fy) * four(plane + row0 * stride, columns, step, bits) +
                    fy * four(plane + row1 * stride, columns, step, bits);
 #if HALF_X
-    const int4 left = phase.s0 == 0 ? c.s1122 : c.s0112;
-    const int4 right = phase.s0 == 0 ? c.s2233 : c.s1223;
-    const int4 fx = ((int4)(0, 2, 4, 6) - phase.s0) & 3;
+    const int4 left = siting.s0 == 0 ? c.s1122 : c.s0112;
+    const int4 right = siting.s0 == 0 ? c.s2233 : c.s1223;
+    const int4 fx = ((int4)(0, 2, 4, 6) - siting.s0) & 3;
     return (4 - fx) * left + fx * right;
 #else
     return 4 * c;
@@ -73,7 +73,7 @@ int4 chroma(__global const sample_t *plane, int stride, int step, int x, int y, 
 #endif
 
 __kernel void convert_planes(__global const sample_t *samples, DST dst, int width, int height, int4 offset,
-                             int4 stride, int4 step, int2 phase, int2 bits, int8 matrix, int corrected,
+                             int4 stride, int4 step, int2 siting, int2 bits, int8 matrix, int corrected,
                              __global const uchar *curve, int4 luma)
 {
     const int x = 4 * get_global_id(0);
@@ -86,8 +86,8 @@ __kernel void convert_planes(__global const sample_t *samples, DST dst, int widt
     const int4 base = matrix.s0 * (first - matrix.s1);
     int4 r = base, g = base, b = base, a = 255;
 #if FAMILY == 0
-    const int4 u = chroma(samples + offset.s1, stride.s1, step.s1, x, y, width, height, phase, bits) - matrix.s2;
-    const int4 v = chroma(samples + offset.s2, stride.s2, step.s2, x, y, width, height, phase, bits) - matrix.s2;
+    const int4 u = chroma(samples + offset.s1, stride.s1, step.s1, x, y, width, height, siting, bits) - matrix.s2;
+    const int4 v = chroma(samples + offset.s2, stride.s2, step.s2, x, y, width, height, siting, bits) - matrix.s2;
     r += matrix.s3 * v;
     g += matrix.s4 * u + matrix.s5 * v;
     b += matrix.s6 * u;

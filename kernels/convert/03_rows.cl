@@ -10,6 +10,7 @@
 //
 // The other arguments are those of 01_planes.cl.
 #include "../common/convert.clh"
+#include "../common/vectors.clh"
 
 #ifndef HALF_X
 #define HALF_X 1 // 1: chroma has half the resolution across
@@ -18,19 +19,16 @@
 #define HALF_Y 1 // 1: ... and down
 #endif
 
-// Vectors that start anywhere in a row; see common/vectors.clh.
-typedef ushort16 ushort16_at2 __attribute__((aligned(2)));
-typedef ushort8 ushort8_at2 __attribute__((aligned(2)));
-typedef uint16 uint16_at4 __attribute__((aligned(4)));
 #define LOAD16(p) (*(__global const ushort16_at2 *)(p))
 #define LOAD8(p) (*(__global const ushort8_at2 *)(p))
 
 // A row of chroma in 1/4 of a level, with its edges repeated: row y of the picture, between two rows of the plane.
-void chroma_row(__global ushort *out, __global const ushort *plane, int stride, int y, int width, int height, int phase)
+void chroma_row(__global ushort *out, __global const ushort *plane, int stride, int y, int width, int height,
+                int siting)
 {
 #if HALF_Y
     const int last_row = (height + 1) / 2 - 1;
-    const int v = 2 * y - phase;
+    const int v = 2 * y - siting;
     __global const ushort *above = plane + clamp(v >> 2, 0, last_row) * stride;
     __global const ushort *below = plane + clamp((v >> 2) + 1, 0, last_row) * stride;
     const ushort fy = v & 3;
@@ -47,15 +45,15 @@ void chroma_row(__global ushort *out, __global const ushort *plane, int stride, 
 }
 
 // Chroma at the pixels x to x+15 in 1/16 of a level.
-int16 chroma(__global const ushort *row, int x, int phase)
+int16 chroma(__global const ushort *row, int x, int siting)
 {
 #if HALF_X
     const ushort8 left = LOAD8(row + x / 2 - 1);
     const ushort8 middle = LOAD8(row + x / 2);
     const ushort8 right = LOAD8(row + x / 2 + 1);
     ushort16 both;
-    both.even = (ushort8)phase * left + (ushort8)(4 - phase) * middle;
-    both.odd = (ushort8)(2 + phase) * middle + (ushort8)(2 - phase) * right;
+    both.even = (ushort8)siting * left + (ushort8)(4 - siting) * middle;
+    both.odd = (ushort8)(2 + siting) * middle + (ushort8)(2 - siting) * right;
     return convert_int16(both);
 #else
     return convert_int16(LOAD16(row + x)) * 4;
@@ -68,7 +66,7 @@ int16 level16(int16 sum)
 }
 
 __kernel void convert_rows(__global const ushort *samples, __global uchar4 *dst, int width, int height, int4 offset,
-                           int4 stride, int2 phase, int8 matrix, int corrected, __global const uchar *curve, int4 luma,
+                           int4 stride, int2 siting, int8 matrix, int corrected, __global const uchar *curve, int4 luma,
                            int line, __global ushort *scratch)
 {
     const int strip = get_global_id(0);
@@ -77,14 +75,14 @@ __kernel void convert_rows(__global const ushort *samples, __global uchar4 *dst,
     __global ushort *v_row = u_row + line;
 
     for (int y = (int)((long)height * strip / strips); y < (int)((long)height * (strip + 1) / strips); y++) {
-        chroma_row(u_row, samples + offset.s1, stride.s1, y, width, height, phase.s1);
-        chroma_row(v_row, samples + offset.s2, stride.s2, y, width, height, phase.s1);
+        chroma_row(u_row, samples + offset.s1, stride.s1, y, width, height, siting.s1);
+        chroma_row(v_row, samples + offset.s2, stride.s2, y, width, height, siting.s1);
         __global const ushort *luma_row = samples + offset.s0 + y * stride.s0;
         __global uchar4 *out = dst + y * width;
         for (int x = 0; x < width; x += 16) {
             const int16 base = matrix.s0 * (16 * convert_int16(LOAD16(luma_row + x)) - matrix.s1);
-            const int16 u = chroma(u_row, x, phase.s0) - matrix.s2;
-            const int16 v = chroma(v_row, x, phase.s0) - matrix.s2;
+            const int16 u = chroma(u_row, x, siting.s0) - matrix.s2;
+            const int16 v = chroma(v_row, x, siting.s0) - matrix.s2;
             const int16 r = level16(base + matrix.s3 * v);
             const int16 g = level16(base + matrix.s4 * u + matrix.s5 * v);
             const int16 b = level16(base + matrix.s6 * u);

@@ -5,6 +5,8 @@
 // number.
 //
 // a, b, sum  count floats, aligned to a vector
+#include "../common/vectors.clh"
+
 #ifndef GROUP
 #define GROUP 64
 #endif
@@ -15,8 +17,6 @@
 #define ITEMS 1
 #endif
 
-#define JOIN(type, width) type##width
-#define VECTOR_OF(type, width) JOIN(type, width)
 #define VECTOR VECTOR_OF(float, WIDTH)
 
 __kernel void vector_add_vector(__global const float *a, __global const float *b, __global float *sum, uint count)

@@ -2,6 +2,8 @@
 // computed but the exclusive or that makes both of them needed. What adds can hardly move its bytes any faster.
 //
 // a, b, out  count words of 32 bits, aligned to a vector
+#include "../common/vectors.clh"
+
 #ifndef GROUP
 #define GROUP 64
 #endif
@@ -9,8 +11,6 @@
 #define WIDTH 4
 #endif
 
-#define JOIN(type, width) type##width
-#define VECTOR_OF(type, width) JOIN(type, width)
 #define VECTOR VECTOR_OF(uint, WIDTH)
 
 __kernel void three_streams(__global const uint *a, __global const uint *b, __global uint *out, uint count)

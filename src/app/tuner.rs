@@ -219,7 +219,7 @@ fn tune(shared: &Shared, number: u64, order: &Order, tell: &dyn Fn(News)) -> Res
     if !shared.pass(number) {
         return Ok(None);
     }
-    cache::require_place()?;
+    cache::require_writable()?;
     let cl = ClContext::new(&order.device)?;
     let mut trials = Trials::new(order.kernel_timeout);
     let mut watch = Watch { shared, number, told: 0, tell };

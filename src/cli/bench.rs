@@ -17,7 +17,7 @@ use crate::cli::{BenchArgs, exit, usage, working_devices};
 use crate::error::Result;
 use crate::gpu::cl::{Device, DeviceInfo, no_device, select_device};
 use crate::ladder::measure::Measurement;
-use crate::ladder::{Kind, NOT_TIMED, Outcome};
+use crate::ladder::{BackEnd, NOT_TIMED, Outcome};
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::bench::{Input, NativeFault, RadiusRun, Watch, require_memory, run_device};
 use crate::ladders::box_filter::trial::Trials;
@@ -91,7 +91,7 @@ impl VariantList {
 
 /// Everything that filters, in the order of [`VariantId::ALL`].
 fn filters() -> impl Iterator<Item = VariantId> + Clone {
-    VariantId::ALL.into_iter().filter(|id| id.kind() != Kind::Nothing)
+    VariantId::ALL.into_iter().filter(|id| id.back_end() != BackEnd::Nothing)
 }
 
 /// Runs the benchmark; returns the exit code: 3 when a variant differs from the reference, 1 when one
@@ -250,7 +250,7 @@ struct DeviceRuns {
 struct Progress<'a> {
     bar: &'a ProgressBar,
     results: &'a Mutex<Results>,
-    /// The place of the device.
+    /// The index of the device.
     index: usize,
 }
 
@@ -364,7 +364,7 @@ impl Results {
 fn chosen_devices(args: &BenchArgs, variants: &[VariantId]) -> Result<Vec<Option<Device>>> {
     let devices = working_devices();
     match args.device.as_deref() {
-        None if devices.is_empty() && variants.iter().all(|id| id.kind().does_without_opencl()) => {
+        None if devices.is_empty() && variants.iter().all(|id| id.back_end().does_without_opencl()) => {
             Ok(vec![None])
         }
         Some("all") if devices.is_empty() => Err(no_device()),

@@ -11,7 +11,7 @@ use crate::color::planes::pack;
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, select_device};
 use crate::gpu::program::any_changed;
-use crate::ladder::Kind;
+use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::glsl::Offscreen;
 use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
@@ -92,18 +92,18 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
     let device = args.filter.device.as_deref();
     let mut trials = InChild(Trials::new(args.trial.limit()));
     let (variant, radius) = (args.filter.variant, args.filter.radius);
-    if variant.kind().does_without_opencl() || variant == VariantId::Off && device.is_none() {
+    if variant.back_end().does_without_opencl() || variant == VariantId::Off && device.is_none() {
         // As in the window, what does without OpenCL has its pictures from the processor.
         RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
-        rgba = match variant.kind() {
-            Kind::Native => native::filter_once(&rgba, width, height, radius)?,
-            Kind::Glsl => {
+        rgba = match variant.back_end() {
+            BackEnd::Native => native::filter_once(&rgba, width, height, radius)?,
+            BackEnd::Glsl => {
                 let offscreen = Offscreen::new(width, height)?;
                 offscreen.load(&rgba);
                 offscreen.run(radius)?;
                 offscreen.read()?
             }
-            Kind::Nothing | Kind::OpenCl => rgba,
+            BackEnd::Nothing | BackEnd::OpenCl => rgba,
         };
     } else if variant == VariantId::Planar {
         let cl = ClContext::new(&select_device(&working_devices(), device)?)?;

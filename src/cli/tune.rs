@@ -1,15 +1,14 @@
 //! `clreel tune`: finds the fastest variant and parameters on a device, and keeps them for `auto`. Out: a table or
 //! JSON on stdout, progress on stderr, and the cache file. A signal in the middle of it shows what has been tried.
 
+mod report;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
-use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{ProgressBar, ProgressStyle};
-use serde::Serialize;
-use serde_json::Value;
 
-use crate::cli::bench::{LadderName, believed, number};
-use crate::cli::devices::{DeviceEntry, print_json, print_line};
+use crate::cli::bench::LadderName;
+use crate::cli::devices::{DeviceEntry, print_json};
 use crate::cli::{TuneArgs, exit, usage, working_devices};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo, select_device};
@@ -17,18 +16,18 @@ use crate::gpu::sharing::Sharing;
 use crate::ladder::cache::{self, Cache, Entry};
 use crate::ladder::config::{Config, Tunable};
 use crate::ladder::contest::Ladder;
-use crate::ladder::measure::Measurement;
 use crate::ladder::trial::Child;
-use crate::ladder::tune::{Search, Status, Trial, Watch, most_trials};
+use crate::ladder::tune::{Search, Trial, Watch, most_trials};
 use crate::ladder::tune_case;
 use crate::ladders::box_filter::trial::Trials;
 use crate::ladders::box_filter::tune as pictures;
-use crate::ladders::box_filter::tuned::{RADII, range};
+use crate::ladders::box_filter::tuned::RADII;
 use crate::ladders::vector_add::VectorAdd;
 use crate::leftovers;
-use crate::timing::Series;
-use crate::timing::noise::{self, Noise, Noisy};
-use crate::verify::Checked;
+use crate::timing::Noise;
+use crate::timing::noise;
+
+use report::{Report, Run, Subject, TrialEntry, print_run};
 
 /// Tunes; returns the exit code: 3 when a configuration differs from the reference.
 ///
@@ -91,153 +90,8 @@ fn tune_ladder<L: Ladder>(ladder: L, cases: &[L::Case], args: &TuneArgs) -> Resu
 /// The device that was asked for.
 fn device(args: &TuneArgs) -> Result<ClContext> {
     // Before a search of minutes is for nothing.
-    cache::require_place()?;
+    cache::require_writable()?;
     ClContext::new(&select_device(&working_devices(), args.device.as_deref())?)
-}
-
-/// What a search is for, in the words of its ladder.
-#[derive(Clone)]
-struct Subject {
-    json: SubjectEntry,
-    /// As in `1280×720 · radius 7, kept for 4 to 15`.
-    title: String,
-    /// As in `r=7`.
-    short: String,
-    /// What nothing that moves the same bytes can pass.
-    limit: &'static str,
-    /// Bytes that have to be moved.
-    bytes: f64,
-}
-
-#[derive(Clone, Serialize)]
-#[serde(untagged)]
-enum SubjectEntry {
-    Pictures { width: u32, height: u32, radius: u32 },
-    Case { case: Value, class: &'static str, limit: &'static str },
-}
-
-impl Subject {
-    fn pictures((width, height): (u32, u32), radius: u32) -> Self {
-        let (first, last) = range(radius);
-        Self {
-            json: SubjectEntry::Pictures { width, height, radius },
-            title: format!("{width}×{height} · radius {radius}, kept for {first} to {last}"),
-            short: format!("r={radius}"),
-            limit: "copy",
-            bytes: f64::from(width) * f64::from(height) * 8.0,
-        }
-    }
-
-    fn case<L: Ladder>(ladder: &L, case: &L::Case) -> Self {
-        let (title, class) = (ladder.title(case), ladder.class(case));
-        Self {
-            json: SubjectEntry::Case { case: ladder.json(case), class, limit: L::LIMIT },
-            short: title.clone(),
-            title: format!("{title}, kept for {class} cases"),
-            limit: L::LIMIT,
-            bytes: ladder.bytes(case),
-        }
-    }
-
-    fn is_pictures(&self) -> bool {
-        matches!(self.json, SubjectEntry::Pictures { .. })
-    }
-}
-
-#[derive(Serialize)]
-struct Report<'a> {
-    schema: u32,
-    /// The box filter's where it is missing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ladder: Option<&'static str>,
-    #[serde(flatten)]
-    device: DeviceEntry,
-    /// What is missing, where a signal ended it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    interrupted: Option<String>,
-    runs: Vec<RunEntry<'a>>,
-}
-
-#[derive(Serialize)]
-struct RunEntry<'a> {
-    #[serde(flatten)]
-    of: &'a SubjectEntry,
-    #[serde(flatten)]
-    limit: LimitEntry,
-    /// What was compared of each trial that has a time.
-    checked: &'a [Checked],
-    trials: &'a [TrialEntry],
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum LimitEntry {
-    Copy { copy_ms: Option<f64>, copy_noisy: Noisy },
-    Other { limit_ms: Option<Series>, limit_noisy: Noisy },
-}
-
-#[derive(Serialize)]
-struct TrialEntry {
-    variant: &'static str,
-    configuration: String,
-    compile_ms: f64,
-    /// The median of a best one's runs in turns with the others, the minimum of any other's.
-    ms: Option<f64>,
-    gb_per_s: Option<f64>,
-    #[serde(flatten)]
-    share: Share,
-    status: &'static str,
-    reason: Option<String>,
-    noisy: Noisy,
-}
-
-/// How fast it is, in percent of the limit.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Share {
-    Copy { percent_of_copy: Option<f64> },
-    Other { percent_of_limit: Option<f64> },
-}
-
-impl Share {
-    fn percent(&self) -> Option<f64> {
-        match self {
-            Share::Copy { percent_of_copy: percent } | Share::Other { percent_of_limit: percent } => *percent,
-        }
-    }
-}
-
-/// What came of a search so far.
-struct Run {
-    subject: Subject,
-    limit: Option<Measurement>,
-    trials: Vec<TrialEntry>,
-    checked: Vec<Checked>,
-}
-
-impl Run {
-    fn new<C: Tunable>(
-        subject: &Subject,
-        limit: Option<Measurement>,
-        trials: &[Trial<C>],
-        checked: &[Checked],
-    ) -> Self {
-        let trials = trials.iter().map(|trial| entry(subject, limit.as_ref(), trial)).collect();
-        Self { subject: subject.clone(), limit, trials, checked: checked.to_vec() }
-    }
-
-    fn limit_noise(&self) -> Option<Noise> {
-        self.limit.as_ref().and_then(Measurement::noise)
-    }
-
-    fn entry(&self) -> RunEntry<'_> {
-        let (time, noisy) = (self.limit.map(|limit| limit.time), Noisy(self.limit_noise()));
-        let limit = match self.subject.is_pictures() {
-            true => LimitEntry::Copy { copy_ms: time.map(|time| time.p50), copy_noisy: noisy },
-            false => LimitEntry::Other { limit_ms: time, limit_noisy: noisy },
-        };
-        RunEntry { of: &self.subject.json, limit, checked: &self.checked, trials: &self.trials }
-    }
 }
 
 /// What has been tried so far, and all that is needed to show it.
@@ -363,68 +217,4 @@ fn tune<C: Tunable>(
     results.print(None)?;
     let wrong = results.runs.iter().flat_map(|run| &run.trials).any(|trial| trial.status == "mismatch");
     Ok(if wrong { exit::MISMATCH } else { exit::DONE })
-}
-
-fn entry<C: Tunable>(subject: &Subject, limit: Option<&Measurement>, trial: &Trial<C>) -> TrialEntry {
-    let ms = trial.median_ms.or(trial.ms());
-    let (status, reason) = match &trial.status {
-        Status::Scored(_) if trial.median_ms.is_some() => ("best", None),
-        Status::Scored(_) => ("ok", None),
-        Status::Abandoned(ms) => ("abandoned", Some(format!("One run would take about {} ms.", number(*ms)))),
-        Status::Mismatch(report) => ("mismatch", Some(report.to_string())),
-        Status::Failed(why) => ("failed", Some(why.clone())),
-    };
-    let percent = limit.zip(ms).map(|(limit, ms)| 100.0 * limit.time.p50 / ms);
-    TrialEntry {
-        variant: trial.rung,
-        configuration: trial.config.to_string(),
-        compile_ms: trial.compile_ms,
-        ms,
-        gb_per_s: ms.map(|ms| subject.bytes / (ms * 1e6)),
-        share: match subject.is_pictures() {
-            true => Share::Copy { percent_of_copy: percent },
-            false => Share::Other { percent_of_limit: percent },
-        },
-        status,
-        reason,
-        noisy: Noisy(trial.noise),
-    }
-}
-
-fn print_run(device: &str, run: &Run) -> Result<()> {
-    print_line(format!("{device} · {} · device time in ms", run.subject.title))?;
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_BORDERS_ONLY);
-    let share = format!("% of {}", run.subject.limit);
-    table.set_header(["variant", "configuration", "compile ms", "ms", "GB/s", &share, "status"]);
-    for column in table.column_iter_mut().skip(2).take(4) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    let show = |value: Option<f64>, noise: &[Option<Noise>]| {
-        value.map(|value| believed(value, noise)).unwrap_or_default()
-    };
-    for trial in &run.trials {
-        let noise = [trial.noisy.0];
-        table.add_row([
-            trial.variant.to_owned(),
-            trial.configuration.clone(),
-            number(trial.compile_ms),
-            show(trial.ms, &noise),
-            show(trial.gb_per_s, &noise),
-            show(trial.share.percent(), &[trial.noisy.0, run.limit_noise()]),
-            trial.status.to_owned(),
-        ]);
-        if let (Some(reason), "mismatch" | "failed") = (&trial.reason, trial.status) {
-            table.add_row(["", reason]);
-        }
-    }
-    print_line(table)?;
-    if run.trials.iter().any(|trial| trial.noisy.0.is_some()) {
-        print_line("~ noisy: only the digits that can be believed")?;
-    }
-    if !run.checked.is_empty() {
-        print_line("checked, every byte, before a trial has a time:")?;
-        run.checked.iter().try_for_each(|one| print_line(format!("  {one}")))?;
-    }
-    print_line("")
 }

@@ -5,22 +5,11 @@ use super::{Correction, Layout, convert_reference_threaded};
 use crate::color::Matrix;
 use crate::error::Result;
 use crate::memory::zeroed;
+use crate::random::Xorshift;
 
 /// A correction that changes every step of the contract.
 pub(crate) const VIVID: Correction =
     Correction { brightness: 0.07, contrast: 1.3, saturation: 1.6, gamma: 1.4 };
-
-/// The xorshift generator (G. Marsaglia, "Xorshift RNGs", 2003).
-struct Noise(u32);
-
-impl Noise {
-    fn next(&mut self) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 17;
-        self.0 ^= self.0 << 5;
-        self.0
-    }
-}
 
 /// What the samples of a trial's picture are like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,12 +32,12 @@ pub(crate) fn block(layout: &Layout, pattern: Pattern, seed: u32) -> Result<Vec<
     if pattern == Pattern::Zero {
         return Ok(block);
     }
-    let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9) | 1);
+    let mut random = Xorshift::new(seed.wrapping_mul(0x9e37_79b9) | 1);
     // The contract ignores what lies beside the samples of a decoded picture; filtered ones have nothing there.
     let junk = layout.fraction == 0 && pattern == Pattern::Mixed;
     if junk {
         for four in block.chunks_exact_mut(4) {
-            four.copy_from_slice(&noise.next().to_le_bytes());
+            four.copy_from_slice(&random.draw().to_le_bytes());
         }
     }
     let (all, largest) = ((1u32 << layout.depth) - 1, (1u32 << layout.depth) - (1 << layout.fraction));
@@ -56,7 +45,7 @@ pub(crate) fn block(layout: &Layout, pattern: Pattern, seed: u32) -> Result<Vec<
         let (columns, rows) = layout.size_of(index);
         for y in 0..rows {
             for x in 0..columns {
-                let drawn = noise.next();
+                let drawn = random.draw();
                 let value = match (pattern, drawn >> 30) {
                     (Pattern::Largest, _) => largest,
                     (_, 0) => largest * (drawn & 1),
@@ -88,8 +77,8 @@ fn store(layout: &Layout, block: &mut [u8], at: usize, value: u32) {
 /// When memory runs out.
 pub(crate) fn pixels((width, height): (u32, u32), seed: u32) -> Result<Vec<u8>> {
     let mut pixels = zeroed(width as usize * height as usize * 4)?;
-    let mut noise = Noise(seed.wrapping_mul(0x9e37_79b9) | 1);
-    pixels.chunks_exact_mut(4).for_each(|pixel| pixel.copy_from_slice(&noise.next().to_le_bytes()));
+    let mut random = Xorshift::new(seed.wrapping_mul(0x9e37_79b9) | 1);
+    pixels.chunks_exact_mut(4).for_each(|pixel| pixel.copy_from_slice(&random.draw().to_le_bytes()));
     Ok(pixels)
 }
 

@@ -35,7 +35,7 @@ type GetAttributes = unsafe extern "C" fn(*mut c_void, c_ulong, *mut Attributes)
 /// `XWindowAttributes` of Xlib.h.
 #[repr(C)]
 struct Attributes {
-    place: [c_int; 6],
+    geometry: [c_int; 6],
     visual: *mut c_void,
     root: c_ulong,
     class_and_gravity: [c_int; 4],

@@ -32,7 +32,7 @@ impl Elements for Rgba {
         bytes.first().copied().map_or(f64::NAN, f64::from)
     }
 
-    fn place(&self, number: usize) -> String {
+    fn position(&self, number: usize) -> String {
         let (pixel, width) = (number / 4, self.width.max(1));
         channel_at(number % 4, pixel % width, pixel / width)
     }
@@ -57,6 +57,13 @@ impl Picture {
     /// New memory for `width` by `height` pixels; its contents are undefined.
     pub fn alloc(cl: &ClContext, storage: Storage, width: u32, height: u32) -> Result<Self> {
         Self::make(cl, storage, width, height, new_memory(cl), None)
+    }
+
+    /// A buffer that holds these bytes, such as planes packed into a block: a whole number of pixels. Waits.
+    pub fn block(cl: &ClContext, queue: &ocl::Queue, bytes: &[u8]) -> Result<Self> {
+        let block = Self::alloc(cl, Storage::Buffer, (bytes.len() / 4) as u32, 1)?;
+        block.write(queue, bytes)?;
+        Ok(block)
     }
 
     /// A picture in the host's memory at `memory`: on CPU devices the kernels work right there, and a mapping

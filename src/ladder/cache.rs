@@ -132,7 +132,7 @@ pub struct Cache {
 
 const SCHEMA: u32 = 1;
 
-/// The file's place; none where there is no home.
+/// The path of the file; none where there is no home.
 fn path() -> Option<PathBuf> {
     folders::cache().map(|folder| folder.join("tuning.json"))
 }
@@ -188,9 +188,9 @@ impl Cache {
     /// Writes the user's cache, by way of a temporary file.
     ///
     /// # Errors
-    /// When there is no place for it, or it cannot be written.
+    /// When there is no folder for it, or it cannot be written.
     pub fn store(&mut self) -> Result<()> {
-        let path = place()?;
+        let path = writable_path()?;
         self.schema = SCHEMA;
         let text = serde_json::to_vec_pretty(self).map_err(|e| not_kept(format!("{e}.")))?;
         save::atomically(&path, |file| file.write_all(&text))
@@ -201,12 +201,12 @@ impl Cache {
 ///
 /// # Errors
 /// As [`Cache::store`].
-pub fn require_place() -> Result<()> {
-    save::can_write(&place()?)
+pub fn require_writable() -> Result<()> {
+    save::can_write(&writable_path()?)
 }
 
 /// The path to write to; its folder is there then, and nothing but a file has its name.
-fn place() -> Result<PathBuf> {
+fn writable_path() -> Result<PathBuf> {
     let path = path().ok_or_else(|| Error {
         hint: "Set one of them.".to_owned(),
         ..not_kept("Neither XDG_CACHE_HOME nor HOME names a folder.")

@@ -64,19 +64,19 @@ impl<C: Tunable> Config<C> {
         self.code
     }
 
-    fn place(&self, name: &str) -> Option<usize> {
+    fn index_of(&self, name: &str) -> Option<usize> {
         self.code.params().iter().position(|p| p.name == name)
     }
 
     /// A parameter's value; 1 if the code has no such parameter.
     pub fn get(&self, name: &str) -> u32 {
-        self.place(name).and_then(|at| self.values.get(at)).copied().unwrap_or(1)
+        self.index_of(name).and_then(|at| self.values.get(at)).copied().unwrap_or(1)
     }
 
     /// The same with another value for one parameter; unchanged if the code has no such parameter.
     #[must_use]
     pub fn with(mut self, name: &str, value: u32) -> Self {
-        if let Some(at) = self.place(name) {
+        if let Some(at) = self.index_of(name) {
             self.values[at] = value;
         }
         self

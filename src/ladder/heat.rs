@@ -97,8 +97,8 @@ mod tests {
 
     /// The time at the values of `B`, across, and of `A`, down.
     fn at(map: &Map<Made>, b: u32, a: u32) -> Option<f64> {
-        let place = |values: &[u32], value: u32| values.iter().position(|v| *v == value).unwrap();
-        map.cell(place(&map.columns, b), place(&map.rows, a)).and_then(Trial::ms)
+        let position = |values: &[u32], value: u32| values.iter().position(|v| *v == value).unwrap();
+        map.cell(position(&map.columns, b), position(&map.rows, a)).and_then(Trial::ms)
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub mod tune_case;
 
 /// What computes a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum BackEnd {
     /// There is nothing to compute.
     Nothing,
     /// Kernels on an OpenCL device.
@@ -27,20 +27,20 @@ pub enum Kind {
     Native,
 }
 
-impl Kind {
+impl BackEnd {
     /// The name used in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Nothing => "none",
-            Kind::OpenCl => "opencl",
-            Kind::Glsl => "glsl",
-            Kind::Native => "native",
+            BackEnd::Nothing => "none",
+            BackEnd::OpenCl => "opencl",
+            BackEnd::Glsl => "glsl",
+            BackEnd::Native => "native",
         }
     }
 
     /// Whether it filters without OpenCL.
     pub fn does_without_opencl(self) -> bool {
-        !matches!(self, Kind::Nothing | Kind::OpenCl)
+        !matches!(self, BackEnd::Nothing | BackEnd::OpenCl)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A rung: one way to compute what a ladder computes, declared once. Command line, tables and tests read it from here.
 
-use super::Kind;
+use super::BackEnd;
 
 /// What a rung is made of.
 #[derive(Debug)]
@@ -28,10 +28,10 @@ pub struct Rung<C: 'static> {
 
 impl<C> Rung<C> {
     /// What computes it.
-    pub fn kind(&self) -> Kind {
+    pub fn back_end(&self) -> BackEnd {
         match self.work {
-            Work::Kernels(_) | Work::Fastest => Kind::OpenCl,
-            Work::Host => Kind::Native,
+            Work::Kernels(_) | Work::Fastest => BackEnd::OpenCl,
+            Work::Host => BackEnd::Native,
         }
     }
 }

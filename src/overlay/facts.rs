@@ -41,6 +41,6 @@ pub(crate) fn without_device(view: &View) -> (&'static str, &'static str) {
     match (view.devices.awaited, view.devices.rows) {
         (true, None) => ("looking for OpenCL devices", words::AWAITED_DEVICE),
         (true, Some(_)) => ("the OpenCL device is made ready", words::AWAITED_DEVICE),
-        (false, _) => ("no OpenCL device", words::NO_DEVICE),
+        (false, _) => ("no OpenCL device", &words::NO_DEVICE),
     }
 }

@@ -40,7 +40,7 @@ impl Pattern {
 fn ink(tile: usize, x: usize, y: usize) -> bool {
     // Diagonals that rise, and that fall.
     let (up, down) = (x + y, x + PERIOD - y % PERIOD);
-    let every = |n: usize, place: usize| place.is_multiple_of(n);
+    let every = |n: usize, line: usize| line.is_multiple_of(n);
     let Some(stage) = Stage::ALL.get(tile) else {
         return tile == Stage::ALL.len() && every(8, down) && every(4, x);
     };

@@ -1,7 +1,11 @@
 //! The overlay's longer sentences: what a number is, and what it leaves out.
 
+use std::sync::LazyLock;
+
 use super::theme;
 use crate::gpu::cl::{DeviceInfo, DeviceKind};
+use crate::ladder::BackEnd;
+use crate::ladders::box_filter::{VariantId, listed};
 use crate::media::Fields;
 use crate::stats::{Stage, Summary};
 use crate::timing::Noise;
@@ -9,12 +13,12 @@ use crate::timing::Noise;
 /// What a stage is and what its number leaves out; and what it took elsewhere, where that is known: an upload the decoder's
 /// thread, the others OpenGL's device.
 pub(crate) fn stage(stage: Stage, beside: Option<Summary>) -> String {
-    let place = match stage {
+    let elsewhere = match stage {
         Stage::Upload => "On the decoder's thread, packing the planes",
         _ => "On OpenGL's device, beside the calls",
     };
     let beside = beside.map_or(String::new(), |s| {
-        format!("\n{place}: p50 {} ms, p95 {} ms.", theme::ms(s.p50), theme::ms(s.p95))
+        format!("\n{elsewhere}: p50 {} ms, p95 {} ms.", theme::ms(s.p50), theme::ms(s.p95))
     });
     format!("{}{beside}", about(stage))
 }
@@ -121,8 +125,10 @@ pub(crate) const FILTER_BY_WALL: &str = "The filter alone: the median of the las
 pub(crate) const AWAITED_DEVICE: &str = "OpenCL devices are looked for and made ready in the background. The movie is shown \
     unfiltered until then.\nA click lists what was found.";
 
-pub(crate) const NO_DEVICE: &str =
-    "Without an OpenCL device, off, glsl and native work.\nA click lists what was found.";
+pub(crate) static NO_DEVICE: LazyLock<String> = LazyLock::new(|| {
+    let rungs = VariantId::ALL.into_iter().filter(|id| id.back_end() != BackEnd::OpenCl);
+    format!("Without an OpenCL device, {} work.\nA click lists what was found.", listed(rungs, "and"))
+});
 
 /// The device in its driver's own words.
 pub(crate) fn device(device: &DeviceInfo) -> String {

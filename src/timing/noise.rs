@@ -64,11 +64,11 @@ impl Noise {
 /// A number above 0 in so many significant digits, and how many decimals that has.
 pub(crate) fn significant(value: f64, digits: usize) -> (f64, usize) {
     let last = digits as i32 - 1;
-    let place = |value: f64| last - value.abs().log10().floor() as i32;
+    let decimals = |value: f64| last - value.abs().log10().floor() as i32;
     // Rounding may add a digit, as from 9.96 to 10.0.
-    let scale = 10f64.powi(place(value));
+    let scale = 10f64.powi(decimals(value));
     let value = (value * scale).round() / scale;
-    (value, place(value).clamp(0, 6) as usize)
+    (value, decimals(value).clamp(0, 6) as usize)
 }
 
 /// The significant digits of a number that rests on rows of such noise.

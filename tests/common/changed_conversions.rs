@@ -27,7 +27,7 @@ pub struct Mutant(
 pub const MUTANTS: [Mutant; 13] = [
     Mutant("constant", COMMON, "(1 << 20)) >> 21", "(1 << 19)) >> 21", ("yuv420p", PLANES), false),
     Mutant("clamp", COMMON, ">> 21, 0, 255)", ">> 21, 1, 255)", ("yuv420p", PLANES), false),
-    Mutant("siting", PLANES, "2 * y - phase.s1", "2 * y - phase.s0", ("yuv420p", PLANES), false),
+    Mutant("siting", PLANES, "2 * y - siting.s1", "2 * y - siting.s0", ("yuv420p", PLANES), false),
     Mutant("range", PLANES, "first - matrix.s1", "first - 256", ("yuv420p", PLANES), false),
     Mutant("alpha", PLANES, "a = 255;", "a = 254;", ("yuv420p", PLANES), false),
     Mutant(
@@ -50,8 +50,8 @@ pub const MUTANTS: [Mutant; 13] = [
     Mutant(
         "weights",
         ROWS,
-        "(2 + phase) * middle",
-        "(3 + phase) * middle",
+        "(2 + siting) * middle",
+        "(3 + siting) * middle",
         ("yuv420p-filtered", ROWS),
         false,
     ),

@@ -31,6 +31,8 @@ pub enum Subject {
         /// Into an image.
         to: bool,
     },
+    /// A rung of vector addition.
+    Added(&'static str),
 }
 
 impl Subject {
@@ -47,7 +49,7 @@ impl Subject {
             | Self::IntoImage(_, kind)
             | Self::Planar(kind) => kind != DeviceKind::Cpu,
             Self::Planes { .. } => true,
-            Self::Rows | Self::Correct { .. } => false,
+            Self::Rows | Self::Correct { .. } | Self::Added(_) => false,
         }
     }
 }
@@ -63,6 +65,7 @@ impl fmt::Display for Subject {
             Self::Planes { image } => write!(f, "planes into a {}", storage(*image)),
             Self::Rows => write!(f, "rows"),
             Self::Correct { from, to } => write!(f, "correction, {} to {}", storage(*from), storage(*to)),
+            Self::Added(id) => write!(f, "{id}"),
         }
     }
 }
@@ -89,7 +92,7 @@ pub enum Content {
 pub struct Case {
     /// What runs.
     pub subject: Subject,
-    /// Width and height in pixels.
+    /// Width and height in pixels; of arrays the length, and 1.
     pub size: (u32, u32),
     /// The radius; 0 for conversions.
     pub radius: u32,
@@ -100,7 +103,7 @@ pub struct Case {
     /// FFmpeg's name of the layout, where planes are read.
     pub format: &'static str,
     /// Where the first chroma sample lies.
-    pub phase: (u32, u32),
+    pub siting: (u32, u32),
     /// Whether colours are corrected.
     pub corrected: bool,
 }
@@ -109,9 +112,10 @@ impl Case {
     /// What bench is asked for in this case; all else is the verifier's own.
     pub fn asked(&self) -> String {
         let (width, height) = self.size;
-        match self.subject.converts() {
-            true => format!("{}, {width}×{height}", self.subject),
-            false => format!("{}, {width}×{height}, r={}", self.subject, self.radius),
+        match self.subject {
+            Subject::Added(_) => format!("{}, {width} floats", self.subject),
+            _ if self.subject.converts() => format!("{}, {width}×{height}", self.subject),
+            _ => format!("{}, {width}×{height}, r={}", self.subject, self.radius),
         }
     }
 
@@ -124,6 +128,10 @@ impl Case {
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.asked())?;
+        // Every input of the ladder is added in each case.
+        if let Subject::Added(_) = self.subject {
+            return Ok(());
+        }
         let content = match self.content {
             Content::Noise => "noise",
             Content::White => "white",
@@ -140,7 +148,7 @@ impl fmt::Display for Case {
             write!(f, ", {}", self.format)?;
         }
         if !self.format.is_empty() && self.subject.converts() {
-            write!(f, ", siting {}/{}", self.phase.0, self.phase.1)?;
+            write!(f, ", siting {}/{}", self.siting.0, self.siting.1)?;
         }
         if self.corrected && !matches!(self.subject, Subject::Correct { .. }) {
             write!(f, ", corrected")?;
@@ -173,13 +181,17 @@ const FORMATS: [&str; 16] = [
 pub fn cases(subject: Subject) -> Vec<Case> {
     match subject {
         Subject::Planar(_) => planar(subject),
+        Subject::Added(_) => {
+            let sizes = [1000, 1, 3, 8, 17, 64, 4099, 20_000];
+            sizes.map(|count| Case { size: (count, 1), radius: 0, ..plain(subject) }).to_vec()
+        }
         _ if subject.converts() => conversions(subject),
         _ => filters(subject),
     }
 }
 
 fn plain(subject: Subject) -> Case {
-    let (format, phase) = ("", (0, 1));
+    let (format, siting) = ("", (0, 1));
     Case {
         subject,
         size: (67, 33),
@@ -187,7 +199,7 @@ fn plain(subject: Subject) -> Case {
         content: Content::Noise,
         band: 0,
         format,
-        phase,
+        siting,
         corrected: false,
     }
 }
@@ -277,10 +289,10 @@ fn conversions(subject: Subject) -> Vec<Case> {
     let mut cases = Vec::new();
     for corrected in [false, true] {
         for &format in &formats {
-            let halved = format.starts_with("yuv42") || matches!(format, "nv12" | "p010le" | "yuv440p");
-            let phases: &[_] = if halved { &[(0, 1), (1, 1), (0, 0), (0, 2)] } else { &[(0, 1)] };
-            for &phase in phases {
-                cases.push(Case { format, phase, corrected, ..plain });
+            let subsampled = format.starts_with("yuv42") || matches!(format, "nv12" | "p010le" | "yuv440p");
+            let sitings: &[_] = if subsampled { &[(0, 1), (1, 1), (0, 0), (0, 2)] } else { &[(0, 1)] };
+            for &siting in sitings {
+                cases.push(Case { format, siting, corrected, ..plain });
             }
         }
     }

@@ -63,7 +63,7 @@ pub struct Args {
 
 /// What was found of a mutant, as it is kept.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Kept {
+struct Record {
     seen: Seen,
     said: Option<Said>,
     /// The build of clreel that said it.
@@ -158,10 +158,13 @@ fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tr
     let names: Vec<String> = cases.iter().map(ToString::to_string).collect();
     let key = hash(&format!("{}\n{}\n{}", mutant.file, names.join("\n"), mutant.text));
     let path = tools.work.join(format!("{key}.json"));
-    let kept = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Kept>(&bytes).ok());
-    let known = kept.as_ref().and_then(|kept| {
-        let caught = args.keep_caught && matches!(kept.said, Some(Said::Caught(_)));
-        kept.said.clone().filter(|said| (kept.build == build || caught) && !matches!(said, Said::Broken(_)))
+    let record = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Record>(&bytes).ok());
+    let known = record.as_ref().and_then(|record| {
+        let caught = args.keep_caught && matches!(record.said, Some(Said::Caught(_)));
+        record
+            .said
+            .clone()
+            .filter(|said| (record.build == build || caught) && !matches!(said, Said::Broken(_)))
     });
     let bench = |case: &trial::Case| match controls.check(mutant, case) {
         // Far longer than without the change, whatever else the machine does.
@@ -171,11 +174,11 @@ fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tr
         }
         (other, _) => Said::Broken(format!("Bench with the kernels as they are, {case}: {other:?}")),
     };
-    let before_s = kept.as_ref().filter(|_| known.is_some()).map(|kept| kept.spent_s);
+    let before_s = record.as_ref().filter(|_| known.is_some()).map(|record| record.spent_s);
     // What an older build has said stays what it has said.
     let build =
-        kept.as_ref().filter(|_| known.is_some()).map_or(build, |kept| kept.build.as_str()).to_owned();
-    let seen = kept.map(|kept| kept.seen).filter(|seen| !matches!(seen, Seen::Broken(_)));
+        record.as_ref().filter(|_| known.is_some()).map_or(build, |record| record.build.as_str()).to_owned();
+    let seen = record.map(|record| record.seen).filter(|seen| !matches!(seen, Seen::Broken(_)));
     let (seen, said) = match (seen, known, cases.first()) {
         (Some(seen), Some(said), _) => (seen, Some(said)),
         (Some(seen), None, Some(plain)) => {
@@ -201,13 +204,13 @@ fn try_one(controls: &Controls, mutant: &Mutant, args: &Args, build: &str) -> Tr
         (_, _, None) => (Seen::Broken("It has no case.".to_owned()), None),
     };
     let spent_s = before_s.unwrap_or_else(trial::spent);
-    let kept = Kept { seen, said, build, spent_s };
-    if let Ok(text) = serde_json::to_vec_pretty(&kept) {
+    let record = Record { seen, said, build, spent_s };
+    if let Ok(text) = serde_json::to_vec_pretty(&record) {
         let _ = fs::write(&path, text);
     }
-    let said = kept.said.unwrap_or(Said::Fine);
-    let verdict = verdict(mutant, &kept.seen, &said);
-    Tried { mutant: mutant.clone(), seen: kept.seen, verdict, spent_s }
+    let said = record.said.unwrap_or(Said::Fine);
+    let verdict = verdict(mutant, &record.seen, &said);
+    Tried { mutant: mutant.clone(), seen: record.seen, verdict, spent_s }
 }
 
 /// Bench with the kernels as they are: once for each file and set of arguments. The file has a comment at its end, so that

@@ -7,6 +7,7 @@ mod fused;
 mod ladder;
 mod march;
 mod planes;
+mod vector_add;
 
 use std::fs;
 use std::path::Path;
@@ -88,9 +89,8 @@ pub struct Mutant {
 /// When a file cannot be read, or a rule finds another number of places than it says.
 pub fn mutants(kernels: &Path) -> Result<Vec<Mutant>, String> {
     let mut mutants = Vec::new();
-    for rules in
-        ladder::RULES.iter().chain([&fused::RULES, &march::RULES]).chain(planes::RULES).chain(convert::RULES)
-    {
+    let filters = ladder::RULES.iter().chain([&fused::RULES, &march::RULES]).chain(planes::RULES);
+    for rules in filters.chain(convert::RULES).chain(vector_add::RULES) {
         let path = kernels.join(rules.file);
         let text =
             fs::read_to_string(&path).map_err(|e| format!("{} cannot be read: {e}.", path.display()))?;

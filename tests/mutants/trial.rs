@@ -188,6 +188,12 @@ impl Tools {
         let size = format!("{width}x{height}");
         let mut arguments = ["bench", "--json", "--fail-fast"].map(str::to_owned).to_vec();
         let variant = match case.subject {
+            Subject::Added(id) => {
+                let of = ["--ladder", "vector-add", "--variant", id, "--count", &width.to_string()];
+                let all =
+                    ["bench", "--json"].into_iter().chain(of).chain(["--frames", "1", "--device", device]);
+                return all.map(str::to_owned).collect();
+            }
             // Of changed kernels bench checks the parameters that tuning may choose besides.
             Subject::Variant(id, _) | Subject::Tuned(id, ..) | Subject::IntoImage(id, _) => id.as_str(),
             Subject::Planar(_) => "planar",

@@ -17,9 +17,13 @@ use clreel::color::{Correction, Layout, convert_reference, correct_reference};
 use clreel::error::{Error, Result};
 use clreel::gpu::cl::{ClContext, list_devices, select_device};
 use clreel::gpu::memory::{Picture, Storage};
+use clreel::ladder::config;
+use clreel::ladder::contest::Ladder;
+use clreel::ladder::rung::Work;
 use clreel::ladders::box_filter::planar::{PlanarFilter, planar_reference};
 use clreel::ladders::box_filter::reference::reference;
 use clreel::ladders::box_filter::{BuiltVariant, Config, Scratch};
+use clreel::ladders::vector_add::VectorAdd;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
@@ -105,6 +109,7 @@ impl Lab {
             Subject::Planar(_) => self.planar(case),
             Subject::Planes { .. } | Subject::Rows => self.convert(case),
             Subject::Correct { .. } => self.correct(case),
+            Subject::Added(id) => self.add(id, case.size.0),
             Subject::Variant(..) | Subject::Tuned(..) | Subject::IntoImage(..) => self.filter(case),
         }
     }
@@ -136,6 +141,37 @@ impl Lab {
         };
         let found = compare(cl, variant.output(), case.size, want, &|_| true, run)?;
         Ok(found.or(changed(cl, &src, &pixels)?))
+    }
+
+    /// Adds each input of the ladder.
+    fn add(&self, id: &str, count: u32) -> Result<Option<String>> {
+        let (ladder, cl) = (VectorAdd, &self.cl);
+        let unknown = || Error::new(format!("'{id}' has no kernel."), "", "");
+        let rung = ladder.rungs().iter().find(|rung| rung.id == id).ok_or_else(unknown)?;
+        let Work::Kernels(code) = rung.work else { return Err(unknown()) };
+        let built = ladder.compile(cl, &config::Config::of(code, cl.device.info.kind))?;
+        const SIDE: usize = 4096;
+        let mut room = ladder.room(Some(cl), &count, SIDE)?;
+        for input in VectorAdd::INPUTS {
+            let want = ladder.load(&mut room, input)?;
+            let mut before = vec![0x5c; SIDE];
+            before.extend(want.iter().map(|byte| !byte));
+            before.resize(2 * SIDE + want.len(), 0x5c);
+            ladder.write(&built, &mut room, &before)?;
+            ladder.run(&built, &mut room)?;
+            let after = ladder.read(&built, &room)?;
+            let (got, end) = (&after[SIDE..SIDE + want.len()], SIDE + want.len());
+            let outside = after[..SIDE].iter().chain(&after[end..]).filter(|&&byte| byte != 0x5c).count();
+            let wrong = got.iter().zip(&want).filter(|(got, want)| got != want).count();
+            let source = ladder.changed(&built, &room)?;
+            if outside + wrong + source > 0 {
+                return Ok(Some(format!(
+                    "{input}: {wrong} of {} bytes, {outside} outside the output, {source} of the source",
+                    want.len()
+                )));
+            }
+        }
+        Ok(None)
     }
 
     fn build(&self, subject: Subject) -> Result<BuiltVariant> {
@@ -171,7 +207,7 @@ impl Lab {
         let block = planes(case, &layout);
         let want = planar_reference(&layout, &block, case.radius)?;
         let cl = &self.cl;
-        let from = on_device(cl, &block)?;
+        let from = Picture::block(cl, &cl.queue, &block)?;
         let to = layout.filtered();
         // Between the rows anything may stand.
         let counts = |at: usize| {
@@ -193,7 +229,7 @@ impl Lab {
     }
 
     fn convert(&mut self, case: &Case) -> Result<Option<String>> {
-        let decoded = Layout { siting: case.phase, ..layout(case)? };
+        let decoded = Layout { siting: case.siting, ..layout(case)? };
         let (layout, storage) = match case.subject {
             Subject::Planes { image: true } => (decoded, Storage::Image),
             Subject::Rows => (decoded.filtered(), Storage::Buffer),
@@ -213,7 +249,7 @@ impl Lab {
         convert_reference(&layout, &block, &mut want)?;
         correct_reference(&mut want, &correction, layout.matrix);
         let (cl, converter) = (&self.cl, &mut self.converter);
-        let from = on_device(cl, &block)?;
+        let from = Picture::block(cl, &cl.queue, &block)?;
         let run =
             |dst: &Picture| converter.enqueue_block(&cl.queue, &layout, &from, dst, &correction).map(drop);
         let found = compare(cl, storage, case.size, &want, &|_| true, run)?;
@@ -256,7 +292,7 @@ fn picture(case: &Case) -> Vec<u8> {
 
 /// A packed block, a whole number of pixels long.
 fn planes(case: &Case, layout: &Layout) -> Vec<u8> {
-    let place = |at: usize| {
+    let pixel = |at: usize| {
         let plane = layout.planes.iter().rfind(|plane| plane.row > 0 && plane.offset <= at);
         plane.map_or((0, 0), |plane| {
             let inside = at - plane.offset;
@@ -265,13 +301,13 @@ fn planes(case: &Case, layout: &Layout) -> Vec<u8> {
         })
     };
     let size = (layout.width as usize, layout.height as usize);
-    fill(case, layout.bytes().next_multiple_of(4), place, size)
+    fill(case, layout.bytes().next_multiple_of(4), pixel, size)
 }
 
 fn fill(
     case: &Case,
     bytes: usize,
-    place: impl Fn(usize) -> (usize, usize),
+    pixel: impl Fn(usize) -> (usize, usize),
     (width, height): (usize, usize),
 ) -> Vec<u8> {
     let side = 2 * case.radius as usize + 1;
@@ -280,9 +316,9 @@ fn fill(
         Content::Noise => noise(bytes),
         Content::White => vec![255; bytes],
         Content::Black => vec![0; bytes],
-        Content::Stripes => (0..bytes).map(|at| byte(place(at).1 / side % 2 == 1)).collect(),
-        Content::Halves => (0..bytes).map(|at| byte(place(at).0 >= width / 2)).collect(),
-        Content::OnePixel => (0..bytes).map(|at| byte(place(at) == (width / 2, height / 3))).collect(),
+        Content::Stripes => (0..bytes).map(|at| byte(pixel(at).1 / side % 2 == 1)).collect(),
+        Content::Halves => (0..bytes).map(|at| byte(pixel(at).0 >= width / 2)).collect(),
+        Content::OnePixel => (0..bytes).map(|at| byte(pixel(at) == (width / 2, height / 3))).collect(),
     }
 }
 
@@ -294,12 +330,6 @@ fn noise(bytes: usize) -> Vec<u8> {
         (state >> 56) as u8
     };
     std::iter::repeat_with(next).take(bytes).collect()
-}
-
-fn on_device(cl: &ClContext, block: &[u8]) -> Result<Picture> {
-    let picture = Picture::alloc(cl, Storage::Buffer, (block.len() / 4) as u32, 1)?;
-    picture.write(&cl.queue, block)?;
-    Ok(picture)
 }
 
 /// Runs into an output that holds other bytes than `want`, between as many bytes on both sides, and compares. `counts`

@@ -1,10 +1,11 @@
-"""charts - the two charts of the README, from the report of peers.py. In: the report. Out: SVG files that read on light
+"""charts - the charts of README.md and docs/peers.md, from the report of peers.py. In: the report. Out: SVG files that read on light
 and on dark pages."""
 
 import math
 
 PEERS = {"opencv", "halide", "libblur", "memcpy", "copy", "npp", "npp-advanced", "cuda-copy"}
-LADDER = ["naive", "separable", "flat", "vectorized", "running-sum", "fused"]
+# No steps of the ladder: no kernel, and one of the others.
+BESIDE = {"native", "auto"}
 COLOURS = {"best": "#2f6fd6", "opencv": "#d1722b", "halide": "#3a9a5b", "libblur": "#9b59b6", "memcpy": "#888888"}
 STYLE = """<style>text{font:13px sans-serif;fill:#24292f}line{stroke:#888;stroke-opacity:.4}
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}}</style>"""
@@ -48,7 +49,7 @@ def peers(results):
 def ladder(results, radius):
     """From naive to fused at one radius, on a logarithmic scale, with the factor to naive."""
     times = {one["name"]: one["ms"] for one in results if one["radius"] == radius and one["ms"]}
-    steps = [name for name in LADDER if name in times]
+    steps = [name for name in times if name not in PEERS | BESIDE]
     if len(steps) < 2:
         return None
     low = math.floor(math.log10(min(times[name] for name in steps)))

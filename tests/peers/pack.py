@@ -3,7 +3,7 @@
 
     ./dev peers --pack gpu-peers.tar.xz      here; --processor 90 is for H100 and H200, 89 for RTX 40, 86 for RTX 30
     tar -xf gpu-peers.tar.xz && gpu-peers/run      there; prints the table and leaves gpu-peers/gpu-peers.json
-    ./dev peers --report gpu-peers.json --publish  here: the table goes to the README
+    ./dev peers --report gpu-peers.json --publish  here: the table goes to docs/peers.md
 
 Here it takes xz. There it takes Python 3.10 or newer and NVIDIA's driver. In: the peer example, the folder with NPP. Out: the
 archive: these scripts, NPP with the code of that one processor, the peer example and the libraries that it loads.

@@ -2,7 +2,7 @@
 """peers.py - clreel's box filters against those of other libraries. `./dev peers` runs it.
 
 Comes in: the peer example of clreel (PEER) and network access to the registries. Goes out: target/peers/peers.json and
-peers.md (also on stdout), and with --publish the README's table and the charts assets/peers.svg and assets/ladder.svg.
+peers.md (also on stdout), and with --publish the table in docs/peers.md and the charts assets/peers.svg and assets/ladder.svg.
 Where there is NVIDIA's driver, gpu-peers.json and gpu-peers.md, too: the same on the graphics card, against NPP. Each
 contender is a process that holds the same frames; in each round each of them filters one frame, in turn.
 """
@@ -167,7 +167,7 @@ def main():
     parser.add_argument("--device", help="the OpenCL device by a part of its name, where there are several of the kind")
     parser.add_argument("--report", type=Path, help="measure nothing: take the results that an earlier run left in a file")
     parser.add_argument("--publish", action="store_true",
-                        help="also write the table in README.md anew, and the charts in assets/ (they need 720p)")
+                        help="also write the table in docs/peers.md anew, and the charts in assets/ (they need 720p)")
     parser.add_argument("--pack", type=Path, metavar="FILE.tar.xz",
                         help="measure nothing: pack all for an NVIDIA machine without network; see tests/peers/pack.py")
     parser.add_argument("--processor", type=int, default=90, help="with --pack: as in sm_90, which is the default")

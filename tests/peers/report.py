@@ -1,5 +1,5 @@
 """report - the results as a table, and where they are published. In: the report of peers.py. Out: Markdown, and the part
-of the README between its marks."""
+of docs/peers.md between its marks."""
 
 import datetime
 import os
@@ -69,13 +69,13 @@ def table(report):
 
 
 def publish(report, root):
-    """Writes the README's table anew, and for a CPU the charts."""
+    """Writes the table in docs/peers.md anew, and for a CPU the charts."""
     mark = "gpu-peers" if report["clock"] == "device" else "peers"
     if mark == "peers":
         charts.write(report, root / "assets")
-    readme = root / "README.md"
-    before, rest = readme.read_text(encoding="utf-8").split(f"<!-- {mark} -->\n", 1)
+    page = root / "docs" / "peers.md"
+    before, rest = page.read_text(encoding="utf-8").split(f"<!-- {mark} -->\n", 1)
     after = rest.split(f"<!-- /{mark} -->\n", 1)[1]
     # The notes on single runs are for who measures.
     text = "".join(line for line in table(report).splitlines(True) if not line.startswith("- ")).rstrip("\n") + "\n"
-    readme.write_text(f"{before}<!-- {mark} -->\n{text}<!-- /{mark} -->\n{after}", encoding="utf-8")
+    page.write_text(f"{before}<!-- {mark} -->\n{text}<!-- /{mark} -->\n{after}", encoding="utf-8")

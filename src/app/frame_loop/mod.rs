@@ -28,7 +28,7 @@ use crate::color::{RgbaConverter, Staging};
 use crate::error::{Error, Result};
 use crate::gpu::event::Waker;
 use crate::gpu::gl_timer::{self, GlTimer, Timing};
-use crate::ladder::Kind;
+use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::glsl::GlslFilter;
 use crate::media::{Clock, Decoder, Frame};
@@ -267,9 +267,9 @@ impl FrameLoop {
 
     /// The state of a variant that does without OpenCL; `None` for the others.
     pub(crate) fn without_opencl_status(&self, id: VariantId) -> Option<VariantStatus> {
-        match (id.kind(), &self.glsl) {
-            (Kind::Glsl, Err(error)) => Some(VariantStatus::Unavailable(error.clone())),
-            (Kind::Glsl | Kind::Native, _) => Some(VariantStatus::Ready),
+        match (id.back_end(), &self.glsl) {
+            (BackEnd::Glsl, Err(error)) => Some(VariantStatus::Unavailable(error.clone())),
+            (BackEnd::Glsl | BackEnd::Native, _) => Some(VariantStatus::Ready),
             _ => None,
         }
     }

@@ -78,7 +78,9 @@ impl FrameLoop {
     /// What frames can be filtered with now: the chosen variant, if it is built.
     fn wanted(&self) -> Wanted {
         match &self.pipeline {
-            _ if self.variant.kind().does_without_opencl() => (self.variant, self.radius, self.correction),
+            _ if self.variant.back_end().does_without_opencl() => {
+                (self.variant, self.radius, self.correction)
+            }
             Some(pipeline)
                 if pipeline.has(self.variant) && !pipeline.awaits_trial(self.variant, self.radius) =>
             {
@@ -158,7 +160,7 @@ impl FrameLoop {
     /// Whether the device will convert such frames as soon as its program is built.
     fn conversion_is_missing(&mut self, frame: &Frame) -> bool {
         let variant = self.wanted().0;
-        if variant.kind().does_without_opencl() {
+        if variant.back_end().does_without_opencl() {
             return false;
         }
         let only_checked = self.waits_for_conversions;
@@ -189,7 +191,7 @@ impl FrameLoop {
         let mut work = None;
         let mut rgba = true;
         // Other back ends than OpenCL take RGBA from the host, whatever the device could convert.
-        if !variant.kind().does_without_opencl()
+        if !variant.back_end().does_without_opencl()
             && let Some(pipeline) = &mut self.pipeline
             && let Some(layout) = pipeline.conversion(&frame.picture, variant, self.waits_for_conversions)
         {
@@ -237,7 +239,7 @@ impl FrameLoop {
     ) -> Result<Option<Work>> {
         let (variant, radius, correction) = self.wanted();
         let matrix = matrix::of_picture(&frame.picture).0;
-        let without_opencl = variant.kind().does_without_opencl();
+        let without_opencl = variant.back_end().does_without_opencl();
         let on_device =
             !without_opencl && self.pipeline.as_ref().is_some_and(|p| p.corrects() || correction.is_none());
         if let Some(correction) = correction.filter(|_| !on_device) {

@@ -18,7 +18,7 @@ use crate::gpu::cl::{Device, DeviceKind, select_device};
 use crate::gpu::drivers::{self, Driver};
 use crate::gpu::probe::Tested;
 use crate::gpu::sharing::{self, Sharing};
-use crate::ladder::Kind;
+use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::overlay::{DeviceRow, DeviceState, VariantStatus};
 use crate::pipeline::Pipeline;
@@ -148,8 +148,8 @@ fn row<'a>(
 
 /// What is to be said of the variants before any is built for a device.
 pub(super) fn at_first(frames: &FrameLoop) -> Vec<(VariantId, VariantStatus)> {
-    let state = |id: VariantId| match id.kind() {
-        Kind::Nothing => VariantStatus::Ready,
+    let state = |id: VariantId| match id.back_end() {
+        BackEnd::Nothing => VariantStatus::Ready,
         _ => frames.without_opencl_status(id).unwrap_or(VariantStatus::Building),
     };
     VariantId::ALL.into_iter().map(|id| (id, state(id))).collect()
@@ -212,11 +212,11 @@ impl Player<'_> {
 
     pub(super) fn without_opencl(&mut self, error: &Error) {
         for (id, status) in &mut self.status {
-            if id.kind() == Kind::OpenCl {
+            if id.back_end() == BackEnd::OpenCl {
                 *status = VariantStatus::Unavailable(error.clone());
             }
         }
-        if self.frames.chosen().0.kind() == Kind::OpenCl {
+        if self.frames.chosen().0.back_end() == BackEnd::OpenCl {
             self.without_filter();
         }
     }
@@ -307,7 +307,7 @@ impl Player<'_> {
         self.devices.contexts += 1;
         let number = self.devices.contexts;
         self.builder.want(self.frames.chosen().0);
-        let variants = VariantId::ALL.into_iter().filter(|v| v.kind() == Kind::OpenCl).collect();
+        let variants = VariantId::ALL.into_iter().filter(|v| v.back_end() == BackEnd::OpenCl).collect();
         let to_texture = sharing == Sharing::ZeroCopy;
         self.builder.start(Start { number, cl: cl.clone(), to_texture, variants, corrector: true });
         let pipeline = Pipeline::new(cl, &sharing, self.waker.clone());
@@ -339,7 +339,7 @@ impl Player<'_> {
     /// Takes over the device that was made ready as soon as it can filter as is wanted.
     pub(super) fn promote_if_ready(&mut self) {
         let chosen = self.frames.chosen().0;
-        let ready = |p: &Pending| chosen.kind() != Kind::OpenCl || p.pipeline.has(chosen);
+        let ready = |p: &Pending| chosen.back_end() != BackEnd::OpenCl || p.pipeline.has(chosen);
         if self.devices.running.is_none() || self.devices.pending.as_ref().is_some_and(ready) {
             self.promote();
         }
@@ -358,7 +358,7 @@ impl Player<'_> {
         }
         // There is nothing to wait for where the choice has changed, or the filter came with the device.
         let filters = self.frames.pipeline_mut().is_some_and(|pipeline| pipeline.has(chosen));
-        if chosen.kind() != Kind::OpenCl || filters {
+        if chosen.back_end() != BackEnd::OpenCl || filters {
             self.frames.wait_for_filter(false);
             if let Some(running) = &mut self.devices.running {
                 running.works_since.get_or_insert_with(Instant::now);

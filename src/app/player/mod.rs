@@ -34,7 +34,7 @@ use crate::gpu::cl::{Device, DeviceInfo};
 use crate::gpu::event::Waker;
 use crate::gpu::gl::{GlWindow, Interface, max_texture_size, too_large};
 use crate::gpu::sharing::Sharing;
-use crate::ladder::Kind;
+use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::media::{Decoder, Fields, MovieInfo};
 use crate::options::PlayArgs;
@@ -161,7 +161,7 @@ impl<'a> Player<'a> {
         let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced, waker.clone());
         frames.choose(args.filter.variant, args.filter.radius);
         // Who counts frames wants all of them filtered; who watches wants to see something at once.
-        frames.wait_for_filter(args.frames.is_some() && args.filter.variant.kind() == Kind::OpenCl);
+        frames.wait_for_filter(args.frames.is_some() && args.filter.variant.back_end() == BackEnd::OpenCl);
         frames.wait_for_conversions(args.frames.is_some());
         let mut player = Self {
             args,

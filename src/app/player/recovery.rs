@@ -10,7 +10,7 @@ use super::{Player, built};
 use crate::error::Error;
 use crate::gpu::cl::Device;
 use crate::gpu::sharing::Sharing;
-use crate::ladder::Kind;
+use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::overlay::{Notice, VariantStatus};
 
@@ -94,8 +94,8 @@ impl Player<'_> {
             self.devices.recovery.unfiltered = false;
             return;
         }
-        let hint = match self.frames.chosen().0.kind() {
-            Kind::OpenCl => "The movie goes on unfiltered; Ctrl+D tries the next device.",
+        let hint = match self.frames.chosen().0.back_end() {
+            BackEnd::OpenCl => "The movie goes on unfiltered; Ctrl+D tries the next device.",
             _ => "Ctrl+D tries the next device.",
         };
         let error = Error { hint: hint.to_owned(), ..cause };

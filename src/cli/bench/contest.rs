@@ -19,7 +19,7 @@ use crate::ladder::contest::{self, CaseRun, Ladder, Row};
 use crate::ladder::measure::Measurement;
 use crate::ladder::rung::Rung;
 use crate::ladder::trial::Child;
-use crate::ladder::{Kind, NOT_TIMED, Outcome};
+use crate::ladder::{BackEnd, NOT_TIMED, Outcome};
 use crate::leftovers;
 use crate::timing::noise::Noisy;
 use crate::timing::{Series, noise};
@@ -89,7 +89,7 @@ struct Results<L: Ladder> {
 struct Progress<'a, L: Ladder> {
     bar: &'a ProgressBar,
     results: &'a Mutex<Results<L>>,
-    /// The place of the device.
+    /// The index of the device.
     index: usize,
 }
 
@@ -178,7 +178,9 @@ where
 fn chosen_devices<C>(args: &BenchArgs, rungs: &[&Rung<C>]) -> Result<Vec<Option<Device>>> {
     let devices = working_devices();
     match args.device.as_deref() {
-        None if devices.is_empty() && rungs.iter().all(|rung| rung.kind() == Kind::Native) => Ok(vec![None]),
+        None if devices.is_empty() && rungs.iter().all(|rung| rung.back_end() == BackEnd::Native) => {
+            Ok(vec![None])
+        }
         Some("all") if devices.is_empty() => Err(no_device()),
         Some("all") => Ok(devices.into_iter().map(Some).collect()),
         sel => Ok(vec![Some(select_device(&devices, sel)?)]),
@@ -265,12 +267,12 @@ impl<L: Ladder> Results<L> {
 
     fn variant(&self, run: &CaseRun<L>, row: &Row<L::Code>) -> VariantEntry {
         let times = row.outcome.measured();
-        let kind = row.rung.kind();
+        let back_end = row.rung.back_end();
         let a_second =
             |amount: f64| times.map(|m| amount / (m.time.p50 * 1e6)).filter(|rate| rate.is_finite());
         VariantEntry {
             id: row.rung.id,
-            kind: kind.as_str(),
+            kind: back_end.as_str(),
             outcome: row.outcome.word(),
             reason: reason(&row.outcome),
             chosen: row.chosen.as_ref().map(|chosen| chosen.what.clone()),
@@ -367,7 +369,7 @@ impl<L: Ladder> Results<L> {
                 Some(chosen) => &format!("{}: {}", one.rung.id, chosen.what),
                 None => one.rung.id,
             };
-            let comparable = shared || one.rung.kind() == Kind::OpenCl;
+            let comparable = shared || one.rung.back_end() == BackEnd::OpenCl;
             let of_limit = ratio(Some(measured), limit.filter(|_| comparable));
             table.add_row(row(name, measured, operations, of_limit, ratio(slowest, Some(measured))));
         }

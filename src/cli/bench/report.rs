@@ -115,18 +115,18 @@ fn run(run: &RadiusRun) -> RunEntry {
         copy_noisy: noisy(run.copy.as_ref()),
         planes_copy_ms: run.planes_copy.and_then(|m| m.device),
         planes_copy_noisy: run.planes_copy.as_ref().map(|m| noisy(Some(m))),
-        variants: (0..run.variants.len()).map(|place| variant(run, place)).collect(),
+        variants: (0..run.variants.len()).map(|index| variant(run, index)).collect(),
         native: run.native.iter().map(native).collect(),
     }
 }
 
-fn variant(run: &RadiusRun, place: usize) -> VariantEntry {
-    let (id, outcome) = &run.variants[place];
+fn variant(run: &RadiusRun, index: usize) -> VariantEntry {
+    let (id, outcome) = &run.variants[index];
     let id = *id;
     let times = outcome.measured();
     VariantEntry {
         id: id.as_str(),
-        kind: id.kind().as_str(),
+        kind: id.back_end().as_str(),
         outcome: outcome.word(),
         reason: reason(outcome),
         chosen: run.auto.clone().filter(|_| id == VariantId::Auto),
@@ -139,7 +139,7 @@ fn variant(run: &RadiusRun, place: usize) -> VariantEntry {
         dispatch_ms: times.and_then(|m| m.dispatch),
         wall_ms: times.and_then(|m| m.wall),
         noisy: noisy(times),
-        checked: times.and(run.checked.get(place)).cloned().unwrap_or_default(),
+        checked: times.and(run.checked.get(index)).cloned().unwrap_or_default(),
     }
 }
 

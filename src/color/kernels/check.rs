@@ -61,13 +61,6 @@ pub(crate) fn compare(
     Ok(report)
 }
 
-/// Planes on the device, as [`Converter::enqueue_block`] takes them.
-fn on_device(cl: &ClContext, queue: &ocl::Queue, block: &[u8]) -> Result<Picture> {
-    let picture = Picture::alloc(cl, Storage::Buffer, (block.len() / 4) as u32, 1)?;
-    picture.write(queue, block)?;
-    Ok(picture)
-}
-
 impl Converter {
     /// Checks the conversion of a block, which lies as `layout` says, into a picture of this kind; `want` is what the
     /// reference makes of it. Waits.
@@ -83,7 +76,7 @@ impl Converter {
         (block, want): (&[u8], &[u8]),
     ) -> Result<Option<MismatchReport>> {
         let cl = self.cl.clone();
-        let planes = on_device(&cl, queue, block)?;
+        let planes = Picture::block(&cl, queue, block)?;
         let report = compare(&cl, queue, storage, (layout.width, layout.height), want, |dst| {
             self.enqueue_block(queue, layout, &planes, dst, correction).map(drop)
         })?;
@@ -132,7 +125,7 @@ impl Converter {
         let (cl, queue) = (self.cl.clone(), self.cl.extra_queue()?);
         require(2 * layout.bytes() + 3 * layout.rgba_bytes())?;
         let block = trial::block(layout, Pattern::Mixed, 2)?;
-        let planes = on_device(&cl, &queue, &block)?;
+        let planes = Picture::block(&cl, &queue, &block)?;
         let row = layout.width as usize * 4;
         let mut strip = zeroed(row * STRIP)?;
         compare_strips(&cl, &queue, storage, (layout.width, layout.height), &mut strip, |step| match step {

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, failed};
 use crate::gpu::memory::{Picture, Storage};
 use crate::ladder::measure::{self, Measurement, Sample};
-use crate::ladder::{Kind, Outcome};
+use crate::ladder::{BackEnd, Outcome};
 use crate::ladders::box_filter::VariantId;
 use crate::memory::require;
 use crate::verify::Checked;
@@ -97,8 +97,8 @@ pub fn require_memory((width, height): (u32, u32), variants: &[VariantId], nativ
         + 8
         + 4
         + 4 * any(&|id| id.kernels().is_some_and(|info| info.storage == Storage::Image))
-        + 4 * any(&|id| id.kind() == Kind::Glsl)
-        + 2 * any(&|id| native || id.kind() == Kind::Native);
+        + 4 * any(&|id| id.back_end() == BackEnd::Glsl)
+        + 2 * any(&|id| native || id.back_end() == BackEnd::Native);
     require(width as usize * height as usize * 4 * pictures)
 }
 
@@ -123,9 +123,9 @@ pub fn run_device(
     let cl = device.map(ClContext::new).transpose()?;
     let mut built = Vec::new();
     for &id in variants {
-        let candidate = match id.kind() {
-            Kind::Native => Ok(Candidate::Native),
-            Kind::Glsl => offscreen(input).map(Candidate::Glsl),
+        let candidate = match id.back_end() {
+            BackEnd::Native => Ok(Candidate::Native),
+            BackEnd::Glsl => offscreen(input).map(Candidate::Glsl),
             _ => match &cl {
                 Some(cl) if id == VariantId::Planar => build_planes(cl, trials).map(Candidate::Planes),
                 Some(cl) => build(cl, id, input, trials).map(Candidate::Kernels),

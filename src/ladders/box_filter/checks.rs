@@ -189,7 +189,7 @@ impl<'a> Checks<'a> {
 
     /// Checks a filter that does without OpenCL by `check`, which gets a picture and what is right; returns the
     /// milliseconds that a picture took, and what was compared.
-    pub fn peer(
+    pub fn without_opencl(
         &mut self,
         mut check: impl FnMut(&[u8], &[u8]) -> Result<Option<MismatchReport>>,
     ) -> Tried<(f64, Vec<Checked>)> {

@@ -271,5 +271,5 @@ pub(super) static FUSED_GPU: Code = Code {
 /// Length of a strip's column sums: the row with its edges repeated for the largest radius, and room for vectors
 /// that reach over both ends. `LINE` in 06_fused.cl computes the same.
 pub(super) const fn fused_line(width: u32) -> usize {
-    (width as usize + 2 * 128 + 64).next_multiple_of(32)
+    (width as usize + 2 * MAX_RADIUS as usize + 64).next_multiple_of(32)
 }

@@ -27,8 +27,23 @@ pub use config::{Code, Config};
 pub use opencl::BuiltVariant;
 pub use plan::Plan;
 pub use run::filter_once;
+pub(crate) use rungs::listed;
 pub use rungs::{Group, Kernels, Rung, VariantId, Work};
 pub use scratch::Scratch;
 
 /// Largest radius, in pixels: 255·(2·128+1) is the largest row sum that fits 16 bits.
 pub const MAX_RADIUS: u32 = 128;
+
+#[cfg(test)]
+mod tests {
+    use crate::gpu::program;
+
+    #[test]
+    fn the_kernels_know_the_largest_radius() {
+        for file in ["box_filter/06_fused.cl", "box_filter/08_planes.cl"] {
+            let text = program::source(file).unwrap();
+            let defined = text.lines().find_map(|line| line.strip_prefix("#define MAX_RADIUS "));
+            assert_eq!(defined, Some(super::MAX_RADIUS.to_string().as_str()), "{file}");
+        }
+    }
+}

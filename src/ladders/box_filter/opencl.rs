@@ -101,7 +101,7 @@ impl BuiltVariant {
         Ok(built)
     }
 
-    /// The place of the program with this configuration, which is built if it is new; `None` if it does not build.
+    /// The index of the program with this configuration, which is built if it is new; `None` if it does not build.
     fn program_of(
         &mut self,
         cl: &ClContext,

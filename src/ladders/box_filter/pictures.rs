@@ -1,5 +1,7 @@
 //! Pictures for checks. In: a kind, a size, a radius. Out: RGBA pixels in which a kernel's faults show.
 
+use crate::random::Xorshift;
+
 /// What is in a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pattern {
@@ -75,14 +77,8 @@ impl Pattern {
     }
 }
 
-/// Noise by the xorshift generator (G. Marsaglia, "Xorshift RNGs", 2003), the same each time.
+/// Noise, the same each time.
 pub fn noise(bytes: usize) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_u32;
-    let next = || {
-        state ^= state << 13;
-        state ^= state >> 17;
-        state ^= state << 5;
-        (state >> 9) as u8
-    };
-    std::iter::repeat_with(next).take(bytes).collect()
+    let mut random = Xorshift::new(0x9e37_79b9);
+    std::iter::repeat_with(|| (random.draw() >> 9) as u8).take(bytes).collect()
 }

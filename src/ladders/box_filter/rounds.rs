@@ -194,13 +194,13 @@ impl<'a> Bench<'a> {
                 Ok(Candidate::Native) => {
                     let (width, height) = (self.input.width, self.input.height);
                     let check = |src: &[u8], want: &[u8]| native::check(src, want, width, height, radius);
-                    checks.peer(check).and_then(|(ms, mut checked)| {
+                    checks.without_opencl(check).and_then(|(ms, mut checked)| {
                         checks.native(&mut checked)?;
                         Ok((self.rounds(ms)?, Some(Ready::Native), checked))
                     })
                 }
                 Ok(Candidate::Glsl(offscreen)) => {
-                    let ready = checks.peer(|src, want| offscreen.check(src, want, radius));
+                    let ready = checks.without_opencl(|src, want| offscreen.check(src, want, radius));
                     let ready = ready.and_then(|(ms, checked)| Ok((self.rounds(ms)?, checked)));
                     ready.map(|(rounds, checked)| (rounds, Some(Ready::Glsl(offscreen)), checked))
                 }
@@ -367,9 +367,9 @@ impl<'a> Bench<'a> {
         let checked = checks.planes(cl, filter)?;
         let mut prepare = || {
             let (layout, block, want) = checks.first_planes()?;
-            let from = planes::on_device(cl, &block)?;
-            let copied = planes::on_device(cl, &block)?;
-            let to = planes::on_device(cl, &zeroed(layout.filtered().bytes())?)?;
+            let from = Picture::block(cl, &cl.queue, &block)?;
+            let copied = Picture::block(cl, &cl.queue, &block)?;
+            let to = Picture::block(cl, &cl.queue, &zeroed(layout.filtered().bytes())?)?;
             let plan = filter.plan(cl, &layout, &to, &mut self.scratch, radius)?;
             Ok(Box::new(Planes { plan, from, copied, queue: cl.queue.clone(), first: (block, want) }))
         };

@@ -8,7 +8,7 @@ use super::config::{self, Code};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{DeviceInfo, DeviceKind};
 use crate::gpu::memory::Storage;
-use crate::ladder::Kind;
+use crate::ladder::BackEnd;
 
 /// Where a rung stands on the screen. The groups are in their order there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -204,12 +204,12 @@ impl VariantId {
     }
 
     /// What computes it.
-    pub fn kind(self) -> Kind {
+    pub fn back_end(self) -> BackEnd {
         match self.rung().work {
-            Work::Nothing => Kind::Nothing,
-            Work::Kernels(_) | Work::Fastest(_) | Work::Planes => Kind::OpenCl,
-            Work::Shaders => Kind::Glsl,
-            Work::Threads => Kind::Native,
+            Work::Nothing => BackEnd::Nothing,
+            Work::Kernels(_) | Work::Fastest(_) | Work::Planes => BackEnd::OpenCl,
+            Work::Shaders => BackEnd::Glsl,
+            Work::Threads => BackEnd::Native,
         }
     }
 
@@ -239,6 +239,22 @@ impl FromStr for VariantId {
     }
 }
 
+/// Rungs in a sentence, as in "flat, vectorized or running-sum" with "or" for `last`.
+pub(crate) fn listed(rungs: impl IntoIterator<Item = VariantId>, last: &str) -> String {
+    let names: Vec<_> = rungs.into_iter().map(VariantId::as_str).collect();
+    match names.split_last() {
+        Some((end, others)) if !others.is_empty() => format!("{} {last} {end}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// What to try where images are the trouble.
+fn without_images() -> String {
+    let on_buffers = |id: &VariantId| id.kernels().is_some_and(|kernels| kernels.storage == Storage::Buffer);
+    let steps = listed(Group::Steps.rungs().filter(on_buffers), "or");
+    format!("Choose {steps}: they need no images.")
+}
+
 impl Kernels {
     /// Its kernels and their parameters on a kind of device.
     pub fn code(&self, kind: DeviceKind) -> &'static Code {
@@ -253,8 +269,7 @@ impl Kernels {
         let what = || format!("'{}' cannot run on '{}'.", self.id, device.name);
         if self.storage == Storage::Image {
             if !device.image_support {
-                let hint = "Choose flat, vectorized or running-sum: they need no images.";
-                return Err(Error::new(what(), "The device has no images.", hint));
+                return Err(Error::new(what(), "The device has no images.", without_images()));
             }
             let (max_width, max_height) = device.max_image;
             if width as usize > max_width || height as usize > max_height {
@@ -263,7 +278,7 @@ impl Kernels {
                     format!(
                         "Its largest image is {max_width}×{max_height}, the picture is {width}×{height}."
                     ),
-                    "Choose flat, vectorized or running-sum: they need no images.",
+                    without_images(),
                 ));
             }
         }
@@ -325,7 +340,10 @@ mod tests {
             !supported(Storage::Image, &without, 1280, 720) && !supported(Storage::Image, &without, 1, 1)
         );
         let error = VariantId::Naive.kernels().unwrap().supports(&without, 1280, 720).unwrap_err();
-        assert!(error.why.contains("no images") && error.hint.contains("running-sum"), "{error}");
+        assert!(
+            error.why.contains("no images") && error.hint.contains("flat, vectorized or running-sum:"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -8,10 +8,10 @@ use serde_json::{Map, json};
 
 use crate::gpu::cl::DeviceInfo;
 use crate::ladder::cache::{Cache, Class};
-use crate::ladders::box_filter::{Config, VariantId, Work};
+use crate::ladders::box_filter::{Config, MAX_RADIUS, VariantId, Work};
 
 /// Where one range of radii ends, and the radius that it is tuned at.
-pub const RADII: [(u32, u32); 4] = [(3, 2), (15, 7), (63, 31), (128, 128)];
+pub const RADII: [(u32, u32); 4] = [(3, 2), (15, 7), (63, 31), (MAX_RADIUS, MAX_RADIUS)];
 
 /// The number of the range that a radius is in.
 pub fn radius_class(radius: u32) -> usize {

@@ -104,7 +104,7 @@ impl Memory {
         Ok(Self { queue: cl.queue.clone(), a: new()?, b: new()?, sum: new()? })
     }
 
-    /// Puts the inputs in place, guards included.
+    /// Fills the inputs, guards included.
     pub(super) fn load(&self, a: &[f32], b: &[f32]) -> Result<()> {
         for (array, numbers) in [(&self.a, a), (&self.b, b)] {
             array.whole.write(&bytes(numbers)).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))?;
@@ -161,8 +161,8 @@ impl Program {
     pub(super) fn run(&self, memory: &Memory, count: usize) -> Result<Sample> {
         let what = "Numbers could not be added on the device.";
         let bind = || -> core::Result<()> {
-            for (place, array) in (0..).zip([&memory.a, &memory.b, &memory.sum]) {
-                core::set_kernel_arg(&self.kernel, place, ArgVal::mem(array.part.as_core()))?;
+            for (index, array) in (0..).zip([&memory.a, &memory.b, &memory.sum]) {
+                core::set_kernel_arg(&self.kernel, index, ArgVal::mem(array.part.as_core()))?;
             }
             core::set_kernel_arg(&self.kernel, 3, ArgVal::scalar(&(count as u32)))
         };

@@ -1,10 +1,9 @@
 //! Every text that the overlay shows, in `tests/goldens/overlay`, without numbers: an unnoticed change fails here.
 
 use super::golden::{holds, told};
-use super::machine::{device_info, searched};
+use super::machine::{Machine, searched};
 use super::*;
 use crate::color::Correction;
-use crate::gpu::sharing::Sharing;
 use crate::ladder::tune::Status;
 
 /// Holds the texts of the fixture against the golden of this name. The second pass has the heights that the first found.
@@ -65,19 +64,12 @@ fn texts_of_the_panels() {
 
 #[test]
 fn texts_of_the_devices() {
-    let infos = ["First", "Second", "Third"].map(|name| device_info(0, name));
-    let (copy, broken) = (Sharing::copy("the driver cannot"), Error::new("It broke.", "The reason.", ""));
-    let row = |n: usize, sharing, state, failure| DeviceRow { info: &infos[n], sharing, state, failure };
-    let rows = [
-        row(0, Some(&Sharing::ZeroCopy), DeviceState::InUse, None),
-        row(1, Some(&copy), DeviceState::Idle, Some(&broken)),
-        row(2, None, DeviceState::Preparing, None),
-    ];
-    let left_out = ["bad.icd: left out. It crashed.".to_owned()];
+    let machine = Machine::new();
+    let rows = machine.rows();
     let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
     fixture.overlay.toggle_devices();
-    fixture.devices = DeviceList { rows: Some(&rows), left_out: &left_out, awaited: false };
-    fixture.device = Some(infos[0].clone());
+    fixture.devices = DeviceList { rows: Some(&rows), left_out: &machine.left_out, awaited: false };
+    fixture.device = Some(machine.infos[0].clone());
     holds_beyond("devices", &mut fixture);
 }
 

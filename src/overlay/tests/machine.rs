@@ -17,6 +17,35 @@ pub(super) fn device_info(index: usize, name: &str) -> DeviceInfo {
     }
 }
 
+/// Three devices: one in use, one that failed, one that is made ready; and a driver that was left out.
+pub(super) struct Machine {
+    pub(super) infos: [DeviceInfo; 3],
+    copy: Sharing,
+    broken: Error,
+    pub(super) left_out: [String; 1],
+}
+
+impl Machine {
+    pub(super) fn new() -> Self {
+        Self {
+            infos: ["First", "Second", "Third"].map(|name| device_info(0, name)),
+            copy: Sharing::copy("the driver cannot"),
+            broken: Error::new("It broke.", "The reason.", ""),
+            left_out: ["bad.icd: left out. It crashed.".to_owned()],
+        }
+    }
+
+    pub(super) fn rows(&self) -> [DeviceRow<'_>; 3] {
+        let row =
+            |n: usize, sharing, state, failure| DeviceRow { info: &self.infos[n], sharing, state, failure };
+        [
+            row(0, Some(&Sharing::ZeroCopy), DeviceState::InUse, None),
+            row(1, Some(&self.copy), DeviceState::Idle, Some(&self.broken)),
+            row(2, None, DeviceState::Preparing, None),
+        ]
+    }
+}
+
 /// What a search has found so far, in the fixture.
 pub(super) fn searched(status: crate::ladder::tune::Status) -> Tuning {
     use crate::gpu::cl::DeviceKind;
@@ -46,20 +75,12 @@ pub(super) fn searched(status: crate::ladder::tune::Status) -> Tuning {
 #[test]
 fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
     for size in [vec2(1280.0, 720.0), vec2(640.0, 500.0)] {
-        let infos = ["First", "Second", "Third"].map(|name| device_info(0, name));
-        let copy = Sharing::copy("the driver cannot");
-        let broken = Error::new("It broke.", "The compiler says no.", "");
-        let row = |n: usize, sharing, state, failure| DeviceRow { info: &infos[n], sharing, state, failure };
-        let rows = [
-            row(0, Some(&Sharing::ZeroCopy), DeviceState::InUse, None),
-            row(1, Some(&copy), DeviceState::Idle, Some(&broken)),
-            row(2, None, DeviceState::Preparing, None),
-        ];
-        let left_out = ["bad.icd: left out. It crashed.".to_owned()];
+        let machine = Machine::new();
+        let rows = machine.rows();
         let mut fixture = Fixture::new(size);
         assert_eq!(fixture.click("Devices"), [Action::ToggleDevices], "{size}");
         fixture.overlay.toggle_devices();
-        let list = DeviceList { rows: Some(&rows), left_out: &left_out, awaited: true };
+        let list = DeviceList { rows: Some(&rows), left_out: &machine.left_out, awaited: true };
         fixture.devices = list;
         // The second pass has the height that the first one found.
         fixture.pass(vec![]);
@@ -74,12 +95,12 @@ fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
             "Shares textures with OpenGL",
             "Frames are copied to OpenGL: the driver cannot",
             "Sharing: being tried in a process of its own",
-            "It broke. The compiler says no.",
+            "It broke. The reason.",
             "bad.icd: left out. It crashed.",
         ] {
             assert!(fixture.find(text).is_some(), "'{text}' is missing at {size}: {:?}", fixture.texts);
         }
-        for (n, info) in infos.iter().enumerate() {
+        for (n, info) in machine.infos.iter().enumerate() {
             let name = format!("{n}: {}", info.name);
             assert_eq!(fixture.click(&name), [Action::SetDevice(n)], "{size}");
         }

@@ -106,7 +106,7 @@ const MARCH: &[Edit] = &[
     edit("layout", "pitch = stride.s2", "pitch = stride.s1", 1)
         .equal("In every layout that is read the second and the third component have the same distance between rows."),
     edit("layout", "apart = step.s1", "apart = step.s0", 1),
-    edit("layout", "half_of = halved.s2", "half_of = halved.s0", 1),
+    edit("layout", "half_of = subsampled.s2", "half_of = subsampled.s0", 1),
     edit("layout", "factor = scale.s1", "factor = scale.s0", 1),
     edit("layout", "to = to_offset.s2", "to = to_offset.s1", 1),
     edit("layout", "half_down = half_of >> 1", "half_down = half_of & 1", 1),

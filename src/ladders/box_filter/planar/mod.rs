@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn halved_windows_have_a_quarter_of_the_variance() {
+    fn subsampled_windows_have_a_quarter_of_the_variance() {
         for radius in 1..=MAX_RADIUS {
             let (whole, half) = (Window::new(radius, false), Window::new(radius, true));
             assert_eq!(whole.total(), 2 * radius + 1);

@@ -24,6 +24,9 @@ const STRIPS: [u32; 2] = [2, 6];
 /// Work-items of a group of the march, and the columns of each.
 const GROUP: u32 = 128;
 const COLUMNS: u32 = 8;
+/// What a line of scratch has on both sides of a row: the edge for the largest window, and room for whole vectors. `MARGIN`
+/// in 08_planes.cl is the same.
+const MARGIN: usize = MAX_RADIUS as usize + 32;
 const NOT_PREPARED: &str = "'planar' could not be prepared.";
 const NOT_STARTED: &str = "'planar' could not be started.";
 
@@ -126,7 +129,7 @@ fn expect_bytes(block: &Picture, bytes: usize) -> Result<()> {
     }
 }
 
-/// The places of the arguments.
+/// The indices of the arguments.
 mod arg {
     pub const FROM: u32 = 0;
     pub const TO: u32 = 1;
@@ -137,7 +140,7 @@ mod arg {
     pub const STEP: u32 = 6;
     pub const TO_OFFSET: u32 = 7;
     pub const TO_STRIDE: u32 = 8;
-    pub const HALVED: u32 = 9;
+    pub const SUBSAMPLED: u32 = 9;
     pub const BITS: u32 = 10;
     pub const WINDOW: u32 = 11;
     pub const SCALE: u32 = 12;
@@ -201,7 +204,7 @@ impl PlanarPlan {
 
     /// Numbers of a line of scratch: a row with its edges repeated, as the kernel needs it.
     fn line(&self) -> usize {
-        (self.layout.width as usize + 352).next_multiple_of(16)
+        (self.layout.width as usize + 2 * MARGIN + 32).next_multiple_of(16)
     }
 
     fn bind(&self) -> ocl::core::Result<()> {
@@ -222,10 +225,10 @@ impl PlanarPlan {
             (arg::STEP, each(&|index| from.components[index].step)),
             (arg::TO_OFFSET, each(&|index| to.components[index].offset)),
             (arg::TO_STRIDE, each(&|index| to.components[index].stride)),
-            (arg::HALVED, each(&subsampled)),
+            (arg::SUBSAMPLED, each(&subsampled)),
         ];
-        for (place, vector) in &vectors {
-            core::set_kernel_arg(&self.kernel, *place, ArgVal::vector(vector))?;
+        for (index, vector) in &vectors {
+            core::set_kernel_arg(&self.kernel, *index, ArgVal::vector(vector))?;
         }
         let bits = Int2::new(from.shift as i32, (1 << from.depth) - 1);
         core::set_kernel_arg(&self.kernel, arg::BITS, ArgVal::vector(&bits))?;
@@ -307,9 +310,9 @@ impl PlanarPlan {
             false => (self.strips(count), 1),
             true => {
                 let groups = self.groups(count);
-                for (place, at) in [(arg::LINE, 0), (arg::SCRATCH, 1)] {
+                for (index, at) in [(arg::LINE, 0), (arg::SCRATCH, 1)] {
                     let [y, u, v, a] = groups.map(|group| group[at] as i32);
-                    core::set_kernel_arg(&self.kernel, place, ArgVal::vector(&Int4::new(y, u, v, a)))?;
+                    core::set_kernel_arg(&self.kernel, index, ArgVal::vector(&Int4::new(y, u, v, a)))?;
                 }
                 (groups.iter().map(|[across, down]| across * down).sum::<u32>() * GROUP, GROUP)
             }

@@ -77,8 +77,8 @@ pub fn planes_of(rgba: &[u8], width: u32, height: u32) -> Result<(Layout, Vec<u8
     for y in 0..h.div_ceil(2) {
         for x in 0..w.div_ceil(2) {
             let mut sum = [0.0; 2];
-            for place in 0..4 {
-                let (u, v) = ((2 * x + place % 2).min(w - 1), (2 * y + place / 2).min(h - 1));
+            for pixel in 0..4 {
+                let (u, v) = ((2 * x + pixel % 2).min(w - 1), (2 * y + pixel / 2).min(h - 1));
                 let pixel = &rgba[4 * (v * w + u)..][..4];
                 sum[0] += weighted(pixel, [-0.100_644, -0.338_572, 0.439_216]);
                 sum[1] += weighted(pixel, [0.439_216, -0.398_942, -0.040_274]);
@@ -183,8 +183,8 @@ fn differences(
                     continue;
                 }
                 let level = |sample: u16| f64::from(sample) / f64::from(1u32 << filtered.fraction);
-                let place = || format!("component {channel} at ({x}, {y})");
-                report.note(level(got), level(want), untouched(at), place);
+                let position = || format!("component {channel} at ({x}, {y})");
+                report.note(level(got), level(want), untouched(at), position);
             }
         }
     }
@@ -193,14 +193,4 @@ fn differences(
 
 fn sample(block: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([block[at], block[at + 1]])
-}
-
-/// A block of planes on the device.
-///
-/// # Errors
-/// When memory runs out.
-pub fn on_device(cl: &ClContext, block: &[u8]) -> Result<Picture> {
-    let picture = Picture::alloc(cl, Storage::Buffer, (block.len() / 4) as u32, 1)?;
-    picture.write(&cl.queue, block)?;
-    Ok(picture)
 }

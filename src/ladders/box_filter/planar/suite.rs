@@ -10,12 +10,13 @@ use crate::color::Layout;
 use crate::color::planes::layout_of;
 use crate::error::Result;
 use crate::gpu::cl::ClContext;
+use crate::ladders::box_filter::MAX_RADIUS;
 use crate::ladders::box_filter::pictures::noise;
 use crate::ladders::box_filter::run::Bands;
 use crate::verify::{Checked, MismatchReport};
 
 /// One format for each way in which planes lie in memory: by the order, the distance and the width of their samples.
-const FORMATS: [Pixel; 18] = [
+pub const FORMATS: [Pixel; 18] = [
     Pixel::YUV420P,
     Pixel::NV12,
     Pixel::NV21,
@@ -38,7 +39,7 @@ const FORMATS: [Pixel; 18] = [
 
 /// Odd ones; a whole number of vectors of 16 samples, one less, and one more.
 const SIZES: [(u32, u32); 6] = [(139, 65), (63, 33), (5, 3), (1, 37), (48, 1), (1, 1)];
-const RADII: [u32; 13] = [0, 1, 2, 3, 8, 31, 40, 41, 64, 80, 81, 127, 128];
+const RADII: [u32; 13] = [0, 1, 2, 3, 8, 31, 40, 41, 64, 80, 81, MAX_RADIUS - 1, MAX_RADIUS];
 
 /// What is in every component.
 #[derive(Clone, Copy)]

@@ -27,20 +27,20 @@ const CHEAP_MS: f64 = 2000.0;
 
 /// Answers requests until nobody asks any more, then ends the process. `frame` is the number of the shared memory.
 pub fn answer(frame: u32) -> ! {
-    let mut kept = Kept::default();
-    serve(frame, move |request: Request, talk| match kept.run(&request, talk) {
+    let mut responder = Responder::default();
+    serve(frame, move |request: Request, talk| match responder.run(&request, talk) {
         Ok(tried) => Answer::Ran(tried),
         Err(error) => Answer::Failed(error),
     })
 }
 
-/// What is there from one request to the next.
+/// Answers requests; its device stays open from one to the next.
 #[derive(Default)]
-struct Kept {
+struct Responder {
     device: Option<(Identity, ClContext)>,
 }
 
-impl Kept {
+impl Responder {
     fn cl(&mut self, wanted: &Identity) -> Result<ClContext> {
         if let Some((_, cl)) = self.device.as_ref().filter(|(identity, _)| identity == wanted) {
             return Ok(cl.clone());
@@ -217,8 +217,8 @@ fn planar(
     }
     let ms = ms_since(begin) / 2.0;
     let filtered = layout.filtered();
-    let to = planes::on_device(cl, &zeroed(filtered.bytes())?)?;
-    let from = planes::on_device(cl, block)?;
+    let to = Picture::block(cl, &cl.queue, &zeroed(filtered.bytes())?)?;
+    let from = Picture::block(cl, &cl.queue, block)?;
     let plan = filter.plan(cl, layout, &to, &mut Scratch::new(), request.radius)?;
     talk.step("whole");
     let _event = plan.enqueue(&cl.queue, &from, 0..layout.height)?;
@@ -233,7 +233,7 @@ fn convert(
     block: &[u8],
     talk: &mut Talk,
 ) -> Result<Vec<u8>> {
-    convert_block(cl, layout, to_image, &planes::on_device(cl, block)?, talk)
+    convert_block(cl, layout, to_image, &Picture::block(cl, &cl.queue, block)?, talk)
 }
 
 fn convert_block(

@@ -45,6 +45,24 @@ enum Work {
     Correct,
 }
 
+impl Work {
+    /// What it is, for people.
+    fn name(&self) -> String {
+        match self {
+            Work::Variant { id, .. } => format!("'{id}'"),
+            Work::Planar { .. } => "'planar'".to_owned(),
+            Work::Convert { .. } => "the conversion".to_owned(),
+            Work::Correct => "the correction".to_owned(),
+        }
+    }
+
+    /// Whether a kernel file of planes or of colours is changed.
+    fn has_changed_files(&self) -> bool {
+        let filter = ["box_filter/08_planes", "box_filter/09_planes"];
+        any_changed("convert/") || matches!(self, Work::Planar { .. }) && filter.into_iter().any(any_changed)
+    }
+}
+
 /// How a variant is launched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Launch {
@@ -176,7 +194,7 @@ impl Trials {
             config.code().params.iter().map(|p| (p.name.to_owned(), config.get(p.name))).collect()
         });
         let work = Work::Variant { id: id.as_str().to_owned(), params, to_image };
-        self.case(cl, changed, &format!("'{id}'"), work, case)
+        self.case(cl, changed, work, case)
     }
 
     /// Tries the filter on planes, which are `case`'s picture as `layout` describes it, and the conversion of what comes
@@ -191,9 +209,7 @@ impl Trials {
         to_image: bool,
         case: &Case,
     ) -> Result<Option<Tried>> {
-        let files = ["box_filter/08_planes", "box_filter/09_planes", "convert/"];
-        let changed = files.into_iter().any(any_changed);
-        self.case(cl, changed, "'planar'", Work::Planar { layout: *layout, to_image }, case)
+        self.colors(cl, Work::Planar { layout: *layout, to_image }, case)
     }
 
     /// Tries the conversion of planes, which are `case`'s picture as `layout` describes it, into an image or a buffer.
@@ -207,13 +223,7 @@ impl Trials {
         to_image: bool,
         case: &Case,
     ) -> Result<Option<Tried>> {
-        self.case(
-            cl,
-            any_changed("convert/"),
-            "the conversion",
-            Work::Convert { layout: *layout, to_image },
-            case,
-        )
+        self.colors(cl, Work::Convert { layout: *layout, to_image }, case)
     }
 
     /// Tries the correction of colours on `case`'s picture.
@@ -221,18 +231,15 @@ impl Trials {
     /// # Errors
     /// As [`Trials::variant`].
     pub fn correct(&mut self, cl: &ClContext, case: &Case) -> Result<Option<Tried>> {
-        self.case(cl, any_changed("convert/"), "the correction", Work::Correct, case)
+        self.colors(cl, Work::Correct, case)
+    }
+
+    fn colors(&mut self, cl: &ClContext, work: Work, case: &Case) -> Result<Option<Tried>> {
+        self.case(cl, work.has_changed_files(), work, case)
     }
 
     /// Asks the child, or remembers what it said; `None` where the kernels are not changed.
-    fn case(
-        &mut self,
-        cl: &ClContext,
-        changed: bool,
-        name: &str,
-        work: Work,
-        case: &Case,
-    ) -> Result<Option<Tried>> {
+    fn case(&mut self, cl: &ClContext, changed: bool, work: Work, case: &Case) -> Result<Option<Tried>> {
         if !changed {
             return Ok(None);
         }
@@ -251,20 +258,21 @@ impl Trials {
         if let Some((_, tried)) = known {
             return tried.clone().map(Some);
         }
-        let tried = self.ask(name, &request, case.src);
+        let tried = self.ask(&request, case.src);
         if !case.wants_picture {
             self.known.push((request, tried.clone()));
         }
         tried.map(Some)
     }
 
-    fn ask(&mut self, name: &str, request: &Request, src: &[u8]) -> Result<Tried> {
-        match self.child.ask(name, request, src)? {
+    fn ask(&mut self, request: &Request, src: &[u8]) -> Result<Tried> {
+        let name = request.work.name();
+        match self.child.ask(&name, request, src)? {
             Answer::Ran(mut tried) => {
                 if request.wants_picture && !tried.left_out {
                     let (width, height) = request.size;
                     let mut picture = zeroed(width as usize * height as usize * 4)?;
-                    self.child.read_frame(name, &mut picture)?;
+                    self.child.read_frame(&name, &mut picture)?;
                     tried.picture = Some(picture);
                 }
                 if tried.report.is_some() {

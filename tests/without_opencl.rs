@@ -9,19 +9,24 @@ mod movie;
 use clreel::gpu::event::JobState;
 use clreel::gpu::headless::Headless;
 use clreel::gpu::read_texture::read_texture;
+use clreel::ladders::box_filter::VariantId;
 use clreel::ladders::box_filter::glsl::{self, GlslFilter, Offscreen};
+use clreel::ladders::box_filter::pictures::noise;
 use clreel::ladders::box_filter::reference::reference;
 use clreel::pipeline::Slot;
 use common::{Display, Session, clip, clreel, json, png, snapshot, succeed};
 use movie::Folder;
 
-/// Key and name of each.
-const PEERS: [(&str, &str); 2] = [("6", "glsl"), ("7", "native")];
+/// Those filters: key and name of each.
+fn filters() -> impl Iterator<Item = (String, &'static str)> {
+    let filters = VariantId::ALL.into_iter().filter(|id| id.back_end().does_without_opencl());
+    filters.map(|id| (id.key().to_string(), id.as_str()))
+}
 
-/// Chooses each peer by its key, changes the radius in a pause, goes on and pauses again, and compares what is on the
+/// Chooses each filter by its key, changes the radius in a pause, goes on and pauses again, and compares what is on the
 /// screen then.
 fn play(name: &str, with_opencl: bool) {
-    for (key, id) in PEERS {
+    for (key, id) in filters() {
         let (display, folder) = (Display::start(&[]), Folder::new(&format!("{name}-{id}")));
         let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
         let mut command = clreel(Some(&display));
@@ -31,16 +36,16 @@ fn play(name: &str, with_opencl: bool) {
         command.args(["--variant", "off", "--stats"]).arg(&stats).arg("--save-frame").arg(&shot);
         let mut session = Session::start(&display, &mut command);
         session.wait_for_title("- off");
-        session.press_until_title(key, &format!("{id}, r=7"));
+        session.press_until_title(&key, &format!("{id}, r=7"));
         session.press_until_title("equal", &format!("{id}, r=8"));
         session.press_until_title("space", &format!("{id}, r=8, paused"));
         session.press_until_title("0", "- off, paused");
         // The picture on the screen is filtered anew while paused.
-        session.press_until_title(key, &format!("{id}, r=8, paused"));
+        session.press_until_title(&key, &format!("{id}, r=8, paused"));
         if with_opencl {
             // To a kernel and back: the frame's memory changes hands.
             session.press_until_title("5", "running-sum, r=8, paused");
-            session.press_until_title(key, &format!("{id}, r=8, paused"));
+            session.press_until_title(&key, &format!("{id}, r=8, paused"));
         }
         session.press_until_title("minus", &format!("{id}, r=7, paused"));
         // A seek drops what is on its way, and the filter goes on at the new place.
@@ -72,19 +77,19 @@ fn play(name: &str, with_opencl: bool) {
 
 #[test]
 fn keys_choose_them_beside_opencl() {
-    play("peers", true);
+    play("with-opencl", true);
 }
 
 #[test]
 fn keys_choose_them_without_opencl() {
-    play("peers-alone", false);
+    play("without-opencl", false);
 }
 
 /// Scripts name the variant at the start, and all frames that they count are filtered with it.
 #[test]
 fn the_command_line_chooses_them_without_opencl() {
-    for (_, id) in PEERS {
-        let (display, folder) = (Display::start(&[]), Folder::new(&format!("peer-{id}")));
+    for (_, id) in filters() {
+        let (display, folder) = (Display::start(&[]), Folder::new(&format!("snapshot-{id}")));
         let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
         let mut command = clreel(Some(&display));
         command.env("OCL_ICD_VENDORS", folder.file("none")).args(["--frames", "4", "--variant", id]);
@@ -101,22 +106,12 @@ fn the_command_line_chooses_them_without_opencl() {
 
 const SIZES: [(u32, u32); 8] = [(1, 1), (1, 37), (41, 1), (2, 2), (13, 7), (63, 65), (127, 3), (129, 130)];
 
-/// Noise from a linear congruential generator, the same each time.
-fn noise(pixels: u32) -> Vec<u8> {
-    let mut state = 1_u32;
-    let next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 24) as u8
-    };
-    std::iter::repeat_with(next).take(pixels as usize * 4).collect()
-}
-
 /// Odd sizes, radii up to the largest and beyond the picture, and the largest sums that there are.
 #[test]
 fn shaders_equal_the_reference() {
     for (width, height) in SIZES {
         let offscreen = Offscreen::new(width, height).expect("these tests need OpenGL through EGL");
-        for src in [noise(width * height), vec![255; (width * height * 4) as usize]] {
+        for src in [noise(4 * (width * height) as usize), vec![255; (width * height * 4) as usize]] {
             for radius in [0, 1, 7, 31, 127, 128] {
                 let want = reference(&src, width as usize, height as usize, radius as usize);
                 let report = offscreen.check(&src, &want, radius).unwrap();
@@ -140,7 +135,7 @@ fn shaders_in_bands_equal_the_reference() {
         }
     };
     for (size, radius) in [((640, 480), 31), ((333, 67), 128), ((1, 1), 3), ((640, 480), 0)] {
-        let src = noise(size.0 * size.1);
+        let src = noise(4 * (size.0 * size.1) as usize);
         let mut slot = Slot::new(&headless.gl, size.0, size.1).unwrap();
         slot.input().unwrap().copy_from_slice(&src);
         slot.show(false);

@@ -1,0 +1,209 @@
+//! Tests of what is written to files.
+
+use std::collections::HashMap;
+
+use super::*;
+
+#[test]
+fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
+    let scratch = Scratch::new("csv");
+    let path = scratch.0.join("s.csv");
+    export(&path, &three_frames(), &context()).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 4);
+    assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len() + 9), "{text}");
+    assert_eq!(
+        rows[0][8 + Stage::ALL.len()..],
+        [
+            "pack",
+            "gl_texture",
+            "gl_present",
+            "gl_overlay",
+            "width",
+            "height",
+            "switched",
+            "filter_wall",
+            "others"
+        ]
+    );
+    assert_eq!(rows[1][8 + Stage::ALL.len()..], ["", "", "", "", "1280", "720", "false", "", ""]);
+    assert_eq!(rows[2][8 + Stage::ALL.len()..], ["0.5000", "", "", "", "1280", "720", "true", "", ""]);
+    assert_eq!(rows[3][8 + Stage::ALL.len() + 6], "false");
+    assert_eq!(rows[0][..4], ["frame", "pts_s", "presented_at_s", "interval_ms"]);
+    assert_eq!(rows[0][8 + Stage::Filter as usize], "filter");
+    assert_eq!(rows[1][..8], ["0", "0.000000", "0.000000", "", "off", "7", "false", "0"]);
+    assert_eq!(rows[2][3..8], ["40.0000", "naive", "7", "true", "4"]);
+    assert_eq!(rows[2][8 + Stage::Filter as usize], format!("{:.4}", 0.25 * FILTER));
+    assert_eq!(scratch.names(), ["s.csv"], "nothing is left beside it");
+}
+
+#[test]
+fn json_gives_back_what_was_measured() {
+    let scratch = Scratch::new("json");
+    let path = scratch.0.join("s.json");
+    fs::write(&path, "something older").unwrap();
+    export(&path, &three_frames(), &context()).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(json["schema"], 1);
+    assert_eq!(json["movie"]["file"], "clip \"one\".mp4");
+    assert_eq!(json["device"], serde_json::Value::Null);
+    assert_eq!((&json["presented"], &json["late"], &json["dropped"]), (&3.into(), &1.into(), &4.into()));
+    assert_eq!(json["repaint_ms"]["max"], 18.0);
+    // The switch's interval is in its row, and in no summary.
+    assert_eq!(json["frames"][1]["interval_ms"], 40.0);
+    assert_eq!((&json["interval_ms"]["n"], &json["interval_ms"]["max"]), (&1.into(), &40.5.into()));
+    let naive = &json["settings"][1];
+    assert_eq!(
+        (&naive["variant"], &naive["radius"], &naive["presented"]),
+        (&"naive".into(), &7.into(), &2.into())
+    );
+    assert_eq!((&naive["interval_ms"]["n"], &naive["stages"]["filter"]["n"]), (&1.into(), &2.into()));
+    assert_eq!(json["settings"].as_array().unwrap().len(), 2);
+    assert_eq!(json["stages"].as_object().unwrap().len(), Stage::ALL.len());
+    assert_eq!(json["stages"]["filter"]["p50"], 0.25 * FILTER);
+    assert_eq!(json["frames"].as_array().unwrap().len(), 3);
+    assert_eq!(json["frames"][0]["interval_ms"], serde_json::Value::Null);
+    assert_eq!(json["frames"][2]["filter"], 0.125 * FILTER);
+    assert_eq!(json["frames"][1]["variant"], "naive");
+}
+
+/// The rows of a CSV by their columns' names, and the JSON of the same.
+fn both(scratch: &Scratch, recorder: &Recorder) -> (Vec<HashMap<String, String>>, serde_json::Value) {
+    for name in ["s.csv", "s.json"] {
+        export(&scratch.0.join(name), recorder, &context()).unwrap();
+    }
+    let csv = fs::read_to_string(scratch.0.join("s.csv")).unwrap();
+    let mut lines = csv.lines().map(|line| line.split(',').map(str::to_owned));
+    let names: Vec<String> = lines.next().unwrap().collect();
+    let rows = lines.map(|row| names.iter().cloned().zip(row).collect()).collect();
+    (rows, serde_json::from_slice(&fs::read(scratch.0.join("s.json")).unwrap()).unwrap())
+}
+
+#[test]
+fn what_was_not_measured_is_empty_and_what_was_not_done_is_zero() {
+    let scratch = Scratch::new("unknown");
+    for stage in Stage::ALL {
+        let mut recorder = Recorder::new(true);
+        let mut sample = frame(0.0, 40.0, 1.0, VariantId::Flat);
+        sample.stages = [0.0; Stage::ALL.len()];
+        sample.stages[stage as usize] = f64::NAN;
+        recorder.push(sample);
+        let (rows, json) = both(&scratch, &recorder);
+        for other in Stage::ALL {
+            let unknown = other == stage;
+            assert_eq!(rows[0][other.name()], if unknown { "" } else { "0.0000" }, "{other:?} of {stage:?}");
+            assert_eq!(json["frames"][0][other.name()].is_null(), unknown, "{other:?} of {stage:?}");
+            assert_eq!(json["stages"][other.name()].is_null(), unknown);
+            assert_eq!(json["settings"][0]["stages"][other.name()].is_null(), unknown);
+        }
+    }
+}
+
+#[test]
+fn a_time_by_the_wall_does_not_stand_in_the_devices_column() {
+    let scratch = Scratch::new("wall");
+    let mut recorder = Recorder::new(true);
+    for n in 0..6 {
+        let at = f64::from(n) * 0.04;
+        let sample = frame(at, 40.0, 0.25, VariantId::Glsl);
+        recorder.push(FrameSample { filter_by_wall: true, ..sample });
+    }
+    assert_eq!(recorder.summary(Stage::Filter).unwrap().p50, 0.25 * FILTER, "the window shows it");
+    let (rows, json) = both(&scratch, &recorder);
+    assert_eq!((rows[0]["filter"].as_str(), rows[0]["filter_wall"].as_str()), ("", "1.5000"));
+    let (frame, setting) = (&json["frames"][5], &json["settings"][0]);
+    assert!(frame["filter"].is_null() && frame["filter_wall"] == 1.5, "{frame}");
+    for all in [&json, setting] {
+        assert!(all["stages"]["filter"].is_null(), "{all}");
+        assert_eq!((&all["filter_wall_ms"]["p50"], &all["filter_wall_ms"]["n"]), (&1.5.into(), &6.into()));
+    }
+    assert_eq!(setting["noisy"], false);
+    // What a device has timed has no time by the wall.
+    let mut recorder = Recorder::new(true);
+    recorder.push(self::frame(0.0, 40.0, 0.25, VariantId::Flat));
+    let (rows, json) = both(&scratch, &recorder);
+    assert_eq!((rows[0]["filter"].as_str(), rows[0]["filter_wall"].as_str()), ("1.5000", ""));
+    assert!(json["settings"][0]["filter_wall_ms"].is_null() && json["frames"][0]["filter_wall"].is_null());
+}
+
+#[test]
+fn each_setting_says_whether_its_times_are_noisy_and_why() {
+    let scratch = Scratch::new("noisy");
+    let mut recorder = Recorder::new(true);
+    let mut at = 0.0;
+    let mut push = |recorder: &mut Recorder, variant, units: &[f64]| {
+        for unit in units {
+            at += 0.04;
+            recorder.push(frame(at, 40.0, *unit, variant));
+        }
+    };
+    push(&mut recorder, VariantId::Flat, &[1.0; 8]);
+    push(&mut recorder, VariantId::Naive, &[1.0; 4]);
+    push(&mut recorder, VariantId::Fused, &[1.0, 1.0, 1.0, 1.0, 2.0]);
+    recorder.note_others(Some(0.43));
+    push(&mut recorder, VariantId::Separable, &[1.0; 8]);
+    recorder.note_others(Some(0.05));
+    // The filter takes no time, so the frames' own is looked at.
+    push(&mut recorder, VariantId::Off, &[0.0; 8]);
+    let summary = recorder.summary(Stage::Take).unwrap();
+    assert_eq!((summary.n, summary.noise), (8, None));
+    let score = |id| recorder.scores().of(id).unwrap().noise.map(|noise: Noise| noise.to_string());
+    let (rows, json) = both(&scratch, &recorder);
+    let wanted = [
+        (VariantId::Flat, None),
+        (VariantId::Naive, Some("Only 4 runs.")),
+        (VariantId::Fused, Some("P95 is 2.0 times p50.")),
+        (VariantId::Separable, Some("Other processes used 43 % of the machine.")),
+    ];
+    for (n, (id, why)) in wanted.into_iter().enumerate() {
+        let told = &json["settings"][n]["noisy"];
+        assert_eq!(told.as_str(), why, "{id}");
+        assert!(why.is_some() || *told == false);
+        assert_eq!(score(id).as_deref(), why, "{id}");
+    }
+    assert_eq!(json["settings"][4]["noisy"], false);
+    assert_eq!((rows[0]["others"].as_str(), rows[17]["others"].as_str()), ("", "0.4300"));
+    assert_eq!(json["frames"][17]["others"], 0.43);
+}
+
+#[test]
+fn nothing_measured_is_a_valid_file() {
+    let scratch = Scratch::new("empty");
+    for name in ["s.csv", "s.json"] {
+        export(&scratch.0.join(name), &Recorder::new(true), &context()).unwrap();
+    }
+    let json: serde_json::Value =
+        serde_json::from_slice(&fs::read(scratch.0.join("s.json")).unwrap()).unwrap();
+    assert_eq!(
+        (&json["interval_ms"], &json["repaint_ms"]),
+        (&serde_json::Value::Null, &serde_json::Value::Null)
+    );
+    assert_eq!(fs::read_to_string(scratch.0.join("s.csv")).unwrap().lines().count(), 1);
+}
+
+#[test]
+fn a_missing_directory_is_named() {
+    let scratch = Scratch::new("missing");
+    let path = scratch.0.join("no/such/place.csv");
+    let error = export(&path, &three_frames(), &context()).unwrap_err();
+    assert!(error.what.contains("place.csv"), "{error}");
+    assert!(error.hint.contains("folder"), "{error}");
+    assert!(export(&scratch.0.join("s.txt"), &three_frames(), &context()).is_err());
+}
+
+/// `/dev/full` is a disk with no space left.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error_and_the_device_survives() {
+    use std::os::unix::fs::FileTypeExt;
+    let scratch = Scratch::new("full");
+    for name in ["s.csv", "s.json"] {
+        let path = scratch.0.join(name);
+        std::os::unix::fs::symlink("/dev/full", &path).unwrap();
+        let error = export(&path, &three_frames(), &context()).unwrap_err();
+        assert!(error.hint.contains("space"), "{error}");
+    }
+    assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());
+    assert_eq!(scratch.names().len(), 2, "nothing is left beside them");
+}

@@ -1,0 +1,219 @@
+//! Tests of the recorder: what is counted, what a summary covers, what is forgotten.
+
+use super::*;
+
+#[test]
+fn counters_add_up() {
+    let recorder = three_frames();
+    assert_eq!((recorder.presented(), recorder.late(), recorder.dropped()), (3, 1, 4));
+}
+
+#[test]
+fn a_summary_covers_the_current_variant_and_radius_only() {
+    let mut recorder = Recorder::new(false);
+    assert_eq!(recorder.summary(Stage::Filter), None);
+    for n in 0..10 {
+        recorder.push(frame(f64::from(n) * 0.04, 40.0, 100.0, VariantId::Naive));
+    }
+    recorder.push(frame(0.40, 40.0, 1.0, VariantId::Flat));
+    let filter = recorder.summary(Stage::Filter).unwrap();
+    assert_eq!(
+        (filter.n, filter.last, filter.max),
+        (1, FILTER, FILTER),
+        "the slow frames before the switch are out"
+    );
+    for (n, unit) in [4.0, 2.0, 3.0].into_iter().enumerate() {
+        recorder.push(frame(0.44 + 0.04 * n as f64, 41.0, unit, VariantId::Flat));
+    }
+    let filter = recorder.summary(Stage::Filter).unwrap();
+    assert_eq!(
+        (filter.n, filter.last, filter.p50, filter.p95, filter.max),
+        (4, 3.0 * FILTER, 2.0 * FILTER, 4.0 * FILTER, 4.0 * FILTER)
+    );
+    assert_eq!(filter.mean, 2.5 * FILTER);
+    recorder.push(FrameSample { radius: 8, ..frame(0.6, 42.0, 1.0, VariantId::Flat) });
+    assert_eq!(recorder.summary(Stage::Filter).unwrap().n, 1);
+    assert_eq!(recorder.frame_interval(), None, "the switch's interval is nobody's");
+    recorder.push(FrameSample { radius: 8, ..frame(0.64, 41.0, 1.0, VariantId::Flat) });
+    assert_eq!(recorder.frame_interval().unwrap().max, 41.0);
+    assert_eq!(recorder.history()[14].interval_ms, Some(42.0), "the graph shows the gap");
+    for other in [
+        FrameSample { size: (1280, 719), ..frame(0.7, 40.0, 1.0, VariantId::Flat) },
+        FrameSample { device: 1, ..frame(0.8, 40.0, 1.0, VariantId::Flat) },
+    ] {
+        recorder.push(other);
+        assert_eq!((recorder.summary(Stage::Filter).unwrap().n, recorder.frame_interval()), (1, None));
+    }
+}
+
+#[test]
+fn a_picture_filtered_anew_is_measured_but_is_no_frame() {
+    let mut recorder = Recorder::new(true);
+    assert!(recorder.shown().is_none());
+    for n in 0..5 {
+        recorder.push(frame(f64::from(n) * 0.04, 40.0, 1.0, VariantId::Fused));
+    }
+    // While it is being drawn nothing is known of it, and nothing is said of the one before.
+    let count = recorder.shown_count();
+    let again = frame(3.0, 2_800.0, 100.0, VariantId::Separable);
+    recorder.begin(again.setting());
+    assert_eq!((recorder.summary(Stage::Filter), recorder.shown_setting()), (None, None));
+    assert_ne!(recorder.shown_count(), count);
+    recorder.push_again(again);
+    assert_eq!(recorder.shown().unwrap().variant, VariantId::Separable);
+    let filter = recorder.summary(Stage::Filter).unwrap();
+    assert_eq!((filter.n, filter.max), (1, 100.0 * FILTER));
+    assert_eq!((recorder.frame_interval(), recorder.idle()), (None, None), "nothing of it was measured");
+    assert_eq!((recorder.presented(), recorder.frames().len(), recorder.history().len()), (5, 5, 5));
+    // OpenGL's times of the last frame come late, and are not this picture's.
+    recorder.set_gl_times(4, GlTimes { present: Some(1.0), ..GlTimes::default() });
+    assert_eq!(recorder.gl_summary(|gl| gl.present), None);
+    // Playing goes on as it was filtered before: what was measured then is not mixed in.
+    recorder.mark_discontinuity();
+    recorder.push(frame(3.1, 40.0, 2.0, VariantId::Fused));
+    assert_eq!(recorder.summary(Stage::Filter).unwrap().max, 2.0 * FILTER);
+}
+
+#[test]
+fn scores_are_medians_that_survive_a_switch() {
+    let mut recorder = Recorder::new(false);
+    let mut at = 0.0;
+    let mut push = |recorder: &mut Recorder, unit, variant, radius| {
+        at += 0.04;
+        recorder.push(FrameSample { radius, ..frame(at, 40.0, unit, variant) });
+    };
+    let at_7 = |r: &Recorder, variant| r.scores().of(variant).map(|s| (s.ms, s.n, s.is_at(7, (1280, 720))));
+    push(&mut recorder, 1.0, VariantId::Off, 7);
+    assert_eq!(at_7(&recorder, VariantId::Off), None);
+    for unit in [900.0, 100.0, 101.0, 102.0, 103.0] {
+        push(&mut recorder, unit, VariantId::Naive, 7);
+    }
+    assert_eq!(at_7(&recorder, VariantId::Naive), Some((102.0 * FILTER, 5, true)));
+    assert_eq!(at_7(&recorder, VariantId::Fused), None);
+    push(&mut recorder, 1.0, VariantId::Fused, 7);
+    assert_eq!(at_7(&recorder, VariantId::Fused), Some((FILTER, 1, true)));
+    // Back again: one cold frame does not stand for it.
+    push(&mut recorder, 900.0, VariantId::Naive, 7);
+    assert_eq!(at_7(&recorder, VariantId::Naive), Some((102.0 * FILTER, 5, true)));
+    push(&mut recorder, 50.0, VariantId::Naive, 7);
+    push(&mut recorder, 51.0, VariantId::Naive, 7);
+    assert_eq!(at_7(&recorder, VariantId::Naive), Some((51.0 * FILTER, 3, true)));
+    // Another radius: what was measured before is of earlier, until it is measured again.
+    push(&mut recorder, 2.0, VariantId::Fused, 8);
+    assert_eq!(at_7(&recorder, VariantId::Naive), Some((51.0 * FILTER, 3, true)));
+    assert!(recorder.scores().of(VariantId::Fused).unwrap().is_at(8, (1280, 720)));
+    assert!(!recorder.scores().of(VariantId::Naive).unwrap().is_at(8, (1280, 720)));
+    assert!(!recorder.scores().of(VariantId::Naive).unwrap().is_at(7, (1280, 719)));
+    // What was not measured is no score.
+    let mut unknown = frame(at + 1.0, 40.0, 1.0, VariantId::Flat);
+    unknown.stages[Stage::Filter as usize] = f64::NAN;
+    recorder.push(unknown);
+    assert_eq!(recorder.scores().of(VariantId::Flat), None);
+    recorder.push(FrameSample { device: 1, ..frame(at + 2.0, 40.0, 1.0, VariantId::Native) });
+    assert_eq!(recorder.scores().of(VariantId::Naive), None, "of another device");
+    assert!(recorder.scores().of(VariantId::Native).is_some());
+}
+
+#[test]
+fn a_state_says_what_happened() {
+    let mut recorder = Recorder::new(false);
+    let playing = Playing::default();
+    let mut at = 0.0;
+    let mut state = |late, dropped_before| {
+        at += 0.04;
+        recorder.push(FrameSample { late, dropped_before, ..frame(at, 40.0, 1.0, VariantId::Flat) });
+        PlayState::of(playing, &recorder).to_string()
+    };
+    assert_eq!(state(false, 0), "Playing in time");
+    assert_eq!(state(true, 0), "1 frame late");
+    assert_eq!(state(true, 0), "2 frames late");
+    assert_eq!(state(true, 3), "Too slow, 3 frames dropped");
+    for _ in 0..24 {
+        assert_ne!(state(false, 0), "Playing in time");
+    }
+    assert_eq!(state(false, 0), "Playing in time");
+    let waiting = Playing { waiting: true, ..playing };
+    assert_eq!(PlayState::of(waiting, &recorder), PlayState::Waiting);
+    assert_eq!(PlayState::of(Playing { paused: true, ..waiting }, &recorder), PlayState::Paused);
+    let opening = Playing { opening: true, paused: true, ..waiting };
+    assert_eq!(PlayState::of(opening, &recorder), PlayState::Opening);
+}
+
+#[test]
+fn a_summary_forgets_after_its_window_and_the_history_after_its_own() {
+    let mut recorder = Recorder::new(false);
+    recorder.push(frame(0.0, 40.0, 9.0, VariantId::Flat));
+    recorder.push(frame(recorder::SUMMARY_S + 0.5, 40.0, 1.0, VariantId::Flat));
+    assert_eq!(recorder.summary(Stage::Take).unwrap().n, 1);
+    assert_eq!(recorder.history().len(), 2);
+    recorder.push(frame(recorder::HISTORY_S + 0.25, 40.0, 1.0, VariantId::Flat));
+    assert_eq!(recorder.history().len(), 2);
+    for n in 0..2 * recorder::HISTORY_FRAMES {
+        recorder.push(frame(20.0 + n as f64 * 1e-6, 0.001, 1.0, VariantId::Flat));
+    }
+    assert_eq!(recorder.history().len(), recorder::HISTORY_FRAMES);
+    assert_eq!(recorder.first_frame(), (3 + recorder::HISTORY_FRAMES) as u64);
+}
+
+#[test]
+fn idle_is_what_the_stages_leave() {
+    let mut recorder = Recorder::new(false);
+    recorder.push(frame(0.0, 100.0, 1.0, VariantId::Flat)); // stages: 1 + 2 + … + 11 = 66 ms
+    assert_eq!(recorder.idle().unwrap().last, 34.0);
+    recorder.push(frame(0.1, 30.0, 1.0, VariantId::Flat));
+    assert_eq!(recorder.idle().unwrap().last, 0.0, "overlapping stages leave nothing, not less");
+}
+
+#[test]
+fn a_discontinuity_costs_one_interval_of_each_kind() {
+    let mut recorder = Recorder::new(true);
+    recorder.push(frame(0.0, 40.0, 1.0, VariantId::Flat));
+    recorder.overlay_repaint(16.0);
+    recorder.mark_discontinuity();
+    recorder.push(frame(9.0, 9000.0, 1.0, VariantId::Flat));
+    recorder.overlay_repaint(9000.0);
+    recorder.push(frame(9.04, 41.0, 1.0, VariantId::Flat));
+    recorder.overlay_repaint(17.0);
+    let intervals: Vec<_> = recorder.frames().iter().map(|s| s.interval_ms).collect();
+    assert_eq!(intervals, [Some(40.0), None, Some(41.0)]);
+    let repaint = recorder.repaint_interval().unwrap();
+    assert_eq!((repaint.n, repaint.max), (2, 17.0));
+}
+
+#[test]
+fn a_very_long_run_forgets_its_beginning_and_says_so() {
+    let mut recorder = Recorder::with_limit(true, 5);
+    for n in 0..8 {
+        recorder.push(frame(f64::from(n), 40.0, 1.0, VariantId::Flat));
+    }
+    assert_eq!((recorder.frames().len(), recorder.forgotten(), recorder.presented()), (5, 3, 8));
+    assert_eq!(recorder.first_frame(), 3);
+    let scratch = Scratch::new("long");
+    let path = scratch.0.join("s.json");
+    export(&path, &recorder, &context()).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(json["rows_forgotten"], 3);
+    assert_eq!(json["frames"][0]["frame"], 3);
+}
+
+#[test]
+fn times_of_opengl_come_later_and_go_to_their_frame() {
+    let times = |ms| GlTimes { texture: None, present: Some(ms), overlay: Some(2.0 * ms) };
+    for keep_all in [false, true] {
+        let mut recorder = Recorder::with_limit(keep_all, 3);
+        for n in 0..5 {
+            recorder.push(frame(f64::from(n) * 0.04, 40.0, 1.0, VariantId::Flat));
+        }
+        // The oldest is kept in the history only, and one has not been presented yet.
+        for (n, ms) in [(0, 0.5), (3, 3.0), (4, 4.0), (5, 5.0)] {
+            recorder.set_gl_times(n, times(ms));
+        }
+        let present: Vec<_> = recorder.history().iter().map(|s| s.gl.present).collect();
+        assert_eq!(present, [Some(0.5), None, None, Some(3.0), Some(4.0)]);
+        let of_frames: Vec<_> = recorder.frames().iter().map(|s| s.gl.overlay).collect();
+        assert_eq!(of_frames[of_frames.len() - 3..], [None, Some(6.0), Some(8.0)]);
+        let summary = recorder.gl_summary(|gl| gl.present).unwrap();
+        assert_eq!((summary.n, summary.last, summary.max), (3, 4.0, 4.0));
+        assert_eq!(recorder.gl_summary(|gl| gl.texture), None);
+    }
+}
