@@ -83,6 +83,7 @@ fn what_belongs_to_another_ladder_is_refused() {
         (&["bench", "--ladder", "vector-add", "--radius", "3"][..], "--radius"),
         (&["bench", "--ladder", "vector-add", "--size", "64x64"], "--size"),
         (&["bench", "--ladder", "vector-add", "movie.mp4"], "FILE"),
+        (&["bench", "--ladder", "vector-add", "--allow-references"], "--allow-references"),
         (&["bench", "--ladder", "vector-add", "--variant", "naive"], "'naive'"),
         (&["bench", "--ladder", "vector-add", "--count", "0"], "--count"),
         (&["bench", "--ladder", "no-such"], "no-such"),
@@ -196,6 +197,57 @@ fn kernels_that_hang_or_crash_cost_a_sentence() {
     }
 }
 
+/// A limit that hangs or does not build has no time, and says why. The rungs are timed all the same.
+#[test]
+fn a_changed_limit_that_fails_costs_itself_alone() {
+    let name = "__kernel void three_streams(";
+    for (n, (from, to, words)) in [
+        (
+            "    const uint v = get_global_id(0);",
+            "    while (count) out[0] = 1;\n    const uint v = get_global_id(0);",
+            "did not end within",
+        ),
+        (name, "__kernel void streams(", "limit.cl could not be prepared"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let kernels = Kernels::with(&format!("limit-{n}"), "limit.cl", from, to);
+        let args = ["--count", "1000,2000", "--variant", "serial,scalar", "--kernel-timeout", "2"];
+        let output = vector_add(&args).env("CLREEL_KERNELS", &kernels.0).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{to}: {}", String::from_utf8_lossy(&output.stderr));
+        let report = json(&output);
+        for run in report["devices"][0]["runs"].as_array().unwrap() {
+            assert!(run["limit_ms"].is_null() && run["limit_noisy"] == false, "{run}");
+            assert!(run["limit_reason"].as_str().unwrap().contains(words), "{run}");
+        }
+        let rows = rows(&report);
+        assert!(rows.len() == 4 && rows.iter().all(|row| row["outcome"] == "ok"), "{report}");
+        let mut table = clreel(&["bench", "--ladder", "vector-add", "--frames", "2"]);
+        let output = table.args(args).env("CLREEL_KERNELS", &kernels.0).output().unwrap();
+        let table = String::from_utf8_lossy(&output.stdout);
+        let line = table.lines().find(|line| line.starts_with("(three-stream copy): failed. "));
+        assert!(line.is_some_and(|line| line.contains(words)), "{table}");
+    }
+    // As it is, it says nothing.
+    let report = json(&vector_add(&["--count", "1000", "--variant", "serial"]).output().unwrap());
+    let run = &report["devices"][0]["runs"][0];
+    assert!(run.get("limit_reason").is_none() && !run["limit_ms"].is_null(), "{run}");
+}
+
+#[test]
+fn fail_fast_ends_at_the_first_that_is_wrong() {
+    let kernels = Kernels::with("fast", "01_scalar.cl", "a[i] + b[i];", "a[i] - b[i];");
+    let report = |more: &[&str]| {
+        let mut command = vector_add(&["--variant", "serial,scalar,vector", "--count", "1000,2000"]);
+        let output = command.args(more).env("CLREEL_KERNELS", &kernels.0).output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+        rows(&json(&output)).iter().map(|row| row["outcome"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(report(&[]), ["ok", "mismatch", "ok"].repeat(2));
+    assert_eq!(report(&["--fail-fast"]), ["skipped", "mismatch", "skipped"]);
+}
+
 /// What is timed is checked too: a fault that shows only there is caught.
 #[test]
 fn a_fault_at_the_timed_size_alone_is_caught() {
@@ -293,8 +345,8 @@ fn what_tune_finds_is_kept_for_its_class_and_auto_uses_it() {
         let output = clreel(&args).env("XDG_CACHE_HOME", &home.0).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     };
-    let words = "auto: as `clreel tune` found it for small cases";
-    assert!(table("4000").contains(words) && !table("100000").contains("as `clreel tune` found"));
+    let words = "auto: as `clreel tune` has found it";
+    assert!(table("4000").contains(words) && !table("100000").contains("as `clreel tune`"));
 }
 
 /// What has changed since, or what nobody has tuned, is not used: `auto` searches as if nothing were there.

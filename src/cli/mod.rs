@@ -4,6 +4,7 @@
 
 pub mod bench;
 pub mod devices;
+pub(crate) mod live;
 pub mod snapshot;
 pub mod tune;
 
@@ -16,7 +17,7 @@ use crate::error::Result;
 use crate::exit;
 use crate::gpu::cl::{Device, list_devices};
 use crate::gpu::{drivers, probe, trial};
-use crate::ladder::contest;
+use crate::ladder::answer;
 use crate::ladders::box_filter;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::{Group, MAX_RADIUS};
@@ -117,7 +118,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::AskSharing { list }) => probe::answer(list),
         Some(Command::TryKernels { ladder, frame }) => match ladder {
             bench::LadderName::BoxFilter => box_filter::trial::answer(*frame),
-            bench::LadderName::VectorAdd => contest::answer(&VectorAdd, *frame),
+            bench::LadderName::VectorAdd => answer::answer(&VectorAdd, *frame),
         },
     }
 }

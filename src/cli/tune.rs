@@ -3,19 +3,16 @@
 
 mod report;
 
-use std::sync::{Arc, Mutex, PoisonError};
-
-use indicatif::{ProgressBar, ProgressStyle};
-
 use crate::cli::bench::LadderName;
 use crate::cli::devices::{DeviceEntry, print_json};
+use crate::cli::live::{self, Live};
 use crate::cli::{TuneArgs, exit, usage, working_devices};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceInfo, select_device};
 use crate::gpu::sharing::Sharing;
 use crate::ladder::cache::{self, Cache, Entry};
 use crate::ladder::config::{Config, Tunable};
-use crate::ladder::contest::Ladder;
+use crate::ladder::contest::{Contest, Ladder};
 use crate::ladder::trial::Child;
 use crate::ladder::tune::{Search, Trial, Watch, most_trials};
 use crate::ladder::tune_case;
@@ -23,7 +20,6 @@ use crate::ladders::box_filter::trial::Trials;
 use crate::ladders::box_filter::tune as pictures;
 use crate::ladders::box_filter::tuned::RADII;
 use crate::ladders::vector_add::VectorAdd;
-use crate::leftovers;
 use crate::timing::Noise;
 use crate::timing::noise;
 
@@ -78,10 +74,11 @@ fn tune_ladder<L: Ladder>(ladder: L, cases: &[L::Case], args: &TuneArgs) -> Resu
     let cl = device(args)?;
     let info = &cl.device.info;
     let mut child = Child::new(L::NAME, args.trial.limit());
+    let mut contest = Contest::new(&ladder, Some(&cl.device), &mut child)?;
     let told = cases.iter().map(|case| Subject::case(&ladder, case)).collect();
     let most = most_trials(&tune_case::rungs(&ladder, info));
     tune(args, Some(L::NAME), info, told, most, |n, watch| {
-        let search = tune_case::search(&ladder, &cl, &cases[n], &mut child, watch)?;
+        let search = tune_case::search(&mut contest, &cases[n], watch)?;
         let entries = |search: &Search<L::Code>| search.entries(info, &tune_case::class(&ladder, &cases[n]));
         search.map(|search| Ok((entries(&search)?, search))).transpose()
     })
@@ -108,21 +105,22 @@ struct Results {
 
 /// Keeps what has been tried, and moves the bar on.
 struct Progress<'a> {
-    bar: &'a ProgressBar,
-    results: &'a Mutex<Results>,
+    live: &'a Live<Results>,
     subject: &'a Subject,
 }
 
 impl<C: Tunable> Watch<C> for Progress<'_> {
     fn next(&mut self, rung: &'static str, config: &Config<C>, trials: &[Trial<C>]) {
-        self.bar.set_message(format!("{rung} {config}, {}", self.subject.short));
-        self.bar.inc(1);
-        let so_far = Run::new(self.subject, None, trials, &[]);
-        self.results.lock().unwrap_or_else(PoisonError::into_inner).present = Some(so_far);
+        self.live.step(&format!("{rung} {config}, {}", self.subject.short));
+        self.live.results().present = Some(Run::new(self.subject, None, trials, &[]));
+    }
+
+    fn warn(&mut self, error: &Error) {
+        eprintln!("clreel: {error}");
     }
 }
 
-impl Results {
+impl live::Results for Results {
     fn print(&self, interrupted: Option<&str>) -> Result<()> {
         let runs = || self.runs.iter().chain(&self.present);
         if self.json {
@@ -175,46 +173,28 @@ fn tune<C: Tunable>(
     most: usize,
     mut search: impl FnMut(usize, &mut dyn Watch<C>) -> Result<Option<(Vec<Entry>, Search<C>)>>,
 ) -> Result<u8> {
-    let most = most as u64;
-    // Drawn on stderr, and only where that is a terminal.
-    let bar = ProgressBar::new(subjects.len() as u64 * most);
-    if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
-        bar.set_style(style);
-    }
     let mut cache = Cache::load();
-    let results = Arc::new(Mutex::new(Results {
+    let results = Results {
         json: args.json,
         ladder,
         device: device.clone(),
         runs: Vec::new(),
         present: None,
         wanted: subjects.len(),
-    }));
-    let (interrupted, shown) = (results.clone(), bar.clone());
-    leftovers::say_before_the_end(move || {
-        shown.finish_and_clear();
-        let results = interrupted.lock().unwrap_or_else(PoisonError::into_inner);
-        let missing = results.missing();
-        // There is nobody to tell that it could not be told.
-        let _ = results.print(Some(&missing));
-        eprintln!("clreel: {missing}");
-    });
+    };
+    let live = Live::start(results, subjects.len() * most);
     for (n, subject) in subjects.iter().enumerate() {
-        let before = bar.position();
-        let mut progress = Progress { bar: &bar, results: &results, subject };
+        let mut progress = Progress { live: &live, subject };
         let Some((entries, found)) = search(n, &mut progress)? else { continue };
-        bar.set_position(before + most);
+        live.skip_to((n + 1) * most);
         cache.put(entries);
         // After each search, so that one that is interrupted keeps what it has found.
         cache.store()?;
-        let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut results = live.results();
         results.present = None;
         results.runs.push(Run::new(subject, found.limit, &found.trials, &found.checked));
     }
-    leftovers::say_no_more();
-    bar.finish_and_clear();
-    let results = results.lock().unwrap_or_else(PoisonError::into_inner);
-    results.print(None)?;
+    let results = live.finish()?;
     let wrong = results.runs.iter().flat_map(|run| &run.trials).any(|trial| trial.status == "mismatch");
     Ok(if wrong { exit::MISMATCH } else { exit::DONE })
 }

@@ -110,6 +110,9 @@ pub trait Watch<C: 'static> {
     fn may_go_on(&mut self) -> bool {
         true
     }
+
+    /// Told what could not be done that the search goes on without.
+    fn warn(&mut self, _error: &Error) {}
 }
 
 /// Told before each piece of work for the device; an error ends the search.
@@ -178,11 +181,11 @@ pub trait Judge {
     /// When the device fails.
     fn run(&self, ready: &Self::Ready) -> Result<Sample>;
 
-    /// Makes the limit ready, and runs it once.
+    /// Makes the limit ready, and runs it once; `None` where there is none.
     ///
     /// # Errors
     /// When the device fails.
-    fn limit(&mut self) -> Result<Self::Limit>;
+    fn limit(&mut self) -> Result<Option<Self::Limit>>;
 
     /// The same as [`Judge::run`] for the limit.
     ///
@@ -410,8 +413,10 @@ impl<J: Judge> Tuner<'_, J> {
     fn finals(&mut self) -> Result<Option<Measurement>> {
         let limit = self.judge.limit()?;
         let judge = &self.judge;
-        let mut contenders =
-            vec![Contender { rounds: FINAL_ROUNDS, run: Box::new(|| judge.run_limit(&limit)) }];
+        let mut contenders: Vec<Contender> = Vec::new();
+        if let Some(limit) = &limit {
+            contenders.push(Contender { rounds: FINAL_ROUNDS, run: Box::new(|| judge.run_limit(limit)) });
+        }
         for (at, ready) in &self.keep {
             let rounds = measure::rounds_for(ms(&self.trials[*at]), FINAL_ROUNDS).unwrap_or(1);
             contenders.push(Contender { rounds, run: Box::new(move || judge.run(ready)) });
@@ -420,7 +425,7 @@ impl<J: Judge> Tuner<'_, J> {
         let results = measure::alternate(FINAL_ROUNDS, &mut contenders, |_, _| go_on(watch, ended))?;
         drop(contenders);
         let mut measured = results.into_iter().map(|timed| timed.ok()?.measurement());
-        let limit = measured.next().flatten();
+        let limit = limit.and_then(|_| measured.next().flatten());
         for ((at, _), measured) in self.keep.iter().zip(measured) {
             let trial = &mut self.trials[*at];
             (trial.median_ms, trial.noise) = (measured.map(|m| m.time.p50), measured.and_then(|m| m.noise()));

@@ -101,8 +101,8 @@ impl Judge for Fake<'_> {
         Ok(Sample { device_ms: Some(ms), dispatch_ms: None, wall_ms: 9.0 })
     }
 
-    fn limit(&mut self) -> Result<()> {
-        Ok(())
+    fn limit(&mut self) -> Result<Option<()>> {
+        Ok(Some(()))
     }
 
     fn run_limit(&self, (): &()) -> Result<Sample> {

@@ -5,6 +5,7 @@
 //! Every variant gives exactly the bytes of [`mod@reference`].
 
 pub mod bench;
+mod candidates;
 mod checks;
 pub mod config;
 pub mod glsl;
@@ -14,7 +15,6 @@ pub mod pictures;
 mod plan;
 pub mod planar;
 pub mod reference;
-mod rounds;
 pub mod run;
 mod rungs;
 mod scratch;

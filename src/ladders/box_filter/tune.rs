@@ -220,10 +220,10 @@ impl Judge for OfPictures<'_> {
         measure::sample(&self.cl.queue, |q| ready.plan.enqueue_all(q))
     }
 
-    fn limit(&mut self) -> Result<Self::Limit> {
+    fn limit(&mut self) -> Result<Option<Self::Limit>> {
         let pair = self.pair(Storage::Buffer)?;
         self.run_limit(&pair)?; // warm up
-        Ok(pair)
+        Ok(Some(pair))
     }
 
     fn run_limit(&self, (from, to): &Self::Limit) -> Result<Sample> {
