@@ -125,8 +125,8 @@ impl Conversions {
         storage: Storage,
         made: std::result::Result<Option<Error>, Wrong>,
     ) -> Part {
-        let twin = made.and_then(|said| Ok((self.converter.twin(&layout, storage)?, said)));
-        match twin {
+        let program = made.and_then(|said| Ok((self.converter.program(&layout, storage)?, said)));
+        match program {
             Ok((program, said)) => Part::Conversion(Box::new((program, layout, storage, said))),
             Err(Wrong::Differs(error)) | Err(Wrong::Failed(error)) => {
                 Part::NoConversion(Box::new(layout), storage, error)

@@ -56,6 +56,9 @@ pub struct DeviceInfo {
     pub clock_mhz: u32,
     /// All of its memory, in bytes.
     pub global_memory_bytes: u64,
+    /// Its memory is the host's (`CL_DEVICE_HOST_UNIFIED_MEMORY`).
+    #[serde(skip)]
+    pub unified_memory: bool,
     /// Largest buffer or image, in bytes.
     pub max_allocation_bytes: u64,
     /// Memory that a work-group shares, in bytes.
@@ -84,6 +87,7 @@ impl DeviceInfo {
             units: 2,
             clock_mhz: 1000,
             global_memory_bytes: 1 << 30,
+            unified_memory: true,
             max_allocation_bytes: 1 << 30,
             local_memory_bytes: 1 << 15,
             max_work_group_size: 256,
@@ -183,6 +187,7 @@ fn describe(id: &core::DeviceId, index: usize, platform: &str) -> Option<DeviceI
         units: number!(MaxComputeUnits),
         clock_mhz: number!(MaxClockFrequency),
         global_memory_bytes: number!(GlobalMemSize),
+        unified_memory: number!(HostUnifiedMemory),
         max_allocation_bytes: number!(MaxMemAllocSize),
         local_memory_bytes: number!(LocalMemSize),
         max_work_group_size: number!(MaxWorkGroupSize),
@@ -304,9 +309,15 @@ impl ClContext {
         new_queue(&self.context, &self.device).map_err(|e| failed("A queue could not be made.", &e))
     }
 
-    /// Whether the device computes in the host's memory, so that nothing needs to be copied to it.
+    /// Whether the device is a processor, for which other code and other ways are the fast ones.
     pub fn is_cpu(&self) -> bool {
         self.device.info.kind == DeviceKind::Cpu
+    }
+
+    /// Whether the device computes in the host's memory, so that nothing needs to be copied to it: a processor, and not one
+    /// of another machine.
+    pub fn uses_host_memory(&self) -> bool {
+        self.is_cpu() && self.device.info.unified_memory
     }
 }
 

@@ -27,8 +27,8 @@ pub enum JobState {
 /// Whether the command of `event` has finished.
 ///
 /// # Errors
-/// When the command failed on the device. (ocl's own query knows no failed commands.)
-pub(crate) fn is_complete(event: &ocl::Event) -> Result<bool> {
+/// When the command failed on the device; `what` says which one that is. (ocl's own query knows no failed commands.)
+pub(crate) fn is_complete(event: &ocl::Event, what: &str) -> Result<bool> {
     let mut status: i32 = 0;
     // SAFETY: the event is alive, and `status` is as large as is said.
     let code = unsafe {
@@ -43,7 +43,7 @@ pub(crate) fn is_complete(event: &ocl::Event) -> Result<bool> {
     let error = if code != 0 { code } else { status.min(0) };
     if error != 0 {
         return Err(Error::new(
-            "The filter failed on the device.",
+            what,
             format!("The OpenCL driver reports {} for a command of this frame.", status_name(error)),
             "Choose another variant or device; 0 shows the movie unfiltered.",
         ));
@@ -87,7 +87,8 @@ pub fn wait_in_queue(queue: &ocl::Queue, event: &ocl::Event) -> Result<()> {
     ))
 }
 
-fn raw(event: &ocl::Event) -> ffi::cl_event {
-    // SAFETY: the pointer is used for one call while `event` is borrowed.
+/// The event for one call of OpenCL's own, while it is borrowed.
+pub(super) fn raw(event: &ocl::Event) -> ffi::cl_event {
+    // SAFETY: the pointer is only copied; the callers use it while `event` is borrowed.
     unsafe { *event.as_ptr_ref() }
 }

@@ -1,43 +1,62 @@
 //! Times of OpenCL commands. In: events of a profiling queue that have completed. Out: milliseconds.
 
+use std::mem::size_of;
+use std::ptr;
 use std::time::{Duration, Instant};
 
 use ocl::Event;
-use ocl::core::{ProfilingInfo, ProfilingInfoResult};
+use ocl::ffi;
 
-use crate::error::Result;
-use crate::gpu::cl::failed;
+use crate::error::{Error, Result};
+use crate::gpu::cl::status_name;
+use crate::gpu::event::raw;
 
-fn nanoseconds(event: &Event, what: ProfilingInfo) -> Result<u64> {
-    match event.profiling_info(what) {
-        Ok(
-            ProfilingInfoResult::Queued(t)
-            | ProfilingInfoResult::Submit(t)
-            | ProfilingInfoResult::Start(t)
-            | ProfilingInfoResult::End(t),
-        ) => Ok(t),
-        Err(e) => Err(failed("The device did not say how long a command took.", &e)),
+/// One moment of a completed command. (ocl asks twice: for the length of the answer, and for the answer.)
+fn nanoseconds(event: &Event, what: ffi::cl_profiling_info) -> Result<u64> {
+    let mut time = 0u64;
+    // SAFETY: the event is alive, and `time` is as large as is said.
+    let code = unsafe {
+        ffi::clGetEventProfilingInfo(
+            raw(event),
+            what,
+            size_of::<u64>(),
+            ptr::from_mut(&mut time).cast(),
+            ptr::null_mut(),
+        )
+    };
+    if code == 0 {
+        return Ok(time);
     }
+    let (what, why) = (
+        "The device did not say how long a command took.",
+        format!("OpenCL returned {}.", status_name(code)),
+    );
+    Err(Error { opencl_status: Some(code), ..Error::new(what, why, "") })
 }
 
-fn between(event: &Event, from: ProfilingInfo, to: ProfilingInfo) -> Result<f64> {
-    let (from, to) = (nanoseconds(event, from)?, nanoseconds(event, to)?);
-    Ok(to.saturating_sub(from) as f64 * 1e-6)
+fn between(event: &Event, from: ffi::cl_profiling_info, to: ffi::cl_profiling_info) -> Result<f64> {
+    Ok(ms((nanoseconds(event, from)?, nanoseconds(event, to)?)))
+}
+
+/// Milliseconds from one moment of the device's clock to another.
+pub(crate) fn ms((from, to): (u64, u64)) -> f64 {
+    to.saturating_sub(from) as f64 * 1e-6
 }
 
 /// The time a completed command ran on the device, START to END, in milliseconds.
 pub fn device_ms(event: &Event) -> Result<f64> {
-    between(event, ProfilingInfo::Start, ProfilingInfo::End)
+    between(event, ffi::CL_PROFILING_COMMAND_START, ffi::CL_PROFILING_COMMAND_END)
 }
 
 /// The time a completed command waited before it ran, QUEUED to START, in milliseconds.
 pub(crate) fn dispatch_ms(event: &Event) -> Result<f64> {
-    between(event, ProfilingInfo::Queued, ProfilingInfo::Start)
+    between(event, ffi::CL_PROFILING_COMMAND_QUEUED, ffi::CL_PROFILING_COMMAND_START)
 }
 
 /// When a completed command ran on the device, START and END, in nanoseconds of the device's clock.
 pub fn span_ns(event: &Event) -> Result<(u64, u64)> {
-    Ok((nanoseconds(event, ProfilingInfo::Start)?, nanoseconds(event, ProfilingInfo::End)?))
+    let start = nanoseconds(event, ffi::CL_PROFILING_COMMAND_START)?;
+    Ok((start, nanoseconds(event, ffi::CL_PROFILING_COMMAND_END)?))
 }
 
 /// The device's clock on the host's.
@@ -55,7 +74,7 @@ impl DeviceClock {
     /// # Errors
     /// When the driver does not tell.
     pub(crate) fn from_enqueued(event: &Event, before: Instant, after: Instant) -> Result<Self> {
-        let device_ns = nanoseconds(event, ProfilingInfo::Queued)?;
+        let device_ns = nanoseconds(event, ffi::CL_PROFILING_COMMAND_QUEUED)?;
         Ok(Self { host: before + after.saturating_duration_since(before) / 2, device_ns })
     }
 

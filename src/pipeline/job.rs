@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 
 use super::Slot;
 use super::estimate::Estimate;
+use super::plans::Key;
 use crate::color::Correction;
 use crate::color::Matrix;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::gpu::event::is_complete;
 use crate::gpu::memory::Picture;
 use crate::gpu::timer::{self, DeviceClock};
 use crate::ladders::box_filter::Plan;
@@ -28,8 +30,8 @@ pub(super) struct Band {
 pub struct Job {
     pub(super) variant: VariantId,
     pub(super) colors: Option<Colors>,
-    /// The filter; `None` where the picture is converted or corrected only.
-    pub(super) plan: Option<Filter>,
+    /// The filter, which goes back to the slot in the end; `None` where the picture is converted or corrected only.
+    pub(super) plan: Option<(Key, Filter)>,
     /// The filtered buffer that is to be copied into the texture, on the device.
     pub(super) to_copy: Option<Picture>,
     pub(super) to_texture: bool,
@@ -102,6 +104,23 @@ impl Filter {
     }
 }
 
+/// When a command ran, on the device's clock; within, whether the driver tells, and without, whether there was one.
+type Step = Option<Option<(u64, u64)>>;
+
+/// When the commands around the filter ran.
+pub(super) struct Ran {
+    pub(super) upload: Step,
+    pub(super) acquire: Step,
+    pub(super) colors: Step,
+    pub(super) copied: Step,
+    pub(super) last: Step,
+}
+
+/// What is said when a band fails.
+pub(super) const FILTER_FAILED: &str = "The filter failed on the device.";
+/// … and when a frame's last command does.
+pub(super) const RETURN_FAILED: &str = "A filtered frame could not be had back from the device.";
+
 /// The commands around the filter.
 #[derive(Default)]
 pub(super) struct Events {
@@ -141,7 +160,7 @@ pub(super) enum Colors {
 
 impl Job {
     pub(super) fn passes(&self) -> usize {
-        self.plan.as_ref().map_or(0, Filter::passes)
+        self.plan.as_ref().map_or(0, |(_, plan)| plan.passes())
     }
 
     /// Notes that a command has been enqueued since `before`: the shorter that took, the better the device's clock can be
@@ -154,23 +173,68 @@ impl Job {
         }
     }
 
-    /// Notes when a finished band ran; a driver that does not tell leaves it at when that was seen.
-    pub(super) fn band_ran(&mut self, band: &Band) {
+    /// A command failed: the first one that did, since all after it fail with it.
+    pub(super) fn first_failure(&self, seen: Error) -> Error {
+        let events = &self.events;
+        let colors = match self.colors {
+            Some(Colors::Correct { .. }) => "The correction of a frame's colours failed on the device.",
+            _ => "The conversion of a frame failed on the device.",
+        };
+        let before = [
+            (&events.upload, "A frame could not be brought to the device."),
+            (&events.acquire, "A texture could not be handed over to OpenCL."),
+            (if self.converts_last() { &None } else { &events.colors }, colors),
+        ];
+        let bands = self.bands.iter().map(|band| (&band.event, FILTER_FAILED));
+        let after = [
+            (if self.converts_last() { &events.colors } else { &None }, colors),
+            (&events.copied, "A filtered frame could not be copied into its texture."),
+        ];
+        let known = |(event, what): (&'_ Option<ocl::Event>, &'static str)| Some((event.clone()?, what));
+        let before = before.into_iter().filter_map(known);
+        let after = after.into_iter().filter_map(known);
+        let bands = bands.map(|(event, what)| (event.clone(), what));
+        let mut steps = before.chain(bands).chain(after);
+        steps.find_map(|(event, what)| is_complete(&event, what).err()).unwrap_or(seen)
+    }
+
+    /// Whether the planes are filtered before they are converted.
+    fn converts_last(&self) -> bool {
+        matches!(self.plan, Some((_, Filter::Planes(_))))
+    }
+
+    /// Notes when a finished band ran; a driver that does not tell leaves it at when that was seen. What it took, in
+    /// milliseconds; not a number where that is not known.
+    pub(super) fn band_ran(&mut self, band: &Band) -> f64 {
         let seen = self.started.map_or(Duration::ZERO, |at| at.elapsed());
-        let ran = match timer::span_ns(&band.event) {
+        let (ran, ms) = match timer::span_ns(&band.event) {
             Ok((start, end)) => {
                 let (first, last) = self.filter_ns.unwrap_or((start, end));
                 self.filter_ns = Some((first.min(start), last.max(end)));
-                (start, end)
+                ((start, end), timer::ms((start, end)))
             }
-            Err(_) => (self.band_after.as_nanos() as u64, seen.as_nanos() as u64),
+            Err(_) => ((self.band_after.as_nanos() as u64, seen.as_nanos() as u64), f64::NAN),
         };
         self.estimate.band(band.pass, band.work, ran);
         self.band_after = seen;
+        ms
+    }
+
+    /// When the steps of a finished job ran, as the driver tells it: not known where there is none, or it does not tell.
+    pub(super) fn ran(&self) -> Ran {
+        let told = |event: &Option<ocl::Event>| Some(timer::span_ns(event.as_ref()?).ok());
+        let Events { upload, acquire, colors, copied, last, .. } = &self.events;
+        Ran {
+            upload: told(upload),
+            acquire: told(acquire),
+            colors: told(colors),
+            copied: told(copied),
+            last: told(last),
+        }
     }
 
     /// Notes when the steps of a finished job ran on the device. A driver that does not tell leaves none.
-    pub(super) fn note_spans(&mut self, uploads: Lane) {
+    pub(super) fn note_spans(&mut self, uploads: Lane, ran: &Ran) {
         let events = &self.events;
         let Some((event, before, after)) = &events.noted else { return };
         let Ok(clock) = DeviceClock::from_enqueued(event, *before, *after) else { return };
@@ -179,14 +243,13 @@ impl Job {
             _ => Stage::Convert,
         };
         let steps = [
-            (Stage::Upload, uploads, &events.upload),
-            (Stage::Acquire, Lane::Device, &events.acquire),
-            (colors, Lane::Device, &events.colors),
-            (Stage::Release, Lane::Device, &events.copied),
-            (Stage::Release, Lane::Device, &events.last),
+            (Stage::Upload, uploads, ran.upload),
+            (Stage::Acquire, Lane::Device, ran.acquire),
+            (colors, Lane::Device, ran.colors),
+            (Stage::Release, Lane::Device, ran.copied),
+            (Stage::Release, Lane::Device, ran.last),
         ];
-        let told = |event: &Option<ocl::Event>| event.as_ref().and_then(|e| timer::span_ns(e).ok());
-        let ran = steps.iter().filter_map(|(stage, lane, event)| Some((*stage, *lane, told(event)?)));
+        let ran = steps.into_iter().filter_map(|(stage, lane, ran)| Some((stage, lane, ran??)));
         let filter = self.filter_ns.map(|ns| (Stage::Filter, Lane::Device, ns));
         self.spans.extend(ran.chain(filter).filter_map(|(stage, lane, (from, to))| {
             Some(Span { stage, lane, from: clock.instant(from)?, to: clock.instant(to)? })

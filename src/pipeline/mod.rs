@@ -19,6 +19,7 @@ mod conversions;
 mod estimate;
 mod job;
 mod pace;
+mod plans;
 mod prepare;
 mod slot;
 mod trials;
@@ -45,7 +46,7 @@ use crate::stats::{Lane, Span, Stage};
 use crate::timing::ms_since;
 
 use conversions::Known;
-use job::{Band, Colors, Filter};
+use job::{Band, Colors, FILTER_FAILED, Filter, RETURN_FAILED};
 use pace::{ConversionTime, Pace};
 
 pub use conversions::Check;
@@ -125,7 +126,7 @@ impl Pipeline {
         // A driver that has no second queue does with one.
         let uploads = wants_two_queues(cl.device.info.kind).then(|| cl.extra_queue().ok()).flatten();
         Self {
-            staging: (!cl.is_cpu()).then(Staging::default),
+            staging: (!cl.uses_host_memory()).then(Staging::default),
             uploads,
             to_texture: *sharing == Sharing::ZeroCopy,
             built: HashMap::new(),
@@ -239,14 +240,16 @@ impl Pipeline {
         if let (Some(_), Some(upload)) = (&self.uploads, &job.events.upload) {
             wait_in_queue(queue, upload)?;
         }
-        job.events.colors = match (&job.colors, slot.planes(), &mut self.corrector) {
+        let (planes, kept) = slot.planes_and_kept();
+        job.events.colors = match (&job.colors, planes, &mut self.corrector) {
             // They come after it.
-            _ if matches!(job.plan, Some(Filter::Planes(_))) => None,
+            _ if matches!(job.plan, Some((_, Filter::Planes(_)))) => None,
             (Some(Colors::Convert { correction, to }), Some(planes), _) => {
-                Some(self.converter.enqueue(queue, planes, to, correction)?)
+                let (layout, block) = (planes.layout(), planes.on_device()?);
+                Some(self.converter.enqueue_kept(queue, kept, layout, block, to, correction)?)
             }
             (Some(Colors::Correct { correction, matrix, size, from, to }), _, Some(corrector)) => {
-                Some(corrector.enqueue(queue, from, to, *size, correction, *matrix)?)
+                Some(corrector.enqueue_kept(queue, kept, from, to, *size, correction, *matrix)?)
             }
             _ => None,
         };
@@ -260,42 +263,46 @@ impl Pipeline {
     pub fn advance(&mut self, job: &mut Job, slot: &mut Slot) -> Result<JobState> {
         // On a queue of its own a failed upload is not the other commands' failure with every driver.
         if let Some(upload) = &job.events.upload {
-            is_complete(upload)?;
+            is_complete(upload, "A frame could not be brought to the device.")?;
         }
         while let Some(band) = job.bands.front() {
-            if !is_complete(&band.event)? {
+            if !is_complete(&band.event, FILTER_FAILED).map_err(|e| job.first_failure(e))? {
                 break;
             }
             let Some(band) = job.bands.pop_front() else { break };
-            let ms = device_ms(&band.event);
-            job.band_ran(&band);
+            let ms = job.band_ran(&band);
             job.times.filter += ms;
             self.pace.learn(job.variant, band.pass, band.work, ms);
         }
         self.fill_queue(job, slot)?;
         let Some(last) = &job.events.last else { return Ok(JobState::Running) };
-        if !job.bands.is_empty() || !is_complete(last)? {
+        let is_over = |last| is_complete(last, RETURN_FAILED).map_err(|e| job.first_failure(e));
+        if !job.bands.is_empty() || !is_over(last)? {
             return Ok(JobState::Running);
         }
-        let ms = |event: &Option<ocl::Event>| event.as_ref().map_or(0.0, device_ms);
-        let colors = ms(&job.events.colors);
+        let ran = job.ran();
+        let ms = |step: Option<Option<_>>| step.map_or(0.0, |told| told.map_or(f64::NAN, timer::ms));
+        let colors = ms(ran.colors);
         let (convert, correct) = match &job.colors {
             // A job of planes that was cancelled converts nothing.
             Some(Colors::Convert { correction, to }) if job.events.colors.is_some() => {
-                let filtered = matches!(job.plan, Some(Filter::Planes(_)));
+                let filtered = matches!(job.plan, Some((_, Filter::Planes(_))));
                 self.conversion_time.split((slot.size(), to.storage(), filtered), colors, correction)
             }
             _ => (0.0, colors),
         };
         job.times = JobTimes {
-            upload: ms(&job.events.upload),
-            acquire: job.times.acquire + ms(&job.events.acquire),
+            upload: ms(ran.upload),
+            acquire: job.times.acquire + ms(ran.acquire),
             convert,
             correct,
             filter: job.times.filter,
-            release: job.times.release + ms(&job.events.copied) + device_ms(last),
+            release: job.times.release + ms(ran.copied) + ms(ran.last),
         };
-        job.note_spans(self.upload_lane());
+        job.note_spans(self.upload_lane(), &ran);
+        if let Some((key, filter)) = job.plan.take() {
+            slot.plans().put(key, filter);
+        }
         slot.back_on_host();
         Ok(if job.cancelled { JobState::Cancelled } else { JobState::Done })
     }
@@ -304,7 +311,7 @@ impl Pipeline {
     fn fill_queue(&mut self, job: &mut Job, slot: &mut Slot) -> Result<()> {
         let (mut enqueued, mut release_began) = (false, None);
         while let Some((pass, rows)) = self.next_band(job) {
-            let Some(plan) = &job.plan else { break };
+            let Some((_, plan)) = &job.plan else { break };
             let work = plan.work(pass) * rows.len() as f64 / f64::from(plan.rows().max(1));
             let predicted_ms = self.pace.ms(job.variant, pass, work);
             let waiting: f64 = job.bands.iter().map(|b| b.predicted_ms).sum();
@@ -322,11 +329,12 @@ impl Pipeline {
             enqueued = true;
         }
         if job.events.last.is_none() && (job.cancelled || job.next.0 >= job.passes()) {
-            if let (Some(Filter::Planes(plan)), Some(Colors::Convert { correction, to }), false) =
+            if let (Some((_, Filter::Planes(plan))), Some(Colors::Convert { correction, to }), false) =
                 (&job.plan, &job.colors, job.cancelled)
             {
                 let (filtered, queue) = (plan.layout().filtered(), &self.cl.queue);
-                let event = self.converter.enqueue_block(queue, &filtered, plan.to(), to, correction)?;
+                let kept = &mut slot.plans().colors;
+                let event = self.converter.enqueue_kept(queue, kept, &filtered, plan.to(), to, correction)?;
                 job.events.colors = Some(event);
             }
             if let (Some(filtered), false) = (&job.to_copy, job.cancelled) {
@@ -353,12 +361,14 @@ impl Pipeline {
     /// The rows that come next, as many as are predicted to take [`BAND_MS`].
     fn next_band(&self, job: &Job) -> Option<(usize, Range<u32>)> {
         let (pass, first) = job.next;
-        let plan = job.plan.as_ref().filter(|plan| !job.cancelled && pass < plan.passes())?;
+        let (_, plan) = job.plan.as_ref().filter(|(_, plan)| !job.cancelled && pass < plan.passes())?;
         let all = plan.rows();
         let step = plan.row_step(pass).max(1);
         let row_ms = self.pace.ms(job.variant, pass, plan.work(pass)) / f64::from(all.max(1));
         let fit = (BAND_MS / row_ms.max(1e-9)).min(f64::from(all)) as u32;
-        let rows = (fit / step).max(1).saturating_mul(step);
+        let (rows, left) = ((fit / step).max(1).saturating_mul(step), all.saturating_sub(first));
+        // What is left is no band of its own where it fits.
+        let rows = if left <= fit { left } else { rows };
         Some((pass, first..all.min(first.saturating_add(rows))))
     }
 
@@ -387,9 +397,4 @@ fn wants_two_queues(kind: DeviceKind) -> bool {
 
 fn flush(queue: &ocl::Queue) -> Result<()> {
     queue.flush().map_err(|e| failed("The OpenCL queue could not be started.", &e))
-}
-
-/// Device time of a finished command, in milliseconds; not a number where the driver does not tell.
-fn device_ms(event: &ocl::Event) -> f64 {
-    timer::device_ms(event).unwrap_or(f64::NAN)
 }

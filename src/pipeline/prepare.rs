@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::estimate::Estimate;
 use super::job::{Colors, Events, Filter};
+use super::plans::Key;
 use super::{Job, JobTimes, Pipeline, Refusal, TrialCase};
 use super::{Loaded, Slot};
 use crate::color::Correction;
@@ -90,9 +91,16 @@ impl Pipeline {
         let plan = match built {
             None => None,
             Some(built) => {
-                let scratch = &mut self.scratch;
-                let plan = built.plan(cl, &filter_source, &target, scratch, size.0, size.1, radius)?;
-                Some(Filter::Pixels(plan))
+                let key = Key::new(built.number(), radius, None, [&filter_source, &target]);
+                let plan = match slot.plans().take(&key) {
+                    Some(plan) => plan,
+                    None => {
+                        let scratch = &mut self.scratch;
+                        let (source, to) = (&filter_source, &target);
+                        Filter::Pixels(built.plan(cl, source, to, scratch, size.0, size.1, radius)?)
+                    }
+                };
+                Some((key, plan))
             }
         };
         Ok(self.job(variant, plan, colors, to_copy))
@@ -126,20 +134,24 @@ impl Pipeline {
             return Err(unsupported("Its planes are larger than one piece of the device's memory."));
         }
         let to = self.planes.get(cl, Storage::Buffer, ((filtered.bytes() / 4) as u32, 1))?;
-        let plan = filter.plan(cl, &layout, &to, &mut self.scratch, radius)?;
+        let key = Key::new(filter.number(), radius, Some(layout), [&to, &to]);
+        let plan = match slot.plans().take(&key) {
+            Some(plan) => plan,
+            None => Filter::Planes(Box::new(filter.plan(cl, &layout, &to, &mut self.scratch, radius)?)),
+        };
         let target = match self.to_texture {
             true => slot.shared(cl)?,
             false => slot.target(cl, Storage::Buffer)?,
         };
         let correction = correction.unwrap_or(Correction::NEUTRAL);
         let colors = Colors::Convert { correction, to: target };
-        Ok(self.job(VariantId::Planar, Some(Filter::Planes(Box::new(plan))), Some(colors), None))
+        Ok(self.job(VariantId::Planar, Some((key, plan)), Some(colors), None))
     }
 
     fn job(
         &self,
         variant: VariantId,
-        plan: Option<Filter>,
+        plan: Option<(Key, Filter)>,
         colors: Option<Colors>,
         to_copy: Option<Picture>,
     ) -> Job {
@@ -153,12 +165,12 @@ impl Pipeline {
             events: Events::default(),
             cancelled: false,
             started: None,
-            estimate: plan.as_ref().map_or_else(Estimate::default, |plan| {
+            estimate: plan.as_ref().map_or_else(Estimate::default, |(_, plan)| {
                 let known = |pass| self.pace.known(variant, pass);
                 Estimate::new((0..plan.passes()).map(|pass| (plan.work(pass), known(pass))))
             }),
             band_after: Duration::ZERO,
-            predicted_ms: plan.as_ref().map_or(0.0, |plan| self.predict(variant, plan)),
+            predicted_ms: plan.as_ref().map_or(0.0, |(_, plan)| self.predict(variant, plan)),
             times: JobTimes::default(),
             filter_ns: None,
             spans: Vec::new(),

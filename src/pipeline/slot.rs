@@ -21,9 +21,10 @@ use ffmpeg_next::frame::Video;
 use glow::HasContext as _;
 use ocl::ffi;
 
+use super::plans::Plans;
 use crate::color::Layout;
 use crate::color::Packed;
-use crate::color::kernels::PlaneBlock;
+use crate::color::kernels::{KeptKernels, PlaneBlock};
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::host_block::HostBlock;
@@ -45,6 +46,8 @@ pub enum Loaded {
 /// before them.
 #[derive(Default)]
 struct DeviceSide {
+    /// They name the memory objects below.
+    plans: Plans,
     /// The RGBA picture from the host.
     source: Option<Picture>,
     /// The filtered picture to the host.
@@ -170,7 +173,10 @@ impl Slot {
         match self.planes.as_mut().filter(|planes| planes.layout() == packed.layout()) {
             Some(planes) => planes.take_packed(packed)?,
             None if self.device.handed_over => return Err(still_in_use()),
-            None => self.planes = Some(PlaneBlock::of_packed(packed)),
+            None => {
+                self.forget_planes();
+                self.planes = Some(PlaneBlock::of_packed(packed));
+            }
         }
         self.loaded = Loaded::Planes;
         Ok(())
@@ -187,7 +193,10 @@ impl Slot {
         }
         let mut planes = match self.planes.take().filter(|planes| planes.layout() == layout) {
             Some(planes) => planes,
-            None => PlaneBlock::new(cl, layout)?,
+            None => {
+                self.forget_planes();
+                PlaneBlock::new(cl, layout)?
+            }
         };
         planes.fill(frame)?;
         self.planes = Some(planes);
@@ -198,6 +207,16 @@ impl Slot {
     /// The planes that were loaded, for the device's converter.
     pub(crate) fn planes(&self) -> Option<&PlaneBlock> {
         self.planes.as_ref()
+    }
+
+    /// The same, and the kernels to convert them with.
+    pub(super) fn planes_and_kept(&mut self) -> (Option<&PlaneBlock>, &mut KeptKernels) {
+        (self.planes.as_ref(), &mut self.device.plans.colors)
+    }
+
+    /// What its frames were filtered with last.
+    pub(super) fn plans(&mut self) -> &mut Plans {
+        &mut self.device.plans
     }
 
     /// The same as the device has them.
@@ -229,11 +248,13 @@ impl Slot {
         let bytes = self.bytes();
         let output = match self.output.take() {
             Some(output) => output,
-            None => match PixelBuffer::new(&self.gl, bytes).filter(|p| !cl.is_cpu() || p.is_aligned()) {
-                Some(pixels) => Output::Pixels(pixels),
-                None if cl.is_cpu() => Output::Block(HostBlock::new(bytes)?),
-                None => Output::Block(HostBlock::pinned(cl, bytes)?),
-            },
+            None => {
+                match PixelBuffer::new(&self.gl, bytes).filter(|p| !cl.uses_host_memory() || p.is_aligned()) {
+                    Some(pixels) => Output::Pixels(pixels),
+                    None if cl.uses_host_memory() => Output::Block(HostBlock::new(bytes)?),
+                    None => Output::Block(HostBlock::pinned(cl, bytes)?),
+                }
+            }
         };
         let start = self.output.insert(output).start();
         picture(&mut self.device.target, cl, storage, width, height, start)
@@ -256,11 +277,19 @@ impl Slot {
         Ok(self.device.shared.insert(shared).picture().clone())
     }
 
+    /// What was planned names the planes' memory, which may be the host's: both go, the plans first.
+    fn forget_planes(&mut self) {
+        self.device.plans = Plans::default();
+        self.planes = None;
+    }
+
     /// Source and target are of one kind; both are made anew when it changes.
     fn forget_other(&mut self, storage: Storage) {
         let other = |p: &Option<Picture>| p.as_ref().is_some_and(|p| p.storage() != storage);
         if other(&self.device.source) || other(&self.device.target) {
-            (self.device.source, self.device.target, self.device.mapped) = (None, None, [false; 2]);
+            let device = &mut self.device;
+            device.plans = Plans::default();
+            (device.source, device.target, device.mapped) = (None, None, [false; 2]);
         }
     }
 
@@ -374,7 +403,7 @@ impl Slot {
         if self.loaded == Loaded::Planes {
             event = self.planes.as_mut().ok_or_else(no_picture)?.to_device(cl, queue)?;
         }
-        if !cl.is_cpu() {
+        if !cl.uses_host_memory() {
             if let (Loaded::Rgba, Some(source), Some(input)) = (self.loaded, &device.source, &self.input) {
                 // SAFETY: the block holds the whole picture, and `input` refuses to lend it until `back_on_host`.
                 event = Some(unsafe { enqueue_write(queue, source, width, height, input.start()) }?);
@@ -403,7 +432,7 @@ impl Slot {
         if let Some(planes) = self.planes.as_mut().filter(|_| self.loaded == Loaded::Planes) {
             event = planes.to_host(cl)?;
         }
-        if cl.is_cpu() {
+        if cl.uses_host_memory() {
             let read = ffi::CL_MAP_READ;
             let sides =
                 [(&device.source, starts.0, ffi::CL_MAP_WRITE | read), (&device.target, starts.1, read)];
@@ -464,7 +493,7 @@ fn picture(
 ) -> Result<Picture> {
     let picture = match kept.take() {
         Some(picture) => picture,
-        None if !cl.is_cpu() => Picture::alloc(cl, storage, width, height)?,
+        None if !cl.uses_host_memory() => Picture::alloc(cl, storage, width, height)?,
         // SAFETY: the slot's memory holds width·height·4 bytes, is aligned to a page, and outlives the picture: the
         // slot's device side drops before it.
         None => unsafe { Picture::from_host(cl, storage, width, height, host.as_ptr())? },

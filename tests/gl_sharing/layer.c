@@ -18,7 +18,7 @@ layer_options options;
 
 static cl_icd_dispatch table;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static FILE *log_file;
+static FILE *log_file, *call_file;
 
 // ---------------------------------------------------------------------------------------------- planned failures
 
@@ -120,6 +120,14 @@ void log_line(const char *format, ...) {
     va_end(arguments);
 }
 
+void note_call(const char *function) {
+    if (!call_file) return;
+    pthread_mutex_lock(&lock);
+    fprintf(call_file, "%s %lx\n", function, (unsigned long)pthread_self());
+    fflush(call_file);
+    pthread_mutex_unlock(&lock);
+}
+
 // ----------------------------------------------------------------------------------- what is told about devices
 
 // Answers a question as OpenCL does: `value` may be NULL, `returned` too.
@@ -182,7 +190,7 @@ static cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_i
         return answer(&type, sizeof type, size, value, returned);
     }
     cl_bool no = CL_FALSE;
-    if ((options.fake_gpu && what == CL_DEVICE_HOST_UNIFIED_MEMORY)
+    if (((options.fake_gpu || options.own_memory) && what == CL_DEVICE_HOST_UNIFIED_MEMORY)
         || (options.no_images && what == CL_DEVICE_IMAGE_SUPPORT)) {
         return answer(&no, sizeof no, size, value, returned);
     }
@@ -377,6 +385,15 @@ STATUS(clGetProgramBuildInfo,
 STATUS(clGetKernelArgInfo,
        (cl_kernel kernel, cl_uint index, cl_kernel_arg_info what, size_t size, void *value, size_t *returned),
        (kernel, index, what, size, value, returned))
+STATUS(clGetCommandQueueInfo,
+       (cl_command_queue queue, cl_command_queue_info what, size_t size, void *value, size_t *returned),
+       (queue, what, size, value, returned))
+STATUS(clGetMemObjectInfo, (cl_mem object, cl_mem_info what, size_t size, void *value, size_t *returned),
+       (object, what, size, value, returned))
+STATUS(clGetKernelInfo, (cl_kernel kernel, cl_kernel_info what, size_t size, void *value, size_t *returned),
+       (kernel, what, size, value, returned))
+STATUS(clGetProgramInfo, (cl_program program, cl_program_info what, size_t size, void *value, size_t *returned),
+       (program, what, size, value, returned))
 
 // A planned failure leaves the count as it was: what is not released lives on.
 STATUS(clRetainContext, (cl_context object), (object))
@@ -438,6 +455,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
         .poison = is_set("CLREEL_LAYER_POISON"),
         .hide_extension = is_set("CLREEL_LAYER_HIDE_EXTENSION"),
         .fake_gpu = is_set("CLREEL_LAYER_FAKE_GPU"),
+        .own_memory = is_set("CLREEL_LAYER_OWN_MEMORY"),
         .no_images = is_set("CLREEL_LAYER_NO_IMAGES"),
         .crash_on_list = is_set("CLREEL_LAYER_CRASH_ON_LIST"),
         .hang_on_list = is_set("CLREEL_LAYER_HANG_ON_LIST"),
@@ -450,6 +468,8 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
     read_plans(getenv("CLREEL_LAYER_FAIL"));
     const char *path = getenv("CLREEL_LAYER_LOG");
     if (path && *path) log_file = fopen(path, "ae");
+    const char *calls = text_of("CLREEL_LAYER_CALLS");
+    if (calls) call_file = fopen(calls, "ae");
 
 #define OVERRIDE(function) table.function = layer_##function
     OVERRIDE(clGetPlatformInfo);
@@ -491,6 +511,10 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
     OVERRIDE(clEnqueueBarrierWithWaitList);
     OVERRIDE(clGetContextInfo);
     OVERRIDE(clGetImageInfo);
+    OVERRIDE(clGetCommandQueueInfo);
+    OVERRIDE(clGetMemObjectInfo);
+    OVERRIDE(clGetKernelInfo);
+    OVERRIDE(clGetProgramInfo);
     OVERRIDE(clGetProgramBuildInfo);
     OVERRIDE(clGetKernelArgInfo);
     OVERRIDE(clRetainContext);

@@ -15,7 +15,7 @@ extern const cl_icd_dispatch *driver;
 
 // The options, read once from the environment (README.md says what each does).
 typedef struct {
-    bool poison, hide_extension, fake_gpu, no_images, crash_on_list, hang_on_list, no_interop_egl, gl_event,
+    bool poison, hide_extension, fake_gpu, own_memory, no_images, crash_on_list, hang_on_list, no_interop_egl, gl_event,
         broken_parts;
     const char *driving_device, *fail_device; // a part of its name; NULL without the option
 } layer_options;
@@ -23,6 +23,9 @@ extern layer_options options;
 
 // The code that this call of `function` must fail with, or CL_SUCCESS. Counts the call.
 cl_int planned_failure(const char *function);
+
+// Notes a call in the file that CLREEL_LAYER_CALLS names.
+void note_call(const char *function);
 
 // Whether no call for what belongs to this queue, or to this context, is to fail; not even counted then.
 bool spares_queue(cl_command_queue queue);
@@ -41,6 +44,7 @@ void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // what the call is for.
 #define FAIL_AS_PLANNED(function, object)                                                                              \
     do {                                                                                                               \
+        note_call(#function);                                                                                          \
         cl_int planned = IS_SPARED(object) ? CL_SUCCESS : planned_failure(#function);                                  \
         if (planned != CL_SUCCESS) return planned;                                                                     \
     } while (0)
@@ -51,6 +55,7 @@ void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
     } while (0)
 #define FAIL_AS_PLANNED_OR_NULL(function, object)                                                                      \
     do {                                                                                                               \
+        note_call(#function);                                                                                          \
         cl_int planned = IS_SPARED(object) ? CL_SUCCESS : planned_failure(#function);                                  \
         if (planned != CL_SUCCESS) RETURN_ERROR(planned);                                                              \
     } while (0)

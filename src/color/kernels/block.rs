@@ -16,7 +16,8 @@ use crate::gpu::host_block::HostBlock;
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::transfer::{enqueue_map, enqueue_unmap, enqueue_write};
 
-/// A frame's planes in one block of host memory, and the device's memory for them. On CPU devices both are the same.
+/// A frame's planes in one block of host memory, and the device's memory for them. Where the device
+/// computes in the host's memory both are the same.
 ///
 /// Like a slot's blocks, the host's block must outlive the commands that use it: drop it when they have finished.
 pub struct PlaneBlock {
@@ -77,7 +78,7 @@ impl PlaneBlock {
     /// # Errors
     /// When memory runs out.
     pub fn new(cl: &ClContext, layout: &Layout) -> Result<Self> {
-        let in_place = cl.is_cpu();
+        let in_place = cl.uses_host_memory();
         let bytes = layout.bytes();
         let host = if in_place { HostBlock::new(bytes)? } else { HostBlock::pinned(cl, bytes)? };
         Ok(Self {

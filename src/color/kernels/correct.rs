@@ -2,14 +2,12 @@
 
 use std::collections::HashMap;
 
-use ocl::core::{self, ArgVal};
-
-use super::launch::{Curve, NOT_STARTED, build, expect_size, luma_argument, start};
+use super::launch::{Built, Curve, KeptKernels, NOT_STARTED, build, expect_size, luma_argument, start};
 use crate::color::Matrix;
 use crate::color::{Correction, Tables};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
-use crate::gpu::kernel::expect_types;
+use crate::gpu::kernel::Value;
 use crate::gpu::memory::{Picture, Storage};
 
 pub(super) const CORRECT: &str = "convert/02_correct.cl";
@@ -22,14 +20,21 @@ const CORRECT_TYPES: [&[&str]; 6] =
 /// It can be made and prepared on any thread and sent to another. All its commands go to one in-order queue.
 pub struct Corrector {
     cl: ClContext,
-    kernels: HashMap<(bool, bool), core::Kernel>,
+    programs: HashMap<(bool, bool), Built>,
     curve: Curve,
+    /// For those who keep none.
+    kept: KeptKernels,
 }
 
 impl Corrector {
     /// A corrector without programs.
     pub fn new(cl: &ClContext) -> Self {
-        Self { cl: cl.clone(), kernels: HashMap::new(), curve: Curve::default() }
+        Self {
+            cl: cl.clone(),
+            programs: HashMap::new(),
+            curve: Curve::default(),
+            kept: KeptKernels::default(),
+        }
     }
 
     pub(super) fn cl(&self) -> &ClContext {
@@ -43,23 +48,23 @@ impl Corrector {
     /// When the program does not build, with its log, or fails to run.
     pub(crate) fn prepare(&mut self, from: Storage, to: Storage) -> Result<()> {
         let class = (from == Storage::Image, to == Storage::Image);
-        if self.kernels.contains_key(&class) {
+        if self.programs.contains_key(&class) {
             return Ok(());
         }
         let options = format!("-D FROM_IMAGE={} -D TO_IMAGE={}", u8::from(class.0), u8::from(class.1));
-        let kernel = build(&self.cl, CORRECT, "correct_pixels", &options)?.kernel;
-        expect_types(&kernel, CORRECT, &CORRECT_TYPES)?;
-        self.kernels.insert(class, kernel);
+        let built = build(&self.cl, CORRECT, "correct_pixels", &options, &CORRECT_TYPES)?;
+        self.programs.insert(class, built);
         let mut run = || -> Result<()> {
             let queue = self.cl.extra_queue()?;
             let (src, dst) = (Picture::alloc(&self.cl, from, 8, 2)?, Picture::alloc(&self.cl, to, 8, 2)?);
             src.write(&queue, &[0; 64])?;
             let neutral = Correction::NEUTRAL.tables(Matrix::Bt709);
-            let _event = self.launch(&queue, &src, &dst, (8, 2), &neutral)?;
+            let kept = &mut KeptKernels::default();
+            let _event = self.launch(&queue, kept, &src, &dst, (8, 2), &neutral)?;
             queue.finish().map_err(|e| failed("The colour correction failed to run on the device.", &e))
         };
         let ran = run();
-        ran.inspect_err(|_| drop(self.kernels.remove(&class)))
+        ran.inspect_err(|_| drop(self.programs.remove(&class)))
     }
 
     /// Enqueues the correction of `src` to `dst`, both of `size` (width and height in pixels); `matrix` gives the luma
@@ -78,6 +83,29 @@ impl Corrector {
         correction: &Correction,
         matrix: Matrix,
     ) -> Result<ocl::Event> {
+        let mut kept = std::mem::take(&mut self.kept);
+        let enqueued = self.enqueue_kept(queue, &mut kept, src, dst, size, correction, matrix);
+        // Whoever keeps no kernels may free the memory.
+        kept.forget_memory();
+        self.kept = kept;
+        enqueued
+    }
+
+    /// The same by a kernel of `kept`: arguments that it has from the last time are not set again.
+    ///
+    /// # Errors
+    /// As [`Corrector::enqueue`].
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn enqueue_kept(
+        &mut self,
+        queue: &ocl::Queue,
+        kept: &mut KeptKernels,
+        src: &Picture,
+        dst: &Picture,
+        size: (u32, u32),
+        correction: &Correction,
+        matrix: Matrix,
+    ) -> Result<ocl::Event> {
         expect_size(src, size.0, size.1)?;
         expect_size(dst, size.0, size.1)?;
         if src.storage() == Storage::Image && src.mem().as_ptr() == dst.mem().as_ptr() {
@@ -85,21 +113,23 @@ impl Corrector {
             return Err(Error::new("The colours could not be corrected.", why, ""));
         }
         self.prepare(src.storage(), dst.storage())?;
-        self.launch(queue, src, dst, size, &correction.tables(matrix))
+        self.launch(queue, kept, src, dst, size, &correction.tables(matrix))
     }
 
     fn launch(
         &mut self,
         queue: &ocl::Queue,
+        kept: &mut KeptKernels,
         src: &Picture,
         dst: &Picture,
         (width, height): (u32, u32),
         tables: &Tables,
     ) -> Result<ocl::Event> {
         let class = (src.storage() == Storage::Image, dst.storage() == Storage::Image);
-        let Some(kernel) = self.kernels.get(&class) else {
+        let Some(built) = self.programs.get(&class) else {
             return Err(Error::new(NOT_STARTED, "Its program is not built.", ""));
         };
+        let kernel = kept.get(built)?;
         let curve = self.curve.get(&self.cl, tables)?;
         // SAFETY: these are all arguments of the kernel, with their types; both pictures have this size, and the
         // kernel stays inside them.
@@ -110,12 +140,12 @@ impl Corrector {
                 kernel,
                 (width as usize, height as usize),
                 [
-                    ArgVal::mem(src.mem()),
-                    ArgVal::mem(dst.mem()),
-                    ArgVal::scalar(&(width as i32)),
-                    ArgVal::scalar(&(height as i32)),
-                    ArgVal::mem(curve),
-                    ArgVal::vector(&luma_argument(tables)),
+                    src.mem().into(),
+                    dst.mem().into(),
+                    Value::Int(width as i32).into(),
+                    Value::Int(height as i32).into(),
+                    curve.into(),
+                    luma_argument(tables).into(),
                 ],
             )
         }

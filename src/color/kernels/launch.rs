@@ -1,13 +1,12 @@
-//! What conversion and correction share: building a kernel, its arguments, its work-groups.
+//! What conversion and correction share: building a program, its kernels, their arguments and work-groups.
 
-use ocl::core::{self, ArgVal};
+use ocl::core;
 use ocl::flags::MemFlags;
-use ocl::prm::Int4;
 
 use crate::color::Tables;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
-use crate::gpu::kernel::enqueue;
+use crate::gpu::kernel::{Argument, Kernel, Value, enqueue, expect_types, unique};
 use crate::gpu::memory::Picture;
 use crate::gpu::program;
 
@@ -33,41 +32,74 @@ impl Curve {
     }
 }
 
-pub(super) fn luma_argument(tables: &Tables) -> Int4 {
+pub(super) fn luma_argument(tables: &Tables) -> Value {
     let [red, green, blue] = tables.luma;
-    Int4::new(red, green, blue, tables.saturation)
+    Value::Int4([red, green, blue, tables.saturation])
 }
 
-/// A built program, and one of its kernels. Arguments belong to a kernel, so that each thread needs one of its own.
+/// A built program for one of its kernels. Arguments belong to a kernel, so that each thread makes its own of it.
+#[derive(Clone)]
 pub(super) struct Built {
     program: ocl::Program,
     name: &'static str,
-    pub(super) kernel: core::Kernel,
+    number: u64,
 }
 
 impl Built {
-    /// The same program with another kernel.
-    pub(super) fn twin(&self) -> Result<Self> {
-        let kernel = kernel(&self.program, self.name)?;
-        Ok(Self { program: self.program.clone(), name: self.name, kernel })
+    fn kernel(&self) -> Result<Kernel> {
+        let what = || format!("The kernel '{}' could not be made.", self.name);
+        Kernel::new(&self.program, self.name).map_err(|e| failed(&what(), &e.into()))
     }
 }
 
-pub(super) fn build(cl: &ClContext, file: &str, name: &'static str, options: &str) -> Result<Built> {
+/// Builds a program, and compares the types of its kernel's arguments with those that are set.
+pub(super) fn build(
+    cl: &ClContext,
+    file: &str,
+    name: &'static str,
+    options: &str,
+    types: &[&[&str]],
+) -> Result<Built> {
     let program = program::build(cl, file, &program::source(file)?, options)?;
-    let kernel = kernel(&program, name)?;
-    Ok(Built { program, name, kernel })
+    let built = Built { program, name, number: unique() };
+    expect_types(built.kernel()?.as_core(), file, types)?;
+    Ok(built)
 }
 
-fn kernel(program: &ocl::Program, name: &str) -> Result<core::Kernel> {
-    let what = || format!("The kernel '{name}' could not be made.");
-    core::create_kernel(program, name).map_err(|e| failed(&what(), &e.into()))
+/// Kernels of conversion and correction with the arguments that they had last, for whoever starts the same ones again: those
+/// of one place that frames are loaded into. They keep its memory objects alive, so drop them before the host memory beneath.
+#[derive(Debug, Default)]
+pub struct KeptKernels(Vec<(u64, Kernel)>);
+
+impl KeptKernels {
+    /// More than there are for frames of one kind, with and without a filter on planes.
+    const MOST: usize = 4;
+
+    pub(super) fn get(&mut self, built: &Built) -> Result<&Kernel> {
+        let at = match self.0.iter().position(|(number, _)| *number == built.number) {
+            Some(at) => at,
+            None => {
+                let kernel = built.kernel()?;
+                self.0.truncate(Self::MOST - 1);
+                self.0.push((built.number, kernel));
+                self.0.len() - 1
+            }
+        };
+        self.0[..=at].rotate_right(1);
+        let first = self.0.first().map(|(_, kernel)| kernel);
+        first.ok_or_else(|| Error::new(NOT_STARTED, "Its program is not built.", ""))
+    }
+
+    /// Lets their memory objects go.
+    pub(super) fn forget_memory(&self) {
+        self.0.iter().for_each(|(_, kernel)| kernel.forget_memory());
+    }
 }
 
 /// Sets all arguments.
-pub(super) fn set<const N: usize>(kernel: &core::Kernel, arguments: [ArgVal; N]) -> Result<()> {
-    for (index, argument) in arguments.into_iter().enumerate() {
-        core::set_kernel_arg(kernel, index as u32, argument).map_err(|e| failed(NOT_STARTED, &e.into()))?;
+pub(super) fn set<const N: usize>(kernel: &Kernel, arguments: [Argument; N]) -> Result<()> {
+    for (index, argument) in (0..).zip(arguments) {
+        kernel.set(index, argument).map_err(|e| failed(NOT_STARTED, &e.into()))?;
     }
     Ok(())
 }
@@ -79,9 +111,9 @@ pub(super) fn set<const N: usize>(kernel: &core::Kernel, arguments: [ArgVal; N])
 pub(super) unsafe fn start<const N: usize>(
     cl: &ClContext,
     queue: &ocl::Queue,
-    kernel: &core::Kernel,
+    kernel: &Kernel,
     (across, down): (usize, usize),
-    arguments: [ArgVal; N],
+    arguments: [Argument; N],
 ) -> Result<ocl::Event> {
     set(kernel, arguments)?;
     let wanted = if cl.is_cpu() { (64, 1) } else { (32, 4) };
@@ -89,7 +121,7 @@ pub(super) unsafe fn start<const N: usize>(
     let group = if wanted.0 * wanted.1 <= most { wanted } else { (most.min(wanted.0), 1) };
     let global = [across.next_multiple_of(group.0), down.next_multiple_of(group.1), 1];
     // SAFETY: the caller vouches for the arguments.
-    unsafe { enqueue(queue, kernel, 2, global, [group.0, group.1, 1]) }
+    unsafe { enqueue(queue, kernel.as_core(), 2, global, [group.0, group.1, 1]) }
         .map_err(|e| failed(NOT_STARTED, &e.into()))
 }
 

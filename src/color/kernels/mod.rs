@@ -12,18 +12,15 @@ mod rows;
 
 use std::collections::HashMap;
 
-use ffmpeg_next::frame::Video;
-use ocl::core::ArgVal;
-use ocl::prm::{Int2, Int4, Int8};
-
 use crate::color::RgbaConverter;
 use crate::color::planes::layout_of;
 use crate::color::{Coefficients, Component, Correction, Family, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
-use crate::gpu::kernel::expect_types;
+use crate::gpu::kernel::Value;
 use crate::gpu::memory::{Picture, Storage};
 use crate::memory::zeroed;
+use ffmpeg_next::frame::Video;
 
 use launch::{Built, Curve, NOT_STARTED, build, expect_size, luma_argument, start};
 
@@ -31,6 +28,7 @@ use rows::{Lines, ROWS};
 
 pub use block::{PlaneBlock, pack_pinned};
 pub use correct::Corrector;
+pub use launch::KeptKernels;
 
 const CONVERT: &str = "convert/01_planes.cl";
 /// Types of the kernel's arguments; an empty list takes any.
@@ -75,11 +73,9 @@ impl Class {
 
     fn build(self, cl: &ClContext, by_rows: bool) -> Result<Built> {
         if by_rows {
-            return rows::kernel(cl, &self.options());
+            return rows::program(cl, &self.options());
         }
-        let built = build(cl, CONVERT, "convert_planes", &self.options())?;
-        expect_types(&built.kernel, CONVERT, &CONVERT_TYPES)?;
-        Ok(built)
+        build(cl, CONVERT, "convert_planes", &self.options(), &CONVERT_TYPES)
     }
 
     fn options(self) -> String {
@@ -99,6 +95,7 @@ impl Class {
 }
 
 /// The program for a class of formats, built on any thread for a [`Converter`].
+#[derive(Clone)]
 pub struct ConvertProgram {
     class: Class,
     /// Its kernel is the one for whole rows, as the class has it unless that is wrong on this device.
@@ -127,7 +124,8 @@ impl ConvertProgram {
         block.write(&queue, &[0; 64])?;
         let dst = Picture::alloc(cl, storage, 8, 2)?;
         let mut auxiliary = Auxiliary::default();
-        let _event = program.launch(cl, &queue, &tiny, &block, &dst, &Correction::NEUTRAL, &mut auxiliary)?;
+        let (kept, neutral) = (&mut KeptKernels::default(), &Correction::NEUTRAL);
+        let _event = program.launch(cl, &queue, kept, &tiny, &block, &dst, neutral, &mut auxiliary)?;
         queue.finish().map_err(|e| failed("The conversion failed to run on the device.", &e))?;
         Ok(program)
     }
@@ -137,26 +135,27 @@ impl ConvertProgram {
         &self,
         cl: &ClContext,
         queue: &ocl::Queue,
+        kept: &mut KeptKernels,
         layout: &Layout,
         block: &Picture,
         dst: &Picture,
         correction: &Correction,
         auxiliary: &mut Auxiliary,
     ) -> Result<ocl::Event> {
+        let kernel = kept.get(&self.built)?;
         let tables = correction.tables(layout.matrix);
         let curve = auxiliary.curve.get(cl, &tables)?;
         if self.by_rows {
             let lines = &mut auxiliary.lines;
-            return rows::launch(cl, queue, &self.built.kernel, layout, (block, dst), &tables, curve, lines);
+            return rows::launch(cl, queue, kernel, layout, (block, dst), &tables, curve, lines);
         }
         let c = Coefficients::of(layout);
         let each = |value: fn(&Component) -> u32| {
-            let [a, b, c, d] = layout.components.map(|component| value(&component) as i32);
-            Int4::new(a, b, c, d)
+            Value::Int4(layout.components.map(|component| value(&component) as i32))
         };
         let alpha = i32::from(layout.alpha);
         let (siting_x, siting_y) = (layout.siting.0 as i32, layout.siting.1 as i32);
-        let bits = Int2::new(layout.shift as i32, (1 << layout.depth) - 1);
+        let bits = Value::Int2([layout.shift as i32, (1 << layout.depth) - 1]);
         let across = layout.width.div_ceil(4) as usize;
         // SAFETY: these are all arguments of the kernel, with their types; block and destination are as large as the
         // layout says, and the kernel stays inside them.
@@ -164,22 +163,22 @@ impl ConvertProgram {
             start(
                 cl,
                 queue,
-                &self.built.kernel,
+                kernel,
                 (across, layout.height as usize),
                 [
-                    ArgVal::mem(block.mem()),
-                    ArgVal::mem(dst.mem()),
-                    ArgVal::scalar(&(layout.width as i32)),
-                    ArgVal::scalar(&(layout.height as i32)),
-                    ArgVal::vector(&each(|c| c.offset)),
-                    ArgVal::vector(&each(|c| c.stride)),
-                    ArgVal::vector(&each(|c| c.step)),
-                    ArgVal::vector(&Int2::new(siting_x, siting_y)),
-                    ArgVal::vector(&bits),
-                    ArgVal::vector(&Int8::new(c.luma, c.black, c.middle, c.rv, c.gu, c.gv, c.bu, alpha)),
-                    ArgVal::scalar(&i32::from(!tables.is_identity())),
-                    ArgVal::mem(curve),
-                    ArgVal::vector(&luma_argument(&tables)),
+                    block.mem().into(),
+                    dst.mem().into(),
+                    Value::Int(layout.width as i32).into(),
+                    Value::Int(layout.height as i32).into(),
+                    each(|c| c.offset).into(),
+                    each(|c| c.stride).into(),
+                    each(|c| c.step).into(),
+                    Value::Int2([siting_x, siting_y]).into(),
+                    bits.into(),
+                    Value::Int8([c.luma, c.black, c.middle, c.rv, c.gu, c.gv, c.bu, alpha]).into(),
+                    Value::Int(i32::from(!tables.is_identity())).into(),
+                    curve.into(),
+                    luma_argument(&tables).into(),
                 ],
             )
         }
@@ -193,6 +192,8 @@ pub struct Converter {
     cl: ClContext,
     programs: HashMap<Class, ConvertProgram>,
     auxiliary: Auxiliary,
+    /// For those who keep none.
+    kept: KeptKernels,
 }
 
 /// What commands need beside pictures.
@@ -205,7 +206,12 @@ struct Auxiliary {
 impl Converter {
     /// A converter without programs.
     pub fn new(cl: &ClContext) -> Self {
-        Self { cl: cl.clone(), programs: HashMap::new(), auxiliary: Auxiliary::default() }
+        Self {
+            cl: cl.clone(),
+            programs: HashMap::new(),
+            auxiliary: Auxiliary::default(),
+            kept: KeptKernels::default(),
+        }
     }
 
     /// How `frame` is packed for the device; `None` where no kernel converts such a format.
@@ -240,16 +246,16 @@ impl Converter {
         Ok(by_rows)
     }
 
-    /// The same program with a kernel of its own, for a converter on another thread.
+    /// The program, for a converter on another thread.
     ///
     /// # Errors
-    /// As [`ConvertProgram::build`].
-    pub(crate) fn twin(&self, layout: &Layout, storage: Storage) -> Result<ConvertProgram> {
+    /// When it is not built.
+    pub(crate) fn program(&self, layout: &Layout, storage: Storage) -> Result<ConvertProgram> {
         let class = Class::new(&self.cl, layout, storage);
         let Some(program) = self.programs.get(&class) else {
             return Err(Error::new(NOT_STARTED, "Its program is not built.", ""));
         };
-        Ok(ConvertProgram { built: program.built.twin()?, ..*program })
+        Ok(program.clone())
     }
 
     /// Builds the program for this layout and kind of destination, unless it is there.
@@ -291,6 +297,27 @@ impl Converter {
         dst: &Picture,
         correction: &Correction,
     ) -> Result<ocl::Event> {
+        let mut kept = std::mem::take(&mut self.kept);
+        let enqueued = self.enqueue_kept(queue, &mut kept, layout, block, dst, correction);
+        // Whoever keeps no kernels may free the memory.
+        kept.forget_memory();
+        self.kept = kept;
+        enqueued
+    }
+
+    /// The same by a kernel of `kept`: arguments that it has from the last time are not set again.
+    ///
+    /// # Errors
+    /// As [`Converter::enqueue_block`].
+    pub(crate) fn enqueue_kept(
+        &mut self,
+        queue: &ocl::Queue,
+        kept: &mut KeptKernels,
+        layout: &Layout,
+        block: &Picture,
+        dst: &Picture,
+        correction: &Correction,
+    ) -> Result<ocl::Event> {
         if !matches!(block, Picture::Buffer(buffer) if buffer.len() >= layout.bytes() / 4 * 4) {
             return Err(Error::new(NOT_STARTED, "Its planes are not all on the device.", ""));
         }
@@ -299,7 +326,7 @@ impl Converter {
         let Some(program) = self.programs.get(&Class::new(&self.cl, layout, dst.storage())) else {
             return Err(Error::new(NOT_STARTED, "Its program is not built.", ""));
         };
-        program.launch(&self.cl, queue, layout, block, dst, correction, &mut self.auxiliary)
+        program.launch(&self.cl, queue, kept, layout, block, dst, correction, &mut self.auxiliary)
     }
 }
 

@@ -1,14 +1,13 @@
 //! The conversion for CPU devices of planes whose rows have room for whole vectors: whole rows at a time.
 
-use ocl::core::{self, ArgVal};
+use ocl::core;
 use ocl::flags::MemFlags;
-use ocl::prm::{Int2, Int4, Int8};
 
 use super::launch::{Built, NOT_STARTED, build, luma_argument, set};
 use crate::color::{Coefficients, Family, Layout, Tables};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, failed};
-use crate::gpu::kernel::{enqueue, expect_types};
+use crate::gpu::kernel::{Kernel, Value, enqueue};
 use crate::gpu::memory::{Picture, Storage};
 
 pub(super) const ROWS: &str = "convert/03_rows.cl";
@@ -44,11 +43,9 @@ pub(super) fn takes(cl: &ClContext, layout: &Layout, storage: Storage) -> bool {
         && (0..3).all(roomy)
 }
 
-/// Builds the kernel; `options` are those of the other one.
-pub(super) fn kernel(cl: &ClContext, options: &str) -> Result<Built> {
-    let built = build(cl, ROWS, "convert_rows", options)?;
-    expect_types(&built.kernel, ROWS, &TYPES)?;
-    Ok(built)
+/// Builds the program; `options` are those of the other one.
+pub(super) fn program(cl: &ClContext, options: &str) -> Result<Built> {
+    build(cl, ROWS, "convert_rows", options, &TYPES)
 }
 
 /// Lines of chroma, for all commands of one in-order queue.
@@ -75,7 +72,7 @@ impl Lines {
 pub(super) fn launch(
     cl: &ClContext,
     queue: &ocl::Queue,
-    kernel: &core::Kernel,
+    kernel: &Kernel,
     layout: &Layout,
     (block, dst): (&Picture, &Picture),
     tables: &Tables,
@@ -90,23 +87,23 @@ pub(super) fn launch(
     set(
         kernel,
         [
-            ArgVal::mem(block.mem()),
-            ArgVal::mem(dst.mem()),
-            ArgVal::scalar(&(layout.width as i32)),
-            ArgVal::scalar(&(layout.height as i32)),
-            ArgVal::vector(&Int4::new(y.0, u.0, v.0, 0)),
-            ArgVal::vector(&Int4::new(y.1, u.1, v.1, 0)),
-            ArgVal::vector(&Int2::new(layout.siting.0 as i32, layout.siting.1 as i32)),
-            ArgVal::vector(&Int8::new(c.luma, c.black, c.middle, c.rv, c.gu, c.gv, c.bu, 0)),
-            ArgVal::scalar(&i32::from(!tables.is_identity())),
-            ArgVal::mem(curve),
-            ArgVal::vector(&luma_argument(tables)),
-            ArgVal::scalar(&(line as i32)),
-            ArgVal::mem(lines),
+            block.mem().into(),
+            dst.mem().into(),
+            Value::Int(layout.width as i32).into(),
+            Value::Int(layout.height as i32).into(),
+            Value::Int4([y.0, u.0, v.0, 0]).into(),
+            Value::Int4([y.1, u.1, v.1, 0]).into(),
+            Value::Int2([layout.siting.0 as i32, layout.siting.1 as i32]).into(),
+            Value::Int8([c.luma, c.black, c.middle, c.rv, c.gu, c.gv, c.bu, 0]).into(),
+            Value::Int(i32::from(!tables.is_identity())).into(),
+            curve.into(),
+            luma_argument(tables).into(),
+            Value::Int(line as i32).into(),
+            lines.into(),
         ],
     )?;
     // SAFETY: these are all arguments of the kernel, with their types; block, destination and lines are as large as it
     // needs for this layout, and it stays inside them.
-    unsafe { enqueue(queue, kernel, 1, [strips, 1, 1], [1, 1, 1]) }
+    unsafe { enqueue(queue, kernel.as_core(), 1, [strips, 1, 1], [1, 1, 1]) }
         .map_err(|e| failed(NOT_STARTED, &e.into()))
 }

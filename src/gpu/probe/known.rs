@@ -170,6 +170,7 @@ mod tests {
             units: 1,
             clock_mhz: 0,
             global_memory_bytes: 1,
+            unified_memory: false,
             max_allocation_bytes: 1,
             local_memory_bytes: 1,
             max_work_group_size: 1,

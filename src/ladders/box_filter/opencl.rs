@@ -3,13 +3,12 @@
 
 use std::cell::Cell;
 
-use ocl::core;
-
 use super::config::{Config, Extent};
 use super::plan::{Pass, Plan};
 use super::{Kernels, Scratch, run};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
+use crate::gpu::kernel::{Kernel, unique};
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::program;
 use crate::ladder::cache::Cache;
@@ -32,6 +31,7 @@ pub struct BuiltVariant {
     /// Where another than the default is faster: the size, the class of radii, and which.
     choices: Vec<(SizeClass, usize, usize)>,
     output: Storage,
+    number: u64,
 }
 
 /// One variant with one configuration.
@@ -168,7 +168,7 @@ impl BuiltVariant {
         let file = config.code().file;
         let program = program::build(cl, file, &program::source(file)?, &options)?;
         let programs = vec![Program { id, program, config: config.clone() }];
-        let built = Self { kernels, programs, choices: Vec::new(), output };
+        let built = Self { kernels, programs, choices: Vec::new(), output, number: unique() };
         let queue = cl.extra_queue()?;
         // Changed kernels may leave their memory: among canaries that is not at once another's.
         let memory = |storage| match program::is_changed(file) {
@@ -199,6 +199,11 @@ impl BuiltVariant {
     /// The same as the variant itself and its parameters.
     pub(super) fn config(&self, (width, height): (u32, u32), radius: u32) -> Option<(VariantId, &Config)> {
         self.program(width, height, radius).map(|program| (program.id, &program.config))
+    }
+
+    /// What tells it from others, of another variant or built before: plans of one are not those of another.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// What its output is stored in.
@@ -268,14 +273,14 @@ impl BuiltVariant {
         let last = code.kernels.len() - 1;
         let mut passes = Vec::with_capacity(last + 1);
         for (index, name) in code.kernels.iter().enumerate() {
-            let kernel = core::create_kernel(program, name).map_err(|e| failed(&what, &e.into()))?;
-            let input =
-                if index == 0 { src.mem().clone() } else { sums.clone().unwrap_or(src.mem().clone()) };
-            let output =
-                if index == last { dst.mem().clone() } else { sums.clone().unwrap_or(dst.mem().clone()) };
-            let extra = extra.clone().filter(|_| index == last);
-            let pass = Pass { kernel, last: index == last, memory: [input, output], extra };
-            pass.bind(width, height).map_err(|e| failed(&what, &e.into()))?;
+            let kernel = Kernel::new(program, name).map_err(|e| failed(&what, &e.into()))?;
+            let (first, last) = (index == 0, index == last);
+            let between = sums.as_ref();
+            let input = between.filter(|_| !first).unwrap_or(src.mem());
+            let output = between.filter(|_| !last).unwrap_or(dst.mem());
+            let scratch = extra.as_ref().filter(|_| last);
+            let pass = Pass { kernel, last, has_scratch: scratch.is_some() };
+            pass.bind([input, output], scratch, (width, height)).map_err(|e| failed(&what, &e.into()))?;
             passes.push(pass);
         }
         let units = cl.device.info.units;

@@ -3,13 +3,13 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use ocl::core::{self, ArgVal};
+use ocl::core;
 
 use super::config::{Config, Extent, Launch};
 use super::{Kernels, MAX_RADIUS};
 use crate::error::{Error, Result};
 use crate::gpu::cl::failed;
-use crate::gpu::kernel::{enqueue, expect_types};
+use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types};
 use crate::gpu::memory::Storage;
 use crate::ladder::measure::sample;
 use crate::ladders::box_filter::VariantId;
@@ -31,46 +31,45 @@ mod arg {
 
 #[derive(Debug)]
 pub(super) struct Pass {
-    pub(super) kernel: core::Kernel,
+    pub(super) kernel: Kernel,
     pub(super) last: bool,
-    /// Input and output. Kernels do not keep their memory alive, so the plan does.
-    pub(super) memory: [core::Mem; 2],
-    pub(super) extra: Option<core::Mem>,
+    /// It has scratch memory of its own.
+    pub(super) has_scratch: bool,
 }
 
 impl Pass {
-    pub(super) fn bind(&self, width: u32, height: u32) -> ocl::core::Result<()> {
-        core::set_kernel_arg(&self.kernel, arg::INPUT, ArgVal::mem(&self.memory[0]))?;
-        core::set_kernel_arg(&self.kernel, arg::OUTPUT, ArgVal::mem(&self.memory[1]))?;
-        if let Some(extra) = &self.extra {
-            core::set_kernel_arg(&self.kernel, arg::SCRATCH, ArgVal::mem(extra))?;
+    pub(super) fn bind(
+        &self,
+        [input, output]: [&core::Mem; 2],
+        scratch: Option<&core::Mem>,
+        (width, height): (u32, u32),
+    ) -> core::Result<()> {
+        self.kernel.set(arg::INPUT, input)?;
+        self.kernel.set(arg::OUTPUT, output)?;
+        if let Some(scratch) = scratch {
+            self.kernel.set(arg::SCRATCH, scratch)?;
         }
-        core::set_kernel_arg(&self.kernel, arg::WIDTH, ArgVal::scalar(&(width as i32)))?;
-        core::set_kernel_arg(&self.kernel, arg::HEIGHT, ArgVal::scalar(&(height as i32)))
+        self.kernel.set(arg::WIDTH, Value::Int(width as i32))?;
+        self.kernel.set(arg::HEIGHT, Value::Int(height as i32))
     }
 
-    pub(super) fn set_radius(&self, radius: u32) -> ocl::core::Result<()> {
-        core::set_kernel_arg(&self.kernel, arg::RADIUS, ArgVal::scalar(&(radius as i32)))?;
+    pub(super) fn set_radius(&self, radius: u32) -> core::Result<()> {
+        self.kernel.set(arg::RADIUS, Value::Int(radius as i32))?;
         if self.last {
-            core::set_kernel_arg(&self.kernel, arg::SCALE, ArgVal::scalar(&scale(radius)))?;
+            self.kernel.set(arg::SCALE, Value::Float(scale(radius)))?;
         }
         Ok(())
     }
 
-    fn enqueue(
-        &self,
-        queue: &ocl::Queue,
-        rows: Range<u32>,
-        launch: &Launch,
-    ) -> ocl::core::Result<ocl::Event> {
+    fn enqueue(&self, queue: &ocl::Queue, rows: Range<u32>, launch: &Launch) -> core::Result<ocl::Event> {
         let count = rows.end - rows.start;
-        core::set_kernel_arg(&self.kernel, arg::ROW0, ArgVal::scalar(&(rows.start as i32)))?;
-        core::set_kernel_arg(&self.kernel, arg::ROWS, ArgVal::scalar(&(count as i32)))?;
+        self.kernel.set(arg::ROW0, Value::Int(rows.start as i32))?;
+        self.kernel.set(arg::ROWS, Value::Int(count as i32))?;
         let [across, down] = launch.global;
         let (global, local) = ([across, down, 1], [launch.local[0], launch.local[1], 1]);
         // SAFETY: `bind` and `set_radius` have set every argument, `check_arguments` has compared their types,
         // the memory is as large as the kernels expect, and they stay inside it for any rows of the picture.
-        unsafe { enqueue(queue, &self.kernel, 2, global, local) }
+        unsafe { enqueue(queue, self.kernel.as_core(), 2, global, local) }
     }
 }
 
@@ -197,10 +196,10 @@ impl Plan {
                     Storage::Buffer => &["uchar4*", "ushort4*"],
                 }
             };
-            let arguments = match (pass.last, &pass.extra) {
+            let arguments = match (pass.last, pass.has_scratch) {
                 (false, _) => arg::ROWS,
-                (true, None) => arg::SCALE,
-                (true, Some(_)) => arg::SCRATCH,
+                (true, false) => arg::SCALE,
+                (true, true) => arg::SCRATCH,
             };
             let wanted = |position| match position {
                 arg::OUTPUT if pass.last => memory(output),
@@ -211,7 +210,7 @@ impl Plan {
             };
             // A missing argument has been refused already when it was set.
             let types: Vec<&[&str]> = (0..=arguments).map(wanted).collect();
-            expect_types(&pass.kernel, &format!("{} ('{name}')", code.file), &types)?;
+            expect_types(pass.kernel.as_core(), &format!("{} ('{name}')", code.file), &types)?;
         }
         Ok(())
     }

@@ -4,14 +4,13 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use ocl::core::{self, ArgVal};
-use ocl::prm::{Float4, Int2, Int4};
+use ocl::core;
 
 use super::Window;
 use crate::color::Layout;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceKind, failed};
-use crate::gpu::kernel::{enqueue, expect_types};
+use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types, unique};
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::program;
 use crate::ladders::box_filter::{MAX_RADIUS, Scratch};
@@ -38,6 +37,7 @@ pub struct PlanarFilter {
     wide: ocl::Program,
     /// The code for GPUs.
     march: bool,
+    number: u64,
 }
 
 impl PlanarFilter {
@@ -64,7 +64,7 @@ impl PlanarFilter {
         }
         let file = if march { MARCH } else { ROWS };
         let build = |wide: u8| program::build(cl, file, &program::source(file)?, &format!("-D WIDE={wide}"));
-        let built = Self { narrow: build(0)?, wide: build(1)?, march };
+        let built = Self { narrow: build(0)?, wide: build(1)?, march, number: unique() };
         let queue = cl.extra_queue()?;
         for wide in [false, true] {
             let layout = Layout::planar_420(18, 4, wide);
@@ -83,6 +83,11 @@ impl PlanarFilter {
         Ok(built)
     }
 
+    /// What tells it from one that was built before.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// A kernel with its arguments, to filter blocks of `layout` into `to`, which holds
     /// [`Layout::filtered`].
     ///
@@ -98,7 +103,7 @@ impl PlanarFilter {
     ) -> Result<PlanarPlan> {
         expect_bytes(to, layout.filtered().bytes())?;
         let program = if layout.wide { &self.wide } else { &self.narrow };
-        let kernel = core::create_kernel(program, KERNEL).map_err(|e| failed(NOT_PREPARED, &e.into()))?;
+        let kernel = Kernel::new(program, KERNEL).map_err(|e| failed(NOT_PREPARED, &e.into()))?;
         let units = cl.device.info.units.max(1);
         let march = self.march;
         let plan = PlanarPlan {
@@ -154,9 +159,8 @@ mod arg {
 /// The filter's kernel with its arguments, for one layout and one destination.
 #[derive(Debug)]
 pub struct PlanarPlan {
-    kernel: core::Kernel,
+    kernel: Kernel,
     layout: Layout,
-    /// Kernels do not keep their memory alive, so the plan does.
     to: Picture,
     lines: Option<core::Mem>,
     units: u32,
@@ -211,7 +215,7 @@ impl PlanarPlan {
         let (from, to) = (&self.layout, self.layout.filtered());
         let each = |value: &dyn Fn(usize) -> u32| {
             let value = |index| if index < from.count() { value(index) as i32 } else { 0 };
-            Int4::new(value(0), value(1), value(2), value(3))
+            Value::Int4([value(0), value(1), value(2), value(3)])
         };
         let subsampled = |index| {
             let (across, down) = from.subsampled_of(index);
@@ -227,15 +231,14 @@ impl PlanarPlan {
             (arg::TO_STRIDE, each(&|index| to.components[index].stride)),
             (arg::SUBSAMPLED, each(&subsampled)),
         ];
-        for (index, vector) in &vectors {
-            core::set_kernel_arg(&self.kernel, *index, ArgVal::vector(vector))?;
+        for (index, vector) in vectors {
+            self.kernel.set(index, vector)?;
         }
-        let bits = Int2::new(from.shift as i32, (1 << from.depth) - 1);
-        core::set_kernel_arg(&self.kernel, arg::BITS, ArgVal::vector(&bits))?;
-        core::set_kernel_arg(&self.kernel, arg::TO, ArgVal::mem(self.to.mem()))?;
+        self.kernel.set(arg::BITS, Value::Int2([from.shift as i32, (1 << from.depth) - 1]))?;
+        self.kernel.set(arg::TO, self.to.mem())?;
         if let Some(lines) = &self.lines {
-            core::set_kernel_arg(&self.kernel, arg::LINE, ArgVal::scalar(&(self.line() as i32)))?;
-            core::set_kernel_arg(&self.kernel, arg::SCRATCH, ArgVal::mem(lines))?;
+            self.kernel.set(arg::LINE, Value::Int(self.line() as i32))?;
+            self.kernel.set(arg::SCRATCH, lines)?;
         }
         Ok(())
     }
@@ -253,17 +256,16 @@ impl PlanarPlan {
             ));
         }
         let half = Window::new(radius, true);
-        let window = Int4::new(radius as i32, half.reach as i32, half.full as i32, half.end as i32);
+        let window = Value::Int4([radius, half.reach, half.full, half.end].map(|value| value as i32));
         let fraction = f64::from(1u32 << self.layout.filtered().fraction);
         let scale = |index| {
             let (across, down) = self.layout.subsampled_of(index);
             let total = |subsampled| f64::from(Window::new(radius, subsampled).total());
             (fraction / (total(across) * total(down))) as f32
         };
-        let scale = Float4::new(scale(0), scale(1), scale(2), scale(3));
-        core::set_kernel_arg(&self.kernel, arg::WINDOW, ArgVal::vector(&window))
-            .and_then(|()| core::set_kernel_arg(&self.kernel, arg::SCALE, ArgVal::vector(&scale)))
-            .map_err(|e| failed(NOT_PREPARED, &e.into()))?;
+        let scale = Value::Float4([scale(0), scale(1), scale(2), scale(3)]);
+        let set = self.kernel.set(arg::WINDOW, window).and_then(|()| self.kernel.set(arg::SCALE, scale));
+        set.map_err(|e| failed(NOT_PREPARED, &e.into()))?;
         self.radius.set(radius);
         Ok(())
     }
@@ -303,16 +305,15 @@ impl PlanarPlan {
 
     fn launch(&self, queue: &ocl::Queue, from: &Picture, rows: Range<u32>) -> ocl::core::Result<ocl::Event> {
         let count = rows.end - rows.start;
-        core::set_kernel_arg(&self.kernel, arg::FROM, ArgVal::mem(from.mem()))?;
-        core::set_kernel_arg(&self.kernel, arg::ROW0, ArgVal::scalar(&(rows.start as i32)))?;
-        core::set_kernel_arg(&self.kernel, arg::ROWS, ArgVal::scalar(&(count as i32)))?;
+        self.kernel.set(arg::FROM, from.mem())?;
+        self.kernel.set(arg::ROW0, Value::Int(rows.start as i32))?;
+        self.kernel.set(arg::ROWS, Value::Int(count as i32))?;
         let (global, local) = match self.march {
             false => (self.strips(count), 1),
             true => {
                 let groups = self.groups(count);
                 for (index, at) in [(arg::LINE, 0), (arg::SCRATCH, 1)] {
-                    let [y, u, v, a] = groups.map(|group| group[at] as i32);
-                    core::set_kernel_arg(&self.kernel, index, ArgVal::vector(&Int4::new(y, u, v, a)))?;
+                    self.kernel.set(index, Value::Int4(groups.map(|group| group[at] as i32)))?;
                 }
                 (groups.iter().map(|[across, down]| across * down).sum::<u32>() * GROUP, GROUP)
             }
@@ -320,7 +321,7 @@ impl PlanarPlan {
         let (global, local) = ([global as usize, 1, 1], [local as usize, 1, 1]);
         // SAFETY: every argument is set, `check_arguments` has compared their types, both blocks are as large as the
         // layouts say, and the kernels stay inside them for any rows of the picture.
-        unsafe { enqueue(queue, &self.kernel, 1, global, local) }
+        unsafe { enqueue(queue, self.kernel.as_core(), 1, global, local) }
     }
 
     /// Compares the types of the kernel's arguments with those that are set: OpenCL itself checks only sizes.
@@ -333,6 +334,6 @@ impl PlanarPlan {
         wanted.extend([&["int4"] as &[&str]; 8]);
         wanted.extend([&["int2"] as &[&str], &["int4"], &["float4"], &["int"], &["int"]]);
         wanted.extend(last.each_ref().map(std::slice::from_ref));
-        expect_types(&self.kernel, if self.march { MARCH } else { ROWS }, &wanted)
+        expect_types(self.kernel.as_core(), if self.march { MARCH } else { ROWS }, &wanted)
     }
 }

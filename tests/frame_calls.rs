@@ -1,0 +1,148 @@
+//! How many OpenCL calls a frame of the window takes in steady state, by name, as the tests' own layer counts them
+//! (`tests/gl_sharing`): nothing is made for a frame, and no argument set that did not change.
+
+#[path = "common/window.rs"]
+mod common;
+#[path = "common/layer.rs"]
+mod layer;
+#[path = "common/movie.rs"]
+mod movie;
+#[path = "common/native.rs"]
+mod native;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use common::{Display, clreel, succeed};
+use movie::{Folder, Movie, steady};
+
+/// Frames until nothing is new any more, and those that are counted after them.
+const BEFORE: usize = 120;
+const COUNTED: usize = 60;
+
+/// Calls by name.
+type Calls = BTreeMap<String, usize>;
+
+/// The calls of the window's thread, from the last command of a frame to that of the next one: it asks to be woken after
+/// it, and no other thread does.
+fn frames(log: &Path) -> Vec<Calls> {
+    let text = std::fs::read_to_string(log).unwrap();
+    let calls: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(' ')).collect();
+    let (_, window) = calls.iter().find(|(function, _)| *function == "clSetEventCallback").unwrap();
+    let mut frames = vec![Calls::new()];
+    for (function, _) in calls.iter().filter(|(_, thread)| thread == window) {
+        *frames.last_mut().unwrap().entry((*function).to_owned()).or_default() += 1;
+        if *function == "clSetEventCallback" {
+            frames.push(Calls::new());
+        }
+    }
+    frames
+}
+
+/// Plays a small movie; the calls of its last frames.
+fn play(display: &Display, folder: &Folder, options: &[(&str, &str)], arguments: &[&str]) -> Vec<Calls> {
+    let movie = Movie { size: (176, 100), stamps_ms: steady(BEFORE + COUNTED + 20), ..Movie::default() };
+    let movie = folder.movie("small.mkv", &movie);
+    let log = folder.file("calls");
+    let _ = std::fs::remove_file(&log);
+    let mut command = clreel(Some(display));
+    command.envs(layer::environment(&[options, &[("CALLS", log.to_str().unwrap())]].concat()));
+    command.arg(movie).args(arguments).args(["--unpaced", "--frames", &(BEFORE + COUNTED).to_string()]);
+    succeed(command);
+    let frames = frames(&log);
+    frames[frames.len().saturating_sub(COUNTED)..frames.len() - 2].to_vec()
+}
+
+/// What is asked while a frame is on its way: how often depends on how long it takes.
+fn is_asked(function: &str) -> bool {
+    function == "clGetEventInfo"
+}
+
+/// What is counted only in the sum: much of it belongs to a frame's end, which may come before or after the next one's
+/// beginning.
+fn is_anywhere(function: &str) -> bool {
+    let of_events = ["clGetEventProfilingInfo", "clReleaseEvent", "clRetainEvent"];
+    // What is kept is handed on, which neither makes nor frees anything.
+    let handed_on = ["clRetainMemObject", "clReleaseMemObject"];
+    of_events.contains(&function) || handed_on.contains(&function)
+}
+
+/// The calls that put a frame on the device: those of most frames, in which nothing else comes between.
+fn begun(frames: &[Calls]) -> Calls {
+    let mut seen: BTreeMap<Calls, usize> = BTreeMap::new();
+    for frame in frames {
+        let begins = |(function, _): &(&String, &usize)| !is_asked(function) && !is_anywhere(function);
+        let calls = frame.iter().filter(begins).map(|(function, count)| (function.clone(), *count)).collect();
+        *seen.entry(calls).or_default() += 1;
+    }
+    let (calls, count) = seen.iter().max_by_key(|(_, count)| **count).unwrap();
+    assert!(*count > frames.len() / 2, "no frame is like the others: {seen:?}");
+    calls.clone()
+}
+
+/// All calls a frame but those that ask whether it is done, rounded.
+fn a_frame(frames: &[Calls]) -> usize {
+    let calls = frames.iter().flatten().filter(|(function, _)| !is_asked(function));
+    (calls.map(|(_, count)| count).sum::<usize>() as f64 / frames.len() as f64).round() as usize
+}
+
+/// What begins a frame on a device with memory of its own, in textures and in the host's memory, and on one that computes in
+/// the host's memory.
+const SHARED: [(&str, usize); 7] = [
+    ("clEnqueueWriteBuffer", 1),
+    ("clFlush", 2),
+    ("clEnqueueAcquireGLObjects", 1),
+    ("clEnqueueBarrierWithWaitList", 1),
+    ("clEnqueueReleaseGLObjects", 1),
+    ("clSetEventCallback", 1),
+    ("clEnqueueNDRangeKernel", 1),
+];
+const COPIED: [(&str, usize); 6] = [
+    ("clEnqueueWriteBuffer", 1),
+    ("clFlush", 2),
+    ("clEnqueueBarrierWithWaitList", 1),
+    ("clEnqueueReadBuffer", 1),
+    ("clSetEventCallback", 1),
+    ("clEnqueueNDRangeKernel", 1),
+];
+const IN_PLACE: [(&str, usize); 4] =
+    [("clFlush", 1), ("clEnqueueMapBuffer", 2), ("clEnqueueUnmapMemObject", 2), ("clSetEventCallback", 1)];
+
+#[test]
+fn a_frame_in_steady_state_makes_nothing_and_sets_nothing() {
+    let (display, folder) = (Display::start(&[]), Folder::new("frame-calls"));
+    let gpu = [("FAKE_GPU", "1")];
+    let copied = ["--no-sharing"];
+    type Case<'a> =
+        (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str], &'a [(&'a str, usize)], [usize; 2], usize);
+    // Kernels beside the conversion, copies into the texture, and all calls of a frame at most.
+    let cases: [Case; 9] = [
+        ("off", &gpu, &[], &SHARED, [0, 0], 33),
+        ("separable", &gpu, &[], &SHARED, [2, 0], 44),
+        ("running-sum", &gpu, &[], &SHARED, [2, 1], 52),
+        ("fused", &gpu, &[], &SHARED, [1, 0], 38),
+        ("planar", &gpu, &[], &SHARED, [1, 0], 35),
+        ("running-sum", &gpu, &copied, &COPIED, [2, 0], 41),
+        ("planar", &gpu, &copied, &COPIED, [1, 0], 34),
+        ("running-sum", &[], &copied, &IN_PLACE, [2, 0], 36),
+        ("planar", &[], &copied, &IN_PLACE, [2, 0], 36),
+    ];
+    let mut too_many = Vec::new();
+    for (variant, options, more, around, [kernels, copies], most) in cases {
+        let arguments = [&["--variant", variant, "--radius", "3"][..], more].concat();
+        let frames = play(&display, &folder, options, &arguments);
+        let (begun, all) = (begun(&frames), a_frame(&frames));
+        let case = format!("{variant} {options:?} {more:?}: {all} calls a frame, {begun:?}");
+        println!("{case}");
+        let mut expected: Calls = around.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+        *expected.entry("clEnqueueNDRangeKernel".to_owned()).or_default() += kernels;
+        if copies > 0 {
+            expected.insert("clEnqueueCopyBufferToImage".to_owned(), copies);
+        }
+        assert_eq!(begun, expected, "{case}");
+        if all > most {
+            too_many.push(case);
+        }
+    }
+    assert!(too_many.is_empty(), "{too_many:#?}");
+}
