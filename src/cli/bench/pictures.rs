@@ -23,7 +23,7 @@ fn filters() -> impl Iterator<Item = (&'static str, VariantId)> + Clone {
     filters.map(|id| (id.as_str(), id))
 }
 
-pub(super) fn run(args: &BenchArgs) -> Result<u8> {
+pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
     if args.count.is_some() {
         return Ok(usage("bench", "the box filter has no --count: it filters the pictures of a movie"));
     }
