@@ -433,3 +433,19 @@ fn tune_leaves_a_rung_that_crashes() {
     assert!(scalar[0]["reason"].as_str().unwrap().contains("end the program"), "{}", scalar[0]);
     assert!(trials.iter().any(|trial| trial["variant"] == "vector" && trial["status"] == "best"));
 }
+
+/// A limit that cannot run costs a sentence and its own numbers.
+#[test]
+fn tune_does_without_a_limit_that_is_broken() {
+    let home = Home::new("limit");
+    let kernels = Kernels::with("tune-limit", "limit.cl", "__kernel", "__kernel nonsense");
+    let output = home.tune("1000").env("CLREEL_KERNELS", &kernels.0).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("vector_add/limit.cl"), "{stderr}");
+    let report = json(&output);
+    assert!(report["runs"][0]["limit_ms"].is_null(), "{report}");
+    let best: Vec<_> = trials(&report).into_iter().filter(|trial| trial["status"] == "best").collect();
+    assert_eq!(best.len(), 2);
+    assert!(best.iter().all(|trial| trial["ms"].is_number() && trial["percent_of_limit"].is_null()));
+}
