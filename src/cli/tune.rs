@@ -3,7 +3,7 @@
 
 mod report;
 
-use crate::cli::bench::LadderName;
+use crate::cli::bench::{LadderName, each_once};
 use crate::cli::devices::{DeviceEntry, print_json};
 use crate::cli::live::{self, Live};
 use crate::cli::{TuneArgs, exit, usage, working_devices};
@@ -42,7 +42,7 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
             Ok(usage("tune", &format!("{name} belongs to the box filter: --ladder vector-add takes --count")))
         }
         (LadderName::VectorAdd, None) => {
-            tune_ladder(VectorAdd, args.count.as_deref().unwrap_or(&[1 << 24]), args)
+            tune_ladder(VectorAdd, &each_once(args.count.as_deref().unwrap_or(&[1 << 24])), args)
         }
     }
 }

@@ -302,12 +302,12 @@ impl Task {
     }
 
     /// Whether that is wall time, of some of them at least: OpenGL did not tell what they took its device.
-    pub fn is_timed_by_wall(&self) -> bool {
+    pub(crate) fn is_timed_by_wall(&self) -> bool {
         self.by_wall
     }
 
     /// What it was predicted to take, in milliseconds.
-    pub fn predicted_ms(&self) -> f64 {
+    pub(crate) fn predicted_ms(&self) -> f64 {
         self.predicted_ms
     }
 
@@ -317,7 +317,7 @@ impl Task {
     }
 
     /// Time since its first band was drawn, in seconds; 0 before.
-    pub fn elapsed_s(&self) -> f64 {
+    pub(crate) fn elapsed_s(&self) -> f64 {
         self.started.map_or(0.0, |at| at.elapsed().as_secs_f64())
     }
 }
