@@ -80,6 +80,9 @@ fn what_belongs_to_another_ladder_is_refused() {
         (&["bench", "--ladder", "vector-add", "--size", "64x64"], "--size"),
         (&["bench", "--ladder", "vector-add", "movie.mp4"], "FILE"),
         (&["bench", "--ladder", "vector-add", "--allow-references"], "--allow-references"),
+        // Also with the value that it has without being asked.
+        (&["bench", "--ladder", "vector-add", "--radius", "7"], "--radius"),
+        (&["bench", "--ladder", "vector-add", "--conversions", "all"], "--conversions"),
         (&["bench", "--ladder", "vector-add", "--variant", "naive"], "'naive'"),
         (&["bench", "--ladder", "vector-add", "--count", "0"], "--count"),
         (&["bench", "--ladder", "no-such"], "no-such"),

@@ -18,9 +18,7 @@ use crate::gpu::cl::{Device, no_device, select_device};
 use crate::ladder::bench::Ask;
 use crate::ladder::rows::Case;
 use crate::ladder::{BackEnd, Outcome};
-use crate::ladders::conversions::Which;
 use crate::ladders::vector_add::VectorAdd;
-use crate::media::References;
 
 use results::{DeviceRuns, Results, Subject};
 pub(crate) use table::{believed, number};
@@ -149,15 +147,8 @@ fn each_once(numbers: &[u32]) -> Vec<u32> {
 /// # Errors
 /// A sentence for the user, where something was asked for that only pictures have.
 fn counts(args: &BenchArgs) -> std::result::Result<Vec<u32>, String> {
-    let pictures = [
-        ("FILE", args.file.is_some()),
-        ("--allow-references", args.references.get() == References::Allowed),
-        ("--size", args.size.is_some()),
-        ("--radius", args.radius != [7]),
-        ("--native", args.native),
-        ("--conversions", args.conversions != Which::All),
-    ];
-    if let Some((name, _)) = pictures.into_iter().find(|(_, given)| *given) {
+    let of_movies = ["file", "size", "radius", "native", "conversions", "allow_references"];
+    if let Some(name) = args.given.any(&of_movies) {
         return Err(format!("{name} belongs to the box filter: --ladder vector-add takes --count"));
     }
     Ok(each_once(args.count.as_deref().unwrap_or(&[1 << 24])))

@@ -4,6 +4,7 @@
 
 pub mod bench;
 pub mod devices;
+pub mod given;
 pub(crate) mod live;
 pub mod snapshot;
 pub mod tune;
@@ -25,6 +26,8 @@ use crate::ladders::conversions::Which;
 use crate::ladders::vector_add::{self, VectorAdd};
 use crate::leftovers;
 use crate::options::{FilterArgs, PlayArgs, ReferencesArgs, TrialArgs, seconds};
+
+use given::Given;
 
 const EXAMPLES: &str = "Examples:
   clreel movie.mp4                        play it; 1 to 5 choose a kernel, - and = its radius
@@ -153,6 +156,9 @@ pub(crate) fn working_devices() -> Vec<Device> {
 /// `clreel bench`.
 #[derive(Debug, Clone, Args)]
 pub struct BenchArgs {
+    /// What of all these was given.
+    #[command(flatten)]
+    pub given: Given,
     /// The movie whose frames are filtered; without it the bundled clip
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
