@@ -84,6 +84,9 @@ fn what_belongs_to_another_ladder_is_refused() {
         (&["bench", "--ladder", "vector-add", "--size", "64x64"], "--size"),
         (&["bench", "--ladder", "vector-add", "movie.mp4"], "FILE"),
         (&["bench", "--ladder", "vector-add", "--allow-references"], "--allow-references"),
+        // Also with the value that it has without being asked.
+        (&["bench", "--ladder", "vector-add", "--radius", "7"], "--radius"),
+        (&["bench", "--ladder", "vector-add", "--conversions", "all"], "--conversions"),
         (&["bench", "--ladder", "vector-add", "--variant", "naive"], "'naive'"),
         (&["bench", "--ladder", "vector-add", "--count", "0"], "--count"),
         (&["bench", "--ladder", "no-such"], "no-such"),
@@ -432,4 +435,20 @@ fn tune_leaves_a_rung_that_crashes() {
     assert!(scalar[0]["status"] == "failed", "{}", scalar[0]);
     assert!(scalar[0]["reason"].as_str().unwrap().contains("end the program"), "{}", scalar[0]);
     assert!(trials.iter().any(|trial| trial["variant"] == "vector" && trial["status"] == "best"));
+}
+
+/// A limit that cannot run costs a sentence and its own numbers.
+#[test]
+fn tune_does_without_a_limit_that_is_broken() {
+    let home = Home::new("limit");
+    let kernels = Kernels::with("tune-limit", "limit.cl", "__kernel", "__kernel nonsense");
+    let output = home.tune("1000").env("CLREEL_KERNELS", &kernels.0).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("vector_add/limit.cl"), "{stderr}");
+    let report = json(&output);
+    assert!(report["runs"][0]["limit_ms"].is_null(), "{report}");
+    let best: Vec<_> = trials(&report).into_iter().filter(|trial| trial["status"] == "best").collect();
+    assert_eq!(best.len(), 2);
+    assert!(best.iter().all(|trial| trial["ms"].is_number() && trial["percent_of_limit"].is_null()));
 }

@@ -18,8 +18,6 @@ use crate::gpu::cl::{Device, no_device, select_device};
 use crate::ladder::bench::Ask;
 use crate::ladder::rows::Case;
 use crate::ladder::{BackEnd, Outcome};
-use crate::ladders::conversions::Which;
-use crate::media::References;
 
 pub(super) use numbers::run as numbers;
 pub(super) use pictures::run as pictures;
@@ -128,18 +126,8 @@ fn each_once(numbers: &[u32]) -> Vec<u32> {
     once
 }
 
-/// What was asked for that only pictures have.
-fn of_pictures(args: &BenchArgs) -> Option<&'static str> {
-    let pictures = [
-        ("FILE", args.file.is_some()),
-        ("--allow-references", args.references.get() == References::Allowed),
-        ("--size", args.size.is_some()),
-        ("--radius", args.radius != [7]),
-        ("--native", args.native),
-        ("--conversions", args.conversions != Which::All),
-    ];
-    pictures.into_iter().find_map(|(name, given)| given.then_some(name))
-}
+/// The options of movies, which a ladder of numbers does not take.
+const OF_MOVIES: [&str; 6] = ["file", "size", "radius", "native", "conversions", "allow_references"];
 
 /// Why an outcome is not ok.
 fn reason(outcome: &Outcome) -> Option<String> {

@@ -53,7 +53,7 @@ macro_rules! ladders {
 /// A sentence for the user.
 pub(super) fn asked_cases<L: Ladder>(
     ladder: &L,
-    foreign: Option<&str>,
+    foreign: Option<String>,
     count: Option<&[u32]>,
 ) -> std::result::Result<Vec<L::Case>, String> {
     match foreign {

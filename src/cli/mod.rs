@@ -4,6 +4,7 @@
 
 pub mod bench;
 pub mod devices;
+pub mod given;
 mod ladders;
 pub(crate) mod live;
 pub mod snapshot;
@@ -22,6 +23,8 @@ use crate::ladders::box_filter::{Group, MAX_RADIUS, VariantId};
 use crate::ladders::conversions::Which;
 use crate::leftovers;
 use crate::options::{FilterArgs, PlayArgs, ReferencesArgs, TrialArgs, seconds};
+
+use given::Given;
 
 pub use ladders::LadderName;
 
@@ -149,6 +152,9 @@ pub(crate) fn working_devices() -> Vec<Device> {
 /// `clreel bench`.
 #[derive(Debug, Clone, Args)]
 pub struct BenchArgs {
+    /// What of all these was given.
+    #[command(flatten)]
+    pub given: Given,
     /// The movie whose frames are filtered; without it the bundled clip
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,

@@ -63,7 +63,7 @@ pub(super) fn pictures(args: &TuneArgs) -> Result<u8> {
 /// A ladder that filters no pictures.
 pub(super) fn numbers<L: Ladder>(ladder: &L, args: &TuneArgs) -> Result<u8> {
     let of_pictures = [("--size", !args.size.is_empty()), ("--radius", !args.radius.is_empty())];
-    let foreign = of_pictures.into_iter().find_map(|(name, given)| given.then_some(name));
+    let foreign = of_pictures.into_iter().find_map(|(name, given)| given.then(|| name.to_owned()));
     let cases = match asked_cases(ladder, foreign, args.count.as_deref()) {
         Ok(cases) => cases,
         Err(why) => return Ok(usage("tune", &why)),

@@ -183,7 +183,7 @@ mod tests {
     use crate::ladder::measure::Sample;
     use crate::ladder::rows::Row;
     use crate::ladders::box_filter::VariantId;
-    use crate::ladders::box_filter::bench::{Entrant, case};
+    use crate::ladders::box_filter::entrants::{Entrant, case};
     use live::Results as _;
 
     fn results(runs: Vec<(u32, Vec<(VariantId, Outcome)>)>) -> Results {

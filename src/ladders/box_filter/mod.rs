@@ -8,6 +8,7 @@ pub mod bench;
 mod candidates;
 mod checks;
 pub mod config;
+pub mod entrants;
 pub mod glsl;
 pub mod native;
 pub mod opencl;
