@@ -7,6 +7,7 @@ pub mod cache;
 pub mod config;
 pub mod contest;
 pub mod heat;
+pub mod judge;
 #[cfg(test)]
 mod made;
 pub mod measure;
