@@ -112,7 +112,7 @@ pub fn axes<C: Tunable>(code: &C) -> Vec<&'static Param> {
 }
 
 /// The most trials that a search over these rungs makes, for a progress bar.
-pub fn most_trials<C: Tunable>(rungs: &Rungs<C>) -> usize {
+pub(crate) fn most_trials<C: Tunable>(rungs: &Rungs<C>) -> usize {
     let codes = || rungs.iter().map(|(_, config)| config.code());
     let trials = |c: &'static C| 1 + c.params().iter().map(|p| p.values.len()).sum::<usize>();
     let map = |c: &'static C| match axes(c)[..] {
