@@ -4,6 +4,8 @@
 
 pub mod bench;
 pub mod devices;
+pub mod given;
+mod ladders;
 pub(crate) mod live;
 mod mistyped;
 pub mod snapshot;
@@ -18,14 +20,14 @@ use crate::error::Result;
 use crate::exit;
 use crate::gpu::cl::{Device, list_devices};
 use crate::gpu::{drivers, probe, trial};
-use crate::ladder::answer;
-use crate::ladders::box_filter;
-use crate::ladders::box_filter::Group;
-use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::{Group, VariantId};
 use crate::ladders::conversions::Which;
-use crate::ladders::vector_add::{self, VectorAdd};
 use crate::leftovers;
 use crate::options::{FilterArgs, PlayArgs, ReferencesArgs, TrialArgs, values};
+
+use given::Given;
+
+pub use ladders::LadderName;
 
 const EXAMPLES: &str = "Examples:
   clreel movie.mp4                        play it; 1 to 5 choose a kernel, - and = its radius
@@ -89,7 +91,7 @@ pub enum Command {
     #[command(name = trial::TRY, hide = true)]
     TryKernels {
         /// Whose kernels
-        ladder: bench::LadderName,
+        ladder: LadderName,
         /// The number of the memory that both share
         frame: u32,
     },
@@ -123,10 +125,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::Devices(args)) => devices::run(args),
         Some(Command::AskDriver) => drivers::answer(platforms),
         Some(Command::AskSharing { list }) => probe::answer(list),
-        Some(Command::TryKernels { ladder, frame }) => match ladder {
-            bench::LadderName::BoxFilter => box_filter::trial::answer(*frame),
-            bench::LadderName::VectorAdd => answer::answer(&VectorAdd, *frame),
-        },
+        Some(Command::TryKernels { ladder, frame }) => ladder.answer(*frame),
     }
 }
 
@@ -160,14 +159,17 @@ pub(crate) fn working_devices() -> Vec<Device> {
 /// `clreel bench`.
 #[derive(Debug, Clone, Args)]
 pub struct BenchArgs {
+    /// What of all these was given.
+    #[command(flatten)]
+    pub given: Given,
     /// The movie whose frames are filtered; without it the bundled clip
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// What is computed
     #[arg(long, value_name = "NAME", default_value = "box-filter")]
-    pub ladder: bench::LadderName,
+    pub ladder: LadderName,
     /// How many numbers, separated by commas; only where the ladder computes with numbers. Without it 16777216
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count_to::<{ vector_add::MOST }>)]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
     pub count: Option<Vec<u32>>,
     /// What it may open.
     #[command(flatten)]
@@ -207,6 +209,13 @@ pub struct BenchArgs {
 /// `clreel tune`.
 #[derive(Debug, Clone, Args)]
 pub struct TuneArgs {
+    /// What is computed
+    #[arg(long, value_name = "NAME", default_value = "box-filter")]
+    pub ladder: LadderName,
+    /// How many numbers, separated by commas; each stands for its class. Only where the ladder computes with numbers.
+    /// Without it 16777216
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
+    pub count: Option<Vec<u32>>,
     /// Radii in pixels, separated by commas; each stands for its range. Without it one for each range
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::radius, allow_hyphen_values = true)]
     pub radius: Vec<u32>,

@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 
 use super::Outcome;
-use super::rows::{Case, CaseRun, Entry, Row, Turn, not_timed};
+use super::rows::{Case, CaseRun, Chosen, Entry, Row, Turn, not_timed};
 use crate::error::{Error, Result};
 use crate::ladder::measure::{self, Contender, Sample};
 use crate::verify::{Checked, MismatchReport};
@@ -93,7 +93,7 @@ pub struct Prepared<R> {
     /// How long a run takes, in milliseconds.
     pub predicted_ms: f64,
     /// What was chosen for it; only where there was a choice.
-    pub chosen: Option<String>,
+    pub chosen: Option<Chosen>,
     /// What was compared.
     pub checked: Vec<Checked>,
 }
@@ -285,14 +285,20 @@ fn compared<'a, B: Bench>(bench: &'a B, one: &'a B::Ready, room: &'a RefCell<B::
         if is_compared {
             return bench.run(one, room).map_err(fail);
         }
-        bench.poison(one, room).map_err(fail)?;
-        let sample = bench.run(one, room).map_err(fail)?;
-        let timed = |report: MismatchReport| {
-            let case = format!("{}, as it is timed", report.case);
-            MismatchReport { case, ..report }
-        };
-        passed(bench.compare(one, room).map(|report| report.map(timed)))?;
+        let sample = compare_run(bench, one, room)?;
         is_compared = true;
         Ok(sample)
     })
+}
+
+/// One run as it is timed, of which every element is compared.
+pub(super) fn compare_run<B: Bench>(bench: &B, one: &B::Ready, room: &mut B::Room) -> Tried<Sample> {
+    bench.poison(one, room).map_err(fail)?;
+    let sample = bench.run(one, room).map_err(fail)?;
+    let timed = |report: MismatchReport| {
+        let case = format!("{}, as it is timed", report.case);
+        MismatchReport { case, ..report }
+    };
+    passed(bench.compare(one, room).map(|report| report.map(timed)))?;
+    Ok(sample)
 }

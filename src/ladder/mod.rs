@@ -3,13 +3,20 @@
 
 pub mod answer;
 pub mod bench;
+pub mod cache;
 pub mod config;
 pub mod contest;
+pub mod heat;
+pub mod judge;
+#[cfg(test)]
+mod made;
 pub mod measure;
 pub mod rows;
 pub mod rung;
 pub mod search;
 pub mod trial;
+pub mod tune;
+pub mod tune_case;
 
 /// What computes a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,7 +49,7 @@ impl BackEnd {
 }
 
 /// Why something that was to be timed has no time yet.
-pub const NOT_TIMED: &str = "It was not timed.";
+pub(crate) const NOT_TIMED: &str = "It was not timed.";
 
 /// What came of running a variant.
 #[derive(Debug, Clone)]

@@ -65,6 +65,15 @@ pub struct Entry {
     pub beside: Option<Value>,
 }
 
+/// What the fastest rung is on a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// The rung and its parameters, as in `vector WIDTH=4`.
+    pub what: String,
+    /// Whether tuning had found it before; otherwise a short search did. `None` where there is no such search.
+    pub tuned: Option<bool>,
+}
+
 /// What came of something that took part.
 #[derive(Debug, Clone)]
 pub struct Row {
@@ -72,8 +81,8 @@ pub struct Row {
     pub entry: Entry,
     /// Its times, or what stands in their place.
     pub outcome: Outcome,
-    /// What was chosen for it, as in `vector WIDTH=4`; only where there was a choice.
-    pub chosen: Option<String>,
+    /// What was chosen for it; only where there was a choice.
+    pub chosen: Option<Chosen>,
     /// What was compared; nothing of one that was not checked to its end.
     pub checked: Vec<Checked>,
 }
@@ -118,13 +127,13 @@ impl CaseRun {
     }
 
     /// The limits that have times, with their names.
-    pub fn timed_limits(&self) -> impl Iterator<Item = (LimitName, &Measurement)> {
+    pub(crate) fn timed_limits(&self) -> impl Iterator<Item = (LimitName, &Measurement)> {
         let limits = self.case.limits.iter().zip(&self.limits);
         limits.filter_map(|(name, outcome)| Some((*name, outcome.measured()?)))
     }
 
     /// The time of the limit that a row can be compared with.
-    pub fn limit_of(&self, row: &Row) -> Option<&Measurement> {
+    pub(crate) fn limit_of(&self, row: &Row) -> Option<&Measurement> {
         row.entry.limit.and_then(|at| self.limits.get(at)).and_then(Outcome::measured)
     }
 

@@ -31,11 +31,6 @@ pub(crate) fn count(s: &str) -> Result<u32, String> {
     Ok(whole(s, 1, u32::MAX.into())? as u32)
 }
 
-/// How many numbers a ladder computes with: from 1 to `MOST`.
-pub(crate) fn count_to<const MOST: u32>(s: &str) -> Result<u32, String> {
-    Ok(whole(s, 1, MOST.into())? as u32)
-}
-
 /// How many frames are presented.
 pub(super) fn frames(s: &str) -> Result<u64, String> {
     whole(s, 1, u64::MAX)

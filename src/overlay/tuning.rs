@@ -4,14 +4,16 @@ use egui::{Align2, Color32, Rect, Sense, Ui, pos2, vec2};
 
 use super::place::{self, Panel, Title};
 use super::{Action, panel, theme};
-use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::heat::{self, Map};
-use crate::ladders::box_filter::tune::{Status, Trial, best};
+use crate::ladder::heat::{self, Map};
+use crate::ladder::judge::Status;
+use crate::ladder::tune::best;
+use crate::ladders::box_filter::Code;
+use crate::ladders::box_filter::tune::Trial;
 use crate::ladders::box_filter::tuned::SizeClass;
 
 /// What a search does now.
 #[derive(Debug, Clone, PartialEq)]
-pub enum TuningState {
+pub(crate) enum TuningState {
     /// There is none; what is shown is known, or nothing is.
     Idle,
     /// It is to run, and waits for this.
@@ -26,7 +28,7 @@ pub enum TuningState {
 
 /// A search in the background.
 #[derive(Debug, Clone)]
-pub struct Tuning {
+pub(crate) struct Tuning {
     /// What it does now.
     pub state: TuningState,
     /// What it is for: width, height and radius in pixels.
@@ -43,7 +45,7 @@ pub struct Tuning {
 
 impl Tuning {
     /// Nothing has been searched.
-    pub const NONE: Tuning = Tuning {
+    pub(crate) const NONE: Tuning = Tuning {
         state: TuningState::Idle,
         of: None,
         radii: (0, 0),
@@ -53,13 +55,13 @@ impl Tuning {
     };
 
     /// Whether a search is under way, running or not.
-    pub fn is_under_way(&self) -> bool {
+    pub(crate) fn is_under_way(&self) -> bool {
         matches!(self.state, TuningState::Waiting(_) | TuningState::Running(_))
     }
 }
 
 /// The panel's width in points.
-pub const WIDTH: f32 = 420.0;
+pub(crate) const WIDTH: f32 = 420.0;
 const CELL: f32 = 22.0;
 /// Where the rows' values end, and the least width of a cell.
 const LEFT: f32 = 92.0;
@@ -70,12 +72,12 @@ const TOP: f32 = 34.0;
 /// Lays the panel out in `rect`, with a scroll bar where it is too low. `of` is the variant whose map is to be seen;
 /// `None` is that of the fastest trial. With the search comes what `auto` is for this picture. Returns what was done with
 /// the title, and the height that the panel would like to have.
-pub fn show(
+pub(crate) fn show(
     ui: &mut Ui,
     rect: Rect,
     (tuning, auto): (&Tuning, Option<&str>),
     folded: bool,
-    of: &mut Option<VariantId>,
+    of: &mut Option<&'static str>,
     actions: &mut Vec<Action>,
 ) -> (Title, f32) {
     let name = match folded && tuning.is_under_way() {
@@ -107,7 +109,7 @@ fn contents(
     ui: &mut Ui,
     tuning: &Tuning,
     auto: Option<&str>,
-    of: &mut Option<VariantId>,
+    of: &mut Option<&'static str>,
     actions: &mut Vec<Action>,
 ) {
     let (color, text) = told(tuning, auto);
@@ -126,10 +128,10 @@ fn contents(
     }
     if let Some((best, ms)) = best(&tuning.trials) {
         let name = if tuning.state == TuningState::Done { "Best" } else { "Best so far" };
-        let text = format!("{name}: {} {}, {} ms", best.variant, best.config, theme::ms(ms));
+        let text = format!("{name}: {} {}, {} ms", best.rung, best.config, theme::ms(ms));
         line(ui, &text, theme::STRONG);
     }
-    let (ids, fastest) = heat::variants(&tuning.trials);
+    let (ids, fastest) = heat::rungs(&tuning.trials);
     let shown = of.filter(|id| ids.contains(id)).or(fastest).or(ids.first().copied());
     ui.horizontal(|ui| {
         if tuning.is_under_way() {
@@ -141,8 +143,7 @@ fn contents(
         }
         for id in ids {
             let chosen = Some(id) == shown;
-            let text =
-                egui::RichText::new(id.as_str()).color(if chosen { Color32::BLACK } else { theme::TEXT });
+            let text = egui::RichText::new(id).color(if chosen { Color32::BLACK } else { theme::TEXT });
             let mut button = egui::Button::new(text);
             if chosen {
                 button = button.fill(theme::SELECT);
@@ -198,7 +199,7 @@ fn line(ui: &mut Ui, text: &str, color: Color32) {
     ui.add(egui::Label::new(text).truncate());
 }
 
-fn heat_map(ui: &mut Ui, map: &Map, tuning: &Tuning) {
+fn heat_map(ui: &mut Ui, map: &Map<Code>, tuning: &Tuning) {
     let across = map.across.map_or("", |p| p.name);
     let down = map.down.map_or("", |p| p.name);
     let size = vec2(ui.available_width(), TOP + map.rows.len() as f32 * CELL);
@@ -276,7 +277,7 @@ fn heat(ratio: f64) -> Color32 {
 
 /// A trial in words.
 fn about(trial: &Trial, tuning: &Tuning) -> String {
-    let head = format!("{} {}\ncompiled in {:.0} ms\n", trial.variant, trial.config, trial.compile_ms);
+    let head = format!("{} {}\ncompiled in {:.0} ms\n", trial.rung, trial.config, trial.compile_ms);
     let rest = match &trial.status {
         Status::Scored(least) => {
             // As the line of the best and the cache say it.
@@ -300,7 +301,7 @@ fn about(trial: &Trial, tuning: &Tuning) -> String {
 mod tests {
     use super::*;
     use crate::gpu::cl::DeviceKind;
-    use crate::ladders::box_filter::Config;
+    use crate::ladders::box_filter::{Config, VariantId};
 
     fn lightness(color: Color32) -> u32 {
         2 * u32::from(color.r()) + 5 * u32::from(color.g()) + u32::from(color.b())
@@ -318,7 +319,7 @@ mod tests {
         let code = VariantId::Fused.kernels().unwrap().code(DeviceKind::Cpu);
         let config = Config::of(code, DeviceKind::Cpu);
         let trial = |status| Trial {
-            variant: VariantId::Fused,
+            rung: "fused",
             config: config.clone(),
             compile_ms: 12.0,
             status,

@@ -9,7 +9,8 @@ use crate::cli::{BenchArgs, usage};
 use crate::error::Result;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::bench::{BoxBench, Entrant, Input, case, require_memory};
+use crate::ladders::box_filter::bench::{BoxBench, Input};
+use crate::ladders::box_filter::entrants::{Entrant, case, require_memory};
 use crate::ladders::box_filter::trial::Trials;
 use crate::ladders::conversions::{self as converted, Which};
 use crate::media;
@@ -23,9 +24,12 @@ fn filters() -> impl Iterator<Item = (&'static str, VariantId)> + Clone {
     filters.map(|id| (id.as_str(), id))
 }
 
-pub(super) fn run(args: &BenchArgs) -> Result<u8> {
-    if args.count.is_some() {
-        return Ok(usage("bench", "the box filter has no --count: it filters the pictures of a movie"));
+pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
+    if let Some(name) = args.given.any(&["count"]) {
+        return Ok(usage(
+            "bench",
+            &format!("the box filter has no {name}: it filters the pictures of a movie"),
+        ));
     }
     let variants = match args.variant.among(filters()) {
         Ok(variants) => variants,

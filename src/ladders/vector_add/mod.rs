@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo};
 use crate::ladder::config::Config;
-use crate::ladder::contest::Ladder;
+use crate::ladder::contest::{Ladder, Sizes};
 use crate::ladder::measure::Sample;
 use crate::ladder::rung::{Rung, Work};
 use crate::verify::{self, Floats};
@@ -105,6 +105,21 @@ impl Ladder for VectorAdd {
     const LIMIT_FILE: &'static str = kernels::LIMIT_FILE;
     const INPUTS: &'static [&'static str] = inputs::NAMES;
 
+    const TAKES: &'static str = "--count";
+
+    fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<u32>, String> {
+        let mut cases = Vec::new();
+        for &count in sizes.count.unwrap_or(&[1 << 24]) {
+            if !(1..=MOST).contains(&count) {
+                return Err(format!("{count} is no --count of vector-add: choose 1 to {MOST}"));
+            }
+            if !cases.contains(&count) {
+                cases.push(count);
+            }
+        }
+        Ok(cases)
+    }
+
     fn rungs(&self) -> &'static [Rung<Code>] {
         &RUNGS
     }
@@ -120,6 +135,15 @@ impl Ladder for VectorAdd {
 
     fn json(&self, count: &u32) -> Value {
         json!({ "count": count })
+    }
+
+    fn class(&self, count: &u32) -> &'static str {
+        // Three arrays in the caches of a core, in those of a whole device, and in memory.
+        match count {
+            0..=65_536 => "small",
+            65_537..=4_194_304 => "medium",
+            _ => "large",
+        }
     }
 
     fn case(&self, json: &Value) -> Option<u32> {
