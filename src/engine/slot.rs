@@ -18,10 +18,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use ffmpeg_next::frame::Video;
-use glow::HasContext as _;
 use ocl::ffi;
 
 use super::plans::Plans;
+use super::surface::Surface;
 use crate::color::Layout;
 use crate::color::Packed;
 use crate::color::kernels::{KeptKernels, PlaneBlock};
@@ -30,7 +30,7 @@ use crate::gpu::cl::ClContext;
 use crate::gpu::host_block::HostBlock;
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::sharing::pixel_buffer::PixelBuffer;
-use crate::gpu::sharing::texture::{self, Shared};
+use crate::gpu::sharing::texture::Shared;
 use crate::gpu::transfer::{enqueue_copy_to_image, enqueue_map, enqueue_read, enqueue_unmap, enqueue_write};
 
 /// What the host has put into a slot.
@@ -41,6 +41,10 @@ pub enum Loaded {
     /// The planes of [`Slot::load_packed`] or [`Slot::fill`], to be converted on the device.
     Planes,
 }
+
+/// Places in [`DeviceSide::mapped`].
+const SOURCE: usize = 0;
+const TARGET: usize = 1;
 
 /// The device's side of a slot. With `CL_MEM_USE_HOST_PTR` its memory lies in the slot's host blocks, so it must drop
 /// before them.
@@ -61,25 +65,35 @@ struct DeviceSide {
     handed_over: bool,
 }
 
-/// One of the places a frame can be in between decoding and the screen: host memory, the device's memory objects, and
-/// the texture that is shown. Host and device memory is made when it is first needed.
+/// One of the places a frame can be in between decoding and where it is wanted: host memory, the device's memory objects, and
+/// the texture that is shown, if it is to be in one. Host and device memory is made when it is first needed.
 pub struct Slot {
-    width: u32,
-    height: u32,
-    texture: glow::Texture,
-    gl: Arc<glow::Context>,
-    /// After it OpenGL has finished with the texture.
-    drawn: Option<glow::Fence>,
+    size: (u32, u32),
     device: DeviceSide,
     planes: Option<PlaneBlock>,
     /// Shared with the thread that filters it without OpenCL, if one does.
     input: Option<Arc<HostBlock>>,
     output: Option<Output>,
+    /// A picture in the memory of a filter that has its own, or that memory for the next one.
+    own: Option<Vec<u8>>,
     loaded: Loaded,
+    result: Place,
+    /// Last: what OpenCL has of it goes before.
+    surface: Option<Surface>,
 }
 
-/// After so long OpenGL is asked to finish all that it has, in nanoseconds.
-const FETCH_NS: i32 = 1_000_000_000;
+/// Where the picture is that a slot was filled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// As it was loaded: nothing filters it.
+    Input,
+    /// In the host's memory for the filtered picture.
+    Output,
+    /// In the filter's own memory.
+    Own,
+    /// In the texture.
+    Texture,
+}
 
 /// Host memory for the filtered picture, where textures are not shared.
 enum Output {
@@ -99,38 +113,43 @@ impl Output {
 }
 
 impl Slot {
-    /// A slot for RGBA8 pictures of `width` by `height` pixels. The OpenGL context must be current, here and
-    /// when the slot is used or dropped.
+    /// A slot for RGBA8 pictures of `width` by `height` pixels that are wanted in a texture. The OpenGL context must be
+    /// current, here and when the slot is used or dropped.
     ///
     /// # Errors
     /// When the picture is larger than the driver's textures, or memory runs out.
     pub fn new(gl: &Arc<glow::Context>, width: u32, height: u32) -> Result<Self> {
-        Ok(Self {
-            width,
-            height,
-            texture: texture::create(gl, width, height)?,
-            gl: gl.clone(),
-            drawn: None,
+        let surface = Surface::new(gl, (width, height))?;
+        Ok(Self { surface: Some(surface), ..Self::in_memory(width, height) })
+    }
+
+    /// A slot for RGBA8 pictures of `width` by `height` pixels that are wanted in the host's memory. It knows no OpenGL.
+    pub fn in_memory(width: u32, height: u32) -> Self {
+        Self {
+            size: (width, height),
             device: DeviceSide::default(),
             planes: None,
             input: None,
             output: None,
+            own: None,
             loaded: Loaded::Rgba,
-        })
+            result: Place::Input,
+            surface: None,
+        }
     }
 
     /// Width and height in pixels.
     pub(crate) fn size(&self) -> (u32, u32) {
-        (self.width, self.height)
+        self.size
     }
 
     fn bytes(&self) -> usize {
-        self.width as usize * self.height as usize * 4
+        self.size.0 as usize * self.size.1 as usize * 4
     }
 
-    /// The texture that holds the picture after [`Slot::show`].
-    pub fn texture(&self) -> glow::Texture {
-        self.texture
+    /// The texture that holds the picture after [`Slot::show`]; `None` where it is wanted in memory.
+    pub fn texture(&self) -> Option<glow::Texture> {
+        self.surface.as_ref().map(Surface::texture)
     }
 
     /// What was loaded last.
@@ -150,7 +169,7 @@ impl Slot {
             Some(block) => block,
             None => Arc::new(HostBlock::new(self.bytes())?),
         };
-        self.loaded = Loaded::Rgba;
+        (self.loaded, self.result) = (Loaded::Rgba, Place::Input);
         Arc::get_mut(self.input.insert(block)).map(HostBlock::bytes_mut).ok_or_else(still_in_use)
     }
 
@@ -219,12 +238,12 @@ impl Slot {
         &mut self.device.plans
     }
 
-    /// The same as the device has them.
+    /// The device's memory for the planes that were loaded; it has them after [`Slot::to_device`].
     ///
     /// # Errors
-    /// Before [`Slot::to_device`].
-    pub(crate) fn planes_on_device(&self) -> Result<&Picture> {
-        self.planes.as_ref().ok_or_else(no_picture)?.on_device()
+    /// When there are none, or memory runs out.
+    pub(super) fn planes_for_device(&mut self, cl: &ClContext) -> Result<Picture> {
+        self.planes.as_mut().ok_or_else(no_picture)?.device(cl).cloned()
     }
 
     /// The device's picture of the RGBA input, stored as a variant reads it. The input must hold its picture already.
@@ -232,7 +251,7 @@ impl Slot {
     /// # Errors
     /// When the device cannot hold a picture of this size and kind.
     pub(crate) fn source(&mut self, cl: &ClContext, storage: Storage) -> Result<Picture> {
-        self.forget_other(storage);
+        self.forget_other(SOURCE, storage);
         let (width, height) = self.size();
         let block = self.input.as_ref().ok_or_else(no_picture)?;
         picture(&mut self.device.source, cl, storage, width, height, block.start())
@@ -243,13 +262,14 @@ impl Slot {
     /// # Errors
     /// When the device cannot hold a picture of this size and kind.
     pub fn target(&mut self, cl: &ClContext, storage: Storage) -> Result<Picture> {
-        self.forget_other(storage);
+        self.forget_other(TARGET, storage);
         let (width, height) = self.size();
         let bytes = self.bytes();
         let output = match self.output.take() {
             Some(output) => output,
             None => {
-                match PixelBuffer::new(&self.gl, bytes).filter(|p| !cl.uses_host_memory() || p.is_aligned()) {
+                let pixels = self.surface.as_ref().and_then(|surface| surface.pixel_buffer(bytes));
+                match pixels.filter(|p| !cl.uses_host_memory() || p.is_aligned()) {
                     Some(pixels) => Output::Pixels(pixels),
                     None if cl.uses_host_memory() => Output::Block(HostBlock::new(bytes)?),
                     None => Output::Block(HostBlock::pinned(cl, bytes)?),
@@ -268,9 +288,10 @@ impl Slot {
         let shared = match self.device.shared.take() {
             Some(shared) => shared,
             None => {
-                let shared = Shared::new(cl, self.texture, self.width, self.height)?;
+                let surface = self.surface.as_mut().ok_or_else(no_picture)?;
+                let shared = Shared::new(cl, surface.texture(), self.size.0, self.size.1)?;
                 // The texture is new: OpenGL may not have made it yet.
-                self.retire();
+                surface.retire();
                 shared
             }
         };
@@ -283,68 +304,30 @@ impl Slot {
         self.planes = None;
     }
 
-    /// Source and target are of one kind; both are made anew when it changes.
-    fn forget_other(&mut self, storage: Storage) {
-        let other = |p: &Option<Picture>| p.as_ref().is_some_and(|p| p.storage() != storage);
-        if other(&self.device.source) || other(&self.device.target) {
-            let device = &mut self.device;
-            device.plans = Plans::default();
-            (device.source, device.target, device.mapped) = (None, None, [false; 2]);
+    /// A side of another kind goes, so that it is made anew, and the plans that name it.
+    fn forget_other(&mut self, side: usize, storage: Storage) {
+        let device = &mut self.device;
+        let DeviceSide { source, target, mapped, plans, .. } = device;
+        let kept = if side == SOURCE { source } else { target };
+        if kept.take_if(|picture| picture.storage() != storage).is_some() {
+            *plans = Plans::default();
+            mapped[side] = false;
         }
     }
 
     /// Notes that OpenGL's commands so far are the last ones that use the texture, until the next picture is in it.
     pub(crate) fn retire(&mut self) {
-        let gl = &self.gl;
-        // SAFETY: the context is current; the old fence is this slot's own.
-        unsafe {
-            if let Some(old) = self.drawn.take() {
-                gl.delete_sync(old);
-            }
-            self.drawn = gl.fence_sync(glow::SYNC_GPU_COMMANDS_COMPLETE, 0).ok();
-            if self.drawn.is_none() {
-                gl.finish();
-            }
-        }
-    }
-
-    /// Waits until OpenGL has finished with what is in the slot; with `device_waits` only has it begin.
-    fn wait_for_gl(&mut self, device_waits: bool) {
-        let gl = &self.gl;
-        // SAFETY: the context is current; the fence is this slot's own and is not used again.
-        unsafe {
-            let finished = match self.drawn.take() {
-                Some(fence) => {
-                    let status = gl.client_wait_sync(fence, glow::SYNC_FLUSH_COMMANDS_BIT, 0);
-                    gl.delete_sync(fence);
-                    matches!(status, glow::ALREADY_SIGNALED | glow::CONDITION_SATISFIED)
-                }
-                None => false,
-            };
-            if !finished && !device_waits {
-                gl.finish();
-            }
-        }
+        self.surface.iter_mut().for_each(Surface::retire);
     }
 
     /// Waits until OpenGL has fetched the picture before from the pixel buffer, so that the next one can be written there.
-    /// Seldom at all: it began a few frames ago. Returns whether there is such a buffer.
+    /// Returns whether there is such a buffer.
     pub(crate) fn wait_until_fetched(&mut self) -> bool {
-        if !matches!(self.output, Some(Output::Pixels(_))) {
-            return false;
+        let has_buffer = matches!(self.output, Some(Output::Pixels(_)));
+        if let Some(surface) = self.surface.as_mut().filter(|_| has_buffer) {
+            surface.wait_until_fetched();
         }
-        let gl = &self.gl;
-        if let Some(fence) = self.drawn.take() {
-            // SAFETY: the context is current; the fence is this slot's own and is not used again.
-            unsafe {
-                let status = gl.client_wait_sync(fence, glow::SYNC_FLUSH_COMMANDS_BIT, FETCH_NS);
-                gl.delete_sync(fence);
-                if !matches!(status, glow::ALREADY_SIGNALED | glow::CONDITION_SATISFIED) {
-                    gl.finish();
-                }
-            }
-        }
-        true
+        has_buffer
     }
 
     /// Where input and output start.
@@ -358,7 +341,9 @@ impl Slot {
     /// # Errors
     /// When the texture is not shared, or the driver refuses.
     pub(crate) fn acquire(&mut self, cl: &ClContext) -> Result<ocl::Event> {
-        self.wait_for_gl(cl.waits_for_gl());
+        if let Some(surface) = &mut self.surface {
+            surface.wait_for_gl(cl.waits_for_gl());
+        }
         let shared = self.device.shared.as_ref().ok_or_else(no_picture)?;
         self.device.handed_over = true;
         shared.acquire(cl)
@@ -373,20 +358,18 @@ impl Slot {
         enqueue_copy_to_image(cl, from, shared.picture(), self.size())
     }
 
-    /// Releases the device's memory objects, which the device must not be using; the next filter makes new ones.
-    pub(crate) fn drop_device_side(&mut self) {
+    /// Lets the device's memory objects go. Where it is idle they are released; the next filter makes new ones. A lost device's
+    /// are left alone for ever: they cannot be released, and it may still write into the host's memory. The texture stays. A
+    /// pixel buffer lasts as long as the OpenGL context, which must then stay, too.
+    pub(crate) fn leave_device(&mut self, idle: bool) {
+        if !idle {
+            std::mem::forget(std::mem::take(&mut self.device));
+            std::mem::forget((self.planes.take(), self.input.take(), self.output.take()));
+        }
         self.device = DeviceSide::default();
         self.planes = None;
         // Pinned memory is the device's too.
         self.output = None;
-    }
-
-    /// Leaves the memory of a lost device alone for ever: its objects cannot be released, and it may still
-    /// write into the blocks. The texture stays. A pixel buffer lasts as long as the OpenGL context, which must then stay,
-    /// too.
-    pub(crate) fn forget_device_side(&mut self) {
-        std::mem::forget(std::mem::take(&mut self.device));
-        std::mem::forget((self.planes.take(), self.input.take(), self.output.take()));
     }
 
     /// Hands what was loaded to the device: enqueues the upload on `queue`, or on a CPU device the unmapping. The event,
@@ -460,25 +443,66 @@ impl Slot {
         }
     }
 
-    /// Fills the texture from the host: with the filtered picture, or with the unfiltered one. Does nothing while the
-    /// device has them.
-    pub fn show(&self, filtered: bool) {
-        if self.device.handed_over {
-            return;
-        }
-        match (filtered, &self.output, &self.input) {
-            (true, Some(Output::Pixels(pixels)), _) => {
-                texture::fill_from(&self.gl, self.texture, self.size(), pixels);
+    /// Notes where the picture is now.
+    pub(super) fn result_is_in(&mut self, place: Place) {
+        self.result = place;
+    }
+
+    /// Whether the device has put the picture into the host's memory, from where [`Slot::show`] is to fetch it.
+    pub(crate) fn is_in_output(&self) -> bool {
+        self.result == Place::Output
+    }
+
+    /// Fills the texture with the picture, from where that is. Does nothing while the device has it, or where there is no
+    /// texture.
+    pub fn show(&mut self) {
+        let Some(surface) = self.surface.as_ref().filter(|_| !self.device.handed_over) else { return };
+        match (self.result, &self.output) {
+            (Place::Texture, _) => return,
+            (Place::Output, Some(Output::Pixels(pixels))) => surface.fill_from(pixels),
+            _ => {
+                let Some(pixels) = self.pixels() else { return };
+                surface.fill(pixels);
             }
-            (true, Some(Output::Block(block)), _) => self.show_pixels(block.bytes()),
-            (false, _, Some(block)) => self.show_pixels(block.bytes()),
-            _ => {}
+        }
+        self.result = Place::Texture;
+    }
+
+    /// Fills the texture with what commands have put into [`Slot::target`], as [`Slot::show`] does.
+    pub fn show_output(&mut self) {
+        self.result = Place::Output;
+        self.show();
+    }
+
+    /// The picture, tightly packed RGBA8; `None` while the device has it, and where it is not in the host's memory.
+    pub fn pixels(&self) -> Option<&[u8]> {
+        if self.device.handed_over {
+            return None;
+        }
+        match (self.result, &self.output) {
+            (Place::Input, _) => self.input.as_deref().map(HostBlock::bytes),
+            (Place::Output, Some(Output::Block(block))) => Some(block.bytes()),
+            (Place::Own, _) => self.own.as_deref(),
+            _ => None,
         }
     }
 
-    /// Fills the texture with a picture of this size, tightly packed RGBA8.
+    /// Memory of a filter's own that a slot's picture before was in.
+    pub(super) fn spare(&mut self) -> Option<Vec<u8>> {
+        self.own.take()
+    }
+
+    /// Keeps the memory of a filter's own, with the picture in it.
+    pub(super) fn keep_own(&mut self, picture: Vec<u8>) {
+        self.own = Some(picture);
+        self.result = Place::Own;
+    }
+
+    /// Fills the texture, if there is one, with a picture of this size, tightly packed RGBA8.
     pub fn show_pixels(&self, rgba: &[u8]) {
-        texture::fill(&self.gl, self.texture, self.size(), rgba);
+        if let Some(surface) = &self.surface {
+            surface.fill(rgba);
+        }
     }
 }
 
@@ -499,20 +523,6 @@ fn picture(
         None => unsafe { Picture::from_host(cl, storage, width, height, host.as_ptr())? },
     };
     Ok(kept.insert(picture).clone())
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        // OpenCL's side of the texture goes before the texture.
-        self.device = DeviceSide::default();
-        // SAFETY: the context is current (see `new`); texture and fence are this slot's own.
-        unsafe {
-            if let Some(fence) = self.drawn.take() {
-                self.gl.delete_sync(fence);
-            }
-            self.gl.delete_texture(self.texture);
-        }
-    }
 }
 
 fn still_in_use() -> Error {
