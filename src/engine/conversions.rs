@@ -8,6 +8,7 @@ use ffmpeg_next::frame::Video;
 use super::Pipeline;
 use crate::color::Layout;
 use crate::color::kernels::{ConvertProgram, Converter};
+use crate::error::Result;
 use crate::gpu::memory::Storage;
 use crate::ladders::box_filter::VariantId;
 
@@ -103,6 +104,16 @@ impl Pipeline {
         if !replace {
             self.known.unchecked.push(Check::Conversion(*layout, storage));
         }
+    }
+
+    /// Builds the program for pictures that lie so, for those who wait and check the picture themselves; waits for the compiler.
+    ///
+    /// # Errors
+    /// When it does not build, with its log, or fails to run.
+    pub fn build_conversion(&mut self, layout: &Layout, storage: Storage) -> Result<()> {
+        self.converter.prepare(layout, storage)?;
+        self.known.trust.insert((*layout, storage), Trust::Checked);
+        Ok(())
     }
 
     /// Conversions to be built and checked, each told once.

@@ -158,9 +158,9 @@ impl Stages {
         self.spans.extend(other.spans);
     }
 
-    /// What a stage took, in milliseconds; not a number where that is not known.
-    pub fn ms(&self, stage: Stage) -> f64 {
-        self.times[stage as usize]
+    /// What the filter took, in milliseconds; not a number where that is not known.
+    pub fn filter_ms(&self) -> f64 {
+        self.times[Stage::Filter as usize]
     }
 }
 
@@ -439,6 +439,8 @@ impl Engine {
             if self.jobs.is_empty() {
                 return Ok(None);
             }
+            // Whoever waits knows that it may take long.
+            self.let_go();
             std::thread::sleep(Duration::from_micros(200));
         }
     }

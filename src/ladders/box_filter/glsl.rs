@@ -219,6 +219,18 @@ impl Drop for GlslFilter {
     }
 }
 
+/// A context for it where there is no window.
+///
+/// # Errors
+/// When there is no OpenGL.
+pub(crate) fn headless() -> Result<Headless> {
+    Headless::new().map_err(|why| {
+        let hint =
+            "Install an OpenGL driver (on Debian and Ubuntu the packages libgl1-mesa-dri and libegl1).";
+        Error::new("'glsl' cannot run without OpenGL.", why, hint)
+    })
+}
+
 /// The filter in a context of its own, without a window: for one size of picture, and on one thread.
 pub struct Offscreen {
     source: glow::Texture,
@@ -234,11 +246,7 @@ impl Offscreen {
     /// # Errors
     /// When there is no OpenGL, or the picture is larger than it draws.
     pub fn new(width: u32, height: u32) -> Result<Self> {
-        let headless = Headless::new().map_err(|why| {
-            let hint =
-                "Install an OpenGL driver (on Debian and Ubuntu the packages libgl1-mesa-dri and libegl1).";
-            Error::new("'glsl' cannot run without OpenGL.", why, hint)
-        })?;
+        let headless = headless()?;
         let gl = &headless.gl;
         let filter = GlslFilter::new(gl.clone())?;
         filter.make_sums((width, height))?;
