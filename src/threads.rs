@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 
 /// As many threads as can run at once.
-pub fn all_threads() -> usize {
+pub(crate) fn all_threads() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 

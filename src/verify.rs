@@ -308,6 +308,12 @@ pub fn compare<E: Elements>(
     (!report.is_empty()).then_some(report)
 }
 
+/// What a comparison found, and that so many bytes of the source changed.
+pub(crate) fn with_source(report: Option<MismatchReport>, source: usize) -> Option<MismatchReport> {
+    let report = MismatchReport { source, ..report.unwrap_or_default() };
+    (!report.is_empty()).then_some(report)
+}
+
 /// How many bytes of something that is only to be read have changed.
 pub(crate) fn changed(before: &[u8], after: &[u8]) -> usize {
     if before == after { 0 } else { before.iter().zip(after).filter(|(a, b)| a != b).count() }

@@ -4,6 +4,8 @@
 
 pub mod bench;
 pub mod devices;
+pub mod given;
+pub(crate) mod live;
 pub mod snapshot;
 pub mod tune;
 
@@ -16,7 +18,7 @@ use crate::error::Result;
 use crate::exit;
 use crate::gpu::cl::{Device, list_devices};
 use crate::gpu::{drivers, probe, trial};
-use crate::ladder::contest;
+use crate::ladder::answer;
 use crate::ladders::box_filter;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::{Group, MAX_RADIUS};
@@ -24,6 +26,8 @@ use crate::ladders::conversions::Which;
 use crate::ladders::vector_add::{self, VectorAdd};
 use crate::leftovers;
 use crate::options::{FilterArgs, PlayArgs, ReferencesArgs, TrialArgs, seconds};
+
+use given::Given;
 
 const EXAMPLES: &str = "Examples:
   clreel movie.mp4                        play it; 1 to 5 choose a kernel, - and = its radius
@@ -117,7 +121,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::AskSharing { list }) => probe::answer(list),
         Some(Command::TryKernels { ladder, frame }) => match ladder {
             bench::LadderName::BoxFilter => box_filter::trial::answer(*frame),
-            bench::LadderName::VectorAdd => contest::answer(&VectorAdd, *frame),
+            bench::LadderName::VectorAdd => answer::answer(&VectorAdd, *frame),
         },
     }
 }
@@ -152,6 +156,9 @@ pub(crate) fn working_devices() -> Vec<Device> {
 /// `clreel bench`.
 #[derive(Debug, Clone, Args)]
 pub struct BenchArgs {
+    /// What of all these was given.
+    #[command(flatten)]
+    pub given: Given,
     /// The movie whose frames are filtered; without it the bundled clip
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
@@ -199,6 +206,13 @@ pub struct BenchArgs {
 /// `clreel tune`.
 #[derive(Debug, Clone, Args)]
 pub struct TuneArgs {
+    /// What is computed
+    #[arg(long, value_name = "NAME", default_value = "box-filter")]
+    pub ladder: bench::LadderName,
+    /// How many numbers, separated by commas; each stands for its class. Only where the ladder computes with numbers.
+    /// Without it 16777216
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=vector_add::MOST as i64))]
+    pub count: Option<Vec<u32>>,
     /// Radii in pixels, separated by commas; each stands for its range. Without it one for each range
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=MAX_RADIUS as i64))]
     pub radius: Vec<u32>,

@@ -44,7 +44,8 @@ pub(crate) mod trial;
 pub use correction::{Correction, Tables, correct_reference};
 pub use layout::{Component, Family, Layout, Plane};
 pub use matrix::{Matrix, Range};
-pub use reference::{convert_reference, convert_reference_threaded};
+pub use reference::convert_reference;
+pub(crate) use reference::convert_reference_threaded;
 pub use rgba::RgbaConverter;
 pub(crate) use staging::{Packed, PlaneMemory, Staging};
 

@@ -18,7 +18,7 @@ pub fn convert_reference(layout: &Layout, block: &[u8], rgba: &mut [u8]) -> Resu
 ///
 /// # Errors
 /// As [`convert_reference`].
-pub fn convert_reference_threaded(layout: &Layout, block: &[u8], rgba: &mut [u8]) -> Result<()> {
+pub(crate) fn convert_reference_threaded(layout: &Layout, block: &[u8], rgba: &mut [u8]) -> Result<()> {
     expect_sizes(layout, block, rgba)?;
     let threads = all_threads();
     let rows = (layout.height as usize).div_ceil(4 * threads).max(1);

@@ -1,12 +1,21 @@
 //! What every ladder of kernels shares: the variants' names, the outcome of running one, and the rules for
 //! checking ([`verify`](crate::verify)) and timing ([`measure`]) it.
 
+pub mod answer;
+pub mod bench;
+pub mod cache;
 pub mod config;
 pub mod contest;
+pub mod heat;
+#[cfg(test)]
+mod made;
 pub mod measure;
+pub mod rows;
 pub mod rung;
 pub mod search;
 pub mod trial;
+pub mod tune;
+pub mod tune_case;
 
 /// What computes a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,6 +1,7 @@
 //! A rung: one way to compute what a ladder computes, declared once. Command line, tables and tests read it from here.
 
 use super::BackEnd;
+use super::rows::Entry;
 
 /// What a rung is made of.
 #[derive(Debug)]
@@ -33,5 +34,11 @@ impl<C> Rung<C> {
             Work::Kernels(_) | Work::Fastest => BackEnd::OpenCl,
             Work::Host => BackEnd::Native,
         }
+    }
+
+    /// What it is called in a benchmark.
+    pub fn entry(&self) -> Entry {
+        let (id, name) = (self.id, self.id.to_owned());
+        Entry { id, name, back_end: self.back_end(), limit: None, beside: None }
     }
 }

@@ -84,21 +84,24 @@ pub static KEYS: LazyLock<Vec<KeyHelp>> = LazyLock::new(|| {
     keys
 });
 
-const LINE: f32 = 20.0;
+/// Height of a line, at least and at most.
+const LINE: (f32, f32) = (15.0, 20.0);
 const COLUMN: f32 = 270.0;
 
 /// What the first start says.
-pub fn hint() -> String {
+pub(crate) fn hint() -> String {
     "? shows the keys".to_owned()
 }
 
 /// The table in two columns in the middle of `window`, one where it is narrow; it scrolls where it is too high.
-pub fn show(ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
+pub(crate) fn show(ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
     let columns = if window.width() >= 2.0 * (COLUMN + theme::PAD) { 2 } else { 1 };
     let lines = KEYS.len().div_ceil(columns);
+    let rest = 2.0 * theme::PAD + 30.0;
+    let height = ((window.height() - rest) / lines as f32).clamp(LINE.0, LINE.1).floor();
     let size = vec2(
         (columns as f32 * COLUMN + 2.0 * theme::PAD).min(window.width()),
-        (lines as f32 * LINE + 2.0 * theme::PAD + 30.0).min(window.height()),
+        (lines as f32 * height + rest).min(window.height()),
     );
     let rect = Rect::from_center_size(window.center(), size);
     let inner = rect.shrink(theme::PAD);
@@ -116,10 +119,10 @@ pub fn show(ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
     let table = Rect::from_min_max(inner.min + vec2(0.0, 28.0), inner.max);
     let mut ui = ui.new_child(UiBuilder::new().id_salt("table").max_rect(table));
     ScrollArea::vertical().id_salt("table").auto_shrink(false).show(&mut ui, |ui| {
-        let size = vec2(ui.available_width(), lines as f32 * LINE);
+        let size = vec2(ui.available_width(), lines as f32 * height);
         let (rows, _) = ui.allocate_exact_size(size, Sense::hover());
         for (n, line) in KEYS.iter().enumerate() {
-            let at = rows.min + vec2((n / lines) as f32 * COLUMN, (n % lines) as f32 * LINE);
+            let at = rows.min + vec2((n / lines) as f32 * COLUMN, (n % lines) as f32 * height);
             ui.painter().text(at, Align2::LEFT_TOP, &line.keys, theme::figures(12.0), theme::SELECT);
             let does = at + vec2(86.0, 0.0);
             ui.painter().text(does, Align2::LEFT_TOP, &line.does, theme::words(12.5), theme::TEXT);

@@ -11,9 +11,9 @@ use crate::ladders::box_filter::VariantId;
 use crate::stats::{Score, Scores};
 
 /// The panel's width in points.
-pub const WIDTH: f32 = 344.0;
+pub(crate) const WIDTH: f32 = 344.0;
 /// Height of the panel's title, which tells the story.
-pub const TITLE: f32 = 42.0;
+pub(crate) const TITLE: f32 = 42.0;
 const GROUP_GAP: f32 = 7.0;
 /// Height of a rung in the panel, at least and at most.
 const ROW: (f32, f32) = (20.0, 27.0);
@@ -25,7 +25,7 @@ const TIME: f32 = 74.0;
 const LEAST_DECADES: f64 = 3.0;
 
 /// Height of the panel in a room of this height: as high as its rows may be.
-pub fn height(room: f32) -> f32 {
+pub(crate) fn height(room: f32) -> f32 {
     let rows = VariantId::ALL.len() as f32;
     let rest = TITLE + GROUP_GAP * (Group::ALL.len() as f32 - 1.0) + theme::PAD;
     let row = ((room - rest) / rows).clamp(ROW.0, ROW.1).floor();
@@ -33,7 +33,7 @@ pub fn height(room: f32) -> f32 {
 }
 
 /// The least height of the panel.
-pub fn least_height() -> f32 {
+pub(crate) fn least_height() -> f32 {
     height(0.0)
 }
 
@@ -128,7 +128,7 @@ pub(super) fn grouped<'a>(view: &'a View) -> Vec<(usize, &'a VariantRow<'a>)> {
 }
 
 /// Lays the panel out in `rect`. Returns what was done with its title.
-pub fn show(
+pub(crate) fn show(
     ui: &mut Ui,
     rect: Rect,
     (view, scores): (&View, &Scores),
@@ -320,7 +320,11 @@ mod tests {
 
     #[test]
     fn the_panel_is_as_high_as_its_room_within_limits() {
-        assert!(least_height() <= 300.0, "{}", least_height());
-        assert!(height(1e6) < 400.0 && height(330.0) <= 330.0);
+        let rows = VariantId::ALL.len() as f32;
+        let (least, most) = (least_height(), height(1e6));
+        assert_eq!(most - least, rows * (ROW.1 - ROW.0));
+        for room in [least, (least + most) / 2.0, most] {
+            assert!((room - rows..=room).contains(&height(room)), "{room}: {}", height(room));
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::{Action, theme};
 pub(crate) const HEADER: f32 = 26.0;
 
 /// What is round the contents of a panel that can be closed.
-pub struct Frame<'a> {
+pub(crate) struct Frame<'a> {
     /// Which panel.
     pub panel: Panel,
     /// Its name in egui.

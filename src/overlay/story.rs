@@ -15,7 +15,7 @@ fn kernels() -> impl Iterator<Item = VariantId> {
 
 /// What the scoreboard tells.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Story {
+pub(crate) enum Story {
     /// How many times faster one kernel is than another.
     Told {
         /// The slowest kernel.
@@ -38,7 +38,7 @@ pub enum Story {
 
 impl Story {
     /// "naive → fused", or what is waited for.
-    pub fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         match self {
             Self::Told { slow, fast, .. } => format!("{slow} \u{2192} {fast}"),
             Self::Waits { .. } => "The ladder".to_owned(),
@@ -46,7 +46,7 @@ impl Story {
     }
 
     /// "2,300 times"; "~2,000 times" where it is noisy. `None` while too little was measured.
-    pub fn times(&self) -> Option<String> {
+    pub(crate) fn times(&self) -> Option<String> {
         let Self::Told { factor, noise, .. } = self else { return None };
         // Of the two the one with fewer digits.
         let noise = noise.iter().copied().flatten().min_by_key(Noise::digits);
@@ -54,7 +54,7 @@ impl Story {
     }
 
     /// How far it is, while too little was measured: "naive: 2 of 5 frames".
-    pub fn waits(&self) -> Option<String> {
+    pub(crate) fn waits(&self) -> Option<String> {
         let Self::Waits { of, n } = self else { return None };
         Some(format!("{of}: {n} of {} frames", noise::FEWEST))
     }
@@ -62,7 +62,7 @@ impl Story {
 
 /// The slowest kernel that was measured at this radius and size, and the fastest, of those with enough frames; what the
 /// first such sentence waits for, where there is none yet. `None` before there are two.
-pub fn story(scores: &Scores, radius: u32, size: (u32, u32)) -> Option<Story> {
+pub(crate) fn story(scores: &Scores, radius: u32, size: (u32, u32)) -> Option<Story> {
     let between = |fewest: usize| {
         let here =
             |id: VariantId| scores.of(id).filter(|s| s.is_at(radius, size) && s.ms > 0.0 && s.n >= fewest);

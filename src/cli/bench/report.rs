@@ -1,17 +1,18 @@
-//! The results of `bench` as JSON: `schema` 1.
+//! The results of `bench` as JSON: `schema` 1. Ladders that filter a movie say so in `input`, others by their name; their
+//! cases, errors and rates are called as they are with them.
 
-use serde::Serialize;
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 
 use super::conversions::{Entry, entry};
-use super::{DeviceRuns, Results, reason};
+use super::reason;
+use super::results::{DeviceRuns, Results, Subject};
 use crate::cli::devices::{DeviceEntry, print_json};
 use crate::error::Result;
 use crate::gpu::sharing::Sharing;
 use crate::ladder::Outcome;
 use crate::ladder::measure::Measurement;
-use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::bench::{NativeFault, NativeRun, RadiusRun};
-use crate::ladders::box_filter::native::Lanes;
+use crate::ladder::rows::{CaseRun, Row, Worth};
 use crate::timing::Series;
 use crate::timing::noise::Noisy;
 use crate::verify::Checked;
@@ -19,7 +20,10 @@ use crate::verify::Checked;
 #[derive(Serialize)]
 struct Report<'a> {
     schema: u32,
-    input: InputEntry<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ladder: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<InputEntry<'a>>,
     /// What is missing, where a signal ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     interrupted: Option<&'a str>,
@@ -38,69 +42,86 @@ struct InputEntry<'a> {
 struct DeviceReport<'a> {
     #[serde(flatten)]
     device: Option<DeviceEntry>,
-    runs: Vec<RunEntry>,
-    conversions: Vec<Entry<'a>>,
+    runs: Vec<RunEntry<'a>>,
+    /// Only with a movie.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conversions: Option<Vec<Entry<'a>>>,
 }
 
-#[derive(Serialize)]
-struct RunEntry {
-    radius: u32,
-    copy_ms: Option<Series>,
-    copy_noisy: Noisy,
-    /// A copy of the bytes that planar reads.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    planes_copy_ms: Option<Series>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    planes_copy_noisy: Option<Noisy>,
-    variants: Vec<VariantEntry>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    native: Vec<NativeEntry>,
-}
+/// A case: what it is, its limits, its rows.
+struct RunEntry<'a>(&'a CaseRun);
 
 #[derive(Serialize)]
-struct NativeEntry {
-    threads: usize,
-    vectors: bool,
+struct BesideEntry<'a> {
+    #[serde(flatten)]
+    what: &'a serde_json::Value,
     outcome: &'static str,
     wall_ms: Option<Series>,
     noisy: Noisy,
 }
 
 #[derive(Serialize)]
-struct VariantEntry {
+struct RowEntry<'a> {
     id: &'static str,
     kind: &'static str,
     outcome: &'static str,
     reason: Option<String>,
-    /// What `auto` chose.
+    /// What was chosen, where there was a choice.
     #[serde(skip_serializing_if = "Option::is_none")]
-    chosen: Option<String>,
-    max_abs_diff: Option<u8>,
+    chosen: Option<&'a str>,
+    /// Whether `clreel tune` had found it before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tuned: Option<bool>,
+    #[serde(flatten)]
+    error: ErrorEntry,
     device_ms: Option<Series>,
     dispatch_ms: Option<Series>,
     wall_ms: Option<Series>,
+    #[serde(flatten)]
+    rates: Option<Rates>,
     noisy: Noisy,
     /// What was compared; nothing where it is not ok.
-    checked: Vec<Checked>,
+    checked: &'a [Checked],
+}
+
+/// The largest error, 0 where all bytes are right.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ErrorEntry {
+    Frames {
+        max_abs_diff: Option<u8>,
+    },
+    Amounts {
+        max_error: Option<f64>,
+        /// The largest error that is right; `null` where results are compared by bytes.
+        bound: Option<f64>,
+    },
+}
+
+#[derive(Serialize)]
+struct Rates {
+    gb_s: Option<f64>,
+    gflop_s: Option<f64>,
 }
 
 /// Prints them. `interrupted` says what is missing.
 pub(super) fn print(results: &Results, interrupted: Option<&str>) -> Result<()> {
-    let (width, height) = results.size;
-    print_json(&Report {
-        schema: 1,
-        input: InputEntry { file: &results.file, width, height, frames: results.frames },
-        interrupted,
-        devices: results.devices.iter().map(device).collect(),
-    })
+    let (ladder, input) = match &results.subject {
+        Subject::Numbers(ladder) => (Some(*ladder), None),
+        Subject::Movie { file, size: (width, height), frames } => {
+            (None, Some(InputEntry { file, width: *width, height: *height, frames: *frames }))
+        }
+    };
+    let devices = results.devices.iter().map(|one| device(one, input.is_some())).collect();
+    print_json(&Report { schema: 1, ladder, input, interrupted, devices })
 }
 
-fn device(DeviceRuns { device, runs, conversions }: &DeviceRuns) -> DeviceReport<'_> {
+fn device(one: &DeviceRuns, of_movie: bool) -> DeviceReport<'_> {
     let sharing = Sharing::copy("bench opens no window; `clreel devices` tests sharing");
     DeviceReport {
-        device: device.as_ref().map(|info| DeviceEntry::new(info, &sharing)),
-        runs: runs.iter().map(run).collect(),
-        conversions: conversions.iter().map(entry).collect(),
+        device: one.device.as_ref().map(|info| DeviceEntry::new(info, &sharing)),
+        runs: one.runs.iter().map(|(_, run)| RunEntry(run)).collect(),
+        conversions: of_movie.then(|| one.conversions.iter().map(entry).collect()),
     }
 }
 
@@ -108,51 +129,79 @@ fn noisy(measured: Option<&Measurement>) -> Noisy {
     Noisy(measured.and_then(Measurement::noise))
 }
 
-fn run(run: &RadiusRun) -> RunEntry {
-    RunEntry {
-        radius: run.radius,
-        copy_ms: run.copy.and_then(|m| m.device),
-        copy_noisy: noisy(run.copy.as_ref()),
-        planes_copy_ms: run.planes_copy.and_then(|m| m.device),
-        planes_copy_noisy: run.planes_copy.as_ref().map(|m| noisy(Some(m))),
-        variants: (0..run.variants.len()).map(|index| variant(run, index)).collect(),
-        native: run.native.iter().map(native).collect(),
+impl Serialize for RunEntry<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        let CaseRun { case, limits, rows } = self.0;
+        let mut map = to.serialize_map(None)?;
+        match (case.worth, case.json.as_object()) {
+            (Worth::Frames, Some(fields)) => {
+                fields.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))?;
+            }
+            _ => {
+                map.serialize_entry("case", &case.json)?;
+                map.serialize_entry("limit", case.limits.first().map_or("", |limit| limit.name))?;
+            }
+        }
+        for (index, (limit, outcome)) in case.limits.iter().zip(limits).enumerate() {
+            let measured = outcome.measured();
+            let failed = matches!(outcome, Outcome::Failed(_));
+            if index == 0 || measured.is_some() || failed {
+                map.serialize_entry(&format!("{}_ms", limit.key), &measured.map(|m| m.time))?;
+                map.serialize_entry(&format!("{}_noisy", limit.key), &noisy(measured))?;
+            }
+            if failed {
+                map.serialize_entry(&format!("{}_reason", limit.key), &reason(outcome))?;
+            }
+        }
+        let (beside, rungs): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.entry.beside.is_some());
+        let rungs: Vec<_> = rungs.into_iter().map(|one| row(self.0, one)).collect();
+        map.serialize_entry("variants", &rungs)?;
+        let beside: Vec<_> = beside.into_iter().filter_map(self::beside).collect();
+        if !beside.is_empty() {
+            map.serialize_entry("native", &beside)?;
+        }
+        map.end()
     }
 }
 
-fn variant(run: &RadiusRun, index: usize) -> VariantEntry {
-    let (id, outcome) = &run.variants[index];
-    let id = *id;
-    let times = outcome.measured();
-    VariantEntry {
-        id: id.as_str(),
-        kind: id.back_end().as_str(),
-        outcome: outcome.word(),
-        reason: reason(outcome),
-        chosen: run.auto.clone().filter(|_| id == VariantId::Auto),
-        max_abs_diff: match outcome {
-            Outcome::Ok(_) => Some(0),
-            Outcome::Mismatch(report) => Some(report.max_abs_diff.ceil() as u8),
-            _ => None,
-        },
+fn row<'a>(run: &CaseRun, row: &'a Row) -> RowEntry<'a> {
+    let times = row.outcome.measured();
+    let a_second = |amount: f64| times.map(|m| amount / (m.time.p50 * 1e6)).filter(|rate| rate.is_finite());
+    let max_error = match &row.outcome {
+        Outcome::Ok(_) => Some(0.0),
+        Outcome::Mismatch(report) => Some(report.max_abs_diff),
+        _ => None,
+    };
+    let (error, rates) = match run.case.worth {
+        Worth::Frames => (ErrorEntry::Frames { max_abs_diff: max_error.map(|most| most.ceil() as u8) }, None),
+        Worth::Amounts { bytes, operations } => (
+            ErrorEntry::Amounts { max_error, bound: None },
+            Some(Rates { gb_s: a_second(bytes), gflop_s: a_second(operations) }),
+        ),
+    };
+    RowEntry {
+        id: row.entry.id,
+        kind: row.entry.back_end.as_str(),
+        outcome: row.outcome.word(),
+        reason: reason(&row.outcome),
+        chosen: row.chosen.as_ref().map(|chosen| chosen.what.as_str()),
+        tuned: row.chosen.as_ref().and_then(|chosen| chosen.tuned),
+        error,
         device_ms: times.and_then(|m| m.device),
         dispatch_ms: times.and_then(|m| m.dispatch),
         wall_ms: times.and_then(|m| m.wall),
+        rates,
         noisy: noisy(times),
-        checked: times.and(run.checked.get(index)).cloned().unwrap_or_default(),
+        checked: times.map_or(&[], |_| row.checked.as_slice()),
     }
 }
 
-fn native(one: &NativeRun) -> NativeEntry {
-    NativeEntry {
-        threads: one.threads,
-        vectors: one.lanes == Lanes::Vector,
-        outcome: match &one.outcome {
-            Ok(_) => "ok",
-            Err(NativeFault::Differs) => "mismatch",
-            Err(NativeFault::Failed(_)) => "failed",
-        },
-        wall_ms: one.outcome.as_ref().ok().and_then(|m| m.wall),
-        noisy: noisy(one.outcome.as_ref().ok()),
-    }
+fn beside(row: &Row) -> Option<BesideEntry<'_>> {
+    let times = row.outcome.measured();
+    Some(BesideEntry {
+        what: row.entry.beside.as_ref()?,
+        outcome: row.outcome.word(),
+        wall_ms: times.and_then(|m| m.wall),
+        noisy: noisy(times),
+    })
 }

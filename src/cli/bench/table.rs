@@ -1,61 +1,63 @@
-//! The results of `bench` as tables, one for each device and radius.
+//! The results of `bench` as tables, one for each device and case.
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use super::{DeviceRuns, Results, conversions, reason};
+use super::results::{Results, Subject};
+use super::{conversions, reason};
 use crate::cli::devices::print_line;
 use crate::error::Result;
+use crate::ladder::Outcome;
 use crate::ladder::measure::Measurement;
-use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::bench::{NativeFault, RadiusRun};
-use crate::ladders::box_filter::native::Lanes;
+use crate::ladder::rows::{CaseRun, Row, Worth};
 use crate::timing::{Noise, noise};
 use crate::verify::Checked;
 
 /// Prints them.
 pub(super) fn print(results: &Results) -> Result<()> {
-    let (width, height) = results.size;
-    for DeviceRuns { device, runs, conversions: rows } in &results.devices {
-        for run in runs {
-            let name = device.as_ref().map_or("without OpenCL", |device| &device.name);
-            print_line(format!(
-                "{name} · {width}×{height} · radius {} · device time in ms{}",
-                run.radius,
-                by_wall(run)
-            ))?;
-            print_line(table(run))?;
-            if run.planes_copy.is_some() {
-                print_line(
-                    "planar: the same frames as planes of 4:2:0, with its own reference and its own copy",
-                )?;
-            }
-            for (id, outcome) in &run.variants {
-                if let Some(reason) = reason(outcome) {
-                    print_line(format!("{id}: {}. {reason}", outcome.word()))?;
-                }
-            }
-            for line in noisy(run).into_iter().chain(checked(run)) {
-                print_line(line)?;
-            }
-            print_line("")?;
+    for one in &results.devices {
+        one.runs.iter().try_for_each(|(_, run)| print_run(one.name(), run))?;
+        if let Subject::Movie { size, .. } = results.subject {
+            conversions::print(one.name(), size, &one.conversions)?;
         }
-        conversions::print(device.as_ref().map_or("", |device| &device.name), results.size, rows)?;
     }
     Ok(())
 }
 
-fn noisy(run: &RadiusRun) -> Vec<String> {
-    let copies = [("(copy)", run.copy.as_ref()), (PLANES_COPY, run.planes_copy.as_ref())];
-    let variants = run.variants.iter().map(|(id, outcome)| (id.as_str(), outcome.measured()));
-    let native = run.native.iter().map(|one| ("native", one.outcome.as_ref().ok()));
-    let rows = copies.into_iter().chain(variants).chain(native);
-    noisy_lines(rows.filter_map(|(name, measured)| Some((name, measured?))))
+fn print_run(device: &str, run: &CaseRun) -> Result<()> {
+    print_line(format!("{device} · {} · device time in ms{}", run.case.title, by_wall(run)))?;
+    print_line(table(run))?;
+    for note in run.timed_limits().filter_map(|(limit, _)| limit.note) {
+        print_line(note)?;
+    }
+    // A limit that there is not is no fault.
+    let faulty = |outcome: &&Outcome| matches!(outcome, Outcome::Failed(_));
+    let limits = run.case.limits.iter().map(|limit| in_brackets(limit.name)).zip(&run.limits);
+    let limits = limits.filter(|(_, outcome)| faulty(outcome));
+    for (name, outcome) in limits.chain(run.rows.iter().map(|row| (row.entry.name.clone(), &row.outcome))) {
+        if let Some(reason) = reason(outcome) {
+            print_line(format!("{name}: {}. {reason}", outcome.word()))?;
+        }
+    }
+    let tuned = |row: &&Row| row.chosen.as_ref().is_some_and(|chosen| chosen.tuned == Some(true));
+    for row in run.rows.iter().filter(tuned) {
+        print_line(format!("{}: as `clreel tune` has found it", row.entry.name))?;
+    }
+    for line in noisy(run).into_iter().chain(checked(run)) {
+        print_line(line)?;
+    }
+    print_line("")
+}
+
+fn in_brackets(limit: &str) -> String {
+    format!("({limit})")
 }
 
 /// The sentences on noise, each with the rows that it is true of.
-pub(super) fn noisy_lines<'a>(rows: impl Iterator<Item = (&'a str, &'a Measurement)>) -> Vec<String> {
-    let mut sentences: Vec<(String, Vec<&str>)> = Vec::new();
-    for (name, measured) in rows {
+fn noisy(run: &CaseRun) -> Vec<String> {
+    let limits = run.timed_limits().map(|(limit, measured)| (in_brackets(limit.name), measured));
+    let rows = run.timed().map(|(row, measured)| (row.entry.id.to_owned(), measured));
+    let mut sentences: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, measured) in limits.chain(rows) {
         let Some(noise) = measured.noise() else { continue };
         let sentence = noise.to_string();
         match sentences.iter_mut().find(|(known, _)| *known == sentence) {
@@ -64,33 +66,27 @@ pub(super) fn noisy_lines<'a>(rows: impl Iterator<Item = (&'a str, &'a Measureme
             None => sentences.push((sentence, vec![name])),
         }
     }
-    let line = |(sentence, names): (String, Vec<&str>)| format!("~ noisy: {}: {sentence}", names.join(", "));
+    let line =
+        |(sentence, names): (String, Vec<String>)| format!("~ noisy: {}: {sentence}", names.join(", "));
     sentences.into_iter().map(line).collect()
 }
 
 /// Which rows have the wall's time instead, since no device tells theirs.
-fn by_wall(run: &RadiusRun) -> String {
-    let variants = run.variants.iter().map(|(id, outcome)| (id.as_str(), outcome.measured()));
-    let native = run.native.iter().map(|one| ("native", one.outcome.as_ref().ok()));
+fn by_wall(run: &CaseRun) -> String {
     let mut names: Vec<&str> = Vec::new();
-    for (name, measured) in variants.chain(native) {
-        if measured.is_some_and(|m| m.device.is_none()) && !names.contains(&name) {
-            names.push(name);
+    for (row, measured) in run.timed() {
+        if measured.device.is_none() && !names.contains(&row.entry.id) {
+            names.push(row.entry.id);
         }
     }
     if names.is_empty() { String::new() } else { format!(" ({}: wall time)", names.join(", ")) }
 }
 
-fn checked(run: &RadiusRun) -> Vec<String> {
-    let rows = run.variants.iter().zip(&run.checked);
-    let timed = rows.filter(|((_, outcome), _)| outcome.measured().is_some());
-    checked_lines(timed.map(|((id, _), checked)| (id.as_str(), checked.as_slice())))
-}
-
 /// What was compared, for all rows of which it is the same.
-pub(super) fn checked_lines<'a>(rows: impl Iterator<Item = (&'a str, &'a [Checked])>) -> Vec<String> {
+fn checked(run: &CaseRun) -> Vec<String> {
     let mut all: Vec<(Vec<&str>, &[Checked])> = Vec::new();
-    for (name, checked) in rows {
+    for (row, _) in run.timed().filter(|(row, _)| !row.checked.is_empty()) {
+        let (name, checked) = (row.entry.id, row.checked.as_slice());
         match all.iter_mut().find(|(_, known)| *known == checked) {
             Some((names, _)) => names.push(name),
             None => all.push((vec![name], checked)),
@@ -103,8 +99,6 @@ pub(super) fn checked_lines<'a>(rows: impl Iterator<Item = (&'a str, &'a [Checke
     }
     lines
 }
-
-const PLANES_COPY: &str = "(copy of planes)";
 
 /// So many significant digits, so that 0.035 and 701 read equally well.
 fn rounded(value: f64, digits: usize) -> String {
@@ -128,70 +122,78 @@ pub(crate) fn believed(value: f64, noise: &[Option<Noise>]) -> String {
     }
 }
 
-fn table(run: &RadiusRun) -> Table {
+fn table(run: &CaseRun) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_BORDERS_ONLY);
-    table.set_header(["variant", "min", "p50", "p95", "n", "fps", "× copy", "speed-up"]);
+    let rates: &[&str] = match run.case.worth {
+        Worth::Frames => &["fps"],
+        Worth::Amounts { .. } => &["GB/s", "GFLOP/s"],
+    };
+    let of_limit = format!("× {}", run.case.limits.first().map_or("limit", |limit| limit.name));
+    let header = ["variant", "min", "p50", "p95", "n"].iter().chain(rates);
+    let header: Vec<&str> = header.copied().chain([of_limit.as_str(), "speed-up"]).collect();
+    let empty = vec![""; header.len() - 2];
+    table.set_header(header);
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let median = |id: VariantId| run.variants.iter().find(|(v, _)| *v == id).and_then(|(_, o)| o.measured());
-    // Compared with naive; where naive has no time, with the slowest that has one.
-    let all = || run.variants.iter().filter_map(|(_, outcome)| outcome.measured());
-    let slowest = all().max_by(|a, b| f64::total_cmp(&a.time.p50, &b.time.p50));
-    let base = median(VariantId::Naive).or(slowest);
+    let slowest = run.timed().map(|(_, m)| m).max_by(|a, b| f64::total_cmp(&a.time.p50, &b.time.p50));
+    let base = run.timed().find(|(row, _)| row.entry.id == run.case.base).map(|(_, m)| m).or(slowest);
+    let mut shown: Vec<usize> = Vec::new();
+    for (index, row) in run.rows.iter().enumerate() {
+        let entry = &row.entry;
+        let measured = row.outcome.measured();
+        // A limit stands above the first row that it is the limit of; the first one above all.
+        let first = (index == 0).then_some(0);
+        for at in first.into_iter().chain(entry.limit.filter(|_| measured.is_some())) {
+            let limit = run.limits.get(at).and_then(Outcome::measured);
+            if let (Some(limit), Some(name), false) = (limit, run.case.limits.get(at), shown.contains(&at)) {
+                table.add_row(cells(run, &in_brackets(name.name), limit, Some(limit), None));
+                shown.push(at);
+            }
+        }
+        let Some(measured) = measured else {
+            table.add_row([&[entry.name.as_str(), row.outcome.word()], &empty[..]].concat());
+            continue;
+        };
+        let name = match &row.chosen {
+            Some(chosen) => format!("{}: {}", entry.name, chosen.what),
+            None => entry.name.clone(),
+        };
+        table.add_row(cells(run, &name, measured, run.limit_of(row), base));
+    }
+    table
+}
+
+/// A row of the table: its times, and what they are worth.
+fn cells(
+    run: &CaseRun,
+    name: &str,
+    m: &Measurement,
+    limit: Option<&Measurement>,
+    base: Option<&Measurement>,
+) -> Vec<String> {
+    let (s, noise) = (&m.time, [m.noise()]);
     let ratio = |a: Option<&Measurement>, b: Option<&Measurement>| match (a, b) {
         (Some(a), Some(b)) if b.time.p50 > 0.0 => {
             format!("{}×", believed(a.time.p50 / b.time.p50, &[a.noise(), b.noise()]))
         }
         _ => String::new(),
     };
-    let row = |name: &str, m: &Measurement, copy: Option<&Measurement>, base: Option<&Measurement>| {
-        let (s, noise) = (&m.time, [m.noise()]);
-        [
-            name.to_owned(),
-            believed(s.min, &noise),
-            believed(s.p50, &noise),
-            believed(s.p95, &noise),
-            s.n.to_string(),
-            believed(1000.0 / s.p50.max(1e-6), &noise),
-            ratio(Some(m), copy),
-            ratio(base, Some(m)),
-        ]
+    let a_second = |amount: f64| believed(amount / s.p50.max(1e-6), &noise);
+    let rates = match run.case.worth {
+        Worth::Frames => vec![a_second(1000.0)],
+        // A limit moves the bytes, and computes nothing.
+        Worth::Amounts { bytes, .. } if base.is_none() => vec![a_second(bytes / 1e6), String::new()],
+        Worth::Amounts { bytes, operations } => vec![a_second(bytes / 1e6), a_second(operations / 1e6)],
     };
-    let copy = run.copy.as_ref();
-    if let Some(copy) = copy {
-        table.add_row(row("(copy)", copy, Some(copy), None));
-    }
-    for (id, outcome) in &run.variants {
-        let Some(measured) = outcome.measured() else {
-            table.add_row([id.as_str(), outcome.word(), "", "", "", "", "", ""]);
-            continue;
-        };
-        let name = match &run.auto {
-            Some(chosen) if *id == VariantId::Auto => &format!("auto: {chosen}"),
-            _ => id.as_str(),
-        };
-        // It reads fewer bytes: its copy is one of those.
-        let copy = match (id, run.planes_copy.as_ref()) {
-            (VariantId::Planar, Some(copy)) => {
-                table.add_row(row(PLANES_COPY, copy, Some(copy), None));
-                Some(copy)
-            }
-            _ => copy,
-        };
-        table.add_row(row(name, measured, copy, base));
-    }
-    for one in &run.native {
-        let lanes = if one.lanes == Lanes::Vector { "vectors" } else { "plain" };
-        let name = format!("native, {} × {lanes}", one.threads);
-        match &one.outcome {
-            Ok(measured) => table.add_row(row(&name, measured, copy, base)),
-            Err(NativeFault::Differs) => table.add_row([name.as_str(), "It differs from the reference."]),
-            Err(NativeFault::Failed(why)) => table.add_row([name.as_str(), why]),
-        };
-    }
-    table
+    let times = [s.min, s.p50, s.p95].map(|ms| believed(ms, &noise));
+    let mut cells = vec![name.to_owned()];
+    cells.extend(times);
+    cells.push(s.n.to_string());
+    cells.extend(rates);
+    cells.extend([ratio(Some(m), limit), ratio(base, Some(m))]);
+    cells
 }
 
 #[cfg(test)]

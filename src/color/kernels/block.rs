@@ -62,7 +62,7 @@ impl PlaneMemory for HostBlock {
 ///
 /// # Errors
 /// When memory runs out, or the planes are not in memory.
-pub fn pack_pinned(
+pub(crate) fn pack_pinned(
     cl: &ClContext,
     queue: &ocl::Queue,
     staging: &Staging,

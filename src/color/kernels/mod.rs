@@ -24,7 +24,8 @@ use launch::{Built, Curve, NOT_STARTED, build, expect_size, luma_argument, start
 
 use rows::{Lines, ROWS};
 
-pub use block::{PlaneBlock, pack_pinned};
+pub use block::PlaneBlock;
+pub(crate) use block::pack_pinned;
 pub use correct::Corrector;
 pub use launch::KeptKernels;
 

@@ -1,245 +1,322 @@
-//! Benchmarks of the ladder on one device. In: frames, variants, radii. Out: for each radius the time of a
-//! copy and the outcome of each variant. Every variant is checked before and while it is timed.
+//! The benchmark of the box filter on one device. In: frames, what takes part, radii. Out: a [`Bench`], which the ladders'
+//! common [benchmark](crate::ladder::bench) runs. It has two limits: a device copy of a frame, and one of its planes.
 
-use super::BuiltVariant;
-use super::checks::{Tried, fail, not_passed};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::Instant;
+
+use super::candidates::{Candidate, OnDevice, candidate};
+use super::checks::{Checks, trial_case, tried};
+use super::entrants::{Entrant, case, require_memory};
 use super::glsl::Offscreen;
-use super::native::Lanes;
-use super::pictures::noise;
-use super::planar::{PlanarFilter, planes_of};
-use super::rounds::Bench;
-use super::trial::{Case, Launch, Trials};
+use super::native::{self, Lanes, all_threads};
+use super::planar::{PlanarFilter, PlanarPlan, planes_of, run as planes};
+use super::trial::Trials;
+use super::{BuiltVariant, Plan, Scratch, VariantId};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, failed};
-use crate::gpu::memory::{Picture, Storage};
-use crate::ladder::measure::{self, Measurement, Sample};
-use crate::ladder::{BackEnd, Outcome};
-use crate::ladders::box_filter::VariantId;
-use crate::memory::require;
-use crate::verify::Checked;
+use crate::gpu::memory::{Picture, Rgba, Storage};
+use crate::ladder::bench::{Bench, Prepared, Tried, fail, predict, without_device};
+use crate::ladder::measure::{self, Sample};
+use crate::ladder::rows::{Case, Chosen, Entry};
+use crate::memory::zeroed;
+use crate::timing::ms_since;
+use crate::verify::{self, MismatchReport};
 
-/// What is filtered, and how often.
+/// What is filtered.
+#[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
-    /// RGBA frames of `width` by `height` pixels, at least one.
+    /// RGBA frames of `width` by `height` pixels, at least one. Each round takes the next one.
     pub frames: &'a [Vec<u8>],
     /// Width of the frames in pixels.
     pub width: u32,
     /// Height of the frames in pixels.
     pub height: u32,
-    /// Timed rounds; each takes the next frame, and runs every variant once.
-    pub rounds: u32,
-    /// Whether the filter in Rust takes part: on one thread and on all, plain and in vectors.
-    pub native: bool,
-    /// Whether nothing is checked or timed any more after something that is wrong or failed.
-    pub fail_fast: bool,
 }
 
-/// What came out for one radius.
-#[derive(Debug, Clone)]
-pub struct RadiusRun {
-    /// The radius in pixels.
-    pub radius: u32,
-    /// A device copy of one frame, alternating with the variants.
-    pub copy: Option<Measurement>,
-    /// A device copy of the bytes that `planar` reads, where that takes part.
-    pub planes_copy: Option<Measurement>,
-    /// What came of each variant, in the order asked for.
-    pub variants: Vec<(VariantId, Outcome)>,
-    /// What was compared of each of them, in the same order; nothing of one that was not checked to its end.
-    pub checked: Vec<Vec<Checked>>,
-    /// What `auto` chose, as in `fused STRIPS=2`; `None` where it did not take part or failed.
-    pub auto: Option<String>,
-    /// The same algorithm without OpenCL, by threads and vectors; empty where it was not asked for.
-    pub native: Vec<NativeRun>,
+/// The box filter on a device, or on none.
+pub struct BoxBench<'a> {
+    input: Input<'a>,
+    on: Option<OnDevice>,
+    built: HashMap<VariantId, Tried<Candidate>>,
+    scratch: Scratch,
+    /// Tries changed kernels first.
+    trials: &'a mut Trials,
 }
 
-/// Times of [`filter`](super::native::filter).
-#[derive(Debug, Clone)]
-pub struct NativeRun {
-    /// Threads.
-    pub threads: usize,
-    /// How a row is summed.
-    pub lanes: Lanes,
-    /// Wall time, or what went wrong.
-    pub outcome: std::result::Result<Measurement, NativeFault>,
+/// A radius, and the memory that is its own.
+pub struct Room<'a> {
+    radius: u32,
+    checks: Checks<'a>,
+    planes: Option<Planes>,
+    /// What the filter in Rust writes.
+    out: Vec<u8>,
+    /// The frame that is filtered.
+    frame: usize,
 }
 
-/// Told how a benchmark goes on.
-pub trait Watch {
-    /// What happens next; called once for each variant that is checked and each round that is timed.
-    fn next(&mut self, what: &str);
-
-    /// What is known so far at a radius, after each of its rounds. A variant that has not had one yet is
-    /// [left out](Outcome::Skipped), as [`NOT_TIMED`](crate::ladder::NOT_TIMED) says.
-    fn so_far(&mut self, run: RadiusRun);
+/// The planes of a frame on the device, and room for a copy of them.
+struct Planes {
+    from: Picture,
+    copied: Picture,
+    /// The first frame's block, and what is right for it.
+    first: (Vec<u8>, Vec<u8>),
 }
 
-/// Why a [`NativeRun`] has no time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NativeFault {
-    /// It differs from the reference.
-    Differs,
-    /// It did not run, and why.
-    Failed(String),
+/// What can be run at a radius.
+pub enum Ready {
+    /// Kernels, with source and destination.
+    Kernels(Rc<BuiltVariant>, Plan, (Picture, Picture)),
+    /// Kernels on planes.
+    Planes(PlanarPlan),
+    /// Shaders.
+    Shaders(Rc<Offscreen>),
+    /// So many threads.
+    Threads(usize, Lanes),
+    /// A device copy.
+    Copy(Picture, Picture),
 }
 
-/// Whether there is memory to time `variants` on frames of this size, besides the frames. On a CPU device, so that it
-/// never promises too much: other devices have memory of their own.
-///
-/// # Errors
-/// When there is not.
-pub fn require_memory((width, height): (u32, u32), variants: &[VariantId], native: bool) -> Result<()> {
-    let any = |filter: &dyn Fn(VariantId) -> bool| usize::from(variants.iter().any(|&id| filter(id)));
-    // In pictures: two to check with, and what is right; source and output of a check, before and after it, each with its
-    // canaries; the same on the device, with row sums; source, destination and row sums of what is timed.
-    let pictures = 3
-        + 12
-        + 8
-        + 4
-        + 4 * any(&|id| id.kernels().is_some_and(|info| info.storage == Storage::Image))
-        + 4 * any(&|id| id.back_end() == BackEnd::Glsl)
-        + 2 * any(&|id| native || id.back_end() == BackEnd::Native);
-    require(width as usize * height as usize * 4 * pictures)
-}
+impl<'a> BoxBench<'a> {
+    /// Builds what takes part. Without a device what does without OpenCL can be timed, and no copy. Changed kernels are
+    /// tried in `trials` first.
+    ///
+    /// # Errors
+    /// When the device cannot be used at all, there is no frame, or memory runs out.
+    pub fn new(
+        device: Option<&Device>,
+        input: Input<'a>,
+        entrants: &[Entrant],
+        trials: &'a mut Trials,
+    ) -> Result<Self> {
+        let size = (input.width, input.height);
+        if input.frames.is_empty() {
+            return Err(Error::new("There is nothing to time.", "The movie gave no frame.", ""));
+        }
+        require_memory(size, entrants)?;
+        let cl = device.map(ClContext::new).transpose()?;
+        let mut built = HashMap::new();
+        for entrant in entrants {
+            if let Entrant::Variant(id) = *entrant {
+                built.insert(id, candidate(cl.as_ref(), id, size, trials));
+            }
+        }
+        let on = cl.map(|cl| OnDevice::new(cl, size, built.values())).transpose()?;
+        if let Some(on) = &on {
+            // What runs before the first round has something to filter.
+            on.load(&input.frames[0])?;
+        }
+        Ok(Self { input, on, built, scratch: Scratch::new(), trials })
+    }
 
-/// Checks and times `variants` on a device for each of `radii`. Without a device those that do without OpenCL are
-/// timed, and no copy. Changed kernels are tried in `trials` first. What has been measured goes to `watch`, the last time for
-/// each radius when all of it is there.
-///
-/// # Errors
-/// When the device cannot be used at all. What goes wrong with one variant is its [`Outcome`].
-pub fn run_device(
-    device: Option<&Device>,
-    input: &Input,
-    variants: &[VariantId],
-    radii: &[u32],
-    trials: &mut Trials,
-    watch: &mut dyn Watch,
-) -> Result<()> {
-    let Some(first) = input.frames.first() else {
-        return Err(Error::new("There is nothing to time.", "The movie gave no frame.", ""));
-    };
-    require_memory((input.width, input.height), variants, input.native)?;
-    let cl = device.map(ClContext::new).transpose()?;
-    let mut built = Vec::new();
-    for &id in variants {
-        let candidate = match id.back_end() {
-            BackEnd::Native => Ok(Candidate::Native),
-            BackEnd::Glsl => offscreen(input).map(Candidate::Glsl),
-            _ => match &cl {
-                Some(cl) if id == VariantId::Planar => build_planes(cl, trials).map(Candidate::Planes),
-                Some(cl) => build(cl, id, input, trials).map(Candidate::Kernels),
-                None => Err(without_device()),
-            },
+    fn size(&self) -> (u32, u32) {
+        (self.input.width, self.input.height)
+    }
+
+    fn queue(&self) -> Result<&ocl::Queue> {
+        let none = || Error::new("Kernels cannot run.", "There is no OpenCL device.", "");
+        self.on.as_ref().map(|on| &on.cl.queue).ok_or_else(none)
+    }
+
+    fn prepare_kernels(
+        &mut self,
+        id: VariantId,
+        variant: Rc<BuiltVariant>,
+        room: &mut Room,
+    ) -> Tried<Prepared<Ready>> {
+        let ((width, height), radius) = (self.size(), room.radius);
+        let OnDevice { cl, .. } = self.on.as_ref().ok_or_else(without_device)?;
+        let first = trial_case(&self.input.frames[0], (width, height), radius);
+        tried(self.trials.variant(cl, id, None, false, &first))?;
+        room.checks.first_look(cl, &variant)?;
+        let (src, dst) = self.on.as_ref().ok_or_else(without_device)?.pair(variant.kernels().storage).clone();
+        let plan = variant.plan(cl, &src, &dst, &mut self.scratch, width, height, radius).map_err(fail)?;
+        let predicted_ms = plan.predict(&cl.queue).map_err(fail)?;
+        let chosen = (id == VariantId::Auto).then(|| Chosen { what: plan.chosen(), tuned: None });
+        let ready = Ready::Kernels(variant, plan, (src, dst));
+        Ok(Prepared { ready, predicted_ms, chosen, checked: Vec::new() })
+    }
+
+    /// Checks the filter on planes, and puts planes on the device.
+    fn prepare_planes(&mut self, filter: &PlanarFilter, room: &mut Room) -> Tried<Prepared<Ready>> {
+        let (size, radius) = (self.size(), room.radius);
+        let OnDevice { cl, .. } = self.on.as_ref().ok_or_else(without_device)?;
+        let (layout, block) = planes_of(&self.input.frames[0], size.0, size.1).map_err(fail)?;
+        tried(self.trials.planar(cl, &layout, false, &trial_case(&block, size, radius)))?;
+        let checked = room.checks.planes(cl, filter)?;
+        let prepare = || {
+            let (layout, block, want) = room.checks.first_planes()?;
+            let from = Picture::block(cl, &cl.queue, &block)?;
+            let copied = Picture::block(cl, &cl.queue, &block)?;
+            let to = Picture::block(cl, &cl.queue, &zeroed(layout.filtered().bytes())?)?;
+            let plan = filter.plan(cl, &layout, &to, &mut self.scratch, radius)?;
+            let predicted_ms = predict(|| run_planes(&cl.queue, &plan, &from))?;
+            room.planes = Some(Planes { from, copied, first: (block, want) });
+            Ok(Prepared { ready: Ready::Planes(plan), predicted_ms, chosen: None, checked })
         };
-        built.push((id, candidate));
+        prepare().map_err(fail)
     }
-    let on = match &cl {
-        Some(cl) => Some(OnDevice { pairs: Pairs::new(cl, input, &built)?, cl }),
-        None => None,
-    };
-    let mut bench = Bench::new(on, input, trials);
-    if let Some(on) = &bench.on {
-        on.pairs.load(on.cl, first)?;
+
+    fn run_threads(&self, threads: usize, lanes: Lanes, room: &mut Room) -> Result<Sample> {
+        let (width, height) = (self.input.width as usize, self.input.height as usize);
+        let src = &self.input.frames[room.frame];
+        let begin = Instant::now();
+        native::filter(src, &mut room.out, (width, height), room.radius, threads, lanes)?;
+        Ok(Sample { device_ms: None, dispatch_ms: None, wall_ms: ms_since(begin) })
     }
-    for &radius in radii {
-        if bench.radius(&built, radius, watch)? && input.fail_fast {
-            break;
+}
+
+fn run_planes(queue: &ocl::Queue, plan: &PlanarPlan, from: &Picture) -> Result<Sample> {
+    measure::sample(queue, |queue| Ok(vec![plan.enqueue(queue, from, 0..plan.rows())?]))
+}
+
+impl Planes {
+    fn of<'b>(room: &'b Room) -> Result<&'b Self> {
+        let none = || Error::new("'planar' cannot run.", "Its planes are not on the device.", "");
+        room.planes.as_ref().ok_or_else(none)
+    }
+}
+
+impl<'a> Bench for BoxBench<'a> {
+    /// A radius in pixels.
+    type Case = u32;
+    type Entrant = Entrant;
+    type Room = Room<'a>;
+    type Ready = Ready;
+
+    fn case(&self, radius: &u32) -> Case {
+        case(self.size(), *radius)
+    }
+
+    fn entry(&self, entrant: Entrant) -> Entry {
+        entrant.entry(self.on.as_ref().map(|on| on.cl.device.info.kind))
+    }
+
+    fn room(&mut self, radius: &u32) -> Result<Room<'a>> {
+        let first = &self.input.frames[0];
+        let checks = Checks::new(first, self.size(), *radius)?;
+        Ok(Room { radius: *radius, checks, planes: None, out: zeroed(first.len())?, frame: 0 })
+    }
+
+    fn prepare(&mut self, entrant: Entrant, room: &mut Room<'a>) -> Tried<Prepared<Ready>> {
+        let (id, candidate) = match entrant {
+            Entrant::Variant(id) => (id, self.built.get(&id).cloned().ok_or_else(without_device)??),
+            Entrant::Rust(threads, lanes) => {
+                let predicted_ms = predict(|| self.run_threads(threads, lanes, room)).map_err(fail)?;
+                let ready = Ready::Threads(threads, lanes);
+                return Ok(Prepared { ready, predicted_ms, chosen: None, checked: Vec::new() });
+            }
+        };
+        let ((width, height), radius) = (self.size(), room.radius);
+        let (ready, (predicted_ms, checked)) = match candidate {
+            Candidate::Kernels(variant) => return self.prepare_kernels(id, variant, room),
+            Candidate::Planes(filter) => return self.prepare_planes(&filter, room),
+            Candidate::Threads => {
+                let check = |src: &[u8], want: &[u8]| native::check(src, want, width, height, radius);
+                let (ms, mut checked) = room.checks.without_opencl(check)?;
+                room.checks.native(&mut checked)?;
+                (Ready::Threads(all_threads(), Lanes::Vector), (ms, checked))
+            }
+            Candidate::Shaders(offscreen) => {
+                let checked = room.checks.without_opencl(|src, want| offscreen.check(src, want, radius))?;
+                (Ready::Shaders(offscreen), checked)
+            }
+        };
+        Ok(Prepared { ready, predicted_ms, chosen: None, checked })
+    }
+
+    /// Only kernels on pictures are left: what is not they was checked on the way to the prediction.
+    fn check(&mut self, prepared: &mut Prepared<Ready>, room: &mut Room<'a>) -> Tried<()> {
+        let (Ready::Kernels(variant, plan, _), Some(on)) = (&prepared.ready, &self.on) else { return Ok(()) };
+        let work = (0..plan.passes()).map(|pass| plan.work(pass)).sum();
+        prepared.checked = room.checks.variant(&on.cl, variant, prepared.predicted_ms, work, self.trials)?;
+        Ok(())
+    }
+
+    fn limit(&mut self, index: usize, room: &mut Room<'a>) -> Tried<Ready> {
+        let on = self.on.as_ref().ok_or_else(without_device)?;
+        let (from, to) = match index {
+            0 => on.pair(Storage::Buffer).clone(),
+            _ => Planes::of(room).map(|planes| (planes.from.clone(), planes.copied.clone())).map_err(fail)?,
+        };
+        Ok(Ready::Copy(from, to))
+    }
+
+    fn load(&self, round: u32, room: &mut Room<'a>) -> Result<()> {
+        room.frame = round as usize % self.input.frames.len();
+        let next = &self.input.frames[room.frame];
+        for built in self.built.values() {
+            if let Ok(Candidate::Shaders(offscreen)) = built {
+                offscreen.load(next);
+            }
+        }
+        if let Some(planes) = &room.planes {
+            let (_, mut block) = planes_of(next, self.input.width, self.input.height)?;
+            block.resize(planes.first.0.len(), 0);
+            planes.from.write(self.queue()?, &block)?;
+        }
+        self.on.as_ref().map_or(Ok(()), |on| on.load(next))
+    }
+
+    fn poison(&self, ready: &Ready, room: &mut Room<'a>) -> Result<()> {
+        let poison = verify::poisoned(room.checks.first());
+        match ready {
+            Ready::Kernels(_, _, (_, to)) => {
+                to.write(self.queue()?, &poison)?;
+                self.scratch.poison(self.queue()?)
+            }
+            Ready::Planes(plan) => {
+                plan.to().write(self.queue()?, &verify::poisoned(&Planes::of(room)?.first.1))?;
+                self.scratch.poison(self.queue()?)
+            }
+            Ready::Shaders(offscreen) => {
+                offscreen.poison(&poison);
+                Ok(())
+            }
+            Ready::Threads(..) => {
+                room.out.copy_from_slice(&poison);
+                Ok(())
+            }
+            Ready::Copy(_, to) => to.write(self.queue()?, &poison),
         }
     }
-    Ok(())
-}
 
-/// What building a variant runs, to be tried before it is built here.
-pub(super) const TINY: (u32, u32) = (70, 3);
-
-fn build(cl: &ClContext, id: VariantId, input: &Input, trials: &mut Trials) -> Tried<BuiltVariant> {
-    let info = id.kernels().ok_or_else(|| Box::new(Outcome::Skipped("It is no filter.".to_owned())))?;
-    info.supports(&cl.device.info, input.width, input.height)
-        .map_err(|e| Box::new(Outcome::Unsupported(e.why)))?;
-    let src = noise(TINY.0 as usize * TINY.1 as usize * 4);
-    match trials
-        .variant(cl, id, None, false, &Case { launch: Launch::Whole, ..case(&src, TINY, 1) })
-        .map_err(fail)?
-    {
-        Some(tried) if tried.overran() => return Err(not_passed(tried)),
-        _ => {}
-    }
-    BuiltVariant::build(cl, id).map_err(fail)
-}
-
-fn build_planes(cl: &ClContext, trials: &mut Trials) -> Tried<PlanarFilter> {
-    let (layout, block) =
-        planes_of(&noise(TINY.0 as usize * TINY.1 as usize * 4), TINY.0, TINY.1).map_err(fail)?;
-    match trials.planar(cl, &layout, false, &case(&block, TINY, 1)).map_err(fail)? {
-        Some(tried) if tried.overran() => return Err(not_passed(tried)),
-        _ => {}
-    }
-    PlanarFilter::build(cl).map_err(fail)
-}
-
-/// What is tried before it is timed.
-pub(super) fn case(src: &[u8], size: (u32, u32), radius: u32) -> Case<'_> {
-    let longest_ms = Some(measure::SINGLE.as_secs_f64() * 1e3);
-    Case { src, size, radius, launch: Launch::Checks, longest_ms, wants_picture: false }
-}
-
-pub(super) fn without_device() -> Box<Outcome> {
-    Box::new(Outcome::Unsupported("There is no OpenCL device.".to_owned()))
-}
-
-fn offscreen(input: &Input) -> Tried<Offscreen> {
-    Offscreen::new(input.width, input.height)
-        .map_err(|e| Box::new(Outcome::Unsupported(format!("{} {}", e.what, e.why))))
-}
-
-/// What takes part.
-#[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
-pub(super) enum Candidate {
-    Kernels(BuiltVariant),
-    Planes(PlanarFilter),
-    Native,
-    Glsl(Offscreen),
-}
-
-pub(super) type Built = [(VariantId, Tried<Candidate>)];
-
-/// Source and destination in each storage that is needed; the buffers always, for the copy.
-pub(super) struct Pairs {
-    pub(super) buffer: (Picture, Picture),
-    image: Option<(Picture, Picture)>,
-}
-
-impl Pairs {
-    fn new(cl: &ClContext, input: &Input, built: &Built) -> Result<Self> {
-        let new = |storage| Picture::alloc(cl, storage, input.width, input.height);
-        let pair = |storage| Ok::<_, Error>((new(storage)?, new(storage)?));
-        let images = built
-            .iter()
-            .any(|(_, b)| matches!(b, Ok(Candidate::Kernels(b)) if b.kernels().storage == Storage::Image));
-        Ok(Self {
-            buffer: pair(Storage::Buffer)?,
-            image: if images { Some(pair(Storage::Image)?) } else { None },
-        })
-    }
-
-    pub(super) fn load(&self, cl: &ClContext, frame: &[u8]) -> Result<()> {
-        self.buffer.0.write(&cl.queue, frame)?;
-        self.image.as_ref().map_or(Ok(()), |(src, _)| src.write(&cl.queue, frame))
-    }
-
-    pub(super) fn of(&self, storage: Storage) -> &(Picture, Picture) {
-        match (storage, &self.image) {
-            (Storage::Image, Some(pair)) => pair,
-            _ => &self.buffer,
+    fn run(&self, ready: &Ready, room: &mut Room<'a>) -> Result<Sample> {
+        match ready {
+            Ready::Kernels(_, plan, _) => measure::sample(self.queue()?, |queue| plan.enqueue_all(queue)),
+            Ready::Planes(plan) => run_planes(self.queue()?, plan, &Planes::of(room)?.from),
+            Ready::Shaders(offscreen) => offscreen.run(room.radius),
+            Ready::Threads(threads, lanes) => self.run_threads(*threads, *lanes, room),
+            Ready::Copy(from, to) => copy(self.queue()?, from, to),
         }
     }
-}
 
-/// The device, and its pictures.
-pub(super) struct OnDevice<'a> {
-    pub(super) cl: &'a ClContext,
-    pub(super) pairs: Pairs,
+    fn compare(&self, ready: &Ready, room: &mut Room<'a>) -> Result<Option<MismatchReport>> {
+        let (src, want) = (&self.input.frames[0], room.checks.first());
+        let read = |picture: &Picture, bytes: usize| {
+            let mut read = zeroed(bytes)?;
+            picture.read(self.queue()?, &mut read)?;
+            Ok::<_, Error>(read)
+        };
+        let elements = Rgba { width: self.input.width as usize };
+        let report = match ready {
+            Ready::Kernels(_, _, (from, to)) => {
+                let (got, source) = (read(to, want.len())?, read(from, src.len())?);
+                verify::compare(want, &got, elements, (src, &source))
+            }
+            Ready::Planes(plan) => {
+                let Planes { from, first: (block, want), .. } = Planes::of(room)?;
+                let (got, source) = (read(plan.to(), want.len())?, read(from, block.len())?);
+                planes::compare(plan.layout(), want, &got, (block, &source))
+            }
+            // What these read cannot be written.
+            Ready::Shaders(offscreen) => verify::compare(want, &offscreen.read()?, elements, (&[], &[])),
+            Ready::Threads(..) => verify::compare(want, &room.out, elements, (&[], &[])),
+            // It takes no part: it is a limit.
+            Ready::Copy(..) => None,
+        };
+        Ok(report.map(|report| MismatchReport { case: "the movie".to_owned(), ..report }))
+    }
 }
 
 /// Copies a buffer to another on the device, waits, and times it.

@@ -6,37 +6,45 @@
 
 use std::cell::OnceCell;
 
-use super::bench::{Input, NativeFault, NativeRun, TINY, case as trial_case};
-use super::native::{self, Lanes};
+use super::native;
 use super::pictures::{Pattern, noise};
 use super::planar::run as planes;
 use super::planar::{PlanarFilter, planar_quick, planes_of, suite as planar_suite};
 use super::reference::quick;
 use super::run::{Bands, Checker};
 use super::suite::{SIZES, Subject, Suite, case, done};
-use super::trial::{self, Trials};
+use super::trial::{self, Case, Launch, Trials};
 use super::{BuiltVariant, Config};
 use crate::color::Layout;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gpu::cl::ClContext;
 use crate::gpu::memory::Storage;
 use crate::gpu::program;
-use crate::ladder::measure::rounds_for;
+use crate::ladder::bench::{Tried, fail, passed};
+use crate::ladder::measure::{SINGLE, rounds_for};
 use crate::ladder::{NOT_TIMED, Outcome};
 use crate::ladders::box_filter::VariantId;
 use crate::memory::require;
 use crate::timing::ms_since;
 use crate::verify::{Checked, MismatchReport};
 
-/// What was asked for, or the outcome that stands in its place.
-pub(super) type Tried<T> = std::result::Result<T, Box<Outcome>>;
-
 /// The longest that a run may take that is made for a check alone, at the frames' own size, in milliseconds.
 const EXTRA_MS: f64 = 1000.0;
 
+/// What building a variant runs, to be tried before it is built here.
+pub(super) const TINY: (u32, u32) = (70, 3);
+
+/// What is tried before it is timed.
+pub(super) fn trial_case(src: &[u8], size: (u32, u32), radius: u32) -> Case<'_> {
+    let longest_ms = Some(SINGLE.as_secs_f64() * 1e3);
+    Case { src, size, radius, launch: Launch::Checks, longest_ms, wants_picture: false }
+}
+
 /// Checks at one radius. The pictures of a size are made once, for all variants.
 pub(super) struct Checks<'a> {
-    input: &'a Input<'a>,
+    /// The first frame.
+    frame: &'a [u8],
+    size: (u32, u32),
     radius: u32,
     suite: Suite,
     /// What the reference makes of the first frame.
@@ -44,27 +52,24 @@ pub(super) struct Checks<'a> {
 }
 
 impl<'a> Checks<'a> {
-    pub fn new(input: &'a Input<'a>, radius: u32) -> Result<Self> {
+    /// `frame` holds RGBA pixels of a picture of `size`.
+    pub fn new(frame: &'a [u8], size: (u32, u32), radius: u32) -> Result<Self> {
         // Noise and what is right for it and for the first frame; source and output of a check, before and after it, each
         // with its canaries.
-        require(input.width as usize * input.height as usize * 4 * 15)?;
-        Ok(Self { input, radius, suite: Suite::default(), first: OnceCell::new() })
-    }
-
-    fn size(&self) -> (u32, u32) {
-        (self.input.width, self.input.height)
+        require(size.0 as usize * size.1 as usize * 4 * 15)?;
+        Ok(Self { frame, size, radius, suite: Suite::default(), first: OnceCell::new() })
     }
 
     /// What the reference makes of the first frame.
     pub fn first(&self) -> &[u8] {
-        let ((width, height), radius) = (self.size(), self.radius as usize);
-        let reference = || quick(&self.input.frames[0], width as usize, height as usize, radius);
+        let ((width, height), radius) = (self.size, self.radius as usize);
+        let reference = || quick(self.frame, width as usize, height as usize, radius);
         self.first.get_or_init(reference)
     }
 
     /// What is compared of everything: the first output that is timed.
     pub fn timed(&self) -> Checked {
-        let (width, height) = self.size();
+        let (width, height) = self.size;
         Checked {
             sizes: vec![format!("{width}x{height}")],
             inputs: vec!["the movie".to_owned()],
@@ -76,7 +81,7 @@ impl<'a> Checks<'a> {
 
     /// A first look at a variant, before it runs on whole frames.
     pub fn first_look(&mut self, cl: &ClContext, variant: &BuiltVariant) -> Tried<()> {
-        passed(self.suite.first(cl, variant, (self.input.width, self.input.height), self.radius))
+        passed(self.suite.first(cl, variant, self.size, self.radius))
     }
 
     /// Checks a variant whose runs are predicted to take so long, and whose [work](super::Plan::work) is that.
@@ -90,7 +95,7 @@ impl<'a> Checks<'a> {
     ) -> Tried<Vec<Checked>> {
         let mut checked = vec![self.timed()];
         let read_ms = predicted_ms / work.max(1.0);
-        let of = self.size();
+        let of = self.size;
         let subject = Subject { cl, variant, of, way: "", read_ms };
         passed(self.small(subject, &mut checked))?;
         passed(self.large(subject, predicted_ms, &mut checked))?;
@@ -140,7 +145,7 @@ impl<'a> Checks<'a> {
         if predicted_ms > EXTRA_MS {
             return Ok(None);
         }
-        let (size, radius, bands) = (self.size(), self.radius, Bands::Steps);
+        let (size, radius, bands) = (self.size, self.radius, Bands::Steps);
         let checker = Checker::new(subject.cl, subject.variant, size, subject.of, radius)?;
         let (src, want) = self.suite.case(Pattern::Noise, size, radius);
         let report = checker.check(src, want, bands)?;
@@ -194,7 +199,7 @@ impl<'a> Checks<'a> {
         mut check: impl FnMut(&[u8], &[u8]) -> Result<Option<MismatchReport>>,
     ) -> Tried<(f64, Vec<Checked>)> {
         let mut checked = vec![self.timed()];
-        let (size, radius) = (self.size(), self.radius);
+        let (size, radius) = (self.size, self.radius);
         let mut ms = 0.0;
         for pattern in Pattern::ALL {
             let (src, want) = self.suite.case(pattern, size, radius);
@@ -220,9 +225,8 @@ impl<'a> Checks<'a> {
     pub fn planes(&self, cl: &ClContext, filter: &PlanarFilter) -> Tried<Vec<Checked>> {
         let mut checked = vec![Checked { ways: vec!["yuv420p".to_owned()], ..self.timed() }];
         passed(planar_suite::layouts(cl, filter, self.radius, &mut checked))?;
-        let (size, bands) = (self.size(), Bands::Steps);
-        let (layout, mut block) =
-            planes_of(&noise(self.input.frames[0].len()), size.0, size.1).map_err(fail)?;
+        let (size, bands) = (self.size, Bands::Steps);
+        let (layout, mut block) = planes_of(&noise(self.frame.len()), size.0, size.1).map_err(fail)?;
         block.resize(block.len().next_multiple_of(4), 0);
         let want = planar_quick(&layout, &block, self.radius).map_err(fail)?;
         let ends: Vec<u32> = bands.of(size.1, 64).iter().map(|rows| rows.end).collect();
@@ -235,40 +239,10 @@ impl<'a> Checks<'a> {
 
     /// The planes of the first frame, how they lie, and what the reference makes of them.
     pub fn first_planes(&self) -> Result<(Layout, Vec<u8>, Vec<u8>)> {
-        let (layout, mut block) = planes_of(&self.input.frames[0], self.input.width, self.input.height)?;
+        let (layout, mut block) = planes_of(self.frame, self.size.0, self.size.1)?;
         block.resize(block.len().next_multiple_of(4), 0);
         let want = planar_quick(&layout, &block, self.radius)?;
         Ok((layout, block, want))
-    }
-
-    /// The grid of threads and vectors in Rust, checked on the first frame; not timed yet.
-    pub fn native_grid(&self) -> Result<Vec<NativeRun>> {
-        let (Some(src), true) = (self.input.frames.first(), self.input.native) else {
-            return Ok(Vec::new());
-        };
-        let size = (self.input.width as usize, self.input.height as usize);
-        let want = self.first();
-        let all = native::all_threads();
-        let mut runs = Vec::new();
-        for threads in if all > 1 { vec![1, all] } else { vec![1] } {
-            for lanes in [Lanes::Plain, Lanes::Vector] {
-                let mut got: Vec<u8> = want.iter().map(|v| !v).collect();
-                native::filter(src, &mut got, size, self.radius, threads, lanes)?;
-                let fault = match got == want {
-                    true => NativeFault::Failed(NOT_TIMED.to_owned()),
-                    false => NativeFault::Differs,
-                };
-                runs.push(NativeRun { threads, lanes, outcome: Err(fault) });
-            }
-        }
-        Ok(runs)
-    }
-}
-
-pub(super) fn passed(report: Result<Option<MismatchReport>>) -> Tried<()> {
-    match report.map_err(fail)? {
-        None => Ok(()),
-        Some(report) => Err(Box::new(Outcome::Mismatch(report))),
     }
 }
 
@@ -286,10 +260,6 @@ pub(super) fn not_passed(tried: trial::Tried) -> Box<Outcome> {
     Box::new(match (tried.report, rounds_for(tried.ms, 1)) {
         (Some(report), _) => Outcome::Mismatch(report),
         (None, Err(why)) => Outcome::Skipped(why),
-        (None, Ok(_)) => Outcome::Skipped("It was not timed.".to_owned()),
+        (None, Ok(_)) => Outcome::Skipped(NOT_TIMED.to_owned()),
     })
-}
-
-pub(super) fn fail(error: Error) -> Box<Outcome> {
-    Box::new(Outcome::Failed(error))
 }

@@ -88,7 +88,7 @@ impl Tunable for Code {
 
 impl Config {
     /// The default values for a kind of device and pictures of a size.
-    pub fn for_size(code: &'static Code, kind: DeviceKind, size: SizeClass) -> Self {
+    pub(crate) fn for_size(code: &'static Code, kind: DeviceKind, size: SizeClass) -> Self {
         let other = if kind != DeviceKind::Cpu && size == SizeClass::Large { code.large } else { &[] };
         other.iter().fold(Self::of(code, kind), |config, (name, value)| config.with(name, *value))
     }

@@ -5,17 +5,17 @@
 //! Every variant gives exactly the bytes of [`mod@reference`].
 
 pub mod bench;
+mod candidates;
 mod checks;
 pub mod config;
+pub mod entrants;
 pub mod glsl;
-pub mod heat;
 pub mod native;
 pub mod opencl;
 pub mod pictures;
 mod plan;
 pub mod planar;
 pub mod reference;
-mod rounds;
 pub mod run;
 mod rungs;
 mod scratch;

@@ -14,7 +14,7 @@ use crate::memory::zeroed;
 use crate::threads::share;
 use crate::verify::{self, MismatchReport};
 
-pub use crate::threads::all_threads;
+pub(crate) use crate::threads::all_threads;
 
 /// How a row is summed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

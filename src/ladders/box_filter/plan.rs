@@ -16,17 +16,17 @@ use crate::ladders::box_filter::VariantId;
 
 /// Positions of the arguments that all kernels of the ladder share.
 mod arg {
-    pub const INPUT: u32 = 0;
-    pub const OUTPUT: u32 = 1;
-    pub const WIDTH: u32 = 2;
-    pub const HEIGHT: u32 = 3;
-    pub const RADIUS: u32 = 4;
-    pub const ROW0: u32 = 5;
-    pub const ROWS: u32 = 6;
+    pub(crate) const INPUT: u32 = 0;
+    pub(crate) const OUTPUT: u32 = 1;
+    pub(crate) const WIDTH: u32 = 2;
+    pub(crate) const HEIGHT: u32 = 3;
+    pub(crate) const RADIUS: u32 = 4;
+    pub(crate) const ROW0: u32 = 5;
+    pub(crate) const ROWS: u32 = 6;
     /// Only in the last pass, which divides.
-    pub const SCALE: u32 = 7;
+    pub(crate) const SCALE: u32 = 7;
     /// Only where the code asks for scratch memory.
-    pub const SCRATCH: u32 = 8;
+    pub(crate) const SCRATCH: u32 = 8;
 }
 
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl Plan {
 
     /// Bands of a multiple of this many rows waste nothing: it is the length of the strips in this pass. Any
     /// other height gives the same bytes.
-    pub fn row_step(&self, pass: usize) -> u32 {
+    pub(crate) fn row_step(&self, pass: usize) -> u32 {
         (self.config.code().row_step)(&self.config, pass).max(1)
     }
 

@@ -154,13 +154,12 @@ impl<'a> Checker<'a> {
             overwritten = overwritten.max(verify::changed(&before, &source));
             Ok(after)
         })?;
-        let report = MismatchReport { source: overwritten, ..report.unwrap_or_default() };
-        if report.is_empty() {
-            return Ok(None);
+        let report = verify::with_source(report, overwritten);
+        if report.is_some() {
+            // Before a kernel is blamed.
+            require_sub_buffers(self.cl)?;
         }
-        // Before a kernel is blamed.
-        require_sub_buffers(self.cl)?;
-        Ok(Some(report))
+        Ok(report)
     }
 }
 

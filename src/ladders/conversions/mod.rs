@@ -129,7 +129,7 @@ pub struct Ask {
 ///
 /// # Errors
 /// When the device cannot be used at all. What goes wrong with one conversion is in its row.
-pub fn run_device(
+pub(crate) fn run_device(
     device: &Device,
     input: Option<&Input>,
     ask: &Ask,

@@ -63,7 +63,7 @@ impl Tunable for Code {
 
 /// The arrays in the device's memory, on its queue. Each lies between two guards.
 #[derive(Debug)]
-pub struct Memory {
+pub(crate) struct Memory {
     queue: ocl::Queue,
     a: Guarded,
     b: Guarded,

@@ -1,6 +1,7 @@
 //! The scoreboard and the sentence that it tells.
 
 use super::*;
+use crate::ladders::box_filter::Group;
 
 /// The texts in the row of a rung, from left to right.
 fn row(fixture: &Fixture, id: VariantId) -> Vec<String> {
@@ -180,18 +181,7 @@ fn a_time_by_the_wall_says_so() {
 fn the_rungs_stand_in_groups() {
     let fixture = Fixture::new(SIZES[0]);
     let y = |id: VariantId| fixture.find(id.as_str()).unwrap().center().y;
-    let groups: [&[VariantId]; 4] = [
-        &[VariantId::Off],
-        &[
-            VariantId::Naive,
-            VariantId::Separable,
-            VariantId::Flat,
-            VariantId::Vectorized,
-            VariantId::RunningSum,
-        ],
-        &[VariantId::Fused, VariantId::Auto],
-        &[VariantId::Glsl, VariantId::Native, VariantId::Planar],
-    ];
+    let groups = Group::ALL.map(|group| group.rungs().collect::<Vec<_>>());
     let within = y(VariantId::Separable) - y(VariantId::Naive);
     for pair in groups.concat().windows(2) {
         let way = y(pair[1]) - y(pair[0]);

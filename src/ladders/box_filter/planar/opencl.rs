@@ -136,24 +136,24 @@ fn expect_bytes(block: &Picture, bytes: usize) -> Result<()> {
 
 /// The indices of the arguments.
 mod arg {
-    pub const FROM: u32 = 0;
-    pub const TO: u32 = 1;
-    pub const WIDTH: u32 = 2;
-    pub const HEIGHT: u32 = 3;
-    pub const OFFSET: u32 = 4;
-    pub const STRIDE: u32 = 5;
-    pub const STEP: u32 = 6;
-    pub const TO_OFFSET: u32 = 7;
-    pub const TO_STRIDE: u32 = 8;
-    pub const SUBSAMPLED: u32 = 9;
-    pub const BITS: u32 = 10;
-    pub const WINDOW: u32 = 11;
-    pub const SCALE: u32 = 12;
-    pub const ROW0: u32 = 13;
-    pub const ROWS: u32 = 14;
+    pub(crate) const FROM: u32 = 0;
+    pub(crate) const TO: u32 = 1;
+    pub(crate) const WIDTH: u32 = 2;
+    pub(crate) const HEIGHT: u32 = 3;
+    pub(crate) const OFFSET: u32 = 4;
+    pub(crate) const STRIDE: u32 = 5;
+    pub(crate) const STEP: u32 = 6;
+    pub(crate) const TO_OFFSET: u32 = 7;
+    pub(crate) const TO_STRIDE: u32 = 8;
+    pub(crate) const SUBSAMPLED: u32 = 9;
+    pub(crate) const BITS: u32 = 10;
+    pub(crate) const WINDOW: u32 = 11;
+    pub(crate) const SCALE: u32 = 12;
+    pub(crate) const ROW0: u32 = 13;
+    pub(crate) const ROWS: u32 = 14;
     /// The length of a line of scratch, and the scratch; in the march, groups across and strips.
-    pub const LINE: u32 = 15;
-    pub const SCRATCH: u32 = 16;
+    pub(crate) const LINE: u32 = 15;
+    pub(crate) const SCRATCH: u32 = 16;
 }
 
 /// The filter's kernel with its arguments, for one layout and one destination.
@@ -185,7 +185,7 @@ impl PlanarPlan {
     }
 
     /// Bands of a multiple of this many rows waste little.
-    pub fn row_step(&self) -> u32 {
+    pub(crate) fn row_step(&self) -> u32 {
         64
     }
 

@@ -18,7 +18,7 @@ pub fn planar_reference(layout: &Layout, block: &[u8], radius: u32) -> Result<Ve
 ///
 /// # Errors
 /// As [`planar_reference`].
-pub fn planar_quick(layout: &Layout, block: &[u8], radius: u32) -> Result<Vec<u8>> {
+pub(crate) fn planar_quick(layout: &Layout, block: &[u8], radius: u32) -> Result<Vec<u8>> {
     filtered(layout, block, radius, by_sums)
 }
 

@@ -113,7 +113,7 @@ pub struct Tried {
 
 impl Tried {
     /// Whether it wrote where nothing is to be written: nobody knows what that does to another process.
-    pub fn overran(&self) -> bool {
+    pub(crate) fn overran(&self) -> bool {
         self.report.as_ref().is_some_and(|report| report.overrun > 0)
     }
 }
@@ -162,7 +162,7 @@ impl Trials {
 
     /// Whether the last error was that kernels ended the process that ran them, or did not end. Others would meet here, too,
     /// what the error says, and do no harm.
-    pub fn is_fault(&self) -> bool {
+    pub(crate) fn is_fault(&self) -> bool {
         self.child.is_fault()
     }
 

@@ -1,0 +1,29 @@
+//! `clreel bench --ladder NAME`: a ladder that filters no pictures. In: the ladder, its cases and the command line. Out: what
+//! has been measured, shown; the exit code.
+
+use super::results::{Progress, Subject};
+use super::{ask, chosen_devices, goes_on, start};
+use crate::cli::{BenchArgs, usage};
+use crate::error::Result;
+use crate::ladder::contest::{Contest, Ladder};
+use crate::ladder::trial::Child;
+
+pub(super) fn run<L: Ladder>(ladder: &L, cases: &[L::Case], args: &BenchArgs) -> Result<u8> {
+    let rungs = match args.variant.among(ladder.rungs().iter().map(|rung| (rung.id, rung))) {
+        Ok(rungs) => rungs,
+        Err(why) => return Ok(usage("bench", &why)),
+    };
+    let devices = chosen_devices(args, rungs.iter().map(|rung| rung.back_end()))?;
+    let named = cases.iter().map(|case| ladder.named(case)).collect();
+    let live = start(args, Subject::Numbers(L::NAME), named, &devices, rungs.len());
+    let mut child = Child::new(L::NAME, args.trial.limit());
+    for (index, device) in devices.iter().enumerate() {
+        if !goes_on(args, &live) {
+            break;
+        }
+        let made = Contest::new(ladder, device.as_ref(), &mut child);
+        let mut progress = Progress { live: &live, device: index };
+        progress.run(made, &rungs, |rung| rung.entry(), cases, ask(args));
+    }
+    Ok(live.finish()?.code())
+}

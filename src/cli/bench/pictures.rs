@@ -1,0 +1,104 @@
+//! `clreel bench`: the box filter on the frames of a movie, and the conversions of its pictures. In: the command line. Out:
+//! what has been measured, shown; the exit code.
+
+use std::path::PathBuf;
+
+use super::results::{Progress, Subject};
+use super::{ask, chosen_devices, conversions, each_once, goes_on, start};
+use crate::cli::{BenchArgs, usage};
+use crate::error::Result;
+use crate::ladder::BackEnd;
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::bench::{BoxBench, Input};
+use crate::ladders::box_filter::entrants::{Entrant, case, require_memory};
+use crate::ladders::box_filter::trial::Trials;
+use crate::ladders::conversions::{self as converted, Which};
+use crate::media;
+
+/// The most frames that are kept in memory and cycled.
+const MAX_FRAMES: usize = 30;
+
+/// Everything that filters, in the order of [`VariantId::ALL`].
+fn filters() -> impl Iterator<Item = (&'static str, VariantId)> + Clone {
+    let filters = VariantId::ALL.into_iter().filter(|id| id.back_end() != BackEnd::Nothing);
+    filters.map(|id| (id.as_str(), id))
+}
+
+pub(super) fn run(args: &BenchArgs) -> Result<u8> {
+    if let Some(name) = args.given.any(&["count"]) {
+        return Ok(usage(
+            "bench",
+            &format!("the box filter has no {name}: it filters the pictures of a movie"),
+        ));
+    }
+    let variants = match args.variant.among(filters()) {
+        Ok(variants) => variants,
+        Err(why) => return Ok(usage("bench", &why)),
+    };
+    let devices = chosen_devices(args, variants.iter().map(|id| id.back_end()))?;
+    let grid = Entrant::grid().filter(|_| args.native);
+    let entrants: Vec<Entrant> = variants.into_iter().map(Entrant::Variant).chain(grid).collect();
+    let radii = each_once(&args.radius);
+    let file: PathBuf = match &args.file {
+        Some(file) => file.clone(),
+        None => media::bundled_clip()?,
+    };
+    if let Some(size) = args.size {
+        // Before much time goes into scaling.
+        require_memory(size, &entrants)?;
+    }
+    let count = MAX_FRAMES.min(args.frames as usize);
+    let clip = media::read_frames_rgba(&file, count, args.size, args.references.get())?;
+    if let Some(warning) = &clip.warning {
+        eprintln!("clreel: {warning}");
+    }
+    let size = (clip.width, clip.height);
+    let input = Input { frames: &clip.frames, width: clip.width, height: clip.height };
+    let movie = match args.conversions {
+        Which::None => None,
+        Which::All | Which::Input => conversions::input(&file, size, args.references.get())?,
+    };
+
+    let subject = Subject::Movie { file: file.display().to_string(), size, frames: clip.frames.len() };
+    let cases = radii.iter().map(|radius| case(size, *radius)).collect();
+    let live = start(args, subject, cases, &devices, entrants.len());
+    let mut trials = Trials::new(args.trial.limit());
+    for (index, device) in devices.iter().enumerate() {
+        if !goes_on(args, &live) {
+            break;
+        }
+        let kind = device.as_ref().map(|device| device.info.kind);
+        let made = BoxBench::new(device.as_ref(), input, &entrants, &mut trials);
+        let mut progress = Progress { live: &live, device: index };
+        progress.run(made, &entrants, |entrant| entrant.entry(kind), &radii, ask(args));
+        let (Some(device), Which::All | Which::Input, true) =
+            (device, args.conversions, goes_on(args, &live))
+        else {
+            continue;
+        };
+        let ask =
+            converted::Ask { size, rounds: args.frames, which: args.conversions, fail_fast: args.fail_fast };
+        match converted::run_device(device, movie.as_ref(), &ask, &mut trials, &mut |what| live.say(what)) {
+            Ok(rows) => live.results().devices[index].conversions = rows,
+            // Where not even that is there, the variants have said so.
+            Err(e) => eprintln!("clreel: {e}"),
+        }
+    }
+    Ok(live.finish()?.code())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::bench::VariantList;
+
+    #[test]
+    fn variant_lists() {
+        let parse = |list: &str| VariantList(list.to_owned()).among(filters());
+        assert_eq!(parse("all").map(|v| v.len()), Ok(VariantId::ALL.len() - 1), "all but `off`");
+        assert_eq!(parse("flat, naive,flat"), Ok(vec![VariantId::Flat, VariantId::Naive]));
+        assert!(parse("off").is_err());
+        assert!(parse("").is_err());
+        assert!(parse("naive,fast").unwrap_err().contains("fast"));
+    }
+}

@@ -1,0 +1,86 @@
+//! What a command that measures for minutes shows meanwhile. In: results that grow, and how many steps there are. Out: a bar
+//! on stderr where that is a terminal; at the end the results, also where a signal ends it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::error::Result;
+use crate::leftovers;
+
+/// Results that can be shown at any time.
+pub(crate) trait Results: Send + 'static {
+    /// Prints all that is there; `interrupted` says what is not.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    fn print(&self, interrupted: Option<&str>) -> Result<()>;
+
+    /// What is missing when it is interrupted, in a sentence or more.
+    fn missing(&self) -> String;
+}
+
+/// Results that are being measured.
+pub(crate) struct Live<R> {
+    bar: ProgressBar,
+    results: Arc<Mutex<R>>,
+}
+
+fn lock<R>(results: &Mutex<R>) -> MutexGuard<'_, R> {
+    results.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<R: Results> Live<R> {
+    /// From here on a signal shows what is there.
+    pub fn start(results: R, steps: usize) -> Self {
+        // Drawn on stderr, and only where that is a terminal.
+        let bar = ProgressBar::new(steps as u64);
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
+            bar.set_style(style);
+        }
+        let results = Arc::new(Mutex::new(results));
+        let (interrupted, shown) = (results.clone(), bar.clone());
+        leftovers::say_before_the_end(move || {
+            shown.finish_and_clear();
+            let results = lock(&interrupted);
+            let missing = results.missing();
+            // There is nobody to tell that it could not be told.
+            let _ = results.print(Some(&missing));
+            eprintln!("clreel: {missing}");
+        });
+        Self { bar, results }
+    }
+
+    /// The results as they are.
+    pub fn results(&self) -> MutexGuard<'_, R> {
+        lock(&self.results)
+    }
+
+    /// Says what happens now.
+    pub fn say(&self, what: &str) {
+        self.bar.set_message(what.to_owned());
+    }
+
+    /// Says what happens now, which is a step.
+    pub fn step(&self, what: &str) {
+        self.say(what);
+        self.bar.inc(1);
+    }
+
+    /// So many steps are done: some were not needed.
+    pub fn skip_to(&self, steps: usize) {
+        self.bar.set_position(steps as u64);
+    }
+
+    /// Shows all.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn finish(&self) -> Result<MutexGuard<'_, R>> {
+        leftovers::say_no_more();
+        self.bar.finish_and_clear();
+        let results = self.results();
+        results.print(None)?;
+        Ok(results)
+    }
+}
