@@ -146,7 +146,7 @@ fn what_cannot_be_had_is_refused_with_a_sentence_and_the_slot_comes_back() {
     let mut engine = Engine::new(Arc::new(|| {}));
     let mut slot = Slot::in_memory(SIZE.0, SIZE.1);
     for variant in [VariantId::Glsl, VariantId::Fused, VariantId::Planar] {
-        let (back, refusal) = engine.submit(&frame, request(variant, 3), slot).err().expect("is refused");
+        let (back, refusal) = engine.submit(&frame, request(variant, 3), slot).expect_err("is refused");
         assert!(matches!(refusal, Refusal::Unsupported(_)), "{variant}: {refusal:?}");
         let error = refusal.into_error();
         assert!(error.what.contains(variant.as_str()) && !error.hint.is_empty(), "{error:?}");
@@ -154,7 +154,7 @@ fn what_cannot_be_had_is_refused_with_a_sentence_and_the_slot_comes_back() {
     }
     add_device(&mut engine, &[]);
     assert!(!engine.can_filter(VariantId::Fused, 3));
-    let (slot, _) = engine.submit(&frame, request(VariantId::Fused, 3), slot).err().expect("is refused");
+    let (slot, _) = engine.submit(&frame, request(VariantId::Fused, 3), slot).expect_err("is refused");
     let native = request(VariantId::Native, 3);
     submit(&mut engine, &frame, native, slot);
     assert!(wait(&mut engine).slot.unwrap().pixels().unwrap() == expected(&frame, &native));

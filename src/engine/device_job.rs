@@ -13,6 +13,7 @@ use crate::gpu::timer::{self, DeviceClock};
 use crate::stats::{Lane, Span, Stage};
 
 /// What is done to the colours of a frame before the filter, or after one on planes, and where.
+#[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
 pub(super) enum Colors {
     /// The slot's planes.
     Convert { correction: Correction, to: Picture },

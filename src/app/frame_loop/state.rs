@@ -109,7 +109,7 @@ impl FrameLoop {
     fn long_frame(&self) -> Option<Busy> {
         let flight = self.flights.front()?;
         let Progress { fraction, elapsed_s, total_s, .. } = self.engine.progress(flight.ticket);
-        (self.engine.is_holding() || elapsed_s > BUSY_S).then(|| Busy {
+        (self.engine.is_holding() || elapsed_s > BUSY_S).then_some(Busy {
             variant: flight.request.variant,
             radius: flight.request.radius,
             fraction: fraction as f32,
