@@ -90,7 +90,7 @@ fn converted(layout: &Layout, variant: VariantId) -> Layout {
 impl Pipeline {
     /// Adds a conversion that the builder finished, and checked for such pictures. `replace`: in place of the program
     /// that is there.
-    pub fn add_conversion(
+    pub(crate) fn add_conversion(
         &mut self,
         program: ConvertProgram,
         layout: &Layout,
@@ -117,12 +117,12 @@ impl Pipeline {
     }
 
     /// Conversions to be built and checked, each told once.
-    pub fn missing_conversions(&mut self) -> Vec<(Layout, Storage)> {
+    pub(crate) fn missing_conversions(&mut self) -> Vec<(Layout, Storage)> {
         std::mem::take(&mut self.known.missing)
     }
 
     /// What is in use and should be checked as a whole when there is time, each told once.
-    pub fn unchecked(&mut self) -> Vec<Check> {
+    pub(crate) fn unchecked(&mut self) -> Vec<Check> {
         std::mem::take(&mut self.known.unchecked)
     }
 
@@ -173,12 +173,12 @@ impl Pipeline {
 
     /// Notes that the device has no program for such a conversion, or a wrong one: the window's thread does it from now
     /// on.
-    pub fn conversion_failed(&mut self, layout: &Layout, storage: Storage) {
+    pub(crate) fn conversion_failed(&mut self, layout: &Layout, storage: Storage) {
         self.known.trust.insert((*layout, storage), Trust::Refused);
     }
 
     /// Notes that the device corrects colours wrongly: the window's thread does it from now on.
-    pub fn correction_failed(&mut self) {
+    pub(crate) fn correction_failed(&mut self) {
         self.correction_is_wrong = true;
     }
 

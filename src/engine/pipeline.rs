@@ -106,7 +106,7 @@ impl Pipeline {
     }
 
     /// Where the planes of frames that this device converts are to be packed, if anywhere before they are loaded.
-    pub fn staging(&self) -> Option<&Staging> {
+    pub(crate) fn staging(&self) -> Option<&Staging> {
         self.staging.as_ref()
     }
 
@@ -115,7 +115,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// When memory runs out, or the slot's memory is still in use.
-    pub fn load_planes(&self, slot: &mut Slot, frame: &Frame, layout: &Layout) -> Result<Option<f64>> {
+    pub(crate) fn load_planes(&self, slot: &mut Slot, frame: &Frame, layout: &Layout) -> Result<Option<f64>> {
         let Some(staging) = &self.staging else {
             return slot.fill(&self.cl, &frame.picture, layout).map(|()| None);
         };
@@ -154,7 +154,7 @@ impl Pipeline {
     }
 
     /// Adds the colour correction that the builder finished.
-    pub fn set_corrector(&mut self, corrector: Corrector) {
+    pub(crate) fn set_corrector(&mut self, corrector: Corrector) {
         self.corrector = Some(corrector);
     }
 
