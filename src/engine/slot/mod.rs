@@ -35,7 +35,7 @@ use crate::gpu::sharing::texture::Shared;
 
 /// What the host has put into a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Loaded {
+pub(super) enum Loaded {
     /// The RGBA picture of [`Slot::input`].
     Rgba,
     /// The planes of [`Slot::load_packed`] or [`Slot::fill`], to be converted on the device.
@@ -153,7 +153,7 @@ impl Slot {
     }
 
     /// What was loaded last.
-    pub(crate) fn loaded(&self) -> Loaded {
+    pub(super) fn loaded(&self) -> Loaded {
         self.loaded
     }
 
