@@ -6,6 +6,7 @@ pub mod bench;
 pub mod config;
 pub mod contest;
 pub mod measure;
+pub mod rounds;
 pub mod rows;
 pub mod rung;
 pub mod search;
