@@ -157,6 +157,12 @@ fn keys_of_json_of_tune_and_of_its_cache() {
     holds_by("json/tune.txt", &shape(&value(&tuned)), same);
     let cache = window::json(&folder.file("cache/clreel/tuning.json"));
     holds_by("json/tuning-cache.txt", &shape(&cache), same);
+    // A ladder that filters no pictures.
+    let folder = Folder::new("goldens-tune-ladder");
+    let tuned = output(&folder, &["tune", "--ladder", "vector-add", "--count", "1000", "--json"]);
+    holds_by("json/tune-ladder.txt", &shape(&value(&tuned)), same);
+    let cache = window::json(&folder.file("cache/clreel/tuning.json"));
+    holds_by("json/tuning-cache-ladder.txt", &shape(&cache), same);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Ladders that filter no pictures, by `bench --ladder NAME`: every rung is right at odd and small cases, faults that are
-//! planted in kernels are caught, and what is asked wrongly is said. Needs an OpenCL device, and fails without one.
+//! planted in kernels are caught, what `tune` finds is kept and used, and what is asked wrongly is said. Needs an OpenCL device, and fails without one.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -11,6 +11,10 @@ use serde_json::Value;
 fn clreel(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
     command.args(args);
+    // What the user has tuned must not matter.
+    command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
+    // What the compiler has made before may be used again.
+    command.env("POCL_CACHE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache/pocl"));
     command
 }
 
@@ -88,6 +92,10 @@ fn what_belongs_to_another_ladder_is_refused() {
         (&["bench", "--ladder", "no-such"], "no-such"),
         (&["bench", "--count", "7"], "--count"),
         (&["bench", "--variant", "scalar"], "'scalar'"),
+        (&["tune", "--ladder", "vector-add", "--radius", "3"], "--radius"),
+        (&["tune", "--ladder", "vector-add", "--size", "64x64"], "--size"),
+        (&["tune", "--ladder", "vector-add", "--count", "1073741825"], "--count"),
+        (&["tune", "--count", "7"], "--count"),
     ] {
         let output = clreel(args).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{args:?}");
@@ -256,4 +264,191 @@ fn a_fault_at_the_timed_size_alone_is_caught() {
     assert_eq!(rows[0]["outcome"], "mismatch");
     let reason = rows[0]["reason"].as_str().unwrap();
     assert!(reason.contains("as it is timed") && reason.contains("number 70000"), "{reason}");
+}
+
+/// A folder for the cache; removed when dropped.
+struct Home(PathBuf);
+
+impl Home {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("clreel-ladders-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("clreel")).unwrap();
+        Self(folder)
+    }
+
+    fn cache(&self) -> Value {
+        serde_json::from_slice(&std::fs::read(self.0.join("clreel/tuning.json")).unwrap()).unwrap()
+    }
+
+    fn keep(&self, cache: &Value) {
+        std::fs::write(self.0.join("clreel/tuning.json"), cache.to_string()).unwrap();
+    }
+
+    fn tune(&self, count: &str) -> Command {
+        let mut command = clreel(&["tune", "--ladder", "vector-add", "--json", "--count", count]);
+        command.env("XDG_CACHE_HOME", &self.0);
+        command
+    }
+
+    /// What `auto` is for these counts, and whether tuning had found it.
+    fn auto(&self, count: &str, change: impl FnOnce(&mut Command)) -> Vec<(String, bool)> {
+        let mut command = vector_add(&["--variant", "auto", "--count", count]);
+        command.env("XDG_CACHE_HOME", &self.0);
+        change(&mut command);
+        let output = command.output().unwrap();
+        let rows = rows(&json(&output));
+        assert!(rows.iter().all(|row| row["outcome"] == "ok"), "{rows:?}");
+        let chosen = |row: &Value| (row["chosen"].as_str().unwrap().to_owned(), row["tuned"] == true);
+        rows.iter().map(chosen).collect()
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The trials of the only search.
+fn trials(report: &Value) -> Vec<Value> {
+    assert_eq!(report["runs"].as_array().map(Vec::len), Some(1));
+    report["runs"][0]["trials"].as_array().unwrap().clone()
+}
+
+#[test]
+fn what_tune_finds_is_kept_for_its_class_and_auto_uses_it() {
+    let home = Home::new("tuned");
+    let output = home.tune("5000").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = json(&output);
+    assert_eq!((&report["schema"], &report["ladder"]), (&1.into(), &"vector_add".into()));
+    let run = &report["runs"][0];
+    assert_eq!((&run["case"]["count"], &run["class"]), (&5000.into(), &"small".into()));
+    assert_eq!((&run["limit"], &run["limit_ms"]["n"]), (&"three-stream copy".into(), &40.into()));
+    let trials = trials(&report);
+    let ms = |trial: &Value| trial["ms"].as_f64();
+    for trial in &trials {
+        let timed = ["ok", "best"].contains(&trial["status"].as_str().unwrap());
+        assert_eq!((timed, timed), (ms(trial).is_some(), trial["percent_of_limit"].is_number()), "{trial}");
+    }
+    let best = trials.iter().filter(|trial| trial["status"] == "best");
+    assert_eq!(best.clone().count(), 2, "one of each rung that has kernels");
+    let best = best.min_by(|a, b| f64::total_cmp(&ms(a).unwrap(), &ms(b).unwrap())).unwrap();
+    let wanted = format!("{} {}", best["variant"].as_str().unwrap(), best["configuration"].as_str().unwrap());
+    for entry in home.cache()["entries"].as_array().unwrap() {
+        assert_eq!((&entry["ladder"], &entry["class"]), (&"vector_add".into(), &"small".into()), "{entry}");
+    }
+    let auto = home.auto("4000,100000", |_| {});
+    assert_eq!(auto[0], (wanted, true));
+    assert!(!auto[1].1, "nothing was tuned for this class");
+    // In words, too.
+    let table = |count: &str| {
+        let args =
+            ["bench", "--ladder", "vector-add", "--frames", "1", "--variant", "auto", "--count", count];
+        let output = clreel(&args).env("XDG_CACHE_HOME", &home.0).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let words = "auto: as `clreel tune` has found it";
+    assert!(table("4000").contains(words) && !table("100000").contains("as `clreel tune`"));
+}
+
+/// What has changed since, or what nobody has tuned, is not used: `auto` searches as if nothing were there.
+#[test]
+fn a_cache_that_does_not_fit_is_not_used() {
+    let home = Home::new("planted");
+    home.tune("1000").output().unwrap();
+    let mut whole = home.cache();
+    let entries = whole["entries"].as_array_mut().unwrap();
+    entries.retain(|entry| entry["variant"] == "scalar");
+    assert_eq!(entries.len(), 1);
+    // No search of its own would find this one.
+    entries[0]["params"] = serde_json::json!([["GROUP", 64]]);
+    entries[0]["ms"] = 1e-6.into();
+    home.keep(&whole);
+    assert_eq!(home.auto("1000", |_| {}), [("scalar GROUP=64".to_owned(), true)]);
+    // With another text of the kernel.
+    let kernels = Kernels::with("commented", "01_scalar.cl", "if (i < count)", "/* anew */ if (i < count)");
+    let changed = |command: &mut Command| {
+        command.env("CLREEL_KERNELS", &kernels.0);
+    };
+    assert!(!home.auto("1000", changed)[0].1);
+    // src/ladder/cache.rs goes through the rest.
+    type Change = fn(&mut Value);
+    let changes: [(&str, Change); 3] = [
+        ("of another ladder", |entry| entry["ladder"] = "matmul".into()),
+        ("of another driver", |entry| entry["driver"] = "another".into()),
+        ("a group that no search tries", |entry| entry["params"][0][1] = 3.into()),
+    ];
+    for (what, change) in changes {
+        let mut changed = whole.clone();
+        change(&mut changed["entries"][0]);
+        home.keep(&changed);
+        assert!(!home.auto("1000", |_| {})[0].1, "{what}");
+    }
+    home.keep(&whole);
+    assert!(home.auto("1000", |_| {})[0].1, "it was the changes");
+}
+
+#[test]
+fn tune_times_no_kernel_that_is_wrong_and_keeps_none() {
+    for (n, (count, from, to, words)) in [
+        ("1000", "a[i] + b[i];", "a[i] - b[i];", "floats differ"),
+        ("1000", "if (i < count)", "if (i <= count)", "outside the output"),
+        // At the size that is timed alone.
+        (
+            "70001",
+            "a[i] + b[i];",
+            "a[i] + b[i] + (count == 70001 && i == 70000 ? 1.0f : 0.0f);",
+            "as it is timed",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (home, name) = (Home::new(&format!("wrong-{n}")), format!("tune-wrong-{n}"));
+        let kernels = Kernels::with(&name, "01_scalar.cl", from, to);
+        let output = home.tune(count).env("CLREEL_KERNELS", &kernels.0).output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+        let trials = trials(&json(&output));
+        for trial in trials.iter().filter(|trial| trial["variant"] == "scalar") {
+            assert!(trial["status"] == "mismatch" && trial["ms"].is_null(), "{trial}");
+            assert!(trial["reason"].as_str().unwrap().contains(words), "{trial}");
+        }
+        assert_eq!(trials.iter().filter(|trial| trial["status"] == "best").count(), 1);
+        let cache = home.cache();
+        let kept: Vec<_> = cache["entries"].as_array().unwrap().iter().map(|e| &e["variant"]).collect();
+        assert_eq!(kept, ["vector"]);
+    }
+}
+
+/// Kernels that crash are asked once, not with every value.
+#[test]
+fn tune_leaves_a_rung_that_crashes() {
+    let home = Home::new("crash");
+    let (from, to) = ("if (i < count)", "sum[(size_t)1 << 40] = 1.0f;\n    if (i < count)");
+    let kernels = Kernels::with("tune-crash", "01_scalar.cl", from, to);
+    let output = home.tune("1000").env("CLREEL_KERNELS", &kernels.0).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let trials = trials(&json(&output));
+    let scalar: Vec<_> = trials.iter().filter(|trial| trial["variant"] == "scalar").collect();
+    assert_eq!(scalar.len(), 1);
+    assert!(scalar[0]["status"] == "failed", "{}", scalar[0]);
+    assert!(scalar[0]["reason"].as_str().unwrap().contains("end the program"), "{}", scalar[0]);
+    assert!(trials.iter().any(|trial| trial["variant"] == "vector" && trial["status"] == "best"));
+}
+
+/// A limit that cannot run costs a sentence and its own numbers.
+#[test]
+fn tune_does_without_a_limit_that_is_broken() {
+    let home = Home::new("limit");
+    let kernels = Kernels::with("tune-limit", "limit.cl", "__kernel", "__kernel nonsense");
+    let output = home.tune("1000").env("CLREEL_KERNELS", &kernels.0).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("vector_add/limit.cl"), "{stderr}");
+    let report = json(&output);
+    assert!(report["runs"][0]["limit_ms"].is_null(), "{report}");
+    let best: Vec<_> = trials(&report).into_iter().filter(|trial| trial["status"] == "best").collect();
+    assert_eq!(best.len(), 2);
+    assert!(best.iter().all(|trial| trial["ms"].is_number() && trial["percent_of_limit"].is_null()));
 }

@@ -14,11 +14,11 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device};
 use crate::gpu::event::Waker;
 use crate::gpu::process::lower_priority;
-use crate::ladders::box_filter::Config;
-use crate::ladders::box_filter::VariantId;
+use crate::ladder::cache::{self, Cache};
+use crate::ladder::tune::Watch as WatchSearch;
 use crate::ladders::box_filter::trial::Trials;
 use crate::ladders::box_filter::tune::{self, Search, Trial};
-use crate::ladders::box_filter::tuned::{self, Cache};
+use crate::ladders::box_filter::{Code, Config, VariantId};
 
 /// How long the window waits at its end for a run or a compilation.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -201,11 +201,11 @@ struct Watch<'a> {
     tell: &'a dyn Fn(News),
 }
 
-impl tune::Watch for Watch<'_> {
-    fn next(&mut self, variant: VariantId, config: &Config, trials: &[Trial]) {
+impl WatchSearch<Code> for Watch<'_> {
+    fn next(&mut self, rung: &'static str, config: &Config, trials: &[Trial]) {
         let new = trials.get(self.told..).unwrap_or_default().to_vec();
         self.told = trials.len();
-        (self.tell)(News::Next(format!("{variant} {config}"), new));
+        (self.tell)(News::Next(format!("{rung} {config}"), new));
     }
 
     fn may_go_on(&mut self) -> bool {
@@ -219,14 +219,14 @@ fn tune(shared: &Shared, number: u64, order: &Order, tell: &dyn Fn(News)) -> Res
     if !shared.pass(number) {
         return Ok(None);
     }
-    tuned::require_writable()?;
+    cache::require_writable()?;
     let cl = ClContext::new(&order.device)?;
     let mut trials = Trials::new(order.kernel_timeout);
     let mut watch = Watch { shared, number, told: 0, tell };
     let found = tune::search(&cl, &order.variants, order.size, order.radius, &mut trials, &mut watch)?;
     if let Some(search) = &found {
         let mut cache = Cache::load();
-        cache.put(search.entries(&order.device.info)?);
+        cache.put(tune::entries(search, &order.device.info, order.size, order.radius)?);
         cache.store()?;
     }
     Ok(found)

@@ -132,7 +132,7 @@ fn chosen_devices(
 }
 
 /// Each of them once, in the order given.
-fn each_once(numbers: &[u32]) -> Vec<u32> {
+pub(crate) fn each_once(numbers: &[u32]) -> Vec<u32> {
     let mut once = Vec::new();
     for &number in numbers {
         if !once.contains(&number) {

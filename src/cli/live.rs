@@ -67,6 +67,11 @@ impl<R: Results> Live<R> {
         self.bar.inc(1);
     }
 
+    /// So many steps are done: some were not needed.
+    pub fn skip_to(&self, steps: usize) {
+        self.bar.set_position(steps as u64);
+    }
+
     /// Shows all.
     ///
     /// # Errors

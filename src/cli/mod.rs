@@ -206,6 +206,13 @@ pub struct BenchArgs {
 /// `clreel tune`.
 #[derive(Debug, Clone, Args)]
 pub struct TuneArgs {
+    /// What is computed
+    #[arg(long, value_name = "NAME", default_value = "box-filter")]
+    pub ladder: bench::LadderName,
+    /// How many numbers, separated by commas; each stands for its class. Only where the ladder computes with numbers.
+    /// Without it 16777216
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=vector_add::MOST as i64))]
+    pub count: Option<Vec<u32>>,
     /// Radii in pixels, separated by commas; each stands for its range. Without it one for each range
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=MAX_RADIUS as i64))]
     pub radius: Vec<u32>,

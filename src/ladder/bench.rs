@@ -2,7 +2,7 @@
 //! and compared, or the outcome that stands in the place of its times.
 
 use super::Outcome;
-use super::rows::{Case, Entry};
+use super::rows::{Case, Chosen, Entry};
 use crate::error::{Error, Result};
 use crate::ladder::measure::Sample;
 use crate::verify::{Checked, MismatchReport};
@@ -87,7 +87,7 @@ pub struct Prepared<R> {
     /// How long a run takes, in milliseconds.
     pub predicted_ms: f64,
     /// What was chosen for it; only where there was a choice.
-    pub chosen: Option<String>,
+    pub chosen: Option<Chosen>,
     /// What was compared.
     pub checked: Vec<Checked>,
 }

@@ -4,12 +4,15 @@
 //! Every rung is checked at small and odd cases, among canaries, before it is timed.
 
 use std::cell::RefCell;
+use std::convert::Infallible;
 
 use serde_json::Value;
 
 use super::answer::{self, Request};
 use super::bench::{Bench, Prepared, Tried, fail, passed, predict, without_device};
-use super::rows::{Case, Entry, LimitName, Worth};
+use super::cache::{Cache, Class};
+use super::rows::{Case, Chosen, Entry, LimitName, Worth};
+use super::search::{Attempt, descend};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, DeviceInfo, DeviceKind};
 use crate::gpu::parts::require_sub_buffers;
@@ -18,7 +21,7 @@ use crate::ladder::config::{Config, Tunable};
 use crate::ladder::measure::Sample;
 use crate::ladder::rung::{Rung, Work};
 use crate::ladder::trial::Child;
-use crate::ladder::{BackEnd, Outcome, search};
+use crate::ladder::{BackEnd, Outcome};
 use crate::memory::require;
 use crate::verify::{self, Checked, Elements, MismatchReport};
 
@@ -56,6 +59,9 @@ pub trait Ladder {
 
     /// A case in JSON.
     fn json(&self, case: &Self::Case) -> Value;
+
+    /// The class of a case in a word: what is the fastest for one is taken for all of its class.
+    fn class(&self, case: &Self::Case) -> &'static str;
 
     /// The case of a [`json`](Ladder::json), if it is one.
     fn case(&self, json: &Value) -> Option<Self::Case>;
@@ -148,7 +154,7 @@ const SEARCH_RUNS: usize = 5;
 /// A ladder on one device, or on none.
 #[derive(Debug)]
 pub struct Contest<'a, L: Ladder> {
-    ladder: &'a L,
+    pub(super) ladder: &'a L,
     cl: Option<ClContext>,
     /// Tries changed kernels first.
     child: RefCell<&'a mut Child>,
@@ -157,8 +163,8 @@ pub struct Contest<'a, L: Ladder> {
 /// Memory for a case, and what is right for its input.
 #[derive(Debug)]
 pub struct Room<L: Ladder> {
-    case: L::Case,
-    memory: L::Room,
+    pub(super) case: L::Case,
+    pub(super) memory: L::Room,
     want: Vec<u8>,
 }
 
@@ -171,7 +177,22 @@ impl<'a, L: Ladder> Contest<'a, L> {
         Ok(Self { ladder, cl: device.map(ClContext::new).transpose()?, child: RefCell::new(child) })
     }
 
-    /// The fastest of the ladder's kernels, and its parameters. What differs is not timed.
+    /// The fastest of the ladder's kernels, and its parameters, by what tuning has found for such cases; `None` where it has
+    /// found nothing, or what can no longer be built.
+    fn tuned(&self, case: &L::Case) -> Option<(&'static str, Config<L::Code>)> {
+        let cl = self.device(case).ok()?;
+        let class = Class::of(L::NAME, self.ladder.class(case));
+        let named = |name: &str| self.ladder.rungs().iter().find(|rung| rung.id == name);
+        let (id, config) = Cache::load().fastest(&cl.device.info, &class, |name| match named(name)? {
+            Rung { id, work: Work::Kernels(code), .. } => Some((*id, *code)),
+            _ => None,
+        })?;
+        self.try_config(case, id, &config).ok()?;
+        self.ladder.compile(cl, &config).ok()?;
+        Some((id, config))
+    }
+
+    /// The fastest of the ladder's kernels, and its parameters, by a short search. What differs is not timed.
     fn fastest(&self, room: &mut Room<L>) -> Tried<(&'static str, Config<L::Code>)> {
         let cl = self.device(&room.case)?;
         let device = &cl.device.info;
@@ -181,26 +202,27 @@ impl<'a, L: Ladder> Contest<'a, L> {
             let &Work::Kernels(code) = &rung.work else { continue };
             let first = Config::of(code, device.kind).fitted(device);
             // Changed kernels that do not come through are not asked again with each value: that could take the limit's time.
-            let mut faulty = false;
-            let found = search::descend(first, device, |config| {
-                faulty = faulty
-                    || self.try_config(&room.case, rung.id, config).is_err()
-                        && self.child.borrow().is_fault();
-                if faulty {
-                    return None;
+            let found = descend(first, device, |config| {
+                if self.try_config(&room.case, rung.id, config).is_err() {
+                    let is_fault = self.child.borrow().is_fault();
+                    return Ok(if is_fault { Attempt::GiveUp } else { Attempt::Without });
                 }
-                let built = self.ladder.compile(cl, config).ok()?;
-                for case in &small {
-                    if !matches!(check_one(self.ladder, Some(cl), &built, case, L::INPUTS[0]), Ok(None)) {
-                        return None;
+                let mut time = || {
+                    let built = self.ladder.compile(cl, config).ok()?;
+                    for case in &small {
+                        if !matches!(check_one(self.ladder, Some(cl), &built, case, L::INPUTS[0]), Ok(None)) {
+                            return None;
+                        }
                     }
-                }
-                let mut least = f64::INFINITY;
-                for _ in 0..SEARCH_RUNS {
-                    least = least.min(self.ladder.run(&built, &mut room.memory).ok()?.ms());
-                }
-                Some(least)
+                    let mut least = f64::INFINITY;
+                    for _ in 0..SEARCH_RUNS {
+                        least = least.min(self.ladder.run(&built, &mut room.memory).ok()?.ms());
+                    }
+                    Some(least)
+                };
+                Ok::<_, Infallible>(time().map_or(Attempt::Without, Attempt::Timed))
             });
+            let Ok(found) = found;
             if let Some((config, ms)) = found.filter(|(_, ms)| best.as_ref().is_none_or(|best| *ms < best.2))
             {
                 best = Some((rung.id, config, ms));
@@ -211,7 +233,7 @@ impl<'a, L: Ladder> Contest<'a, L> {
     }
 
     /// Tries a configuration in the child, where its kernels are not those that are built in.
-    fn try_config(&self, case: &L::Case, id: &str, config: &Config<L::Code>) -> Tried<()> {
+    pub(super) fn try_config(&self, case: &L::Case, id: &str, config: &Config<L::Code>) -> Tried<()> {
         let report = self.try_first(case, Some((id, config))).map_err(fail)?;
         // Nobody knows what an overrun does to another process.
         passed(Ok(report.filter(|report| report.overrun > 0)))
@@ -231,7 +253,7 @@ impl<'a, L: Ladder> Contest<'a, L> {
     }
 
     /// The device, if it can hold the case.
-    fn device(&self, case: &L::Case) -> Tried<&ClContext> {
+    pub(super) fn device(&self, case: &L::Case) -> Tried<&ClContext> {
         let cl = self.cl.as_ref().ok_or_else(without_device)?;
         let can = self.ladder.supports(&cl.device.info, case);
         can.map_err(|why| Box::new(Outcome::Unsupported(why)))?;
@@ -274,9 +296,12 @@ impl<L: Ladder> Bench for Contest<'_, L> {
                 (self.ladder.compile(cl, &config).map_err(fail)?, None)
             }
             Work::Fastest => {
-                let (id, config) = self.fastest(room)?;
-                let chosen = format!("{id} {config}").trim_end().to_owned();
-                (self.ladder.compile(self.device(&room.case)?, &config).map_err(fail)?, Some(chosen))
+                let tuned = self.tuned(&room.case);
+                let is_tuned = Some(tuned.is_some());
+                let (id, config) = tuned.map_or_else(|| self.fastest(room), Ok)?;
+                let built = self.ladder.compile(self.device(&room.case)?, &config).map_err(fail)?;
+                let what = format!("{id} {config}").trim_end().to_owned();
+                (built, Some(Chosen { what, tuned: is_tuned }))
             }
         };
         let checked = check(self.ladder, self.cl.as_ref(), &built, &room.case)?;
@@ -307,7 +332,7 @@ impl<L: Ladder> Bench for Contest<'_, L> {
 }
 
 /// Every kind of input at small and odd cases, among canaries.
-fn check<L: Ladder>(
+pub(super) fn check<L: Ladder>(
     ladder: &L,
     cl: Option<&ClContext>,
     built: &L::Built,

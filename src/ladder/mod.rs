@@ -3,14 +3,20 @@
 
 pub mod answer;
 pub mod bench;
+pub mod cache;
 pub mod config;
 pub mod contest;
+pub mod heat;
+#[cfg(test)]
+mod made;
 pub mod measure;
 pub mod rounds;
 pub mod rows;
 pub mod rung;
 pub mod search;
 pub mod trial;
+pub mod tune;
+pub mod tune_case;
 
 /// What computes a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

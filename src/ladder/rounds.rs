@@ -171,16 +171,22 @@ fn compared<'a, B: Bench>(bench: &'a B, one: &'a B::Ready, room: &'a RefCell<B::
         if is_compared {
             return bench.run(one, room).map_err(fail);
         }
-        bench.poison(one, room).map_err(fail)?;
-        let sample = bench.run(one, room).map_err(fail)?;
-        let timed = |report: MismatchReport| {
-            let case = format!("{}, as it is timed", report.case);
-            MismatchReport { case, ..report }
-        };
-        passed(bench.compare(one, room).map(|report| report.map(timed)))?;
+        let sample = compare_run(bench, one, room)?;
         is_compared = true;
         Ok(sample)
     })
+}
+
+/// One run as it is timed, of which every element is compared.
+pub(super) fn compare_run<B: Bench>(bench: &B, one: &B::Ready, room: &mut B::Room) -> Tried<Sample> {
+    bench.poison(one, room).map_err(fail)?;
+    let sample = bench.run(one, room).map_err(fail)?;
+    let timed = |report: MismatchReport| {
+        let case = format!("{}, as it is timed", report.case);
+        MismatchReport { case, ..report }
+    };
+    passed(bench.compare(one, room).map(|report| report.map(timed)))?;
+    Ok(sample)
 }
 
 #[cfg(test)]

@@ -65,6 +65,15 @@ pub struct Entry {
     pub beside: Option<Value>,
 }
 
+/// What the fastest rung is on a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// The rung and its parameters, as in `vector WIDTH=4`.
+    pub what: String,
+    /// Whether tuning had found it before; otherwise a short search did. `None` where there is no such search.
+    pub tuned: Option<bool>,
+}
+
 /// What came of something that took part.
 #[derive(Debug, Clone)]
 pub struct Row {
@@ -72,8 +81,8 @@ pub struct Row {
     pub entry: Entry,
     /// Its times, or what stands in their place.
     pub outcome: Outcome,
-    /// What was chosen for it, as in `vector WIDTH=4`; only where there was a choice.
-    pub chosen: Option<String>,
+    /// What was chosen for it; only where there was a choice.
+    pub chosen: Option<Chosen>,
     /// What was compared; nothing of one that was not checked to its end.
     pub checked: Vec<Checked>,
 }

@@ -50,8 +50,6 @@ pub(crate) use texts::texts;
 pub(crate) use tuning::{Tuning, TuningState};
 pub(crate) use view::{Action, Busy, MovieSummary, Notice, Shown, VariantRow, VariantStatus, View};
 
-use crate::ladders::box_filter::VariantId;
-
 /// The overlay's own state.
 #[derive(Debug)]
 pub(crate) struct Overlay {
@@ -70,7 +68,7 @@ pub(crate) struct Overlay {
     /// Whether the panel with the last frames on one time axis is open.
     pub timeline_open: bool,
     /// The variant whose map it shows; `None`: the fastest.
-    tuning_of: Option<VariantId>,
+    tuning_of: Option<&'static str>,
     /// Whether the table of stages is open.
     pub stages_open: bool,
     /// Whether the stages have patterns beside their greys.

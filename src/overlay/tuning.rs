@@ -4,9 +4,10 @@ use egui::{Align2, Color32, Rect, Sense, Ui, pos2, vec2};
 
 use super::place::{self, Panel, Title};
 use super::{Action, panel, theme};
-use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::heat::{self, Map};
-use crate::ladders::box_filter::tune::{Status, Trial, best};
+use crate::ladder::heat::{self, Map};
+use crate::ladder::tune::{Status, best};
+use crate::ladders::box_filter::Code;
+use crate::ladders::box_filter::tune::Trial;
 use crate::ladders::box_filter::tuned::SizeClass;
 
 /// What a search does now.
@@ -75,7 +76,7 @@ pub fn show(
     rect: Rect,
     (tuning, auto): (&Tuning, Option<&str>),
     folded: bool,
-    of: &mut Option<VariantId>,
+    of: &mut Option<&'static str>,
     actions: &mut Vec<Action>,
 ) -> (Title, f32) {
     let name = match folded && tuning.is_under_way() {
@@ -107,7 +108,7 @@ fn contents(
     ui: &mut Ui,
     tuning: &Tuning,
     auto: Option<&str>,
-    of: &mut Option<VariantId>,
+    of: &mut Option<&'static str>,
     actions: &mut Vec<Action>,
 ) {
     let (color, text) = told(tuning, auto);
@@ -126,10 +127,10 @@ fn contents(
     }
     if let Some((best, ms)) = best(&tuning.trials) {
         let name = if tuning.state == TuningState::Done { "Best" } else { "Best so far" };
-        let text = format!("{name}: {} {}, {} ms", best.variant, best.config, theme::ms(ms));
+        let text = format!("{name}: {} {}, {} ms", best.rung, best.config, theme::ms(ms));
         line(ui, &text, theme::STRONG);
     }
-    let (ids, fastest) = heat::variants(&tuning.trials);
+    let (ids, fastest) = heat::rungs(&tuning.trials);
     let shown = of.filter(|id| ids.contains(id)).or(fastest).or(ids.first().copied());
     ui.horizontal(|ui| {
         if tuning.is_under_way() {
@@ -141,8 +142,7 @@ fn contents(
         }
         for id in ids {
             let chosen = Some(id) == shown;
-            let text =
-                egui::RichText::new(id.as_str()).color(if chosen { Color32::BLACK } else { theme::TEXT });
+            let text = egui::RichText::new(id).color(if chosen { Color32::BLACK } else { theme::TEXT });
             let mut button = egui::Button::new(text);
             if chosen {
                 button = button.fill(theme::SELECT);
@@ -195,7 +195,7 @@ fn line(ui: &mut Ui, text: &str, color: Color32) {
     ui.add(egui::Label::new(text).truncate());
 }
 
-fn heat_map(ui: &mut Ui, map: &Map, tuning: &Tuning) {
+fn heat_map(ui: &mut Ui, map: &Map<Code>, tuning: &Tuning) {
     let across = map.across.map_or("", |p| p.name);
     let down = map.down.map_or("", |p| p.name);
     let size = vec2(ui.available_width(), TOP + map.rows.len() as f32 * CELL);
@@ -273,7 +273,7 @@ fn heat(ratio: f64) -> Color32 {
 
 /// A trial in words.
 fn about(trial: &Trial, tuning: &Tuning) -> String {
-    let head = format!("{} {}\ncompiled in {:.0} ms\n", trial.variant, trial.config, trial.compile_ms);
+    let head = format!("{} {}\ncompiled in {:.0} ms\n", trial.rung, trial.config, trial.compile_ms);
     let rest = match &trial.status {
         Status::Scored(least) => {
             // As the line of the best and the cache say it.
@@ -297,7 +297,7 @@ fn about(trial: &Trial, tuning: &Tuning) -> String {
 mod tests {
     use super::*;
     use crate::gpu::cl::DeviceKind;
-    use crate::ladders::box_filter::Config;
+    use crate::ladders::box_filter::{Config, VariantId};
 
     fn lightness(color: Color32) -> u32 {
         2 * u32::from(color.r()) + 5 * u32::from(color.g()) + u32::from(color.b())
@@ -315,7 +315,7 @@ mod tests {
         let code = VariantId::Fused.kernels().unwrap().code(DeviceKind::Cpu);
         let config = Config::of(code, DeviceKind::Cpu);
         let trial = |status| Trial {
-            variant: VariantId::Fused,
+            rung: "fused",
             config: config.clone(),
             compile_ms: 12.0,
             status,

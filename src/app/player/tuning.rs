@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 use super::Player;
 use crate::app::tuner::{self, News, Order, Told, Tuner};
 use crate::gpu::cl::{Device, DeviceKind};
+use crate::ladder::cache::Cache;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::tune;
-use crate::ladders::box_filter::tuned::{Cache, RADII, SizeClass, radius_class};
+use crate::ladders::box_filter::tuned::{self, RADII, SizeClass, radius_class};
 use crate::overlay::{Tuning, TuningState};
 use crate::stats::{FrameSample, Stage};
 
@@ -155,7 +156,7 @@ impl Player<'_> {
         }
         if !self.tuning.asked && !self.tuning.under_way {
             let unknown = || {
-                let known = Cache::load().choices(&device.info);
+                let known = tuned::choices(&Cache::load(), &device.info);
                 !known.iter().any(|c| (c.size, c.radius_class) == (key.1, key.2))
             };
             if !*self.tuning.unknown.get_or_insert_with(unknown) {
@@ -226,8 +227,7 @@ impl Player<'_> {
                 }
             }
         }
-        let (last, radius) = RADII[class.min(RADII.len() - 1)];
-        let first = if class == 0 { 0 } else { RADII[class - 1].0 + 1 };
+        let (_, radius) = RADII[class.min(RADII.len() - 1)];
         let variants = tuner::variants();
         let tuning = &mut self.tuning;
         tuning.number += 1;
@@ -235,7 +235,7 @@ impl Player<'_> {
         tuning.shown = Tuning {
             state: TuningState::Running("the device is made ready".into()),
             of: Some((size, radius)),
-            radii: (first, last),
+            radii: tuned::range(radius),
             most: tune::most_trials(&device.info, &variants),
             ..Tuning::NONE
         };
@@ -262,7 +262,8 @@ impl Player<'_> {
             }
             News::Found(search) => {
                 (tuning.under_way, tuning.asked, tuning.unknown) = (false, false, Some(false));
-                (tuning.shown.trials, tuning.shown.copy_ms) = (search.trials, search.copy_ms);
+                tuning.shown.copy_ms = search.limit.map(|limit| limit.time.p50);
+                tuning.shown.trials = search.trials;
                 tuning.shown.state = TuningState::Done;
                 self.builder.again(VariantId::Auto);
             }

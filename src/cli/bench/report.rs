@@ -69,6 +69,9 @@ struct RowEntry<'a> {
     /// What was chosen, where there was a choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     chosen: Option<&'a str>,
+    /// Whether `clreel tune` had found it before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tuned: Option<bool>,
     #[serde(flatten)]
     error: ErrorEntry,
     device_ms: Option<Series>,
@@ -181,7 +184,8 @@ fn row<'a>(run: &CaseRun, row: &'a Row) -> RowEntry<'a> {
         kind: row.entry.back_end.as_str(),
         outcome: row.outcome.word(),
         reason: reason(&row.outcome),
-        chosen: row.chosen.as_deref(),
+        chosen: row.chosen.as_ref().map(|chosen| chosen.what.as_str()),
+        tuned: row.chosen.as_ref().and_then(|chosen| chosen.tuned),
         error,
         device_ms: times.and_then(|m| m.device),
         dispatch_ms: times.and_then(|m| m.dispatch),

@@ -8,7 +8,7 @@ use crate::cli::devices::print_line;
 use crate::error::Result;
 use crate::ladder::Outcome;
 use crate::ladder::measure::Measurement;
-use crate::ladder::rows::{CaseRun, Worth};
+use crate::ladder::rows::{CaseRun, Row, Worth};
 use crate::timing::{Noise, noise};
 use crate::verify::Checked;
 
@@ -37,6 +37,10 @@ fn print_run(device: &str, run: &CaseRun) -> Result<()> {
         if let Some(reason) = reason(outcome) {
             print_line(format!("{name}: {}. {reason}", outcome.word()))?;
         }
+    }
+    let tuned = |row: &&Row| row.chosen.as_ref().is_some_and(|chosen| chosen.tuned == Some(true));
+    for row in run.rows.iter().filter(tuned) {
+        print_line(format!("{}: as `clreel tune` has found it", row.entry.name))?;
     }
     for line in noisy(run).into_iter().chain(checked(run)) {
         print_line(line)?;
@@ -153,7 +157,7 @@ fn table(run: &CaseRun) -> Table {
             continue;
         };
         let name = match &row.chosen {
-            Some(chosen) => format!("{}: {chosen}", entry.name),
+            Some(chosen) => format!("{}: {}", entry.name, chosen.what),
             None => entry.name.clone(),
         };
         table.add_row(cells(run, &name, measured, run.limit_of(row), base));

@@ -18,7 +18,7 @@ use crate::gpu::cl::{ClContext, Device, failed};
 use crate::gpu::memory::{Picture, Rgba, Storage};
 use crate::ladder::bench::{Bench, Prepared, Tried, fail, predict, without_device};
 use crate::ladder::measure::{self, Sample};
-use crate::ladder::rows::{Case, Entry};
+use crate::ladder::rows::{Case, Chosen, Entry};
 use crate::memory::zeroed;
 use crate::timing::ms_since;
 use crate::verify::{self, MismatchReport};
@@ -132,7 +132,7 @@ impl<'a> BoxBench<'a> {
         let (src, dst) = self.on.as_ref().ok_or_else(without_device)?.pair(variant.kernels().storage).clone();
         let plan = variant.plan(cl, &src, &dst, &mut self.scratch, width, height, radius).map_err(fail)?;
         let predicted_ms = plan.predict(&cl.queue).map_err(fail)?;
-        let chosen = (id == VariantId::Auto).then(|| plan.chosen());
+        let chosen = (id == VariantId::Auto).then(|| Chosen { what: plan.chosen(), tuned: None });
         let ready = Ready::Kernels(variant, plan, (src, dst));
         Ok(Prepared { ready, predicted_ms, chosen, checked: Vec::new() })
     }

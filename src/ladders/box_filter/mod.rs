@@ -10,7 +10,6 @@ mod checks;
 pub mod config;
 pub mod entrants;
 pub mod glsl;
-pub mod heat;
 pub mod native;
 pub mod opencl;
 pub mod pictures;

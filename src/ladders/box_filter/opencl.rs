@@ -11,8 +11,9 @@ use crate::gpu::cl::{ClContext, DeviceKind, failed};
 use crate::gpu::kernel::{Kernel, unique};
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::program;
+use crate::ladder::cache::Cache;
 use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::tuned::{self, Cache, SizeClass};
+use crate::ladders::box_filter::tuned::{self, SizeClass};
 
 /// The variant's kernels, or an error for what is not made of kernels.
 fn kernels_of(id: VariantId) -> Result<&'static Kernels> {
@@ -121,7 +122,7 @@ impl BuiltVariant {
         let mut auto = Self::build_defaults(cl, UNTUNED, kind, output)?;
         auto.kernels = kernels_of(VariantId::Auto)?;
         let mut measured = Vec::new();
-        for choice in cache.choices(&cl.device.info) {
+        for choice in tuned::choices(cache, &cl.device.info) {
             if choice.variant.kernels().is_none_or(|kernels| kernels.storage != auto.kernels.storage) {
                 continue;
             }

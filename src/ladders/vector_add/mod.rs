@@ -122,6 +122,15 @@ impl Ladder for VectorAdd {
         json!({ "count": count })
     }
 
+    fn class(&self, count: &u32) -> &'static str {
+        // Three arrays in the caches of a core, in those of a whole device, and in memory.
+        match count {
+            0..=65_536 => "small",
+            65_537..=4_194_304 => "medium",
+            _ => "large",
+        }
+    }
+
     fn case(&self, json: &Value) -> Option<u32> {
         json["count"]
             .as_u64()

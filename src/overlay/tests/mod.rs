@@ -15,6 +15,7 @@ mod told;
 
 use super::*;
 use crate::error::Error;
+use crate::ladders::box_filter::VariantId;
 use crate::media::Fields;
 use crate::stats::{FrameSample, GlTimes, PlayState, Playing, Recorder, Stage};
 use crate::timing::CpuReading;
