@@ -33,6 +33,8 @@
 //! `overlay` what `stats` has measured of it.
 
 #![warn(missing_docs)]
+// Unit tests share files with `tests/`, where `pub` is right.
+#![cfg_attr(not(test), warn(unreachable_pub))]
 // The docs are for those who read the code: `./dev check` makes them with what is private.
 #![allow(rustdoc::private_intra_doc_links)]
 

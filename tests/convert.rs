@@ -464,8 +464,6 @@ fn convert_on_device(
     planes.fill(frame).expect("the host has the block again");
 }
 
-const VIVID: Correction = Correction { brightness: 0.07, contrast: 1.3, saturation: 1.6, gamma: 1.4 };
-
 #[test]
 fn the_kernel_equals_the_reference_in_every_format() {
     let cl = context();
@@ -479,7 +477,7 @@ fn the_kernel_equals_the_reference_in_every_format() {
                 }
             }
             let frame = frame(format.0, (45, 10), Pattern::Noise);
-            convert_on_device(&cl, &mut converter, &frame, storage, &VIVID);
+            convert_on_device(&cl, &mut converter, &frame, storage, &Correction::VIVID);
         }
     }
 }
@@ -510,7 +508,7 @@ fn the_kernel_equals_the_reference_at_720p() {
     let mut converter = Converter::new(&cl);
     for format in [Pixel::YUV420P, Pixel::NV12, Pixel::YUV422P10LE, Pixel::P010LE, Pixel::RGB24, Pixel::GRAY8]
     {
-        for correction in [Correction::NEUTRAL, VIVID] {
+        for correction in [Correction::NEUTRAL, Correction::VIVID] {
             let frame = frame(format, (1280, 720), Pattern::Noise);
             convert_on_device(&cl, &mut converter, &frame, Storage::Buffer, &correction);
         }
@@ -519,7 +517,7 @@ fn the_kernel_equals_the_reference_at_720p() {
 
 const CORRECTIONS: [Correction; 8] = [
     Correction::NEUTRAL,
-    VIVID,
+    Correction::VIVID,
     Correction { brightness: -1.0, ..Correction::NEUTRAL },
     Correction { brightness: 1.0, ..Correction::NEUTRAL },
     Correction { contrast: 4.0, saturation: 4.0, ..Correction::NEUTRAL },
@@ -566,12 +564,12 @@ fn a_buffer_is_corrected_in_place_and_an_image_is_not() {
     let mut corrector = Corrector::new(&cl);
     let pixels = noise(33 * 7 * 4);
     let mut want = pixels.clone();
-    correct_reference(&mut want, &VIVID, Matrix::Bt709);
+    correct_reference(&mut want, &Correction::VIVID, Matrix::Bt709);
     assert_ne!(want, pixels);
     let picture = Picture::alloc(&cl, Storage::Buffer, 33, 7).unwrap();
     picture.write(&cl.queue, &pixels).unwrap();
     let run = |corrector: &mut Corrector, picture: &Picture, size| {
-        corrector.enqueue(&cl.queue, picture, picture, size, &VIVID, Matrix::Bt709).map(drop)
+        corrector.enqueue(&cl.queue, picture, picture, size, &Correction::VIVID, Matrix::Bt709).map(drop)
     };
     run(&mut corrector, &picture, (33, 7)).unwrap();
     let mut got = vec![0; pixels.len()];

@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_millis(700);
 const VARIABLE: &str = "CLREEL_TUNE_VARIANTS";
 
 /// The variants to search: those that the variable `CLREEL_TUNE_VARIANTS` names, else all that are worth it.
-pub fn variants() -> Vec<VariantId> {
+pub(crate) fn variants() -> Vec<VariantId> {
     named(&std::env::var(VARIABLE).unwrap_or_default())
 }
 
@@ -38,7 +38,7 @@ fn named(names: &str) -> Vec<VariantId> {
 }
 
 /// What to tune for.
-pub struct Order {
+pub(crate) struct Order {
     /// The device.
     pub device: Device,
     /// Width and height of the pictures in pixels.
@@ -52,7 +52,7 @@ pub struct Order {
 }
 
 /// What the thread tells of the search with this number.
-pub struct Told {
+pub(crate) struct Told {
     /// As [`Tuner::start`] gave it.
     pub number: u64,
     /// What it is.
@@ -60,7 +60,7 @@ pub struct Told {
 }
 
 /// What the thread tells.
-pub enum News {
+pub(crate) enum News {
     /// This configuration is next, after these new trials.
     Next(String, Vec<Trial>),
     /// The search is over, and what it found is in the cache.
@@ -104,7 +104,7 @@ impl Shared {
 }
 
 /// The window's end of the thread.
-pub struct Tuner {
+pub(crate) struct Tuner {
     orders: Option<Sender<(u64, Order)>>,
     told: Receiver<Told>,
     shared: Arc<Shared>,
@@ -116,7 +116,7 @@ impl Tuner {
     ///
     /// # Errors
     /// When the system gives none.
-    pub fn spawn(waker: Waker) -> Result<Self> {
+    pub(crate) fn spawn(waker: Waker) -> Result<Self> {
         let (orders, receiver) = channel::<(u64, Order)>();
         let (sender, told) = channel();
         let shared = Arc::new(Shared::default());
@@ -144,7 +144,7 @@ impl Tuner {
     }
 
     /// Starts a search, in place of one that may be under way. It waits until it [may run](Self::set_open).
-    pub fn start(&self, number: u64, order: Order) {
+    pub(crate) fn start(&self, number: u64, order: Order) {
         self.shared.set(|gate| (gate.number, gate.open) = (number, false));
         if let Some(orders) = &self.orders {
             // The thread ends only with this end of the channel, or by a fault that `poll` tells.
@@ -153,19 +153,19 @@ impl Tuner {
     }
 
     /// Ends the search that is under way.
-    pub fn cancel(&self) {
+    pub(crate) fn cancel(&self) {
         self.shared.set(|gate| gate.number = 0);
     }
 
     /// Lets the search run, or holds it before its next run on the device.
-    pub fn set_open(&self, open: bool) {
+    pub(crate) fn set_open(&self, open: bool) {
         if self.shared.gate().open != open {
             self.shared.set(|gate| gate.open = open);
         }
     }
 
     /// The next message, if one is there.
-    pub fn poll(&mut self) -> Option<Told> {
+    pub(crate) fn poll(&mut self) -> Option<Told> {
         match self.told.try_recv() {
             Ok(told) => Some(told),
             Err(TryRecvError::Empty) => None,
@@ -179,7 +179,7 @@ impl Tuner {
 
     /// Ends the thread, and returns whether it has: a compiler or a run that takes long cannot be interrupted.
     #[must_use]
-    pub fn shut_down(&mut self) -> bool {
+    pub(crate) fn shut_down(&mut self) -> bool {
         self.shared.set(|gate| gate.stop = true);
         self.orders = None;
         let Some(thread) = self.thread.take() else { return true };

@@ -12,27 +12,17 @@ mod table;
 use std::str::FromStr;
 
 use crate::cli::live::Live;
-use crate::cli::{BenchArgs, exit, usage, working_devices};
+use crate::cli::{BenchArgs, exit, working_devices};
 use crate::error::Result;
 use crate::gpu::cl::{Device, no_device, select_device};
 use crate::ladder::rounds::Ask;
 use crate::ladder::rows::Case;
 use crate::ladder::{BackEnd, Outcome};
-use crate::ladders::vector_add::VectorAdd;
 
+pub(super) use numbers::run as numbers;
+pub(super) use pictures::run as pictures;
 use results::{DeviceRuns, Results, Subject};
 pub(crate) use table::{believed, number};
-
-/// The ladders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum LadderName {
-    /// The mean of a square window around each pixel of a movie
-    #[value(alias = "box_filter")]
-    BoxFilter,
-    /// The sum of two arrays of floats
-    #[value(alias = "vector_add")]
-    VectorAdd,
-}
 
 /// The variants to time: a list such as `naive,flat`, or `all`; which there are is the ladder's to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,14 +75,8 @@ impl VariantList {
 ///
 /// # Errors
 /// When there is no device and a variant needs one, or the movie gives no frame.
-pub fn run(args: &BenchArgs) -> Result<u8> {
-    match args.ladder {
-        LadderName::BoxFilter => pictures::run(args),
-        LadderName::VectorAdd => match counts(args) {
-            Ok(counts) => numbers::run(&VectorAdd, &counts, args),
-            Err(why) => Ok(usage("bench", &why)),
-        },
-    }
+pub(super) fn run(args: &BenchArgs) -> Result<u8> {
+    args.ladder.bench(args)
 }
 
 /// What is shown from here on: `entrants` take part in each of `cases` on each device.
@@ -132,7 +116,7 @@ fn chosen_devices(
 }
 
 /// Each of them once, in the order given.
-pub(crate) fn each_once(numbers: &[u32]) -> Vec<u32> {
+fn each_once(numbers: &[u32]) -> Vec<u32> {
     let mut once = Vec::new();
     for &number in numbers {
         if !once.contains(&number) {
@@ -142,17 +126,8 @@ pub(crate) fn each_once(numbers: &[u32]) -> Vec<u32> {
     once
 }
 
-/// The counts of a ladder of numbers.
-///
-/// # Errors
-/// A sentence for the user, where something was asked for that only pictures have.
-fn counts(args: &BenchArgs) -> std::result::Result<Vec<u32>, String> {
-    let of_movies = ["file", "size", "radius", "native", "conversions", "allow_references"];
-    if let Some(name) = args.given.any(&of_movies) {
-        return Err(format!("{name} belongs to the box filter: --ladder vector-add takes --count"));
-    }
-    Ok(each_once(args.count.as_deref().unwrap_or(&[1 << 24])))
-}
+/// The options of movies, which a ladder of numbers does not take.
+const OF_MOVIES: [&str; 6] = ["file", "size", "radius", "native", "conversions", "allow_references"];
 
 /// Why an outcome is not ok.
 fn reason(outcome: &Outcome) -> Option<String> {

@@ -32,7 +32,7 @@ fn lock<R>(results: &Mutex<R>) -> MutexGuard<'_, R> {
 
 impl<R: Results> Live<R> {
     /// From here on a signal shows what is there.
-    pub fn start(results: R, steps: usize) -> Self {
+    pub(crate) fn start(results: R, steps: usize) -> Self {
         // Drawn on stderr, and only where that is a terminal.
         let bar = ProgressBar::new(steps as u64);
         if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
@@ -52,23 +52,23 @@ impl<R: Results> Live<R> {
     }
 
     /// The results as they are.
-    pub fn results(&self) -> MutexGuard<'_, R> {
+    pub(crate) fn results(&self) -> MutexGuard<'_, R> {
         lock(&self.results)
     }
 
     /// Says what happens now.
-    pub fn say(&self, what: &str) {
+    pub(crate) fn say(&self, what: &str) {
         self.bar.set_message(what.to_owned());
     }
 
     /// Says what happens now, which is a step.
-    pub fn step(&self, what: &str) {
+    pub(crate) fn step(&self, what: &str) {
         self.say(what);
         self.bar.inc(1);
     }
 
     /// So many steps are done: some were not needed.
-    pub fn skip_to(&self, steps: usize) {
+    pub(crate) fn skip_to(&self, steps: usize) {
         self.bar.set_position(steps as u64);
     }
 
@@ -76,7 +76,7 @@ impl<R: Results> Live<R> {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn finish(&self) -> Result<MutexGuard<'_, R>> {
+    pub(crate) fn finish(&self) -> Result<MutexGuard<'_, R>> {
         leftovers::say_no_more();
         self.bar.finish_and_clear();
         let results = self.results();

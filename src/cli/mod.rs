@@ -5,6 +5,7 @@
 pub mod bench;
 pub mod devices;
 pub mod given;
+mod ladders;
 pub(crate) mod live;
 pub mod snapshot;
 pub mod tune;
@@ -18,16 +19,14 @@ use crate::error::Result;
 use crate::exit;
 use crate::gpu::cl::{Device, list_devices};
 use crate::gpu::{drivers, probe, trial};
-use crate::ladder::answer;
-use crate::ladders::box_filter;
-use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::{Group, MAX_RADIUS};
+use crate::ladders::box_filter::{Group, MAX_RADIUS, VariantId};
 use crate::ladders::conversions::Which;
-use crate::ladders::vector_add::{self, VectorAdd};
 use crate::leftovers;
 use crate::options::{FilterArgs, PlayArgs, ReferencesArgs, TrialArgs, seconds};
 
 use given::Given;
+
+pub use ladders::LadderName;
 
 const EXAMPLES: &str = "Examples:
   clreel movie.mp4                        play it; 1 to 5 choose a kernel, - and = its radius
@@ -91,7 +90,7 @@ pub enum Command {
     #[command(name = trial::TRY, hide = true)]
     TryKernels {
         /// Whose kernels
-        ladder: bench::LadderName,
+        ladder: LadderName,
         /// The number of the memory that both share
         frame: u32,
     },
@@ -119,10 +118,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::Devices(args)) => devices::run(args),
         Some(Command::AskDriver) => drivers::answer(platforms),
         Some(Command::AskSharing { list }) => probe::answer(list),
-        Some(Command::TryKernels { ladder, frame }) => match ladder {
-            bench::LadderName::BoxFilter => box_filter::trial::answer(*frame),
-            bench::LadderName::VectorAdd => answer::answer(&VectorAdd, *frame),
-        },
+        Some(Command::TryKernels { ladder, frame }) => ladder.answer(*frame),
     }
 }
 
@@ -164,9 +160,9 @@ pub struct BenchArgs {
     pub file: Option<PathBuf>,
     /// What is computed
     #[arg(long, value_name = "NAME", default_value = "box-filter")]
-    pub ladder: bench::LadderName,
+    pub ladder: LadderName,
     /// How many numbers, separated by commas; only where the ladder computes with numbers. Without it 16777216
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=vector_add::MOST as i64))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     pub count: Option<Vec<u32>>,
     /// What it may open.
     #[command(flatten)]
@@ -208,10 +204,10 @@ pub struct BenchArgs {
 pub struct TuneArgs {
     /// What is computed
     #[arg(long, value_name = "NAME", default_value = "box-filter")]
-    pub ladder: bench::LadderName,
+    pub ladder: LadderName,
     /// How many numbers, separated by commas; each stands for its class. Only where the ladder computes with numbers.
     /// Without it 16777216
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=vector_add::MOST as i64))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
     pub count: Option<Vec<u32>>,
     /// Radii in pixels, separated by commas; each stands for its range. Without it one for each range
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=MAX_RADIUS as i64))]

@@ -3,8 +3,8 @@
 
 mod report;
 
-use crate::cli::bench::{LadderName, each_once};
 use crate::cli::devices::{DeviceEntry, print_json};
+use crate::cli::ladders::asked_cases;
 use crate::cli::live::{self, Live};
 use crate::cli::{TuneArgs, exit, usage, working_devices};
 use crate::error::{Error, Result};
@@ -17,9 +17,8 @@ use crate::ladder::trial::Child;
 use crate::ladder::tune::{Search, Trial, Watch, most_trials};
 use crate::ladder::tune_case;
 use crate::ladders::box_filter::trial::Trials;
-use crate::ladders::box_filter::tune as pictures;
+use crate::ladders::box_filter::tune as box_filter;
 use crate::ladders::box_filter::tuned::RADII;
-use crate::ladders::vector_add::VectorAdd;
 use crate::timing::Noise;
 use crate::timing::noise;
 
@@ -30,24 +29,15 @@ use report::{Report, Run, Subject, TrialEntry, print_run};
 /// # Errors
 /// When there is no device, it fails, or the cache cannot be written.
 pub fn run(args: &TuneArgs) -> Result<u8> {
-    let pictures = [("--size", !args.size.is_empty()), ("--radius", !args.radius.is_empty())];
-    let foreign = pictures.into_iter().find(|(_, given)| *given);
-    match (args.ladder, foreign) {
-        (LadderName::BoxFilter, _) if args.count.is_some() => Ok(usage(
-            "tune",
-            "the box filter has no --count: it filters pictures, and takes --size and --radius",
-        )),
-        (LadderName::BoxFilter, _) => tune_box_filter(args),
-        (LadderName::VectorAdd, Some((name, _))) => {
-            Ok(usage("tune", &format!("{name} belongs to the box filter: --ladder vector-add takes --count")))
-        }
-        (LadderName::VectorAdd, None) => {
-            tune_ladder(VectorAdd, &each_once(args.count.as_deref().unwrap_or(&[1 << 24])), args)
-        }
-    }
+    args.ladder.tune(args)
 }
 
-fn tune_box_filter(args: &TuneArgs) -> Result<u8> {
+/// The box filter.
+pub(super) fn pictures(args: &TuneArgs) -> Result<u8> {
+    if args.count.is_some() {
+        let why = "the box filter has no --count: it filters pictures, and takes --size and --radius";
+        return Ok(usage("tune", why));
+    }
     let cl = device(args)?;
     let info = &cl.device.info;
     let sizes = if args.size.is_empty() { &[(1280, 720)] } else { args.size.as_slice() };
@@ -56,30 +46,37 @@ fn tune_box_filter(args: &TuneArgs) -> Result<u8> {
         false => args.radius.clone(),
     };
     for &size in sizes {
-        pictures::require_memory(info, size)?;
+        box_filter::require_memory(info, size)?;
     }
     let all: Vec<_> = sizes.iter().flat_map(|size| radii.iter().map(|radius| (*size, *radius))).collect();
-    let variants = pictures::variants();
+    let variants = box_filter::variants();
     let mut trials = Trials::new(args.trial.limit());
     let told = all.iter().map(|&(size, radius)| Subject::pictures(size, radius)).collect();
-    tune(args, None, info, told, pictures::most_trials(info, &variants), |n, watch| {
+    tune(args, None, info, told, box_filter::most_trials(info, &variants), |n, watch| {
         let (size, radius) = all[n];
-        let search = pictures::search(&cl, &variants, size, radius, &mut trials, watch)?;
-        let entries = |search: &_| pictures::entries(search, info, size, radius);
+        let search = box_filter::search(&cl, &variants, size, radius, &mut trials, watch)?;
+        let entries = |search: &_| box_filter::entries(search, info, size, radius);
         search.map(|search| Ok((entries(&search)?, search))).transpose()
     })
 }
 
-fn tune_ladder<L: Ladder>(ladder: L, cases: &[L::Case], args: &TuneArgs) -> Result<u8> {
+/// A ladder that filters no pictures.
+pub(super) fn numbers<L: Ladder>(ladder: &L, args: &TuneArgs) -> Result<u8> {
+    let of_pictures = [("--size", !args.size.is_empty()), ("--radius", !args.radius.is_empty())];
+    let foreign = of_pictures.into_iter().find_map(|(name, given)| given.then(|| name.to_owned()));
+    let cases = match asked_cases(ladder, foreign, args.count.as_deref()) {
+        Ok(cases) => cases,
+        Err(why) => return Ok(usage("tune", &why)),
+    };
     let cl = device(args)?;
     let info = &cl.device.info;
     let mut child = Child::new(L::NAME, args.trial.limit());
-    let mut contest = Contest::new(&ladder, Some(&cl.device), &mut child)?;
-    let told = cases.iter().map(|case| Subject::case(&ladder, case)).collect();
-    let most = most_trials(&tune_case::rungs(&ladder, info));
+    let mut contest = Contest::new(ladder, Some(&cl.device), &mut child)?;
+    let told = cases.iter().map(|case| Subject::case(ladder, case)).collect();
+    let most = most_trials(&tune_case::rungs(ladder, info));
     tune(args, Some(L::NAME), info, told, most, |n, watch| {
         let search = tune_case::search(&mut contest, &cases[n], watch)?;
-        let entries = |search: &Search<L::Code>| search.entries(info, &tune_case::class(&ladder, &cases[n]));
+        let entries = |search: &Search<L::Code>| search.entries(info, &tune_case::class(ladder, &cases[n]));
         search.map(|search| Ok((entries(&search)?, search))).transpose()
     })
 }

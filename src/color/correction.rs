@@ -41,6 +41,8 @@ impl Default for Correction {
 impl Correction {
     /// Changes nothing.
     pub const NEUTRAL: Self = Self { brightness: 0.0, contrast: 1.0, saturation: 1.0, gamma: 1.0 };
+    /// Changes every step of the contract: for checks.
+    pub const VIVID: Self = Self { brightness: 0.07, contrast: 1.3, saturation: 1.6, gamma: 1.4 };
     /// Values of brightness that make sense.
     pub(crate) const BRIGHTNESS: RangeInclusive<f32> = -1.0..=1.0;
     /// Values of contrast that make sense.

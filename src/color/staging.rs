@@ -33,7 +33,7 @@ pub(crate) trait PlaneMemory: Send + Sync {
 /// last owner of them and of what is packed in them drops: whoever gives the device up [closes](Staging::close) them, and
 /// keeps them until they are [unused](Staging::is_unused), so that no other thread calls the driver.
 #[derive(Clone, Default)]
-pub struct Staging(Arc<Pool>);
+pub(crate) struct Staging(Arc<Pool>);
 
 #[derive(Default)]
 struct Pool(Mutex<Blocks>);

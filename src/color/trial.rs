@@ -7,10 +7,6 @@ use crate::error::Result;
 use crate::memory::zeroed;
 use crate::random::Xorshift;
 
-/// A correction that changes every step of the contract.
-pub(crate) const VIVID: Correction =
-    Correction { brightness: 0.07, contrast: 1.3, saturation: 1.6, gamma: 1.4 };
-
 /// What the samples of a trial's picture are like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pattern {

@@ -316,7 +316,7 @@ impl ClContext {
 
     /// Whether the device computes in the host's memory, so that nothing needs to be copied to it: a processor, and not one
     /// of another machine.
-    pub fn uses_host_memory(&self) -> bool {
+    pub(crate) fn uses_host_memory(&self) -> bool {
         self.is_cpu() && self.device.info.unified_memory
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct Request {
 
 impl Request {
     /// To try a rung's kernels as they are to be timed at `case`; without any those of the limit.
-    pub fn of<L: Ladder>(
+    pub(crate) fn of<L: Ladder>(
         ladder: &L,
         cl: &ClContext,
         case: &L::Case,

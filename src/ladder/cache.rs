@@ -201,7 +201,7 @@ impl Cache {
 ///
 /// # Errors
 /// As [`Cache::store`].
-pub fn require_writable() -> Result<()> {
+pub(crate) fn require_writable() -> Result<()> {
     save::can_write(&writable_path()?)
 }
 

@@ -114,7 +114,7 @@ impl<C: Tunable> Config<C> {
     }
 
     /// Whether the device can run it.
-    pub fn is_allowed(&self, device: &DeviceInfo) -> bool {
+    pub(crate) fn is_allowed(&self, device: &DeviceInfo) -> bool {
         self.fits(device) && self.code.allows(self, device)
     }
 

@@ -25,6 +25,13 @@ use crate::ladder::{BackEnd, Outcome};
 use crate::memory::require;
 use crate::verify::{self, Checked, Elements, MismatchReport};
 
+/// What the command line says of the cases: each ladder takes what is its own.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sizes<'a> {
+    /// How many numbers.
+    pub count: Option<&'a [u32]>,
+}
+
 /// One computation, written several times: its cases, its rungs, and how they run. What is common to all ladders is here
 /// and in the modules beside; a ladder brings only what is its own.
 pub trait Ladder {
@@ -47,6 +54,15 @@ pub trait Ladder {
     const LIMIT_FILE: &'static str;
     /// Names of the kinds of input; the first is the one that is timed.
     const INPUTS: &'static [&'static str];
+
+    /// The options that say its cases, as in "--count".
+    const TAKES: &'static str;
+
+    /// The cases that are asked for, each once; the one that is usual where none is.
+    ///
+    /// # Errors
+    /// A sentence for the user, where there are no such cases.
+    fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Self::Case>, String>;
 
     /// Its rungs, in order.
     fn rungs(&self) -> &'static [Rung<Self::Code>];

@@ -77,8 +77,8 @@ pub fn rungs<C>(trials: &[Trial<C>]) -> (Vec<&'static str>, Option<&'static str>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ladder::judge::Status;
     use crate::ladder::made::{MADE, Made, config};
-    use crate::ladder::tune::Status;
 
     fn trial(a: u32, b: u32, status: Status) -> Trial<Made> {
         Trial {

@@ -88,7 +88,7 @@ const FEWEST: u32 = 3;
 /// for: all rounds if they take at most 20 s together, otherwise fewer, but at least the five that a row without noise
 /// has, or three where five take more than a minute. `Err` is a sentence for the user: a single run over 60 s is left
 /// out.
-pub fn rounds_for(predicted_ms: f64, wanted: u32) -> std::result::Result<u32, String> {
+pub(crate) fn rounds_for(predicted_ms: f64, wanted: u32) -> std::result::Result<u32, String> {
     let single_ms = SINGLE.as_secs_f64() * 1e3;
     if predicted_ms > single_ms {
         return Err(format!("One run would take about {:.0} s.", predicted_ms / 1e3));
@@ -119,7 +119,7 @@ pub struct Timed {
 
 impl Timed {
     /// The statistics of its runs; `None` when there are none.
-    pub fn measurement(&self) -> Option<Measurement> {
+    pub(crate) fn measurement(&self) -> Option<Measurement> {
         Measurement::of(&self.samples).map(|m| Measurement { others: self.others, ..m })
     }
 }
@@ -133,7 +133,7 @@ pub type Results<E = Error> = Vec<std::result::Result<Timed, E>>;
 ///
 /// # Errors
 /// What `prepare` returns; it ends all.
-pub fn alternate<E>(
+pub(crate) fn alternate<E>(
     rounds: u32,
     contenders: &mut [Contender<E>],
     mut prepare: impl FnMut(u32, &Results<E>) -> Result<()>,

@@ -7,6 +7,7 @@ pub mod cache;
 pub mod config;
 pub mod contest;
 pub mod heat;
+pub mod judge;
 #[cfg(test)]
 mod made;
 pub mod measure;
@@ -49,7 +50,7 @@ impl BackEnd {
 }
 
 /// Why something that was to be timed has no time yet.
-pub const NOT_TIMED: &str = "It was not timed.";
+pub(crate) const NOT_TIMED: &str = "It was not timed.";
 
 /// What came of running a variant.
 #[derive(Debug, Clone)]

@@ -127,13 +127,13 @@ impl CaseRun {
     }
 
     /// The limits that have times, with their names.
-    pub fn timed_limits(&self) -> impl Iterator<Item = (LimitName, &Measurement)> {
+    pub(crate) fn timed_limits(&self) -> impl Iterator<Item = (LimitName, &Measurement)> {
         let limits = self.case.limits.iter().zip(&self.limits);
         limits.filter_map(|(name, outcome)| Some((*name, outcome.measured()?)))
     }
 
     /// The time of the limit that a row can be compared with.
-    pub fn limit_of(&self, row: &Row) -> Option<&Measurement> {
+    pub(crate) fn limit_of(&self, row: &Row) -> Option<&Measurement> {
         row.entry.limit.and_then(|at| self.limits.get(at)).and_then(Outcome::measured)
     }
 

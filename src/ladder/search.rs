@@ -20,7 +20,7 @@ pub enum Attempt {
 ///
 /// # Errors
 /// What `attempt` returns; it ends the search.
-pub fn descend<C: Tunable, E>(
+pub(crate) fn descend<C: Tunable, E>(
     first: Config<C>,
     device: &DeviceInfo,
     mut attempt: impl FnMut(&Config<C>) -> Result<Attempt, E>,

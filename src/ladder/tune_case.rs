@@ -10,10 +10,11 @@ use crate::ladder::bench::Bench;
 use crate::ladder::cache::Class;
 use crate::ladder::config::Config;
 use crate::ladder::contest::{Contest, Ladder, Room, check, check_one};
+use crate::ladder::judge::{GoOn, Judge, Status};
 use crate::ladder::measure::Sample;
 use crate::ladder::rounds::compare_run;
 use crate::ladder::rung::Work;
-use crate::ladder::tune::{self, GoOn, Judge, Rungs, Search, Status, Watch};
+use crate::ladder::tune::{self, Rungs, Search, Watch};
 use crate::verify::{self, Checked, MismatchReport};
 
 /// The rungs of a ladder that are worth tuning: all that are made of kernels. The later ones are the likely fastest.

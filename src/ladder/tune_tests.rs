@@ -3,7 +3,10 @@
 use std::cell::{Cell, RefCell};
 
 use super::*;
+use crate::ladder::judge::GoOn;
 use crate::ladder::made::{MADE, Made, OTHER, config};
+use crate::ladder::measure::Sample;
+use crate::verify::MismatchReport;
 
 /// What a configuration does.
 #[derive(Clone, Copy)]

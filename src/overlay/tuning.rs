@@ -5,14 +5,15 @@ use egui::{Align2, Color32, Rect, Sense, Ui, pos2, vec2};
 use super::place::{self, Panel, Title};
 use super::{Action, panel, theme};
 use crate::ladder::heat::{self, Map};
-use crate::ladder::tune::{Status, best};
+use crate::ladder::judge::Status;
+use crate::ladder::tune::best;
 use crate::ladders::box_filter::Code;
 use crate::ladders::box_filter::tune::Trial;
 use crate::ladders::box_filter::tuned::SizeClass;
 
 /// What a search does now.
 #[derive(Debug, Clone, PartialEq)]
-pub enum TuningState {
+pub(crate) enum TuningState {
     /// There is none; what is shown is known, or nothing is.
     Idle,
     /// It is to run, and waits for this.
@@ -27,7 +28,7 @@ pub enum TuningState {
 
 /// A search in the background.
 #[derive(Debug, Clone)]
-pub struct Tuning {
+pub(crate) struct Tuning {
     /// What it does now.
     pub state: TuningState,
     /// What it is for: width, height and radius in pixels.
@@ -44,7 +45,7 @@ pub struct Tuning {
 
 impl Tuning {
     /// Nothing has been searched.
-    pub const NONE: Tuning = Tuning {
+    pub(crate) const NONE: Tuning = Tuning {
         state: TuningState::Idle,
         of: None,
         radii: (0, 0),
@@ -54,13 +55,13 @@ impl Tuning {
     };
 
     /// Whether a search is under way, running or not.
-    pub fn is_under_way(&self) -> bool {
+    pub(crate) fn is_under_way(&self) -> bool {
         matches!(self.state, TuningState::Waiting(_) | TuningState::Running(_))
     }
 }
 
 /// The panel's width in points.
-pub const WIDTH: f32 = 420.0;
+pub(crate) const WIDTH: f32 = 420.0;
 const CELL: f32 = 22.0;
 /// Where the rows' values end, and the least width of a cell.
 const LEFT: f32 = 92.0;
@@ -71,7 +72,7 @@ const TOP: f32 = 34.0;
 /// Lays the panel out in `rect`, with a scroll bar where it is too low. `of` is the variant whose map is to be seen;
 /// `None` is that of the fastest trial. With the search comes what `auto` is for this picture. Returns what was done with
 /// the title, and the height that the panel would like to have.
-pub fn show(
+pub(crate) fn show(
     ui: &mut Ui,
     rect: Rect,
     (tuning, auto): (&Tuning, Option<&str>),

@@ -89,7 +89,7 @@ fn converted(layout: &Layout, variant: VariantId) -> Layout {
 impl Pipeline {
     /// Adds a conversion that the builder finished, and checked for such pictures. `replace`: in place of the program
     /// that is there.
-    pub fn add_conversion(
+    pub(crate) fn add_conversion(
         &mut self,
         program: ConvertProgram,
         layout: &Layout,
@@ -106,12 +106,12 @@ impl Pipeline {
     }
 
     /// Conversions to be built and checked, each told once.
-    pub fn missing_conversions(&mut self) -> Vec<(Layout, Storage)> {
+    pub(crate) fn missing_conversions(&mut self) -> Vec<(Layout, Storage)> {
         std::mem::take(&mut self.known.missing)
     }
 
     /// What is in use and should be checked as a whole when there is time, each told once.
-    pub fn unchecked(&mut self) -> Vec<Check> {
+    pub(crate) fn unchecked(&mut self) -> Vec<Check> {
         std::mem::take(&mut self.known.unchecked)
     }
 
@@ -149,19 +149,19 @@ impl Pipeline {
     }
 
     /// Whether such a frame's planes are to be converted on the device, once the program for it is there.
-    pub fn will_convert(&self, frame: &Video, variant: VariantId) -> bool {
+    pub(crate) fn will_convert(&self, frame: &Video, variant: VariantId) -> bool {
         self.kernel_conversion(frame, variant)
             .is_some_and(|(layout, storage)| !self.known.is_refused(&converted(&layout, variant), storage))
     }
 
     /// Notes that the device has no program for such a conversion, or a wrong one: the window's thread does it from now
     /// on.
-    pub fn conversion_failed(&mut self, layout: &Layout, storage: Storage) {
+    pub(crate) fn conversion_failed(&mut self, layout: &Layout, storage: Storage) {
         self.known.trust.insert((*layout, storage), Trust::Refused);
     }
 
     /// Notes that the device corrects colours wrongly: the window's thread does it from now on.
-    pub fn correction_failed(&mut self) {
+    pub(crate) fn correction_failed(&mut self) {
         self.correction_is_wrong = true;
     }
 

@@ -56,7 +56,7 @@ pub use trials::TrialCase;
 use trials::Trials;
 
 /// The longest launch that is enqueued whole, in milliseconds; longer ones are cut into bands of this length.
-pub const BAND_MS: f64 = 30.0;
+pub(crate) const BAND_MS: f64 = 30.0;
 
 /// The filter on one device: its built variants and what is known about their speed.
 pub struct Pipeline {
@@ -153,7 +153,7 @@ impl Pipeline {
     }
 
     /// Where the planes of frames that this device converts are to be packed, if anywhere before they are loaded.
-    pub fn staging(&self) -> Option<&Staging> {
+    pub(crate) fn staging(&self) -> Option<&Staging> {
         self.staging.as_ref()
     }
 
@@ -162,7 +162,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// When memory runs out, or the slot's memory is still in use.
-    pub fn load_planes(&self, slot: &mut Slot, frame: &Frame, layout: &Layout) -> Result<Option<f64>> {
+    pub(crate) fn load_planes(&self, slot: &mut Slot, frame: &Frame, layout: &Layout) -> Result<Option<f64>> {
         let Some(staging) = &self.staging else {
             return slot.fill(&self.cl, &frame.picture, layout).map(|()| None);
         };
@@ -183,7 +183,7 @@ impl Pipeline {
     }
 
     /// Adds the filter on planes that the builder finished.
-    pub fn add_planar(&mut self, filter: PlanarFilter) {
+    pub(crate) fn add_planar(&mut self, filter: PlanarFilter) {
         self.planar = Some(filter);
     }
 
@@ -201,7 +201,7 @@ impl Pipeline {
     }
 
     /// Adds the colour correction that the builder finished.
-    pub fn set_corrector(&mut self, corrector: Corrector) {
+    pub(crate) fn set_corrector(&mut self, corrector: Corrector) {
         self.corrector = Some(corrector);
     }
 

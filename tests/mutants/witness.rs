@@ -87,8 +87,6 @@ struct Lab {
     wanted: HashMap<String, Vec<u8>>,
 }
 
-const VIVID: Correction = Correction { brightness: 0.07, contrast: 1.3, saturation: 1.6, gamma: 1.4 };
-
 impl Lab {
     fn new() -> Result<Self> {
         let cl = ClContext::new(&select_device(&list_devices(), Some("cpu"))?)?;
@@ -244,7 +242,7 @@ impl Lab {
                 sample.copy_from_slice(&value.to_le_bytes());
             }
         }
-        let correction = if case.corrected { VIVID } else { Correction::NEUTRAL };
+        let correction = if case.corrected { Correction::VIVID } else { Correction::NEUTRAL };
         let mut want = vec![0; layout.rgba_bytes()];
         convert_reference(&layout, &block, &mut want)?;
         correct_reference(&mut want, &correction, layout.matrix);
@@ -261,12 +259,12 @@ impl Lab {
         let storage = |image| if image { Storage::Image } else { Storage::Buffer };
         let pixels = picture(case);
         let mut want = pixels.clone();
-        correct_reference(&mut want, &VIVID, Matrix::Bt709);
+        correct_reference(&mut want, &Correction::VIVID, Matrix::Bt709);
         let (cl, corrector) = (&self.cl, &mut self.corrector);
         let src = Picture::alloc(cl, storage(from), case.size.0, case.size.1)?;
         src.write(&cl.queue, &pixels)?;
         let run = |dst: &Picture| {
-            corrector.enqueue(&cl.queue, &src, dst, case.size, &VIVID, Matrix::Bt709).map(drop)
+            corrector.enqueue(&cl.queue, &src, dst, case.size, &Correction::VIVID, Matrix::Bt709).map(drop)
         };
         let found = compare(cl, storage(to), case.size, &want, &|_| true, run)?;
         Ok(found.or(changed(cl, &src, &pixels)?))

@@ -2,13 +2,19 @@
 //! has been measured, shown; the exit code.
 
 use super::results::{Progress, Subject};
-use super::{ask, chosen_devices, goes_on, start};
+use super::{OF_MOVIES, ask, chosen_devices, goes_on, start};
+use crate::cli::ladders::asked_cases;
 use crate::cli::{BenchArgs, usage};
 use crate::error::Result;
 use crate::ladder::contest::{Contest, Ladder};
 use crate::ladder::trial::Child;
 
-pub(super) fn run<L: Ladder>(ladder: &L, cases: &[L::Case], args: &BenchArgs) -> Result<u8> {
+pub(in crate::cli) fn run<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8> {
+    let cases = match asked_cases(ladder, args.given.any(&OF_MOVIES), args.count.as_deref()) {
+        Ok(cases) => cases,
+        Err(why) => return Ok(usage("bench", &why)),
+    };
+    let cases = cases.as_slice();
     let rungs = match args.variant.among(ladder.rungs().iter().map(|rung| (rung.id, rung))) {
         Ok(rungs) => rungs,
         Err(why) => return Ok(usage("bench", &why)),

@@ -24,7 +24,7 @@ fn filters() -> impl Iterator<Item = (&'static str, VariantId)> + Clone {
     filters.map(|id| (id.as_str(), id))
 }
 
-pub(super) fn run(args: &BenchArgs) -> Result<u8> {
+pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
     if let Some(name) = args.given.any(&["count"]) {
         return Ok(usage(
             "bench",

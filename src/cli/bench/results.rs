@@ -42,13 +42,13 @@ pub(super) struct DeviceRuns {
 }
 
 impl DeviceRuns {
-    pub fn new(device: Option<&Device>) -> Self {
+    pub(crate) fn new(device: Option<&Device>) -> Self {
         let device = device.map(|device| device.info.clone());
         Self { device, runs: Vec::new(), conversions: Vec::new() }
     }
 
     /// Its name for people.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.device.as_ref().map_or("without OpenCL", |device| &device.name)
     }
 }
@@ -76,7 +76,7 @@ impl Watch for Progress<'_> {
 
 impl Progress<'_> {
     /// Runs what was made for the device; where nothing could be made, each of `entries` has failed for that reason.
-    pub fn run<B: Bench>(
+    pub(crate) fn run<B: Bench>(
         &mut self,
         made: Result<B>,
         entrants: &[B::Entrant],
@@ -140,7 +140,7 @@ impl live::Results for Results {
 
 impl Results {
     /// The exit code of what is known: 3 when something differs, 1 when something failed.
-    pub fn code(&self) -> u8 {
+    pub(crate) fn code(&self) -> u8 {
         let (mut differs, mut fails) = (false, false);
         for one in &self.devices {
             for outcome in one.runs.iter().flat_map(|(_, run)| run.outcomes()) {

@@ -4,7 +4,7 @@
 use super::{CONVERT, Converter, Corrector, ROWS};
 use crate::color::Matrix;
 use crate::color::reference::convert_rows;
-use crate::color::trial::{self, Pattern, VIVID};
+use crate::color::trial::{self, Pattern};
 use crate::color::{Correction, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
@@ -102,7 +102,7 @@ impl Converter {
         let rows = layout.height.min(FEW_ROWS + layout.height % 2);
         let (part, queue) = (layout.with_rows(rows), self.cl.extra_queue()?);
         let block = trial::block(&part, Pattern::Mixed, 1)?;
-        for correction in [Correction::NEUTRAL, VIVID] {
+        for correction in [Correction::NEUTRAL, Correction::VIVID] {
             let want = trial::expected(&part, &block, &correction)?;
             let report = self.check(&queue, &part, storage, &correction, (&block, &want))?;
             if report.is_some() {
@@ -203,11 +203,11 @@ impl Corrector {
         let (cl, queue) = (self.cl().clone(), self.cl().extra_queue()?);
         let src = trial::pixels((width, height), 1)?;
         let mut want = src.clone();
-        trial::corrected(&mut want, &VIVID, matrix);
+        trial::corrected(&mut want, &Correction::VIVID, matrix);
         let source = Picture::alloc(&cl, from, width, height)?;
         source.write(&queue, &src)?;
         compare(&cl, &queue, to, (width, height), &want, |dst| {
-            self.enqueue(&queue, &source, dst, (width, height), &VIVID, matrix).map(drop)
+            self.enqueue(&queue, &source, dst, (width, height), &Correction::VIVID, matrix).map(drop)
         })
     }
 

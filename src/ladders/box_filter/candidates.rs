@@ -77,7 +77,7 @@ pub(super) struct OnDevice {
 
 impl OnDevice {
     /// Pictures of a size for what is built.
-    pub fn new<'a>(
+    pub(crate) fn new<'a>(
         cl: ClContext,
         (width, height): (u32, u32),
         mut built: impl Iterator<Item = &'a Tried<Candidate>>,
@@ -91,13 +91,13 @@ impl OnDevice {
     }
 
     /// Puts a frame into the sources.
-    pub fn load(&self, frame: &[u8]) -> Result<()> {
+    pub(crate) fn load(&self, frame: &[u8]) -> Result<()> {
         self.buffer.0.write(&self.cl.queue, frame)?;
         self.image.as_ref().map_or(Ok(()), |(src, _)| src.write(&self.cl.queue, frame))
     }
 
     /// Source and destination.
-    pub fn pair(&self, storage: Storage) -> &(Picture, Picture) {
+    pub(crate) fn pair(&self, storage: Storage) -> &(Picture, Picture) {
         match (storage, &self.image) {
             (Storage::Image, Some(pair)) => pair,
             _ => &self.buffer,

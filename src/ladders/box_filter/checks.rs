@@ -53,7 +53,7 @@ pub(super) struct Checks<'a> {
 
 impl<'a> Checks<'a> {
     /// `frame` holds RGBA pixels of a picture of `size`.
-    pub fn new(frame: &'a [u8], size: (u32, u32), radius: u32) -> Result<Self> {
+    pub(crate) fn new(frame: &'a [u8], size: (u32, u32), radius: u32) -> Result<Self> {
         // Noise and what is right for it and for the first frame; source and output of a check, before and after it, each
         // with its canaries.
         require(size.0 as usize * size.1 as usize * 4 * 15)?;
@@ -61,14 +61,14 @@ impl<'a> Checks<'a> {
     }
 
     /// What the reference makes of the first frame.
-    pub fn first(&self) -> &[u8] {
+    pub(crate) fn first(&self) -> &[u8] {
         let ((width, height), radius) = (self.size, self.radius as usize);
         let reference = || quick(self.frame, width as usize, height as usize, radius);
         self.first.get_or_init(reference)
     }
 
     /// What is compared of everything: the first output that is timed.
-    pub fn timed(&self) -> Checked {
+    pub(crate) fn timed(&self) -> Checked {
         let (width, height) = self.size;
         Checked {
             sizes: vec![format!("{width}x{height}")],
@@ -80,12 +80,12 @@ impl<'a> Checks<'a> {
     }
 
     /// A first look at a variant, before it runs on whole frames.
-    pub fn first_look(&mut self, cl: &ClContext, variant: &BuiltVariant) -> Tried<()> {
+    pub(crate) fn first_look(&mut self, cl: &ClContext, variant: &BuiltVariant) -> Tried<()> {
         passed(self.suite.first(cl, variant, self.size, self.radius))
     }
 
     /// Checks a variant whose runs are predicted to take so long, and whose [work](super::Plan::work) is that.
-    pub fn variant(
+    pub(crate) fn variant(
         &mut self,
         cl: &ClContext,
         variant: &BuiltVariant,
@@ -178,7 +178,7 @@ impl<'a> Checks<'a> {
     }
 
     /// Checks a filter in Rust at small sizes.
-    pub fn native(&mut self, checked: &mut Vec<Checked>) -> Tried<()> {
+    pub(crate) fn native(&mut self, checked: &mut Vec<Checked>) -> Tried<()> {
         let radius = self.radius;
         for (size, _) in SIZES {
             for pattern in Pattern::ALL {
@@ -194,7 +194,7 @@ impl<'a> Checks<'a> {
 
     /// Checks a filter that does without OpenCL by `check`, which gets a picture and what is right; returns the
     /// milliseconds that a picture took, and what was compared.
-    pub fn without_opencl(
+    pub(crate) fn without_opencl(
         &mut self,
         mut check: impl FnMut(&[u8], &[u8]) -> Result<Option<MismatchReport>>,
     ) -> Tried<(f64, Vec<Checked>)> {
@@ -222,7 +222,7 @@ impl<'a> Checks<'a> {
 
     /// Checks the filter on planes, against its own reference: in all layouts at small sizes, and noise as planes of
     /// 4:2:0 in bands at the frames' own size.
-    pub fn planes(&self, cl: &ClContext, filter: &PlanarFilter) -> Tried<Vec<Checked>> {
+    pub(crate) fn planes(&self, cl: &ClContext, filter: &PlanarFilter) -> Tried<Vec<Checked>> {
         let mut checked = vec![Checked { ways: vec!["yuv420p".to_owned()], ..self.timed() }];
         passed(planar_suite::layouts(cl, filter, self.radius, &mut checked))?;
         let (size, bands) = (self.size, Bands::Steps);
@@ -238,7 +238,7 @@ impl<'a> Checks<'a> {
     }
 
     /// The planes of the first frame, how they lie, and what the reference makes of them.
-    pub fn first_planes(&self) -> Result<(Layout, Vec<u8>, Vec<u8>)> {
+    pub(crate) fn first_planes(&self) -> Result<(Layout, Vec<u8>, Vec<u8>)> {
         let (layout, mut block) = planes_of(self.frame, self.size.0, self.size.1)?;
         block.resize(block.len().next_multiple_of(4), 0);
         let want = planar_quick(&layout, &block, self.radius)?;

@@ -78,7 +78,7 @@ pub fn case((width, height): (u32, u32), radius: u32) -> Case {
 ///
 /// # Errors
 /// When there is not.
-pub fn require_memory((width, height): (u32, u32), entrants: &[Entrant]) -> Result<()> {
+pub(crate) fn require_memory((width, height): (u32, u32), entrants: &[Entrant]) -> Result<()> {
     let any = |is: &dyn Fn(&Entrant) -> bool| usize::from(entrants.iter().any(is));
     let reads_images = |one: &Entrant| match one {
         Entrant::Variant(id) => id.kernels().is_some_and(|info| info.storage == Storage::Image),

@@ -33,7 +33,7 @@ pub use rungs::{Group, Kernels, Rung, VariantId, Work};
 pub use scratch::Scratch;
 
 /// Largest radius, in pixels: 255·(2·128+1) is the largest row sum that fits 16 bits.
-pub const MAX_RADIUS: u32 = 128;
+pub(crate) const MAX_RADIUS: u32 = 128;
 
 #[cfg(test)]
 mod tests {

@@ -74,7 +74,7 @@ impl BuiltVariant {
     ///
     /// # Errors
     /// As [`BuiltVariant::build`].
-    pub fn build_for_textures(cl: &ClContext, id: VariantId) -> Result<Self> {
+    pub(crate) fn build_for_textures(cl: &ClContext, id: VariantId) -> Result<Self> {
         let kind = cl.device.info.kind;
         let code_of = if id == VariantId::Auto { UNTUNED } else { id };
         let code = kernels_of(code_of)?.code(kind);

@@ -12,6 +12,7 @@ use super::run::{Bands, Checker};
 use super::{BuiltVariant, MAX_RADIUS};
 use crate::error::Result;
 use crate::gpu::cl::ClContext;
+use crate::ladder::judge::GoOn;
 use crate::verify::{Checked, MismatchReport};
 
 /// The sizes, and how each is launched; what is no kernel is only run whole.
@@ -30,9 +31,6 @@ const RADII_SIZES: [(u32, u32); 3] = [(19, 11), (5, 3), (2, 2)];
 /// The longest that a size should take, and one run at one of the radii, in milliseconds.
 const SIZE_MS: f64 = 250.0;
 const RUN_MS: f64 = 15.0;
-
-/// Told before each piece of work for the device; an error ends the check.
-pub type GoOn<'a> = &'a mut dyn FnMut() -> Result<()>;
 
 /// Which kernels are checked.
 #[derive(Clone, Copy)]

@@ -5,8 +5,9 @@ use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo, DeviceKind};
 use crate::gpu::memory::{Picture, Rgba, Storage};
 use crate::ladder::cache::Entry;
+use crate::ladder::judge::{GoOn, Judge, Status};
 use crate::ladder::measure::{self, Sample};
-use crate::ladder::tune::{self, GoOn, Judge, Rungs, Status, Watch};
+use crate::ladder::tune::{self, Rungs, Watch};
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::pictures::{Pattern, noise};
 use crate::ladders::box_filter::reference::quick;
@@ -40,7 +41,7 @@ fn rungs(device: &DeviceInfo, variants: &[VariantId], (width, height): (u32, u32
 }
 
 /// The most trials that a search over these variants makes, for a progress bar.
-pub fn most_trials(device: &DeviceInfo, variants: &[VariantId]) -> usize {
+pub(crate) fn most_trials(device: &DeviceInfo, variants: &[VariantId]) -> usize {
     tune::most_trials(&rungs(device, variants, (1, 1)))
 }
 
@@ -70,7 +71,7 @@ pub fn search(
 ///
 /// # Errors
 /// When there is not.
-pub fn require_memory(device: &DeviceInfo, (width, height): (u32, u32)) -> Result<()> {
+pub(crate) fn require_memory(device: &DeviceInfo, (width, height): (u32, u32)) -> Result<()> {
     // The picture and what is right, and the reference's tables; after these what a check keeps beside them: source and
     // output, before and after it, each with its canaries.
     let host = 2 + 12;

@@ -14,7 +14,7 @@ use crate::ladders::box_filter::{Config, MAX_RADIUS, VariantId, Work};
 pub const RADII: [(u32, u32); 4] = [(3, 2), (15, 7), (63, 31), (MAX_RADIUS, MAX_RADIUS)];
 
 /// The number of the range that a radius is in.
-pub fn radius_class(radius: u32) -> usize {
+pub(crate) fn radius_class(radius: u32) -> usize {
     RADII.iter().position(|(last, _)| radius <= *last).unwrap_or(RADII.len() - 1)
 }
 
@@ -73,7 +73,7 @@ pub struct Choice {
 }
 
 /// The fastest variant for each class of sizes and radii that was tuned on this device.
-pub fn choices(cache: &Cache, device: &DeviceInfo) -> Vec<Choice> {
+pub(crate) fn choices(cache: &Cache, device: &DeviceInfo) -> Vec<Choice> {
     let mut choices = Vec::new();
     for size in SizeClass::ALL {
         for (radius_class, (last, _)) in RADII.into_iter().enumerate() {

@@ -9,7 +9,7 @@ use ffmpeg_next::frame::Video;
 use super::{Input, Row};
 use crate::color::kernels::{Converter, Corrector};
 use crate::color::planes::layout_of;
-use crate::color::trial::{self, Pattern, VIVID};
+use crate::color::trial::{self, Pattern};
 use crate::color::{Correction, Family, Layout, Matrix, Range};
 use crate::error::Result;
 use crate::gpu::cl::ClContext;
@@ -97,7 +97,7 @@ impl Source {
 }
 
 pub(super) fn correction(corrected: bool) -> Correction {
-    if corrected { VIVID } else { Correction::NEUTRAL }
+    if corrected { Correction::VIVID } else { Correction::NEUTRAL }
 }
 
 pub(super) struct Checks {
@@ -139,7 +139,7 @@ impl Checks {
         let block = trial::block(&layout, pattern, seed)?;
         let plain = trial::expected(&layout, &block, &Correction::NEUTRAL)?;
         let mut vivid = plain.clone();
-        trial::corrected(&mut vivid, &VIVID, layout.matrix);
+        trial::corrected(&mut vivid, &Correction::VIVID, layout.matrix);
         let queue = self.cl.queue.clone();
         for row in rows.iter_mut().filter(|row| row.outcome.is_ok()) {
             let want = if row.corrected { &vivid } else { &plain };

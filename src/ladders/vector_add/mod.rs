@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo};
 use crate::ladder::config::Config;
-use crate::ladder::contest::Ladder;
+use crate::ladder::contest::{Ladder, Sizes};
 use crate::ladder::measure::Sample;
 use crate::ladder::rung::{Rung, Work};
 use crate::verify::{self, Floats};
@@ -104,6 +104,21 @@ impl Ladder for VectorAdd {
     const LIMIT: &'static str = "three-stream copy";
     const LIMIT_FILE: &'static str = kernels::LIMIT_FILE;
     const INPUTS: &'static [&'static str] = inputs::NAMES;
+
+    const TAKES: &'static str = "--count";
+
+    fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<u32>, String> {
+        let mut cases = Vec::new();
+        for &count in sizes.count.unwrap_or(&[1 << 24]) {
+            if !(1..=MOST).contains(&count) {
+                return Err(format!("{count} is no --count of vector-add: choose 1 to {MOST}"));
+            }
+            if !cases.contains(&count) {
+                cases.push(count);
+            }
+        }
+        Ok(cases)
+    }
 
     fn rungs(&self) -> &'static [Rung<Code>] {
         &RUNGS

@@ -4,7 +4,7 @@ use super::golden::{holds, told};
 use super::machine::{Machine, searched};
 use super::*;
 use crate::color::Correction;
-use crate::ladder::tune::Status;
+use crate::ladder::judge::Status;
 
 /// Holds the texts of the fixture against the golden of this name. The second pass has the heights that the first found.
 fn holds_texts(name: &str, fixture: &mut Fixture) {

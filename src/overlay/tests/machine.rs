@@ -47,9 +47,9 @@ impl Machine {
 }
 
 /// What a search has found so far, in the fixture.
-pub(super) fn searched(status: crate::ladder::tune::Status) -> Tuning {
+pub(super) fn searched(status: crate::ladder::judge::Status) -> Tuning {
     use crate::gpu::cl::DeviceKind;
-    use crate::ladder::tune::Status;
+    use crate::ladder::judge::Status;
     use crate::ladders::box_filter::Config;
     use crate::ladders::box_filter::tune::Trial;
     let code = VariantId::RunningSum.kernels().unwrap().code(DeviceKind::Cpu);
@@ -182,7 +182,7 @@ fn a_search_that_begins_by_itself_is_shown_and_is_not_what_the_user_opened() {
 
 #[test]
 fn the_heat_map_says_in_text_what_its_colours_say() {
-    use crate::ladder::tune::Status;
+    use crate::ladder::judge::Status;
     for size in SIZES {
         let mut fixture = Fixture::new(size);
         fixture.tuning = searched(Status::Failed("no".into()));
@@ -218,7 +218,7 @@ fn the_search_and_the_devices_are_moved_folded_and_put_back() {
         ];
         for (title, panel) in panels {
             let mut fixture = Fixture::new(size);
-            fixture.tuning = searched(crate::ladder::tune::Status::Abandoned(9.0));
+            fixture.tuning = searched(crate::ladder::judge::Status::Abandoned(9.0));
             fixture.overlay.tuning_open = panel == Panel::Tuning;
             fixture.overlay.devices_open = panel == Panel::Devices;
             fixture.overlay.timeline_open = panel == Panel::Timeline;
