@@ -12,7 +12,7 @@ use super::{Action, Layout, Overlay, View, correction, devices, panel, stages, t
 /// Why a pass is done again: a panel is shown only in the height that its contents need.
 const OTHER_HEIGHT: &str = "a panel has another height";
 /// What is left of a panel that scrolls, at least, in points.
-const LEAST: f32 = 90.0;
+const LEAST: f32 = 100.0;
 /// Where panels lie that were not moved.
 type Docks = [Option<Rect>; 8];
 /// Seconds that the devices stay after a change.
