@@ -20,7 +20,7 @@ use crate::gpu::sharing::Sharing;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
 use crate::ladders::box_filter::{BuiltVariant, VariantId, glsl, planar};
-use crate::media::{Frame, read_frame_at};
+use crate::media::{Frame, bundled_clip, read_frame_at};
 use crate::memory::{picture_memory, zeroed};
 use crate::save;
 
@@ -87,7 +87,8 @@ fn picture(name: &str, tried: Option<Tried>) -> Option<Vec<u8>> {
 /// # Errors
 /// When the file gives no frame, the filter cannot run, or the PNG cannot be written.
 pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
-    let (frame, warning) = read_frame_at(&args.file, args.at, args.references.get())?;
+    let file = args.file.clone().map_or_else(bundled_clip, Ok)?;
+    let (frame, warning) = read_frame_at(&file, args.at, args.references.get())?;
     if let Some(warning) = warning {
         eprintln!("clreel: {warning}");
     }

@@ -239,7 +239,12 @@ impl Player<'_> {
             self.notify(Error::new("There is no device to change to.", why, ""), false);
             return;
         };
+        let alone = all.len() == 1;
+        let name = next.info.name.clone();
         self.change_device(next);
+        if alone {
+            self.overlay.say(format!("There is no other OpenCL device: {name} is started anew"));
+        }
     }
 
     /// Changes to the device at this position of the list.
