@@ -101,6 +101,17 @@ pub struct PlayArgs {
     /// Write the statistics when quitting: one row a frame as .csv, the same with a summary as .json
     #[arg(long, value_name = "FILE", value_parser = stats_file)]
     pub stats: Option<PathBuf>,
+    /// Where everything that ran is to be written.
+    #[command(flatten)]
+    pub trace: TraceArgs,
+}
+
+/// Where everything that ran is to be written.
+#[derive(Debug, Clone, Args)]
+pub struct TraceArgs {
+    /// Write when each stage, kernel, build and repaint ran, on one time axis, at the end: a .json for ui.perfetto.dev
+    #[arg(long, value_name = "FILE", value_parser = trace_file)]
+    pub trace: Option<PathBuf>,
 }
 
 pub(crate) fn seconds(s: &str) -> std::result::Result<f64, String> {
@@ -114,6 +125,14 @@ fn timeout(s: &str) -> std::result::Result<f64, String> {
     match s.parse::<f64>() {
         Ok(v) if (0.1..=86_400.0).contains(&v) => Ok(v),
         _ => Err(format!("'{s}' is not a time in seconds from 0.1 to 86400")),
+    }
+}
+
+fn trace_file(s: &str) -> std::result::Result<PathBuf, String> {
+    let path = PathBuf::from(s);
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("json") => Ok(path),
+        _ => Err(format!("'{s}' must end in .json")),
     }
 }
 

@@ -136,7 +136,7 @@ impl Overlay {
     /// The last frames on one time axis, at the lower right of that room, beside the sliders: over the graph, whose stages
     /// they are.
     fn timeline(&mut self, ui: &mut Ui, window: Rect, free: Rect, view: &View, actions: &mut Vec<Action>) {
-        if !self.timeline_open || !is_roomy(window) {
+        if !self.timeline_shown() || !is_roomy(window) {
             return;
         }
         let folded = self.is_folded(Panel::Timeline);
@@ -157,7 +157,11 @@ impl Overlay {
             }
             Some(at) => place::floating(at, size, window),
         };
-        let title = timeline::show(ui, rect, view.recorder.trace(), (folded, self.hatched), actions);
+        if let Some(frozen) = &mut self.frozen {
+            frozen.rect = rect;
+        }
+        let (frozen, live) = (self.frozen.as_ref(), view.recorder.timeline());
+        let title = timeline::show(ui, rect, (live, frozen), (folded, self.hatched), actions);
         self.took(Panel::Timeline, title, folded);
     }
 }

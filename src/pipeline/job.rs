@@ -47,8 +47,8 @@ pub struct Job {
     pub(super) predicted_ms: f64,
     /// What the finished steps took.
     pub times: JobTimes,
-    /// From the first band's start to the last one's end, on the device's clock.
-    pub(super) filter_ns: Option<(u64, u64)>,
+    /// When each finished band ran, on the device's clock.
+    pub(super) bands_ns: Vec<(u64, u64)>,
     /// When the finished steps ran.
     pub spans: Vec<Span>,
 }
@@ -158,6 +158,14 @@ pub(super) enum Colors {
     Correct { correction: Correction, matrix: Matrix, size: (u32, u32), from: Picture, to: Picture },
 }
 
+/// What the kernel for a frame's colours is called.
+fn colors_stage(colors: &Option<Colors>) -> Stage {
+    match colors {
+        Some(Colors::Correct { .. }) => Stage::Correct,
+        _ => Stage::Convert,
+    }
+}
+
 impl Job {
     pub(super) fn passes(&self) -> usize {
         self.plan.as_ref().map_or(0, |(_, plan)| plan.passes())
@@ -209,8 +217,7 @@ impl Job {
         let seen = self.started.map_or(Duration::ZERO, |at| at.elapsed());
         let (ran, ms) = match timer::span_ns(&band.event) {
             Ok((start, end)) => {
-                let (first, last) = self.filter_ns.unwrap_or((start, end));
-                self.filter_ns = Some((first.min(start), last.max(end)));
+                self.bands_ns.push((start, end));
                 ((start, end), timer::ms((start, end)))
             }
             Err(_) => ((self.band_after.as_nanos() as u64, seen.as_nanos() as u64), f64::NAN),
@@ -233,25 +240,32 @@ impl Job {
         }
     }
 
-    /// Notes when the steps of a finished job ran on the device. A driver that does not tell leaves none.
-    pub(super) fn note_spans(&mut self, uploads: Lane, ran: &Ran) {
+    /// Notes when the steps of a finished job ran on the device, each band by itself. A driver that does not tell leaves
+    /// none.
+    pub(super) fn note_spans(&mut self, uploads: Lane, ran: &Ran, clock: &mut DeviceClock) {
         let events = &self.events;
         let Some((event, before, after)) = &events.noted else { return };
-        let Ok(clock) = DeviceClock::from_enqueued(event, *before, *after) else { return };
-        let colors = match self.colors {
-            Some(Colors::Correct { .. }) => Stage::Correct,
-            _ => Stage::Convert,
+        if clock.look(event, *before, *after).is_err() {
+            return;
+        }
+        // A conversion that corrects too: what that takes longer stands at its end.
+        let corrects_too = |(from, to): (u64, u64)| {
+            let ns = (self.times.correct * 1e6) as u64;
+            (colors_stage(&self.colors) == Stage::Convert && ns > 0)
+                .then(|| (to.saturating_sub(ns).max(from), to))
         };
+        let corrected = ran.colors.map(|told| told.and_then(corrects_too));
         let steps = [
             (Stage::Upload, uploads, ran.upload),
             (Stage::Acquire, Lane::Device, ran.acquire),
-            (colors, Lane::Device, ran.colors),
+            (colors_stage(&self.colors), Lane::Device, ran.colors),
+            (Stage::Correct, Lane::Device, corrected),
             (Stage::Release, Lane::Device, ran.copied),
             (Stage::Release, Lane::Device, ran.last),
         ];
         let ran = steps.into_iter().filter_map(|(stage, lane, ran)| Some((stage, lane, ran??)));
-        let filter = self.filter_ns.map(|ns| (Stage::Filter, Lane::Device, ns));
-        self.spans.extend(ran.chain(filter).filter_map(|(stage, lane, (from, to))| {
+        let bands = self.bands_ns.drain(..).map(|ns| (Stage::Filter, Lane::Device, ns));
+        self.spans.extend(ran.chain(bands).filter_map(|(stage, lane, (from, to))| {
             Some(Span { stage, lane, from: clock.instant(from)?, to: clock.instant(to)? })
         }));
     }

@@ -37,7 +37,7 @@ use crate::gpu::cl::{ClContext, DeviceKind, failed};
 use crate::gpu::event::{JobState, Waker, is_complete, wait_in_queue, wake_after};
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::sharing::Sharing;
-use crate::gpu::timer;
+use crate::gpu::timer::{self, DeviceClock};
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::planar::PlanarFilter;
 use crate::ladders::box_filter::{BuiltVariant, Scratch};
@@ -83,6 +83,7 @@ pub struct Pipeline {
     planes: Reused,
     conversion_time: ConversionTime,
     pace: Pace,
+    device_clock: DeviceClock,
     waker: Waker,
 }
 
@@ -142,6 +143,7 @@ impl Pipeline {
             planes: Reused::default(),
             conversion_time: ConversionTime::default(),
             pace,
+            device_clock: DeviceClock::default(),
             waker,
             cl,
         }
@@ -299,7 +301,7 @@ impl Pipeline {
             filter: job.times.filter,
             release: job.times.release + ms(ran.copied) + ms(ran.last),
         };
-        job.note_spans(self.upload_lane(), &ran);
+        job.note_spans(self.upload_lane(), &ran, &mut self.device_clock);
         if let Some((key, filter)) = job.plan.take() {
             slot.plans().put(key, filter);
         }

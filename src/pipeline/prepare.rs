@@ -172,7 +172,7 @@ impl Pipeline {
             band_after: Duration::ZERO,
             predicted_ms: plan.as_ref().map_or(0.0, |(_, plan)| self.predict(variant, plan)),
             times: JobTimes::default(),
-            filter_ns: None,
+            bands_ns: Vec::new(),
             spans: Vec::new(),
             plan,
         }

@@ -11,7 +11,7 @@ use crate::gpu::event::JobState;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::glsl::{self, GlslFilter};
 use crate::pipeline::Slot;
-use crate::stats::Stage;
+use crate::stats::{Span, Stage};
 use crate::timing::ms_since;
 
 pub(super) fn advance_gl(filter: &mut Result<GlslFilter>, task: &mut glsl::Task) -> Result<JobState> {
@@ -32,8 +32,11 @@ impl FrameLoop {
                 (Some(Work::Gl(task)), _) => advance_gl(&mut self.glsl, task),
                 _ => Ok(JobState::Done),
             };
-            // Asked too often for a span each time.
+            // Asked too often for a span each time: only that in which it was done has one.
             flight.stages.times[Stage::Collect as usize] += ms_since(began);
+            if !matches!(state, Ok(JobState::Running)) {
+                flight.stages.spans.push(Span::since(Stage::Collect, began));
+            }
             match state {
                 Ok(JobState::Running) => {
                     self.flights.push_front(flight);
