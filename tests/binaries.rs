@@ -38,7 +38,8 @@ fn a_program_is_compiled_once_and_a_damaged_binary_again() {
     let folder = Folder::new("binaries");
     let movie = folder.movie("small.mkv", &Movie::default());
     let on = [("CLREEL_BINARIES", "1")];
-    let (picture, built, loaded) = snapshot(&folder, &movie, &on);
+    // As everywhere where nothing is said.
+    let (picture, built, loaded) = snapshot(&folder, &movie, &[]);
     assert!(built > 0 && loaded == 0, "{built} built, {loaded} loaded");
     let files = kept(&folder);
     assert_eq!(files.len(), built, "{files:?}");
@@ -46,11 +47,14 @@ fn a_program_is_compiled_once_and_a_damaged_binary_again() {
     assert_eq!(snapshot(&folder, &movie, &on), (picture.clone(), 0, built));
     assert_eq!(kept(&folder), files);
 
-    for damage in [|bytes: &mut Vec<u8>| bytes.truncate(1000), |bytes: &mut Vec<u8>| {
-        // In the middle of the driver's part.
-        let at = bytes.len() - 100;
-        bytes[at] ^= 1;
-    }] {
+    for damage in [
+        |bytes: &mut Vec<u8>| bytes.truncate(1000),
+        |bytes: &mut Vec<u8>| {
+            // In the middle of the driver's part.
+            let at = bytes.len() - 100;
+            bytes[at] ^= 1;
+        },
+    ] {
         let mut bytes = std::fs::read(&files[0]).unwrap();
         let whole = bytes.len();
         damage(&mut bytes);
@@ -67,6 +71,12 @@ fn a_program_is_compiled_once_and_a_damaged_binary_again() {
     let changed = [on[0], ("CLREEL_KERNELS", kernels)];
     assert_eq!(snapshot(&folder, &movie, &changed).2, 0);
     assert_eq!(kept(&folder), files);
+    // What is compiled for a benchmark is compiled once.
+    let mut command = clreel(None);
+    command.env("XDG_CACHE_HOME", folder.file("bench")).env_remove("CLREEL_BINARIES");
+    command.arg("bench").arg(&movie).args(["--variant", "flat", "--frames", "3", "--conversions", "none"]);
+    succeed(command);
+    assert!(!folder.file("bench/clreel/programs").exists());
 }
 
 #[test]

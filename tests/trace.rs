@@ -96,7 +96,7 @@ fn a_trace_that_cannot_be_written_stops_nothing() {
     let mut command = clreel(None);
     command.args(["--trace", "trace.txt"]);
     let (code, stderr) = run(command);
-    assert!(code == Some(2) && stderr.contains("must end in .json"), "{stderr}");
+    assert!(code == Some(2) && stderr.contains("end in .json"), "{stderr}");
 }
 
 #[test]

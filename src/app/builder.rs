@@ -15,7 +15,9 @@ use std::time::Duration;
 use super::conversions::Conversions;
 use super::part::Part;
 use crate::color::Layout;
+use crate::engine::{Check, TrialCase};
 use crate::error::{Error, Result};
+use crate::gpu::binaries;
 use crate::gpu::cl::{ClContext, Device, is_device_failure, list_devices};
 use crate::gpu::event::Waker;
 use crate::gpu::memory::Storage;
@@ -24,7 +26,6 @@ use crate::ladders::box_filter::opencl::BuiltVariant;
 use crate::ladders::box_filter::pictures::noise as bytes;
 use crate::ladders::box_filter::planar::PlanarFilter;
 use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
-use crate::pipeline::{Check, TrialCase};
 
 /// What the builder tells the window.
 pub(crate) enum Built {
@@ -229,6 +230,7 @@ struct Worker {
 
 impl Worker {
     fn run(mut self, requests: &Receiver<Request>) {
+        binaries::keep();
         let devices = list_devices();
         if self.send(Built::Devices(devices)).is_err() {
             return;

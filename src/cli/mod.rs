@@ -7,6 +7,7 @@ pub mod devices;
 pub mod given;
 mod ladders;
 pub(crate) mod live;
+mod mistyped;
 pub mod snapshot;
 pub mod tune;
 
@@ -18,11 +19,11 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use crate::error::Result;
 use crate::exit;
 use crate::gpu::cl::{Device, list_devices};
-use crate::gpu::{drivers, probe, trial};
-use crate::ladders::box_filter::{Group, MAX_RADIUS, VariantId};
+use crate::gpu::{binaries, drivers, probe, trial};
+use crate::ladders::box_filter::{Group, VariantId};
 use crate::ladders::conversions::Which;
 use crate::leftovers;
-use crate::options::{FilterArgs, PlayArgs, ReferencesArgs, TraceArgs, TrialArgs, seconds};
+use crate::options::{FilterArgs, PlayArgs, ReferencesArgs, TraceArgs, TrialArgs, values};
 use crate::save;
 use crate::stats::{TraceContext, write_trace};
 use crate::timing::log;
@@ -99,6 +100,12 @@ pub enum Command {
     },
 }
 
+/// The command line of this process. Ends the process where it makes no sense, or asks for help.
+pub fn parse() -> Cli {
+    mistyped::refuse(std::env::args_os().skip(1));
+    Cli::parse()
+}
+
 /// Runs what the command line asks for; returns the exit code. Call it before any thread is started.
 ///
 /// # Errors
@@ -117,7 +124,10 @@ pub fn run(cli: &Cli) -> Result<u8> {
         None => crate::app::run(&cli.play).map(|()| exit::DONE),
         Some(Command::Bench(args)) => traced(&args.trace, || bench::run(args)),
         Some(Command::Tune(args)) => tune::run(args),
-        Some(Command::Snapshot(args)) => traced(&args.trace, || snapshot::run(args)),
+        Some(Command::Snapshot(args)) => {
+            binaries::keep();
+            traced(&args.trace, || snapshot::run(args))
+        }
         Some(Command::Devices(args)) => devices::run(args),
         Some(Command::AskDriver) => drivers::answer(platforms),
         Some(Command::AskSharing { list }) => probe::answer(list),
@@ -179,7 +189,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "NAME", default_value = "box-filter")]
     pub ladder: LadderName,
     /// How many numbers, separated by commas; only where the ladder computes with numbers. Without it 16777216
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
     pub count: Option<Vec<u32>>,
     /// What it may open.
     #[command(flatten)]
@@ -188,13 +198,13 @@ pub struct BenchArgs {
     #[arg(long, value_name = "ID,…", default_value = "all")]
     pub variant: bench::VariantList,
     /// Radii in pixels, separated by commas
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "7", value_parser = clap::value_parser!(u32).range(0..=MAX_RADIUS as i64))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "7", value_parser = values::radius, allow_hyphen_values = true)]
     pub radius: Vec<u32>,
     /// Scale the frames to this size first
-    #[arg(long, value_name = "WxH", value_parser = size)]
+    #[arg(long, value_name = "WxH", value_parser = values::size)]
     pub size: Option<(u32, u32)>,
     /// Timed rounds; each round runs every variant once
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = values::count)]
     pub frames: u32,
     /// The OpenCL device: an index from `clreel devices`, a part of a name, cpu, gpu or all
     #[arg(long, value_name = "SEL")]
@@ -227,13 +237,13 @@ pub struct TuneArgs {
     pub ladder: LadderName,
     /// How many numbers, separated by commas; each stands for its class. Only where the ladder computes with numbers.
     /// Without it 16777216
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
     pub count: Option<Vec<u32>>,
     /// Radii in pixels, separated by commas; each stands for its range. Without it one for each range
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=MAX_RADIUS as i64))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::radius, allow_hyphen_values = true)]
     pub radius: Vec<u32>,
     /// Sizes of the pictures, separated by commas; each stands for its class. Without it 1280x720
-    #[arg(long, value_name = "WxH,…", value_delimiter = ',', value_parser = size)]
+    #[arg(long, value_name = "WxH,…", value_delimiter = ',', value_parser = values::size)]
     pub size: Vec<(u32, u32)>,
     /// The OpenCL device: an index from `clreel devices`, a part of a name, cpu or gpu
     #[arg(long, value_name = "SEL")]
@@ -249,17 +259,17 @@ pub struct TuneArgs {
 /// `clreel snapshot`.
 #[derive(Debug, Clone, Args)]
 pub struct SnapshotArgs {
-    /// The movie
+    /// The movie; without it the bundled clip
     #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    pub file: Option<PathBuf>,
     /// What it may open.
     #[command(flatten)]
     pub references: ReferencesArgs,
     /// The PNG to write: turned as the window shows it, its pixels as stored
-    #[arg(long, value_name = "PNG")]
+    #[arg(long, value_name = "PNG", value_parser = values::png_file)]
     pub out: PathBuf,
-    /// Time of the frame, in seconds
-    #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
+    /// Time of the frame: seconds, 1:30 or 1:02:03
+    #[arg(long, value_name = "TIME", default_value_t = 0.0, value_parser = values::time, allow_hyphen_values = true)]
     pub at: f64,
     /// Which filter, and where it runs.
     #[command(flatten)]
@@ -278,12 +288,4 @@ pub struct DevicesArgs {
     /// Print JSON instead of a table
     #[arg(long)]
     pub json: bool,
-}
-
-fn size(s: &str) -> std::result::Result<(u32, u32), String> {
-    let parsed = s.split_once(['x', 'X']).and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
-    match parsed {
-        Some((w, h)) if (1..=16384).contains(&w) && (1..=16384).contains(&h) => Ok((w, h)),
-        _ => Err(format!("'{s}' is not a size such as 1920x1080 (1 to 16384 each)")),
-    }
 }

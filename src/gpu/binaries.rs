@@ -6,15 +6,17 @@
 //! layers, and one version of clreel: all of them stand in it and are compared, and a hash of all its bytes is. What is
 //! damaged or another's is compiled anew and replaced. The files that were used longest ago go where there are too many.
 //!
-//! Changed kernels (`CLREEL_KERNELS`) are always compiled. `CLREEL_BINARIES` has the last word: 0 keeps and uses none, 1 does
-//! on any device. Otherwise processors do without: PoCL keeps kernels itself, and `docs/host_side.md` says what was measured.
+//! Only threads that [`keep`] do: what a search or a benchmark compiles once would push out what each start needs. Changed
+//! kernels (`CLREEL_KERNELS`) are always compiled. `CLREEL_BINARIES` has the last word: 0 keeps and uses none, 1 does so on all
+//! threads. `docs/host_side.md` has what it gains.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::gpu::cl::{DeviceInfo, DeviceKind};
+use crate::gpu::cl::DeviceInfo;
 use crate::gpu::folders;
 use crate::gpu::program::{KERNELS_VARIABLE, hash};
 use crate::{load, save};
@@ -29,6 +31,15 @@ const LONGEST: u64 = 16 << 20;
 const MOST: usize = 256;
 const MOST_BYTES: u64 = 64 << 20;
 
+thread_local! {
+    static KEEPS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// From here on the binaries of programs that this thread builds are kept, and taken where there are some.
+pub(crate) fn keep() {
+    KEEPS.set(true);
+}
+
 /// Where the binary of one program is, or is to be.
 #[derive(Debug)]
 pub(super) struct Place {
@@ -40,7 +51,7 @@ impl Place {
     /// The place of a program's binary; `None` where none is to be kept.
     pub(super) fn of(device: &DeviceInfo, text: &str, options: &str) -> Option<Self> {
         let asked = std::env::var(VARIABLE).ok();
-        let wanted = is_wanted(asked.as_deref(), device.kind) && std::env::var_os(KERNELS_VARIABLE).is_none();
+        let wanted = is_wanted(asked.as_deref(), KEEPS.get()) && std::env::var_os(KERNELS_VARIABLE).is_none();
         let folder = wanted.then(folders::cache)??.join("programs");
         let layers = std::env::var_os("OPENCL_LAYERS").unwrap_or_default();
         Some(Self::at(&folder, device, &layers.to_string_lossy(), text, options))
@@ -98,12 +109,12 @@ impl Place {
     }
 }
 
-/// Whether binaries are kept for such a device: the variable's word, if it has one.
-fn is_wanted(asked: Option<&str>, kind: DeviceKind) -> bool {
+/// Whether binaries are kept: the variable's word, if it has one.
+fn is_wanted(asked: Option<&str>, thread_keeps: bool) -> bool {
     match asked {
         Some("0") => false,
         Some("1") => true,
-        _ => kind != DeviceKind::Cpu,
+        _ => thread_keeps,
     }
 }
 
@@ -251,10 +262,9 @@ mod tests {
 
     #[test]
     fn the_variable_has_the_last_word() {
-        for kind in [DeviceKind::Cpu, DeviceKind::Gpu, DeviceKind::Accelerator] {
-            assert!(is_wanted(Some("1"), kind) && !is_wanted(Some("0"), kind));
-            assert_eq!(is_wanted(None, kind), kind != DeviceKind::Cpu);
-            assert_eq!(is_wanted(Some("perhaps"), kind), kind != DeviceKind::Cpu);
+        for keeps in [false, true] {
+            assert!(is_wanted(Some("1"), keeps) && !is_wanted(Some("0"), keeps));
+            assert_eq!((is_wanted(None, keeps), is_wanted(Some("perhaps"), keeps)), (keeps, keeps));
         }
     }
 }
