@@ -4,7 +4,7 @@
 //! `cargo run --release --example program_binaries -- [--device SEL] [--rounds N]`
 //!
 //! Each start is a process of its own, which builds the box filter's variants one after the other and launches each once,
-//! as the window does. The four kinds of start take turns. Caches lie in a folder of this program's own, where the driver
+//! as the window does. The kinds of start take turns. Caches lie in a folder of this program's own, where the driver
 //! lets itself be told so: PoCL, NVIDIA's, Intel's and Mesa's do.
 
 use std::path::{Path, PathBuf};
@@ -49,17 +49,27 @@ struct Arguments {
 /// A kind of start.
 struct Kind {
     name: &'static str,
-    /// Binaries of an earlier start are there.
-    binaries: bool,
+    binaries: Binaries,
     /// What the driver has kept of an earlier start is there.
     warm: bool,
 }
 
-const KINDS: [Kind; 4] = [
-    Kind { name: "compiled, the driver's cache empty", binaries: false, warm: false },
-    Kind { name: "binaries, the driver's cache empty", binaries: true, warm: false },
-    Kind { name: "compiled, the driver's cache filled", binaries: false, warm: true },
-    Kind { name: "binaries, the driver's cache filled", binaries: true, warm: true },
+#[derive(Clone, Copy, PartialEq)]
+enum Binaries {
+    /// None are kept.
+    None,
+    /// They are kept for the next start.
+    New,
+    /// Those of an earlier start are there.
+    Kept,
+}
+
+const KINDS: [Kind; 5] = [
+    Kind { name: "compiled, the driver's cache empty", binaries: Binaries::None, warm: false },
+    Kind { name: "compiled and kept, the driver's cache empty", binaries: Binaries::New, warm: false },
+    Kind { name: "binaries, the driver's cache empty", binaries: Binaries::Kept, warm: false },
+    Kind { name: "compiled, the driver's cache filled", binaries: Binaries::None, warm: true },
+    Kind { name: "binaries, the driver's cache filled", binaries: Binaries::Kept, warm: true },
 ];
 
 fn main() -> Result<(), Failure> {
@@ -86,7 +96,7 @@ fn main() -> Result<(), Failure> {
     let first = median(&measured[0]);
     for (kind, times) in KINDS.iter().zip(&measured) {
         let (p50, least) = (median(times), times.iter().copied().fold(f64::INFINITY, f64::min));
-        println!("| {} | {p50:.0} | {least:.0} | {:.2} |", kind.name, p50 / first);
+        println!("| {} | {p50:.0} | {least:.0} | {:.3} |", kind.name, p50 / first);
     }
     process::exit_now(0);
 }
@@ -95,24 +105,26 @@ fn main() -> Result<(), Failure> {
 fn measure(folder: &Path, arguments: &Arguments) -> Result<Vec<Vec<f64>>, Failure> {
     let (ours, kept) = (folder.join("ours"), folder.join("driver"));
     // What an earlier start has left.
-    start(arguments, true, &ours, &kept)?;
-    start(arguments, false, &folder.join("none"), &kept)?;
+    start(arguments, Binaries::New, &ours, &kept)?;
+    start(arguments, Binaries::None, &ours, &kept)?;
     let mut measured = vec![Vec::new(); KINDS.len()];
     for round in 0..arguments.rounds {
         for position in 0..KINDS.len() {
             let at = (position + round) % KINDS.len();
             let empty: PathBuf = folder.join(format!("driver-{round}-{at}"));
-            let driver = if KINDS[at].warm { &kept } else { &empty };
-            measured[at].push(start(arguments, KINDS[at].binaries, &ours, driver)?);
+            let (binaries, driver) = (KINDS[at].binaries, if KINDS[at].warm { &kept } else { &empty });
+            let new = folder.join(format!("ours-{round}-{at}"));
+            let place = if binaries == Binaries::New { &new } else { &ours };
+            measured[at].push(start(arguments, binaries, place, driver)?);
         }
     }
     Ok(measured)
 }
 
-fn start(arguments: &Arguments, binaries: bool, ours: &Path, driver: &Path) -> Result<f64, Failure> {
+fn start(arguments: &Arguments, binaries: Binaries, ours: &Path, driver: &Path) -> Result<f64, Failure> {
     std::fs::create_dir_all(driver)?;
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg("--once").env("CLREEL_BINARIES", if binaries { "1" } else { "0" });
+    command.arg("--once").env("CLREEL_BINARIES", if binaries == Binaries::None { "0" } else { "1" });
     command.env("XDG_CACHE_HOME", ours).env_remove("CLREEL_KERNELS");
     command.envs(DRIVER_CACHES.map(|name| (name, driver)));
     if let Some(device) = &arguments.device {
