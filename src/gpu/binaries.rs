@@ -16,6 +16,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::environment;
 use crate::gpu::cl::DeviceInfo;
 use crate::gpu::folders;
 use crate::gpu::program::{KERNELS_VARIABLE, hash};
@@ -50,10 +51,10 @@ pub(super) struct Place {
 impl Place {
     /// The place of a program's binary; `None` where none is to be kept.
     pub(super) fn of(device: &DeviceInfo, text: &str, options: &str) -> Option<Self> {
-        let asked = std::env::var(VARIABLE).ok();
-        let wanted = is_wanted(asked.as_deref(), KEEPS.get()) && std::env::var_os(KERNELS_VARIABLE).is_none();
+        let asked = environment::text(VARIABLE);
+        let wanted = is_wanted(asked.as_deref(), KEEPS.get()) && environment::get(KERNELS_VARIABLE).is_none();
         let folder = wanted.then(folders::cache)??.join("programs");
-        let layers = std::env::var_os("OPENCL_LAYERS").unwrap_or_default();
+        let layers = environment::get("OPENCL_LAYERS").unwrap_or_default();
         Some(Self::at(&folder, device, &layers.to_string_lossy(), text, options))
     }
 
