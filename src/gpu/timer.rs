@@ -68,8 +68,8 @@ pub(crate) struct DeviceClock {
 }
 
 impl DeviceClock {
-    /// From a completed command that was enqueued between `before` and `after`, when the driver noted its QUEUED: right to
-    /// half of that time.
+    /// From a completed command that was enqueued between `before` and `after`, when the driver noted its QUEUED:
+    /// right to half of that time.
     ///
     /// # Errors
     /// When the driver does not tell.
