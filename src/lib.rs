@@ -25,6 +25,7 @@
 //! threads    work shared among threads
 //! memory     memory for pictures, or a sentence
 //! random     numbers that look random, the same in each run
+//! environment the variables that are read
 //! exit       exit codes
 //! error      what happened, why, and what to try
 //! ```
@@ -47,6 +48,7 @@ pub(crate) mod app;
 pub mod cli;
 pub mod color;
 pub mod engine;
+mod environment;
 pub mod error;
 pub mod exit;
 pub mod gpu;
