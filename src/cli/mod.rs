@@ -197,6 +197,9 @@ pub struct BenchArgs {
     /// Print JSON instead of a table; each row says what was `checked`, and whether it is `noisy` and why
     #[arg(long)]
     pub json: bool,
+    /// Draw a chart as well: an SVG with a bar for each variant
+    #[arg(long, value_name = "FILE.svg", value_parser = svg_file)]
+    pub chart: Option<PathBuf>,
 }
 
 /// `clreel tune`.
@@ -262,5 +265,13 @@ fn size(s: &str) -> std::result::Result<(u32, u32), String> {
     match parsed {
         Some((w, h)) if (1..=16384).contains(&w) && (1..=16384).contains(&h) => Ok((w, h)),
         _ => Err(format!("'{s}' is not a size such as 1920x1080 (1 to 16384 each)")),
+    }
+}
+
+fn svg_file(s: &str) -> std::result::Result<PathBuf, String> {
+    let path = PathBuf::from(s);
+    match path.extension() {
+        Some(end) if end.eq_ignore_ascii_case("svg") => Ok(path),
+        _ => Err(format!("'{s}' must end in .svg")),
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::gpu::cl::failed;
 use crate::gpu::timer;
-use crate::timing::{CpuTimes, Noise, Series, ms_since, noise};
+use crate::timing::{CpuTimes, Noise, Series, believed, ms_since, noise};
 
 /// One timed run, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,6 +57,13 @@ impl Measurement {
     /// Why its times are not to be trusted to the last digit, if they are not.
     pub fn noise(&self) -> Option<Noise> {
         Noise::of(&self.time, self.others)
+    }
+
+    /// How many times as long as another it takes, by their medians, as far as that can be believed: as in "12.3×". `None`
+    /// where the other takes no time.
+    pub(crate) fn ratio(&self, other: &Self) -> Option<String> {
+        let ratio = self.time.p50 / other.time.p50;
+        (other.time.p50 > 0.0).then(|| format!("{}×", believed(ratio, &[self.noise(), other.noise()])))
     }
 }
 
