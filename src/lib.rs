@@ -8,7 +8,7 @@
 //! app        the window's loop: submit, collect, present when due            (winit)
 //! overlay    what the numbers say                                           (egui)
 //! options    what the window and several subcommands can be asked for       (clap)
-//! pipeline   upload ─▶ convert ─▶ filter, cut into bands ─▶ download         (OpenCL)
+//! engine     a frame, a request ─▶ upload ▶ convert ▶ filter in bands ─▶ a texture or host memory, times
 //! stats      stage times, percentiles, export
 //! ladders    each computation, with its rungs and its reference
 //! ladder     the kernels' variants, their reference, checking and timing them
@@ -29,7 +29,7 @@
 //! error      what happened, why, and what to try
 //! ```
 //!
-//! A frame's way: `media` takes it from the queue; `pipeline` uploads, converts and filters it; `present` draws it, and
+//! A frame's way: `media` takes it from the queue; `engine` uploads, converts and filters it; `present` draws it, and
 //! `overlay` what `stats` has measured of it.
 
 #![warn(missing_docs)]
@@ -41,6 +41,7 @@
 pub(crate) mod app;
 pub mod cli;
 pub mod color;
+pub mod engine;
 pub mod error;
 pub mod exit;
 pub mod gpu;
@@ -53,7 +54,6 @@ pub mod media;
 pub(crate) mod memory;
 pub(crate) mod options;
 pub mod overlay;
-pub mod pipeline;
 pub(crate) mod present;
 pub mod random;
 pub(crate) mod save;

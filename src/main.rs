@@ -2,10 +2,8 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 fn main() -> ExitCode {
     clreel::gpu::process::prepare();
-    let cli = clreel::cli::Cli::parse();
+    let cli = clreel::cli::parse();
     ExitCode::from(clreel::exit::report(clreel::cli::run(&cli)))
 }

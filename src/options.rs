@@ -1,13 +1,15 @@
 //! What the command line can ask of the window and of more than one subcommand: clap's definitions. Those of a single
 //! subcommand stand in `cli`.
 
+pub(crate) mod values;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
 use crate::gpu::gl::Interface;
-use crate::ladders::box_filter::{MAX_RADIUS, VariantId, listed};
+use crate::ladders::box_filter::{VariantId, listed};
 use crate::media::References;
 
 fn variant_help() -> String {
@@ -21,7 +23,7 @@ pub struct FilterArgs {
     #[arg(long, value_name = "ID", default_value = "running-sum", help = variant_help())]
     pub variant: VariantId,
     /// Radius of the box in pixels: the window is (2N+1) by (2N+1)
-    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(0..=MAX_RADIUS as i64))]
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = values::one_radius, allow_hyphen_values = true)]
     pub radius: u32,
     /// The OpenCL device: an index from `clreel devices`, a part of a name, cpu or gpu
     #[arg(long, value_name = "SEL")]
@@ -32,7 +34,7 @@ pub struct FilterArgs {
 #[derive(Debug, Clone, Args)]
 pub struct TrialArgs {
     /// How long changed kernels (CLREEL_KERNELS) may take for a step of their trial; without it 10 s, or ten times as long as predicted
-    #[arg(long, value_name = "S", value_parser = timeout)]
+    #[arg(long, value_name = "S", value_parser = values::timeout)]
     pub kernel_timeout: Option<f64>,
 }
 
@@ -80,47 +82,25 @@ pub struct PlayArgs {
     /// The way to OpenGL that is tried first, else that in the variable CLREEL_GL, else GLX, where more drivers share textures
     #[arg(long, value_name = "WAY")]
     pub gl: Option<Interface>,
-    /// Start at this time, in seconds
-    #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
+    /// Start at this time: seconds, 1:30 or 1:02:03
+    #[arg(long, value_name = "TIME", default_value_t = 0.0, value_parser = values::time, allow_hyphen_values = true)]
     pub start: f64,
     /// Present frames as fast as they come instead of by their time stamps
     #[arg(long)]
     pub unpaced: bool,
     /// Decode this many frames to memory first, and play those in a loop
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = values::count)]
     pub preload: Option<u32>,
     /// Quit after this many presented frames
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = values::frames)]
     pub frames: Option<u64>,
     /// Save the window as a PNG when quitting
-    #[arg(long, value_name = "PNG")]
+    #[arg(long, value_name = "PNG", value_parser = values::png_file)]
     pub screenshot: Option<PathBuf>,
     /// Save the last picture, as the filter made it and turned as it is shown, as a PNG when quitting
-    #[arg(long, value_name = "PNG")]
+    #[arg(long, value_name = "PNG", value_parser = values::png_file)]
     pub save_frame: Option<PathBuf>,
     /// Write the statistics when quitting: one row a frame as .csv, the same with a summary as .json
-    #[arg(long, value_name = "FILE", value_parser = stats_file)]
+    #[arg(long, value_name = "FILE", value_parser = values::stats_file)]
     pub stats: Option<PathBuf>,
-}
-
-pub(crate) fn seconds(s: &str) -> std::result::Result<f64, String> {
-    match s.parse::<f64>() {
-        Ok(v) if v.is_finite() && v >= 0.0 => Ok(v),
-        _ => Err(format!("'{s}' is not a time in seconds, such as 12.5")),
-    }
-}
-
-fn timeout(s: &str) -> std::result::Result<f64, String> {
-    match s.parse::<f64>() {
-        Ok(v) if (0.1..=86_400.0).contains(&v) => Ok(v),
-        _ => Err(format!("'{s}' is not a time in seconds from 0.1 to 86400")),
-    }
-}
-
-fn stats_file(s: &str) -> std::result::Result<PathBuf, String> {
-    let path = PathBuf::from(s);
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("csv" | "json") => Ok(path),
-        _ => Err(format!("'{s}' must end in .csv or .json")),
-    }
 }

@@ -82,8 +82,12 @@ fn arguments_that_make_no_sense_are_usage_errors() {
         &["--preload", "0"],
         &["--stats", "numbers.txt"],
         &["--nonsense"],
+        &["--start", "1:60"],
+        &["--screenshot", "x.jpg"],
         &["snapshot"],
         &["snapshot", "movie.mp4"],
+        &["snapshot", "--out", "x.jpg"],
+        &["snapshot", "--out", "x.png", "--at", "0:-1"],
         &["bench", "--size", "0x10"],
         &["bench", "--size", "wide"],
         &["bench", "--variant", "flat,fastest"],
@@ -96,6 +100,51 @@ fn arguments_that_make_no_sense_are_usage_errors() {
         assert_eq!(code, 2, "{arguments:?}: {stderr}");
         assert!(stdout.is_empty() && !stderr.is_empty(), "{arguments:?}");
     }
+}
+
+/// What is typed wrongly is answered in words: what it takes, or what was meant.
+#[test]
+fn what_is_typed_wrongly_is_answered_in_words() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["--radius", "-1"], "'-1' for '--radius <N>': it takes a whole number from 0 to 128"),
+        (
+            &["--radius", "3,x"],
+            "'3,x' for '--radius <N>': it takes a whole number from 0 to 128; several are for",
+        ),
+        (&["bench", "--radius", "3,x"], "'x' for '--radius <N,…>': it takes a whole number from 0 to 128"),
+        (&["bench", "--frames", "some"], "'some' for '--frames <N>': it takes a whole number from 1"),
+        (&["--start", "-3"], "'-3' for '--start <TIME>': it takes a time such as"),
+        (&["snapshot", "--out", "x.jpg"], "'x.jpg' for '--out <PNG>': pictures are written as PNG"),
+        (&["bnech"], "there is no file 'bnech'; is the command `clreel bench` meant?"),
+        (&["bnech", "--json", "--radius", "3,7"], "is the command `clreel bench` meant?"),
+    ];
+    for (arguments, sentence) in cases {
+        let (code, _, stderr) = run(clreel().args(*arguments));
+        assert!(code == 2 && stderr.contains(sentence), "{arguments:?}: {code} {stderr}");
+    }
+    for address in ["http://example.org/a.mp4", "rtsp://example.org/a"] {
+        let (code, _, stderr) = run(clreel().arg(address));
+        assert!(code == 1 && stderr.contains("an address on the network"), "{stderr}");
+    }
+    let (_, _, stderr) = run(clreel().arg("/nowhere://a.mp4"));
+    assert!(stderr.contains("no such file"), "{stderr}");
+}
+
+#[test]
+fn snapshot_takes_the_bundled_clip_and_times_as_players_do() {
+    let picture = |arguments: &[&str]| {
+        let out = temporary(&format!("{}.png", arguments.join("-").replace('/', "_")));
+        let (code, _, stderr) =
+            run(clreel().args(["snapshot", "--variant", "off", "--out"]).arg(&out).args(arguments));
+        assert_eq!((code, stderr.as_str()), (0, ""), "{arguments:?}");
+        let bytes = std::fs::read(&out).unwrap();
+        std::fs::remove_file(&out).unwrap();
+        bytes
+    };
+    let clip = clip();
+    let named = picture(&[clip.to_str().unwrap(), "--at", "2.5"]);
+    assert_eq!(named, picture(&["--at", "0:02.5"]));
+    assert_ne!(named, picture(&[]), "another time is another picture");
 }
 
 #[test]

@@ -8,9 +8,10 @@ mod device;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clreel::color::RgbaConverter;
-use clreel::color::kernels::{Converted, convert_once};
+use clreel::color::kernels::{Converter, PlaneBlock};
+use clreel::color::{Correction, RgbaConverter};
 use clreel::gpu::cl::ClContext;
+use clreel::gpu::memory::{Picture, Storage};
 use clreel::media::{References, bundled_clip, read_frame_at};
 use device::context;
 use ffmpeg_next::format::Pixel;
@@ -23,9 +24,15 @@ const BOUND: u8 = 2;
 fn worst(cl: &ClContext, frame: &Video) -> (u8, u8) {
     let bytes = (frame.width() * frame.height() * 4) as usize;
     let (mut kernel, mut host) = (vec![0x5a; bytes], vec![0xa5; bytes]);
-    let converted = convert_once(cl, frame, &mut kernel).expect("converts");
-    assert_eq!(converted, Converted::Right, "{:?}", frame.format());
     RgbaConverter::new().convert(frame, &mut host).expect("converts");
+    let layout = Converter::supports(frame).expect("a format of the kernels");
+    let picture = Picture::alloc(cl, Storage::Buffer, layout.width, layout.height).expect("has memory");
+    let mut planes = PlaneBlock::new(cl, &layout).expect("has memory");
+    planes.fill(frame).expect("packs");
+    let _uploaded = planes.to_device(cl, &cl.queue).expect("uploads");
+    let mut converter = Converter::new(cl);
+    let _converted = converter.enqueue(&cl.queue, &planes, &picture, &Correction::NEUTRAL).expect("converts");
+    picture.read(&cl.queue, &mut kernel).expect("reads");
     let off = kernel.iter().zip(&host).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
     let edges = host.iter().zip(&host[4.min(bytes)..]).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
     (off, edges)

@@ -93,7 +93,7 @@ fn the_drawing_has_every_module_and_no_other() {
     // It has read them all.
     assert!(uses.len() > 400, "{}", uses.len());
     let found = |from: &str, to: &str| uses.iter().any(|u| u.from == from && u.to == to);
-    assert!(found("app", "pipeline") && found("overlay", "stats") && found("media", "error"));
+    assert!(found("app", "engine") && found("overlay", "stats") && found("media", "error"));
 }
 
 /// The uses in a planted file of the module `gpu::cl`, as `line module`.

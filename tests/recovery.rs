@@ -167,6 +167,31 @@ fn when_everything_is_lost_one_banner_says_that_the_movie_plays_unfiltered() {
 }
 
 #[test]
+fn an_argument_that_cannot_be_set_for_another_radius_is_the_devices_failure() {
+    let (display, folder) = (Display::start(&[]), Folder::new("recovery-argument"));
+    let failing = folder.file("failing");
+    let mut command = clreel(Some(&display));
+    command.envs(layer::environment(&[
+        ("FAKE_GPU", "1"),
+        ("POISON", "1"),
+        ("FAIL", "clSetKernelArg:1+:-5"),
+        ("FAIL_WHILE", failing.to_str().unwrap()),
+    ]));
+    command.arg(clip()).args(["--variant", "flat", "--radius", "3"]);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("flat");
+    std::fs::write(&failing, "").unwrap();
+    // Frames like those before it need no argument.
+    session.display.key("equal");
+    session.wait_for_text("The movie goes on unfiltered");
+    std::fs::remove_file(&failing).unwrap();
+    session.display.key("ctrl+d");
+    session.wait("no banner", |s| !s.shows("The movie goes on unfiltered"));
+    session.press_until_title("4", "vectorized");
+    session.quit();
+}
+
+#[test]
 fn other_variants_that_fail_are_told_in_one_banner_and_can_be_tried_again() {
     let (display, folder) = (Display::start(&[]), Folder::new("recovery-others"));
     let failing = folder.with("failing", b"");

@@ -145,6 +145,30 @@ fn without_sharing_the_device_converts_the_unfiltered_movie_too() {
 }
 
 #[test]
+fn a_processor_with_memory_of_its_own_gets_frames_copied() {
+    let (display, folder) = (Display::start(&[]), Folder::new("sharing-own-memory"));
+    let movie = movie(&folder);
+    for (own, variant) in [("1", "running-sum"), ("1", "planar"), ("0", "running-sum"), ("0", "planar")] {
+        let log = folder.file("log");
+        let _ = std::fs::remove_file(&log);
+        let options = [("OWN_MEMORY", own), ("LOG", log.to_str().unwrap())];
+        let seen = look(&folder, &movie, &display, (variant, "3"), &options, &["--no-sharing"]);
+        assert!(seen.window == seen.snapshot, "{variant}: other bytes than snapshot's");
+        // A frame comes back by a copy of its size, or is mapped where it lies.
+        let bytes = format!("bytes={}", 175 * 99 * 4);
+        let count = |function| {
+            layer::calls(&log, function)
+                .iter()
+                .filter(|line| line.split(' ').any(|word| word == bytes))
+                .count()
+        };
+        let (read, mapped) = (count("clEnqueueReadBuffer"), count("clEnqueueMapBuffer"));
+        let (more, less) = if own == "1" { (read, mapped) } else { (mapped, read) };
+        assert!(more >= 3 && more > less, "{variant}, {own}: {read} read, {mapped} mapped; {}", seen.stderr);
+    }
+}
+
+#[test]
 fn no_pixels_return_to_the_host_on_the_shared_path() {
     let (display, folder) = (Display::start(&[]), Folder::new("sharing-log"));
     let movie = movie(&folder);
@@ -344,7 +368,7 @@ fn failures_in_the_middle_of_a_frame_are_recovered_from() {
         ("clEnqueueWriteBuffer:300:-36", "CL_INVALID_COMMAND_QUEUE"),
         ("clEnqueueWriteBuffer:300:-4", "CL_MEM_OBJECT_ALLOCATION_FAILURE"),
         ("clFlush:300:-36", "CL_INVALID_COMMAND_QUEUE"),
-        ("clSetKernelArg:3000:-5", "CL_OUT_OF_RESOURCES"),
+        ("clEnqueueBarrierWithWaitList:300:-5", "CL_OUT_OF_RESOURCES"),
     ] {
         cases.push((plan.to_owned(), name, "started it anew", "zero-copy"));
     }

@@ -52,7 +52,7 @@ fn tuned(cache: &Path) -> Vec<String> {
     entries.iter().map(|entry| entry["variant"].as_str().unwrap().to_owned()).collect()
 }
 
-const WAITS: &str = "waits: for a pause, because the movie needs the CPU";
+const WAITS: &str = "waits: the movie needs the CPU. A pause lets it go on: Space.";
 
 #[test]
 fn a_search_in_a_pause_waits_for_the_movie_ends_and_is_used() {

@@ -6,14 +6,17 @@ mod common;
 #[path = "common/movie.rs"]
 mod movie;
 
-use clreel::gpu::event::JobState;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clreel::engine::{Bands, OnTexture, Pace, Slot, Waker};
 use clreel::gpu::headless::Headless;
 use clreel::gpu::read_texture::read_texture;
 use clreel::ladders::box_filter::VariantId;
-use clreel::ladders::box_filter::glsl::{self, GlslFilter, Offscreen};
+use clreel::ladders::box_filter::glsl::{GlslFilter, Offscreen};
 use clreel::ladders::box_filter::pictures::noise;
 use clreel::ladders::box_filter::reference::reference;
-use clreel::pipeline::Slot;
 use common::{Display, Session, clip, clreel, json, png, snapshot, succeed};
 use movie::Folder;
 
@@ -125,27 +128,31 @@ fn shaders_equal_the_reference() {
 #[test]
 fn shaders_in_bands_equal_the_reference() {
     let headless = Headless::new().expect("these tests need OpenGL through EGL");
-    let mut filter = GlslFilter::new(headless.gl.clone()).unwrap();
-    let ended = |filter: &mut GlslFilter, task: &mut glsl::Task| {
-        loop {
-            match filter.advance(task).unwrap() {
-                JobState::Running => std::thread::sleep(std::time::Duration::from_millis(1)),
-                state => return state,
-            }
+    let filter = Rc::new(GlslFilter::new(headless.gl.clone()).unwrap());
+    let (mut pace, waker): (_, Waker) = (Pace::default(), Arc::new(|| {}));
+    let began = Instant::now();
+    let go_on = |bands: &mut Bands, pace: &mut Pace| {
+        while !bands.is_over() {
+            bands.begin(pace, &waker).unwrap();
+            std::thread::sleep(Duration::from_millis(1));
+            bands.look(pace, began.elapsed()).unwrap();
         }
     };
     for (size, radius) in [((640, 480), 31), ((333, 67), 128), ((1, 1), 3), ((640, 480), 0)] {
         let src = noise(4 * (size.0 * size.1) as usize);
         let mut slot = Slot::new(&headless.gl, size.0, size.1).unwrap();
         slot.input().unwrap().copy_from_slice(&src);
-        slot.show(false);
-        let mut task = filter.prepare(slot.texture(), size, radius).unwrap();
-        assert_eq!(ended(&mut filter, &mut task), JobState::Done);
-        assert!(task.filter_ms() > 0.0 && task.fraction() == 1.0, "every band has its time");
+        slot.show();
+        let texture = slot.texture().unwrap();
+        let prepared = || Box::new(OnTexture::prepare(&filter, texture, size, radius).unwrap());
+        let mut bands = Bands::new(VariantId::Glsl, prepared(), &pace);
+        go_on(&mut bands, &mut pace);
+        assert!(!bands.is_cancelled() && bands.filter_ms() > 0.0 && bands.fraction() == 1.0, "{size:?}");
         let want = reference(&src, size.0 as usize, size.1 as usize, radius as usize);
-        assert!(read_texture(&headless.gl, slot.texture(), size).unwrap() == want, "{size:?} r={radius}");
-        let mut cancelled = filter.prepare(slot.texture(), size, radius).unwrap();
+        assert!(read_texture(&headless.gl, texture, size).unwrap() == want, "{size:?} r={radius}");
+        let mut cancelled = Bands::new(VariantId::Glsl, prepared(), &pace);
         cancelled.cancel();
-        assert_eq!(ended(&mut filter, &mut cancelled), JobState::Cancelled);
+        go_on(&mut cancelled, &mut pace);
+        assert!(cancelled.is_cancelled() && cancelled.fraction() == 0.0, "{size:?}");
     }
 }

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use clreel::engine::Slot;
 use clreel::gpu::cl::ClContext;
 use clreel::gpu::memory::{Picture, Storage};
 use clreel::gpu::read_texture::read_texture;
-use clreel::pipeline::Slot;
 use glow::HasContext as _;
 use ocl::core::{GlTextureTarget, ImageDescriptor, Mem, MemObjectType};
 use ocl::flags::MemFlags;
@@ -17,6 +17,8 @@ use crate::{Failure, refused};
 /// A texture that OpenGL draws from.
 pub struct Target {
     pub slot: Slot,
+    /// The slot's.
+    pub texture: glow::Texture,
     /// To draw from it.
     pub framebuffer: glow::Framebuffer,
     /// OpenGL's buffer that the texture is filled from.
@@ -43,9 +45,10 @@ impl Group {
         for _ in 0..count.unwrap_or(0) {
             let mut slot = Slot::new(gl, size.0, size.1)?;
             slot.show_pixels(&first);
+            let texture = slot.texture().ok_or("a slot without a texture")?;
             let (memory, buffer) = match way {
                 Way::Texture => (memory_of(&slot.shared(cl)?), None),
-                Way::WriteOnly => (write_only(cl, slot.texture(), size)?, None),
+                Way::WriteOnly => (write_only(cl, texture, size)?, None),
                 Way::StreamBuffer => shared_buffer(gl, cl, size, glow::STREAM_COPY)?,
                 Way::StaticBuffer => shared_buffer(gl, cl, size, glow::STATIC_COPY)?,
                 Way::Copied => (memory_of(&slot.target(cl, Storage::Buffer)?), None),
@@ -55,13 +58,13 @@ impl Group {
             let framebuffer = unsafe {
                 let framebuffer = gl.create_framebuffer()?;
                 gl.bind_framebuffer(glow::READ_FRAMEBUFFER, Some(framebuffer));
-                let (target, texture) = (glow::COLOR_ATTACHMENT0, Some(slot.texture()));
-                gl.framebuffer_texture_2d(glow::READ_FRAMEBUFFER, target, glow::TEXTURE_2D, texture, 0);
+                let (target, shown) = (glow::COLOR_ATTACHMENT0, Some(texture));
+                gl.framebuffer_texture_2d(glow::READ_FRAMEBUFFER, target, glow::TEXTURE_2D, shown, 0);
                 gl.bind_framebuffer(glow::READ_FRAMEBUFFER, None);
                 gl.finish();
                 framebuffer
             };
-            group.targets.push(Target { slot, framebuffer, buffer, seed: 0 });
+            group.targets.push(Target { slot, texture, framebuffer, buffer, seed: 0 });
         }
         Ok(group)
     }
@@ -70,7 +73,7 @@ impl Group {
     pub fn wrong(&self, objects: usize) -> Result<usize, Failure> {
         let mut wrong = 0;
         for target in &self.targets[..objects] {
-            let seen = read_texture(&self.gl, target.slot.texture(), self.size)?;
+            let seen = read_texture(&self.gl, target.texture, self.size)?;
             let same = seen.chunks_exact(4).zip(pixels(self.size, target.seed)).all(|(s, p)| s == p);
             wrong += usize::from(!same);
         }

@@ -200,10 +200,10 @@ impl<'a> Bench<'a> {
         let (ms, timing) = self.timer.time(|| {
             let began = Instant::now();
             match target.buffer {
-                Some(buffer) => self.fill(target.slot.texture(), buffer),
+                Some(buffer) => self.fill(target.texture, buffer),
                 None => {
                     target.slot.back_on_host();
-                    target.slot.show(true);
+                    target.slot.show_output();
                 }
             }
             ms_since(began)

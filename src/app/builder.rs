@@ -15,6 +15,7 @@ use std::time::Duration;
 use super::conversions::Conversions;
 use super::part::Part;
 use crate::color::Layout;
+use crate::engine::{Check, TrialCase};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, is_device_failure, list_devices};
 use crate::gpu::event::Waker;
@@ -24,7 +25,6 @@ use crate::ladders::box_filter::opencl::BuiltVariant;
 use crate::ladders::box_filter::pictures::noise as bytes;
 use crate::ladders::box_filter::planar::PlanarFilter;
 use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
-use crate::pipeline::{Check, TrialCase};
 
 /// What the builder tells the window.
 pub(crate) enum Built {

@@ -7,10 +7,10 @@ use super::part::Part;
 use crate::color::Layout;
 use crate::color::Matrix;
 use crate::color::kernels::{Converter, Corrector};
+use crate::engine::Check;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::memory::Storage;
-use crate::pipeline::Check;
 use crate::verify::MismatchReport;
 
 /// What is done instead of a wrong conversion.

@@ -30,6 +30,8 @@ pub(crate) enum Command {
     },
     /// The key of [`Command::SeekBy`] was let go.
     SeekEnd,
+    /// Go to a chapter: this many further on.
+    Chapter(isize),
     /// Go to the movie's beginning.
     SeekStart,
     /// Pause, and show the next frame or the one before.
@@ -43,8 +45,6 @@ pub(crate) enum Command {
     MarkPart,
     /// Repeat the movie or not.
     ToggleLoop,
-    /// Fill the screen, or go back to the window.
-    ToggleFullscreen,
     /// Go back to the window; nothing where it is one already.
     LeaveFullscreen,
 }
@@ -55,7 +55,10 @@ pub(crate) fn command(event: &KeyEvent, modifiers: ModifiersState) -> Option<Com
         if modifiers.intersects(ModifiersState::CONTROL | ModifiersState::ALT | ModifiersState::SUPER) {
             with_modifiers(&event.logical_key, modifiers)?
         } else {
-            logical(&event.logical_key).or_else(|| by_physical_key(event.physical_key))?
+            with_shift(&event.logical_key)
+                .filter(|_| modifiers.shift_key())
+                .or_else(|| logical(&event.logical_key))
+                .or_else(|| by_physical_key(event.physical_key))?
         };
     match (command, event.state) {
         (Command::SeekBy { .. }, ElementState::Released) => Some(Command::SeekEnd),
@@ -117,7 +120,7 @@ fn logical(key: &Key) -> Option<Command> {
                 'g' => Some(Command::Do(Action::ToggleTimeline)),
                 'l' => Some(Command::MarkPart),
                 'L' => Some(Command::ToggleLoop),
-                'f' => Some(Command::ToggleFullscreen),
+                'f' => Some(Command::Do(Action::ToggleFullscreen)),
                 key => variant(key),
             }
         }
@@ -128,8 +131,21 @@ fn logical(key: &Key) -> Option<Command> {
         Key::Named(NamedKey::ArrowRight) => seek_by(5.0),
         Key::Named(NamedKey::ArrowDown) => seek_by(-60.0),
         Key::Named(NamedKey::ArrowUp) => seek_by(60.0),
+        Key::Named(NamedKey::PageUp) => Some(Command::Chapter(1)),
+        Key::Named(NamedKey::PageDown) => Some(Command::Chapter(-1)),
         Key::Named(NamedKey::Home) => Some(Command::SeekStart),
         Key::Named(NamedKey::Backspace) => Some(Command::Speed(None)),
+        _ => None,
+    }
+}
+
+/// Keys that do something else together with Shift: small steps, as in mpv.
+fn with_shift(key: &Key) -> Option<Command> {
+    match key {
+        Key::Named(NamedKey::ArrowLeft) => seek_by(-1.0),
+        Key::Named(NamedKey::ArrowRight) => seek_by(1.0),
+        Key::Named(NamedKey::ArrowDown) => seek_by(-5.0),
+        Key::Named(NamedKey::ArrowUp) => seek_by(5.0),
         _ => None,
     }
 }
@@ -218,6 +234,9 @@ mod tests {
         for (name, key) in named {
             if logical(&Key::Named(key)).is_some() {
                 bound.push(name.to_owned());
+            }
+            if with_shift(&Key::Named(key)).is_some() {
+                bound.push(format!("Shift+{name}"));
             }
         }
         bound.sort();

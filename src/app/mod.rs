@@ -3,6 +3,7 @@
 //! background threads that build OpenCL programs ([`builder`]) and tune them ([`tuner`]).
 
 pub(crate) mod builder;
+mod completion;
 mod conversions;
 mod dialog;
 pub(crate) mod frame_loop;

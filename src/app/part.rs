@@ -2,12 +2,12 @@
 
 use crate::color::Layout;
 use crate::color::kernels::{ConvertProgram, Corrector};
+use crate::engine::TrialCase;
 use crate::error::{Error, Result};
 use crate::gpu::memory::Storage;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::opencl::BuiltVariant;
 use crate::ladders::box_filter::planar::PlanarFilter;
-use crate::pipeline::TrialCase;
 
 /// What was built for a context.
 #[allow(clippy::large_enum_variant, reason = "it travels in a box")]

@@ -15,6 +15,8 @@ use crate::media::{Cancel, Decoder, OpenOptions};
 /// A decoder that is being opened.
 struct Opening {
     index: usize,
+    /// Which way it goes on where this one cannot be opened: 1 or -1.
+    step: isize,
     result: Receiver<Result<Decoder>>,
     cancel: Cancel,
 }
@@ -53,6 +55,9 @@ pub(crate) struct Playlist {
     opening: Option<Opening>,
     /// Files that could not be opened since the last one that could.
     failures: usize,
+    /// Why files could not be opened, since the user last asked for one, and before.
+    refused: Vec<Error>,
+    refused_before: Vec<Error>,
     any_opened: bool,
     /// None of the first files could be opened.
     hopeless: bool,
@@ -72,6 +77,8 @@ impl Playlist {
             current: 0,
             opening: None,
             failures: 0,
+            refused: Vec::new(),
+            refused_before: Vec::new(),
             any_opened: false,
             hopeless: false,
             dropping: false,
@@ -79,7 +86,7 @@ impl Playlist {
             options,
             waker,
         };
-        list.begin(0);
+        list.begin(0, 1);
         list
     }
 
@@ -116,13 +123,43 @@ impl Playlist {
         self.files.len()
     }
 
-    /// Goes `step` movies on, or back when it is negative, and round at the ends. Opening a movie that is
+    /// Goes `step` movies on, because the user wants that, or back when it is negative, and round at the ends. Opening a movie that is
     /// being opened already is given up.
     pub(crate) fn go(&mut self, step: isize) {
         let from = self.opening.as_ref().map_or(self.current, |o| o.index);
+        self.ask_anew();
+        self.begin_beside(from, step);
+    }
+
+    /// Goes on to the next movie, because the one that played is over.
+    pub(crate) fn advance(&mut self) {
+        self.failures = 0;
+        self.begin_beside(self.current, 1);
+    }
+
+    /// The user asks for another movie.
+    fn ask_anew(&mut self) {
+        self.failures = 0;
+        self.refused_before.append(&mut self.refused);
+    }
+
+    /// Errors that say nothing any more, because what was asked for after them could be opened.
+    pub(crate) fn outlived(&mut self) -> Vec<Error> {
+        let mut before = std::mem::take(&mut self.refused_before);
+        before.retain(|error| !self.refused.contains(error));
+        before
+    }
+
+    /// The movie that plays or is opened, counted from 1, and how many there are; `None` where it is alone.
+    pub(crate) fn place(&self) -> Option<(usize, usize)> {
+        (self.files.len() > 1).then_some((self.current + 1, self.files.len()))
+    }
+
+    /// Opens the movie that lies `step` beside one of the list, round at the ends.
+    fn begin_beside(&mut self, index: usize, step: isize) {
         let count = self.list().len() as isize;
         if count > 0 {
-            self.begin((from as isize + step).rem_euclid(count) as usize);
+            self.begin((index as isize + step).rem_euclid(count) as usize, step.signum());
         }
     }
 
@@ -171,8 +208,8 @@ impl Playlist {
     /// Opens the first of `files` that can be opened; then they take the list's place.
     fn open_instead(&mut self, files: Vec<PathBuf>) {
         self.next = Some(files);
-        self.failures = 0;
-        self.begin(0);
+        self.ask_anew();
+        self.begin(0, 1);
     }
 
     fn list(&self) -> &[PathBuf] {
@@ -184,7 +221,7 @@ impl Playlist {
         self.opening.is_some()
     }
 
-    fn begin(&mut self, index: usize) {
+    fn begin(&mut self, index: usize, step: isize) {
         let Some(path) = self.list().get(index).cloned() else { return };
         let cancel = Cancel::default();
         let options =
@@ -197,7 +234,7 @@ impl Playlist {
             let _ = sender.send(open(&path, options, &waker));
             waker();
         });
-        self.opening = Some(Opening { index, result, cancel });
+        self.opening = Some(Opening { index, step, result, cancel });
     }
 
     /// The decoder that was opened since the last call, or why it could not be; then the next movie is tried,
@@ -209,7 +246,7 @@ impl Playlist {
     fn poll_for(&mut self, time: Duration) -> Option<Result<Decoder>> {
         let opening = self.opening.as_ref()?;
         let result = opening.wait(time)?;
-        let index = opening.index;
+        let (index, step) = (opening.index, opening.step);
         if let (Ok(_), Some(opening)) = (&result, &mut self.opening) {
             // What was opened goes on being read.
             opening.cancel = Cancel::default();
@@ -224,11 +261,14 @@ impl Playlist {
                 // Only the first one starts elsewhere than at its beginning.
                 (self.any_opened, self.options.start_s) = (true, 0.0);
             }
-            Err(_) => {
+            Err(error) => {
+                if !self.refused.contains(error) {
+                    self.refused.push(error.clone());
+                }
                 self.failures += 1;
                 let count = self.list().len();
                 if self.failures < count {
-                    self.begin((index + 1) % count);
+                    self.begin_beside(index, step);
                 } else if self.next.take().is_some() {
                     // What played goes on.
                     self.failures = 0;

@@ -17,7 +17,7 @@ use winit::window::{Window, WindowAttributes, WindowId};
 
 use super::player::Player;
 use super::playlist::Playlist;
-use super::size::window_size;
+use super::size::{LEAST, window_size};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, list_devices, select_device};
 use crate::gpu::display;
@@ -68,9 +68,6 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
     };
     let mut playlist = Playlist::new(files, options, waker.clone());
     let decoder = playlist.first(FIRST_WAIT)?;
-    if let Some(warning) = decoder.as_ref().and_then(Decoder::warning) {
-        eprintln!("clreel: {warning}");
-    }
 
     let event_loop = EventLoop::<Wake>::with_user_event().build().map_err(|_| no_display())?;
     let _ = proxy.set(event_loop.create_proxy());
@@ -173,8 +170,7 @@ struct App<'a> {
 impl App<'_> {
     fn open(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
         let Some((playlist, decoder)) = self.movies.take() else { return Ok(()) };
-        let size = decoder.as_ref().map_or((0, 0), |decoder| (decoder.info().width, decoder.info().height));
-        let attributes = attributes(window_size(event_loop, size.0, size.1));
+        let attributes = attributes(window_size(event_loop, decoder.as_ref().map(Decoder::info)));
         let device = self.device.clone();
         let player = Player::open(event_loop, attributes, self.args, playlist, decoder, device, &self.waker)?;
         self.window = Some(player);
@@ -255,7 +251,7 @@ fn attributes(size: PhysicalSize<u32>) -> WindowAttributes {
     let attributes = Window::default_attributes()
         .with_title("clreel")
         .with_inner_size(size)
-        .with_min_inner_size(PhysicalSize::new(320, 180));
+        .with_min_inner_size(PhysicalSize::new(LEAST.0, LEAST.1));
     let attributes = x11::WindowAttributesExtX11::with_name(attributes, "clreel", "clreel");
     wayland::WindowAttributesExtWayland::with_name(attributes, "clreel", "clreel")
 }

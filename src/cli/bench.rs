@@ -16,7 +16,7 @@ use crate::cli::{BenchArgs, exit, working_devices};
 use crate::error::Result;
 use crate::gpu::cl::{Device, no_device, select_device};
 use crate::ladder::BackEnd;
-use crate::ladder::bench::Ask;
+use crate::ladder::rounds::Ask;
 use crate::ladder::rows::Case;
 use crate::save;
 

@@ -7,6 +7,7 @@ pub mod devices;
 pub mod given;
 mod ladders;
 pub(crate) mod live;
+mod mistyped;
 pub mod snapshot;
 pub mod tune;
 
@@ -19,10 +20,10 @@ use crate::error::Result;
 use crate::exit;
 use crate::gpu::cl::{Device, list_devices};
 use crate::gpu::{drivers, probe, trial};
-use crate::ladders::box_filter::{Group, MAX_RADIUS, VariantId};
+use crate::ladders::box_filter::{Group, VariantId};
 use crate::ladders::conversions::Which;
 use crate::leftovers;
-use crate::options::{FilterArgs, PlayArgs, ReferencesArgs, TrialArgs, seconds};
+use crate::options::{FilterArgs, PlayArgs, ReferencesArgs, TrialArgs, values};
 
 use given::Given;
 
@@ -96,6 +97,12 @@ pub enum Command {
     },
 }
 
+/// The command line of this process. Ends the process where it makes no sense, or asks for help.
+pub fn parse() -> Cli {
+    mistyped::refuse(std::env::args_os().skip(1));
+    Cli::parse()
+}
+
 /// Runs what the command line asks for; returns the exit code. Call it before any thread is started.
 ///
 /// # Errors
@@ -162,7 +169,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "NAME", default_value = "box-filter")]
     pub ladder: LadderName,
     /// How many numbers, separated by commas; only where the ladder computes with numbers. Without it 16777216
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
     pub count: Option<Vec<u32>>,
     /// What it may open.
     #[command(flatten)]
@@ -171,13 +178,13 @@ pub struct BenchArgs {
     #[arg(long, value_name = "ID,…", default_value = "all")]
     pub variant: bench::VariantList,
     /// Radii in pixels, separated by commas
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "7", value_parser = clap::value_parser!(u32).range(0..=MAX_RADIUS as i64))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "7", value_parser = values::radius, allow_hyphen_values = true)]
     pub radius: Vec<u32>,
     /// Scale the frames to this size first
-    #[arg(long, value_name = "WxH", value_parser = size)]
+    #[arg(long, value_name = "WxH", value_parser = values::size)]
     pub size: Option<(u32, u32)>,
     /// Timed rounds; each round runs every variant once
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = values::count)]
     pub frames: u32,
     /// The OpenCL device: an index from `clreel devices`, a part of a name, cpu, gpu or all
     #[arg(long, value_name = "SEL")]
@@ -198,7 +205,7 @@ pub struct BenchArgs {
     #[arg(long)]
     pub json: bool,
     /// Draw a chart as well: an SVG with a bar for each variant
-    #[arg(long, value_name = "FILE.svg", value_parser = svg_file)]
+    #[arg(long, value_name = "FILE.svg", value_parser = values::svg_file)]
     pub chart: Option<PathBuf>,
 }
 
@@ -210,13 +217,13 @@ pub struct TuneArgs {
     pub ladder: LadderName,
     /// How many numbers, separated by commas; each stands for its class. Only where the ladder computes with numbers.
     /// Without it 16777216
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
     pub count: Option<Vec<u32>>,
     /// Radii in pixels, separated by commas; each stands for its range. Without it one for each range
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(0..=MAX_RADIUS as i64))]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::radius, allow_hyphen_values = true)]
     pub radius: Vec<u32>,
     /// Sizes of the pictures, separated by commas; each stands for its class. Without it 1280x720
-    #[arg(long, value_name = "WxH,…", value_delimiter = ',', value_parser = size)]
+    #[arg(long, value_name = "WxH,…", value_delimiter = ',', value_parser = values::size)]
     pub size: Vec<(u32, u32)>,
     /// The OpenCL device: an index from `clreel devices`, a part of a name, cpu or gpu
     #[arg(long, value_name = "SEL")]
@@ -232,17 +239,17 @@ pub struct TuneArgs {
 /// `clreel snapshot`.
 #[derive(Debug, Clone, Args)]
 pub struct SnapshotArgs {
-    /// The movie
+    /// The movie; without it the bundled clip
     #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    pub file: Option<PathBuf>,
     /// What it may open.
     #[command(flatten)]
     pub references: ReferencesArgs,
     /// The PNG to write: turned as the window shows it, its pixels as stored
-    #[arg(long, value_name = "PNG")]
+    #[arg(long, value_name = "PNG", value_parser = values::png_file)]
     pub out: PathBuf,
-    /// Time of the frame, in seconds
-    #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = seconds)]
+    /// Time of the frame: seconds, 1:30 or 1:02:03
+    #[arg(long, value_name = "TIME", default_value_t = 0.0, value_parser = values::time, allow_hyphen_values = true)]
     pub at: f64,
     /// Which filter, and where it runs.
     #[command(flatten)]
@@ -258,20 +265,4 @@ pub struct DevicesArgs {
     /// Print JSON instead of a table
     #[arg(long)]
     pub json: bool,
-}
-
-fn size(s: &str) -> std::result::Result<(u32, u32), String> {
-    let parsed = s.split_once(['x', 'X']).and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
-    match parsed {
-        Some((w, h)) if (1..=16384).contains(&w) && (1..=16384).contains(&h) => Ok((w, h)),
-        _ => Err(format!("'{s}' is not a size such as 1920x1080 (1 to 16384 each)")),
-    }
-}
-
-fn svg_file(s: &str) -> std::result::Result<PathBuf, String> {
-    let path = PathBuf::from(s);
-    match path.extension() {
-        Some(end) if end.eq_ignore_ascii_case("svg") => Ok(path),
-        _ => Err(format!("'{s}' must end in .svg")),
-    }
 }

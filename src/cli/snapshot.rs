@@ -1,22 +1,26 @@
 //! `clreel snapshot`: one filtered frame as a PNG, turned as the window shows it. Needs no display. A conversion on a device
 //! is compared with the right one before anything is written.
 
+use std::sync::Arc;
+
 use ffmpeg_next::frame::Video;
 
 use crate::cli::{SnapshotArgs, exit, working_devices};
-use crate::color::Layout;
-use crate::color::RgbaConverter;
-use crate::color::kernels::{Converted, Converter, convert_once};
+use crate::color::kernels::{Converter, check};
 use crate::color::planes::pack;
-use crate::error::Result;
+use crate::color::{Layout, RgbaConverter};
+use crate::engine::{Engine, Finished, Outcome, Pipeline, Request, Slot};
+use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, select_device};
+use crate::gpu::event::Waker;
+use crate::gpu::memory::Storage;
 use crate::gpu::program::any_changed;
+use crate::gpu::read_texture::read_texture;
+use crate::gpu::sharing::Sharing;
 use crate::ladder::BackEnd;
-use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::glsl::Offscreen;
 use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
-use crate::ladders::box_filter::{BuiltVariant, filter_once, native, planar};
-use crate::media::read_frame_at;
+use crate::ladders::box_filter::{BuiltVariant, VariantId, glsl, planar};
+use crate::media::{Frame, bundled_clip, read_frame_at};
 use crate::memory::{picture_memory, zeroed};
 use crate::save;
 
@@ -83,59 +87,112 @@ fn picture(name: &str, tried: Option<Tried>) -> Option<Vec<u8>> {
 /// # Errors
 /// When the file gives no frame, the filter cannot run, or the PNG cannot be written.
 pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
-    let (frame, warning) = read_frame_at(&args.file, args.at, args.references.get())?;
+    let file = args.file.clone().map_or_else(bundled_clip, Ok)?;
+    let (frame, warning) = read_frame_at(&file, args.at, args.references.get())?;
     if let Some(warning) = warning {
         eprintln!("clreel: {warning}");
     }
-    let (width, height) = (frame.width(), frame.height());
-    let mut rgba = picture_memory(width, height)?;
+    let (variant, radius, correction) = (args.filter.variant, args.filter.radius, None);
+    let request = Request { variant, radius, correction };
     let device = args.filter.device.as_deref();
-    let mut trials = InChild(Trials::new(args.trial.limit()));
-    let (variant, radius) = (args.filter.variant, args.filter.radius);
-    if variant.back_end().does_without_opencl() || variant == VariantId::Off && device.is_none() {
+    let without_opencl =
+        variant.back_end().does_without_opencl() || variant == VariantId::Off && device.is_none();
+    let rgba = match variant.back_end() {
+        BackEnd::Glsl => by_shaders(&frame, request)?,
         // As in the window, what does without OpenCL has its pictures from the processor.
-        RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
-        rgba = match variant.back_end() {
-            BackEnd::Native => native::filter_once(&rgba, width, height, radius)?,
-            BackEnd::Glsl => {
-                let offscreen = Offscreen::new(width, height)?;
-                offscreen.load(&rgba);
-                offscreen.run(radius)?;
-                offscreen.read()?
-            }
-            BackEnd::Nothing | BackEnd::OpenCl => rgba,
-        };
-    } else if variant == VariantId::Planar {
-        let cl = ClContext::new(&select_device(&working_devices(), device)?)?;
-        if let Some(tried) = trials.planar(&cl, &frame.picture, radius)? {
-            rgba = tried;
-        } else if let Some(differs) = planar::filter_frame(&cl, &frame.picture, radius, &mut rgba)? {
-            eprintln!("clreel: {differs}");
+        _ if without_opencl => in_memory(&mut Engine::new(nobody()), &frame, request)?,
+        _ => {
+            let cl = ClContext::new(&select_device(&working_devices(), device)?)?;
+            on_device(&cl, &frame, request, &mut InChild(Trials::new(args.trial.limit())))?
         }
-    } else {
-        let cl = ClContext::new(&select_device(&working_devices(), device)?)?;
-        // The window converts in the same two ways: by a kernel on graphics cards, else on the processor.
-        let on_device = !cl.is_cpu() && trials.lets_convert(&cl, &frame.picture);
-        let converted = match on_device {
-            false => Converted::Not,
-            true => convert_once(&cl, &frame.picture, &mut rgba)?,
-        };
-        match converted {
-            Converted::Not => RgbaConverter::new().convert(&frame.picture, &mut rgba)?,
-            Converted::Right => {}
-            Converted::Instead(differs) => eprintln!("clreel: {differs}"),
-        }
-        if variant != VariantId::Off {
-            rgba = match trials.variant(&cl, variant, &rgba, (width, height), radius)? {
-                Some(tried) => tried,
-                None => {
-                    let variant = BuiltVariant::build(&cl, variant)?;
-                    filter_once(&cl, &variant, &rgba, width, height, radius)?
-                }
-            };
-        }
-    }
-    let ((width, height), rgba) = frame.orientation().turn((width, height), rgba)?;
+    };
+    let ((width, height), rgba) = frame.orientation().turn((frame.width(), frame.height()), rgba)?;
     save::png(&args.out, width, height, &rgba)?;
     Ok(exit::DONE)
+}
+
+/// Here nobody sleeps until the engine wakes him.
+fn nobody() -> Waker {
+    Arc::new(|| {})
+}
+
+/// The slot with the frame as it was asked for.
+fn ask(engine: &mut Engine, frame: &Frame, request: Request, slot: Slot) -> Result<Slot> {
+    engine.submit(frame, request, slot).map_err(|(_, refusal)| refusal.into_error())?;
+    match engine.wait()? {
+        Some(Finished { outcome: Outcome::Done, slot: Some(slot), .. }) => Ok(slot),
+        Some(Finished { outcome: Outcome::Failed(error), .. }) => Err(error),
+        _ => Err(Error::new("The frame was not filtered.", "", "Choose another variant.")),
+    }
+}
+
+fn in_memory(engine: &mut Engine, frame: &Frame, request: Request) -> Result<Vec<u8>> {
+    let mut rgba = picture_memory(frame.width(), frame.height())?;
+    let slot = ask(engine, frame, request, Slot::in_memory(frame.width(), frame.height()))?;
+    let pixels = slot.pixels().filter(|pixels| pixels.len() == rgba.len());
+    let missing =
+        || Error::new("The frame was not filtered.", "It has no pixels.", "Choose another variant.");
+    rgba.copy_from_slice(pixels.ok_or_else(missing)?);
+    Ok(rgba)
+}
+
+fn by_shaders(frame: &Frame, request: Request) -> Result<Vec<u8>> {
+    let headless = glsl::headless()?;
+    let (gl, (width, height)) = (&headless.gl, (frame.width(), frame.height()));
+    let mut engine = Engine::with_opengl(gl.clone(), nobody());
+    let slot = ask(&mut engine, frame, request, Slot::new(gl, width, height)?)?;
+    slot.texture().map_or_else(|| Ok(Vec::new()), |texture| read_texture(gl, texture, (width, height)))
+}
+
+fn on_device(cl: &ClContext, frame: &Frame, request: Request, trials: &mut InChild) -> Result<Vec<u8>> {
+    let Request { variant, radius, .. } = request;
+    if variant == VariantId::Planar {
+        if let Some(tried) = trials.planar(cl, &frame.picture, radius)? {
+            return Ok(tried);
+        }
+        // Both of its halves come back from the device, since each is compared with the right one.
+        let mut rgba = picture_memory(frame.width(), frame.height())?;
+        if let Some(differs) = planar::filter_frame(cl, &frame.picture, radius, &mut rgba)? {
+            eprintln!("clreel: {differs}");
+        }
+        return Ok(rgba);
+    }
+    let mut engine = Engine::new(nobody());
+    let reason = Sharing::copy("there is no window");
+    engine.set_device(Pipeline::new(cl.clone(), &reason));
+    let converted = converted(cl, &mut engine, frame, trials)?;
+    if variant == VariantId::Off {
+        return Ok(converted);
+    }
+    let size = (frame.width(), frame.height());
+    if let Some(tried) = trials.variant(cl, variant, &converted, size, radius)? {
+        return Ok(tried);
+    }
+    let built = BuiltVariant::build(cl, variant)?;
+    if let Some(pipeline) = engine.pipeline_mut() {
+        pipeline.add(built);
+    }
+    in_memory(&mut engine, frame, request)
+}
+
+/// The frame unfiltered. The window converts in the same two ways: by a kernel on graphics cards, else on the processor. A kernel
+/// that is wrong is not used again.
+fn converted(cl: &ClContext, engine: &mut Engine, frame: &Frame, trials: &mut InChild) -> Result<Vec<u8>> {
+    let unfiltered = Request { variant: VariantId::Off, radius: 0, correction: None };
+    let by_kernel = !cl.is_cpu() && trials.lets_convert(cl, &frame.picture);
+    let (Some(layout), Some(pipeline), true) =
+        (Converter::supports(&frame.picture), engine.pipeline_mut(), by_kernel)
+    else {
+        return in_memory(engine, frame, unfiltered);
+    };
+    pipeline.build_conversion(&layout, Storage::Buffer)?;
+    let got = in_memory(engine, frame, unfiltered)?;
+    let mut want = zeroed(got.len())?;
+    RgbaConverter::new().convert(&frame.picture, &mut want)?;
+    let Some(differs) = check::differing(cl, &layout, &got, &want) else { return Ok(got) };
+    eprintln!("clreel: {differs}");
+    if let Some(pipeline) = engine.pipeline_mut() {
+        pipeline.conversion_failed(&layout, Storage::Buffer);
+    }
+    Ok(want)
 }

@@ -325,6 +325,14 @@ fn new_queue(context: &ocl::Context, device: &Device) -> ocl::Result<ocl::Queue>
     ocl::Queue::new(context, device.device, Some(CommandQueueProperties::PROFILING_ENABLE))
 }
 
+/// Has the device begin with what is in the queue.
+///
+/// # Errors
+/// When the driver refuses.
+pub(crate) fn flush(queue: &ocl::Queue) -> Result<()> {
+    queue.flush().map_err(|e| failed("The OpenCL queue could not be started.", &e))
+}
+
 /// An OpenCL status with its name: "CL_DEVICE_NOT_FOUND (-1)".
 pub(crate) fn status_name(code: i32) -> String {
     let code = calls::as_the_driver_said(code);

@@ -11,18 +11,7 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::status_name;
 
 /// Called on the driver's thread when a command is complete; makes no OpenCL call.
-pub(crate) type Waker = Arc<dyn Fn() + Send + Sync>;
-
-/// Where work on a slot stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JobState {
-    /// Its commands are not all finished.
-    Running,
-    /// The filtered picture is in the slot.
-    Done,
-    /// It was cancelled, and the slot is free again.
-    Cancelled,
-}
+pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
 /// Whether the command of `event` has finished.
 ///

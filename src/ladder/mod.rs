@@ -12,6 +12,7 @@ pub mod judge;
 #[cfg(test)]
 mod made;
 pub mod measure;
+pub mod rounds;
 pub mod rows;
 pub mod rung;
 pub mod search;

@@ -156,6 +156,10 @@ impl Refusal {
                 "It is a pipe, a socket or a device, and a movie is read more than once.".to_owned(),
                 "Save it to a file and open that.",
             ),
+            Self::Io(error) if error.kind() == io::ErrorKind::NotFound && is_address(path) => (
+                "It is an address on the network, and clreel plays only files of this machine.".to_owned(),
+                "Save the movie to a file and open that.",
+            ),
             Self::Io(error) if error.kind() == io::ErrorKind::NotFound => {
                 ("There is no such file.".to_owned(), "Check the name and the folder.")
             }
@@ -163,6 +167,12 @@ impl Refusal {
         };
         Error::new(format!("Cannot open '{}'.", path.display()), why, hint)
     }
+}
+
+/// Whether a name that is no file's looks like an address: `https://…`, `rtsp://…`.
+fn is_address(path: &Path) -> bool {
+    let scheme = path.to_str().and_then(|name| name.split_once("://")).map_or("", |(scheme, _)| scheme);
+    !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
 }
 
 /// Opens a regular file for reading. Opening a pipe or a device could wait for ever, or do something.

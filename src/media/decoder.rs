@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::chapters::Chapter;
 use super::control::{Control, Seek};
 use super::failures::behind_the_end;
 use super::frame::{Fields, Timed, nanoseconds, picture_bytes, pixel_aspect, seconds};
@@ -68,6 +69,8 @@ pub struct MovieInfo {
     pub fps: Option<f64>,
     /// Length in seconds as the file states it.
     pub duration_s: Option<f64>,
+    /// Its chapters, in their order.
+    pub chapters: Vec<Chapter>,
     /// The codec's short name, such as "h264".
     pub codec: String,
     /// FFmpeg's name of the pixel format, such as "yuv420p".
@@ -167,6 +170,7 @@ impl Decoder {
                 fields: Fields::default(),
                 fps: None,
                 duration_s: None,
+                chapters: Vec::new(),
                 codec: String::new(),
                 pixel_format: String::new(),
                 matrix: Matrix::Rgb,
@@ -308,6 +312,7 @@ fn describe(path: &Path, pass: &Pass, first: &Timed) -> MovieInfo {
         fields: Fields::of_picture(&first.video),
         fps: source.fps(),
         duration_s: source.duration_s(),
+        chapters: pass.chapters(),
         codec: source.codec_name(),
         pixel_format: matrix::format_name(&first.video),
         matrix,

@@ -8,6 +8,7 @@
 //! their planes into the device's [`Staging`](crate::color::Staging) memory. [`clock`] says which frame is due.
 
 mod access;
+mod chapters;
 pub(crate) mod clip;
 pub(crate) mod clock;
 mod control;
@@ -29,6 +30,7 @@ mod still;
 mod timeline;
 mod worker;
 
+pub use chapters::Chapter;
 pub use clip::bundled_clip;
 pub(crate) use clock::Clock;
 pub use control::Seek;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::SECOND_NS;
+use super::chapters::Chapter;
 use super::failures::no_memory;
 use super::frame::{Timed, nanoseconds, seconds};
 use super::jumps::Jumps;
@@ -72,6 +73,11 @@ impl Pass {
         }
         let reached = pass.go_to(path, at_ns, reading)?;
         Ok((pass, reached))
+    }
+
+    /// The movie's chapters.
+    pub(crate) fn chapters(&self) -> Vec<Chapter> {
+        self.source.chapters(self.start.origin_ns().unwrap_or(0))
     }
 
     /// Moves so that the picture shown at `at_ns` comes next. `false`: the movie ends before it, and its last

@@ -2,7 +2,7 @@
 
 use egui::{Align2, Button, Color32, CornerRadius, Rect, Sense, Slider, Ui, pos2, vec2};
 
-use super::{Action, Overlay, View, theme, words};
+use super::{Action, Overlay, View, mouse, theme, words};
 use crate::ladders::box_filter::MAX_RADIUS;
 
 /// Width of a step of the radius.
@@ -117,6 +117,11 @@ fn button(ui: &mut Ui, rect: Rect, entry: &Entry) -> bool {
 
 /// The radius: its name, less, the slider, more, in figures, as far as there is room.
 fn radius(ui: &mut Ui, room: Rect, view: &View, actions: &mut Vec<Action>) {
+    let over = ui.interact(room, ui.unique_id().with("wheel over the radius"), Sense::hover());
+    let steps = mouse::wheel(ui, &over);
+    if steps != 0 {
+        actions.push(Action::SetRadius(view.radius.saturating_add_signed(steps).min(MAX_RADIUS)));
+    }
     let mut spare = room.width() - 2.0 * STEP - VALUE - 12.0;
     let mut x = room.left();
     if spare >= LABEL + SLIDER.0 {

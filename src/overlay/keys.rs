@@ -59,7 +59,13 @@ pub static KEYS: LazyLock<Vec<KeyHelp>> = LazyLock::new(|| {
         key(". ,", &[".", ","], "next frame, frame before"),
         key("Left Right", &["Left", "Right"], "5 seconds back, on"),
         key("Down Up", &["Down", "Up"], "a minute back, on"),
+        key(
+            "Shift arrows",
+            &["Shift+Left", "Shift+Right", "Shift+Down", "Shift+Up"],
+            "a second, 5 seconds back or on",
+        ),
         key("Home", &["Home"], "to the beginning"),
+        key("PgUp PgDn", &["PageUp", "PageDown"], "next chapter, the one before"),
         key("[ ]", &["[", "]"], "slower, faster"),
         key("Backspace", &["Backspace"], "the movie's own speed"),
         key("l", &["l"], "repeat a part: begin, end, none"),
@@ -80,13 +86,16 @@ pub static KEYS: LazyLock<Vec<KeyHelp>> = LazyLock::new(|| {
         key("Ctrl E", &["Ctrl+e"], "save the statistics"),
         key("Ctrl + - 0", &["Ctrl++", "Ctrl+=", "Ctrl+-", "Ctrl+0"], "size of the overlay"),
         key("q", &["q"], "quit"),
+        key("Double click", &[], "fullscreen"),
+        key("Right click", &[], "pause, go on"),
+        key("Wheel", &[], "radius, time: over either"),
     ]);
     keys
 });
 
 /// Height of a line, at least and at most.
 const LINE: (f32, f32) = (15.0, 20.0);
-const COLUMN: f32 = 270.0;
+const COLUMN: f32 = 280.0;
 
 /// What the first start says.
 pub(crate) fn hint() -> String {
@@ -124,7 +133,7 @@ pub(crate) fn show(ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
         for (n, line) in KEYS.iter().enumerate() {
             let at = rows.min + vec2((n / lines) as f32 * COLUMN, (n % lines) as f32 * height);
             ui.painter().text(at, Align2::LEFT_TOP, &line.keys, theme::figures(12.0), theme::SELECT);
-            let does = at + vec2(86.0, 0.0);
+            let does = at + vec2(96.0, 0.0);
             ui.painter().text(does, Align2::LEFT_TOP, &line.does, theme::words(12.5), theme::TEXT);
         }
     });

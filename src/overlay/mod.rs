@@ -19,6 +19,7 @@ mod keys;
 mod ladder;
 mod layout;
 mod line;
+mod mouse;
 mod notices;
 mod on_top;
 mod panel;
@@ -185,6 +186,13 @@ impl Overlay {
         }
     }
 
+    /// What the path that stood in the field becomes, and the names to choose from; nothing where it has changed since.
+    pub(crate) fn complete_path(&mut self, typed: &str, text: String, names: &[String]) {
+        if let Some(field) = &mut self.path_field {
+            field.complete(typed, text, names);
+        }
+    }
+
     /// Whether keys are being typed into a field: they are not the player's then.
     pub(crate) fn takes_keys(&self) -> bool {
         self.path_field.is_some()
@@ -200,6 +208,7 @@ impl Overlay {
             }
         });
         let mut actions = Vec::new();
+        mouse::picture(ui, &mut actions);
         let window = ui.max_rect().shrink(theme::GAP);
         self.numbers.refresh(view.recorder, ui.input(|i| i.time));
         let changes = line::Changes::of(view);

@@ -1,7 +1,7 @@
 //! Banners: what went wrong, why, and what to try; and short messages.
 
 use egui::{
-    Align, Button, Color32, CornerRadius, Layout, Rect, ScrollArea, Stroke, Ui, UiBuilder, pos2, vec2,
+    Align, Button, Color32, CornerRadius, Layout, Rect, ScrollArea, Sense, Stroke, Ui, UiBuilder, pos2, vec2,
 };
 
 use super::{Action, Notice, theme};
@@ -43,7 +43,8 @@ fn banner(ui: &mut Ui, index: usize, notice: &Notice) -> bool {
     let frame = theme::panel_frame()
         .fill(theme::PANEL.to_opaque())
         .stroke(Stroke::new(1.0, color.gamma_multiply(0.6)));
-    let shown = frame.inner_margin(egui::Margin { left: 14, right: 8, top: 7, bottom: 8 }).show(ui, |ui| {
+    let frame = frame.inner_margin(egui::Margin { left: 14, right: 8, top: 7, bottom: 8 });
+    let contents = |ui: &mut Ui| {
         ui.spacing_mut().item_spacing.y = 4.0;
         ui.with_layout(Layout::right_to_left(Align::TOP), |ui| {
             let close = Button::new(egui::RichText::new("\u{d7}").size(17.0))
@@ -52,8 +53,10 @@ fn banner(ui: &mut Ui, index: usize, notice: &Notice) -> bool {
             dismissed = ui.add(close).on_hover_text("Dismiss").clicked();
             ui.with_layout(Layout::top_down(Align::LEFT), |ui| text(ui, index, notice));
         });
-    });
-    let rect = shown.response.rect;
+    };
+    // A click on it is no click on the picture.
+    let over = UiBuilder::new().id_salt(("notice", index)).sense(Sense::click());
+    let rect = ui.scope_builder(over, |ui| frame.show(ui, contents).response.rect).inner;
     let bar = Rect::from_min_max(rect.left_top(), pos2(rect.left() + 4.0, rect.bottom()));
     ui.painter().rect_filled(bar, CornerRadius { nw: 6, sw: 6, ne: 0, se: 0 }, color);
     dismissed

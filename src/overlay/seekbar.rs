@@ -5,11 +5,13 @@ use egui::{
     pos2, vec2,
 };
 
-use super::{Action, View, theme};
+use super::{Action, View, mouse, theme};
 
 /// Height of the bar's row in points: all of it can be hit.
 pub(crate) const HEIGHT: f32 = 22.0;
 const HANDLE: f32 = 5.5;
+/// Seconds of a step of the wheel, as the arrow keys go.
+const WHEEL_S: f64 = 5.0;
 const NO_LENGTH: &str = "The file does not say how long the movie is, so there is nothing to point at.\n\
     The arrow keys seek all the same.";
 const ONE_PICTURE: &str = "The movie has one picture: there is nowhere to go.";
@@ -34,6 +36,12 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action
     let row = row.with_min_x(row.left() + 30.0);
     let length = length(view);
     let here = view.target_s.unwrap_or(view.movie.position_s);
+    let over = ui.interact(row, ui.unique_id().with("wheel over the time"), Sense::hover());
+    let steps = mouse::wheel(ui, &over);
+    if let (Ok(length), true) = (length, steps != 0) {
+        let to_s = (here + f64::from(steps) * WHEEL_S).clamp(0.0, length);
+        actions.push(Action::Seek { to_s, exact: true });
+    }
     let total = length.map_or_else(|_| theme::UNKNOWN.to_owned(), theme::clock);
     // The figures' place is that of the longest ones, so that the rail keeps still.
     let room = 7.3 * (2 * total.len().max(6) + 3) as f32 + 10.0;
@@ -81,11 +89,35 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, view: &View, actions: &mut Vec<Action
     let handle = dragged.map_or_else(|| x_of(if here.is_finite() { here } else { 0.0 }), |x| x_of(s_at(x)));
     let painter = ui.painter();
     painter.rect_filled(line.with_max_x(handle), 2, theme::SELECT);
+    chapters(ui, line, view, x_of);
     marks(ui, line, view.part, x_of);
     let center = pos2(handle, line.center().y);
     painter.circle_filled(center, HANDLE, theme::STRONG);
     if let Some(x) = dragged.or(response.hover_pos().map(|p| p.x)) {
-        tag(ui, pos2(x_of(s_at(x)), row.top() - 3.0), theme::clock(s_at(x)));
+        tag(ui, pos2(x_of(s_at(x)), row.top() - 3.0), told(view, s_at(x)));
+    }
+}
+
+/// A time, with the title of its chapter.
+fn told(view: &View, s: f64) -> String {
+    let chapter = view.movie.chapters.iter().rfind(|chapter| chapter.start_s <= s);
+    match chapter.map_or("", |chapter| chapter.title.as_str()) {
+        "" => theme::clock(s),
+        title => format!("{}  {title}", theme::clock(s)),
+    }
+}
+
+/// Where chapters begin: a stroke across the line.
+fn chapters(ui: &Ui, line: Rect, view: &View, x_of: impl Fn(f64) -> f32) {
+    let mut last = f32::NEG_INFINITY;
+    for x in view.movie.chapters.iter().filter(|chapter| chapter.start_s > 0.0).map(|c| x_of(c.start_s)) {
+        // Closer ones would be one line.
+        if x - last < 3.0 {
+            continue;
+        }
+        last = x;
+        let ends = [pos2(x, line.top() - 3.0), pos2(x, line.bottom() + 3.0)];
+        ui.painter().line_segment(ends, Stroke::new(1.0, theme::TEXT));
     }
 }
 

@@ -95,9 +95,10 @@ fn facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>)
     let (interlaced, why) = words::fields(movie.fields);
     let picture = match movie.width {
         0 => OPENING.to_owned(),
-        width => format!("{width} \u{d7} {}{rate}, {}{interlaced}", movie.height, movie.codec),
+        width => format!("{width} \u{d7} {}{rate}{interlaced}", movie.height),
     };
     fact(ui, "Picture", &picture, theme::TEXT, &format!("{picture}{why}"));
+    fact(ui, "Format", &movie.format, theme::TEXT, &format!("{}\n{}", movie.format, words::FORMAT));
     let devices = match view.device {
         Some(device) => {
             let hover = words::device(device);

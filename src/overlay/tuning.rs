@@ -161,6 +161,9 @@ fn contents(
 const TUNE_NOW: &str = "Search for this device, size and radius now, also while the movie plays on a CPU.\n\
     It waits while frames are late or a filter is slow.";
 
+/// What ends every wait.
+const GOES_ON: &str = "A pause lets it go on: Space.";
+
 const WHEN: &str = "while auto is chosen, and on a CPU in a pause";
 
 fn class(width: u32, height: u32) -> &'static str {
@@ -183,7 +186,7 @@ fn told(tuning: &Tuning, auto: Option<&str>) -> (Color32, String) {
             (theme::WEAK, text)
         }
         TuningState::Idle => (theme::WEAK, "The search was ended.".to_owned()),
-        TuningState::Waiting(reason) => (theme::WARN, format!("{count}; waits: {reason}")),
+        TuningState::Waiting(reason) => (theme::WARN, format!("{count}; waits: {reason}. {GOES_ON}")),
         TuningState::Running(what) => (theme::GOOD, format!("{count}; {what}")),
         TuningState::Done => (theme::GOOD, format!("Done: {} tried.{here}", tuning.trials.len())),
         TuningState::Failed(why) => (theme::ERROR, why.clone()),

@@ -5,7 +5,7 @@ use crate::color::Correction;
 use crate::error::Error;
 use crate::gpu::cl::DeviceInfo;
 use crate::ladders::box_filter::VariantId;
-use crate::media::Fields;
+use crate::media::{Chapter, Fields};
 use crate::stats::{PlayState, Recorder};
 use crate::timing::CpuReading;
 
@@ -25,10 +25,14 @@ pub(crate) enum Action {
     },
     /// Pause, or go on.
     TogglePause,
+    /// Fill the screen, or go back to the window.
+    ToggleFullscreen,
     /// Ask the user for a movie to open.
     AskForMovie,
     /// Open the movie at this path, as it was typed.
     Open(String),
+    /// Complete this path as far as it goes.
+    Complete(String),
     /// Hide or show the overlay.
     ToggleOverlay,
     /// Open or close the panel with all keys.
@@ -130,14 +134,18 @@ pub(crate) struct MovieSummary {
     pub height: u32,
     /// Frames a second by the container, if it says.
     pub fps: Option<f64>,
-    /// FFmpeg's name of the codec.
-    pub codec: String,
+    /// Codec and pixel format in FFmpeg's names, matrix and range: "hevc, yuv420p10le, BT.2020, limited".
+    pub format: String,
+    /// Where it stands among the movies that are played, from 1, and how many these are; `None` where it is alone.
+    pub place: Option<(usize, usize)>,
     /// Whether the movie is interlaced.
     pub fields: Fields,
     /// Position of the frame on the screen, in seconds.
     pub position_s: f64,
     /// Length in seconds, if it is known.
     pub duration_s: Option<f64>,
+    /// Its chapters, in their order.
+    pub chapters: Vec<Chapter>,
 }
 
 /// Something that the user must know, shown as a banner until dismissed.

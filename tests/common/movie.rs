@@ -30,6 +30,8 @@ pub struct Movie {
     pub pixel_aspect: (i32, i32),
     /// Marked as interlaced; MPEG-4 only.
     pub interlaced: bool,
+    /// Where chapters begin, in milliseconds of the stamps, and their titles; each lasts until the next one.
+    pub chapters: Vec<(i64, &'static str)>,
     /// Of the interlaced ones, which field is marked as the first.
     pub top_first: bool,
 }
@@ -49,6 +51,7 @@ impl Default for Movie {
             rate: (25, 1),
             pixel_aspect: (0, 1),
             interlaced: false,
+            chapters: Vec::new(),
             top_first: false,
         }
     }
@@ -118,6 +121,10 @@ impl Movie {
             unsafe {
                 (*stream.as_mut_ptr()).sample_aspect_ratio = ffmpeg::Rational::from(self.pixel_aspect).into()
             };
+        }
+        let ends = self.chapters.iter().skip(1).map(|(start, _)| *start).chain([i64::from(i32::MAX)]);
+        for (id, ((start, title), end)) in self.chapters.iter().zip(ends).enumerate() {
+            output.add_chapter(id as i64, (1, 1000), *start, end, title).expect("a chapter");
         }
         output.write_header().expect("the header is written");
         let time_base = output.stream(0).expect("the stream").time_base();

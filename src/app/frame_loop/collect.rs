@@ -3,111 +3,75 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::work::Work;
-use super::{Flight, FrameLoop};
+use super::{Flight, FrameLoop, Ready};
 use crate::color::Staging;
-use crate::error::{Error, Result};
-use crate::gpu::event::JobState;
+use crate::engine::{Finished, Outcome, Slot};
+use crate::error::Error;
 use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::glsl::{self, GlslFilter};
-use crate::pipeline::Slot;
 use crate::stats::Stage;
-use crate::timing::ms_since;
-
-pub(super) fn advance_gl(filter: &mut Result<GlslFilter>, task: &mut glsl::Task) -> Result<JobState> {
-    match filter {
-        Ok(filter) => filter.advance(task),
-        Err(error) => Err(error.clone()),
-    }
-}
 
 impl FrameLoop {
     pub(super) fn collect(&mut self) {
         self.collect_gl_times();
-        while let Some(mut flight) = self.flights.pop_front() {
-            let began = Instant::now();
-            let state = match (&mut flight.work, &mut self.pipeline) {
-                (Some(Work::Device(job)), Some(pipeline)) => pipeline.advance(job, &mut flight.slot),
-                (Some(Work::Native(task)), _) => task.advance(),
-                (Some(Work::Gl(task)), _) => advance_gl(&mut self.glsl, task),
-                _ => Ok(JobState::Done),
-            };
-            // Asked too often for a span each time.
-            flight.stages.times[Stage::Collect as usize] += ms_since(began);
-            match state {
-                Ok(JobState::Running) => {
-                    self.flights.push_front(flight);
-                    return;
-                }
-                Ok(JobState::Done) => self.finish(flight),
-                Ok(JobState::Cancelled) => self.give_up(flight),
-                Err(error) => self.fail(flight, error),
-            }
+        while let Some(finished) = self.engine.poll() {
+            self.finish(finished);
+        }
+        if let Some(error) = self.engine.take_failure() {
+            self.device_failed(error);
         }
     }
 
-    /// Moves a filtered picture into its texture, unless it is there already.
-    pub(super) fn finish(&mut self, mut flight: Flight) {
+    /// Takes what the engine has done with.
+    fn finish(&mut self, finished: Finished) {
+        let Finished { ticket, outcome, slot, stages } = finished;
+        let at = self.flights.iter().position(|flight| flight.ticket == ticket);
+        let Some(mut flight) = at.and_then(|at| self.flights.remove(at)) else { return };
+        flight.stages.add(stages);
+        match (outcome, slot) {
+            (Outcome::Done, Some(slot)) => self.show(flight, slot),
+            (Outcome::Failed(error), slot) => {
+                // Not the device: that one would be left.
+                self.do_without(flight.request.variant, error);
+                self.give_up(flight, slot);
+            }
+            (_, slot) => self.give_up(flight, slot),
+        }
+    }
+
+    /// Moves a picture into its texture, unless it is there already.
+    fn show(&mut self, mut flight: Flight, mut slot: Slot) {
         let began = Instant::now();
-        match &mut flight.work {
-            None => flight.slot.show(false),
-            Some(Work::Device(job)) if job.fills_texture() => {}
-            Some(Work::Gl(_)) => {}
-            Some(Work::Device(_)) => {
-                flight.fetched = self.gl_timer.time_and_begin(|| flight.slot.show(true)).1
-            }
-            Some(Work::Native(task)) => {
-                if let Some(filtered) = task.filtered() {
-                    flight.slot.show_pixels(filtered);
-                }
-                if let Some(native) = &mut self.native {
-                    native.finished(task);
-                }
-            }
+        let mut fetched = None;
+        if slot.is_in_output() {
+            fetched = self.gl_timer.time_and_begin(|| slot.show()).1;
+        } else {
+            slot.show();
         }
         flight.stages.did(Stage::Release, began);
-        flight.stages.spans.extend(flight.work.iter().flat_map(Work::spans));
-        flight.stages.filter_by_wall = flight.work.as_ref().is_some_and(Work::is_timed_by_wall);
-        if let Some(times) = flight.work.as_ref().map(Work::times) {
-            for (stage, ms) in [
-                (Stage::Upload, times.upload),
-                (Stage::Acquire, times.acquire),
-                (Stage::Convert, times.convert),
-                (Stage::Correct, times.correct),
-                (Stage::Filter, times.filter),
-                (Stage::Release, times.release),
-            ] {
-                flight.stages.times[stage as usize] += ms;
-            }
+        let again = flight.again;
+        // The movie may have gone on meanwhile.
+        let is_shown = |shown: &Ready| Rc::ptr_eq(&shown.flight.frame, &flight.frame);
+        let is_wanted = !again || self.shown.as_ref().is_some_and(is_shown);
+        if flight.generation != self.generation || !is_wanted {
+            self.give_up(flight, Some(slot));
+            return;
         }
-        if flight.generation != self.generation {
-            self.give_up(flight);
-        } else if !flight.again {
-            self.ready.push_back(flight);
-        } else if self.shown.as_ref().is_some_and(|shown| Rc::ptr_eq(&shown.frame, &flight.frame)) {
-            self.ready.push_front(flight);
-        } else {
-            // The movie went on meanwhile.
-            self.give_up(flight);
-        }
+        let ready = Ready { flight, slot, fetched };
+        if again { self.ready.push_front(ready) } else { self.ready.push_back(ready) }
     }
 
     /// Frees the slot of a frame that will not be shown as it is. During a pause the frame is kept for later,
     /// else it counts as dropped.
-    pub(super) fn give_up(&mut self, mut flight: Flight) {
+    pub(super) fn give_up(&mut self, flight: Flight, slot: Option<Slot>) {
         if flight.again || flight.generation != self.generation {
             // It is on the screen already, or of a movie that is not played any more.
-        } else if self.clock.is_paused() {
+        } else if self.clock.is_paused() && slot.is_some() {
             let at = self.returned.partition_point(|(frame, _)| frame.pts_ns < flight.frame.pts_ns);
             self.returned.insert(at, (flight.frame, flight.dropped_before));
         } else {
             self.dropped += flight.dropped_before + 1;
         }
-        if matches!(flight.work.take(), Some(Work::Device(job)) if !job.was_started()) {
-            // Its memory objects were made for a picture that the host writes anew.
-            flight.slot.drop_device_side();
-        }
-        self.free(flight.slot);
+        slot.into_iter().for_each(|slot| self.free(slot));
     }
 
     /// Keeps a slot for a next frame; OpenGL has had its last command for what is in it.
@@ -129,80 +93,37 @@ impl FrameLoop {
         }
     }
 
-    /// A command failed: the loop goes on without a device, and shows the movie unfiltered until it gets another one.
-    /// Another back end than OpenCL that failed is done without.
-    pub(super) fn fail(&mut self, flight: Flight, error: Error) {
-        if flight.work.as_ref().is_some_and(Work::does_without_opencl) {
-            self.do_without(flight.variant, error);
-            self.give_up(flight);
-            return;
-        }
-        self.failure.get_or_insert(error);
-        self.take_down(vec![flight]);
-    }
-
-    /// The device has failed, or has no memory left, before a frame was started.
-    /// Returns whether its objects can be released.
+    /// The device has failed, or has no memory left: the loop goes on without one, and shows the movie unfiltered until it gets
+    /// another. Returns whether the device's objects can be released.
     pub(super) fn device_failed(&mut self, error: Error) -> bool {
         self.failure.get_or_insert(error);
-        self.take_down(Vec::new())
+        self.take_down()
     }
 
     /// Waits for the device, so that the frames' memory on it can go, and gives it up.
     /// Returns whether its objects can be released.
-    pub(super) fn take_down(&mut self, mut on_their_way: Vec<Flight>) -> bool {
-        let Some(pipeline) = self.pipeline.take() else { return true };
+    pub(super) fn take_down(&mut self) -> bool {
+        let Some(left) = self.engine.leave_device() else { return true };
         self.decoder.set_staging(None);
-        let idle = pipeline.drain();
-        let without_opencl = |f: &Flight| f.work.as_ref().is_some_and(Work::does_without_opencl);
-        on_their_way.extend(self.flights.drain(..));
-        on_their_way.extend(self.held.take_if(|f| !without_opencl(f)));
-        // What other back ends filter goes on: its memory on the device is all that it loses.
-        (self.flights, on_their_way) = {
-            let (without_opencl, others): (Vec<_>, Vec<_>) =
-                on_their_way.into_iter().partition(without_opencl);
-            (without_opencl.into(), others)
-        };
-        let kept = self.flights.iter_mut().chain(&mut self.held);
-        let kept = kept.chain(&mut self.ready).chain(&mut self.shown);
-        for flight in kept {
-            if idle {
-                flight.work.take_if(|work| !work.does_without_opencl());
-                flight.slot.drop_device_side();
-            } else {
-                std::mem::forget(flight.work.take_if(|work| !work.does_without_opencl()));
-                flight.slot.forget_device_side();
-            }
+        for ready in self.ready.iter_mut().chain(&mut self.shown) {
+            ready.slot.leave_device(left.idle);
         }
-        for mut flight in on_their_way {
-            if idle {
-                // The job's memory objects go before the memory that they lie in.
-                flight.work = None;
-                flight.slot.drop_device_side();
-                self.give_up(flight);
-            } else {
-                // The device may still write into the slot's memory: it is never freed.
-                self.dropped += flight.dropped_before + u32::from(!flight.again);
-                std::mem::forget(flight);
-            }
-        }
-        if idle {
+        left.lost.into_iter().for_each(|lost| self.finish(lost));
+        if left.idle {
             self.free.clear();
-            self.give_up_packed(pipeline.staging().cloned());
+            self.give_up_packed(left.staging);
         } else {
             self.left_behind = true;
-            // A context that cannot even finish is lost; releasing its objects would panic or hang.
-            std::mem::forget(pipeline);
             self.free.drain(..).for_each(std::mem::forget);
         }
-        idle
+        left.idle
     }
 
     /// Has the frames give their packed planes back, before the device goes that they are of. What other threads still
     /// have comes back later.
     fn give_up_packed(&mut self, staging: Option<Staging>) {
-        let on_their_way = self.flights.iter().chain(&self.held).chain(&self.ready).chain(&self.shown);
-        let frames = on_their_way.map(|flight| &flight.frame);
+        let pictures = self.ready.iter().chain(&self.shown).map(|ready| &ready.flight);
+        let frames = self.flights.iter().chain(pictures).map(|flight| &flight.frame);
         for frame in frames.chain(self.returned.iter().map(|(frame, _)| frame)) {
             frame.packed.take();
         }
@@ -217,13 +138,6 @@ impl FrameLoop {
     /// left behind before.
     #[must_use]
     pub(crate) fn shut_down(&mut self) -> bool {
-        self.flights.iter_mut().filter_map(|f| f.work.as_mut()).for_each(Work::cancel);
-        self.collect();
-        let idle = self.flights.iter().all(|f| f.work.as_ref().is_none_or(Work::does_without_opencl));
-        if !idle {
-            self.flights.drain(..).for_each(std::mem::forget);
-            std::mem::forget(self.pipeline.take());
-        }
-        idle && !self.left_behind
+        self.engine.shut_down() && !self.left_behind
     }
 }

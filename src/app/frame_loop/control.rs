@@ -4,12 +4,11 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::work::Work;
-use super::{Flight, FrameLoop};
+use super::{FrameLoop, Ready};
 use crate::color::Correction;
+use crate::engine::Pipeline;
 use crate::ladders::box_filter::VariantId;
 use crate::media::{Decoder, Seek};
-use crate::pipeline::Pipeline;
 
 /// While the radius changes all the time, a frame with less than this left is finished all the same.
 const NEARLY_DONE_MS: f64 = 150.0;
@@ -68,9 +67,9 @@ impl FrameLoop {
     /// Forgets the frames that are on their way; the next frame starts the clock anew.
     fn start_over(&mut self) {
         self.generation += 1;
-        self.flights.iter_mut().filter_map(|f| f.work.as_mut()).for_each(Work::cancel);
-        let waiting: Vec<Flight> = self.ready.drain(..).chain(self.held.take()).collect();
-        waiting.into_iter().for_each(|flight| self.give_up(flight));
+        self.flights.iter().for_each(|flight| self.engine.cancel(flight.ticket));
+        let waiting: Vec<Ready> = self.ready.drain(..).collect();
+        waiting.into_iter().for_each(|ready| self.give_up(ready.flight, Some(ready.slot)));
         self.returned.clear();
         (self.dropped, self.not_again, self.clock_runs) = (0, None, false);
         self.interrupt();
@@ -78,8 +77,8 @@ impl FrameLoop {
 
     /// Gives the loop its device, instead of the one that it has. The picture on the screen stays.
     pub(crate) fn set_pipeline(&mut self, pipeline: Pipeline) {
-        self.take_down(Vec::new());
-        self.pipeline = Some(pipeline);
+        self.take_down();
+        self.engine.set_device(pipeline);
         self.devices += 1;
         self.not_again = None;
         self.interrupt();
@@ -87,7 +86,7 @@ impl FrameLoop {
 
     /// Goes on without a device. The picture on the screen stays.
     pub(crate) fn leave_device(&mut self) {
-        self.take_down(Vec::new());
+        self.take_down();
         self.devices += 1;
         self.not_again = None;
     }
@@ -100,6 +99,7 @@ impl FrameLoop {
     /// Converts no frame on the host because the device's program for it is still being built: for scripts.
     pub(crate) fn wait_for_conversions(&mut self, wait: bool) {
         self.waits_for_conversions = wait;
+        self.engine.convert_only_checked(wait);
     }
 
     /// Chooses the filter from the next frame on. Work that is not on the device yet is dropped. Where no next
@@ -121,13 +121,10 @@ impl FrameLoop {
         } else {
             NEARLY_DONE_MS
         };
-        for work in self.flights.iter_mut().filter_map(|f| f.work.as_mut()) {
-            if work.remaining_ms() > limit_ms {
-                work.cancel();
+        for flight in &self.flights {
+            if self.engine.progress(flight.ticket).remaining_ms > limit_ms {
+                self.engine.cancel(flight.ticket);
             }
-        }
-        if let Some(held) = self.held.take() {
-            self.give_up(held);
         }
         self.return_waiting();
     }
@@ -135,18 +132,18 @@ impl FrameLoop {
     /// In a pause, frames wait that were made as was wanted before: after it they are to be seen as is wanted now.
     fn return_waiting(&mut self) {
         if self.clock.is_paused() {
-            let (again, waiting): (VecDeque<Flight>, VecDeque<Flight>) =
-                self.ready.drain(..).partition(|f| f.again);
+            let (again, waiting): (VecDeque<Ready>, VecDeque<Ready>) =
+                self.ready.drain(..).partition(|ready| ready.flight.again);
             self.ready = again;
-            waiting.into_iter().for_each(|flight| self.give_up(flight));
+            waiting.into_iter().for_each(|ready| self.give_up(ready.flight, Some(ready.slot)));
         }
     }
 
     /// Notes that what converted or corrected the frames so far is not to be trusted; the picture on the screen anew where
     /// no next one comes.
     pub(crate) fn convert_again(&mut self) {
-        let all = self.flights.iter_mut().chain(&mut self.ready).chain(&mut self.held).chain(&mut self.shown);
-        all.for_each(|flight| flight.doubtful = true);
+        let pictures = self.ready.iter_mut().chain(&mut self.shown).map(|ready| &mut ready.flight);
+        self.flights.iter_mut().chain(pictures).for_each(|flight| flight.doubtful = true);
         self.not_again = None;
         self.return_waiting();
     }
@@ -162,11 +159,8 @@ impl FrameLoop {
     pub(crate) fn toggle_pause(&mut self) {
         if self.clock.is_paused() {
             self.clock.resume();
-            for flight in self.flights.iter_mut().filter(|f| f.again) {
-                flight.work.iter_mut().for_each(Work::cancel);
-            }
-            if let Some(held) = self.held.take_if(|f| f.again) {
-                self.give_up(held);
+            for flight in self.flights.iter().filter(|f| f.again) {
+                self.engine.cancel(flight.ticket);
             }
         } else {
             self.clock.pause();

@@ -1,8 +1,8 @@
 //! A frame's way, stage by stage, as a state machine that never waits.
 //!
 //! ```text
-//! queue ─take─▶ slot ─convert─▶ upload ▶ filter ▶ download ─collect─▶ ready ─present▶ overlay ▶ swap
-//!               free            └──────── flights (≤ 2) ───┘          shown
+//! queue ─take─▶ slot ─submit─▶ engine (≤ 2 flights) ─poll─▶ ready ─present▶ overlay ▶ swap
+//!               free                                        shown
 //! ```
 //!
 //! In: decoded frames, the user's choice of variant and radius. Out: the texture to draw now, and a
@@ -12,33 +12,26 @@
 mod collect;
 mod control;
 mod gl_times;
-mod native;
 mod present;
 mod state;
 mod submit;
-mod work;
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::color::Correction;
-use crate::color::{RgbaConverter, Staging};
-use crate::error::{Error, Result};
+use crate::color::{Correction, Staging};
+use crate::engine::{Engine, Pipeline, Request, Slot, Stages, Ticket};
+use crate::error::Error;
 use crate::gpu::event::Waker;
 use crate::gpu::gl_timer::{self, GlTimer, Timing};
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::glsl::GlslFilter;
 use crate::media::{Clock, Decoder, Frame};
 use crate::overlay::VariantStatus;
-use crate::pipeline::Pipeline;
-use crate::pipeline::Slot;
-use crate::stats::{Recorder, Setting, Span, Stage, StageTimes};
+use crate::stats::{Recorder, Setting};
 pub(crate) use gl_times::GlTimings;
-use native::NativeFilter;
-use work::Work;
 
 /// A frame that takes the device longer than this leaves the overlay to be repainted on its own.
 const OVERLAY_MS: f64 = 50.0;
@@ -46,26 +39,18 @@ const OVERLAY_MS: f64 = 50.0;
 const STILL: Duration = Duration::from_secs(5);
 /// A picture that has been awaited for longer than this, or been in the filter, is told to the user.
 const BUSY_S: f64 = 0.25;
-/// Variant, radius and colour correction of a frame.
-type Wanted = (VariantId, u32, Option<Correction>);
 
-/// A frame between `take` and the screen.
-///
-/// Fields drop in order: the work's memory objects may lie in the slot's host memory, so they go first.
+/// A frame on its way through the engine.
 struct Flight {
-    /// What filters it, or corrects its colours; `None` where nothing is to be done.
-    work: Option<Work>,
-    slot: Slot,
+    ticket: Ticket,
     frame: Rc<Frame>,
-    variant: VariantId,
-    radius: u32,
-    correction: Option<Correction>,
+    /// How it was asked for, settled when it was taken.
+    request: Request,
+    /// What taking it took.
     stages: Stages,
     dropped_before: u32,
     /// [`FrameLoop::generation`] when it was taken.
     generation: u64,
-    /// OpenGL's own time for fetching the filtered picture.
-    fetched: Option<Timing>,
     /// The frame on the screen, filtered anew because no next one comes; it is no new movie frame.
     again: bool,
     /// Its colours may be wrong: what made them is not used any more.
@@ -74,30 +59,19 @@ struct Flight {
     device: u32,
 }
 
-impl Flight {
+/// A frame whose picture is in its slot's texture.
+struct Ready {
+    flight: Flight,
+    slot: Slot,
+    /// OpenGL's own time for fetching the picture.
+    fetched: Option<Timing>,
+}
+
+impl Ready {
     /// How it was filtered.
     fn setting(&self) -> Setting {
-        Setting { variant: self.variant, radius: self.radius, size: self.slot.size(), device: self.device }
-    }
-}
-
-/// What a frame's stages took, and when they ran.
-#[derive(Default)]
-struct Stages {
-    times: StageTimes,
-    /// The filter's time is wall time.
-    filter_by_wall: bool,
-    /// What packing the planes took the decoder's thread, where they were used as that had packed them.
-    pack_ms: Option<f64>,
-    spans: Vec<Span>,
-}
-
-impl Stages {
-    /// The window's thread has done something for a stage since `began`.
-    fn did(&mut self, stage: Stage, began: Instant) {
-        let span = Span::since(stage, began);
-        self.times[stage as usize] += span.ms();
-        self.spans.push(span);
+        let Request { variant, radius, .. } = self.flight.request;
+        Setting { variant, radius, size: self.slot.size(), device: self.flight.device }
     }
 }
 
@@ -105,13 +79,7 @@ impl Stages {
 pub(crate) struct FrameLoop {
     gl: Arc<glow::Context>,
     decoder: Decoder,
-    converter: RgbaConverter,
-    pipeline: Option<Pipeline>,
-    /// Made when it is first wanted.
-    native: Option<NativeFilter>,
-    /// Or why it cannot be had.
-    glsl: Result<GlslFilter>,
-    waker: Waker,
+    engine: Engine,
     /// Statistics of what was presented.
     pub recorder: Recorder,
     clock: Clock,
@@ -130,17 +98,16 @@ pub(crate) struct FrameLoop {
     /// Frames that were on their way when another filter was chosen during a pause, with the number of frames
     /// dropped before each: they go first when playing goes on.
     returned: VecDeque<(Rc<Frame>, u32)>,
-    /// Predicted to take long: waits until the overlay has said so.
-    held: Option<Flight>,
+    /// The overlay has said that the frame that the engine holds will take long.
     held_was_announced: bool,
     flights: VecDeque<Flight>,
-    ready: VecDeque<Flight>,
-    shown: Option<Flight>,
+    ready: VecDeque<Ready>,
+    shown: Option<Ready>,
     shown_is_new: bool,
     /// The picture on the screen was filtered anew, and that is not recorded yet.
     shown_is_again: bool,
     /// What the picture on the screen could not be filtered with, so that it is not tried over and over.
-    not_again: Option<Wanted>,
+    not_again: Option<Request>,
     dropped: u32,
     /// The movie's time runs: its first picture has been on the screen. Not so after another movie was opened.
     clock_runs: bool,
@@ -198,14 +165,10 @@ impl FrameLoop {
     ) -> Self {
         Self {
             decoder,
-            converter: RgbaConverter::new(),
-            pipeline: None,
-            native: None,
-            glsl: GlslFilter::new(gl.clone()),
+            engine: Engine::with_opengl(gl.clone(), waker),
             gl_timer: GlTimer::new(gl.clone()),
             gl_timings: VecDeque::new(),
             gl,
-            waker,
             recorder,
             clock: Clock::new(0),
             unpaced,
@@ -217,7 +180,6 @@ impl FrameLoop {
             waits_for_conversions: false,
             free: Vec::new(),
             returned: VecDeque::new(),
-            held: None,
             held_was_announced: false,
             flights: VecDeque::new(),
             ready: VecDeque::new(),
@@ -252,12 +214,12 @@ impl FrameLoop {
 
     /// The device's side, once it is there.
     pub(crate) fn pipeline_mut(&mut self) -> Option<&mut Pipeline> {
-        self.pipeline.as_mut()
+        self.engine.pipeline_mut()
     }
 
     /// What filters on the OpenCL device, if there is one.
     pub(crate) fn pipeline(&self) -> Option<&Pipeline> {
-        self.pipeline.as_ref()
+        self.engine.pipeline()
     }
 
     /// Errors since the last call, each with the variant that cannot go on because of it.
@@ -267,8 +229,8 @@ impl FrameLoop {
 
     /// The state of a variant that does without OpenCL; `None` for the others.
     pub(crate) fn without_opencl_status(&self, id: VariantId) -> Option<VariantStatus> {
-        match (id.back_end(), &self.glsl) {
-            (BackEnd::Glsl, Err(error)) => Some(VariantStatus::Unavailable(error.clone())),
+        match (id.back_end(), self.engine.glsl_error()) {
+            (BackEnd::Glsl, Some(error)) => Some(VariantStatus::Unavailable(error.clone())),
             (BackEnd::Glsl | BackEnd::Native, _) => Some(VariantStatus::Ready),
             _ => None,
         }
@@ -276,7 +238,7 @@ impl FrameLoop {
 
     /// What times the variant `glsl`, if it can be had.
     pub(crate) fn glsl_clock(&self) -> Option<gl_timer::Clock> {
-        self.glsl.as_ref().ok().map(GlslFilter::clock)
+        self.engine.glsl_clock()
     }
 
     /// Why the device failed, if it has since the last call. The loop is without a device then.

@@ -11,7 +11,7 @@ const MOST_TIMINGS: usize = 16;
 
 impl FrameLoop {
     pub(super) fn picture_is_due(&self) -> bool {
-        self.ready.front().is_some_and(|f| {
+        self.ready.front().map(|ready| &ready.flight).is_some_and(|f| {
             let now = !self.clock_runs || self.unpaced && !self.clock.is_paused() || f.again;
             now || !self.clock.is_paused() && self.draw_at_ns(&f.frame) <= self.clock.now_ns()
         })
@@ -27,7 +27,7 @@ impl FrameLoop {
     pub(super) fn next_wake(&self) -> Option<Instant> {
         // The driver's callbacks wake the loop; a driver without them is asked every 5 ms.
         let poll = (!self.flights.is_empty()).then(|| Instant::now() + Duration::from_millis(5));
-        let due = self.ready.front().and_then(|f| self.clock.instant_of(self.draw_at_ns(&f.frame)));
+        let due = self.ready.front().and_then(|f| self.clock.instant_of(self.draw_at_ns(&f.flight.frame)));
         // Without room the event that makes some wakes the loop, and without a frame the decoder does.
         let next = self.decoder.queue().next_pts_ns().filter(|_| self.has_room());
         let take = next.and_then(|pts_ns| self.clock.instant_of(pts_ns - self.lead_ns()));
@@ -41,14 +41,14 @@ impl FrameLoop {
         if self.picture_is_due()
             && let Some(next) = self.ready.pop_front()
         {
-            (self.shown_is_new, self.shown_is_again) = (!next.again, next.again);
+            (self.shown_is_new, self.shown_is_again) = (!next.flight.again, next.flight.again);
             self.recorder.begin(next.setting());
             if let Some(old) = self.shown.replace(next) {
                 self.free(old.slot);
             }
         }
         let shown = self.shown.as_ref()?;
-        Some((shown.slot.texture(), shown.slot.size(), shown.frame.pixel_aspect()))
+        Some((shown.slot.texture()?, shown.slot.size(), shown.flight.frame.pixel_aspect()))
     }
 
     /// Where a picture and its successor are both due, only the successor is shown.
@@ -57,11 +57,11 @@ impl FrameLoop {
             return;
         }
         let now_ns = self.clock.now_ns();
-        while self.ready.get(1).is_some_and(|next| !next.again && next.frame.pts_ns <= now_ns) {
+        while self.ready.get(1).is_some_and(|next| !next.flight.again && next.flight.frame.pts_ns <= now_ns) {
             let Some(overtaken) = self.ready.pop_front() else { return };
-            let lost = if overtaken.again { 0 } else { overtaken.dropped_before + 1 };
+            let lost = if overtaken.flight.again { 0 } else { overtaken.flight.dropped_before + 1 };
             if let Some(next) = self.ready.front_mut() {
-                next.dropped_before += lost;
+                next.flight.dropped_before += lost;
             }
             self.free(overtaken.slot);
         }
@@ -70,7 +70,7 @@ impl FrameLoop {
     /// Records that the window was swapped; returns whether it showed a new movie frame.
     pub(crate) fn swapped(&mut self, times: DrawTimes, timings: GlTimings) -> bool {
         let now = Instant::now();
-        if self.held.is_some() {
+        if self.engine.is_holding() {
             self.held_was_announced = true;
         }
         let last_swap = self.last_swap.replace(now);
@@ -88,7 +88,7 @@ impl FrameLoop {
         } else if !self.clock_runs {
             // The movie's time begins with its first picture on the screen.
             self.clock_runs = true;
-            self.clock.resync(shown.frame.pts_ns);
+            self.clock.resync(shown.flight.frame.pts_ns);
         } else {
             let took = ((times.present + times.overlay + times.swap) * 1e6) as i64;
             self.draw_ns += (took - self.draw_ns) / 8;
@@ -98,24 +98,25 @@ impl FrameLoop {
         for (stage, ms) in
             [(Stage::Swap, times.swap), (Stage::Overlay, times.overlay), (Stage::Present, times.present)]
         {
-            shown.stages.times[stage as usize] = ms;
+            shown.flight.stages.times[stage as usize] = ms;
             let took = Duration::try_from_secs_f64(ms / 1e3).unwrap_or_default();
             let from = to.checked_sub(took).unwrap_or(to);
-            shown.stages.spans.push(Span { stage, lane: Lane::Host, from, to });
+            shown.flight.stages.spans.push(Span { stage, lane: Lane::Host, from, to });
             to = from;
         }
         let setting = shown.setting();
-        let lateness = self.clock.now_ns() - shown.frame.pts_ns;
+        let flight = &mut shown.flight;
+        let lateness = self.clock.now_ns() - flight.frame.pts_ns;
         let mut sample = FrameSample {
-            pts: shown.frame.movie_s,
+            pts: flight.frame.movie_s,
             presented_at: now.duration_since(epoch).as_secs_f64(),
             interval_ms: None,
-            stages: shown.stages.times,
-            filter_by_wall: shown.stages.filter_by_wall,
-            pack_ms: shown.stages.pack_ms,
+            stages: flight.stages.times,
+            filter_by_wall: flight.stages.filter_by_wall,
+            pack_ms: flight.stages.pack_ms,
             gl: GlTimes::default(),
-            late: !self.unpaced && lateness > shown.frame.duration_ns / 2,
-            dropped_before: shown.dropped_before,
+            late: !self.unpaced && lateness > flight.frame.duration_ns / 2,
+            dropped_before: flight.dropped_before,
             variant: setting.variant,
             radius: setting.radius,
             size: setting.size,
@@ -133,7 +134,7 @@ impl FrameLoop {
         if self.gl_timings.len() > MOST_TIMINGS {
             self.gl_timings.pop_front();
         }
-        self.recorder.push_traced(sample, std::mem::take(&mut shown.stages.spans));
+        self.recorder.push_traced(sample, std::mem::take(&mut flight.stages.spans));
         true
     }
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 use super::Player;
 use crate::app::builder::{Built, Start};
 use crate::app::part::Part;
+use crate::engine::Pipeline;
 use crate::error::Error;
 use crate::gpu::cl::is_device_failure;
 use crate::gpu::sharing::Sharing;
 use crate::ladders::box_filter::VariantId;
 use crate::overlay::VariantStatus;
-use crate::pipeline::Pipeline;
 
 /// Notes what is to be said of a variant.
 pub(super) fn set(all: &mut [(VariantId, VariantStatus)], id: VariantId, status: VariantStatus) {

@@ -13,6 +13,7 @@ use super::asking::Asking;
 use super::recovery::Recovery;
 use crate::app::builder::Start;
 use crate::app::frame_loop::FrameLoop;
+use crate::engine::Pipeline;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceKind, select_device};
 use crate::gpu::drivers::{self, Driver};
@@ -21,7 +22,6 @@ use crate::gpu::sharing::{self, Sharing};
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::overlay::{DeviceRow, DeviceState, VariantStatus};
-use crate::pipeline::Pipeline;
 
 /// What runs the filter now.
 pub(super) struct Running {
@@ -239,7 +239,12 @@ impl Player<'_> {
             self.notify(Error::new("There is no device to change to.", why, ""), false);
             return;
         };
+        let alone = all.len() == 1;
+        let name = next.info.name.clone();
         self.change_device(next);
+        if alone {
+            self.overlay.say(format!("There is no other OpenCL device: {name} is started anew"));
+        }
     }
 
     /// Changes to the device at this position of the list.
@@ -310,7 +315,7 @@ impl Player<'_> {
         let variants = VariantId::ALL.into_iter().filter(|v| v.back_end() == BackEnd::OpenCl).collect();
         let to_texture = sharing == Sharing::ZeroCopy;
         self.builder.start(Start { number, cl: cl.clone(), to_texture, variants, corrector: true });
-        let pipeline = Pipeline::new(cl, &sharing, self.waker.clone());
+        let pipeline = Pipeline::new(cl, &sharing);
         let status = at_first(&self.frames);
         let pending = Pending { device: device.clone(), number, sharing, pipeline, status };
         self.devices.pending = Some(pending);

@@ -126,6 +126,7 @@ impl Player<'_> {
         if let Some((width, height)) = self.frames.shown_size() {
             (self.movie.width, self.movie.height) = (width, height);
         }
+        self.movie.place = self.playlist.place();
         let busy = self.frames.busy();
         let repeats = self.repeats();
         let variants: Vec<VariantRow> = self

@@ -7,6 +7,7 @@ use winit::event::WindowEvent;
 use winit::window::Fullscreen;
 
 use super::{INPUT_REPAINT, Player, built};
+use crate::app::completion::Completion;
 use crate::app::input::{self, Command};
 use crate::app::settings::UI_SCALE;
 use crate::error::Result;
@@ -84,15 +85,11 @@ impl Player<'_> {
                 let radius = self.frames.chosen().1.saturating_add_signed(step);
                 self.act(Action::SetRadius(radius));
             }
-            Command::ToggleFullscreen => {
-                let window = &self.gl_window.window;
-                let next = window.fullscreen().is_none().then_some(Fullscreen::Borderless(None));
-                window.set_fullscreen(next);
-            }
             Command::LeaveFullscreen if self.overlay.keys_open => self.overlay.keys_open = false,
             Command::Movie(step) => self.playlist.go(step),
             Command::SeekBy { seconds, exact } => self.seek_by(seconds, exact),
             Command::SeekEnd => self.refine(),
+            Command::Chapter(step) => self.go_to_chapter(step),
             Command::SeekStart => self.seek_to(0.0, true),
             Command::Step { back } => self.step(back),
             Command::Speed(factor) => self.change_speed(factor),
@@ -136,6 +133,11 @@ impl Player<'_> {
                 self.correct();
             }
             Action::Seek { to_s, exact } => self.seek_to(to_s, exact),
+            Action::ToggleFullscreen => {
+                let window = &self.gl_window.window;
+                let next = window.fullscreen().is_none().then_some(Fullscreen::Borderless(None));
+                window.set_fullscreen(next);
+            }
             Action::TogglePause => self.frames.toggle_pause(),
             Action::AskForMovie => {
                 if !self.playlist.ask(&self.gl_window.window) {
@@ -143,6 +145,7 @@ impl Player<'_> {
                 }
             }
             Action::Open(path) => self.playlist.open_typed(&path),
+            Action::Complete(typed) => self.completion = Completion::begin(typed, self.waker.clone()),
             Action::ToggleOverlay => self.overlay.visible = !self.overlay.visible,
             Action::ToggleKeys => self.overlay.keys_open = !self.overlay.keys_open,
             Action::ResetPanels => self.overlay.reset_panels(),

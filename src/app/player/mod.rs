@@ -24,6 +24,7 @@ use winit::keyboard::ModifiersState;
 use winit::window::WindowAttributes;
 
 use super::builder::Builder;
+use super::completion::Completion;
 use super::frame_loop::FrameLoop;
 use super::playlist::Playlist;
 use super::settings::Store;
@@ -83,6 +84,7 @@ pub(crate) struct Player<'a> {
     sharing: Sharing,
     movie: MovieSummary,
     playlist: Playlist,
+    completion: Option<Completion>,
     navigation: Navigation,
     hidden: hidden::Hidden,
     tuning: tuning::SpareTime,
@@ -187,6 +189,7 @@ impl<'a> Player<'a> {
             sharing: Sharing::copy("OpenCL is not there yet"),
             movie,
             playlist,
+            completion: None,
             navigation: Navigation::default(),
             hidden: hidden::Hidden::default(),
             tuning: tuning::SpareTime::default(),
@@ -297,7 +300,7 @@ impl<'a> Player<'a> {
     fn next_movie(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
         let several = self.playlist.count() > 1;
         if several && !self.playlist.is_opening() && !self.frames.is_paused() && self.frames.is_over() {
-            self.playlist.go(1);
+            self.playlist.advance();
         }
         match self.playlist.poll() {
             Some(Ok(decoder)) => {
@@ -305,8 +308,11 @@ impl<'a> Player<'a> {
                 decoder.set_looping(self.playlist.count() == 1);
                 if self.movie.width == 0 {
                     // The window appeared before its movie's size was known.
-                    let size = window_size(event_loop, decoder.info().width, decoder.info().height);
+                    let size = window_size(event_loop, Some(decoder.info()));
                     let _ = self.gl_window.window.request_inner_size(size);
+                }
+                for error in self.playlist.outlived() {
+                    self.notices.retain(|notice| notice.error != error);
                 }
                 self.movie = summary(self.playlist.current(), decoder.info());
                 self.decoder_warned = false;
@@ -334,10 +340,12 @@ fn summary(path: &Path, info: &MovieInfo) -> MovieSummary {
         width: info.width,
         height: info.height,
         fps: info.fps,
-        codec: info.codec.clone(),
+        format: format!("{}, {}, {}, {}", info.codec, info.pixel_format, info.matrix, info.range),
+        place: None,
         fields: info.fields,
         position_s: 0.0,
         duration_s: info.duration_s,
+        chapters: info.chapters.clone(),
     }
 }
 
@@ -348,10 +356,12 @@ fn not_open(path: &Path) -> MovieSummary {
         width: 0,
         height: 0,
         fps: None,
-        codec: String::new(),
+        format: String::new(),
+        place: None,
         fields: Fields::default(),
         position_s: 0.0,
         duration_s: None,
+        chapters: Vec::new(),
     }
 }
 

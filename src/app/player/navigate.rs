@@ -4,10 +4,14 @@
 use std::time::Duration;
 
 use super::Player;
+use crate::app::completion::Completion;
 use crate::media::Seek;
 
 /// The slowest and the fastest speed.
 const SPEEDS: (f64, f64) = (0.25, 4.0);
+
+/// So long after a chapter's beginning, in seconds, the way back leads there and not to the one before, as in mpv.
+const AGAIN_S: f64 = 5.0;
 
 /// A key that is held asks for places faster than they can be shown.
 #[derive(Debug, Default)]
@@ -53,6 +57,23 @@ impl Player<'_> {
         if exact || !self.frames.is_on_its_way() {
             self.seek_now();
         }
+    }
+
+    /// Goes `step` chapters on, or back; back is the beginning of the present one, unless it has just begun.
+    pub(super) fn go_to_chapter(&mut self, step: isize) {
+        let here = self.navigation.target_s.unwrap_or_else(|| self.frames.position_s());
+        let frame_s = self.frames.frame_interval_ns().map_or(0.0, |ns| ns as f64 / 1e9);
+        let starts: Vec<f64> = self.movie.chapters.iter().map(|chapter| chapter.start_s).collect();
+        let Some(next) = chapter(&starts, here, frame_s, step) else {
+            let text =
+                if starts.is_empty() { "This movie has no chapters" } else { "This is the last chapter" };
+            self.overlay.say(text.to_owned());
+            return;
+        };
+        let title = self.movie.chapters.get(next).map_or("", |chapter| chapter.title.as_str());
+        let colon = if title.is_empty() { "" } else { ": " };
+        self.overlay.say(format!("Chapter {} of {}{colon}{title}", next + 1, starts.len()));
+        self.seek_to(starts.get(next).copied().unwrap_or(0.0), true);
     }
 
     /// The key was let go: the exact frame of the last place.
@@ -111,10 +132,15 @@ impl Player<'_> {
     }
 
     /// Called each turn: goes on with the seek that waits, and forgets the target once it is on the screen. Also
-    /// asks for a path where the desktop's dialog could not.
+    /// asks for a path where the desktop's dialog could not, and completes the one that is typed.
     pub(super) fn navigate(&mut self) {
         if self.playlist.dialog_failed() {
             self.overlay.ask_for_path();
+            self.repaint_after(Duration::ZERO);
+        }
+        if let Some(done) = self.completion.as_ref().and_then(Completion::poll) {
+            self.completion = None;
+            self.overlay.complete_path(&done.typed, done.text, &done.names);
             self.repaint_after(Duration::ZERO);
         }
         if self.frames.is_on_its_way() {
@@ -134,5 +160,34 @@ impl Player<'_> {
             self.frames.seek(to);
             self.repaint_after(Duration::ZERO);
         }
+    }
+}
+
+/// The chapter that lies `step` beside that of `here`, of those that begin at `starts`; `None` behind the last one. A
+/// picture of `frame_s` seconds that a chapter begins within belongs to it: it is what a seek there shows.
+fn chapter(starts: &[f64], here: f64, frame_s: f64, step: isize) -> Option<usize> {
+    // Before the first one there is none.
+    let begun = starts.iter().filter(|start| **start < here + frame_s.max(1e-3)).count() as isize;
+    let entered = usize::try_from(begun - 1).ok().and_then(|present| starts.get(present));
+    let is_late = entered.is_some_and(|start| here - start > AGAIN_S);
+    let to = begun - 1 + step + isize::from(step < 0 && is_late);
+    usize::try_from(to.max(0)).ok().filter(|to| *to < starts.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chapters_follow_each_other() {
+        let starts = [0.0, 10.01, 30.0];
+        let to = |here, step| chapter(&starts, here, 0.04, step);
+        assert_eq!([to(0.0, 1), to(9.9, 1), to(12.0, 1), to(31.0, 1)], [Some(1), Some(1), Some(2), None]);
+        // The picture that a seek to 10.01 s shows begins before it.
+        assert_eq!([to(10.0, 1), to(10.0, -1), to(12.0, -1)], [Some(2), Some(0), Some(0)]);
+        assert_eq!([to(20.0, -1), to(0.5, -1), to(29.0, -1)], [Some(1), Some(0), Some(1)]);
+        assert_eq!(chapter(&[], 1.0, 0.04, 1), None);
+        assert_eq!(chapter(&[5.0], 1.0, 0.04, 1), Some(0), "what comes before the first one");
+        assert_eq!(chapter(&[5.0], 1.0, 0.04, -1), Some(0));
     }
 }

@@ -122,7 +122,7 @@ impl Moment<'_> {
         } else if self.unpaced {
             Some("the movie plays as fast as it can")
         } else if self.cpu && !asked {
-            Some("for a pause, because the movie needs the CPU")
+            Some("the movie needs the CPU")
         } else if late() {
             Some("frames are late")
         } else if !spare() {

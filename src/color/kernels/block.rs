@@ -120,6 +120,23 @@ impl PlaneBlock {
         &self.layout
     }
 
+    /// The device's memory for the block, made when it is first asked for; it has the planes after [`PlaneBlock::to_device`].
+    ///
+    /// # Errors
+    /// When device memory runs out.
+    pub(crate) fn device(&mut self, cl: &ClContext) -> Result<&Picture> {
+        let (width, height) = self.row();
+        let device = match self.device.take() {
+            Some(device) => device,
+            None if !self.in_place => Picture::alloc(cl, Storage::Buffer, width, height)?,
+            // SAFETY: the block holds these bytes, is aligned to a page, and drops after `device`.
+            None => unsafe {
+                Picture::from_host(cl, Storage::Buffer, width, height, self.host.start().as_ptr())?
+            },
+        };
+        Ok(self.device.insert(device))
+    }
+
     /// The block as the device has it.
     ///
     /// # Errors
@@ -157,25 +174,20 @@ impl PlaneBlock {
     /// When device memory runs out or the command cannot be enqueued.
     pub fn to_device(&mut self, cl: &ClContext, queue: &ocl::Queue) -> Result<Option<ocl::Event>> {
         let (width, height) = self.row();
-        let device = match self.device.take() {
-            Some(device) => device,
-            None if !self.in_place => Picture::alloc(cl, Storage::Buffer, width, height)?,
-            // SAFETY: the block holds these bytes, is aligned to a page, and drops after `device`.
-            None => unsafe {
-                Picture::from_host(cl, Storage::Buffer, width, height, self.host.start().as_ptr())?
-            },
-        };
-        let device = self.device.insert(device);
+        let start = self.host.start();
         self.handed_over = true;
-        if !self.in_place {
+        let in_place = self.in_place;
+        let device = self.device(cl)?;
+        if !in_place {
             // SAFETY: the block holds these bytes, and nobody writes them until `back_on_host`: `fill` refuses, and packed
             // planes are only read while they are owned here.
-            return unsafe { enqueue_write(queue, device, width, height, self.host.start()) }.map(Some);
+            return unsafe { enqueue_write(queue, device, width, height, start) }.map(Some);
         }
         if !std::mem::take(&mut self.mapped) {
             return Ok(None);
         }
-        enqueue_unmap(queue, device, self.host.start()).map(Some)
+        let device = self.device(cl)?;
+        enqueue_unmap(queue, device, start).map(Some)
     }
 
     /// Asks for the block back after the commands enqueued so far: on a CPU device enqueues the mapping, elsewhere

@@ -12,14 +12,12 @@ mod rows;
 
 use std::collections::HashMap;
 
-use crate::color::RgbaConverter;
 use crate::color::planes::layout_of;
 use crate::color::{Coefficients, Component, Correction, Family, Layout};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::kernel::Value;
 use crate::gpu::memory::{Picture, Storage};
-use crate::memory::zeroed;
 use ffmpeg_next::frame::Video;
 
 use launch::{Built, Curve, NOT_STARTED, build, expect_size, luma_argument, start};
@@ -329,43 +327,4 @@ impl Converter {
         };
         program.launch(&self.cl, queue, kept, layout, block, dst, correction, &mut self.auxiliary)
     }
-}
-
-/// What came of converting a frame on a device.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Converted {
-    /// No kernel converts the format; the picture was left alone.
-    Not,
-    /// The picture is right.
-    Right,
-    /// The device's differed from the right one, which was taken instead; what is to be said of it.
-    Instead(Error),
-}
-
-/// Converts one frame on the device, and waits for it: `rgba` gets its width × height × 4 bytes, all of which are compared with
-/// what the processor makes of it.
-///
-/// # Errors
-/// When the program does not build, the device fails, or memory runs out.
-pub fn convert_once(cl: &ClContext, frame: &Video, rgba: &mut [u8]) -> Result<Converted> {
-    let Some(layout) = Converter::supports(frame) else { return Ok(Converted::Not) };
-    let mut planes = PlaneBlock::new(cl, &layout)?;
-    planes.fill(frame)?;
-    let picture = Picture::alloc(cl, Storage::Buffer, layout.width, layout.height)?;
-    let mut converter = Converter::new(cl);
-    let _uploaded = planes.to_device(cl, &cl.queue)?;
-    let converted = converter.enqueue(&cl.queue, &planes, &picture, &Correction::NEUTRAL);
-    let read = converted.and_then(|_| picture.read(&cl.queue, rgba));
-    // The block must outlive the commands that use it.
-    let finished = cl.queue.finish().map_err(|e| failed("The conversion failed to run on the device.", &e));
-    read.and(finished)?;
-    let mut want = zeroed(rgba.len())?;
-    RgbaConverter::new().convert(frame, &mut want)?;
-    Ok(match check::differing(cl, &layout, rgba, &want) {
-        None => Converted::Right,
-        Some(error) => {
-            rgba.copy_from_slice(&want);
-            Converted::Instead(error)
-        }
-    })
 }

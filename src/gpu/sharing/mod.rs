@@ -2,7 +2,7 @@
 //!
 //! In: a device and the window's OpenGL context. Out: an OpenCL context for it, the answer whether the two share
 //! textures ([`Sharing`]), and what brings frames from the one to the other, with which
-//! [`Slot`](crate::pipeline::Slot)s are made.
+//! [`Slot`](crate::engine::Slot)s are made.
 
 mod context;
 pub(crate) mod pixel_buffer;

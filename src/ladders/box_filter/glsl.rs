@@ -1,11 +1,11 @@
 //! The box filter as two fragment shaders: rows, then columns. In: a texture with the picture. Out: the filtered picture
 //! in a texture, and the time that it took.
 //!
-//! The row sums go to a texture of 16-bit whole numbers, so that the result is exact. [`GlslFilter`] draws in bands of
-//! rows, asks whether they are done, and never waits: it shares the context with a window that has to answer.
+//! The row sums go to a texture of 16-bit whole numbers, so that the result is exact. [`GlslFilter`] draws bands of rows
+//! and never waits: it shares the context with a window that has to answer.
 //! [`Offscreen`] has a context of its own, and waits.
 
-use std::collections::VecDeque;
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,7 +13,6 @@ use std::time::Instant;
 use glow::HasContext as _;
 
 use crate::error::{Error, Result};
-use crate::gpu::event::JobState;
 use crate::gpu::gl_timer::{Clock, GlTimer, Timing};
 use crate::gpu::headless::Headless;
 use crate::gpu::memory::Rgba;
@@ -24,18 +23,13 @@ use crate::ladder::measure::Sample;
 use crate::timing::ms_since;
 use crate::verify::{self, MismatchReport};
 
-/// A band is to take about this long, and two may wait: the window's own drawing comes after them.
-const BAND_MS: f64 = 15.0;
-/// What a texture read is thought to take before any was measured, in milliseconds.
-const GUESS_MS: f64 = 5e-6;
-
 /// The two programs and what they draw with. The context must be current whenever it is used or dropped.
 pub struct GlslFilter {
     gl: Arc<glow::Context>,
     passes: [Pass; 2],
     vertex_array: glow::VertexArray,
     framebuffer: glow::Framebuffer,
-    sums: Option<(glow::Texture, (u32, u32))>,
+    sums: Cell<Option<(glow::Texture, (u32, u32))>>,
     timer: GlTimer,
     largest: (u32, u32),
 }
@@ -43,31 +37,6 @@ pub struct GlslFilter {
 struct Pass {
     program: glow::Program,
     radius: Option<glow::UniformLocation>,
-    /// What a texture read takes, in milliseconds, as it was measured.
-    read_ms: f64,
-}
-
-/// A picture that is being filtered in its own texture.
-pub struct Task {
-    texture: glow::Texture,
-    size: (u32, u32),
-    radius: u32,
-    /// Pass and row that come next.
-    next: (usize, u32),
-    bands: VecDeque<Band>,
-    reads_done: f64,
-    cancelled: bool,
-    started: Option<Instant>,
-    predicted_ms: f64,
-    filter_ms: f64,
-    by_wall: bool,
-}
-
-struct Band {
-    pass: usize,
-    reads: f64,
-    predicted_ms: f64,
-    timing: Timing,
 }
 
 impl GlslFilter {
@@ -81,7 +50,7 @@ impl GlslFilter {
             let program = shader::program(&gl, name, vertex, (name, source))?;
             // SAFETY: the context is current, and the program is its own.
             let radius = unsafe { gl.get_uniform_location(program, "radius") };
-            Ok::<_, Error>(Pass { program, radius, read_ms: GUESS_MS })
+            Ok::<_, Error>(Pass { program, radius })
         };
         let passes = [
             pass("box_horizontal.frag", include_str!("../../../shaders/box_horizontal.frag"))?,
@@ -98,7 +67,7 @@ impl GlslFilter {
             passes,
             vertex_array: vertex_array.map_err(made)?,
             framebuffer: framebuffer.map_err(made)?,
-            sums: None,
+            sums: Cell::new(None),
             timer: GlTimer::new(gl.clone()),
             largest: (largest[0].max(0) as u32, largest[1].max(0) as u32),
             gl,
@@ -110,30 +79,11 @@ impl GlslFilter {
         self.timer.clock()
     }
 
-    /// Prepares the filter of the RGBA8 picture in `texture`, in place; nothing is drawn yet.
+    /// Makes the texture for the row sums of pictures of this size.
     ///
     /// # Errors
     /// When the picture is larger than OpenGL draws.
-    pub fn prepare(&mut self, texture: glow::Texture, size: (u32, u32), radius: u32) -> Result<Task> {
-        self.make_sums(size)?;
-        let reads = reads(size.0, size.1, radius);
-        let predicted_ms = self.passes.iter().map(|pass| pass.read_ms * reads).sum();
-        Ok(Task {
-            texture,
-            size,
-            radius,
-            next: (0, 0),
-            bands: VecDeque::new(),
-            reads_done: 0.0,
-            cancelled: false,
-            started: None,
-            predicted_ms,
-            filter_ms: 0.0,
-            by_wall: false,
-        })
-    }
-
-    fn make_sums(&mut self, size: (u32, u32)) -> Result<()> {
+    pub(crate) fn make_sums(&self, size: (u32, u32)) -> Result<()> {
         let (width, height) = self.largest;
         if size.0 > width || size.1 > height {
             let why = format!(
@@ -142,7 +92,7 @@ impl GlslFilter {
             );
             return Err(Error::new("'glsl' cannot filter this picture.", why, "Choose another variant."));
         }
-        if self.sums.is_some_and(|(_, of)| of == size) {
+        if self.sums.get().is_some_and(|(_, of)| of == size) {
             return Ok(());
         }
         let gl = &self.gl;
@@ -166,54 +116,33 @@ impl GlslFilter {
             gl.bind_buffer(glow::PIXEL_UNPACK_BUFFER, None);
             gl.tex_image_2d(glow::TEXTURE_2D, 0, glow::RGBA16UI as i32, w, h, 0, format, kind, none);
             gl.bind_texture(glow::TEXTURE_2D, None);
-            self.sums = Some((texture, size));
+            self.sums.set(Some((texture, size)));
         }
         Ok(())
     }
 
-    /// Looks at what has been drawn, learns from it, and draws what comes next. Never waits.
+    /// Draws some rows of one pass over the picture in `texture`, in place; its row sums are to be there for the second one.
+    /// Flush to begin. Never waits.
     ///
     /// # Errors
     /// When the driver cannot draw into the textures.
-    pub fn advance(&mut self, task: &mut Task) -> Result<JobState> {
-        task.started.get_or_insert_with(Instant::now);
-        while let Some(took) = task.bands.front().and_then(|band| band.timing.finished()) {
-            let Some(band) = task.bands.pop_front() else { break };
-            let ms = took.ms();
-            task.filter_ms += ms;
-            task.by_wall |= took.device_ms.is_none();
-            task.reads_done += band.reads;
-            self.passes[band.pass].read_ms = (ms / band.reads).max(1e-12);
-        }
-        let (width, height) = task.size;
-        let mut drawn = false;
-        while let (false, (pass @ 0..2, first)) = (task.cancelled, task.next) {
-            // Frames of other sizes may have come between.
-            self.make_sums(task.size)?;
-            let row_ms = self.passes[pass].read_ms * reads(width, 1, task.radius);
-            let rows = ((BAND_MS / row_ms) as u32).clamp(1, height - first);
-            let predicted_ms = row_ms * f64::from(rows);
-            let waiting: f64 = task.bands.iter().map(|band| band.predicted_ms).sum();
-            if !task.bands.is_empty() && waiting + predicted_ms > 2.0 * BAND_MS {
-                break;
-            }
-            let timing = self.timed(|| {
-                self.draw(pass, first..first + rows, task.texture, task.texture, task.size, task.radius)
-            })?;
-            let reads = reads(width, rows, task.radius);
-            task.bands.push_back(Band { pass, reads, predicted_ms, timing });
-            task.next = if first + rows == height { (pass + 1, 0) } else { (pass, first + rows) };
-            drawn = true;
-        }
-        if drawn {
-            // SAFETY: the context is current.
-            unsafe { self.gl.flush() };
-        }
-        Ok(match task.bands.is_empty() {
-            false => JobState::Running,
-            true if task.cancelled => JobState::Cancelled,
-            true => JobState::Done,
-        })
+    pub(crate) fn draw_band(
+        &self,
+        pass: usize,
+        rows: Range<u32>,
+        texture: glow::Texture,
+        size: (u32, u32),
+        radius: u32,
+    ) -> Result<Timing> {
+        // Frames of other sizes may have come between.
+        self.make_sums(size)?;
+        self.timed(|| self.draw(pass, rows, texture, texture, size, radius))
+    }
+
+    /// Has OpenGL begin with what was drawn.
+    pub(crate) fn flush(&self) {
+        // SAFETY: the context is current.
+        unsafe { self.gl.flush() };
     }
 
     fn timed(&self, draw: impl FnOnce() -> Result<()>) -> Result<Timing> {
@@ -233,9 +162,9 @@ impl GlslFilter {
         radius: u32,
     ) -> Result<()> {
         let gl = &self.gl;
-        let sums = self.sums.map(|(texture, _)| texture);
+        let sums = self.sums.get().map(|(texture, _)| texture);
         let (from, to) = if pass == 0 { (Some(source), sums) } else { (sums, Some(target)) };
-        let Pass { program, radius: uniform, .. } = &self.passes[pass];
+        let Pass { program, radius: uniform } = &self.passes[pass];
         // SAFETY: the context is current on this thread; all objects are alive and this context's. State that others
         // rely on is as OpenGL has it at first, afterwards; they set the rest themselves.
         unsafe {
@@ -283,48 +212,23 @@ impl Drop for GlslFilter {
             self.passes.iter().for_each(|pass| self.gl.delete_program(pass.program));
             self.gl.delete_vertex_array(self.vertex_array);
             self.gl.delete_framebuffer(self.framebuffer);
-            if let Some((sums, _)) = self.sums {
+            if let Some((sums, _)) = self.sums.take() {
                 self.gl.delete_texture(sums);
             }
         }
     }
 }
 
-impl Task {
-    /// Draws no more bands. The task ends when those that are drawn have finished.
-    pub fn cancel(&mut self) {
-        self.cancelled = self.next.0 < 2 || self.cancelled;
-    }
-
-    /// Time of the bands that are finished, in milliseconds.
-    pub fn filter_ms(&self) -> f64 {
-        self.filter_ms
-    }
-
-    /// Whether that is wall time, of some of them at least: OpenGL did not tell what they took its device.
-    pub(crate) fn is_timed_by_wall(&self) -> bool {
-        self.by_wall
-    }
-
-    /// What it was predicted to take, in milliseconds.
-    pub(crate) fn predicted_ms(&self) -> f64 {
-        self.predicted_ms
-    }
-
-    /// Part of the work that is done, 0 to 1.
-    pub fn fraction(&self) -> f64 {
-        self.reads_done / (2.0 * reads(self.size.0, self.size.1, self.radius))
-    }
-
-    /// Time since its first band was drawn, in seconds; 0 before.
-    pub(crate) fn elapsed_s(&self) -> f64 {
-        self.started.map_or(0.0, |at| at.elapsed().as_secs_f64())
-    }
-}
-
-/// Texture reads of one pass.
-fn reads(width: u32, rows: u32, radius: u32) -> f64 {
-    f64::from(width) * f64::from(rows) * f64::from(2 * radius + 1)
+/// A context for it where there is no window.
+///
+/// # Errors
+/// When there is no OpenGL.
+pub(crate) fn headless() -> Result<Headless> {
+    Headless::new().map_err(|why| {
+        let hint =
+            "Install an OpenGL driver (on Debian and Ubuntu the packages libgl1-mesa-dri and libegl1).";
+        Error::new("'glsl' cannot run without OpenGL.", why, hint)
+    })
 }
 
 /// The filter in a context of its own, without a window: for one size of picture, and on one thread.
@@ -342,13 +246,9 @@ impl Offscreen {
     /// # Errors
     /// When there is no OpenGL, or the picture is larger than it draws.
     pub fn new(width: u32, height: u32) -> Result<Self> {
-        let headless = Headless::new().map_err(|why| {
-            let hint =
-                "Install an OpenGL driver (on Debian and Ubuntu the packages libgl1-mesa-dri and libegl1).";
-            Error::new("'glsl' cannot run without OpenGL.", why, hint)
-        })?;
+        let headless = headless()?;
         let gl = &headless.gl;
-        let mut filter = GlslFilter::new(gl.clone())?;
+        let filter = GlslFilter::new(gl.clone())?;
         filter.make_sums((width, height))?;
         let [source, target] = [texture::create(gl, width, height)?, texture::create(gl, width, height)?];
         Ok(Self { source, target, size: (width, height), filter, headless })

@@ -8,6 +8,7 @@ mod golden;
 mod goldens;
 mod hidden;
 mod machine;
+mod mouse;
 mod panels;
 mod seekbar;
 mod story;
@@ -86,10 +87,12 @@ impl<'a> Fixture<'a> {
                 width: 1280,
                 height: 720,
                 fps: Some(25.0),
-                codec: "h264".into(),
+                format: "h264, yuv420p, BT.709, limited".into(),
+                place: None,
                 fields: Fields::Progressive,
                 position_s: 1.0,
                 duration_s: Some(10.0),
+                chapters: Vec::new(),
             },
             variants: VariantId::ALL.map(row).to_vec(),
             notices: Vec::new(),

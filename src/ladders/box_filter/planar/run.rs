@@ -18,12 +18,7 @@ use crate::verify::{self, MismatchReport};
 ///
 /// # Errors
 /// When the kernels do not read such a frame's planes, a program does not build, or the device fails.
-pub(crate) fn filter_frame(
-    cl: &ClContext,
-    frame: &Video,
-    radius: u32,
-    rgba: &mut [u8],
-) -> Result<Option<Error>> {
+pub fn filter_frame(cl: &ClContext, frame: &Video, radius: u32, rgba: &mut [u8]) -> Result<Option<Error>> {
     let Some(layout) = Converter::supports(frame) else {
         return Err(Error::new(
             "'planar' cannot filter this movie.",

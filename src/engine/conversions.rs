@@ -8,6 +8,7 @@ use ffmpeg_next::frame::Video;
 use super::Pipeline;
 use crate::color::Layout;
 use crate::color::kernels::{ConvertProgram, Converter};
+use crate::error::Result;
 use crate::gpu::memory::Storage;
 use crate::ladders::box_filter::VariantId;
 
@@ -105,6 +106,16 @@ impl Pipeline {
         }
     }
 
+    /// Builds the program for pictures that lie so, for those who wait and check the picture themselves; waits for the compiler.
+    ///
+    /// # Errors
+    /// When it does not build, with its log, or fails to run.
+    pub fn build_conversion(&mut self, layout: &Layout, storage: Storage) -> Result<()> {
+        self.converter.prepare(layout, storage)?;
+        self.known.trust.insert((*layout, storage), Trust::Checked);
+        Ok(())
+    }
+
     /// Conversions to be built and checked, each told once.
     pub(crate) fn missing_conversions(&mut self) -> Vec<(Layout, Storage)> {
         std::mem::take(&mut self.known.missing)
@@ -119,12 +130,18 @@ impl Pipeline {
     /// to convert them: on a CPU device, where that is the faster way, except for what filters the planes; for formats
     /// that the kernels do not know; and while the program is being built. The picture is the same either way.
     ///
-    /// A program that serves other pictures already is used at once, unless `only_checked`, and checked for these soon.
-    pub fn conversion(&mut self, frame: &Video, variant: VariantId, only_checked: bool) -> Option<Layout> {
+    /// `to_texture` says where the picture is wanted. A program that serves other pictures already is used at once, unless `only_checked`, and checked for these soon.
+    pub(super) fn conversion(
+        &mut self,
+        frame: &Video,
+        variant: VariantId,
+        to_texture: bool,
+        only_checked: bool,
+    ) -> Option<Layout> {
         if variant != VariantId::Planar {
-            self.ask_ahead(frame);
+            self.ask_ahead(frame, to_texture);
         }
-        let (layout, storage) = self.kernel_conversion(frame, variant)?;
+        let (layout, storage) = self.kernel_conversion(frame, variant, to_texture)?;
         let converted = converted(&layout, variant);
         match self.known.trust.get(&(converted, storage)) {
             Some(Trust::Checked) => return Some(layout),
@@ -136,8 +153,8 @@ impl Pipeline {
     }
 
     /// Has what `planar` would need checked before it is chosen, where its program is there already.
-    fn ask_ahead(&mut self, frame: &Video) {
-        if let Some((layout, storage)) = self.kernel_conversion(frame, VariantId::Planar) {
+    fn ask_ahead(&mut self, frame: &Video, to_texture: bool) {
+        if let Some((layout, storage)) = self.kernel_conversion(frame, VariantId::Planar, to_texture) {
             let filtered = layout.filtered();
             if self.planar.is_some()
                 && self.converter.is_ready(&filtered, storage)
@@ -149,8 +166,8 @@ impl Pipeline {
     }
 
     /// Whether such a frame's planes are to be converted on the device, once the program for it is there.
-    pub(crate) fn will_convert(&self, frame: &Video, variant: VariantId) -> bool {
-        self.kernel_conversion(frame, variant)
+    pub(super) fn will_convert(&self, frame: &Video, variant: VariantId, to_texture: bool) -> bool {
+        self.kernel_conversion(frame, variant, to_texture)
             .is_some_and(|(layout, storage)| !self.known.is_refused(&converted(&layout, variant), storage))
     }
 
@@ -165,14 +182,19 @@ impl Pipeline {
         self.correction_is_wrong = true;
     }
 
-    fn kernel_conversion(&self, frame: &Video, variant: VariantId) -> Option<(Layout, Storage)> {
+    fn kernel_conversion(
+        &self,
+        frame: &Video,
+        variant: VariantId,
+        to_texture: bool,
+    ) -> Option<(Layout, Storage)> {
         let planar = variant == VariantId::Planar && self.planar.is_some();
         if self.cl.is_cpu() && !planar {
             return None;
         }
         let storage = match self.built.get(&variant) {
             Some(built) => built.kernels().storage,
-            None if self.to_texture => Storage::Image,
+            None if self.to_texture && to_texture => Storage::Image,
             None => Storage::Buffer,
         };
         let layout = Converter::supports(frame)?;

@@ -4,7 +4,7 @@
 //! Plans keep the memory objects that they name alive, but not the host's memory in which those may lie: they go with the
 //! slot's device side, before that.
 
-use super::job::Filter;
+use super::filter::FrameFilter;
 use crate::color::Layout;
 use crate::color::kernels::KeptKernels;
 use crate::gpu::memory::Picture;
@@ -30,7 +30,7 @@ impl Key {
 /// The plans of one slot, the one that was used last at the end.
 #[derive(Default)]
 pub(super) struct Plans {
-    filters: Vec<(Key, Filter)>,
+    filters: Vec<(Key, Box<dyn FrameFilter>)>,
     /// Of conversion and correction.
     pub(super) colors: KeptKernels,
 }
@@ -40,13 +40,13 @@ impl Plans {
     const MOST: usize = 4;
 
     /// The plan, if there is such a one; it is the caller's until it is [put](Plans::put) back.
-    pub(super) fn take(&mut self, key: &Key) -> Option<Filter> {
+    pub(super) fn take(&mut self, key: &Key) -> Option<Box<dyn FrameFilter>> {
         let at = self.filters.iter().position(|(kept, _)| kept == key)?;
         Some(self.filters.remove(at).1)
     }
 
     /// Keeps a plan that is not used any more.
-    pub(super) fn put(&mut self, key: Key, filter: Filter) {
+    pub(super) fn put(&mut self, key: Key, filter: Box<dyn FrameFilter>) {
         if self.filters.len() >= Self::MOST {
             self.filters.remove(0);
         }

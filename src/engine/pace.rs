@@ -1,4 +1,4 @@
-//! What is known about the speed of a device: of kernels, to cut long launches into bands; of the conversion alone, to
+//! What is known about the speed of filters, to cut long launches into bands; of the conversion alone, to
 //! tell a merged correction's time.
 
 use std::collections::HashMap;
@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use crate::color::Correction;
 use crate::gpu::cl::DeviceKind;
 use crate::gpu::memory::Storage;
+use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 
 /// Pixels of a picture, what is written, and whether the planes were filtered before: others take another time.
@@ -39,10 +40,12 @@ impl ConversionTime {
     }
 }
 
-/// Nanoseconds for one unit of a plan's work, learned from each finished band.
-pub(super) struct Pace {
+/// Nanoseconds for one unit of a filter's work, learned from each finished band.
+#[derive(Default)]
+pub struct Pace {
     learned: HashMap<(VariantId, usize), Learned>,
-    unknown: f64,
+    /// Of the OpenCL device, if there is one.
+    kind: Option<DeviceKind>,
 }
 
 /// What the bands of a kernel taught.
@@ -54,15 +57,26 @@ struct Learned {
 }
 
 impl Pace {
-    /// For a kernel that has not run yet: the slowest that was seen on such a device (reading an image on a
-    /// CPU), so that the first band is too short rather than too long.
-    pub(super) fn new(kind: DeviceKind) -> Self {
-        let unknown = if kind == DeviceKind::Cpu { 5.0 } else { 0.05 };
-        Self { learned: HashMap::new(), unknown }
+    /// Forgets what an OpenCL device taught; the next one is of this kind.
+    pub(super) fn forget_device(&mut self, kind: DeviceKind) {
+        self.learned.retain(|(variant, _), _| variant.back_end().does_without_opencl());
+        self.kind = Some(kind);
     }
 
+    /// For what has not run yet: the slowest that was seen of its kind (reading an image on a CPU), so that the first band is
+    /// too short rather than too long.
+    fn guess(&self, variant: VariantId) -> f64 {
+        match (variant.back_end(), self.kind) {
+            (BackEnd::Native, _) => 0.5,
+            (BackEnd::Glsl, _) | (_, Some(DeviceKind::Cpu)) => 5.0,
+            _ => 0.05,
+        }
+    }
+
+    /// What work of a pass will take, in milliseconds.
     pub(super) fn ms(&self, variant: VariantId, pass: usize, work: f64) -> f64 {
-        self.learned.get(&(variant, pass)).map_or(self.unknown, |learned| learned.ns) * work / 1e6
+        let learned = self.learned.get(&(variant, pass)).map(|learned| learned.ns);
+        learned.unwrap_or_else(|| self.guess(variant)) * work / 1e6
     }
 
     /// Nanoseconds for one unit of work, where that was measured.
@@ -91,7 +105,8 @@ mod tests {
 
     #[test]
     fn a_kernels_first_band_teaches_only_until_there_is_a_second_one() {
-        let mut pace = Pace::new(DeviceKind::Cpu);
+        let mut pace = Pace::default();
+        pace.forget_device(DeviceKind::Cpu);
         assert_eq!(pace.known(VariantId::Naive, 0), None);
         pace.learn(VariantId::Naive, 0, 1e6, 130.0);
         assert_eq!((pace.known(VariantId::Naive, 0), pace.ms(VariantId::Naive, 0, 1e6)), (None, 130.0));

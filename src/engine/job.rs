@@ -1,0 +1,104 @@
+//! One frame on its way through the engine, and how it is taken apart in the end.
+
+use std::time::{Duration, Instant};
+
+use super::bands::Bands;
+use super::device_job::DeviceJob;
+use super::plans::Key;
+use super::slot::Place;
+use super::{Finished, Outcome, Progress, Slot, Stages, Ticket};
+use crate::error::Error;
+
+/// A frame on its way. Its fields drop in order: memory objects may lie in the slot's host memory, so they go first.
+pub(super) struct Job {
+    pub(super) ticket: Ticket,
+    /// Its commands on the OpenCL device around the filter, if it goes there.
+    pub(super) on_device: Option<DeviceJob>,
+    /// Its filter, if it has one, and under which key the slot keeps that.
+    pub(super) filter: Option<(Option<Key>, Bands)>,
+    /// In the texture already before it is filtered.
+    pub(super) in_texture: bool,
+    pub(super) slot: Slot,
+    pub(super) started: Option<Instant>,
+    pub(super) cancelled: bool,
+    /// It could not be started.
+    pub(super) error: Option<Error>,
+    pub(super) stages: Stages,
+}
+
+impl Job {
+    pub(super) fn elapsed(&self) -> Duration {
+        self.started.map_or(Duration::ZERO, |at| at.elapsed())
+    }
+
+    pub(super) fn predicted_ms(&self) -> f64 {
+        self.filter.as_ref().map_or(0.0, |(_, bands)| bands.predicted_ms())
+    }
+
+    pub(super) fn progress(&self) -> Progress {
+        let elapsed_s = self.elapsed().as_secs_f64();
+        let Some((_, bands)) = &self.filter else { return Progress { elapsed_s, ..Progress::default() } };
+        let (predicted_ms, fraction) = (bands.predicted_ms(), bands.fraction());
+        let total_s = bands.total_s().map(|total| total.max(elapsed_s));
+        let left = || predicted_ms * (1.0 - fraction);
+        let remaining_ms = total_s.map_or_else(left, |total| (total - elapsed_s).max(0.0) * 1e3);
+        Progress { predicted_ms, remaining_ms, elapsed_s, fraction, total_s }
+    }
+
+    /// Whether nothing of it is left to put into the device's queue.
+    pub(super) fn is_all_enqueued(&self) -> bool {
+        self.on_device.as_ref().is_none_or(DeviceJob::is_all_enqueued)
+    }
+}
+
+/// The first of a frame's commands that failed: all after it fail with it.
+pub(super) fn first_failure(on_device: Option<&DeviceJob>, bands: Option<&mut Bands>, seen: Error) -> Error {
+    let of_bands = bands.and_then(Bands::failure);
+    on_device.and_then(|commands| commands.first_failure(of_bands.as_ref())).or(of_bands).unwrap_or(seen)
+}
+
+/// Takes a frame that is over apart.
+pub(super) fn finish(job: Job, outcome: Outcome) -> Finished {
+    let Job { ticket, on_device, filter, in_texture, mut slot, started, mut stages, .. } = job;
+    let to_texture = on_device.as_ref().map_or(in_texture, DeviceJob::fills_texture);
+    let mut place = match (to_texture, &filter, &on_device) {
+        (true, ..) => Place::Texture,
+        (_, _, Some(_)) => Place::Output,
+        _ => Place::Input,
+    };
+    if let Some((key, mut bands)) = filter {
+        if on_device.is_none() {
+            stages.filtered_on_host(bands.took(), started);
+        }
+        if let Some(picture) = bands.take_picture() {
+            slot.keep_own(picture);
+            place = Place::Own;
+        }
+        match (key, started) {
+            (Some(key), Some(_)) => slot.plans().put(key, bands.into_filter()),
+            _ => drop(bands),
+        }
+    }
+    if on_device.is_some() && started.is_none() {
+        drop(on_device);
+        // Its memory objects were made for a picture that the host writes anew.
+        slot.leave_device(true);
+    }
+    slot.result_is_in(place);
+    Finished { ticket, outcome, slot: Some(slot), stages }
+}
+
+/// Takes a frame apart whose device is left.
+pub(super) fn lose(job: Job, idle: bool) -> Finished {
+    let (ticket, outcome) = (job.ticket, Outcome::Cancelled);
+    if !idle {
+        // The device may still write into the slot's memory: it is never freed.
+        std::mem::forget(job);
+        return Finished { ticket, outcome, slot: None, stages: Stages::default() };
+    }
+    let Job { on_device, filter, mut slot, stages, .. } = job;
+    // Memory objects go before the memory that they lie in.
+    drop((on_device, filter));
+    slot.leave_device(true);
+    Finished { ticket, outcome, slot: Some(slot), stages }
+}

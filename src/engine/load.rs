@@ -1,0 +1,125 @@
+//! The first half of a frame's way: into a slot, as planes for the device's converter or as RGBA, and what its request is prepared
+//! with. In: a frame and a [`Request`]. Out: what is to be started, or why there is nothing.
+
+use std::time::Instant;
+
+use super::device_job::DeviceJob;
+use super::filter::{FrameFilter, NativeFilter, OnTexture};
+use super::plans::Key;
+use super::slot::Loaded;
+use super::{Engine, Refusal, Request, Slot, Stages};
+use crate::color::{Matrix, correct_reference, matrix};
+use crate::ladder::BackEnd;
+use crate::ladders::box_filter::VariantId;
+use crate::media::Frame;
+use crate::stats::Stage;
+
+/// What is to be started for a frame.
+#[derive(Default)]
+pub(super) struct Prepared {
+    /// Commands on the OpenCL device.
+    pub(super) on_device: Option<DeviceJob>,
+    /// The filter, and the key under which the slot keeps it.
+    pub(super) filter: Option<(Option<Key>, Box<dyn FrameFilter>)>,
+    /// The picture is in the slot's texture before it is filtered.
+    pub(super) in_texture: bool,
+}
+
+impl Engine {
+    /// Puts the frame into the slot: its planes where the device is to convert it, else its RGBA picture. Returns its matrix.
+    ///
+    /// # Errors
+    /// When memory runs out, or the frame has no picture.
+    pub(super) fn load(
+        &mut self,
+        frame: &Frame,
+        request: &Request,
+        slot: &mut Slot,
+        stages: &mut Stages,
+    ) -> Result<Matrix, Refusal> {
+        let (variant, to_texture, only_checked) =
+            (request.variant, slot.texture().is_some(), self.only_checked);
+        // Other back ends than OpenCL take RGBA from the host, whatever the device could convert.
+        let pipeline = self.pipeline.as_mut().filter(|_| !variant.back_end().does_without_opencl());
+        self.took_planes = false;
+        if let Some(pipeline) = pipeline
+            && let Some(layout) = pipeline.conversion(&frame.picture, variant, to_texture, only_checked)
+        {
+            let began = Instant::now();
+            stages.pack_ms = pipeline.load_planes(slot, frame, &layout).map_err(Refusal::NotLoaded)?;
+            stages.did(Stage::Upload, began);
+            self.took_planes = true;
+            return Ok(layout.matrix);
+        }
+        let began = Instant::now();
+        let input = slot.input().map_err(Refusal::NotLoaded)?;
+        self.converter.convert(&frame.picture, input).map_err(Refusal::NotLoaded)?;
+        stages.did(Stage::Convert, began);
+        Ok(matrix::of_picture(&frame.picture).0)
+    }
+
+    /// Prepares what the request asks for with what is in the slot; nothing is started.
+    ///
+    /// # Errors
+    /// When that cannot be had.
+    pub(super) fn prepare(
+        &mut self,
+        request: &Request,
+        slot: &mut Slot,
+        matrix: Matrix,
+        stages: &mut Stages,
+    ) -> Result<Prepared, Refusal> {
+        let Request { variant, radius, correction } = *request;
+        let is_rgba = slot.loaded() == Loaded::Rgba;
+        let pipeline = self.pipeline.as_mut().filter(|_| !variant.back_end().does_without_opencl());
+        let corrects = pipeline.as_ref().is_some_and(|pipeline| !is_rgba || pipeline.corrects());
+        if let Some(correction) = correction.filter(|_| !corrects) {
+            let began = Instant::now();
+            let input = slot.input().map_err(Refusal::NotLoaded)?;
+            correct_reference(input, &correction, matrix);
+            stages.did(Stage::Correct, began);
+        }
+        let correction = correction.filter(|_| corrects);
+        match (variant.back_end(), pipeline) {
+            (BackEnd::Native, _) => self.prepare_native(slot, radius).map_err(Refusal::Unsupported),
+            (BackEnd::Glsl, _) => self.prepare_glsl(slot, radius, stages).map_err(Refusal::Unsupported),
+            (_, Some(pipeline)) if !is_rgba || variant != VariantId::Off || correction.is_some() => {
+                pipeline.prepare(slot, variant, radius, correction, matrix)
+            }
+            (BackEnd::OpenCl, None) => Err(Refusal::Unsupported(super::pipeline::not_built(variant))),
+            _ => Ok(Prepared::default()),
+        }
+    }
+
+    fn prepare_native(&mut self, slot: &mut Slot, radius: u32) -> crate::error::Result<Prepared> {
+        let native = match self.native.take() {
+            Some(native) => native,
+            None => NativeFilter::new(self.waker.clone())?,
+        };
+        let native = self.native.insert(native);
+        let (input, spare) = (slot.lend_input()?, slot.spare());
+        let filter = native.prepare(input, spare, slot.size(), radius)?;
+        Ok(Prepared { filter: Some((None, Box::new(filter))), ..Prepared::default() })
+    }
+
+    /// Brings the picture into the texture, too, where the shaders filter it.
+    fn prepare_glsl(
+        &mut self,
+        slot: &mut Slot,
+        radius: u32,
+        stages: &mut Stages,
+    ) -> crate::error::Result<Prepared> {
+        let filter = self.glsl.as_ref().map_err(Clone::clone)?;
+        let Some(texture) = slot.texture() else {
+            let why = "It draws into textures, and the picture is wanted in memory.";
+            let hint = "Choose another variant.";
+            return Err(crate::error::Error::new("'glsl' cannot filter this picture.", why, hint));
+        };
+        let began = Instant::now();
+        slot.show();
+        stages.did(Stage::Upload, began);
+        let filter = OnTexture::prepare(filter, texture, slot.size(), radius)?;
+        let filter: Box<dyn FrameFilter> = Box::new(filter);
+        Ok(Prepared { filter: Some((None, filter)), in_texture: true, on_device: None })
+    }
+}

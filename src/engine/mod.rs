@@ -1,0 +1,313 @@
+//! A frame asked for in a certain way, and had as soon as it is there; nothing here waits.
+//!
+//! In: a decoded frame, a [`Request`] that says what is to be done to it, and a [`Slot`] that says where it is wanted: in a
+//! texture, or in the host's memory, which takes no OpenGL. Out: the slot with the picture, and what each step took.
+//!
+//! ```text
+//! submit ▶ load ▶ prepare ▶ start: upload ▶ acquire ▶ convert     poll: look ▶ begin bands ▶ give back ▶ finish
+//!          host   plans     device                                      learn  filter        release    the slot
+//! ```
+//!
+//! One frame may be asked for several times, in different ways and for different places. Frames come out in the order in which
+//! they were asked for. The memory between the steps belongs to the device's side ([`Pipeline`]): in one in-order queue a
+//! frame's last step has read it before the next frame's first step writes it, so a frame is started when all commands of the
+//! one before are in the queue.
+
+mod bands;
+mod conversions;
+mod device;
+mod device_job;
+mod estimate;
+mod filter;
+mod job;
+mod load;
+mod pace;
+mod pipeline;
+mod plans;
+mod prepare;
+mod request;
+mod slot;
+mod surface;
+mod trials;
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::color::RgbaConverter;
+use crate::error::{Error, Result};
+pub use crate::gpu::event::Waker;
+use crate::ladders::box_filter::glsl::GlslFilter;
+use crate::media::Frame;
+use crate::stats::Stage;
+use crate::timing::ms_since;
+
+pub use bands::Bands;
+pub use conversions::Check;
+use filter::NativeFilter;
+pub use filter::{BAND_MS, FrameFilter, OnTexture, Ran, Running};
+use job::{Job, finish, first_failure};
+pub use pace::Pace;
+pub use pipeline::Pipeline;
+pub use request::{Finished, Outcome, Progress, Refusal, Request, Stages, Ticket};
+pub use slot::Slot;
+pub use trials::TrialCase;
+
+/// A filter that was predicted to take longer than this waits for [`Engine::let_go`], so that somebody can be told before.
+const HOLD_MS: f64 = 3000.0;
+
+/// What makes the pictures that were asked for.
+pub struct Engine {
+    pipeline: Option<Pipeline>,
+    /// Made when it is first wanted.
+    native: Option<NativeFilter>,
+    /// Or why it cannot be had.
+    glsl: Result<Rc<GlslFilter>>,
+    /// What converts on the host.
+    converter: RgbaConverter,
+    pace: Pace,
+    jobs: VecDeque<Job>,
+    next: u64,
+    /// Frames are converted by programs only that were checked for such ones.
+    only_checked: bool,
+    /// The last frame went to the device as planes.
+    took_planes: bool,
+    /// What takes long may begin.
+    may_take_long: bool,
+    failure: Option<Error>,
+    waker: Waker,
+}
+
+impl Engine {
+    /// An engine without a device, and without OpenGL. `waker` is called, on any thread, when [`Engine::poll`] is worth while.
+    pub fn new(waker: Waker) -> Self {
+        let why = "It draws with OpenGL, and there is none.";
+        Self {
+            pipeline: None,
+            native: None,
+            glsl: Err(Error::new("'glsl' cannot filter this picture.", why, "Choose another variant.")),
+            converter: RgbaConverter::new(),
+            pace: Pace::default(),
+            jobs: VecDeque::new(),
+            next: 0,
+            only_checked: false,
+            took_planes: false,
+            may_take_long: false,
+            failure: None,
+            waker,
+        }
+    }
+
+    /// The same with an OpenGL context, which must be current whenever it is used, for the variant `glsl`.
+    pub fn with_opengl(gl: Arc<glow::Context>, waker: Waker) -> Self {
+        Self { glsl: GlslFilter::new(gl).map(Rc::new), ..Self::new(waker) }
+    }
+
+    /// Asks for a frame: has it loaded, and started as soon as those before it let it. Waits for nothing but OpenGL, where that
+    /// still draws from the slot's texture.
+    ///
+    /// # Errors
+    /// When it cannot be had so, with the slot.
+    #[allow(clippy::result_large_err, reason = "the slot comes back")]
+    pub fn submit(
+        &mut self,
+        frame: &Frame,
+        request: Request,
+        mut slot: Slot,
+    ) -> std::result::Result<Ticket, (Slot, Refusal)> {
+        let mut stages = Stages::default();
+        let loaded = self.load(frame, &request, &mut slot, &mut stages);
+        match loaded.and_then(|matrix| self.prepare(&request, &mut slot, matrix, &mut stages)) {
+            Err(refusal) => Err((slot, refusal)),
+            Ok(load::Prepared { on_device, filter, in_texture }) => {
+                let ticket = Ticket(self.next);
+                self.next += 1;
+                let (started, cancelled, error) = (None, false, None);
+                let filter =
+                    filter.map(|(key, filter)| (key, Bands::new(request.variant, filter, &self.pace)));
+                self.jobs.push_back(Job {
+                    ticket,
+                    on_device,
+                    filter,
+                    in_texture,
+                    slot,
+                    started,
+                    cancelled,
+                    error,
+                    stages,
+                });
+                self.start_waiting();
+                Ok(ticket)
+            }
+        }
+    }
+
+    /// The next frame that is done, in the order in which they were asked for. Never waits.
+    pub fn poll(&mut self) -> Option<Finished> {
+        if self.failure.is_some() {
+            return None;
+        }
+        let mut job = self.jobs.pop_front()?;
+        let began = Instant::now();
+        let over = self.advance(&mut job);
+        // Asked too often for a span each time.
+        job.stages.times[Stage::Collect as usize] += ms_since(began);
+        let outcome = match over {
+            Ok(Some(outcome)) => outcome,
+            Err(error) if job.on_device.is_none() => Outcome::Failed(error),
+            running => {
+                self.failure = running.err();
+                self.jobs.push_front(job);
+                return None;
+            }
+        };
+        self.start_waiting();
+        Some(finish(job, outcome))
+    }
+
+    /// Starts the frames whose turn it is: commands of one frame do not come between those of another, shaders share a texture,
+    /// and what takes long is held.
+    fn start_waiting(&mut self) {
+        let mut is_queue_free = true;
+        for at in 0..self.jobs.len() {
+            let Some(mut job) = self.jobs.remove(at) else { return };
+            let is_held = job.started.is_none() && job.predicted_ms() > HOLD_MS && !self.may_take_long;
+            let works = job.on_device.is_some() || job.filter.is_some();
+            let may = if job.on_device.is_some() { is_queue_free } else { !job.in_texture || at == 0 };
+            if works && may && !is_held && job.started.is_none() && !job.cancelled && job.error.is_none() {
+                self.may_take_long = false;
+                job.error = self.start(&mut job).err();
+            }
+            is_queue_free &= job.is_all_enqueued();
+            self.jobs.insert(at, job);
+            if is_held {
+                return;
+            }
+        }
+    }
+
+    /// Hands the frame to the device, and begins its first bands.
+    fn start(&mut self, job: &mut Job) -> Result<()> {
+        job.started = Some(Instant::now());
+        if let (Some(commands), Some(pipeline)) = (&mut job.on_device, &mut self.pipeline) {
+            pipeline.begin(commands, &mut job.slot)?;
+        }
+        self.go_on(job)
+    }
+
+    /// Begins bands until about two are on their way, and asks for the frame back after the last one.
+    fn go_on(&mut self, job: &mut Job) -> Result<()> {
+        let bands = job.filter.as_mut().map(|(_, bands)| bands);
+        let (begun, all, cancelled) = match bands {
+            None => (false, true, job.cancelled),
+            Some(bands) => {
+                let begun = bands.begin(&self.pace, &self.waker)?;
+                (begun, bands.all_begun(), bands.is_cancelled())
+            }
+        };
+        match (&mut job.on_device, &mut self.pipeline, &job.filter) {
+            (Some(commands), Some(pipeline), _) if all && !commands.is_all_enqueued() => {
+                pipeline.give_back(commands, &mut job.slot, cancelled, &self.waker)
+            }
+            (_, _, Some((_, bands))) if begun => bands.flush(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Looks at what is over, learns from it, and begins what comes next; what became of the frame, once that is known.
+    fn advance(&mut self, job: &mut Job) -> Result<Option<Outcome>> {
+        if let Some(error) = job.error.take() {
+            return Err(error);
+        }
+        if job.started.is_none() {
+            let nothing = job.on_device.is_none() && job.filter.is_none();
+            let over =
+                if job.cancelled { Some(Outcome::Cancelled) } else { nothing.then_some(Outcome::Done) };
+            return Ok(over);
+        }
+        let elapsed = job.elapsed();
+        if let Some((_, bands)) = &mut job.filter {
+            let looked = bands.look(&mut self.pace, elapsed);
+            looked.map_err(|seen| first_failure(job.on_device.as_ref(), Some(bands), seen))?;
+        }
+        self.go_on(job)?;
+        let bands = job.filter.as_mut().map(|(_, bands)| bands);
+        if bands.as_ref().is_some_and(|bands| !bands.is_over()) {
+            return Ok(None);
+        }
+        if let (Some(commands), Some(pipeline)) = (&mut job.on_device, &mut self.pipeline) {
+            let took = bands.as_ref().map(|bands| bands.took()).unwrap_or_default();
+            if !commands.is_over().map_err(|seen| first_failure(Some(commands), bands, seen))? {
+                return Ok(None);
+            }
+            let (size, uploads) = (job.slot.size(), pipeline.upload_lane());
+            commands.tell(&mut job.stages, uploads, took, |colors, ms| pipeline.split(colors, size, ms));
+            job.slot.back_on_host();
+        }
+        let cancelled = job.cancelled || job.filter.as_ref().is_some_and(|(_, bands)| bands.is_cancelled());
+        Ok(Some(if cancelled { Outcome::Cancelled } else { Outcome::Done }))
+    }
+
+    /// Waits for the next frame, for those who have nothing else to do; `None` where none is on its way.
+    ///
+    /// # Errors
+    /// When the device failed: it is left, with all that was on it.
+    pub fn wait(&mut self) -> Result<Option<Finished>> {
+        loop {
+            if let Some(finished) = self.poll() {
+                return Ok(Some(finished));
+            }
+            if let Some(error) = self.failure.take() {
+                self.leave_device();
+                return Err(error);
+            }
+            if self.jobs.is_empty() {
+                return Ok(None);
+            }
+            // Whoever waits knows that it may take long.
+            self.let_go();
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    /// Drops what has not begun of a frame. It is done when what has begun is over.
+    pub fn cancel(&mut self, ticket: Ticket) {
+        let Some(job) = self.jobs.iter_mut().find(|job| job.ticket == ticket) else { return };
+        match &mut job.filter {
+            _ if job.started.is_none() => job.cancelled = true,
+            Some((_, bands)) => bands.cancel(),
+            None => {}
+        }
+    }
+
+    /// How far a frame is; nothing of one that is done.
+    pub fn progress(&self, ticket: Ticket) -> Progress {
+        let job = self.jobs.iter().find(|job| job.ticket == ticket);
+        job.map_or_else(Progress::default, Job::progress)
+    }
+
+    /// Whether the next frame is held because it takes long.
+    pub fn is_holding(&self) -> bool {
+        let next = self.jobs.iter().find(|job| job.started.is_none() && !job.cancelled);
+        next.is_some_and(|job| job.predicted_ms() > HOLD_MS && !self.may_take_long)
+    }
+
+    /// Starts a frame that is held because it takes long.
+    pub fn let_go(&mut self) {
+        if self.is_holding() {
+            self.may_take_long = true;
+            self.start_waiting();
+        }
+    }
+
+    /// Whether commands of a frame are not all in the device's queue yet: another one would have to wait.
+    pub fn is_queue_busy(&self) -> bool {
+        self.jobs.iter().any(|job| !job.is_all_enqueued())
+    }
+
+    /// Why the device failed, if it has since the last call. Nothing goes on until it is [left](Engine::leave_device).
+    pub fn take_failure(&mut self) -> Option<Error> {
+        self.failure.take()
+    }
+}

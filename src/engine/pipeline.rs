@@ -1,0 +1,282 @@
+//! The OpenCL device's share of a frame's way, enqueued so that nothing waits: upload → acquire → convert → correct → (filter) →
+//! release, or a download where the picture is wanted in the host's memory.
+//!
+//! In: a [`Slot`] that is loaded with a frame's planes or its RGBA picture, and the commands that were prepared for it. Out: those
+//! commands in the device's queue, around the filter's, which `bands` begins.
+//!
+//! The variant `planar` filters the planes before they are converted; all others filter the RGBA picture.
+//!
+//! Planes are converted and corrected by one kernel. A picture that comes as RGBA is corrected by a kernel of its own.
+//! Only the upload has a queue of its own, on devices with memory of their own: it writes the slot's memory, so that a frame is
+//! uploaded while the one before it is filtered.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::Slot;
+use super::conversions::Known;
+use super::device_job::{Colors, DeviceJob};
+use super::pace::ConversionTime;
+use super::trials::Trials;
+use crate::color::Layout;
+use crate::color::kernels::{Converter, Corrector, pack_pinned};
+use crate::color::{Packed, Staging};
+use crate::error::{Error, Result};
+use crate::gpu::cl::{ClContext, DeviceKind, flush};
+use crate::gpu::event::{Waker, wait_in_queue, wake_after};
+use crate::gpu::memory::{Picture, Storage};
+use crate::gpu::sharing::Sharing;
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::planar::PlanarFilter;
+use crate::ladders::box_filter::{BuiltVariant, Scratch};
+use crate::media::Frame;
+use crate::stats::{Lane, Stage};
+
+/// The filter on one device: its built variants and what is known about their speed.
+pub struct Pipeline {
+    pub(super) cl: ClContext,
+    /// For the uploads; without it they go to the queue of the other commands.
+    pub(super) uploads: Option<ocl::Queue>,
+    /// Memory for packed planes; without it they are packed into the slots' memory, which a CPU device uses in place.
+    pub(super) staging: Option<Staging>,
+    /// The results go into the slots' textures.
+    pub(super) to_texture: bool,
+    pub(super) built: HashMap<VariantId, BuiltVariant>,
+    pub(super) planar: Option<PlanarFilter>,
+    pub(super) scratch: Scratch,
+    pub(super) corrector: Option<Corrector>,
+    pub(super) converter: Converter,
+    pub(super) trials: Trials,
+    pub(super) known: Known,
+    /// The corrector is not to be used.
+    pub(super) correction_is_wrong: bool,
+    /// The picture before the filter, and the filtered one on its way into a texture.
+    pub(super) between: Reused,
+    pub(super) filtered: Reused,
+    /// Planes between filter and conversion.
+    pub(super) planes: Reused,
+    pub(super) conversion_time: ConversionTime,
+}
+
+/// Memory that all jobs share, of the kind and size that was wanted last.
+#[derive(Default)]
+pub(super) struct Reused(Option<((u32, u32), Picture)>);
+
+impl Reused {
+    /// What is replaced lives on in the jobs that still use it.
+    pub(super) fn get(&mut self, cl: &ClContext, storage: Storage, size: (u32, u32)) -> Result<Picture> {
+        if let Some((_, picture)) = self.0.as_ref().filter(|(s, p)| *s == size && p.storage() == storage) {
+            return Ok(picture.clone());
+        }
+        self.0 = None;
+        let picture = Picture::alloc(cl, storage, size.0, size.1)?;
+        Ok(self.0.insert((size, picture)).1.clone())
+    }
+}
+
+impl Pipeline {
+    /// A pipeline without variants; add them as they are built. `sharing` says how its results get to OpenGL.
+    pub fn new(cl: ClContext, sharing: &Sharing) -> Self {
+        // A driver that has no second queue does with one.
+        let uploads = wants_two_queues(cl.device.info.kind).then(|| cl.extra_queue().ok()).flatten();
+        Self {
+            staging: (!cl.uses_host_memory()).then(Staging::default),
+            uploads,
+            to_texture: *sharing == Sharing::ZeroCopy,
+            built: HashMap::new(),
+            planar: None,
+            scratch: Scratch::new(),
+            corrector: None,
+            converter: Converter::new(&cl),
+            trials: Trials::default(),
+            known: Known::default(),
+            correction_is_wrong: false,
+            between: Reused::default(),
+            filtered: Reused::default(),
+            planes: Reused::default(),
+            conversion_time: ConversionTime::default(),
+            cl,
+        }
+    }
+
+    /// The device and its context.
+    pub fn cl(&self) -> &ClContext {
+        &self.cl
+    }
+
+    /// Where the planes of frames that this device converts are to be packed, if anywhere before they are loaded.
+    pub(crate) fn staging(&self) -> Option<&Staging> {
+        self.staging.as_ref()
+    }
+
+    /// Puts the planes of `frame`, which are to be packed as `layout` says, into `slot`; those that the decoder's thread has
+    /// packed for this device as they are, and then returns what that took, in milliseconds.
+    ///
+    /// # Errors
+    /// When memory runs out, or the slot's memory is still in use.
+    pub(crate) fn load_planes(&self, slot: &mut Slot, frame: &Frame, layout: &Layout) -> Result<Option<f64>> {
+        let Some(staging) = &self.staging else {
+            return slot.fill(&self.cl, &frame.picture, layout).map(|()| None);
+        };
+        let is_usable = |packed: &Arc<Packed>| packed.is_of(staging) && packed.layout() == layout;
+        if let Some(packed) = frame.packed.borrow().clone().filter(is_usable) {
+            let took_ms = packed.took_ms();
+            return slot.load_packed(packed).map(|()| Some(took_ms));
+        }
+        // The filter's queue may be busy for long.
+        let queue = self.uploads.as_ref().unwrap_or(&self.cl.queue);
+        slot.load_packed(Arc::new(pack_pinned(&self.cl, queue, staging, &frame.picture, layout)?))
+            .map(|()| None)
+    }
+
+    /// Adds a variant that the builder finished.
+    pub fn add(&mut self, variant: BuiltVariant) {
+        self.built.insert(variant.kernels().id, variant);
+    }
+
+    /// Adds the filter on planes that the builder finished.
+    pub fn add_planar(&mut self, filter: PlanarFilter) {
+        self.planar = Some(filter);
+    }
+
+    /// Whether a variant can be submitted.
+    pub fn has(&self, variant: VariantId) -> bool {
+        match variant {
+            VariantId::Planar => self.planar.is_some(),
+            _ => self.built.contains_key(&variant),
+        }
+    }
+
+    /// What a variant filters pictures of this size and radius with; `None` where it cannot be submitted.
+    pub fn chosen(&self, variant: VariantId, (width, height): (u32, u32), radius: u32) -> Option<String> {
+        self.built.get(&variant)?.chosen(width, height, radius)
+    }
+
+    /// Adds the colour correction that the builder finished.
+    pub(crate) fn set_corrector(&mut self, corrector: Corrector) {
+        self.corrector = Some(corrector);
+    }
+
+    /// Whether colours of RGBA pictures can be corrected on the device.
+    pub fn corrects(&self) -> bool {
+        self.corrector.is_some() && !self.correction_is_wrong
+    }
+
+    /// Hands the slot's picture to the device, and enqueues what comes before the filter. Waits for nothing but OpenGL, where
+    /// that still draws from the slot's texture.
+    ///
+    /// # Errors
+    /// When the driver refuses a command; the device must then be idle ([`Pipeline::drain`]) before the slot goes.
+    pub(super) fn begin(&mut self, job: &mut DeviceJob, slot: &mut Slot) -> Result<()> {
+        let queue = &self.cl.queue;
+        let before = Instant::now();
+        if !job.to_texture && slot.wait_until_fetched() {
+            job.host_did(Stage::Acquire, before);
+        }
+        let before = Instant::now();
+        job.upload = slot.to_device(&self.cl, self.uploads.as_ref().unwrap_or(queue))?;
+        if let Some(upload) = job.upload.clone() {
+            job.enqueued(&upload, before);
+        }
+        if let Some(uploads) = &self.uploads {
+            flush(uploads)?;
+        }
+        if job.to_texture {
+            let began = Instant::now();
+            job.acquire = Some(slot.acquire(&self.cl)?);
+            job.host_did(Stage::Acquire, began);
+        }
+        if let (Some(_), Some(upload)) = (&self.uploads, &job.upload) {
+            wait_in_queue(queue, upload)?;
+        }
+        let (before, size) = (Instant::now(), slot.size());
+        let (planes, kept) = slot.planes_and_kept();
+        let converted = match (&job.colors, planes, &mut self.corrector) {
+            (Some(Colors::Convert { correction, to }), Some(planes), _) => {
+                let (layout, block) = (planes.layout(), planes.on_device()?);
+                self.converter.enqueue_kept(queue, kept, layout, block, to, correction)?
+            }
+            (Some(Colors::Correct { correction, matrix, from, to }), _, Some(corrector)) => {
+                corrector.enqueue_kept(queue, kept, from, to, size, correction, *matrix)?
+            }
+            _ => return Ok(()),
+        };
+        job.enqueued(&converted, before);
+        job.converted = Some(converted);
+        Ok(())
+    }
+
+    /// Enqueues what comes after the filter: the conversion of planes that were filtered, the copy into the texture and its
+    /// release, or the download; of a frame that was cancelled only what gives its memory back. `waker` is called after it.
+    ///
+    /// # Errors
+    /// When the driver refuses a command.
+    pub(super) fn give_back(
+        &mut self,
+        job: &mut DeviceJob,
+        slot: &mut Slot,
+        cancelled: bool,
+        waker: &Waker,
+    ) -> Result<()> {
+        if let (Some(Colors::ConvertFiltered { correction, layout, from, to }), false) =
+            (&job.colors, cancelled)
+        {
+            let (queue, kept) = (&self.cl.queue, slot.planes_and_kept().1);
+            job.converted = Some(self.converter.enqueue_kept(queue, kept, layout, from, to, correction)?);
+        }
+        let began = Instant::now();
+        if let (Some(filtered), false) = (&job.to_copy, cancelled) {
+            job.copied = Some(slot.copy_to_texture(&self.cl, filtered)?);
+        }
+        let before = Instant::now();
+        let last = slot.to_host(&self.cl, job.to_texture)?;
+        job.enqueued(&last, before);
+        wake_after(&last, waker);
+        job.last = Some(last);
+        // Drivers do much of a handover in the call, or when the queue is flushed.
+        flush(&self.cl.queue)?;
+        job.host_did(Stage::Release, began);
+        Ok(())
+    }
+
+    /// How the time of a conversion, and of the correction in its kernel, falls apart.
+    pub(super) fn split(&mut self, colors: &Colors, size: (u32, u32), ms: f64) -> (f64, f64) {
+        match colors {
+            Colors::Convert { correction, to } => {
+                self.conversion_time.split((size, to.storage(), false), ms, correction)
+            }
+            Colors::ConvertFiltered { correction, to, .. } => {
+                self.conversion_time.split((size, to.storage(), true), ms, correction)
+            }
+            Colors::Correct { .. } => (0.0, ms),
+        }
+    }
+
+    /// Waits until the device is idle, so that memory it uses can be released. For errors and teardown only.
+    pub fn drain(&self) -> bool {
+        // Both, whatever the first one says.
+        let filter = self.cl.queue.finish().is_ok();
+        let uploads = self.uploads.as_ref().is_none_or(|uploads| uploads.finish().is_ok());
+        filter && uploads
+    }
+
+    /// What the uploads run on, for [`Span`]s.
+    pub(super) fn upload_lane(&self) -> Lane {
+        if self.uploads.is_some() { Lane::Upload } else { Lane::Device }
+    }
+}
+
+/// Whether uploads get a queue of their own. On a CPU they are no work, only a handover. `CLREEL_QUEUES` says otherwise.
+fn wants_two_queues(kind: DeviceKind) -> bool {
+    match std::env::var("CLREEL_QUEUES").as_deref() {
+        Ok("1") => false,
+        Ok("2") => true,
+        _ => kind != DeviceKind::Cpu,
+    }
+}
+
+/// What is said of a variant that nobody has built.
+pub(super) fn not_built(variant: VariantId) -> Error {
+    Error::new(format!("The variant '{variant}' is not built."), "", "Choose another variant.")
+}

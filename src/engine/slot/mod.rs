@@ -1,0 +1,337 @@
+//! How a picture gets from the host to the filter and from the filter to the screen.
+//!
+//! In: a decoded frame's planes, or RGBA8 bytes that a converter writes into the [`Slot`]. Out: an OpenGL texture
+//! that holds the filtered picture. There are two ways:
+//!
+//! - [`Sharing::ZeroCopy`](crate::gpu::sharing::Sharing::ZeroCopy): the device acquires the slot's texture, its kernels write there,
+//!   and it releases the texture. No pixel returns to the host.
+//! - [`Sharing::Copy`](crate::gpu::sharing::Sharing::Copy): the filtered picture is read into the host's memory, and OpenGL takes it
+//!   from there: by itself from a pixel buffer object, where it has such that stay mapped. On a CPU device the host's
+//!   memory is the device's (`CL_MEM_USE_HOST_PTR`), that pixel buffer too; mapping and unmapping hand it over, and no
+//!   byte is moved until OpenGL takes the picture.
+//!
+//! Between frames everything belongs to the host. [`Slot::to_device`] hands it over before the filter's commands,
+//! [`Slot::to_host`] asks for it back after, in the filter's in-order queue, so a slot is never waited for behind another
+//! slot's frame. The upload may go to a queue of its own, which the filter's commands then wait for.
+
+mod handover;
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use ffmpeg_next::frame::Video;
+
+use super::plans::Plans;
+use super::surface::Surface;
+use crate::color::Layout;
+use crate::color::Packed;
+use crate::color::kernels::{KeptKernels, PlaneBlock};
+use crate::error::{Error, Result};
+use crate::gpu::cl::ClContext;
+use crate::gpu::host_block::HostBlock;
+use crate::gpu::memory::Picture;
+use crate::gpu::sharing::pixel_buffer::PixelBuffer;
+use crate::gpu::sharing::texture::Shared;
+
+/// What the host has put into a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Loaded {
+    /// The RGBA picture of [`Slot::input`].
+    Rgba,
+    /// The planes of [`Slot::load_packed`] or [`Slot::fill`], to be converted on the device.
+    Planes,
+}
+
+/// Places in [`DeviceSide::mapped`].
+const SOURCE: usize = 0;
+const TARGET: usize = 1;
+
+/// The device's side of a slot. With `CL_MEM_USE_HOST_PTR` its memory lies in the slot's host blocks, so it must drop
+/// before them.
+#[derive(Default)]
+struct DeviceSide {
+    /// They name the memory objects below.
+    plans: Plans,
+    /// The RGBA picture from the host.
+    source: Option<Picture>,
+    /// The filtered picture to the host.
+    target: Option<Picture>,
+    /// The texture as OpenCL sees it.
+    shared: Option<Shared>,
+    /// The host has source and target by mapping. Not so before the first use: the blocks' content at the objects'
+    /// creation is the objects' content, so that nothing has to be mapped, and waited for, to begin with.
+    mapped: [bool; 2],
+    /// The device may touch the host's memory or the texture now.
+    handed_over: bool,
+}
+
+/// One of the places a frame can be in between decoding and where it is wanted: host memory, the device's memory objects, and
+/// the texture that is shown, if it is to be in one. Host and device memory is made when it is first needed.
+pub struct Slot {
+    size: (u32, u32),
+    device: DeviceSide,
+    planes: Option<PlaneBlock>,
+    /// Shared with the thread that filters it without OpenCL, if one does.
+    input: Option<Arc<HostBlock>>,
+    output: Option<Output>,
+    /// A picture in the memory of a filter that has its own, or that memory for the next one.
+    own: Option<Vec<u8>>,
+    loaded: Loaded,
+    result: Place,
+    /// Last: what OpenCL has of it goes before.
+    surface: Option<Surface>,
+}
+
+/// Where the picture is that a slot was filled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// As it was loaded: nothing filters it.
+    Input,
+    /// In the host's memory for the filtered picture.
+    Output,
+    /// In the filter's own memory.
+    Own,
+    /// In the texture.
+    Texture,
+}
+
+/// Host memory for the filtered picture, where textures are not shared.
+enum Output {
+    /// OpenGL fetches the picture from here by itself.
+    Pixels(PixelBuffer),
+    /// OpenGL is handed the picture, and copies it before the call returns.
+    Block(HostBlock),
+}
+
+impl Output {
+    fn start(&self) -> NonNull<u8> {
+        match self {
+            Output::Pixels(pixels) => pixels.start(),
+            Output::Block(block) => block.start(),
+        }
+    }
+}
+
+impl Slot {
+    /// A slot for RGBA8 pictures of `width` by `height` pixels that are wanted in a texture. The OpenGL context must be
+    /// current, here and when the slot is used or dropped.
+    ///
+    /// # Errors
+    /// When the picture is larger than the driver's textures, or memory runs out.
+    pub fn new(gl: &Arc<glow::Context>, width: u32, height: u32) -> Result<Self> {
+        let surface = Surface::new(gl, (width, height))?;
+        Ok(Self { surface: Some(surface), ..Self::in_memory(width, height) })
+    }
+
+    /// A slot for RGBA8 pictures of `width` by `height` pixels that are wanted in the host's memory. It knows no OpenGL.
+    pub fn in_memory(width: u32, height: u32) -> Self {
+        Self {
+            size: (width, height),
+            device: DeviceSide::default(),
+            planes: None,
+            input: None,
+            output: None,
+            own: None,
+            loaded: Loaded::Rgba,
+            result: Place::Input,
+            surface: None,
+        }
+    }
+
+    /// Width and height in pixels.
+    pub(crate) fn size(&self) -> (u32, u32) {
+        self.size
+    }
+
+    fn bytes(&self) -> usize {
+        self.size.0 as usize * self.size.1 as usize * 4
+    }
+
+    /// The texture that holds the picture after [`Slot::show`]; `None` where it is wanted in memory.
+    pub fn texture(&self) -> Option<glow::Texture> {
+        self.surface.as_ref().map(Surface::texture)
+    }
+
+    /// What was loaded last.
+    pub(super) fn loaded(&self) -> Loaded {
+        self.loaded
+    }
+
+    /// The unfiltered picture, tightly packed RGBA8, for the converter to write.
+    ///
+    /// # Errors
+    /// When the device has it, or memory runs out.
+    pub fn input(&mut self) -> Result<&mut [u8]> {
+        if self.device.handed_over {
+            return Err(still_in_use());
+        }
+        let block = match self.input.take() {
+            Some(block) => block,
+            None => Arc::new(HostBlock::new(self.bytes())?),
+        };
+        (self.loaded, self.result) = (Loaded::Rgba, Place::Input);
+        Arc::get_mut(self.input.insert(block)).map(HostBlock::bytes_mut).ok_or_else(still_in_use)
+    }
+
+    /// The unfiltered picture for another thread to read. [`Slot::input`] is refused until it drops it.
+    ///
+    /// # Errors
+    /// When the device has it, or there is none.
+    pub(crate) fn lend_input(&self) -> Result<Arc<HostBlock>> {
+        if self.device.handed_over {
+            return Err(still_in_use());
+        }
+        self.input.clone().ok_or_else(no_picture)
+    }
+
+    /// Takes planes that are packed in memory that the device can fetch: for devices with memory of their own.
+    ///
+    /// # Errors
+    /// When the device still has the planes before.
+    pub(crate) fn load_packed(&mut self, packed: Arc<Packed>) -> Result<()> {
+        match self.planes.as_mut().filter(|planes| planes.layout() == packed.layout()) {
+            Some(planes) => planes.take_packed(packed)?,
+            None if self.device.handed_over => return Err(still_in_use()),
+            None => {
+                self.forget_planes();
+                self.planes = Some(PlaneBlock::of_packed(packed));
+            }
+        }
+        self.loaded = Loaded::Planes;
+        Ok(())
+    }
+
+    /// Copies the planes of `frame`, which are packed as `layout` says, into memory that is also the device's: for CPU
+    /// devices.
+    ///
+    /// # Errors
+    /// When the device has that memory, or it runs out.
+    pub(crate) fn fill(&mut self, cl: &ClContext, frame: &Video, layout: &Layout) -> Result<()> {
+        if self.device.handed_over {
+            return Err(still_in_use());
+        }
+        let mut planes = match self.planes.take().filter(|planes| planes.layout() == layout) {
+            Some(planes) => planes,
+            None => {
+                self.forget_planes();
+                PlaneBlock::new(cl, layout)?
+            }
+        };
+        planes.fill(frame)?;
+        self.planes = Some(planes);
+        self.loaded = Loaded::Planes;
+        Ok(())
+    }
+
+    /// The planes that were loaded, for the device's converter.
+    pub(crate) fn planes(&self) -> Option<&PlaneBlock> {
+        self.planes.as_ref()
+    }
+
+    /// The same, and the kernels to convert them with.
+    pub(super) fn planes_and_kept(&mut self) -> (Option<&PlaneBlock>, &mut KeptKernels) {
+        (self.planes.as_ref(), &mut self.device.plans.colors)
+    }
+
+    /// What its frames were filtered with last.
+    pub(super) fn plans(&mut self) -> &mut Plans {
+        &mut self.device.plans
+    }
+
+    /// The device's memory for the planes that were loaded; it has them after [`Slot::to_device`].
+    ///
+    /// # Errors
+    /// When there are none, or memory runs out.
+    pub(super) fn planes_for_device(&mut self, cl: &ClContext) -> Result<Picture> {
+        self.planes.as_mut().ok_or_else(no_picture)?.device(cl).cloned()
+    }
+
+    /// Notes that OpenGL's commands so far are the last ones that use the texture, until the next picture is in it.
+    pub(crate) fn retire(&mut self) {
+        self.surface.iter_mut().for_each(Surface::retire);
+    }
+
+    /// Waits until OpenGL has fetched the picture before from the pixel buffer, so that the next one can be written there.
+    /// Returns whether there is such a buffer.
+    pub(crate) fn wait_until_fetched(&mut self) -> bool {
+        let has_buffer = matches!(self.output, Some(Output::Pixels(_)));
+        if let Some(surface) = self.surface.as_mut().filter(|_| has_buffer) {
+            surface.wait_until_fetched();
+        }
+        has_buffer
+    }
+
+    /// Notes where the picture is now.
+    pub(super) fn result_is_in(&mut self, place: Place) {
+        self.result = place;
+    }
+
+    /// Whether the device has put the picture into the host's memory, from where [`Slot::show`] is to fetch it.
+    pub(crate) fn is_in_output(&self) -> bool {
+        self.result == Place::Output
+    }
+
+    /// Fills the texture with the picture, from where that is. Does nothing while the device has it, or where there is no
+    /// texture.
+    pub fn show(&mut self) {
+        let Some(surface) = self.surface.as_ref().filter(|_| !self.device.handed_over) else { return };
+        match (self.result, &self.output) {
+            (Place::Texture, _) => return,
+            (Place::Output, Some(Output::Pixels(pixels))) => surface.fill_from(pixels),
+            _ => {
+                let Some(pixels) = self.pixels() else { return };
+                surface.fill(pixels);
+            }
+        }
+        self.result = Place::Texture;
+    }
+
+    /// Fills the texture with what commands have put into [`Slot::target`], as [`Slot::show`] does.
+    pub fn show_output(&mut self) {
+        self.result = Place::Output;
+        self.show();
+    }
+
+    /// The picture, tightly packed RGBA8; `None` while the device has it, and where it is not in the host's memory.
+    pub fn pixels(&self) -> Option<&[u8]> {
+        if self.device.handed_over {
+            return None;
+        }
+        match (self.result, &self.output) {
+            (Place::Input, _) => self.input.as_deref().map(HostBlock::bytes),
+            (Place::Output, Some(Output::Block(block))) => Some(block.bytes()),
+            (Place::Own, _) => self.own.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Memory of a filter's own that a slot's picture before was in.
+    pub(super) fn spare(&mut self) -> Option<Vec<u8>> {
+        self.own.take()
+    }
+
+    /// Keeps the memory of a filter's own, with the picture in it.
+    pub(super) fn keep_own(&mut self, picture: Vec<u8>) {
+        self.own = Some(picture);
+        self.result = Place::Own;
+    }
+
+    /// Fills the texture, if there is one, with a picture of this size, tightly packed RGBA8.
+    pub fn show_pixels(&self, rgba: &[u8]) {
+        if let Some(surface) = &self.surface {
+            surface.fill(rgba);
+        }
+    }
+}
+
+fn still_in_use() -> Error {
+    Error::new("A frame could not be converted.", "Its memory is still in use by the device.", "")
+}
+
+fn no_picture() -> Error {
+    Error::new(
+        "The frame has no memory on the device.",
+        "",
+        "Choose another variant; 0 shows the movie unfiltered.",
+    )
+}

@@ -1,0 +1,111 @@
+//! The texture that a slot's picture is shown from. In: pixels of the host's, or of OpenCL's. Out: the texture, and when OpenGL
+//! has done with what is in it. The context must be current whenever it is used or dropped.
+
+use std::sync::Arc;
+
+use glow::HasContext as _;
+
+use crate::error::Result;
+use crate::gpu::sharing::pixel_buffer::PixelBuffer;
+use crate::gpu::sharing::texture;
+
+/// After so long OpenGL is asked to finish all that it has, in nanoseconds.
+const FETCH_NS: i32 = 1_000_000_000;
+
+/// A texture of a picture's size.
+pub(super) struct Surface {
+    gl: Arc<glow::Context>,
+    texture: glow::Texture,
+    size: (u32, u32),
+    /// After it OpenGL has finished with the texture.
+    drawn: Option<glow::Fence>,
+}
+
+impl Surface {
+    /// # Errors
+    /// When the picture is larger than the driver's textures, or memory runs out.
+    pub(super) fn new(gl: &Arc<glow::Context>, size: (u32, u32)) -> Result<Self> {
+        let texture = texture::create(gl, size.0, size.1)?;
+        Ok(Self { gl: gl.clone(), texture, size, drawn: None })
+    }
+
+    pub(super) fn texture(&self) -> glow::Texture {
+        self.texture
+    }
+
+    /// Memory that OpenGL fetches pictures from by itself, where it has such.
+    pub(super) fn pixel_buffer(&self, bytes: usize) -> Option<PixelBuffer> {
+        PixelBuffer::new(&self.gl, bytes)
+    }
+
+    /// Fills the texture with pixels, tightly packed RGBA8.
+    pub(super) fn fill(&self, rgba: &[u8]) {
+        texture::fill(&self.gl, self.texture, self.size, rgba);
+    }
+
+    /// Has OpenGL fetch the picture into the texture.
+    pub(super) fn fill_from(&self, pixels: &PixelBuffer) {
+        texture::fill_from(&self.gl, self.texture, self.size, pixels);
+    }
+
+    /// Notes that OpenGL's commands so far are the last ones that use the texture, until the next picture is in it.
+    pub(super) fn retire(&mut self) {
+        let gl = &self.gl;
+        // SAFETY: the context is current; the old fence is this surface's own.
+        unsafe {
+            if let Some(old) = self.drawn.take() {
+                gl.delete_sync(old);
+            }
+            self.drawn = gl.fence_sync(glow::SYNC_GPU_COMMANDS_COMPLETE, 0).ok();
+            if self.drawn.is_none() {
+                gl.finish();
+            }
+        }
+    }
+
+    /// Waits until OpenGL has finished with the texture; with `device_waits` only has it begin.
+    pub(super) fn wait_for_gl(&mut self, device_waits: bool) {
+        let finished = match self.drawn.take() {
+            Some(fence) => self.is_passed(fence, 0),
+            None => false,
+        };
+        if !finished && !device_waits {
+            // SAFETY: the context is current.
+            unsafe { self.gl.finish() };
+        }
+    }
+
+    /// Waits until OpenGL has fetched the picture before from its pixel buffer, so that the next one can be written there.
+    /// Seldom at all: it began a few frames ago.
+    pub(super) fn wait_until_fetched(&mut self) {
+        if let Some(fence) = self.drawn.take()
+            && !self.is_passed(fence, FETCH_NS)
+        {
+            // SAFETY: the context is current.
+            unsafe { self.gl.finish() };
+        }
+    }
+
+    /// Whether OpenGL passes the fence within that time, in nanoseconds. The fence is gone then.
+    fn is_passed(&self, fence: glow::Fence, ns: i32) -> bool {
+        // SAFETY: the context is current; the fence is this surface's own and is not used again.
+        let status = unsafe {
+            let status = self.gl.client_wait_sync(fence, glow::SYNC_FLUSH_COMMANDS_BIT, ns);
+            self.gl.delete_sync(fence);
+            status
+        };
+        matches!(status, glow::ALREADY_SIGNALED | glow::CONDITION_SATISFIED)
+    }
+}
+
+impl Drop for Surface {
+    fn drop(&mut self) {
+        // SAFETY: the context is current (see `new`); texture and fence are this surface's own.
+        unsafe {
+            if let Some(fence) = self.drawn.take() {
+                self.gl.delete_sync(fence);
+            }
+            self.gl.delete_texture(self.texture);
+        }
+    }
+}

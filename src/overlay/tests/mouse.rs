@@ -1,0 +1,128 @@
+//! The mouse where there is no button.
+
+use egui::{MouseWheelUnit, TouchPhase};
+
+use super::*;
+
+fn wheel(unit: MouseWheelUnit, y: f32) -> Event {
+    let (delta, modifiers) = (vec2(0.0, y), Modifiers::NONE);
+    Event::MouseWheel {
+        unit,
+        delta,
+        phase: TouchPhase::Move,
+        source: egui::MouseWheelSource::Unknown,
+        modifiers,
+    }
+}
+
+/// What another button of the mouse does at a place.
+fn right_click(fixture: &mut Fixture, pos: Pos2) -> Vec<Action> {
+    let event = |pressed| match button(pos, pressed) {
+        Event::PointerButton { pos, pressed, modifiers, .. } => {
+            Event::PointerButton { pos, button: PointerButton::Secondary, pressed, modifiers }
+        }
+        other => other,
+    };
+    let mut actions = fixture.pass(vec![Event::PointerMoved(pos)]);
+    actions.extend(fixture.pass(vec![event(true)]));
+    actions.extend(fixture.pass(vec![event(false)]));
+    actions
+}
+
+#[test]
+fn clicks_on_the_picture_fill_the_screen_and_pause() {
+    for (size, visible) in SIZES.into_iter().flat_map(|size| [(size, true), (size, false)]) {
+        let mut fixture = Fixture::new(size);
+        fixture.overlay.visible = visible;
+        let picture = pos2(size.x * 0.5, size.y * 0.35);
+        assert_eq!(fixture.click_at(picture), [], "one click does nothing at {size}");
+        assert_eq!(fixture.click_at(picture), [Action::ToggleFullscreen], "{size}, visible: {visible}");
+        assert_eq!(right_click(&mut fixture, picture), [Action::TogglePause], "{size}, visible: {visible}");
+    }
+    // What lies on the picture is not the picture.
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.notices = vec![notice("Something.", true)];
+    fixture.overlay.stages_open = true;
+    fixture.pass(vec![]);
+    // A click on the name of a panel folds it.
+    for text in ["clip.mp4", "the filter alone", "Something.", "The hint.", "frame"] {
+        let at = fixture.find(text).unwrap_or_else(|| panic!("{text} in {:?}", fixture.texts));
+        fixture.click_at(at.center());
+        assert_eq!(fixture.click_at(at.center()), [], "{text}");
+        assert_eq!(right_click(&mut fixture, at.center()), [], "{text}");
+    }
+}
+
+#[test]
+fn the_wheel_changes_what_it_is_over() {
+    for size in SIZES {
+        let mut fixture = Fixture::new(size);
+        let radius = fixture.find("+").unwrap().center();
+        let rail = fixture.ctx.read_response(crate::overlay::seekbar::id()).unwrap().rect.center();
+        let mut turn = |at: Pos2, unit, y| {
+            fixture.pass(vec![Event::PointerMoved(at)]);
+            fixture.pass(vec![wheel(unit, y)])
+        };
+        let line = MouseWheelUnit::Line;
+        assert_eq!(turn(radius, line, 1.0), [Action::SetRadius(8)], "{size}");
+        assert_eq!(turn(radius, line, -2.0), [Action::SetRadius(5)], "{size}");
+        assert_eq!(turn(radius, line, -20.0), [Action::SetRadius(0)], "{size}");
+        assert_eq!(turn(rail, line, 1.0), [Action::Seek { to_s: 6.0, exact: true }], "{size}");
+        assert_eq!(turn(rail, line, -1.0), [Action::Seek { to_s: 0.0, exact: true }], "{size}");
+        // A touch pad moves by points, many times a second.
+        assert_eq!(turn(radius, MouseWheelUnit::Point, 30.0), [], "{size}");
+        assert_eq!(turn(radius, MouseWheelUnit::Point, 15.0), [Action::SetRadius(8)], "{size}");
+        assert_eq!(turn(pos2(size.x * 0.5, size.y * 0.35), line, 1.0), [], "{size}");
+    }
+}
+
+#[test]
+fn a_path_is_completed_where_it_still_stands() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.overlay.ask_for_path();
+    fixture.pass(vec![]);
+    fixture.pass(vec![Event::Text("/tm".into())]);
+    let tab = |pressed| Event::Key {
+        key: egui::Key::Tab,
+        physical_key: None,
+        pressed,
+        repeat: false,
+        modifiers: Modifiers::NONE,
+    };
+    assert_eq!(fixture.pass(vec![tab(true)]), [Action::Complete("/tm".into())]);
+    fixture.pass(vec![tab(false)]);
+    fixture.overlay.complete_path("/t", "/toolate".into(), &[]);
+    fixture.pass(vec![]);
+    assert!(fixture.find("/tm").is_some(), "{:?}", fixture.texts);
+    fixture.overlay.complete_path("/tm", "/tmp/".into(), &["tmp".into()]);
+    fixture.pass(vec![]);
+    assert!(fixture.find("/tmp/").is_some(), "{:?}", fixture.texts);
+    // What is typed goes on behind it.
+    fixture.pass(vec![Event::Text("m".into())]);
+    fixture.overlay.complete_path("/tmp/m", "/tmp/movie".into(), &["movie1".into(), "movie2".into()]);
+    fixture.pass(vec![]);
+    assert!(fixture.find("/tmp/movie").is_some() && fixture.find("movie1   movie2").is_some());
+    fixture.pass(vec![Event::Text("1".into())]);
+    fixture.pass(vec![]);
+    assert!(fixture.find("/tmp/movie1").is_some() && fixture.find("movie1   movie2").is_none());
+}
+
+#[test]
+fn chapters_are_told_at_the_seek_bar_and_the_place_in_a_list_by_the_name() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    let chapter = |start_s, title: &str| crate::media::Chapter { start_s, title: title.into() };
+    fixture.movie.chapters = vec![chapter(0.0, "Begin"), chapter(4.0, ""), chapter(8.0, "The end")];
+    let rail = fixture.ctx.read_response(crate::overlay::seekbar::id()).unwrap().rect;
+    for (part, told) in [(0.2, "Begin"), (0.9, "The end")] {
+        let at = pos2(rail.left() + part * rail.width(), rail.center().y);
+        fixture.pass(vec![Event::PointerMoved(at)]);
+        fixture.pass(vec![]);
+        assert!(fixture.shows(told), "{told}: {:?}", fixture.texts);
+    }
+    fixture.pass(vec![Event::PointerMoved(rail.center())]);
+    fixture.pass(vec![]);
+    assert!(!fixture.shows("Begin") && !fixture.shows("The end"));
+    fixture.movie.place = Some((2, 3));
+    fixture.pass(vec![]);
+    assert!(fixture.find("2/3 \u{b7} clip.mp4").is_some(), "{:?}", fixture.texts);
+}

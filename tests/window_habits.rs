@@ -1,0 +1,184 @@
+//! What people expect of a player without having read anything, in the real window on a virtual display.
+
+#[path = "common/window.rs"]
+mod common;
+#[path = "common/movie.rs"]
+mod movie;
+
+use std::process::Command;
+
+use common::{Display, Session, clreel, json};
+use movie::{Folder, Movie, steady, turned};
+
+/// As `clreel`, and no desktop's service shows a dialog.
+fn alone(display: &Display) -> Command {
+    let mut command = clreel(Some(display));
+    command.env_remove("DBUS_SESSION_BUS_ADDRESS").env_remove("XDG_RUNTIME_DIR").args(["--variant", "off"]);
+    command
+}
+
+impl Session<'_> {
+    /// Width and height of the window in pixels.
+    fn size(&self) -> (u32, u32) {
+        let told = self.display.xdotool(&["getwindowgeometry", "--shell", &self.window]);
+        let told = String::from_utf8_lossy(&told.stdout).into_owned();
+        let number = |name: &str| told.lines().find_map(|line| line.strip_prefix(name)?.parse().ok());
+        (number("WIDTH=").unwrap_or(0), number("HEIGHT=").unwrap_or(0))
+    }
+
+    fn move_to(&self, (x, y): (i32, i32)) {
+        self.display.xdotool(&["mousemove", &x.to_string(), &y.to_string()]);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+
+    fn type_path(&mut self, path: &str) {
+        self.display.key("o");
+        self.wait_for_text("Open a movie");
+        assert!(self.display.xdotool(&["type", "--delay", "5", path]).status.success());
+        self.wait_for_text(path);
+    }
+}
+
+#[test]
+fn a_window_has_the_shape_of_the_picture_and_fits_the_screen() {
+    let (display, folder) = (Display::start(&[]), Folder::new("habits-size"));
+    let one = || Movie { stamps_ms: steady(2), ..Movie::default() };
+    let plain = Movie { size: (1000, 562), ..one() };
+    let wide = Movie { size: (720, 576), pixel_aspect: (64, 45), ..one() };
+    let large = Movie { size: (1920, 1080), ..one() };
+    let upright = Movie { size: (640, 480), ..one() };
+    let upright = std::fs::read(folder.movie("plain.mp4", &upright)).unwrap();
+    let upright = folder.with("upright.mp4", &turned(upright, [0, 1 << 16, -(1 << 16), 0]));
+    for (movie, size) in [
+        (folder.movie("plain.mkv", &plain), (1000, 562)),
+        (folder.movie("wide.mkv", &wide), (1024, 576)),
+        (folder.movie("large.mkv", &large), (1280, 720)),
+        (upright, (480, 640)),
+    ] {
+        let mut session = Session::start(&display, alone(&display).arg(&movie));
+        session.wait_for_title("- off");
+        session.wait(&format!("{size:?}"), |s| s.size() == size);
+        session.quit();
+    }
+}
+
+#[test]
+fn the_mouse_pauses_seeks_and_changes_the_radius() {
+    let (display, folder) = (Display::start(&[]), Folder::new("habits-mouse"));
+    let film = Movie { size: (1280, 720), stamps_ms: steady(500), gop: 25, ..Movie::default() };
+    let movie = folder.movie("m.mkv", &film);
+    let mut session = Session::start(&display, alone(&display).arg(&movie));
+    session.wait_for_title("- off");
+    let middle = (640, 300);
+    session.move_to(middle);
+    display.xdotool(&["click", "3"]);
+    session.wait_for_title("paused");
+    session.display.key("Home");
+    session.wait_for_text("0:00.0 / 0:20.0");
+    // The wheel over the time, then over the radius.
+    let (time, radius) = (session.find("0:00.0 / 0:20.0").center(), session.find("7 px").center());
+    session.move_to(time);
+    // winit takes the release of a wheel that is a button, as only xdotool's is, for another step.
+    display.xdotool(&["mousedown", "4"]);
+    session.wait_for_text("0:05.0 / 0:20.0");
+    display.xdotool(&["mouseup", "4"]);
+    session.wait_for_text("0:10.0 / 0:20.0");
+    display.xdotool(&["click", "5"]);
+    session.wait_for_text("0:00.0 / 0:20.0");
+    session.move_to(radius);
+    display.xdotool(&["mousedown", "4"]);
+    session.wait_for_text("8 px");
+    display.xdotool(&["mouseup", "4"]);
+    session.wait_for_text("9 px");
+    // Small steps.
+    for (key, place) in [("shift+Up", "0:05.0"), ("shift+Right", "0:06.0"), ("shift+Left", "0:05.0")] {
+        session.display.key(key);
+        session.wait_for_text(&format!("{place} / 0:20.0"));
+    }
+    session.move_to(middle);
+    display.xdotool(&["click", "3"]);
+    session.wait("playing", |s| !s.title().contains("paused"));
+    session.quit();
+}
+
+#[test]
+fn a_bad_file_of_a_list_is_skipped_both_ways_and_its_error_goes() {
+    let (display, folder) = (Display::start(&[]), Folder::new("habits-list"));
+    let film = |name: &str| folder.movie(name, &Movie { stamps_ms: steady(250), ..Movie::default() });
+    let (first, last) = (film("first.mkv"), film("last.mkv"));
+    let bad = folder.with("bad.mkv", b"no movie");
+    let mut session = Session::start(&display, alone(&display).args([&first, &bad, &last]));
+    session.wait_for_title("first.mkv - off");
+    session.wait_for_text("1/3 \u{b7} first.mkv");
+    session.press_until_title("greater", "last.mkv - off");
+    session.wait_for_text("3/3 \u{b7} last.mkv");
+    session.wait_for_text("bad.mkv' is not a movie");
+    session.press_until_title("less", "first.mkv - off");
+    session.wait_for_text("1/3 \u{b7} first.mkv");
+    // It stands there until something that was asked for after it works.
+    assert!(session.shows("bad.mkv' is not a movie"));
+    session.press_until_title("less", "last.mkv - off");
+    session.wait("no error", |s| !s.shows("bad.mkv' is not a movie"));
+    let stderr = session.quit();
+    assert!(stderr.contains("bad.mkv"), "{stderr}");
+}
+
+#[test]
+fn a_path_is_completed_and_its_error_goes_with_the_next_movie() {
+    let (display, folder) = (Display::start(&[]), Folder::new("habits-path"));
+    let film = |name: &str| folder.movie(name, &Movie { stamps_ms: steady(250), ..Movie::default() });
+    let (first, second) = (film("first.mkv"), film("second one.mkv"));
+    let mut session = Session::start(&display, alone(&display).arg(&first));
+    session.wait_for_title("first.mkv - off");
+    let folder_name = first.parent().unwrap().to_str().unwrap().to_owned();
+    session.type_path(&format!("{folder_name}/no"));
+    display.key("Tab");
+    session.wait_for_text("No file begins so");
+    display.key("Return");
+    session.wait_for_text("Cannot open");
+    // What is selected is replaced by what is typed.
+    session.type_path(&format!("{folder_name}/se"));
+    display.key("Tab");
+    session.wait_for_text(second.to_str().unwrap());
+    display.key("Return");
+    session.wait_for_title("second one.mkv - off");
+    session.wait("no error", |s| !s.shows("Cannot open"));
+    session.quit();
+}
+
+#[test]
+fn chapters_are_reached_by_keys() {
+    let (display, folder) = (Display::start(&[]), Folder::new("habits-chapters"));
+    let chapters = vec![(0, "Begin"), (8000, "Middle"), (16_000, "")];
+    let film = Movie { stamps_ms: steady(500), gop: 25, chapters, ..Movie::default() };
+    let movie = folder.movie("m.mkv", &film);
+    let stats = folder.file("s.json");
+    let mut session = Session::start(&display, alone(&display).arg(&movie).arg("--stats").arg(&stats));
+    session.wait_for_title("- off");
+    session.press_until_title("space", "paused");
+    for (key, said, place) in [
+        ("Prior", "Chapter 2 of 3: Middle", "0:08.0"),
+        ("Prior", "Chapter 3 of 3", "0:16.0"),
+        ("Next", "Chapter 2 of 3: Middle", "0:08.0"),
+        ("Next", "Chapter 1 of 3: Begin", "0:00.0"),
+    ] {
+        session.display.key(key);
+        session.wait_for_text(said);
+        session.wait_for_text(&format!("{place} / "));
+    }
+    session.display.key("d");
+    session.wait_for_text("mpeg4, yuv420p, BT.601, limited");
+    session.quit();
+    assert!(json(&stats)["presented"].as_u64().unwrap() >= 5);
+}
+
+#[test]
+fn what_is_wrong_with_the_start_is_said_once() {
+    let (display, folder) = (Display::start(&[]), Folder::new("habits-start"));
+    let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(50), ..Movie::default() });
+    let mut session = Session::start(&display, alone(&display).arg(&movie).args(["--start", "1:39"]));
+    session.wait_for_title("- off");
+    session.wait_for_text("has no picture at 99.000 s");
+    let stderr = session.quit();
+    assert_eq!(stderr.matches("has no picture at").count(), 1, "{stderr}");
+}
