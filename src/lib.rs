@@ -25,12 +25,18 @@
 //! threads    work shared among threads
 //! memory     memory for pictures, or a sentence
 //! random     numbers that look random, the same in each run
+//! environment the variables that are read
 //! exit       exit codes
 //! error      what happened, why, and what to try
 //! ```
 //!
 //! A frame's way: `media` takes it from the queue; `engine` uploads, converts and filters it; `present` draws it, and
 //! `overlay` what `stats` has measured of it.
+//!
+//! Threads: the window's thread has OpenGL, the engine and with it all commands of frames; nothing there waits for a device, but leaving one does. The
+//! decoder's (`media`) calls FFmpeg and packs planes into memory that it was given, and never calls OpenCL. The builder's and the
+//! tuner's (`app`) call OpenCL with queues of their own, and no OpenGL. `native` filters in Rust alone. The rest ask or wait for one
+//! thing each and end: openers of files, dialogs, what saves, what asks drivers in a process of their own, what waits for signals.
 
 #![warn(missing_docs)]
 // Unit tests share files with `tests/`, where `pub` is right.
@@ -42,6 +48,7 @@ pub(crate) mod app;
 pub mod cli;
 pub mod color;
 pub mod engine;
+mod environment;
 pub mod error;
 pub mod exit;
 pub mod gpu;

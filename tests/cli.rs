@@ -131,6 +131,16 @@ fn what_is_typed_wrongly_is_answered_in_words() {
 }
 
 #[test]
+fn the_variables_of_the_environment_are_listed() {
+    let (code, listed, _) = run(clreel().arg("environment"));
+    let (help_code, help, _) = run(clreel().args(["help", "environment"]));
+    assert_eq!((code, help_code), (0, 0));
+    for name in ["CLREEL_KERNELS", "CLREEL_TEXTS", "DISPLAY", "[default: 30]"] {
+        assert!(listed.contains(name) && help.contains(name), "{name}: {listed} {help}");
+    }
+}
+
+#[test]
 fn snapshot_takes_the_bundled_clip_and_times_as_players_do() {
     let picture = |arguments: &[&str]| {
         let out = temporary(&format!("{}.png", arguments.join("-").replace('/', "_")));

@@ -16,6 +16,7 @@ use clreel::gpu::headless::Headless;
 use clreel::gpu::memory::Storage;
 use clreel::gpu::read_texture::read_texture;
 use clreel::gpu::sharing::Sharing;
+use clreel::ladders::box_filter::pictures::noise;
 use clreel::ladders::box_filter::planar::{self, PlanarFilter};
 use clreel::ladders::box_filter::reference::reference;
 use clreel::ladders::box_filter::{BuiltVariant, VariantId};
@@ -26,8 +27,15 @@ use movie::{Folder, Movie, steady};
 /// Width and height of the movie.
 const SIZE: (u32, u32) = (175, 99);
 
+/// A frame whose samples are noise, so that every filter and every radius makes another picture of it.
 fn frame(movie: &Path, at_s: f64) -> Frame {
-    read_frame_at(movie, at_s, References::Refused).unwrap().0
+    let (mut frame, _) = read_frame_at(movie, at_s, References::Refused).unwrap();
+    for plane in 0..frame.picture.planes() {
+        let samples = frame.picture.data_mut(plane);
+        let noise = noise(samples.len() + 4 * (100.0 * at_s) as usize);
+        samples.copy_from_slice(&noise[noise.len() - samples.len()..]);
+    }
+    frame
 }
 
 fn movie(folder: &Folder) -> std::path::PathBuf {
@@ -208,7 +216,7 @@ fn planes_are_filtered_into_the_hosts_memory_too() {
     let pipeline = engine.pipeline_mut().unwrap();
     pipeline.add_planar(PlanarFilter::build(&cl).unwrap());
     pipeline.build_conversion(&filtered, Storage::Buffer).unwrap();
-    let mut slot = Slot::in_memory(SIZE.0, SIZE.1);
+    let (mut slot, mut seen) = (Slot::in_memory(SIZE.0, SIZE.1), Vec::new());
     for radius in [0, 7, 30, 7] {
         // The one before it filters pixels, in the same slot.
         for variant in [VariantId::Flat, VariantId::Planar] {
@@ -222,6 +230,8 @@ fn planes_are_filtered_into_the_hosts_memory_too() {
                 assert!(differs.is_none(), "{differs:?}");
             }
             assert!(slot.pixels().unwrap() == want, "{variant} r={radius}");
+            assert_ne!(seen, want, "{variant} r={radius}: another picture than the one before");
+            seen = want;
         }
     }
 }

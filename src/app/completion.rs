@@ -28,7 +28,7 @@ impl Completion {
     pub(crate) fn begin(typed: String, waker: Waker) -> Option<Self> {
         let (sender, result) = channel();
         let complete = move || {
-            let home = std::env::var_os("HOME").map(PathBuf::from);
+            let home = crate::environment::get("HOME").map(PathBuf::from);
             // Nobody listens any more when something else was completed meanwhile.
             let _ = sender.send(complete(typed, home.as_deref()));
             waker();

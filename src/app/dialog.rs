@@ -34,7 +34,7 @@ pub(crate) struct Dialog {
 impl Dialog {
     /// Opens a dialog over `window`; `None` where the desktop has none. `waker` is called when it is closed.
     pub(crate) fn open(window: &Window, folder: Option<&Path>, waker: Waker) -> Option<Self> {
-        if !available(|name| std::env::var_os(name)) {
+        if !available(crate::environment::get) {
             return None;
         }
         let mut dialog = rfd::FileDialog::new().set_title("Open movies").set_parent(window);

@@ -6,6 +6,7 @@ pub(crate) mod builder;
 mod completion;
 mod conversions;
 mod dialog;
+mod fonts;
 pub(crate) mod frame_loop;
 pub(crate) mod input;
 mod part;

@@ -201,7 +201,7 @@ impl Playlist {
 
     /// Opens the movie at a path as a user types it.
     pub(crate) fn open_typed(&mut self, text: &str) {
-        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let home = crate::environment::get("HOME").map(PathBuf::from);
         self.open_instead(vec![typed(text, home.as_deref())]);
     }
 

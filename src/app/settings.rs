@@ -171,7 +171,7 @@ impl Store {
     /// Reads the user's file. A file that cannot be used is kept aside as `.bad`; the error says so, and the
     /// settings are the defaults.
     pub(crate) fn open() -> (Self, Settings, Option<Error>) {
-        let get = |name| std::env::var_os(name);
+        use crate::environment::get;
         Self::at(path(get(SETTINGS_VARIABLE), get("XDG_CONFIG_HOME"), get("HOME")))
     }
 

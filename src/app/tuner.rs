@@ -28,7 +28,7 @@ const VARIABLE: &str = "CLREEL_TUNE_VARIANTS";
 
 /// The variants to search: those that the variable `CLREEL_TUNE_VARIANTS` names, else all that are worth it.
 pub(crate) fn variants() -> Vec<VariantId> {
-    named(&std::env::var(VARIABLE).unwrap_or_default())
+    named(&crate::environment::text(VARIABLE).unwrap_or_default())
 }
 
 fn named(names: &str) -> Vec<VariantId> {

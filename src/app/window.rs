@@ -108,7 +108,9 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
 fn no_display() -> Error {
     let named: Vec<String> = ["WAYLAND_DISPLAY", "DISPLAY"]
         .iter()
-        .filter_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()).map(|v| format!("{name}={v}")))
+        .filter_map(|name| {
+            crate::environment::text(name).filter(|v| !v.is_empty()).map(|v| format!("{name}={v}"))
+        })
         .collect();
     let why = if named.is_empty() {
         "There is no display: neither WAYLAND_DISPLAY nor DISPLAY is set.".to_owned()

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
 
+use crate::environment;
 use crate::error::Result;
 use crate::exit;
 use crate::gpu::cl::{Device, list_devices};
@@ -78,6 +79,9 @@ pub enum Command {
     Snapshot(SnapshotArgs),
     /// List the OpenCL devices, and the drivers that fail
     Devices(DevicesArgs),
+    /// List the variables of the environment that clreel heeds
+    #[command(after_help = environment::help())]
+    Environment,
     /// Ask the drivers, in a process that may crash; for clreel itself
     #[command(name = drivers::ASK, hide = true)]
     AskDriver,
@@ -123,6 +127,10 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::Tune(args)) => tune::run(args),
         Some(Command::Snapshot(args)) => snapshot::run(args),
         Some(Command::Devices(args)) => devices::run(args),
+        Some(Command::Environment) => {
+            devices::print_line(environment::help())?;
+            Ok(exit::DONE)
+        }
         Some(Command::AskDriver) => drivers::answer(platforms),
         Some(Command::AskSharing { list }) => probe::answer(list),
         Some(Command::TryKernels { ladder, frame }) => ladder.answer(*frame),

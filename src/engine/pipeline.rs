@@ -269,9 +269,9 @@ impl Pipeline {
 
 /// Whether uploads get a queue of their own. On a CPU they are no work, only a handover. `CLREEL_QUEUES` says otherwise.
 fn wants_two_queues(kind: DeviceKind) -> bool {
-    match std::env::var("CLREEL_QUEUES").as_deref() {
-        Ok("1") => false,
-        Ok("2") => true,
+    match crate::environment::text("CLREEL_QUEUES").as_deref() {
+        Some("1") => false,
+        Some("2") => true,
         _ => kind != DeviceKind::Cpu,
     }
 }

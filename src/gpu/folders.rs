@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// A folder for what does not outlive the process: that of the session, the one for temporary files, or where neither
 /// can be written to, those that every Linux has.
 pub(super) fn passing() -> PathBuf {
-    let session = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let session = crate::environment::get("XDG_RUNTIME_DIR").map(PathBuf::from);
     let named = session.into_iter().chain([std::env::temp_dir()]);
     let mut all = named.chain(["/tmp", "/dev/shm"].map(PathBuf::from));
     all.find(|path| path.is_dir() && is_writable(path)).unwrap_or_else(std::env::temp_dir)
@@ -18,7 +18,7 @@ pub(super) fn passing() -> PathBuf {
 
 /// The user's folder for clreel's caches; none where there is no home.
 pub(crate) fn cache() -> Option<PathBuf> {
-    let get = |name| std::env::var_os(name).filter(|v: &OsString| !v.is_empty()).map(PathBuf::from);
+    let get = |name| crate::environment::get(name).filter(|v: &OsString| !v.is_empty()).map(PathBuf::from);
     // The XDG base directory specification: a relative path there is to be ignored.
     let base = get("XDG_CACHE_HOME").filter(|p| p.is_absolute());
     let base = base.or_else(|| get("HOME").filter(|p| p.is_absolute()).map(|home| home.join(".cache")));

@@ -47,7 +47,7 @@ impl Interface {
 
     /// The way that is tried first: the named one, else that in the environment variable `CLREEL_GL`, else GLX.
     pub fn wanted(named: Option<Self>) -> Self {
-        let variable = || std::env::var("CLREEL_GL").ok();
+        let variable = || crate::environment::text("CLREEL_GL");
         let meant = named.or_else(|| variable().and_then(|name| clap::ValueEnum::from_str(&name, true).ok()));
         meant.unwrap_or(Interface::Glx)
     }

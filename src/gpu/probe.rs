@@ -63,8 +63,9 @@ pub(crate) struct Probe {
 /// Tests all `devices`, which must be those of [`list_devices`]. Takes as long as opening a window and listing the
 /// devices, and the drivers' time limit more for each device that hangs.
 pub(crate) fn ask(devices: &[Device]) -> Probe {
-    let has_display =
-        ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|n| std::env::var_os(n).is_some_and(|v| !v.is_empty()));
+    let has_display = ["DISPLAY", "WAYLAND_DISPLAY"]
+        .iter()
+        .any(|n| crate::environment::get(n).is_some_and(|v| !v.is_empty()));
     if devices.is_empty() || !has_display {
         let reason = "sharing with OpenGL is tested in a window, and there is no display";
         return Probe {

@@ -21,18 +21,18 @@ use super::folders;
 /// takes 0.07 ms (H200, driver 580; `examples/handover_cost`). Where `__GLX_VENDOR_LIBRARY_NAME` names that driver, as for
 /// a second graphics card, it has been loaded and has read its variables by now: then the process starts once more.
 pub fn prepare() {
-    if let Some(folder) = folders::pocl_cache(|name| std::env::var_os(name)) {
+    if let Some(folder) = folders::pocl_cache(crate::environment::get) {
         // SAFETY: no other thread reads the environment yet.
         unsafe { std::env::set_var("POCL_CACHE_DIR", folder) };
     }
-    if std::env::var_os("POCL_AFFINITY").is_none() && all_cores_are_allowed() {
+    if crate::environment::get("POCL_AFFINITY").is_none() && all_cores_are_allowed() {
         // SAFETY: as above.
         unsafe { std::env::set_var("POCL_AFFINITY", "1") };
     }
-    if std::env::var_os("__GL_YIELD").is_none() {
+    if crate::environment::get("__GL_YIELD").is_none() {
         // SAFETY: as above.
         unsafe { std::env::set_var("__GL_YIELD", "USLEEP") };
-        if std::env::var_os("__GLX_VENDOR_LIBRARY_NAME").is_some_and(|name| name == "nvidia") {
+        if crate::environment::get("__GLX_VENDOR_LIBRARY_NAME").is_some_and(|name| name == "nvidia") {
             start_again();
         }
     }

@@ -28,7 +28,7 @@ const LOG_LINE: usize = 400;
 
 /// The text of a kernel file, by its path under `kernels/`, such as `box_filter/01_naive.cl`.
 pub(crate) fn source(name: &str) -> Result<String> {
-    let directory = std::env::var_os(KERNELS_VARIABLE).map(PathBuf::from);
+    let directory = crate::environment::get(KERNELS_VARIABLE).map(PathBuf::from);
     source_from(directory.as_deref(), name)
 }
 
@@ -108,7 +108,7 @@ fn resolve(from: &str, include: &str) -> String {
 /// not there to be tried.
 pub(crate) fn is_changed(name: &str) -> bool {
     let text = |load: &dyn Fn(&str) -> Result<String>| expand(name, &load(name)?, 8, load);
-    std::env::var_os(KERNELS_VARIABLE).is_some()
+    crate::environment::get(KERNELS_VARIABLE).is_some()
         && matches!((text(&source), text(&|name| source_from(None, name))), (Ok(now), Ok(own)) if now != own)
 }
 

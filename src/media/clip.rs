@@ -15,7 +15,7 @@ pub(crate) const CLIP_VARIABLE: &str = "CLREEL_CLIP";
 /// # Errors
 /// None of these is a file.
 pub fn bundled_clip() -> Result<PathBuf> {
-    if let Some(path) = std::env::var_os(CLIP_VARIABLE).map(PathBuf::from) {
+    if let Some(path) = crate::environment::get(CLIP_VARIABLE).map(PathBuf::from) {
         if path.is_file() {
             return Ok(path);
         }

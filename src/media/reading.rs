@@ -65,7 +65,7 @@ struct State {
 impl Reading {
     /// Reading that ends when `cancel` says so, and where a step of it takes longer than the limit.
     pub(crate) fn new(references: References, cancel: Cancel) -> Self {
-        let seconds = std::env::var(TIMEOUT_VARIABLE).ok().and_then(|s| s.parse::<f64>().ok());
+        let seconds = crate::environment::seconds(TIMEOUT_VARIABLE);
         let limit = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()).filter(|s| !s.is_zero());
         Self::with_limit(references, cancel, limit.unwrap_or(TIMEOUT))
     }

@@ -38,7 +38,7 @@ impl Overlay {
             ui.ctx().request_repaint_after(Duration::from_secs_f64(self.line_until - now));
         }
         let above = self.edge(ui, window, view, now, actions);
-        self.devices(ui, window, above, view, actions);
+        self.devices(ui, window, above, None, view, actions);
         notices::show(ui, above, view.notices, true, actions);
         self.on_top(ui, window, above, !view.notices.is_empty(), actions);
     }

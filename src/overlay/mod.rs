@@ -10,6 +10,7 @@ mod controls;
 mod correction;
 mod device_name;
 mod devices;
+mod dock;
 mod facts;
 mod filter_graph;
 mod hatch;

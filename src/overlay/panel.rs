@@ -78,7 +78,12 @@ pub(crate) fn over(ui: &mut Ui, rect: Rect, id: &str) -> Ui {
 
 /// Keeps the pointer from what lies below a panel.
 pub(crate) fn cover(ui: &Ui, rect: Rect, id: &str) {
-    ui.interact(rect, ui.unique_id().with(id), Sense::click_and_drag());
+    ui.interact(rect, cover_id(id), Sense::click_and_drag());
+}
+
+/// What covers that panel, in egui.
+pub(crate) fn cover_id(id: &str) -> egui::Id {
+    egui::Id::unique(("cover", id))
 }
 
 /// A panel of which only the title is shown.

@@ -5,11 +5,16 @@ use std::time::Duration;
 
 use egui::{Rect, Ui, Vec2, vec2};
 
+use super::dock::{self, Wish};
 use super::place::{self, Panel};
 use super::{Action, Layout, Overlay, View, correction, devices, panel, stages, theme, timeline, tuning};
 
 /// Why a pass is done again: a panel is shown only in the height that its contents need.
 const OTHER_HEIGHT: &str = "a panel has another height";
+/// What is left of a panel that scrolls, at least, in points.
+const LEAST: f32 = 100.0;
+/// Where panels lie that were not moved.
+type Docks = [Option<Rect>; 8];
 /// Seconds that the devices stay after a change.
 const DEVICES_S: f64 = 5.0;
 
@@ -31,14 +36,21 @@ fn is_roomy(window: Rect) -> bool {
 impl Overlay {
     /// All of them that are open.
     pub(super) fn panels(&mut self, ui: &mut Ui, layout: &Layout, view: &View, actions: &mut Vec<Action>) {
-        let (window, free) = (layout.window, layout.free);
-        self.stages(ui, layout, view, actions);
-        // Under the sliders, where there is no room beside them.
-        self.timeline(ui, window, free, view, actions);
+        let window = layout.window;
+        let stages = self.stages(ui, layout, view, actions);
+        // Where the headline is a line, the table of stages takes the left.
+        let mut free = layout.free;
+        let aside = |stages: &Rect| free.right() - stages.right() >= devices::WIDTH + theme::GAP;
+        if let Some(stages) = stages.filter(|stages| stages.intersects(free) && aside(stages)) {
+            free.min.x = stages.right() + theme::GAP;
+        }
+        let docks = self.docks(free, view);
+        self.timeline(ui, window, free, &docks, view, actions);
         if let Some(correction) = view.correction {
             let size = correction::SIZE;
             let rect = match self.places[Panel::Correction as usize] {
-                None => docked(size, free, window, egui::Align2::RIGHT_BOTTOM),
+                None => docks[Panel::Correction as usize]
+                    .unwrap_or_else(|| docked(size, free, window, egui::Align2::RIGHT_BOTTOM)),
                 Some(at) => {
                     let room = if layout.above.height() < size.y { window } else { layout.above };
                     place::floating(at, size, room)
@@ -47,14 +59,49 @@ impl Overlay {
             let title = correction::show(ui, rect, correction, actions);
             self.took(Panel::Correction, title, false);
         }
-        self.devices(ui, window, free, view, actions);
-        self.tuning(ui, window, free, view, actions);
+        self.devices(ui, window, free, docks[Panel::Devices as usize], view, actions);
+        self.tuning(ui, window, free, &docks, view, actions);
     }
 
-    /// The table of stages, below the headline.
-    fn stages(&mut self, ui: &mut Ui, layout: &Layout, view: &View, actions: &mut Vec<Action>) {
+    /// Where the panels lie that are open and were not moved; nothing where they cannot all be read there.
+    fn docks(&self, free: Rect, view: &View) -> Docks {
+        let height = |panel, height: f32| if self.is_folded(panel) { panel::HEADER } else { height };
+        let wish = |size: Vec2, least: Vec2, top, right| Wish { size, least: least.min(size), top, right };
+        let scrolls = |panel, width, h| {
+            let h = height(panel, h);
+            // It gives way to others, not to a room that is too low for it alone.
+            let least = if h <= free.height() { h.min(LEAST) } else { h };
+            (vec2(width, h), vec2(width, least))
+        };
+        let (devices, least_devices) = scrolls(Panel::Devices, devices::WIDTH, self.devices_height);
+        let (tuning, least_tuning) = scrolls(Panel::Tuning, tuning::WIDTH, self.tuning_height);
+        let timeline = vec2(timeline::SIZE.x, height(Panel::Timeline, timeline::SIZE.y));
+        let sliders = correction::SIZE;
+        let all = [
+            (Panel::Correction, view.correction.is_some(), wish(sliders, sliders, false, true)),
+            (Panel::Timeline, self.timeline_open, wish(timeline, timeline::LEAST, false, true)),
+            (Panel::Devices, self.devices_shown(), wish(devices, least_devices, false, false)),
+            (Panel::Tuning, self.tuning_shown(), wish(tuning, least_tuning, true, true)),
+        ];
+        let open = all.into_iter().filter(|(panel, open, _)| *open && self.places[*panel as usize].is_none());
+        let (panels, wishes): (Vec<_>, Vec<_>) = open.map(|(panel, _, wish)| (panel, wish)).unzip();
+        let mut docks = Docks::default();
+        for (panel, rect) in panels.into_iter().zip(dock::arrange(free, &wishes).unwrap_or_default()) {
+            docks[panel as usize] = Some(rect);
+        }
+        docks
+    }
+
+    /// The table of stages, below the headline. Returns where it is, unless it was moved.
+    fn stages(
+        &mut self,
+        ui: &mut Ui,
+        layout: &Layout,
+        view: &View,
+        actions: &mut Vec<Action>,
+    ) -> Option<Rect> {
         if !self.stages_open || !is_roomy(layout.window) {
-            return;
+            return None;
         }
         let folded = self.is_folded(Panel::Stages);
         let size = vec2(stages::WIDTH, if folded { panel::HEADER } else { self.stages_height });
@@ -68,6 +115,7 @@ impl Overlay {
             self.stages_height = height;
             ui.ctx().request_discard(OTHER_HEIGHT);
         }
+        self.places[Panel::Stages as usize].is_none().then_some(rect)
     }
 
     /// The panel of devices, where it is open or the device changes.
@@ -76,6 +124,7 @@ impl Overlay {
         ui: &mut Ui,
         window: Rect,
         free: Rect,
+        dock: Option<Rect>,
         view: &View,
         actions: &mut Vec<Action>,
     ) {
@@ -99,7 +148,7 @@ impl Overlay {
         let height = if folded { panel::HEADER } else { self.devices_height };
         let size = vec2(devices::WIDTH, height);
         let rect = match self.places[Panel::Devices as usize] {
-            None => docked(size, free, window, egui::Align2::LEFT_BOTTOM),
+            None => dock.unwrap_or_else(|| docked(size, free, window, egui::Align2::LEFT_BOTTOM)),
             Some(at) => place::floating(at, size, window),
         };
         let (title, height) = devices::show(ui, rect, &view.devices, folded, actions);
@@ -111,18 +160,24 @@ impl Overlay {
     }
 
     /// The search for the best parameters, at the upper right of the room that the other panels leave.
-    fn tuning(&mut self, ui: &mut Ui, window: Rect, free: Rect, view: &View, actions: &mut Vec<Action>) {
+    fn tuning(
+        &mut self,
+        ui: &mut Ui,
+        window: Rect,
+        free: Rect,
+        docks: &Docks,
+        view: &View,
+        actions: &mut Vec<Action>,
+    ) {
         if !self.tuning_shown() || !is_roomy(window) {
             return;
         }
         let folded = self.is_folded(Panel::Tuning);
         let size = vec2(tuning::WIDTH, if folded { panel::HEADER } else { self.tuning_height });
-        let rect = match self.places[Panel::Tuning as usize] {
-            None => {
-                let room = if free.width() < size.x || free.height() < size.y { window } else { free };
-                place::floating([f32::MAX, room.top()], size, room)
-            }
-            Some(at) => place::floating(at, size, window),
+        let rect = match (self.places[Panel::Tuning as usize], docks[Panel::Tuning as usize]) {
+            (Some(at), _) => place::floating(at, size, window),
+            (None, Some(dock)) => dock,
+            (None, None) => docked(size, free, window, egui::Align2::RIGHT_TOP),
         };
         let (title, height) =
             tuning::show(ui, rect, (view.tuning, view.auto), folded, &mut self.tuning_of, actions);
@@ -133,29 +188,29 @@ impl Overlay {
         }
     }
 
-    /// The last frames on one time axis, at the lower right of that room, beside the sliders: over the graph, whose stages
-    /// they are.
-    fn timeline(&mut self, ui: &mut Ui, window: Rect, free: Rect, view: &View, actions: &mut Vec<Action>) {
+    /// The last frames on one time axis, at the lower right of that room: over the graph, whose stages they are.
+    fn timeline(
+        &mut self,
+        ui: &mut Ui,
+        window: Rect,
+        free: Rect,
+        docks: &Docks,
+        view: &View,
+        actions: &mut Vec<Action>,
+    ) {
         if !self.timeline_open || !is_roomy(window) {
             return;
         }
         let folded = self.is_folded(Panel::Timeline);
         let size = if folded { vec2(timeline::SIZE.x, panel::HEADER) } else { timeline::SIZE };
-        let rect = match self.places[Panel::Timeline as usize] {
-            None => {
+        let rect = match (self.places[Panel::Timeline as usize], docks[Panel::Timeline as usize]) {
+            (Some(at), _) => place::floating(at, size, window),
+            (None, Some(dock)) => dock,
+            (None, None) => {
                 let least = timeline::LEAST;
-                let mut room = if free.width() < least.x || free.height() < least.y { window } else { free };
-                let sliders = correction::SIZE + vec2(theme::GAP, theme::GAP);
-                if view.correction.is_none() || self.places[Panel::Correction as usize].is_some() {
-                    // The corner is free.
-                } else if room.width() >= size.x + sliders.x {
-                    room.max.x -= sliders.x;
-                } else if room.height() >= size.y + sliders.y {
-                    room.max.y -= sliders.y;
-                }
+                let room = if free.width() < least.x || free.height() < least.y { window } else { free };
                 place::floating([f32::MAX, f32::MAX], size, room)
             }
-            Some(at) => place::floating(at, size, window),
         };
         let title = timeline::show(ui, rect, view.recorder.trace(), (folded, self.hatched), actions);
         self.took(Panel::Timeline, title, folded);

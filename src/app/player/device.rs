@@ -240,10 +240,9 @@ impl Player<'_> {
             return;
         };
         let alone = all.len() == 1;
-        let name = next.info.name.clone();
         self.change_device(next);
         if alone {
-            self.overlay.say(format!("There is no other OpenCL device: {name} is started anew"));
+            self.overlay.say("There is no other OpenCL device: this one is started anew".to_owned());
         }
     }
 

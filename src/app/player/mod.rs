@@ -25,6 +25,7 @@ use winit::window::WindowAttributes;
 
 use super::builder::Builder;
 use super::completion::Completion;
+use super::fonts::SystemFonts;
 use super::frame_loop::FrameLoop;
 use super::playlist::Playlist;
 use super::settings::Store;
@@ -62,6 +63,7 @@ pub(crate) struct Player<'a> {
     quad: VideoQuad,
     painter: egui_glow::Painter,
     egui: egui::Context,
+    fonts: SystemFonts,
     egui_input: egui_winit::State,
     overlay: Overlay,
     /// Size of the overlay relative to what the window's size asks for.
@@ -136,6 +138,7 @@ impl<'a> Player<'a> {
         })?;
         let egui = egui::Context::default();
         Overlay::style(&egui);
+        let fonts = SystemFonts::provide(&egui, waker.clone());
         let (store, settings, unreadable) = Store::open();
         // The overlay's own keys set its size.
         egui.options_mut(|options| options.zoom_with_keyboard = false);
@@ -172,6 +175,7 @@ impl<'a> Player<'a> {
             quad,
             painter,
             egui,
+            fonts,
             egui_input,
             overlay,
             ui_scale: settings.ui_scale,
@@ -249,6 +253,9 @@ impl<'a> Player<'a> {
         self.promote_if_ready();
         self.next_movie(event_loop)?;
         self.navigate();
+        if self.fonts.look(&self.egui) {
+            self.repaint_after(Duration::ZERO);
+        }
         if !self.decoder_warned
             && let Some(warning) = self.frames.decoder().warning()
         {

@@ -137,8 +137,8 @@ fn remove(paths: &[PathBuf]) {
 
 /// The current folder, then the user's for documents, then the home folder.
 fn folders() -> Vec<PathBuf> {
-    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|h| h.is_absolute());
-    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|c| c.is_absolute());
+    let home = crate::environment::get("HOME").map(PathBuf::from).filter(|h| h.is_absolute());
+    let config = crate::environment::get("XDG_CONFIG_HOME").map(PathBuf::from).filter(|c| c.is_absolute());
     let config = config.or_else(|| home.as_ref().map(|h| h.join(".config")));
     let listed = config.and_then(|c| load::text(&c.join("user-dirs.dirs"), load::LIST).ok());
     let documents = match (&home, listed) {

@@ -26,7 +26,7 @@ pub(super) struct TextFile {
 
 impl TextFile {
     pub(crate) fn new() -> Self {
-        let path = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let path = crate::environment::get(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
         Self { path, written: Vec::new() }
     }
 

@@ -17,7 +17,7 @@ const MARK: &str = "clreel-driver-answer:";
 
 /// How long a child may take; `CLREEL_DRIVER_TIMEOUT` says otherwise, in seconds.
 pub(crate) fn time_limit() -> Duration {
-    let seconds = std::env::var("CLREEL_DRIVER_TIMEOUT").ok().and_then(|s| s.parse::<f64>().ok());
+    let seconds = crate::environment::seconds("CLREEL_DRIVER_TIMEOUT");
     Duration::from_secs_f64(seconds.filter(|s| s.is_finite() && (0.01..=3600.0).contains(s)).unwrap_or(10.0))
 }
 

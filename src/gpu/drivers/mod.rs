@@ -115,8 +115,8 @@ static FOLDER: Mutex<Option<Folder>> = Mutex::new(None);
 /// any thread is started and before the first OpenCL call. Where no driver is registered at the known places, those
 /// that the loader finds by itself are loaded unasked.
 pub(crate) fn guard(skip: &[String]) {
-    let drivers = registered(|name| std::env::var_os(name));
-    let listed = std::env::var("CLREEL_SKIP_PLATFORMS").unwrap_or_default();
+    let drivers = registered(crate::environment::get);
+    let listed = crate::environment::text("CLREEL_SKIP_PLATFORMS").unwrap_or_default();
     let skip = skip.iter().map(String::as_str).chain(listed.split(','));
     let skip: Vec<_> = skip.map(|s| s.trim().to_lowercase()).filter(|s| !s.is_empty()).collect();
     let unique = format!("clreel-drivers-{}-{:x}", std::process::id(), RandomState::new().hash_one(0));
@@ -286,7 +286,7 @@ pub(crate) fn answer(platforms: impl FnOnce() -> Vec<String>) -> ! {
     let mut platforms = platforms();
     platforms.dedup();
     let reason = match platforms.is_empty() {
-        true => registered(|name| std::env::var_os(name)).first().map(|driver| why_empty(&driver.library())),
+        true => registered(crate::environment::get).first().map(|driver| why_empty(&driver.library())),
         false => None,
     };
     print_answer(&Answer { platforms, reason: reason.unwrap_or_default() });

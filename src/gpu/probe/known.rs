@@ -71,7 +71,8 @@ impl Known {
     }
 
     fn at(path: Option<PathBuf>, opengl: &str) -> Self {
-        let layers = std::env::var_os("OPENCL_LAYERS").unwrap_or_default().to_string_lossy().into_owned();
+        let layers =
+            crate::environment::get("OPENCL_LAYERS").unwrap_or_default().to_string_lossy().into_owned();
         Self { path, opengl: opengl.to_owned(), layers }
     }
 

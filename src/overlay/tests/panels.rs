@@ -1,6 +1,8 @@
 //! Panels that fold, are moved, and lie over the others.
 
+use super::machine::{Machine, searched};
 use super::*;
+use crate::ladder::judge::Status;
 
 #[test]
 fn panels_fold_by_themselves_in_a_small_window_and_by_click() {
@@ -34,6 +36,43 @@ fn panels_fold_by_themselves_in_a_small_window_and_by_click() {
     assert!(fixture.find(line).is_some() && fixture.find("Filter alone").is_some());
     assert!(fixture.find("naive \u{2192} flat").is_some() && fixture.find("separable").is_none());
     assert_eq!(fixture.click_pause(), [Action::TogglePause]);
+}
+
+#[test]
+fn panels_that_are_open_lie_beside_each_other() {
+    let machine = Machine::new();
+    let rows = machine.rows();
+    for size in [vec2(1280.0, 720.0), vec2(1280.0, 800.0), vec2(1600.0, 900.0), vec2(1920.0, 1080.0)] {
+        let mut fixture = Fixture::new(size);
+        fixture.devices = DeviceList { rows: Some(&rows), left_out: &machine.left_out, awaited: false };
+        fixture.tuning = searched(Status::Abandoned(9.0));
+        fixture.tuning.state = TuningState::Done;
+        fixture.correction = Some(crate::color::Correction::NEUTRAL);
+        fixture.overlay.stages_open = true;
+        fixture.overlay.timeline_open = true;
+        fixture.overlay.devices_open = true;
+        fixture.overlay.tuning_open = true;
+        for _ in 0..3 {
+            fixture.pass(vec![]);
+        }
+        let names =
+            ["headline", "ladder", "graph", "strip", "stages", "correction", "timeline", "devices", "tuning"];
+        let covers = names.map(|name| {
+            let cover = fixture.ctx.read_response(crate::overlay::panel::cover_id(name));
+            cover.unwrap_or_else(|| panic!("{name} at {size}")).rect
+        });
+        for (n, one) in covers.iter().enumerate() {
+            for (m, other) in covers.iter().enumerate().take(n) {
+                let shared = one.intersect(*other);
+                assert!(
+                    shared.width() < 1.0 || shared.height() < 1.0,
+                    "{} at {one} and {} at {other} in {size}",
+                    names[n],
+                    names[m]
+                );
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,206 @@
+//! Glyphs that the built-in fonts lack, for names in any script. In: characters that egui has no glyph for. Out: fonts of
+//! the system that have them, as fontconfig's `fc-match` names them; nothing where it is not installed.
+//!
+//! A thread asks and reads: until then a box stands for the character.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use egui::FontData;
+use egui::epaint::text::{FallbackRequest, FontInsert, FontProvider};
+
+use crate::gpu::event::Waker;
+use crate::load;
+
+/// The longest font file that is read, in bytes: those for Chinese, Japanese and Korean have some 20 MB.
+const LONGEST: u64 = 64 << 20;
+/// So many fonts are taken.
+const MOST: usize = 16;
+
+/// What is known of characters: the font that has one; `None` where none has, or that is still being asked.
+type Known = HashMap<char, Option<FontInsert>>;
+
+/// What the window's thread and the one that asks share.
+struct Shared {
+    known: Mutex<Known>,
+    /// A font was found since the last look.
+    news: AtomicBool,
+}
+
+/// egui's way to the fonts.
+struct Provider {
+    shared: Arc<Shared>,
+    wanted: Sender<char>,
+}
+
+impl FontProvider for Provider {
+    fn font_for(&self, request: &FallbackRequest<'_>) -> Option<FontInsert> {
+        let wanted = request.cluster.chars().next()?;
+        let mut known = self.shared.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(font) = known.get(&wanted) {
+            return font.clone();
+        }
+        known.insert(wanted, None);
+        // Without the thread a box stands for it.
+        let _ = self.wanted.send(wanted);
+        None
+    }
+}
+
+/// The system's fonts for an egui context.
+pub(crate) struct SystemFonts {
+    shared: Arc<Shared>,
+    provider: Arc<Provider>,
+}
+
+impl SystemFonts {
+    /// Begins to provide `ctx` with them. `waker` is called when one is found.
+    pub(crate) fn provide(ctx: &egui::Context, waker: Waker) -> Self {
+        let shared = Arc::new(Shared { known: Mutex::default(), news: AtomicBool::new(false) });
+        let (wanted, asked) = channel();
+        let found = shared.clone();
+        // Without the thread nothing is found.
+        let _ =
+            std::thread::Builder::new().name("fonts".into()).spawn(move || answer(&asked, &found, &waker));
+        let provider = Arc::new(Provider { shared: shared.clone(), wanted });
+        ctx.add_font_provider(provider.clone());
+        Self { shared, provider }
+    }
+
+    /// Lets `ctx` use what has been found since the last look; whether there was something.
+    pub(crate) fn look(&self, ctx: &egui::Context) -> bool {
+        let news = self.shared.news.swap(false, Ordering::Relaxed);
+        if news {
+            // egui remembers for good what was not there.
+            ctx.set_font_providers(vec![self.provider.clone()]);
+        }
+        news
+    }
+}
+
+/// The thread: finds fonts for what is asked, until nobody can ask any more.
+fn answer(asked: &Receiver<char>, shared: &Shared, waker: &Waker) {
+    let mut fonts: Vec<(Match, FontInsert)> = Vec::new();
+    while let Ok(first) = asked.recv() {
+        let mut wanted: BTreeSet<char> = [first].into_iter().chain(asked.try_iter()).collect();
+        while !wanted.is_empty() {
+            let before = wanted.len();
+            for (found, font) in &fonts {
+                let has: Vec<char> = wanted.iter().copied().filter(|c| found.has(*c)).collect();
+                let mut known = shared.known.lock().unwrap_or_else(PoisonError::into_inner);
+                for c in has {
+                    wanted.remove(&c);
+                    known.insert(c, Some(font.clone()));
+                }
+            }
+            if wanted.len() < before {
+                shared.news.store(true, Ordering::Relaxed);
+                waker();
+            }
+            let next = (fonts.len() < MOST && !wanted.is_empty()).then(|| best(&wanted)).flatten();
+            // One that has none of them is only the nearest.
+            let Some(next) = next.filter(|next| wanted.iter().any(|c| next.has(*c))) else { break };
+            let Some(font) = next.read() else { break };
+            fonts.push((next, font));
+        }
+    }
+}
+
+/// A font as `fc-match` names it.
+#[derive(Debug, Clone, PartialEq)]
+struct Match {
+    file: Vec<u8>,
+    index: u32,
+    /// The first and the last of each row of characters that it has.
+    rows: Vec<(u32, u32)>,
+}
+
+impl Match {
+    /// From a line of `FORMAT`; `None` where it is no font with outlines.
+    fn parse(line: &[u8]) -> Option<Self> {
+        let mut parts = line.split(|byte| *byte == b'\t');
+        let (file, index, outline) = (parts.next()?, parts.next()?, parts.next()?);
+        let number = |text: &str| u32::from_str_radix(text, 16).ok();
+        let rows = std::str::from_utf8(parts.next()?).ok()?.split_ascii_whitespace().filter_map(|row| {
+            let (first, last) = row.split_once('-').unwrap_or((row, row));
+            Some((number(first)?, number(last)?))
+        });
+        // The upper half of the index names an instance of a variable font.
+        let index = std::str::from_utf8(index).ok()?.parse::<u32>().ok()? & 0xffff;
+        (outline == b"True" && !file.is_empty()).then(|| Self {
+            file: file.to_owned(),
+            index,
+            rows: rows.collect(),
+        })
+    }
+
+    fn has(&self, c: char) -> bool {
+        self.rows.iter().any(|(first, last)| (*first..=*last).contains(&u32::from(c)))
+    }
+
+    fn read(&self) -> Option<FontInsert> {
+        let path = Path::new(OsStr::from_bytes(&self.file));
+        let bytes = load::bytes(path, LONGEST).ok()?;
+        let data = FontData { index: self.index, ..FontData::from_owned(bytes) };
+        Some(FontInsert::new(&format!("{}#{}", path.display(), self.index), data, Vec::new()))
+    }
+}
+
+/// The system's font that has most of these characters, by fontconfig.
+fn best(wanted: &BTreeSet<char>) -> Option<Match> {
+    const FORMAT: &str = "%{file}\t%{index}\t%{outline}\t%{charset}\n";
+    let charset: Vec<String> = wanted.iter().take(100).map(|c| format!("{:x}", u32::from(*c))).collect();
+    let pattern = format!(":charset={}:outline=true:color=false", charset.join(" "));
+    let mut command = Command::new("fc-match");
+    command.args(["-f", FORMAT, &pattern]).stdin(Stdio::null()).stderr(Stdio::null());
+    Match::parse(command.output().ok()?.stdout.split(|byte| *byte == b'\n').next()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_fontconfig_is_a_font() {
+        let font = Match::parse(b"/f/a b.ttc\t65538\tTrue\t20-7e a0 1f600-1f64f").unwrap();
+        assert_eq!((font.file.as_slice(), font.index), (&b"/f/a b.ttc"[..], 2));
+        assert!([' ', '~', '\u{a0}', '\u{1f600}'].iter().all(|c| font.has(*c)));
+        assert!(!font.has('\u{7f}') && !font.has('\u{a1}') && !font.has('\u{65e5}'));
+        for line in [&b""[..], b"/f/a.ttf\tx\tTrue\t20", b"/f/a.pcf\t0\tFalse\t20", b"/f/a.ttf\t0\tTrue"] {
+            assert_eq!(Match::parse(line), None);
+        }
+    }
+
+    #[test]
+    fn what_the_built_in_fonts_lack_comes_from_the_system() {
+        // Arabic, where a font of the system has it.
+        let letter = '\u{641}';
+        let there = best(&[letter].into()).is_some_and(|font| font.has(letter));
+        let ctx = egui::Context::default();
+        crate::overlay::Overlay::style(&ctx);
+        let (woken, wakes) = channel();
+        let woken = Mutex::new(woken);
+        let fonts = SystemFonts::provide(&ctx, Arc::new(move || drop(woken.lock().map(|w| w.send(())))));
+        let pass = || {
+            let shown = ctx.run_ui(egui::RawInput::default(), |ui| drop(ui.label(letter.to_string())));
+            shown.drop_without_applying_deltas();
+            let font = egui::FontId::new(12.0, egui::FontFamily::Proportional);
+            ctx.fonts_mut(|fonts| fonts.has_glyph(&font, letter))
+        };
+        assert!(!pass(), "the built-in fonts have it");
+        if !there {
+            eprintln!("No font of this system has {letter}: nothing is tested.");
+            return;
+        }
+        wakes.recv_timeout(std::time::Duration::from_secs(60)).expect("a font is found");
+        assert!(fonts.look(&ctx) && !fonts.look(&ctx));
+        pass();
+        assert!(pass(), "the system's font is used");
+    }
+}
