@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::failed;
-use crate::gpu::timer;
+use crate::gpu::timer::{self, DeviceClock};
+use crate::timing::log::{self, Event, Track};
 use crate::timing::{CpuTimes, Noise, Series, believed, ms_since, noise};
 
 /// One timed run, in milliseconds.
@@ -74,6 +75,7 @@ pub fn sample(
 ) -> Result<Sample> {
     let begin = Instant::now();
     let events = enqueue(queue)?;
+    let enqueued = Instant::now();
     queue.finish().map_err(|e| failed("The device failed while it was timed.", &e))?;
     let wall_ms = ms_since(begin);
     let mut device_ms = 0.0;
@@ -81,7 +83,21 @@ pub fn sample(
         device_ms += timer::device_ms(event)?;
     }
     let dispatch_ms = events.first().map(timer::dispatch_ms).transpose()?;
+    log::record(|| traced(&events, begin, enqueued, wall_ms));
     Ok(Sample { device_ms: Some(device_ms), dispatch_ms, wall_ms })
+}
+
+/// A timed run, and on the device its commands.
+fn traced(events: &[ocl::Event], begin: Instant, enqueued: Instant, wall_ms: f64) -> Vec<Event> {
+    let to = begin + Duration::try_from_secs_f64(wall_ms / 1e3).unwrap_or_default();
+    let mut traced = vec![Event::span(Track::of_thread(), "measure", begin, to)];
+    let mut clock = DeviceClock::default();
+    if events.first().is_some_and(|first| clock.look(first, begin, enqueued).is_ok()) {
+        let told = events.iter().filter_map(|event| timer::span_ns(event).ok());
+        let told = told.filter_map(|(from, to)| Some((clock.instant(from)?, clock.instant(to)?)));
+        traced.extend(told.map(|(from, to)| Event::span(Track::Device, "command", from, to)));
+    }
+    traced
 }
 
 /// The longest that all rounds of one variant together should take.

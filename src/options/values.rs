@@ -90,6 +90,14 @@ pub(super) fn stats_file(s: &str) -> Result<PathBuf, String> {
     }
 }
 
+/// A file that a trace is written to.
+pub(super) fn trace_file(s: &str) -> Result<PathBuf, String> {
+    match ending(s).as_deref() {
+        Some("json") => Ok(s.into()),
+        _ => Err("its name must end in .json".to_owned()),
+    }
+}
+
 fn ending(s: &str) -> Option<String> {
     Path::new(s).extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase())
 }

@@ -1,7 +1,8 @@
 //! Times and what they are worth. In: samples of a clock. Out: their order statistics ([`Series`]), whether they can be
-//! believed ([`Noise`]), and what the processors were doing meanwhile.
+//! believed ([`Noise`]), what ran when ([`log`]), and what the processors were doing meanwhile.
 
 pub(crate) mod cpu;
+pub(crate) mod log;
 pub(crate) mod noise;
 pub(crate) mod series;
 
