@@ -41,11 +41,12 @@ use crate::error::{Error, Result};
 pub use crate::gpu::event::Waker;
 use crate::ladders::box_filter::glsl::GlslFilter;
 use crate::media::Frame;
-use crate::stats::Stage;
+use crate::stats::{Span, Stage};
 use crate::timing::ms_since;
 
 pub use bands::Bands;
 pub use conversions::Check;
+use device_job::Colors;
 use filter::NativeFilter;
 pub use filter::{BAND_MS, FrameFilter, OnTexture, Ran, Running};
 use job::{Job, finish, first_failure};
@@ -154,8 +155,11 @@ impl Engine {
         let mut job = self.jobs.pop_front()?;
         let began = Instant::now();
         let over = self.advance(&mut job);
-        // Asked too often for a span each time.
         job.stages.times[Stage::Collect as usize] += ms_since(began);
+        // Asked too often for a span each time: only that in which it was done has one.
+        if matches!(over, Ok(Some(_))) {
+            job.stages.spans.push(Span::since(Stage::Collect, began));
+        }
         let outcome = match over {
             Ok(Some(outcome)) => outcome,
             Err(error) if job.on_device.is_none() => Outcome::Failed(error),
@@ -240,12 +244,17 @@ impl Engine {
             return Ok(None);
         }
         if let (Some(commands), Some(pipeline)) = (&mut job.on_device, &mut self.pipeline) {
-            let took = bands.as_ref().map(|bands| bands.took()).unwrap_or_default();
-            if !commands.is_over().map_err(|seen| first_failure(Some(commands), bands, seen))? {
+            let mut bands = bands;
+            let is_over = commands.is_over();
+            if !is_over.map_err(|seen| first_failure(Some(commands), bands.as_deref_mut(), seen))? {
                 return Ok(None);
             }
+            let took = bands.map(|bands| bands.took()).unwrap_or_default();
             let (size, uploads) = (job.slot.size(), pipeline.upload_lane());
-            commands.tell(&mut job.stages, uploads, took, |colors, ms| pipeline.split(colors, size, ms));
+            let mut clock = pipeline.device_clock;
+            let split = |colors: &Colors, ms| pipeline.split(colors, size, ms);
+            commands.tell(&mut job.stages, uploads, &mut clock, took, split);
+            pipeline.device_clock = clock;
             job.slot.back_on_host();
         }
         let cancelled = job.cancelled || job.filter.as_ref().is_some_and(|(_, bands)| bands.is_cancelled());

@@ -27,6 +27,7 @@ use crate::gpu::cl::{ClContext, DeviceKind, flush};
 use crate::gpu::event::{Waker, wait_in_queue, wake_after};
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::sharing::Sharing;
+use crate::gpu::timer::DeviceClock;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::planar::PlanarFilter;
 use crate::ladders::box_filter::{BuiltVariant, Scratch};
@@ -57,6 +58,7 @@ pub struct Pipeline {
     /// Planes between filter and conversion.
     pub(super) planes: Reused,
     pub(super) conversion_time: ConversionTime,
+    pub(super) device_clock: DeviceClock,
 }
 
 /// Memory that all jobs share, of the kind and size that was wanted last.
@@ -96,6 +98,7 @@ impl Pipeline {
             filtered: Reused::default(),
             planes: Reused::default(),
             conversion_time: ConversionTime::default(),
+            device_clock: DeviceClock::default(),
             cl,
         }
     }
