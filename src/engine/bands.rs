@@ -1,5 +1,5 @@
-//! The loop over a filter's bands, the same for all filters. In: a filter that is prepared, and what is known about its pace.
-//! Out: its bands begun, about two at a time, until the last one is over; and what that took.
+//! The loop over a filter's bands, the same for all filters. In: a filter that is prepared, and what is known about
+//! its pace. Out: its bands begun, about two at a time, until the last one is over; and what that took.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -176,7 +176,8 @@ impl Bands {
         self.took.clone()
     }
 
-    /// Device time of the whole frame as it was predicted before it began, in milliseconds: a guess, where nothing was known.
+    /// Device time of the whole frame as it was predicted before it began, in milliseconds: a guess, where nothing was
+    /// known.
     pub fn predicted_ms(&self) -> f64 {
         self.predicted_ms
     }
@@ -186,8 +187,8 @@ impl Bands {
         self.estimate.fraction()
     }
 
-    /// The best prediction of the whole frame's time, in seconds: what was measured so far and is still to come; `None` while
-    /// nothing was measured.
+    /// The best prediction of the whole frame's time, in seconds: what was measured so far and is still to come;
+    /// `None` while nothing was measured.
     pub(super) fn total_s(&self) -> Option<f64> {
         self.estimate.left_ms().map(|ms| self.last_after.as_secs_f64() + ms / 1e3)
     }

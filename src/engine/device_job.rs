@@ -1,5 +1,5 @@
-//! One frame's commands on the OpenCL device around its filter: enqueued by the [`Pipeline`](super::Pipeline), looked at here,
-//! and told as times and spans.
+//! One frame's commands on the OpenCL device around its filter: enqueued by the [`Pipeline`](super::Pipeline), looked
+//! at here, and told as times and spans.
 
 use std::time::Instant;
 

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::failed;
 use crate::gpu::timer::{self, DeviceClock};
 use crate::timing::log::{self, Event, Track};
-use crate::timing::{CpuTimes, Noise, Series, ms_since, noise};
+use crate::timing::{CpuTimes, Noise, Series, believed, ms_since, noise};
 
 /// One timed run, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,6 +58,13 @@ impl Measurement {
     /// Why its times are not to be trusted to the last digit, if they are not.
     pub fn noise(&self) -> Option<Noise> {
         Noise::of(&self.time, self.others)
+    }
+
+    /// How many times as long as another it takes, by their medians, as far as that can be believed: as in "12.3×". `None`
+    /// where the other takes no time.
+    pub(crate) fn ratio(&self, other: &Self) -> Option<String> {
+        let ratio = self.time.p50 / other.time.p50;
+        (other.time.p50 > 0.0).then(|| format!("{}×", believed(ratio, &[self.noise(), other.noise()])))
     }
 }
 

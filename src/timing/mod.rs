@@ -7,7 +7,7 @@ pub(crate) mod noise;
 pub(crate) mod series;
 
 pub(crate) use cpu::{CpuLoad, CpuReading, CpuTimes};
-pub(crate) use noise::Noise;
+pub(crate) use noise::{Noise, believed, number};
 pub use series::Series;
 
 /// Time since `began`, in milliseconds.
