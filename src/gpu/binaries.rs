@@ -11,6 +11,7 @@
 //! threads. `docs/host_side.md` has what it gains.
 
 use std::cell::Cell;
+use std::cmp::Reverse;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -130,7 +131,7 @@ fn make_room(folder: &Path, most: usize, most_bytes: u64) {
             Some((told.modified().ok()?, told.len(), path))
         })
         .collect();
-    files.sort_unstable_by(|a, b| b.0.cmp(&a.0));
+    files.sort_unstable_by_key(|file| Reverse(file.0));
     let mut bytes = 0;
     for (n, (_, length, path)) in files.iter().enumerate() {
         bytes += length;
