@@ -1,5 +1,6 @@
 //! What the host's share of a frame's way is worth on a device, step by step: no call that waits, host memory that the
-//! device can use, two frames on their way at once, a queue for the uploads; and a kernel that does two steps at once.
+//! device can use, two frames on their way at once, a queue for the uploads, or one queue that keeps no order, with events;
+//! and a kernel that does two steps at once.
 //! In: `--device`, `--size`, `--rounds`. Out: Markdown tables; exit code 1 if one of the ways gives other bytes.
 //!
 //! `cargo run --release --example host_side -- [--device SEL] [--size WxH,…] [--rounds N]`
@@ -27,7 +28,7 @@ use clreel::ladders::box_filter::{BuiltVariant, Plan, Scratch};
 use clreel::timing::{Series, ms_since};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
-use ocl::core::{self, MapFlags, MemMap};
+use ocl::core::{self, CommandQueueProperties, MapFlags, MemMap};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -59,8 +60,17 @@ struct Way {
     waits: bool,
     /// Frames on their way at once.
     slots: usize,
-    /// Uploads have a queue of their own.
-    two_queues: bool,
+    queues: Queues,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Queues {
+    /// One, in order.
+    One,
+    /// Another one for uploads; both in order.
+    Two,
+    /// One without an order: each command waits for the events of those that it needs.
+    OutOfOrder,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -73,21 +83,23 @@ enum Memory {
     Mapped,
 }
 
-const fn way(name: &'static str, memory: Memory, waits: bool, slots: usize, two_queues: bool) -> Way {
-    Way { name, memory, waits, slots, two_queues }
+const fn way(name: &'static str, memory: Memory, waits: bool, slots: usize, queues: Queues) -> Way {
+    Way { name, memory, waits, slots, queues }
 }
 
-const WAYS: [Way; 10] = [
-    way("each call waits; plain memory", Memory::Plain, true, 1, false),
-    way("… pinned memory", Memory::Pinned, true, 1, false),
-    way("… mapped", Memory::Mapped, true, 1, false),
-    way("one wait a frame; plain memory", Memory::Plain, false, 1, false),
-    way("… pinned memory", Memory::Pinned, false, 1, false),
-    way("… mapped", Memory::Mapped, false, 1, false),
-    way("two frames on their way; pinned memory", Memory::Pinned, false, 2, false),
-    way("… mapped", Memory::Mapped, false, 2, false),
-    way("… and a queue for uploads; pinned memory", Memory::Pinned, false, 2, true),
-    way("… mapped", Memory::Mapped, false, 2, true),
+const WAYS: [Way; 12] = [
+    way("each call waits; plain memory", Memory::Plain, true, 1, Queues::One),
+    way("… pinned memory", Memory::Pinned, true, 1, Queues::One),
+    way("… mapped", Memory::Mapped, true, 1, Queues::One),
+    way("one wait a frame; plain memory", Memory::Plain, false, 1, Queues::One),
+    way("… pinned memory", Memory::Pinned, false, 1, Queues::One),
+    way("… mapped", Memory::Mapped, false, 1, Queues::One),
+    way("two frames on their way; pinned memory", Memory::Pinned, false, 2, Queues::One),
+    way("… mapped", Memory::Mapped, false, 2, Queues::One),
+    way("… and a queue for uploads; pinned memory", Memory::Pinned, false, 2, Queues::Two),
+    way("… mapped", Memory::Mapped, false, 2, Queues::Two),
+    way("… or a queue without order; pinned memory", Memory::Pinned, false, 2, Queues::OutOfOrder),
+    way("… mapped", Memory::Mapped, false, 2, Queues::OutOfOrder),
 ];
 
 fn main() -> Result<(), Failure> {
@@ -115,6 +127,8 @@ fn main() -> Result<(), Failure> {
 struct Bench<'a> {
     cl: &'a ClContext,
     uploads: ocl::Queue,
+    /// `None` where the device has none.
+    without_order: Option<ocl::Queue>,
     filter: BuiltVariant,
     size: (u32, u32),
     frames: Vec<Vec<u8>>,
@@ -132,19 +146,26 @@ impl<'a> Bench<'a> {
         let len = size.0 as usize * size.1 as usize * 4;
         let frames = noise(FRAMES * len).chunks_exact(len).map(<[u8]>::to_vec).collect();
         let filter = BuiltVariant::build(cl, VariantId::Fused)?;
-        Ok(Self { cl, uploads: cl.extra_queue()?, filter, size, frames })
+        let properties =
+            CommandQueueProperties::PROFILING_ENABLE | CommandQueueProperties::OUT_OF_ORDER_EXEC_MODE_ENABLE;
+        let without_order = ocl::Queue::new(&cl.context, cl.device.device, Some(properties)).ok();
+        Ok(Self { cl, uploads: cl.extra_queue()?, without_order, filter, size, frames })
     }
 
     /// Times all ways and prints them; returns how many of them gave other bytes than the first one.
     fn ways(&self, size: &str, rounds: usize) -> Result<usize, Failure> {
         let mut ways = Vec::new();
         for way in WAYS {
+            if way.queues == Queues::OutOfOrder && self.without_order.is_none() {
+                println!("The device has no queue without order.");
+                continue;
+            }
             ways.push((way, self.slots(&way)?, Vec::<Taken>::new()));
         }
-        let mut results: Vec<Vec<Vec<u8>>> = vec![vec![Vec::new(); FRAMES]; WAYS.len()];
+        let mut results: Vec<Vec<Vec<u8>>> = vec![vec![Vec::new(); FRAMES]; ways.len()];
         for round in 0..=rounds {
-            for position in 0..WAYS.len() {
-                let at = (position + round) % WAYS.len();
+            for position in 0..ways.len() {
+                let at = (position + round) % ways.len();
                 let (way, slots, taken) = &mut ways[at];
                 self.series(way, slots, 2 * FRAMES, &mut results[at])?;
                 let series = self.series(way, slots, SERIES, &mut results[at])?;
@@ -173,9 +194,13 @@ impl<'a> Bench<'a> {
     }
 
     fn slots(&self, way: &Way) -> Result<Vec<Slot>, Failure> {
-        // All plans' kernels are on one in-order queue, so they can share it.
-        let mut scratch = Scratch::new();
-        (0..way.slots).map(|_| Slot::new(self, way.memory, &mut scratch)).collect()
+        // All plans' kernels are on one in-order queue, so they can share it; without an order they cannot.
+        let mut shared = Scratch::new();
+        let slot = |_| match way.queues {
+            Queues::OutOfOrder => Slot::new(self, way.memory, &mut Scratch::new()),
+            Queues::One | Queues::Two => Slot::new(self, way.memory, &mut shared),
+        };
+        (0..way.slots).map(slot).collect()
     }
 
     /// Takes `count` frames through the filter; the last result of each frame is left in `results`.
@@ -186,8 +211,12 @@ impl<'a> Bench<'a> {
         count: usize,
         results: &mut [Vec<u8>],
     ) -> Result<Taken, Failure> {
-        let queue = &self.cl.queue;
-        let uploads = if way.two_queues { &self.uploads } else { queue };
+        let (queue, uploads) = match (way.queues, &self.without_order) {
+            (Queues::OutOfOrder, Some(queue)) => (queue, queue),
+            (Queues::Two, _) => (&self.cl.queue, &self.uploads),
+            _ => (&self.cl.queue, &self.cl.queue),
+        };
+        let by_events = way.queues == Queues::OutOfOrder;
         let mut ran = Vec::new();
         results.iter_mut().for_each(|result| result.resize(self.frames[0].len(), 0));
         let began = Instant::now();
@@ -203,17 +232,20 @@ impl<'a> Bench<'a> {
             let frame = n % FRAMES;
             slot.into.bytes_mut().copy_from_slice(&self.frames[frame]);
             slot.upload(uploads, way.waits)?;
-            if way.two_queues {
+            if way.queues == Queues::Two {
                 uploads.flush()?;
-                if let Some(upload) = &slot.upload {
+                if let Some(upload) = slot.uploads.last() {
                     wait_in_queue(queue, upload)?;
                 }
             }
-            slot.work.extend(slot.plan.enqueue_all(queue)?);
+            slot.work.extend(match by_events {
+                true => slot.plan.enqueue_all_after(queue, &slot.uploads)?,
+                false => slot.plan.enqueue_all(queue)?,
+            });
             if way.waits {
                 queue.finish()?;
             }
-            slot.download(queue, way.waits)?;
+            slot.download(queue, way.waits, by_events)?;
             queue.flush()?;
             slot.frame = Some(frame);
         }
@@ -270,11 +302,21 @@ struct Ran {
     to: u64,
 }
 
-/// How long uploads ran while something else did: the others are on one in-order queue, so none of them is counted twice.
+/// How long uploads ran while something else did.
 fn beside_ns(ran: &[Ran]) -> u64 {
-    let (uploads, others): (Vec<&Ran>, Vec<&Ran>) = ran.iter().partition(|r| r.upload);
-    let both = |a: &Ran, b: &Ran| a.to.min(b.to).saturating_sub(a.from.max(b.from));
-    uploads.iter().map(|upload| others.iter().map(|other| both(upload, other)).sum::<u64>()).sum()
+    let (uploads, mut others): (Vec<&Ran>, Vec<&Ran>) = ran.iter().partition(|r| r.upload);
+    others.sort_unstable_by_key(|other| other.from);
+    let beside = |upload: &&Ran| {
+        // Two others that run at once are not counted twice.
+        let mut until = upload.from;
+        let mut new = |other: &&Ran| {
+            let (from, to) = (other.from.max(until), other.to.min(upload.to));
+            until = until.max(to);
+            to.saturating_sub(from)
+        };
+        others.iter().map(&mut new).sum::<u64>()
+    };
+    uploads.iter().map(beside).sum()
 }
 
 /// Memory for a frame on its way. Pictures drop before the memory that they may lie in.
@@ -286,9 +328,9 @@ struct Slot {
     into: HostBlock,
     from: HostBlock,
     maps: Option<[MemMap<u8>; 2]>,
-    upload: Option<ocl::Event>,
+    uploads: Vec<ocl::Event>,
     work: Vec<ocl::Event>,
-    last: Option<ocl::Event>,
+    last: Vec<ocl::Event>,
     frame: Option<usize>,
 }
 
@@ -311,8 +353,8 @@ impl Slot {
         let (Picture::Buffer(input), Picture::Buffer(output)) = (src, dst) else {
             return Err("a picture is no buffer".into());
         };
-        let (upload, work, last) = (None, Vec::new(), None);
-        Ok(Self { memory, plan, input, output, into, from, maps: None, upload, work, last, frame: None })
+        let (uploads, work, last) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { memory, plan, input, output, into, from, maps: None, uploads, work, last, frame: None })
     }
 
     fn upload(&mut self, queue: &ocl::Queue, waits: bool) -> Result<(), Failure> {
@@ -326,7 +368,7 @@ impl Slot {
                     none,
                     Some(&mut event),
                 )?;
-                self.upload = Some(event.into());
+                self.uploads.push(event.into());
             }
         } else {
             let mut event = ocl::Event::empty();
@@ -334,7 +376,7 @@ impl Slot {
             unsafe { self.input.write(self.into.bytes()).queue(queue).block(waits) }
                 .enew(&mut event)
                 .enq()?;
-            self.upload = Some(event);
+            self.uploads.push(event);
         }
         if waits {
             queue.finish()?;
@@ -342,14 +384,28 @@ impl Slot {
         Ok(())
     }
 
-    fn download(&mut self, queue: &ocl::Queue, waits: bool) -> Result<(), Failure> {
+    /// Asks for the result, after the kernels: by the queue's order or, without one, by their events.
+    fn download(&mut self, queue: &ocl::Queue, waits: bool, by_events: bool) -> Result<(), Failure> {
+        let mut list = ocl::EventList::new();
+        if by_events {
+            self.work.last().into_iter().for_each(|event| list.push(event.clone()));
+        }
+        let after = Some(&list).filter(|list| !list.is_empty());
         if self.memory == Memory::Mapped {
             let map = |buffer: &ocl::Buffer<u8>, flags, event: &mut core::Event| {
-                let none = None::<&core::Event>;
                 // SAFETY: the host's block, where the buffer lies, is not touched until `finish`.
                 unsafe {
                     let len = buffer.len();
-                    core::enqueue_map_buffer(queue, buffer.as_core(), waits, flags, 0, len, none, Some(event))
+                    core::enqueue_map_buffer(
+                        queue,
+                        buffer.as_core(),
+                        waits,
+                        flags,
+                        0,
+                        len,
+                        after,
+                        Some(event),
+                    )
                 }
             };
             let (mut first, mut last) = (core::Event::null(), core::Event::null());
@@ -359,30 +415,29 @@ impl Slot {
                 return Err("the driver maps another address than the frame's".into());
             }
             self.maps = Some([input, output]);
-            self.last = Some(last.into());
+            self.last.extend([first.into(), last.into()]);
         } else {
             let mut event = ocl::Event::empty();
             // SAFETY: the block stays untouched until `finish`.
-            unsafe { self.output.read(self.from.bytes_mut()).queue(queue).block(waits) }
-                .enew(&mut event)
-                .enq()?;
-            self.last = Some(event);
+            let read = unsafe { self.output.read(self.from.bytes_mut()).queue(queue).block(waits) };
+            let read = read.enew(&mut event);
+            match after {
+                Some(after) => read.ewait(after).enq()?,
+                None => read.enq()?,
+            }
+            self.last.push(event);
         }
         Ok(())
     }
 
     /// Waits for the frame, and notes when its commands ran.
     fn finish(&mut self, ran: &mut Vec<Ran>) -> Result<(), Failure> {
-        if let Some(last) = &self.last {
+        for last in &self.last {
             last.wait_for()?;
         }
-        for (upload, event) in self
-            .upload
-            .take()
-            .map(|event| (true, event))
-            .into_iter()
-            .chain(self.work.drain(..).chain(self.last.take()).map(|event| (false, event)))
-        {
+        let uploads = self.uploads.drain(..).map(|event| (true, event));
+        let others = self.work.drain(..).chain(self.last.drain(..)).map(|event| (false, event));
+        for (upload, event) in uploads.chain(others) {
             let (from, to) = timer::span_ns(&event)?;
             ran.push(Ran { upload, from, to });
         }

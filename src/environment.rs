@@ -19,6 +19,11 @@ const fn variable(name: &'static str, default: &'static str, means: &'static str
 
 /// Those of clreel's own.
 const OWN: &[Variable] = &[
+    variable(
+        "CLREEL_BINARIES",
+        "for the window and for snapshot",
+        "Whether programs are kept as the driver compiled them: 0 keeps and uses none, 1 does so for all commands.",
+    ),
     variable("CLREEL_CLIP", "the clip beside the program", "The movie that plays where no file is named."),
     variable(
         "CLREEL_DRIVER_TIMEOUT",
@@ -90,7 +95,7 @@ const OTHERS: &[Variable] = &[
     variable(
         "XDG_CACHE_HOME",
         "~/.cache",
-        "Where caches are kept: tuning, and whether devices share textures.",
+        "Where caches are kept: programs, tuning, and whether devices share textures.",
     ),
     variable(
         "XDG_CONFIG_HOME",

@@ -9,14 +9,14 @@
 //! overlay    what the numbers say                                           (egui)
 //! options    what the window and several subcommands can be asked for       (clap)
 //! engine     a frame, a request ─▶ upload ▶ convert ▶ filter in bands ─▶ a texture or host memory, times
-//! stats      stage times, percentiles, export
+//! stats      stage times, percentiles, export, the trace's file
 //! ladders    each computation, with its rungs and its reference
 //! ladder     the kernels' variants, their reference, checking and timing them
 //! present    the picture in the window                                      (OpenGL)
 //! media      file ─▶ decoder thread ─▶ bounded queue ─take─▶ planes or RGBA  (FFmpeg)
 //! color      planes to RGBA and their correction: the contract, its reference, rows on the processor, kernels
 //! gpu        devices, contexts, programs; sharing: host ◀─▶ device ◀─▶ OpenGL texture
-//! timing     times, whether they can be believed, the processors' load
+//! timing     times, whether they can be believed, what ran when, the processors' load
 //! verify     outputs compared with what is right, among canaries
 //! libav      FFmpeg made ready
 //! save       files that appear whole or not at all

@@ -103,4 +103,15 @@ pub struct PlayArgs {
     /// Write the statistics when quitting: one row a frame as .csv, the same with a summary as .json
     #[arg(long, value_name = "FILE", value_parser = values::stats_file)]
     pub stats: Option<PathBuf>,
+    /// Where everything that ran is to be written.
+    #[command(flatten)]
+    pub trace: TraceArgs,
+}
+
+/// Where everything that ran is to be written.
+#[derive(Debug, Clone, Args)]
+pub struct TraceArgs {
+    /// Write when each stage, kernel, build and repaint ran, on one time axis, at the end: a .json for ui.perfetto.dev
+    #[arg(long, value_name = "FILE", value_parser = values::trace_file)]
+    pub trace: Option<PathBuf>,
 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -32,6 +33,14 @@ pub(crate) fn atomically(
 /// With the system's reason.
 pub(crate) fn can_write(path: &Path) -> Result<()> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    match fs::metadata(&target).map(|m| m.file_type()) {
+        // Opening it waits for its reader, and closing it ends what that reads.
+        Ok(kind) if kind.is_fifo() => return Ok(()),
+        Ok(kind) if !kind.is_file() => {
+            return File::options().write(true).open(&target).map(drop).map_err(|e| failed(path, &e));
+        }
+        _ => {}
+    }
     let part = part_of(&target);
     let _passing = Passing::new(&part);
     let made = File::create(&part).and_then(|mut file| {

@@ -1,5 +1,5 @@
-//! The engine as its clients use it, without a window: one frame asked for in several ways and for several places at once, slots
-//! that are used again, what is refused, held and cancelled. Every picture is compared with the reference.
+//! The engine as its clients use it, without a window: one frame asked for in several ways and for several places at
+//! once, slots that are used again, what is refused, held and cancelled. Every picture is compared with the reference.
 
 #[path = "common/device.rs"]
 mod device;

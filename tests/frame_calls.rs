@@ -86,8 +86,8 @@ fn a_frame(frames: &[Calls]) -> usize {
     (calls.map(|(_, count)| count).sum::<usize>() as f64 / frames.len() as f64).round() as usize
 }
 
-/// What begins a frame on a device with memory of its own, in textures and in the host's memory, and on one that computes in
-/// the host's memory.
+/// What begins a frame on a device with memory of its own, in textures and in the host's memory, and on one that
+/// computes in the host's memory.
 const SHARED: [(&str, usize); 7] = [
     ("clEnqueueWriteBuffer", 1),
     ("clFlush", 2),

@@ -201,7 +201,12 @@ fn pictures_statistics_and_keys_are_a_key_away() {
     session.press_until_title("space", "paused");
 
     display.key("ctrl+e");
-    let stats = json(&saved(&mut session, &here, "clreel-stats-", ".json", 1)[0]);
+    let trace = json(&saved(&mut session, &here, "clreel-stats-", ".trace.json", 1)[0]);
+    let names = saved(&mut session, &here, "clreel-stats-", ".json", 2);
+    let is_trace = |path: &PathBuf| path.to_string_lossy().ends_with(".trace.json");
+    let stats = json(names.iter().find(|path| !is_trace(path)).unwrap());
+    let whole = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["name"] == "frame");
+    assert!(whole.count() as u64 == trace["otherData"]["frames"], "without --trace");
     let rows = std::fs::read_to_string(&saved(&mut session, &here, "clreel-stats-", ".csv", 1)[0]).unwrap();
     let frames = stats["frames"].as_array().unwrap();
     assert_eq!(rows.lines().count(), frames.len() + 1);

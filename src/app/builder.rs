@@ -17,6 +17,7 @@ use super::part::Part;
 use crate::color::Layout;
 use crate::engine::{Check, TrialCase};
 use crate::error::{Error, Result};
+use crate::gpu::binaries;
 use crate::gpu::cl::{ClContext, Device, is_device_failure, list_devices};
 use crate::gpu::event::Waker;
 use crate::gpu::memory::Storage;
@@ -229,6 +230,7 @@ struct Worker {
 
 impl Worker {
     fn run(mut self, requests: &Receiver<Request>) {
+        binaries::keep();
         let devices = list_devices();
         if self.send(Built::Devices(devices)).is_err() {
             return;

@@ -19,6 +19,7 @@ use crate::ladder::tune::Watch as WatchSearch;
 use crate::ladders::box_filter::trial::Trials;
 use crate::ladders::box_filter::tune::{self, Search, Trial};
 use crate::ladders::box_filter::{Code, Config, VariantId};
+use crate::timing::log::{self, Event, Track};
 
 /// How long the window waits at its end for a run or a compilation.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -205,7 +206,9 @@ impl WatchSearch<Code> for Watch<'_> {
     fn next(&mut self, rung: &'static str, config: &Config, trials: &[Trial]) {
         let new = trials.get(self.told..).unwrap_or_default().to_vec();
         self.told = trials.len();
-        (self.tell)(News::Next(format!("{rung} {config}"), new));
+        let told = || format!("{rung} {config}");
+        log::record(|| [Event::instant(Track::of_thread(), "next", Instant::now()).with(told())]);
+        (self.tell)(News::Next(told(), new));
     }
 
     fn may_go_on(&mut self) -> bool {
@@ -223,7 +226,10 @@ fn tune(shared: &Shared, number: u64, order: &Order, tell: &dyn Fn(News)) -> Res
     let cl = ClContext::new(&order.device)?;
     let mut trials = Trials::new(order.kernel_timeout);
     let mut watch = Watch { shared, number, told: 0, tell };
-    let found = tune::search(&cl, &order.variants, order.size, order.radius, &mut trials, &mut watch)?;
+    let began = Instant::now();
+    let found = tune::search(&cl, &order.variants, order.size, order.radius, &mut trials, &mut watch);
+    log::record(|| [Event::since("search", began)]);
+    let found = found?;
     if let Some(search) = &found {
         let mut cache = Cache::load();
         cache.put(tune::entries(search, &order.device.info, order.size, order.radius)?);

@@ -24,6 +24,7 @@ use crate::gpu::display;
 use crate::gpu::event::Waker;
 use crate::media::{Decoder, OpenOptions, bundled_clip};
 use crate::options::PlayArgs;
+use crate::timing::log;
 
 /// So long the window waits for its movie, whose size it takes. Later it appears without.
 const FIRST_WAIT: Duration = Duration::from_millis(700);
@@ -45,6 +46,8 @@ enum Wake {
 /// OpenGL; also when the statistics or the screenshot cannot be written at the end. When the display goes away
 /// while it plays, the statistics are written and the process ends.
 pub(crate) fn run(args: &PlayArgs) -> Result<()> {
+    // What happened just now can be saved any time.
+    log::start(if args.trace.trace.is_some() { log::KEPT_EVENTS } else { log::RECENT_EVENTS });
     let files = if args.files.is_empty() { vec![bundled_clip()?] } else { args.files.clone() };
     let device = match &args.filter.device {
         Some(selector) => Some(select_device(&list_devices(), Some(selector))?),

@@ -15,14 +15,14 @@ use crate::cli::live::Live;
 use crate::cli::{BenchArgs, exit, working_devices};
 use crate::error::Result;
 use crate::gpu::cl::{Device, no_device, select_device};
+use crate::ladder::BackEnd;
 use crate::ladder::rounds::Ask;
 use crate::ladder::rows::Case;
-use crate::ladder::{BackEnd, Outcome};
+use crate::save;
 
 pub(super) use numbers::run as numbers;
 pub(super) use pictures::run as pictures;
 use results::{DeviceRuns, Results, Subject};
-pub(crate) use table::{believed, number};
 
 /// The variants to time: a list such as `naive,flat`, or `all`; which there are is the ladder's to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,8 +74,12 @@ impl VariantList {
 /// failed.
 ///
 /// # Errors
-/// When there is no device and a variant needs one, or the movie gives no frame.
+/// When there is no device and a variant needs one, the movie gives no frame, or the chart cannot be written.
 pub(super) fn run(args: &BenchArgs) -> Result<u8> {
+    if let Some(chart) = &args.chart {
+        // Before minutes of measuring are for nothing.
+        save::can_write(chart)?;
+    }
     args.ladder.bench(args)
 }
 
@@ -89,7 +93,8 @@ fn start(
 ) -> Live<Results> {
     let steps = devices.len() * cases.len() * (entrants + args.frames as usize);
     let devices = devices.iter().map(|device| DeviceRuns::new(device.as_ref())).collect();
-    Live::start(Results { json: args.json, subject, rounds: args.frames, cases, devices }, steps)
+    let (json, chart, rounds) = (args.json, args.chart.clone(), args.frames);
+    Live::start(Results { json, chart, subject, rounds, cases, devices }, steps)
 }
 
 /// Whether nothing stands in the way of more.
@@ -128,13 +133,3 @@ fn each_once(numbers: &[u32]) -> Vec<u32> {
 
 /// The options of movies, which a ladder of numbers does not take.
 const OF_MOVIES: [&str; 6] = ["file", "size", "radius", "native", "conversions", "allow_references"];
-
-/// Why an outcome is not ok.
-fn reason(outcome: &Outcome) -> Option<String> {
-    match outcome {
-        Outcome::Ok(_) => None,
-        Outcome::Unsupported(why) | Outcome::Skipped(why) => Some(why.clone()),
-        Outcome::Mismatch(report) => Some(report.to_string()),
-        Outcome::Failed(e) => Some(e.to_string()),
-    }
-}

@@ -44,8 +44,9 @@ impl<R: Results> Live<R> {
             shown.finish_and_clear();
             let results = lock(&interrupted);
             let missing = results.missing();
-            // There is nobody to tell that it could not be told.
-            let _ = results.print(Some(&missing));
+            if let Err(error) = results.print(Some(&missing)) {
+                eprintln!("clreel: {error}");
+            }
             eprintln!("clreel: {missing}");
         });
         Self { bar, results }

@@ -20,11 +20,14 @@ use crate::environment;
 use crate::error::Result;
 use crate::exit;
 use crate::gpu::cl::{Device, list_devices};
-use crate::gpu::{drivers, probe, trial};
+use crate::gpu::{binaries, drivers, probe, trial};
 use crate::ladders::box_filter::{Group, VariantId};
 use crate::ladders::conversions::Which;
 use crate::leftovers;
-use crate::options::{FilterArgs, PlayArgs, ReferencesArgs, TrialArgs, values};
+use crate::options::{FilterArgs, PlayArgs, ReferencesArgs, TraceArgs, TrialArgs, values};
+use crate::save;
+use crate::stats::{TraceContext, write_trace};
+use crate::timing::log;
 
 use given::Given;
 
@@ -123,9 +126,12 @@ pub fn run(cli: &Cli) -> Result<u8> {
     }
     match &cli.command {
         None => crate::app::run(&cli.play).map(|()| exit::DONE),
-        Some(Command::Bench(args)) => bench::run(args),
+        Some(Command::Bench(args)) => traced(&args.trace, || bench::run(args)),
         Some(Command::Tune(args)) => tune::run(args),
-        Some(Command::Snapshot(args)) => snapshot::run(args),
+        Some(Command::Snapshot(args)) => {
+            binaries::keep();
+            traced(&args.trace, || snapshot::run(args))
+        }
         Some(Command::Devices(args)) => devices::run(args),
         Some(Command::Environment) => {
             devices::print_line(environment::help())?;
@@ -135,6 +141,20 @@ pub fn run(cli: &Cli) -> Result<u8> {
         Some(Command::AskSharing { list }) => probe::answer(list),
         Some(Command::TryKernels { ladder, frame }) => ladder.answer(*frame),
     }
+}
+
+/// Does something, and then writes what ran meanwhile, where that was asked for. A file that cannot be written is told at
+/// once, and stops nothing.
+fn traced(args: &TraceArgs, work: impl FnOnce() -> Result<u8>) -> Result<u8> {
+    let Some(path) = &args.trace else { return work() };
+    if let Err(error) = save::can_write(path) {
+        eprintln!("clreel: {error}");
+    }
+    log::start(log::KEPT_EVENTS);
+    let done = work();
+    let written =
+        log::copy().map_or(Ok(()), |recorded| write_trace(path, &recorded, &TraceContext::default()));
+    done.and_then(|code| written.map(|()| code))
 }
 
 /// Says how a subcommand was used wrongly, and how it is used; returns the exit code.
@@ -209,9 +229,15 @@ pub struct BenchArgs {
     /// How changed kernels are tried.
     #[command(flatten)]
     pub trial: TrialArgs,
+    /// Where everything that ran is to be written.
+    #[command(flatten)]
+    pub trace: TraceArgs,
     /// Print JSON instead of a table; each row says what was `checked`, and whether it is `noisy` and why
     #[arg(long)]
     pub json: bool,
+    /// Draw a chart as well: an SVG with a bar for each variant
+    #[arg(long, value_name = "FILE.svg", value_parser = values::svg_file)]
+    pub chart: Option<PathBuf>,
 }
 
 /// `clreel tune`.
@@ -262,6 +288,9 @@ pub struct SnapshotArgs {
     /// How changed kernels are tried.
     #[command(flatten)]
     pub trial: TrialArgs,
+    /// Where everything that ran is to be written.
+    #[command(flatten)]
+    pub trace: TraceArgs,
 }
 
 /// `clreel devices`.

@@ -1,5 +1,5 @@
-//! `clreel snapshot`: one filtered frame as a PNG, turned as the window shows it. Needs no display. A conversion on a device
-//! is compared with the right one before anything is written.
+//! `clreel snapshot`: one filtered frame as a PNG, turned as the window shows it. Needs no display. A conversion on a
+//! device is compared with the right one before anything is written.
 
 use std::sync::Arc;
 
@@ -175,8 +175,8 @@ fn on_device(cl: &ClContext, frame: &Frame, request: Request, trials: &mut InChi
     in_memory(&mut engine, frame, request)
 }
 
-/// The frame unfiltered. The window converts in the same two ways: by a kernel on graphics cards, else on the processor. A kernel
-/// that is wrong is not used again.
+/// The frame unfiltered. The window converts in the same two ways: by a kernel on graphics cards, else on the
+/// processor. A kernel that is wrong is not used again.
 fn converted(cl: &ClContext, engine: &mut Engine, frame: &Frame, trials: &mut InChild) -> Result<Vec<u8>> {
     let unfiltered = Request { variant: VariantId::Off, radius: 0, correction: None };
     let by_kernel = !cl.is_cpu() && trials.lets_convert(cl, &frame.picture);

@@ -12,6 +12,7 @@ use ffmpeg_next::frame::Video;
 use super::planes::{layout_of, pack};
 use crate::color::Layout;
 use crate::error::Result;
+use crate::timing::log::{self, Event};
 use crate::timing::ms_since;
 
 /// Blocks that a full queue, the frames on the device, and the one on the screen need.
@@ -133,6 +134,7 @@ impl Staging {
             pack(picture, &layout, memory.bytes_mut())?;
         }
         packed.took_ms = ms_since(began);
+        log::record(|| [Event::since("pack", began)]);
         Ok(packed)
     }
 }

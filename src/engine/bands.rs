@@ -1,5 +1,5 @@
-//! The loop over a filter's bands, the same for all filters. In: a filter that is prepared, and what is known about its pace.
-//! Out: its bands begun, about two at a time, until the last one is over; and what that took.
+//! The loop over a filter's bands, the same for all filters. In: a filter that is prepared, and what is known about
+//! its pace. Out: its bands begun, about two at a time, until the last one is over; and what that took.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -37,14 +37,14 @@ pub struct Bands {
 }
 
 /// What the finished bands took.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Took {
     /// All bands of all passes, in milliseconds.
     pub(super) ms: f64,
     /// Some of that is wall time.
     pub(super) by_wall: bool,
-    /// From the first one's start to the last one's end, on the device's clock, in nanoseconds.
-    pub(super) on_device: Option<(u64, u64)>,
+    /// When each ran on the device, on its clock, in nanoseconds.
+    pub(super) on_device: Vec<(u64, u64)>,
     /// When they ran on the host.
     pub(super) on_host: Option<Span>,
 }
@@ -129,10 +129,7 @@ impl Bands {
         took.ms += ran.ms;
         took.by_wall |= ran.by_wall;
         took.on_host = ran.on_host.or(took.on_host);
-        if let Some((start, end)) = ran.on_device {
-            let (first, last) = took.on_device.unwrap_or((start, end));
-            took.on_device = Some((first.min(start), last.max(end)));
-        }
+        took.on_device.extend(ran.on_device);
     }
 
     /// Whether no band is left to begin.
@@ -176,10 +173,11 @@ impl Bands {
 
     /// What the finished bands took.
     pub(super) fn took(&self) -> Took {
-        self.took
+        self.took.clone()
     }
 
-    /// Device time of the whole frame as it was predicted before it began, in milliseconds: a guess, where nothing was known.
+    /// Device time of the whole frame as it was predicted before it began, in milliseconds: a guess, where nothing was
+    /// known.
     pub fn predicted_ms(&self) -> f64 {
         self.predicted_ms
     }
@@ -189,8 +187,8 @@ impl Bands {
         self.estimate.fraction()
     }
 
-    /// The best prediction of the whole frame's time, in seconds: what was measured so far and is still to come; `None` while
-    /// nothing was measured.
+    /// The best prediction of the whole frame's time, in seconds: what was measured so far and is still to come;
+    /// `None` while nothing was measured.
     pub(super) fn total_s(&self) -> Option<f64> {
         self.estimate.left_ms().map(|ms| self.last_after.as_secs_f64() + ms / 1e3)
     }

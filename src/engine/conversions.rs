@@ -106,7 +106,8 @@ impl Pipeline {
         }
     }
 
-    /// Builds the program for pictures that lie so, for those who wait and check the picture themselves; waits for the compiler.
+    /// Builds the program for pictures that lie so, for those who wait and check the picture themselves; waits for the
+    /// compiler.
     ///
     /// # Errors
     /// When it does not build, with its log, or fails to run.
@@ -126,11 +127,13 @@ impl Pipeline {
         std::mem::take(&mut self.known.unchecked)
     }
 
-    /// How the planes of `frame` go to the device to be converted there, for `variant`. `None` where the window's thread is
-    /// to convert them: on a CPU device, where that is the faster way, except for what filters the planes; for formats
-    /// that the kernels do not know; and while the program is being built. The picture is the same either way.
+    /// How the planes of `frame` go to the device to be converted there, for `variant`. `None` where the window's
+    /// thread is to convert them: on a CPU device, where that is the faster way, except for what filters the planes;
+    /// for formats that the kernels do not know; and while the program is being built. The picture is the same either
+    /// way.
     ///
-    /// `to_texture` says where the picture is wanted. A program that serves other pictures already is used at once, unless `only_checked`, and checked for these soon.
+    /// `to_texture` says where the picture is wanted. A program that serves other pictures already is used at once,
+    /// unless `only_checked`, and checked for these soon.
     pub(super) fn conversion(
         &mut self,
         frame: &Video,

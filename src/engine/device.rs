@@ -1,4 +1,5 @@
-//! The engine's device: it comes, is asked what it can do, fails, is left. In: a [`Pipeline`]. Out: what it leaves behind.
+//! The engine's device: it comes, is asked what it can do, fails, is left. In: a [`Pipeline`]. Out: what it leaves
+//! behind.
 
 use super::job::{Job, lose};
 use super::{Engine, Finished, Pipeline, Ticket};
@@ -55,8 +56,8 @@ impl Engine {
         variant.back_end().does_without_opencl() || self.pipeline.as_ref().is_some_and(on_device)
     }
 
-    /// Whether such frames will be converted on the device, as soon as the program for it is built and, where that is wanted,
-    /// checked. `to_texture` says where they are wanted.
+    /// Whether such frames will be converted on the device, as soon as the program for it is built and, where that is
+    /// wanted, checked. `to_texture` says where they are wanted.
     pub(crate) fn lacks_conversion(&mut self, frame: &Frame, variant: VariantId, to_texture: bool) -> bool {
         let (picture, only_checked) = (&frame.picture, self.only_checked);
         let Some(pipeline) = self.pipeline.as_mut().filter(|_| !variant.back_end().does_without_opencl())
@@ -74,8 +75,8 @@ impl Engine {
         self.pipeline = Some(pipeline);
     }
 
-    /// Waits until the device is idle, and gives it up, with the frames that are on it. What other back ends filter goes on: its
-    /// memory on the device is all that it loses. `None` where there is no device.
+    /// Waits until the device is idle, and gives it up, with the frames that are on it. What other back ends filter
+    /// goes on: its memory on the device is all that it loses. `None` where there is no device.
     pub(crate) fn leave_device(&mut self) -> Option<Left> {
         let pipeline = self.pipeline.take()?;
         self.failure = None;
@@ -94,8 +95,8 @@ impl Engine {
         Some(Left { idle, staging, lost })
     }
 
-    /// Ends it. Work that is still on the device is left behind with its memory, because a kernel cannot be stopped and may take
-    /// minutes; returns whether the device is idle.
+    /// Ends it. Work that is still on the device is left behind with its memory, because a kernel cannot be stopped
+    /// and may take minutes; returns whether the device is idle.
     #[must_use]
     pub(crate) fn shut_down(&mut self) -> bool {
         let tickets: Vec<Ticket> = self.jobs.iter().map(|job| job.ticket).collect();

@@ -1,5 +1,5 @@
-//! One frame's commands on the OpenCL device around its filter: enqueued by the [`Pipeline`](super::Pipeline), looked at here,
-//! and told as times and spans.
+//! One frame's commands on the OpenCL device around its filter: enqueued by the [`Pipeline`](super::Pipeline), looked
+//! at here, and told as times and spans.
 
 use std::time::Instant;
 
@@ -102,12 +102,13 @@ impl DeviceJob {
             .or_else(|| failed(&self.last, RETURN_FAILED))
     }
 
-    /// Tells what the steps of a job that is over took, each driver's event asked once, and when they ran; `took` is the
-    /// filter's share, `split` how the time of a conversion and the correction in it falls apart.
+    /// Tells what the steps of a job that is over took, each driver's event asked once, and when they ran, by the device's
+    /// `clock`, each band by itself; `took` is the filter's share, `split` how the time of a conversion and the correction in it falls apart.
     pub(super) fn tell(
         &mut self,
         stages: &mut Stages,
         uploads: Lane,
+        clock: &mut DeviceClock,
         took: Took,
         split: impl FnOnce(&Colors, f64) -> (f64, f64),
     ) {
@@ -131,15 +132,23 @@ impl DeviceJob {
         {
             let [convert, correct] = [Stage::Convert, Stage::Correct].map(|stage| stage as usize);
             (stages.times[convert], stages.times[correct]) = split(colors, stages.times[convert]);
+            // One kernel does both: what the correction takes longer stands at its end.
+            let correct_ns = (stages.times[correct] * 1e6) as u64;
+            let converted = ran.iter().find(|(stage, ..)| *stage == Stage::Convert).map(|(.., told)| *told);
+            if let Some((from, to)) = converted.filter(|_| correct_ns > 0) {
+                ran.push((Stage::Correct, Lane::Device, (to.saturating_sub(correct_ns).max(from), to)));
+            }
         }
         stages.times[Stage::Filter as usize] += took.ms;
-        ran.extend(took.on_device.map(|told| (Stage::Filter, Lane::Device, told)));
+        ran.extend(took.on_device.into_iter().map(|told| (Stage::Filter, Lane::Device, told)));
         for span in &self.waited {
             stages.times[span.stage as usize] += span.ms();
         }
         stages.spans.append(&mut self.waited);
         let Some((event, before, after)) = &self.noted else { return };
-        let Ok(clock) = DeviceClock::from_enqueued(event, *before, *after) else { return };
+        if clock.look(event, *before, *after).is_err() {
+            return;
+        }
         stages.spans.extend(ran.into_iter().filter_map(|(stage, lane, (from, to))| {
             Some(Span { stage, lane, from: clock.instant(from)?, to: clock.instant(to)? })
         }));

@@ -1,10 +1,10 @@
-//! How long a frame's filter will take. In: what earlier frames taught about each pass, and when the bands of this one ran. Out:
-//! what is left, in milliseconds, as soon as that can be told.
+//! How long a frame's filter will take. In: what earlier frames taught about each pass, and when the bands of this one
+//! ran. Out: what is left, in milliseconds, as soon as that can be told.
 //!
-//! A pass goes on as fast as its bands went so far, from one's end to the next one's: what lies between them is in it, waiting
-//! for others at the beginning is not. The first launch of a kernel also compiles it for this launch, and finds caches cold:
-//! it counts only where the kernel has run before. A pass that has not begun is taken to be as fast as the others, in the
-//! proportion that earlier frames taught.
+//! A pass goes on as fast as its bands went so far, from one's end to the next one's: what lies between them is in it,
+//! waiting for others at the beginning is not. The first launch of a kernel also compiles it for this launch, and
+//! finds caches cold: it counts only where the kernel has run before. A pass that has not begun is taken to be as fast
+//! as the others, in the proportion that earlier frames taught.
 
 /// What is known about a pass. Work is in the plan's units, times are in nanoseconds.
 #[derive(Debug, Default)]

@@ -1,5 +1,5 @@
-//! The first half of a frame's way: into a slot, as planes for the device's converter or as RGBA, and what its request is prepared
-//! with. In: a frame and a [`Request`]. Out: what is to be started, or why there is nothing.
+//! The first half of a frame's way: into a slot, as planes for the device's converter or as RGBA, and what its request
+//! is prepared with. In: a frame and a [`Request`]. Out: what is to be started, or why there is nothing.
 
 use std::time::Instant;
 
@@ -26,7 +26,8 @@ pub(super) struct Prepared {
 }
 
 impl Engine {
-    /// Puts the frame into the slot: its planes where the device is to convert it, else its RGBA picture. Returns its matrix.
+    /// Puts the frame into the slot: its planes where the device is to convert it, else its RGBA picture. Returns its
+    /// matrix.
     ///
     /// # Errors
     /// When memory runs out, or the frame has no picture.

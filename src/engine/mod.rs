@@ -1,17 +1,18 @@
 //! A frame asked for in a certain way, and had as soon as it is there; nothing here waits.
 //!
-//! In: a decoded frame, a [`Request`] that says what is to be done to it, and a [`Slot`] that says where it is wanted: in a
-//! texture, or in the host's memory, which takes no OpenGL. Out: the slot with the picture, and what each step took.
+//! In: a decoded frame, a [`Request`] that says what is to be done to it, and a [`Slot`] that says where it is wanted:
+//! in a texture, or in the host's memory, which takes no OpenGL. Out: the slot with the picture, and what each step
+//! took.
 //!
 //! ```text
 //! submit ▶ load ▶ prepare ▶ start: upload ▶ acquire ▶ convert     poll: look ▶ begin bands ▶ give back ▶ finish
 //!          host   plans     device                                      learn  filter        release    the slot
 //! ```
 //!
-//! One frame may be asked for several times, in different ways and for different places. Frames come out in the order in which
-//! they were asked for. The memory between the steps belongs to the device's side ([`Pipeline`]): in one in-order queue a
-//! frame's last step has read it before the next frame's first step writes it, so a frame is started when all commands of the
-//! one before are in the queue.
+//! One frame may be asked for several times, in different ways and for different places. Frames come out in the order
+//! in which they were asked for. The memory between the steps belongs to the device's side ([`Pipeline`]): in one
+//! in-order queue a frame's last step has read it before the next frame's first step writes it, so a frame is started
+//! when all commands of the one before are in the queue.
 
 mod bands;
 mod conversions;
@@ -40,11 +41,12 @@ use crate::error::{Error, Result};
 pub use crate::gpu::event::Waker;
 use crate::ladders::box_filter::glsl::GlslFilter;
 use crate::media::Frame;
-use crate::stats::Stage;
+use crate::stats::{Span, Stage};
 use crate::timing::ms_since;
 
 pub use bands::Bands;
 pub use conversions::Check;
+use device_job::Colors;
 use filter::NativeFilter;
 pub use filter::{BAND_MS, FrameFilter, OnTexture, Ran, Running};
 use job::{Job, finish, first_failure};
@@ -54,7 +56,8 @@ pub use request::{Finished, Outcome, Progress, Refusal, Request, Stages, Ticket}
 pub use slot::Slot;
 pub use trials::TrialCase;
 
-/// A filter that was predicted to take longer than this waits for [`Engine::let_go`], so that somebody can be told before.
+/// A filter that was predicted to take longer than this waits for [`Engine::let_go`], so that somebody can be told
+/// before.
 const HOLD_MS: f64 = 3000.0;
 
 /// What makes the pictures that were asked for.
@@ -80,7 +83,8 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine without a device, and without OpenGL. `waker` is called, on any thread, when [`Engine::poll`] is worth while.
+    /// An engine without a device, and without OpenGL. `waker` is called, on any thread, when [`Engine::poll`] is
+    /// worth while.
     pub fn new(waker: Waker) -> Self {
         let why = "It draws with OpenGL, and there is none.";
         Self {
@@ -104,8 +108,8 @@ impl Engine {
         Self { glsl: GlslFilter::new(gl).map(Rc::new), ..Self::new(waker) }
     }
 
-    /// Asks for a frame: has it loaded, and started as soon as those before it let it. Waits for nothing but OpenGL, where that
-    /// still draws from the slot's texture.
+    /// Asks for a frame: has it loaded, and started as soon as those before it let it. Waits for nothing but OpenGL,
+    /// where that still draws from the slot's texture.
     ///
     /// # Errors
     /// When it cannot be had so, with the slot.
@@ -151,8 +155,11 @@ impl Engine {
         let mut job = self.jobs.pop_front()?;
         let began = Instant::now();
         let over = self.advance(&mut job);
-        // Asked too often for a span each time.
         job.stages.times[Stage::Collect as usize] += ms_since(began);
+        // Asked too often for a span each time: only that in which it was done has one.
+        if matches!(over, Ok(Some(_))) {
+            job.stages.spans.push(Span::since(Stage::Collect, began));
+        }
         let outcome = match over {
             Ok(Some(outcome)) => outcome,
             Err(error) if job.on_device.is_none() => Outcome::Failed(error),
@@ -166,8 +173,8 @@ impl Engine {
         Some(finish(job, outcome))
     }
 
-    /// Starts the frames whose turn it is: commands of one frame do not come between those of another, shaders share a texture,
-    /// and what takes long is held.
+    /// Starts the frames whose turn it is: commands of one frame do not come between those of another, shaders share a
+    /// texture, and what takes long is held.
     fn start_waiting(&mut self) {
         let mut is_queue_free = true;
         for at in 0..self.jobs.len() {
@@ -237,12 +244,17 @@ impl Engine {
             return Ok(None);
         }
         if let (Some(commands), Some(pipeline)) = (&mut job.on_device, &mut self.pipeline) {
-            let took = bands.as_ref().map(|bands| bands.took()).unwrap_or_default();
-            if !commands.is_over().map_err(|seen| first_failure(Some(commands), bands, seen))? {
+            let mut bands = bands;
+            let is_over = commands.is_over();
+            if !is_over.map_err(|seen| first_failure(Some(commands), bands.as_deref_mut(), seen))? {
                 return Ok(None);
             }
+            let took = bands.map(|bands| bands.took()).unwrap_or_default();
             let (size, uploads) = (job.slot.size(), pipeline.upload_lane());
-            commands.tell(&mut job.stages, uploads, took, |colors, ms| pipeline.split(colors, size, ms));
+            let mut clock = pipeline.device_clock;
+            let split = |colors: &Colors, ms| pipeline.split(colors, size, ms);
+            commands.tell(&mut job.stages, uploads, &mut clock, took, split);
+            pipeline.device_clock = clock;
             job.slot.back_on_host();
         }
         let cancelled = job.cancelled || job.filter.as_ref().is_some_and(|(_, bands)| bands.is_cancelled());

@@ -63,8 +63,8 @@ impl Pace {
         self.kind = Some(kind);
     }
 
-    /// For what has not run yet: the slowest that was seen of its kind (reading an image on a CPU), so that the first band is
-    /// too short rather than too long.
+    /// For what has not run yet: the slowest that was seen of its kind (reading an image on a CPU), so that the first
+    /// band is too short rather than too long.
     fn guess(&self, variant: VariantId) -> f64 {
         match (variant.back_end(), self.kind) {
             (BackEnd::Native, _) => 0.5,

@@ -1,14 +1,14 @@
-//! The OpenCL device's share of a frame's way, enqueued so that nothing waits: upload → acquire → convert → correct → (filter) →
-//! release, or a download where the picture is wanted in the host's memory.
+//! The OpenCL device's share of a frame's way, enqueued so that nothing waits: upload → acquire → convert → correct →
+//! (filter) → release, or a download where the picture is wanted in the host's memory.
 //!
-//! In: a [`Slot`] that is loaded with a frame's planes or its RGBA picture, and the commands that were prepared for it. Out: those
-//! commands in the device's queue, around the filter's, which `bands` begins.
+//! In: a [`Slot`] that is loaded with a frame's planes or its RGBA picture, and the commands that were prepared for
+//! it. Out: those commands in the device's queue, around the filter's, which `bands` begins.
 //!
 //! The variant `planar` filters the planes before they are converted; all others filter the RGBA picture.
 //!
 //! Planes are converted and corrected by one kernel. A picture that comes as RGBA is corrected by a kernel of its own.
-//! Only the upload has a queue of its own, on devices with memory of their own: it writes the slot's memory, so that a frame is
-//! uploaded while the one before it is filtered.
+//! Only the upload has a queue of its own, on devices with memory of their own: it writes the slot's memory, so that a
+//! frame is uploaded while the one before it is filtered.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,6 +27,7 @@ use crate::gpu::cl::{ClContext, DeviceKind, flush};
 use crate::gpu::event::{Waker, wait_in_queue, wake_after};
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::sharing::Sharing;
+use crate::gpu::timer::DeviceClock;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::planar::PlanarFilter;
 use crate::ladders::box_filter::{BuiltVariant, Scratch};
@@ -57,6 +58,7 @@ pub struct Pipeline {
     /// Planes between filter and conversion.
     pub(super) planes: Reused,
     pub(super) conversion_time: ConversionTime,
+    pub(super) device_clock: DeviceClock,
 }
 
 /// Memory that all jobs share, of the kind and size that was wanted last.
@@ -96,6 +98,7 @@ impl Pipeline {
             filtered: Reused::default(),
             planes: Reused::default(),
             conversion_time: ConversionTime::default(),
+            device_clock: DeviceClock::default(),
             cl,
         }
     }
@@ -110,8 +113,8 @@ impl Pipeline {
         self.staging.as_ref()
     }
 
-    /// Puts the planes of `frame`, which are to be packed as `layout` says, into `slot`; those that the decoder's thread has
-    /// packed for this device as they are, and then returns what that took, in milliseconds.
+    /// Puts the planes of `frame`, which are to be packed as `layout` says, into `slot`; those that the decoder's
+    /// thread has packed for this device as they are, and then returns what that took, in milliseconds.
     ///
     /// # Errors
     /// When memory runs out, or the slot's memory is still in use.
@@ -163,8 +166,8 @@ impl Pipeline {
         self.corrector.is_some() && !self.correction_is_wrong
     }
 
-    /// Hands the slot's picture to the device, and enqueues what comes before the filter. Waits for nothing but OpenGL, where
-    /// that still draws from the slot's texture.
+    /// Hands the slot's picture to the device, and enqueues what comes before the filter. Waits for nothing but
+    /// OpenGL, where that still draws from the slot's texture.
     ///
     /// # Errors
     /// When the driver refuses a command; the device must then be idle ([`Pipeline::drain`]) before the slot goes.
@@ -207,8 +210,9 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Enqueues what comes after the filter: the conversion of planes that were filtered, the copy into the texture and its
-    /// release, or the download; of a frame that was cancelled only what gives its memory back. `waker` is called after it.
+    /// Enqueues what comes after the filter: the conversion of planes that were filtered, the copy into the texture
+    /// and its release, or the download; of a frame that was cancelled only what gives its memory back. `waker` is
+    /// called after it.
     ///
     /// # Errors
     /// When the driver refuses a command.
@@ -261,7 +265,7 @@ impl Pipeline {
         filter && uploads
     }
 
-    /// What the uploads run on, for [`Span`]s.
+    /// What the uploads run on, for spans.
     pub(super) fn upload_lane(&self) -> Lane {
         if self.uploads.is_some() { Lane::Upload } else { Lane::Device }
     }

@@ -1,5 +1,5 @@
-//! What a slot's frames were filtered and converted with last, kept for its next ones: kernels and their arguments. In: what
-//! a frame is to be filtered with. Out: the plan of an earlier one that is the same.
+//! What a slot's frames were filtered and converted with last, kept for its next ones: kernels and their arguments.
+//! In: what a frame is to be filtered with. Out: the plan of an earlier one that is the same.
 //!
 //! Plans keep the memory objects that they name alive, but not the host's memory in which those may lie: they go with the
 //! slot's device side, before that.

@@ -1,6 +1,6 @@
-//! What the OpenCL device is to do to a frame, before any of it is there. In: a loaded [`Slot`], a variant, a radius and a
-//! correction. Out: the commands around the filter, with the memory that they need, and the filter, which the slot has kept where
-//! an earlier frame had the same.
+//! What the OpenCL device is to do to a frame, before any of it is there. In: a loaded [`Slot`], a variant, a radius
+//! and a correction. Out: the commands around the filter, with the memory that they need, and the filter, which the
+//! slot has kept where an earlier frame had the same.
 
 use super::device_job::{Colors, DeviceJob};
 use super::filter::{FrameFilter, OnPixels, OnPlanes};

@@ -1,4 +1,5 @@
-//! What the engine is asked for and what it says: requests and tickets, refusals, what became of a frame and what it took.
+//! What the engine is asked for and what it says: requests and tickets, refusals, what became of a frame and what it
+//! took.
 
 use std::time::{Duration, Instant};
 
@@ -69,7 +70,7 @@ pub enum Outcome {
 
 /// A frame that the engine has done with.
 pub struct Finished {
-    /// Of [`Engine::submit`].
+    /// Of [`submit`](super::Engine::submit).
     pub ticket: Ticket,
     /// What became of it.
     pub outcome: Outcome,
@@ -132,8 +133,8 @@ pub struct Progress {
 }
 
 impl Stages {
-    /// Notes what a filter took that is not on the OpenCL device. Of shaders OpenGL tells only how long, so they stand where
-    /// they were begun.
+    /// Notes what a filter took that is not on the OpenCL device. Of shaders OpenGL tells only how long, so they stand
+    /// where they were begun.
     pub(super) fn filtered_on_host(&mut self, took: Took, started: Option<Instant>) {
         self.times[Stage::Filter as usize] += took.ms;
         self.filter_by_wall = took.by_wall;

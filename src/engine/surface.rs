@@ -1,5 +1,5 @@
-//! The texture that a slot's picture is shown from. In: pixels of the host's, or of OpenCL's. Out: the texture, and when OpenGL
-//! has done with what is in it. The context must be current whenever it is used or dropped.
+//! The texture that a slot's picture is shown from. In: pixels of the host's, or of OpenCL's. Out: the texture, and
+//! when OpenGL has done with what is in it. The context must be current whenever it is used or dropped.
 
 use std::sync::Arc;
 
@@ -75,8 +75,8 @@ impl Surface {
         }
     }
 
-    /// Waits until OpenGL has fetched the picture before from its pixel buffer, so that the next one can be written there.
-    /// Seldom at all: it began a few frames ago.
+    /// Waits until OpenGL has fetched the picture before from its pixel buffer, so that the next one can be written
+    /// there. Seldom at all: it began a few frames ago.
     pub(super) fn wait_until_fetched(&mut self) {
         if let Some(fence) = self.drawn.take()
             && !self.is_passed(fence, FETCH_NS)

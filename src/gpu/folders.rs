@@ -40,14 +40,22 @@ pub(super) fn pocl_cache(variable: impl Fn(&str) -> Option<OsString>) -> Option<
     if can_be_made(&usual.join("pocl/kcache")) { None } else { private(&passing()) }
 }
 
-/// A folder for this user alone below `parent`, the same each time: what lies in it is loaded as code.
+/// A folder for this user alone below `parent`, the same each time.
 fn private(parent: &Path) -> Option<PathBuf> {
+    let path = parent.join(format!("clreel-pocl-{}", user()));
+    own(&path).then_some(path)
+}
+
+/// Whether the folder, which is made where it is missing, is this user's and nobody else's: what lies in it is loaded as code.
+pub(super) fn own(path: &Path) -> bool {
+    let _ = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    let made = fs::symlink_metadata(path);
+    made.is_ok_and(|made| made.is_dir() && made.uid() == user() && made.mode() & 0o077 == 0)
+}
+
+fn user() -> libc::uid_t {
     // SAFETY: it takes nothing and returns a number.
-    let user = unsafe { libc::geteuid() };
-    let path = parent.join(format!("clreel-pocl-{user}"));
-    let _ = fs::DirBuilder::new().mode(0o700).create(&path);
-    let made = fs::symlink_metadata(&path).ok()?;
-    (made.is_dir() && made.uid() == user && made.mode() & 0o077 == 0).then_some(path)
+    unsafe { libc::geteuid() }
 }
 
 /// Whether a folder is there or can be made, and written to.

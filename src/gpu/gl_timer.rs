@@ -108,6 +108,11 @@ impl GlTimer {
 }
 
 impl Timing {
+    /// When the first call was made.
+    pub(crate) fn began(&self) -> Instant {
+        self.began
+    }
+
     /// What the commands took, if they are finished. Never waits.
     pub fn finished(&self) -> Option<Took> {
         let gl = &self.gl;

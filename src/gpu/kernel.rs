@@ -148,10 +148,26 @@ pub(crate) unsafe fn enqueue(
     global: [usize; 3],
     local: [usize; 3],
 ) -> core::Result<ocl::Event> {
-    let (mut event, none) = (core::Event::null(), None::<&core::Event>);
+    // SAFETY: the caller vouches for the arguments.
+    unsafe { enqueue_after(queue, kernel, dimensions, global, local, None) }
+}
+
+/// The same, and it begins when these events are complete: an out-of-order queue knows no other order.
+///
+/// # Safety
+/// As of [`enqueue`].
+pub(crate) unsafe fn enqueue_after(
+    queue: &ocl::Queue,
+    kernel: &core::Kernel,
+    dimensions: u32,
+    global: [usize; 3],
+    local: [usize; 3],
+    waits: Option<&ocl::EventList>,
+) -> core::Result<ocl::Event> {
+    let mut event = core::Event::null();
     // SAFETY: the caller vouches for the arguments.
     unsafe {
-        core::enqueue_kernel(queue, kernel, dimensions, None, &global, Some(local), none, Some(&mut event))?;
+        core::enqueue_kernel(queue, kernel, dimensions, None, &global, Some(local), waits, Some(&mut event))?;
     }
     Ok(event.into())
 }

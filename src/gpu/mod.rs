@@ -1,6 +1,7 @@
 //! Devices and contexts: OpenGL ([`gl`]), OpenCL ([`cl`]), what they share ([`sharing`]), programs ([`program`]), and
 //! which drivers can be trusted ([`drivers`]).
 
+pub(crate) mod binaries;
 mod calls;
 pub mod cl;
 pub(crate) mod display;

@@ -5,15 +5,20 @@
 //! to read them from instead, which must be there; a file that is missing in it falls back to the one in the binary.
 
 use std::cell::RefCell;
-use std::ffi::CString;
+use std::ffi::{CString, c_void};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::ptr;
+use std::time::Instant;
 
 use ocl::core::{self, ProgramBuildInfo};
+use ocl::ffi;
 
 use crate::error::{Error, Result};
+use crate::gpu::binaries::Place;
 use crate::gpu::cl::{self, ClContext};
 use crate::load::{self, Unread};
+use crate::timing::log::{self, Event};
 
 /// Every file under `kernels/`, by its path there; `build.rs` lists them.
 const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
@@ -117,15 +122,19 @@ pub(crate) fn any_changed(prefix: &str) -> bool {
     EMBEDDED.iter().any(|(name, _)| name.starts_with(prefix) && name.ends_with(".cl") && is_changed(name))
 }
 
-/// A hash of a kernel file's text and of all that it includes (FNV-1a: G. Fowler, L. C. Noll, K.-P. Vo, 1991): equal
-/// while they do not change.
+/// A hash of bytes, against damage and changes but not against malice (FNV-1a: G. Fowler, L. C. Noll, K.-P. Vo, 1991).
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
+/// A hash of a kernel file's text and of all that it includes: equal while they do not change.
 ///
 /// # Errors
 /// When a file is missing or cannot be read.
 pub(crate) fn fingerprint(name: &str) -> Result<String> {
     let text = expand(name, &source(name)?, 8, &self::source)?;
-    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    Ok(format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, mix)))
+    Ok(format!("{:016x}", hash(text.as_bytes())))
 }
 
 thread_local! {
@@ -146,7 +155,7 @@ fn tell_watcher(begins: bool) {
 }
 
 /// Compiles `source`, the text of the kernel file `source_name`, for the context's device. `options` are the
-/// compiler's, such as `-D STRIP=64`.
+/// compiler's, such as `-D STRIP=64`. Where the driver's binary of an earlier start is kept, that is taken instead.
 ///
 /// # Errors
 /// When the text does not compile: `why` then carries the build log.
@@ -156,14 +165,28 @@ pub(crate) fn build(cl: &ClContext, source_name: &str, source: &str, options: &s
     let text = expand(source_name, source, 8, &self::source)?;
     let options = CString::new(format!("-cl-kernel-arg-info {options}")).map_err(no_zero)?;
     let text = CString::new(text).map_err(no_zero)?;
+    let place = Place::of(&cl.device.info, &text.to_string_lossy(), &options.to_string_lossy());
+    let began = Instant::now();
+    let told = |how| [Event::since(how, began).with(format!("{source_name} {}", options.to_string_lossy()))];
+    let kept = place.as_ref().and_then(Place::get);
+    if let Some(program) = kept.and_then(|binary| of_binary(cl, &binary, &options)) {
+        log::record(|| told("load"));
+        return Ok(program);
+    }
     let program =
         core::create_program_with_source(&cl.context, &[text]).map_err(|e| cl::failed(&what(), &e.into()))?;
     let device = *cl.device.device.as_core();
     tell_watcher(true);
     let built = core::build_program(&program, Some(&[device]), &options, None, None);
     tell_watcher(false);
+    log::record(|| told("build"));
     match built {
-        Ok(()) => Ok(ocl::Program::from(program)),
+        Ok(()) => {
+            if let (Some(place), Some(binary)) = (place, binary_of(&program)) {
+                place.put(&binary);
+            }
+            Ok(ocl::Program::from(program))
+        }
         Err(e) => {
             let log = match core::get_program_build_info(&program, device, ProgramBuildInfo::BuildLog) {
                 Ok(log) => log.to_string(),
@@ -180,6 +203,43 @@ pub(crate) fn build(cl: &ClContext, source_name: &str, source: &str, options: &s
             Err(Error { why, hint, ..failed })
         }
     }
+}
+
+/// A program of the driver's binary; `None` where the driver does not take it (any more).
+fn of_binary(cl: &ClContext, binary: &[u8], options: &CString) -> Option<ocl::Program> {
+    let device = *cl.device.device.as_core();
+    let (mut status, mut taken) = (0, 0);
+    // SAFETY: context and device are alive; there is one device, with one length and one binary of that length.
+    let program = unsafe {
+        let (device, bytes) = (device.as_raw(), binary.as_ptr());
+        let context = cl.context.as_core().as_ptr();
+        ffi::clCreateProgramWithBinary(context, 1, &device, &binary.len(), &bytes, &mut taken, &mut status)
+    };
+    if program.is_null() {
+        return None;
+    }
+    // SAFETY: it is a program that nobody else owns.
+    let program = unsafe { core::Program::from_raw_create_ptr(program) };
+    if status != 0 || taken != 0 {
+        return None;
+    }
+    core::build_program(&program, Some(&[device]), options, None, None).ok()?;
+    Some(ocl::Program::from(program))
+}
+
+/// What the driver made of a built program for its one device; `None` where it does not tell.
+fn binary_of(program: &core::Program) -> Option<Vec<u8>> {
+    let ask = |what, size, to: *mut c_void| {
+        // SAFETY: the program is alive, and `to` has room for `size` bytes.
+        let status = unsafe { ffi::clGetProgramInfo(program.as_ptr(), what, size, to, ptr::null_mut()) };
+        (status == 0).then_some(())
+    };
+    let mut length = 0_usize;
+    ask(ffi::CL_PROGRAM_BINARY_SIZES, size_of::<usize>(), ptr::from_mut(&mut length).cast())?;
+    let mut binary = crate::memory::zeroed(length).ok()?;
+    let mut to = binary.as_mut_ptr();
+    ask(ffi::CL_PROGRAM_BINARIES, size_of::<*mut u8>(), ptr::from_mut(&mut to).cast())?;
+    Some(binary)
 }
 
 /// The first lines of a build log, long ones cut. Below each message that names a line of a kernel file stands that line,

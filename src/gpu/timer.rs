@@ -59,30 +59,67 @@ pub fn span_ns(event: &Event) -> Result<(u64, u64)> {
     Ok((start, nanoseconds(event, ffi::CL_PROFILING_COMMAND_END)?))
 }
 
-/// The device's clock on the host's.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DeviceClock {
-    /// The same moment on both.
-    host: Instant,
-    device_ns: u64,
-}
+/// A device's clock, laid over the host's once: the same moment on both, and unknown before the first
+/// [look](Self::look).
+///
+/// A command's QUEUED lies between the host's times before and after the call that enqueued it. The first such pair gives
+/// the offset, in its middle; every later one moves it only as far as it must. So times of different frames keep their
+/// distances, and two clocks that drift apart are followed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct DeviceClock(Option<(Instant, u64)>);
 
 impl DeviceClock {
-    /// From a completed command that was enqueued between `before` and `after`, when the driver noted its QUEUED: right to
-    /// half of that time.
+    /// Looks at a completed command that was enqueued between `before` and `after`.
     ///
     /// # Errors
     /// When the driver does not tell.
-    pub(crate) fn from_enqueued(event: &Event, before: Instant, after: Instant) -> Result<Self> {
-        let device_ns = nanoseconds(event, ffi::CL_PROFILING_COMMAND_QUEUED)?;
-        Ok(Self { host: before + after.saturating_duration_since(before) / 2, device_ns })
+    pub(crate) fn look(&mut self, event: &Event, before: Instant, after: Instant) -> Result<()> {
+        self.lies_between(nanoseconds(event, ffi::CL_PROFILING_COMMAND_QUEUED)?, before, after);
+        Ok(())
+    }
+
+    fn lies_between(&mut self, device_ns: u64, before: Instant, after: Instant) {
+        let at = match self.instant(device_ns) {
+            // Not `clamp`, which panics where they are the wrong way round.
+            Some(at) => at.min(after).max(before),
+            None => before + after.saturating_duration_since(before) / 2,
+        };
+        self.0 = Some((at, device_ns));
     }
 
     /// What the host's clock showed; `None` where that cannot be said.
     pub(crate) fn instant(&self, device_ns: u64) -> Option<Instant> {
-        match device_ns.checked_sub(self.device_ns) {
-            Some(later) => self.host.checked_add(Duration::from_nanos(later)),
-            None => self.host.checked_sub(Duration::from_nanos(self.device_ns - device_ns)),
+        let (host, same_ns) = self.0?;
+        match device_ns.checked_sub(same_ns) {
+            Some(later) => host.checked_add(Duration::from_nanos(later)),
+            None => host.checked_sub(Duration::from_nanos(same_ns - device_ns)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_moves_no_further_than_it_must() {
+        let base = Instant::now() + Duration::from_secs(1);
+        let at = |us: u64| base + Duration::from_micros(us);
+        let mut clock = DeviceClock::default();
+        assert_eq!(clock.instant(5_000), None);
+        // 5 µs there is between 100 and 120 µs here: 110.
+        clock.lies_between(5_000, at(100), at(120));
+        assert_eq!((clock.instant(5_000), clock.instant(1_000)), (Some(at(110)), Some(at(106))));
+        // A later pair that allows it changes nothing, however far its middle is away.
+        clock.lies_between(1_005_000, at(1_109), at(1_900));
+        assert_eq!(clock.instant(5_000), Some(at(110)));
+        // One that does not moves it to its edge, up and down.
+        clock.lies_between(2_005_000, at(2_113), at(2_900));
+        assert_eq!(clock.instant(5_000), Some(at(113)));
+        clock.lies_between(3_005_000, at(3_000), at(3_111));
+        assert_eq!(clock.instant(5_000), Some(at(111)));
+        // Distances are the device's own.
+        let (from, to) = (clock.instant(7_001), clock.instant(9_004));
+        assert_eq!(to.zip(from).map(|(to, from)| to - from), Some(Duration::from_nanos(2_003)));
     }
 }

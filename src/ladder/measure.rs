@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::failed;
-use crate::gpu::timer;
-use crate::timing::{CpuTimes, Noise, Series, ms_since, noise};
+use crate::gpu::timer::{self, DeviceClock};
+use crate::timing::log::{self, Event, Track};
+use crate::timing::{CpuTimes, Noise, Series, believed, ms_since, noise};
 
 /// One timed run, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,6 +59,13 @@ impl Measurement {
     pub fn noise(&self) -> Option<Noise> {
         Noise::of(&self.time, self.others)
     }
+
+    /// How many times as long as another it takes, by their medians, as far as that can be believed: as in "12.3×". `None`
+    /// where the other takes no time.
+    pub(crate) fn ratio(&self, other: &Self) -> Option<String> {
+        let ratio = self.time.p50 / other.time.p50;
+        (other.time.p50 > 0.0).then(|| format!("{}×", believed(ratio, &[self.noise(), other.noise()])))
+    }
 }
 
 /// Puts commands on the queue, waits for them, and times them. `enqueue` returns their events in order.
@@ -67,6 +75,7 @@ pub fn sample(
 ) -> Result<Sample> {
     let begin = Instant::now();
     let events = enqueue(queue)?;
+    let enqueued = Instant::now();
     queue.finish().map_err(|e| failed("The device failed while it was timed.", &e))?;
     let wall_ms = ms_since(begin);
     let mut device_ms = 0.0;
@@ -74,7 +83,21 @@ pub fn sample(
         device_ms += timer::device_ms(event)?;
     }
     let dispatch_ms = events.first().map(timer::dispatch_ms).transpose()?;
+    log::record(|| traced(&events, begin, enqueued, wall_ms));
     Ok(Sample { device_ms: Some(device_ms), dispatch_ms, wall_ms })
+}
+
+/// A timed run, and on the device its commands.
+fn traced(events: &[ocl::Event], begin: Instant, enqueued: Instant, wall_ms: f64) -> Vec<Event> {
+    let to = begin + Duration::try_from_secs_f64(wall_ms / 1e3).unwrap_or_default();
+    let mut traced = vec![Event::span(Track::of_thread(), "measure", begin, to)];
+    let mut clock = DeviceClock::default();
+    if events.first().is_some_and(|first| clock.look(first, begin, enqueued).is_ok()) {
+        let told = events.iter().filter_map(|event| timer::span_ns(event).ok());
+        let told = told.filter_map(|(from, to)| Some((clock.instant(from)?, clock.instant(to)?)));
+        traced.extend(told.map(|(from, to)| Event::span(Track::Device, "command", from, to)));
+    }
+    traced
 }
 
 /// The longest that all rounds of one variant together should take.

@@ -4,6 +4,7 @@
 pub mod answer;
 pub mod bench;
 pub mod cache;
+pub(crate) mod chart;
 pub mod config;
 pub mod contest;
 pub mod heat;
@@ -71,6 +72,16 @@ impl Outcome {
     /// Its times, where it has some.
     pub fn measured(&self) -> Option<&measure::Measurement> {
         if let Outcome::Ok(measured) = self { Some(measured) } else { None }
+    }
+
+    /// Why it has no times.
+    pub(crate) fn reason(&self) -> Option<String> {
+        match self {
+            Outcome::Ok(_) => None,
+            Outcome::Unsupported(why) | Outcome::Skipped(why) => Some(why.clone()),
+            Outcome::Mismatch(report) => Some(report.to_string()),
+            Outcome::Failed(e) => Some(e.to_string()),
+        }
     }
 
     /// The word for it in tables and JSON.

@@ -227,7 +227,7 @@ mod tests {
 
         fn entry(&self, id: &'static str) -> Entry {
             let limit = Some(usize::from(id == "other"));
-            Entry { id, name: id.to_owned(), back_end: BackEnd::Native, limit, beside: None }
+            Entry { id, name: id.to_owned(), title: id, back_end: BackEnd::Native, limit, beside: None }
         }
 
         fn room(&mut self, case: &&'static str) -> Result<()> {

@@ -57,6 +57,8 @@ pub struct Entry {
     pub id: &'static str,
     /// Its name in tables: the same, where it is the only one with this id.
     pub name: String,
+    /// Its name for people, one to three words.
+    pub title: &'static str,
     /// What computes it.
     pub back_end: BackEnd,
     /// Which of the limits it can be compared with, if any.
@@ -140,6 +142,23 @@ impl CaseRun {
     /// The rows that have times.
     pub fn timed(&self) -> impl Iterator<Item = (&Row, &Measurement)> + Clone {
         self.rows.iter().filter_map(|row| Some((row, row.outcome.measured()?)))
+    }
+
+    /// What the speed of the others is compared with: the case's base, or the slowest where that has no time.
+    pub(crate) fn base(&self) -> Option<(&Row, &Measurement)> {
+        let base = self.timed().find(|(row, _)| row.entry.id == self.case.base);
+        base.or_else(|| self.timed().max_by(|(_, a), (_, b)| f64::total_cmp(&a.time.p50, &b.time.p50)))
+    }
+
+    /// The rows that have the wall's time, since no device tells theirs; each id once.
+    pub(crate) fn by_wall(&self) -> Vec<&'static str> {
+        let mut ids = Vec::new();
+        for (row, measured) in self.timed() {
+            if measured.device.is_none() && !ids.contains(&row.entry.id) {
+                ids.push(row.entry.id);
+            }
+        }
+        ids
     }
 
     /// What came of limits and rows.

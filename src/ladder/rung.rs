@@ -38,7 +38,7 @@ impl<C> Rung<C> {
 
     /// What it is called in a benchmark.
     pub fn entry(&self) -> Entry {
-        let (id, name) = (self.id, self.id.to_owned());
-        Entry { id, name, back_end: self.back_end(), limit: None, beside: None }
+        let (id, name, title) = (self.id, self.id.to_owned(), self.title);
+        Entry { id, name, title, back_end: self.back_end(), limit: None, beside: None }
     }
 }

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use super::SECOND_NS;
 use super::control::{Control, Seek};
@@ -12,6 +13,7 @@ use super::pass::{Pass, nothing_decoded};
 use super::queue::FrameQueue;
 use super::source::Skip;
 use crate::error::{Error, Result};
+use crate::timing::log::{self, Event};
 
 /// Behind the clock by more than this, with hardly a frame in the queue: frames that no other needs are skipped.
 const BEHIND_NS: i64 = SECOND_NS / 2;
@@ -95,12 +97,15 @@ impl Worker {
 
     fn play_pass(&mut self, pass: &mut Pass) -> Ended {
         let mut count = 0;
+        let mut began = Instant::now();
         while let Some(placed) = pass.next() {
             count += 1;
+            log::record(|| [Event::since("decode", began).with(format!("picture {}", self.number))]);
             self.keep_up(pass, self.base_ns.saturating_add(placed.movie_ns));
             if !self.push(placed.video, placed.movie_ns, placed.duration_ns) {
                 return self.refused(placed.movie_ns);
             }
+            began = Instant::now();
         }
         match self.refused(0) {
             Ended::Refused(_) => Ended::Over(count),

@@ -74,11 +74,27 @@ pub(crate) fn png_file(s: &str) -> Result<PathBuf, String> {
     }
 }
 
+/// A file that a chart is written to. What has no ending, such as a pipe, may be one.
+pub(crate) fn svg_file(s: &str) -> Result<PathBuf, String> {
+    match ending(s).as_deref() {
+        Some("svg") | None if !s.is_empty() => Ok(s.into()),
+        _ => Err("charts are written as SVG, so its name must end in .svg".to_owned()),
+    }
+}
+
 /// A file that statistics are written to.
 pub(super) fn stats_file(s: &str) -> Result<PathBuf, String> {
     match ending(s).as_deref() {
         Some("csv" | "json") => Ok(s.into()),
         _ => Err("its name must end in .csv or .json".to_owned()),
+    }
+}
+
+/// A file that a trace is written to.
+pub(super) fn trace_file(s: &str) -> Result<PathBuf, String> {
+    match ending(s).as_deref() {
+        Some("json") => Ok(s.into()),
+        _ => Err("its name must end in .json".to_owned()),
     }
 }
 
@@ -110,6 +126,16 @@ mod tests {
         ];
         for text in bad {
             assert!(time(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn charts_are_svg() {
+        for name in ["a.svg", "a.SVG", "/dev/stdout"] {
+            assert_eq!(svg_file(name), Ok(name.into()));
+        }
+        for name in ["", "movie.mp4", "a.png", "a."] {
+            assert!(svg_file(name).is_err(), "{name}");
         }
     }
 

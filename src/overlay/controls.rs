@@ -39,7 +39,7 @@ fn entries(overlay: &Overlay, view: &View) -> [Entry; 9] {
             "Timeline",
             "The last frames on one time axis: key g",
             Action::ToggleTimeline,
-            overlay.timeline_open,
+            overlay.timeline_shown(),
             1,
         ),
         entry(

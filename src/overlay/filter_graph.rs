@@ -38,7 +38,7 @@ struct Stretch<'a> {
     summary: Option<Summary>,
 }
 
-/// Lays the graph out in `area`; a click on it asks for the last frames on one time axis.
+/// Lays the graph out in `area`; a click on a frame asks for its time axis, elsewhere for that of the last frames.
 pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, actions: &mut Vec<Action>) {
     let history = view.recorder.history();
     let axes = Axes::new(ui, area, SPAN_S, history);
@@ -89,11 +89,12 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, numbers: &Numbers, acti
         ui.painter().text(at, Align2::CENTER_CENTER, none, theme::words(11.5), theme::WEAK);
     }
     ui.painter().extend(shapes);
-    let response = ui.interact(axes.plot, ui.unique_id().with("filter-graph"), Sense::click());
+    let response = ui.interact(axes.plot, egui::Id::unique("filter-graph"), Sense::click());
+    let pointed = response.hover_pos().and_then(|at| axes.under(at, history));
     if response.clicked() {
-        actions.push(Action::ToggleTimeline);
+        actions.push(super::stage_graph::clicked(view, pointed));
     }
-    if let Some(sample) = response.hover_pos().and_then(|at| axes.under(at, history)) {
+    if let Some(sample) = pointed {
         response.on_hover_ui_at_pointer(|ui| super::stage_graph::frame_details(ui, sample));
     }
 }

@@ -83,7 +83,7 @@ pub static KEYS: LazyLock<Vec<KeyHelp>> = LazyLock::new(|| {
         key("s", &["s"], "save the frame as PNG"),
         key("S", &["S"], "save the window as PNG"),
         key("Ctrl D", &["Ctrl+d"], "next OpenCL device"),
-        key("Ctrl E", &["Ctrl+e"], "save the statistics"),
+        key("Ctrl E", &["Ctrl+e"], "save the statistics and a trace"),
         key("Ctrl + - 0", &["Ctrl++", "Ctrl+=", "Ctrl+-", "Ctrl+0"], "size of the overlay"),
         key("q", &["q"], "quit"),
         key("Double click", &[], "fullscreen"),

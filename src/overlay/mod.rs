@@ -49,6 +49,7 @@ use path_field::PathField;
 pub(crate) use place::{Folds, Places};
 use place::{Panel, Title};
 pub(crate) use texts::texts;
+use timeline::Frozen;
 pub(crate) use tuning::{Tuning, TuningState};
 pub(crate) use view::{Action, Busy, MovieSummary, Notice, Shown, VariantRow, VariantStatus, View};
 
@@ -69,6 +70,8 @@ pub(crate) struct Overlay {
     tuning_news: bool,
     /// Whether the panel with the last frames on one time axis is open.
     pub timeline_open: bool,
+    /// The frame that this panel shows instead, until it is let go.
+    frozen: Option<Frozen>,
     /// The variant whose map it shows; `None`: the fastest.
     tuning_of: Option<&'static str>,
     /// Whether the table of stages is open.
@@ -110,6 +113,7 @@ impl Overlay {
             tuning_open: false,
             tuning_news: false,
             timeline_open: false,
+            frozen: None,
             stages_open: false,
             hatched: false,
             tuning_of: None,
@@ -215,6 +219,7 @@ impl Overlay {
         let changes = line::Changes::of(view);
         let changed = self.before.replace(changes.clone()).is_some_and(|before| changes.since(&before));
         if !self.visible {
+            self.let_go();
             self.hidden(ui, window, view, changed, &mut actions);
             return actions;
         }
@@ -237,6 +242,7 @@ impl Overlay {
         }
         self.strip(ui, &layout.strip, view, &mut actions);
         self.panels(ui, &layout, view, &mut actions);
+        self.let_go_by_a_click(ui, &actions);
         // Over the panels: news, and they can be dismissed.
         notices::show(ui, layout.news(), view.notices, false, &mut actions);
         self.on_top(ui, window, layout.free, !view.notices.is_empty(), &mut actions);

@@ -79,7 +79,7 @@ impl Overlay {
         let sliders = correction::SIZE;
         let all = [
             (Panel::Correction, view.correction.is_some(), wish(sliders, sliders, false, true)),
-            (Panel::Timeline, self.timeline_open, wish(timeline, timeline::LEAST, false, true)),
+            (Panel::Timeline, self.timeline_shown(), wish(timeline, timeline::LEAST, false, true)),
             (Panel::Devices, self.devices_shown(), wish(devices, least_devices, false, false)),
             (Panel::Tuning, self.tuning_shown(), wish(tuning, least_tuning, true, true)),
         ];
@@ -198,7 +198,7 @@ impl Overlay {
         view: &View,
         actions: &mut Vec<Action>,
     ) {
-        if !self.timeline_open || !is_roomy(window) {
+        if !self.timeline_shown() || !is_roomy(window) {
             return;
         }
         let folded = self.is_folded(Panel::Timeline);
@@ -212,7 +212,11 @@ impl Overlay {
                 place::floating([f32::MAX, f32::MAX], size, room)
             }
         };
-        let title = timeline::show(ui, rect, view.recorder.trace(), (folded, self.hatched), actions);
+        if let Some(frozen) = &mut self.frozen {
+            frozen.rect = rect;
+        }
+        let (frozen, live) = (self.frozen.as_ref(), view.recorder.timeline());
+        let title = timeline::show(ui, rect, (live, frozen), (folded, self.hatched), actions);
         self.took(Panel::Timeline, title, folded);
     }
 }

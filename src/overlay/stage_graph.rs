@@ -1,11 +1,12 @@
 //! The frame-time graph by stage: one bar for each presented frame, the filter at its foot, over the last seconds.
 //!
-//! All bars are one mesh, so a repaint costs the same few shapes whatever the number of frames.
+//! All bars are one mesh, so a repaint costs the same few shapes whatever the number of frames. A click on a bar freezes the
+//! time axis of that frame.
 
 use std::collections::VecDeque;
 
 use egui::epaint::Mesh;
-use egui::{Align2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
+use egui::{Align2, Pos2, Rect, Sense, Shape, Stroke, Ui, pos2, vec2};
 
 use super::axes::{Axes, DEFAULT_INTERVAL_MS, begin_s, name, snap, tag};
 use super::hatch::{Hatch, Pattern};
@@ -18,7 +19,7 @@ const SPAN_S: f64 = 5.0;
 /// Bars narrower than this many points are merged: the highest one stands for its neighbours.
 const NARROWEST: f32 = 1.5;
 
-/// Lays the graph out in `area`; a click on it asks for the time axis of the last frames.
+/// Lays the graph out in `area`; a click on a bar asks for the time axis of its frame, elsewhere for that of the last frames.
 pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, hatch: &Hatch, actions: &mut Vec<Action>) {
     let history = view.recorder.history();
     let axes = Axes::new(ui, area, SPAN_S, history);
@@ -43,19 +44,26 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, hatch: &Hatch, actions:
     bars.budget(ui, y, &mut shapes);
     bars.changes(ui, &mut shapes);
     ui.painter().extend(shapes);
-    let response = ui.interact(axes.plot, ui.unique_id().with("stage-graph"), Sense::click());
+    let response = ui.interact(axes.plot, egui::Id::unique("stage-graph"), Sense::click());
+    let pointed = response.hover_pos().and_then(|at| bars.under(at));
     if response.clicked() {
-        actions.push(Action::ToggleTimeline);
+        actions.push(clicked(view, pointed));
     }
-    if let Some(sample) = response.hover_pos().and_then(|at| axes.under(at, history)) {
+    if let Some(sample) = pointed {
         response.on_hover_ui_at_pointer(|ui| frame_details(ui, sample));
     }
+}
+
+/// What a click on this frame asks for.
+pub(crate) fn clicked(view: &View, sample: Option<&FrameSample>) -> Action {
+    let number = sample.and_then(|sample| view.recorder.number_of(sample));
+    number.map_or(Action::ToggleTimeline, Action::Freeze)
 }
 
 /// What a frame took, stage by stage, from the top of its bar to its foot.
 pub(crate) fn frame_details(ui: &mut Ui, sample: &FrameSample) {
     ui.strong(name(sample.variant, sample.radius));
-    ui.weak("A click shows the last frames on one time axis.");
+    ui.weak("A click freezes this frame on a time axis.");
     let interval = sample.interval_ms.map_or_else(|| theme::UNKNOWN.into(), theme::ms);
     let idle = sample
         .interval_ms
@@ -134,10 +142,16 @@ struct Bars<'a> {
     hatch: &'a Hatch,
 }
 
-impl Bars<'_> {
+impl<'a> Bars<'a> {
+    /// The frame whose bar is under the pointer: of neighbours that share a bar, that which is drawn.
+    fn under(&self, pointer: Pos2) -> Option<&'a FrameSample> {
+        let columns = self.axes.plot.contains(pointer).then(|| self.columns())?;
+        columns.iter().find(|(x0, x1, _)| (*x0..=*x1).contains(&pointer.x)).map(|(_, _, sample)| *sample)
+    }
+
     /// The bars that are visible, as their left and right edges and their frame.
-    fn columns(&self) -> Vec<(f32, f32, &FrameSample)> {
-        let mut columns: Vec<(f32, f32, &FrameSample)> = Vec::with_capacity(256);
+    fn columns(&self) -> Vec<(f32, f32, &'a FrameSample)> {
+        let mut columns: Vec<(f32, f32, &'a FrameSample)> = Vec::with_capacity(256);
         for sample in self.axes.frames(self.history) {
             let x1 = self.axes.x(sample.presented_at);
             let x0 = self.axes.x(begin_s(sample, self.budget_ms));

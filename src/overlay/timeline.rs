@@ -1,5 +1,6 @@
-//! The last frames on one time axis: what overlaps and what waits. In: the recorder's [`Trace`]. Out: a panel with a row for
-//! each frame, and in it a bar for each stage while it ran.
+//! The last frames on one time axis: what overlaps and what waits. In: the recorder's [`Timeline`]. Out: a panel with a row for
+//! each frame, and in it a bar for each stage while it ran. A frame that was clicked at in a graph stands there, with those
+//! before it, until it is let go.
 
 use std::time::Instant;
 
@@ -7,8 +8,8 @@ use egui::{Align2, Rect, Sense, Ui, Vec2, pos2, vec2};
 
 use super::hatch::{Hatch, Pattern};
 use super::place::{self, Panel, Title};
-use super::{Action, panel, theme};
-use crate::stats::{Lane, Span, Trace};
+use super::{Action, Overlay, panel, theme};
+use crate::stats::{Lane, Recorder, Span, Timeline};
 
 /// The panel's size in points where the window has room for it.
 pub(crate) const SIZE: Vec2 = vec2(460.0, 190.0);
@@ -38,22 +39,24 @@ struct Bar {
 pub(crate) fn show(
     ui: &mut Ui,
     rect: Rect,
-    trace: &Trace,
+    (live, frozen): (&Timeline, Option<&Frozen>),
     (folded, hatched): (bool, bool),
     actions: &mut Vec<Action>,
 ) -> Title {
+    let timeline = frozen.map_or(live, |frozen| &frozen.timeline);
     let frame = panel::Frame {
         panel: Panel::Timeline,
         id: "timeline",
-        name: "The last frames",
+        name: frozen.map_or("The last frames", |frozen| &frozen.name),
         hover: &format!("{ABOUT}\n{}", place::HOVER),
         close: ("Close this panel: the key g", Action::ToggleTimeline),
     };
     let (title, inner) = frame.show(ui, rect, folded, actions);
     let Some(ui) = inner else { return title };
-    if trace.frames().len() > 1 {
-        let overlap = trace.overlap_ms();
+    if timeline.frames().len() > 1 {
+        let overlap = timeline.overlap_ms();
         let text = match overlap >= 0.005 {
+            true if frozen.is_some() => format!("{} ms at once", theme::ms(overlap)),
             true => format!("two frames at work at once for {} ms", theme::ms(overlap)),
             false => "one frame after the other".to_owned(),
         };
@@ -64,16 +67,16 @@ pub(crate) fn show(
     let area = area.with_max_y(rect.bottom() - theme::PAD);
     let plot =
         Rect::from_min_max(pos2(area.left() + NAMES, area.top()), pos2(area.right(), area.bottom() - AXIS));
-    let Some((from, to)) = trace.extent().filter(|_| plot.is_positive()) else {
+    let Some((from, to)) = timeline.extent().filter(|_| plot.is_positive()) else {
         let font = theme::words(12.0);
         ui.painter().text(area.center(), Align2::CENTER_CENTER, "No frame yet.", font, theme::WEAK);
         return title;
     };
     let all_ms = to.duration_since(from).as_secs_f64() * 1e3;
     axis(&ui, plot, all_ms);
-    names(&ui, plot, trace.frames().len());
+    names(&ui, plot, timeline.frames().len());
     let hatch = Hatch::new(&ui, hatched);
-    let bars = bars(trace, plot);
+    let bars = bars(timeline, plot);
     let mut mesh = hatch.mesh();
     for bar in &bars {
         hatch.add(&mut mesh, bar.rect, theme::stage_color(bar.span.stage), Pattern::Of(bar.span.stage));
@@ -86,6 +89,56 @@ pub(crate) fn show(
         response.on_hover_text_at_pointer(told(&bar.span, from));
     }
     title
+}
+
+/// A frame that is shown until it is let go.
+#[derive(Debug)]
+pub(crate) struct Frozen {
+    timeline: Timeline,
+    /// What the panel is called meanwhile.
+    name: String,
+    /// Where the panel is: a click elsewhere lets go.
+    pub rect: Rect,
+}
+
+impl Overlay {
+    /// Shows the time axis of this frame, counted from the first one presented, if it is not too long ago.
+    pub(crate) fn freeze(&mut self, frame: u64, recorder: &Recorder) {
+        self.frozen = recorder.timeline_of(frame).map(|(sample, timeline)| {
+            let name = format!("Frame at {}, Esc lets go", theme::clock(sample.pts));
+            Frozen { timeline, name, rect: Rect::NOTHING }
+        });
+    }
+
+    /// Whether a frame is shown until it is let go.
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.frozen.is_some()
+    }
+
+    /// Shows what was shown before.
+    pub(crate) fn let_go(&mut self) {
+        self.frozen = None;
+    }
+
+    /// … after a click that is neither at the panel nor at another frame.
+    pub(super) fn let_go_by_a_click(&mut self, ui: &Ui, actions: &[Action]) {
+        let at = ui.input(|i| i.pointer.interact_pos().filter(|_| i.pointer.any_click()));
+        let elsewhere = |frozen: &Frozen| at.is_some_and(|at| !frozen.rect.contains(at));
+        if self.frozen.as_ref().is_some_and(elsewhere) && !matches!(actions.last(), Some(Action::Freeze(_))) {
+            self.let_go();
+        }
+    }
+
+    /// Whether the panel is shown.
+    pub(super) fn timeline_shown(&self) -> bool {
+        self.timeline_open || self.is_frozen()
+    }
+
+    /// Opens or closes the panel.
+    pub(crate) fn toggle_timeline(&mut self) {
+        self.timeline_open = !self.timeline_shown();
+        self.let_go();
+    }
 }
 
 /// A bar in words; times are told from `start` on.
@@ -108,13 +161,13 @@ fn row(plot: Rect, frame: usize, frames: usize) -> (f32, f32) {
 }
 
 /// The bars of all frames, within `plot`; the time axis covers all of them.
-fn bars(trace: &Trace, plot: Rect) -> Vec<Bar> {
-    let Some((from, to)) = trace.extent() else { return Vec::new() };
+fn bars(timeline: &Timeline, plot: Rect) -> Vec<Bar> {
+    let Some((from, to)) = timeline.extent() else { return Vec::new() };
     let all_s = to.duration_since(from).as_secs_f64().max(1e-9);
     let x = |at: Instant| plot.left() + (at.duration_since(from).as_secs_f64() / all_s) as f32 * plot.width();
     let mut bars = Vec::new();
-    for (frame, spans) in trace.frames().iter().enumerate() {
-        let (top, height) = row(plot, frame, trace.frames().len());
+    for (frame, spans) in timeline.frames().iter().enumerate() {
+        let (top, height) = row(plot, frame, timeline.frames().len());
         for span in spans.iter().filter(|s| s.from <= s.to) {
             let lane = LANES.iter().position(|l| *l == span.lane).unwrap_or(0);
             let lane_height = height / LANES.len() as f32;
@@ -188,16 +241,16 @@ mod tests {
     #[test]
     fn frames_have_rows_and_lanes_and_share_the_axis() {
         let base = Instant::now();
-        let mut trace = Trace::default();
-        trace.push(vec![
+        let mut timeline = Timeline::default();
+        timeline.push(vec![
             span(base, Stage::Convert, Lane::Host, 0, 10),
             span(base, Stage::Filter, Lane::Device, 10, 40),
         ]);
-        trace.push(vec![
+        timeline.push(vec![
             span(base, Stage::Upload, Lane::Upload, 20, 40),
             span(base, Stage::Filter, Lane::Device, 40, 100),
         ]);
-        let bars = bars(&trace, plot());
+        let bars = bars(&timeline, plot());
         assert_eq!(bars.len(), 4);
         // The axis goes from 0 to 100 ms, three points for each.
         let x: Vec<_> = bars.iter().map(|b| (b.rect.left(), b.rect.right())).collect();
@@ -214,19 +267,19 @@ mod tests {
     #[test]
     fn the_shortest_stage_can_be_seen_and_stays_inside() {
         let base = Instant::now();
-        let mut trace = Trace::default();
-        trace.push(vec![
+        let mut timeline = Timeline::default();
+        timeline.push(vec![
             span(base, Stage::Take, Lane::Host, 0, 0),
             span(base, Stage::Filter, Lane::Device, 0, 100_000),
             span(base, Stage::Release, Lane::Device, 100_000, 100_000),
         ]);
-        for bar in bars(&trace, plot()) {
+        for bar in bars(&timeline, plot()) {
             assert!(bar.rect.width() >= SHORTEST * 0.99, "{bar:?}");
             assert!(plot().expand(0.01).contains_rect(bar.rect), "{bar:?}");
         }
-        assert!(bars(&Trace::default(), plot()).is_empty());
+        assert!(bars(&Timeline::default(), plot()).is_empty());
         // One moment alone has no length: nothing is divided by it.
-        let mut moment = Trace::default();
+        let mut moment = Timeline::default();
         moment.push(vec![span(base, Stage::Take, Lane::Host, 5, 5)]);
         assert!(bars(&moment, plot()).iter().all(|b| b.rect.is_finite()));
     }

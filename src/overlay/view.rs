@@ -57,6 +57,8 @@ pub(crate) enum Action {
     ToggleTuning,
     /// Open or close the panel with the last frames on one time axis.
     ToggleTimeline,
+    /// Show the time axis of this frame, counted from the first one presented, until it is let go.
+    Freeze(u64),
     /// Open or close the table of stages; the graph is by stage while it is open.
     ToggleStages,
     /// Make the overlay larger or smaller by this factor; `None`: its own size again.

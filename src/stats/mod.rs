@@ -7,13 +7,15 @@ pub(crate) mod export;
 pub(crate) mod playing;
 pub(crate) mod recorder;
 pub(crate) mod scores;
+pub(crate) mod timeline;
 pub(crate) mod trace;
 
 pub(crate) use export::{ExportContext, export};
 pub(crate) use playing::{PlayState, Playing};
 pub(crate) use recorder::{Recorder, Summary};
 pub(crate) use scores::{Score, Scores};
-pub(crate) use trace::{Lane, Span, Trace};
+pub(crate) use timeline::{Lane, Span, Timeline};
+pub(crate) use trace::{TraceContext, write_trace};
 
 use crate::ladders::box_filter::VariantId;
 

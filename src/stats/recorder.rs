@@ -5,7 +5,8 @@
 
 use std::collections::VecDeque;
 
-use super::{FrameSample, GlTimes, Scores, Setting, Span, Stage, StageTimes, Trace};
+use super::timeline::FRAMES_SHOWN;
+use super::{FrameSample, GlTimes, Scores, Setting, Span, Stage, StageTimes, Timeline};
 use crate::timing::{Noise, Series};
 
 /// Seconds of history that the graph can show.
@@ -64,6 +65,8 @@ impl Summary {
 #[derive(Debug, Clone)]
 pub(crate) struct Recorder {
     history: VecDeque<FrameSample>,
+    /// When the stages of each of these ran.
+    spans: VecDeque<Vec<Span>>,
     /// The newest pictures that were filtered alike, up to the one on the screen, with their places among the frames
     /// presented; a picture that was filtered anew has none.
     stretch: VecDeque<(Option<u64>, FrameSample)>,
@@ -85,7 +88,7 @@ pub(crate) struct Recorder {
     forgotten: u64,
     frame_gap: bool,
     repaint_gap: bool,
-    trace: Trace,
+    timeline: Timeline,
     /// The part of the machine that other processes used lately.
     others: Option<f64>,
 }
@@ -99,6 +102,7 @@ impl Recorder {
     pub(super) fn with_limit(keep_all: bool, keep_limit: usize) -> Self {
         Self {
             history: VecDeque::new(),
+            spans: VecDeque::new(),
             stretch: VecDeque::new(),
             scores: Scores::default(),
             setting: None,
@@ -113,7 +117,7 @@ impl Recorder {
             forgotten: 0,
             frame_gap: false,
             repaint_gap: false,
-            trace: Trace::default(),
+            timeline: Timeline::default(),
             others: None,
         }
     }
@@ -143,10 +147,12 @@ impl Recorder {
         }
         let oldest = sample.presented_at - HISTORY_S;
         self.history.push_back(sample);
+        self.spans.push_back(Vec::new());
         while self.history.len() > HISTORY_FRAMES
             || self.history.front().is_some_and(|s| s.presented_at < oldest)
         {
             self.history.pop_front();
+            self.spans.pop_front();
         }
     }
 
@@ -213,15 +219,37 @@ impl Recorder {
     /// Takes the sample of a frame that has just been presented, with when its stages ran.
     pub(crate) fn push_traced(&mut self, sample: FrameSample, spans: Vec<Span>) {
         if self.frame_gap {
-            self.trace.clear();
+            self.timeline.clear();
         }
-        self.trace.push(spans);
+        self.timeline.push(spans.clone());
         self.push(sample);
+        if let Some(newest) = self.spans.back_mut() {
+            *newest = spans;
+        }
+    }
+
+    /// Which of the frames presented one of the [history](Self::history) is, counted from the first.
+    pub(crate) fn number_of(&self, sample: &FrameSample) -> Option<u64> {
+        let at = self.history.iter().position(|s| std::ptr::eq(s, sample))?;
+        self.presented.checked_sub((self.history.len() - at) as u64)
+    }
+
+    /// A frame of the history by that number, and when its stages ran and those of the frames before it, as many as
+    /// [`timeline`](Self::timeline) has, as far as they follow each other.
+    pub(crate) fn timeline_of(&self, number: u64) -> Option<(&FrameSample, Timeline)> {
+        let back = usize::try_from(self.presented.checked_sub(number)?).ok()?;
+        let at = self.history.len().checked_sub(back)?;
+        let sample = self.history.get(at)?;
+        let follows = |n: &usize| self.history[n + 1].interval_ms.is_some();
+        let first = (0..at).rev().take_while(follows).take(FRAMES_SHOWN - 1).last().unwrap_or(at);
+        let mut timeline = Timeline::default();
+        self.spans.range(first..=at).for_each(|spans| timeline.push(spans.clone()));
+        Some((sample, timeline))
     }
 
     /// When the stages of the last frames ran, as far as these follow each other.
-    pub(crate) fn trace(&self) -> &Trace {
-        &self.trace
+    pub(crate) fn timeline(&self) -> &Timeline {
+        &self.timeline
     }
 
     /// Adds what OpenGL's device spent on a frame to its sample, if that is still kept. `frame` counts from the first frame

@@ -1,12 +1,13 @@
 //! Times and what they are worth. In: samples of a clock. Out: their order statistics ([`Series`]), whether they can be
-//! believed ([`Noise`]), and what the processors were doing meanwhile.
+//! believed ([`Noise`]), what ran when ([`log`]), and what the processors were doing meanwhile.
 
 pub(crate) mod cpu;
+pub(crate) mod log;
 pub(crate) mod noise;
 pub(crate) mod series;
 
 pub(crate) use cpu::{CpuLoad, CpuReading, CpuTimes};
-pub(crate) use noise::Noise;
+pub(crate) use noise::{Noise, believed, number};
 pub use series::Series;
 
 /// Time since `began`, in milliseconds.

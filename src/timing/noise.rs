@@ -76,6 +76,28 @@ pub(crate) fn digits(noise: &[Option<Noise>]) -> usize {
     noise.iter().flatten().map(Noise::digits).min().unwrap_or(DIGITS)
 }
 
+/// So many significant digits, so that 0.035 and 701 read equally well.
+fn rounded(value: f64, digits: usize) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    let (value, decimals) = significant(value, digits);
+    format!("{value:.decimals$}")
+}
+
+/// Three significant digits.
+pub(crate) fn number(value: f64) -> String {
+    if value >= 1000.0 { format!("{value:.0}") } else { rounded(value, 3) }
+}
+
+/// A number that rests on rows of such noise: all its digits, or a mark and those that can be believed.
+pub(crate) fn believed(value: f64, noise: &[Option<Noise>]) -> String {
+    match noise.iter().all(Option::is_none) {
+        true => number(value),
+        false => format!("~{}", rounded(value, digits(noise))),
+    }
+}
+
 /// One sentence.
 impl fmt::Display for Noise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -182,5 +204,23 @@ mod tests {
              p95 is up to 3.0 times p50 (flat, r=7); naive, r=7 ran only 3 times."
         );
         assert_eq!(summary(&rows[..1]), None);
+    }
+
+    #[test]
+    fn numbers_keep_three_digits() {
+        let values = [701.4, 3.2, 0.0351, 12.34, 9.996, 1234.5, 0.0];
+        assert_eq!(values.map(number), ["701", "3.20", "0.0351", "12.3", "10.0", "1234", "0"]);
+    }
+
+    #[test]
+    fn noisy_numbers_keep_the_digits_that_can_be_believed() {
+        let of = |samples: &[f64]| Noise::of(&series(samples), None);
+        let (few, far) = (of(&[1.0; 3]), of(&[1.0, 1.0, 1.0, 1.0, 1.0, 3.0]));
+        assert_eq!(believed(267.4, &[None, None]), "267");
+        assert_eq!(believed(267.4, &[None, few]), "~270");
+        assert_eq!(believed(267.4, &[far, few]), "~300");
+        assert_eq!(believed(0.0351, &[far]), "~0.04");
+        assert_eq!([believed(0.96, &[far]), believed(9.96, &[few])], ["~1", "~10"]);
+        assert_eq!(believed(15_271.0, &[few]), "~15000");
     }
 }

@@ -39,6 +39,8 @@ pub fn clreel(display: Option<&Display>) -> Command {
         .env_remove("WAYLAND_DISPLAY")
         .env_remove("DISPLAY")
         .env("CLREEL_SETTINGS", "")
+        // What an earlier run has compiled must not matter: the layer counts and fails what a first start does.
+        .env("CLREEL_BINARIES", "0")
         // What the user has tuned must not matter.
         .env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"))
         .stdin(Stdio::null());

@@ -93,8 +93,8 @@ impl FrameLoop {
         }
     }
 
-    /// The device has failed, or has no memory left: the loop goes on without one, and shows the movie unfiltered until it gets
-    /// another. Returns whether the device's objects can be released.
+    /// The device has failed, or has no memory left: the loop goes on without one, and shows the movie unfiltered
+    /// until it gets another. Returns whether the device's objects can be released.
     pub(super) fn device_failed(&mut self, error: Error) -> bool {
         self.failure.get_or_insert(error);
         self.take_down()

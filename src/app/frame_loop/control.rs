@@ -1,5 +1,5 @@
-//! What the user asks the loop for: another movie or place, another device, filter or correction, a pause. In: the wish. Out:
-//! frames that are on their way are kept, cancelled or given back, as the wish has it.
+//! What the user asks the loop for: another movie or place, another device, filter or correction, a pause. In: the
+//! wish. Out: frames that are on their way are kept, cancelled or given back, as the wish has it.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -139,8 +139,8 @@ impl FrameLoop {
         }
     }
 
-    /// Notes that what converted or corrected the frames so far is not to be trusted; the picture on the screen anew where
-    /// no next one comes.
+    /// Notes that what converted or corrected the frames so far is not to be trusted; the picture on the screen anew
+    /// where no next one comes.
     pub(crate) fn convert_again(&mut self) {
         let pictures = self.ready.iter_mut().chain(&mut self.shown).map(|ready| &mut ready.flight);
         self.flights.iter_mut().chain(pictures).for_each(|flight| flight.doubtful = true);

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::{DrawTimes, FrameLoop, GlTimings};
 use crate::media::Frame;
-use crate::stats::{FrameSample, GlTimes, Lane, Span, Stage};
+use crate::stats::{FrameSample, GlTimes, Lane, Span, Stage, trace};
+use crate::timing::log;
 
 /// OpenGL is not asked for the times of frames that are further back.
 const MOST_TIMINGS: usize = 16;
@@ -81,6 +82,18 @@ impl FrameLoop {
             self.recorder.overlay_repaint(now.duration_since(last).as_secs_f64() * 1e3);
         }
         let (new, again) = (std::mem::take(&mut self.shown_is_new), std::mem::take(&mut self.shown_is_again));
+        // They came one after the other, and the last one is just over.
+        let mut to = now;
+        let drawn =
+            [(Stage::Swap, times.swap), (Stage::Overlay, times.overlay), (Stage::Present, times.present)];
+        let spans = drawn.map(|(stage, ms)| {
+            let from =
+                to.checked_sub(Duration::try_from_secs_f64(ms / 1e3).unwrap_or_default()).unwrap_or(to);
+            Span { stage, lane: Lane::Host, from, to: std::mem::replace(&mut to, from) }
+        });
+        if !new {
+            log::record(|| trace::repaint_events(&spans));
+        }
         let Some(shown) = self.shown.as_mut().filter(|_| new || again) else { return false };
         let epoch = *self.epoch.get_or_insert(now);
         if again {
@@ -93,17 +106,10 @@ impl FrameLoop {
             let took = ((times.present + times.overlay + times.swap) * 1e6) as i64;
             self.draw_ns += (took - self.draw_ns) / 8;
         }
-        // They came one after the other, and the last one is just over.
-        let mut to = now;
-        for (stage, ms) in
-            [(Stage::Swap, times.swap), (Stage::Overlay, times.overlay), (Stage::Present, times.present)]
-        {
+        for (stage, ms) in drawn {
             shown.flight.stages.times[stage as usize] = ms;
-            let took = Duration::try_from_secs_f64(ms / 1e3).unwrap_or_default();
-            let from = to.checked_sub(took).unwrap_or(to);
-            shown.flight.stages.spans.push(Span { stage, lane: Lane::Host, from, to });
-            to = from;
         }
+        shown.flight.stages.spans.extend(spans);
         let setting = shown.setting();
         let flight = &mut shown.flight;
         let lateness = self.clock.now_ns() - flight.frame.pts_ns;
@@ -134,7 +140,9 @@ impl FrameLoop {
         if self.gl_timings.len() > MOST_TIMINGS {
             self.gl_timings.pop_front();
         }
-        self.recorder.push_traced(sample, std::mem::take(&mut flight.stages.spans));
+        let spans = std::mem::take(&mut flight.stages.spans);
+        log::record(|| trace::frame_events(self.recorder.presented(), &sample, &spans));
+        self.recorder.push_traced(sample, spans);
         true
     }
 }

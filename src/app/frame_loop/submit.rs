@@ -111,8 +111,8 @@ impl FrameLoop {
         Request { variant, radius: self.radius, correction: self.correction }
     }
 
-    /// Whether such a frame is to wait until what it needs is built, checked and tried. What filters planes cannot do without
-    /// the device's conversion.
+    /// Whether such a frame is to wait until what it needs is built, checked and tried. What filters planes cannot do
+    /// without the device's conversion.
     fn is_to_wait(&mut self, frame: &Frame, request: &Request) -> bool {
         let waits = self.waits_for_conversions;
         let lacks = (waits || request.variant == VariantId::Planar)

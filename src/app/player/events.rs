@@ -86,6 +86,7 @@ impl Player<'_> {
                 self.act(Action::SetRadius(radius));
             }
             Command::LeaveFullscreen if self.overlay.keys_open => self.overlay.keys_open = false,
+            Command::LeaveFullscreen if self.overlay.is_frozen() => self.overlay.let_go(),
             Command::Movie(step) => self.playlist.go(step),
             Command::SeekBy { seconds, exact } => self.seek_by(seconds, exact),
             Command::SeekEnd => self.refine(),
@@ -154,7 +155,8 @@ impl Player<'_> {
             Action::NextDevice => self.next_device(),
             Action::SetDevice(position) => self.set_device(position),
             Action::ToggleDevices => self.overlay.toggle_devices(),
-            Action::ToggleTimeline => self.overlay.timeline_open = !self.overlay.timeline_open,
+            Action::ToggleTimeline => self.overlay.toggle_timeline(),
+            Action::Freeze(frame) => self.overlay.freeze(frame, &self.frames.recorder),
             Action::ToggleStages => self.overlay.stages_open = !self.overlay.stages_open,
             Action::Zoom(factor) => {
                 let scale = factor.map_or(1.0, |factor| self.ui_scale * factor);

@@ -8,7 +8,8 @@ use super::Player;
 use crate::app::settings::Settings;
 use crate::error::Result;
 use crate::gpu::read_texture::read_texture;
-use crate::stats::{self, ExportContext};
+use crate::stats::{self, ExportContext, TraceContext, write_trace};
+use crate::timing::log;
 
 impl Player<'_> {
     /// Says what has been saved, and keeps the settings.
@@ -54,13 +55,26 @@ impl Player<'_> {
         self.repaint_after(Duration::ZERO);
     }
 
+    /// Saves the statistics, and what happened just now.
     pub(super) fn export_stats(&mut self) {
         let (context, recorder) = (self.export_context(), self.frames.recorder.clone());
+        let (recorded, trace) = (log::copy(), self.trace_context());
         let write = move |paths: &[PathBuf]| {
-            paths.iter().try_for_each(|path| stats::export(path, &recorder, &context))
+            let [tables @ .., last] = paths else { return Ok(()) };
+            tables.iter().try_for_each(|path| stats::export(path, &recorder, &context))?;
+            recorded.map_or(Ok(()), |recorded| write_trace(last, &recorded, &trace))
         };
-        if let Err(error) = self.saves.begin("stats", &["csv", "json"], write, self.waker.clone()) {
+        let endings = &["csv", "json", "trace.json"];
+        if let Err(error) = self.saves.begin("stats", endings, write, self.waker.clone()) {
             self.notify(error, false);
+        }
+    }
+
+    /// What the trace is of.
+    fn trace_context(&self) -> TraceContext {
+        TraceContext {
+            device: self.device.as_ref().map(|device| device.name.clone()),
+            gl_renderer: Some(self.gl_window.renderer.clone()),
         }
     }
 
@@ -136,6 +150,9 @@ impl Player<'_> {
         if let Some(path) = &self.args.stats {
             let written = stats::export(path, &self.frames.recorder, &self.export_context());
             result = result.and(written);
+        }
+        if let (Some(path), Some(recorded)) = (&self.args.trace.trace, log::copy()) {
+            result = result.and(write_trace(path, &recorded, &self.trace_context()));
         }
         result
     }

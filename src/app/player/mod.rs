@@ -42,6 +42,7 @@ use crate::media::{Decoder, Fields, MovieInfo};
 use crate::options::PlayArgs;
 use crate::overlay::{MovieSummary, Notice, Overlay, VariantStatus};
 use crate::present::VideoQuad;
+use crate::save as save_file;
 use crate::stats::Recorder;
 use crate::timing::CpuLoad;
 use device::Devices;
@@ -212,6 +213,9 @@ impl<'a> Player<'a> {
             gl_window,
         };
         if let Some(error) = unreadable {
+            player.notify(error, false);
+        }
+        if let Some(Err(error)) = args.trace.trace.as_deref().map(save_file::can_write) {
             player.notify(error, false);
         }
         if player.movie.width == 0 {

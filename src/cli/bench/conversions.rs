@@ -5,7 +5,6 @@ use std::path::Path;
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 
-use super::{believed, reason};
 use crate::cli::devices::print_line;
 use crate::error::Result;
 use crate::gpu::memory::Storage;
@@ -13,8 +12,8 @@ use crate::ladder::Outcome;
 use crate::ladder::measure::Measurement;
 use crate::ladders::conversions::{Input, Row};
 use crate::media::{References, read_frame_at};
-use crate::timing::Series;
 use crate::timing::noise::Noisy;
+use crate::timing::{Series, believed};
 
 #[derive(Serialize)]
 pub(super) struct Entry<'a> {
@@ -59,7 +58,7 @@ fn measured(row: &Row) -> Option<&Measurement> {
 fn why(row: &Row) -> Option<String> {
     let outcome = row.outcome.as_ref().err()?;
     let case = if row.case.is_empty() { String::new() } else { format!("{}: ", row.case) };
-    reason(outcome).map(|reason| format!("{case}{reason}"))
+    outcome.reason().map(|reason| format!("{case}{reason}"))
 }
 
 fn to(row: &Row) -> &'static str {

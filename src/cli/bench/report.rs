@@ -5,7 +5,6 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
 use super::conversions::{Entry, entry};
-use super::reason;
 use super::results::{DeviceRuns, Results, Subject};
 use crate::cli::devices::{DeviceEntry, print_json};
 use crate::error::Result;
@@ -150,7 +149,7 @@ impl Serialize for RunEntry<'_> {
                 map.serialize_entry(&format!("{}_noisy", limit.key), &noisy(measured))?;
             }
             if failed {
-                map.serialize_entry(&format!("{}_reason", limit.key), &reason(outcome))?;
+                map.serialize_entry(&format!("{}_reason", limit.key), &outcome.reason())?;
             }
         }
         let (beside, rungs): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.entry.beside.is_some());
@@ -183,7 +182,7 @@ fn row<'a>(run: &CaseRun, row: &'a Row) -> RowEntry<'a> {
         id: row.entry.id,
         kind: row.entry.back_end.as_str(),
         outcome: row.outcome.word(),
-        reason: reason(&row.outcome),
+        reason: row.outcome.reason(),
         chosen: row.chosen.as_ref().map(|chosen| chosen.what.as_str()),
         tuned: row.chosen.as_ref().and_then(|chosen| chosen.tuned),
         error,

@@ -1,17 +1,23 @@
 //! What a benchmark has measured so far, whatever the ladder. In: runs of its cases, as they grow. Out: a table or JSON, the
 //! exit code, and what is missing where a signal ends it.
 
+use std::io::Write as _;
+use std::path::PathBuf;
+
 use super::{conversions, report, table};
 use crate::cli::exit;
 use crate::cli::live::{self, Live};
 use crate::error::Result;
 use crate::gpu::cl::{Device, DeviceInfo};
 use crate::ladder::bench::Bench;
+use crate::ladder::chart;
 use crate::ladder::measure::Measurement;
 use crate::ladder::rounds::{Ask, Watch, failed, run};
 use crate::ladder::rows::{Case, CaseRun, Entry};
 use crate::ladder::{NOT_TIMED, Outcome};
+use crate::ladders::box_filter;
 use crate::ladders::conversions as converted;
+use crate::save;
 use crate::timing::{Noise, noise};
 
 /// What is computed with.
@@ -25,6 +31,8 @@ pub(super) enum Subject {
 /// What a benchmark has measured so far, and all that is needed to show it.
 pub(super) struct Results {
     pub json: bool,
+    /// The SVG to write as well.
+    pub chart: Option<PathBuf>,
     pub subject: Subject,
     pub rounds: u32,
     pub cases: Vec<Case>,
@@ -97,6 +105,8 @@ impl Progress<'_> {
 
 impl live::Results for Results {
     fn print(&self, interrupted: Option<&str>) -> Result<()> {
+        // What goes to stdout is shown where the chart cannot be written, and the other way round.
+        let charted = self.write_chart(interrupted);
         match self.json {
             true => report::print(self, interrupted)?,
             false => table::print(self)?,
@@ -104,7 +114,7 @@ impl live::Results for Results {
         if let Some(noisy) = noise::summary(&self.rows()) {
             eprintln!("clreel: {noisy}");
         }
-        Ok(())
+        charted
     }
 
     fn missing(&self) -> String {
@@ -139,6 +149,21 @@ impl live::Results for Results {
 }
 
 impl Results {
+    /// Writes the chart, where one was asked for.
+    fn write_chart(&self, interrupted: Option<&str>) -> Result<()> {
+        let Some(path) = &self.chart else { return Ok(()) };
+        let mut panels = Vec::new();
+        for one in &self.devices {
+            panels.extend(one.runs.iter().map(|(_, run)| (one.name(), run)));
+        }
+        let ladder = match self.subject {
+            Subject::Movie { .. } => box_filter::trial::NAME,
+            Subject::Numbers(ladder) => ladder,
+        };
+        let svg = chart::svg(&ladder.replace('_', " "), &panels, interrupted);
+        save::atomically(path, |file| file.write_all(svg.as_bytes()))
+    }
+
     /// The exit code of what is known: 3 when something differs, 1 when something failed.
     pub(crate) fn code(&self) -> u8 {
         let (mut differs, mut fails) = (false, false);
@@ -196,7 +221,7 @@ mod tests {
         });
         let device = DeviceRuns { runs: runs.collect(), ..DeviceRuns::new(None) };
         let subject = Subject::Movie { file: String::new(), size: (1, 1), frames: 1 };
-        Results { json: false, subject, rounds: 9, cases, devices: vec![device] }
+        Results { json: false, chart: None, subject, rounds: 9, cases, devices: vec![device] }
     }
 
     #[test]

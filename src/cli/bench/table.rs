@@ -2,14 +2,14 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 
+use super::conversions;
 use super::results::{Results, Subject};
-use super::{conversions, reason};
 use crate::cli::devices::print_line;
 use crate::error::Result;
 use crate::ladder::Outcome;
 use crate::ladder::measure::Measurement;
 use crate::ladder::rows::{CaseRun, Row, Worth};
-use crate::timing::{Noise, noise};
+use crate::timing::believed;
 use crate::verify::Checked;
 
 /// Prints them.
@@ -34,7 +34,7 @@ fn print_run(device: &str, run: &CaseRun) -> Result<()> {
     let limits = run.case.limits.iter().map(|limit| in_brackets(limit.name)).zip(&run.limits);
     let limits = limits.filter(|(_, outcome)| faulty(outcome));
     for (name, outcome) in limits.chain(run.rows.iter().map(|row| (row.entry.name.clone(), &row.outcome))) {
-        if let Some(reason) = reason(outcome) {
+        if let Some(reason) = outcome.reason() {
             print_line(format!("{name}: {}. {reason}", outcome.word()))?;
         }
     }
@@ -73,12 +73,7 @@ fn noisy(run: &CaseRun) -> Vec<String> {
 
 /// Which rows have the wall's time instead, since no device tells theirs.
 fn by_wall(run: &CaseRun) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for (row, measured) in run.timed() {
-        if measured.device.is_none() && !names.contains(&row.entry.id) {
-            names.push(row.entry.id);
-        }
-    }
+    let names = run.by_wall();
     if names.is_empty() { String::new() } else { format!(" ({}: wall time)", names.join(", ")) }
 }
 
@@ -100,28 +95,6 @@ fn checked(run: &CaseRun) -> Vec<String> {
     lines
 }
 
-/// So many significant digits, so that 0.035 and 701 read equally well.
-fn rounded(value: f64, digits: usize) -> String {
-    if value == 0.0 || !value.is_finite() {
-        return format!("{value}");
-    }
-    let (value, decimals) = noise::significant(value, digits);
-    format!("{value:.decimals$}")
-}
-
-/// Three significant digits.
-pub(crate) fn number(value: f64) -> String {
-    if value >= 1000.0 { format!("{value:.0}") } else { rounded(value, 3) }
-}
-
-/// A number that rests on rows of such noise: all its digits, or a mark and those that can be believed.
-pub(crate) fn believed(value: f64, noise: &[Option<Noise>]) -> String {
-    match noise.iter().all(Option::is_none) {
-        true => number(value),
-        false => format!("~{}", rounded(value, noise::digits(noise))),
-    }
-}
-
 fn table(run: &CaseRun) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_BORDERS_ONLY);
@@ -137,8 +110,7 @@ fn table(run: &CaseRun) -> Table {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let slowest = run.timed().map(|(_, m)| m).max_by(|a, b| f64::total_cmp(&a.time.p50, &b.time.p50));
-    let base = run.timed().find(|(row, _)| row.entry.id == run.case.base).map(|(_, m)| m).or(slowest);
+    let base = run.base().map(|(_, measured)| measured);
     let mut shown: Vec<usize> = Vec::new();
     for (index, row) in run.rows.iter().enumerate() {
         let entry = &row.entry;
@@ -175,10 +147,8 @@ fn cells(
 ) -> Vec<String> {
     let (s, noise) = (&m.time, [m.noise()]);
     let ratio = |a: Option<&Measurement>, b: Option<&Measurement>| match (a, b) {
-        (Some(a), Some(b)) if b.time.p50 > 0.0 => {
-            format!("{}×", believed(a.time.p50 / b.time.p50, &[a.noise(), b.noise()]))
-        }
-        _ => String::new(),
+        (Some(a), Some(b)) => a.ratio(b),
+        _ => None,
     };
     let a_second = |amount: f64| believed(amount / s.p50.max(1e-6), &noise);
     let rates = match run.case.worth {
@@ -192,30 +162,6 @@ fn cells(
     cells.extend(times);
     cells.push(s.n.to_string());
     cells.extend(rates);
-    cells.extend([ratio(Some(m), limit), ratio(base, Some(m))]);
+    cells.extend([ratio(Some(m), limit), ratio(base, Some(m))].map(Option::unwrap_or_default));
     cells
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::timing::Series;
-
-    #[test]
-    fn numbers_keep_three_digits() {
-        let values = [701.4, 3.2, 0.0351, 12.34, 9.996, 1234.5, 0.0];
-        assert_eq!(values.map(number), ["701", "3.20", "0.0351", "12.3", "10.0", "1234", "0"]);
-    }
-
-    #[test]
-    fn noisy_numbers_keep_the_digits_that_can_be_believed() {
-        let of = |samples: &[f64]| Noise::of(&Series::of(samples).unwrap(), None);
-        let (few, far) = (of(&[1.0; 3]), of(&[1.0, 1.0, 1.0, 1.0, 1.0, 3.0]));
-        assert_eq!(believed(267.4, &[None, None]), "267");
-        assert_eq!(believed(267.4, &[None, few]), "~270");
-        assert_eq!(believed(267.4, &[far, few]), "~300");
-        assert_eq!(believed(0.0351, &[far]), "~0.04");
-        assert_eq!([believed(0.96, &[far]), believed(9.96, &[few])], ["~1", "~10"]);
-        assert_eq!(believed(15_271.0, &[few]), "~15000");
-    }
 }

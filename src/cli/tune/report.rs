@@ -4,7 +4,6 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::bench::{believed, number};
 use crate::cli::devices::{DeviceEntry, print_line};
 use crate::error::Result;
 use crate::ladder::config::Tunable;
@@ -13,8 +12,8 @@ use crate::ladder::judge::Status;
 use crate::ladder::measure::Measurement;
 use crate::ladder::tune::Trial;
 use crate::ladders::box_filter::tuned::range;
-use crate::timing::Series;
 use crate::timing::noise::{Noise, Noisy};
+use crate::timing::{Series, believed, number};
 use crate::verify::Checked;
 
 /// What a search is for, in the words of its ladder.

@@ -18,8 +18,8 @@ pub struct OnTexture {
 }
 
 impl OnTexture {
-    /// Prepares the filter of the RGBA8 picture in `texture`; nothing is drawn yet. The row sums of all pictures share one
-    /// texture: do not begin one before that before it is over.
+    /// Prepares the filter of the RGBA8 picture in `texture`; nothing is drawn yet. The row sums of all pictures share
+    /// one texture: do not begin one before that before it is over.
     ///
     /// # Errors
     /// When the picture is larger than OpenGL draws.

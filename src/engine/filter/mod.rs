@@ -1,8 +1,8 @@
-//! What filters a frame: OpenCL kernels on pixels, the ones on planes, shaders, and Rust, behind one trait. In: a frame that is
-//! where its back end reads it. Out: bands of rows that run, and when each is done.
+//! What filters a frame: OpenCL kernels on pixels, the ones on planes, shaders, and Rust, behind one trait. In: a
+//! frame that is where its back end reads it. Out: bands of rows that run, and when each is done.
 //!
-//! A filter has passes over the picture's rows, and each of them falls into bands: [`Bands`](super::bands::Bands) begins and
-//! awaits them, for all filters alike, and learns from them what the next ones will take.
+//! A filter has passes over the picture's rows, and each of them falls into bands: [`Bands`](super::bands::Bands)
+//! begins and awaits them, for all filters alike, and learns from them what the next ones will take.
 
 mod glsl;
 mod native;
@@ -18,8 +18,8 @@ pub use glsl::OnTexture;
 pub(super) use native::NativeFilter;
 pub(super) use opencl::{OnPixels, OnPlanes};
 
-/// The longest launch that is begun whole, in milliseconds; longer ones are cut into bands of this length, because a launch that
-/// runs cannot be cancelled.
+/// The longest launch that is begun whole, in milliseconds; longer ones are cut into bands of this length, because a
+/// launch that runs cannot be cancelled.
 pub const BAND_MS: f64 = 30.0;
 
 /// A filter that is prepared for one frame.
@@ -43,8 +43,8 @@ pub trait FrameFilter {
         BAND_MS
     }
 
-    /// Begins a band of a pass, after those that were begun before. `waker`, if given, is called when it is over, where the
-    /// back end can do that. Never waits.
+    /// Begins a band of a pass, after those that were begun before. `waker`, if given, is called when it is over,
+    /// where the back end can do that. Never waits.
     ///
     /// # Errors
     /// When the back end refuses.

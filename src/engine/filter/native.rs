@@ -1,5 +1,5 @@
-//! The filter in Rust on a thread of its own. In: a picture in a slot's memory. Out: the filtered picture, which is asked for
-//! from time to time.
+//! The filter in Rust on a thread of its own. In: a picture in a slot's memory. Out: the filtered picture, which is
+//! asked for from time to time.
 
 use std::cell::RefCell;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! A slot's memory objects on the device, and how they go there and come back. In: a slot that is loaded. Out: commands that hand its
-//! memory over, or ask for it back.
+//! A slot's memory objects on the device, and how they go there and come back. In: a slot that is loaded. Out:
+//! commands that hand its memory over, or ask for it back.
 
 use std::ptr::NonNull;
 
@@ -112,9 +112,9 @@ impl Slot {
         enqueue_copy_to_image(cl, from, shared.picture(), self.size())
     }
 
-    /// Lets the device's memory objects go. Where it is idle they are released; the next filter makes new ones. A lost device's
-    /// are left alone for ever: they cannot be released, and it may still write into the host's memory. The texture stays. A
-    /// pixel buffer lasts as long as the OpenGL context, which must then stay, too.
+    /// Lets the device's memory objects go. Where it is idle they are released; the next filter makes new ones. A lost
+    /// device's are left alone for ever: they cannot be released, and it may still write into the host's memory. The
+    /// texture stays. A pixel buffer lasts as long as the OpenGL context, which must then stay, too.
     pub(crate) fn leave_device(&mut self, idle: bool) {
         if !idle {
             std::mem::forget(std::mem::take(&mut self.device));

@@ -65,8 +65,9 @@ struct DeviceSide {
     handed_over: bool,
 }
 
-/// One of the places a frame can be in between decoding and where it is wanted: host memory, the device's memory objects, and
-/// the texture that is shown, if it is to be in one. Host and device memory is made when it is first needed.
+/// One of the places a frame can be in between decoding and where it is wanted: host memory, the device's memory
+/// objects, and the texture that is shown, if it is to be in one. Host and device memory is made when it is first
+/// needed.
 pub struct Slot {
     size: (u32, u32),
     device: DeviceSide,
@@ -251,8 +252,8 @@ impl Slot {
         self.surface.iter_mut().for_each(Surface::retire);
     }
 
-    /// Waits until OpenGL has fetched the picture before from the pixel buffer, so that the next one can be written there.
-    /// Returns whether there is such a buffer.
+    /// Waits until OpenGL has fetched the picture before from the pixel buffer, so that the next one can be written
+    /// there. Returns whether there is such a buffer.
     pub(crate) fn wait_until_fetched(&mut self) -> bool {
         let has_buffer = matches!(self.output, Some(Output::Pixels(_)));
         if let Some(surface) = self.surface.as_mut().filter(|_| has_buffer) {

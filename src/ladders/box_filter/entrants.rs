@@ -47,13 +47,15 @@ impl Entrant {
         };
         match self {
             Entrant::Variant(id) => {
-                Entry { id: id.as_str(), name: id.as_str().to_owned(), back_end, limit, beside: None }
+                let (id, name, title) = (id.as_str(), id.as_str().to_owned(), id.rung().title);
+                Entry { id, name, title, back_end, limit, beside: None }
             }
             Entrant::Rust(threads, lanes) => {
                 let vectors = lanes == Lanes::Vector;
                 let name = format!("native, {threads} × {}", if vectors { "vectors" } else { "plain" });
                 let beside = Some(json!({ "threads": threads, "vectors": vectors }));
-                Entry { id: VariantId::Native.as_str(), name, back_end, limit, beside }
+                let (id, title) = (VariantId::Native.as_str(), VariantId::Native.rung().title);
+                Entry { id, name, title, back_end, limit, beside }
             }
         }
     }

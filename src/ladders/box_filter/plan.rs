@@ -9,7 +9,7 @@ use super::config::{Config, Extent, Launch};
 use super::{Kernels, MAX_RADIUS};
 use crate::error::{Error, Result};
 use crate::gpu::cl::failed;
-use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types};
+use crate::gpu::kernel::{Kernel, Value, enqueue_after, expect_types};
 use crate::gpu::memory::Storage;
 use crate::ladder::measure::sample;
 use crate::ladders::box_filter::VariantId;
@@ -61,7 +61,13 @@ impl Pass {
         Ok(())
     }
 
-    fn enqueue(&self, queue: &ocl::Queue, rows: Range<u32>, launch: &Launch) -> core::Result<ocl::Event> {
+    fn enqueue(
+        &self,
+        queue: &ocl::Queue,
+        rows: Range<u32>,
+        launch: &Launch,
+        waits: Option<&ocl::EventList>,
+    ) -> core::Result<ocl::Event> {
         let count = rows.end - rows.start;
         self.kernel.set(arg::ROW0, Value::Int(rows.start as i32))?;
         self.kernel.set(arg::ROWS, Value::Int(count as i32))?;
@@ -69,7 +75,7 @@ impl Pass {
         let (global, local) = ([across, down, 1], [launch.local[0], launch.local[1], 1]);
         // SAFETY: `bind` and `set_radius` have set every argument, `check_arguments` has compared their types,
         // the memory is as large as the kernels expect, and they stay inside it for any rows of the picture.
-        unsafe { enqueue(queue, self.kernel.as_core(), 2, global, local) }
+        unsafe { enqueue_after(queue, self.kernel.as_core(), 2, global, local, waits) }
     }
 }
 
@@ -150,6 +156,16 @@ impl Plan {
     /// # Errors
     /// When the band is empty or leaves the picture, or the device refuses.
     pub fn enqueue(&self, queue: &ocl::Queue, pass: usize, rows: Range<u32>) -> Result<ocl::Event> {
+        self.enqueue_after(queue, pass, rows, None)
+    }
+
+    fn enqueue_after(
+        &self,
+        queue: &ocl::Queue,
+        pass: usize,
+        rows: Range<u32>,
+        waits: Option<&ocl::EventList>,
+    ) -> Result<ocl::Event> {
         let what = || format!("'{}' could not be started.", self.kernels.id);
         let Some(p) = self.passes.get(pass).filter(|_| rows.start < rows.end && rows.end <= self.height)
         else {
@@ -157,7 +173,7 @@ impl Plan {
             return Err(Error::new(what(), why, ""));
         };
         let launch = (self.config.code().launch)(&self.config, pass, &self.extent(rows.end - rows.start));
-        p.enqueue(queue, rows, &launch).map_err(|e| failed(&what(), &e.into()))
+        p.enqueue(queue, rows, &launch, waits).map_err(|e| failed(&what(), &e.into()))
     }
 
     /// Predicts the wall time of one run, in milliseconds, from bands of growing height until one takes long enough to be
@@ -184,6 +200,24 @@ impl Plan {
     /// Puts all passes over all rows on the queue, and returns at once with their events.
     pub fn enqueue_all(&self, queue: &ocl::Queue) -> Result<Vec<ocl::Event>> {
         (0..self.passes()).map(|pass| self.enqueue(queue, pass, 0..self.height)).collect()
+    }
+
+    /// The same, each pass after the one before it, and the first one after `waits`: for a queue that keeps no order.
+    ///
+    /// # Errors
+    /// When the device refuses.
+    pub fn enqueue_all_after(&self, queue: &ocl::Queue, waits: &[ocl::Event]) -> Result<Vec<ocl::Event>> {
+        let mut all = Vec::with_capacity(self.passes());
+        for pass in 0..self.passes() {
+            let mut list = ocl::EventList::new();
+            match all.last() {
+                Some(before) => list.push(ocl::Event::clone(before)),
+                None => waits.iter().for_each(|event| list.push(event.clone())),
+            }
+            let list = Some(&list).filter(|list| !list.is_empty());
+            all.push(self.enqueue_after(queue, pass, 0..self.height, list)?);
+        }
+        Ok(all)
     }
 
     /// Compares the types of the kernels' arguments with those that are set: OpenCL itself checks only sizes.

@@ -306,3 +306,64 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
         assert_eq!(fixture.click("\u{d7}"), [Action::ToggleTimeline]);
     }
 }
+
+#[test]
+fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
+    use crate::stats::{Lane, Span};
+    use std::time::{Duration, Instant};
+    for stages in [false, true] {
+        let mut fixture = Fixture::new(SIZES[0]);
+        fixture.overlay.stages_open = stages;
+        let mut sample = fixture.recorder.history()[39].clone();
+        let from = Instant::now();
+        for n in 0..60u64 {
+            let ms = if n == 30 { 300 } else { 4 };
+            sample.presented_at += 0.04;
+            sample.pts = n as f64 * 0.04;
+            sample.stages[Stage::Filter as usize] = ms as f64;
+            let to = from + Duration::from_millis(ms);
+            let span = Span { stage: Stage::Filter, lane: Lane::Device, from, to };
+            fixture.recorder.push_traced(sample.clone(), vec![span]);
+        }
+        fixture.pass(vec![]);
+        fixture.pass(vec![]);
+        // The bars reach from the graph's left to its right edge; the newest frame's ends there.
+        let id: &str = if stages { "stage-graph" } else { "filter-graph" };
+        let plot = fixture.ctx.read_response(egui::Id::unique(id)).unwrap().rect;
+        let seconds = if stages { 5.0 } else { 10.0 };
+        let x = plot.right() - plot.width() * (29.5 * 0.04 / seconds) as f32;
+        let spike = pos2(x, plot.bottom() - 2.0);
+        let actions = fixture.click_at(spike);
+        assert_eq!(actions, [Action::Freeze(70)], "the fortieth and thirty more");
+        let freeze = |fixture: &mut Fixture| {
+            fixture.overlay.freeze(70, &fixture.recorder);
+            fixture.pass(vec![]);
+            fixture.pass(vec![]);
+            assert!(fixture.find("Frame at 0:01.2, Esc lets go").is_some(), "{:?}", fixture.texts);
+            assert!(fixture.find("n \u{2212} 2").is_some() && fixture.find("No frame yet.").is_none());
+        };
+        freeze(&mut fixture);
+        // New frames change nothing, and neither does a click at the panel.
+        fixture.recorder.push_traced(sample.clone(), Vec::new());
+        fixture.click("n");
+        assert!(fixture.overlay.is_frozen());
+        assert!(fixture.find("Frame at 0:01.2, Esc lets go").is_some());
+        // Another frame's bar takes its place.
+        assert_eq!(fixture.click_at(spike + vec2(30.0, 0.0)).len(), 1);
+        assert!(fixture.overlay.is_frozen(), "the action is the window's to do");
+        fixture.click("clip.mp4");
+        assert!(!fixture.overlay.is_frozen());
+        fixture.pass(vec![]);
+        assert!(fixture.find("Frame at 0:01.2, Esc lets go").is_none());
+        // The closing button and the key leave nothing open.
+        freeze(&mut fixture);
+        fixture.overlay.toggle_timeline();
+        assert!(!fixture.overlay.is_frozen() && !fixture.overlay.timeline_shown());
+        freeze(&mut fixture);
+        fixture.overlay.let_go();
+        assert!(!fixture.overlay.timeline_shown(), "it was closed before");
+        // What is too old to be kept is not shown.
+        fixture.overlay.freeze(1_000, &fixture.recorder);
+        assert!(!fixture.overlay.is_frozen());
+    }
+}

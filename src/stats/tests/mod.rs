@@ -2,6 +2,7 @@
 
 mod files;
 mod recording;
+mod tracing;
 
 use std::fs;
 use std::path::PathBuf;

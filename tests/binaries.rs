@@ -1,0 +1,91 @@
+//! Programs as the driver compiled them, from one start to the next: the second start loads them and makes the same picture,
+//! and what is damaged is compiled anew. Needs an OpenCL device.
+
+#[path = "common/window.rs"]
+mod common;
+#[path = "common/movie.rs"]
+mod movie;
+
+use std::path::{Path, PathBuf};
+
+use common::{clreel, json, png, succeed};
+use movie::{Folder, Movie};
+
+/// The pixels of a snapshot, and how many programs were built and loaded for it.
+fn snapshot(folder: &Folder, movie: &Path, variables: &[(&str, &str)]) -> (Vec<u8>, usize, usize) {
+    let (picture, trace) = (folder.file("s.png"), folder.file("t.json"));
+    let mut command = clreel(None);
+    command.env("XDG_CACHE_HOME", folder.file("cache")).env_remove("CLREEL_KERNELS");
+    command.env_remove("CLREEL_BINARIES").envs(variables.iter().copied());
+    command.arg("snapshot").arg(movie).args(["--variant", "flat", "--radius", "3", "--device", "0"]);
+    succeed({
+        command.arg("--out").arg(&picture).arg("--trace").arg(&trace);
+        command
+    });
+    let trace = json(&trace);
+    let events = trace["traceEvents"].as_array().unwrap();
+    let count = |name: &str| events.iter().filter(|event| event["name"] == name).count();
+    (png(&picture).2, count("build"), count("load"))
+}
+
+fn kept(folder: &Folder) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder.file("cache/clreel/programs")) else { return Vec::new() };
+    entries.map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn a_program_is_compiled_once_and_a_damaged_binary_again() {
+    let folder = Folder::new("binaries");
+    let movie = folder.movie("small.mkv", &Movie::default());
+    let on = [("CLREEL_BINARIES", "1")];
+    // As everywhere where nothing is said.
+    let (picture, built, loaded) = snapshot(&folder, &movie, &[]);
+    assert!(built > 0 && loaded == 0, "{built} built, {loaded} loaded");
+    let files = kept(&folder);
+    assert_eq!(files.len(), built, "{files:?}");
+    // What takes the picture from there gives the same bytes.
+    assert_eq!(snapshot(&folder, &movie, &on), (picture.clone(), 0, built));
+    assert_eq!(kept(&folder), files);
+
+    for damage in [
+        |bytes: &mut Vec<u8>| bytes.truncate(1000),
+        |bytes: &mut Vec<u8>| {
+            // In the middle of the driver's part.
+            let at = bytes.len() - 100;
+            bytes[at] ^= 1;
+        },
+    ] {
+        let mut bytes = std::fs::read(&files[0]).unwrap();
+        damage(&mut bytes);
+        std::fs::write(&files[0], bytes).unwrap();
+        let (again, rebuilt, loaded) = snapshot(&folder, &movie, &on);
+        assert!(again == picture && (rebuilt, loaded) == (1, built - 1), "{rebuilt} built, {loaded} loaded");
+        // It is replaced.
+        assert_eq!(snapshot(&folder, &movie, &on), (picture.clone(), 0, built));
+    }
+    // Switched off, none is used.
+    assert_eq!(snapshot(&folder, &movie, &[("CLREEL_BINARIES", "0")]), (picture.clone(), built, 0));
+    // Changed kernels are always compiled, also where nothing is changed in them yet.
+    let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels");
+    let changed = [on[0], ("CLREEL_KERNELS", kernels)];
+    assert_eq!(snapshot(&folder, &movie, &changed).2, 0);
+    assert_eq!(kept(&folder), files);
+    // What is compiled for a benchmark is compiled once.
+    let mut command = clreel(None);
+    command.env("XDG_CACHE_HOME", folder.file("bench")).env_remove("CLREEL_BINARIES");
+    command.arg("bench").arg(&movie).args(["--variant", "flat", "--frames", "3", "--conversions", "none"]);
+    succeed(command);
+    assert!(!folder.file("bench/clreel/programs").exists());
+}
+
+#[test]
+fn without_a_folder_of_its_own_and_where_none_are_wanted_nothing_is_kept() {
+    let folder = Folder::new("binaries-none");
+    let movie = folder.movie("small.mkv", &Movie::default());
+    let (picture, built, _) = snapshot(&folder, &movie, &[("CLREEL_BINARIES", "0")]);
+    assert_eq!(kept(&folder), Vec::<PathBuf>::new());
+    // A file stands where the folder should be.
+    std::fs::create_dir_all(folder.file("cache/clreel")).unwrap();
+    std::fs::write(folder.file("cache/clreel/programs"), "").unwrap();
+    assert_eq!(snapshot(&folder, &movie, &[("CLREEL_BINARIES", "1")]), (picture, built, 0));
+}

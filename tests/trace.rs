@@ -1,0 +1,118 @@
+//! `--trace`: every presented frame is in it with all its stages, kernels take as long as their events say, and a file that
+//! cannot be written stops nothing. Needs an OpenCL device, Xvfb and xdotool.
+
+#[path = "common/window.rs"]
+mod common;
+#[path = "common/movie.rs"]
+mod movie;
+
+use std::collections::BTreeMap;
+
+use common::{Display, clreel, json, run, succeed};
+use movie::{Folder, Movie, steady};
+use serde_json::Value;
+
+const STAGES: [&str; 11] = [
+    "take", "upload", "acquire", "convert", "correct", "filter", "release", "present", "overlay", "swap",
+    "collect",
+];
+
+fn events(trace: &Value) -> &Vec<Value> {
+    trace["traceEvents"].as_array().unwrap()
+}
+
+fn count(trace: &Value, name: &str) -> usize {
+    events(trace).iter().filter(|event| event["name"] == name).count()
+}
+
+/// What each stage of each frame took, in milliseconds, by the events of the trace. OpenGL's own times are beside them.
+fn by_frame(trace: &Value) -> BTreeMap<(u64, String), f64> {
+    let mut sums = BTreeMap::new();
+    for event in events(trace).iter().filter(|event| event["ph"] == "X" && event["pid"] != 3) {
+        let Some(frame) = event["args"]["frame"].as_u64() else { continue };
+        let name = event["name"].as_str().unwrap().to_owned();
+        *sums.entry((frame, name)).or_default() += event["dur"].as_f64().unwrap() / 1e3;
+    }
+    sums
+}
+
+#[test]
+fn every_frame_has_all_its_stages_and_kernels_take_what_their_events_say() {
+    let (display, folder) = (Display::start(&[]), Folder::new("trace-frames"));
+    let movie = Movie { size: (175, 99), stamps_ms: steady(60), ..Movie::default() };
+    let movie = folder.movie("small.mkv", &movie);
+    for variant in ["separable", "planar", "native"] {
+        let (trace, stats) = (folder.file("t.json"), folder.file("s.json"));
+        let mut command = clreel(Some(&display));
+        command.arg(&movie).args(["--variant", variant, "--radius", "3", "--frames", "50"]);
+        command.arg("--trace").arg(&trace).arg("--stats").arg(&stats);
+        succeed(command);
+        let (trace, stats) = (json(&trace), json(&stats));
+        let sums = by_frame(&trace);
+        let frames = stats["frames"].as_array().unwrap();
+        assert_eq!((frames.len(), count(&trace, "frame")), (50, 50), "{variant}");
+        let mut kernels = 0;
+        for frame in frames {
+            let number = frame["frame"].as_u64().unwrap();
+            for stage in STAGES {
+                let wall = frame["filter_wall"].as_f64().filter(|_| stage == "filter");
+                let Some(ms) = frame[stage].as_f64().or(wall).filter(|ms| *ms > 0.0) else { continue };
+                let case = format!("{variant}, {stage} of frame {number}");
+                let traced = sums.get(&(number, stage.to_owned())).unwrap_or_else(|| panic!("no {case}"));
+                // Of what is asked often only the last time is in it. Others are rounded, or read the clock once more.
+                let near = (traced - ms).abs() <= if stage == "filter" { 0.00011 } else { 0.05 };
+                assert!(stage == "collect" && *traced <= ms + 0.05 || near, "{case}: {traced} and {ms}");
+                kernels += usize::from(stage == "filter" && variant != "native");
+            }
+        }
+        assert!(kernels >= 45 || variant == "native", "{kernels} frames were filtered by {variant}");
+        let dropped = events(&trace).iter().filter(|event| event["name"] == "dropped");
+        let dropped = dropped.map(|event| event["args"]["detail"].as_str().unwrap().parse::<u64>().unwrap());
+        assert_eq!(Some(dropped.sum::<u64>()), stats["dropped"].as_u64(), "{variant}");
+        assert!(count(&trace, "decode") >= 50 && count(&trace, "build") >= 1, "{variant}");
+        let other = &trace["otherData"];
+        assert_eq!(other["events_forgotten"], 0);
+        assert!(other["recording"]["part_of_frame"].is_number() && other["clocks"][1].is_string(), "{other}");
+    }
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_stops_nothing() {
+    let (display, folder) = (Display::start(&[]), Folder::new("trace-hostile"));
+    let movie = folder.movie("small.mkv", &Movie::default());
+    std::fs::create_dir(folder.file("folder.json")).unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.file("full.json")).unwrap();
+    for hostile in ["missing/t.json", "folder.json", "full.json"] {
+        let stats = folder.file("s.json");
+        let mut command = clreel(Some(&display));
+        command.arg(&movie).args(["--variant", "off", "--frames", "10", "--stats"]).arg(&stats);
+        command.arg("--trace").arg(folder.file(hostile));
+        let (code, stderr) = run(command);
+        assert_eq!(code, Some(1), "{hostile}: {stderr}");
+        assert!(stderr.contains("could not be written") && stderr.contains("The system says"), "{stderr}");
+        assert_eq!(json(&stats)["frames"].as_array().unwrap().len(), 10, "{hostile}");
+        std::fs::remove_file(stats).unwrap();
+    }
+    let mut command = clreel(None);
+    command.args(["--trace", "trace.txt"]);
+    let (code, stderr) = run(command);
+    assert!(code == Some(2) && stderr.contains("end in .json"), "{stderr}");
+}
+
+#[test]
+fn bench_and_snapshot_write_one_too() {
+    let folder = Folder::new("trace-others");
+    let movie = folder.movie("small.mkv", &Movie::default());
+    let trace = folder.file("t.json");
+    let mut command = clreel(None);
+    command.arg("snapshot").arg(&movie).args(["--variant", "flat", "--out"]).arg(folder.file("s.png"));
+    command.arg("--trace").arg(&trace);
+    succeed(command);
+    assert!(count(&json(&trace), "build") >= 1);
+    let mut command = clreel(None);
+    command.arg("bench").arg(&movie).args(["--variant", "flat", "--frames", "5", "--conversions", "input"]);
+    command.arg("--trace").arg(&trace);
+    succeed(command);
+    let trace = json(&trace);
+    assert!(count(&trace, "measure") >= 5 && count(&trace, "command") >= 10, "{trace}");
+}
