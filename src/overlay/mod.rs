@@ -241,10 +241,10 @@ impl Overlay {
             self.took(Panel::Ladder, title, folded);
         }
         self.strip(ui, &layout.strip, view, &mut actions);
-        self.panels(ui, &layout, view, &mut actions);
+        let news = self.panels(ui, &layout, view, &mut actions);
         self.let_go_by_a_click(ui, &actions);
-        // Over the panels: news, and they can be dismissed.
-        notices::show(ui, layout.news(), view.notices, false, &mut actions);
+        // Over the panels, where there is no room beside them: news, and they can be dismissed.
+        notices::show(ui, news, view.notices, false, &mut actions);
         self.on_top(ui, window, layout.free, !view.notices.is_empty(), &mut actions);
         actions
     }

@@ -33,9 +33,26 @@ fn is_roomy(window: Rect) -> bool {
     window.width() >= 60.0 && window.height() >= 60.0
 }
 
+/// The room for news below a panel that lies in it, so that they cover none of its buttons; all of it where too little would
+/// be left.
+fn beside(news: Rect, panel: Option<Rect>) -> Rect {
+    match panel.filter(|panel| panel.intersects(news)) {
+        Some(panel) if news.bottom() - panel.bottom() >= LEAST + theme::GAP => {
+            news.with_min_y(panel.bottom() + theme::GAP)
+        }
+        _ => news,
+    }
+}
+
 impl Overlay {
-    /// All of them that are open.
-    pub(super) fn panels(&mut self, ui: &mut Ui, layout: &Layout, view: &View, actions: &mut Vec<Action>) {
+    /// All of them that are open. Returns where there is room for news.
+    pub(super) fn panels(
+        &mut self,
+        ui: &mut Ui,
+        layout: &Layout,
+        view: &View,
+        actions: &mut Vec<Action>,
+    ) -> Rect {
         let window = layout.window;
         let stages = self.stages(ui, layout, view, actions);
         // Where the headline is a line, the table of stages takes the left.
@@ -60,7 +77,8 @@ impl Overlay {
             self.took(Panel::Correction, title, false);
         }
         self.devices(ui, window, free, docks[Panel::Devices as usize], view, actions);
-        self.tuning(ui, window, free, &docks, view, actions);
+        let tuning = self.tuning(ui, window, free, &docks, view, actions);
+        beside(layout.news(), tuning)
     }
 
     /// Where the panels lie that are open and were not moved; nothing where they cannot all be read there.
@@ -159,7 +177,7 @@ impl Overlay {
         }
     }
 
-    /// The search for the best parameters, at the upper right of the room that the other panels leave.
+    /// The search for the best parameters, at the upper right of the room that the other panels leave. Returns where it is.
     fn tuning(
         &mut self,
         ui: &mut Ui,
@@ -168,9 +186,9 @@ impl Overlay {
         docks: &Docks,
         view: &View,
         actions: &mut Vec<Action>,
-    ) {
+    ) -> Option<Rect> {
         if !self.tuning_shown() || !is_roomy(window) {
-            return;
+            return None;
         }
         let folded = self.is_folded(Panel::Tuning);
         let size = vec2(tuning::WIDTH, if folded { panel::HEADER } else { self.tuning_height });
@@ -186,6 +204,7 @@ impl Overlay {
             self.tuning_height = height;
             ui.ctx().request_discard(OTHER_HEIGHT);
         }
+        Some(rect)
     }
 
     /// The last frames on one time axis, at the lower right of that room: over the graph, whose stages they are.

@@ -76,6 +76,23 @@ fn panels_that_are_open_lie_beside_each_other() {
 }
 
 #[test]
+fn news_cover_no_button_of_a_search() {
+    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
+    fixture.tuning = searched(Status::Abandoned(9.0));
+    fixture.tuning.state = TuningState::Done;
+    fixture.overlay.tuning_open = true;
+    fixture.notices = vec![notice("First.", true), notice("Second.", false)];
+    for _ in 0..3 {
+        fixture.pass(vec![]);
+    }
+    let panel = fixture.ctx.read_response(crate::overlay::panel::cover_id("tuning")).unwrap().rect;
+    for what in ["First.", "Second."] {
+        let at = fixture.find(what).unwrap_or_else(|| panic!("{what}"));
+        assert!(at.top() > panel.bottom(), "{what} at {at} and the search at {panel}");
+    }
+}
+
+#[test]
 fn panels_are_moved_by_their_titles_and_stay_in_the_window() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.correction = Some(crate::color::Correction::NEUTRAL);
