@@ -68,3 +68,8 @@ pub(crate) mod stats;
 mod threads;
 pub mod timing;
 pub mod verify;
+
+/// What the unit tests of several modules hold against files in `tests/goldens`.
+#[cfg(test)]
+#[path = "../tests/common/golden.rs"]
+mod golden;

@@ -4,12 +4,10 @@ use serde_json::json;
 
 use super::*;
 use crate::error::Error;
+use crate::golden;
 use crate::ladder::BackEnd;
 use crate::ladder::measure::Sample;
 use crate::ladder::rows::{Case, Chosen, Entry, LimitName, Worth};
-
-#[path = "../../tests/common/golden.rs"]
-mod golden;
 
 /// Rows that took so many milliseconds, nine times; a noisy one ran only three times.
 fn measured(ms: f64, noisy: bool) -> Measurement {

@@ -1,9 +1,9 @@
 //! Every text that the overlay shows, in `tests/goldens/overlay`, without numbers: an unnoticed change fails here.
 
-use super::golden::{holds, told};
 use super::machine::{Machine, searched};
 use super::*;
 use crate::color::Correction;
+use crate::golden::{holds, told};
 use crate::ladder::judge::Status;
 
 /// Holds the texts of the fixture against the golden of this name. The second pass has the heights that the first found.

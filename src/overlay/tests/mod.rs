@@ -3,8 +3,6 @@
 use egui::{Context, Event, Modifiers, PointerButton, Pos2, RawInput, Rect, Vec2, pos2, vec2};
 
 mod controls;
-#[path = "../../../tests/common/golden.rs"]
-mod golden;
 mod goldens;
 mod hidden;
 mod machine;
