@@ -186,8 +186,15 @@ fn what_takes_long_is_held_and_can_be_cancelled_before_and_in_the_middle() {
     let done = wait(&mut engine);
     assert!(done.ticket == next && matches!(done.outcome, Outcome::Done));
     assert!(done.slot.unwrap().pixels().unwrap() == expected(&frame, &request(VariantId::Naive, 2)));
+    // Behind another one, too: it keeps nobody waiting.
+    let first_slot = first.slot.unwrap();
+    let held = submit(&mut engine, &frame, request(VariantId::Naive, 128), first_slot);
+    engine.cancel(held);
+    assert!(!engine.is_holding() && !engine.is_queue_busy(), "what is cancelled is not waited for");
+    let cancelled = wait(&mut engine);
+    assert!(cancelled.ticket == held && matches!(cancelled.outcome, Outcome::Cancelled));
     // In the middle of its bands.
-    let long = submit(&mut engine, &frame, request(VariantId::Naive, 128), first.slot.unwrap());
+    let long = submit(&mut engine, &frame, request(VariantId::Naive, 128), cancelled.slot.unwrap());
     engine.let_go();
     while engine.progress(long).fraction == 0.0 {
         assert!(engine.poll().is_none(), "it has many bands");

@@ -81,7 +81,9 @@ impl Engine {
         let pipeline = self.pipeline.take()?;
         self.failure = None;
         let idle = pipeline.drain();
-        let (lost, kept): (Vec<Job>, Vec<Job>) = self.jobs.drain(..).partition(|job| job.on_device.is_some());
+        // A frame without a filter shows the memory that a device may still be writing to.
+        let is_lost = |job: &Job| job.on_device.is_some() || !idle && job.filter.is_none();
+        let (lost, kept): (Vec<Job>, Vec<Job>) = self.jobs.drain(..).partition(is_lost);
         self.jobs = kept.into();
         for job in &mut self.jobs {
             job.slot.leave_device(idle);

@@ -31,6 +31,8 @@ pub(super) struct DeviceJob {
     pub(super) to_copy: Option<Picture>,
     pub(super) to_texture: bool,
     pub(super) upload: Option<ocl::Event>,
+    /// The upload is over, and need not be asked about any more.
+    pub(super) is_uploaded: bool,
     pub(super) acquire: Option<ocl::Event>,
     pub(super) converted: Option<ocl::Event>,
     pub(super) copied: Option<ocl::Event>,
@@ -72,15 +74,23 @@ impl DeviceJob {
         if matches!(self.colors, Some(Colors::Correct { .. })) { Stage::Correct } else { Stage::Convert }
     }
 
+    /// Looks at the upload until that is over: on a queue of its own its failure is not the other commands' with every
+    /// driver.
+    ///
+    /// # Errors
+    /// When it failed.
+    pub(super) fn look_at_upload(&mut self) -> Result<()> {
+        if let Some(upload) = self.upload.as_ref().filter(|_| !self.is_uploaded) {
+            self.is_uploaded = is_complete(upload, UPLOAD_FAILED)?;
+        }
+        Ok(())
+    }
+
     /// Whether all commands are over. Never waits.
     ///
     /// # Errors
     /// When one failed.
     pub(super) fn is_over(&self) -> Result<bool> {
-        // On a queue of its own a failed upload is not the other commands' failure with every driver.
-        if let Some(upload) = &self.upload {
-            is_complete(upload, UPLOAD_FAILED)?;
-        }
         self.last.as_ref().map_or(Ok(false), |last| is_complete(last, RETURN_FAILED))
     }
 

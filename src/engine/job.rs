@@ -6,7 +6,7 @@ use super::bands::Bands;
 use super::device_job::DeviceJob;
 use super::plans::Key;
 use super::slot::Place;
-use super::{Finished, Outcome, Progress, Slot, Stages, Ticket};
+use super::{Finished, HOLD_MS, Outcome, Progress, Slot, Stages, Ticket};
 use crate::error::Error;
 
 /// A frame on its way. Its fields drop in order: memory objects may lie in the slot's host memory, so they go first.
@@ -20,6 +20,7 @@ pub(super) struct Job {
     pub(super) in_texture: bool,
     pub(super) slot: Slot,
     pub(super) started: Option<Instant>,
+    /// Before it was started.
     pub(super) cancelled: bool,
     /// It could not be started.
     pub(super) error: Option<Error>,
@@ -47,14 +48,22 @@ impl Job {
 
     /// Whether nothing of it is left to put into the device's queue.
     pub(super) fn is_all_enqueued(&self) -> bool {
-        self.on_device.as_ref().is_none_or(DeviceJob::is_all_enqueued)
+        self.cancelled || self.on_device.as_ref().is_none_or(DeviceJob::is_all_enqueued)
+    }
+
+    /// Whether it waits because it takes long.
+    pub(super) fn is_held(&self, may_take_long: bool) -> bool {
+        let waits = self.started.is_none() && !self.cancelled;
+        waits && !may_take_long && self.predicted_ms() > HOLD_MS
     }
 }
 
-/// The first of a frame's commands that failed: all after it fail with it.
+/// The first of a frame's commands that failed: all after it fail with it. Only the device can be asked twice; of another
+/// back end what was `seen` is all there is.
 pub(super) fn first_failure(on_device: Option<&DeviceJob>, bands: Option<&mut Bands>, seen: Error) -> Error {
+    let Some(commands) = on_device else { return seen };
     let of_bands = bands.and_then(Bands::failure);
-    on_device.and_then(|commands| commands.first_failure(of_bands.as_ref())).or(of_bands).unwrap_or(seen)
+    commands.first_failure(of_bands.as_ref()).or(of_bands).unwrap_or(seen)
 }
 
 /// Takes a frame that is over apart.

@@ -179,7 +179,7 @@ impl Engine {
         let mut is_queue_free = true;
         for at in 0..self.jobs.len() {
             let Some(mut job) = self.jobs.remove(at) else { return };
-            let is_held = job.started.is_none() && job.predicted_ms() > HOLD_MS && !self.may_take_long;
+            let is_held = job.is_held(self.may_take_long);
             let works = job.on_device.is_some() || job.filter.is_some();
             let may = if job.on_device.is_some() { is_queue_free } else { !job.in_texture || at == 0 };
             if works && may && !is_held && job.started.is_none() && !job.cancelled && job.error.is_none() {
@@ -232,6 +232,10 @@ impl Engine {
             let over =
                 if job.cancelled { Some(Outcome::Cancelled) } else { nothing.then_some(Outcome::Done) };
             return Ok(over);
+        }
+        if let Some(commands) = &mut job.on_device {
+            // The filter waits for it, and with some drivers for ever where it has failed.
+            commands.look_at_upload()?;
         }
         let elapsed = job.elapsed();
         if let Some((_, bands)) = &mut job.filter {
@@ -302,7 +306,7 @@ impl Engine {
     /// Whether the next frame is held because it takes long.
     pub fn is_holding(&self) -> bool {
         let next = self.jobs.iter().find(|job| job.started.is_none() && !job.cancelled);
-        next.is_some_and(|job| job.predicted_ms() > HOLD_MS && !self.may_take_long)
+        next.is_some_and(|job| job.is_held(self.may_take_long))
     }
 
     /// Starts a frame that is held because it takes long.
