@@ -170,7 +170,6 @@ fn tune<C: Tunable>(
     most: usize,
     mut search: impl FnMut(usize, &mut dyn Watch<C>) -> Result<Option<(Vec<Entry>, Search<C>)>>,
 ) -> Result<u8> {
-    let mut cache = Cache::load();
     let results = Results {
         json: args.json,
         ladder,
@@ -180,18 +179,27 @@ fn tune<C: Tunable>(
         wanted: subjects.len(),
     };
     let live = Live::start(results, subjects.len() * most);
-    for (n, subject) in subjects.iter().enumerate() {
-        let mut progress = Progress { live: &live, subject };
-        let Some((entries, found)) = search(n, &mut progress)? else { continue };
-        live.skip_to((n + 1) * most);
-        cache.put(entries);
-        // After each search, so that one that is interrupted keeps what it has found.
-        cache.store()?;
-        let mut results = live.results();
-        results.present = None;
-        results.runs.push(Run::new(subject, found.limit, &found.trials, &found.checked));
-    }
+    let mut all = || {
+        for (n, subject) in subjects.iter().enumerate() {
+            let mut progress = Progress { live: &live, subject };
+            let Some((entries, found)) = search(n, &mut progress)? else { continue };
+            live.skip_to((n + 1) * most);
+            let mut results = live.results();
+            results.present = None;
+            results.runs.push(Run::new(subject, found.limit, &found.trials, &found.checked));
+            drop(results);
+            // After each search, so that one that is interrupted keeps what it has found; read anew, because others may have
+            // kept something meanwhile.
+            let mut cache = Cache::load();
+            cache.put(entries);
+            cache.store()?;
+        }
+        Ok(())
+    };
+    // What was found is shown, whatever failed after it.
+    let ended = all();
     let results = live.finish()?;
+    ended?;
     let wrong = results.runs.iter().flat_map(|run| &run.trials).any(|trial| trial.status == "mismatch");
     Ok(if wrong { exit::MISMATCH } else { exit::DONE })
 }

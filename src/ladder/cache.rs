@@ -84,8 +84,10 @@ impl Entry {
 
     /// Whether both come from searches for the same: their times are comparable then, if they are of one search.
     fn same_search(&self, other: &Self) -> bool {
-        let key = |e: &Self| (e.device.clone(), e.driver.clone(), e.ladder.clone());
-        self.class == other.class && key(self) == key(other)
+        self.device == other.device
+            && self.driver == other.driver
+            && self.ladder == other.ladder
+            && self.class == other.class
     }
 
     /// Whether it was found for such cases on this device.

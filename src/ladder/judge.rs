@@ -44,11 +44,17 @@ pub trait Judge {
         longest_ms: f64,
     ) -> Option<Status>;
 
-    /// Compiles it, and launches it once: some drivers finish compiling at the first launch.
+    /// Compiles it, and launches it once: some drivers finish compiling at the first launch. What both took, in
+    /// milliseconds, goes into `compile_ms`, and nothing else does.
     ///
     /// # Errors
     /// When it does not compile, or the device cannot run it.
-    fn build(&mut self, rung: &'static str, config: &Config<Self::Code>) -> Result<Self::Ready>;
+    fn build(
+        &mut self,
+        rung: &'static str,
+        config: &Config<Self::Code>,
+        compile_ms: &mut f64,
+    ) -> Result<Self::Ready>;
 
     /// A first look at a small case, before anything is known of its speed: among canaries.
     ///

@@ -8,8 +8,6 @@
 //! reference is never timed. What is predicted to take far longer than the best so far is abandoned after that
 //! prediction.
 
-use std::time::Instant;
-
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
 use crate::gpu::program::is_changed;
@@ -18,7 +16,7 @@ use crate::ladder::config::{Config, Param, Tunable};
 use crate::ladder::judge::{Judge, Status};
 use crate::ladder::measure::{self, Contender, Measurement};
 use crate::ladder::search::{Attempt, descend};
-use crate::timing::{CpuTimes, Noise, Series, ms_since};
+use crate::timing::{CpuTimes, Noise, Series};
 use crate::verify::Checked;
 
 /// A configuration is abandoned when it is predicted to take so many times as long as the best.
@@ -249,9 +247,7 @@ impl<J: Judge> Tuner<'_, J> {
             self.trials.push(Trial { status, ..trial });
             return Ok(());
         }
-        let begin = Instant::now();
-        let built = self.judge.build(rung, config);
-        trial.compile_ms = ms_since(begin);
+        let built = self.judge.build(rung, config, &mut trial.compile_ms);
         let judged = built.and_then(|ready| Ok((self.judge(&ready)?, ready)));
         let (Judged { status, noise }, ready) = match judged {
             Err(error) if self.ended => return Err(error),
@@ -333,13 +329,33 @@ impl<J: Judge> Tuner<'_, J> {
         let (watch, ended) = (&mut *self.watch, &mut self.ended);
         let results = measure::alternate(FINAL_ROUNDS, &mut contenders, |_, _| go_on(watch, ended))?;
         drop(contenders);
-        let mut measured = results.into_iter().map(|timed| timed.ok()?.measurement());
-        let limit = limit.and_then(|_| measured.next().flatten());
+        let mut measured = results.into_iter().map(|timed| timed.map(|timed| timed.measurement()));
+        let limit = match limit.and_then(|_| measured.next()).transpose() {
+            Ok(limit) => limit.flatten(),
+            Err(error) => {
+                self.watch.warn(&error);
+                None
+            }
+        };
+        let mut failure = None;
         for ((at, _), measured) in self.keep.iter().zip(measured) {
             let trial = &mut self.trials[*at];
-            (trial.median_ms, trial.noise) = (measured.map(|m| m.time.p50), measured.and_then(|m| m.noise()));
+            match measured {
+                Ok(measured) => {
+                    trial.median_ms = measured.map(|m| m.time.p50);
+                    trial.noise = measured.and_then(|m| m.noise());
+                }
+                Err(error) => {
+                    trial.status = Status::Failed(error.to_string());
+                    failure = Some(error);
+                }
+            }
         }
-        Ok(limit)
+        match failure {
+            // Nothing is left to be kept: the device is at fault.
+            Some(error) if self.keep.iter().all(|(at, _)| self.trials[*at].median_ms.is_none()) => Err(error),
+            _ => Ok(limit),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! and timed as the benchmark does it.
 
 use std::cell::RefCell;
+use std::time::Instant;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceInfo};
@@ -15,6 +16,7 @@ use crate::ladder::measure::Sample;
 use crate::ladder::rounds::compare_run;
 use crate::ladder::rung::Work;
 use crate::ladder::tune::{self, Rungs, Search, Watch};
+use crate::timing::ms_since;
 use crate::verify::{self, Checked, MismatchReport};
 
 /// The rungs of a ladder that are worth tuning: all that are made of kernels. The later ones are the likely fastest.
@@ -86,14 +88,17 @@ impl<L: Ladder> Judge for OfCase<'_, '_, L> {
         Some(mismatch(*outcome).map_or_else(|error| Status::Failed(error.to_string()), Status::Mismatch))
     }
 
-    fn build(&mut self, _: &'static str, config: &Config<L::Code>) -> Result<L::Built> {
+    fn build(&mut self, _: &'static str, config: &Config<L::Code>, compile_ms: &mut f64) -> Result<L::Built> {
         let ladder = self.contest.ladder;
-        let built = ladder.compile(&self.cl, config)?;
+        let began = Instant::now();
+        let built = ladder.compile(&self.cl, config);
+        *compile_ms = ms_since(began);
+        let built = built?;
         if let Some(small) = ladder.small().first() {
             let guard = verify::guard(ladder.output_bytes(small));
             let mut room = ladder.room(Some(&self.cl), small, guard)?;
             ladder.load(&mut room, L::INPUTS[0])?;
-            ladder.run(&built, &mut room)?;
+            *compile_ms += ladder.run(&built, &mut room)?.wall_ms;
         }
         Ok(built)
     }

@@ -60,7 +60,7 @@ impl Judge for Fake<'_> {
         (does.wrong == "apart").then(|| Status::Failed("apart".to_owned()))
     }
 
-    fn build(&mut self, rung: &'static str, config: &Config<Made>) -> Result<Ready> {
+    fn build(&mut self, rung: &'static str, config: &Config<Made>, _: &mut f64) -> Result<Ready> {
         let [a, b, c] = ["A", "B", "C"].map(|name| config.get(name));
         let (does, name) = ((self.does)(rung, a, b), format!("{rung} {a} {b} {c}"));
         self.step("build", &name);
@@ -100,6 +100,9 @@ impl Judge for Fake<'_> {
     fn run(&self, ready: &Ready) -> Result<Sample> {
         self.step("run", &ready.name);
         let n = ready.runs.replace(ready.runs.get() + 1);
+        if ready.does.wrong == "finals" && n >= ROUNDS as usize {
+            return Err(Error::new("It fails in its turns.", "", ""));
+        }
         let ms = ready.does.runs_ms[n.min(ready.does.runs_ms.len() - 1)];
         Ok(Sample { device_ms: Some(ms), dispatch_ms: None, wall_ms: 9.0 })
     }
@@ -164,6 +167,21 @@ fn the_minimum_scores_a_trial_and_the_median_of_turns_decides() {
     let kept: Vec<_> = entries.as_array().unwrap().iter().map(|e| (&e["variant"], &e["ms"])).collect();
     assert_eq!(kept, [(&"one".into(), &4.0.into()), (&"two".into(), &2.0.into())]);
     assert_eq!((&entries[0]["ladder"], &entries[0]["class"]), (&"made".into(), &"small".into()));
+}
+
+#[test]
+fn what_fails_in_its_turns_has_no_time_and_where_all_do_the_search_fails() {
+    let (found, _) = searched(|rung, _, _| match rung {
+        "one" => Does { wrong: "finals", ..RIGHT },
+        _ => Does { runs_ms: &[2.0], ..RIGHT },
+    });
+    let failed = found.trials.iter().filter(|t| matches!(t.status, Status::Failed(_)));
+    assert_eq!(failed.map(|t| (t.rung, t.median_ms)).collect::<Vec<_>>(), [("one", None)]);
+    assert_eq!(best(&found.trials).map(|(t, _)| t.rung), Some("two"));
+    let asked = RefCell::new(Vec::new());
+    let does = |_: &str, _, _| Does { wrong: "finals", ..RIGHT };
+    let fake = Fake { device: DeviceInfo::made_up(), does, asked: &asked };
+    assert!(search(fake, rungs(), &mut Until(usize::MAX, 0)).is_err());
 }
 
 #[test]

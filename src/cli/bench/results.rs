@@ -187,7 +187,7 @@ impl Results {
         let mut rows = Vec::new();
         for (_, run) in self.devices.iter().flat_map(|one| &one.runs) {
             let limits = run.timed_limits().map(|(limit, measured)| (limit.name, measured));
-            let timed = run.timed().map(|(row, measured)| (row.entry.id, measured));
+            let timed = run.timed().map(|(row, measured)| (row.entry.name.as_str(), measured));
             let named = |(name, measured): (&str, &Measurement)| {
                 (format!("{name}, {}", run.case.short), measured.noise())
             };

@@ -55,7 +55,7 @@ fn in_brackets(limit: &str) -> String {
 /// The sentences on noise, each with the rows that it is true of.
 fn noisy(run: &CaseRun) -> Vec<String> {
     let limits = run.timed_limits().map(|(limit, measured)| (in_brackets(limit.name), measured));
-    let rows = run.timed().map(|(row, measured)| (row.entry.id.to_owned(), measured));
+    let rows = run.timed().map(|(row, measured)| (row.entry.name.clone(), measured));
     let mut sentences: Vec<(String, Vec<String>)> = Vec::new();
     for (name, measured) in limits.chain(rows) {
         let Some(noise) = measured.noise() else { continue };

@@ -1,6 +1,8 @@
 //! Tuning the box filter. In: a device, a size, a radius. Out: what the [search](crate::ladder::tune) found, and what of it
 //! goes into the cache.
 
+use std::time::Instant;
+
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo, DeviceKind};
 use crate::gpu::memory::{Picture, Rgba, Storage};
@@ -17,6 +19,7 @@ use crate::ladders::box_filter::trial::{Case, Launch, Trials};
 use crate::ladders::box_filter::tuned::{self, SizeClass};
 use crate::ladders::box_filter::{BuiltVariant, Code, Config, Plan, Scratch, Work, bench};
 use crate::memory::{require, zeroed};
+use crate::timing::ms_since;
 use crate::verify::{self, Checked, MismatchReport};
 
 /// A configuration that was tried.
@@ -154,8 +157,11 @@ impl Judge for OfPictures<'_> {
         }
     }
 
-    fn build(&mut self, rung: &'static str, config: &Config) -> Result<Ready> {
-        let built = BuiltVariant::build_with(self.cl, variant(rung)?, config)?;
+    fn build(&mut self, rung: &'static str, config: &Config, compile_ms: &mut f64) -> Result<Ready> {
+        let began = Instant::now();
+        let built = BuiltVariant::build_with(self.cl, variant(rung)?, config);
+        *compile_ms = ms_since(began);
+        let built = built?;
         let ((width, height), radius) = (self.size, self.radius);
         let (src, dst) = self.pair(built.kernels().storage)?;
         let plan = built.plan(self.cl, &src, &dst, &mut Scratch::new(), width, height, radius)?;
