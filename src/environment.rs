@@ -78,12 +78,13 @@ const OTHERS: &[Variable] = &[
         "",
         "OpenCL drivers beyond those that are registered, separated by colons.",
     ),
-    variable("OCL_ICD_VENDORS", "/etc/OpenCL/vendors", "Where OpenCL drivers are registered."),
+    variable("OCL_ICD_VENDORS", "none", "The place of OpenCL drivers instead of OPENCL_VENDOR_PATH."),
     variable(
         "OPENCL_LAYERS",
         "",
         "Layers between programs and drivers: what is known of sharing holds for them alone.",
     ),
+    variable("OPENCL_VENDOR_PATH", "/etc/OpenCL/vendors", "Where OpenCL drivers are registered."),
     variable("PATH", "", "Where zenity, a dialog for files, is looked for."),
     variable("POCL_AFFINITY", "1 where all cores are allowed", "Whether PoCL's threads keep to a core each."),
     variable(

@@ -30,7 +30,9 @@ fn snapshot(folder: &Folder, movie: &Path, variables: &[(&str, &str)]) -> (Vec<u
 
 fn kept(folder: &Folder) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder.file("cache/clreel/programs")) else { return Vec::new() };
-    entries.map(|entry| entry.unwrap().path()).collect()
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
 }
 
 #[test]

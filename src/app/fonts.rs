@@ -106,7 +106,11 @@ fn answer(asked: &Receiver<char>, shared: &Shared, waker: &Waker) {
             let next = (fonts.len() < MOST && !wanted.is_empty()).then(|| best(&wanted)).flatten();
             // One that has none of them is only the nearest.
             let Some(next) = next.filter(|next| wanted.iter().any(|c| next.has(*c))) else { break };
-            let Some(font) = next.read() else { break };
+            let Some(font) = next.read() else {
+                // What only it has stays without a glyph; the others may be had elsewhere.
+                wanted.retain(|c| !next.has(*c));
+                continue;
+            };
             fonts.push((next, font));
         }
     }

@@ -23,7 +23,7 @@ pub struct Chapter {
 }
 
 impl Source {
-    /// The chapters in their order, those that begin at the same time once. `origin_ns` is the first frame's stamp.
+    /// The chapters in their order that begin before the end, those that begin at the same time once. `origin_ns` is the first frame's stamp.
     pub(super) fn chapters(&self, origin_ns: i64) -> Vec<Chapter> {
         let mut chapters = Vec::new();
         // SAFETY: the context is valid and has so many chapters; each is valid or null, and so is its title, which ends with
@@ -51,6 +51,8 @@ impl Source {
                 chapters.push(Chapter { start_s, title });
             }
         }
+        // A movie that was cut keeps the chapters of what is gone; nobody could get there.
+        chapters.retain(|c| self.duration_s().is_none_or(|end| c.start_s < end));
         chapters.sort_by(|a, b| a.start_s.total_cmp(&b.start_s));
         chapters.dedup_by(|later, first| later.start_s == first.start_s);
         chapters

@@ -43,11 +43,12 @@ impl PathField {
         if self.text != typed {
             return;
         }
+        let completed = text != typed;
         (self.text, self.to_end) = (text, true);
         let shown = names.iter().take(NAMES).map(String::as_str).collect::<Vec<_>>().join("   ");
         self.names = match names.len() {
-            0 => "No file begins so".to_owned(),
-            1 => String::new(),
+            0 if !completed => "No file begins so".to_owned(),
+            0 | 1 => String::new(),
             n if n > NAMES => format!("{n} files: {shown} \u{2026}"),
             _ => shown,
         };

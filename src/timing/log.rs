@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
-/// Events that are kept where a trace was asked for: a quarter of an hour of a movie, about 45 MB.
+/// Events that are kept where a trace was asked for: some twenty minutes of a movie at 25 frames a second, about 45 MB.
 pub(crate) const KEPT_EVENTS: usize = 500_000;
-/// … and where one may be asked for: the last minute, about 4 MB.
+/// … and where one may be asked for, less a block: somewhat more than the last minute of it, about 4 MB.
 pub(crate) const RECENT_EVENTS: usize = 40_000;
 /// Events in a block: old ones go together, and what is kept is never moved.
 const BLOCK: usize = 4096;

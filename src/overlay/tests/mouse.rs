@@ -105,6 +105,14 @@ fn a_path_is_completed_where_it_still_stands() {
     fixture.pass(vec![Event::Text("1".into())]);
     fixture.pass(vec![]);
     assert!(fixture.find("/tmp/movie1").is_some() && fixture.find("movie1   movie2").is_none());
+    // What has grown without a name, as `~` does, was completed; what stayed was not.
+    for (text, is_completed) in [("/tmp/movie1/", true), ("/tmp/movie1/", false)] {
+        let typed = if is_completed { "/tmp/movie1" } else { text };
+        fixture.overlay.complete_path(typed, text.into(), &[]);
+        fixture.pass(vec![]);
+        assert!(fixture.find(text).is_some());
+        assert_eq!(fixture.find("No file begins so").is_none(), is_completed);
+    }
 }
 
 #[test]
