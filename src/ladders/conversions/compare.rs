@@ -67,10 +67,6 @@ impl Wanted {
         convert_all(case, input, &mut self.bytes, &mut self.care);
     }
 
-    /// The bytes that are right, and the bits that count; these are empty where all do.
-    pub(crate) fn parts(&self) -> (&[u8], &[u8]) {
-        (&self.bytes, &self.care)
-    }
 
     /// Whether a block is right at first sight.
     fn is_plainly(&self, got: &[u8], from: usize) -> bool {
