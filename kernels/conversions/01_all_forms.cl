@@ -30,7 +30,9 @@
     for (uint share = ((n) + get_global_size(0) - 1) / get_global_size(0),            \
               i = get_global_id(0) * share, end = min((uint)(n), i + share); i < end; ++i)
 #else
-#define EACH(i, n) for (uint i = get_global_id(0); i < (n); i += get_global_size(0))
+// Unrolled it would take the compiler several times as long.
+#define EACH(i, n)                                                                    \
+    _Pragma("unroll 1") for (uint i = get_global_id(0); i < (n); i += get_global_size(0))
 #endif
 
 #define PASTED(a, b, c, d) a##b##c##d

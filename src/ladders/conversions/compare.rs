@@ -67,7 +67,6 @@ impl Wanted {
         convert_all(case, input, &mut self.bytes, &mut self.care);
     }
 
-
     /// Whether a block is right at first sight.
     fn is_plainly(&self, got: &[u8], from: usize) -> bool {
         let to = from + got.len();
