@@ -314,3 +314,14 @@ pub struct DevicesArgs {
     #[arg(long)]
     pub json: bool,
 }
+
+/// Each of them once, in the order given.
+fn each_once<T: PartialEq + Copy>(given: &[T]) -> Vec<T> {
+    let mut once = Vec::new();
+    for &one in given {
+        if !once.contains(&one) {
+            once.push(one);
+        }
+    }
+    once
+}

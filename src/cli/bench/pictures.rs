@@ -4,9 +4,9 @@
 use std::path::PathBuf;
 
 use super::results::{Progress, Subject};
-use super::{ask, chosen_devices, conversions, each_once, goes_on, start};
+use super::{ask, chosen_devices, conversions, goes_on, start};
 use crate::cli::ladders::OF_CASES;
-use crate::cli::{BenchArgs, usage};
+use crate::cli::{BenchArgs, each_once, usage};
 use crate::error::Result;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
