@@ -13,7 +13,7 @@ use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::bench::{BoxBench, Input};
 use crate::ladders::box_filter::entrants::{Entrant, case, require_memory};
 use crate::ladders::box_filter::trial::Trials;
-use crate::ladders::conversions::{self as converted, Which};
+use crate::ladders::color_conversion::{self as converted, Which};
 use crate::media;
 
 /// The most frames that are kept in memory and cycled.
