@@ -155,14 +155,14 @@ struct Kernel(core::Kernel);
 
 impl Kernel {
     fn build(cl: &ClContext, len: usize) -> Result<Self, Failure> {
-        let program = ocl::Program::builder().src(INVERT).devices(cl.device.device).build(&cl.context)?;
+        let program = Program::builder().src(INVERT).devices(cl.device.device).build(&cl.context)?;
         let kernel = core::create_kernel(program.as_core(), "invert")?;
         core::set_kernel_arg(&kernel, 2, core::ArgVal::scalar(&i32::try_from(len / 16)?))?;
         Ok(Self(kernel))
     }
 
     /// Runs it and waits. Both buffers hold so many bytes as it was built for.
-    fn run(&self, cl: &ClContext, from: &ocl::Buffer<u8>, to: &ocl::Buffer<u8>) -> Result<(), Failure> {
+    fn run(&self, cl: &ClContext, from: &Buffer, to: &Buffer) -> Result<(), Failure> {
         core::set_kernel_arg(&self.0, 0, core::ArgVal::mem(from.as_core()))?;
         core::set_kernel_arg(&self.0, 1, core::ArgVal::mem(to.as_core()))?;
         let global = [(from.len() / 16).next_multiple_of(64), 1, 1];
@@ -186,7 +186,7 @@ impl Kernel {
 /// Input and output of a turn. Buffers drop before the memory that they may lie in.
 struct Memory {
     kind: Kind,
-    buffers: Option<(ocl::Buffer<u8>, ocl::Buffer<u8>)>,
+    buffers: Option<(Buffer, Buffer)>,
     blocks: Option<(HostBlock, HostBlock)>,
 }
 
@@ -291,7 +291,7 @@ struct Mapping(MemMap<u8>);
 
 impl Mapping {
     /// Maps the whole buffer, and waits.
-    fn new(cl: &ClContext, buffer: &ocl::Buffer<u8>, flags: MapFlags) -> Result<Self, Failure> {
+    fn new(cl: &ClContext, buffer: &Buffer, flags: MapFlags) -> Result<Self, Failure> {
         let none = (None::<&core::Event>, None::<&mut core::Event>);
         // SAFETY: the call waits, and the buffer outlives the mapping, which `end` takes back.
         Ok(Self(unsafe {
@@ -320,7 +320,7 @@ impl Mapping {
         Ok(())
     }
 
-    fn end(self, cl: &ClContext, buffer: &ocl::Buffer<u8>) -> Result<(), Failure> {
+    fn end(self, cl: &ClContext, buffer: &Buffer) -> Result<(), Failure> {
         let none = (None::<&core::Event>, None::<&mut core::Event>);
         core::enqueue_unmap_mem_object::<u8, _, _, _>(&cl.queue, buffer.as_core(), &self.0, none.0, none.1)?;
         Ok(cl.queue.finish()?)

@@ -126,9 +126,9 @@ fn main() -> Result<(), Failure> {
 
 struct Bench<'a> {
     cl: &'a ClContext,
-    uploads: ocl::Queue,
+    uploads: Queue,
     /// `None` where the device has none.
-    without_order: Option<ocl::Queue>,
+    without_order: Option<Queue>,
     filter: BuiltVariant,
     size: (u32, u32),
     frames: Vec<Vec<u8>>,
@@ -148,7 +148,7 @@ impl<'a> Bench<'a> {
         let filter = BuiltVariant::build(cl, VariantId::Fused)?;
         let properties =
             CommandQueueProperties::PROFILING_ENABLE | CommandQueueProperties::OUT_OF_ORDER_EXEC_MODE_ENABLE;
-        let without_order = ocl::Queue::new(&cl.context, cl.device.device, Some(properties)).ok();
+        let without_order = Queue::new(&cl.context, cl.device.device, Some(properties)).ok();
         Ok(Self { cl, uploads: cl.extra_queue()?, without_order, filter, size, frames })
     }
 
@@ -323,14 +323,14 @@ fn beside_ns(ran: &[Ran]) -> u64 {
 struct Slot {
     memory: Memory,
     plan: Plan,
-    input: ocl::Buffer<u8>,
-    output: ocl::Buffer<u8>,
+    input: Buffer,
+    output: Buffer,
     into: HostBlock,
     from: HostBlock,
     maps: Option<[MemMap<u8>; 2]>,
-    uploads: Vec<ocl::Event>,
-    work: Vec<ocl::Event>,
-    last: Vec<ocl::Event>,
+    uploads: Vec<Event>,
+    work: Vec<Event>,
+    last: Vec<Event>,
     frame: Option<usize>,
 }
 
@@ -357,7 +357,7 @@ impl Slot {
         Ok(Self { memory, plan, input, output, into, from, maps: None, uploads, work, last, frame: None })
     }
 
-    fn upload(&mut self, queue: &ocl::Queue, waits: bool) -> Result<(), Failure> {
+    fn upload(&mut self, queue: &Queue, waits: bool) -> Result<(), Failure> {
         if self.memory == Memory::Mapped {
             for (map, buffer) in self.maps.take().iter().flatten().zip([&self.input, &self.output]) {
                 let (none, mut event) = (None::<&core::Event>, core::Event::null());
@@ -371,7 +371,7 @@ impl Slot {
                 self.uploads.push(event.into());
             }
         } else {
-            let mut event = ocl::Event::empty();
+            let mut event = Event::empty();
             // SAFETY: the block stays untouched until `finish`.
             unsafe { self.input.write(self.into.bytes()).queue(queue).block(waits) }
                 .enew(&mut event)
@@ -385,14 +385,14 @@ impl Slot {
     }
 
     /// Asks for the result, after the kernels: by the queue's order or, without one, by their events.
-    fn download(&mut self, queue: &ocl::Queue, waits: bool, by_events: bool) -> Result<(), Failure> {
+    fn download(&mut self, queue: &Queue, waits: bool, by_events: bool) -> Result<(), Failure> {
         let mut list = ocl::EventList::new();
         if by_events {
             self.work.last().into_iter().for_each(|event| list.push(event.clone()));
         }
         let after = Some(&list).filter(|list| !list.is_empty());
         if self.memory == Memory::Mapped {
-            let map = |buffer: &ocl::Buffer<u8>, flags, event: &mut core::Event| {
+            let map = |buffer: &Buffer, flags, event: &mut core::Event| {
                 // SAFETY: the host's block, where the buffer lies, is not touched until `finish`.
                 unsafe {
                     let len = buffer.len();
@@ -417,7 +417,7 @@ impl Slot {
             self.maps = Some([input, output]);
             self.last.extend([first.into(), last.into()]);
         } else {
-            let mut event = ocl::Event::empty();
+            let mut event = Event::empty();
             // SAFETY: the block stays untouched until `finish`.
             let read = unsafe { self.output.read(self.from.bytes_mut()).queue(queue).block(waits) };
             let read = read.enew(&mut event);

@@ -221,7 +221,7 @@ impl Peer {
                     return Err("There are no buffers.".into());
                 };
                 let sample = measure::sample(&self.cl.queue, |queue| {
-                    let mut event = ocl::Event::empty();
+                    let mut event = Event::empty();
                     let copied = from.copy(to, None, None).queue(queue).enew(&mut event).enq();
                     copied.map_err(|e| cl::failed("A picture could not be copied on the device.", &e))?;
                     Ok(vec![event])

@@ -113,7 +113,7 @@ fn shared_buffer(
     size: (u32, u32),
     usage: u32,
 ) -> Result<(Mem, Option<glow::Buffer>), Failure> {
-    let platform = cl.device.platform.as_core().as_ptr();
+    let platform = cl.device.platform.raw();
     // SAFETY: the platform is alive, and the name ends with a zero.
     let function = unsafe {
         ocl::ffi::clGetExtensionFunctionAddressForPlatform(platform, c"clCreateFromGLBuffer".as_ptr())

@@ -62,7 +62,7 @@ pub struct Bench<'a> {
     size: (u32, u32),
     timer: GlTimer,
     /// A queue without profiling.
-    bare: ocl::Queue,
+    bare: Queue,
     to_image: core::Kernel,
     to_buffer: core::Kernel,
     helper: Helper,
@@ -72,10 +72,10 @@ pub struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// Builds the kernels.
     pub fn new(window: &'a GlWindow, cl: &'a ClContext, size: (u32, u32)) -> Result<Self, Failure> {
-        let program = ocl::Program::builder().src(KERNELS).devices(cl.device.device).build(&cl.context);
+        let program = Program::builder().src(KERNELS).devices(cl.device.device).build(&cl.context);
         let program = program.map_err(refused)?;
         let kernel = |name| core::create_kernel(program.as_core(), name).map_err(refused);
-        let bare = ocl::Queue::new(&cl.context, cl.device.device, None).map_err(refused)?;
+        let bare = Queue::new(&cl.context, cl.device.device, None).map_err(refused)?;
         let (to_image, to_buffer) = (kernel("to_image")?, kernel("to_buffer")?);
         let (timer, helper) = (GlTimer::new(window.gl.clone()), Helper::start()?);
         Ok(Self { window, cl, size, timer, bare, to_image, to_buffer, helper, seed: 0 })

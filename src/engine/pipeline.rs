@@ -23,7 +23,7 @@ use crate::color::Layout;
 use crate::color::kernels::{Converter, Corrector, pack_pinned};
 use crate::color::{Packed, Staging};
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, DeviceKind, flush};
+use crate::gpu::cl::{ClContext, DeviceKind, Queue, flush};
 use crate::gpu::event::{Waker, wait_in_queue, wake_after};
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::sharing::Sharing;
@@ -38,7 +38,7 @@ use crate::stats::{Lane, Stage};
 pub struct Pipeline {
     pub(super) cl: ClContext,
     /// For the uploads; without it they go to the queue of the other commands.
-    pub(super) uploads: Option<ocl::Queue>,
+    pub(super) uploads: Option<Queue>,
     /// Memory for packed planes; without it they are packed into the slots' memory, which a CPU device uses in place.
     pub(super) staging: Option<Staging>,
     /// The results go into the slots' textures.
