@@ -56,8 +56,7 @@ pub(crate) fn wake_after(event: &Event, waker: &Waker) {
 pub fn wait_in_queue(queue: &Queue, event: &Event) -> Result<()> {
     let event = event.raw();
     // SAFETY: queue and event are alive and of one context; the list has one event, and none is asked for.
-    let code =
-        unsafe { ffi::clEnqueueBarrierWithWaitList(queue.raw(), 1, &event, ptr::null_mut()) };
+    let code = unsafe { ffi::clEnqueueBarrierWithWaitList(queue.raw(), 1, &event, ptr::null_mut()) };
     if code == 0 {
         return Ok(());
     }

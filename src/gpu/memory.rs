@@ -133,7 +133,7 @@ impl Picture {
     }
 
     /// The memory object, to be set as a kernel's argument.
-    pub(crate) fn mem(&self) -> &Mem {
+    pub fn mem(&self) -> &Mem {
         match self {
             Picture::Image(image) => image.mem(),
             Picture::Buffer(buffer) => buffer.mem(),

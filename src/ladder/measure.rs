@@ -69,10 +69,7 @@ impl Measurement {
 }
 
 /// Puts commands on the queue, waits for them, and times them. `enqueue` returns their events in order.
-pub fn sample(
-    queue: &Queue,
-    enqueue: impl FnOnce(&Queue) -> Result<Vec<Event>>,
-) -> Result<Sample> {
+pub fn sample(queue: &Queue, enqueue: impl FnOnce(&Queue) -> Result<Vec<Event>>) -> Result<Sample> {
     let begin = Instant::now();
     let events = enqueue(queue)?;
     let enqueued = Instant::now();

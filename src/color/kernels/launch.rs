@@ -116,8 +116,7 @@ pub(super) unsafe fn start<const N: usize>(
     let group = if wanted.0 * wanted.1 <= most { wanted } else { (most.min(wanted.0), 1) };
     let global = [across.next_multiple_of(group.0), down.next_multiple_of(group.1), 1];
     // SAFETY: the caller vouches for the arguments.
-    unsafe { enqueue(queue, kernel, 2, global, [group.0, group.1, 1]) }
-        .map_err(|e| failed(NOT_STARTED, &e))
+    unsafe { enqueue(queue, kernel, 2, global, [group.0, group.1, 1]) }.map_err(|e| failed(NOT_STARTED, &e))
 }
 
 pub(super) fn expect_size(picture: &Picture, width: u32, height: u32) -> Result<()> {

@@ -102,6 +102,5 @@ pub(super) fn launch(
     )?;
     // SAFETY: these are all arguments of the kernel, with their types; block, destination and lines are as large as it
     // needs for this layout, and it stays inside them.
-    unsafe { enqueue(queue, kernel, 1, [strips, 1, 1], [1, 1, 1]) }
-        .map_err(|e| failed(NOT_STARTED, &e))
+    unsafe { enqueue(queue, kernel, 1, [strips, 1, 1], [1, 1, 1]) }.map_err(|e| failed(NOT_STARTED, &e))
 }

@@ -213,7 +213,7 @@ impl Buffer {
     ///
     /// # Errors
     /// When that one is shorter, or the driver refuses.
-    pub(crate) fn enqueue_copy(&self, queue: &Queue, to: &Buffer) -> Answer<Event> {
+    pub fn enqueue_copy(&self, queue: &Queue, to: &Buffer) -> Answer<Event> {
         let (queue, from, to) = (queue.raw(), self.mem.raw(), to.mem.raw());
         Event::of(|event| {
             // SAFETY: queue and buffers are alive; the driver refuses lengths that do not fit.
@@ -260,4 +260,3 @@ pub fn enqueue_unmap(queue: &Queue, mem: &Mem, mapped: NonNull<u8>) -> Answer<Ev
         unsafe { ffi::clEnqueueUnmapMemObject(queue, mem, mapped.as_ptr().cast(), 0, ptr::null(), event) }
     })
 }
-

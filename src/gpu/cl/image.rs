@@ -88,8 +88,7 @@ impl Image {
         let mut status = 0;
         // SAFETY: the context is alive, and the caller vouches for the texture. The reference that comes back is given away.
         let mem = unsafe {
-            let raw =
-                ffi::clCreateFromGLTexture(context.raw(), flags, TEXTURE_2D, 0, texture, &mut status);
+            let raw = ffi::clCreateFromGLTexture(context.raw(), flags, TEXTURE_2D, 0, texture, &mut status);
             Mem::new(raw, status)
         }?;
         Ok(Self { mem, size, channel: Channel::Unorm8 })
@@ -148,19 +147,7 @@ impl Image {
         Event::of(|event| {
             // SAFETY: queue and image are alive; the caller vouches for the bytes.
             unsafe {
-                ffi::clEnqueueWriteImage(
-                    queue,
-                    mem,
-                    waits,
-                    origin,
-                    region,
-                    0,
-                    0,
-                    from.cast(),
-                    0,
-                    none,
-                    event,
-                )
+                ffi::clEnqueueWriteImage(queue, mem, waits, origin, region, 0, 0, from.cast(), 0, none, event)
             }
         })
     }
@@ -179,19 +166,7 @@ impl Image {
         Event::of(|event| {
             // SAFETY: queue and image are alive; the caller vouches for the room.
             unsafe {
-                ffi::clEnqueueReadImage(
-                    queue,
-                    mem,
-                    waits,
-                    origin,
-                    region,
-                    0,
-                    0,
-                    into.cast(),
-                    0,
-                    none,
-                    event,
-                )
+                ffi::clEnqueueReadImage(queue, mem, waits, origin, region, 0, 0, into.cast(), 0, none, event)
             }
         })
     }
@@ -206,9 +181,7 @@ impl Image {
         let (region, none) = (region.as_ptr(), ptr::null());
         Event::of(|event| {
             // SAFETY: queue and memory objects are alive; the driver refuses a region that is too large.
-            unsafe {
-                ffi::clEnqueueCopyBufferToImage(queue, from, mem, 0, origin, region, 0, none, event)
-            }
+            unsafe { ffi::clEnqueueCopyBufferToImage(queue, from, mem, 0, origin, region, 0, none, event) }
         })
     }
 

@@ -20,13 +20,13 @@ pub use buffer::{Buffer, Mem, MemFlags, enqueue_unmap};
 pub(crate) use device::no_device;
 pub use device::{Device, DeviceInfo, DeviceKind, Id, list_devices, select_device};
 pub(super) use handle::{Handle, number_of, text_of};
-pub use image::Image;
 pub(crate) use image::Channel;
+pub use image::Image;
 pub use program::Program;
 pub(super) use queue::WaitList;
 pub use queue::{Context, Event, Queue};
-pub(crate) use status::{is_device_failure, status_name};
 pub use status::{Answer, Status, failed, reason};
+pub(crate) use status::{is_device_failure, status_name};
 
 /// A device with its context and one in-order queue that profiles its commands. Clones share both.
 #[derive(Debug, Clone)]

@@ -41,15 +41,7 @@ impl Program {
         // reference that comes back is given away.
         let program = unsafe {
             let context = context.raw();
-            let raw = ffi::clCreateProgramWithBinary(
-                context,
-                1,
-                &id,
-                &len,
-                &start,
-                &mut taken,
-                &mut status,
-            );
+            let raw = ffi::clCreateProgramWithBinary(context, 1, &id, &len, &start, &mut taken, &mut status);
             Handle::new(raw, status, ffi::clReleaseProgram)
         }?;
         Status::check(taken).map(|()| Self(program))

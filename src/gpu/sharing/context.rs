@@ -43,9 +43,8 @@ pub fn open(
 
 /// Also on devices that do not list the extension: some of them share all the same.
 fn create(device: &Device, properties: ContextProperties) -> std::result::Result<Context, String> {
-    Context::new(device, &properties.to_raw()).map_err(|e| {
-        format!("the driver makes no OpenCL context for this window: {}", status_name(e.0))
-    })
+    Context::new(device, &properties.to_raw())
+        .map_err(|e| format!("the driver makes no OpenCL context for this window: {}", status_name(e.0)))
 }
 
 /// Which of `devices` drives the OpenGL context that `properties` name, as far as the drivers tell.
@@ -69,10 +68,7 @@ fn ask(platform: Id, properties: &[isize]) -> Option<ffi::cl_device_id> {
     type GetGlContextInfo = unsafe extern "C" fn(*const isize, u32, usize, *mut c_void, *mut usize) -> i32;
     // SAFETY: the platform is alive and the name ends with a zero.
     let function = unsafe {
-        ffi::clGetExtensionFunctionAddressForPlatform(
-            platform.raw(),
-            c"clGetGLContextInfoKHR".as_ptr(),
-        )
+        ffi::clGetExtensionFunctionAddressForPlatform(platform.raw(), c"clGetGLContextInfoKHR".as_ptr())
     };
     if function.is_null() {
         return None;

@@ -59,13 +59,7 @@ impl Pass {
         Ok(())
     }
 
-    fn enqueue(
-        &self,
-        queue: &Queue,
-        rows: Range<u32>,
-        launch: &Launch,
-        waits: &[Event],
-    ) -> Answer<Event> {
+    fn enqueue(&self, queue: &Queue, rows: Range<u32>, launch: &Launch, waits: &[Event]) -> Answer<Event> {
         let count = rows.end - rows.start;
         self.kernel.set(arg::ROW0, Value::Int(rows.start as i32))?;
         self.kernel.set(arg::ROWS, Value::Int(count as i32))?;
@@ -157,13 +151,7 @@ impl Plan {
         self.enqueue_after(queue, pass, rows, &[])
     }
 
-    fn enqueue_after(
-        &self,
-        queue: &Queue,
-        pass: usize,
-        rows: Range<u32>,
-        waits: &[Event],
-    ) -> Result<Event> {
+    fn enqueue_after(&self, queue: &Queue, pass: usize, rows: Range<u32>, waits: &[Event]) -> Result<Event> {
         let what = || format!("'{}' could not be started.", self.kernels.id);
         let Some(p) = self.passes.get(pass).filter(|_| rows.start < rows.end && rows.end <= self.height)
         else {

@@ -44,13 +44,7 @@ impl Scratch {
     }
 
     /// Memory for the row sums of a picture, four channels of 16 bits; kept until the size changes.
-    pub(super) fn get(
-        &mut self,
-        cl: &ClContext,
-        storage: Storage,
-        width: u32,
-        height: u32,
-    ) -> Result<Mem> {
+    pub(super) fn get(&mut self, cl: &ClContext, storage: Storage, width: u32, height: u32) -> Result<Mem> {
         let what = "Memory for the row sums could not be had on the device.";
         let (w, h) = (width as usize, height as usize);
         let mem = match storage {
