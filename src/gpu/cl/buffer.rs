@@ -209,6 +209,23 @@ impl Buffer {
         })
     }
 
+    /// Puts on the queue that `len` bytes from `origin` on become this pattern, again and again: its length is a power of two
+    /// up to 128 that divides both.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub fn enqueue_fill(&self, queue: &Queue, pattern: &[u8], origin: usize, len: usize) -> Answer<Event> {
+        let (queue, mem, start, size) = (queue.raw(), self.mem.raw(), pattern.as_ptr(), pattern.len());
+        Event::of(|event| {
+            // SAFETY: queue and buffer are alive; the driver copies the pattern before the call returns, and refuses what is
+            // not in the buffer.
+            unsafe {
+                let none = ptr::null();
+                ffi::clEnqueueFillBuffer(queue, mem, start.cast(), size, origin, len, 0, none, event)
+            }
+        })
+    }
+
     /// Puts a copy of the whole buffer to another one on the queue.
     ///
     /// # Errors

@@ -111,6 +111,12 @@ pub struct Device {
 }
 
 impl Device {
+    /// A number that the device says about itself (`CL_DEVICE_…`), as large as OpenCL's table has it; `None` where it does
+    /// not.
+    pub fn number<T: Number>(&self, what: ffi::cl_device_info) -> Option<T> {
+        number(self.id, what)
+    }
+
     /// The properties of a context on this device: its platform, and these, which may end with a zero or not.
     pub(crate) fn properties(&self, more: &[isize]) -> Vec<isize> {
         let platform = [ffi::CL_CONTEXT_PLATFORM as isize, self.platform.raw() as isize];

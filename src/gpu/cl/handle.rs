@@ -81,7 +81,7 @@ pub(in crate::gpu) fn text_of(ask: impl Fn(usize, *mut c_void, *mut usize) -> cl
 }
 
 /// A number that drivers answer with.
-pub(in crate::gpu) trait Number: Copy + Default {}
+pub trait Number: Copy + Default {}
 
 impl Number for i32 {}
 impl Number for u32 {}

@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 pub use buffer::{Buffer, Mem, MemFlags, enqueue_unmap};
 pub(crate) use device::no_device;
 pub use device::{Device, DeviceInfo, DeviceKind, Id, list_devices, select_device};
+pub use handle::Number;
 pub(super) use handle::{Handle, number_of, text_of};
 pub(crate) use image::Channel;
 pub use image::Image;
