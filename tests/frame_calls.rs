@@ -143,3 +143,30 @@ fn a_frame_in_steady_state_makes_nothing_and_sets_nothing() {
     }
     assert!(too_many.is_empty(), "{too_many:#?}");
 }
+
+#[test]
+fn a_snapshot_brings_its_frame_to_the_device_once() {
+    let folder = Folder::new("frame-calls-snapshot");
+    let movie =
+        folder.movie("small.mkv", &Movie { size: (176, 100), stamps_ms: steady(3), ..Movie::default() });
+    let log = folder.file("log");
+    // The bytes of each write to the device.
+    let writes = |variant: &str| {
+        let _ = std::fs::remove_file(&log);
+        let mut command = clreel(None);
+        command.envs(layer::environment(&[("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap())]));
+        command.arg("snapshot").arg(&movie).args(["--variant", variant, "--radius", "3", "--device", "0"]);
+        command.arg("--out").arg(folder.file("out.png"));
+        succeed(command);
+        let calls = layer::calls(&log, "clEnqueueWriteBuffer");
+        let bytes = |call: &String| call.rsplit_once('=').unwrap().1.parse::<usize>().unwrap();
+        calls.iter().map(bytes).collect::<Vec<_>>()
+    };
+    let frame = *writes("off").iter().max().unwrap();
+    assert!(frame >= 176 * 100 * 3 / 2, "{frame}");
+    for variant in ["off", "flat", "planar"] {
+        let writes = writes(variant);
+        let large = writes.iter().filter(|bytes| **bytes >= frame).count();
+        assert_eq!(large, 1, "{variant}: {writes:?}");
+    }
+}
