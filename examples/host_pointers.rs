@@ -279,7 +279,7 @@ struct Mapping(NonNull<u8>);
 impl Mapping {
     /// Maps the whole buffer, and waits.
     fn new(cl: &ClContext, buffer: &Buffer, flags: ffi::cl_map_flags) -> Result<Self, Failure> {
-        let (start, _event) = buffer.enqueue_map(&cl.queue, flags, true, &[])?;
+        let (start, _event) = buffer.enqueue_map(&cl.queue, flags, buffer.len(), true, &[])?;
         Ok(Self(start))
     }
 

@@ -379,8 +379,9 @@ impl Slot {
         if self.memory == Memory::Mapped {
             // The host's block, where the buffers lie, is not touched until `finish`.
             let flags = ffi::CL_MAP_WRITE_INVALIDATE_REGION;
-            let (input, first) = self.input.enqueue_map(queue, flags, waits, after)?;
-            let (output, last) = self.output.enqueue_map(queue, ffi::CL_MAP_READ, waits, after)?;
+            let (input, first) = self.input.enqueue_map(queue, flags, self.input.len(), waits, after)?;
+            let (output, last) =
+                self.output.enqueue_map(queue, ffi::CL_MAP_READ, self.output.len(), waits, after)?;
             if output != self.from.start() {
                 return Err("the driver maps another address than the frame's".into());
             }

@@ -27,7 +27,7 @@ pub(crate) fn enqueue_map(
     let row = width as usize * 4;
     let mapped = match picture {
         Picture::Buffer(buffer) => {
-            buffer.enqueue_map(&cl.queue, flags, false, &[]).map(|(at, event)| (at, row, event))
+            buffer.enqueue_map(&cl.queue, flags, buffer.len(), false, &[]).map(|(at, event)| (at, row, event))
         }
         Picture::Image(image) => image.enqueue_map(&cl.queue, flags),
     };

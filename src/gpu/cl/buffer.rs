@@ -238,7 +238,7 @@ impl Buffer {
         })
     }
 
-    /// Puts the mapping of the whole buffer on the queue, after these events. Where it will be, and its event: before that is
+    /// Puts the mapping of the first `len` bytes on the queue, after these events; the driver refuses more than the buffer has. Where it will be, and its event: before that is
     /// complete, the host must leave the memory alone.
     ///
     /// # Errors
@@ -247,15 +247,16 @@ impl Buffer {
         &self,
         queue: &Queue,
         flags: ffi::cl_map_flags,
+        len: usize,
         waits: bool,
         after: &[Event],
     ) -> Answer<(NonNull<u8>, Event)> {
         let list = WaitList::of(after);
         let ((count, list), waits) = (list.raw(), u32::from(waits));
-        let (queue, mem, len) = (queue.raw(), self.mem.raw(), self.len);
+        let (queue, mem) = (queue.raw(), self.mem.raw());
         let (mut at, mut status) = (ptr::null_mut(), 0);
         let event = Event::of(|event| {
-            // SAFETY: queue, buffer and events are alive; the region is the whole buffer.
+            // SAFETY: queue, buffer and events are alive.
             at = unsafe {
                 ffi::clEnqueueMapBuffer(queue, mem, waits, flags, 0, len, count, list, event, &mut status)
             };
