@@ -214,7 +214,10 @@ impl Memory {
         drop(junk.map_err(whole)?);
         let (items, group) = shape(&self.cl.device.info, count);
         // SAFETY: the arguments are set, their types were compared, and the kernel stays within `count` numbers of each form.
-        drop(unsafe { enqueue(queue, kernel, 1, [items, 1, 1], [group, 1, 1]) }.map_err(whole)?);
+        let enqueued = unsafe { enqueue(queue, kernel, 1, [items, 1, 1], [group, 1, 1]) };
+        // Other types may have other memory.
+        kernel.forget_memory();
+        drop(enqueued.map_err(whole)?);
         flush(queue)?;
         wanted.fill(case, input);
         let mapped = output.enqueue_map(queue, ffi::CL_MAP_READ, places.all(), true, &[]);
