@@ -2,4 +2,5 @@
 
 pub mod box_filter;
 pub mod conversions;
+pub mod reduction;
 pub mod vector_add;
