@@ -14,7 +14,6 @@
 // block   edge of a block: 16, 32 or 64
 // -D TILE, GROUP  see tiles.clh
 #include "tiles.clh"
-#include "warp.clh"
 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 reduction_unrolled(__global const uint *src, __global uint4 *parts, int width, int height, int block)

@@ -11,8 +11,7 @@
 // block    edge of a block: 16, 32 or 64
 // -D GROUP     work-items of a group: 64, 128, 256 or 512
 // -D ONE_PASS  1: the last group finishes the frame; 0: another launch does
-// -D NVIDIA    see warp.clh
-#include "ticket.clh"
+// -D NVIDIA    see parts.clh
 #include "frames.clh"
 
 #ifndef GROUP

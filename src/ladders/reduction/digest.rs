@@ -279,7 +279,9 @@ impl<D: Digest> Ladder for OfPictures<D> {
 
     fn changed(&self, built: &Self::Built, room: &Room) -> Result<usize> {
         match (built, &room.device) {
-            (Built::Kernels(_), Some(memory)) => Ok(verify::changed(&room.picture, &memory.loaded()?)),
+            (Built::Kernels(_), Some(memory)) => {
+                Ok(verify::changed(&room.picture, &memory.loaded()?) + memory.overrun()?)
+            }
             // Rust lends it to read only.
             _ => Ok(0),
         }

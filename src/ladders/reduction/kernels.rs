@@ -119,7 +119,7 @@ pub(super) static STRIPS: Code = Code {
         group: "",
         groups: |config, case| [case.squares(16 * config.get("SPAN"))[0], case.blocks()[1]],
     }],
-    params: &[Param { name: "SPAN", cpu: 16, gpu: 4, values: &[4, 8, 16, 32, 128] }],
+    params: &[Param { name: "SPAN", cpu: 128, gpu: 4, values: &[4, 16, 64, 128, 256] }],
     nvidia: false,
 };
 

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::memory::new_memory;
 use crate::memory::zeroed;
+use crate::verify;
 
 const NO_COPY: &str = "Pictures or numbers could not be copied to or from the device.";
 
@@ -42,7 +43,8 @@ pub(super) struct Memory {
     pub(super) queue: ocl::Queue,
     picture: Guarded,
     numbers: Guarded,
-    parts: ocl::Buffer<u8>,
+    parts: Guarded,
+    guard: usize,
 }
 
 impl Memory {
@@ -58,7 +60,8 @@ impl Memory {
             queue: cl.queue.clone(),
             picture: Guarded::new(cl, picture, guard)?,
             numbers: Guarded::new(cl, numbers, guard)?,
-            parts: new(cl, parts)?,
+            parts: Guarded::new(cl, parts, guard)?,
+            guard,
         })
     }
 
@@ -72,7 +75,7 @@ impl Memory {
     }
 
     pub(super) fn parts(&self) -> &ocl::core::Mem {
-        self.parts.as_core()
+        self.parts.part.as_core()
     }
 
     /// Fills the picture, guards included.
@@ -87,9 +90,19 @@ impl Memory {
 
     /// Fills the numbers, guards included, and what the stages hand on: no run may find another's there.
     pub(super) fn write(&self, bytes: &[u8]) -> Result<()> {
-        let poison: Vec<u8> = bytes.iter().copied().cycle().take(self.parts.len()).collect();
-        self.parts.write(&poison).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))?;
+        self.parts.whole.write(&self.poison()).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))?;
         self.numbers.whole.write(bytes).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))
+    }
+
+    fn poison(&self) -> Vec<u8> {
+        (0..self.parts.whole.len()).map(|at| (at % 251) as u8 ^ 0xa5).collect()
+    }
+
+    /// How many bytes on both sides of what stages hand on are not as [`Memory::write`] left them.
+    pub(super) fn overrun(&self) -> Result<usize> {
+        let (poison, now) = (self.poison(), self.get(&self.parts.whole)?);
+        let changed = |part: std::ops::Range<usize>| verify::changed(&poison[part.clone()], &now[part]);
+        Ok(changed(0..self.guard) + changed(now.len() - self.guard..now.len()))
     }
 
     /// The numbers, guards included.
