@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::ladder::answer::answer;
 use crate::ladder::contest::{Ladder, Sizes};
 use crate::ladders::box_filter;
+use crate::ladders::histogram::HISTOGRAM;
 use crate::ladders::reduction::REDUCTION;
 use crate::ladders::vector_add::VectorAdd;
 
@@ -80,4 +81,6 @@ ladders! {
     VectorAdd, "vector_add", VectorAdd;
     /// Mean luminance of a picture's blocks, and sum, minimum, maximum, mean and product of all of it
     Reduction, "reduction", REDUCTION;
+    /// How many pixels of a picture have each luminance
+    Histogram, "histogram", HISTOGRAM;
 }

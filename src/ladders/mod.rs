@@ -2,5 +2,6 @@
 
 pub mod box_filter;
 pub mod conversions;
+pub mod histogram;
 pub mod reduction;
 pub mod vector_add;

@@ -35,6 +35,8 @@ pub enum Subject {
     Added(&'static str),
     /// A rung of the reduction.
     Reduced(&'static str),
+    /// A rung of the histogram.
+    Counted(&'static str),
 }
 
 impl Subject {
@@ -51,7 +53,7 @@ impl Subject {
             | Self::IntoImage(_, kind)
             | Self::Planar(kind) => kind != DeviceKind::Cpu,
             Self::Planes { .. } => true,
-            Self::Rows | Self::Correct { .. } | Self::Added(_) | Self::Reduced(_) => false,
+            Self::Rows | Self::Correct { .. } | Self::Added(_) | Self::Reduced(_) | Self::Counted(_) => false,
         }
     }
 }
@@ -67,7 +69,7 @@ impl fmt::Display for Subject {
             Self::Planes { image } => write!(f, "planes into a {}", storage(*image)),
             Self::Rows => write!(f, "rows"),
             Self::Correct { from, to } => write!(f, "correction, {} to {}", storage(*from), storage(*to)),
-            Self::Added(id) | Self::Reduced(id) => write!(f, "{id}"),
+            Self::Added(id) | Self::Reduced(id) | Self::Counted(id) => write!(f, "{id}"),
         }
     }
 }
@@ -117,6 +119,7 @@ impl Case {
         match self.subject {
             Subject::Added(_) => format!("{}, {width} floats", self.subject),
             Subject::Reduced(_) => format!("{}, {width}×{height}, blocks of {}", self.subject, self.radius),
+            Subject::Counted(_) => format!("{}, {width}×{height}", self.subject),
             _ if self.subject.converts() => format!("{}, {width}×{height}", self.subject),
             _ => format!("{}, {width}×{height}, r={}", self.subject, self.radius),
         }
@@ -132,7 +135,7 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.asked())?;
         // Every input of the ladder is computed with in each case.
-        if let Subject::Added(_) | Subject::Reduced(_) = self.subject {
+        if let Subject::Added(_) | Subject::Reduced(_) | Subject::Counted(_) = self.subject {
             return Ok(());
         }
         let content = match self.content {
@@ -201,6 +204,10 @@ pub fn cases(subject: Subject) -> Vec<Case> {
             ];
             let case = |(w, h, block)| Case { size: (w, h), radius: block, ..plain(subject) };
             sizes.map(case).to_vec()
+        }
+        Subject::Counted(_) => {
+            let sizes = [(67, 33), (1, 1), (64, 64), (640, 360), (641, 361)];
+            sizes.map(|size| Case { size, radius: 64, ..plain(subject) }).to_vec()
         }
         _ if subject.converts() => conversions(subject),
         _ => filters(subject),

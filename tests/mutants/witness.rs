@@ -23,6 +23,7 @@ use clreel::ladder::rung::Work;
 use clreel::ladders::box_filter::planar::{PlanarFilter, planar_reference};
 use clreel::ladders::box_filter::reference::reference;
 use clreel::ladders::box_filter::{BuiltVariant, Config, Scratch};
+use clreel::ladders::histogram::HISTOGRAM;
 use clreel::ladders::reduction::REDUCTION;
 use clreel::ladders::reduction::pictures;
 use clreel::ladders::vector_add::VectorAdd;
@@ -110,6 +111,10 @@ impl Lab {
             Subject::Planes { .. } | Subject::Rows => self.convert(case),
             Subject::Correct { .. } => self.correct(case),
             Subject::Added(id) => self.compute(&VectorAdd, id, &case.size.0),
+            Subject::Counted(id) => {
+                let ((width, height), block) = (case.size, case.radius);
+                self.compute(&HISTOGRAM, id, &pictures::Case { width, height, block })
+            }
             Subject::Reduced(id) => {
                 let ((width, height), block) = (case.size, case.radius);
                 self.compute(&REDUCTION, id, &pictures::Case { width, height, block })

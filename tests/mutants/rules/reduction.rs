@@ -1,7 +1,7 @@
-//! Rules for the reduction. Those of `limit.cl` are missing: its output is nobody's result. What is written for NVIDIA's
+//! Rules for the reduction and the histogram. Those of `limit.cl` are missing: its output is nobody's result. What is written for NVIDIA's
 //! devices alone has none, because no other device compiles it.
 
-use super::super::cases::Subject::Reduced;
+use super::super::cases::Subject::{Counted, Reduced};
 use super::{Edit, Rules, edit};
 
 pub(super) const RULES: &[Rules] = &[
@@ -27,6 +27,10 @@ pub(super) const RULES: &[Rules] = &[
     Rules { file: "reduction/04_two_stage.cl", subjects: &[Reduced("two-stage")], edits: TWO_STAGE },
     Rules { file: "reduction/05_one_pass.cl", subjects: &[Reduced("one-pass")], edits: ONE_PASS },
     Rules { file: "reduction/06_strips.cl", subjects: &[Reduced("strips")], edits: STRIPS },
+    Rules { file: "histogram/histogram.clh", subjects: &[Counted("copies")], edits: HISTOGRAM },
+    Rules { file: "histogram/01_global.cl", subjects: &[Counted("global")], edits: GLOBAL },
+    Rules { file: "histogram/02_local.cl", subjects: &[Counted("local"), Counted("copies")], edits: LOCAL },
+    Rules { file: "histogram/03_private.cl", subjects: &[Counted("private")], edits: PRIVATE },
 ];
 
 const LUMINANCE: &[Edit] = &[
@@ -136,4 +140,42 @@ const STRIPS: &[Edit] = &[
     edit("constant", "23443 << 16", "23442 << 16", 1),
     edit("rounding", "+ 32768", "", 1),
     edit("shift", "left / block + b", "b", 1),
+];
+
+const HISTOGRAM: &[Edit] = &[
+    edit("constant", "out[get_group_id(0)] = 0", "out[get_group_id(0)] = 1", 1),
+    edit("one pixel", "out[get_group_id(0)] = 0", "if (get_group_id(0) != 7) $&", 1),
+    edit("strip", "bin += GROUP", "bin += 2 * GROUP", 1)
+        .by_device("A group of 256 counts every luminance at once."),
+    edit("operands", "sum += copies[copy * BINS + bin]", "sum = copies[copy * BINS + bin]", 1),
+    edit("size", "copy < count", "copy < 1", 1),
+    edit("shift", "atomic_add(&out[bin], sum)", "atomic_add(&out[bin ^ 1], sum)", 1),
+];
+
+const GLOBAL: &[Edit] = &[
+    edit("outside", "at < width * height", "at <= width * height", 1),
+    edit("last row", "at < width * height", "at < width * (height - 1)", 1),
+    edit("strip", "get_group_id(0) * GROUP", "0", 1),
+    edit("shift", "src[at]", "src[at > 0 ? at - 1 : 0]", 1),
+    edit("channel", "luminance(src[at])", "(src[at] >> 8 & 255)", 1),
+];
+
+const LOCAL: &[Edit] = &[
+    edit("size", "bin < COPIES * BINS", "bin < BINS / 2", 1),
+    edit("strip", "item % COPIES * BINS", "item % 2 * COPIES", 1),
+    edit("last row", "at < width * height", "at + 1 < width * height", 1),
+    edit("strip", "first + n * GROUP", "first + n", 1),
+    edit("strip", "(GROUP * EACH)", "GROUP", 1),
+    edit("operands", "atomic_inc(&own[luminance(src[at])])", "own[0]++", 1),
+    edit("constant", "merge(out, bins, COPIES)", "merge(out, bins, 1)", 1),
+];
+
+const PRIVATE: &[Edit] = &[
+    edit("width", "at + 16 <= end", "at + 15 <= end", 1),
+    edit("last row", "at < end", "at + 1 < end", 1),
+    edit("strip", "get_group_id(0) * EACH", "0", 1),
+    edit("constant", "46885", "46884", 1),
+    edit("rounding", "+ 32768", "", 1),
+    edit("operands", "sum += bins[copy][bin]", "sum = bins[copy][bin]", 1),
+    edit("operands", "bins[i % COPIES][bin[i]]++", "bins[i % COPIES][bin[0]]++", 1),
 ];
