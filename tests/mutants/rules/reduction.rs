@@ -123,7 +123,7 @@ const ONE_PASS: &[Edit] = &[
     edit("strip", "item / items / tile_across", "0", 1),
     edit("operands", "both(tree[item], tree[item + stride])", "tree[item]", 2),
     edit("size", "stride = items;", "stride = items * 2;", 1),
-    edit("outside", "c * block < width && r * block < height", "c * block < width", 1),
+    edit("outside", "r * blocks_across + c]", "r * blocks_across + c + 1]", 1),
     edit("extreme", "min(s->least, y)", "min(s->least, y + 1)", 1),
     edit("extreme", "max(s->most, y)", "max(s->most, y / 2)", 1),
     edit("constant", "2 * y + 1", "2 * y - 1", 1),
