@@ -9,7 +9,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::conversions::Conversions;
@@ -19,8 +18,8 @@ use crate::engine::{Check, TrialCase};
 use crate::error::{Error, Result};
 use crate::gpu::binaries;
 use crate::gpu::cl::{ClContext, Device, is_device_failure, list_devices};
-use crate::gpu::event::Waker;
 use crate::gpu::memory::Storage;
+use crate::jobs::{Job, Said, Teller, Waker};
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::opencl::BuiltVariant;
 use crate::ladders::box_filter::pictures::noise as bytes;
@@ -33,6 +32,8 @@ pub(crate) enum Built {
     Devices(Vec<Device>),
     /// Something for the context with this number.
     For(u64, Box<Part>),
+    /// Nothing more is built.
+    Failed(Error),
 }
 
 enum Request {
@@ -57,18 +58,19 @@ pub(crate) struct Start {
     pub corrector: bool,
 }
 
+/// How long the window waits at its end for a thread that has nothing to do.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// The window's end of the builder.
 pub(crate) struct Builder {
     /// `None` when the thread is to end.
     requests: Option<Sender<Request>>,
-    messages: Receiver<Built>,
+    job: Job<(), Built>,
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
 }
 
 struct Shared {
     wanted: Mutex<VariantId>,
-    stop: AtomicBool,
     /// A driver is at work on the thread.
     busy: AtomicBool,
 }
@@ -79,26 +81,21 @@ impl Builder {
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub(crate) fn spawn(wanted: VariantId, kernel_timeout: Option<Duration>, waker: Waker) -> Result<Self> {
-        let (sender, messages) = channel();
+    pub(crate) fn spawn(wanted: VariantId, kernel_timeout: Option<Duration>, waker: &Waker) -> Result<Self> {
         let (requests, receiver) = channel();
-        let (stop, busy) = (AtomicBool::new(false), AtomicBool::new(true));
-        let shared = Arc::new(Shared { wanted: Mutex::new(wanted), stop, busy });
-        let worker = Worker {
-            shared: shared.clone(),
-            sender,
-            waker,
-            to_texture: false,
-            left: Vec::new(),
-            corrector: false,
-            trials: Trials::new(kernel_timeout),
-            conversions: None,
+        let shared = Arc::new(Shared { wanted: Mutex::new(wanted), busy: AtomicBool::new(true) });
+        let theirs = shared.clone();
+        let build = move |teller: &Teller<(), Built>| {
+            let (left, corrector, conversions) = (Vec::new(), false, None);
+            let trials = Trials::new(kernel_timeout);
+            let (to_texture, shared) = (false, theirs.clone());
+            // Also where it panics: nothing is at work then.
+            let _idle = Idle(theirs);
+            Worker { teller, shared, to_texture, left, corrector, trials, conversions }.run(&receiver);
+            Ok(())
         };
-        let thread = std::thread::Builder::new()
-            .name("builder".into())
-            .spawn(move || worker.run(&receiver))
-            .map_err(|e| Error::new("The OpenCL programs could not be built.", e.to_string(), ""))?;
-        Ok(Self { requests: Some(requests), messages, shared, thread: Some(thread) })
+        let job = Job::spawn("builder", "The OpenCL programs could not be built.", waker, build)?;
+        Ok(Self { requests: Some(requests), job, shared })
     }
 
     /// Builds for this context from now on, and nothing more for the one before.
@@ -142,17 +139,17 @@ impl Builder {
     /// interrupted.
     #[must_use]
     pub(crate) fn shut_down(&mut self) -> bool {
-        self.shared.stop.store(true, Ordering::SeqCst);
+        self.job.cancel();
         self.requests = None;
-        if self.shared.busy.load(Ordering::SeqCst) {
-            return false;
-        }
-        self.thread.take().is_none_or(|thread| thread.join().is_ok())
+        !self.shared.busy.load(Ordering::SeqCst) && self.job.end(PATIENCE)
     }
 
     /// The next message, if one is there.
     pub(crate) fn poll(&self) -> Option<Built> {
-        self.messages.try_recv().ok()
+        match self.job.poll()? {
+            Said::Progress(built) => Some(built),
+            Said::Done(done) => done.err().map(Built::Failed),
+        }
     }
 }
 
@@ -215,10 +212,18 @@ fn try_conversion(trials: &mut Trials, cl: &ClContext, layout: &Layout, storage:
 /// The window is gone.
 struct Gone;
 
-struct Worker {
+/// Tells at its end that no driver is at work any more.
+struct Idle(Arc<Shared>);
+
+impl Drop for Idle {
+    fn drop(&mut self) {
+        self.0.busy.store(false, Ordering::SeqCst);
+    }
+}
+
+struct Worker<'a> {
+    teller: &'a Teller<(), Built>,
     shared: Arc<Shared>,
-    sender: Sender<Built>,
-    waker: Waker,
     to_texture: bool,
     left: Vec<VariantId>,
     /// The correction is to be built.
@@ -228,7 +233,7 @@ struct Worker {
     conversions: Option<Conversions>,
 }
 
-impl Worker {
+impl Worker<'_> {
     fn run(mut self, requests: &Receiver<Request>) {
         binaries::keep();
         let devices = list_devices();
@@ -246,8 +251,7 @@ impl Worker {
                 requests.try_recv()
             };
             self.shared.busy.store(true, Ordering::SeqCst);
-            if self.shared.stop.load(Ordering::SeqCst) {
-                self.shared.busy.store(false, Ordering::SeqCst);
+            if self.teller.is_cancelled() {
                 return;
             }
             let done = match (request, &context) {
@@ -286,7 +290,6 @@ impl Worker {
                 (_, None) => Ok(()),
             };
             if done.is_err() {
-                self.shared.busy.store(false, Ordering::SeqCst);
                 return;
             }
         }
@@ -354,8 +357,6 @@ impl Worker {
     }
 
     fn send(&self, message: Built) -> std::result::Result<(), Gone> {
-        let sent = self.sender.send(message).map_err(|_| Gone);
-        (self.waker)();
-        sent
+        if self.teller.tell(message) { Ok(()) } else { Err(Gone) }
     }
 }

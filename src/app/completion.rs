@@ -2,9 +2,9 @@
 //! that all files have in common whose names begin so. A folder may take long to read, so a thread does it.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
-use crate::gpu::event::Waker;
+use crate::jobs::{Job, Waker};
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,26 +20,23 @@ pub(crate) struct Completed {
 /// A completion that is under way.
 #[derive(Debug)]
 pub(crate) struct Completion {
-    result: Receiver<Completed>,
+    job: Job<Completed>,
 }
 
 impl Completion {
     /// Begins to complete `typed`; `waker` is called when it is done. `None` where there is no thread for it.
-    pub(crate) fn begin(typed: String, waker: Waker) -> Option<Self> {
-        let (sender, result) = channel();
-        let complete = move || {
+    pub(crate) fn begin(typed: String, waker: &Waker) -> Option<Self> {
+        let complete = move |_: &_| {
             let home = crate::environment::get("HOME").map(PathBuf::from);
-            // Nobody listens any more when something else was completed meanwhile.
-            let _ = sender.send(complete(typed, home.as_deref()));
-            waker();
+            Ok(complete(typed, home.as_deref()))
         };
-        std::thread::Builder::new().name("completion".into()).spawn(complete).ok()?;
-        Some(Self { result })
+        let job = Job::spawn("completion", "The path could not be completed.", waker, complete).ok()?;
+        Some(Self { job })
     }
 
     /// What came of it, once it is done.
     pub(crate) fn poll(&self) -> Option<Completed> {
-        self.result.try_recv().ok()
+        self.job.wait(Duration::ZERO)?.ok()
     }
 }
 

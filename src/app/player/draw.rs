@@ -52,7 +52,7 @@ impl Player<'_> {
             && std::mem::take(&mut self.save_frame)
         {
             let saved = read_texture(&self.gl_window.gl, texture, size)
-                .and_then(|rgba| self.saves.picture("frame", size, rgba, orientation, self.waker.clone()));
+                .and_then(|rgba| self.saves.picture("frame", size, rgba, orientation, &self.waker));
             if let Err(error) = saved {
                 self.notify(error, false);
             }
@@ -67,7 +67,7 @@ impl Player<'_> {
             let upright = Orientation::default();
             let saved = self
                 .read_window(window)
-                .and_then(|rgba| self.saves.picture("window", window, rgba, upright, self.waker.clone()));
+                .and_then(|rgba| self.saves.picture("window", window, rgba, upright, &self.waker));
             if let Err(error) = saved {
                 self.notify(error, false);
             }

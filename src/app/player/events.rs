@@ -149,7 +149,7 @@ impl Player<'_> {
                 }
             }
             Action::Open(path) => self.playlist.open_typed(&path),
-            Action::Complete(typed) => self.completion = Completion::begin(typed, self.waker.clone()),
+            Action::Complete(typed) => self.completion = Completion::begin(typed, &self.waker),
             Action::ToggleOverlay => self.overlay.visible = !self.overlay.visible,
             Action::ToggleKeys => self.overlay.keys_open = !self.overlay.keys_open,
             Action::ResetPanels => self.overlay.reset_panels(),

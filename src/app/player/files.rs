@@ -65,7 +65,7 @@ impl Player<'_> {
             recorded.map_or(Ok(()), |recorded| write_trace(last, &recorded, &trace))
         };
         let endings = &["csv", "json", "trace.json"];
-        if let Err(error) = self.saves.begin("stats", endings, write, self.waker.clone()) {
+        if let Err(error) = self.saves.begin("stats", endings, write, &self.waker) {
             self.notify(error, false);
         }
     }

@@ -218,7 +218,7 @@ impl Player<'_> {
 
     fn begin(&mut self, device: &Device, size: (u32, u32), class: usize) {
         if self.tuning.tuner.is_none() {
-            match Tuner::spawn(self.waker.clone()) {
+            match Tuner::spawn(&self.waker) {
                 Ok(tuner) => self.tuning.tuner = Some(tuner),
                 Err(error) => {
                     self.tuning.stop();
