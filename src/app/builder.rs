@@ -9,6 +9,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::conversions::Conversions;
@@ -18,8 +19,8 @@ use crate::engine::{Check, TrialCase};
 use crate::error::{Error, Result};
 use crate::gpu::binaries;
 use crate::gpu::cl::{ClContext, Device, is_device_failure, list_devices};
+use crate::gpu::event::Waker;
 use crate::gpu::memory::Storage;
-use crate::jobs::{Job, Said, Teller, Waker};
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::opencl::BuiltVariant;
 use crate::ladders::box_filter::pictures::noise as bytes;
@@ -32,8 +33,6 @@ pub(crate) enum Built {
     Devices(Vec<Device>),
     /// Something for the context with this number.
     For(u64, Box<Part>),
-    /// Nothing more is built.
-    Failed(Error),
 }
 
 enum Request {
@@ -58,19 +57,18 @@ pub(crate) struct Start {
     pub corrector: bool,
 }
 
-/// How long the window waits at its end for a thread that has nothing to do.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 /// The window's end of the builder.
 pub(crate) struct Builder {
     /// `None` when the thread is to end.
     requests: Option<Sender<Request>>,
-    job: Job<(), Built>,
+    messages: Receiver<Built>,
     shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
 }
 
 struct Shared {
     wanted: Mutex<VariantId>,
+    stop: AtomicBool,
     /// A driver is at work on the thread.
     busy: AtomicBool,
 }
@@ -81,21 +79,26 @@ impl Builder {
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub(crate) fn spawn(wanted: VariantId, kernel_timeout: Option<Duration>, waker: &Waker) -> Result<Self> {
+    pub(crate) fn spawn(wanted: VariantId, kernel_timeout: Option<Duration>, waker: Waker) -> Result<Self> {
+        let (sender, messages) = channel();
         let (requests, receiver) = channel();
-        let shared = Arc::new(Shared { wanted: Mutex::new(wanted), busy: AtomicBool::new(true) });
-        let theirs = shared.clone();
-        let build = move |teller: &Teller<(), Built>| {
-            let (left, corrector, conversions) = (Vec::new(), false, None);
-            let trials = Trials::new(kernel_timeout);
-            let (to_texture, shared) = (false, theirs.clone());
-            // Also where it panics: nothing is at work then.
-            let _idle = Idle(theirs);
-            Worker { teller, shared, to_texture, left, corrector, trials, conversions }.run(&receiver);
-            Ok(())
+        let (stop, busy) = (AtomicBool::new(false), AtomicBool::new(true));
+        let shared = Arc::new(Shared { wanted: Mutex::new(wanted), stop, busy });
+        let worker = Worker {
+            shared: shared.clone(),
+            sender,
+            waker,
+            to_texture: false,
+            left: Vec::new(),
+            corrector: false,
+            trials: Trials::new(kernel_timeout),
+            conversions: None,
         };
-        let job = Job::spawn("builder", "The OpenCL programs could not be built.", waker, build)?;
-        Ok(Self { requests: Some(requests), job, shared })
+        let thread = std::thread::Builder::new()
+            .name("builder".into())
+            .spawn(move || worker.run(&receiver))
+            .map_err(|e| Error::new("The OpenCL programs could not be built.", e.to_string(), ""))?;
+        Ok(Self { requests: Some(requests), messages, shared, thread: Some(thread) })
     }
 
     /// Builds for this context from now on, and nothing more for the one before.
@@ -139,17 +142,17 @@ impl Builder {
     /// interrupted.
     #[must_use]
     pub(crate) fn shut_down(&mut self) -> bool {
-        self.job.cancel();
+        self.shared.stop.store(true, Ordering::SeqCst);
         self.requests = None;
-        !self.shared.busy.load(Ordering::SeqCst) && self.job.end(PATIENCE)
+        if self.shared.busy.load(Ordering::SeqCst) {
+            return false;
+        }
+        self.thread.take().is_none_or(|thread| thread.join().is_ok())
     }
 
     /// The next message, if one is there.
     pub(crate) fn poll(&self) -> Option<Built> {
-        match self.job.poll()? {
-            Said::Progress(built) => Some(built),
-            Said::Done(done) => done.err().map(Built::Failed),
-        }
+        self.messages.try_recv().ok()
     }
 }
 
@@ -212,18 +215,10 @@ fn try_conversion(trials: &mut Trials, cl: &ClContext, layout: &Layout, storage:
 /// The window is gone.
 struct Gone;
 
-/// Tells at its end that no driver is at work any more.
-struct Idle(Arc<Shared>);
-
-impl Drop for Idle {
-    fn drop(&mut self) {
-        self.0.busy.store(false, Ordering::SeqCst);
-    }
-}
-
-struct Worker<'a> {
-    teller: &'a Teller<(), Built>,
+struct Worker {
     shared: Arc<Shared>,
+    sender: Sender<Built>,
+    waker: Waker,
     to_texture: bool,
     left: Vec<VariantId>,
     /// The correction is to be built.
@@ -233,7 +228,7 @@ struct Worker<'a> {
     conversions: Option<Conversions>,
 }
 
-impl Worker<'_> {
+impl Worker {
     fn run(mut self, requests: &Receiver<Request>) {
         binaries::keep();
         let devices = list_devices();
@@ -251,7 +246,8 @@ impl Worker<'_> {
                 requests.try_recv()
             };
             self.shared.busy.store(true, Ordering::SeqCst);
-            if self.teller.is_cancelled() {
+            if self.shared.stop.load(Ordering::SeqCst) {
+                self.shared.busy.store(false, Ordering::SeqCst);
                 return;
             }
             let done = match (request, &context) {
@@ -290,6 +286,7 @@ impl Worker<'_> {
                 (_, None) => Ok(()),
             };
             if done.is_err() {
+                self.shared.busy.store(false, Ordering::SeqCst);
                 return;
             }
         }
@@ -357,6 +354,8 @@ impl Worker<'_> {
     }
 
     fn send(&self, message: Built) -> std::result::Result<(), Gone> {
-        if self.teller.tell(message) { Ok(()) } else { Err(Gone) }
+        let sent = self.sender.send(message).map_err(|_| Gone);
+        (self.waker)();
+        sent
     }
 }

@@ -72,7 +72,6 @@ impl Player<'_> {
     pub(super) fn built(&mut self, message: Built) {
         match message {
             Built::Devices(devices) => self.found(devices),
-            Built::Failed(error) => self.notify(error, true),
             Built::For(number, part) => {
                 let pending = self.devices.pending.as_ref().is_some_and(|p| p.number == number);
                 if pending {

@@ -161,7 +161,7 @@ impl<'a> Player<'a> {
             None,
             Some(painter.max_texture_side()),
         );
-        let builder = Builder::spawn(args.filter.variant, args.trial.limit(), waker)?;
+        let builder = Builder::spawn(args.filter.variant, args.trial.limit(), waker.clone())?;
         let recorder = Recorder::new(true);
         let decoder = decoder.unwrap_or_else(Decoder::without_frames);
         let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced, waker.clone());
