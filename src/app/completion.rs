@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::jobs::{Job, Waker};
+use crate::jobs::{Job, Teller, Waker};
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,9 +26,9 @@ pub(crate) struct Completion {
 impl Completion {
     /// Begins to complete `typed`; `waker` is called when it is done. `None` where there is no thread for it.
     pub(crate) fn begin(typed: String, waker: &Waker) -> Option<Self> {
-        let complete = move |_: &_| {
+        let complete = move |teller: &Teller<_>| {
             let home = crate::environment::get("HOME").map(PathBuf::from);
-            Ok(complete(typed, home.as_deref()))
+            Ok(complete(typed, home.as_deref(), || teller.is_cancelled()))
         };
         let job = Job::spawn("completion", "The path could not be completed.", waker, complete).ok()?;
         Some(Self { job })
@@ -40,7 +40,8 @@ impl Completion {
     }
 }
 
-fn complete(typed: String, home: Option<&Path>) -> Completed {
+/// Gives up, with what it has, where that is not wanted any more.
+fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool) -> Completed {
     if typed == "~" && home.is_some() {
         return Completed { text: "~/".to_owned(), typed, names: Vec::new() };
     }
@@ -60,6 +61,7 @@ fn complete(typed: String, home: Option<&Path>) -> Completed {
         .into_iter()
         .flatten()
         .flatten()
+        .take_while(|_| !is_cancelled())
         .filter_map(|entry| entry.file_name().into_string().ok())
         .filter(|name| name.starts_with(begin) && (begin.starts_with('.') || !name.starts_with('.')))
         .collect();
@@ -91,7 +93,7 @@ mod tests {
             std::fs::write(folder.join(name), "").unwrap();
         }
         let of = |typed: String| {
-            let completed = complete(typed, Some(&folder));
+            let completed = complete(typed, Some(&folder), || false);
             (completed.text, completed.names.len())
         };
         let home = folder.display();

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::load::{self, Unread};
-use crate::overlay::{Folds, Places};
+use crate::overlay::{Folds, Overlay, Places};
 
 /// The environment variable that names another settings file.
 pub(crate) const SETTINGS_VARIABLE: &str = "CLREEL_SETTINGS";
@@ -75,8 +75,40 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// What is to be remembered of the overlay, whose size is `ui_scale`.
+    pub(crate) fn of(overlay: &Overlay, ui_scale: f32) -> Self {
+        let mut settings = Self {
+            overlay_visible: overlay.visible,
+            hint_seen: overlay.hint_seen,
+            ui_scale,
+            stages_open: overlay.stages_open,
+            timeline_open: overlay.timeline_open,
+            tuning_open: overlay.tuning_open,
+            devices_open: overlay.devices_open,
+            hatched: overlay.hatched,
+            ..Self::default()
+        };
+        settings.set_panels(overlay.folded, overlay.places);
+        settings
+    }
+
+    /// An overlay as it is remembered.
+    pub(crate) fn overlay(&self) -> Overlay {
+        let mut overlay = Overlay::new();
+        overlay.visible = self.overlay_visible;
+        overlay.hint_seen = self.hint_seen;
+        overlay.folded = self.folded();
+        overlay.places = self.places();
+        overlay.stages_open = self.stages_open;
+        overlay.timeline_open = self.timeline_open;
+        overlay.tuning_open = self.tuning_open;
+        overlay.devices_open = self.devices_open;
+        overlay.hatched = self.hatched;
+        overlay
+    }
+
     /// The places as the overlay has them.
-    pub(crate) fn places(&self) -> Places {
+    fn places(&self) -> Places {
         [
             self.numbers_at,
             self.graph_at,
@@ -90,7 +122,7 @@ impl Settings {
     }
 
     /// What is folded, as the overlay has it.
-    pub(crate) fn folded(&self) -> Folds {
+    fn folded(&self) -> Folds {
         [
             self.numbers_folded,
             self.graph_folded,
@@ -104,7 +136,7 @@ impl Settings {
     }
 
     /// Remembers what is folded and where the panels are.
-    pub(crate) fn set_panels(&mut self, folded: Folds, places: Places) {
+    fn set_panels(&mut self, folded: Folds, places: Places) {
         [
             self.numbers_folded,
             self.graph_folded,

@@ -82,7 +82,7 @@ impl Player<'_> {
                     if let Some(learnt) = self.devices.learnt.get_mut(at) {
                         learnt.tested = Some(tested);
                     }
-                    self.repaint_after(std::time::Duration::ZERO);
+                    self.repaints.soon();
                 }
                 None => {
                     self.devices.asking.answers = Some(answers);

@@ -15,9 +15,49 @@ use crate::media::Orientation;
 #[derive(Default)]
 pub(crate) struct Saves {
     running: Vec<Job<Vec<PathBuf>>>,
+    /// The picture, the window: wanted with the next drawing.
+    frame: bool,
+    window: bool,
+    /// Width, height and RGBA8 pixels of the window as it was last.
+    screenshot: Option<(u32, u32, Vec<u8>)>,
 }
 
 impl Saves {
+    /// Wants the picture of the next drawing.
+    pub(crate) fn want_frame(&mut self) {
+        self.frame = true;
+    }
+
+    /// Wants the window of the next drawing.
+    pub(crate) fn want_window(&mut self) {
+        self.window = true;
+    }
+
+    /// Whether there must be another drawing for what is wanted.
+    pub(crate) fn want_drawing(&self) -> bool {
+        self.frame || self.window
+    }
+
+    /// Whether the picture is wanted, of this drawing.
+    pub(crate) fn takes_frame(&mut self) -> bool {
+        std::mem::take(&mut self.frame)
+    }
+
+    /// Whether the window is wanted, of this drawing.
+    pub(crate) fn takes_window(&mut self) -> bool {
+        std::mem::take(&mut self.window)
+    }
+
+    /// Keeps the window's pixels for the end.
+    pub(crate) fn keep_screenshot(&mut self, (width, height): (u32, u32), rgba: Vec<u8>) {
+        self.screenshot = Some((width, height, rgba));
+    }
+
+    /// What was kept.
+    pub(crate) fn screenshot(&self) -> Option<&(u32, u32, Vec<u8>)> {
+        self.screenshot.as_ref()
+    }
+
     /// Begins to save RGBA8 pixels, top row first, as `clreel-KIND-TIME.png`, turned by `orientation`.
     ///
     /// # Errors
