@@ -199,7 +199,9 @@ mod tests {
     #[test]
     fn a_panic_is_an_error() {
         let (waker, woken) = counting();
-        let job = Job::<()>::spawn("unlucky", "Nothing was done.", &waker, |_| panic!("on purpose")).unwrap();
+        let mut job =
+            Job::<()>::spawn("unlucky", "Nothing was done.", &waker, |_| panic!("on purpose")).unwrap();
+        assert!(job.end(LONG));
         let error = job.wait(LONG).unwrap().unwrap_err();
         assert_eq!((error.what.as_str(), woken.load(Ordering::SeqCst)), ("Nothing was done.", 1));
         assert!(error.why.contains("'unlucky'"), "{error}");
