@@ -23,6 +23,9 @@ use clreel::ladder::rung::Work;
 use clreel::ladders::box_filter::planar::{PlanarFilter, planar_reference};
 use clreel::ladders::box_filter::reference::reference;
 use clreel::ladders::box_filter::{BuiltVariant, Config, Scratch};
+use clreel::ladders::histogram::HISTOGRAM;
+use clreel::ladders::reduction::REDUCTION;
+use clreel::ladders::reduction::pictures;
 use clreel::ladders::vector_add::VectorAdd;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
@@ -108,7 +111,15 @@ impl Lab {
             Subject::Planar(_) => self.planar(case),
             Subject::Planes { .. } | Subject::Rows => self.convert(case),
             Subject::Correct { .. } => self.correct(case),
-            Subject::Added(id) => self.add(id, case.size.0),
+            Subject::Added(id) => self.compute(&VectorAdd, id, &case.size.0),
+            Subject::Counted(id) => {
+                let ((width, height), block) = (case.size, case.radius);
+                self.compute(&HISTOGRAM, id, &pictures::Case { width, height, block })
+            }
+            Subject::Reduced(id) => {
+                let ((width, height), block) = (case.size, case.radius);
+                self.compute(&REDUCTION, id, &pictures::Case { width, height, block })
+            }
             Subject::Variant(..) | Subject::Tuned(..) | Subject::IntoImage(..) => self.filter(case),
         }
     }
@@ -142,16 +153,16 @@ impl Lab {
         Ok(found.or(changed(cl, &src, &pixels)?))
     }
 
-    /// Adds each input of the ladder.
-    fn add(&self, id: &str, count: u32) -> Result<Option<String>> {
-        let (ladder, cl) = (VectorAdd, &self.cl);
+    /// Computes with each input of the ladder.
+    fn compute<L: Ladder>(&self, ladder: &L, id: &str, case: &L::Case) -> Result<Option<String>> {
+        let cl = &self.cl;
         let unknown = || Error::new(format!("'{id}' has no kernel."), "", "");
         let rung = ladder.rungs().iter().find(|rung| rung.id == id).ok_or_else(unknown)?;
         let Work::Kernels(code) = rung.work else { return Err(unknown()) };
         let built = ladder.compile(cl, &config::Config::of(code, cl.device.info.kind))?;
         const SIDE: usize = 4096;
-        let mut room = ladder.room(Some(cl), &count, SIDE)?;
-        for input in VectorAdd::INPUTS {
+        let mut room = ladder.room(Some(cl), case, SIDE)?;
+        for input in L::INPUTS {
             let want = ladder.load(&mut room, input)?;
             let mut before = vec![0x5c; SIDE];
             before.extend(want.iter().map(|byte| !byte));
