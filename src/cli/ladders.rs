@@ -7,6 +7,8 @@ use crate::ladder::answer::answer;
 use crate::ladder::contest::{Ladder, Sizes};
 use crate::ladders::box_filter;
 use crate::ladders::conversions::strategies::HostStrategies;
+use crate::ladders::histogram::HISTOGRAM;
+use crate::ladders::reduction::REDUCTION;
 use crate::ladders::vector_add::VectorAdd;
 
 /// Makes of the lines below the names and what belongs to each: its name in the code, that in JSON, and the ladder.
@@ -80,4 +82,8 @@ ladders! {
     VectorAdd, "vector_add", VectorAdd;
     /// One conversion of OpenCL C checked in all widths: what the host's code is worth
     Conversions, "conversions", HostStrategies;
+    /// Mean luminance of a picture's blocks, and sum, minimum, maximum, mean and product of all of it
+    Reduction, "reduction", REDUCTION;
+    /// How many pixels of a picture have each luminance
+    Histogram, "histogram", HISTOGRAM;
 }
