@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::slot::{Device, Kernels, Mapped, Slot, trace_device, traced};
 use super::{Built, CONVERSION, FAULTS, WIDTHS, parts};
 use crate::error::{Error, Result};
+use crate::gpu::cl;
 use crate::ladder::measure::Sample;
 use crate::ladders::conversions::reference::convert_all;
 use crate::threads::{all_threads, share};
@@ -190,7 +191,7 @@ fn make(maker: &Maker, first: u32, slot: &Slot, wanted: &mut [u8]) -> Result<()>
 /// A part that is under way: the results' mappings, the kernels' events and when they were enqueued.
 struct Started {
     got: Vec<Mapped>,
-    events: Vec<ocl::Event>,
+    events: Vec<cl::Event>,
     enqueued: (Instant, Instant),
 }
 

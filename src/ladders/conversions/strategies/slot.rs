@@ -1,13 +1,14 @@
 //! The device's side of the host strategies: kernels, and memory with a queue for each of two parts that are under way.
 
+use std::ptr::NonNull;
 use std::time::Instant;
 
-use ocl::core::{self, ArgVal, MapFlags};
+use ocl::ffi;
 
 use super::{CONVERSION, WIDTHS};
 use crate::error::Result;
-use crate::gpu::cl::{ClContext, failed, flush};
-use crate::gpu::kernel::enqueue;
+use crate::gpu::cl::{self, Buffer, ClContext, Queue, Status, enqueue_unmap, failed, flush};
+use crate::gpu::kernel::{Kernel, Value, enqueue};
 use crate::gpu::memory::new_memory;
 use crate::gpu::program;
 use crate::gpu::timer::{self, DeviceClock};
@@ -16,14 +17,14 @@ use crate::timing::log::{self, Event, Track};
 
 const WHAT: &str = "Numbers could not be converted on the device.";
 
-fn error(e: core::Error) -> crate::error::Error {
-    failed(WHAT, &e.into())
+fn error(status: Status) -> crate::error::Error {
+    failed(WHAT, &status)
 }
 
 /// Compiled kernels by their names.
 #[derive(Debug)]
 pub struct Kernels {
-    kernels: Vec<(&'static str, core::Kernel)>,
+    kernels: Vec<(&'static str, Kernel)>,
     items: usize,
     group: usize,
 }
@@ -41,7 +42,7 @@ impl Kernels {
             CONVERSION.mode()
         );
         let program = program::build(cl, file, &program::source(file)?, &mode)?;
-        let kernel = |name: &&'static str| Ok((*name, core::create_kernel(&program, *name).map_err(error)?));
+        let kernel = |name: &&'static str| Ok((*name, Kernel::new(&program, name).map_err(error)?));
         let kernels = names.iter().map(kernel).collect::<Result<_>>()?;
         let units = cl.device.info.units as usize;
         let items = if cl.is_cpu() { units * 4 } else { units * 2048 };
@@ -54,22 +55,22 @@ impl Kernels {
 pub(super) struct Device {
     pub(super) slots: [Slot; 2],
     /// How many results are right, for each width.
-    right: ocl::Buffer<u8>,
+    right: Buffer,
 }
 
 /// Memory for one part, on a queue of its own: what is mapped for one waits for nothing of the other.
 #[derive(Debug)]
 pub(super) struct Slot {
-    queue: ocl::Queue,
-    pub(super) input: ocl::Buffer<u8>,
-    pub(super) wanted: ocl::Buffer<u8>,
-    pub(super) outputs: Vec<ocl::Buffer<u8>>,
+    queue: Queue,
+    pub(super) input: Buffer,
+    pub(super) wanted: Buffer,
+    pub(super) outputs: Vec<Buffer>,
 }
 
 /// Memory of the device that the host can reach.
 pub(super) struct Mapped {
-    map: core::MemMap<u8>,
-    event: ocl::Event,
+    at: NonNull<u8>,
+    event: cl::Event,
     bytes: usize,
 }
 
@@ -77,8 +78,7 @@ impl Device {
     /// For parts of so many numbers.
     pub(super) fn new(cl: &ClContext, numbers: usize) -> Result<Self> {
         let new = |bytes: usize| {
-            // SAFETY: no host memory is involved.
-            let buffer = unsafe { ocl::Buffer::<u8>::new(&cl.context, new_memory(cl), bytes, None) };
+            let buffer = Buffer::new(&cl.context, new_memory(cl), bytes);
             buffer.map_err(|e| failed("Memory for conversions could not be had on the device.", &e))
         };
         let slot = || {
@@ -96,43 +96,33 @@ impl Device {
     /// Nothing is counted yet.
     pub(super) fn clear(&self) -> Result<()> {
         let buffer = &self.right;
-        buffer
-            .cmd()
-            .write(&vec![0; buffer.len()])
-            .queue(&self.slots[0].queue)
-            .enq()
-            .map_err(|e| failed(WHAT, &e))
+        buffer.write(&self.slots[0].queue, &vec![0; buffer.len()]).map_err(error)
     }
 
     /// What was counted, when all is done.
     pub(super) fn counted(&self) -> Result<[u32; 6]> {
         self.slots.iter().try_for_each(Slot::finish)?;
         let mut bytes = [0; 24];
-        self.right
-            .cmd()
-            .read(&mut bytes[..])
-            .queue(&self.slots[0].queue)
-            .enq()
-            .map_err(|e| failed(WHAT, &e))?;
+        self.right.read(&self.slots[0].queue, &mut bytes[..]).map_err(error)?;
         let (words, _) = bytes.as_chunks::<4>();
         Ok(std::array::from_fn(|at| u32::from_le_bytes(words[at])))
     }
 
     /// The memory for the counts, as a kernel's argument.
-    pub(super) fn right(&self) -> &ocl::Buffer<u8> {
+    pub(super) fn right(&self) -> &Buffer {
         &self.right
     }
 }
 
 impl Slot {
     /// Copies to the device, and waits.
-    pub(super) fn write(&self, to: &ocl::Buffer<u8>, bytes: &[u8]) -> Result<()> {
-        traced("write", || to.cmd().write(bytes).queue(&self.queue).enq().map_err(|e| failed(WHAT, &e)))
+    pub(super) fn write(&self, to: &Buffer, bytes: &[u8]) -> Result<()> {
+        traced("write", || to.write(&self.queue, bytes).map_err(error))
     }
 
     /// Copies from the device, and waits.
-    pub(super) fn read(&self, from: &ocl::Buffer<u8>, bytes: &mut [u8]) -> Result<()> {
-        traced("read", || from.cmd().read(bytes).queue(&self.queue).enq().map_err(|e| failed(WHAT, &e)))
+    pub(super) fn read(&self, from: &Buffer, bytes: &mut [u8]) -> Result<()> {
+        traced("read", || from.read(&self.queue, bytes).map_err(error))
     }
 
     /// Enqueues a kernel over so many numbers. Its arguments are memory, then numbers.
@@ -140,17 +130,17 @@ impl Slot {
         &self,
         kernels: &Kernels,
         name: &str,
-        memory: &[&ocl::Buffer<u8>],
+        memory: &[&Buffer],
         numbers: &[u32],
-    ) -> Result<Option<ocl::Event>> {
+    ) -> Result<Option<cl::Event>> {
         let Some((_, kernel)) = kernels.kernels.iter().find(|(of, _)| *of == name) else { return Ok(None) };
         let mut index = 0;
         for buffer in memory {
-            core::set_kernel_arg(kernel, index, ArgVal::mem(buffer.as_core())).map_err(error)?;
+            kernel.set(index, buffer.mem()).map_err(error)?;
             index += 1;
         }
         for number in numbers {
-            core::set_kernel_arg(kernel, index, ArgVal::scalar(number)).map_err(error)?;
+            kernel.set(index, Value::Uint(*number)).map_err(error)?;
             index += 1;
         }
         let (items, group) = ([kernels.items, 1, 1], [kernels.group, 1, 1]);
@@ -171,31 +161,16 @@ impl Slot {
     }
 
     /// Enqueues a mapping of so many bytes, to read or to write all of them anew.
-    pub(super) fn map(&self, buffer: &ocl::Buffer<u8>, bytes: usize, reads: bool) -> Result<Mapped> {
-        let flags = if reads { MapFlags::new().read() } else { MapFlags::new().write_invalidate_region() };
-        let mut event = core::Event::null();
-        // SAFETY: the buffer has so many bytes, and they are touched only when the event is complete.
-        let map = unsafe {
-            core::enqueue_map_buffer::<u8, _, _, _>(
-                &self.queue,
-                buffer.as_core(),
-                false,
-                flags,
-                0,
-                bytes,
-                None::<core::Event>,
-                Some(&mut event),
-            )
-        }
-        .map_err(error)?;
-        Ok(Mapped { map, event: event.into(), bytes })
+    pub(super) fn map(&self, buffer: &Buffer, bytes: usize, reads: bool) -> Result<Mapped> {
+        let flags = if reads { ffi::CL_MAP_READ } else { ffi::CL_MAP_WRITE_INVALIDATE_REGION };
+        let mapped = buffer.enqueue_map(&self.queue, flags, bytes, false, &[]);
+        let (at, event) = mapped.map_err(error)?;
+        Ok(Mapped { at, event, bytes })
     }
 
     /// Enqueues its end.
-    pub(super) fn unmap(&self, buffer: &ocl::Buffer<u8>, mapped: &Mapped) -> Result<()> {
-        let none = (None::<core::Event>, None::<&mut core::Event>);
-        core::enqueue_unmap_mem_object(&self.queue, buffer.as_core(), &mapped.map, none.0, none.1)
-            .map_err(error)
+    pub(super) fn unmap(&self, buffer: &Buffer, mapped: &Mapped) -> Result<()> {
+        enqueue_unmap(&self.queue, buffer.mem(), mapped.at).map(drop).map_err(error)
     }
 }
 
@@ -208,7 +183,7 @@ impl Mapped {
     /// The bytes; only after [`Mapped::wait`].
     pub(super) fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: the mapping has so many bytes, and nobody else touches them until it ends.
-        unsafe { std::slice::from_raw_parts_mut(self.map.as_mut_ptr(), self.bytes) }
+        unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr(), self.bytes) }
     }
 }
 
@@ -221,7 +196,7 @@ pub(super) fn traced<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
 }
 
 /// Records when the device did what was enqueued between these times.
-pub(super) fn trace_device(events: &[ocl::Event], enqueued: (Instant, Instant)) {
+pub(super) fn trace_device(events: &[cl::Event], enqueued: (Instant, Instant)) {
     log::record(|| {
         let mut clock = DeviceClock::default();
         let first = events.first().filter(|first| clock.look(first, enqueued.0, enqueued.1).is_ok());
