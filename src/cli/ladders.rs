@@ -3,9 +3,12 @@
 use super::{BenchArgs, TuneArgs, bench, tune};
 use crate::error::Result;
 use crate::ladder::answer::answer;
-use crate::ladder::contest::{Ladder, Sizes};
+use crate::ladder::contest::Ladder;
 use crate::ladders::box_filter;
+use crate::ladders::matmul::Matmul;
+use crate::ladders::transpose::Transpose;
 use crate::ladders::vector_add::VectorAdd;
+use crate::options::SizeArgs;
 
 /// Makes of the lines below the names and what belongs to each: its name in the code, that in JSON, and the ladder.
 macro_rules! ladders {
@@ -54,18 +57,23 @@ macro_rules! ladders {
 pub(super) fn asked_cases<L: Ladder>(
     ladder: &L,
     foreign: Option<String>,
-    count: Option<&[u32]>,
+    sizes: &SizeArgs,
 ) -> std::result::Result<Vec<L::Case>, String> {
-    match foreign {
-        Some(name) => {
-            let own = L::NAME.replace('_', "-");
-            Err(format!("{name} belongs to the box filter: --ladder {own} takes {}", L::TAKES))
-        }
-        None => ladder.cases(&Sizes { count }),
+    let own = L::NAME.replace('_', "-");
+    if let Some(name) = foreign {
+        return Err(format!("{name} belongs to the box filter: --ladder {own} takes {}", L::TAKES));
+    }
+    match sizes.given().find(|name| *name != L::TAKES) {
+        Some(name) => Err(format!("{name} belongs to another ladder: --ladder {own} takes {}", L::TAKES)),
+        None => ladder.cases(&sizes.sizes()),
     }
 }
 
 ladders! {
     /// The sum of two arrays of floats
     VectorAdd, "vector_add", VectorAdd;
+    /// The product of two matrices of floats
+    Matmul, "matmul", Matmul;
+    /// A matrix with rows and columns exchanged: three ways to give its numbers to work-items
+    Transpose, "transpose", Transpose;
 }

@@ -34,9 +34,9 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
 
 /// The box filter.
 pub(super) fn pictures(args: &TuneArgs) -> Result<u8> {
-    if args.count.is_some() {
-        let why = "the box filter has no --count: it filters pictures, and takes --size and --radius";
-        return Ok(usage("tune", why));
+    if let Some(name) = args.sizes.given().next() {
+        let why = format!("the box filter has no {name}: it filters pictures, and takes --size and --radius");
+        return Ok(usage("tune", &why));
     }
     let cl = device(args)?;
     let info = &cl.device.info;
@@ -64,7 +64,7 @@ pub(super) fn pictures(args: &TuneArgs) -> Result<u8> {
 pub(super) fn numbers<L: Ladder>(ladder: &L, args: &TuneArgs) -> Result<u8> {
     let of_pictures = [("--size", !args.size.is_empty()), ("--radius", !args.radius.is_empty())];
     let foreign = of_pictures.into_iter().find_map(|(name, given)| given.then(|| name.to_owned()));
-    let cases = match asked_cases(ladder, foreign, args.count.as_deref()) {
+    let cases = match asked_cases(ladder, foreign, &args.sizes) {
         Ok(cases) => cases,
         Err(why) => return Ok(usage("tune", &why)),
     };

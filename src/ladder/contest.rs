@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use serde_json::Value;
 
 use super::answer::{self, Request};
-use super::bench::{Bench, Prepared, Tried, fail, passed, predict, without_device};
+use super::bench::{Bench, Compared, Prepared, Tried, fail, passed, predict, without_device};
 use super::cache::{Cache, Class};
 use super::rows::{Case, Chosen, Entry, LimitName, Worth};
 use super::search::{Attempt, descend};
@@ -23,13 +23,17 @@ use crate::ladder::rung::{Rung, Work};
 use crate::ladder::trial::Child;
 use crate::ladder::{BackEnd, Outcome};
 use crate::memory::require;
-use crate::verify::{self, Checked, Elements, MismatchReport};
+use crate::verify::{self, Accuracy, Checked, Elements, MismatchReport};
 
 /// What the command line says of the cases: each ladder takes what is its own.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sizes<'a> {
     /// How many numbers.
     pub count: Option<&'a [u32]>,
+    /// Rows of the left matrix, columns of the right one, and what they have in common.
+    pub mnk: Option<&'a [[u32; 3]]>,
+    /// Rows and columns of a matrix.
+    pub mn: Option<&'a [[u32; 2]]>,
 }
 
 /// One computation, written several times: its cases, its rungs, and how they run. What is common to all ladders is here
@@ -50,6 +54,8 @@ pub trait Ladder {
     const NAME: &'static str;
     /// What nothing that moves its bytes can pass, in words.
     const LIMIT: &'static str;
+    /// Whether it does the operations and moves no bytes; otherwise it moves the bytes and computes nothing.
+    const LIMIT_COMPUTES: bool = false;
     /// The kernel file of the limit.
     const LIMIT_FILE: &'static str;
     /// Names of the kinds of input; the first is the one that is timed.
@@ -99,6 +105,25 @@ pub trait Ladder {
     /// # Errors
     /// The sentence.
     fn supports(&self, device: &DeviceInfo, case: &Self::Case) -> std::result::Result<(), String>;
+
+    /// Whether these kernels can do a case that the device can hold; otherwise why not, in a sentence.
+    ///
+    /// # Errors
+    /// The sentence.
+    fn takes(
+        &self,
+        _cl: &ClContext,
+        _code: &Self::Code,
+        _case: &Self::Case,
+    ) -> std::result::Result<(), String> {
+        Ok(())
+    }
+
+    /// Smaller cases than this one, the smallest first: by them it is predicted how long a run takes before it is tried. None
+    /// where no run takes long.
+    fn smaller(&self, _case: &Self::Case) -> Vec<Self::Case> {
+        Vec::new()
+    }
 
     /// Threads of this process.
     fn host(&self, rung: &Rung<Self::Code>) -> Self::Built;
@@ -151,19 +176,24 @@ pub trait Ladder {
     /// When the device fails.
     fn run(&self, built: &Self::Built, room: &mut Self::Room) -> Result<Sample>;
 
-    /// What its output is made of.
-    fn elements(&self) -> Self::Elements;
+    /// What the output in a room is made of, after [`Ladder::load`].
+    fn elements(&self, room: &Self::Room) -> Self::Elements;
 
     /// What a case is called.
     fn named(&self, case: &Self::Case) -> Case {
         let (title, json) = (self.title(case), self.json(case));
         let worth = Worth::Amounts { bytes: self.bytes(case), operations: self.operations(case) };
         let base = self.rungs().first().map_or("", |rung| rung.id);
-        let limits = vec![LimitName { key: "limit", name: Self::LIMIT, note: None }];
+        let limits =
+            vec![LimitName { key: "limit", name: Self::LIMIT, note: None, computes: Self::LIMIT_COMPUTES }];
         Case { short: title.clone(), title, json, worth, base, limits }
     }
 }
 
+/// In a search, what is predicted to take so many times as long as the best rung before it is left.
+const HOPELESS: f64 = 3.0;
+/// What is predicted to take longer, by a smaller case, is not run once more to see whether it does; in milliseconds.
+const LONG_MS: f64 = 2000.0;
 /// Runs of a configuration in a search, of which the least disturbed counts.
 const SEARCH_RUNS: usize = 5;
 
@@ -214,17 +244,25 @@ impl<'a, L: Ladder> Contest<'a, L> {
         let device = &cl.device.info;
         let small = self.ladder.small();
         let mut best: Option<(&'static str, Config<L::Code>, f64)> = None;
-        for rung in self.ladder.rungs() {
+        // The later ones are the likely fastest: what is far behind is then left soon.
+        for rung in self.ladder.rungs().iter().rev() {
             let &Work::Kernels(code) = &rung.work else { continue };
             let first = Config::of(code, device.kind).fitted(device);
+            let mut is_first = true;
+            let best_ms = best.as_ref().map_or(f64::INFINITY, |best| best.2);
             // Changed kernels that do not come through are not asked again with each value: that could take the limit's time.
             let found = descend(first, device, |config| {
+                let is_first = std::mem::replace(&mut is_first, false);
                 if self.try_config(&room.case, rung.id, config).is_err() {
                     let is_fault = self.child.borrow().is_fault();
                     return Ok(if is_fault { Attempt::GiveUp } else { Attempt::Without });
                 }
                 let mut time = || {
                     let built = self.ladder.compile(cl, config).ok()?;
+                    let predicted = self.predict(&built, room).ok()?;
+                    if predicted > HOPELESS * best_ms {
+                        return Some(predicted);
+                    }
                     for case in &small {
                         if !matches!(check_one(self.ladder, Some(cl), &built, case, L::INPUTS[0]), Ok(None)) {
                             return None;
@@ -236,7 +274,11 @@ impl<'a, L: Ladder> Contest<'a, L> {
                     }
                     Some(least)
                 };
-                Ok::<_, Infallible>(time().map_or(Attempt::Without, Attempt::Timed))
+                Ok::<_, Infallible>(match time() {
+                    Some(ms) if ms > HOPELESS * best_ms && is_first => Attempt::GiveUp,
+                    Some(ms) if ms > HOPELESS * best_ms => Attempt::Without,
+                    found => found.map_or(Attempt::Without, Attempt::Timed),
+                })
             });
             let Ok(found) = found;
             if let Some((config, ms)) = found.filter(|(_, ms)| best.as_ref().is_none_or(|best| *ms < best.2))
@@ -248,8 +290,27 @@ impl<'a, L: Ladder> Contest<'a, L> {
         best.map(|(id, config, _)| (id, config)).ok_or_else(none)
     }
 
+    /// How long a run takes, in milliseconds. Smaller cases come first: what takes long at them is not tried.
+    fn predict(&self, built: &L::Built, room: &mut Room<L>) -> Result<f64> {
+        let operations = |case: &L::Case| self.ladder.operations(case).max(1.0);
+        for small in self.ladder.smaller(&room.case) {
+            let mut memory = self.ladder.room(self.cl.as_ref(), &small, 0)?;
+            self.ladder.load(&mut memory, L::INPUTS[0])?;
+            let ms = predict(|| self.ladder.run(built, &mut memory))?;
+            let predicted = ms * operations(&room.case) / operations(&small);
+            if predicted > LONG_MS {
+                return Ok(predicted);
+            }
+        }
+        predict(|| self.ladder.run(built, &mut room.memory))
+    }
+
     /// Tries a configuration in the child, where its kernels are not those that are built in.
     pub(super) fn try_config(&self, case: &L::Case, id: &str, config: &Config<L::Code>) -> Tried<()> {
+        if let Some(cl) = &self.cl {
+            let takes = self.ladder.takes(cl, config.code(), case);
+            takes.map_err(|why| Box::new(Outcome::Unsupported(why)))?;
+        }
         let report = self.try_first(case, Some((id, config))).map_err(fail)?;
         // Nobody knows what an overrun does to another process.
         passed(Ok(report.filter(|report| report.overrun > 0)))
@@ -321,7 +382,7 @@ impl<L: Ladder> Bench for Contest<'_, L> {
             }
         };
         let checked = check(self.ladder, self.cl.as_ref(), &built, &room.case)?;
-        let predicted_ms = predict(|| self.ladder.run(&built, &mut room.memory)).map_err(fail)?;
+        let predicted_ms = self.predict(&built, room).map_err(fail)?;
         Ok(Prepared { ready: built, predicted_ms, chosen, checked })
     }
 
@@ -338,12 +399,15 @@ impl<L: Ladder> Bench for Contest<'_, L> {
         self.ladder.run(built, &mut room.memory)
     }
 
-    fn compare(&self, built: &L::Built, room: &mut Room<L>) -> Result<Option<MismatchReport>> {
+    fn compare(&self, built: &L::Built, room: &mut Room<L>) -> Result<Compared> {
         let Room { case, memory, want } = room;
         let got = self.ladder.read(built, memory)?;
-        let report = verify::compare(want, &got, self.ladder.elements(), (&[], &[]));
+        let elements = self.ladder.elements(memory);
+        let accuracy = Accuracy::of(want, &got, &elements);
+        let report = verify::compare(want, &got, elements, (&[], &[]));
         let report = verify::with_source(report, self.ladder.changed(built, memory)?);
-        Ok(report.map(|report| MismatchReport { case: self.ladder.title(case), ..report }))
+        let named = |report| MismatchReport { case: self.ladder.title(case), ..report };
+        Ok(report.map_or(Ok(accuracy), |report| Err(Box::new(named(report)))))
     }
 }
 
@@ -388,8 +452,9 @@ pub(super) fn check_one<L: Ladder>(
 ) -> Result<Option<MismatchReport>> {
     let mut room = ladder.room(cl, case, verify::guard(ladder.output_bytes(case)))?;
     let want = ladder.load(&mut room, input)?;
+    let elements = ladder.elements(&room);
     let mut source = 0;
-    let report = verify::check(&want, ladder.elements(), |before| {
+    let report = verify::check(&want, elements, |before| {
         ladder.write(built, &mut room, before)?;
         ladder.run(built, &mut room)?;
         source = source.max(ladder.changed(built, &room)?);

@@ -2,4 +2,6 @@
 
 pub mod box_filter;
 pub mod conversions;
+pub mod matmul;
+pub mod transpose;
 pub mod vector_add;

@@ -33,6 +33,8 @@ pub enum Subject {
     },
     /// A rung of vector addition.
     Added(&'static str),
+    /// A rung of matrix multiplication.
+    Multiplied(&'static str),
 }
 
 impl Subject {
@@ -49,7 +51,7 @@ impl Subject {
             | Self::IntoImage(_, kind)
             | Self::Planar(kind) => kind != DeviceKind::Cpu,
             Self::Planes { .. } => true,
-            Self::Rows | Self::Correct { .. } | Self::Added(_) => false,
+            Self::Rows | Self::Correct { .. } | Self::Added(_) | Self::Multiplied(_) => false,
         }
     }
 }
@@ -65,7 +67,7 @@ impl fmt::Display for Subject {
             Self::Planes { image } => write!(f, "planes into a {}", storage(*image)),
             Self::Rows => write!(f, "rows"),
             Self::Correct { from, to } => write!(f, "correction, {} to {}", storage(*from), storage(*to)),
-            Self::Added(id) => write!(f, "{id}"),
+            Self::Added(id) | Self::Multiplied(id) => write!(f, "{id}"),
         }
     }
 }
@@ -92,9 +94,9 @@ pub enum Content {
 pub struct Case {
     /// What runs.
     pub subject: Subject,
-    /// Width and height in pixels; of arrays the length, and 1.
+    /// Width and height in pixels; of arrays the length, and 1; of a product its columns and rows.
     pub size: (u32, u32),
-    /// The radius; 0 for conversions.
+    /// The radius; 0 for conversions; of a product how many numbers are added.
     pub radius: u32,
     /// What is in the picture.
     pub content: Content,
@@ -114,6 +116,7 @@ impl Case {
         let (width, height) = self.size;
         match self.subject {
             Subject::Added(_) => format!("{}, {width} floats", self.subject),
+            Subject::Multiplied(_) => format!("{}, {height}×{width} by {}", self.subject, self.radius),
             _ if self.subject.converts() => format!("{}, {width}×{height}", self.subject),
             _ => format!("{}, {width}×{height}, r={}", self.subject, self.radius),
         }
@@ -128,8 +131,8 @@ impl Case {
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.asked())?;
-        // Every input of the ladder is added in each case.
-        if let Subject::Added(_) = self.subject {
+        // Every input of the ladder is computed with in each case.
+        if let Subject::Added(_) | Subject::Multiplied(_) = self.subject {
             return Ok(());
         }
         let content = match self.content {
@@ -184,6 +187,20 @@ pub fn cases(subject: Subject) -> Vec<Case> {
         Subject::Added(_) => {
             let sizes = [1000, 1, 3, 8, 17, 64, 4099, 20_000];
             sizes.map(|count| Case { size: (count, 1), radius: 0, ..plain(subject) }).to_vec()
+        }
+        Subject::Multiplied(_) => {
+            let sizes = [
+                (64, 64, 64),
+                (130, 65, 37),
+                (1, 1, 1),
+                (5, 3, 0),
+                (17, 33, 300),
+                (300, 5, 6),
+                (20, 259, 12),
+            ];
+            let larger = [(200, 300, 40), (256, 128, 16), (131, 130, 65), (129, 257, 129)];
+            let case = |(n, m, k)| Case { size: (n, m), radius: k, ..plain(subject) };
+            sizes.into_iter().chain(larger).map(case).collect()
         }
         _ if subject.converts() => conversions(subject),
         _ => filters(subject),

@@ -188,8 +188,15 @@ impl Tools {
         let size = format!("{width}x{height}");
         let mut arguments = ["bench", "--json", "--fail-fast"].map(str::to_owned).to_vec();
         let variant = match case.subject {
-            Subject::Added(id) => {
-                let of = ["--ladder", "vector-add", "--variant", id, "--count", &width.to_string()];
+            Subject::Added(_) | Subject::Multiplied(_) => {
+                let (ladder, id, option, sizes) = match case.subject {
+                    Subject::Multiplied(id) => {
+                        ("matmul", id, "--mnk", format!("{height},{width},{}", case.radius))
+                    }
+                    Subject::Added(id) => ("vector-add", id, "--count", width.to_string()),
+                    _ => ("", "", "", String::new()),
+                };
+                let of = ["--ladder", ladder, "--variant", id, option, &sizes];
                 let all =
                     ["bench", "--json"].into_iter().chain(of).chain(["--frames", "1", "--device", device]);
                 return all.map(str::to_owned).collect();

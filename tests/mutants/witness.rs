@@ -23,7 +23,10 @@ use clreel::ladder::rung::Work;
 use clreel::ladders::box_filter::planar::{PlanarFilter, planar_reference};
 use clreel::ladders::box_filter::reference::reference;
 use clreel::ladders::box_filter::{BuiltVariant, Config, Scratch};
+use clreel::ladders::matmul::Matmul;
+use clreel::ladders::matmul::shape::Shape;
 use clreel::ladders::vector_add::VectorAdd;
+use clreel::verify::Elements as _;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 
@@ -107,7 +110,11 @@ impl Lab {
             Subject::Planar(_) => self.planar(case),
             Subject::Planes { .. } | Subject::Rows => self.convert(case),
             Subject::Correct { .. } => self.correct(case),
-            Subject::Added(id) => self.add(id, case.size.0),
+            Subject::Added(id) => self.compute(&VectorAdd, id, &case.size.0),
+            Subject::Multiplied(id) => {
+                let shape = Shape::of([case.size.1, case.size.0, case.radius]);
+                self.compute(&Matmul, id, &shape.map_err(|why| Error::new(why, "", ""))?)
+            }
             Subject::Variant(..) | Subject::Tuned(..) | Subject::IntoImage(..) => self.filter(case),
         }
     }
@@ -141,16 +148,16 @@ impl Lab {
         Ok(found.or(changed(cl, &src, &pixels)?))
     }
 
-    /// Adds each input of the ladder.
-    fn add(&self, id: &str, count: u32) -> Result<Option<String>> {
-        let (ladder, cl) = (VectorAdd, &self.cl);
+    /// Computes with each input of the ladder.
+    fn compute<L: Ladder>(&self, ladder: &L, id: &str, case: &L::Case) -> Result<Option<String>> {
+        let cl = &self.cl;
         let unknown = || Error::new(format!("'{id}' has no kernel."), "", "");
         let rung = ladder.rungs().iter().find(|rung| rung.id == id).ok_or_else(unknown)?;
         let Work::Kernels(code) = rung.work else { return Err(unknown()) };
         let built = ladder.compile(cl, &config::Config::of(code, cl.device.info.kind))?;
         const SIDE: usize = 4096;
-        let mut room = ladder.room(Some(cl), &count, SIDE)?;
-        for input in VectorAdd::INPUTS {
+        let mut room = ladder.room(Some(cl), case, SIDE)?;
+        for input in L::INPUTS {
             let want = ladder.load(&mut room, input)?;
             let mut before = vec![0x5c; SIDE];
             before.extend(want.iter().map(|byte| !byte));
@@ -160,7 +167,8 @@ impl Lab {
             let after = ladder.read(&built, &room)?;
             let (got, end) = (&after[SIDE..SIDE + want.len()], SIDE + want.len());
             let outside = after[..SIDE].iter().chain(&after[end..]).filter(|&&byte| byte != 0x5c).count();
-            let wrong = got.iter().zip(&want).filter(|(got, want)| got != want).count();
+            let wrong =
+                wrong_bytes(got, &want, ladder.elements(&room).bound().is_some_and(|bound| bound > 0.0));
             let source = ladder.changed(&built, &room)?;
             if outside + wrong + source > 0 {
                 return Ok(Some(format!(
@@ -269,6 +277,23 @@ impl Lab {
         let found = compare(cl, storage(to), case.size, &want, &|_| true, run)?;
         Ok(found.or(changed(cl, &src, &pixels)?))
     }
+}
+
+/// How many bytes are not what is wanted; where `rounded`, of floats that are not near it, measured by the largest of all.
+fn wrong_bytes(got: &[u8], want: &[u8], rounded: bool) -> usize {
+    if !rounded {
+        return got.iter().zip(want).filter(|(got, want)| got != want).count();
+    }
+    let floats = |bytes: &[u8]| {
+        let float = |x: &[u8]| f64::from(f32::from_le_bytes([x[0], x[1], x[2], x[3]]));
+        bytes.chunks_exact(4).map(float).collect::<Vec<_>>()
+    };
+    let (got, want) = (floats(got), floats(want));
+    let most = want.iter().filter(|x| x.is_finite()).fold(0.0, |most: f64, x| most.max(x.abs()));
+    let near = |got: f64, want: f64| {
+        got == want || got.is_nan() && want.is_nan() || (got - want).abs() < 1e-4 * most
+    };
+    4 * got.iter().zip(&want).filter(|(got, want)| !near(**got, **want)).count()
 }
 
 /// First and last row of each launch.

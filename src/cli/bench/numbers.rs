@@ -10,7 +10,7 @@ use crate::ladder::contest::{Contest, Ladder};
 use crate::ladder::trial::Child;
 
 pub(in crate::cli) fn run<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8> {
-    let cases = match asked_cases(ladder, args.given.any(&OF_MOVIES), args.count.as_deref()) {
+    let cases = match asked_cases(ladder, args.given.any(&OF_MOVIES), &args.sizes) {
         Ok(cases) => cases,
         Err(why) => return Ok(usage("bench", &why)),
     };

@@ -25,7 +25,7 @@ fn filters() -> impl Iterator<Item = (&'static str, VariantId)> + Clone {
 }
 
 pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
-    if let Some(name) = args.given.any(&["count"]) {
+    if let Some(name) = args.sizes.given().next() {
         return Ok(usage(
             "bench",
             &format!("the box filter has no {name}: it filters the pictures of a movie"),
