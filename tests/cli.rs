@@ -9,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 use clreel::ladder::contest::Ladder;
 use clreel::ladders::box_filter::VariantId;
 use clreel::ladders::matmul::Matmul;
+use clreel::ladders::transpose::Transpose;
 use clreel::ladders::vector_add::VectorAdd;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
@@ -389,6 +390,8 @@ fn every_rung_is_in_the_tables() {
     }
     let kernels = read("kernels/vector_add/README.md");
     VectorAdd.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
+    let kernels = read("kernels/transpose/README.md");
+    Transpose.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
     let kernels = read("kernels/matmul/README.md");
     Matmul.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
 }

@@ -90,7 +90,7 @@ fn what_does_not_fit_constant_memory_says_so_and_what_is_asked_wrongly_is_refuse
 #[test]
 fn a_planted_fault_is_caught_and_named() {
     for (n, (file, from, to, id, words)) in [
-        ("02_private.cl", "row < m", "row <= m", "private", "outside the output"),
+        ("02_private.cl", "column < n", "column <= n", "private", "outside the output"),
         ("02_private.cl", "column < n", "column + 1 < n", "private", "never written"),
         ("02_private.cl", "sum = 0.0f", "sum = -0.0f", "private", "got -0, want 0"),
         ("02_private.cl", "i < k; i++", "i + 1 < k; i++", "private", "floats differ"),
@@ -103,7 +103,7 @@ fn a_planted_fault_is_caught_and_named() {
             "of the source",
         ),
         ("05_local_tiles.cl", "row < m && first + x < k", "row < m", "local-tiles", "got NaN"),
-        ("09_vector_loads.cl", "whole_b = n % 4 == 0", "whole_b = true", "vector-loads", "floats differ"),
+        ("09_vector_loads.cl", "first < k", "first + TILE_K <= k", "vector-loads", "floats differ"),
         (
             "10_double_buffered.cl",
             "from_a = tile_a[(tile + 1) % 2]",

@@ -33,7 +33,11 @@
 #define ACROSS (TILE_N / COLUMNS)
 #define DOWN (TILE_M / ROWS)
 #define ITEMS (ACROSS * DOWN)
+// Where a number of a lies. Four numbers more in a row, and eight more for eight rows, keep what is written at once in
+// different banks.
 #define STRIDE_A (TILE_M + 4)
+#define AT_A(i, row) ((i) * STRIDE_A + (i) / 8 * 8 + (row))
+#define SIZE_A AT_A(TILE_K, 0)
 #define QUADS_A (TILE_M * TILE_K / 4)
 #define QUADS_B (TILE_K * TILE_N / 4)
 // Quads that a work-item brings.
@@ -44,7 +48,7 @@ __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
 __kernel void matmul_double_buffered(__global const float *a, __global const float *b, __global float *c, uint m, uint n,
                                      uint k)
 {
-    __local float tile_a[2][TILE_K * STRIDE_A] __attribute__((aligned(16)));
+    __local float tile_a[2][SIZE_A] __attribute__((aligned(16)));
     __local float4 tile_b[2][QUADS_B];
     const uint tiles_m = (m + TILE_M - 1) / TILE_M, tiles_n = (n + TILE_N - 1) / TILE_N;
     const uint band = get_group_id(0) / (BAND * tiles_n), in_band = get_group_id(0) % (BAND * tiles_n);
@@ -91,7 +95,7 @@ __kernel void matmul_double_buffered(__global const float *a, __global const flo
                 float4 of_a[ROWS / 4], of_b[COLUMNS / 4];
 #pragma unroll
                 for (uint r = 0; r < ROWS / 4; r++)
-                    of_a[r] = *(__local const float4 *)(from_a + i * STRIDE_A + (r * DOWN + y) * 4);
+                    of_a[r] = *(__local const float4 *)(from_a + AT_A(i, (r * DOWN + y) * 4));
 #pragma unroll
                 for (uint s = 0; s < COLUMNS / 4; s++)
                     of_b[s] = from_b[i * (TILE_N / 4) + s * ACROSS + x];
@@ -113,10 +117,10 @@ __kernel void matmul_double_buffered(__global const float *a, __global const flo
             for (uint e = 0; e < EACH_A; e++) {
                 const uint at = id + e * ITEMS, row = at / (TILE_K / 4), i = at % (TILE_K / 4) * 4;
                 if (QUADS_A % ITEMS == 0 || at < QUADS_A) {
-                    to_a[(i + 0) * STRIDE_A + row] = next_a[e].x;
-                    to_a[(i + 1) * STRIDE_A + row] = next_a[e].y;
-                    to_a[(i + 2) * STRIDE_A + row] = next_a[e].z;
-                    to_a[(i + 3) * STRIDE_A + row] = next_a[e].w;
+                    to_a[AT_A(i + 0, row)] = next_a[e].x;
+                    to_a[AT_A(i + 1, row)] = next_a[e].y;
+                    to_a[AT_A(i + 2, row)] = next_a[e].z;
+                    to_a[AT_A(i + 3, row)] = next_a[e].w;
                 }
             }
 #pragma unroll

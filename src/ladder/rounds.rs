@@ -204,6 +204,16 @@ pub(super) fn compare_run<B: Bench>(
     }
 }
 
+/// The same for those who time by themselves: an error where it differs.
+///
+/// # Errors
+/// When the device fails, or the output differs.
+pub fn compare_once<B: Bench>(bench: &B, one: &B::Ready, room: &mut B::Room) -> Result<()> {
+    compare_run(bench, one, room)
+        .map(drop)
+        .map_err(|outcome| Error::new("A result is not right.", outcome.reason().unwrap_or_default(), ""))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -35,6 +35,8 @@ pub enum Subject {
     Added(&'static str),
     /// A rung of matrix multiplication.
     Multiplied(&'static str),
+    /// A rung of transposition.
+    Transposed(&'static str),
 }
 
 impl Subject {
@@ -51,7 +53,11 @@ impl Subject {
             | Self::IntoImage(_, kind)
             | Self::Planar(kind) => kind != DeviceKind::Cpu,
             Self::Planes { .. } => true,
-            Self::Rows | Self::Correct { .. } | Self::Added(_) | Self::Multiplied(_) => false,
+            Self::Rows
+            | Self::Correct { .. }
+            | Self::Added(_)
+            | Self::Multiplied(_)
+            | Self::Transposed(_) => false,
         }
     }
 }
@@ -67,7 +73,7 @@ impl fmt::Display for Subject {
             Self::Planes { image } => write!(f, "planes into a {}", storage(*image)),
             Self::Rows => write!(f, "rows"),
             Self::Correct { from, to } => write!(f, "correction, {} to {}", storage(*from), storage(*to)),
-            Self::Added(id) | Self::Multiplied(id) => write!(f, "{id}"),
+            Self::Added(id) | Self::Multiplied(id) | Self::Transposed(id) => write!(f, "{id}"),
         }
     }
 }
@@ -117,6 +123,7 @@ impl Case {
         match self.subject {
             Subject::Added(_) => format!("{}, {width} floats", self.subject),
             Subject::Multiplied(_) => format!("{}, {height}×{width} by {}", self.subject, self.radius),
+            Subject::Transposed(_) => format!("{}, {height}×{width}", self.subject),
             _ if self.subject.converts() => format!("{}, {width}×{height}", self.subject),
             _ => format!("{}, {width}×{height}, r={}", self.subject, self.radius),
         }
@@ -132,7 +139,7 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.asked())?;
         // Every input of the ladder is computed with in each case.
-        if let Subject::Added(_) | Subject::Multiplied(_) = self.subject {
+        if let Subject::Added(_) | Subject::Multiplied(_) | Subject::Transposed(_) = self.subject {
             return Ok(());
         }
         let content = match self.content {
@@ -201,6 +208,10 @@ pub fn cases(subject: Subject) -> Vec<Case> {
             let larger = [(200, 300, 40), (256, 128, 16), (131, 130, 65), (129, 257, 129)];
             let case = |(n, m, k)| Case { size: (n, m), radius: k, ..plain(subject) };
             sizes.into_iter().chain(larger).map(case).collect()
+        }
+        Subject::Transposed(_) => {
+            let sizes = [(64, 32), (1, 1), (3, 2), (65, 33), (300, 1), (1, 300), (1023, 7), (100, 300)];
+            sizes.map(|size| Case { size, radius: 0, ..plain(subject) }).to_vec()
         }
         _ if subject.converts() => conversions(subject),
         _ => filters(subject),

@@ -188,11 +188,12 @@ impl Tools {
         let size = format!("{width}x{height}");
         let mut arguments = ["bench", "--json", "--fail-fast"].map(str::to_owned).to_vec();
         let variant = match case.subject {
-            Subject::Added(_) | Subject::Multiplied(_) => {
+            Subject::Added(_) | Subject::Multiplied(_) | Subject::Transposed(_) => {
                 let (ladder, id, option, sizes) = match case.subject {
                     Subject::Multiplied(id) => {
                         ("matmul", id, "--mnk", format!("{height},{width},{}", case.radius))
                     }
+                    Subject::Transposed(id) => ("transpose", id, "--mn", format!("{height},{width}")),
                     Subject::Added(id) => ("vector-add", id, "--count", width.to_string()),
                     _ => ("", "", "", String::new()),
                 };

@@ -25,6 +25,7 @@ use clreel::ladders::box_filter::reference::reference;
 use clreel::ladders::box_filter::{BuiltVariant, Config, Scratch};
 use clreel::ladders::matmul::Matmul;
 use clreel::ladders::matmul::shape::Shape;
+use clreel::ladders::transpose::{Size, Transpose};
 use clreel::ladders::vector_add::VectorAdd;
 use clreel::verify::Elements as _;
 use ffmpeg_next::format::Pixel;
@@ -111,6 +112,10 @@ impl Lab {
             Subject::Planes { .. } | Subject::Rows => self.convert(case),
             Subject::Correct { .. } => self.correct(case),
             Subject::Added(id) => self.compute(&VectorAdd, id, &case.size.0),
+            Subject::Transposed(id) => {
+                let size = Size::of([case.size.1, case.size.0]);
+                self.compute(&Transpose, id, &size.map_err(|why| Error::new(why, "", ""))?)
+            }
             Subject::Multiplied(id) => {
                 let shape = Shape::of([case.size.1, case.size.0, case.radius]);
                 self.compute(&Matmul, id, &shape.map_err(|why| Error::new(why, "", ""))?)

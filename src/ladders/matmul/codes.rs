@@ -255,8 +255,8 @@ pub(super) static DOUBLE_BUFFERED: Code = Code {
     params: &[
         param("TILE_M", 64, 128, &[32, 64, 128, 256]),
         param("TILE_N", 64, 128, &[32, 64, 128, 256]),
-        param("TILE_K", 8, 8, &[8, 16, 32]),
-        param("ROWS", 4, 8, &[4, 8, 16]),
+        param("TILE_K", 8, 16, &[8, 16, 32]),
+        param("ROWS", 4, 16, &[4, 8, 16]),
         param("COLUMNS", 8, 8, &[4, 8, 16]),
         param("BAND", 8, 8, &[1, 4, 8, 16]),
     ],
