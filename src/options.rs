@@ -53,6 +53,9 @@ pub struct SizeArgs {
     /// it 16777216
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
     pub count: Option<Vec<u32>>,
+    /// Edges of the blocks in pixels, separated by commas: 16, 32, 64; only for reductions. Without it 64
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
+    pub block: Vec<u32>,
     /// Sizes of matrices: one of M×K by one of K×N; several times for several, which for `tune` stand for their classes.
     /// Only where matrices are multiplied. Without it 1024,1024,1024
     #[arg(long, value_name = "M,N,K", value_parser = values::mnk)]
@@ -63,16 +66,15 @@ pub struct SizeArgs {
 }
 
 impl SizeArgs {
-    /// The options that were given.
-    pub(crate) fn given(&self) -> impl Iterator<Item = &'static str> {
-        let all =
-            [("--count", self.count.is_some()), ("--mnk", self.mnk.is_some()), ("--mn", self.mn.is_some())];
-        all.into_iter().filter(|(_, given)| *given).map(|(name, _)| name)
-    }
-
-    /// The same for a ladder.
-    pub(crate) fn sizes(&self) -> Sizes<'_> {
-        Sizes { count: self.count.as_deref(), mnk: self.mnk.as_deref(), mn: self.mn.as_deref() }
+    /// The same for a ladder, with the sizes of pictures.
+    pub(crate) fn sizes<'a>(&'a self, size: &'a [(u32, u32)]) -> Sizes<'a> {
+        Sizes {
+            count: self.count.as_deref(),
+            mnk: self.mnk.as_deref(),
+            mn: self.mn.as_deref(),
+            size,
+            block: &self.block,
+        }
     }
 }
 
@@ -92,12 +94,29 @@ impl ReferencesArgs {
     }
 }
 
+/// What fills the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum SceneId {
+    /// The movie
+    Movie,
+    /// A test card: bars, ramps, grids, and what the engine measures
+    Card,
+}
+
+impl SceneId {
+    /// All of them, in the order in which `v` goes round.
+    pub const ALL: [Self; 2] = [Self::Movie, Self::Card];
+}
+
 /// `clreel [FILE…]`: the window.
 #[derive(Debug, Clone, Args)]
 pub struct PlayArgs {
     /// The movies to play, one after the other and round again; without any the bundled clip
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    /// What fills the window at first; v goes round
+    #[arg(long, value_name = "SCENE", value_enum, default_value_t = SceneId::Movie)]
+    pub scene: SceneId,
     /// What they may open.
     #[command(flatten)]
     pub references: ReferencesArgs,

@@ -124,17 +124,3 @@ fn chosen_devices(
         sel => Ok(vec![Some(select_device(&devices, sel)?)]),
     }
 }
-
-/// Each of them once, in the order given.
-fn each_once(numbers: &[u32]) -> Vec<u32> {
-    let mut once = Vec::new();
-    for &number in numbers {
-        if !once.contains(&number) {
-            once.push(number);
-        }
-    }
-    once
-}
-
-/// The options of movies, which a ladder of numbers does not take.
-const OF_MOVIES: [&str; 6] = ["file", "size", "radius", "native", "conversions", "allow_references"];

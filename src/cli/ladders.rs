@@ -1,14 +1,14 @@
 //! The ladders by their names on the command line, one line each. In: a name. Out: what the subcommands do for it.
 
+use super::given::Given;
 use super::{BenchArgs, TuneArgs, bench, tune};
 use crate::error::Result;
 use crate::ladder::answer::answer;
-use crate::ladder::contest::Ladder;
+use crate::ladder::contest::{Ladder, Sizes};
 use crate::ladders::box_filter;
 use crate::ladders::matmul::Matmul;
 use crate::ladders::transpose::Transpose;
 use crate::ladders::vector_add::VectorAdd;
-use crate::options::SizeArgs;
 
 /// Makes of the lines below the names and what belongs to each: its name in the code, that in JSON, and the ladder.
 macro_rules! ladders {
@@ -50,22 +50,29 @@ macro_rules! ladders {
     };
 }
 
-/// The cases of a ladder that filters no pictures; `foreign` is an option that was given and belongs to pictures.
+/// Options that say cases of ladders beside the box filter.
+pub(super) const OF_CASES: [&str; 4] = ["count", "mnk", "mn", "block"];
+
+/// Options that have a meaning for the box filter; some of them say cases of other ladders too.
+const OF_MOVIES: [&str; 6] = ["file", "size", "radius", "native", "conversions", "allow_references"];
+
+/// The cases of a ladder that filters no movies. What was given and means nothing for it is refused.
 ///
 /// # Errors
 /// A sentence for the user.
 pub(super) fn asked_cases<L: Ladder>(
     ladder: &L,
-    foreign: Option<String>,
-    sizes: &SizeArgs,
+    given: &Given,
+    sizes: &Sizes,
 ) -> std::result::Result<Vec<L::Case>, String> {
-    let own = L::NAME.replace('_', "-");
-    if let Some(name) = foreign {
-        return Err(format!("{name} belongs to the box filter: --ladder {own} takes {}", L::TAKES));
-    }
-    match sizes.given().find(|name| *name != L::TAKES) {
-        Some(name) => Err(format!("{name} belongs to another ladder: --ladder {own} takes {}", L::TAKES)),
-        None => ladder.cases(&sizes.sizes()),
+    let foreign = OF_MOVIES.iter().chain(&OF_CASES).copied().filter(|name| !L::TAKES.contains(name));
+    match given.any(&foreign.collect::<Vec<_>>()) {
+        Some(name) => {
+            let takes: Vec<_> = L::TAKES.iter().map(|name| format!("--{name}")).collect();
+            let (own, takes) = (L::NAME.replace('_', "-"), takes.join(" and "));
+            Err(format!("{name} belongs to another ladder: --ladder {own} takes {takes}"))
+        }
+        None => ladder.cases(sizes),
     }
 }
 

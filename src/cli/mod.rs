@@ -3,6 +3,7 @@
 //! Results go to stdout, everything else to stderr.
 
 pub mod bench;
+mod conformance;
 pub mod devices;
 pub mod given;
 mod ladders;
@@ -22,7 +23,7 @@ use crate::exit;
 use crate::gpu::cl::{Device, list_devices};
 use crate::gpu::{binaries, drivers, probe, trial};
 use crate::ladders::box_filter::{Group, VariantId};
-use crate::ladders::conversions::Which;
+use crate::ladders::color_conversion::Which;
 use crate::leftovers;
 use crate::options::{FilterArgs, PlayArgs, ReferencesArgs, SizeArgs, TraceArgs, TrialArgs, values};
 use crate::save;
@@ -31,6 +32,7 @@ use crate::timing::log;
 
 use given::Given;
 
+pub use conformance::ConformanceArgs;
 pub use ladders::LadderName;
 
 const EXAMPLES: &str = "Examples:
@@ -80,6 +82,8 @@ pub enum Command {
     Tune(TuneArgs),
     /// Write one filtered frame as a PNG; needs no display
     Snapshot(SnapshotArgs),
+    /// Check the conversions of OpenCL C on a device against whole-number arithmetic
+    Conformance(ConformanceArgs),
     /// List the OpenCL devices, and the drivers that fail
     Devices(DevicesArgs),
     /// List the variables of the environment that clreel heeds
@@ -132,6 +136,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
             binaries::keep();
             traced(&args.trace, || snapshot::run(args))
         }
+        Some(Command::Conformance(args)) => conformance::run(args),
         Some(Command::Devices(args)) => devices::run(args),
         Some(Command::Environment) => {
             devices::print_line(environment::help())?;
@@ -208,7 +213,7 @@ pub struct BenchArgs {
     /// Radii in pixels, separated by commas
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "7", value_parser = values::radius, allow_hyphen_values = true)]
     pub radius: Vec<u32>,
-    /// Scale the frames to this size first
+    /// Scale the frames to this size first; the size of a reduction's pictures
     #[arg(long, value_name = "WxH", value_parser = values::size)]
     pub size: Option<(u32, u32)>,
     /// Timed rounds; each round runs every variant once
@@ -243,6 +248,9 @@ pub struct BenchArgs {
 /// `clreel tune`.
 #[derive(Debug, Clone, Args)]
 pub struct TuneArgs {
+    /// What of all these was given.
+    #[command(flatten)]
+    pub given: Given,
     /// What is computed
     #[arg(long, value_name = "NAME", default_value = "box-filter")]
     pub ladder: LadderName,
@@ -298,4 +306,15 @@ pub struct DevicesArgs {
     /// Print JSON instead of a table
     #[arg(long)]
     pub json: bool,
+}
+
+/// Each of them once, in the order given.
+fn each_once<T: PartialEq + Copy>(given: &[T]) -> Vec<T> {
+    let mut once = Vec::new();
+    for &one in given {
+        if !once.contains(&one) {
+            once.push(one);
+        }
+    }
+    once
 }

@@ -1,6 +1,7 @@
 //! The ladders: each is one computation, written several times. What they share is in [`crate::ladder`].
 
 pub mod box_filter;
+pub mod color_conversion;
 pub mod conversions;
 pub mod matmul;
 pub mod transpose;

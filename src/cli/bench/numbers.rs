@@ -2,7 +2,7 @@
 //! has been measured, shown; the exit code.
 
 use super::results::{Progress, Subject};
-use super::{OF_MOVIES, ask, chosen_devices, goes_on, start};
+use super::{ask, chosen_devices, goes_on, start};
 use crate::cli::ladders::asked_cases;
 use crate::cli::{BenchArgs, usage};
 use crate::error::Result;
@@ -10,7 +10,9 @@ use crate::ladder::contest::{Contest, Ladder};
 use crate::ladder::trial::Child;
 
 pub(in crate::cli) fn run<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8> {
-    let cases = match asked_cases(ladder, args.given.any(&OF_MOVIES), &args.sizes) {
+    let size = args.size.as_ref().map_or(&[][..], std::slice::from_ref);
+    let sizes = args.sizes.sizes(size);
+    let cases = match asked_cases(ladder, &args.given, &sizes) {
         Ok(cases) => cases,
         Err(why) => return Ok(usage("bench", &why)),
     };

@@ -4,15 +4,16 @@
 use std::path::PathBuf;
 
 use super::results::{Progress, Subject};
-use super::{ask, chosen_devices, conversions, each_once, goes_on, start};
-use crate::cli::{BenchArgs, usage};
+use super::{ask, chosen_devices, conversions, goes_on, start};
+use crate::cli::ladders::OF_CASES;
+use crate::cli::{BenchArgs, each_once, usage};
 use crate::error::Result;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::bench::{BoxBench, Input};
 use crate::ladders::box_filter::entrants::{Entrant, case, require_memory};
 use crate::ladders::box_filter::trial::Trials;
-use crate::ladders::conversions::{self as converted, Which};
+use crate::ladders::color_conversion::{self as converted, Which};
 use crate::media;
 
 /// The most frames that are kept in memory and cycled.
@@ -25,7 +26,7 @@ fn filters() -> impl Iterator<Item = (&'static str, VariantId)> + Clone {
 }
 
 pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
-    if let Some(name) = args.sizes.given().next() {
+    if let Some(name) = args.given.any(&OF_CASES) {
         return Ok(usage(
             "bench",
             &format!("the box filter has no {name}: it filters the pictures of a movie"),

@@ -87,7 +87,7 @@ impl Ladder for Matmul {
     const LIMIT_FILE: &'static str = codes::LIMIT_FILE;
     const INPUTS: &'static [&'static str] = inputs::NAMES;
 
-    const TAKES: &'static str = "--mnk";
+    const TAKES: &'static [&'static str] = &["mnk"];
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Shape>, String> {
         let mut cases = Vec::new();

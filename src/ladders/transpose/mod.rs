@@ -120,7 +120,7 @@ impl Ladder for Transpose {
     const LIMIT_FILE: &'static str = kernels::LIMIT_FILE;
     const INPUTS: &'static [&'static str] = &["counting", "alternating"];
 
-    const TAKES: &'static str = "--mn";
+    const TAKES: &'static [&'static str] = &["mn"];
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Size>, String> {
         let mut cases = Vec::new();

@@ -31,6 +31,7 @@ use crate::ladders::box_filter::VariantId;
 use crate::media::{Clock, Decoder, Frame};
 use crate::overlay::VariantStatus;
 use crate::stats::{Recorder, Setting};
+pub(crate) use control::Parked;
 pub(crate) use gl_times::GlTimings;
 
 /// A frame that takes the device longer than this leaves the overlay to be repainted on its own.
