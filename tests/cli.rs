@@ -8,7 +8,9 @@ use std::process::{Command, Output, Stdio};
 
 use clreel::ladder::contest::Ladder;
 use clreel::ladders::box_filter::VariantId;
+use clreel::ladders::histogram::HISTOGRAM;
 use clreel::ladders::matmul::Matmul;
+use clreel::ladders::reduction::REDUCTION;
 use clreel::ladders::transpose::Transpose;
 use clreel::ladders::vector_add::VectorAdd;
 use ffmpeg_next::codec::Id;
@@ -394,6 +396,10 @@ fn every_rung_is_in_the_tables() {
     Transpose.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
     let kernels = read("kernels/matmul/README.md");
     Matmul.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
+    for (ladder, rungs) in [("reduction", REDUCTION.rungs()), ("histogram", HISTOGRAM.rungs())] {
+        let kernels = read(&format!("kernels/{ladder}/README.md"));
+        rungs.iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{ladder}: {}", rung.id));
+    }
 }
 
 /// The pages lead to each other, to pictures and to folders by relative links.

@@ -6,7 +6,9 @@ use crate::error::Result;
 use crate::ladder::answer::answer;
 use crate::ladder::contest::{Ladder, Sizes};
 use crate::ladders::box_filter;
+use crate::ladders::histogram::HISTOGRAM;
 use crate::ladders::matmul::Matmul;
+use crate::ladders::reduction::REDUCTION;
 use crate::ladders::transpose::Transpose;
 use crate::ladders::vector_add::VectorAdd;
 
@@ -83,4 +85,8 @@ ladders! {
     Matmul, "matmul", Matmul;
     /// A matrix with rows and columns exchanged: three ways to give its numbers to work-items
     Transpose, "transpose", Transpose;
+    /// Mean luminance of a picture's blocks, and sum, minimum, maximum, mean and product of all of it
+    Reduction, "reduction", REDUCTION;
+    /// How many pixels of a picture have each luminance
+    Histogram, "histogram", HISTOGRAM;
 }

@@ -3,15 +3,13 @@
 use std::ffi::c_void;
 use std::mem::size_of;
 use std::ptr;
-use std::sync::Arc;
 
 use ocl::ffi;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::status_name;
 
-/// Called on the driver's thread when a command is complete; makes no OpenCL call.
-pub type Waker = Arc<dyn Fn() + Send + Sync>;
+pub use crate::jobs::Waker;
 
 /// Whether the command of `event` has finished.
 ///

@@ -37,6 +37,10 @@ pub enum Subject {
     Multiplied(&'static str),
     /// A rung of transposition.
     Transposed(&'static str),
+    /// A rung of the reduction.
+    Reduced(&'static str),
+    /// A rung of the histogram.
+    Counted(&'static str),
 }
 
 impl Subject {
@@ -53,11 +57,8 @@ impl Subject {
             | Self::IntoImage(_, kind)
             | Self::Planar(kind) => kind != DeviceKind::Cpu,
             Self::Planes { .. } => true,
-            Self::Rows
-            | Self::Correct { .. }
-            | Self::Added(_)
-            | Self::Multiplied(_)
-            | Self::Transposed(_) => false,
+            Self::Rows | Self::Correct { .. } | Self::Added(_) | Self::Reduced(_) | Self::Counted(_) => false,
+            Self::Multiplied(_) | Self::Transposed(_) => false,
         }
     }
 }
@@ -73,7 +74,8 @@ impl fmt::Display for Subject {
             Self::Planes { image } => write!(f, "planes into a {}", storage(*image)),
             Self::Rows => write!(f, "rows"),
             Self::Correct { from, to } => write!(f, "correction, {} to {}", storage(*from), storage(*to)),
-            Self::Added(id) | Self::Multiplied(id) | Self::Transposed(id) => write!(f, "{id}"),
+            Self::Added(id) | Self::Reduced(id) | Self::Counted(id) => write!(f, "{id}"),
+            Self::Multiplied(id) | Self::Transposed(id) => write!(f, "{id}"),
         }
     }
 }
@@ -102,7 +104,7 @@ pub struct Case {
     pub subject: Subject,
     /// Width and height in pixels; of arrays the length, and 1; of a product its columns and rows.
     pub size: (u32, u32),
-    /// The radius; 0 for conversions; of a product how many numbers are added.
+    /// The radius; 0 for conversions; of a reduction the edge of the blocks; of a product how many numbers are added.
     pub radius: u32,
     /// What is in the picture.
     pub content: Content,
@@ -124,6 +126,8 @@ impl Case {
             Subject::Added(_) => format!("{}, {width} floats", self.subject),
             Subject::Multiplied(_) => format!("{}, {height}×{width} by {}", self.subject, self.radius),
             Subject::Transposed(_) => format!("{}, {height}×{width}", self.subject),
+            Subject::Reduced(_) => format!("{}, {width}×{height}, blocks of {}", self.subject, self.radius),
+            Subject::Counted(_) => format!("{}, {width}×{height}", self.subject),
             _ if self.subject.converts() => format!("{}, {width}×{height}", self.subject),
             _ => format!("{}, {width}×{height}, r={}", self.subject, self.radius),
         }
@@ -139,7 +143,12 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.asked())?;
         // Every input of the ladder is computed with in each case.
-        if let Subject::Added(_) | Subject::Multiplied(_) | Subject::Transposed(_) = self.subject {
+        if let Subject::Added(_)
+        | Subject::Reduced(_)
+        | Subject::Counted(_)
+        | Subject::Multiplied(_)
+        | Subject::Transposed(_) = self.subject
+        {
             return Ok(());
         }
         let content = match self.content {
@@ -212,6 +221,24 @@ pub fn cases(subject: Subject) -> Vec<Case> {
         Subject::Transposed(_) => {
             let sizes = [(64, 32), (1, 1), (3, 2), (65, 33), (300, 1), (1, 300), (1023, 7), (100, 300)];
             sizes.map(|size| Case { size, radius: 0, ..plain(subject) }).to_vec()
+        }
+        Subject::Reduced(_) => {
+            let sizes = [
+                (67, 33, 16),
+                (132, 129, 64),
+                (100, 70, 32),
+                (1, 1, 64),
+                (15, 17, 16),
+                (1284, 131, 32),
+                (640, 360, 16),
+                (641, 361, 64),
+            ];
+            let case = |(w, h, block)| Case { size: (w, h), radius: block, ..plain(subject) };
+            sizes.map(case).to_vec()
+        }
+        Subject::Counted(_) => {
+            let sizes = [(67, 33), (1, 1), (64, 64), (640, 360), (641, 361)];
+            sizes.map(|size| Case { size, radius: 64, ..plain(subject) }).to_vec()
         }
         _ if subject.converts() => conversions(subject),
         _ => filters(subject),

@@ -23,8 +23,11 @@ use clreel::ladder::rung::Work;
 use clreel::ladders::box_filter::planar::{PlanarFilter, planar_reference};
 use clreel::ladders::box_filter::reference::reference;
 use clreel::ladders::box_filter::{BuiltVariant, Config, Scratch};
+use clreel::ladders::histogram::HISTOGRAM;
 use clreel::ladders::matmul::Matmul;
 use clreel::ladders::matmul::shape::Shape;
+use clreel::ladders::reduction::REDUCTION;
+use clreel::ladders::reduction::pictures;
 use clreel::ladders::transpose::{Size, Transpose};
 use clreel::ladders::vector_add::VectorAdd;
 use clreel::verify::Elements as _;
@@ -119,6 +122,14 @@ impl Lab {
             Subject::Multiplied(id) => {
                 let shape = Shape::of([case.size.1, case.size.0, case.radius]);
                 self.compute(&Matmul, id, &shape.map_err(|why| Error::new(why, "", ""))?)
+            }
+            Subject::Counted(id) => {
+                let ((width, height), block) = (case.size, case.radius);
+                self.compute(&HISTOGRAM, id, &pictures::Case { width, height, block })
+            }
+            Subject::Reduced(id) => {
+                let ((width, height), block) = (case.size, case.radius);
+                self.compute(&REDUCTION, id, &pictures::Case { width, height, block })
             }
             Subject::Variant(..) | Subject::Tuned(..) | Subject::IntoImage(..) => self.filter(case),
         }
