@@ -11,7 +11,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 use std::time::Instant;
 
-use clreel::gpu::cl::{ClContext, Device, DeviceKind, list_devices, select_device};
+use clreel::gpu::cl::{Buffer, ClContext, Device, DeviceKind, list_devices, select_device};
 use clreel::gpu::process;
 use clreel::ladder::bench::Bench;
 use clreel::ladder::contest::{Contest, Ladder, Sizes};
@@ -229,19 +229,16 @@ fn clblast(device: &Device, shape: Shape, a: &[f32], b: &[f32]) -> Result<Librar
     // SAFETY: it is the function with these arguments, by `clblast_c.h`.
     let sgemm: Sgemm = unsafe { std::mem::transmute(symbol) };
     let cl = ClContext::new(device)?;
-    let buffer = |numbers: &[f32]| {
-        ocl::Buffer::<f32>::builder()
-            .queue(cl.queue.clone())
-            .len(numbers.len())
-            .copy_host_slice(numbers)
-            .build()
-    };
-    let (a, b, c) = (buffer(a)?, buffer(b)?, buffer(&vec![f32::NAN; shape.product()])?);
+    let bytes = |numbers: &[f32]| numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    let buffer = |numbers: &[f32]| Buffer::copied(&cl.context, ocl::ffi::CL_MEM_READ_WRITE, &bytes(numbers));
+    let no = |status| clreel::gpu::cl::failed("CLBlast's matrices could not be had.", &status);
+    let (a, b) = (buffer(a).map_err(no)?, buffer(b).map_err(no)?);
+    let c = buffer(&vec![f32::NAN; shape.product()]).map_err(no)?;
     let (m, n, k) = (shape.m as usize, shape.n as usize, shape.k as usize);
     let (queue, result) = (cl.queue.clone(), c.clone());
     let multiply = std::rc::Rc::new(move || -> Result<()> {
-        let memory = |buffer: &ocl::Buffer<f32>| buffer.as_core().as_ptr();
-        let mut on = cl.queue.as_core().as_ptr();
+        let memory = |buffer: &Buffer| buffer.mem().raw();
+        let mut on = cl.queue.raw();
         // SAFETY: the buffers have these sizes and are of the queue's context; no event is asked for.
         let status = unsafe {
             sgemm(
@@ -267,16 +264,16 @@ fn clblast(device: &Device, shape: Shape, a: &[f32], b: &[f32]) -> Result<Librar
             )
         };
         accepted("CLBlastSgemm", status)?;
-        Ok(cl.queue.finish()?)
+        Ok(cl.queue.finish().map_err(no)?)
     });
     let once = multiply.clone();
     Ok(Library {
         run: Box::new(move || timed(|| multiply())),
         multiply: Box::new(move || {
             once()?;
-            let mut read = vec![0.0; shape.product()];
-            result.read(&mut read).queue(&queue).enq()?;
-            Ok(read)
+            let mut read = vec![0; 4 * shape.product()];
+            result.read(&queue, &mut read).map_err(no)?;
+            Ok(read.chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]])).collect())
         }),
     })
 }

@@ -1,9 +1,7 @@
 //! Arrays of floats in a device's memory, each between two guards, for checks. In: a length. Out: memory that a kernel gets
 //! without its guards, and that is written and read with them.
 
-use ocl::core;
-
-use super::cl::{ClContext, failed};
+use super::cl::{Buffer, ClContext, Mem, Queue, failed};
 use super::memory::new_memory;
 use crate::error::Result;
 use crate::memory;
@@ -11,11 +9,11 @@ use crate::memory;
 /// An array on the device, on its queue.
 #[derive(Debug)]
 pub(crate) struct Guarded {
-    queue: ocl::Queue,
+    queue: Queue,
     /// All of it.
-    whole: ocl::Buffer<u8>,
+    whole: Buffer,
     /// What lies between the guards; of none at all something that nobody reads.
-    part: ocl::Buffer<u8>,
+    part: Buffer,
 }
 
 const NO_COPY: &str = "Numbers could not be copied to or from the device.";
@@ -45,12 +43,11 @@ impl Guarded {
     /// When there is not enough memory.
     pub(crate) fn new(cl: &ClContext, count: usize, guard: usize) -> Result<Self> {
         let all = 4 * (count + 2 * guard).max(1);
-        // SAFETY: no host memory is involved.
-        let whole = unsafe { ocl::Buffer::<u8>::new(&cl.context, new_memory(cl), all, None) };
+        let whole = Buffer::new(&cl.context, new_memory(cl), all);
         let whole = whole.map_err(|e| failed(NO_ROOM, &e))?;
         let part = match guard.min(count) {
             0 => whole.clone(),
-            _ => whole.create_sub_buffer(None, 4 * guard, 4 * count).map_err(|e| failed(NO_ROOM, &e))?,
+            _ => whole.part(4 * guard, 4 * count).map_err(|e| failed(NO_ROOM, &e))?,
         };
         Ok(Self { queue: cl.queue.clone(), whole, part })
     }
@@ -63,7 +60,7 @@ impl Guarded {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.whole.write(bytes).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))
+        self.whole.write(&self.queue, bytes).map_err(|e| failed(NO_COPY, &e))
     }
 
     /// All of it, guards included.
@@ -72,12 +69,12 @@ impl Guarded {
     /// When the device fails.
     pub(crate) fn read(&self) -> Result<Vec<u8>> {
         let mut bytes = memory::zeroed(self.whole.len())?;
-        self.whole.read(&mut bytes).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))?;
+        self.whole.read(&self.queue, &mut bytes).map_err(|e| failed(NO_COPY, &e))?;
         Ok(bytes)
     }
 
     /// What kernels get: what lies between the guards.
-    pub(crate) fn memory(&self) -> &core::Mem {
-        self.part.as_core()
+    pub(crate) fn memory(&self) -> &Mem {
+        self.part.mem()
     }
 }

@@ -15,7 +15,7 @@ use clreel::color::kernels::{Converter, Corrector};
 use clreel::color::planes::layout_of;
 use clreel::color::{Correction, Layout, convert_reference, correct_reference};
 use clreel::error::{Error, Result};
-use clreel::gpu::cl::{ClContext, list_devices, select_device};
+use clreel::gpu::cl::{self, Buffer, ClContext, Status, list_devices, select_device};
 use clreel::gpu::memory::{Picture, Storage};
 use clreel::ladder::config;
 use clreel::ladder::contest::Ladder;
@@ -33,6 +33,7 @@ use clreel::ladders::vector_add::VectorAdd;
 use clreel::verify::Elements as _;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
+use ocl::ffi::CL_MEM_READ_WRITE;
 
 use super::cases::{Case, Content, Subject, cases};
 use super::rules::{Mutant, mutants};
@@ -382,7 +383,7 @@ fn compare(
     run: impl FnOnce(&Picture) -> Result<()>,
 ) -> Result<Option<String>> {
     let poison: Vec<u8> = want.iter().map(|byte| !byte).collect();
-    let failed = |e: ocl::Error| Error::new("The memory of a case could not be had.", e.to_string(), "");
+    let failed = |e: Status| cl::failed("The memory of a case could not be had.", &e);
     let (side, mut after) = match storage {
         Storage::Image => {
             let image = Picture::alloc(cl, storage, width, height)?;
@@ -397,12 +398,11 @@ fn compare(
             let mut before = vec![0x5c; side];
             before.extend_from_slice(&poison);
             before.resize(2 * side + want.len(), 0x5c);
-            let whole = ocl::Buffer::<u8>::builder().queue(cl.queue.clone()).len(before.len());
-            let whole = whole.copy_host_slice(&before).build().map_err(failed)?;
-            let part = whole.create_sub_buffer(None, side, want.len()).map_err(failed)?;
+            let whole = Buffer::copied(&cl.context, CL_MEM_READ_WRITE, &before).map_err(failed)?;
+            let part = whole.part(side, want.len()).map_err(failed)?;
             run(&Picture::Buffer(part))?;
             cl.queue.finish().map_err(failed)?;
-            whole.read(&mut before).queue(&cl.queue).enq().map_err(failed)?;
+            whole.read(&cl.queue, &mut before).map_err(failed)?;
             (side, before)
         }
     };

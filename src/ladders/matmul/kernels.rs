@@ -3,14 +3,12 @@
 
 use std::cell::RefCell;
 
-use ocl::core::{self, ArgVal};
-
 use super::codes::{Code, Role, Step};
 use super::shape::Shape;
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::cl::{Answer, Buffer, ClContext, failed};
 use crate::gpu::guarded::{Guarded, bytes};
-use crate::gpu::kernel::{enqueue, expect_types};
+use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types};
 use crate::gpu::memory::new_memory;
 use crate::gpu::program;
 use crate::ladder::config::{Config, Tunable};
@@ -24,7 +22,7 @@ pub(crate) struct Memory {
     b: Guarded,
     product: Guarded,
     /// What is packed, once for all rungs: the left matrix and the right one.
-    packed: RefCell<[Option<ocl::Buffer<f32>>; 2]>,
+    packed: RefCell<[Option<Buffer>; 2]>,
 }
 
 const NO_ROOM: &str = "Memory for the packed matrices could not be had on the device.";
@@ -52,17 +50,19 @@ impl Memory {
     }
 
     /// Room for so many packed numbers, which are none at first: what is not packed shows in the product.
-    fn room_for(&self, side: usize, count: usize) -> Result<ocl::Buffer<f32>> {
+    fn room_for(&self, side: usize, count: usize) -> Result<Buffer> {
         let mut packed = self.packed.borrow_mut();
         let slot = packed.get_mut(side).ok_or_else(|| Error::new(NO_ROOM, "There are two matrices.", ""))?;
-        if let Some(buffer) = slot.as_ref().filter(|buffer| buffer.len() >= count) {
+        let bytes = 4 * count.max(1);
+        if let Some(buffer) = slot.as_ref().filter(|buffer| buffer.len() >= bytes) {
             return Ok(buffer.clone());
         }
-        // SAFETY: no host memory is involved.
-        let buffer =
-            unsafe { ocl::Buffer::<f32>::new(&self.cl.context, new_memory(&self.cl), count.max(1), None) };
-        let buffer = buffer.map_err(|e| failed(NO_ROOM, &e))?;
-        buffer.cmd().fill(f32::NAN, None).queue(&self.cl.queue).enq().map_err(|e| failed(NO_ROOM, &e))?;
+        let made = || {
+            let buffer = Buffer::new(&self.cl.context, new_memory(&self.cl), bytes)?;
+            buffer.enqueue_fill(&self.cl.queue, &f32::NAN.to_le_bytes(), 0, bytes)?.wait_for()?;
+            Ok(buffer)
+        };
+        let buffer = made().map_err(|e| failed(NO_ROOM, &e))?;
         Ok(slot.insert(buffer).clone())
     }
 }
@@ -70,7 +70,7 @@ impl Memory {
 /// Compiled kernels with their parameters.
 #[derive(Debug)]
 pub struct Program {
-    steps: Vec<(&'static Step, core::Kernel)>,
+    steps: Vec<(&'static Step, Kernel)>,
     config: Config<Code>,
 }
 
@@ -81,7 +81,7 @@ impl Program {
         let program = program::build(cl, file, &program::source(file)?, &config.options())?;
         let what = format!("The kernel in {file} could not be prepared.");
         let kernel = |step: &'static Step| {
-            let kernel = core::create_kernel(&program, step.kernel).map_err(|e| failed(&what, &e.into()))?;
+            let kernel = Kernel::new(&program, step.kernel).map_err(|e| failed(&what, &e))?;
             let (numbers, sizes): (&[&str], &[&str]) = (&["float*"], &["uint"]);
             let matrices = if step.role == Role::Multiply { 3 } else { 2 };
             let types = [vec![numbers; matrices], vec![sizes; 3]].concat();
@@ -106,38 +106,41 @@ impl Program {
             let memories = match step.role {
                 Role::PackLeft => {
                     let to = memory.room_for(0, step.packed(shape, &self.config))?;
-                    let from = std::mem::replace(&mut left, to.as_core().clone());
+                    let from = std::mem::replace(&mut left, to.mem().clone());
                     vec![from, left.clone()]
                 }
                 Role::PackRight => {
                     let to = memory.room_for(1, step.packed(shape, &self.config))?;
-                    let from = std::mem::replace(&mut right, to.as_core().clone());
+                    let from = std::mem::replace(&mut right, to.mem().clone());
                     vec![from, right.clone()]
                 }
                 Role::Multiply => vec![left.clone(), right.clone(), memory.product.memory().clone()],
             };
-            let bind = || -> core::Result<()> {
+            let bind = || -> Answer<()> {
                 for (index, memory) in (0..).zip(&memories) {
-                    core::set_kernel_arg(kernel, index, ArgVal::mem(memory))?;
+                    kernel.set(index, memory)?;
                 }
                 for (index, size) in (memories.len() as u32..).zip([shape.m, shape.n, shape.k]) {
-                    core::set_kernel_arg(kernel, index, ArgVal::scalar(&size))?;
+                    kernel.set(index, Value::Uint(size))?;
                 }
                 Ok(())
             };
-            bind().map_err(|e| failed(what, &e.into()))?;
+            bind().map_err(|e| failed(what, &e))?;
             let (global, local) = step.launch(shape, &self.config);
             if global.iter().all(|items| *items > 0) {
                 launches.push((kernel, global, local));
             }
         }
-        measure::sample(&memory.cl.queue, |queue| {
-            let launch = |(kernel, global, local): (&core::Kernel, [usize; 3], [usize; 3])| {
+        let ran = measure::sample(&memory.cl.queue, |queue| {
+            let launch = |(kernel, global, local): (&Kernel, [usize; 3], [usize; 3])| {
                 // SAFETY: the arguments are set, their types were compared, and the kernels look at the sizes.
                 let event = unsafe { enqueue(queue, kernel, 2, global, local) };
-                event.map_err(|e| failed(what, &e.into()))
+                event.map_err(|e| failed(what, &e))
             };
             launches.into_iter().map(launch).collect()
-        })
+        });
+        // Other cases have other memory.
+        self.steps.iter().for_each(|(_, kernel)| kernel.forget_memory());
+        ran
     }
 }

@@ -13,7 +13,7 @@ pub mod reference;
 mod rungs;
 pub mod shape;
 
-use ocl::core::{DeviceInfo as Ask, DeviceInfoResult};
+use ocl::ffi::CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE;
 use serde_json::Value;
 
 use crate::error::Result;
@@ -177,9 +177,8 @@ impl Ladder for Matmul {
             return Ok(());
         }
         let bytes = 4 * shape.right() as u64;
-        let most = ocl::core::get_device_info(cl.device.device.as_core(), Ask::MaxConstantBufferSize);
-        match most {
-            Ok(DeviceInfoResult::MaxConstantBufferSize(most)) if bytes > most => {
+        match cl.device.number::<u64>(CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE) {
+            Some(most) if bytes > most => {
                 Err(format!("The right matrix takes {bytes} bytes, and constant memory has {most}."))
             }
             _ => Ok(()),

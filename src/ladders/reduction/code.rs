@@ -1,13 +1,11 @@
 //! Kernels that reduce pictures on an OpenCL device. In: a configuration, and a picture in the device's memory. Out: what
 //! came of it there, and how long that took.
 
-use ocl::core::{self, ArgVal};
-
 use super::memory::Memory;
 use super::pictures::Case;
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, DeviceInfo, failed};
-use crate::gpu::kernel::{enqueue, expect_types};
+use crate::gpu::cl::{Answer, Buffer, ClContext, DeviceInfo, failed};
+use crate::gpu::kernel::{Argument, Kernel, Value, enqueue, expect_types};
 use crate::gpu::memory::new_memory;
 use crate::gpu::program;
 use crate::ladder::config::{Config, Param, Tunable};
@@ -103,9 +101,9 @@ impl Code {
 #[derive(Debug)]
 pub struct Program {
     config: Config<Code>,
-    kernels: Vec<core::Kernel>,
+    kernels: Vec<Kernel>,
     /// Its own: what a kernel leaves there harms no other.
-    counter: ocl::Buffer<u32>,
+    counter: Buffer,
 }
 
 impl Program {
@@ -114,16 +112,15 @@ impl Program {
         let program = program::build(cl, code.file, &program::source(code.file)?, &config.options())?;
         let kernel = |pass: &Pass| {
             let what = format!("The kernel '{}' in {} could not be prepared.", pass.kernel, code.file);
-            let kernel = core::create_kernel(&program, pass.kernel).map_err(|e| failed(&what, &e.into()))?;
+            let kernel = Kernel::new(&program, pass.kernel).map_err(|e| failed(&what, &e))?;
             let types: Vec<_> = pass.args.iter().map(|arg| arg.types()).collect();
             expect_types(&kernel, code.file, &types)?;
             Ok(kernel)
         };
         let kernels = code.passes.iter().map(kernel).collect::<Result<_>>()?;
-        // SAFETY: no host memory is involved.
-        let counter = unsafe { ocl::Buffer::new(&cl.context, new_memory(cl), 1, None) };
+        let counter = Buffer::new(&cl.context, new_memory(cl), 4);
         let counter = counter.map_err(|e| failed("Memory could not be had on the device.", &e))?;
-        let cleared = counter.write(&[0][..]).queue(&cl.queue).enq();
+        let cleared = counter.write(&cl.queue, &[0; 4]);
         cleared.map_err(|e| failed("Memory could not be cleared on the device.", &e))?;
         Ok(Self { config: config.clone(), kernels, counter })
     }
@@ -136,42 +133,38 @@ impl Program {
     /// Reduces the picture, waits, and times it.
     pub(super) fn run(&self, memory: &Memory, case: &Case) -> Result<Sample> {
         let what = "A picture could not be reduced on the device.";
-        measure::sample(&memory.queue, |queue| {
+        let ran = measure::sample(&memory.queue, |queue| {
             let mut events = Vec::new();
             let mut before = 0;
             for (pass, kernel) in self.config.code().passes.iter().zip(&self.kernels) {
                 let [across, down] = (pass.groups)(&self.config, case);
-                self.bind(kernel, pass.args, memory, case, before).map_err(|e| failed(what, &e.into()))?;
+                self.bind(kernel, pass.args, memory, case, before).map_err(|e| failed(what, &e))?;
                 let group = self.config.get(pass.group) as usize;
                 // SAFETY: the arguments are set, their types were compared, and the kernels look at the picture's size.
                 let event = unsafe { enqueue(queue, kernel, 2, [across * group, down, 1], [group, 1, 1]) };
-                events.push(event.map_err(|e| failed(what, &e.into()))?);
+                events.push(event.map_err(|e| failed(what, &e))?);
                 before = across * down;
             }
             Ok(events)
-        })
+        });
+        // Other cases have other memory.
+        self.kernels.iter().for_each(Kernel::forget_memory);
+        ran
     }
 
-    fn bind(
-        &self,
-        kernel: &core::Kernel,
-        args: &[Arg],
-        memory: &Memory,
-        case: &Case,
-        groups: usize,
-    ) -> core::Result<()> {
+    fn bind(&self, kernel: &Kernel, args: &[Arg], memory: &Memory, case: &Case, groups: usize) -> Answer<()> {
         for (index, arg) in (0..).zip(args) {
-            let set = |value: ArgVal| core::set_kernel_arg(kernel, index, value);
-            match arg {
-                Arg::Picture => set(ArgVal::mem(memory.picture()))?,
-                Arg::Parts => set(ArgVal::mem(memory.parts()))?,
-                Arg::Numbers => set(ArgVal::mem(memory.numbers()))?,
-                Arg::Counter => set(ArgVal::mem(self.counter.as_core()))?,
-                Arg::Width => set(ArgVal::scalar(&(case.width as i32)))?,
-                Arg::Height => set(ArgVal::scalar(&(case.height as i32)))?,
-                Arg::Block => set(ArgVal::scalar(&(case.block as i32)))?,
-                Arg::Groups => set(ArgVal::scalar(&(groups as i32)))?,
-            }
+            let argument: Argument = match arg {
+                Arg::Picture => memory.picture().into(),
+                Arg::Parts => memory.parts().into(),
+                Arg::Numbers => memory.numbers().into(),
+                Arg::Counter => self.counter.mem().into(),
+                Arg::Width => Value::Int(case.width as i32).into(),
+                Arg::Height => Value::Int(case.height as i32).into(),
+                Arg::Block => Value::Int(case.block as i32).into(),
+                Arg::Groups => Value::Int(groups as i32).into(),
+            };
+            kernel.set(index, argument)?;
         }
         Ok(())
     }

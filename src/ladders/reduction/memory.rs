@@ -2,7 +2,7 @@
 //! memory to fill, to give to kernels and to read.
 
 use crate::error::Result;
-use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::cl::{Buffer, ClContext, Mem, Queue, failed};
 use crate::gpu::memory::new_memory;
 use crate::memory::zeroed;
 use crate::verify;
@@ -13,14 +13,13 @@ const NO_COPY: &str = "Pictures or numbers could not be copied to or from the de
 #[derive(Debug)]
 struct Guarded {
     /// All of it.
-    whole: ocl::Buffer<u8>,
+    whole: Buffer,
     /// What lies between the guards.
-    part: ocl::Buffer<u8>,
+    part: Buffer,
 }
 
-fn new(cl: &ClContext, bytes: usize) -> Result<ocl::Buffer<u8>> {
-    // SAFETY: no host memory is involved.
-    unsafe { ocl::Buffer::<u8>::new(&cl.context, new_memory(cl), bytes, None) }
+fn new(cl: &ClContext, bytes: usize) -> Result<Buffer> {
+    Buffer::new(&cl.context, new_memory(cl), bytes)
         .map_err(|e| failed("Memory for a picture could not be had on the device.", &e))
 }
 
@@ -30,7 +29,7 @@ impl Guarded {
         let part = match guard {
             0 => whole.clone(),
             _ => whole
-                .create_sub_buffer(None, guard, bytes)
+                .part(guard, bytes)
                 .map_err(|e| failed("A part of the device's memory could not be had.", &e))?,
         };
         Ok(Self { whole, part })
@@ -40,7 +39,7 @@ impl Guarded {
 /// The same on a device, with room for what the stages hand on.
 #[derive(Debug)]
 pub(super) struct Memory {
-    pub(super) queue: ocl::Queue,
+    pub(super) queue: Queue,
     picture: Guarded,
     numbers: Guarded,
     parts: Guarded,
@@ -66,21 +65,21 @@ impl Memory {
     }
 
     /// What kernels are given.
-    pub(super) fn picture(&self) -> &ocl::core::Mem {
-        self.picture.part.as_core()
+    pub(super) fn picture(&self) -> &Mem {
+        self.picture.part.mem()
     }
 
-    pub(super) fn numbers(&self) -> &ocl::core::Mem {
-        self.numbers.part.as_core()
+    pub(super) fn numbers(&self) -> &Mem {
+        self.numbers.part.mem()
     }
 
-    pub(super) fn parts(&self) -> &ocl::core::Mem {
-        self.parts.part.as_core()
+    pub(super) fn parts(&self) -> &Mem {
+        self.parts.part.mem()
     }
 
     /// Fills the picture, guards included.
     pub(super) fn load(&self, bytes: &[u8]) -> Result<()> {
-        self.picture.whole.write(bytes).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))
+        self.picture.whole.write(&self.queue, bytes).map_err(|e| failed(NO_COPY, &e))
     }
 
     /// The picture, guards included.
@@ -90,8 +89,8 @@ impl Memory {
 
     /// Fills the numbers, guards included, and what the stages hand on: no run may find another's there.
     pub(super) fn write(&self, bytes: &[u8]) -> Result<()> {
-        self.parts.whole.write(&self.poison()).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))?;
-        self.numbers.whole.write(bytes).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))
+        self.parts.whole.write(&self.queue, &self.poison()).map_err(|e| failed(NO_COPY, &e))?;
+        self.numbers.whole.write(&self.queue, bytes).map_err(|e| failed(NO_COPY, &e))
     }
 
     fn poison(&self) -> Vec<u8> {
@@ -110,9 +109,9 @@ impl Memory {
         self.get(&self.numbers.whole)
     }
 
-    fn get(&self, buffer: &ocl::Buffer<u8>) -> Result<Vec<u8>> {
+    fn get(&self, buffer: &Buffer) -> Result<Vec<u8>> {
         let mut bytes = zeroed(buffer.len())?;
-        buffer.read(&mut bytes).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))?;
+        buffer.read(&self.queue, &mut bytes).map_err(|e| failed(NO_COPY, &e))?;
         Ok(bytes)
     }
 }

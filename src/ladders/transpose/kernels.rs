@@ -1,13 +1,11 @@
 //! Transposition on an OpenCL device. In: a configuration, and a matrix in the device's memory. Out: the other one there, and
 //! how long it took.
 
-use ocl::core::{self, ArgVal};
-
 use super::Size;
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, DeviceInfo, failed};
+use crate::gpu::cl::{Answer, ClContext, DeviceInfo, Queue, failed};
 use crate::gpu::guarded::{Guarded, bytes};
-use crate::gpu::kernel::{enqueue, expect_types};
+use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types};
 use crate::gpu::program;
 use crate::ladder::config::{Config, Param, Tunable};
 use crate::ladder::measure::{self, Sample};
@@ -60,7 +58,7 @@ impl Tunable for Code {
 /// Both matrices in the device's memory, on its queue.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    queue: ocl::Queue,
+    queue: Queue,
     a: Guarded,
     transposed: Guarded,
 }
@@ -89,7 +87,7 @@ impl Memory {
 /// A compiled kernel with its parameters.
 #[derive(Debug)]
 pub struct Program {
-    kernel: core::Kernel,
+    kernel: Kernel,
     config: Config<Code>,
 }
 
@@ -98,7 +96,7 @@ impl Program {
         let code = config.code();
         let program = program::build(cl, code.file, &program::source(code.file)?, &config.options())?;
         let what = format!("The kernel in {} could not be prepared.", code.file);
-        let kernel = core::create_kernel(&program, code.kernel).map_err(|e| failed(&what, &e.into()))?;
+        let kernel = Kernel::new(&program, code.kernel).map_err(|e| failed(&what, &e))?;
         expect_types(&kernel, code.file, &[&["float*"], &["float*"], &["uint"], &["uint"]])?;
         Ok(Self { kernel, config: config.clone() })
     }
@@ -111,25 +109,28 @@ impl Program {
     /// Transposes, waits, and times it.
     pub(super) fn run(&self, memory: &Memory, size: Size) -> Result<Sample> {
         let what = "A matrix could not be transposed on the device.";
-        let bind = || -> core::Result<()> {
+        let bind = || -> Answer<()> {
             for (index, matrix) in (0..).zip([&memory.a, &memory.transposed]) {
-                core::set_kernel_arg(&self.kernel, index, ArgVal::mem(matrix.memory()))?;
+                self.kernel.set(index, matrix.memory())?;
             }
             for (index, side) in (2..).zip([size.m, size.n]) {
-                core::set_kernel_arg(&self.kernel, index, ArgVal::scalar(&side))?;
+                self.kernel.set(index, Value::Uint(side))?;
             }
             Ok(())
         };
-        bind().map_err(|e| failed(what, &e.into()))?;
+        bind().map_err(|e| failed(what, &e))?;
         let group = group(&self.config);
         let items = match self.config.get("TILE") {
             1 => size.count().next_multiple_of(group),
             tile => (size.m.div_ceil(tile) as usize) * (size.n.div_ceil(tile) as usize) * group,
         };
-        measure::sample(&memory.queue, |queue| {
+        let ran = measure::sample(&memory.queue, |queue| {
             // SAFETY: the arguments are set, their types were compared, and the kernels look at the sizes.
             let event = unsafe { enqueue(queue, &self.kernel, 1, [items, 1, 1], [group, 1, 1]) };
-            Ok(vec![event.map_err(|e| failed(what, &e.into()))?])
-        })
+            Ok(vec![event.map_err(|e| failed(what, &e))?])
+        });
+        // Other cases have other memory.
+        self.kernel.forget_memory();
+        ran
     }
 }

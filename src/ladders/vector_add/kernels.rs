@@ -1,12 +1,10 @@
 //! Vector addition on an OpenCL device. In: a configuration, and the arrays in the device's memory. Out: their sum there,
 //! and how long it took.
 
-use ocl::core::{self, ArgVal};
-
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, DeviceInfo, failed};
+use crate::gpu::cl::{Answer, ClContext, DeviceInfo, Queue, failed};
 use crate::gpu::guarded::{Guarded, bytes};
-use crate::gpu::kernel::{enqueue, expect_types};
+use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types};
 use crate::gpu::program;
 use crate::ladder::config::{Config, Param, Tunable};
 use crate::ladder::measure::{self, Sample};
@@ -63,7 +61,7 @@ impl Tunable for Code {
 /// The arrays in the device's memory, on its queue. Each lies between two guards.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    queue: ocl::Queue,
+    queue: Queue,
     a: Guarded,
     b: Guarded,
     sum: Guarded,
@@ -94,7 +92,7 @@ impl Memory {
 /// A compiled kernel with its parameters.
 #[derive(Debug)]
 pub struct Program {
-    kernel: core::Kernel,
+    kernel: Kernel,
     file: &'static str,
     group: usize,
     /// Numbers that a work-item adds.
@@ -106,7 +104,7 @@ impl Program {
         let code = config.code();
         let program = program::build(cl, code.file, &program::source(code.file)?, &config.options())?;
         let what = format!("The kernel in {} could not be prepared.", code.file);
-        let kernel = core::create_kernel(&program, code.kernel).map_err(|e| failed(&what, &e.into()))?;
+        let kernel = Kernel::new(&program, code.kernel).map_err(|e| failed(&what, &e))?;
         let numbers: &[&str] = &["float*", "uint*"];
         expect_types(&kernel, code.file, &[numbers, numbers, numbers, &["uint"]])?;
         let [group, width, items] = ["GROUP", "WIDTH", "ITEMS"].map(|name| config.get(name) as usize);
@@ -120,19 +118,22 @@ impl Program {
     /// Adds `count` numbers, waits, and times it.
     pub(super) fn run(&self, memory: &Memory, count: usize) -> Result<Sample> {
         let what = "Numbers could not be added on the device.";
-        let bind = || -> core::Result<()> {
+        let bind = || -> Answer<()> {
             for (index, array) in (0..).zip([&memory.a, &memory.b, &memory.sum]) {
-                core::set_kernel_arg(&self.kernel, index, ArgVal::mem(array.memory()))?;
+                self.kernel.set(index, array.memory())?;
             }
-            core::set_kernel_arg(&self.kernel, 3, ArgVal::scalar(&(count as u32)))
+            self.kernel.set(3, Value::Uint(count as u32))
         };
-        bind().map_err(|e| failed(what, &e.into()))?;
+        bind().map_err(|e| failed(what, &e))?;
         // One work-item more than there are whole vectors, for the rest.
         let items = (count / self.each + 1).next_multiple_of(self.group);
-        measure::sample(&memory.queue, |queue| {
+        let ran = measure::sample(&memory.queue, |queue| {
             // SAFETY: the arguments are set, their types were compared, and the kernels look at `count`.
             let event = unsafe { enqueue(queue, &self.kernel, 1, [items, 1, 1], [self.group, 1, 1]) };
-            Ok(vec![event.map_err(|e| failed(what, &e.into()))?])
-        })
+            Ok(vec![event.map_err(|e| failed(what, &e))?])
+        });
+        // Other cases have other memory.
+        self.kernel.forget_memory();
+        ran
     }
 }
