@@ -9,6 +9,7 @@ pub mod event;
 pub(crate) mod folders;
 pub mod gl;
 pub mod gl_timer;
+pub(crate) mod guarded;
 pub mod headless;
 pub mod host_block;
 pub(crate) mod identity;

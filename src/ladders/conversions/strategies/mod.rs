@@ -316,7 +316,7 @@ impl Ladder for HostStrategies {
         Ok(sample)
     }
 
-    fn elements(&self) -> Counts {
+    fn elements(&self, _: &Room) -> Counts {
         Counts
     }
 }
