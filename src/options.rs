@@ -45,6 +45,21 @@ impl TrialArgs {
     }
 }
 
+/// How long a device may be waited for.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct DeviceTimeoutArgs {
+    /// How long a device may take for a step before clreel gives it up; without it 10 s, or ten times as long as predicted
+    #[arg(long, value_name = "S", value_parser = values::timeout)]
+    pub device_timeout: Option<f64>,
+}
+
+impl DeviceTimeoutArgs {
+    /// How long a step may take, where the user says.
+    pub fn limit(self) -> Option<Duration> {
+        self.device_timeout.and_then(|s| Duration::try_from_secs_f64(s).ok())
+    }
+}
+
 /// What a movie may open.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct ReferencesArgs {

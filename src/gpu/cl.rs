@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::gpu::calls;
 use crate::gpu::drivers::{self, Verdict};
+use crate::gpu::watch;
 
 /// The kind of a device, as OpenCL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -119,6 +120,7 @@ pub fn list_devices() -> Vec<Device> {
     if !drivers::may_load() {
         return Vec::new();
     }
+    let _watched = watch::on_device("", "the devices are listed");
     let mut platforms = 0u32;
     // SAFETY: asking for the number of platforms alone: no array is passed, and the count outlives the call.
     let status = unsafe { ocl::ffi::clGetPlatformIDs(0, ptr::null_mut(), &mut platforms) };
@@ -275,6 +277,7 @@ pub struct ClContext {
 impl ClContext {
     /// Makes a context and a queue on `device`.
     pub fn new(device: &Device) -> Result<Self> {
+        let _watched = watch::on_device(&device.info.name, "a context is made");
         let failed = |e: ocl::Error| {
             Error::new(
                 format!("The OpenCL device '{}' cannot be used.", device.info.name),

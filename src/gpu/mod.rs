@@ -25,3 +25,4 @@ pub mod sharing;
 pub mod timer;
 pub(crate) mod transfer;
 pub(crate) mod trial;
+pub(crate) mod watch;

@@ -180,6 +180,7 @@ pub(crate) fn build(cl: &ClContext, source_name: &str, source: &str, options: &s
     let built = core::build_program(&program, Some(&[device]), &options, None, None);
     tell_watcher(false);
     log::record(|| told("build"));
+    super::watch::progress();
     match built {
         Ok(()) => {
             if let (Some(place), Some(binary)) = (place, binary_of(&program)) {

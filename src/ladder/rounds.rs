@@ -11,6 +11,7 @@ use super::Outcome;
 use super::bench::{Bench, Prepared, Tried, fail, passed};
 use super::rows::{Case, CaseRun, Entry, Row, Turn, not_timed};
 use crate::error::{Error, Result};
+use crate::gpu::watch;
 use crate::ladder::measure::{self, Contender, Sample};
 use crate::verify::MismatchReport;
 
@@ -81,9 +82,9 @@ fn run_case<B: Bench>(
             false => prepare(bench, entrant, &mut room, ask.rounds),
         };
         match prepared {
-            Ok((rounds, Prepared { ready: one, chosen, checked, .. })) => {
+            Ok((rounds, Prepared { ready: one, predicted_ms, chosen, checked })) => {
                 (row.chosen, row.checked) = (chosen, checked);
-                ready.push((run.rows.len(), rounds, one));
+                ready.push((run.rows.len(), (rounds, predicted_ms), one));
             }
             Err(outcome) => row.outcome = *outcome,
         }
@@ -117,8 +118,8 @@ fn run_case<B: Bench>(
         let (rounds, run) = match turn {
             Turn::Limit(at) => (ask.rounds, plain(bench, limits.get(at)?.as_ref()?, &room)),
             Turn::Row(at) => {
-                let (_, rounds, one) = ready.iter().find(|(row, ..)| *row == at)?;
-                (*rounds, compared(bench, one, &room))
+                let (_, (rounds, predicted_ms), one) = ready.iter().find(|(row, ..)| *row == at)?;
+                (*rounds, compared(bench, (one, *predicted_ms), &room))
             }
         };
         Some((turn, Contender { rounds, run }))
@@ -143,6 +144,7 @@ fn prepare<B: Bench>(
     rounds: u32,
 ) -> Tried<(u32, Prepared<B::Ready>)> {
     let mut prepared = bench.prepare(entrant, room)?;
+    let _watched = watch::step("a variant is checked", prepared.predicted_ms);
     let rounds = measure::rounds_for(prepared.predicted_ms, rounds);
     let rounds = rounds.map_err(|why| Box::new(Outcome::Skipped(why)))?;
     bench.check(&mut prepared, room)?;
@@ -164,9 +166,14 @@ fn plain<'a, B: Bench>(bench: &'a B, one: &'a B::Ready, room: &'a RefCell<B::Roo
 }
 
 /// Runs that are timed, of which the first is compared as well.
-fn compared<'a, B: Bench>(bench: &'a B, one: &'a B::Ready, room: &'a RefCell<B::Room>) -> Run<'a> {
+fn compared<'a, B: Bench>(
+    bench: &'a B,
+    (one, predicted_ms): (&'a B::Ready, f64),
+    room: &'a RefCell<B::Room>,
+) -> Run<'a> {
     let mut is_compared = false;
     Box::new(move || {
+        let _watched = watch::step("a variant is timed", predicted_ms);
         let room = &mut room.borrow_mut();
         if is_compared {
             return bench.run(one, room).map_err(fail);

@@ -7,6 +7,7 @@ use super::results::{Progress, Subject};
 use super::{ask, chosen_devices, conversions, each_once, goes_on, start};
 use crate::cli::{BenchArgs, usage};
 use crate::error::Result;
+use crate::gpu::watch;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::bench::{BoxBench, Input};
@@ -67,6 +68,8 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
         if !goes_on(args, &live) {
             break;
         }
+        let name = device.as_ref().map(|device| device.info.name.as_str());
+        let _watched = name.map(|name| watch::on_device(name, "the variants are checked"));
         let kind = device.as_ref().map(|device| device.info.kind);
         let made = BoxBench::new(device.as_ref(), input, &entrants, &mut trials);
         let mut progress = Progress { live: &live, device: index };
