@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! cli        the command line and its subcommands
-//! app        the window's loop: submit, collect, present when due            (winit)
+//! app        the window: its events, its movies, its devices                 (winit)
+//! scene      what fills the window; a frame's way: submit, collect, present when due
 //! overlay    what the numbers say                                           (egui)
 //! options    what the window and several subcommands can be asked for       (clap)
 //! engine     a frame, a request ─▶ upload ▶ convert ▶ filter in bands ─▶ a texture or host memory, times
@@ -64,6 +65,7 @@ pub mod overlay;
 pub(crate) mod present;
 pub mod random;
 pub(crate) mod save;
+pub(crate) mod scene;
 pub(crate) mod stats;
 mod threads;
 pub mod timing;

@@ -1,13 +1,12 @@
 //! The window: winit's events ([`window`]), what fills it ([`player`]), keys ([`input`]), the movies to play
-//! ([`playlist`], and the desktop's dialog that asks for them), a frame's way ([`frame_loop`]), and the
-//! background threads that build OpenCL programs ([`builder`]) and tune them ([`tuner`]).
+//! ([`playlist`], and the desktop's dialog that asks for them), and the background threads
+//! that build OpenCL programs ([`builder`]) and tune them ([`tuner`]).
 
 pub(crate) mod builder;
 mod completion;
 mod conversions;
 mod dialog;
 mod fonts;
-pub(crate) mod frame_loop;
 pub(crate) mod input;
 mod part;
 pub(crate) mod player;

@@ -130,6 +130,3 @@ fn each_once(numbers: &[u32]) -> Vec<u32> {
     }
     once
 }
-
-/// The options of movies, which a ladder of numbers does not take.
-const OF_MOVIES: [&str; 6] = ["file", "size", "radius", "native", "conversions", "allow_references"];

@@ -1,5 +1,6 @@
 //! The ladders by their names on the command line, one line each. In: a name. Out: what the subcommands do for it.
 
+use super::given::Given;
 use super::{BenchArgs, TuneArgs, bench, tune};
 use crate::error::Result;
 use crate::ladder::answer::answer;
@@ -47,21 +48,29 @@ macro_rules! ladders {
     };
 }
 
-/// The cases of a ladder that filters no pictures; `foreign` is an option that was given and belongs to pictures.
+/// Options that say cases of ladders beside the box filter.
+pub(super) const OF_CASES: [&str; 2] = ["count", "block"];
+
+/// Options that have a meaning for the box filter; some of them say cases of other ladders too.
+const OF_MOVIES: [&str; 6] = ["file", "size", "radius", "native", "conversions", "allow_references"];
+
+/// The cases of a ladder that filters no movies. What was given and means nothing for it is refused.
 ///
 /// # Errors
 /// A sentence for the user.
 pub(super) fn asked_cases<L: Ladder>(
     ladder: &L,
-    foreign: Option<String>,
-    count: Option<&[u32]>,
+    given: &Given,
+    sizes: &Sizes,
 ) -> std::result::Result<Vec<L::Case>, String> {
-    match foreign {
+    let foreign = OF_MOVIES.iter().chain(&OF_CASES).copied().filter(|name| !L::TAKES.contains(name));
+    match given.any(&foreign.collect::<Vec<_>>()) {
         Some(name) => {
-            let own = L::NAME.replace('_', "-");
-            Err(format!("{name} belongs to the box filter: --ladder {own} takes {}", L::TAKES))
+            let takes: Vec<_> = L::TAKES.iter().map(|name| format!("--{name}")).collect();
+            let (own, takes) = (L::NAME.replace('_', "-"), takes.join(" and "));
+            Err(format!("{name} belongs to another ladder: --ladder {own} takes {takes}"))
         }
-        None => ladder.cases(&Sizes { count }),
+        None => ladder.cases(sizes),
     }
 }
 

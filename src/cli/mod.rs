@@ -206,6 +206,9 @@ pub struct BenchArgs {
     /// How many numbers, separated by commas; only where the ladder computes with numbers. Without it 16777216
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
     pub count: Option<Vec<u32>>,
+    /// Edges of the blocks in pixels, separated by commas: 16, 32, 64; only for reductions. Without it 64
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
+    pub block: Vec<u32>,
     /// What it may open.
     #[command(flatten)]
     pub references: ReferencesArgs,
@@ -215,7 +218,7 @@ pub struct BenchArgs {
     /// Radii in pixels, separated by commas
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "7", value_parser = values::radius, allow_hyphen_values = true)]
     pub radius: Vec<u32>,
-    /// Scale the frames to this size first
+    /// Scale the frames to this size first; the size of a reduction's pictures
     #[arg(long, value_name = "WxH", value_parser = values::size)]
     pub size: Option<(u32, u32)>,
     /// Timed rounds; each round runs every variant once
@@ -253,6 +256,9 @@ pub struct BenchArgs {
 /// `clreel tune`.
 #[derive(Debug, Clone, Args)]
 pub struct TuneArgs {
+    /// What of all these was given.
+    #[command(flatten)]
+    pub given: Given,
     /// What is computed
     #[arg(long, value_name = "NAME", default_value = "box-filter")]
     pub ladder: LadderName,
@@ -260,6 +266,9 @@ pub struct TuneArgs {
     /// Without it 16777216
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
     pub count: Option<Vec<u32>>,
+    /// Edges of the blocks in pixels, separated by commas: 16, 32, 64; only for reductions. Without it 64
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
+    pub block: Vec<u32>,
     /// Radii in pixels, separated by commas; each stands for its range. Without it one for each range
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::radius, allow_hyphen_values = true)]
     pub radius: Vec<u32>,

@@ -4,7 +4,7 @@
 mod report;
 
 use crate::cli::devices::{DeviceEntry, print_json};
-use crate::cli::ladders::asked_cases;
+use crate::cli::ladders::{OF_CASES, asked_cases};
 use crate::cli::live::{self, Live};
 use crate::cli::{TuneArgs, exit, usage, working_devices};
 use crate::error::{Error, Result};
@@ -13,7 +13,7 @@ use crate::gpu::sharing::Sharing;
 use crate::gpu::watch::{self, Watched};
 use crate::ladder::cache::{self, Cache, Entry};
 use crate::ladder::config::{Config, Tunable};
-use crate::ladder::contest::{Contest, Ladder};
+use crate::ladder::contest::{Contest, Ladder, Sizes};
 use crate::ladder::trial::Child;
 use crate::ladder::tune::{Search, Trial, Watch, most_trials};
 use crate::ladder::tune_case;
@@ -35,9 +35,9 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
 
 /// The box filter.
 pub(super) fn pictures(args: &TuneArgs) -> Result<u8> {
-    if args.count.is_some() {
-        let why = "the box filter has no --count: it filters pictures, and takes --size and --radius";
-        return Ok(usage("tune", why));
+    if let Some(name) = args.given.any(&OF_CASES) {
+        let why = format!("the box filter has no {name}: it filters pictures, and takes --size and --radius");
+        return Ok(usage("tune", &why));
     }
     let (_watched, cl) = device(args)?;
     let info = &cl.device.info;
@@ -63,9 +63,8 @@ pub(super) fn pictures(args: &TuneArgs) -> Result<u8> {
 
 /// A ladder that filters no pictures.
 pub(super) fn numbers<L: Ladder>(ladder: &L, args: &TuneArgs) -> Result<u8> {
-    let of_pictures = [("--size", !args.size.is_empty()), ("--radius", !args.radius.is_empty())];
-    let foreign = of_pictures.into_iter().find_map(|(name, given)| given.then(|| name.to_owned()));
-    let cases = match asked_cases(ladder, foreign, args.count.as_deref()) {
+    let sizes = Sizes { count: args.count.as_deref(), size: &args.size, block: &args.block };
+    let cases = match asked_cases(ladder, &args.given, &sizes) {
         Ok(cases) => cases,
         Err(why) => return Ok(usage("tune", &why)),
     };

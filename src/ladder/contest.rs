@@ -30,6 +30,10 @@ use crate::verify::{self, Checked, Elements, MismatchReport};
 pub struct Sizes<'a> {
     /// How many numbers.
     pub count: Option<&'a [u32]>,
+    /// Width and height of pictures.
+    pub size: &'a [(u32, u32)],
+    /// Edges of square blocks, in pixels.
+    pub block: &'a [u32],
 }
 
 /// One computation, written several times: its cases, its rungs, and how they run. What is common to all ladders is here
@@ -55,8 +59,8 @@ pub trait Ladder {
     /// Names of the kinds of input; the first is the one that is timed.
     const INPUTS: &'static [&'static str];
 
-    /// The options that say its cases, as in "--count".
-    const TAKES: &'static str;
+    /// The options that say its cases, as in "count".
+    const TAKES: &'static [&'static str];
 
     /// The cases that are asked for, each once; the one that is usual where none is.
     ///
@@ -85,7 +89,7 @@ pub trait Ladder {
     /// Bytes that have to be moved between memory and processor.
     fn bytes(&self, case: &Self::Case) -> f64;
 
-    /// Operations that have to be done.
+    /// Operations on floats that have to be done; 0 where there are none.
     fn operations(&self, case: &Self::Case) -> f64;
 
     /// Bytes of the output.
@@ -99,6 +103,19 @@ pub trait Ladder {
     /// # Errors
     /// The sentence.
     fn supports(&self, device: &DeviceInfo, case: &Self::Case) -> std::result::Result<(), String>;
+
+    /// Whether these kernels can do a case that the device can hold; otherwise why not, in a sentence.
+    ///
+    /// # Errors
+    /// The sentence.
+    fn takes(
+        &self,
+        _cl: &ClContext,
+        _code: &Self::Code,
+        _case: &Self::Case,
+    ) -> std::result::Result<(), String> {
+        Ok(())
+    }
 
     /// Threads of this process.
     fn host(&self, rung: &Rung<Self::Code>) -> Self::Built;
@@ -250,6 +267,10 @@ impl<'a, L: Ladder> Contest<'a, L> {
 
     /// Tries a configuration in the child, where its kernels are not those that are built in.
     pub(super) fn try_config(&self, case: &L::Case, id: &str, config: &Config<L::Code>) -> Tried<()> {
+        if let Some(cl) = &self.cl {
+            let takes = self.ladder.takes(cl, config.code(), case);
+            takes.map_err(|why| Box::new(Outcome::Unsupported(why)))?;
+        }
         let report = self.try_first(case, Some((id, config))).map_err(fail)?;
         // Nobody knows what an overrun does to another process.
         passed(Ok(report.filter(|report| report.overrun > 0)))

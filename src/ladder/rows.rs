@@ -34,7 +34,7 @@ pub enum Worth {
     Amounts {
         /// Bytes that have to be moved between memory and processor.
         bytes: f64,
-        /// Operations that have to be done.
+        /// Operations on floats that have to be done; 0 where there are none, and then nothing is said of them.
         operations: f64,
     },
 }

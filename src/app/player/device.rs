@@ -12,7 +12,6 @@ use super::Player;
 use super::asking::Asking;
 use super::recovery::Recovery;
 use crate::app::builder::Start;
-use crate::app::frame_loop::FrameLoop;
 use crate::engine::Pipeline;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceKind, select_device};
@@ -22,6 +21,7 @@ use crate::gpu::sharing::{self, Sharing};
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::overlay::{DeviceRow, DeviceState, VariantStatus};
+use crate::scene::frame_loop::FrameLoop;
 
 /// What runs the filter now.
 pub(super) struct Running {

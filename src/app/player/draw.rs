@@ -7,7 +7,6 @@ use winit::event::WindowEvent;
 use winit::window::Window;
 
 use super::{IDLE_REPAINT, INPUT_REPAINT, Player, presses};
-use crate::app::frame_loop::{DrawTimes, GlTimings};
 use crate::error::Result;
 use crate::gpu::gl_timer::Clock;
 use crate::gpu::read_texture::read_texture;
@@ -16,6 +15,7 @@ use crate::media::Orientation;
 use crate::memory::picture_memory;
 use crate::overlay::{Action, DeviceList, Shown, VariantRow, View};
 use crate::present::letterbox;
+use crate::scene::frame_loop::{DrawTimes, GlTimings};
 use crate::stats::{PlayState, Playing};
 use crate::timing::ms_since;
 

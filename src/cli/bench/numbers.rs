@@ -2,16 +2,18 @@
 //! has been measured, shown; the exit code.
 
 use super::results::{Progress, Subject};
-use super::{OF_MOVIES, ask, chosen_devices, goes_on, start};
+use super::{ask, chosen_devices, goes_on, start};
 use crate::cli::ladders::asked_cases;
 use crate::cli::{BenchArgs, usage};
 use crate::error::Result;
 use crate::gpu::watch;
-use crate::ladder::contest::{Contest, Ladder};
+use crate::ladder::contest::{Contest, Ladder, Sizes};
 use crate::ladder::trial::Child;
 
 pub(in crate::cli) fn run<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8> {
-    let cases = match asked_cases(ladder, args.given.any(&OF_MOVIES), args.count.as_deref()) {
+    let size = args.size.as_ref().map_or(&[][..], std::slice::from_ref);
+    let sizes = Sizes { count: args.count.as_deref(), size, block: &args.block };
+    let cases = match asked_cases(ladder, &args.given, &sizes) {
         Ok(cases) => cases,
         Err(why) => return Ok(usage("bench", &why)),
     };

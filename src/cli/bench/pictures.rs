@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::results::{Progress, Subject};
 use super::{ask, chosen_devices, conversions, each_once, goes_on, start};
+use crate::cli::ladders::OF_CASES;
 use crate::cli::{BenchArgs, usage};
 use crate::error::Result;
 use crate::gpu::watch;
@@ -26,7 +27,7 @@ fn filters() -> impl Iterator<Item = (&'static str, VariantId)> + Clone {
 }
 
 pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
-    if let Some(name) = args.given.any(&["count"]) {
+    if let Some(name) = args.given.any(&OF_CASES) {
         return Ok(usage(
             "bench",
             &format!("the box filter has no {name}: it filters the pictures of a movie"),

@@ -175,7 +175,7 @@ fn row<'a>(run: &CaseRun, row: &'a Row) -> RowEntry<'a> {
         Worth::Frames => (ErrorEntry::Frames { max_abs_diff: max_error.map(|most| most.ceil() as u8) }, None),
         Worth::Amounts { bytes, operations } => (
             ErrorEntry::Amounts { max_error, bound: None },
-            Some(Rates { gb_s: a_second(bytes), gflop_s: a_second(operations) }),
+            Some(Rates { gb_s: a_second(bytes), gflop_s: a_second(operations).filter(|rate| *rate > 0.0) }),
         ),
     };
     RowEntry {

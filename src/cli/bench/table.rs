@@ -100,6 +100,7 @@ fn table(run: &CaseRun) -> Table {
     table.load_preset(presets::UTF8_BORDERS_ONLY);
     let rates: &[&str] = match run.case.worth {
         Worth::Frames => &["fps"],
+        Worth::Amounts { operations: 0.0, .. } => &["GB/s"],
         Worth::Amounts { .. } => &["GB/s", "GFLOP/s"],
     };
     let of_limit = format!("× {}", run.case.limits.first().map_or("limit", |limit| limit.name));
@@ -153,6 +154,7 @@ fn cells(
     let a_second = |amount: f64| believed(amount / s.p50.max(1e-6), &noise);
     let rates = match run.case.worth {
         Worth::Frames => vec![a_second(1000.0)],
+        Worth::Amounts { bytes, operations: 0.0 } => vec![a_second(bytes / 1e6)],
         // A limit moves the bytes, and computes nothing.
         Worth::Amounts { bytes, .. } if base.is_none() => vec![a_second(bytes / 1e6), String::new()],
         Worth::Amounts { bytes, operations } => vec![a_second(bytes / 1e6), a_second(operations / 1e6)],

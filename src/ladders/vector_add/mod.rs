@@ -105,7 +105,7 @@ impl Ladder for VectorAdd {
     const LIMIT_FILE: &'static str = kernels::LIMIT_FILE;
     const INPUTS: &'static [&'static str] = inputs::NAMES;
 
-    const TAKES: &'static str = "--count";
+    const TAKES: &'static [&'static str] = &["count"];
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<u32>, String> {
         let mut cases = Vec::new();
