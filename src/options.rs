@@ -91,6 +91,9 @@ pub struct PlayArgs {
     /// How changed kernels are tried.
     #[command(flatten)]
     pub trial: TrialArgs,
+    /// How long the device may be waited for.
+    #[command(flatten)]
+    pub device_timeout: DeviceTimeoutArgs,
     /// Keep OpenGL and OpenCL apart: copy each frame instead of sharing textures
     #[arg(long)]
     pub no_sharing: bool,

@@ -140,7 +140,7 @@ impl Staging {
 }
 
 /// The planes of one picture in a block of a [`Staging`], which has the block back when this drops.
-pub struct Packed {
+pub(crate) struct Packed {
     layout: Layout,
     took_ms: f64,
     /// Taken only when this drops.

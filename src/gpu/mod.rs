@@ -4,11 +4,13 @@
 pub(crate) mod binaries;
 mod calls;
 pub mod cl;
+pub(crate) mod device_thread;
 pub(crate) mod display;
 pub(crate) mod drivers;
 pub mod event;
 pub(crate) mod folders;
 pub mod gl;
+pub(crate) mod gl_names;
 pub mod gl_timer;
 pub mod headless;
 pub mod host_block;

@@ -118,6 +118,38 @@ fn silent(work: &Work, limit: Duration) -> Error {
     )
 }
 
+/// What a thread has waited for so long that it should be said: on which device (empty where none is known yet), what, and how
+/// long. Only devices that `matters` says are looked at.
+pub(crate) fn silence(after: Duration, matters: impl Fn(&str) -> bool) -> Option<(String, &'static str, Duration)> {
+    let (all, now) = (under_way(), Instant::now());
+    let known: Vec<Work> = all.iter().filter(|work| matters(&work.device)).cloned().collect();
+    let silent = stalled(&known, now, |predicted| after.max(predicted.mul_f64(TIMES)));
+    silent.map(|(work, _)| (work.device.clone(), work.what, now.saturating_duration_since(work.since)))
+}
+
+/// When that is to be looked at next; `None` while nothing is under way.
+pub(crate) fn look_at(after: Duration) -> Option<Instant> {
+    let now = Instant::now();
+    let due = under_way().iter().filter(|work| work.predicted.is_some()).map(|work| work.since + after).min();
+    due.map(|due| due.max(now + LOOK))
+}
+
+/// A device that does not answer, for somebody who can choose another one.
+pub(crate) fn unanswered(device: &str, what: &str, silent: Duration) -> Error {
+    let said = match device {
+        "" => "An OpenCL driver does not answer.".to_owned(),
+        device => format!("The OpenCL device '{device}' does not answer."),
+    };
+    let silent = silent.as_secs();
+    let why = format!("A call of its driver has not come back for {silent} s, while {what}.");
+    Error::new(said, why, "Ctrl+D tries the next device; those of another driver go on.")
+}
+
+/// How long a device may be waited for before it is given up.
+pub(crate) fn patience(asked: Option<Duration>) -> Duration {
+    allowed(asked, Duration::ZERO, 1.0)
+}
+
 /// From here on the process ends with a sentence when work on a device takes longer than `asked`, or without that longer
 /// than 10 s and ten times as long as predicted. What has been measured until then is shown.
 pub(crate) fn end_process_after(asked: Option<Duration>) {

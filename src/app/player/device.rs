@@ -6,6 +6,7 @@
 //!
 //! What becomes of a device that fails is told in `recovery.rs`, whether it may share in `asking.rs`.
 
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use super::Player;
@@ -14,14 +15,19 @@ use super::recovery::Recovery;
 use crate::app::builder::Start;
 use crate::engine::Pipeline;
 use crate::error::{Error, Result};
-use crate::gpu::cl::{Device, DeviceKind, select_device};
+use crate::gpu::cl::{ClContext, Device, DeviceKind, select_device};
+use crate::gpu::device_thread::DeviceThread;
 use crate::gpu::drivers::{self, Driver};
 use crate::gpu::probe::Tested;
-use crate::gpu::sharing::{self, Sharing};
+use crate::gpu::sharing::{self, Ask, OnGl, Sharing};
+use crate::gpu::watch;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
-use crate::overlay::{DeviceRow, DeviceState, VariantStatus};
+use crate::overlay::{DeviceRow, DeviceState, Notice, VariantStatus};
 use crate::scene::frame_loop::FrameLoop;
+
+/// After so long it is said that a device does not answer.
+const SOON_SAID: Duration = Duration::from_millis(1500);
 
 /// What runs the filter now.
 pub(super) struct Running {
@@ -36,11 +42,53 @@ pub(super) struct Pending {
     pub device: Device,
     pub number: u64,
     sharing: Sharing,
-    pub pipeline: Pipeline,
+    pub held: Held,
     pub status: Vec<(VariantId, VariantStatus)>,
 }
 
-/// A device that was asked for. Making its context may take long and holds the window up, so that is said first.
+/// A device's side and the thread that makes its calls, until the frames have it.
+pub(super) struct Held(Option<(Pipeline, DeviceThread)>);
+
+impl Held {
+    pub(super) fn pipeline_mut(&mut self) -> Option<&mut Pipeline> {
+        self.0.as_mut().map(|(pipeline, _)| pipeline)
+    }
+
+    fn has(&self, variant: VariantId) -> bool {
+        self.0.as_ref().is_some_and(|(pipeline, _)| pipeline.has(variant))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some((pipeline, thread)) = self.0.take() {
+            thread.run("it is left", move || drop(pipeline));
+        }
+    }
+}
+
+/// A device whose context is being made, on the thread that is to make all of its calls.
+struct Opening {
+    device: Device,
+    why: Why,
+    /// It was to share.
+    shares: bool,
+    thread: DeviceThread,
+    /// What it wants of OpenGL.
+    asks: Receiver<Ask>,
+    opened: Receiver<Result<(ClContext, Sharing, Pipeline)>>,
+}
+
+/// Why a device is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    First,
+    Chosen,
+    /// Another one has failed.
+    Recovery,
+}
+
+/// A device that was asked for. Making its context may take long, so that is said first.
 struct Wanted {
     device: Device,
     /// The window has been drawn since.
@@ -77,7 +125,12 @@ pub(super) struct Devices {
     /// What the command line named.
     pub named: Option<Device>,
     pub running: Option<Running>,
+    opening: Option<Opening>,
     pub pending: Option<Pending>,
+    /// Which device drives the window, by its place in the list: that was asked for.
+    driving: Option<Receiver<Option<usize>>>,
+    /// What was said of a device that does not answer.
+    pub silent: Option<Error>,
     contexts: u64,
     pub recovery: Recovery,
 }
@@ -98,6 +151,7 @@ impl Devices {
     /// The device that is asked for or being made ready.
     pub(crate) fn coming(&self) -> Option<usize> {
         let wanted = self.wanted.as_ref().map(|w| w.device.info.index);
+        let wanted = wanted.or_else(|| self.opening.as_ref().map(|o| o.device.info.index));
         wanted.or_else(|| self.pending.as_ref().map(|p| p.device.info.index))
     }
 
@@ -112,13 +166,21 @@ impl Devices {
 
     /// Nothing is made ready any more.
     pub(crate) fn let_go(&mut self) {
-        (self.pending, self.wanted, self.choosing) = (None, None, false);
+        (self.pending, self.opening, self.wanted, self.choosing) = (None, None, None, false);
     }
 
     pub(crate) fn note_failure(&mut self, device: &Device, error: Option<&Error>) {
         if let Some(learnt) = self.learnt(device) {
             learnt.failure = error.cloned();
         }
+    }
+
+    /// Whether somebody waits for a device of this name; the empty one is that of drivers that are being asked for theirs.
+    fn is_waited_for(&self, name: &str) -> bool {
+        let running = self.running.as_ref().map(|r| &r.device);
+        let opening = self.opening.as_ref().map(|o| &o.device);
+        let mut waited = running.into_iter().chain(opening).chain(self.pending.as_ref().map(|p| &p.device));
+        waited.any(|device| device.info.name == name) || name.is_empty() && (!self.found || self.choosing)
     }
 
     /// The window has been drawn.
@@ -189,7 +251,7 @@ impl Player<'_> {
 
     /// The device that was named, else the graphics card that drives the window, else the best one; `None` while it is
     /// not known which drivers may be asked about the window.
-    fn first_device(&self) -> Option<Result<Device>> {
+    fn first_device(&mut self) -> Option<Result<Device>> {
         if let Some(named) = &self.devices.named {
             return Some(Ok(named.clone()));
         }
@@ -203,11 +265,37 @@ impl Player<'_> {
                     safe.push(device.clone());
                 }
             }
-            if let Some(driving) = sharing::driving_device(&safe, &self.gl_window.opencl_properties()) {
-                return Some(Ok(driving.clone()));
+            let driving = match &self.devices.driving {
+                Some(driving) => driving.try_recv(),
+                None => {
+                    self.devices.driving = Some(self.ask_for_driving(safe));
+                    Err(TryRecvError::Empty)
+                }
+            };
+            match driving {
+                Ok(Some(driving)) => {
+                    let of_index = |device: &&Device| device.info.index == driving;
+                    return self.devices.all.iter().find(of_index).map(|device| Ok(device.clone()));
+                }
+                Err(TryRecvError::Empty) => return None,
+                Ok(None) | Err(TryRecvError::Disconnected) => {}
             }
         }
         Some(select_device(&self.devices.all, None))
+    }
+
+    /// Asks the drivers, on a thread of its own: each call may stall.
+    fn ask_for_driving(&self, safe: Vec<Device>) -> Receiver<Option<usize>> {
+        let (sender, answer) = channel();
+        let (properties, waker) = (self.gl_window.opencl_properties(), self.waker.clone());
+        std::thread::spawn(move || {
+            let _watched = watch::on_device("", "it is asked which device drives the window");
+            let driving = sharing::driving_device(&safe, &properties).map(|device| device.info.index);
+            // Somebody may have chosen one meanwhile.
+            let _ = sender.send(driving);
+            waker();
+        });
+        answer
     }
 
     pub(super) fn without_opencl(&mut self, error: &Error) {
@@ -269,10 +357,20 @@ impl Player<'_> {
             self.devices.wanted = Some(wanted);
             return;
         }
-        match self.prepare_device(&wanted.device, true) {
-            Err(error) if wanted.first => self.recover(wanted.device, error.what, error.why),
-            Err(error) => self.stay(&wanted.device, error),
-            Ok(()) => {}
+        let why = if wanted.first { Why::First } else { Why::Chosen };
+        if let Err(error) = self.open_device(&wanted.device, true, why) {
+            self.not_opened(wanted.device, why, error);
+        }
+    }
+
+    fn not_opened(&mut self, device: Device, why: Why, error: Error) {
+        match why {
+            Why::First => self.recover(device, error.what, error.why),
+            Why::Chosen => self.stay(&device, error),
+            Why::Recovery => {
+                self.devices.note_failure(&device, Some(&error));
+                self.try_next();
+            }
         }
     }
 
@@ -287,50 +385,134 @@ impl Player<'_> {
         self.notify(Error { hint, ..error }, true);
     }
 
-    /// Makes a context on `device` and has everything built for it. `share` is whether it may share textures.
-    pub(super) fn prepare_device(&mut self, device: &Device, share: bool) -> Result<()> {
+    /// Has another device made ready because one has failed.
+    pub(super) fn open_instead(&mut self, device: &Device, share: bool) -> Result<()> {
+        self.open_device(device, share, Why::Recovery)
+    }
+
+    /// Has a context made on `device`, on a thread of its own. `share` is whether it may share textures.
+    fn open_device(&mut self, device: &Device, share: bool, why: Why) -> Result<()> {
         let allowed = match self.may_share(device) {
             _ if !share => Err("it failed while it shared textures".to_owned()),
             Some(allowed) => allowed,
             None => Err("it is not known yet whether the driver survives sharing".to_owned()),
         };
         let properties = allowed.map(|()| self.gl_window.opencl_properties());
-        let (cl, sharing) = match properties {
-            Ok(properties) => {
-                // Whatever becomes of this process, the next one asks in a child before it comes here.
-                self.devices.asking.begin(device);
-                let opened = sharing::open(device, &self.gl_window.gl, Ok(properties))?;
-                self.devices.asking.remember(device, &opened.1);
-                opened
+        let shares = properties.is_ok();
+        if shares {
+            // Whatever becomes of this process, the next one asks in a child before it comes here.
+            self.devices.asking.begin(device);
+        }
+        let thread = DeviceThread::start(&device.info.name)?;
+        let (gl, asks) = OnGl::asking(self.waker.clone());
+        let (sender, opened) = channel();
+        let (of, waker) = (device.clone(), self.waker.clone());
+        thread.run("a context is made", move || {
+            let made = sharing::open_on(&of, &gl, properties).map(|(cl, sharing)| {
+                let pipeline = Pipeline::new(cl.clone(), &sharing);
+                (cl, sharing, pipeline)
+            });
+            // Where nobody wants it any more it goes here.
+            let _ = sender.send(made);
+            waker();
+        });
+        let device = device.clone();
+        self.devices.opening = Some(Opening { device, why, shares, thread, asks, opened });
+        Ok(())
+    }
+
+    /// Does what the device that is being opened wants of OpenGL, and takes it when it is ready.
+    pub(super) fn look_after_opening(&mut self) {
+        let Some(opening) = &self.devices.opening else { return };
+        for ask in opening.asks.try_iter() {
+            ask(&self.gl_window.gl);
+        }
+        let opened = match opening.opened.try_recv() {
+            Ok(opened) => opened,
+            Err(TryRecvError::Empty) => return,
+            Err(TryRecvError::Disconnected) => {
+                let what = format!("The OpenCL device '{}' cannot be used.", opening.device.info.name);
+                Err(Error::new(what, "Its thread came to an unexpected end.", ""))
             }
-            Err(reason) => sharing::open(device, &self.gl_window.gl, Err(reason))?,
         };
-        if let Some(learnt) = self.devices.learnt(device) {
+        let Some(opening) = self.devices.opening.take() else { return };
+        match opened {
+            Ok(opened) => self.opened(opening, opened),
+            Err(error) => self.not_opened(opening.device, opening.why, error),
+        }
+    }
+
+    /// Has everything built for a device that has its context.
+    fn opened(&mut self, opening: Opening, (cl, sharing, pipeline): (ClContext, Sharing, Pipeline)) {
+        let Opening { device, why, shares, thread, .. } = opening;
+        if shares {
+            self.devices.asking.remember(&device, &sharing);
+        }
+        if let Some(learnt) = self.devices.learnt(&device) {
             learnt.sharing = Some(sharing.clone());
+        }
+        if self.builder.is_stalled()
+            && let Err(error) = self.builder.renew(self.args.trial.limit(), self.waker.clone())
+        {
+            self.notify(error, false);
         }
         self.devices.contexts += 1;
         let number = self.devices.contexts;
         self.builder.want(self.frames.chosen().0);
         let variants = VariantId::ALL.into_iter().filter(|v| v.back_end() == BackEnd::OpenCl).collect();
         let to_texture = sharing == Sharing::ZeroCopy;
-        self.builder.start(Start { number, cl: cl.clone(), to_texture, variants, corrector: true });
-        let pipeline = Pipeline::new(cl, &sharing);
+        self.builder.start(Start { number, cl, to_texture, variants, corrector: true });
         let status = at_first(&self.frames);
-        let pending = Pending { device: device.clone(), number, sharing, pipeline, status };
-        self.devices.pending = Some(pending);
+        let held = Held(Some((pipeline, thread)));
+        self.devices.pending = Some(Pending { device: device.clone(), number, sharing, held, status });
         self.promote_if_ready();
-        Ok(())
+        if why == Why::Recovery {
+            self.opened_instead(&device);
+        }
+    }
+
+    /// Says which device does not answer, as long as it does not, and gives it up in the end. Returns when to look again.
+    pub(super) fn look_after_silence(&mut self) -> Option<Instant> {
+        let silent = watch::silence(SOON_SAID, |name| self.devices.is_waited_for(name));
+        let error = silent.as_ref().map(|(device, what, _)| watch::unanswered(device, what, SOON_SAID));
+        if error != self.devices.silent {
+            if let Some(before) = self.devices.silent.take() {
+                self.notices.retain(|notice| notice.error != before);
+            }
+            self.notices.extend(error.clone().map(|error| Notice { error, serious: true }));
+            self.devices.silent = error;
+            self.repaint_after(Duration::ZERO);
+        }
+        let patience = watch::patience(self.args.device_timeout.limit());
+        if let Some((name, what, _)) = silent.filter(|(.., silent)| *silent > patience) {
+            self.give_up_silent(&watch::unanswered(&name, what, patience));
+        }
+        watch::look_at(SOON_SAID)
+    }
+
+    /// Does without a device that does not answer.
+    fn give_up_silent(&mut self, error: &Error) {
+        let (what, why) = (error.what.clone(), error.why.clone());
+        if let Some(opening) = self.devices.opening.take() {
+            self.devices.recovery.not_again(&opening.device);
+            self.not_opened(opening.device, opening.why, Error::new(what, why, ""));
+        } else if let Some(pending) = self.devices.pending.take() {
+            self.stay(&pending.device, Error::new(what, why, ""));
+        } else if let Some(device) = self.devices.running.as_ref().map(|running| running.device.clone()) {
+            self.devices.recovery.not_again(&device);
+            self.recover(device, what, why);
+        }
     }
 
     /// Puts the device that was made ready in the place of the one that ran.
     fn promote(&mut self) {
         let Some(pending) = self.devices.pending.take() else { return };
         self.devices.note_failure(&pending.device, None);
-        self.frames.set_pipeline(pending.pipeline);
-        self.status = pending.status;
-        self.sharing = pending.sharing;
-        self.device = Some(pending.device.info.clone());
-        let (device, number) = (pending.device, pending.number);
+        let Pending { device, number, sharing, mut held, status } = pending;
+        let Some((pipeline, thread)) = held.0.take() else { return };
+        self.frames.set_pipeline(pipeline, thread);
+        (self.status, self.sharing) = (status, sharing);
+        self.device = Some(device.info.clone());
         self.devices.running = Some(Running { device, number, works_since: None });
         self.repaint_after(Duration::ZERO);
         if self.devices.contexts > 1 && !self.overlay.devices_shown() {
@@ -343,7 +525,7 @@ impl Player<'_> {
     /// Takes over the device that was made ready as soon as it can filter as is wanted.
     pub(super) fn promote_if_ready(&mut self) {
         let chosen = self.frames.chosen().0;
-        let ready = |p: &Pending| chosen.back_end() != BackEnd::OpenCl || p.pipeline.has(chosen);
+        let ready = |p: &Pending| chosen.back_end() != BackEnd::OpenCl || p.held.has(chosen);
         if self.devices.running.is_none() || self.devices.pending.as_ref().is_some_and(ready) {
             self.promote();
         }

@@ -254,6 +254,7 @@ impl<'a> Player<'a> {
         self.take_answers();
         self.choose_first();
         self.prepare_wanted();
+        self.look_after_opening();
         self.promote_if_ready();
         self.next_movie(event_loop)?;
         self.navigate();
@@ -293,13 +294,14 @@ impl<'a> Player<'a> {
         if self.frames.is_awaiting() {
             self.repaint_after(AWAITED_REPAINT.saturating_sub(self.last_draw.elapsed()));
         }
+        let look_at = self.look_after_silence();
         let now = Instant::now();
         if tick.redraw || self.repaint_at.is_some_and(|at| at <= now) {
             self.gl_window.window.request_redraw();
             event_loop.set_control_flow(ControlFlow::Wait);
             return Ok(());
         }
-        let wake = [tick.wake_at, self.repaint_at].into_iter().flatten().min();
+        let wake = [tick.wake_at, self.repaint_at, look_at].into_iter().flatten().min();
         event_loop.set_control_flow(wake.map_or(ControlFlow::Wait, ControlFlow::WaitUntil));
         Ok(())
     }

@@ -4,9 +4,10 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::{FrameLoop, Ready};
+use super::{Flight, FrameLoop, Ready};
 use crate::color::Correction;
-use crate::engine::Pipeline;
+use crate::engine::{Pipeline, Side, Ticket};
+use crate::gpu::device_thread::DeviceThread;
 use crate::ladders::box_filter::VariantId;
 use crate::media::{Decoder, Seek};
 
@@ -67,7 +68,8 @@ impl FrameLoop {
     /// Forgets the frames that are on their way; the next frame starts the clock anew.
     fn start_over(&mut self) {
         self.generation += 1;
-        self.flights.iter().for_each(|flight| self.engine.cancel(flight.ticket));
+        let tickets: Vec<Ticket> = self.flights.iter().map(|flight| flight.ticket).collect();
+        tickets.into_iter().for_each(|ticket| self.cancel(ticket));
         let waiting: Vec<Ready> = self.ready.drain(..).collect();
         waiting.into_iter().for_each(|ready| self.give_up(ready.flight, Some(ready.slot)));
         self.returned.clear();
@@ -75,10 +77,15 @@ impl FrameLoop {
         self.interrupt();
     }
 
-    /// Gives the loop its device, instead of the one that it has. The picture on the screen stays.
-    pub(crate) fn set_pipeline(&mut self, pipeline: Pipeline) {
+    /// Gives the loop its device, instead of the one that it has, with the thread that makes its calls. The picture on the
+    /// screen stays.
+    pub(crate) fn set_pipeline(&mut self, pipeline: Pipeline, thread: DeviceThread) {
         self.take_down();
-        self.engine.set_device(pipeline);
+        if let Some(engine) = &mut self.engine {
+            engine.set_device(pipeline);
+            engine.be_on(Side::Window);
+            self.thread = Some(thread);
+        }
         self.devices += 1;
         self.not_again = None;
         self.interrupt();
@@ -99,7 +106,9 @@ impl FrameLoop {
     /// Converts no frame on the host because the device's program for it is still being built: for scripts.
     pub(crate) fn wait_for_conversions(&mut self, wait: bool) {
         self.waits_for_conversions = wait;
-        self.engine.convert_only_checked(wait);
+        if let Some(engine) = &mut self.engine {
+            engine.convert_only_checked(wait);
+        }
     }
 
     /// Chooses the filter from the next frame on. Work that is not on the device yet is dropped. Where no next
@@ -121,11 +130,9 @@ impl FrameLoop {
         } else {
             NEARLY_DONE_MS
         };
-        for flight in &self.flights {
-            if self.engine.progress(flight.ticket).remaining_ms > limit_ms {
-                self.engine.cancel(flight.ticket);
-            }
-        }
+        let too_long = |flight: &&Flight| self.progress(flight).remaining_ms > limit_ms;
+        let tickets: Vec<Ticket> = self.flights.iter().filter(too_long).map(|f| f.ticket).collect();
+        tickets.into_iter().for_each(|ticket| self.cancel(ticket));
         self.return_waiting();
     }
 
@@ -159,9 +166,9 @@ impl FrameLoop {
     pub(crate) fn toggle_pause(&mut self) {
         if self.clock.is_paused() {
             self.clock.resume();
-            for flight in self.flights.iter().filter(|f| f.again) {
-                self.engine.cancel(flight.ticket);
-            }
+            let again = self.flights.iter().filter(|f| f.again).map(|f| f.ticket);
+            let again: Vec<Ticket> = again.collect();
+            again.into_iter().for_each(|ticket| self.cancel(ticket));
         } else {
             self.clock.pause();
         }
