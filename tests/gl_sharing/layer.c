@@ -3,6 +3,7 @@
 // the loader hands it the driver's table of functions and takes another one back.
 //
 // This file: the table, the options, what is told about devices, planned failures, the log. sharing.c: the sharing.
+// helper.c: an OpenGL context for threads that have none.
 
 #include "layer.h"
 
