@@ -238,7 +238,7 @@ fn the_shared_window_resizes_changes_variants_and_devices_under_egl() {
 }
 
 #[test]
-fn the_device_waits_for_opengl_where_it_says_that_it_does() {
+fn opengl_is_waited_for_whatever_the_device_says() {
     const FRAMES: usize = 30;
     let (display, folder) = (Display::start(&[]), Folder::new("sharing-waits"));
     let movie = movie(&folder);
@@ -270,12 +270,8 @@ fn the_device_waits_for_opengl_where_it_says_that_it_does() {
             let case = format!("{gl}, device_waits={device_waits}: {unwaited} of {}", handovers.len());
             assert!(handovers.len() >= FRAMES, "{case}");
             assert!(log.contains("glClientWaitSync asked"), "{case}: nothing was watched");
-            if device_waits {
-                // The test of sharing waits all the same.
-                assert!(unwaited >= FRAMES, "{case} not waited for");
-            } else {
-                assert_eq!(unwaited, 0, "{case} not waited for");
-            }
+            // What cl_khr_gl_event promises holds where the context is current, which the device's thread has none of.
+            assert_eq!(unwaited, 0, "{case} not waited for");
         }
     }
 }

@@ -14,11 +14,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Request, Slot};
 use super::conversions::Known;
 use super::device_job::{Colors, DeviceJob};
 use super::pace::ConversionTime;
 use super::trials::Trials;
+use super::{Request, Slot};
 use crate::color::Layout;
 use crate::color::kernels::{Converter, Corrector, pack_pinned};
 use crate::color::{Packed, Staging};

@@ -120,7 +120,10 @@ fn silent(work: &Work, limit: Duration) -> Error {
 
 /// What a thread has waited for so long that it should be said: on which device (empty where none is known yet), what, and how
 /// long. Only devices that `matters` says are looked at.
-pub(crate) fn silence(after: Duration, matters: impl Fn(&str) -> bool) -> Option<(String, &'static str, Duration)> {
+pub(crate) fn silence(
+    after: Duration,
+    matters: impl Fn(&str) -> bool,
+) -> Option<(String, &'static str, Duration)> {
     let (all, now) = (under_way(), Instant::now());
     let known: Vec<Work> = all.iter().filter(|work| matters(&work.device)).cloned().collect();
     let silent = stalled(&known, now, |predicted| after.max(predicted.mul_f64(TIMES)));
@@ -145,9 +148,9 @@ pub(crate) fn unanswered(device: &str, what: &str, silent: Duration) -> Error {
     Error::new(said, why, "Ctrl+D tries the next device; those of another driver go on.")
 }
 
-/// How long a device may be waited for before it is given up.
-pub(crate) fn patience(asked: Option<Duration>) -> Duration {
-    allowed(asked, Duration::ZERO, 1.0)
+/// Whether a device has been silent for so long that it is to be given up, on a machine that is as busy as this one.
+pub(crate) fn is_too_long(silent: Duration, asked: Option<Duration>) -> bool {
+    silent > allowed(asked, Duration::ZERO, 1.0) && silent > allowed(asked, Duration::ZERO, crowding())
 }
 
 /// From here on the process ends with a sentence when work on a device takes longer than `asked`, or without that longer

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::SECOND_NS;
 use super::control::{Control, Seek};
-use super::frame::{PackedPlanes, Frame, Timed, nanoseconds, seconds, share};
+use super::frame::{Frame, PackedPlanes, Timed, nanoseconds, seconds, share};
 use super::pass::{Pass, nothing_decoded};
 use super::queue::FrameQueue;
 use super::source::Skip;

@@ -228,18 +228,26 @@ static const struct {
 static cl_mem CL_API_CALL layer_clCreateFromGLTexture(cl_context context, cl_mem_flags flags, cl_GLenum target,
                                                       cl_GLint level, cl_GLuint name, cl_int *error) {
     FAIL_AS_PLANNED_OR_NULL(clCreateFromGLTexture, context);
-    if (!is_sharing(context)) RETURN_ERROR(CL_INVALID_CONTEXT);
-    if (options.no_images || !has_gl_context()) RETURN_ERROR(CL_INVALID_OPERATION);
+    sharing_context *sharing = find_sharing(context);
+    if (!sharing) RETURN_ERROR(CL_INVALID_CONTEXT);
+    const current_gl here = current();
+    helper *helper = here == NO_OPENGL ? helper_of(sharing) : NULL;
+    if (options.no_images || (here != OPENGL && !helper)) RETURN_ERROR(CL_INVALID_OPERATION);
     if (target != GL_TEXTURE_2D) RETURN_ERROR(CL_INVALID_VALUE);
-    if (!glIsTexture(name)) RETURN_ERROR(CL_INVALID_GL_OBJECT);
+    if (helper && !enter_helper(helper)) RETURN_ERROR(CL_INVALID_OPERATION);
 
     GLint bound = 0, width = 0, height = 0, internal = 0;
-    glGetIntegerv(GL_TEXTURE_BINDING_2D, &bound);
-    glBindTexture(target, name);
-    glGetTexLevelParameteriv(target, level, GL_TEXTURE_WIDTH, &width);
-    glGetTexLevelParameteriv(target, level, GL_TEXTURE_HEIGHT, &height);
-    glGetTexLevelParameteriv(target, level, GL_TEXTURE_INTERNAL_FORMAT, &internal);
-    glBindTexture(target, (GLuint)bound);
+    const bool is_texture = glIsTexture(name);
+    if (is_texture) {
+        glGetIntegerv(GL_TEXTURE_BINDING_2D, &bound);
+        glBindTexture(target, name);
+        glGetTexLevelParameteriv(target, level, GL_TEXTURE_WIDTH, &width);
+        glGetTexLevelParameteriv(target, level, GL_TEXTURE_HEIGHT, &height);
+        glGetTexLevelParameteriv(target, level, GL_TEXTURE_INTERNAL_FORMAT, &internal);
+        glBindTexture(target, (GLuint)bound);
+    }
+    if (helper) leave_helper(helper);
+    if (!is_texture) RETURN_ERROR(CL_INVALID_GL_OBJECT);
     if (width == 0 || height == 0) RETURN_ERROR(CL_INVALID_MIP_LEVEL);
     size_t kind = 0, kinds = sizeof formats / sizeof *formats;
     while (kind < kinds && formats[kind].internal != internal) kind++;

@@ -77,6 +77,7 @@ struct Opening {
     /// What it wants of OpenGL.
     asks: Receiver<Ask>,
     opened: Receiver<Result<(ClContext, Sharing, Pipeline)>>,
+    since: Instant,
 }
 
 /// Why a device is opened.
@@ -416,8 +417,8 @@ impl Player<'_> {
             let _ = sender.send(made);
             waker();
         });
-        let device = device.clone();
-        self.devices.opening = Some(Opening { device, why, shares, thread, asks, opened });
+        let (device, since) = (device.clone(), Instant::now());
+        self.devices.opening = Some(Opening { device, why, shares, thread, asks, opened, since });
         Ok(())
     }
 
@@ -483,24 +484,28 @@ impl Player<'_> {
             self.devices.silent = error;
             self.repaint_after(Duration::ZERO);
         }
-        let patience = watch::patience(self.args.device_timeout.limit());
-        if let Some((name, what, _)) = silent.filter(|(.., silent)| *silent > patience) {
-            self.give_up_silent(&watch::unanswered(&name, what, patience));
-        }
+        self.give_up_silent();
         watch::look_at(SOON_SAID)
     }
 
-    /// Does without a device that does not answer.
-    fn give_up_silent(&mut self, error: &Error) {
-        let (what, why) = (error.what.clone(), error.why.clone());
-        if let Some(opening) = self.devices.opening.take() {
-            self.devices.recovery.not_again(&opening.device);
-            self.not_opened(opening.device, opening.why, Error::new(what, why, ""));
-        } else if let Some(pending) = self.devices.pending.take() {
-            self.stay(&pending.device, Error::new(what, why, ""));
-        } else if let Some(device) = self.devices.running.as_ref().map(|running| running.device.clone()) {
-            self.devices.recovery.not_again(&device);
-            self.recover(device, what, why);
+    /// Does without a device whose thread has not come back for too long. What programs take to be built is another matter.
+    fn give_up_silent(&mut self) {
+        let opening = self.devices.opening.as_ref().map_or(Duration::ZERO, |opening| opening.since.elapsed());
+        let (silent, asked) = (self.frames.silent_for().max(opening), self.args.device_timeout.limit());
+        if !watch::is_too_long(silent, asked) {
+            return;
+        }
+        let opening = self.devices.opening.take();
+        let (device, what) = match (&opening, &self.devices.running) {
+            (Some(opening), _) => (opening.device.clone(), "a context is made"),
+            (None, Some(running)) => (running.device.clone(), "a frame is filtered"),
+            (None, None) => return,
+        };
+        let Error { what, why, .. } = watch::unanswered(&device.info.name, what, silent);
+        self.devices.recovery.not_again(&device);
+        match opening {
+            Some(opening) => self.not_opened(device, opening.why, Error::new(what, why, "")),
+            None => self.recover(device, what, why),
         }
     }
 

@@ -114,9 +114,7 @@ impl Player<'_> {
         let copies = shared && self.sharing != Sharing::ZeroCopy;
         let name = &device.info.name;
         let (tried, done) = match (same, copies) {
-            (true, false) => {
-                ("clreel starts it anew.".to_owned(), "clreel has started it anew.".to_owned())
-            }
+            (true, false) => ("clreel starts it anew.".to_owned(), "clreel has started it anew.".to_owned()),
             (true, true) => (
                 "clreel starts it anew, and copies each frame.".to_owned(),
                 "clreel goes on with it, but copies each frame.".to_owned(),

@@ -45,7 +45,11 @@ pub(super) type WithPipeline = Box<dyn FnOnce(&mut Pipeline) + Send>;
 
 impl FrameLoop {
     /// Has the engine do something that may call OpenCL.
-    pub(super) fn lend(&mut self, what: &'static str, work: impl FnOnce(&mut Engine) -> Done + Send + 'static) {
+    pub(super) fn lend(
+        &mut self,
+        what: &'static str,
+        work: impl FnOnce(&mut Engine) -> Done + Send + 'static,
+    ) {
         let Some(mut engine) = self.engine.take() else { return };
         let Some(thread) = &self.thread else {
             let done = work(&mut engine);
@@ -148,6 +152,11 @@ impl FrameLoop {
         self.engine.as_ref().is_some_and(|engine| engine.is_holding())
     }
 
+    /// How long the engine has been away.
+    pub(crate) fn silent_for(&self) -> Duration {
+        self.away.as_ref().map_or(Duration::ZERO, |away| away.since.elapsed())
+    }
+
     /// Gives the device up, with the frames that it has. Its thread ends it, which may take long.
     pub(super) fn take_down(&mut self) {
         let Some(thread) = self.thread.take() else { return };
@@ -243,7 +252,9 @@ impl Left {
     }
 
     fn look(&mut self) {
-        let Some((mut engine, done)) = self.away.as_ref().and_then(|away| away.back.try_recv().ok()) else { return };
+        let Some((mut engine, done)) = self.away.as_ref().and_then(|away| away.back.try_recv().ok()) else {
+            return;
+        };
         self.away = None;
         engine.be_on(Side::Both);
         let Some(mut parting) = engine.part_with_device() else { return };
