@@ -76,12 +76,29 @@ impl ReferencesArgs {
     }
 }
 
+/// What fills the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum SceneId {
+    /// The movie
+    Movie,
+    /// A test card: bars, ramps, grids, and what the engine measures
+    Card,
+}
+
+impl SceneId {
+    /// All of them, in the order in which `v` goes round.
+    pub const ALL: [Self; 2] = [Self::Movie, Self::Card];
+}
+
 /// `clreel [FILE…]`: the window.
 #[derive(Debug, Clone, Args)]
 pub struct PlayArgs {
     /// The movies to play, one after the other and round again; without any the bundled clip
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    /// What fills the window at first; v goes round
+    #[arg(long, value_name = "SCENE", value_enum, default_value_t = SceneId::Movie)]
+    pub scene: SceneId,
     /// What they may open.
     #[command(flatten)]
     pub references: ReferencesArgs,

@@ -30,7 +30,7 @@ pub(crate) enum Command {
     },
     /// The key of [`Command::SeekBy`] was let go.
     SeekEnd,
-    /// Go to a chapter: this many further on.
+    /// Go to a chapter, this many further on; or make the scene so much larger.
     Chapter(isize),
     /// Go to the movie's beginning.
     SeekStart,
@@ -121,6 +121,7 @@ fn logical(key: &Key) -> Option<Command> {
                 'l' => Some(Command::MarkPart),
                 'L' => Some(Command::ToggleLoop),
                 'f' => Some(Command::Do(Action::ToggleFullscreen)),
+                'v' => Some(Command::Do(Action::NextScene)),
                 key => variant(key),
             }
         }

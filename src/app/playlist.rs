@@ -58,6 +58,8 @@ pub(crate) struct Playlist {
     /// Why files could not be opened, since the user last asked for one, and before.
     refused: Vec<Error>,
     refused_before: Vec<Error>,
+    /// The user has asked for another movie than those that the command line named.
+    asked: bool,
     any_opened: bool,
     /// None of the first files could be opened.
     hopeless: bool,
@@ -79,6 +81,7 @@ impl Playlist {
             failures: 0,
             refused: Vec::new(),
             refused_before: Vec::new(),
+            asked: false,
             any_opened: false,
             hopeless: false,
             dropping: false,
@@ -139,8 +142,14 @@ impl Playlist {
 
     /// The user asks for another movie.
     fn ask_anew(&mut self) {
+        self.asked = true;
         self.failures = 0;
         self.refused_before.append(&mut self.refused);
+    }
+
+    /// Whether the user has asked for a movie while the window was open.
+    pub(crate) fn was_asked(&self) -> bool {
+        self.asked
     }
 
     /// Errors that say nothing any more, because what was asked for after them could be opened.

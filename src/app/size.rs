@@ -8,9 +8,14 @@ use crate::media::MovieInfo;
 /// The size of the movie's first picture as it is shown, but not so small that the overlay does not fit, and not larger
 /// than the screen. `None`: it is not known yet.
 pub(super) fn window_size(event_loop: &ActiveEventLoop, movie: Option<&MovieInfo>) -> PhysicalSize<u32> {
+    size_for(event_loop, movie.map_or(DEFAULT, upright))
+}
+
+/// The same for a picture that is shown in so many pixels across and down.
+pub(super) fn size_for(event_loop: &ActiveEventLoop, shown: (f64, f64)) -> PhysicalSize<u32> {
     let monitor = event_loop.primary_monitor().or_else(|| event_loop.available_monitors().next());
     let screen = monitor.map(|m| m.size()).filter(|s| s.width > 0 && s.height > 0);
-    let (width, height) = fitted(movie.map_or(DEFAULT, upright), screen.map(|s| (s.width, s.height)));
+    let (width, height) = fitted(shown, screen.map(|s| (s.width, s.height)));
     PhysicalSize::new(width, height)
 }
 

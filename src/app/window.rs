@@ -17,13 +17,14 @@ use winit::window::{Window, WindowAttributes, WindowId};
 
 use super::player::Player;
 use super::playlist::Playlist;
-use super::size::{LEAST, window_size};
+use super::size::{LEAST, size_for, window_size};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, list_devices, select_device};
 use crate::gpu::display;
 use crate::gpu::event::Waker;
 use crate::media::{Decoder, OpenOptions, bundled_clip};
-use crate::options::PlayArgs;
+use crate::options::{PlayArgs, SceneId};
+use crate::scene;
 use crate::timing::log;
 
 /// So long the window waits for its movie, whose size it takes. Later it appears without.
@@ -48,7 +49,14 @@ enum Wake {
 pub(crate) fn run(args: &PlayArgs) -> Result<()> {
     // What happened just now can be saved any time.
     log::start(if args.trace.trace.is_some() { log::KEPT_EVENTS } else { log::RECENT_EVENTS });
-    let files = if args.files.is_empty() { vec![bundled_clip()?] } else { args.files.clone() };
+    let is_movie = args.scene == SceneId::Movie;
+    let files = match (args.files.is_empty(), bundled_clip()) {
+        (false, _) => args.files.clone(),
+        (true, Ok(clip)) => vec![clip],
+        // Another scene does without.
+        (true, Err(_)) if !is_movie => Vec::new(),
+        (true, Err(error)) => return Err(error),
+    };
     let device = match &args.filter.device {
         Some(selector) => Some(select_device(&list_devices(), Some(selector))?),
         None => None,
@@ -70,7 +78,8 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
         ..OpenOptions::default()
     };
     let mut playlist = Playlist::new(files, options, waker.clone());
-    let decoder = playlist.first(FIRST_WAIT)?;
+    // Another scene appears at once, and its window has its own size.
+    let decoder = playlist.first(if is_movie { FIRST_WAIT } else { Duration::ZERO })?;
 
     let event_loop = EventLoop::<Wake>::with_user_event().build().map_err(|_| no_display())?;
     let _ = proxy.set(event_loop.create_proxy());
@@ -175,7 +184,11 @@ struct App<'a> {
 impl App<'_> {
     fn open(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
         let Some((playlist, decoder)) = self.movies.take() else { return Ok(()) };
-        let attributes = attributes(window_size(event_loop, decoder.as_ref().map(Decoder::info)));
+        let size = match scene::size(self.args.scene) {
+            Some(shown) => size_for(event_loop, shown),
+            None => window_size(event_loop, decoder.as_ref().map(Decoder::info)),
+        };
+        let attributes = attributes(size);
         let device = self.device.clone();
         let player = Player::open(event_loop, attributes, self.args, playlist, decoder, device, &self.waker)?;
         self.window = Some(player);

@@ -11,6 +11,7 @@ use super::control::{Control, Seek};
 use super::failures::behind_the_end;
 use super::frame::{Fields, Timed, nanoseconds, picture_bytes, pixel_aspect, seconds};
 use super::orientation::Orientation;
+use super::painted::Canvas;
 use super::pass::{Pass, nothing_decoded};
 use super::queue::FrameQueue;
 use super::reading::{Cancel, Reading, References, watched};
@@ -81,6 +82,26 @@ pub struct MovieInfo {
     pub range: Range,
 }
 
+impl MovieInfo {
+    fn of_nothing() -> Self {
+        Self {
+            path: PathBuf::new(),
+            width: 0,
+            height: 0,
+            pixel_aspect: 1.0,
+            orientation: Orientation::default(),
+            fields: Fields::default(),
+            fps: None,
+            duration_s: None,
+            chapters: Vec::new(),
+            codec: String::new(),
+            pixel_format: String::new(),
+            matrix: Matrix::Rgb,
+            range: Range::Full,
+        }
+    }
+}
+
 /// A movie that is being decoded on a thread of its own. Dropping it stops the thread and waits for its end, as
 /// [`Decoder::end`] does.
 pub struct Decoder {
@@ -138,22 +159,57 @@ impl Decoder {
             None => None,
         };
 
+        Self::start(info, warning, Control::new(options.looping, reading.clone()), wake, move |worker| {
+            match preloaded {
+                Some(pictures) => worker.repeat(&pictures),
+                None => worker.play(pass, from_start),
+            }
+        })
+    }
+
+    /// Starts the thread, which lets `work` fill the queue.
+    fn start(
+        info: MovieInfo,
+        warning: Option<Error>,
+        control: Control,
+        wake: Box<dyn Fn() + Send>,
+        work: impl FnOnce(Worker) + Send + 'static,
+    ) -> Result<Self> {
         let queue = Arc::new(FrameQueue::new(wake));
         let warning = Arc::new(Mutex::new(warning));
-        let control = Arc::new(Control::new(options.looping, reading.clone()));
-        let worker = Worker::new(path, queue.clone(), warning.clone(), control.clone());
-        let thread = std::thread::Builder::new()
-            .name("decoder".into())
-            .spawn(move || {
-                match preloaded {
-                    Some(pictures) => worker.repeat(&pictures),
-                    None => worker.play(pass, from_start),
-                };
-            })
-            .map_err(|error| {
+        let control = Arc::new(control);
+        let worker = Worker::new(&info.path, queue.clone(), warning.clone(), control.clone());
+        let thread = std::thread::Builder::new().name("decoder".into()).spawn(move || work(worker)).map_err(
+            |error| {
                 Error::new("Cannot start the decoder's thread.", format!("{error}."), "Close other programs.")
-            })?;
+            },
+        )?;
         Ok(Self { info, queue, warning, control, thread: Some(thread) })
+    }
+
+    /// Plays pictures that `paint` paints over the one before, each with its number, `fps` a second and without an end, on a
+    /// thread of its own. It can be moved about in like a movie.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(crate) fn painted(
+        canvas: Canvas,
+        fps: u32,
+        wake: Box<dyn Fn() + Send>,
+        paint: impl FnMut(u64, &mut Canvas) + Send + 'static,
+    ) -> Result<Self> {
+        let info = MovieInfo {
+            width: canvas.width as u32,
+            height: canvas.height as u32,
+            fps: Some(fps.into()),
+            codec: "painted".to_owned(),
+            pixel_format: "yuv420p".to_owned(),
+            matrix: Matrix::Bt709,
+            range: Range::Limited,
+            ..MovieInfo::of_nothing()
+        };
+        let control = Control::new(true, Reading::new(References::Refused, Cancel::default()));
+        Self::start(info, None, control, wake, move |worker| worker.paint(canvas, fps, paint))
     }
 
     /// One that has no frames and gets none, for a window whose movie is not open yet.
@@ -161,21 +217,7 @@ impl Decoder {
         let reading = Reading::new(References::Refused, Cancel::default());
         reading.rest();
         Self {
-            info: MovieInfo {
-                path: PathBuf::new(),
-                width: 0,
-                height: 0,
-                pixel_aspect: 1.0,
-                orientation: Orientation::default(),
-                fields: Fields::default(),
-                fps: None,
-                duration_s: None,
-                chapters: Vec::new(),
-                codec: String::new(),
-                pixel_format: String::new(),
-                matrix: Matrix::Rgb,
-                range: Range::Full,
-            },
+            info: MovieInfo::of_nothing(),
             queue: Arc::new(FrameQueue::new(Box::new(|| ()))),
             warning: Arc::default(),
             control: Arc::new(Control::new(false, reading)),

@@ -5,7 +5,7 @@
 //! open nothing else, within the time of `reading` and the memory of `room`; `source` reads packets and decodes them, `pass` gives the pictures
 //! their place in the movie (`timeline`, and `jumps` where stamps do) and keeps some for steps back (`kept`), [`decoder`] repeats passes on a thread of its own
 //! (`worker`) and fills [`queue`]; `control` tells it where to go on. Where a device converts the frames, that thread packs
-//! their planes into the device's [`Staging`](crate::color::Staging) memory. [`clock`] says which frame is due.
+//! their planes into the device's [`Staging`](crate::color::Staging) memory. [`clock`] says which frame is due. Where there is no file, `painted` makes the pictures.
 
 mod access;
 mod chapters;
@@ -21,6 +21,7 @@ mod jumps;
 mod kept;
 mod open;
 pub(crate) mod orientation;
+mod painted;
 mod pass;
 pub(crate) mod queue;
 mod reading;
@@ -37,6 +38,7 @@ pub use control::Seek;
 pub use decoder::{Decoder, MovieInfo, OpenOptions};
 pub use frame::{Fields, Frame};
 pub use orientation::Orientation;
+pub(crate) use painted::Canvas;
 pub use queue::{FrameQueue, Take};
 pub use reading::{Cancel, References};
 pub use still::{RgbaFrames, read_frame_at, read_frames_rgba};

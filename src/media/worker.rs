@@ -9,6 +9,7 @@ use std::time::Instant;
 use super::SECOND_NS;
 use super::control::{Control, Seek};
 use super::frame::{Frame, PackedPlanes, Timed, nanoseconds, seconds, share};
+use super::painted::Canvas;
 use super::pass::{Pass, nothing_decoded};
 use super::queue::FrameQueue;
 use super::source::Skip;
@@ -256,6 +257,40 @@ impl Worker {
             let behind = self.queue.behind_ns(end);
             let start = if behind > FAR_BEHIND_NS { end.saturating_add(behind) } else { end };
             self.base_ns = start.saturating_sub(pictures.get(index).map_or(0, |p| p.movie_ns));
+        }
+    }
+
+    /// Plays pictures that `paint` paints, `fps` a second.
+    pub(crate) fn paint(mut self, mut canvas: Canvas, fps: u32, mut paint: impl FnMut(u64, &mut Canvas)) {
+        let fps = i64::from(fps.max(1));
+        let at_ns = |n: i64| n.saturating_mul(SECOND_NS) / fps;
+        let shown_at = |ns: i64| (ns.saturating_mul(fps).saturating_add(fps - 1) / SECOND_NS).max(0);
+        let mut next = 0;
+        loop {
+            // What is late is left out.
+            let behind_ns = self.queue.behind_ns(self.base_ns.saturating_add(at_ns(next)));
+            if behind_ns > BEHIND_NS {
+                next += shown_at(behind_ns);
+            }
+            paint(next as u64, &mut canvas);
+            let Some(video) = canvas.to_video() else {
+                self.warn(Error::new("The pictures end.", "There is no memory for another one.", ""));
+                self.rest(false);
+                return;
+            };
+            if self.push(video, at_ns(next), at_ns(next + 1) - at_ns(next)) {
+                next += 1;
+                continue;
+            }
+            let ab = self.control.wishes().ab;
+            next = match (self.refused(at_ns(next)), self.take_seek()) {
+                (Ended::Stopped, _) => return,
+                (_, Some(Seek::Exact(s) | Seek::Keyframe(s))) => shown_at(nanoseconds(s)),
+                (_, Some(Seek::Before(s))) => shown_at(nanoseconds(s) - 1),
+                (_, None) => ab.map_or(next, |(a, _)| shown_at(a)),
+            };
+            let end = self.queue.end_ns();
+            self.base_ns = end.saturating_add(self.queue.behind_ns(end)).saturating_sub(at_ns(next));
         }
     }
 

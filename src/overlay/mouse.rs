@@ -1,15 +1,19 @@
 //! The mouse where there is no button: its clicks on the picture, and its wheel over what it changes.
 
-use egui::{Event, Id, MouseWheelUnit, Response, Sense, Ui};
+use egui::{Event, Id, MouseWheelUnit, PointerButton, Response, Sense, Ui, Vec2};
 
 use super::Action;
 
 /// Points of a touch pad that count as a step of a wheel.
 const STEP: f32 = 40.0;
 
-/// Clicks on the picture: what is laid out later lies over it.
+/// Clicks on the picture, and drags of it: what is laid out later lies over it.
 pub(super) fn picture(ui: &Ui, actions: &mut Vec<Action>) {
-    let response = ui.interact(ui.max_rect(), Id::unique("picture"), Sense::click());
+    let response = ui.interact(ui.max_rect(), Id::unique("picture"), Sense::click_and_drag());
+    if response.dragged_by(PointerButton::Primary) && response.drag_delta() != Vec2::ZERO {
+        let by = response.drag_delta() / ui.max_rect().height().max(1.0);
+        actions.push(Action::Drag(by.into()));
+    }
     if response.double_clicked() {
         actions.push(Action::ToggleFullscreen);
     }

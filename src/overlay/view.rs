@@ -1,11 +1,13 @@
 //! What the overlay is told and what it answers: plain data.
 
+use std::path::Path;
+
 use super::{DeviceList, Tuning};
 use crate::color::Correction;
 use crate::error::Error;
 use crate::gpu::cl::DeviceInfo;
 use crate::ladders::box_filter::VariantId;
-use crate::media::{Chapter, Fields};
+use crate::media::{Chapter, Fields, MovieInfo};
 use crate::stats::{PlayState, Recorder};
 use crate::timing::CpuReading;
 
@@ -23,6 +25,10 @@ pub(crate) enum Action {
         /// To that very frame; not so while the seek bar is being dragged.
         exact: bool,
     },
+    /// Drag the picture, in parts of the window's height: right and down.
+    Drag([f32; 2]),
+    /// Give the window to the next scene.
+    NextScene,
     /// Pause, or go on.
     TogglePause,
     /// Fill the screen, or go back to the window.
@@ -148,6 +154,43 @@ pub(crate) struct MovieSummary {
     pub duration_s: Option<f64>,
     /// Its chapters, in their order.
     pub chapters: Vec<Chapter>,
+}
+
+impl MovieSummary {
+    /// What is known of a movie that is still being opened.
+    pub(crate) fn opening(path: &Path) -> Self {
+        Self {
+            file_name: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+            width: 0,
+            height: 0,
+            fps: None,
+            format: String::new(),
+            place: None,
+            fields: Fields::default(),
+            position_s: 0.0,
+            duration_s: None,
+            chapters: Vec::new(),
+        }
+    }
+
+    /// What is known of a movie once it is open.
+    pub(crate) fn of(path: &Path, info: &MovieInfo) -> Self {
+        Self {
+            width: info.width,
+            height: info.height,
+            fps: info.fps,
+            format: format!("{}, {}, {}, {}", info.codec, info.pixel_format, info.matrix, info.range),
+            fields: info.fields,
+            duration_s: info.duration_s,
+            chapters: info.chapters.clone(),
+            ..Self::opening(path)
+        }
+    }
+
+    /// Whether it is still being opened.
+    pub(crate) fn is_opening(&self) -> bool {
+        self.width == 0
+    }
 }
 
 /// Something that the user must know, shown as a banner until dismissed.

@@ -1,4 +1,200 @@
-//! What fills the window. In: decoded frames, what the user chose. Out: the picture to draw, and what it took
-//! ([`frame_loop`], a frame's way).
+//! What fills the window. In: decoded frames, what the user chose. Out: the picture to draw, and what it took.
+//!
+//! A [`Scene`] says what plays and how it is drawn; the pictures come to it from one [`frame_loop`], a frame's way, which all of
+//! them share. [`movie`] shows the movie, [`card`] a test card. One that draws in space has a [`depth`] buffer and [`mesh`]es.
 
+mod card;
+mod depth;
 pub(crate) mod frame_loop;
+mod mesh;
+mod movie;
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::gpu::event::Waker;
+use crate::media::{Decoder, Orientation};
+use crate::options::SceneId;
+use crate::overlay::MovieSummary;
+use crate::present::{VideoQuad, Viewport, letterbox};
+use crate::stats::Recorder;
+use card::Card;
+use frame_loop::{FrameLoop, Tick};
+use movie::Movie;
+
+/// What the user does with the picture, and a scene may heed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Input {
+    /// The mouse was dragged over the picture, in parts of the window's height: right and down are positive.
+    Drag([f32; 2]),
+    /// A larger scene, or a smaller one: so many steps.
+    Size(isize),
+}
+
+/// What fills the window.
+pub(crate) trait Scene {
+    /// Its name on the command line.
+    fn id(&self) -> SceneId;
+
+    /// What plays in it, for the title, the overlay and the statistics.
+    fn facts(&self) -> &MovieSummary;
+
+    /// The same, to be brought up to date with what is on the screen.
+    fn facts_mut(&mut self) -> &mut MovieSummary;
+
+    /// Takes the window, and gives `frames` what it plays.
+    ///
+    /// # Errors
+    /// When it has nothing to play; the scene before stays.
+    fn enter(&mut self, frames: &mut FrameLoop) -> Result<()>;
+
+    /// Leaves the window to another scene, which takes `frames` over.
+    fn leave(&mut self, frames: &mut FrameLoop);
+
+    /// One turn: moves along what has finished, and says when there is something to draw and when to come again. Never waits.
+    fn tick(&mut self, frames: &mut FrameLoop) -> Tick {
+        frames.tick()
+    }
+
+    /// Draws the window, over which the overlay comes. The OpenGL context is current.
+    ///
+    /// # Errors
+    /// When OpenGL refuses what it needs for that.
+    fn draw(&mut self, frames: &FrameLoop, screen: &Screen) -> Result<()>;
+
+    /// Takes what the user does, unless it means nothing here; returns what is to be said of it, which may be nothing.
+    ///
+    /// # Errors
+    /// When that cannot be done.
+    fn input(&mut self, _: Input, _: &mut FrameLoop) -> Result<Option<String>> {
+        Ok(None)
+    }
+
+    /// What was measured.
+    fn stats<'a>(&'a self, frames: &'a FrameLoop) -> &'a Recorder {
+        &frames.recorder
+    }
+
+    /// Its own panels, beside the overlay's.
+    fn panels(&self, _: &egui::Ui) {}
+
+    /// Deletes its OpenGL objects; call it while the context is current.
+    fn destroy(&mut self) {}
+}
+
+/// The window to draw in.
+pub(crate) struct Screen<'a> {
+    /// OpenGL.
+    pub gl: &'a Arc<glow::Context>,
+    /// Draws pictures.
+    pub quad: &'a VideoQuad,
+    /// Width and height in pixels.
+    pub size: (u32, u32),
+    /// The picture to show: its texture, its size in pixels, and the width of a pixel over its height.
+    pub picture: Option<(glow::Texture, (u32, u32), f64)>,
+    /// How it is turned.
+    pub orientation: Orientation,
+}
+
+impl Screen<'_> {
+    /// Draws the picture as large as fits, on black; returns where it lies.
+    fn show_picture(&self) -> Viewport {
+        let (upright, pixel_aspect) = match self.picture {
+            Some((_, size, pixel_aspect)) => self.orientation.shown(size, pixel_aspect),
+            None => (self.size, 1.0),
+        };
+        let viewport = letterbox(self.size, upright, pixel_aspect);
+        self.quad.draw(self.size, self.picture.map(|(texture, ..)| texture), viewport, self.orientation);
+        viewport
+    }
+}
+
+/// How many pixels across and down a scene has, unless it has the movie's.
+pub(crate) fn size(id: SceneId) -> Option<(f64, f64)> {
+    let (width, height) = card::SIZES[card::FIRST];
+    (id == SceneId::Card).then_some((width as f64, height as f64))
+}
+
+/// The scenes, and which of them has the window.
+pub(crate) struct Scenes {
+    movie: Movie,
+    others: Vec<Box<dyn Scene>>,
+    now: SceneId,
+}
+
+impl Scenes {
+    /// All of them; the movie has the window. `facts` are what is known of it, `waker` is called when a picture is there.
+    pub(crate) fn new(facts: MovieSummary, waker: &Waker) -> Self {
+        let others: Vec<Box<dyn Scene>> = vec![Box::new(Card::new(waker.clone()))];
+        Self { movie: Movie::new(facts), others, now: SceneId::Movie }
+    }
+
+    /// The one that has the window.
+    pub(crate) fn now(&self) -> &dyn Scene {
+        let other = self.others.iter().find(|scene| scene.id() == self.now);
+        other.map_or(&self.movie, |scene| &**scene)
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn now_mut(&mut self) -> &mut dyn Scene {
+        match self.others.iter_mut().find(|scene| scene.id() == self.now) {
+            Some(other) => &mut **other,
+            None => &mut self.movie,
+        }
+    }
+
+    /// Whether the movie has the window.
+    pub(crate) fn is_movie(&self) -> bool {
+        self.now == SceneId::Movie
+    }
+
+    /// What is known of the movie, also while another scene has the window.
+    pub(crate) fn movie(&self) -> &MovieSummary {
+        self.movie.facts()
+    }
+
+    /// Plays another movie, now or as soon as the movie has the window.
+    pub(crate) fn play(&mut self, decoder: Decoder, facts: MovieSummary, frames: &mut FrameLoop) {
+        let is_shown = self.is_movie();
+        self.movie.play(decoder, facts, is_shown.then_some(frames));
+    }
+
+    /// Gives the window to this scene.
+    ///
+    /// # Errors
+    /// As [`Scene::enter`].
+    pub(crate) fn go_to(&mut self, id: SceneId, frames: &mut FrameLoop) -> Result<()> {
+        if id == self.now {
+            return Ok(());
+        }
+        if id == SceneId::Movie && !self.movie.is_there() {
+            let hint = "Open one with o, or drop it on the window.";
+            return Err(Error::new("There is no movie to show.", "None has been opened yet.", hint));
+        }
+        self.now_mut().leave(frames);
+        let before = std::mem::replace(&mut self.now, id);
+        let entered = self.now_mut().enter(frames);
+        if entered.is_err() {
+            self.now = before;
+            return self.now_mut().enter(frames).and(entered);
+        }
+        entered
+    }
+
+    /// The scene after this one, round.
+    pub(crate) fn next(&self) -> SceneId {
+        let all = SceneId::ALL;
+        let at = all.iter().position(|id| *id == self.now).map_or(0, |at| (at + 1) % all.len());
+        all[at]
+    }
+
+    /// Stops reading a movie that waits for the window; whether its thread has ended.
+    pub(crate) fn end(&mut self) -> bool {
+        self.movie.end()
+    }
+
+    /// Deletes the OpenGL objects of all; call it while the context is current.
+    pub(crate) fn destroy(&mut self) {
+        self.others.iter_mut().for_each(|scene| scene.destroy());
+    }
+}

@@ -14,7 +14,7 @@ use crate::ladders::box_filter::VariantId;
 use crate::media::Orientation;
 use crate::memory::picture_memory;
 use crate::overlay::{Action, DeviceList, Shown, VariantRow, View};
-use crate::present::letterbox;
+use crate::scene::Screen;
 use crate::scene::frame_loop::{DrawTimes, GlTimings};
 use crate::stats::{PlayState, Playing};
 use crate::timing::ms_since;
@@ -34,26 +34,28 @@ impl Player<'_> {
         let (mut times, mut timings) = (DrawTimes::default(), GlTimings::default());
 
         let began = Instant::now();
-        match self.frames.picture() {
-            Some((texture, size, pixel_aspect)) => {
-                let orientation = self.frames.shown_orientation();
-                let (upright, pixel_aspect) = orientation.shown(size, pixel_aspect);
-                let viewport = letterbox(window, upright, pixel_aspect);
-                let draw = || self.quad.draw(window, Some(texture), viewport, orientation);
-                match self.frames.gl_timer() {
-                    Some(timer) => timings.present = timer.time_with_next(draw).1,
-                    None => draw(),
-                }
-                if std::mem::take(&mut self.save_frame) {
-                    let saved = read_texture(&self.gl_window.gl, texture, size).and_then(|rgba| {
-                        self.saves.picture("frame", size, rgba, orientation, self.waker.clone())
-                    });
-                    if let Err(error) = saved {
-                        self.notify(error, false);
-                    }
-                }
+        let picture = self.frames.picture();
+        let orientation = self.frames.shown_orientation();
+        let (gl, quad) = (&self.gl_window.gl, &self.quad);
+        let screen = Screen { gl, quad, size: window, picture, orientation };
+        let scene = self.scenes.now_mut();
+        let mut drawn = Ok(());
+        let mut draw = || drawn = scene.draw(&self.frames, &screen);
+        match self.frames.gl_timer().filter(|_| picture.is_some()) {
+            Some(timer) => timings.present = timer.time_with_next(draw).1,
+            None => draw(),
+        }
+        if let Err(error) = drawn {
+            self.notify(error, true);
+        }
+        if let Some((texture, size, _)) = picture
+            && std::mem::take(&mut self.save_frame)
+        {
+            let saved = read_texture(&self.gl_window.gl, texture, size)
+                .and_then(|rgba| self.saves.picture("frame", size, rgba, orientation, self.waker.clone()));
+            if let Err(error) = saved {
+                self.notify(error, false);
             }
-            None => self.quad.draw(window, None, letterbox(window, window, 1.0), Orientation::default()),
         }
         times.present = ms_since(began);
 
@@ -117,16 +119,19 @@ impl Player<'_> {
             None => String::new(),
         };
         let paused = if now.1 { ", paused" } else { "" };
-        let title = format!("{}{filter}{paused} - clreel", self.movie.file_name);
+        let title = format!("{}{filter}{paused} - clreel", self.scenes.now().facts().file_name);
         self.gl_window.window.set_title(&title);
     }
 
     fn paint_overlay(&mut self, window: (u32, u32), timings: &mut GlTimings) -> Vec<Action> {
-        self.movie.position_s = self.frames.position_s();
-        if let Some((width, height)) = self.frames.shown_size() {
-            (self.movie.width, self.movie.height) = (width, height);
+        let place = self.playlist.place().filter(|_| self.scenes.is_movie());
+        let facts = self.scenes.now_mut().facts_mut();
+        facts.position_s = self.frames.position_s();
+        // Until then the picture on the screen is another scene's.
+        if let Some((width, height)) = self.frames.shown_size().filter(|_| !facts.is_opening()) {
+            (facts.width, facts.height) = (width, height);
         }
-        self.movie.place = self.playlist.place();
+        facts.place = place;
         let busy = self.frames.busy();
         let repeats = self.repeats();
         let variants: Vec<VariantRow> = self
@@ -141,15 +146,16 @@ impl Player<'_> {
             })
             .collect();
         let interval_ms = self.frames.frame_interval_ns().map(|ns| ns as f64 / 1e6);
-        let nominal_ms = self.movie.fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps);
+        let nominal_ms = self.scenes.now().facts().fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps);
         // No next frame follows a still picture.
         let budget_ms = interval_ms.or(nominal_ms).filter(|_| !self.frames.is_still());
         let budget_ms = budget_ms.map(|ms| ms / self.frames.speed());
         let devices = self.devices.rows();
         let size = self.frames.shown_size();
         let auto = size.and_then(|size| self.frames.auto(size, self.frames.chosen().1));
+        let scene = self.scenes.now();
         let playing = Playing {
-            opening: self.movie.width == 0,
+            opening: scene.facts().is_opening(),
             paused: self.frames.is_paused(),
             still: self.frames.is_still(),
             waiting: busy.is_some(),
@@ -158,10 +164,11 @@ impl Player<'_> {
         };
         let cpu = self.cpu.sample();
         self.frames.recorder.note_others(cpu.others);
+        let recorder = scene.stats(&self.frames);
         let view = View {
-            recorder: &self.frames.recorder,
+            recorder,
             cpu,
-            movie: &self.movie,
+            movie: scene.facts(),
             device: self.device.as_ref(),
             devices: DeviceList {
                 rows: devices.as_deref(),
@@ -186,7 +193,7 @@ impl Player<'_> {
                 radius,
                 size,
             }),
-            state: PlayState::of(playing, &self.frames.recorder),
+            state: PlayState::of(playing, recorder),
             busy: busy.as_ref(),
             notices: &self.notices,
             budget_ms,
@@ -206,7 +213,12 @@ impl Player<'_> {
         self.later = presses::hold_back(&mut raw_input.events);
         let overlay = &mut self.overlay;
         let mut actions = Vec::new();
-        let mut output = self.egui.run_ui(raw_input, |ui| actions.extend(overlay.show(ui, &view)));
+        let mut output = self.egui.run_ui(raw_input, |ui| {
+            actions.extend(overlay.show(ui, &view));
+            if overlay.visible {
+                scene.panels(ui);
+            }
+        });
         self.egui_input.handle_platform_output(&self.gl_window.window, output.platform_output);
         self.texts.tell(&output.shapes, output.pixels_per_point);
         let primitives = self.egui.tessellate(output.shapes, output.pixels_per_point);

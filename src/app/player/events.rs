@@ -14,6 +14,7 @@ use crate::error::Result;
 use crate::gpu::cl::is_device_failure;
 use crate::ladders::box_filter::MAX_RADIUS;
 use crate::overlay::{Action, VariantStatus};
+use crate::scene::Input;
 
 impl Player<'_> {
     /// Ends playing at the next turn.
@@ -134,6 +135,8 @@ impl Player<'_> {
                 self.correct();
             }
             Action::Seek { to_s, exact } => self.seek_to(to_s, exact),
+            Action::Drag(by) => drop(self.input(Input::Drag(by))),
+            Action::NextScene => self.go_to_scene(self.scenes.next()),
             Action::ToggleFullscreen => {
                 let window = &self.gl_window.window;
                 let next = window.fullscreen().is_none().then_some(Fullscreen::Borderless(None));

@@ -57,7 +57,7 @@ impl Player<'_> {
 
     /// Saves the statistics, and what happened just now.
     pub(super) fn export_stats(&mut self) {
-        let (context, recorder) = (self.export_context(), self.frames.recorder.clone());
+        let (context, recorder) = (self.export_context(), self.scenes.now().stats(&self.frames).clone());
         let (recorded, trace) = (log::copy(), self.trace_context());
         let write = move |paths: &[PathBuf]| {
             let [tables @ .., last] = paths else { return Ok(()) };
@@ -80,11 +80,12 @@ impl Player<'_> {
 
     /// What the statistics are about.
     fn export_context(&self) -> ExportContext {
+        let facts = self.scenes.now().facts();
         ExportContext {
-            movie: self.movie.file_name.clone(),
-            width: self.movie.width,
-            height: self.movie.height,
-            fps: self.movie.fps,
+            movie: facts.file_name.clone(),
+            width: facts.width,
+            height: facts.height,
+            fps: facts.fps,
             device: self.device.clone(),
             gl_renderer: self.gl_window.renderer.clone(),
             sharing: self.sharing.name().to_owned(),
@@ -110,8 +111,10 @@ impl Player<'_> {
         let tuner = self.tuning.shut_down();
         let idle = device && builder && tuner;
         // Whoever still opens or reads a file must not be there when the process takes its own things down.
-        let reading = self.playlist.is_opening() || !self.frames.end_decoder();
+        let (plays, waits) = (self.frames.end_decoder(), self.scenes.end());
+        let reading = self.playlist.is_opening() || !plays || !waits;
         if idle {
+            self.scenes.destroy();
             self.quad.destroy();
             self.painter.destroy();
         } else {
@@ -148,7 +151,7 @@ impl Player<'_> {
             result = crate::save::png(path, *width, *height, rgba);
         }
         if let Some(path) = &self.args.stats {
-            let written = stats::export(path, &self.frames.recorder, &self.export_context());
+            let written = stats::export(path, self.scenes.now().stats(&self.frames), &self.export_context());
             result = result.and(written);
         }
         if let (Some(path), Some(recorded)) = (&self.args.trace.trace, log::copy()) {

@@ -15,7 +15,6 @@ mod save;
 mod texts;
 mod tuning;
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use winit::event::WindowEvent;
@@ -37,12 +36,13 @@ use crate::gpu::gl::{GlWindow, Interface, max_texture_size, too_large};
 use crate::gpu::sharing::Sharing;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
-use crate::media::{Decoder, Fields, MovieInfo};
-use crate::options::PlayArgs;
+use crate::media::Decoder;
+use crate::options::{PlayArgs, SceneId};
 use crate::overlay::{MovieSummary, Notice, Overlay, VariantStatus};
 use crate::present::VideoQuad;
 use crate::save as save_file;
 use crate::scene::frame_loop::FrameLoop;
+use crate::scene::{Input, Scenes};
 use crate::stats::Recorder;
 use crate::timing::CpuLoad;
 use device::Devices;
@@ -85,7 +85,7 @@ pub(crate) struct Player<'a> {
     devices: Devices,
     status: Vec<(VariantId, VariantStatus)>,
     sharing: Sharing,
-    movie: MovieSummary,
+    scenes: Scenes,
     playlist: Playlist,
     completion: Option<Completion>,
     navigation: Navigation,
@@ -129,9 +129,9 @@ impl<'a> Player<'a> {
         let movie = match &decoder {
             Some(decoder) => {
                 check_texture_size(&gl, decoder.info().width, decoder.info().height)?;
-                summary(playlist.current(), decoder.info())
+                MovieSummary::of(playlist.current(), decoder.info())
             }
-            None => not_open(playlist.current()),
+            None => MovieSummary::opening(playlist.current()),
         };
         let quad = VideoQuad::new(gl.clone())?;
         let painter = egui_glow::Painter::new(gl.clone(), "", None, false).map_err(|e| {
@@ -192,7 +192,7 @@ impl<'a> Player<'a> {
             device: None,
             devices: Devices::new(device),
             sharing: Sharing::copy("OpenCL is not there yet"),
-            movie,
+            scenes: Scenes::new(movie, waker),
             playlist,
             completion: None,
             navigation: Navigation::default(),
@@ -218,9 +218,10 @@ impl<'a> Player<'a> {
         if let Some(Err(error)) = args.trace.trace.as_deref().map(save_file::can_write) {
             player.notify(error, false);
         }
-        if player.movie.width == 0 {
-            let title = format!("{} - opening - clreel", player.movie.file_name);
-            player.gl_window.window.set_title(&title);
+        player.scenes.go_to(args.scene, &mut player.frames)?;
+        let facts = player.scenes.now().facts();
+        if facts.is_opening() {
+            player.gl_window.window.set_title(&format!("{} - opening - clreel", facts.file_name));
         }
         Ok(player)
     }
@@ -268,7 +269,7 @@ impl<'a> Player<'a> {
             self.notify(warning, false);
         }
         self.look_after_files();
-        let tick = self.frames.tick();
+        let tick = self.scenes.now_mut().tick(&mut self.frames);
         self.order_conversions();
         self.look_after_tuning();
         if let Some(error) = self.frames.take_failure() {
@@ -312,14 +313,15 @@ impl<'a> Player<'a> {
     /// When none of the first movies can be opened.
     fn next_movie(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
         let several = self.playlist.count() > 1;
-        if several && !self.playlist.is_opening() && !self.frames.is_paused() && self.frames.is_over() {
+        let plays = self.scenes.is_movie() && !self.playlist.is_opening();
+        if several && plays && !self.frames.is_paused() && self.frames.is_over() {
             self.playlist.advance();
         }
         match self.playlist.poll() {
             Some(Ok(decoder)) => {
                 // More files may have been dropped while this one was being opened.
                 decoder.set_looping(self.playlist.count() == 1);
-                if self.movie.width == 0 {
+                if self.scenes.movie().is_opening() && self.scenes.is_movie() {
                     // The window appeared before its movie's size was known.
                     let size = window_size(event_loop, Some(decoder.info()));
                     let _ = self.gl_window.window.request_inner_size(size);
@@ -327,54 +329,50 @@ impl<'a> Player<'a> {
                 for error in self.playlist.outlived() {
                     self.notices.retain(|notice| notice.error != error);
                 }
-                self.movie = summary(self.playlist.current(), decoder.info());
+                let facts = MovieSummary::of(self.playlist.current(), decoder.info());
                 self.decoder_warned = false;
                 self.titled = (None, false);
                 self.navigation = Navigation::default();
-                self.frames.play(decoder);
+                self.scenes.play(decoder, facts, &mut self.frames);
+                if self.playlist.was_asked() {
+                    self.go_to_scene(SceneId::Movie);
+                }
                 self.repaint_after(Duration::ZERO);
             }
-            Some(Err(error)) if self.playlist.is_hopeless() => return Err(error),
+            Some(Err(error)) if self.playlist.is_hopeless() && self.scenes.is_movie() => return Err(error),
             Some(Err(error)) => self.notify(error, true),
             None => {}
         }
         Ok(())
     }
 
+    /// Gives the window to a scene.
+    fn go_to_scene(&mut self, id: SceneId) {
+        // What repeats is a part of what plays until now.
+        self.frames.decoder().set_ab(None);
+        self.navigation = Navigation::default();
+        self.titled = (None, false);
+        if let Err(error) = self.scenes.go_to(id, &mut self.frames) {
+            self.notify(error, true);
+        }
+        self.repaint_after(Duration::ZERO);
+    }
+
+    /// Lets the scene take what the user does; whether that means something to it.
+    fn input(&mut self, input: Input) -> bool {
+        match self.scenes.now_mut().input(input, &mut self.frames) {
+            Ok(None) => return false,
+            Ok(Some(text)) if text.is_empty() => {}
+            Ok(Some(text)) => self.overlay.say(text),
+            Err(error) => self.notify(error, true),
+        }
+        self.repaint_after(Duration::ZERO);
+        true
+    }
+
     fn correct(&mut self) {
         self.frames.correct(self.corrects.then_some(self.correction));
         self.repaint_after(Duration::ZERO);
-    }
-}
-
-fn summary(path: &Path, info: &MovieInfo) -> MovieSummary {
-    MovieSummary {
-        file_name: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
-        width: info.width,
-        height: info.height,
-        fps: info.fps,
-        format: format!("{}, {}, {}, {}", info.codec, info.pixel_format, info.matrix, info.range),
-        place: None,
-        fields: info.fields,
-        position_s: 0.0,
-        duration_s: info.duration_s,
-        chapters: info.chapters.clone(),
-    }
-}
-
-/// What is known of a movie that is still being opened.
-fn not_open(path: &Path) -> MovieSummary {
-    MovieSummary {
-        file_name: path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
-        width: 0,
-        height: 0,
-        fps: None,
-        format: String::new(),
-        place: None,
-        fields: Fields::default(),
-        position_s: 0.0,
-        duration_s: None,
-        chapters: Vec::new(),
     }
 }
 

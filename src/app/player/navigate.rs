@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::Player;
 use crate::app::completion::Completion;
 use crate::media::Seek;
+use crate::scene::Input;
 
 /// The slowest and the fastest speed.
 const SPEEDS: (f64, f64) = (0.25, 4.0);
@@ -49,7 +50,7 @@ impl Player<'_> {
     /// Goes to a time of the movie, in seconds.
     pub(super) fn seek_to(&mut self, to_s: f64, exact: bool) {
         // A damaged file may state any length, also one that is no number.
-        let end = self.movie.duration_s.unwrap_or(f64::MAX);
+        let end = self.scenes.now().facts().duration_s.unwrap_or(f64::MAX);
         let to_s = to_s.min(end).max(0.0);
         self.navigation.target_s = Some(to_s);
         self.navigation.coarse = !exact;
@@ -59,18 +60,23 @@ impl Player<'_> {
         }
     }
 
-    /// Goes `step` chapters on, or back; back is the beginning of the present one, unless it has just begun.
+    /// Makes the scene `step` larger where it has sizes; else goes `step` chapters on, or back: back is the beginning of the present one, unless it has just begun.
     pub(super) fn go_to_chapter(&mut self, step: isize) {
+        if self.input(Input::Size(step)) {
+            return;
+        }
         let here = self.navigation.target_s.unwrap_or_else(|| self.frames.position_s());
         let frame_s = self.frames.frame_interval_ns().map_or(0.0, |ns| ns as f64 / 1e9);
-        let starts: Vec<f64> = self.movie.chapters.iter().map(|chapter| chapter.start_s).collect();
+        let starts: Vec<f64> =
+            self.scenes.now().facts().chapters.iter().map(|chapter| chapter.start_s).collect();
         let Some(next) = chapter(&starts, here, frame_s, step) else {
             let text =
                 if starts.is_empty() { "This movie has no chapters" } else { "This is the last chapter" };
             self.overlay.say(text.to_owned());
             return;
         };
-        let title = self.movie.chapters.get(next).map_or("", |chapter| chapter.title.as_str());
+        let facts = self.scenes.now().facts();
+        let title = facts.chapters.get(next).map_or("", |chapter| chapter.title.as_str());
         let colon = if title.is_empty() { "" } else { ": " };
         self.overlay.say(format!("Chapter {} of {}{colon}{title}", next + 1, starts.len()));
         self.seek_to(starts.get(next).copied().unwrap_or(0.0), true);

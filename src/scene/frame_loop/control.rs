@@ -2,6 +2,7 @@
 //! wish. Out: frames that are on their way are kept, cancelled or given back, as the wish has it.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Flight, FrameLoop, Ready};
@@ -9,7 +10,7 @@ use crate::color::Correction;
 use crate::engine::{Pipeline, Side, Ticket};
 use crate::gpu::device_thread::DeviceThread;
 use crate::ladders::box_filter::VariantId;
-use crate::media::{Decoder, Seek};
+use crate::media::{Decoder, Frame, Seek};
 
 /// While the radius changes all the time, a frame with less than this left is finished all the same.
 const NEARLY_DONE_MS: f64 = 150.0;
@@ -17,14 +18,68 @@ const NEARLY_DONE_MS: f64 = 150.0;
 const PATIENCE_MS: f64 = 2000.0;
 const STARVING: Duration = Duration::from_millis(500);
 
+/// What played when a scene was left, to go on later.
+pub(crate) struct Parked {
+    decoder: Decoder,
+    /// The picture on the screen, and those on their way, in their order.
+    frames: Vec<Arc<Frame>>,
+}
+
+impl Parked {
+    /// What is to be played from its beginning.
+    pub(crate) fn new(decoder: Decoder) -> Self {
+        Self { decoder, frames: Vec::new() }
+    }
+
+    /// Gives it up.
+    pub(crate) fn retire(self) {
+        retire(self.decoder);
+    }
+
+    /// Stops reading; whether the decoder's thread has ended.
+    pub(crate) fn end(&mut self) -> bool {
+        self.decoder.end()
+    }
+}
+
+/// Ends a decoder without waiting for its thread, which may be reading.
+fn retire(decoder: Decoder) {
+    // Frames that wait may lie in a device's memory: they go here.
+    decoder.close();
+    std::thread::spawn(move || drop(decoder));
+}
+
 impl FrameLoop {
+    /// Takes out what plays, so that it can go on where it is. Nothing plays after that.
+    pub(crate) fn park(&mut self) -> Parked {
+        let decoder = std::mem::replace(&mut self.decoder, Decoder::without_frames());
+        // What is packed lies in the memory of a device that may go meanwhile.
+        decoder.set_staging(None);
+        let generation = self.generation;
+        let is_playing = |flight: &&Flight| flight.generation == generation;
+        let done = self.shown.iter().chain(&self.ready).map(|ready| &ready.flight).filter(is_playing);
+        let done = done.map(|flight| &flight.frame).chain(self.returned.iter().map(|(frame, _)| frame));
+        let done: Vec<Arc<Frame>> = done.cloned().collect();
+        done.iter().for_each(|frame| drop(frame.packed.take()));
+        let under_way = self.flights.iter().filter(is_playing).map(|flight| flight.frame.clone());
+        let mut frames: Vec<Arc<Frame>> = done.into_iter().chain(under_way).collect();
+        frames.sort_by_key(|frame| frame.pts_ns);
+        // The one on the screen may be filtered anew.
+        frames.dedup_by_key(|frame| frame.pts_ns);
+        self.start_over();
+        Parked { decoder, frames }
+    }
+
+    /// Goes on with what was parked, in the place of what plays. The picture on the screen stays until its first picture is
+    /// there.
+    pub(crate) fn resume(&mut self, parked: Parked) {
+        self.play(parked.decoder);
+        self.returned.extend(parked.frames.into_iter().map(|frame| (frame, 0)));
+    }
+
     /// Plays another movie. The picture on the screen stays until the new one's first picture is there.
     pub(crate) fn play(&mut self, decoder: Decoder) {
-        let old = std::mem::replace(&mut self.decoder, decoder);
-        // Frames that wait may lie in a device's memory: they go here.
-        old.close();
-        // Its end waits for its thread, which may be reading.
-        std::thread::spawn(move || drop(old));
+        retire(std::mem::replace(&mut self.decoder, decoder));
         self.start_over();
     }
 

@@ -34,6 +34,7 @@ use crate::ladders::box_filter::VariantId;
 use crate::media::{Clock, Decoder, Frame};
 use crate::overlay::VariantStatus;
 use crate::stats::{Recorder, Setting};
+pub(crate) use control::Parked;
 pub(crate) use gl_times::GlTimings;
 use lent::{Away, Left, WithPipeline};
 

@@ -1,0 +1,175 @@
+//! A cube that wears the filtered picture. In: how it is turned, the picture. Out: the cube in its field of the card.
+
+use std::sync::Arc;
+
+use glow::HasContext as _;
+
+use crate::error::Result;
+use crate::gpu::shader;
+use crate::present::Viewport;
+use crate::scene::depth::DepthBuffer;
+use crate::scene::mesh::{Mesh, Vertex};
+
+/// Where the eye is in front of the cube, whose edge is 2, and how far the picture plane is.
+const DISTANCE: f32 = 5.0;
+const FOCUS: f32 = 2.4;
+
+/// The cube in OpenGL's memory.
+pub(super) struct Cube {
+    gl: Arc<glow::Context>,
+    program: glow::Program,
+    turn: Option<glow::UniformLocation>,
+    view: Option<glow::UniformLocation>,
+    mesh: Mesh,
+    depth: DepthBuffer,
+}
+
+impl Cube {
+    /// Makes it.
+    ///
+    /// # Errors
+    /// When its shaders do not compile, or OpenGL gives no objects.
+    pub(super) fn new(gl: &Arc<glow::Context>) -> Result<Self> {
+        let vertex = ("cube.vert", include_str!("../../../shaders/cube.vert"));
+        let fragment = ("cube.frag", include_str!("../../../shaders/cube.frag"));
+        let program = shader::program(gl, "cube", vertex, fragment)?;
+        // SAFETY: the context is current on this thread, and the program is this context's.
+        let (turn, view) =
+            unsafe { (gl.get_uniform_location(program, "turn"), gl.get_uniform_location(program, "view")) };
+        let mesh = Mesh::new(gl.clone(), program, &faces())?;
+        Ok(Self { gl: gl.clone(), program, turn, view, mesh, depth: DepthBuffer::new(gl.clone())? })
+    }
+
+    /// Draws it at `at` of the window on grey `ground`, turned by two angles: about its upright axis, then towards the eye.
+    ///
+    /// # Errors
+    /// When OpenGL has no memory for it.
+    pub(super) fn draw(
+        &mut self,
+        at: Viewport,
+        ground: f32,
+        angles: [f32; 2],
+        texture: glow::Texture,
+    ) -> Result<()> {
+        let (gl, mesh) = (&self.gl, &self.mesh);
+        let wide = at.width as f32 / at.height.max(1) as f32;
+        let view = [FOCUS / wide.max(1.0), FOCUS * wide.min(1.0), DISTANCE];
+        self.depth.draw(at, [ground; 3], || {
+            // SAFETY: the context is current on this thread; all objects are alive and this context's.
+            unsafe {
+                gl.use_program(Some(self.program));
+                gl.uniform_matrix_3_f32_slice(self.turn.as_ref(), false, &turn(angles));
+                gl.uniform_3_f32_slice(self.view.as_ref(), &view);
+                gl.active_texture(glow::TEXTURE0);
+                gl.bind_texture(glow::TEXTURE_2D, Some(texture));
+                mesh.draw();
+                gl.bind_texture(glow::TEXTURE_2D, None);
+                gl.use_program(None);
+            }
+        })
+    }
+
+    /// Deletes the OpenGL objects; call it while the context is current.
+    pub(super) fn destroy(&self) {
+        self.mesh.destroy();
+        self.depth.destroy();
+        // SAFETY: the context is current, and the program is not used again.
+        unsafe { self.gl.delete_program(self.program) };
+    }
+}
+
+/// The matrix of both turns, columns first.
+fn turn([about, towards]: [f32; 2]) -> [f32; 9] {
+    let ((sin_a, cos_a), (sin_t, cos_t)) = (about.sin_cos(), towards.sin_cos());
+    [cos_a, sin_t * sin_a, -cos_t * sin_a, 0.0, cos_t, sin_t, sin_a, -sin_t * cos_a, cos_t * cos_a]
+}
+
+/// Six faces of two triangles each, the picture upright on each.
+fn faces() -> Vec<Vertex> {
+    let faces: [([f32; 3], [f32; 3], [f32; 3]); 6] = [
+        ([0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]),
+        ([0.0, 0.0, -1.0], [-1.0, 0.0, 0.0], [0.0, 1.0, 0.0]),
+        ([1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]),
+        ([-1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]),
+        ([0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]),
+        ([0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]),
+    ];
+    let corners = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)];
+    let vertex = |(normal, right, up): ([f32; 3], [f32; 3], [f32; 3]), (x, y): (f32, f32)| Vertex {
+        position: std::array::from_fn(|n| normal[n] + x * right[n] + y * up[n]),
+        normal,
+        uv: [(x + 1.0) / 2.0, (1.0 - y) / 2.0],
+    };
+    faces.into_iter().flat_map(|face| corners.map(|corner| vertex(face, corner))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use glow::PixelPackData;
+
+    use super::*;
+    use crate::gpu::headless::Headless;
+
+    #[test]
+    fn faces_look_outward_and_turns_keep_lengths() {
+        let faces = faces();
+        assert_eq!(faces.len(), 36);
+        for triangle in faces.chunks(3) {
+            let side = |n: usize| -> [f32; 3] {
+                std::array::from_fn(|d| triangle[n].position[d] - triangle[0].position[d])
+            };
+            let (a, b) = (side(1), side(2));
+            let cross = [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+            let outward: f32 = cross.iter().zip(triangle[0].normal).map(|(c, n)| c * n).sum();
+            assert!(outward > 0.0, "{triangle:?}");
+        }
+        for column in turn([0.7, -0.3]).chunks(3) {
+            let length: f32 = column.iter().map(|v| v * v).sum();
+            assert!((length - 1.0).abs() < 1e-6);
+        }
+    }
+
+    /// The front face lies in front of all others, whatever the order in which they are drawn.
+    #[test]
+    fn what_is_behind_is_hidden() {
+        let Ok(headless) = Headless::new() else {
+            eprintln!("There is no OpenGL without a display: nothing is tested.");
+            return;
+        };
+        let gl = &headless.gl;
+        let mut cube = Cube::new(gl).unwrap();
+        // SAFETY: the context is current, and the slices have as many bytes as is said.
+        unsafe {
+            let texture = gl.create_texture().unwrap();
+            gl.bind_texture(glow::TEXTURE_2D, Some(texture));
+            // Red at the left, green at the right of each face.
+            let pixels: [u8; 8] = [255, 0, 0, 255, 0, 255, 0, 255];
+            let (format, kind) = (glow::RGBA, glow::UNSIGNED_BYTE);
+            let data = glow::PixelUnpackData::Slice(Some(&pixels));
+            gl.tex_image_2d(glow::TEXTURE_2D, 0, glow::RGBA8 as i32, 2, 1, 0, format, kind, data);
+            for filter in [glow::TEXTURE_MIN_FILTER, glow::TEXTURE_MAG_FILTER] {
+                gl.tex_parameter_i32(glow::TEXTURE_2D, filter, glow::NEAREST as i32);
+            }
+            // What is drawn first, last and in between faces the eye in turn.
+            let quarter = std::f32::consts::FRAC_PI_2;
+            for angles in
+                [[0.0, 0.0], [2.0 * quarter, 0.0], [quarter, 0.0], [3.0 * quarter, 0.0], [0.0, quarter]]
+            {
+                let at = Viewport { x: 0, y: 0, width: 64, height: 64 };
+                // A context without a surface has nothing to copy to: what was drawn is read where it is.
+                cube.draw(at, 0.0, angles, texture).unwrap();
+                gl.bind_framebuffer(glow::FRAMEBUFFER, Some(cube.depth.framebuffer()));
+                let mut read = vec![0; 64 * 64 * 4];
+                gl.read_pixels(0, 0, 64, 64, format, kind, PixelPackData::Slice(Some(&mut read)));
+                let pixel = |x: usize, y: usize| &read[(y * 64 + x) * 4..][..3];
+                for y in [24, 32, 40] {
+                    let (left, right) = (pixel(24, y), pixel(40, y));
+                    assert!(left[0] > 128 && left[1] == 0, "{angles:?}: {left:?} at the left of row {y}");
+                    assert!(right[1] > 128 && right[0] == 0, "{angles:?}: {right:?} at the right of row {y}");
+                }
+                assert_eq!(pixel(0, 0), [0, 0, 0], "the ground");
+            }
+        }
+        cube.destroy();
+    }
+}

@@ -1,0 +1,176 @@
+//! The test card's picture. In: a size, a frame's number, lines of text. Out: its planes.
+//!
+//! ```text
+//! eight bars of colour at three quarters of their strength
+//! ramps: grey, red, green, blue, with a line that goes through them
+//! gratings and a grid │ lines of text │ a dark field
+//! ```
+
+use super::letters::{CELL, dots};
+use crate::media::Canvas;
+
+/// Where the bars end, the grey ramp, each of the coloured ones; the rest is below. In parts of the height.
+const ROWS: [f64; 5] = [0.40, 0.48, 0.52, 0.56, 0.60];
+/// Where the text begins and the dark field, in parts of the width.
+const COLUMNS: [f64; 2] = [0.30, 0.76];
+/// Grey of the field, and of all that is behind lines and text.
+pub(super) const GROUND: f32 = 0.1;
+/// The line goes through the ramps in this many frames.
+const SWEEP: u64 = 100;
+
+/// Red, green and blue from 0 to 1.
+type Rgb = [f32; 3];
+
+/// Paints the card of one size, frame after frame.
+pub(super) struct Painter {
+    background: Canvas,
+}
+
+impl Painter {
+    /// Paints what stays.
+    pub(super) fn new(width: usize, height: usize) -> Self {
+        let mut background = Canvas::new(width, height);
+        let chroma_width = width.div_ceil(2);
+        for y in 0..height {
+            for x in 0..width {
+                let [luma, blue, red] = ycbcr(color((x, y), (width, height)));
+                background.planes[0][y * width + x] = luma;
+                // The left one's of two, in even rows: where edges lie at even places, colours are exact there.
+                if x % 2 == 0 && y % 2 == 0 {
+                    background.planes[1][y / 2 * chroma_width + x / 2] = blue;
+                    background.planes[2][y / 2 * chroma_width + x / 2] = red;
+                }
+            }
+        }
+        Self { background }
+    }
+
+    /// Paints frame `number` with these lines.
+    pub(super) fn paint(&self, number: u64, lines: &[String], canvas: &mut Canvas) {
+        canvas.clone_from(&self.background);
+        let (width, height) = (canvas.width, canvas.height);
+        let at = |part: f64, size: usize| (part * size as f64).round() as usize;
+        let line = (number % SWEEP) as usize * width / SWEEP as usize;
+        fill(canvas, (line, at(ROWS[0], height)), ((width / 160).max(1), at(ROWS[4], height)));
+        let dot = (height / 120).max(1);
+        let (left, top) = (at(COLUMNS[0], width) + 2 * dot, at(ROWS[4], height) + 3 * dot);
+        for (n, text) in lines.iter().enumerate() {
+            for (x, y) in dots(text) {
+                let (x, y) = (left + x * dot, top + (n * CELL.1 + y) * dot);
+                if x + dot <= at(COLUMNS[1], width) {
+                    fill(canvas, (x, y), (dot, y + dot));
+                }
+            }
+        }
+    }
+}
+
+/// Makes a rectangle white: from its corner, so wide, down to the row `bottom`.
+fn fill(canvas: &mut Canvas, (left, top): (usize, usize), (wide, bottom): (usize, usize)) {
+    let (width, height) = (canvas.width, canvas.height);
+    let right = (left + wide).min(width);
+    for (n, value) in [235, 128, 128].into_iter().enumerate() {
+        let half = |v: usize| if n == 0 { v } else { v.div_ceil(2) };
+        let stride = half(width);
+        for row in canvas.planes[n].chunks_exact_mut(stride).take(half(bottom.min(height))).skip(half(top)) {
+            if let Some(part) = row.get_mut(half(left)..half(right)) {
+                part.fill(value);
+            }
+        }
+    }
+}
+
+/// What stands at a place of a card of `size`.
+fn color((x, y): (usize, usize), (width, height): (usize, usize)) -> Rgb {
+    let (across, down) = (x as f64 / width as f64, y as f64 / height as f64);
+    let ramp = (x as f32 / (width.max(2) - 1) as f32).min(1.0);
+    match ROWS.iter().position(|end| down < *end) {
+        Some(0) => {
+            // White first, black last: each part of the colour is there in half of the bars.
+            let bar = 7 - ((across * 8.0) as usize).min(7);
+            [bar >> 1 & 1, bar >> 2 & 1, bar & 1].map(|on| 0.75 * on as f32)
+        }
+        Some(1) => [ramp; 3],
+        Some(n) => std::array::from_fn(|part| if part + 2 == n { ramp } else { 0.0 }),
+        None if across < COLUMNS[0] => grating((x, y), (width, height)),
+        None => [GROUND; 3],
+    }
+}
+
+/// Lines of one, two, four and eight pixels, upright and level, and a grid below them.
+fn grating((x, y): (usize, usize), (width, height): (usize, usize)) -> Rgb {
+    let down = (y as f64 / height as f64 - ROWS[4]) / (1.0 - ROWS[4]);
+    let field = ((x as f64 / width as f64 / COLUMNS[0] * 4.0) as u32).min(3);
+    let is_light = match down {
+        d if d < 0.33 => x >> field & 1 == 0,
+        d if d < 0.66 => y >> field & 1 == 0,
+        _ => {
+            let step = (height / 36).max(2);
+            x % step == 0 || y % step == 0
+        }
+    };
+    if is_light { [0.9; 3] } else { [GROUND; 3] }
+}
+
+/// The three bytes of a colour by BT.709, limited range.
+fn ycbcr([r, g, b]: Rgb) -> [u8; 3] {
+    let luma = 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    let byte = |value: f32| value.round() as u8;
+    [
+        byte(16.0 + 219.0 * luma),
+        byte(128.0 + 224.0 * (b - luma) / 1.8556),
+        byte(128.0 + 224.0 * (r - luma) / 1.5748),
+    ]
+}
+
+/// Where the dark field is, in parts of the picture: left, top, width, height.
+pub(super) const FIELD: [f64; 4] = [COLUMNS[1], ROWS[4], 1.0 - COLUMNS[1], 1.0 - ROWS[4]];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_card_has_its_bars_and_ramps() {
+        let size = (1280, 720);
+        let bars = [0, 1, 2, 3, 4, 5, 6, 7].map(|n| color((n * 160 + 80, 100), size));
+        let of = |r, g, b| [r, g, b].map(|on: u8| 0.75 * f32::from(on));
+        let expected = [
+            of(1, 1, 1),
+            of(1, 1, 0),
+            of(0, 1, 1),
+            of(0, 1, 0),
+            of(1, 0, 1),
+            of(1, 0, 0),
+            of(0, 0, 1),
+            of(0, 0, 0),
+        ];
+        assert_eq!(bars, expected);
+        // As ITU-R BT.709 has 75 % bars.
+        assert_eq!(ycbcr(expected[0]), [180, 128, 128]);
+        assert_eq!(ycbcr(expected[5]), [51, 109, 212]);
+        assert_eq!((color((0, 300), size), color((1279, 300), size)), ([0.0; 3], [1.0; 3]));
+        assert_eq!(color((1279, 360), size), [1.0, 0.0, 0.0]);
+        assert_eq!(color((1279, 420), size), [0.0, 0.0, 1.0]);
+    }
+
+    #[test]
+    fn a_frame_has_its_line_and_its_text_and_forgets_those_before() {
+        for (width, height) in [(1280, 720), (175, 99), (1, 1)] {
+            let painter = Painter::new(width, height);
+            let mut canvas = Canvas::new(width, height);
+            let before = painter.background.clone();
+            painter.paint(0, &["R=7".to_owned()], &mut canvas);
+            assert!(canvas != before || width == 1);
+            let first = canvas.clone();
+            painter.paint(
+                50,
+                &["a text that is far too long for the field that it has".to_owned()],
+                &mut canvas,
+            );
+            assert!(canvas != first || width == 1);
+            painter.paint(100, &["R=7".to_owned()], &mut canvas);
+            assert!(canvas == first, "frames of a whole turn are alike");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Drawing in space. In: what draws, and where in the window. Out: there what it drew, the nearest surface in front.
+//!
+//! The window itself has no depth buffer, as long as no scene needs one: this makes it, with colours beside it, when it is
+//! first drawn to.
+
+use std::sync::Arc;
+
+use glow::HasContext as _;
+
+use crate::error::{Error, Result};
+use crate::present::Viewport;
+
+/// Colours and depths of a part of the window.
+pub(super) struct DepthBuffer {
+    gl: Arc<glow::Context>,
+    framebuffer: glow::Framebuffer,
+    color: glow::Renderbuffer,
+    depth: glow::Renderbuffer,
+    size: (i32, i32),
+}
+
+impl DepthBuffer {
+    /// One without memory yet.
+    ///
+    /// # Errors
+    /// When OpenGL gives no objects.
+    pub(super) fn new(gl: Arc<glow::Context>) -> Result<Self> {
+        // SAFETY: the context is current on this thread.
+        let objects =
+            unsafe { (gl.create_framebuffer(), gl.create_renderbuffer(), gl.create_renderbuffer()) };
+        let (framebuffer, color, depth) =
+            (objects.0.map_err(refused)?, objects.1.map_err(refused)?, objects.2.map_err(refused)?);
+        Ok(Self { gl, framebuffer, color, depth, size: (0, 0) })
+    }
+
+    /// Lets `draw` draw on `ground` (red, green, blue from 0 to 1), with the viewport and the depth test set, and puts what
+    /// it drew at `at` in the window.
+    ///
+    /// # Errors
+    /// When OpenGL has no memory for it.
+    pub(super) fn draw(&mut self, at: Viewport, ground: [f32; 3], draw: impl FnOnce()) -> Result<()> {
+        let gl = self.gl.clone();
+        // SAFETY: the context is current on this thread; all objects are alive and this context's.
+        unsafe {
+            gl.bind_framebuffer(glow::FRAMEBUFFER, Some(self.framebuffer));
+            let fits = self.fit((at.width, at.height));
+            if fits.is_ok() {
+                gl.viewport(0, 0, at.width, at.height);
+                gl.clear_color(ground[0], ground[1], ground[2], 1.0);
+                gl.enable(glow::DEPTH_TEST);
+                gl.depth_func(glow::LESS);
+                gl.depth_mask(true);
+                gl.clear(glow::COLOR_BUFFER_BIT | glow::DEPTH_BUFFER_BIT);
+                draw();
+                gl.disable(glow::DEPTH_TEST);
+                gl.bind_framebuffer(glow::READ_FRAMEBUFFER, Some(self.framebuffer));
+                gl.bind_framebuffer(glow::DRAW_FRAMEBUFFER, None);
+                let (right, top) = (at.x + at.width, at.y + at.height);
+                let (from, to) = ((at.width, at.height), (right, top));
+                let bits = glow::COLOR_BUFFER_BIT;
+                gl.blit_framebuffer(0, 0, from.0, from.1, at.x, at.y, to.0, to.1, bits, glow::NEAREST);
+            }
+            gl.bind_framebuffer(glow::FRAMEBUFFER, None);
+            fits
+        }
+    }
+
+    /// Gives it this size. The framebuffer must be bound.
+    fn fit(&mut self, size: (i32, i32)) -> Result<()> {
+        if size == self.size {
+            return Ok(());
+        }
+        let gl = &self.gl;
+        let parts = [
+            (self.color, glow::RGBA8, glow::COLOR_ATTACHMENT0),
+            (self.depth, glow::DEPTH_COMPONENT24, glow::DEPTH_ATTACHMENT),
+        ];
+        // SAFETY: the context is current on this thread; all objects are alive and this context's.
+        let status = unsafe {
+            for (buffer, format, attachment) in parts {
+                gl.bind_renderbuffer(glow::RENDERBUFFER, Some(buffer));
+                gl.renderbuffer_storage(glow::RENDERBUFFER, format, size.0, size.1);
+                gl.framebuffer_renderbuffer(glow::FRAMEBUFFER, attachment, glow::RENDERBUFFER, Some(buffer));
+            }
+            gl.bind_renderbuffer(glow::RENDERBUFFER, None);
+            gl.check_framebuffer_status(glow::FRAMEBUFFER)
+        };
+        if status != glow::FRAMEBUFFER_COMPLETE {
+            return Err(refused(format!("its status is 0x{status:x} at {}×{} pixels", size.0, size.1)));
+        }
+        self.size = size;
+        Ok(())
+    }
+
+    /// What it draws into.
+    #[cfg(test)]
+    pub(super) fn framebuffer(&self) -> glow::Framebuffer {
+        self.framebuffer
+    }
+
+    /// Deletes the OpenGL objects; call it while the context is current.
+    pub(super) fn destroy(&self) {
+        // SAFETY: the context is current, and the objects are not used again.
+        unsafe {
+            self.gl.delete_framebuffer(self.framebuffer);
+            self.gl.delete_renderbuffer(self.color);
+            self.gl.delete_renderbuffer(self.depth);
+        }
+    }
+}
+
+fn refused(why: String) -> Error {
+    Error::new("OpenGL gives no depth buffer.", format!("{why}."), "Make the window smaller.")
+}

@@ -1,0 +1,79 @@
+//! Triangles in OpenGL's memory. In: vertices, and a program that draws them. Out: the triangles, drawn.
+
+use std::sync::Arc;
+
+use glow::HasContext as _;
+
+use crate::error::Result;
+use crate::gpu::shader;
+
+/// A vertex: where it is, which way its surface looks, and where in the texture it lies.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Vertex {
+    pub position: [f32; 3],
+    pub normal: [f32; 3],
+    pub uv: [f32; 2],
+}
+
+/// The attributes of a vertex by their names in the shader, with how many numbers they have.
+const ATTRIBUTES: [(&str, i32); 3] = [("position", 3), ("normal", 3), ("texel", 2)];
+const STRIDE: i32 = size_of::<Vertex>() as i32;
+
+/// Triangles, three vertices each.
+pub(super) struct Mesh {
+    gl: Arc<glow::Context>,
+    vertex_array: glow::VertexArray,
+    vertices: glow::Buffer,
+    count: i32,
+}
+
+impl Mesh {
+    /// Puts `vertices` into a buffer and ties them to the attributes of `program`, which may leave some out.
+    ///
+    /// # Errors
+    /// When OpenGL gives no objects.
+    pub(super) fn new(gl: Arc<glow::Context>, program: glow::Program, vertices: &[Vertex]) -> Result<Self> {
+        let numbers: Vec<f32> =
+            vertices.iter().flat_map(|v| v.position.into_iter().chain(v.normal).chain(v.uv)).collect();
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+        // SAFETY: the context is current on this thread; the attributes lie within the vertices that the buffer has.
+        unsafe {
+            let vertex_array = gl.create_vertex_array().map_err(|e| shader::failed("mesh", e))?;
+            let buffer = gl.create_buffer().map_err(|e| shader::failed("mesh", e))?;
+            gl.bind_vertex_array(Some(vertex_array));
+            gl.bind_buffer(glow::ARRAY_BUFFER, Some(buffer));
+            gl.buffer_data_u8_slice(glow::ARRAY_BUFFER, &bytes, glow::STATIC_DRAW);
+            let mut offset = 0;
+            for (name, size) in ATTRIBUTES {
+                if let Some(at) = gl.get_attrib_location(program, name) {
+                    gl.enable_vertex_attrib_array(at);
+                    gl.vertex_attrib_pointer_f32(at, size, glow::FLOAT, false, STRIDE, offset);
+                }
+                offset += size * size_of::<f32>() as i32;
+            }
+            gl.bind_vertex_array(None);
+            gl.bind_buffer(glow::ARRAY_BUFFER, None);
+            Ok(Self { gl, vertex_array, vertices: buffer, count: vertices.len() as i32 })
+        }
+    }
+
+    /// Draws them with the program that is in use.
+    pub(super) fn draw(&self) {
+        // SAFETY: the context is current on this thread, and the buffer has that many vertices.
+        unsafe {
+            self.gl.bind_vertex_array(Some(self.vertex_array));
+            self.gl.draw_arrays(glow::TRIANGLES, 0, self.count);
+            self.gl.bind_vertex_array(None);
+        }
+    }
+
+    /// Deletes the OpenGL objects; call it while the context is current.
+    pub(super) fn destroy(&self) {
+        // SAFETY: the context is current, and the objects are not used again.
+        unsafe {
+            self.gl.delete_vertex_array(self.vertex_array);
+            self.gl.delete_buffer(self.vertices);
+        }
+    }
+}
