@@ -99,6 +99,8 @@ fn it_is_shared_under_egl_and_with_drivers_that_do_not_say_so() {
         (vec![("POISON", "1"), ("FAKE_GPU", "1")], true),
         (vec![("POISON", "1"), ("FAKE_GPU", "1"), ("HIDE_EXTENSION", "1")], false),
         (vec![("POISON", "1"), ("FAKE_GPU", "1"), ("GL_EVENT", "1")], false),
+        // The window's thread makes its calls.
+        (vec![("POISON", "1"), ("FAKE_GPU", "1"), ("NEEDS_CONTEXT", "1")], false),
         // A CPU device that shares: its frames are converted on the window's thread.
         (vec![("POISON", "1")], false),
     ] {
@@ -119,7 +121,7 @@ fn where_the_self_test_fails_frames_are_copied_and_the_reason_is_said() {
     let cases: [(Options, &[&str], &str); 4] = [
         (vec![("NO_INTEROP_EGL", "1")], &["--gl", "egl"], "no OpenCL context"),
         (vec![("FAIL", "clCreateFromGLTexture:1+:-59")], &[], "does not share"),
-        (vec![("FAIL", "clEnqueueAcquireGLObjects:1:-5")], &[], "handing a texture to OpenCL"),
+        (vec![("FAIL", "clEnqueueAcquireGLObjects:1+:-5")], &[], "handing a texture to OpenCL"),
         (vec![], &["--no-sharing"], "--no-sharing"),
     ];
     for (options, more, reason) in cases {

@@ -30,7 +30,7 @@ enum By {
 /// shared textures.
 const CPU: &[(&str, &str)] = &[];
 const SHARED: &[(&str, &str)] = &[("FAKE_GPU", "1"), ("POISON", "1")];
-const COPIED: &[(&str, &str)] = &[("FAKE_GPU", "1"), ("NO_IMAGES", "1")];
+const COPIED: &[(&str, &str)] = &[("FAKE_GPU", "1"), ("NO_IMAGES", "0")];
 
 /// A call, how it comes to be made, and where.
 const CALLS: [(&str, By, &[(&str, &str)]); 16] = [
@@ -71,6 +71,9 @@ fn hanging<'a>(
         .arg(folder.movie("small.mkv", &movie))
         .args(["--variant", "flat", "--device", "0"])
         .args(arguments);
+    if options == COPIED {
+        command.arg("--no-sharing");
+    }
     command.arg("--stats").arg(folder.file("s.json"));
     let mut session = Session::start(display, &mut command);
     session.wait_for_title("flat");
@@ -138,7 +141,7 @@ fn a_window_whose_device_does_not_answer_ends_when_it_is_asked_to() {
 fn a_device_that_does_not_answer_is_given_up_for_another_one() {
     let (display, folder) = (Display::start(&[]), Folder::new("stalled-given-up"));
     for case in [CALLS[1], CALLS[7]] {
-        let mut session = hanging(&display, &folder, case, &["--device-timeout", "3"]);
+        let mut session = hanging(&display, &folder, case, &["--device-timeout", "15"]);
         session.wait_for_text("clreel goes on with '");
         session.wait_for_title("flat");
         session.wait_for_frames();

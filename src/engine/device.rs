@@ -113,7 +113,7 @@ impl Engine {
         self.failure = None;
         let (jobs, kept): (Vec<Job>, Vec<Job>) = self.jobs.drain(..).partition(|job| job.on_device.is_some());
         self.jobs = kept.into();
-        let rests = self.jobs.iter_mut().map(|job| job.slot.take_rest()).collect();
+        let rests = self.jobs.iter_mut().map(|job| job.slot.take_rest_but_input()).collect();
         Some(Parting { jobs, rests, pipeline })
     }
 

@@ -1,10 +1,15 @@
 //! The thread that makes a device's OpenCL calls: a call that stalls stops it alone. In: work, in its order. Out: what each
 //! piece of it sends back by itself.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::gpu::watch;
+
+/// How many of these threads there are.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
 type Work = Box<dyn FnOnce() + Send>;
 
@@ -27,10 +32,27 @@ impl DeviceThread {
                 let _watched = watch::on_device(&name, what);
                 work();
             }
+            RUNNING.fetch_sub(1, Ordering::SeqCst);
         };
+        RUNNING.fetch_add(1, Ordering::SeqCst);
         let started = std::thread::Builder::new().name("device".into()).spawn(run);
-        let why = |e: std::io::Error| Error::new("An OpenCL device could not be used.", e.to_string(), "");
+        let why = |e: std::io::Error| {
+            RUNNING.fetch_sub(1, Ordering::SeqCst);
+            Error::new("An OpenCL device could not be used.", e.to_string(), "")
+        };
         started.map(|_| Self { work }).map_err(why)
+    }
+
+    /// Whether all of these threads end within that time: while one is in a call, the drivers must not be taken down.
+    pub(crate) fn have_ended(wait: Duration) -> bool {
+        let began = Instant::now();
+        while RUNNING.load(Ordering::SeqCst) > 0 {
+            if began.elapsed() > wait {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        true
     }
 
     /// Has the thread do something; `what` says what that is, as in "a frame is filtered".

@@ -231,7 +231,7 @@ static cl_mem CL_API_CALL layer_clCreateFromGLTexture(cl_context context, cl_mem
     sharing_context *sharing = find_sharing(context);
     if (!sharing) RETURN_ERROR(CL_INVALID_CONTEXT);
     const current_gl here = current();
-    helper *helper = here == NO_OPENGL ? helper_of(sharing) : NULL;
+    helper *helper = here == NO_OPENGL && !options.needs_context ? helper_of(sharing) : NULL;
     if (options.no_images || (here != OPENGL && !helper)) RETURN_ERROR(CL_INVALID_OPERATION);
     if (target != GL_TEXTURE_2D) RETURN_ERROR(CL_INVALID_VALUE);
     if (helper && !enter_helper(helper)) RETURN_ERROR(CL_INVALID_OPERATION);
@@ -410,9 +410,9 @@ static cl_int hand_over(const char *function, bool acquire, cl_command_queue que
     if (!sharing) return CL_INVALID_CONTEXT;
     if (count > 0 && !objects) return CL_INVALID_VALUE;
     const current_gl here = current();
-    helper *helper = here == NO_OPENGL ? helper_of(sharing) : NULL;
+    helper *helper = here == NO_OPENGL && !options.needs_context ? helper_of(sharing) : NULL;
     if (here != OPENGL && !helper) {
-        log_line("misuse %s no-gl-context", function);
+        if (!options.needs_context) log_line("misuse %s no-gl-context", function);
         return CL_INVALID_OPERATION;
     }
     if (waits > 0) status = driver->clWaitForEvents(waits, wait_list);

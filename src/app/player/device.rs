@@ -46,22 +46,23 @@ pub(super) struct Pending {
     pub status: Vec<(VariantId, VariantStatus)>,
 }
 
-/// A device's side and the thread that makes its calls, until the frames have it.
-pub(super) struct Held(Option<(Pipeline, DeviceThread)>);
+/// A device's side, the thread that makes its calls, and whether the window's thread has to make them, until the frames have
+/// it.
+pub(super) struct Held(Option<(Pipeline, DeviceThread, bool)>);
 
 impl Held {
     pub(super) fn pipeline_mut(&mut self) -> Option<&mut Pipeline> {
-        self.0.as_mut().map(|(pipeline, _)| pipeline)
+        self.0.as_mut().map(|(pipeline, ..)| pipeline)
     }
 
     fn has(&self, variant: VariantId) -> bool {
-        self.0.as_ref().is_some_and(|(pipeline, _)| pipeline.has(variant))
+        self.0.as_ref().is_some_and(|(pipeline, ..)| pipeline.has(variant))
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        if let Some((pipeline, thread)) = self.0.take() {
+        if let Some((pipeline, thread, _)) = self.0.take() {
             thread.run("it is left", move || drop(pipeline));
         }
     }
@@ -443,9 +444,30 @@ impl Player<'_> {
         }
     }
 
+    /// A context that shares where `wanted`, and where a child has shared though the device's own thread could not: the driver
+    /// hands textures over only where OpenGL's context is current. Then all calls are made here, and one that stalls holds the
+    /// window up.
+    fn share_here(&mut self, device: &Device, wanted: bool) -> Option<(ClContext, Sharing)> {
+        let tested = &self.devices.learnt(device)?.tested;
+        let shares = tested.as_ref().is_some_and(|tested| tested.sharing == Sharing::ZeroCopy);
+        if !wanted || !shares {
+            return None;
+        }
+        let properties = self.gl_window.opencl_properties();
+        let opened = sharing::open(device, &self.gl_window.gl, Ok(properties)).ok()?;
+        (opened.1 == Sharing::ZeroCopy).then_some(opened)
+    }
+
     /// Has everything built for a device that has its context.
     fn opened(&mut self, opening: Opening, (cl, sharing, pipeline): (ClContext, Sharing, Pipeline)) {
         let Opening { device, why, shares, thread, .. } = opening;
+        let (mut cl, mut sharing, mut pipeline, mut here) = (cl, sharing, pipeline, false);
+        if let Some((other, shared)) = self.share_here(&device, shares && sharing != Sharing::ZeroCopy) {
+            let made = Pipeline::new(other.clone(), &shared);
+            let unused = (std::mem::replace(&mut cl, other), std::mem::replace(&mut pipeline, made));
+            thread.run("it is left", move || drop(unused));
+            (sharing, here) = (shared, true);
+        }
         if shares {
             self.devices.asking.remember(&device, &sharing);
         }
@@ -464,7 +486,7 @@ impl Player<'_> {
         let to_texture = sharing == Sharing::ZeroCopy;
         self.builder.start(Start { number, cl, to_texture, variants, corrector: true });
         let status = at_first(&self.frames);
-        let held = Held(Some((pipeline, thread)));
+        let held = Held(Some((pipeline, thread, here)));
         self.devices.pending = Some(Pending { device: device.clone(), number, sharing, held, status });
         self.promote_if_ready();
         if why == Why::Recovery {
@@ -480,7 +502,10 @@ impl Player<'_> {
             if let Some(before) = self.devices.silent.take() {
                 self.notices.retain(|notice| notice.error != before);
             }
-            self.notices.extend(error.clone().map(|error| Notice { error, serious: true }));
+            if let Some(error) = error.clone() {
+                // Before all others: it is what keeps the picture from changing.
+                self.notices.insert(0, Notice { error, serious: true });
+            }
             self.devices.silent = error;
             self.repaint_after(Duration::ZERO);
         }
@@ -514,8 +539,8 @@ impl Player<'_> {
         let Some(pending) = self.devices.pending.take() else { return };
         self.devices.note_failure(&pending.device, None);
         let Pending { device, number, sharing, mut held, status } = pending;
-        let Some((pipeline, thread)) = held.0.take() else { return };
-        self.frames.set_pipeline(pipeline, thread);
+        let Some((pipeline, thread, here)) = held.0.take() else { return };
+        self.frames.set_pipeline(pipeline, thread, here);
         (self.status, self.sharing) = (status, sharing);
         self.device = Some(device.info.clone());
         self.devices.running = Some(Running { device, number, works_since: None });

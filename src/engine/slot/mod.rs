@@ -157,20 +157,21 @@ impl Slot {
         }
     }
 
-    /// Takes out what a device has of it, for whoever waits for the device. The texture stays, and the picture where a
-    /// thread is filtering it.
+    /// Takes out what a device has of it, for whoever waits for the device. The texture stays.
     pub(crate) fn take_rest(&mut self) -> Rest {
-        let input = if self.is_lent() { self.input.clone() } else { self.input.take() };
+        let rest = self.take_rest_but_input();
+        self.input = None;
+        rest
+    }
+
+    /// The same of a slot whose picture is not where it is wanted yet: it stays, too.
+    pub(super) fn take_rest_but_input(&mut self) -> Rest {
         Rest {
             _device: std::mem::take(&mut self.device),
             _planes: self.planes.take(),
-            _input: input,
+            _input: self.input.clone(),
             _output: self.output.take(),
         }
-    }
-
-    fn is_lent(&self) -> bool {
-        self.input.as_ref().is_some_and(|input| Arc::strong_count(input) > 1)
     }
 
     /// Does what OpenGL has to do before a device takes the slot, so that the device's thread can do without OpenGL: waits

@@ -132,14 +132,14 @@ impl FrameLoop {
         self.interrupt();
     }
 
-    /// Gives the loop its device, instead of the one that it has, with the thread that makes its calls. The picture on the
-    /// screen stays.
-    pub(crate) fn set_pipeline(&mut self, pipeline: Pipeline, thread: DeviceThread) {
+    /// Gives the loop its device, instead of the one that it has, with the thread that makes its calls; `here` is whether this
+    /// one has to. The picture on the screen stays.
+    pub(crate) fn set_pipeline(&mut self, pipeline: Pipeline, thread: DeviceThread, here: bool) {
         self.take_down();
         if let Some(engine) = &mut self.engine {
             engine.set_device(pipeline);
-            engine.be_on(Side::Window);
-            self.thread = Some(thread);
+            engine.be_on(if here { Side::Both } else { Side::Window });
+            (self.thread, self.calls_here) = (Some(thread), here);
         }
         self.devices += 1;
         self.not_again = None;

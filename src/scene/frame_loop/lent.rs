@@ -51,7 +51,7 @@ impl FrameLoop {
         work: impl FnOnce(&mut Engine) -> Done + Send + 'static,
     ) {
         let Some(mut engine) = self.engine.take() else { return };
-        let Some(thread) = &self.thread else {
+        let Some(thread) = self.thread.as_ref().filter(|_| !self.calls_here) else {
             let done = work(&mut engine);
             self.engine = Some(engine);
             self.take(done);

@@ -91,6 +91,8 @@ pub(crate) struct FrameLoop {
     away: Option<Away>,
     /// Makes the device's calls.
     thread: Option<DeviceThread>,
+    /// The window's thread has to make them: the driver wants OpenGL's context.
+    calls_here: bool,
     /// For the engine, when it is back: frames to be cancelled, and what the device's side is to be told.
     cancels: Vec<Ticket>,
     later: Vec<WithPipeline>,
@@ -191,6 +193,7 @@ impl FrameLoop {
             engine: Some(Box::new(engine)),
             away: None,
             thread: None,
+            calls_here: false,
             cancels: Vec::new(),
             later: Vec::new(),
             rests: Vec::new(),
