@@ -204,13 +204,15 @@ fn kernels_that_hang_or_crash_cost_a_sentence() {
 #[test]
 fn a_changed_limit_that_fails_costs_itself_alone() {
     let name = "__kernel void three_streams(";
-    for (n, (from, to, words)) in [
+    for (n, (from, to, words, code)) in [
         (
             "    const uint v = get_global_id(0);",
             "    while (count) out[0] = 1;\n    const uint v = get_global_id(0);",
             "did not end within",
+            1,
         ),
-        (name, "__kernel void streams(", "limit.cl could not be prepared"),
+        (name, "__kernel void streams(", "limit.cl could not be prepared", 1),
+        ("if (v < whole)", "if (v < whole + 1)", "outside the output", 3),
     ]
     .into_iter()
     .enumerate()
@@ -218,7 +220,7 @@ fn a_changed_limit_that_fails_costs_itself_alone() {
         let kernels = Kernels::with(&format!("limit-{n}"), "limit.cl", from, to);
         let args = ["--count", "1000,2000", "--variant", "serial,scalar", "--kernel-timeout", "2"];
         let output = vector_add(&args).env("CLREEL_KERNELS", &kernels.0).output().unwrap();
-        assert_eq!(output.status.code(), Some(1), "{to}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(code), "{to}: {}", String::from_utf8_lossy(&output.stderr));
         let report = json(&output);
         for run in report["devices"][0]["runs"].as_array().unwrap() {
             assert!(run["limit_ms"].is_null() && run["limit_noisy"] == false, "{run}");
@@ -229,13 +231,29 @@ fn a_changed_limit_that_fails_costs_itself_alone() {
         let mut table = clreel(&["bench", "--ladder", "vector-add", "--frames", "2"]);
         let output = table.args(args).env("CLREEL_KERNELS", &kernels.0).output().unwrap();
         let table = String::from_utf8_lossy(&output.stdout);
-        let line = table.lines().find(|line| line.starts_with("(three-stream copy): failed. "));
+        let line = table.lines().find(|line| line.starts_with("(three-stream copy): "));
         assert!(line.is_some_and(|line| line.contains(words)), "{table}");
     }
     // As it is, it says nothing.
     let report = json(&vector_add(&["--count", "1000", "--variant", "serial"]).output().unwrap());
     let run = &report["devices"][0]["runs"][0];
     assert!(run.get("limit_reason").is_none() && !run["limit_ms"].is_null(), "{run}");
+}
+
+/// Where no kernel is right, `auto` says how one differs.
+#[test]
+fn auto_without_a_right_kernel_is_a_mismatch() {
+    let kernels = Kernels::with("none", "01_scalar.cl", "a[i] + b[i];", "a[i] - b[i];");
+    let vector = Kernels::with("none-vector", "02_vector.cl", "i < count", "i + 1 < count");
+    std::fs::copy(vector.0.join("vector_add/02_vector.cl"), kernels.0.join("vector_add/02_vector.cl"))
+        .unwrap();
+    let mut command = vector_add(&["--variant", "auto", "--count", "5000"]);
+    let output = command.env("CLREEL_KERNELS", &kernels.0).output().unwrap();
+    let report = json(&output);
+    assert_eq!(output.status.code(), Some(3), "{report}");
+    let row = &rows(&report)[0];
+    assert!(row["outcome"] == "mismatch" && row["wall_ms"].is_null(), "{row}");
+    assert!(row["reason"].as_str().unwrap().contains("floats differ"), "{row}");
 }
 
 #[test]
@@ -350,6 +368,19 @@ fn what_tune_finds_is_kept_for_its_class_and_auto_uses_it() {
     };
     let words = "auto: as `clreel tune` has found it";
     assert!(table("4000").contains(words) && !table("100000").contains("as `clreel tune`"));
+}
+
+/// Two cases of one class: the later one is kept, and that is said.
+#[test]
+fn tune_says_when_a_case_takes_the_place_of_another() {
+    let home = Home::new("twice");
+    let replaced = |counts: &str| {
+        let output = home.tune(counts).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{stderr}");
+        stderr.contains("found at 2000 floats is kept in the place of what was found at 1000 floats")
+    };
+    assert!(replaced("1000,2000") && !replaced("2000") && !replaced("1000,70000"));
 }
 
 /// What has changed since, or what nobody has tuned, is not used: `auto` searches as if nothing were there.

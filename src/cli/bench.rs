@@ -119,14 +119,3 @@ fn chosen_devices(
         sel => Ok(vec![Some(select_device(&devices, sel)?)]),
     }
 }
-
-/// Each of them once, in the order given.
-fn each_once(numbers: &[u32]) -> Vec<u32> {
-    let mut once = Vec::new();
-    for &number in numbers {
-        if !once.contains(&number) {
-            once.push(number);
-        }
-    }
-    once
-}

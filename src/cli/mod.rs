@@ -3,6 +3,7 @@
 //! Results go to stdout, everything else to stderr.
 
 pub mod bench;
+mod conformance;
 pub mod devices;
 pub mod given;
 mod ladders;
@@ -22,7 +23,7 @@ use crate::exit;
 use crate::gpu::cl::{Device, list_devices};
 use crate::gpu::{binaries, drivers, probe, trial, watch};
 use crate::ladders::box_filter::{Group, VariantId};
-use crate::ladders::conversions::Which;
+use crate::ladders::color_conversion::Which;
 use crate::leftovers;
 use crate::options::{DeviceTimeoutArgs, FilterArgs, PlayArgs, ReferencesArgs, TraceArgs, TrialArgs, values};
 use crate::save;
@@ -31,6 +32,7 @@ use crate::timing::log;
 
 use given::Given;
 
+pub use conformance::ConformanceArgs;
 pub use ladders::LadderName;
 
 const EXAMPLES: &str = "Examples:
@@ -80,6 +82,8 @@ pub enum Command {
     Tune(TuneArgs),
     /// Write one filtered frame as a PNG; needs no display
     Snapshot(SnapshotArgs),
+    /// Check the conversions of OpenCL C on a device against whole-number arithmetic
+    Conformance(ConformanceArgs),
     /// List the OpenCL devices, and the drivers that fail
     Devices(DevicesArgs),
     /// List the variables of the environment that clreel heeds
@@ -139,6 +143,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
             binaries::keep();
             traced(&args.trace, || snapshot::run(args))
         }
+        Some(Command::Conformance(args)) => conformance::run(args),
         Some(Command::Devices(args)) => devices::run(args),
         Some(Command::Environment) => {
             devices::print_line(environment::help())?;
@@ -324,4 +329,15 @@ pub struct DevicesArgs {
     /// Print JSON instead of a table
     #[arg(long)]
     pub json: bool,
+}
+
+/// Each of them once, in the order given.
+fn each_once<T: PartialEq + Copy>(given: &[T]) -> Vec<T> {
+    let mut once = Vec::new();
+    for &one in given {
+        if !once.contains(&one) {
+            once.push(one);
+        }
+    }
+    once
 }

@@ -6,7 +6,7 @@ mod report;
 use crate::cli::devices::{DeviceEntry, print_json};
 use crate::cli::ladders::{OF_CASES, asked_cases};
 use crate::cli::live::{self, Live};
-use crate::cli::{TuneArgs, exit, usage, working_devices};
+use crate::cli::{TuneArgs, each_once, exit, usage, working_devices};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceInfo, select_device};
 use crate::gpu::sharing::Sharing;
@@ -41,12 +41,12 @@ pub(super) fn pictures(args: &TuneArgs) -> Result<u8> {
     }
     let (_watched, cl) = device(args)?;
     let info = &cl.device.info;
-    let sizes = if args.size.is_empty() { &[(1280, 720)] } else { args.size.as_slice() };
+    let sizes = if args.size.is_empty() { vec![(1280, 720)] } else { each_once(&args.size) };
     let radii = match args.radius.is_empty() {
         true => RADII.iter().map(|(_, sample)| *sample).collect(),
-        false => args.radius.clone(),
+        false => each_once(&args.radius),
     };
-    for &size in sizes {
+    for &size in &sizes {
         box_filter::require_memory(info, size)?;
     }
     let all: Vec<_> = sizes.iter().flat_map(|size| radii.iter().map(|radius| (*size, *radius))).collect();
@@ -181,6 +181,7 @@ fn tune<C: Tunable>(
         wanted: subjects.len(),
     };
     let live = Live::start(results, subjects.len() * most);
+    let mut searched: Vec<Option<Entry>> = Vec::new();
     let mut all = || {
         for (n, subject) in subjects.iter().enumerate() {
             let mut progress = Progress { live: &live, subject };
@@ -193,6 +194,16 @@ fn tune<C: Tunable>(
             // After each search, so that one that is interrupted keeps what it has found; read anew, because others may have
             // kept something meanwhile.
             let mut cache = Cache::load();
+            let same = |known: &&Option<Entry>| {
+                known.as_ref().is_some_and(|known| entries.iter().any(|entry| entry.same_search(known)))
+            };
+            if let Some(earlier) = searched.iter().rposition(|known| same(&known)) {
+                let (now, before) = (&subject.short, &subjects[earlier].short);
+                eprintln!(
+                    "clreel: what was found at {now} is kept in the place of what was found at {before}: they are of one class"
+                );
+            }
+            searched.push(entries.first().cloned());
             cache.put(entries);
             cache.store()?;
         }

@@ -83,7 +83,7 @@ impl Entry {
     }
 
     /// Whether both come from searches for the same: their times are comparable then, if they are of one search.
-    fn same_search(&self, other: &Self) -> bool {
+    pub(crate) fn same_search(&self, other: &Self) -> bool {
         self.device == other.device
             && self.driver == other.driver
             && self.ladder == other.ladder

@@ -4,16 +4,13 @@
 //! Every rung is checked at small and odd cases, among canaries, before it is timed.
 
 use std::cell::RefCell;
-use std::convert::Infallible;
 
 use serde_json::Value;
 
 use super::answer::{self, Request};
 use super::bench::{Bench, Prepared, Tried, fail, passed, predict, without_device};
-use super::cache::{Cache, Class};
 use super::rows::{Case, Chosen, Entry, LimitName, Worth};
-use super::search::{Attempt, descend};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gpu::cl::{ClContext, Device, DeviceInfo, DeviceKind};
 use crate::gpu::parts::require_sub_buffers;
 use crate::gpu::program::is_changed;
@@ -181,16 +178,13 @@ pub trait Ladder {
     }
 }
 
-/// Runs of a configuration in a search, of which the least disturbed counts.
-const SEARCH_RUNS: usize = 5;
-
 /// A ladder on one device, or on none.
 #[derive(Debug)]
 pub struct Contest<'a, L: Ladder> {
     pub(super) ladder: &'a L,
-    cl: Option<ClContext>,
+    pub(super) cl: Option<ClContext>,
     /// Tries changed kernels first.
-    child: RefCell<&'a mut Child>,
+    pub(super) child: RefCell<&'a mut Child>,
 }
 
 /// Memory for a case, and what is right for its input.
@@ -208,61 +202,6 @@ impl<'a, L: Ladder> Contest<'a, L> {
     /// When the device cannot be used.
     pub fn new(ladder: &'a L, device: Option<&Device>, child: &'a mut Child) -> Result<Self> {
         Ok(Self { ladder, cl: device.map(ClContext::new).transpose()?, child: RefCell::new(child) })
-    }
-
-    /// The fastest of the ladder's kernels, and its parameters, by what tuning has found for such cases; `None` where it has
-    /// found nothing, or what can no longer be built.
-    fn tuned(&self, case: &L::Case) -> Option<(&'static str, Config<L::Code>)> {
-        let cl = self.device(case).ok()?;
-        let class = Class::of(L::NAME, self.ladder.class(case));
-        let named = |name: &str| self.ladder.rungs().iter().find(|rung| rung.id == name);
-        let (id, config) = Cache::load().fastest(&cl.device.info, &class, |name| match named(name)? {
-            Rung { id, work: Work::Kernels(code), .. } => Some((*id, *code)),
-            _ => None,
-        })?;
-        self.try_config(case, id, &config).ok()?;
-        self.ladder.compile(cl, &config).ok()?;
-        Some((id, config))
-    }
-
-    /// The fastest of the ladder's kernels, and its parameters, by a short search. What differs is not timed.
-    fn fastest(&self, room: &mut Room<L>) -> Tried<(&'static str, Config<L::Code>)> {
-        let cl = self.device(&room.case)?;
-        let device = &cl.device.info;
-        let small = self.ladder.small();
-        let mut best: Option<(&'static str, Config<L::Code>, f64)> = None;
-        for rung in self.ladder.rungs() {
-            let &Work::Kernels(code) = &rung.work else { continue };
-            let first = Config::of(code, device.kind).fitted(device);
-            // Changed kernels that do not come through are not asked again with each value: that could take the limit's time.
-            let found = descend(first, device, |config| {
-                if self.try_config(&room.case, rung.id, config).is_err() {
-                    let is_fault = self.child.borrow().is_fault();
-                    return Ok(if is_fault { Attempt::GiveUp } else { Attempt::Without });
-                }
-                let mut time = || {
-                    let built = self.ladder.compile(cl, config).ok()?;
-                    for case in &small {
-                        if !matches!(check_one(self.ladder, Some(cl), &built, case, L::INPUTS[0]), Ok(None)) {
-                            return None;
-                        }
-                    }
-                    let mut least = f64::INFINITY;
-                    for _ in 0..SEARCH_RUNS {
-                        least = least.min(self.ladder.run(&built, &mut room.memory).ok()?.ms());
-                    }
-                    Some(least)
-                };
-                Ok::<_, Infallible>(time().map_or(Attempt::Without, Attempt::Timed))
-            });
-            let Ok(found) = found;
-            if let Some((config, ms)) = found.filter(|(_, ms)| best.as_ref().is_none_or(|best| *ms < best.2))
-            {
-                best = Some((rung.id, config, ms));
-            }
-        }
-        let none = || fail(Error::new("Nothing could be chosen.", "None of the kernels can run.", ""));
-        best.map(|(id, config, _)| (id, config)).ok_or_else(none)
     }
 
     /// Tries a configuration in the child, where its kernels are not those that are built in.
@@ -335,8 +274,7 @@ impl<L: Ladder> Bench for Contest<'_, L> {
             Work::Fastest => {
                 let tuned = self.tuned(&room.case);
                 let is_tuned = Some(tuned.is_some());
-                let (id, config) = tuned.map_or_else(|| self.fastest(room), Ok)?;
-                let built = self.ladder.compile(self.device(&room.case)?, &config).map_err(fail)?;
+                let (id, config, built) = tuned.map_or_else(|| self.fastest(room), Ok)?;
                 let what = format!("{id} {config}").trim_end().to_owned();
                 (built, Some(Chosen { what, tuned: is_tuned }))
             }
@@ -348,7 +286,8 @@ impl<L: Ladder> Bench for Contest<'_, L> {
 
     fn limit(&mut self, _index: usize, room: &mut Room<L>) -> Tried<L::Built> {
         let cl = self.device(&room.case)?;
-        self.try_first(&room.case, None).and_then(|_| self.ladder.compile_limit(cl)).map_err(fail)
+        passed(self.try_first(&room.case, None))?;
+        self.ladder.compile_limit(cl).map_err(fail)
     }
 
     fn poison(&self, built: &L::Built, room: &mut Room<L>) -> Result<()> {

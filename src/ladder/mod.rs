@@ -7,6 +7,7 @@ pub mod cache;
 pub(crate) mod chart;
 pub mod config;
 pub mod contest;
+mod fastest;
 pub mod heat;
 pub mod judge;
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::gpu::memory::Storage;
 use crate::ladder::Outcome;
 use crate::ladder::measure::Measurement;
-use crate::ladders::conversions::{Input, Row};
+use crate::ladders::color_conversion::{Input, Row};
 use crate::media::{References, read_frame_at};
 use crate::timing::noise::Noisy;
 use crate::timing::{Series, believed};

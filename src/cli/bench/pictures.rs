@@ -4,9 +4,9 @@
 use std::path::PathBuf;
 
 use super::results::{Progress, Subject};
-use super::{ask, chosen_devices, conversions, each_once, goes_on, start};
+use super::{ask, chosen_devices, conversions, goes_on, start};
 use crate::cli::ladders::OF_CASES;
-use crate::cli::{BenchArgs, usage};
+use crate::cli::{BenchArgs, each_once, usage};
 use crate::error::Result;
 use crate::gpu::watch;
 use crate::ladder::BackEnd;
@@ -14,7 +14,7 @@ use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::bench::{BoxBench, Input};
 use crate::ladders::box_filter::entrants::{Entrant, case, require_memory};
 use crate::ladders::box_filter::trial::Trials;
-use crate::ladders::conversions::{self as converted, Which};
+use crate::ladders::color_conversion::{self as converted, Which};
 use crate::media;
 
 /// The most frames that are kept in memory and cycled.

@@ -16,7 +16,7 @@ use crate::ladder::rounds::{Ask, Watch, failed, run};
 use crate::ladder::rows::{Case, CaseRun, Entry};
 use crate::ladder::{NOT_TIMED, Outcome};
 use crate::ladders::box_filter;
-use crate::ladders::conversions as converted;
+use crate::ladders::color_conversion as converted;
 use crate::save;
 use crate::timing::{Noise, noise};
 

@@ -1,0 +1,89 @@
+// Conversions of one source and destination type, in every form: scalar, in vectors of 2, 3, 4, 8 and 16, and by
+// assignment. One kernel for each rounding, with and without saturation.
+//
+// in:  count numbers; a multiple of 48, which all widths divide
+// out: the results of one form after the other, so many numbers apart: 1, 2, 3, 4, 8, 16 wide, by assignment
+
+#ifndef FROM
+#define FROM float
+#endif
+#ifndef TO
+#define TO uchar
+#endif
+// Whether TO holds whole numbers only: then there is saturation.
+#ifndef WHOLE
+#define WHOLE 1
+#endif
+// Whether a work-item takes numbers that lie side by side, as processors like it, or work-items take turns.
+#ifndef RUNS
+#define RUNS 1
+#endif
+#ifdef DOUBLE
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+#ifdef HALF
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#endif
+
+#if RUNS
+#define EACH(i, n)                                                                    \
+    for (uint share = ((n) + get_global_size(0) - 1) / get_global_size(0),            \
+              i = get_global_id(0) * share, end = min((uint)(n), i + share); i < end; ++i)
+#else
+// Unrolled it would take the compiler several times as long.
+#define EACH(i, n)                                                                    \
+    _Pragma("unroll 1") for (uint i = get_global_id(0); i < (n); i += get_global_size(0))
+#endif
+
+#define PASTED(a, b, c, d) a##b##c##d
+#define CONVERT(to, width, mode) PASTED(convert_, to, width, mode)
+
+#define VECTORS(mode, width)                                                          \
+    EACH(i, count / width)                                                            \
+        vstore##width(CONVERT(TO, width, mode)(vload##width(i, in)), i, out);         \
+    out += apart;
+
+#define SCALARS(mode)                                                                 \
+    EACH(i, count)                                                                    \
+        out[i] = CONVERT(TO, , mode)(in[i]);                                          \
+    out += apart;
+
+#define ASSIGNED                                                                      \
+    EACH(i, count)                                                                    \
+        out[i] = in[i];
+
+#define KERNEL(mode, more)                                                            \
+    __kernel void run##mode(__global const FROM *in, __global TO *out, uint count, uint apart) \
+    {                                                                                 \
+        SCALARS(mode)                                                                 \
+        VECTORS(mode, 2)                                                              \
+        VECTORS(mode, 3)                                                              \
+        VECTORS(mode, 4)                                                              \
+        VECTORS(mode, 8)                                                              \
+        VECTORS(mode, 16)                                                             \
+        more                                                                          \
+    }
+
+#define NAMED(mode, more) KERNEL(mode, more)
+
+#ifdef ONLY
+// One kernel alone: the others were not asked for, or one of them does not build.
+#ifdef IMPLICIT
+NAMED(ONLY, ASSIGNED)
+#else
+NAMED(ONLY, )
+#endif
+#else
+KERNEL(, ASSIGNED)
+KERNEL(_rte, )
+KERNEL(_rtz, )
+KERNEL(_rtp, )
+KERNEL(_rtn, )
+#if WHOLE
+KERNEL(_sat, )
+KERNEL(_sat_rte, )
+KERNEL(_sat_rtz, )
+KERNEL(_sat_rtp, )
+KERNEL(_sat_rtn, )
+#endif
+#endif

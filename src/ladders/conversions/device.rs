@@ -1,0 +1,306 @@
+//! A device's conversions of one source and destination. In: types, numbers. Out: the results of every form, each among
+//! canaries and over junk, compared with what is right.
+
+use ocl::core::{self, ArgVal, MapFlags};
+
+use super::compare::{Failure, JUNK, Wanted, outside};
+use super::types::{Case, Form, Type};
+use super::values::MULTIPLE;
+use crate::error::{Error, Result};
+use crate::gpu::cl::{ClContext, Device, DeviceInfo, failed, flush};
+use crate::gpu::kernel::{enqueue, expect_types};
+use crate::gpu::memory::new_memory;
+use crate::gpu::program;
+
+/// The kernels.
+pub(crate) const FILE: &str = "conversions/01_all_forms.cl";
+/// Bytes of the canaries before, between and after the outputs, to which these are aligned as well.
+const CANARY: usize = 4096;
+
+/// What a device can do with numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct Abilities {
+    /// `CL_DEVICE_HALF_FP_CONFIG`, 0 where it has no `half`.
+    half: u64,
+    /// `CL_DEVICE_SINGLE_FP_CONFIG`
+    float: u64,
+    /// `CL_DEVICE_DOUBLE_FP_CONFIG`, 0 where it has no `double`.
+    double: u64,
+}
+
+impl Abilities {
+    /// What the device says.
+    pub fn of(device: &Device) -> Self {
+        let ask = |what: u32| {
+            let raw = core::get_device_info_raw(device.device.as_core(), what).unwrap_or_default();
+            raw.first_chunk::<8>().map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+        };
+        let has = |name: &str| device.info.extensions.iter().any(|extension| extension == name);
+        let listed = |name: &str, what: u32| if has(name) { ask(what) } else { 0 };
+        Self {
+            half: listed("cl_khr_fp16", 0x1033),
+            float: ask(0x101b),
+            double: listed("cl_khr_fp64", 0x1032),
+        }
+    }
+
+    /// The types that the device has.
+    pub fn types(self) -> Vec<Type> {
+        let has = |of: &Type| match of {
+            Type::Half => self.half != 0,
+            Type::Double => self.double != 0,
+            _ => true,
+        };
+        Type::ALL.into_iter().filter(has).collect()
+    }
+
+    /// Whether it may take subnormal numbers of a type for zeros: `CL_FP_DENORM` is missing.
+    pub fn flushes(self, of: Type) -> bool {
+        let config = match of {
+            Type::Half => self.half,
+            Type::Float => self.float,
+            Type::Double => self.double,
+            _ => return false,
+        };
+        config & 1 == 0
+    }
+}
+
+/// Compiled conversions of one source and destination.
+#[derive(Debug)]
+pub(crate) struct Program {
+    kernels: Vec<(Case, core::Kernel)>,
+    from: Type,
+    to: Type,
+}
+
+impl Program {
+    /// Compiles these cases, which have one source and destination. Where they do not build together, each is tried alone:
+    /// those that do not build are returned with the reason.
+    pub(crate) fn compile(cl: &ClContext, cases: &[Case]) -> Result<(Self, Vec<(Case, Error)>)> {
+        let Some(&Case { from, to, .. }) = cases.first() else {
+            return Err(Error::new("No conversion was asked for.", "", ""));
+        };
+        let source = program::source(FILE)?;
+        let options = options(&cl.device.info, from, to);
+        let (mut kernels, mut failures) = (Vec::new(), Vec::new());
+        let together = (cases.len() > 1).then(|| program::build(cl, FILE, &source, &options));
+        for &case in cases {
+            let made = match &together {
+                Some(Ok(program)) => kernel(program, case),
+                _ => program::build(cl, FILE, &source, &format!("{options}{}", alone(case)))
+                    .and_then(|program| kernel(&program, case)),
+            };
+            match made {
+                Ok(kernel) => kernels.push((case, kernel)),
+                Err(error) => failures.push((case, error)),
+            }
+        }
+        Ok((Self { kernels, from, to }, failures))
+    }
+}
+
+/// What leaves all kernels out but that of one case.
+fn alone(case: Case) -> String {
+    let implicit = if case.forms().contains(&Form::Implicit) { " -DIMPLICIT" } else { "" };
+    format!(" -DONLY={}{implicit}", case.mode())
+}
+
+fn kernel(program: &ocl::Program, case: Case) -> Result<core::Kernel> {
+    let name = format!("run{}", case.mode());
+    let kernel = core::create_kernel(program, &name)
+        .map_err(|e| failed(&format!("The kernel {name} in {FILE} could not be prepared."), &e.into()))?;
+    // Drivers call them so or so.
+    let names = |of: Type| {
+        let long = of.name().strip_prefix('u').map_or(String::new(), |rest| format!("unsigned {rest}*"));
+        [format!("{}*", of.name()), long]
+    };
+    let (from, to, count) = (names(case.from), names(case.to), ["uint", "unsigned int"]);
+    expect_types(&kernel, FILE, &[&[&from[0], &from[1]], &[&to[0], &to[1]], &count, &count])?;
+    Ok(kernel)
+}
+
+/// What the kernels are told of types and device.
+pub(crate) fn options(device: &DeviceInfo, from: Type, to: Type) -> String {
+    let mut options = format!(
+        "-DFROM={} -DTO={} -DWHOLE={} -DRUNS={}",
+        from.name(),
+        to.name(),
+        u8::from(to.is_whole()),
+        u8::from(device.kind == crate::gpu::cl::DeviceKind::Cpu)
+    );
+    for (of, word) in [(Type::Half, " -DHALF"), (Type::Double, " -DDOUBLE")] {
+        if from == of || to == of {
+            options.push_str(word);
+        }
+    }
+    options
+}
+
+/// Where the outputs lie: one after the other with canaries before, between and after them.
+#[derive(Debug, Clone, Copy)]
+struct Places {
+    /// Bytes of one.
+    bytes: usize,
+    /// From the beginning of one to that of the next.
+    apart: usize,
+}
+
+impl Places {
+    fn new(count: usize, to: Type) -> Self {
+        let bytes = count * to.bytes();
+        Self { bytes, apart: bytes.next_multiple_of(CANARY) + CANARY }
+    }
+
+    fn all(self) -> usize {
+        CANARY + Form::ALL.len() * self.apart
+    }
+}
+
+/// Memory on a device for conversions of any types.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    cl: ClContext,
+    abilities: Abilities,
+    input: Option<ocl::Buffer<u8>>,
+    output: Option<ocl::Buffer<u8>>,
+}
+
+const WHAT: &str = "Conversions could not be run on the device.";
+
+impl Memory {
+    /// None is taken yet.
+    pub(crate) fn new(cl: &ClContext) -> Self {
+        Self { cl: cl.clone(), abilities: Abilities::of(&cl.device), input: None, output: None }
+    }
+
+    /// A buffer of at least so many bytes: the one that is there, or a new one.
+    fn at_least(cl: &ClContext, slot: &mut Option<ocl::Buffer<u8>>, bytes: usize) -> Result<ocl::Buffer<u8>> {
+        if let Some(buffer) = slot.as_ref().filter(|buffer| buffer.len() >= bytes) {
+            return Ok(buffer.clone());
+        }
+        *slot = None;
+        // SAFETY: no host memory is involved.
+        let buffer = unsafe { ocl::Buffer::<u8>::new(&cl.context, new_memory(cl), bytes, None) };
+        let buffer =
+            buffer.map_err(|e| failed("Memory for conversions could not be had on the device.", &e))?;
+        Ok(slot.insert(buffer).clone())
+    }
+
+    /// Brings the numbers that are converted next. Their count is a multiple of [`MULTIPLE`].
+    pub(crate) fn load(&mut self, input: &[u8]) -> Result<()> {
+        let buffer = Self::at_least(&self.cl, &mut self.input, input.len())?;
+        buffer.cmd().write(input).queue(&self.cl.queue).enq().map_err(|e| failed(WHAT, &e))
+    }
+
+    /// Runs a case on the loaded numbers in all its forms, and compares them. `wanted` is computed meanwhile.
+    pub(crate) fn check(
+        &mut self,
+        program: &Program,
+        case: Case,
+        input: &[u8],
+        wanted: &mut Wanted,
+    ) -> Result<Option<Failure>> {
+        let Some((_, kernel)) = program.kernels.iter().find(|(of, _)| *of == case) else { return Ok(None) };
+        let count = input.len() / program.from.bytes();
+        debug_assert_eq!(count % MULTIPLE, 0);
+        let places = Places::new(count, program.to);
+        let output = Self::at_least(&self.cl, &mut self.output, places.all())?;
+        let Some(from) = &self.input else { return Ok(None) };
+        let whole = |e: core::Error| failed(WHAT, &e.into());
+        let first =
+            output.create_sub_buffer(None, CANARY, places.all() - CANARY).map_err(|e| failed(WHAT, &e))?;
+        let queue = &self.cl.queue;
+        let apart = (places.apart / program.to.bytes()) as u32;
+        core::set_kernel_arg(kernel, 0, ArgVal::mem(from.as_core())).map_err(whole)?;
+        core::set_kernel_arg(kernel, 1, ArgVal::mem(first.as_core())).map_err(whole)?;
+        core::set_kernel_arg(kernel, 2, ArgVal::scalar(&(count as u32))).map_err(whole)?;
+        core::set_kernel_arg(kernel, 3, ArgVal::scalar(&apart)).map_err(whole)?;
+        let (none, no_event) = (None::<core::Event>, None::<&mut core::Event>);
+        // It counts in patterns. The version is told because ocl would panic where a driver does not know its own.
+        let (patterns, version) = (places.all() / size_of_val(&JUNK), core::OpenclVersion::new(1, 2));
+        core::enqueue_fill_buffer(queue, output.as_core(), JUNK, 0, patterns, none, no_event, Some(&version))
+            .map_err(whole)?;
+        let (items, group) = shape(&self.cl.device.info, count);
+        // SAFETY: the arguments are set, their types were compared, and the kernel stays within `count` numbers of each form.
+        drop(unsafe { enqueue(queue, kernel, 1, [items, 1, 1], [group, 1, 1]) }.map_err(whole)?);
+        flush(queue)?;
+        wanted.fill(case, input);
+        // SAFETY: the buffer has so many bytes, and they are only read before they are unmapped below.
+        let mapped = unsafe {
+            core::enqueue_map_buffer::<u8, _, _, _>(
+                queue,
+                output.as_core(),
+                true,
+                MapFlags::new().read(),
+                0,
+                places.all(),
+                None::<core::Event>,
+                None::<&mut core::Event>,
+            )
+        }
+        .map_err(whole)?;
+        // SAFETY: the mapping is complete and has so many bytes.
+        let got = unsafe { std::slice::from_raw_parts(mapped.as_ptr(), places.all()) };
+        let abilities = self.abilities;
+        let failure = compare(case, input, got, places, wanted, &|of| abilities.flushes(of));
+        core::enqueue_unmap_mem_object(
+            queue,
+            output.as_core(),
+            &mapped,
+            None::<core::Event>,
+            None::<&mut core::Event>,
+        )
+        .map_err(whole)?;
+        Ok(failure)
+    }
+}
+
+/// Work-items and their groups.
+fn shape(device: &DeviceInfo, count: usize) -> (usize, usize) {
+    if device.kind == crate::gpu::cl::DeviceKind::Cpu {
+        // A few runs for each core.
+        return ((device.units as usize * 4).min(count / MULTIPLE).max(1), 1);
+    }
+    let group = device.max_work_group_size.clamp(1, 256);
+    let most = device.units as usize * 2048;
+    ((count / MULTIPLE).clamp(1, most).next_multiple_of(group), group)
+}
+
+/// Compares every form that the case has; what others would have written must be junk still.
+fn compare(
+    case: Case,
+    input: &[u8],
+    got: &[u8],
+    places: Places,
+    wanted: &Wanted,
+    flushes: &dyn Fn(Type) -> bool,
+) -> Option<Failure> {
+    let forms = case.forms();
+    for (index, form) in forms.iter().enumerate() {
+        let start = CANARY + index * places.apart;
+        let part = &got[start..start + places.bytes];
+        if let Some(failure) = wanted.compare((case, *form), input, part, flushes) {
+            return Some(failure);
+        }
+    }
+    let changed = |bytes: &[u8], from: usize| {
+        let junk = JUNK.to_ne_bytes();
+        bytes.iter().enumerate().filter(|(at, byte)| **byte != junk[(from + at) % 4]).count() as u64
+    };
+    let before = changed(&got[..CANARY], 0);
+    if before > 0 {
+        return Some(outside(forms[0], before));
+    }
+    for (index, form) in forms.iter().enumerate() {
+        let end = CANARY + index * places.apart + places.bytes;
+        // Behind the last one also where another form would be.
+        let is_last = index + 1 == forms.len();
+        let next = if is_last { places.all() } else { CANARY + (index + 1) * places.apart };
+        let changed = changed(&got[end..next], end);
+        if changed > 0 {
+            return Some(outside(*form, changed));
+        }
+    }
+    None
+}

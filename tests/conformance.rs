@@ -1,0 +1,422 @@
+//! The conversions of OpenCL C: the reference against a table that was made in another way, and `clreel conformance`: right
+//! kernels pass, and each planted fault is caught and named. Needs an OpenCL device, and fails without one.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use clreel::ladders::conversions::reference::{accepts, convert, convert_all, is_open};
+use clreel::ladders::conversions::types::{Case, Rounding, Type};
+use serde_json::Value;
+
+/// `table.py` finds results by search and with fractions.
+#[test]
+fn the_reference_is_what_an_independent_table_says() {
+    let table = include_str!("conformance/table.txt");
+    let hex = |word: &str| u64::from_str_radix(word, 16).unwrap();
+    let (mut inputs, mut cases, mut numbers) = (Vec::new(), Vec::new(), 0);
+    for line in table.lines().filter(|line| !line.starts_with('#')) {
+        let (name, rest) = line.split_once(' ').unwrap();
+        if name == "inputs" {
+            inputs = rest.split(' ').skip(1).map(hex).collect();
+            continue;
+        }
+        let case = Case::named(name).unwrap_or_else(|| panic!("{name}"));
+        let wanted: Vec<&str> = rest.split(' ').collect();
+        assert_eq!(wanted.len(), inputs.len(), "{name}");
+        for (&input, wanted) in inputs.iter().zip(wanted) {
+            let got = convert(case, input);
+            match wanted {
+                "-" => assert_eq!(got.care, 0, "{name} of {input:x} is open"),
+                "n" => assert!(is_nan(case.to, got.bits), "{name} of {input:x} gives {:x}", got.bits),
+                bits => assert_eq!((got.bits, got.care), (hex(bits), case.to.mask()), "{name} of {input:x}"),
+            }
+            assert!(is_open(case) || got.care == case.to.mask(), "{name}");
+            numbers += 1;
+        }
+        cases.push(case);
+    }
+    cases.sort_unstable();
+    let mut all = Case::all(&Type::ALL);
+    all.sort_unstable();
+    assert_eq!(cases, all);
+    assert!(numbers > 30_000, "{numbers}");
+}
+
+fn is_nan(of: Type, bits: u64) -> bool {
+    match of {
+        Type::Half => bits & 0x7fff > 0x7c00,
+        Type::Float => f32::from_bits(bits as u32).is_nan(),
+        _ => f64::from_bits(bits).is_nan(),
+    }
+}
+
+/// Where Rust has the same conversion, both agree on many more numbers.
+#[test]
+fn the_reference_is_what_the_language_says() {
+    let mut state = 1_u64;
+    let case = |to, saturates, rounding, from| Case { from, to, saturates, rounding };
+    for _ in 0..200_000 {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let bits = (state ^ (state >> 31)) >> (state >> 60);
+        let (single, double) = (f32::from_bits(bits as u32), f64::from_bits(bits));
+        let of = |case: Case, bits: u64| convert(case, bits & case.from.mask()).bits;
+        // `as` goes to zero and saturates; between binary numbers it goes to the nearest.
+        let saturated = |to, from| of(case(to, true, Rounding::Default, from), bits);
+        assert_eq!(saturated(Type::Int, Type::Float), u64::from(single as i32 as u32));
+        assert_eq!(saturated(Type::UChar, Type::Float), u64::from(single as u8));
+        assert_eq!(saturated(Type::Long, Type::Double), double as i64 as u64);
+        assert_eq!(saturated(Type::ULong, Type::Double), double as u64);
+        let nearest = |to, from| of(case(to, false, Rounding::Nearest, from), bits);
+        assert_eq!(nearest(Type::Float, Type::ULong), u64::from((bits as f32).to_bits()));
+        assert_eq!(nearest(Type::Double, Type::Long), (bits as i64 as f64).to_bits());
+        if !double.is_nan() {
+            assert_eq!(nearest(Type::Float, Type::Double), u64::from((double as f32).to_bits()));
+        }
+        if !single.is_nan() {
+            assert_eq!(nearest(Type::Double, Type::Float), f64::from(single).to_bits());
+        }
+        let wrapped = of(case(Type::Short, false, Rounding::Up, Type::ULong), bits);
+        assert_eq!(wrapped, u64::from(bits as u16));
+    }
+}
+
+/// Many numbers at once are what one at a time is.
+#[test]
+fn numbers_in_bulk_are_the_same() {
+    for case in Case::all(&Type::ALL) {
+        let numbers: Vec<u64> =
+            (0..200_u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) & case.from.mask()).collect();
+        let packed = |numbers: &[u64], bytes: usize| -> Vec<u8> {
+            numbers.iter().flat_map(|number| number.to_le_bytes()[..bytes].to_vec()).collect()
+        };
+        let (bits, care): (Vec<u64>, Vec<u64>) =
+            numbers.iter().map(|&number| convert(case, number)).map(|w| (w.bits, w.care)).unzip();
+        let size = case.to.bytes();
+        let (mut got, mut open) = (vec![1; size * 200], vec![1; if is_open(case) { size * 200 } else { 0 }]);
+        convert_all(case, &packed(&numbers, case.from.bytes()), &mut got, &mut open);
+        assert_eq!(got, packed(&bits, size), "{case}");
+        assert!(!is_open(case) || open == packed(&care, size), "{case}");
+    }
+}
+
+#[test]
+fn what_the_language_leaves_open_is_accepted_and_nothing_else() {
+    let (never, always) = (|_: Type| false, |_: Type| true);
+    let case = |name: &str| Case::named(name).unwrap();
+    let float = |number: f32| u64::from(number.to_bits());
+    // Out of range and NaN without saturation.
+    assert!(accepts(case("uchar_float"), float(256.0), 77, never));
+    assert!(accepts(case("uchar_float"), float(f32::NAN), 77, never));
+    assert!(!accepts(case("uchar_float"), float(255.9), 77, never));
+    assert!(!accepts(case("uchar_sat_float"), float(f32::NAN), 255, never));
+    assert!(!accepts(case("uchar_sat_float"), float(256.0), 254, never));
+    // Any NaN, and nothing but a NaN.
+    assert!(accepts(case("double_float"), float(f32::NAN), 0xfff0_0000_0000_0001, never));
+    assert!(!accepts(case("double_float"), float(f32::NAN), 0x7ff0_0000_0000_0000, never));
+    assert!(!accepts(case("double_float"), float(f32::NAN), 0, never));
+    // Subnormal numbers for zeros, where the device says so: before and after.
+    let tiny = 1e-40_f64.to_bits();
+    assert!(accepts(case("float_double"), tiny, 0x8000_0000, always));
+    assert!(!accepts(case("float_double"), tiny, 0, never));
+    assert!(accepts(case("int_rtp_float"), 1, 0, always) && accepts(case("int_rtp_float"), 1, 1, always));
+    assert!(!accepts(case("int_rtp_float"), 1, 0, never) && !accepts(case("int_rtp_float"), 1, 2, always));
+}
+
+/// A folder of this test alone; removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("clreel-conformance-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("conversions")).unwrap();
+        Self(folder)
+    }
+
+    /// The kernels with one place changed.
+    fn plant(&self, from: &str, to: &str) {
+        let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(KERNELS);
+        let text = std::fs::read_to_string(original).unwrap();
+        assert_eq!(text.matches(from).count(), 1, "{from}");
+        std::fs::write(self.0.join(KERNELS), text.replace(from, to)).unwrap();
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+const KERNELS: &str = "conversions/01_all_forms.cl";
+
+fn conformance(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
+    command.arg("conformance").args(args).env_remove("CLREEL_KERNELS");
+    // What the compiler has made before may be used again.
+    command.env("POCL_CACHE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache/pocl"));
+    command
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// The cases of the one device.
+fn cases(report: &Value) -> &Vec<Value> {
+    report["devices"][0]["cases"].as_array().unwrap()
+}
+
+#[test]
+fn right_conversions_pass_in_every_form() {
+    let output = conformance(&["--type", "ushort_char float_sat_int*", "--json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "there is no saturation of a float");
+    let output = conformance(&["--type", "*_char_", "--json"]).output().unwrap();
+    assert!(output.status.code() == Some(2) && output.stdout.is_empty());
+    let names = "ushort_char char_sat_rtn_double float_rtp_ulong";
+    let output = conformance(&["--type", names, "--seed", "5", "--json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = json(&output);
+    assert_eq!(
+        (&report["seed"], &report["complete"], &report["depth"]),
+        (&5.into(), &true.into(), &"quick".into())
+    );
+    for (case, (name, exhaustive, forms)) in cases(&report).iter().zip([
+        ("ushort_char", true, 7),
+        ("char_sat_rtn_double", false, 6),
+        ("float_rtp_ulong", false, 6),
+    ]) {
+        assert_eq!((&case["case"], &case["outcome"]), (&name.into(), &"ok".into()), "{case}");
+        assert_eq!(
+            (&case["exhaustive"], case["forms"].as_array().unwrap().len()),
+            (&exhaustive.into(), forms)
+        );
+        assert_eq!(case["values"], case["of"]);
+        assert!(exhaustive && case["values"] == 256 || case["values"].as_u64() > Some(1 << 20), "{case}");
+    }
+    assert_eq!(cases(&report).len(), 3);
+    // A type that is not there is not tried, and no failure.
+    let output = conformance(&["--type", "half_int", "--json"]).output().unwrap();
+    let report = json(&output);
+    let outcome = cases(&report)[0]["outcome"].as_str().unwrap();
+    assert!(output.status.code() == Some(0) && ["ok", "unsupported"].contains(&outcome), "{outcome}");
+}
+
+/// Each costs its own case alone; what is said names case, form, number and how to repeat it.
+#[test]
+fn a_planted_fault_is_caught_and_named() {
+    let top = "#define PASTED(";
+    let define = |what: &str| format!("#define {what}\n{top}");
+    // A conversion that gives something else of some numbers; `right` is what it was.
+    let instead = |from: &str, to: &str, name: &str, given: &str| {
+        format!(
+            "{to} right({from} x) {{ return {name}(x); }}\n#undef {name}\n#define {name}(x) {given}\n{top}"
+        )
+    };
+    for (n, (name, other, from, to, form, what, input)) in [
+        // A wrong rounding in one case and one width.
+        (
+            "uchar_sat_rte_float",
+            "uchar_rte_float",
+            top,
+            define("convert_uchar3_sat_rte(x) convert_uchar3_sat_rtz(x)"),
+            "width 3",
+            "differs",
+            "",
+        ),
+        // … of one number.
+        (
+            "short_rtp_int",
+            "short_rtn_int",
+            top,
+            instead("int", "short", "convert_short_rtp", "((x) == 65537 ? (short)2 : right(x))"),
+            "width 1",
+            "differs",
+            "65537",
+        ),
+        // A number that is not written.
+        (
+            "ushort_sat_char",
+            "",
+            "out[i] = CONVERT(TO, , mode)(in[i]);",
+            "if (i != 77) out[i] = CONVERT(TO, , mode)(in[i]);".to_owned(),
+            "width 1",
+            "not written",
+            "77",
+        ),
+        // A vector of none.
+        (
+            "uchar_short",
+            "",
+            "EACH(i, count / width)",
+            "EACH(i, width == 16 ? count / width - 1 : count / width)".to_owned(),
+            "width 16",
+            "not written",
+            "",
+        ),
+        (
+            "int_sat_rtn_float",
+            "int_rtn_float",
+            top,
+            instead("float", "int", "convert_int_sat_rtn", "(isnan(x) ? 1 : right(x))"),
+            "width 1",
+            "differs",
+            "NaN",
+        ),
+        (
+            "float_rtz_double",
+            "float_rtp_double",
+            top,
+            instead("double", "float", "convert_float_rtz", "(isnan(x) ? 0.0f : right(x))"),
+            "width 1",
+            "differs",
+            "NaN",
+        ),
+        (
+            "char_sat_int",
+            "char_sat_rte_int",
+            top,
+            instead("int4", "char4", "convert_char4_sat", "min(right(x), (char4)126)"),
+            "width 4",
+            "differs",
+            "",
+        ),
+        (
+            "uchar_char",
+            "",
+            "out[i] = in[i];",
+            "out[i] = in[i] == 3 ? 4 : in[i];".to_owned(),
+            "implicit",
+            "differs",
+            "3",
+        ),
+        (
+            "short_rtz_uchar",
+            "",
+            "#define SCALARS(mode)                                                                 \\\n    EACH(i, count)",
+            "#define SCALARS(mode) \\\n    EACH(i, count + 1)".to_owned(),
+            "width 1",
+            "outside",
+            "",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let folder = Folder::new(&n.to_string());
+        folder.plant(from, &to);
+        let names = format!("{name} {other}");
+        let output = conformance(&["--type", names.trim(), "--seed", "3", "--json"])
+            .env("CLREEL_KERNELS", &folder.0)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(3), "{to}: {}", String::from_utf8_lossy(&output.stderr));
+        let report = json(&output);
+        let case = &cases(&report)[0];
+        assert_eq!((&case["case"], &case["outcome"]), (&name.into(), &"wrong".into()), "{to}");
+        let failure = &case["failure"];
+        assert_eq!((&failure["form"], &failure["what"]), (&form.into(), &what.into()), "{to}: {case}");
+        assert!(input.is_empty() || failure["input"] == input, "{to}: {case}");
+        assert!(failure["wrong"].as_u64() > Some(0), "{to}: {case}");
+        let repeat = case["repeat"].as_str().unwrap();
+        assert!(repeat.contains(&format!("--type {name} --quick --seed 3")), "{repeat}");
+        assert!(other.is_empty() || cases(&report)[1]["outcome"] == "ok", "{to}: {report}");
+        assert_eq!(report["devices"][0]["conditions"]["changed_kernels"], true);
+    }
+}
+
+/// What does not build costs its own case alone, too.
+#[test]
+fn what_does_not_compile_costs_its_own_case() {
+    let folder = Folder::new("compile");
+    folder.plant("#define PASTED(", "#define convert_int8_sat(x) nonsense(x)\n#define PASTED(");
+    let output = conformance(&["--type", "int_sat_short int_rte_short", "--json"])
+        .env("CLREEL_KERNELS", &folder.0)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = json(&output);
+    let outcomes: Vec<&str> = cases(&report).iter().map(|case| case["outcome"].as_str().unwrap()).collect();
+    assert_eq!(outcomes, ["failed", "ok"], "{report}");
+    assert!(cases(&report)[0]["reason"].as_str().unwrap().contains("nonsense"));
+}
+
+#[test]
+fn a_result_is_saved_compared_and_continued() {
+    let folder = Folder::new("saved");
+    let (before, after) = (folder.file("before.json"), folder.file("after.json"));
+    let names = "uchar_short char_sat_uchar";
+    let output = conformance(&["--type", names, "--save", &before]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("2 conversions: 2 right"));
+    folder.plant("out[i] = in[i];", "out[i] = in[i] + 1;");
+    let changed =
+        conformance(&["--type", names, "--save", &after]).env("CLREEL_KERNELS", &folder.0).output().unwrap();
+    assert_eq!(changed.status.code(), Some(3));
+    let compared = conformance(&["--compare", &before, &before]).output().unwrap();
+    assert_eq!(compared.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&compared.stdout).contains("Nothing changed."));
+    let compared = conformance(&["--compare", &before, &after]).output().unwrap();
+    assert_eq!(compared.status.code(), Some(3));
+    let told = String::from_utf8_lossy(&compared.stdout).into_owned();
+    assert!(
+        told.contains("BROKE uchar_short: was ok, is wrong") && told.contains("1 changed, 1 broke"),
+        "{told}"
+    );
+    // What was wrong and is right again breaks nothing.
+    let compared = conformance(&["--compare", &after, &before, "--json"]).output().unwrap();
+    assert_eq!((compared.status.code(), json(&compared)["changes"].as_array().unwrap().len()), (Some(0), 1));
+    // Half of it is gone: only that is tried anew.
+    let mut half: Value = serde_json::from_str(&std::fs::read_to_string(&before).unwrap()).unwrap();
+    let of_device = &mut half["devices"][0]["cases"];
+    of_device[0]["outcome"] = "wrong".into();
+    (of_device[1]["outcome"], of_device[1]["values"]) = ("missing".into(), 0.into());
+    std::fs::write(&before, half.to_string()).unwrap();
+    let resumed = conformance(&["--resume", &before, "--json"]).output().unwrap();
+    assert_eq!(resumed.status.code(), Some(3), "what is settled stays as it is");
+    assert_eq!(cases(&json(&resumed))[1]["outcome"], "ok");
+    let kept: Value = serde_json::from_str(&std::fs::read_to_string(&before).unwrap()).unwrap();
+    assert_eq!((&kept["complete"], &cases(&kept)[1]["outcome"]), (&true.into(), &"ok".into()));
+    // Another driver's result is not gone on with.
+    half["devices"][0]["driver"] = "0".into();
+    std::fs::write(&before, half.to_string()).unwrap();
+    let refused = conformance(&["--resume", &before]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("The driver of"));
+    std::fs::write(&before, "{}").unwrap();
+    assert_eq!(conformance(&["--resume", &before]).output().unwrap().status.code(), Some(1));
+}
+
+/// A test that is interrupted has saved what it knows, shows it, and goes on from there.
+#[test]
+fn a_signal_loses_nothing() {
+    let folder = Folder::new("signal");
+    let file = folder.file("full.json");
+    let done = || -> u64 {
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        let saved: Value = serde_json::from_str(&text).unwrap_or_default();
+        saved["devices"][0]["cases"][0]["values"].as_u64().unwrap_or(0)
+    };
+    let interrupted_after = |before: u64, args: &[&str]| {
+        let mut child = conformance(args).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        while done() <= before {
+            assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        let id = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), None, "a signal ends it");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let shown = interrupted_after(0, &["--full", "--type", "uchar_uint", "--save", &file]);
+    assert!(shown.contains("1 begun"), "{shown}");
+    let first = done();
+    assert!(first > 0 && first < 1 << 32, "{first}");
+    interrupted_after(first, &["--resume", &file]);
+    assert!(done() > first);
+}
