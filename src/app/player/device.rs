@@ -4,30 +4,26 @@
 //! A device is made ready beside the one that runs: the movie goes on, and only when the chosen variant is built does
 //! the new pipeline take the old one's place. So a device that cannot be used leaves everything as it was.
 //!
-//! What becomes of a device that fails is told in `recovery.rs`, whether it may share in `asking.rs`.
+//! How it is made ready is told in `opening.rs`, what becomes of one that fails in `recovery.rs`, whether it may share in
+//! `asking.rs`.
 
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use super::Player;
 use super::asking::Asking;
+use super::opening::{Held, Opening, Why};
 use super::recovery::Recovery;
-use crate::app::builder::Start;
-use crate::engine::Pipeline;
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, Device, DeviceKind, select_device};
-use crate::gpu::device_thread::DeviceThread;
+use crate::gpu::cl::{Device, DeviceKind, select_device};
 use crate::gpu::drivers::{self, Driver};
 use crate::gpu::probe::Tested;
-use crate::gpu::sharing::{self, Ask, OnGl, Sharing};
+use crate::gpu::sharing::{self, Sharing};
 use crate::gpu::watch;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
-use crate::overlay::{DeviceRow, DeviceState, Notice, VariantStatus};
+use crate::overlay::{DeviceRow, DeviceState, VariantStatus};
 use crate::scene::frame_loop::FrameLoop;
-
-/// After so long it is said that a device does not answer.
-const SOON_SAID: Duration = Duration::from_millis(1500);
 
 /// What runs the filter now.
 pub(super) struct Running {
@@ -41,53 +37,9 @@ pub(super) struct Running {
 pub(super) struct Pending {
     pub device: Device,
     pub number: u64,
-    sharing: Sharing,
+    pub sharing: Sharing,
     pub held: Held,
     pub status: Vec<(VariantId, VariantStatus)>,
-}
-
-/// A device's side, the thread that makes its calls, and whether the window's thread has to make them, until the frames have
-/// it.
-pub(super) struct Held(Option<(Pipeline, DeviceThread, bool)>);
-
-impl Held {
-    pub(super) fn pipeline_mut(&mut self) -> Option<&mut Pipeline> {
-        self.0.as_mut().map(|(pipeline, ..)| pipeline)
-    }
-
-    fn has(&self, variant: VariantId) -> bool {
-        self.0.as_ref().is_some_and(|(pipeline, ..)| pipeline.has(variant))
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        if let Some((pipeline, thread, _)) = self.0.take() {
-            thread.run("it is left", move || drop(pipeline));
-        }
-    }
-}
-
-/// A device whose context is being made, on the thread that is to make all of its calls.
-struct Opening {
-    device: Device,
-    why: Why,
-    /// It was to share.
-    shares: bool,
-    thread: DeviceThread,
-    /// What it wants of OpenGL.
-    asks: Receiver<Ask>,
-    opened: Receiver<Result<(ClContext, Sharing, Pipeline)>>,
-    since: Instant,
-}
-
-/// Why a device is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Why {
-    First,
-    Chosen,
-    /// Another one has failed.
-    Recovery,
 }
 
 /// A device that was asked for. Making its context may take long, so that is said first.
@@ -103,7 +55,7 @@ struct Wanted {
 #[derive(Default)]
 pub(super) struct Learnt {
     /// What came of trying to share with it in this window.
-    sharing: Option<Sharing>,
+    pub sharing: Option<Sharing>,
     /// What came of it in a process of its own, once that is known.
     pub tested: Option<Tested>,
     /// Why it could not be used the last time.
@@ -127,13 +79,13 @@ pub(super) struct Devices {
     /// What the command line named.
     pub named: Option<Device>,
     pub running: Option<Running>,
-    opening: Option<Opening>,
+    pub opening: Option<Opening>,
     pub pending: Option<Pending>,
     /// Which device drives the window, by its place in the list: that was asked for.
     driving: Option<Receiver<Option<usize>>>,
     /// What was said of a device that does not answer.
     pub silent: Option<Error>,
-    contexts: u64,
+    pub contexts: u64,
     pub recovery: Recovery,
 }
 
@@ -178,7 +130,7 @@ impl Devices {
     }
 
     /// Whether somebody waits for a device of this name; the empty one is that of drivers that are being asked for theirs.
-    fn is_waited_for(&self, name: &str) -> bool {
+    pub(super) fn is_waited_for(&self, name: &str) -> bool {
         let running = self.running.as_ref().map(|r| &r.device);
         let opening = self.opening.as_ref().map(|o| &o.device);
         let mut waited = running.into_iter().chain(opening).chain(self.pending.as_ref().map(|p| &p.device));
@@ -365,17 +317,6 @@ impl Player<'_> {
         }
     }
 
-    fn not_opened(&mut self, device: Device, why: Why, error: Error) {
-        match why {
-            Why::First => self.recover(device, error.what, error.why),
-            Why::Chosen => self.stay(&device, error),
-            Why::Recovery => {
-                self.devices.note_failure(&device, Some(&error));
-                self.try_next();
-            }
-        }
-    }
-
     /// Says that a device cannot be used, and what goes on instead.
     pub(super) fn stay(&mut self, device: &Device, error: Error) {
         self.devices.note_failure(device, Some(&error));
@@ -385,153 +326,6 @@ impl Player<'_> {
             None => "The movie is shown unfiltered.".to_owned(),
         };
         self.notify(Error { hint, ..error }, true);
-    }
-
-    /// Has another device made ready because one has failed.
-    pub(super) fn open_instead(&mut self, device: &Device, share: bool) -> Result<()> {
-        self.open_device(device, share, Why::Recovery)
-    }
-
-    /// Has a context made on `device`, on a thread of its own. `share` is whether it may share textures.
-    fn open_device(&mut self, device: &Device, share: bool, why: Why) -> Result<()> {
-        let allowed = match self.may_share(device) {
-            _ if !share => Err("it failed while it shared textures".to_owned()),
-            Some(allowed) => allowed,
-            None => Err("it is not known yet whether the driver survives sharing".to_owned()),
-        };
-        let properties = allowed.map(|()| self.gl_window.opencl_properties());
-        let shares = properties.is_ok();
-        if shares {
-            // Whatever becomes of this process, the next one asks in a child before it comes here.
-            self.devices.asking.begin(device);
-        }
-        let thread = DeviceThread::start(&device.info.name)?;
-        let (gl, asks) = OnGl::asking(self.waker.clone());
-        let (sender, opened) = channel();
-        let (of, waker) = (device.clone(), self.waker.clone());
-        thread.run("a context is made", move || {
-            let made = sharing::open_on(&of, &gl, properties).map(|(cl, sharing)| {
-                let pipeline = Pipeline::new(cl.clone(), &sharing);
-                (cl, sharing, pipeline)
-            });
-            // Where nobody wants it any more it goes here.
-            let _ = sender.send(made);
-            waker();
-        });
-        let (device, since) = (device.clone(), Instant::now());
-        self.devices.opening = Some(Opening { device, why, shares, thread, asks, opened, since });
-        Ok(())
-    }
-
-    /// Does what the device that is being opened wants of OpenGL, and takes it when it is ready.
-    pub(super) fn look_after_opening(&mut self) {
-        let Some(opening) = &self.devices.opening else { return };
-        for ask in opening.asks.try_iter() {
-            ask(&self.gl_window.gl);
-        }
-        let opened = match opening.opened.try_recv() {
-            Ok(opened) => opened,
-            Err(TryRecvError::Empty) => return,
-            Err(TryRecvError::Disconnected) => {
-                let what = format!("The OpenCL device '{}' cannot be used.", opening.device.info.name);
-                Err(Error::new(what, "Its thread came to an unexpected end.", ""))
-            }
-        };
-        let Some(opening) = self.devices.opening.take() else { return };
-        match opened {
-            Ok(opened) => self.opened(opening, opened),
-            Err(error) => self.not_opened(opening.device, opening.why, error),
-        }
-    }
-
-    /// A context that shares where `wanted`, and where a child has shared though the device's own thread could not: the driver
-    /// hands textures over only where OpenGL's context is current. Then all calls are made here, and one that stalls holds the
-    /// window up.
-    fn share_here(&mut self, device: &Device, wanted: bool) -> Option<(ClContext, Sharing)> {
-        let tested = &self.devices.learnt(device)?.tested;
-        let shares = tested.as_ref().is_some_and(|tested| tested.sharing == Sharing::ZeroCopy);
-        if !wanted || !shares {
-            return None;
-        }
-        let properties = self.gl_window.opencl_properties();
-        let opened = sharing::open(device, &self.gl_window.gl, Ok(properties)).ok()?;
-        (opened.1 == Sharing::ZeroCopy).then_some(opened)
-    }
-
-    /// Has everything built for a device that has its context.
-    fn opened(&mut self, opening: Opening, (cl, sharing, pipeline): (ClContext, Sharing, Pipeline)) {
-        let Opening { device, why, shares, thread, .. } = opening;
-        let (mut cl, mut sharing, mut pipeline, mut here) = (cl, sharing, pipeline, false);
-        if let Some((other, shared)) = self.share_here(&device, shares && sharing != Sharing::ZeroCopy) {
-            let made = Pipeline::new(other.clone(), &shared);
-            let unused = (std::mem::replace(&mut cl, other), std::mem::replace(&mut pipeline, made));
-            thread.run("it is left", move || drop(unused));
-            (sharing, here) = (shared, true);
-        }
-        if shares {
-            self.devices.asking.remember(&device, &sharing);
-        }
-        if let Some(learnt) = self.devices.learnt(&device) {
-            learnt.sharing = Some(sharing.clone());
-        }
-        if self.builder.is_stalled()
-            && let Err(error) = self.builder.renew(self.args.trial.limit(), self.waker.clone())
-        {
-            self.notify(error, false);
-        }
-        self.devices.contexts += 1;
-        let number = self.devices.contexts;
-        self.builder.want(self.frames.chosen().0);
-        let variants = VariantId::ALL.into_iter().filter(|v| v.back_end() == BackEnd::OpenCl).collect();
-        let to_texture = sharing == Sharing::ZeroCopy;
-        self.builder.start(Start { number, cl, to_texture, variants, corrector: true });
-        let status = at_first(&self.frames);
-        let held = Held(Some((pipeline, thread, here)));
-        self.devices.pending = Some(Pending { device: device.clone(), number, sharing, held, status });
-        self.promote_if_ready();
-        if why == Why::Recovery {
-            self.opened_instead(&device);
-        }
-    }
-
-    /// Says which device does not answer, as long as it does not, and gives it up in the end. Returns when to look again.
-    pub(super) fn look_after_silence(&mut self) -> Option<Instant> {
-        let silent = watch::silence(SOON_SAID, |name| self.devices.is_waited_for(name));
-        let error = silent.as_ref().map(|(device, what, _)| watch::unanswered(device, what, SOON_SAID));
-        if error != self.devices.silent {
-            if let Some(before) = self.devices.silent.take() {
-                self.notices.retain(|notice| notice.error != before);
-            }
-            if let Some(error) = error.clone() {
-                // Before all others: it is what keeps the picture from changing.
-                self.notices.insert(0, Notice { error, serious: true });
-            }
-            self.devices.silent = error;
-            self.repaint_after(Duration::ZERO);
-        }
-        self.give_up_silent();
-        watch::look_at(SOON_SAID)
-    }
-
-    /// Does without a device whose thread has not come back for too long. What programs take to be built is another matter.
-    fn give_up_silent(&mut self) {
-        let opening = self.devices.opening.as_ref().map_or(Duration::ZERO, |opening| opening.since.elapsed());
-        let (silent, asked) = (self.frames.silent_for().max(opening), self.args.device_timeout.limit());
-        if !watch::is_too_long(silent, asked) {
-            return;
-        }
-        let opening = self.devices.opening.take();
-        let (device, what) = match (&opening, &self.devices.running) {
-            (Some(opening), _) => (opening.device.clone(), "a context is made"),
-            (None, Some(running)) => (running.device.clone(), "a frame is filtered"),
-            (None, None) => return,
-        };
-        let Error { what, why, .. } = watch::unanswered(&device.info.name, what, silent);
-        self.devices.recovery.not_again(&device);
-        match opening {
-            Some(opening) => self.not_opened(device, opening.why, Error::new(what, why, "")),
-            None => self.recover(device, what, why),
-        }
     }
 
     /// Puts the device that was made ready in the place of the one that ran.

@@ -9,6 +9,7 @@ mod events;
 mod files;
 mod hidden;
 mod navigate;
+mod opening;
 mod presses;
 mod recovery;
 mod save;
