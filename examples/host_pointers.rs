@@ -9,20 +9,22 @@
 //! each with a turn before it that is not timed, so that its memory is where the processor has it at hand. Medians; the
 //! last column is the least.
 
+use std::ffi::CStr;
+use std::ptr::NonNull;
 use std::time::Instant;
 
 use clap::Parser;
-use clreel::gpu::cl::{self, ClContext};
+use clreel::gpu::cl::{self, Buffer, ClContext, Program, enqueue_unmap};
 use clreel::gpu::host_block::HostBlock;
+use clreel::gpu::kernel::{self, Value};
 use clreel::gpu::process;
 use clreel::ladders::box_filter::pictures::noise;
 use clreel::timing::{Series, ms_since};
-use ocl::core::{self, MapFlags, MemMap};
-use ocl::flags::MemFlags;
+use ocl::ffi;
 
 type Failure = Box<dyn std::error::Error>;
 
-const INVERT: &str = "__kernel void invert(__global const uint4 *from, __global uint4 *to, int n) {
+const INVERT: &CStr = c"__kernel void invert(__global const uint4 *from, __global uint4 *to, int n) {
     int i = get_global_id(0);
     if (i < n) to[i] = ~from[i];
 }";
@@ -74,8 +76,9 @@ fn measure(cl: &ClContext, size: &str, len: usize, rounds: usize) -> Result<usiz
         return Err("the frame's width times its height must be a multiple of 4".into());
     }
     let frames: Vec<Vec<u8>> = noise(FRAMES * len).chunks_exact(len).map(<[u8]>::to_vec).collect();
-    let kernel = Kernel::build(cl, len)?;
     let mut kinds = Kind::ALL.map(|kind| (kind, Memory::new(cl, kind, len), Vec::<Turn>::new()));
+    // It keeps its buffers, and drops before the memory that they may lie in.
+    let kernel = Kernel::build(cl, len)?;
     let mut taken = vec![0; len];
     let mut wrong = 0;
     for round in 0..WARM + rounds {
@@ -151,34 +154,24 @@ impl Kind {
     }
 }
 
-struct Kernel(core::Kernel);
+struct Kernel(kernel::Kernel);
 
 impl Kernel {
     fn build(cl: &ClContext, len: usize) -> Result<Self, Failure> {
-        let program = ocl::Program::builder().src(INVERT).devices(cl.device.device).build(&cl.context)?;
-        let kernel = core::create_kernel(program.as_core(), "invert")?;
-        core::set_kernel_arg(&kernel, 2, core::ArgVal::scalar(&i32::try_from(len / 16)?))?;
+        let program = Program::of_source(&cl.context, INVERT)?;
+        program.build(&cl.device, c"")?;
+        let kernel = kernel::Kernel::new(&program, "invert")?;
+        kernel.set(2, Value::Int(i32::try_from(len / 16)?))?;
         Ok(Self(kernel))
     }
 
     /// Runs it and waits. Both buffers hold so many bytes as it was built for.
-    fn run(&self, cl: &ClContext, from: &ocl::Buffer<u8>, to: &ocl::Buffer<u8>) -> Result<(), Failure> {
-        core::set_kernel_arg(&self.0, 0, core::ArgVal::mem(from.as_core()))?;
-        core::set_kernel_arg(&self.0, 1, core::ArgVal::mem(to.as_core()))?;
+    fn run(&self, cl: &ClContext, from: &Buffer, to: &Buffer) -> Result<(), Failure> {
+        self.0.set(0, from.mem())?;
+        self.0.set(1, to.mem())?;
         let global = [(from.len() / 16).next_multiple_of(64), 1, 1];
         // SAFETY: all three arguments are set with their types, and the kernel stays inside the buffers.
-        unsafe {
-            core::enqueue_kernel(
-                &cl.queue,
-                &self.0,
-                1,
-                None,
-                &global,
-                Some([64, 1, 1]),
-                None::<&core::Event>,
-                None::<&mut core::Event>,
-            )
-        }?;
+        let _event = unsafe { kernel::enqueue(&cl.queue, &self.0, 1, global, [64, 1, 1]) }?;
         Ok(cl.queue.finish()?)
     }
 }
@@ -186,7 +179,7 @@ impl Kernel {
 /// Input and output of a turn. Buffers drop before the memory that they may lie in.
 struct Memory {
     kind: Kind,
-    buffers: Option<(ocl::Buffer<u8>, ocl::Buffer<u8>)>,
+    buffers: Option<(Buffer, Buffer)>,
     blocks: Option<(HostBlock, HostBlock)>,
 }
 
@@ -197,16 +190,13 @@ impl Memory {
             Kind::Mapped | Kind::AllocMapped => None,
             _ => Some((block()?, block()?)),
         };
-        let flags = MemFlags::new().read_write();
-        let flags = match kind {
-            Kind::AllocMapped => flags.alloc_host_ptr(),
-            Kind::UseMapped => flags.use_host_ptr(),
-            _ => flags,
-        };
-        let buffer = |block: Option<&HostBlock>| {
-            let host = block.filter(|_| kind == Kind::UseMapped).map(HostBlock::bytes);
-            // SAFETY: host memory, if any, has this length, and outlives the buffer: it drops after it.
-            unsafe { ocl::Buffer::<u8>::new(&cl.context, flags, len, host) }
+        let buffer = |block: Option<&HostBlock>| match block.filter(|_| kind == Kind::UseMapped) {
+            // SAFETY: the memory has this length, and outlives the buffer: it drops after it.
+            Some(block) => unsafe { Buffer::in_place(&cl.context, block.start().as_ptr(), len) },
+            None => {
+                let host = if kind == Kind::AllocMapped { ffi::CL_MEM_ALLOC_HOST_PTR } else { 0 };
+                Buffer::new(&cl.context, ffi::CL_MEM_READ_WRITE | host, len)
+            }
         };
         let buffers = (
             buffer(blocks.as_ref().map(|(input, _)| input))?,
@@ -226,22 +216,21 @@ impl Memory {
         let mut steps = Steps::begin();
         let (input, output) = self.buffers.as_mut().ok_or("no buffers")?;
         let Some((into, from)) = self.blocks.as_mut().filter(|_| self.kind != Kind::UseMapped) else {
-            let expected =
-                self.blocks.as_ref().map(|(into, from)| (into.start().as_ptr(), from.start().as_ptr()));
-            let map = Mapping::new(cl, input, MapFlags::WRITE_INVALIDATE_REGION)?;
+            let expected = self.blocks.as_ref().map(|(into, from)| (into.start(), from.start()));
+            let map = Mapping::new(cl, input, ffi::CL_MAP_WRITE_INVALIDATE_REGION)?;
             map.expect_at(expected.map(|e| e.0))?;
             // SAFETY: mapped for writing, with as many bytes as the frame has.
-            unsafe { std::slice::from_raw_parts_mut(map.start(), frame.len()) }.copy_from_slice(frame);
+            unsafe { std::slice::from_raw_parts_mut(map.0.as_ptr(), frame.len()) }.copy_from_slice(frame);
             steps.done();
             map.end(cl, input)?;
             steps.done();
             kernel.run(cl, input, output)?;
             steps.done();
-            let map = Mapping::new(cl, output, MapFlags::READ)?;
+            let map = Mapping::new(cl, output, ffi::CL_MAP_READ)?;
             map.expect_at(expected.map(|e| e.1))?;
             steps.done();
             // SAFETY: mapped for reading, with as many bytes as the frame has.
-            taken.copy_from_slice(unsafe { std::slice::from_raw_parts(map.start(), frame.len()) });
+            taken.copy_from_slice(unsafe { std::slice::from_raw_parts(map.0.as_ptr(), frame.len()) });
             map.end(cl, output)?;
             steps.done();
             return Ok(steps.times);
@@ -249,17 +238,15 @@ impl Memory {
         into.bytes_mut().copy_from_slice(frame);
         steps.done();
         if self.kind == Kind::Copied {
-            let flags = MemFlags::new().read_only().copy_host_ptr();
-            // SAFETY: the driver copies the bytes before the call returns.
-            *input = unsafe { ocl::Buffer::new(&cl.context, flags, frame.len(), Some(into.bytes())) }?;
+            *input = Buffer::copied(&cl.context, ffi::CL_MEM_READ_ONLY, into.bytes())?;
         } else {
-            input.write(into.bytes()).queue(&cl.queue).enq()?;
+            input.write(&cl.queue, into.bytes())?;
         }
         cl.queue.finish()?;
         steps.done();
         kernel.run(cl, input, output)?;
         steps.done();
-        output.read(from.bytes_mut()).queue(&cl.queue).enq()?;
+        output.read(&cl.queue, from.bytes_mut())?;
         steps.done();
         taken.copy_from_slice(from.bytes());
         steps.done();
@@ -287,42 +274,25 @@ impl Steps {
 }
 
 /// A buffer while the host has it.
-struct Mapping(MemMap<u8>);
+struct Mapping(NonNull<u8>);
 
 impl Mapping {
     /// Maps the whole buffer, and waits.
-    fn new(cl: &ClContext, buffer: &ocl::Buffer<u8>, flags: MapFlags) -> Result<Self, Failure> {
-        let none = (None::<&core::Event>, None::<&mut core::Event>);
-        // SAFETY: the call waits, and the buffer outlives the mapping, which `end` takes back.
-        Ok(Self(unsafe {
-            core::enqueue_map_buffer(
-                &cl.queue,
-                buffer.as_core(),
-                true,
-                flags,
-                0,
-                buffer.len(),
-                none.0,
-                none.1,
-            )
-        }?))
-    }
-
-    fn start(&self) -> *mut u8 {
-        self.0.as_ptr().cast_mut()
+    fn new(cl: &ClContext, buffer: &Buffer, flags: ffi::cl_map_flags) -> Result<Self, Failure> {
+        let (start, _event) = buffer.enqueue_map(&cl.queue, flags, buffer.len(), true, &[])?;
+        Ok(Self(start))
     }
 
     /// Host memory that a buffer lies in has to be what is mapped.
-    fn expect_at(&self, start: Option<*mut u8>) -> Result<(), Failure> {
-        if start.is_some_and(|start| start != self.start()) {
+    fn expect_at(&self, start: Option<NonNull<u8>>) -> Result<(), Failure> {
+        if start.is_some_and(|start| start != self.0) {
             return Err("USE_HOST_PTR: the driver maps another address".into());
         }
         Ok(())
     }
 
-    fn end(self, cl: &ClContext, buffer: &ocl::Buffer<u8>) -> Result<(), Failure> {
-        let none = (None::<&core::Event>, None::<&mut core::Event>);
-        core::enqueue_unmap_mem_object::<u8, _, _, _>(&cl.queue, buffer.as_core(), &self.0, none.0, none.1)?;
+    fn end(self, cl: &ClContext, buffer: &Buffer) -> Result<(), Failure> {
+        let _event = enqueue_unmap(&cl.queue, buffer.mem(), self.0)?;
         Ok(cl.queue.finish()?)
     }
 }

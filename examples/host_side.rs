@@ -10,12 +10,13 @@
 //! series by the number of its frames. All ways take turns on the same frames, each with a short series before it that is
 //! not timed, so that its memory is where the processor has it at hand.
 
+use std::ptr::NonNull;
 use std::time::Instant;
 
 use clap::Parser;
 use clreel::color::Correction;
 use clreel::color::kernels::{Converter, Corrector, PlaneBlock};
-use clreel::gpu::cl::{self, ClContext};
+use clreel::gpu::cl::{self, Buffer, ClContext, Event, Queue, enqueue_unmap};
 use clreel::gpu::event::wait_in_queue;
 use clreel::gpu::host_block::HostBlock;
 use clreel::gpu::memory::{Picture, Storage};
@@ -28,7 +29,7 @@ use clreel::ladders::box_filter::{BuiltVariant, Plan, Scratch};
 use clreel::timing::{Series, ms_since};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
-use ocl::core::{self, CommandQueueProperties, MapFlags, MemMap};
+use ocl::ffi;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -126,9 +127,9 @@ fn main() -> Result<(), Failure> {
 
 struct Bench<'a> {
     cl: &'a ClContext,
-    uploads: ocl::Queue,
+    uploads: Queue,
     /// `None` where the device has none.
-    without_order: Option<ocl::Queue>,
+    without_order: Option<Queue>,
     filter: BuiltVariant,
     size: (u32, u32),
     frames: Vec<Vec<u8>>,
@@ -146,9 +147,8 @@ impl<'a> Bench<'a> {
         let len = size.0 as usize * size.1 as usize * 4;
         let frames = noise(FRAMES * len).chunks_exact(len).map(<[u8]>::to_vec).collect();
         let filter = BuiltVariant::build(cl, VariantId::Fused)?;
-        let properties =
-            CommandQueueProperties::PROFILING_ENABLE | CommandQueueProperties::OUT_OF_ORDER_EXEC_MODE_ENABLE;
-        let without_order = ocl::Queue::new(&cl.context, cl.device.device, Some(properties)).ok();
+        let properties = ffi::CL_QUEUE_PROFILING_ENABLE | ffi::CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+        let without_order = Queue::new(&cl.context, &cl.device, properties).ok();
         Ok(Self { cl, uploads: cl.extra_queue()?, without_order, filter, size, frames })
     }
 
@@ -323,14 +323,14 @@ fn beside_ns(ran: &[Ran]) -> u64 {
 struct Slot {
     memory: Memory,
     plan: Plan,
-    input: ocl::Buffer<u8>,
-    output: ocl::Buffer<u8>,
+    input: Buffer,
+    output: Buffer,
     into: HostBlock,
     from: HostBlock,
-    maps: Option<[MemMap<u8>; 2]>,
-    uploads: Vec<ocl::Event>,
-    work: Vec<ocl::Event>,
-    last: Vec<ocl::Event>,
+    maps: Option<[NonNull<u8>; 2]>,
+    uploads: Vec<Event>,
+    work: Vec<Event>,
+    last: Vec<Event>,
     frame: Option<usize>,
 }
 
@@ -357,26 +357,15 @@ impl Slot {
         Ok(Self { memory, plan, input, output, into, from, maps: None, uploads, work, last, frame: None })
     }
 
-    fn upload(&mut self, queue: &ocl::Queue, waits: bool) -> Result<(), Failure> {
+    fn upload(&mut self, queue: &Queue, waits: bool) -> Result<(), Failure> {
         if self.memory == Memory::Mapped {
-            for (map, buffer) in self.maps.take().iter().flatten().zip([&self.input, &self.output]) {
-                let (none, mut event) = (None::<&core::Event>, core::Event::null());
-                core::enqueue_unmap_mem_object::<u8, _, _, _>(
-                    queue,
-                    buffer.as_core(),
-                    map,
-                    none,
-                    Some(&mut event),
-                )?;
-                self.uploads.push(event.into());
+            for (map, buffer) in self.maps.take().into_iter().flatten().zip([&self.input, &self.output]) {
+                self.uploads.push(enqueue_unmap(queue, buffer.mem(), map)?);
             }
         } else {
-            let mut event = ocl::Event::empty();
+            let from = self.into.bytes();
             // SAFETY: the block stays untouched until `finish`.
-            unsafe { self.input.write(self.into.bytes()).queue(queue).block(waits) }
-                .enew(&mut event)
-                .enq()?;
-            self.uploads.push(event);
+            self.uploads.push(unsafe { self.input.enqueue_write(queue, from.as_ptr(), from.len(), waits) }?);
         }
         if waits {
             queue.finish()?;
@@ -385,47 +374,25 @@ impl Slot {
     }
 
     /// Asks for the result, after the kernels: by the queue's order or, without one, by their events.
-    fn download(&mut self, queue: &ocl::Queue, waits: bool, by_events: bool) -> Result<(), Failure> {
-        let mut list = ocl::EventList::new();
-        if by_events {
-            self.work.last().into_iter().for_each(|event| list.push(event.clone()));
-        }
-        let after = Some(&list).filter(|list| !list.is_empty());
+    fn download(&mut self, queue: &Queue, waits: bool, by_events: bool) -> Result<(), Failure> {
+        let after = if by_events { &self.work[self.work.len().saturating_sub(1)..] } else { &[] };
         if self.memory == Memory::Mapped {
-            let map = |buffer: &ocl::Buffer<u8>, flags, event: &mut core::Event| {
-                // SAFETY: the host's block, where the buffer lies, is not touched until `finish`.
-                unsafe {
-                    let len = buffer.len();
-                    core::enqueue_map_buffer(
-                        queue,
-                        buffer.as_core(),
-                        waits,
-                        flags,
-                        0,
-                        len,
-                        after,
-                        Some(event),
-                    )
-                }
-            };
-            let (mut first, mut last) = (core::Event::null(), core::Event::null());
-            let input = map(&self.input, MapFlags::WRITE_INVALIDATE_REGION, &mut first)?;
-            let output = map(&self.output, MapFlags::READ, &mut last)?;
-            if output.as_ptr() != self.from.start().as_ptr() {
+            // The host's block, where the buffers lie, is not touched until `finish`.
+            let flags = ffi::CL_MAP_WRITE_INVALIDATE_REGION;
+            let (input, first) = self.input.enqueue_map(queue, flags, self.input.len(), waits, after)?;
+            let (output, last) =
+                self.output.enqueue_map(queue, ffi::CL_MAP_READ, self.output.len(), waits, after)?;
+            if output != self.from.start() {
                 return Err("the driver maps another address than the frame's".into());
             }
             self.maps = Some([input, output]);
-            self.last.extend([first.into(), last.into()]);
+            self.last.extend([first, last]);
         } else {
-            let mut event = ocl::Event::empty();
+            let into = self.from.bytes_mut();
             // SAFETY: the block stays untouched until `finish`.
-            let read = unsafe { self.output.read(self.from.bytes_mut()).queue(queue).block(waits) };
-            let read = read.enew(&mut event);
-            match after {
-                Some(after) => read.ewait(after).enq()?,
-                None => read.enq()?,
-            }
-            self.last.push(event);
+            let read =
+                unsafe { self.output.enqueue_read(queue, into.as_mut_ptr(), into.len(), waits, after) };
+            self.last.push(read?);
         }
         Ok(())
     }

@@ -221,10 +221,10 @@ impl Peer {
                     return Err("There are no buffers.".into());
                 };
                 let sample = measure::sample(&self.cl.queue, |queue| {
-                    let mut event = ocl::Event::empty();
-                    let copied = from.copy(to, None, None).queue(queue).enew(&mut event).enq();
-                    copied.map_err(|e| cl::failed("A picture could not be copied on the device.", &e))?;
-                    Ok(vec![event])
+                    let copied = from.enqueue_copy(queue, to);
+                    Ok(vec![
+                        copied.map_err(|e| cl::failed("A picture could not be copied on the device.", &e))?,
+                    ])
                 })?;
                 Ok((sample.wall_ms, sample.ms()))
             }

@@ -92,6 +92,7 @@ const OTHERS: &[Variable] = &[
         "PoCL's own",
         "Where PoCL keeps its kernels; another folder where it cannot be written to.",
     ),
+    variable("TMPDIR", "/tmp", "The folder for temporary files."),
     variable("WAYLAND_DISPLAY", "", "The Wayland compositor."),
     variable(
         "XDG_CACHE_HOME",
@@ -169,14 +170,26 @@ mod tests {
         }
     }
 
-    /// The names in quotes that are written like a variable of clreel's, or behind one of these calls.
+    /// The names in quotes that are written like a variable of clreel's; where the environment is asked, those that are
+    /// written like any variable, whether they stand in the call, in a constant or in a list.
     fn names(text: &str) -> BTreeSet<String> {
-        let quoted = text.split('"').skip(1).step_by(2).filter(|name| name.starts_with("CLREEL_"));
-        let calls = ["environment::get(\"", "environment::text(\"", "environment::seconds(\""];
-        let called =
-            calls.iter().flat_map(|call| text.split(call).skip(1)).filter_map(|rest| rest.split('"').next());
-        let is_name = |name: &&str| name.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
-        quoted.chain(called).filter(is_name).map(str::to_owned).collect()
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let asks = code.contains("environment::");
+        let is_name = |name: &str| {
+            let letters = name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
+            // The last is a value of one.
+            letters && name.len() > 3 && name != "USLEEP"
+        };
+        let mut parts = code.split('"');
+        let mut names = BTreeSet::new();
+        while let (Some(before), Some(name)) = (parts.next(), parts.next()) {
+            // What the compiler reads, and what clap shows.
+            let other = ["env!(", "value_name = "].iter().any(|way| before.ends_with(way));
+            if is_name(name) && !other && (asks || name.starts_with("CLREEL_")) {
+                names.insert(name.to_owned());
+            }
+        }
+        names
     }
 
     #[test]
@@ -203,5 +216,7 @@ mod tests {
             names("get(\"CLREEL_A\"); environment::text(\"HOME\"); \"XDG\""),
             names("\"CLREEL_A\" environment::get(\"HOME\")")
         );
+        let constant = "use crate::environment::get; const V: &str = \"TERM_X\"; env!(\"OUT_DIR\"); get(V)";
+        assert_eq!(names(constant), ["TERM_X".to_owned()].into());
     }
 }

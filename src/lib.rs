@@ -24,6 +24,7 @@
 //! load       files that are read with care
 //! leftovers  what is removed when the process ends
 //! threads    work shared among threads
+//! jobs       work in the background: progress, cancelling, waking, errors
 //! memory     memory for pictures, or a sentence
 //! random     numbers that look random, the same in each run
 //! environment the variables that are read
@@ -57,6 +58,7 @@ mod environment;
 pub mod error;
 pub mod exit;
 pub mod gpu;
+mod jobs;
 pub mod ladder;
 pub mod ladders;
 mod leftovers;

@@ -8,6 +8,8 @@ use std::process::{Command, Output, Stdio};
 
 use clreel::ladder::contest::Ladder;
 use clreel::ladders::box_filter::VariantId;
+use clreel::ladders::histogram::HISTOGRAM;
+use clreel::ladders::reduction::REDUCTION;
 use clreel::ladders::vector_add::VectorAdd;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
@@ -388,6 +390,10 @@ fn every_rung_is_in_the_tables() {
     }
     let kernels = read("kernels/vector_add/README.md");
     VectorAdd.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
+    for (ladder, rungs) in [("reduction", REDUCTION.rungs()), ("histogram", HISTOGRAM.rungs())] {
+        let kernels = read(&format!("kernels/{ladder}/README.md"));
+        rungs.iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{ladder}: {}", rung.id));
+    }
 }
 
 /// The pages lead to each other, to pictures and to folders by relative links.

@@ -8,7 +8,7 @@ use clreel::color::kernels::{Converter, Corrector, PlaneBlock};
 use clreel::color::planes::{layout_of, pack};
 use clreel::color::{Correction, Layout, convert_reference, correct_reference};
 use clreel::color::{Matrix, Range, RgbaConverter};
-use clreel::gpu::cl::ClContext;
+use clreel::gpu::cl::{Buffer, ClContext};
 use clreel::gpu::memory::{Picture, Rgba, Storage};
 use clreel::random::Xorshift;
 use clreel::verify;
@@ -16,6 +16,7 @@ use device::context;
 use ffmpeg_next::ffi::{AVChromaLocation, AVColorRange, AVColorSpace};
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
+use ocl::ffi::CL_MEM_READ_WRITE;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
@@ -420,11 +421,10 @@ fn compare(
         let picture = guard..guard + want.len();
         match storage {
             Storage::Buffer => {
-                let whole = ocl::Buffer::<u8>::builder().queue(cl.queue.clone()).len(before.len());
-                let whole = whole.copy_host_slice(before).build().expect("a buffer");
-                let part = whole.create_sub_buffer(None, guard, want.len()).expect("a part of it");
+                let whole = Buffer::copied(&cl.context, CL_MEM_READ_WRITE, before).expect("a buffer");
+                let part = whole.part(guard, want.len()).expect("a part of it");
                 run(&Picture::Buffer(part));
-                whole.read(&mut after).enq().expect("is read");
+                whole.read(&cl.queue, &mut after).expect("is read");
             }
             Storage::Image => {
                 let image = Picture::alloc(cl, storage, width, height)?;

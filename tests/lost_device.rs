@@ -1,5 +1,5 @@
-//! Devices that are lost while they are in use: every command fails from some moment on, and so does every release and
-//! every retain, by the tests' own layer (`tests/gl_sharing`). clreel must say so and go on, or end with a sentence: never
+//! Devices that are lost while they are in use: every command fails from some moment on, and so does every release, by the
+//! tests' own layer (`tests/gl_sharing`). clreel must say so and go on, or end with a sentence: never
 //! with a panic, never by a signal, never hang.
 
 #[path = "common/window.rs"]
@@ -11,27 +11,29 @@ mod movie;
 #[path = "common/native.rs"]
 mod native;
 
+use std::collections::BTreeSet;
+use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::{Display, Session, clreel, finish, json, png, run};
 use movie::{Folder, Movie, steady};
 
-/// What is retained and released.
+/// What is made and released.
 const OBJECTS: [&str; 6] = ["Context", "CommandQueue", "MemObject", "Program", "Kernel", "Event"];
 
 /// The layer's options for a device that computes in the host's memory, and for one with memory of its own.
 const CPU: [(&str, &str); 1] = [("POISON", "1")];
 const GPU: [(&str, &str); 2] = [("POISON", "1"), ("FAKE_GPU", "1")];
 
-/// Every retain or release fails, from the first on.
-fn every(what: &str) -> String {
-    OBJECTS.map(|object| format!("cl{what}{object}:1+:-36")).join(",")
+/// Every release fails, from the first on.
+fn every_release() -> String {
+    OBJECTS.map(|object| format!("clRelease{object}:1+:-36")).join(",")
 }
 
 /// Nothing works any more.
 fn lost() -> String {
-    format!("clEnqueueNDRangeKernel:1+:-36,clFinish:1+:-36,{}", every("Release"))
+    format!("clEnqueueNDRangeKernel:1+:-36,clFinish:1+:-36,{}", every_release())
 }
 
 fn movie(folder: &Folder) -> PathBuf {
@@ -91,7 +93,7 @@ fn play(display: &Display, folder: &Folder, movie: &Path, case: &Case) {
 fn a_release_that_is_refused_changes_nothing() {
     let (display, folder) = (Display::start(&[]), Folder::new("lost-releases"));
     let movie = movie(&folder);
-    let all = every("Release");
+    let all = every_release();
     let plans = ["clReleaseMemObject:1:-5", "clReleaseEvent:1:-5", &all];
     for plan in plans {
         for options in [&GPU[..], &CPU] {
@@ -102,21 +104,10 @@ fn a_release_that_is_refused_changes_nothing() {
 }
 
 #[test]
-fn a_retain_that_is_refused_frees_nothing_too_early() {
-    let (display, folder) = (Display::start(&[]), Folder::new("lost-retains"));
-    let movie = movie(&folder);
-    let all = every("Retain");
-    for (plan, options) in [("clRetainMemObject:3:-5", &GPU[..]), (&all, &GPU), (&all, &CPU)] {
-        let case = Case { plan, options, arguments: &[], last: "running-sum", said: "" };
-        play(&display, &folder, &movie, &case);
-    }
-}
-
-#[test]
 fn a_lost_device_leaves_the_movie_unfiltered() {
     let (display, folder) = (Display::start(&[]), Folder::new("lost-device"));
     let movie = movie(&folder);
-    let plan = format!("{},{}", lost(), every("Retain"));
+    let plan = lost();
     let ways: [(&[_], &[_]); 3] = [(&GPU, &[]), (&GPU, &["--no-sharing"]), (&CPU, &[])];
     for (options, arguments) in ways {
         let said = "failed in the middle of a frame";
@@ -148,18 +139,68 @@ fn snapshot_ends_with_a_sentence() {
     let folder = Folder::new("lost-snapshot");
     let (movie, good, out) = (movie(&folder), folder.file("good.png"), folder.file("out.png"));
     assert_eq!(snapshot(&movie, &good, ""), (Some(0), String::new()));
-    for refused in [every("Release"), every("Retain"), [every("Release"), every("Retain")].join(",")] {
-        assert_eq!(snapshot(&movie, &out, &refused), (Some(0), String::new()), "{refused}");
-        assert!(png(&out) == png(&good), "{refused}");
-    }
-    let finish = format!("clFinish:1+:-5,{}", every("Release"));
-    let nameless = ["clEnqueueNDRangeKernel", "clGetContextInfo", "clCreateKernel", "clBuildProgram"];
-    let nameless = nameless.map(|function| format!("{function}:1+:-1092"));
-    for plan in [lost(), finish].into_iter().chain(nameless) {
+    assert_eq!(snapshot(&movie, &out, &every_release()), (Some(0), String::new()));
+    assert!(png(&out) == png(&good));
+    let finish = format!("clFinish:1+:-5,{}", every_release());
+    for plan in [lost(), finish] {
         let (code, stderr) = snapshot(&movie, &out, &plan);
         assert_eq!(code, Some(1), "{plan}: {stderr}");
         assert!(stderr.starts_with("clreel: ") && stderr.contains("OpenCL returned"), "{plan}: {stderr}");
     }
+}
+
+/// What nothing can be filtered without.
+const NEEDED: [&str; 9] = [
+    "clCreateContext",
+    "clCreateCommandQueue",
+    "clCreateBuffer",
+    "clCreateImage",
+    "clCreateProgramWithSource",
+    "clBuildProgram",
+    "clCreateKernel",
+    "clSetKernelArg",
+    "clEnqueueNDRangeKernel",
+];
+
+#[test]
+fn whatever_fails_is_told_with_its_own_status_or_done_without() {
+    let folder = Folder::new("lost-each");
+    let (movie, log, out) = (movie(&folder), folder.file("calls"), folder.file("out.png"));
+    let run = |variant: &str, options: &[(&str, &str)]| {
+        let mut command = clreel(None);
+        // A binary of an earlier start would do without some of the calls.
+        command.envs(layer::environment(options)).env("CLREEL_BINARIES", "0").arg("snapshot").arg(&movie);
+        with_filter(&mut command, variant).arg("--out").arg(&out);
+        run(command)
+    };
+    let mut needed = NEEDED.to_vec();
+    // On buffers, and on images.
+    for variant in ["flat", "naive"] {
+        let _ = std::fs::remove_file(&log);
+        assert_eq!(run(variant, &[("CALLS", log.to_str().unwrap())]), (Some(0), String::new()));
+        let text = std::fs::read_to_string(&log).unwrap();
+        let called: BTreeSet<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
+        needed.retain(|function| !called.contains(function));
+        // No object is counted twice: that, too, can be refused.
+        assert!(!called.iter().any(|function| function.starts_with("clRetain")), "{called:?}");
+        for function in called {
+            // A status that nobody knows.
+            let (code, stderr) = run(variant, &[("FAIL", &format!("{function}:1+:-1092"))]);
+            assert!(!stderr.contains("panicked"), "{function}: {stderr}");
+            match code {
+                Some(0) => assert!(!NEEDED.contains(&function), "{function}: {stderr}"),
+                Some(1) if ["clGetDeviceIDs", "clGetDeviceInfo"].contains(&function) => {
+                    assert!(stderr.contains("no OpenCL device"), "{stderr}");
+                }
+                _ => {
+                    assert_eq!(code, Some(1), "{function}: {stderr}");
+                    let told = stderr.starts_with("clreel: ") && stderr.contains("error -1092");
+                    assert!(told, "{function}: {stderr}");
+                }
+            }
+        }
+    }
+    assert!(needed.is_empty(), "never called: {needed:?}");
 }
 
 #[test]
@@ -180,13 +221,11 @@ fn bench_ends_with_a_sentence() {
         assert!(!stderr.contains("panicked"), "{plan}: {stderr}");
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &stderr)
     };
-    for refused in [every("Release"), every("Retain")] {
-        let (code, text) = bench(&refused);
-        assert_eq!(code, Some(0), "{refused}: {text}");
-        assert!(!text.contains("failed"), "{refused}: {text}");
-    }
+    let (code, text) = bench(&every_release());
+    assert_eq!(code, Some(0), "{text}");
+    assert!(!text.contains("failed"), "{text}");
     // While the variants are checked, and while they are timed.
-    let while_timed = format!("clFinish:3+:-36,clWaitForEvents:1+:-36,{}", every("Release"));
+    let while_timed = format!("clFinish:3+:-36,clWaitForEvents:1+:-36,{}", every_release());
     for plan in [lost(), while_timed, "clGetEventProfilingInfo:1+:-1092".to_owned()] {
         let (code, text) = bench(&plan);
         assert_eq!(code, Some(1), "{plan}: {text}");
@@ -195,14 +234,20 @@ fn bench_ends_with_a_sentence() {
 }
 
 #[test]
-fn the_functions_that_cannot_fail_are_part_of_every_program() {
-    // The library's own ones refuse a null handle. This program is none of clreel's own.
+fn opencl_s_functions_are_the_library_s_own() {
+    // Of this program, which has what clreel has.
     clreel::gpu::process::prepare();
-    // SAFETY: a null handle is refused before anything is done with it.
-    let answers = unsafe {
-        use ocl::ffi::*;
-        let null = std::ptr::null_mut();
-        [clReleaseContext(null), clReleaseCommandQueue(null), clReleaseMemObject(null), clReleaseEvent(null)]
-    };
-    assert_eq!(answers, [0; 4]);
+    let objects =
+        OBJECTS.iter().flat_map(|object| [format!("clRelease{object}"), format!("clRetain{object}")]);
+    for function in objects.chain(NEEDED.map(str::to_owned)) {
+        let name = CString::new(function.clone()).unwrap();
+        // SAFETY: the name ends with a zero; what is found tells where it is from, in a text that ends with a zero.
+        let from = unsafe {
+            let found = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
+            let mut told = std::mem::zeroed::<libc::Dl_info>();
+            assert!(!found.is_null() && libc::dladdr(found, &mut told) != 0, "{function}");
+            CStr::from_ptr(told.dli_fname).to_string_lossy().into_owned()
+        };
+        assert!(from.contains("libOpenCL"), "{function} is from {from}");
+    }
 }

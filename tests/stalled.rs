@@ -27,7 +27,7 @@ fn hangs(folder: &Folder, function: &str, options: &[(&str, &str)], arguments: &
     let planned = [("FAIL", plan.as_str()), ("LOG", log.to_str().unwrap())];
     let mut command = clreel(None);
     command.envs(layer::environment(&[options, &planned].concat()));
-    command.args(arguments).args(["--device", "0", "--device-timeout", "5"]);
+    command.args(arguments).args(["--device", "0", "--device-timeout", "10"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let output = child.wait_with_output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -37,7 +37,7 @@ fn hangs(folder: &Folder, function: &str, options: &[(&str, &str)], arguments: &
     assert!(std::fs::read_to_string(&log).unwrap().contains(&hung), "no call hung: {what}");
     assert_eq!(output.status.code(), Some(1), "{what}");
     assert!(
-        stderr.contains("does not answer.\n  A call of its driver has not come back within 5 s"),
+        stderr.contains("does not answer.\n  A call of its driver has not come back within 10 s"),
         "{what}"
     );
     assert!(stderr.contains("--device-timeout gives it more time"), "{what}");

@@ -18,7 +18,7 @@ mod turn;
 use std::io::{self, Write as _};
 
 use clap::Parser;
-use clreel::gpu::cl::{self, ClContext};
+use clreel::gpu::cl::{self, ClContext, Status};
 use clreel::gpu::gl::{GlWindow, Interface};
 use clreel::gpu::process;
 use clreel::gpu::sharing::{self, Sharing};
@@ -207,8 +207,8 @@ fn median(turns: &[Turn], column: usize) -> String {
 }
 
 /// OpenCL's error in one sentence.
-fn refused(error: impl Into<ocl::Error>) -> Failure {
-    cl::reason(&error.into()).into()
+fn refused(status: Status) -> Failure {
+    cl::reason(&status).into()
 }
 
 /// For a cell of the table.

@@ -4,12 +4,11 @@
 use std::sync::Arc;
 
 use clreel::engine::Slot;
-use clreel::gpu::cl::ClContext;
-use clreel::gpu::memory::{Picture, Storage};
+use clreel::gpu::cl::{Buffer, ClContext, Image, Mem};
+use clreel::gpu::memory::Storage;
 use clreel::gpu::read_texture::read_texture;
 use glow::HasContext as _;
-use ocl::core::{GlTextureTarget, ImageDescriptor, Mem, MemObjectType};
-use ocl::flags::MemFlags;
+use ocl::ffi;
 
 use crate::cases::{CASES, Way};
 use crate::{Failure, refused};
@@ -47,11 +46,11 @@ impl Group {
             slot.show_pixels(&first);
             let texture = slot.texture().ok_or("a slot without a texture")?;
             let (memory, buffer) = match way {
-                Way::Texture => (memory_of(&slot.shared(cl)?), None),
+                Way::Texture => (slot.shared(cl)?.mem().clone(), None),
                 Way::WriteOnly => (write_only(cl, texture, size)?, None),
                 Way::StreamBuffer => shared_buffer(gl, cl, size, glow::STREAM_COPY)?,
                 Way::StaticBuffer => shared_buffer(gl, cl, size, glow::STATIC_COPY)?,
-                Way::Copied => (memory_of(&slot.target(cl, Storage::Buffer)?), None),
+                Way::Copied => (slot.target(cl, Storage::Buffer)?.mem().clone(), None),
             };
             group.memory.push(memory);
             // SAFETY: the context is current, and the texture is alive as long as the framebuffer is used.
@@ -100,10 +99,9 @@ impl Drop for Group {
 /// OpenCL's side of a texture that it will not read.
 fn write_only(cl: &ClContext, texture: glow::Texture, size: (u32, u32)) -> Result<Mem, Failure> {
     let (w, h) = (size.0 as usize, size.1 as usize);
-    let shape = ImageDescriptor::new(MemObjectType::Image2d, w, h, 1, 0, 0, 0, None);
-    let (flags, target) = (MemFlags::new().write_only(), GlTextureTarget::GlTexture2d);
-    let image = ocl::Image::<u8>::from_gl_texture(&cl.context, flags, shape, target, 0, texture.0.get());
-    Ok(image.map_err(refused)?.as_core().clone())
+    // SAFETY: the texture is of the OpenGL context that `cl` shares with.
+    let image = unsafe { Image::of_gl(&cl.context, ffi::CL_MEM_WRITE_ONLY, texture.0.get(), (w, h)) };
+    Ok(image.map_err(refused)?.mem().clone())
 }
 
 /// OpenGL's buffer for a picture, and OpenCL's side of it.
@@ -113,11 +111,10 @@ fn shared_buffer(
     size: (u32, u32),
     usage: u32,
 ) -> Result<(Mem, Option<glow::Buffer>), Failure> {
-    let platform = cl.device.platform.as_core().as_ptr();
+    let platform = cl.device.platform.raw();
     // SAFETY: the platform is alive, and the name ends with a zero.
-    let function = unsafe {
-        ocl::ffi::clGetExtensionFunctionAddressForPlatform(platform, c"clCreateFromGLBuffer".as_ptr())
-    };
+    let function =
+        unsafe { ffi::clGetExtensionFunctionAddressForPlatform(platform, c"clCreateFromGLBuffer".as_ptr()) };
     if function.is_null() && cl.device.info.platform == "Portable Computing Language" {
         return Err("PoCL has no clCreateFromGLBuffer, and would end the process".into());
     }
@@ -131,9 +128,9 @@ fn shared_buffer(
         gl.finish();
         buffer
     };
-    let flags = Some(MemFlags::new().read_write());
-    match ocl::Buffer::<u8>::from_gl_buffer(&cl.context, flags, buffer.0.get()) {
-        Ok(memory) => Ok((memory.as_core().clone(), Some(buffer))),
+    // SAFETY: the buffer is of the OpenGL context that `cl` shares with.
+    match unsafe { Buffer::of_gl(&cl.context, buffer.0.get(), bytes as usize) } {
+        Ok(memory) => Ok((memory.mem().clone(), Some(buffer))),
         Err(e) => {
             // SAFETY: the context is current, and nobody uses the buffer.
             unsafe { gl.delete_buffer(buffer) };
@@ -148,11 +145,4 @@ fn pixels(size: (u32, u32), seed: u32) -> impl Iterator<Item = [u8; 4]> {
         let v = (position ^ seed.wrapping_mul(0x9e37_79b9)).wrapping_mul(0x85eb_ca6b);
         (v ^ v >> 15).to_le_bytes()
     })
-}
-
-fn memory_of(picture: &Picture) -> Mem {
-    match picture {
-        Picture::Image(image) => image.as_core().clone(),
-        Picture::Buffer(buffer) => buffer.as_core().clone(),
-    }
 }

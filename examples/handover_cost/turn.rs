@@ -1,22 +1,25 @@
 //! One turn of a case, each call of it timed. In: a [`Case`] and its objects. Out: a [`Turn`].
 
+use std::ffi::CStr;
+use std::ptr;
 use std::sync::mpsc;
 use std::time::Instant;
 
-use clreel::gpu::cl::ClContext;
+use clreel::gpu::cl::{ClContext, Event, Mem, Program, Queue, Status};
 use clreel::gpu::gl::GlWindow;
 use clreel::gpu::gl_timer::{GlTimer, Timing};
+use clreel::gpu::kernel::{Kernel, Value};
 use clreel::gpu::timer::device_ms;
 use clreel::timing::ms_since;
 use glow::HasContext as _;
-use ocl::core::{self, CommandQueue, Event, Mem};
+use ocl::ffi;
 
 use crate::cases::*;
 use crate::objects::{Group, Target};
 use crate::{Failure, refused};
 
 /// A pixel is a hash of its position and of a seed that no other turn has.
-const KERNELS: &str = "uint pixel(int x, int y, int width, uint seed) {
+const KERNELS: &CStr = c"uint pixel(int x, int y, int width, uint seed) {
     uint v = ((uint)(y * width + x) ^ seed * 0x9e3779b9u) * 0x85ebca6bu;
     return v ^ v >> 15;
 }
@@ -31,21 +34,21 @@ __kernel void to_buffer(__global uint *to, int width, uint seed) {
 
 /// Calls the release for the first thread.
 struct Helper {
-    jobs: mpsc::Sender<(CommandQueue, Mem)>,
+    jobs: mpsc::Sender<(Queue, Mem)>,
     /// The event and how long it took, or why not.
     done: mpsc::Receiver<Result<(Event, f64), String>>,
 }
 
 impl Helper {
     fn start() -> Result<Self, Failure> {
-        let (jobs, todo) = mpsc::channel::<(CommandQueue, Mem)>();
+        let (jobs, todo) = mpsc::channel::<(Queue, Mem)>();
         let (answers, done) = mpsc::channel();
         std::thread::Builder::new().spawn(move || {
             for (queue, memory) in todo {
-                let (began, mut event) = (Instant::now(), Event::null());
-                let released = hand_over(&queue, &[memory], false, Some(&mut event))
-                    .and_then(|()| core::flush(&queue).map_err(refused))
-                    .map(|()| (event, ms_since(began)));
+                let began = Instant::now();
+                let released = hand_over(&queue, &[memory], false, true)
+                    .and_then(|event| Ok((event.ok_or("no event")?, queue.flush().map_err(refused)?)))
+                    .map(|(event, ())| (event, ms_since(began)));
                 if answers.send(released.map_err(|e| e.to_string())).is_err() {
                     return;
                 }
@@ -62,9 +65,9 @@ pub struct Bench<'a> {
     size: (u32, u32),
     timer: GlTimer,
     /// A queue without profiling.
-    bare: ocl::Queue,
-    to_image: core::Kernel,
-    to_buffer: core::Kernel,
+    bare: Queue,
+    to_image: Kernel,
+    to_buffer: Kernel,
     helper: Helper,
     seed: u32,
 }
@@ -72,10 +75,10 @@ pub struct Bench<'a> {
 impl<'a> Bench<'a> {
     /// Builds the kernels.
     pub fn new(window: &'a GlWindow, cl: &'a ClContext, size: (u32, u32)) -> Result<Self, Failure> {
-        let program = ocl::Program::builder().src(KERNELS).devices(cl.device.device).build(&cl.context);
-        let program = program.map_err(refused)?;
-        let kernel = |name| core::create_kernel(program.as_core(), name).map_err(refused);
-        let bare = ocl::Queue::new(&cl.context, cl.device.device, None).map_err(refused)?;
+        let program = Program::of_source(&cl.context, KERNELS).map_err(refused)?;
+        program.build(&cl.device, c"").map_err(refused)?;
+        let kernel = |name| Kernel::new(&program, name).map_err(refused);
+        let bare = Queue::new(&cl.context, &cl.device, 0).map_err(refused)?;
         let (to_image, to_buffer) = (kernel("to_image")?, kernel("to_buffer")?);
         let (timer, helper) = (GlTimer::new(window.gl.clone()), Helper::start()?);
         Ok(Self { window, cl, size, timer, bare, to_image, to_buffer, helper, seed: 0 })
@@ -97,14 +100,12 @@ impl<'a> Bench<'a> {
     /// The calls of a turn. The timing, if any, is the fill's.
     fn steps(&mut self, case: &Case, group: &mut Group, turn: &mut Turn) -> Result<Option<Timing>, Failure> {
         let (gl, cl) = (self.window.gl.clone(), self.cl);
-        let queue = if case.bare { &self.bare } else { &cl.queue }.as_core();
+        let queue = if case.bare { &self.bare } else { &cl.queue };
         let (memory, targets) = (&group.memory[..case.objects], &mut group.targets[..case.objects]);
         let (mut acquired, mut written, mut released) = (Vec::new(), Vec::new(), Vec::new());
         let in_calls = |acquire, events: &mut Vec<Event>| -> Result<(), Failure> {
             for memory in memory.chunks(if case.one_by_one { 1 } else { case.objects }) {
-                let mut event = Event::null();
-                hand_over(queue, memory, acquire, (!case.bare).then_some(&mut event))?;
-                events.extend((!case.bare).then_some(event));
+                events.extend(hand_over(queue, memory, acquire, !case.bare)?);
             }
             Ok(())
         };
@@ -136,7 +137,7 @@ impl<'a> Bench<'a> {
         }
         if case.way == Way::Copied {
             let event = targets[0].slot.to_device(cl, &cl.queue)?;
-            acquired.extend(event.map(Event::from));
+            acquired.extend(event);
         } else {
             in_calls(true, &mut acquired)?;
         }
@@ -153,7 +154,7 @@ impl<'a> Bench<'a> {
         }
         let mut idle = 0.0;
         if case.pause {
-            core::finish(queue).map_err(refused)?;
+            queue.finish().map_err(refused)?;
             idle = lap();
         }
         if case.elsewhere {
@@ -174,20 +175,20 @@ impl<'a> Bench<'a> {
         } else {
             let busy = processor_ms();
             if case.way == Way::Copied {
-                released.push(targets[0].slot.to_host(cl, false)?.into());
+                released.push(targets[0].slot.to_host(cl, false)?);
             } else {
                 in_calls(false, &mut released)?;
             }
             turn[RELEASE] = lap();
             turn[PROCESSOR] = processor_ms() - busy;
             lap();
-            core::flush(queue).map_err(refused)?;
+            queue.flush().map_err(refused)?;
         }
         turn[FLUSH] = lap();
-        core::finish(queue).map_err(refused)?;
+        queue.finish().map_err(refused)?;
         turn[COMPLETE] = lap() + idle;
         for (column, events) in [acquired, written, released].into_iter().enumerate() {
-            let times = events.into_iter().map(|event| device_ms(&event.into()).unwrap_or(f64::NAN));
+            let times = events.into_iter().map(|event| device_ms(&event).unwrap_or(f64::NAN));
             turn[DEVICE + column] = times.reduce(|sum, ms| sum + ms).unwrap_or(f64::NAN);
         }
         if case.elsewhere {
@@ -213,25 +214,23 @@ impl<'a> Bench<'a> {
     }
 
     /// Launches the kernel. The event is missing on the queue without profiling.
-    fn write(
-        &self,
-        queue: &CommandQueue,
-        case: &Case,
-        to: &Mem,
-        seed: u32,
-    ) -> Result<Option<Event>, Failure> {
+    fn write(&self, queue: &Queue, case: &Case, to: &Mem, seed: u32) -> Result<Option<Event>, Failure> {
         let kernel = if case.way.is_image() { &self.to_image } else { &self.to_buffer };
         let (width, height) = self.size;
-        core::set_kernel_arg(kernel, 0, core::ArgVal::mem(to)).map_err(refused)?;
-        core::set_kernel_arg(kernel, 1, core::ArgVal::scalar(&width)).map_err(refused)?;
-        core::set_kernel_arg(kernel, 2, core::ArgVal::scalar(&seed)).map_err(refused)?;
+        kernel.set(0, to).map_err(refused)?;
+        kernel.set(1, Value::Int(width as i32)).map_err(refused)?;
+        kernel.set(2, Value::Uint(seed)).map_err(refused)?;
         let global = [(width as usize).next_multiple_of(64), height as usize, 1];
-        let (mut event, before) = (Event::null(), None::<&Event>);
-        let new = (!case.bare).then_some(&mut event);
-        // SAFETY: all arguments are set with their types, and the kernel stays inside the picture.
-        unsafe { core::enqueue_kernel(queue, kernel, 2, None, &global, Some([64, 1, 1]), before, new) }
-            .map_err(refused)?;
-        Ok((!case.bare).then_some(event))
+        let local = [64, 1, 1];
+        optional(!case.bare, |event| {
+            let (queue, kernel, none) = (queue.raw(), kernel.raw(), ptr::null());
+            let (global, local) = (global.as_ptr(), local.as_ptr());
+            // SAFETY: all arguments are set with their types, and the kernel stays inside the picture.
+            unsafe {
+                let offset = ptr::null();
+                ffi::clEnqueueNDRangeKernel(queue, kernel, 2, offset, global, local, 0, none, event)
+            }
+        })
     }
 
     /// Draws the texture into the window, as big as that is, without showing it.
@@ -274,20 +273,33 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Enqueues one handover of all objects.
+/// Enqueues one handover of all objects. The event is there where it is asked for.
 fn hand_over(
-    queue: &CommandQueue,
+    queue: &Queue,
     memory: &[Mem],
     acquire: bool,
-    event: Option<&mut Event>,
-) -> Result<(), Failure> {
-    let before = None::<&Event>;
-    let result = if acquire {
-        core::enqueue_acquire_gl_objects(queue, memory, before, event)
-    } else {
-        core::enqueue_release_gl_objects(queue, memory, before, event)
-    };
-    result.map_err(refused)
+    with_event: bool,
+) -> Result<Option<Event>, Failure> {
+    let memory: Vec<ffi::cl_mem> = memory.iter().map(Mem::raw).collect();
+    let enqueue = if acquire { ffi::clEnqueueAcquireGLObjects } else { ffi::clEnqueueReleaseGLObjects };
+    optional(with_event, |event| {
+        // SAFETY: the queue is alive, and so are the objects of the list.
+        unsafe { enqueue(queue.raw(), memory.len() as u32, memory.as_ptr(), 0, ptr::null(), event) }
+    })
+}
+
+/// Enqueues a command, with an event or without.
+fn optional(
+    with_event: bool,
+    enqueue: impl FnOnce(*mut ffi::cl_event) -> i32,
+) -> Result<Option<Event>, Failure> {
+    if with_event {
+        return Event::of(enqueue).map(Some).map_err(refused);
+    }
+    match enqueue(ptr::null_mut()) {
+        0 => Ok(None),
+        code => Err(refused(Status(code))),
+    }
 }
 
 /// Milliseconds since the call before, at first since `began`.

@@ -2,9 +2,9 @@
 //! that all files have in common whose names begin so. A folder may take long to read, so a thread does it.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
-use crate::gpu::event::Waker;
+use crate::jobs::{Job, Teller, Waker};
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,30 +20,28 @@ pub(crate) struct Completed {
 /// A completion that is under way.
 #[derive(Debug)]
 pub(crate) struct Completion {
-    result: Receiver<Completed>,
+    job: Job<Completed>,
 }
 
 impl Completion {
     /// Begins to complete `typed`; `waker` is called when it is done. `None` where there is no thread for it.
-    pub(crate) fn begin(typed: String, waker: Waker) -> Option<Self> {
-        let (sender, result) = channel();
-        let complete = move || {
+    pub(crate) fn begin(typed: String, waker: &Waker) -> Option<Self> {
+        let complete = move |teller: &Teller<_>| {
             let home = crate::environment::get("HOME").map(PathBuf::from);
-            // Nobody listens any more when something else was completed meanwhile.
-            let _ = sender.send(complete(typed, home.as_deref()));
-            waker();
+            Ok(complete(typed, home.as_deref(), || teller.is_cancelled()))
         };
-        std::thread::Builder::new().name("completion".into()).spawn(complete).ok()?;
-        Some(Self { result })
+        let job = Job::spawn("completion", "The path could not be completed.", waker, complete).ok()?;
+        Some(Self { job })
     }
 
     /// What came of it, once it is done.
     pub(crate) fn poll(&self) -> Option<Completed> {
-        self.result.try_recv().ok()
+        self.job.wait(Duration::ZERO)?.ok()
     }
 }
 
-fn complete(typed: String, home: Option<&Path>) -> Completed {
+/// Gives up, with what it has, where that is not wanted any more.
+fn complete(typed: String, home: Option<&Path>, is_cancelled: impl Fn() -> bool) -> Completed {
     if typed == "~" && home.is_some() {
         return Completed { text: "~/".to_owned(), typed, names: Vec::new() };
     }
@@ -63,6 +61,7 @@ fn complete(typed: String, home: Option<&Path>) -> Completed {
         .into_iter()
         .flatten()
         .flatten()
+        .take_while(|_| !is_cancelled())
         .filter_map(|entry| entry.file_name().into_string().ok())
         .filter(|name| name.starts_with(begin) && (begin.starts_with('.') || !name.starts_with('.')))
         .collect();
@@ -94,7 +93,7 @@ mod tests {
             std::fs::write(folder.join(name), "").unwrap();
         }
         let of = |typed: String| {
-            let completed = complete(typed, Some(&folder));
+            let completed = complete(typed, Some(&folder), || false);
             (completed.text, completed.names.len())
         };
         let home = folder.display();

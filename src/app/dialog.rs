@@ -5,11 +5,11 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::Duration;
 
 use winit::window::Window;
 
-use crate::gpu::event::Waker;
+use crate::jobs::{Job, Waker};
 use crate::load;
 
 /// What a desktop's service must offer to show the dialog.
@@ -28,12 +28,12 @@ pub(crate) enum Answer {
 
 /// A dialog that is open.
 pub(crate) struct Dialog {
-    result: Receiver<Option<Vec<PathBuf>>>,
+    job: Job<Option<Vec<PathBuf>>>,
 }
 
 impl Dialog {
     /// Opens a dialog over `window`; `None` where the desktop has none. `waker` is called when it is closed.
-    pub(crate) fn open(window: &Window, folder: Option<&Path>, waker: Waker) -> Option<Self> {
+    pub(crate) fn open(window: &Window, folder: Option<&Path>, waker: &Waker) -> Option<Self> {
         if !available(crate::environment::get) {
             return None;
         }
@@ -41,25 +41,19 @@ impl Dialog {
         if let Some(folder) = folder {
             dialog = dialog.set_directory(folder);
         }
-        let (sender, result) = channel();
-        let ask = move || {
-            // Nobody listens any more when the window was closed meanwhile.
-            let _ = sender.send(dialog.pick_files());
-            waker();
-        };
-        std::thread::Builder::new().name("dialog".into()).spawn(ask).ok()?;
-        Some(Self { result })
+        let ask = move |_: &_| Ok(dialog.pick_files());
+        let job = Job::spawn("dialog", "The dialog could not be shown.", waker, ask).ok()?;
+        Some(Self { job })
     }
 
     /// What came of it, once it is closed.
     pub(crate) fn poll(&self) -> Option<Answer> {
-        match self.result.try_recv() {
-            Ok(Some(files)) if !files.is_empty() => Some(Answer::Chosen(files)),
+        Some(match self.job.wait(Duration::ZERO)? {
+            Ok(Some(files)) if !files.is_empty() => Answer::Chosen(files),
             // Who closes it chooses nothing; what could not be shown gives not even that.
-            Ok(Some(_)) => Some(Answer::Cancelled),
-            Ok(None) | Err(TryRecvError::Disconnected) => Some(Answer::Failed),
-            Err(TryRecvError::Empty) => None,
-        }
+            Ok(Some(_)) => Answer::Cancelled,
+            Ok(None) | Err(_) => Answer::Failed,
+        })
     }
 }
 

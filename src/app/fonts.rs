@@ -15,13 +15,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use egui::FontData;
 use egui::epaint::text::{FallbackRequest, FontInsert, FontProvider};
 
-use crate::gpu::event::Waker;
+use crate::jobs::{Job, Waker};
 use crate::load;
 
 /// The longest font file that is read, in bytes: those for Chinese, Japanese and Korean have some 20 MB.
 const LONGEST: u64 = 64 << 20;
-/// So many fonts are taken.
-const MOST: usize = 16;
+/// So much memory fonts may take together, in bytes.
+const MOST: usize = 128 << 20;
 
 /// What is known of characters: the font that has one; `None` where none has, or that is still being asked.
 type Known = HashMap<char, Option<FontInsert>>;
@@ -57,6 +57,8 @@ impl FontProvider for Provider {
 pub(crate) struct SystemFonts {
     shared: Arc<Shared>,
     provider: Arc<Provider>,
+    /// It ends when nobody can ask any more.
+    _job: Option<Job<()>>,
 }
 
 impl SystemFonts {
@@ -65,12 +67,16 @@ impl SystemFonts {
         let shared = Arc::new(Shared { known: Mutex::default(), news: AtomicBool::new(false) });
         let (wanted, asked) = channel();
         let found = shared.clone();
+        let theirs = waker.clone();
+        let find = move |_: &_| {
+            answer(&asked, &found, &theirs);
+            Ok(())
+        };
         // Without the thread nothing is found.
-        let _ =
-            std::thread::Builder::new().name("fonts".into()).spawn(move || answer(&asked, &found, &waker));
+        let job = Job::spawn("fonts", "No fonts of the system can be used.", &waker, find).ok();
         let provider = Arc::new(Provider { shared: shared.clone(), wanted });
         ctx.add_font_provider(provider.clone());
-        Self { shared, provider }
+        Self { shared, provider, _job: job }
     }
 
     /// Lets `ctx` use what has been found since the last look; whether there was something.
@@ -87,6 +93,7 @@ impl SystemFonts {
 /// The thread: finds fonts for what is asked, until nobody can ask any more.
 fn answer(asked: &Receiver<char>, shared: &Shared, waker: &Waker) {
     let mut fonts: Vec<(Match, FontInsert)> = Vec::new();
+    let mut left = MOST;
     while let Ok(first) = asked.recv() {
         let mut wanted: BTreeSet<char> = [first].into_iter().chain(asked.try_iter()).collect();
         while !wanted.is_empty() {
@@ -103,14 +110,15 @@ fn answer(asked: &Receiver<char>, shared: &Shared, waker: &Waker) {
                 shared.news.store(true, Ordering::Relaxed);
                 waker();
             }
-            let next = (fonts.len() < MOST && !wanted.is_empty()).then(|| best(&wanted)).flatten();
+            let next = (left > 0 && !wanted.is_empty()).then(|| best(&wanted)).flatten();
             // One that has none of them is only the nearest.
             let Some(next) = next.filter(|next| wanted.iter().any(|c| next.has(*c))) else { break };
-            let Some(font) = next.read() else {
+            let Some((font, bytes)) = next.read(left) else {
                 // What only it has stays without a glyph; the others may be had elsewhere.
                 wanted.retain(|c| !next.has(*c));
                 continue;
             };
+            left -= bytes;
             fonts.push((next, font));
         }
     }
@@ -148,11 +156,14 @@ impl Match {
         self.rows.iter().any(|(first, last)| (*first..=*last).contains(&u32::from(c)))
     }
 
-    fn read(&self) -> Option<FontInsert> {
+    /// The font and its length, unless that is more than `most` bytes.
+    fn read(&self, most: usize) -> Option<(FontInsert, usize)> {
         let path = Path::new(OsStr::from_bytes(&self.file));
-        let bytes = load::bytes(path, LONGEST).ok()?;
+        let bytes = load::bytes(path, LONGEST.min(most as u64)).ok()?;
+        let length = bytes.len();
         let data = FontData { index: self.index, ..FontData::from_owned(bytes) };
-        Some(FontInsert::new(&format!("{}#{}", path.display(), self.index), data, Vec::new()))
+        let name = format!("{}#{}", path.display(), self.index);
+        Some((FontInsert::new(&name, data, Vec::new()), length))
     }
 }
 

@@ -5,7 +5,7 @@ use winit::event::{ElementState, KeyEvent};
 use winit::keyboard::{Key, KeyCode, ModifiersState, NamedKey, PhysicalKey};
 
 use crate::ladders::box_filter::VariantId;
-use crate::overlay::Action;
+use crate::overlay::{Action, ENTRIES};
 
 /// What `[` and `]` change the speed by, as in mpv.
 const SPEED_STEP: f64 = 1.1;
@@ -114,15 +114,11 @@ fn logical(key: &Key) -> Option<Command> {
                 ',' => Some(Command::Step { back: true }),
                 '[' => Some(Command::Speed(Some(1.0 / SPEED_STEP))),
                 ']' => Some(Command::Speed(Some(SPEED_STEP))),
-                'c' => Some(Command::Do(Action::ToggleCorrection)),
-                't' => Some(Command::Do(Action::ToggleTuning)),
-                'd' => Some(Command::Do(Action::ToggleStages)),
-                'g' => Some(Command::Do(Action::ToggleTimeline)),
                 'l' => Some(Command::MarkPart),
                 'L' => Some(Command::ToggleLoop),
                 'f' => Some(Command::Do(Action::ToggleFullscreen)),
                 'v' => Some(Command::Do(Action::NextScene)),
-                key => variant(key),
+                key => panel(text).or_else(|| variant(key)),
             }
         }
         Key::Named(NamedKey::F1) => Some(Command::Do(Action::ToggleKeys)),
@@ -170,6 +166,12 @@ fn by_physical_key(key: PhysicalKey) -> Option<Command> {
         _ => return None,
     };
     variant(digit)
+}
+
+/// Keys that open and close panels.
+fn panel(key: &str) -> Option<Command> {
+    let panel = ENTRIES.iter().find(|panel| panel.key.is_some_and(|(own, _)| own == key))?;
+    Some(Command::Do(panel.action()))
 }
 
 fn variant(key: char) -> Option<Command> {

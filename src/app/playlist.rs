@@ -2,48 +2,22 @@
 //! chosen in a dialog or typed. Out: decoders, opened on a thread of their own because opening reads from the disk.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use winit::window::Window;
 
 use super::dialog::{Answer, Dialog};
 use crate::error::{Error, Result};
-use crate::gpu::event::Waker;
-use crate::media::{Cancel, Decoder, OpenOptions};
+use crate::jobs::{Job, Waker};
+use crate::media::{Decoder, OpenOptions};
 
 /// A decoder that is being opened.
 struct Opening {
     index: usize,
     /// Which way it goes on where this one cannot be opened: 1 or -1.
     step: isize,
-    result: Receiver<Result<Decoder>>,
-    cancel: Cancel,
-}
-
-impl Opening {
-    /// What came of it; `None` while it goes on, after waiting so long.
-    fn wait(&self, time: Duration) -> Option<Result<Decoder>> {
-        let ended = || Some(Err(Error::new("The next movie could not be opened.", "", "")));
-        if time.is_zero() {
-            return match self.result.try_recv() {
-                Ok(result) => Some(result),
-                Err(TryRecvError::Empty) => None,
-                Err(TryRecvError::Disconnected) => ended(),
-            };
-        }
-        match self.result.recv_timeout(time) {
-            Ok(result) => Some(result),
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => ended(),
-        }
-    }
-}
-
-impl Drop for Opening {
-    fn drop(&mut self) {
-        self.cancel.cancel();
-    }
+    /// It cancels the opening when it goes.
+    job: Job<Decoder>,
 }
 
 /// The list, and which of its movies plays.
@@ -66,6 +40,8 @@ pub(crate) struct Playlist {
     /// A file of what is being dropped has arrived: the others of it follow.
     dropping: bool,
     dialog: Option<Dialog>,
+    /// Why a movie could not even begin to be opened.
+    no_thread: Option<Error>,
     options: OpenOptions,
     waker: Waker,
 }
@@ -86,6 +62,7 @@ impl Playlist {
             hopeless: false,
             dropping: false,
             dialog: None,
+            no_thread: None,
             options,
             waker,
         };
@@ -194,7 +171,7 @@ impl Playlist {
         }
         let folder = std::path::absolute(self.current()).ok();
         let folder = folder.as_deref().and_then(Path::parent).filter(|f| f.is_dir());
-        self.dialog = Dialog::open(window, folder, self.waker.clone());
+        self.dialog = Dialog::open(window, folder, &self.waker);
         self.dialog.is_some()
     }
 
@@ -232,18 +209,16 @@ impl Playlist {
 
     fn begin(&mut self, index: usize, step: isize) {
         let Some(path) = self.list().get(index).cloned() else { return };
-        let cancel = Cancel::default();
-        let options =
-            OpenOptions { looping: self.list().len() == 1, cancel: cancel.clone(), ..self.options.clone() };
-        let (sender, result) = channel();
+        let options = OpenOptions { looping: self.list().len() == 1, ..self.options.clone() };
         let waker = self.waker.clone();
-        // Without a thread the channel closes, and `poll` says so.
-        let _ = std::thread::Builder::new().name("opener".into()).spawn(move || {
-            // Nobody listens any more when another movie was chosen meanwhile.
-            let _ = sender.send(open(&path, options, &waker));
-            waker();
+        let job = Job::spawn("opener", "The next movie could not be opened.", &self.waker, move |teller| {
+            let cancel = teller.canceller();
+            open(&path, OpenOptions { cancel, ..options }, &waker)
         });
-        self.opening = Some(Opening { index, step, result, cancel });
+        match job {
+            Ok(job) => self.opening = Some(Opening { index, step, job }),
+            Err(error) => self.no_thread = Some(error),
+        }
     }
 
     /// The decoder that was opened since the last call, or why it could not be; then the next movie is tried,
@@ -253,12 +228,15 @@ impl Playlist {
     }
 
     fn poll_for(&mut self, time: Duration) -> Option<Result<Decoder>> {
+        if let Some(error) = self.no_thread.take() {
+            return Some(Err(error));
+        }
         let opening = self.opening.as_ref()?;
-        let result = opening.wait(time)?;
+        let result = opening.job.wait(time)?;
         let (index, step) = (opening.index, opening.step);
         if let (Ok(_), Some(opening)) = (&result, &mut self.opening) {
             // What was opened goes on being read.
-            opening.cancel = Cancel::default();
+            opening.job.keep();
         }
         self.opening = None;
         match &result {

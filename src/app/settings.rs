@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::load::{self, Unread};
-use crate::overlay::{Folds, Places};
+use crate::overlay::{Folds, Opens, Overlay, Places};
 
 /// The environment variable that names another settings file.
 pub(crate) const SETTINGS_VARIABLE: &str = "CLREEL_SETTINGS";
@@ -32,99 +32,101 @@ pub(crate) struct Settings {
     pub hint_seen: bool,
     /// Size of the overlay relative to what the window's size asks for, in [`UI_SCALE`].
     pub ui_scale: f32,
-    /// Whether the table of stages is open.
-    pub stages_open: bool,
-    /// The same of the last frames' time axis.
-    pub timeline_open: bool,
-    /// The same of the search for the best parameters.
-    pub tuning_open: bool,
-    /// The same of the devices.
-    pub devices_open: bool,
     /// The stages have patterns beside their greys.
     pub hatched: bool,
-    /// The headline is folded to a line; `None` until the user chose: then by the window's size.
-    pub numbers_folded: Option<bool>,
-    /// The same of the graph.
-    pub graph_folded: Option<bool>,
-    /// The devices are folded to their title.
-    pub devices_folded: Option<bool>,
-    /// The same of the search for the best parameters.
-    pub tuning_folded: Option<bool>,
-    /// The same of the last frames' time axis.
-    pub timeline_folded: Option<bool>,
-    /// The same of the rungs.
-    pub ladder_folded: Option<bool>,
-    /// The same of the table of stages.
-    pub stages_folded: Option<bool>,
-    /// Where the headline was moved to: their upper left corner in points from the window's; `None`: not moved.
-    pub numbers_at: Option<[f32; 2]>,
-    /// The same of the graph.
-    pub graph_at: Option<[f32; 2]>,
-    /// The same of the colour correction.
-    pub correction_at: Option<[f32; 2]>,
-    /// The same of the devices.
-    pub devices_at: Option<[f32; 2]>,
-    /// The same of the search for the best parameters.
-    pub tuning_at: Option<[f32; 2]>,
-    /// The same of the last frames' time axis.
-    pub timeline_at: Option<[f32; 2]>,
-    /// The same of the rungs.
-    pub ladder_at: Option<[f32; 2]>,
-    /// The same of the table of stages.
-    pub stages_at: Option<[f32; 2]>,
+    /// Which panels are open, folded, and moved to where: `stages_open`, `graph_folded`, `graph_at`. Folded is `None` until
+    /// the user chose: then by the window's size. A place is the upper left corner in points from the window's; `None`: not
+    /// moved.
+    #[serde(flatten, with = "panels")]
+    pub panels: Panels,
+}
+
+/// What is remembered of the panels.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Panels {
+    pub open: Opens,
+    pub folded: Folds,
+    pub places: Places,
+}
+
+/// The panels as fields of the settings.
+mod panels {
+    use std::collections::BTreeMap;
+
+    use serde::de::{DeserializeOwned, Error as _};
+    use serde::ser::SerializeMap as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+    use serde_json::Value;
+
+    use super::Panels;
+    use crate::overlay::Panel;
+
+    /// Whether it is opened and closed, and remembered so: some are always there, one as long as what it is about.
+    fn is_opened(panel: Panel) -> bool {
+        crate::overlay::ENTRIES.iter().any(|entry| entry.panel == panel) && panel != Panel::Correction
+    }
+
+    pub(super) fn serialize<S: Serializer>(panels: &Panels, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (n, panel) in Panel::ALL.into_iter().enumerate() {
+            let name = panel.name();
+            if is_opened(panel) {
+                map.serialize_entry(&format!("{name}_open"), &panels.open[n])?;
+            }
+            if panel != Panel::Correction {
+                map.serialize_entry(&format!("{name}_folded"), &panels.folded[n])?;
+            }
+            map.serialize_entry(&format!("{name}_at"), &panels.places[n])?;
+        }
+        map.end()
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Panels, D::Error> {
+        let mut map = BTreeMap::<String, Value>::deserialize(deserializer)?;
+        let mut panels = Panels::default();
+        for (n, panel) in Panel::ALL.into_iter().enumerate() {
+            take(&mut map, panel, "open", &mut panels.open[n]).map_err(D::Error::custom)?;
+            take(&mut map, panel, "folded", &mut panels.folded[n]).map_err(D::Error::custom)?;
+            take(&mut map, panel, "at", &mut panels.places[n]).map_err(D::Error::custom)?;
+        }
+        Ok(panels)
+    }
+
+    fn take<T: DeserializeOwned>(
+        map: &mut BTreeMap<String, Value>,
+        panel: Panel,
+        what: &str,
+        to: &mut T,
+    ) -> Result<(), String> {
+        let name = format!("{}_{what}", panel.name());
+        if let Some(value) = map.remove(&name) {
+            *to = serde_json::from_value(value).map_err(|e| format!("{name}: {e}"))?;
+        }
+        Ok(())
+    }
 }
 
 impl Settings {
-    /// The places as the overlay has them.
-    pub(crate) fn places(&self) -> Places {
-        [
-            self.numbers_at,
-            self.graph_at,
-            self.correction_at,
-            self.devices_at,
-            self.tuning_at,
-            self.timeline_at,
-            self.ladder_at,
-            self.stages_at,
-        ]
+    /// What is to be remembered of the overlay, whose size is `ui_scale`.
+    pub(crate) fn of(overlay: &Overlay, ui_scale: f32) -> Self {
+        Self {
+            overlay_visible: overlay.visible,
+            hint_seen: overlay.hint_seen,
+            ui_scale,
+            hatched: overlay.hatched,
+            panels: Panels { open: overlay.open, folded: overlay.folded, places: overlay.places },
+        }
     }
 
-    /// What is folded, as the overlay has it.
-    pub(crate) fn folded(&self) -> Folds {
-        [
-            self.numbers_folded,
-            self.graph_folded,
-            None,
-            self.devices_folded,
-            self.tuning_folded,
-            self.timeline_folded,
-            self.ladder_folded,
-            self.stages_folded,
-        ]
-    }
-
-    /// Remembers what is folded and where the panels are.
-    pub(crate) fn set_panels(&mut self, folded: Folds, places: Places) {
-        [
-            self.numbers_folded,
-            self.graph_folded,
-            _,
-            self.devices_folded,
-            self.tuning_folded,
-            self.timeline_folded,
-            self.ladder_folded,
-            self.stages_folded,
-        ] = folded;
-        [
-            self.numbers_at,
-            self.graph_at,
-            self.correction_at,
-            self.devices_at,
-            self.tuning_at,
-            self.timeline_at,
-            self.ladder_at,
-            self.stages_at,
-        ] = places;
+    /// An overlay as it is remembered.
+    pub(crate) fn overlay(&self) -> Overlay {
+        let mut overlay = Overlay::new();
+        overlay.visible = self.overlay_visible;
+        overlay.hint_seen = self.hint_seen;
+        overlay.hatched = self.hatched;
+        let Panels { open, folded, places } = self.panels.clone();
+        (overlay.open, overlay.folded, overlay.places) = (open, folded, places);
+        overlay
     }
 }
 
@@ -134,26 +136,8 @@ impl Default for Settings {
             overlay_visible: true,
             hint_seen: false,
             ui_scale: 1.0,
-            stages_open: false,
-            timeline_open: false,
-            tuning_open: false,
-            devices_open: false,
             hatched: false,
-            numbers_folded: None,
-            graph_folded: None,
-            devices_folded: None,
-            tuning_folded: None,
-            timeline_folded: None,
-            ladder_folded: None,
-            stages_folded: None,
-            numbers_at: None,
-            graph_at: None,
-            correction_at: None,
-            devices_at: None,
-            tuning_at: None,
-            timeline_at: None,
-            ladder_at: None,
-            stages_at: None,
+            panels: Panels::default(),
         }
     }
 }
@@ -290,6 +274,7 @@ fn write(path: &Path, settings: &Settings) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::overlay::Panel;
 
     fn folder(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("clreel-settings-{name}-{}", std::process::id()));
@@ -303,16 +288,12 @@ mod tests {
         let file = folder.join("new/settings.json");
         let (mut store, settings, error) = Store::at(Some(file.clone()));
         assert_eq!((settings, error), (Settings::default(), None));
-        let changed = Settings {
-            overlay_visible: false,
-            ui_scale: 1.5,
-            graph_folded: Some(true),
-            graph_at: Some([12.5, 300.25]),
-            tuning_at: Some([1.0, 2.0]),
-            timeline_at: Some([3.0, 4.0]),
-            devices_folded: Some(true),
-            ..Settings::default()
-        };
+        let mut changed = Settings { overlay_visible: false, ui_scale: 1.5, ..Settings::default() };
+        for (n, panel) in Panel::ALL.into_iter().enumerate() {
+            changed.panels.open[n] = matches!(panel, Panel::Stages | Panel::Devices);
+            changed.panels.folded[n] = (panel != Panel::Correction).then_some(n % 2 == 0);
+            changed.panels.places[n] = (n != 1).then_some([12.5 * n as f32, 300.25]);
+        }
         assert_eq!(store.keep(&changed).unwrap(), None);
         let (_, read, error) = Store::at(Some(file.clone()));
         assert_eq!((read, error), (changed.clone(), None));
@@ -322,6 +303,17 @@ mod tests {
         store.keep_now(&again).unwrap();
         assert_eq!(Store::at(Some(file)).1, again);
         std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn panels_have_the_names_that_they_always_had() {
+        let text = r#"{"stages_open": true, "graph_folded": false, "numbers_at": [1.5, 2.0], "correction_at": null}"#;
+        let settings: Settings = serde_json::from_str(text).unwrap();
+        let Panels { open, folded, places } = settings.panels;
+        assert!(open[Panel::Stages as usize] && open.iter().filter(|open| **open).count() == 1);
+        assert_eq!(folded[Panel::Graph as usize], Some(false));
+        assert_eq!(places[Panel::Numbers as usize], Some([1.5, 2.0]));
+        assert!(serde_json::from_str::<Settings>(r#"{"graph_at": "there"}"#).is_err());
     }
 
     #[test]

@@ -5,15 +5,14 @@
 //! down. It asks before each run on the device, so what is under way when the window wants the device is one run or
 //! one compilation.
 
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device};
-use crate::gpu::event::Waker;
 use crate::gpu::process::lower_priority;
+use crate::jobs::{Job, Said, Teller, Waker};
 use crate::ladder::cache::{self, Cache};
 use crate::ladder::tune::Watch as WatchSearch;
 use crate::ladders::box_filter::trial::Trials;
@@ -107,9 +106,8 @@ impl Shared {
 /// The window's end of the thread.
 pub(crate) struct Tuner {
     orders: Option<Sender<(u64, Order)>>,
-    told: Receiver<Told>,
+    job: Job<(), Told>,
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
 }
 
 impl Tuner {
@@ -117,18 +115,16 @@ impl Tuner {
     ///
     /// # Errors
     /// When the system gives none.
-    pub(crate) fn spawn(waker: Waker) -> Result<Self> {
+    pub(crate) fn spawn(waker: &Waker) -> Result<Self> {
         let (orders, receiver) = channel::<(u64, Order)>();
-        let (sender, told) = channel();
         let shared = Arc::new(Shared::default());
         let gate = shared.clone();
-        let work = move || {
+        let work = move |teller: &Teller<(), Told>| {
             lower_priority();
             for (number, order) in receiver {
+                // The window may be gone.
                 let tell = |news| {
-                    // The window may be gone.
-                    let _ = sender.send(Told { number, news });
-                    waker();
+                    let _ = teller.tell(Told { number, news });
                 };
                 match tune(&gate, number, &order, &tell) {
                     Ok(Some(search)) => tell(News::Found(search)),
@@ -136,12 +132,10 @@ impl Tuner {
                     Err(error) => tell(News::Failed(error)),
                 }
             }
+            Ok(())
         };
-        let thread = std::thread::Builder::new()
-            .name("tuner".into())
-            .spawn(work)
-            .map_err(|e| Error::new("Nothing can be tuned in the background.", e.to_string(), ""))?;
-        Ok(Self { orders: Some(orders), told, shared, thread: Some(thread) })
+        let job = Job::spawn("tuner", "Nothing can be tuned in the background.", waker, work)?;
+        Ok(Self { orders: Some(orders), job, shared })
     }
 
     /// Starts a search, in place of one that may be under way. It waits until it [may run](Self::set_open).
@@ -167,13 +161,12 @@ impl Tuner {
 
     /// The next message, if one is there.
     pub(crate) fn poll(&mut self) -> Option<Told> {
-        match self.told.try_recv() {
-            Ok(told) => Some(told),
-            Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => {
-                self.orders.take()?;
-                let error = Error::new("Tuning has ended.", "Its thread came to an unexpected end.", "");
-                Some(Told { number: self.shared.gate().number, news: News::Failed(error) })
+        match self.job.poll()? {
+            Said::Progress(told) => Some(told),
+            Said::Done(done) => {
+                self.orders = None;
+                let number = self.shared.gate().number;
+                done.err().map(|error| Told { number, news: News::Failed(error) })
             }
         }
     }
@@ -183,15 +176,7 @@ impl Tuner {
     pub(crate) fn shut_down(&mut self) -> bool {
         self.shared.set(|gate| gate.stop = true);
         self.orders = None;
-        let Some(thread) = self.thread.take() else { return true };
-        let begin = Instant::now();
-        while !thread.is_finished() {
-            if begin.elapsed() > PATIENCE {
-                return false;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        thread.join().is_ok()
+        self.job.end(PATIENCE)
     }
 }
 

@@ -79,8 +79,8 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
         ..OpenOptions::default()
     };
     let mut playlist = Playlist::new(files, options, waker.clone());
-    // Another scene appears at once, and its window has its own size.
-    let decoder = playlist.first(if is_movie { FIRST_WAIT } else { Duration::ZERO })?;
+    // Another scene appears at once, its window has its own size, and it does without a movie.
+    let decoder = if is_movie { playlist.first(FIRST_WAIT)? } else { None };
 
     let event_loop = EventLoop::<Wake>::with_user_event().build().map_err(|_| no_display())?;
     let _ = proxy.set(event_loop.create_proxy());

@@ -6,6 +6,8 @@ use crate::error::Result;
 use crate::ladder::answer::answer;
 use crate::ladder::contest::{Ladder, Sizes};
 use crate::ladders::box_filter;
+use crate::ladders::histogram::HISTOGRAM;
+use crate::ladders::reduction::REDUCTION;
 use crate::ladders::vector_add::VectorAdd;
 
 /// Makes of the lines below the names and what belongs to each: its name in the code, that in JSON, and the ladder.
@@ -77,4 +79,8 @@ pub(super) fn asked_cases<L: Ladder>(
 ladders! {
     /// The sum of two arrays of floats
     VectorAdd, "vector_add", VectorAdd;
+    /// Mean luminance of a picture's blocks, and sum, minimum, maximum, mean and product of all of it
+    Reduction, "reduction", REDUCTION;
+    /// How many pixels of a picture have each luminance
+    Histogram, "histogram", HISTOGRAM;
 }

@@ -8,7 +8,7 @@ use ffmpeg_next::frame::Video;
 use crate::cli::{SnapshotArgs, exit, working_devices};
 use crate::color::kernels::{Converter, check};
 use crate::color::planes::pack;
-use crate::color::{Layout, RgbaConverter};
+use crate::color::{Correction, Layout, RgbaConverter, trial};
 use crate::engine::{Engine, Finished, Outcome, Pipeline, Request, Slot};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, select_device};
@@ -19,8 +19,9 @@ use crate::gpu::read_texture::read_texture;
 use crate::gpu::sharing::Sharing;
 use crate::gpu::watch;
 use crate::ladder::BackEnd;
+use crate::ladders::box_filter::planar::PlanarFilter;
 use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
-use crate::ladders::box_filter::{BuiltVariant, VariantId, glsl, planar};
+use crate::ladders::box_filter::{BuiltVariant, VariantId, glsl};
 use crate::media::{Frame, bundled_clip, read_frame_at};
 use crate::memory::{picture_memory, zeroed};
 use crate::save;
@@ -147,55 +148,56 @@ fn by_shaders(frame: &Frame, request: Request) -> Result<Vec<u8>> {
     slot.texture().map_or_else(|| Ok(Vec::new()), |texture| read_texture(gl, texture, (width, height)))
 }
 
+/// The frame by the engine, and then what its conversion on the device has given, compared with what is right: a program
+/// that is wrong is said, and done without.
 fn on_device(cl: &ClContext, frame: &Frame, request: Request, trials: &mut InChild) -> Result<Vec<u8>> {
-    let Request { variant, radius, .. } = request;
-    if variant == VariantId::Planar {
-        if let Some(tried) = trials.planar(cl, &frame.picture, radius)? {
+    let mut engine = Engine::new(nobody());
+    let mut pipeline = Pipeline::new(cl.clone(), &Sharing::copy("there is no window"));
+    if request.variant == VariantId::Planar {
+        if let Some(tried) = trials.planar(cl, &frame.picture, request.radius)? {
             return Ok(tried);
         }
-        // Both of its halves come back from the device, since each is compared with the right one.
-        let mut rgba = picture_memory(frame.width(), frame.height())?;
-        if let Some(differs) = planar::filter_frame(cl, &frame.picture, radius, &mut rgba)? {
-            eprintln!("clreel: {differs}");
+        pipeline.add_planar(PlanarFilter::build(cl)?);
+        let filtered = Converter::supports(&frame.picture).map(|layout| layout.filtered());
+        if let Some(filtered) = &filtered {
+            pipeline.build_conversion(filtered, Storage::Buffer)?;
         }
-        return Ok(rgba);
+        engine.set_device(pipeline);
+        let rgba = in_memory(&mut engine, frame, request)?;
+        let block = engine.pipeline().map(Pipeline::filtered_planes).transpose()?.flatten();
+        let Some((layout, block)) = filtered.zip(block) else { return Ok(rgba) };
+        let want = trial::expected(&layout, &block, &Correction::NEUTRAL)?;
+        return Ok(check::differing(cl, &layout, &rgba, &want).map_or(rgba, |differs| {
+            eprintln!("clreel: {differs}");
+            want
+        }));
     }
-    let mut engine = Engine::new(nobody());
-    let reason = Sharing::copy("there is no window");
-    engine.set_device(Pipeline::new(cl.clone(), &reason));
-    let converted = converted(cl, &mut engine, frame, trials)?;
-    if variant == VariantId::Off {
-        return Ok(converted);
+    let mut right = picture_memory(frame.width(), frame.height())?;
+    RgbaConverter::new().convert(&frame.picture, &mut right)?;
+    if request.variant != VariantId::Off {
+        let size = (frame.width(), frame.height());
+        if let Some(tried) = trials.variant(cl, request.variant, &right, size, request.radius)? {
+            return Ok(tried);
+        }
+        pipeline.add(BuiltVariant::build(cl, request.variant)?);
     }
-    let size = (frame.width(), frame.height());
-    if let Some(tried) = trials.variant(cl, variant, &converted, size, radius)? {
-        return Ok(tried);
-    }
-    let built = BuiltVariant::build(cl, variant)?;
-    if let Some(pipeline) = engine.pipeline_mut() {
-        pipeline.add(built);
-    }
-    in_memory(&mut engine, frame, request)
-}
-
-/// The frame unfiltered. The window converts in the same two ways: by a kernel on graphics cards, else on the
-/// processor. A kernel that is wrong is not used again.
-fn converted(cl: &ClContext, engine: &mut Engine, frame: &Frame, trials: &mut InChild) -> Result<Vec<u8>> {
-    let unfiltered = Request { variant: VariantId::Off, radius: 0, correction: None };
+    // The window converts in the same two ways: by a kernel on graphics cards, else on the processor.
     let by_kernel = !cl.is_cpu() && trials.lets_convert(cl, &frame.picture);
-    let (Some(layout), Some(pipeline), true) =
-        (Converter::supports(&frame.picture), engine.pipeline_mut(), by_kernel)
-    else {
-        return in_memory(engine, frame, unfiltered);
+    let layout = Converter::supports(&frame.picture).filter(|_| by_kernel);
+    if let Some(layout) = &layout {
+        pipeline.build_conversion(layout, Storage::Buffer)?;
+    }
+    engine.set_device(pipeline);
+    let rgba = in_memory(&mut engine, frame, request)?;
+    let converted = match request.variant {
+        VariantId::Off => Some(rgba.clone()),
+        _ => engine.pipeline().map(Pipeline::converted).transpose()?.flatten(),
     };
-    pipeline.build_conversion(&layout, Storage::Buffer)?;
-    let got = in_memory(engine, frame, unfiltered)?;
-    let mut want = zeroed(got.len())?;
-    RgbaConverter::new().convert(&frame.picture, &mut want)?;
-    let Some(differs) = check::differing(cl, &layout, &got, &want) else { return Ok(got) };
+    let Some((layout, converted)) = layout.zip(converted) else { return Ok(rgba) };
+    let Some(differs) = check::differing(cl, &layout, &converted, &right) else { return Ok(rgba) };
     eprintln!("clreel: {differs}");
     if let Some(pipeline) = engine.pipeline_mut() {
         pipeline.conversion_failed(&layout, Storage::Buffer);
     }
-    Ok(want)
+    in_memory(&mut engine, frame, request)
 }

@@ -7,6 +7,7 @@ use super::Stages;
 use super::bands::Took;
 use crate::color::{Correction, Layout, Matrix};
 use crate::error::{Error, Result};
+use crate::gpu::cl::Event;
 use crate::gpu::event::is_complete;
 use crate::gpu::memory::Picture;
 use crate::gpu::timer::{self, DeviceClock};
@@ -30,16 +31,16 @@ pub(super) struct DeviceJob {
     /// The filtered buffer that is to be copied into the texture, on the device.
     pub(super) to_copy: Option<Picture>,
     pub(super) to_texture: bool,
-    pub(super) upload: Option<ocl::Event>,
+    pub(super) upload: Option<Event>,
     /// The upload is over, and need not be asked about any more.
     pub(super) is_uploaded: bool,
-    pub(super) acquire: Option<ocl::Event>,
-    pub(super) converted: Option<ocl::Event>,
-    pub(super) copied: Option<ocl::Event>,
+    pub(super) acquire: Option<Event>,
+    pub(super) converted: Option<Event>,
+    pub(super) copied: Option<Event>,
     /// The last command: when it is complete, all are.
-    pub(super) last: Option<ocl::Event>,
+    pub(super) last: Option<Event>,
     /// The command that was enqueued in the shortest time, and before and after that.
-    pub(super) noted: Option<(ocl::Event, Instant, Instant)>,
+    pub(super) noted: Option<(Event, Instant, Instant)>,
     /// What the host did, and since when.
     pub(super) waited: Vec<Span>,
 }
@@ -57,7 +58,7 @@ impl DeviceJob {
 
     /// Notes that a command has been enqueued since `before`: the shorter that took, the better the device's clock can be
     /// told from it.
-    pub(super) fn enqueued(&mut self, event: &ocl::Event, before: Instant) {
+    pub(super) fn enqueued(&mut self, event: &Event, before: Instant) {
         let after = Instant::now();
         let shortest = self.noted.as_ref().map(|(_, before, after)| after.duration_since(*before));
         if shortest.is_none_or(|shortest| after.duration_since(before) < shortest) {
@@ -101,7 +102,7 @@ impl DeviceJob {
             Stage::Correct => "The correction of a frame's colours failed on the device.",
             _ => "The conversion of a frame failed on the device.",
         };
-        let failed = |event: &Option<ocl::Event>, what| is_complete(event.as_ref()?, what).err();
+        let failed = |event: &Option<Event>, what| is_complete(event.as_ref()?, what).err();
         let of_colors = || failed(&self.converted, colors);
         failed(&self.upload, UPLOAD_FAILED)
             .or_else(|| failed(&self.acquire, "A texture could not be handed over to OpenCL."))

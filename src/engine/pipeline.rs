@@ -23,7 +23,7 @@ use crate::color::Layout;
 use crate::color::kernels::{Converter, Corrector, pack_pinned};
 use crate::color::{Packed, Staging};
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, DeviceKind, flush};
+use crate::gpu::cl::{ClContext, DeviceKind, Queue, flush};
 use crate::gpu::event::{Waker, wait_in_queue, wake_after};
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::sharing::Sharing;
@@ -33,13 +33,14 @@ use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::planar::PlanarFilter;
 use crate::ladders::box_filter::{BuiltVariant, Scratch};
 use crate::media::Frame;
+use crate::memory::picture_memory;
 use crate::stats::{Lane, Stage};
 
 /// The filter on one device: its built variants and what is known about their speed.
 pub struct Pipeline {
     pub(super) cl: ClContext,
     /// For the uploads; without it they go to the queue of the other commands.
-    pub(super) uploads: Option<ocl::Queue>,
+    pub(super) uploads: Option<Queue>,
     /// Memory for packed planes; without it they are packed into the slots' memory, which a CPU device uses in place.
     pub(super) staging: Option<Staging>,
     /// The results go into the slots' textures.
@@ -75,6 +76,14 @@ impl Reused {
         self.0 = None;
         let picture = Picture::alloc(cl, storage, size.0, size.1)?;
         Ok(self.0.insert((size, picture)).1.clone())
+    }
+
+    /// What is there; waits.
+    fn read(&self, cl: &ClContext) -> Result<Option<Vec<u8>>> {
+        let Some(((width, height), picture)) = &self.0 else { return Ok(None) };
+        let mut pixels = picture_memory(*width, *height)?;
+        picture.read(&cl.queue, &mut pixels)?;
+        Ok(Some(pixels))
     }
 }
 
@@ -265,6 +274,23 @@ impl Pipeline {
             }
             Colors::Correct { .. } => (0.0, ms),
         }
+    }
+
+    /// The last frame as it was converted on the device for a filter, for those who check that; waits. `None` where that was
+    /// not.
+    ///
+    /// # Errors
+    /// When memory runs out, or the device fails.
+    pub(crate) fn converted(&self) -> Result<Option<Vec<u8>>> {
+        self.between.read(&self.cl)
+    }
+
+    /// The planes of the last frame as `planar` filtered them, for those who check what was made of them; waits.
+    ///
+    /// # Errors
+    /// As [`Pipeline::converted`].
+    pub(crate) fn filtered_planes(&self) -> Result<Option<Vec<u8>>> {
+        self.planes.read(&self.cl)
     }
 
     /// Waits until the device is idle, so that memory it uses can be released. For errors and teardown only.

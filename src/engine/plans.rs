@@ -23,7 +23,7 @@ pub(super) struct Key {
 
 impl Key {
     pub(super) fn new(number: u64, radius: u32, layout: Option<Layout>, memory: [&Picture; 2]) -> Self {
-        Self { number, radius, layout, memory: memory.map(|picture| picture.mem().as_ptr().addr()) }
+        Self { number, radius, layout, memory: memory.map(|picture| picture.mem().raw().addr()) }
     }
 }
 

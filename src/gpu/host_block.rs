@@ -2,13 +2,12 @@
 //! pinned by the driver, so that a device with memory of its own fetches it without a copy in between.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
 use ocl::ffi;
-use ocl::flags::MemFlags;
 
 use crate::error::Result;
-use crate::gpu::cl::ClContext;
+use crate::gpu::cl::{Buffer, ClContext, Queue, enqueue_unmap};
 use crate::memory::no_memory;
 
 /// Zeroed host memory that starts at a page.
@@ -28,7 +27,7 @@ unsafe impl Sync for HostBlock {}
 enum Memory {
     Allocator(Layout),
     /// A buffer that stays mapped; it is never a kernel's argument.
-    Driver(ocl::Buffer<u8>, ocl::Queue),
+    Driver(Buffer, Queue),
 }
 
 impl HostBlock {
@@ -54,37 +53,16 @@ impl HostBlock {
     ///
     /// # Errors
     /// When memory runs out.
-    pub(crate) fn pinned_by(cl: &ClContext, queue: &ocl::Queue, len: usize) -> Result<Self> {
-        let flags = MemFlags::new().read_write().alloc_host_ptr();
-        // SAFETY: no host memory is involved.
-        let buffer = unsafe { ocl::Buffer::<u8>::new(&cl.context, flags, len.max(1), None) };
-        let Ok(buffer) = buffer else { return Self::new(len) };
+    pub(crate) fn pinned_by(cl: &ClContext, queue: &Queue, len: usize) -> Result<Self> {
+        let flags = ffi::CL_MEM_READ_WRITE | ffi::CL_MEM_ALLOC_HOST_PTR;
+        let Ok(buffer) = Buffer::new(&cl.context, flags, len.max(1)) else { return Self::new(len) };
         let flags = ffi::CL_MAP_READ | ffi::CL_MAP_WRITE;
-        let mut code = 0;
-        // SAFETY: queue and buffer are alive and of one context; the region is the whole buffer, and the call waits.
-        let start = unsafe {
-            ffi::clEnqueueMapBuffer(
-                queue.as_core().as_ptr(),
-                buffer.as_core().as_ptr(),
-                1,
-                flags,
-                0,
-                len.max(1),
-                0,
-                ptr::null(),
-                ptr::null_mut(),
-                &mut code,
-            )
+        let Ok((start, _mapped)) = buffer.enqueue_map(queue, flags, len.max(1), true, &[]) else {
+            return Self::new(len);
         };
-        match NonNull::new(start.cast::<u8>()).filter(|_| code == 0) {
-            Some(start) => {
-                // SAFETY: the driver mapped so many bytes for writing.
-                unsafe { start.as_ptr().write_bytes(0, len.max(1)) };
-                let memory = Memory::Driver(buffer, queue.clone());
-                Ok(Self { start, len, memory })
-            }
-            None => Self::new(len),
-        }
+        // SAFETY: the driver mapped so many bytes for writing.
+        unsafe { start.as_ptr().write_bytes(0, len.max(1)) };
+        Ok(Self { start, len, memory: Memory::Driver(buffer, queue.clone()) })
     }
 
     /// Where it starts, for OpenCL.
@@ -111,18 +89,8 @@ impl Drop for HostBlock {
             // SAFETY: allocated with this layout in `new`.
             Memory::Allocator(layout) => unsafe { dealloc(self.start.as_ptr(), *layout) },
             Memory::Driver(buffer, queue) => {
-                // SAFETY: the buffer was mapped at this address in `pinned`, and nobody uses it any more. A driver that
-                // refuses has lost the memory anyway.
-                unsafe {
-                    ffi::clEnqueueUnmapMemObject(
-                        queue.as_core().as_ptr(),
-                        buffer.as_core().as_ptr(),
-                        self.start.as_ptr().cast(),
-                        0,
-                        ptr::null(),
-                        ptr::null_mut(),
-                    );
-                }
+                // Nobody uses it any more. A driver that refuses has lost the memory anyway.
+                let _refused = enqueue_unmap(queue, buffer.mem(), self.start);
             }
         }
     }

@@ -18,7 +18,7 @@ pub(super) fn identity(devices: &[Device], at: usize) -> Identity {
 /// What a device is known by in another process; [`by_identity`] finds it there.
 pub(crate) fn identity_of(device: &Device) -> Identity {
     let devices = list_devices();
-    let index = devices.iter().position(|d| d.device == device.device);
+    let index = devices.iter().position(|d| d.id == device.id);
     index.map_or_else(Default::default, |at| identity(&devices, at))
 }
 

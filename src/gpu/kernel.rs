@@ -1,18 +1,22 @@
 //! What all kernels share, whoever's they are: their arguments and the check of their types, and the way onto a queue.
 
 use std::cell::RefCell;
+use std::ffi::{CString, c_void};
+use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ocl::core::{self, ArgVal, KernelArgInfo};
-use ocl::prm::{Float4, Int2, Int4, Int8};
+use ocl::ffi;
 
 use crate::error::{Error, Result};
+use crate::gpu::cl::{Answer, Event, Handle, Mem, Program, Queue, Status, WaitList, text_of};
 
 /// A kernel's argument that is no memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Value {
+pub enum Value {
     /// `int`
     Int(i32),
+    /// `uint`
+    Uint(u32),
     /// `float`
     Float(f32),
     /// `int2`
@@ -27,15 +31,15 @@ pub(crate) enum Value {
 
 /// A kernel's argument.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Argument<'a> {
+pub enum Argument<'a> {
     /// A buffer or an image.
-    Memory(&'a core::Mem),
+    Memory(&'a Mem),
     /// Anything else.
     Value(Value),
 }
 
-impl<'a> From<&'a core::Mem> for Argument<'a> {
-    fn from(memory: &'a core::Mem) -> Self {
+impl<'a> From<&'a Mem> for Argument<'a> {
+    fn from(memory: &'a Mem) -> Self {
         Argument::Memory(memory)
     }
 }
@@ -49,27 +53,28 @@ impl From<Value> for Argument<'_> {
 /// An argument that was set.
 #[derive(Debug)]
 enum Kept {
-    Memory(core::Mem),
+    Memory(Mem),
     Value(Value),
 }
 
 impl Kept {
     fn is(&self, argument: &Argument) -> bool {
         match (self, argument) {
-            (Kept::Memory(kept), Argument::Memory(memory)) => kept.as_ptr() == memory.as_ptr(),
+            (Kept::Memory(kept), Argument::Memory(memory)) => kept.raw() == memory.raw(),
             (Kept::Value(kept), Argument::Value(value)) => kept == value,
             _ => false,
         }
     }
 }
 
-/// A kernel that knows its arguments: OpenCL keeps them from launch to launch, and only what has changed is set.
+/// A kernel that knows its arguments: OpenCL keeps them from launch to launch, and only what has changed is set. It belongs
+/// to one thread at a time.
 ///
 /// It keeps its memory objects alive, which OpenCL does not promise of a kernel, but not the host memory beneath
 /// [`Picture::from_host`](super::memory::Picture::from_host).
 #[derive(Debug)]
-pub(crate) struct Kernel {
-    kernel: core::Kernel,
+pub struct Kernel {
+    kernel: Handle,
     kept: RefCell<Vec<Option<Kept>>>,
 }
 
@@ -78,15 +83,22 @@ impl Kernel {
     ///
     /// # Errors
     /// When the program has no kernel of this name, or the driver refuses.
-    pub(crate) fn new(program: &ocl::Program, name: &str) -> core::Result<Self> {
-        Ok(Self { kernel: core::create_kernel(program, name)?, kept: RefCell::default() })
+    pub fn new(program: &Program, name: &str) -> Answer<Self> {
+        let name = CString::new(name).map_err(|_| Status(ffi::CL_INVALID_KERNEL_NAME))?;
+        let mut status = 0;
+        // SAFETY: the program is alive, and the name ends with a zero. The reference that comes back is given away.
+        let kernel = unsafe {
+            let raw = ffi::clCreateKernel(program.raw(), name.as_ptr(), &mut status);
+            Handle::new(raw, status, ffi::clReleaseKernel)
+        }?;
+        Ok(Self { kernel, kept: RefCell::default() })
     }
 
     /// Sets the argument at `index` for all later launches, unless it is set to that already.
     ///
     /// # Errors
     /// When the driver refuses.
-    pub(crate) fn set<'a>(&self, index: u32, argument: impl Into<Argument<'a>>) -> core::Result<()> {
+    pub fn set<'a>(&self, index: u32, argument: impl Into<Argument<'a>>) -> Answer<()> {
         let (argument, at) = (argument.into(), index as usize);
         let mut all = self.kept.borrow_mut();
         if all.len() <= at {
@@ -98,23 +110,28 @@ impl Kernel {
         }
         // Nobody knows what it is where that fails.
         *kept = None;
-        let set = |value| core::set_kernel_arg(&self.kernel, index, value);
-        match argument {
-            Argument::Memory(memory) => set(ArgVal::mem(memory))?,
-            Argument::Value(Value::Int(value)) => set(ArgVal::scalar(&value))?,
-            Argument::Value(Value::Float(value)) => set(ArgVal::scalar(&value))?,
-            Argument::Value(Value::Int2([a, b])) => set(ArgVal::vector(&Int2::new(a, b)))?,
-            Argument::Value(Value::Int4([a, b, c, d])) => set(ArgVal::vector(&Int4::new(a, b, c, d)))?,
-            Argument::Value(Value::Int8([a, b, c, d, e, f, g, h])) => {
-                set(ArgVal::vector(&Int8::new(a, b, c, d, e, f, g, h)))?;
-            }
-            Argument::Value(Value::Float4([a, b, c, d])) => set(ArgVal::vector(&Float4::new(a, b, c, d)))?,
-        }
+        match &argument {
+            Argument::Memory(memory) => self.set_raw(index, &memory.raw()),
+            Argument::Value(Value::Int(value)) => self.set_raw(index, value),
+            Argument::Value(Value::Uint(value)) => self.set_raw(index, value),
+            Argument::Value(Value::Float(value)) => self.set_raw(index, value),
+            Argument::Value(Value::Int2(value)) => self.set_raw(index, value),
+            Argument::Value(Value::Int4(value)) => self.set_raw(index, value),
+            Argument::Value(Value::Int8(value)) => self.set_raw(index, value),
+            Argument::Value(Value::Float4(value)) => self.set_raw(index, value),
+        }?;
         *kept = Some(match argument {
             Argument::Memory(memory) => Kept::Memory(memory.clone()),
             Argument::Value(value) => Kept::Value(value),
         });
         Ok(())
+    }
+
+    /// Sets an argument to what lies there: a memory object, or numbers as OpenCL has them.
+    fn set_raw<T>(&self, index: u32, value: &T) -> Answer<()> {
+        let start: *const c_void = ptr::from_ref(value).cast();
+        // SAFETY: the kernel is alive, and only this thread has it; the driver copies so many bytes before the call returns.
+        Status::check(unsafe { ffi::clSetKernelArg(self.raw(), index, size_of::<T>(), start) })
     }
 
     /// Lets its memory objects go: they are set anew before the next launch.
@@ -124,9 +141,9 @@ impl Kernel {
         }
     }
 
-    /// The kernel itself.
-    pub(crate) fn as_core(&self) -> &core::Kernel {
-        &self.kernel
+    /// The kernel for a call of OpenCL's, alive while this is borrowed.
+    pub fn raw(&self) -> *mut c_void {
+        self.kernel.raw()
     }
 }
 
@@ -139,17 +156,20 @@ pub(crate) fn unique() -> u64 {
 /// Puts a kernel on the queue, over `global` work-items in groups of `local`, of which the first `dimensions` count.
 /// Returns at once with the command's event.
 ///
+/// # Errors
+/// When the driver refuses.
+///
 /// # Safety
 /// All arguments must be set, with the right types, and their memory large enough for so many work-items.
-pub(crate) unsafe fn enqueue(
-    queue: &ocl::Queue,
-    kernel: &core::Kernel,
+pub unsafe fn enqueue(
+    queue: &Queue,
+    kernel: &Kernel,
     dimensions: u32,
     global: [usize; 3],
     local: [usize; 3],
-) -> core::Result<ocl::Event> {
+) -> Answer<Event> {
     // SAFETY: the caller vouches for the arguments.
-    unsafe { enqueue_after(queue, kernel, dimensions, global, local, None) }
+    unsafe { enqueue_after(queue, kernel, dimensions, global, local, &[]) }
 }
 
 /// The same, and it begins when these events are complete: an out-of-order queue knows no other order.
@@ -157,35 +177,38 @@ pub(crate) unsafe fn enqueue(
 /// # Safety
 /// As of [`enqueue`].
 pub(crate) unsafe fn enqueue_after(
-    queue: &ocl::Queue,
-    kernel: &core::Kernel,
+    queue: &Queue,
+    kernel: &Kernel,
     dimensions: u32,
     global: [usize; 3],
     local: [usize; 3],
-    waits: Option<&ocl::EventList>,
-) -> core::Result<ocl::Event> {
-    let mut event = core::Event::null();
-    // SAFETY: the caller vouches for the arguments.
-    unsafe {
-        core::enqueue_kernel(queue, kernel, dimensions, None, &global, Some(local), waits, Some(&mut event))?;
-    }
-    Ok(event.into())
+    after: &[Event],
+) -> Answer<Event> {
+    let list = WaitList::of(after);
+    let (count, list) = list.raw();
+    let (queue, kernel, dimensions) = (queue.raw(), kernel.raw(), dimensions.clamp(1, 3));
+    let (global, local) = (global.as_ptr(), local.as_ptr());
+    Event::of(|event| {
+        // SAFETY: queue, kernel and events are alive, there are sizes for three dimensions, and the caller vouches for the
+        // arguments.
+        unsafe {
+            let offset = ptr::null();
+            ffi::clEnqueueNDRangeKernel(queue, kernel, dimensions, offset, global, local, count, list, event)
+        }
+    })
 }
 
 /// Compares the types of a kernel's arguments with those that are set: OpenCL itself checks only sizes.
-pub(crate) fn expect_types(kernel: &core::Kernel, file: &str, types: &[&[&str]]) -> Result<()> {
-    // ocl would look the version up by the kernel's program, and panics where a driver names a program that it does not
-    // know, as Intel's CPU runtime does. The question came with this version.
-    let version = [core::OpenclVersion::new(1, 2)];
+pub(crate) fn expect_types(kernel: &Kernel, file: &str, types: &[&[&str]]) -> Result<()> {
     for (position, wanted) in types.iter().enumerate() {
+        let (index, what) = (position as u32, ffi::CL_KERNEL_ARG_TYPE_NAME);
+        let found = text_of(|size, to, length| {
+            // SAFETY: the kernel is alive, and there is room for `size` bytes.
+            unsafe { ffi::clGetKernelArgInfo(kernel.raw(), index, what, size, to, length) }
+        });
         // A device may not tell; then there is nothing to compare.
-        let (position_cl, what) = (position as u32, KernelArgInfo::TypeName);
-        let Ok(found) = core::get_kernel_arg_info(kernel, position_cl, what, Some(&version)) else {
-            continue;
-        };
-        let found = found.to_string();
-        let found = found.trim_matches(['\0', ' ']);
-        if !found.is_empty() && !wanted.is_empty() && !wanted.contains(&found) {
+        let Ok(found) = found else { continue };
+        if !found.is_empty() && !wanted.is_empty() && !wanted.contains(&found.as_str()) {
             return Err(Error::new(
                 format!("The kernel in {file} has another argument than expected."),
                 format!("Argument {} is {found}, not {}.", position + 1, wanted.join(" or ")),

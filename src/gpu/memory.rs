@@ -1,11 +1,13 @@
 //! Pictures in a device's memory. In: a size and a kind of memory. Out: the memory, to be filled, read and given to kernels.
 
-use ocl::core::{self, MemObjectType};
-use ocl::enums::{ImageChannelDataType, ImageChannelOrder};
-use ocl::flags::MemFlags;
+use std::ptr::NonNull;
+
+use ocl::ffi::{CL_INVALID_VALUE, CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_WRITE};
 
 use crate::error::Result;
-use crate::gpu::cl::{ClContext, DeviceKind, failed};
+use crate::gpu::cl::{
+    Answer, Buffer, Channel, ClContext, DeviceKind, Image, Mem, MemFlags, Queue, Status, failed,
+};
 use crate::verify::Elements;
 
 /// What a kernel reads and writes.
@@ -48,19 +50,26 @@ pub(crate) fn channel_at(channel: usize, x: usize, y: usize) -> String {
 #[derive(Debug, Clone)]
 pub enum Picture {
     /// A normalised image (`CL_RGBA`, `CL_UNORM_INT8`).
-    Image(ocl::Image<u8>),
+    Image(Image),
     /// Width·height·4 bytes.
-    Buffer(ocl::Buffer<u8>),
+    Buffer(Buffer),
 }
+
+const NO_MEMORY: &str = "Memory for a picture could not be had on the device.";
 
 impl Picture {
     /// New memory for `width` by `height` pixels; its contents are undefined.
     pub fn alloc(cl: &ClContext, storage: Storage, width: u32, height: u32) -> Result<Self> {
-        Self::make(cl, storage, width, height, new_memory(cl), None)
+        let (w, h) = (width as usize, height as usize);
+        let made = match storage {
+            Storage::Image => image(cl, Channel::Unorm8, w, h).map(Picture::Image),
+            Storage::Buffer => Buffer::new(&cl.context, new_memory(cl), w * h * 4).map(Picture::Buffer),
+        };
+        made.map_err(|e| failed(NO_MEMORY, &e))
     }
 
     /// A buffer that holds these bytes, such as planes packed into a block: a whole number of pixels. Waits.
-    pub fn block(cl: &ClContext, queue: &ocl::Queue, bytes: &[u8]) -> Result<Self> {
+    pub fn block(cl: &ClContext, queue: &Queue, bytes: &[u8]) -> Result<Self> {
         let block = Self::alloc(cl, Storage::Buffer, (bytes.len() / 4) as u32, 1)?;
         block.write(queue, bytes)?;
         Ok(block)
@@ -79,31 +88,22 @@ impl Picture {
         height: u32,
         memory: *mut u8,
     ) -> Result<Self> {
-        let flags = MemFlags::new().read_write().use_host_ptr();
-        // SAFETY: the caller vouches for the length and the lifetime.
-        let memory = unsafe { std::slice::from_raw_parts(memory, width as usize * height as usize * 4) };
-        Self::make(cl, storage, width, height, flags, Some(memory))
-    }
-
-    fn make(
-        cl: &ClContext,
-        storage: Storage,
-        width: u32,
-        height: u32,
-        flags: MemFlags,
-        host: Option<&[u8]>,
-    ) -> Result<Self> {
-        let what = "Memory for a picture could not be had on the device.";
         let (w, h) = (width as usize, height as usize);
-        match storage {
-            Storage::Image => image(cl, ImageChannelDataType::UnormInt8, w, h, flags, host)
-                .map(Picture::Image)
-                .map_err(|e| failed(what, &e)),
-            // SAFETY: the flags fit the host memory, which `from_host` vouches for.
-            Storage::Buffer => unsafe { ocl::Buffer::new(&cl.context, flags, w * h * 4, host) }
-                .map(Picture::Buffer)
-                .map_err(|e| failed(what, &e)),
-        }
+        let memory = NonNull::new(memory).ok_or_else(|| failed(NO_MEMORY, &Status(CL_INVALID_VALUE)))?;
+        // SAFETY: the caller vouches for the length and the lifetime.
+        let made = unsafe {
+            match storage {
+                Storage::Image => {
+                    let size = (w, h);
+                    Image::new(&cl.context, CL_MEM_READ_WRITE, Channel::Unorm8, size, Some(memory))
+                        .map(Picture::Image)
+                }
+                Storage::Buffer => {
+                    Buffer::in_place(&cl.context, memory.as_ptr(), w * h * 4).map(Picture::Buffer)
+                }
+            }
+        };
+        made.map_err(|e| failed(NO_MEMORY, &e))
     }
 
     /// What it is stored in.
@@ -115,29 +115,29 @@ impl Picture {
     }
 
     /// Copies pixels from the host and waits. `pixels` must be as long as the picture.
-    pub fn write(&self, queue: &ocl::Queue, pixels: &[u8]) -> Result<()> {
+    pub fn write(&self, queue: &Queue, pixels: &[u8]) -> Result<()> {
         match self {
-            Picture::Image(i) => i.write(pixels).queue(queue).enq(),
-            Picture::Buffer(b) => b.write(pixels).queue(queue).enq(),
+            Picture::Image(image) => image.write(queue, pixels),
+            Picture::Buffer(buffer) => buffer.write(queue, pixels),
         }
         .map_err(|e| failed("A picture could not be copied to the device.", &e))
     }
 
     /// Copies the pixels to the host and waits. `pixels` must be as long as the picture.
-    pub fn read(&self, queue: &ocl::Queue, pixels: &mut [u8]) -> Result<()> {
+    pub fn read(&self, queue: &Queue, pixels: &mut [u8]) -> Result<()> {
         match self {
-            Picture::Image(i) => i.read(pixels).queue(queue).enq(),
-            Picture::Buffer(b) => b.read(pixels).queue(queue).enq(),
+            Picture::Image(image) => image.read(queue, pixels),
+            Picture::Buffer(buffer) => buffer.read(queue, pixels),
         }
         .map_err(|e| failed("A picture could not be copied from the device.", &e))
         .inspect(|()| super::watch::progress())
     }
 
     /// The memory object, to be set as a kernel's argument.
-    pub(crate) fn mem(&self) -> &core::Mem {
+    pub fn mem(&self) -> &Mem {
         match self {
-            Picture::Image(i) => i.as_core(),
-            Picture::Buffer(b) => b.as_core(),
+            Picture::Image(image) => image.mem(),
+            Picture::Buffer(buffer) => buffer.mem(),
         }
     }
 }
@@ -145,31 +145,21 @@ impl Picture {
 /// Flags of memory without contents. PoCL would have it only when a command needs it, and end the process where there is
 /// not enough; asked for the host's memory it has it at once, or says no.
 pub(crate) fn new_memory(cl: &ClContext) -> MemFlags {
-    let flags = MemFlags::new().read_write();
-    if cl.device.info.kind == DeviceKind::Cpu { flags.alloc_host_ptr() } else { flags }
+    let host = if cl.device.info.kind == DeviceKind::Cpu { CL_MEM_ALLOC_HOST_PTR } else { 0 };
+    CL_MEM_READ_WRITE | host
 }
 
-pub(crate) fn image<T: ocl::OclPrm>(
-    cl: &ClContext,
-    data_type: ImageChannelDataType,
-    width: usize,
-    height: usize,
-    flags: MemFlags,
-    host: Option<&[T]>,
-) -> ocl::Result<ocl::Image<T>> {
-    let format = core::ImageFormat::new(ImageChannelOrder::Rgba, data_type);
-    let shape = core::ImageDescriptor::new(MemObjectType::Image2d, width, height, 1, 0, 0, 0, None);
-    // SAFETY: the description has no pitch and no parent, and host memory, if any, is as long as it says.
-    unsafe { ocl::Image::new(&cl.context, flags, format, shape, host) }
+/// An image without contents.
+pub(crate) fn image(cl: &ClContext, channel: Channel, width: usize, height: usize) -> Answer<Image> {
+    // SAFETY: no host memory is involved.
+    unsafe { Image::new(&cl.context, new_memory(cl), channel, (width, height), None) }
 }
 
 /// A buffer on the device with `guard` bytes on both sides of so many: all of it, and the part between them. `guard` is a
 /// multiple of what the device aligns parts of buffers to.
 pub(crate) fn guarded(cl: &ClContext, bytes: usize, guard: usize) -> Result<(Picture, Picture)> {
     let what = "Memory for a check could not be had on the device.";
-    // SAFETY: no host memory is involved.
-    let whole = unsafe { ocl::Buffer::<u8>::new(&cl.context, new_memory(cl), bytes + 2 * guard, None) };
-    let whole = whole.map_err(|e| failed(what, &e))?;
-    let part = whole.create_sub_buffer(None, guard, bytes);
+    let whole = Buffer::new(&cl.context, new_memory(cl), bytes + 2 * guard).map_err(|e| failed(what, &e))?;
+    let part = whole.part(guard, bytes);
     Ok((Picture::Buffer(whole), Picture::Buffer(part.map_err(|e| failed(what, &e))?)))
 }

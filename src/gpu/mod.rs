@@ -2,7 +2,6 @@
 //! which drivers can be trusted ([`drivers`]).
 
 pub(crate) mod binaries;
-mod calls;
 pub mod cl;
 pub(crate) mod device_thread;
 pub(crate) mod display;
@@ -15,7 +14,7 @@ pub mod gl_timer;
 pub mod headless;
 pub mod host_block;
 pub(crate) mod identity;
-pub(crate) mod kernel;
+pub mod kernel;
 pub mod memory;
 pub(crate) mod parts;
 pub(crate) mod probe;

@@ -3,10 +3,10 @@
 //!
 //! PoCL's driver for remote devices (6.0) drops the offset: what is written to the part lands at the buffer's beginning.
 
-use ocl::core::{self, ArgVal};
+use ocl::ffi::CL_MEM_READ_WRITE;
 
-use super::cl::{ClContext, failed};
-use super::kernel::enqueue;
+use super::cl::{Buffer, ClContext, Status, failed};
+use super::kernel::{Kernel, enqueue};
 use super::program;
 use crate::error::{Error, Result};
 
@@ -21,27 +21,26 @@ const SOURCE: &str = "__kernel void add_one(__global uchar *bytes) { bytes[get_g
 /// When a byte is not where it belongs; `opencl_status` stays empty then. Also when the device fails.
 pub(crate) fn require_sub_buffers(cl: &ClContext) -> Result<()> {
     let what = "It could not be tried whether the driver keeps parts of buffers in their place.";
-    let no = |e: ocl::Error| failed(what, &e);
-    let whole = ocl::Buffer::<u8>::builder().context(&cl.context).len(3 * UNIT).build().map_err(no)?;
-    let part = whole.create_sub_buffer(None, UNIT, UNIT).map_err(no)?;
-    whole.write(&vec![0; 3 * UNIT]).queue(&cl.queue).enq().map_err(no)?;
-    part.write(&vec![1; UNIT]).queue(&cl.queue).enq().map_err(no)?;
+    let no = |e: Status| failed(what, &e);
+    let whole = Buffer::new(&cl.context, CL_MEM_READ_WRITE, 3 * UNIT).map_err(no)?;
+    let part = whole.part(UNIT, UNIT).map_err(no)?;
+    whole.write(&cl.queue, &[0; 3 * UNIT]).map_err(no)?;
+    part.write(&cl.queue, &[1; UNIT]).map_err(no)?;
     keeps_offset(cl, &whole, 1)?;
     let program = program::build(cl, "add_one", SOURCE, "")?;
-    let kernel = core::create_kernel(&program, "add_one").map_err(|e| no(e.into()))?;
-    core::set_kernel_arg(&kernel, 0, ArgVal::mem(part.as_core())).map_err(|e| no(e.into()))?;
+    let kernel = Kernel::new(&program, "add_one").map_err(no)?;
+    kernel.set(0, part.mem()).map_err(no)?;
     // SAFETY: the only argument is set, and the part has a byte for each work-item.
-    let _event =
-        unsafe { enqueue(&cl.queue, &kernel, 1, [UNIT, 1, 1], [64, 1, 1]) }.map_err(|e| no(e.into()))?;
+    let _event = unsafe { enqueue(&cl.queue, &kernel, 1, [UNIT, 1, 1], [64, 1, 1]) }.map_err(no)?;
     cl.queue.finish().map_err(no)?;
     keeps_offset(cl, &whole, 2)
 }
 
 /// Whether the buffer's middle third holds this value, and the rest is 0.
-fn keeps_offset(cl: &ClContext, whole: &ocl::Buffer<u8>, value: u8) -> Result<()> {
+fn keeps_offset(cl: &ClContext, whole: &Buffer, value: u8) -> Result<()> {
     let mut bytes = vec![0; 3 * UNIT];
     let failed = |e| failed("A picture could not be copied from the device.", &e);
-    whole.read(&mut bytes).queue(&cl.queue).enq().map_err(failed)?;
+    whole.read(&cl.queue, &mut bytes).map_err(failed)?;
     let right = |(at, byte): (usize, &u8)| *byte == if (UNIT..2 * UNIT).contains(&at) { value } else { 0 };
     if bytes.iter().enumerate().all(right) {
         return Ok(());

@@ -5,18 +5,14 @@
 //! to read them from instead, which must be there; a file that is missing in it falls back to the one in the binary.
 
 use std::cell::RefCell;
-use std::ffi::{CString, c_void};
+use std::ffi::{CStr, CString};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::ptr;
 use std::time::Instant;
-
-use ocl::core::{self, ProgramBuildInfo};
-use ocl::ffi;
 
 use crate::error::{Error, Result};
 use crate::gpu::binaries::Place;
-use crate::gpu::cl::{self, ClContext};
+use crate::gpu::cl::{self, ClContext, Program};
 use crate::load::{self, Unread};
 use crate::timing::log::{self, Event};
 
@@ -150,8 +146,13 @@ pub(crate) fn watch(watcher: impl FnMut(bool) + 'static) {
     WATCHER.with_borrow_mut(|slot| *slot = Some(Box::new(watcher)));
 }
 
-fn tell_watcher(begins: bool) {
-    WATCHER.with_borrow_mut(|watcher| watcher.iter_mut().for_each(|tell| tell(begins)));
+/// Has the watcher told of a compiler, or of a driver that takes its binary back: either may hang or crash.
+fn watched<T>(compile: impl FnOnce() -> T) -> T {
+    let tell = |begins| WATCHER.with_borrow_mut(|watcher| watcher.iter_mut().for_each(|tell| tell(begins)));
+    tell(true);
+    let compiled = compile();
+    tell(false);
+    compiled
 }
 
 /// Compiles `source`, the text of the kernel file `source_name`, for the context's device. `options` are the
@@ -159,7 +160,7 @@ fn tell_watcher(begins: bool) {
 ///
 /// # Errors
 /// When the text does not compile: `why` then carries the build log.
-pub(crate) fn build(cl: &ClContext, source_name: &str, source: &str, options: &str) -> Result<ocl::Program> {
+pub(crate) fn build(cl: &ClContext, source_name: &str, source: &str, options: &str) -> Result<Program> {
     let what = || format!("The kernel file '{source_name}' does not build for '{}'.", cl.device.info.name);
     let no_zero = |e: std::ffi::NulError| Error::new(what(), format!("{e}."), "");
     let text = expand(source_name, source, 8, &self::source)?;
@@ -173,32 +174,24 @@ pub(crate) fn build(cl: &ClContext, source_name: &str, source: &str, options: &s
         log::record(|| told("load"));
         return Ok(program);
     }
-    let program =
-        core::create_program_with_source(&cl.context, &[text]).map_err(|e| cl::failed(&what(), &e.into()))?;
-    let device = *cl.device.device.as_core();
-    tell_watcher(true);
-    let built = core::build_program(&program, Some(&[device]), &options, None, None);
-    tell_watcher(false);
+    let program = Program::of_source(&cl.context, &text).map_err(|e| cl::failed(&what(), &e))?;
+    let built = watched(|| program.build(&cl.device, &options));
     log::record(|| told("build"));
     super::watch::progress();
     match built {
         Ok(()) => {
-            if let (Some(place), Some(binary)) = (place, binary_of(&program)) {
+            if let (Some(place), Some(binary)) = (place, program.binary()) {
                 place.put(&binary);
             }
-            Ok(ocl::Program::from(program))
+            Ok(program)
         }
         Err(e) => {
-            let log = match core::get_program_build_info(&program, device, ProgramBuildInfo::BuildLog) {
-                Ok(log) => log.to_string(),
-                Err(_) => String::new(),
-            };
-            let log = log.trim_matches(['\0', '\n', ' ']);
-            let failed = cl::failed(&what(), &e.into());
+            let log = program.build_log(&cl.device);
+            let failed = cl::failed(&what(), &e);
             let why = if log.is_empty() {
                 failed.why
             } else {
-                format!("The compiler says:\n{}", annotate(log, &|file| self::source(file).ok()))
+                format!("The compiler says:\n{}", annotate(&log, &|file| self::source(file).ok()))
             };
             let hint = "Correct the kernel, or choose another variant.".to_owned();
             Err(Error { why, hint, ..failed })
@@ -207,40 +200,12 @@ pub(crate) fn build(cl: &ClContext, source_name: &str, source: &str, options: &s
 }
 
 /// A program of the driver's binary; `None` where the driver does not take it (any more).
-fn of_binary(cl: &ClContext, binary: &[u8], options: &CString) -> Option<ocl::Program> {
-    let device = *cl.device.device.as_core();
-    let (mut status, mut taken) = (0, 0);
-    // SAFETY: context and device are alive; there is one device, with one length and one binary of that length.
-    let program = unsafe {
-        let (device, bytes) = (device.as_raw(), binary.as_ptr());
-        let context = cl.context.as_core().as_ptr();
-        ffi::clCreateProgramWithBinary(context, 1, &device, &binary.len(), &bytes, &mut taken, &mut status)
+fn of_binary(cl: &ClContext, binary: &[u8], options: &CStr) -> Option<Program> {
+    let built = || {
+        let program = Program::of_binary(&cl.context, &cl.device, binary)?;
+        program.build(&cl.device, options).map(|()| program)
     };
-    if program.is_null() {
-        return None;
-    }
-    // SAFETY: it is a program that nobody else owns.
-    let program = unsafe { core::Program::from_raw_create_ptr(program) };
-    if status != 0 || taken != 0 {
-        return None;
-    }
-    core::build_program(&program, Some(&[device]), options, None, None).ok()?;
-    Some(ocl::Program::from(program))
-}
-
-/// What the driver made of a built program for its one device; `None` where it does not tell.
-fn binary_of(program: &core::Program) -> Option<Vec<u8>> {
-    let ask = |what, size, to: *mut c_void| {
-        // SAFETY: the program is alive, and `to` has room for `size` bytes.
-        let status = unsafe { ffi::clGetProgramInfo(program.as_ptr(), what, size, to, ptr::null_mut()) };
-        (status == 0).then_some(())
-    };
-    let mut length = 0_usize;
-    ask(ffi::CL_PROGRAM_BINARY_SIZES, size_of::<usize>(), ptr::from_mut(&mut length).cast())?;
-    let mut binary = crate::memory::zeroed(length).ok()?;
-    let mut to = binary.as_mut_ptr();
-    ask(ffi::CL_PROGRAM_BINARIES, size_of::<*mut u8>(), ptr::from_mut(&mut to).cast())?;
-    Some(binary)
+    watched(built).ok()
 }
 
 /// The first lines of a build log, long ones cut. Below each message that names a line of a kernel file stands that line,

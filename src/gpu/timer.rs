@@ -1,37 +1,20 @@
 //! Times of OpenCL commands. In: events of a profiling queue that have completed. Out: milliseconds.
 
-use std::mem::size_of;
 use std::ptr;
 use std::time::{Duration, Instant};
 
-use ocl::Event;
 use ocl::ffi;
 
-use crate::error::{Error, Result};
-use crate::gpu::cl::status_name;
-use crate::gpu::event::raw;
+use crate::error::Result;
+use crate::gpu::cl::{Event, failed, number_of};
 
-/// One moment of a completed command. (ocl asks twice: for the length of the answer, and for the answer.)
+/// One moment of a completed command.
 fn nanoseconds(event: &Event, what: ffi::cl_profiling_info) -> Result<u64> {
-    let mut time = 0u64;
-    // SAFETY: the event is alive, and `time` is as large as is said.
-    let code = unsafe {
-        ffi::clGetEventProfilingInfo(
-            raw(event),
-            what,
-            size_of::<u64>(),
-            ptr::from_mut(&mut time).cast(),
-            ptr::null_mut(),
-        )
-    };
-    if code == 0 {
-        return Ok(time);
-    }
-    let (what, why) = (
-        "The device did not say how long a command took.",
-        format!("OpenCL returned {}.", status_name(code)),
-    );
-    Err(Error { opencl_status: Some(code), ..Error::new(what, why, "") })
+    let time = number_of(|size, to| {
+        // SAFETY: the event is alive, and there is room for `size` bytes.
+        unsafe { ffi::clGetEventProfilingInfo(event.raw(), what, size, to, ptr::null_mut()) }
+    });
+    time.map_err(|e| failed("The device did not say how long a command took.", &e))
 }
 
 fn between(event: &Event, from: ffi::cl_profiling_info, to: ffi::cl_profiling_info) -> Result<f64> {

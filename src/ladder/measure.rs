@@ -6,10 +6,10 @@
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::gpu::cl::failed;
+use crate::gpu::cl::{Event, Queue, failed};
 use crate::gpu::timer::{self, DeviceClock};
 use crate::gpu::watch;
-use crate::timing::log::{self, Event, Track};
+use crate::timing::log::{self, Track};
 use crate::timing::{CpuTimes, Noise, Series, believed, ms_since, noise};
 
 /// One timed run, in milliseconds.
@@ -70,10 +70,7 @@ impl Measurement {
 }
 
 /// Puts commands on the queue, waits for them, and times them. `enqueue` returns their events in order.
-pub fn sample(
-    queue: &ocl::Queue,
-    enqueue: impl FnOnce(&ocl::Queue) -> Result<Vec<ocl::Event>>,
-) -> Result<Sample> {
+pub fn sample(queue: &Queue, enqueue: impl FnOnce(&Queue) -> Result<Vec<Event>>) -> Result<Sample> {
     let begin = Instant::now();
     let events = enqueue(queue)?;
     let enqueued = Instant::now();
@@ -90,14 +87,14 @@ pub fn sample(
 }
 
 /// A timed run, and on the device its commands.
-fn traced(events: &[ocl::Event], begin: Instant, enqueued: Instant, wall_ms: f64) -> Vec<Event> {
+fn traced(events: &[Event], begin: Instant, enqueued: Instant, wall_ms: f64) -> Vec<log::Event> {
     let to = begin + Duration::try_from_secs_f64(wall_ms / 1e3).unwrap_or_default();
-    let mut traced = vec![Event::span(Track::of_thread(), "measure", begin, to)];
+    let mut traced = vec![log::Event::span(Track::of_thread(), "measure", begin, to)];
     let mut clock = DeviceClock::default();
     if events.first().is_some_and(|first| clock.look(first, begin, enqueued).is_ok()) {
         let told = events.iter().filter_map(|event| timer::span_ns(event).ok());
         let told = told.filter_map(|(from, to)| Some((clock.instant(from)?, clock.instant(to)?)));
-        traced.extend(told.map(|(from, to)| Event::span(Track::Device, "command", from, to)));
+        traced.extend(told.map(|(from, to)| log::Event::span(Track::Device, "command", from, to)));
     }
     traced
 }

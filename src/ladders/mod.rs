@@ -3,4 +3,6 @@
 pub mod box_filter;
 pub mod color_conversion;
 pub mod conversions;
+pub mod histogram;
+pub mod reduction;
 pub mod vector_add;

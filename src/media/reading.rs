@@ -28,21 +28,8 @@ pub enum References {
     Allowed,
 }
 
-/// Ends an opening, or the reading that follows it, from another thread. Clones end the same one.
-#[derive(Debug, Clone, Default)]
-pub struct Cancel(Arc<AtomicBool>);
-
-impl Cancel {
-    /// Lets it end soon.
-    pub fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether it is to end.
-    pub(crate) fn is_cancelled(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+/// Ends an opening, or the reading that follows it, from another thread.
+pub use crate::jobs::Cancel;
 
 /// One movie's reading: what all that read it share.
 #[derive(Clone)]

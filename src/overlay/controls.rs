@@ -2,7 +2,7 @@
 
 use egui::{Align2, Button, Color32, CornerRadius, Rect, Sense, Slider, Ui, pos2, vec2};
 
-use super::{Action, Overlay, View, mouse, theme, words};
+use super::{Action, ENTRIES, Overlay, View, mouse, theme, words};
 use crate::ladders::box_filter::MAX_RADIUS;
 
 /// Width of a step of the radius.
@@ -27,47 +27,23 @@ struct Entry {
     rank: u8,
 }
 
-fn entries(overlay: &Overlay, view: &View) -> [Entry; 9] {
+fn entries(overlay: &Overlay, view: &View) -> Vec<Entry> {
     let entry = |text, hover, action, on, rank| Entry { text, hover, action, on, rank };
     let (hide, about) = match overlay.visible {
         true => ("Hide", "Hide the overlay: key i shows it again, and so does the mouse at the lower edge"),
         false => ("Show", "Show the overlay: key i"),
     };
-    [
-        entry("Stages", "All stages of a frame: key d", Action::ToggleStages, overlay.stages_open, 3),
-        entry(
-            "Timeline",
-            "The last frames on one time axis: key g",
-            Action::ToggleTimeline,
-            overlay.timeline_shown(),
-            1,
-        ),
-        entry(
-            "Tune",
-            "The search for the best parameters: key t",
-            Action::ToggleTuning,
-            overlay.tuning_shown(),
-            2,
-        ),
-        entry(
-            "Colours",
-            "Correct the colours: key c",
-            Action::ToggleCorrection,
-            view.correction.is_some(),
-            0,
-        ),
-        entry(
-            "Devices",
-            "All OpenCL devices: change to another one. Key Ctrl+D takes the next",
-            Action::ToggleDevices,
-            overlay.devices_shown(),
-            5,
-        ),
+    let panels = ENTRIES.iter().map(|panel| {
+        let (text, hover, rank) = panel.button;
+        entry(text, hover, panel.action(), (panel.is_shown)(overlay, view), rank)
+    });
+    let others = [
         entry("Open", "Open a movie: key o", Action::AskForMovie, false, 4),
         entry(hide, about, Action::ToggleOverlay, false, 8),
         entry("?", "All keys: key ? or F1", Action::ToggleKeys, overlay.keys_open, 7),
         entry("Quit", "Quit: key q", Action::Quit, false, 6),
-    ]
+    ];
+    panels.chain(others).collect()
 }
 
 /// Lays the radius out at the left of `row`, the buttons at its right.

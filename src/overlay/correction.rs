@@ -1,7 +1,8 @@
 //! The sliders of the colour correction.
 
-use egui::{Rect, Slider, Ui, Vec2, vec2};
+use egui::{Align2, Rect, Slider, Ui, Vec2, vec2};
 
+use super::panels::Entry;
 use super::place::{self, Panel, Title};
 use super::{Action, panel, theme};
 use crate::color::Correction;
@@ -9,8 +10,23 @@ use crate::color::Correction;
 /// The panel's size in points.
 pub(crate) const SIZE: Vec2 = vec2(300.0, 158.0);
 
+/// Its entry.
+pub(super) const ENTRY: Entry = Entry {
+    panel: Panel::Correction,
+    key: Some(("c", "colour correction")),
+    button: ("Colours", "Correct the colours: key c", 0),
+    size: SIZE,
+    least: SIZE,
+    corner: Align2::RIGHT_BOTTOM,
+    is_shown: |_, view| view.correction.is_some(),
+    show: |_, ui, rect, view, actions| {
+        let correction = view.correction.unwrap_or(Correction::NEUTRAL);
+        (show(ui, rect, correction, actions), SIZE.y)
+    },
+};
+
 /// Lays the sliders out in `rect`. Returns what was done with the title.
-pub(crate) fn show(ui: &mut Ui, rect: Rect, correction: Correction, actions: &mut Vec<Action>) -> Title {
+fn show(ui: &mut Ui, rect: Rect, correction: Correction, actions: &mut Vec<Action>) -> Title {
     let mut ui = panel::over(ui, rect, "correction");
     let row = rect.with_max_y(rect.top() + theme::PAD + theme::CONTROL);
     let (response, title) = place::handle(&ui, Panel::Correction, row, rect.min);

@@ -4,8 +4,9 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use egui::{Color32, Galley, Rect, Sense, Ui, pos2, vec2};
+use egui::{Align2, Color32, Galley, Rect, Sense, Ui, pos2, vec2};
 
+use super::panels::{self, Entry};
 use super::place::{self, Panel, Title};
 use super::{Action, panel, theme};
 use crate::error::Error;
@@ -58,6 +59,20 @@ impl DeviceList<'_> {
     }
 }
 
+/// Its entry.
+pub(super) const ENTRY: Entry = Entry {
+    panel: Panel::Devices,
+    key: None,
+    button: ("Devices", "All OpenCL devices: change to another one. Key Ctrl+D takes the next", 5),
+    size: vec2(WIDTH, 200.0),
+    least: vec2(WIDTH, panels::LEAST),
+    corner: Align2::LEFT_BOTTOM,
+    is_shown: |overlay, _| overlay.devices_shown(),
+    show: |overlay, ui, rect, view, actions| {
+        show(ui, rect, &view.devices, overlay.is_folded(Panel::Devices), actions)
+    },
+};
+
 /// Lays the panel out in `rect`, with a scroll bar where it is too low. Returns what was done with its title, and the
 /// height that it would like to have.
 pub(crate) fn show(
@@ -72,7 +87,7 @@ pub(crate) fn show(
         id: "devices",
         name: "OpenCL devices",
         hover: place::HOVER,
-        close: ("Close this panel", Action::ToggleDevices),
+        close: ("Close this panel", Action::Toggle(Panel::Devices)),
     };
     let (title, inner) = frame.show(ui, rect, folded, actions);
     let Some(mut ui) = inner else { return (title, panel::HEADER) };

@@ -222,7 +222,7 @@ fn rates(
     }
     let device = ui.interact(at, ui.unique_id().with("device"), Sense::click());
     if device.on_hover_text(hover).clicked() {
-        actions.push(Action::ToggleDevices);
+        actions.push(Action::Toggle(Panel::Devices));
     }
 }
 
@@ -295,6 +295,6 @@ fn link(ui: &mut Ui, at: Pos2, actions: &mut Vec<Action>) {
     let points = [vec2(-3.0, -4.0), vec2(3.0, 0.0), vec2(-3.0, 4.0)].map(|p| tip + p).to_vec();
     ui.painter().add(Shape::convex_polygon(points, color, Stroke::NONE));
     if response.on_hover_text("All stages of a frame, with percentiles: key d").clicked() {
-        actions.push(Action::ToggleStages);
+        actions.push(Action::Toggle(Panel::Stages));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use egui::{Align2, Rect, ScrollArea, Sense, Ui, UiBuilder, pos2, vec2};
 
-use super::{Action, panel, theme};
+use super::{Action, ENTRIES, panel, theme};
 use crate::ladders::box_filter::Group;
 use crate::ladders::box_filter::VariantId;
 
@@ -71,10 +71,9 @@ pub static KEYS: LazyLock<Vec<KeyHelp>> = LazyLock::new(|| {
         key("Backspace", &["Backspace"], "the movie's own speed"),
         key("l", &["l"], "repeat a part: begin, end, none"),
         key("L", &["L"], "repeat the movie or not"),
-        key("c", &["c"], "colour correction"),
-        key("t", &["t"], "tuning"),
-        key("d", &["d"], "the stages in detail"),
-        key("g", &["g"], "the last frames on one time axis"),
+    ]);
+    keys.extend(ENTRIES.iter().filter_map(|panel| panel.key).map(|(press, does)| key(press, &[press], does)));
+    keys.extend([
         key("f", &["f"], "fullscreen"),
         key("Esc", &["Escape"], "leave this panel, fullscreen"),
         key("i", &["i"], "overlay"),

@@ -45,9 +45,10 @@ use egui::Ui;
 pub(crate) use devices::{DeviceList, DeviceRow, DeviceState};
 pub use keys::{KEYS, KeyHelp};
 use layout::Layout;
+pub(crate) use panels::ENTRIES;
 use path_field::PathField;
-pub(crate) use place::{Folds, Places};
-use place::{Panel, Title};
+use place::Title;
+pub(crate) use place::{Folds, Opens, Panel, Places};
 pub(crate) use texts::texts;
 use timeline::Frozen;
 pub(crate) use tuning::{Tuning, TuningState};
@@ -62,20 +63,14 @@ pub(crate) struct Overlay {
     pub hint_seen: bool,
     /// Whether the panel with the keys is open.
     pub keys_open: bool,
-    /// Whether the panel of devices is open.
-    pub devices_open: bool,
-    /// Whether the user has opened the panel of the search for the best parameters.
-    pub tuning_open: bool,
-    /// It is shown because a search has begun by itself.
+    /// Which panels the user has opened.
+    pub open: Opens,
+    /// The search for the best parameters is shown because it has begun by itself.
     tuning_news: bool,
-    /// Whether the panel with the last frames on one time axis is open.
-    pub timeline_open: bool,
-    /// The frame that this panel shows instead, until it is let go.
+    /// The frame that the panel of the last frames shows instead, until it is let go.
     frozen: Option<Frozen>,
-    /// The variant whose map it shows; `None`: the fastest.
+    /// The variant whose map the search shows; `None`: the fastest.
     tuning_of: Option<&'static str>,
-    /// Whether the table of stages is open.
-    pub stages_open: bool,
     /// Whether the stages have patterns beside their greys.
     pub hatched: bool,
     /// Which panels are folded.
@@ -85,10 +80,8 @@ pub(crate) struct Overlay {
     /// The field for a path while it is open, and what was typed into it the last time.
     path_field: Option<PathField>,
     typed: String,
-    /// The heights that the stages, the devices and the search would like to have.
-    stages_height: f32,
-    devices_height: f32,
-    tuning_height: f32,
+    /// The heights that the panels would like to have.
+    heights: [f32; Panel::ALL.len()],
     /// While the devices are shown for a change of device alone: until when, in seconds; that is not known before the
     /// first drawing.
     devices_until: Option<Option<f64>>,
@@ -109,21 +102,16 @@ impl Overlay {
             visible: true,
             hint_seen: false,
             keys_open: false,
-            devices_open: false,
-            tuning_open: false,
+            open: Opens::default(),
             tuning_news: false,
-            timeline_open: false,
             frozen: None,
-            stages_open: false,
             hatched: false,
             tuning_of: None,
             folded: Folds::default(),
             places: Places::default(),
             path_field: None,
             typed: String::new(),
-            stages_height: 300.0,
-            devices_height: 200.0,
-            tuning_height: 284.0,
+            heights: panels::first_heights(),
             devices_until: None,
             hint_until: None,
             said: None,
@@ -149,15 +137,9 @@ impl Overlay {
         self.devices_until = Some(None);
     }
 
-    /// Opens or closes the panel of devices.
-    pub(crate) fn toggle_devices(&mut self) {
-        self.devices_open = !self.devices_shown();
-        self.devices_until = None;
-    }
-
     /// Whether the panel of devices is shown.
     pub(crate) fn devices_shown(&self) -> bool {
-        self.devices_open && self.visible || self.devices_until.is_some()
+        self.open[Panel::Devices as usize] && self.visible || self.devices_until.is_some()
     }
 
     /// Shows the search for the best parameters, until it is closed: one has begun. It is not open for that at the next
@@ -166,15 +148,9 @@ impl Overlay {
         self.tuning_news = true;
     }
 
-    /// Opens or closes the panel of that search.
-    pub(crate) fn toggle_tuning(&mut self) {
-        self.tuning_open = !self.tuning_shown();
-        self.tuning_news = false;
-    }
-
     /// Whether the panel of that search is shown.
     pub(crate) fn tuning_shown(&self) -> bool {
-        self.tuning_open || self.tuning_news
+        self.open[Panel::Tuning as usize] || self.tuning_news
     }
 
     /// Opens the field for a movie's path, also while the overlay is hidden.

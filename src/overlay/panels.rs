@@ -1,31 +1,66 @@
-//! The panels that are opened by a click or a key: where each of them lies. In: the [`Layout`] of the rest. Out: what was
-//! asked for in them.
+//! The panels that are opened by a click or a key: their list, and where each of them lies. In: the [`Layout`] of the rest.
+//! Out: what was asked for in them.
 
 use std::time::Duration;
 
-use egui::{Rect, Ui, Vec2, vec2};
+use egui::{Align2, Rect, Ui, Vec2, vec2};
 
 use super::dock::{self, Wish};
-use super::place::{self, Panel};
+use super::place::{self, Panel, Title};
 use super::{Action, Layout, Overlay, View, correction, devices, panel, stages, theme, timeline, tuning};
+
+/// A panel that is opened by a click or a key. Its file has one, and [`ENTRIES`] lists them.
+pub(crate) struct Entry {
+    /// Which panel.
+    pub panel: Panel,
+    /// The key that opens and closes it, and what that does in the table of keys.
+    pub key: Option<(&'static str, &'static str)>,
+    /// Its button: the word, what its hover text says, and how much it matters where not all buttons fit.
+    pub button: (&'static str, &'static str, u8),
+    /// Its size in points, before its contents have said how high they are.
+    pub size: Vec2,
+    /// The least of that it can be read in: the rest scrolls.
+    pub least: Vec2,
+    /// The corner of the room that it lies in.
+    pub corner: Align2,
+    /// Whether it is shown.
+    pub is_shown: fn(&Overlay, &View) -> bool,
+    /// Lays it out. Returns what was done with its title, and the height that it would like to have.
+    pub show: fn(&mut Overlay, &mut Ui, Rect, &View, &mut Vec<Action>) -> (Title, f32),
+}
+
+/// All of them, in the order of their buttons.
+pub(crate) const ENTRIES: [Entry; 5] =
+    [stages::ENTRY, timeline::ENTRY, tuning::ENTRY, correction::ENTRY, devices::ENTRY];
+
+/// Those that lie beside each other where they were not moved, in the order in which they get room.
+const DOCKED: [Entry; 4] = [correction::ENTRY, timeline::ENTRY, devices::ENTRY, tuning::ENTRY];
+
+impl Entry {
+    /// What its key and its button do.
+    pub(crate) fn action(&self) -> Action {
+        match self.panel {
+            // It is there as long as colours are corrected.
+            Panel::Correction => Action::ToggleCorrection,
+            panel => Action::Toggle(panel),
+        }
+    }
+}
 
 /// Why a pass is done again: a panel is shown only in the height that its contents need.
 const OTHER_HEIGHT: &str = "a panel has another height";
 /// What is left of a panel that scrolls, at least, in points.
-const LEAST: f32 = 100.0;
+pub(super) const LEAST: f32 = 100.0;
 /// Where panels lie that were not moved.
-type Docks = [Option<Rect>; 8];
+type Docks = [Option<Rect>; Panel::ALL.len()];
 /// Seconds that the devices stay after a change.
 const DEVICES_S: f64 = 5.0;
 
-/// Where a panel of `size` lies that was not moved: within `free`, at the corner that `at` says; over everything else, at
-/// the right, where there is no room.
-fn docked(size: Vec2, free: Rect, window: Rect, at: egui::Align2) -> Rect {
-    if free.width() < size.x || free.height() < size.y {
-        place::floating([f32::MAX, 0.0], size, window)
-    } else {
-        at.align_size_within_rect(size, free)
-    }
+/// The heights that panels would like to have, before their contents have said so.
+pub(super) fn first_heights() -> [f32; Panel::ALL.len()] {
+    let mut heights = [0.0; Panel::ALL.len()];
+    ENTRIES.iter().for_each(|entry| heights[entry.panel as usize] = entry.size.y);
+    heights
 }
 
 /// Whether there is room for any panel at all.
@@ -45,6 +80,23 @@ fn beside(news: Rect, panel: Option<Rect>) -> Rect {
 }
 
 impl Overlay {
+    /// Opens or closes a panel.
+    pub(crate) fn toggle(&mut self, panel: Panel) {
+        let is_shown = match panel {
+            Panel::Devices => self.devices_shown(),
+            Panel::Tuning => self.tuning_shown(),
+            Panel::Timeline => self.timeline_shown(),
+            panel => self.open[panel as usize],
+        };
+        self.open[panel as usize] = !is_shown;
+        match panel {
+            Panel::Devices => self.devices_until = None,
+            Panel::Tuning => self.tuning_news = false,
+            Panel::Timeline => self.let_go(),
+            _ => {}
+        }
+    }
+
     /// All of them that are open. Returns where there is room for news.
     pub(super) fn panels(
         &mut self,
@@ -54,89 +106,91 @@ impl Overlay {
         actions: &mut Vec<Action>,
     ) -> Rect {
         let window = layout.window;
-        let stages = self.stages(ui, layout, view, actions);
+        let home = |size: Vec2| layout.stages(size);
+        let stages = self.open_panel(ui, &stages::ENTRY, window, &home, view, actions);
         // Where the headline is a line, the table of stages takes the left.
         let mut free = layout.free;
         let aside = |stages: &Rect| free.right() - stages.right() >= devices::WIDTH + theme::GAP;
-        if let Some(stages) = stages.filter(|stages| stages.intersects(free) && aside(stages)) {
+        let is_home = self.places[Panel::Stages as usize].is_none();
+        if let Some(stages) = stages.filter(|stages| is_home && stages.intersects(free) && aside(stages)) {
             free.min.x = stages.right() + theme::GAP;
         }
         let docks = self.docks(free, view);
-        self.timeline(ui, window, free, &docks, view, actions);
-        if let Some(correction) = view.correction {
-            let size = correction::SIZE;
-            let rect = match self.places[Panel::Correction as usize] {
-                None => docks[Panel::Correction as usize]
-                    .unwrap_or_else(|| docked(size, free, window, egui::Align2::RIGHT_BOTTOM)),
-                Some(at) => {
-                    let room = if layout.above.height() < size.y { window } else { layout.above };
-                    place::floating(at, size, room)
+        let mut in_news = None;
+        for panel in [Panel::Timeline, Panel::Correction, Panel::Devices, Panel::Tuning] {
+            let Some(entry) = DOCKED.iter().find(|entry| entry.panel == panel) else { continue };
+            let rect = match panel {
+                Panel::Devices => self.devices(ui, window, free, docks[panel as usize], view, actions),
+                _ => {
+                    let home =
+                        |size| docks[panel as usize].unwrap_or_else(|| entry.docked(size, free, window));
+                    // The sliders stay above the strip where there is room.
+                    let small = layout.above.height() < entry.size.y;
+                    let area = if panel == Panel::Correction && !small { layout.above } else { window };
+                    self.open_panel(ui, entry, area, &home, view, actions)
                 }
             };
-            let title = correction::show(ui, rect, correction, actions);
-            self.took(Panel::Correction, title, false);
+            if panel == Panel::Tuning {
+                in_news = rect;
+            }
         }
-        self.devices(ui, window, free, docks[Panel::Devices as usize], view, actions);
-        let tuning = self.tuning(ui, window, free, &docks, view, actions);
-        beside(layout.news(), tuning)
+        beside(layout.news(), in_news)
+    }
+
+    /// A panel, if it is open: at its `home`, which has this size, or where it was moved to within `area`. Returns where it
+    /// is.
+    fn open_panel(
+        &mut self,
+        ui: &mut Ui,
+        entry: &Entry,
+        area: Rect,
+        home: &dyn Fn(Vec2) -> Rect,
+        view: &View,
+        actions: &mut Vec<Action>,
+    ) -> Option<Rect> {
+        if !(entry.is_shown)(self, view) || !is_roomy(area) {
+            return None;
+        }
+        let at = entry.panel as usize;
+        let folded = self.is_folded(entry.panel);
+        let size = vec2(entry.size.x, if folded { panel::HEADER } else { self.heights[at] });
+        let rect = match self.places[at] {
+            None => home(size),
+            Some(place) => place::floating(place, size, area),
+        };
+        let (title, height) = (entry.show)(self, ui, rect, view, actions);
+        self.took(entry.panel, title, folded);
+        if height != self.heights[at] && !folded {
+            self.heights[at] = height;
+            ui.ctx().request_discard(OTHER_HEIGHT);
+        }
+        Some(rect)
     }
 
     /// Where the panels lie that are open and were not moved; nothing where they cannot all be read there.
     fn docks(&self, free: Rect, view: &View) -> Docks {
-        let height = |panel, height: f32| if self.is_folded(panel) { panel::HEADER } else { height };
-        let wish = |size: Vec2, least: Vec2, top, right| Wish { size, least: least.min(size), top, right };
-        let scrolls = |panel, width, h| {
-            let h = height(panel, h);
-            // It gives way to others, not to a room that is too low for it alone.
-            let least = if h <= free.height() { h.min(LEAST) } else { h };
-            (vec2(width, h), vec2(width, least))
+        let wish = |entry: &Entry| {
+            let folded = self.is_folded(entry.panel);
+            let height = if folded { panel::HEADER } else { self.heights[entry.panel as usize] };
+            let size = vec2(entry.size.x, height);
+            // What scrolls gives way to others, not to a room that is too low for it alone.
+            let alone = entry.least.y == LEAST && height > free.height();
+            let least = if alone { size } else { entry.least.min(size) };
+            let (top, right) = (entry.corner.y() == egui::Align::Min, entry.corner.x() == egui::Align::Max);
+            Wish { size, least, top, right }
         };
-        let (devices, least_devices) = scrolls(Panel::Devices, devices::WIDTH, self.devices_height);
-        let (tuning, least_tuning) = scrolls(Panel::Tuning, tuning::WIDTH, self.tuning_height);
-        let timeline = vec2(timeline::SIZE.x, height(Panel::Timeline, timeline::SIZE.y));
-        let sliders = correction::SIZE;
-        let all = [
-            (Panel::Correction, view.correction.is_some(), wish(sliders, sliders, false, true)),
-            (Panel::Timeline, self.timeline_shown(), wish(timeline, timeline::LEAST, false, true)),
-            (Panel::Devices, self.devices_shown(), wish(devices, least_devices, false, false)),
-            (Panel::Tuning, self.tuning_shown(), wish(tuning, least_tuning, true, true)),
-        ];
-        let open = all.into_iter().filter(|(panel, open, _)| *open && self.places[*panel as usize].is_none());
-        let (panels, wishes): (Vec<_>, Vec<_>) = open.map(|(panel, _, wish)| (panel, wish)).unzip();
+        let is_docked =
+            |entry: &&Entry| (entry.is_shown)(self, view) && self.places[entry.panel as usize].is_none();
+        let open: Vec<&Entry> = DOCKED.iter().filter(is_docked).collect();
+        let wishes: Vec<Wish> = open.iter().map(|entry| wish(entry)).collect();
         let mut docks = Docks::default();
-        for (panel, rect) in panels.into_iter().zip(dock::arrange(free, &wishes).unwrap_or_default()) {
-            docks[panel as usize] = Some(rect);
+        for (entry, rect) in open.into_iter().zip(dock::arrange(free, &wishes).unwrap_or_default()) {
+            docks[entry.panel as usize] = Some(rect);
         }
         docks
     }
 
-    /// The table of stages, below the headline. Returns where it is, unless it was moved.
-    fn stages(
-        &mut self,
-        ui: &mut Ui,
-        layout: &Layout,
-        view: &View,
-        actions: &mut Vec<Action>,
-    ) -> Option<Rect> {
-        if !self.stages_open || !is_roomy(layout.window) {
-            return None;
-        }
-        let folded = self.is_folded(Panel::Stages);
-        let size = vec2(stages::WIDTH, if folded { panel::HEADER } else { self.stages_height });
-        let rect = match self.places[Panel::Stages as usize] {
-            None => layout.stages(size),
-            Some(at) => place::floating(at, size, layout.window),
-        };
-        let (title, height) = stages::show(ui, rect, view, &self.numbers, folded, &mut self.hatched, actions);
-        self.took(Panel::Stages, title, folded);
-        if height != self.stages_height && !folded {
-            self.stages_height = height;
-            ui.ctx().request_discard(OTHER_HEIGHT);
-        }
-        self.places[Panel::Stages as usize].is_none().then_some(rect)
-    }
-
-    /// The panel of devices, where it is open or the device changes.
+    /// The panel of devices, where it is open or the device changes. Returns where it is.
     pub(super) fn devices(
         &mut self,
         ui: &mut Ui,
@@ -145,7 +199,7 @@ impl Overlay {
         dock: Option<Rect>,
         view: &View,
         actions: &mut Vec<Action>,
-    ) {
+    ) -> Option<Rect> {
         let now = ui.input(|i| i.time);
         if let Some(until) = &mut self.devices_until {
             let at = until.get_or_insert(now + DEVICES_S);
@@ -159,83 +213,26 @@ impl Overlay {
                 self.devices_until = None;
             }
         }
-        if !self.devices_shown() || !is_roomy(window) {
-            return;
-        }
-        let folded = self.is_folded(Panel::Devices);
-        let height = if folded { panel::HEADER } else { self.devices_height };
-        let size = vec2(devices::WIDTH, height);
-        let rect = match self.places[Panel::Devices as usize] {
-            None => dock.unwrap_or_else(|| docked(size, free, window, egui::Align2::LEFT_BOTTOM)),
-            Some(at) => place::floating(at, size, window),
-        };
-        let (title, height) = devices::show(ui, rect, &view.devices, folded, actions);
-        self.took(Panel::Devices, title, folded);
-        if height != self.devices_height && !folded {
-            self.devices_height = height;
-            ui.ctx().request_discard(OTHER_HEIGHT);
-        }
+        let home = |size| dock.unwrap_or_else(|| devices::ENTRY.docked(size, free, window));
+        self.open_panel(ui, &devices::ENTRY, window, &home, view, actions)
     }
+}
 
-    /// The search for the best parameters, at the upper right of the room that the other panels leave. Returns where it is.
-    fn tuning(
-        &mut self,
-        ui: &mut Ui,
-        window: Rect,
-        free: Rect,
-        docks: &Docks,
-        view: &View,
-        actions: &mut Vec<Action>,
-    ) -> Option<Rect> {
-        if !self.tuning_shown() || !is_roomy(window) {
-            return None;
-        }
-        let folded = self.is_folded(Panel::Tuning);
-        let size = vec2(tuning::WIDTH, if folded { panel::HEADER } else { self.tuning_height });
-        let rect = match (self.places[Panel::Tuning as usize], docks[Panel::Tuning as usize]) {
-            (Some(at), _) => place::floating(at, size, window),
-            (None, Some(dock)) => dock,
-            (None, None) => docked(size, free, window, egui::Align2::RIGHT_TOP),
-        };
-        let (title, height) =
-            tuning::show(ui, rect, (view.tuning, view.auto), folded, &mut self.tuning_of, actions);
-        self.took(Panel::Tuning, title, folded);
-        if height != self.tuning_height && !folded {
-            self.tuning_height = height;
-            ui.ctx().request_discard(OTHER_HEIGHT);
-        }
-        Some(rect)
-    }
-
-    /// The last frames on one time axis, at the lower right of that room: over the graph, whose stages they are.
-    fn timeline(
-        &mut self,
-        ui: &mut Ui,
-        window: Rect,
-        free: Rect,
-        docks: &Docks,
-        view: &View,
-        actions: &mut Vec<Action>,
-    ) {
-        if !self.timeline_shown() || !is_roomy(window) {
-            return;
-        }
-        let folded = self.is_folded(Panel::Timeline);
-        let size = if folded { vec2(timeline::SIZE.x, panel::HEADER) } else { timeline::SIZE };
-        let rect = match (self.places[Panel::Timeline as usize], docks[Panel::Timeline as usize]) {
-            (Some(at), _) => place::floating(at, size, window),
-            (None, Some(dock)) => dock,
-            (None, None) => {
-                let least = timeline::LEAST;
-                let room = if free.width() < least.x || free.height() < least.y { window } else { free };
-                place::floating([f32::MAX, f32::MAX], size, room)
+impl Entry {
+    /// Where it lies that was not moved and has no dock: in its corner of `free`; over everything else, at the right, where
+    /// there is no room.
+    fn docked(&self, size: Vec2, free: Rect, window: Rect) -> Rect {
+        let least = self.least.min(size);
+        match self.least.y == LEAST || self.least == self.size {
+            true if free.width() < size.x || free.height() < size.y => {
+                place::floating([f32::MAX, 0.0], size, window)
             }
-        };
-        if let Some(frozen) = &mut self.frozen {
-            frozen.rect = rect;
+            true => self.corner.align_size_within_rect(size, free),
+            // What can be smaller lies over the graph.
+            false if free.width() < least.x || free.height() < least.y => {
+                place::floating([f32::MAX, f32::MAX], size, window)
+            }
+            false => place::floating([f32::MAX, f32::MAX], size, free),
         }
-        let (frozen, live) = (self.frozen.as_ref(), view.recorder.timeline());
-        let title = timeline::show(ui, rect, (live, frozen), (folded, self.hatched), actions);
-        self.took(Panel::Timeline, title, folded);
     }
 }

@@ -23,12 +23,43 @@ pub(crate) enum Panel {
     Stages,
 }
 
+impl Panel {
+    /// All of them, in the order of their numbers.
+    pub(crate) const ALL: [Panel; 8] = [
+        Panel::Numbers,
+        Panel::Graph,
+        Panel::Correction,
+        Panel::Devices,
+        Panel::Tuning,
+        Panel::Timeline,
+        Panel::Ladder,
+        Panel::Stages,
+    ];
+
+    /// Its name in egui and in the settings.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Panel::Numbers => "numbers",
+            Panel::Graph => "graph",
+            Panel::Correction => "correction",
+            Panel::Devices => "devices",
+            Panel::Tuning => "tuning",
+            Panel::Timeline => "timeline",
+            Panel::Ladder => "ladder",
+            Panel::Stages => "stages",
+        }
+    }
+}
+
+/// Which panels the user has opened, of those that are opened.
+pub(crate) type Opens = [bool; Panel::ALL.len()];
+
 /// The upper left corners of the panels that were moved, in points from the window's; the others are `None`.
-pub(crate) type Places = [Option<[f32; 2]>; 8];
+pub(crate) type Places = [Option<[f32; 2]>; Panel::ALL.len()];
 
 /// Whether the panels are folded, in the same order; `None` until the user chose: the headline is folded to a line in a
 /// small window then, and the others never.
-pub(crate) type Folds = [Option<bool>; 8];
+pub(crate) type Folds = [Option<bool>; Panel::ALL.len()];
 
 /// What the user did with a panel's title.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -57,7 +57,7 @@ pub(crate) fn show(ui: &mut Ui, area: Rect, view: &View, hatch: &Hatch, actions:
 /// What a click on this frame asks for.
 pub(crate) fn clicked(view: &View, sample: Option<&FrameSample>) -> Action {
     let number = sample.and_then(|sample| view.recorder.number_of(sample));
-    number.map_or(Action::ToggleTimeline, Action::Freeze)
+    number.map_or(Action::Toggle(super::Panel::Timeline), Action::Freeze)
 }
 
 /// What a frame took, stage by stage, from the top of its bar to its foot.

@@ -4,6 +4,7 @@
 use egui::{Align2, Color32, Rect, Response, Sense, Ui, pos2, vec2};
 
 use super::hatch::Hatch;
+use super::panels::{self, Entry};
 use super::place::{self, Panel, Title};
 use super::table::{self, Numbers};
 use super::{Action, View, facts, panel, theme, words};
@@ -16,9 +17,24 @@ pub(crate) const OPENING: &str = "the movie is being opened";
 const LABEL: f32 = 66.0;
 const LINE: f32 = 16.0;
 
+/// Its entry.
+pub(super) const ENTRY: Entry = Entry {
+    panel: Panel::Stages,
+    key: Some(("d", "the stages in detail")),
+    button: ("Stages", "All stages of a frame: key d", 3),
+    size: vec2(WIDTH, 300.0),
+    least: vec2(WIDTH, panels::LEAST),
+    corner: Align2::LEFT_TOP,
+    is_shown: |overlay, _| overlay.open[Panel::Stages as usize],
+    show: |overlay, ui, rect, view, actions| {
+        let folded = overlay.is_folded(Panel::Stages);
+        show(ui, rect, view, &overlay.numbers, folded, &mut overlay.hatched, actions)
+    },
+};
+
 /// Lays the panel out in `rect`, with a scroll bar where it is too low; `hatched`: the stages have patterns beside their
 /// greys. Returns what was done with its title, and the height that it would like to have.
-pub(crate) fn show(
+fn show(
     ui: &mut Ui,
     rect: Rect,
     view: &View,
@@ -32,7 +48,7 @@ pub(crate) fn show(
         id: "stages",
         name: "Stages",
         hover: place::HOVER,
-        close: ("Close this panel: the key d", Action::ToggleStages),
+        close: ("Close this panel: the key d", Action::Toggle(Panel::Stages)),
     };
     let (title, inner) = frame.show(ui, rect, folded, actions);
     let Some(mut ui) = inner else { return (title, panel::HEADER) };
@@ -113,7 +129,7 @@ fn facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>)
         }
     };
     if devices.interact(Sense::click()).clicked() {
-        actions.push(Action::ToggleDevices);
+        actions.push(Action::Toggle(Panel::Devices));
     }
     fact(ui, "OpenGL", view.gl_renderer, theme::TEXT, view.gl_renderer);
     let sharing = if view.sharing_reason.is_empty() {

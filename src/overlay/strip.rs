@@ -39,7 +39,7 @@ impl Overlay {
         let head = rect.with_max_y(rect.top() + if folded { rect.height() } else { GRAPH_TITLE });
         let (response, mut title) = place::handle(&ui, Panel::Graph, head, rect.min);
         response.on_hover_text(place::HOVER);
-        let name = if self.stages_open { "Frame time by stage, ms" } else { "Filter alone" };
+        let name = if self.open[Panel::Stages as usize] { "Frame time by stage, ms" } else { "Filter alone" };
         let inner = head.shrink2(vec2(10.0, 2.0));
         title.fold = panel::header(&mut ui, inner, name, folded);
         if folded {
@@ -47,7 +47,7 @@ impl Overlay {
         }
         // Half a figure reaches below the lowest line.
         let area = rect.shrink2(vec2(10.0, 9.0)).with_min_y(head.bottom() + 4.0);
-        if self.stages_open {
+        if self.open[Panel::Stages as usize] {
             let hatch = Hatch::new(&ui, self.hatched);
             let costly: Vec<_> = theme::STACK.into_iter().filter(|s| self.numbers.costs(*s)).collect();
             stage_graph::legend(&ui, inner.with_min_x(inner.left() + 170.0), &costly, &hatch);

@@ -7,14 +7,15 @@ use std::time::Instant;
 use egui::{Align2, Rect, Sense, Ui, Vec2, pos2, vec2};
 
 use super::hatch::{Hatch, Pattern};
+use super::panels::Entry;
 use super::place::{self, Panel, Title};
 use super::{Action, Overlay, panel, theme};
 use crate::stats::{Lane, Recorder, Span, Timeline};
 
 /// The panel's size in points where the window has room for it.
-pub(crate) const SIZE: Vec2 = vec2(460.0, 190.0);
+const SIZE: Vec2 = vec2(460.0, 190.0);
 /// What it needs of that.
-pub(crate) const LEAST: Vec2 = vec2(280.0, 120.0);
+const LEAST: Vec2 = vec2(280.0, 120.0);
 /// Width of the frames' names, and height of the axis' figures.
 const NAMES: f32 = 34.0;
 const AXIS: f32 = 14.0;
@@ -35,8 +36,26 @@ struct Bar {
     span: Span,
 }
 
+/// Its entry.
+pub(super) const ENTRY: Entry = Entry {
+    panel: Panel::Timeline,
+    key: Some(("g", "the last frames on one time axis")),
+    button: ("Timeline", "The last frames on one time axis: key g", 1),
+    size: SIZE,
+    least: LEAST,
+    corner: Align2::RIGHT_BOTTOM,
+    is_shown: |overlay, _| overlay.timeline_shown(),
+    show: |overlay, ui, rect, view, actions| {
+        if let Some(frozen) = &mut overlay.frozen {
+            frozen.rect = rect;
+        }
+        let folded = (overlay.is_folded(Panel::Timeline), overlay.hatched);
+        (show(ui, rect, (&view.recorder.timeline(), overlay.frozen.as_ref()), folded, actions), SIZE.y)
+    },
+};
+
 /// Lays the panel out in `rect`; returns what was done with its title.
-pub(crate) fn show(
+fn show(
     ui: &mut Ui,
     rect: Rect,
     (live, frozen): (&Timeline, Option<&Frozen>),
@@ -49,7 +68,7 @@ pub(crate) fn show(
         id: "timeline",
         name: frozen.map_or("The last frames", |frozen| &frozen.name),
         hover: &format!("{ABOUT}\n{}", place::HOVER),
-        close: ("Close this panel: the key g", Action::ToggleTimeline),
+        close: ("Close this panel: the key g", Action::Toggle(Panel::Timeline)),
     };
     let (title, inner) = frame.show(ui, rect, folded, actions);
     let Some(ui) = inner else { return title };
@@ -131,13 +150,7 @@ impl Overlay {
 
     /// Whether the panel is shown.
     pub(super) fn timeline_shown(&self) -> bool {
-        self.timeline_open || self.is_frozen()
-    }
-
-    /// Opens or closes the panel.
-    pub(crate) fn toggle_timeline(&mut self) {
-        self.timeline_open = !self.timeline_shown();
-        self.let_go();
+        self.open[Panel::Timeline as usize] || self.is_frozen()
     }
 }
 

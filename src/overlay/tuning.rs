@@ -2,6 +2,7 @@
 
 use egui::{Align2, Color32, Rect, Sense, Ui, pos2, vec2};
 
+use super::panels::{self, Entry};
 use super::place::{self, Panel, Title};
 use super::{Action, panel, theme};
 use crate::ladder::heat::{self, Map};
@@ -69,10 +70,25 @@ const NARROWEST: f32 = 44.0;
 /// Where the map's cells begin, below the names of its parameters.
 const TOP: f32 = 34.0;
 
+/// Its entry.
+pub(super) const ENTRY: Entry = Entry {
+    panel: Panel::Tuning,
+    key: Some(("t", "tuning")),
+    button: ("Tune", "The search for the best parameters: key t", 2),
+    size: vec2(WIDTH, 284.0),
+    least: vec2(WIDTH, panels::LEAST),
+    corner: Align2::RIGHT_TOP,
+    is_shown: |overlay, _| overlay.tuning_shown(),
+    show: |overlay, ui, rect, view, actions| {
+        let folded = overlay.is_folded(Panel::Tuning);
+        show(ui, rect, (view.tuning, view.auto), folded, &mut overlay.tuning_of, actions)
+    },
+};
+
 /// Lays the panel out in `rect`, with a scroll bar where it is too low. `of` is the variant whose map is to be seen;
 /// `None` is that of the fastest trial. With the search comes what `auto` is for this picture. Returns what was done with
 /// the title, and the height that the panel would like to have.
-pub(crate) fn show(
+fn show(
     ui: &mut Ui,
     rect: Rect,
     (tuning, auto): (&Tuning, Option<&str>),
@@ -89,7 +105,7 @@ pub(crate) fn show(
         id: "tuning",
         name: &name,
         hover: place::HOVER,
-        close: ("Close this panel: the key t", Action::ToggleTuning),
+        close: ("Close this panel: the key t", Action::Toggle(Panel::Tuning)),
     };
     let (title, inner) = frame.show(ui, rect, folded, actions);
     let Some(mut ui) = inner else { return (title, panel::HEADER) };

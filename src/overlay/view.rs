@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{DeviceList, Tuning};
+use super::{DeviceList, Panel, Tuning};
 use crate::color::Correction;
 use crate::error::Error;
 use crate::gpu::cl::DeviceInfo;
@@ -57,16 +57,10 @@ pub(crate) enum Action {
     NextDevice,
     /// Change to this OpenCL device: a position in [`DeviceList::rows`].
     SetDevice(usize),
-    /// Open or close the panel of devices.
-    ToggleDevices,
-    /// Open or close the panel of the search for the best parameters.
-    ToggleTuning,
-    /// Open or close the panel with the last frames on one time axis.
-    ToggleTimeline,
+    /// Open or close a panel.
+    Toggle(Panel),
     /// Show the time axis of this frame, counted from the first one presented, until it is let go.
     Freeze(u64),
-    /// Open or close the table of stages; the graph is by stage while it is open.
-    ToggleStages,
     /// Make the overlay larger or smaller by this factor; `None`: its own size again.
     Zoom(Option<f32>),
     /// Search for the best parameters now.

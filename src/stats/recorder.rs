@@ -88,7 +88,6 @@ pub(crate) struct Recorder {
     forgotten: u64,
     frame_gap: bool,
     repaint_gap: bool,
-    timeline: Timeline,
     /// The part of the machine that other processes used lately.
     others: Option<f64>,
 }
@@ -117,7 +116,6 @@ impl Recorder {
             forgotten: 0,
             frame_gap: false,
             repaint_gap: false,
-            timeline: Timeline::default(),
             others: None,
         }
     }
@@ -218,10 +216,6 @@ impl Recorder {
 
     /// Takes the sample of a frame that has just been presented, with when its stages ran.
     pub(crate) fn push_traced(&mut self, sample: FrameSample, spans: Vec<Span>) {
-        if self.frame_gap {
-            self.timeline.clear();
-        }
-        self.timeline.push(spans.clone());
         self.push(sample);
         if let Some(newest) = self.spans.back_mut() {
             *newest = spans;
@@ -248,8 +242,9 @@ impl Recorder {
     }
 
     /// When the stages of the last frames ran, as far as these follow each other.
-    pub(crate) fn timeline(&self) -> &Timeline {
-        &self.timeline
+    pub(crate) fn timeline(&self) -> Timeline {
+        let last = self.presented.checked_sub(1).and_then(|last| self.timeline_of(last));
+        last.map(|(_, timeline)| timeline).unwrap_or_default()
     }
 
     /// Adds what OpenGL's device spent on a frame to its sample, if that is still kept. `frame` counts from the first frame

@@ -33,6 +33,10 @@ pub enum Subject {
     },
     /// A rung of vector addition.
     Added(&'static str),
+    /// A rung of the reduction.
+    Reduced(&'static str),
+    /// A rung of the histogram.
+    Counted(&'static str),
 }
 
 impl Subject {
@@ -49,7 +53,7 @@ impl Subject {
             | Self::IntoImage(_, kind)
             | Self::Planar(kind) => kind != DeviceKind::Cpu,
             Self::Planes { .. } => true,
-            Self::Rows | Self::Correct { .. } | Self::Added(_) => false,
+            Self::Rows | Self::Correct { .. } | Self::Added(_) | Self::Reduced(_) | Self::Counted(_) => false,
         }
     }
 }
@@ -65,7 +69,7 @@ impl fmt::Display for Subject {
             Self::Planes { image } => write!(f, "planes into a {}", storage(*image)),
             Self::Rows => write!(f, "rows"),
             Self::Correct { from, to } => write!(f, "correction, {} to {}", storage(*from), storage(*to)),
-            Self::Added(id) => write!(f, "{id}"),
+            Self::Added(id) | Self::Reduced(id) | Self::Counted(id) => write!(f, "{id}"),
         }
     }
 }
@@ -94,7 +98,7 @@ pub struct Case {
     pub subject: Subject,
     /// Width and height in pixels; of arrays the length, and 1.
     pub size: (u32, u32),
-    /// The radius; 0 for conversions.
+    /// The radius; 0 for conversions; of a reduction the edge of the blocks.
     pub radius: u32,
     /// What is in the picture.
     pub content: Content,
@@ -114,6 +118,8 @@ impl Case {
         let (width, height) = self.size;
         match self.subject {
             Subject::Added(_) => format!("{}, {width} floats", self.subject),
+            Subject::Reduced(_) => format!("{}, {width}×{height}, blocks of {}", self.subject, self.radius),
+            Subject::Counted(_) => format!("{}, {width}×{height}", self.subject),
             _ if self.subject.converts() => format!("{}, {width}×{height}", self.subject),
             _ => format!("{}, {width}×{height}, r={}", self.subject, self.radius),
         }
@@ -128,8 +134,8 @@ impl Case {
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.asked())?;
-        // Every input of the ladder is added in each case.
-        if let Subject::Added(_) = self.subject {
+        // Every input of the ladder is computed with in each case.
+        if let Subject::Added(_) | Subject::Reduced(_) | Subject::Counted(_) = self.subject {
             return Ok(());
         }
         let content = match self.content {
@@ -184,6 +190,24 @@ pub fn cases(subject: Subject) -> Vec<Case> {
         Subject::Added(_) => {
             let sizes = [1000, 1, 3, 8, 17, 64, 4099, 20_000];
             sizes.map(|count| Case { size: (count, 1), radius: 0, ..plain(subject) }).to_vec()
+        }
+        Subject::Reduced(_) => {
+            let sizes = [
+                (67, 33, 16),
+                (132, 129, 64),
+                (100, 70, 32),
+                (1, 1, 64),
+                (15, 17, 16),
+                (1284, 131, 32),
+                (640, 360, 16),
+                (641, 361, 64),
+            ];
+            let case = |(w, h, block)| Case { size: (w, h), radius: block, ..plain(subject) };
+            sizes.map(case).to_vec()
+        }
+        Subject::Counted(_) => {
+            let sizes = [(67, 33), (1, 1), (64, 64), (640, 360), (641, 361)];
+            sizes.map(|size| Case { size, radius: 64, ..plain(subject) }).to_vec()
         }
         _ if subject.converts() => conversions(subject),
         _ => filters(subject),

@@ -7,6 +7,7 @@ mod fused;
 mod ladder;
 mod march;
 mod planes;
+mod reduction;
 mod vector_add;
 
 use std::fs;
@@ -90,7 +91,7 @@ pub struct Mutant {
 pub fn mutants(kernels: &Path) -> Result<Vec<Mutant>, String> {
     let mut mutants = Vec::new();
     let filters = ladder::RULES.iter().chain([&fused::RULES, &march::RULES]).chain(planes::RULES);
-    for rules in filters.chain(convert::RULES).chain(vector_add::RULES) {
+    for rules in filters.chain(convert::RULES).chain(vector_add::RULES).chain(reduction::RULES) {
         let path = kernels.join(rules.file);
         let text =
             fs::read_to_string(&path).map_err(|e| format!("{} cannot be read: {e}.", path.display()))?;

@@ -188,8 +188,18 @@ impl Tools {
         let size = format!("{width}x{height}");
         let mut arguments = ["bench", "--json", "--fail-fast"].map(str::to_owned).to_vec();
         let variant = match case.subject {
-            Subject::Added(id) => {
-                let of = ["--ladder", "vector-add", "--variant", id, "--count", &width.to_string()];
+            Subject::Added(_) | Subject::Reduced(_) | Subject::Counted(_) => {
+                let (count, block) = (width.to_string(), case.radius.to_string());
+                let of = match case.subject {
+                    Subject::Reduced(id) => {
+                        vec!["--ladder", "reduction", "--variant", id, "--size", &size, "--block", &block]
+                    }
+                    Subject::Counted(id) => {
+                        vec!["--ladder", "histogram", "--variant", id, "--size", &size]
+                    }
+                    Subject::Added(id) => vec!["--ladder", "vector-add", "--variant", id, "--count", &count],
+                    _ => Vec::new(),
+                };
                 let all =
                     ["bench", "--json"].into_iter().chain(of).chain(["--frames", "1", "--device", device]);
                 return all.map(str::to_owned).collect();

@@ -15,7 +15,7 @@ use clreel::color::kernels::{Converter, Corrector};
 use clreel::color::planes::layout_of;
 use clreel::color::{Correction, Layout, convert_reference, correct_reference};
 use clreel::error::{Error, Result};
-use clreel::gpu::cl::{ClContext, list_devices, select_device};
+use clreel::gpu::cl::{self, Buffer, ClContext, Status, list_devices, select_device};
 use clreel::gpu::memory::{Picture, Storage};
 use clreel::ladder::config;
 use clreel::ladder::contest::Ladder;
@@ -23,9 +23,13 @@ use clreel::ladder::rung::Work;
 use clreel::ladders::box_filter::planar::{PlanarFilter, planar_reference};
 use clreel::ladders::box_filter::reference::reference;
 use clreel::ladders::box_filter::{BuiltVariant, Config, Scratch};
+use clreel::ladders::histogram::HISTOGRAM;
+use clreel::ladders::reduction::REDUCTION;
+use clreel::ladders::reduction::pictures;
 use clreel::ladders::vector_add::VectorAdd;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
+use ocl::ffi::CL_MEM_READ_WRITE;
 
 use super::cases::{Case, Content, Subject, cases};
 use super::rules::{Mutant, mutants};
@@ -107,7 +111,15 @@ impl Lab {
             Subject::Planar(_) => self.planar(case),
             Subject::Planes { .. } | Subject::Rows => self.convert(case),
             Subject::Correct { .. } => self.correct(case),
-            Subject::Added(id) => self.add(id, case.size.0),
+            Subject::Added(id) => self.compute(&VectorAdd, id, &case.size.0),
+            Subject::Counted(id) => {
+                let ((width, height), block) = (case.size, case.radius);
+                self.compute(&HISTOGRAM, id, &pictures::Case { width, height, block })
+            }
+            Subject::Reduced(id) => {
+                let ((width, height), block) = (case.size, case.radius);
+                self.compute(&REDUCTION, id, &pictures::Case { width, height, block })
+            }
             Subject::Variant(..) | Subject::Tuned(..) | Subject::IntoImage(..) => self.filter(case),
         }
     }
@@ -141,16 +153,16 @@ impl Lab {
         Ok(found.or(changed(cl, &src, &pixels)?))
     }
 
-    /// Adds each input of the ladder.
-    fn add(&self, id: &str, count: u32) -> Result<Option<String>> {
-        let (ladder, cl) = (VectorAdd, &self.cl);
+    /// Computes with each input of the ladder.
+    fn compute<L: Ladder>(&self, ladder: &L, id: &str, case: &L::Case) -> Result<Option<String>> {
+        let cl = &self.cl;
         let unknown = || Error::new(format!("'{id}' has no kernel."), "", "");
         let rung = ladder.rungs().iter().find(|rung| rung.id == id).ok_or_else(unknown)?;
         let Work::Kernels(code) = rung.work else { return Err(unknown()) };
         let built = ladder.compile(cl, &config::Config::of(code, cl.device.info.kind))?;
         const SIDE: usize = 4096;
-        let mut room = ladder.room(Some(cl), &count, SIDE)?;
-        for input in VectorAdd::INPUTS {
+        let mut room = ladder.room(Some(cl), case, SIDE)?;
+        for input in L::INPUTS {
             let want = ladder.load(&mut room, input)?;
             let mut before = vec![0x5c; SIDE];
             before.extend(want.iter().map(|byte| !byte));
@@ -341,7 +353,7 @@ fn compare(
     run: impl FnOnce(&Picture) -> Result<()>,
 ) -> Result<Option<String>> {
     let poison: Vec<u8> = want.iter().map(|byte| !byte).collect();
-    let failed = |e: ocl::Error| Error::new("The memory of a case could not be had.", e.to_string(), "");
+    let failed = |e: Status| cl::failed("The memory of a case could not be had.", &e);
     let (side, mut after) = match storage {
         Storage::Image => {
             let image = Picture::alloc(cl, storage, width, height)?;
@@ -356,12 +368,11 @@ fn compare(
             let mut before = vec![0x5c; side];
             before.extend_from_slice(&poison);
             before.resize(2 * side + want.len(), 0x5c);
-            let whole = ocl::Buffer::<u8>::builder().queue(cl.queue.clone()).len(before.len());
-            let whole = whole.copy_host_slice(&before).build().map_err(failed)?;
-            let part = whole.create_sub_buffer(None, side, want.len()).map_err(failed)?;
+            let whole = Buffer::copied(&cl.context, CL_MEM_READ_WRITE, &before).map_err(failed)?;
+            let part = whole.part(side, want.len()).map_err(failed)?;
             run(&Picture::Buffer(part))?;
             cl.queue.finish().map_err(failed)?;
-            whole.read(&mut before).queue(&cl.queue).enq().map_err(failed)?;
+            whole.read(&cl.queue, &mut before).map_err(failed)?;
             (side, before)
         }
     };

@@ -3,19 +3,18 @@
 //!
 //! Sharing with a device is tried in this process only after a child has come through the same.
 
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
-
 use super::Player;
 use crate::gpu::cl::Device;
 use crate::gpu::probe::{self, Known, Tested};
 use crate::gpu::sharing::Sharing;
+use crate::jobs::{Job, Said, Teller};
 
 /// What is asked, and what is kept of the answers.
 #[derive(Default)]
 pub(super) struct Asking {
     known: Option<Known>,
     /// Devices by their places, as long as answers are missing.
-    answers: Option<Receiver<(usize, Tested)>>,
+    answers: Option<Job<(), (usize, Tested)>>,
 }
 
 impl Asking {
@@ -55,28 +54,26 @@ impl Player<'_> {
         if unknown.is_empty() {
             return;
         }
-        let (sender, answers) = channel();
         let (devices, interface) = (self.devices.all.clone(), self.gl_window.interface());
-        let waker = self.waker.clone();
-        self.devices.asking.answers = Some(answers);
-        // Not joined: it ends with the process, and its child with it.
-        let _ = std::thread::Builder::new().name("ask-sharing".into()).spawn(move || {
+        // Not waited for: it ends with the process, and its child with it.
+        let ask = move |teller: &Teller<(), _>| {
             probe::ask_about(&devices, unknown, interface, &mut |at, tested| {
-                // The window may be gone.
-                let _ = sender.send((at, tested));
-                waker();
+                let _ = teller.tell((at, tested));
             });
-            drop(sender);
-            waker();
-        });
+            Ok(())
+        };
+        match Job::spawn("ask-sharing", "Devices could not be asked whether they share.", &self.waker, ask) {
+            Ok(job) => self.devices.asking.answers = Some(job),
+            Err(error) => self.no_answers(&error.why),
+        }
     }
 
     /// Takes the answers that are there.
     pub(super) fn take_answers(&mut self) {
         let Some(answers) = self.devices.asking.answers.take() else { return };
         loop {
-            match answers.try_recv() {
-                Ok((at, tested)) => {
+            match answers.poll() {
+                Some(Said::Progress((at, tested))) => {
                     if tested.survived
                         && let Some(device) = self.devices.all.get(at)
                     {
@@ -85,22 +82,22 @@ impl Player<'_> {
                     if let Some(learnt) = self.devices.learnt.get_mut(at) {
                         learnt.tested = Some(tested);
                     }
-                    self.repaint_after(std::time::Duration::ZERO);
+                    self.repaints.soon();
                 }
-                Err(TryRecvError::Empty) => {
+                None => {
                     self.devices.asking.answers = Some(answers);
                     return;
                 }
-                Err(TryRecvError::Disconnected) => {
-                    for learnt in &mut self.devices.learnt {
-                        learnt.tested.get_or_insert_with(|| Tested {
-                            sharing: Sharing::copy("the test of sharing gave no answer"),
-                            survived: false,
-                        });
-                    }
-                    return;
-                }
+                Some(Said::Done(_)) => return self.no_answers("the test of sharing gave no answer"),
             }
+        }
+    }
+
+    /// No more answers come: devices that are not known share nothing.
+    fn no_answers(&mut self, why: &str) {
+        for learnt in &mut self.devices.learnt {
+            let none = || Tested { sharing: Sharing::copy(why), survived: false };
+            learnt.tested.get_or_insert_with(none);
         }
     }
 

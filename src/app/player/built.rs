@@ -1,8 +1,6 @@
 //! What the builder is asked for and what comes of it. In: [`Built`] messages. Out: pipelines that have more variants and
 //! conversions, and what the overlay says of them.
 
-use std::time::Duration;
-
 use super::Player;
 use crate::app::builder::{Built, Start};
 use crate::app::part::Part;
@@ -84,7 +82,7 @@ impl Player<'_> {
                 }
             }
         }
-        self.repaint_after(Duration::ZERO);
+        self.repaints.soon();
     }
 
     fn built_for_pending(&mut self, part: Part) {

@@ -8,7 +8,7 @@
 //! `asking.rs`.
 
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::Player;
 use super::asking::Asking;
@@ -301,7 +301,7 @@ impl Player<'_> {
         self.devices.let_go();
         self.devices.wanted = Some(Wanted { device, drawn: false, first: false });
         self.overlay.show_devices();
-        self.repaint_after(Duration::ZERO);
+        self.repaints.soon();
     }
 
     /// Begins with the device that was asked for once the window says so, and it is known whether it may share.
@@ -338,7 +338,7 @@ impl Player<'_> {
         (self.status, self.sharing) = (status, sharing);
         self.device = Some(device.info.clone());
         self.devices.running = Some(Running { device, number, works_since: None });
-        self.repaint_after(Duration::ZERO);
+        self.repaints.soon();
         if self.devices.contexts > 1 && !self.overlay.devices_shown() {
             let info = self.device.as_ref();
             let name = info.map_or("", |info| info.name.as_str());

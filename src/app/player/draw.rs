@@ -3,10 +3,8 @@
 use std::time::{Duration, Instant};
 
 use glow::HasContext as _;
-use winit::event::WindowEvent;
-use winit::window::Window;
 
-use super::{IDLE_REPAINT, INPUT_REPAINT, Player, presses};
+use super::{IDLE_REPAINT, Player};
 use crate::error::Result;
 use crate::gpu::gl_timer::Clock;
 use crate::gpu::read_texture::read_texture;
@@ -19,26 +17,22 @@ use crate::scene::frame_loop::{DrawTimes, GlTimings};
 use crate::stats::{PlayState, Playing};
 use crate::timing::ms_since;
 
-/// What the overlay asks for later than this is never: egui says it with a very long time.
-const LONGEST_WAIT: Duration = Duration::from_secs(3600);
-
 /// Of `glsl`, where its time is not the device's.
 const GLSL_BY_THE_WALL: &str = "Without OpenCL: two fragment shaders in OpenGL, along the rows and down the columns. \
                                 Its time is wall time: this OpenGL has no timer queries.";
 
 impl Player<'_> {
     pub(super) fn draw(&mut self) -> Result<()> {
-        self.repaint_at = None;
-        self.last_draw = Instant::now();
+        self.repaints.drawing();
         let window = self.gl_window.size();
         let (mut times, mut timings) = (DrawTimes::default(), GlTimings::default());
 
         let began = Instant::now();
         let picture = self.frames.picture();
         let orientation = self.frames.shown_orientation();
-        let (gl, quad) = (&self.gl_window.gl, &self.quad);
+        let (gl, quad) = (&self.gl_window.gl, self.surface.quad());
         let screen = Screen { gl, quad, size: window, picture, orientation };
-        let scene = self.scenes.now_mut();
+        let scene = self.movies.scene_mut();
         let mut drawn = Ok(());
         let mut draw = || drawn = scene.draw(&self.frames, &screen);
         match self.frames.gl_timer().filter(|_| picture.is_some()) {
@@ -49,10 +43,10 @@ impl Player<'_> {
             self.notify(error, true);
         }
         if let Some((texture, size, _)) = picture
-            && std::mem::take(&mut self.save_frame)
+            && self.saves.takes_frame()
         {
             let saved = read_texture(&self.gl_window.gl, texture, size)
-                .and_then(|rgba| self.saves.picture("frame", size, rgba, orientation, self.waker.clone()));
+                .and_then(|rgba| self.saves.picture("frame", size, rgba, orientation, &self.waker));
             if let Err(error) = saved {
                 self.notify(error, false);
             }
@@ -63,18 +57,19 @@ impl Player<'_> {
         let actions = self.paint_overlay(window, &mut timings);
         times.overlay = ms_since(began);
 
-        if std::mem::take(&mut self.save_window) {
+        if self.saves.takes_window() {
             let upright = Orientation::default();
             let saved = self
                 .read_window(window)
-                .and_then(|rgba| self.saves.picture("window", window, rgba, upright, self.waker.clone()));
+                .and_then(|rgba| self.saves.picture("window", window, rgba, upright, &self.waker));
             if let Err(error) = saved {
                 self.notify(error, false);
             }
         }
         let last = self.args.frames.is_some_and(|n| self.presented + 1 >= n);
         if self.args.screenshot.is_some() && (last && self.frames.shown_is_new() || self.quit) {
-            self.screenshot = Some((window.0, window.1, self.read_window(window)?));
+            let rgba = self.read_window(window)?;
+            self.saves.keep_screenshot(window, rgba);
         }
         let began = Instant::now();
         self.gl_window.window.pre_present_notify();
@@ -87,7 +82,7 @@ impl Player<'_> {
         let is_new = self.frames.swapped(times, timings);
         if self.frames.recorder.shown_count() != count {
             // The first picture's numbers at once, those of others with the next refresh, also in a pause.
-            self.repaint_after(if unmeasured { Duration::ZERO } else { IDLE_REPAINT });
+            self.repaints.after(if unmeasured { Duration::ZERO } else { IDLE_REPAINT });
         }
         if is_new {
             self.presented += 1;
@@ -95,45 +90,23 @@ impl Player<'_> {
                 self.quit = true;
             }
         }
-        self.update_title();
+        if let Some(title) = self.movies.title(&self.frames) {
+            self.gl_window.window.set_title(&title);
+        }
         for action in actions {
             self.act(action);
-            self.repaint_after(Duration::ZERO);
+            self.repaints.soon();
         }
         if !self.frames.is_paused() {
-            self.repaint_after(IDLE_REPAINT);
+            self.repaints.after(IDLE_REPAINT);
         }
         Ok(())
     }
 
-    /// The title names what is on the screen, also while the overlay is hidden: "clip.mp4 - naive, r=7".
-    fn update_title(&mut self) {
-        let now = (self.frames.shown_filter(), self.frames.is_paused());
-        if now == self.titled {
-            return;
-        }
-        self.titled = now;
-        let filter = match now.0 {
-            Some((VariantId::Off, _)) => " - off".to_owned(),
-            Some((variant, radius)) => format!(" - {variant}, r={radius}"),
-            None => String::new(),
-        };
-        let paused = if now.1 { ", paused" } else { "" };
-        let title = format!("{}{filter}{paused} - clreel", self.scenes.now().facts().file_name);
-        self.gl_window.window.set_title(&title);
-    }
-
     fn paint_overlay(&mut self, window: (u32, u32), timings: &mut GlTimings) -> Vec<Action> {
-        let place = self.playlist.place().filter(|_| self.scenes.is_movie());
-        let facts = self.scenes.now_mut().facts_mut();
-        facts.position_s = self.frames.position_s();
-        // Until then the picture on the screen is another scene's.
-        if let Some((width, height)) = self.frames.shown_size().filter(|_| !facts.is_opening()) {
-            (facts.width, facts.height) = (width, height);
-        }
-        facts.place = place;
+        self.movies.note_shown(&self.frames);
         let busy = self.frames.busy();
-        let repeats = self.repeats();
+        let repeats = self.movies.repeats(&self.frames);
         let variants: Vec<VariantRow> = self
             .status
             .iter()
@@ -146,14 +119,14 @@ impl Player<'_> {
             })
             .collect();
         let interval_ms = self.frames.frame_interval_ns().map(|ns| ns as f64 / 1e6);
-        let nominal_ms = self.scenes.now().facts().fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps);
+        let nominal_ms = self.movies.scene().facts().fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps);
         // No next frame follows a still picture.
         let budget_ms = interval_ms.or(nominal_ms).filter(|_| !self.frames.is_still());
         let budget_ms = budget_ms.map(|ms| ms / self.frames.speed());
         let devices = self.devices.rows();
         let size = self.frames.shown_size();
         let auto = size.and_then(|size| self.frames.auto(size, self.frames.chosen().1));
-        let scene = self.scenes.now();
+        let scene = self.movies.scene();
         let playing = Playing {
             opening: scene.facts().is_opening(),
             paused: self.frames.is_paused(),
@@ -183,11 +156,11 @@ impl Player<'_> {
             radius: self.frames.chosen().1,
             paused: self.frames.is_paused(),
             unpaced: self.args.unpaced,
-            correction: self.corrects.then_some(self.correction),
+            correction: self.colors.now(),
             speed: self.frames.speed(),
             repeats: &repeats,
-            target_s: self.navigation.target_s(),
-            part: self.navigation.part(),
+            target_s: self.movies.target_s(),
+            part: self.movies.part(),
             shown: self.frames.shown_filter().zip(size).map(|((variant, radius), size)| Shown {
                 variant,
                 radius,
@@ -195,48 +168,21 @@ impl Player<'_> {
             }),
             state: PlayState::of(playing, recorder),
             busy: busy.as_ref(),
-            notices: &self.notices,
+            notices: self.notices.all(),
             budget_ms,
             tuning: self.tuning.shown(),
             auto: auto.as_deref(),
         };
-        zoom(
-            &self.egui,
-            &self.gl_window.window,
-            window,
-            self.ui_scale,
-            &mut self.egui_input,
-            self.moved.as_ref(),
-        );
-        let mut raw_input = self.egui_input.take_egui_input(&self.gl_window.window);
-        raw_input.events.splice(0..0, self.later.drain(..));
-        self.later = presses::hold_back(&mut raw_input.events);
-        let overlay = &mut self.overlay;
+        let (overlay, timer) = (&mut self.overlay, self.frames.gl_timer());
         let mut actions = Vec::new();
-        let mut output = self.egui.run_ui(raw_input, |ui| {
+        let (wait, timing) = self.surface.paint(&self.gl_window.window, window, timer, |ui| {
             actions.extend(overlay.show(ui, &view));
             if overlay.visible {
                 scene.panels(ui);
             }
         });
-        self.egui_input.handle_platform_output(&self.gl_window.window, output.platform_output);
-        self.texts.tell(&output.shapes, output.pixels_per_point);
-        let primitives = self.egui.tessellate(output.shapes, output.pixels_per_point);
-        let (size, scale) = ([window.0, window.1], output.pixels_per_point);
-        let painter = &mut self.painter;
-        let mut paint =
-            || painter.paint_and_update_textures(size, scale, &primitives, &mut output.textures_delta);
-        match self.frames.gl_timer() {
-            Some(timer) => timings.overlay = timer.time_with_next(paint).1,
-            None => paint(),
-        }
-        let wait = output.viewport_output.get(&egui::ViewportId::ROOT).map(|v| v.repaint_delay);
-        if let Some(wait) = wait.filter(|w| *w < LONGEST_WAIT) {
-            self.repaint_after(wait.max(INPUT_REPAINT));
-        }
-        if !self.later.is_empty() {
-            self.repaint_after(Duration::ZERO);
-        }
+        timings.overlay = timing;
+        wait.into_iter().for_each(|wait| self.repaints.after(wait));
         actions
     }
 
@@ -258,28 +204,5 @@ impl Player<'_> {
         // Windows have no transparency here; some drivers leave junk in alpha.
         rgba.chunks_exact_mut(4).for_each(|pixel| pixel[3] = 255);
         Ok(rgba)
-    }
-}
-
-/// Makes everything as large as the window's size in pixels and `scale` ask for: a full screen is looked at from farther
-/// away. `moved` is the mouse's last move: it is over another point then, and its next click must not be where it was.
-fn zoom(
-    egui: &egui::Context,
-    window: &Window,
-    (width, height): (u32, u32),
-    scale: f32,
-    input: &mut egui_winit::State,
-    moved: Option<&WindowEvent>,
-) {
-    let native = window.scale_factor() as f32;
-    let points = |pixels: u32| pixels as f32 / native;
-    let factor = scale * crate::overlay::zoom(points(width), points(height));
-    if factor == egui.zoom_factor() {
-        return;
-    }
-    // At once: `set_zoom_factor` lays the next pass out for the size that the window had before.
-    egui.options_mut(|options| options.zoom_factor = factor);
-    if let Some(moved) = moved {
-        let _ = input.on_window_event(window, moved);
     }
 }

@@ -1,15 +1,13 @@
 //! What the user does with the window, its keys and its mouse. In: winit's events and the overlay's actions. Out:
 //! calls to the frame loop, the playlist and the overlay.
 
-use std::time::Duration;
-
 use winit::event::WindowEvent;
 use winit::window::Fullscreen;
 
-use super::{INPUT_REPAINT, Player, built};
-use crate::app::completion::Completion;
+use super::movies::Movies;
+use super::surface::INPUT_REPAINT;
+use super::{Player, built};
 use crate::app::input::{self, Command};
-use crate::app::settings::UI_SCALE;
 use crate::error::Result;
 use crate::gpu::cl::is_device_failure;
 use crate::ladders::box_filter::MAX_RADIUS;
@@ -39,28 +37,21 @@ impl Player<'_> {
                 self.quit = true;
                 return Ok(());
             }
-            WindowEvent::HoveredFile(_) => self.playlist.hovered(),
+            WindowEvent::HoveredFile(_) => self.movies.hovered(),
             WindowEvent::DroppedFile(path) => {
-                self.playlist.dropped(path.clone());
-                if self.playlist.count() > 1 {
-                    // The first of a drop was alone until now.
-                    self.frames.decoder().set_looping(false);
-                }
+                self.movies.dropped(path.clone(), &self.frames);
                 return Ok(());
             }
             WindowEvent::Resized(size) => {
                 self.gl_window.resize(*size);
                 self.frames.interrupt();
-                self.repaint_after(Duration::ZERO);
+                self.repaints.soon();
             }
-            WindowEvent::CursorMoved { .. } => self.moved = Some(event.clone()),
-            WindowEvent::CursorLeft { .. } => self.moved = None,
             WindowEvent::ModifiersChanged(modifiers) => self.modifiers = modifiers.state(),
             _ => {}
         }
-        let response = self.egui_input.on_window_event(&self.gl_window.window, event);
-        if response.repaint {
-            self.repaint_after(INPUT_REPAINT.saturating_sub(self.last_draw.elapsed()));
+        if self.surface.event(&self.gl_window.window, event) {
+            self.repaints.every(INPUT_REPAINT);
         }
         // What winit makes up for keys that are down when the focus comes or goes is nobody's press: the real one follows.
         if let WindowEvent::KeyboardInput { event: key, is_synthetic: false, .. } = event {
@@ -71,7 +62,7 @@ impl Player<'_> {
             } else if input::is_escape(key) {
                 // At once, so that the next key is the player's again.
                 self.overlay.close_path_field();
-                self.repaint_after(Duration::ZERO);
+                self.repaints.soon();
             }
         }
         Ok(())
@@ -88,18 +79,20 @@ impl Player<'_> {
             }
             Command::LeaveFullscreen if self.overlay.keys_open => self.overlay.keys_open = false,
             Command::LeaveFullscreen if self.overlay.is_frozen() => self.overlay.let_go(),
-            Command::Movie(step) => self.playlist.go(step),
-            Command::SeekBy { seconds, exact } => self.seek_by(seconds, exact),
-            Command::SeekEnd => self.refine(),
-            Command::Chapter(step) => self.go_to_chapter(step),
-            Command::SeekStart => self.seek_to(0.0, true),
-            Command::Step { back } => self.step(back),
-            Command::Speed(factor) => self.change_speed(factor),
-            Command::MarkPart => self.mark_part(),
-            Command::ToggleLoop => self.toggle_loop(),
+            Command::Movie(step) => self.movies.go(step),
+            Command::SeekBy { seconds, exact } => {
+                self.with(|movies, with| movies.seek_by(seconds, exact, with))
+            }
+            Command::SeekEnd => self.with(Movies::refine),
+            Command::Chapter(step) => self.with(|movies, with| movies.go_to_chapter(step, with)),
+            Command::SeekStart => self.with(|movies, with| movies.seek_to(0.0, true, with)),
+            Command::Step { back } => self.movies.step(back, &mut self.frames),
+            Command::Speed(factor) => self.movies.change_speed(factor, &mut self.frames),
+            Command::MarkPart => self.movies.mark_part(&self.frames),
+            Command::ToggleLoop => self.movies.toggle_loop(&self.frames),
             Command::LeaveFullscreen => self.gl_window.window.set_fullscreen(None),
         }
-        self.repaint_after(Duration::ZERO);
+        self.repaints.soon();
     }
 
     pub(super) fn act(&mut self, action: Action) {
@@ -127,16 +120,16 @@ impl Player<'_> {
                 self.frames.choose(self.frames.chosen().0, radius.min(MAX_RADIUS));
             }
             Action::SetCorrection(correction) => {
-                self.correction = correction.limited();
-                self.correct();
+                self.colors.set(correction, &mut self.frames);
             }
             Action::ToggleCorrection => {
-                self.corrects = !self.corrects;
-                self.correct();
+                self.colors.toggle(&mut self.frames);
             }
-            Action::Seek { to_s, exact } => self.seek_to(to_s, exact),
-            Action::Drag(by) => drop(self.input(Input::Drag(by))),
-            Action::NextScene => self.go_to_scene(self.scenes.next()),
+            Action::Seek { to_s, exact } => self.with(|movies, with| movies.seek_to(to_s, exact, with)),
+            Action::Drag(by) => self.with(|movies, with| {
+                movies.input(Input::Drag(by), with);
+            }),
+            Action::NextScene => self.with(Movies::next_scene),
             Action::ToggleFullscreen => {
                 let window = &self.gl_window.window;
                 let next = window.fullscreen().is_none().then_some(Fullscreen::Borderless(None));
@@ -144,36 +137,25 @@ impl Player<'_> {
             }
             Action::TogglePause => self.frames.toggle_pause(),
             Action::AskForMovie => {
-                if !self.playlist.ask(&self.gl_window.window) {
-                    self.overlay.ask_for_path();
-                }
+                let (movies, mut with, window) = self.parts();
+                movies.ask(window, &mut with);
             }
-            Action::Open(path) => self.playlist.open_typed(&path),
-            Action::Complete(typed) => self.completion = Completion::begin(typed, self.waker.clone()),
+            Action::Open(path) => self.movies.open_typed(&path),
+            Action::Complete(typed) => self.movies.complete(typed, &self.waker),
             Action::ToggleOverlay => self.overlay.visible = !self.overlay.visible,
             Action::ToggleKeys => self.overlay.keys_open = !self.overlay.keys_open,
             Action::ResetPanels => self.overlay.reset_panels(),
-            Action::SaveFrame => self.save_frame = true,
-            Action::SaveWindow => self.save_window = true,
+            Action::SaveFrame => self.saves.want_frame(),
+            Action::SaveWindow => self.saves.want_window(),
             Action::NextDevice => self.next_device(),
             Action::SetDevice(position) => self.set_device(position),
-            Action::ToggleDevices => self.overlay.toggle_devices(),
-            Action::ToggleTimeline => self.overlay.toggle_timeline(),
+            Action::Toggle(panel) => self.overlay.toggle(panel),
             Action::Freeze(frame) => self.overlay.freeze(frame, &self.frames.recorder),
-            Action::ToggleStages => self.overlay.stages_open = !self.overlay.stages_open,
-            Action::Zoom(factor) => {
-                let scale = factor.map_or(1.0, |factor| self.ui_scale * factor);
-                self.ui_scale = scale.clamp(*UI_SCALE.start(), *UI_SCALE.end());
-            }
-            Action::ToggleTuning => self.overlay.toggle_tuning(),
+            Action::Zoom(factor) => self.surface.zoom(factor),
             Action::TuneNow => self.tune_now(),
             Action::StopTuning => self.tuning.stop(),
             Action::ExportStats => self.export_stats(),
-            Action::DismissNotice(index) => {
-                if index < self.notices.len() {
-                    self.notices.remove(index);
-                }
-            }
+            Action::DismissNotice(index) => self.notices.dismiss(index),
             Action::Quit => self.quit = true,
         }
     }

@@ -24,44 +24,27 @@ impl Player<'_> {
                 Err(error) => self.notify(error, false),
             }
         }
-        let settings = self.current_settings();
+        let settings = Settings::of(&self.overlay, self.surface.scale());
         match self.settings.keep(&settings) {
             Ok(wait) => {
                 if let Some(wait) = wait {
-                    self.repaint_after(wait);
+                    self.repaints.after(wait);
                 }
             }
             Err(error) => self.notify(error, false),
         }
     }
 
-    fn current_settings(&self) -> Settings {
-        let overlay = &self.overlay;
-        let mut settings = Settings {
-            overlay_visible: overlay.visible,
-            hint_seen: overlay.hint_seen,
-            ui_scale: self.ui_scale,
-            stages_open: overlay.stages_open,
-            timeline_open: overlay.timeline_open,
-            tuning_open: overlay.tuning_open,
-            devices_open: overlay.devices_open,
-            hatched: overlay.hatched,
-            ..Settings::default()
-        };
-        settings.set_panels(overlay.folded, overlay.places);
-        settings
-    }
-
     fn say_saved(&mut self, paths: &[PathBuf]) {
         let text = format!("Saved {}", names(paths));
         eprintln!("clreel: {text}");
         self.overlay.say(text);
-        self.repaint_after(Duration::ZERO);
+        self.repaints.soon();
     }
 
     /// Saves the statistics, and what happened just now.
     pub(super) fn export_stats(&mut self) {
-        let (context, recorder) = (self.export_context(), self.scenes.now().stats(&self.frames).clone());
+        let (context, recorder) = (self.export_context(), self.movies.scene().stats(&self.frames).clone());
         let (recorded, trace) = (log::copy(), self.trace_context());
         let write = move |paths: &[PathBuf]| {
             let [tables @ .., last] = paths else { return Ok(()) };
@@ -69,7 +52,7 @@ impl Player<'_> {
             recorded.map_or(Ok(()), |recorded| write_trace(last, &recorded, &trace))
         };
         let endings = &["csv", "json", "trace.json"];
-        if let Err(error) = self.saves.begin("stats", endings, write, self.waker.clone()) {
+        if let Err(error) = self.saves.begin("stats", endings, write, &self.waker) {
             self.notify(error, false);
         }
     }
@@ -84,7 +67,7 @@ impl Player<'_> {
 
     /// What the statistics are about.
     fn export_context(&self) -> ExportContext {
-        let facts = self.scenes.now().facts();
+        let facts = self.movies.scene().facts();
         ExportContext {
             movie: facts.file_name.clone(),
             width: facts.width,
@@ -104,8 +87,8 @@ impl Player<'_> {
     /// that of a file that cannot be written; the others are written all the same. Returns also whether OpenCL
     /// is idle: while a kernel or a compiler runs, the process must not run the driver's exit handlers.
     pub(crate) fn close(mut self) -> (Result<()>, bool) {
-        if self.save_frame || self.save_window || self.args.screenshot.is_some() && self.screenshot.is_none()
-        {
+        let no_screenshot = self.args.screenshot.is_some() && self.saves.screenshot().is_none();
+        if self.saves.want_drawing() || no_screenshot {
             let _ = self.draw();
         }
         let frame = self.write_frame();
@@ -116,12 +99,10 @@ impl Player<'_> {
         self.devices.let_go();
         let idle = device && builder && tuner && DeviceThread::have_ended(END);
         // Whoever still opens or reads a file must not be there when the process takes its own things down.
-        let (plays, waits) = (self.frames.end_decoder(), self.scenes.end());
-        let reading = self.playlist.is_opening() || !plays || !waits;
+        let reading = !self.movies.end(&mut self.frames);
         if idle {
-            self.scenes.destroy();
-            self.quad.destroy();
-            self.painter.destroy();
+            self.movies.destroy();
+            self.surface.destroy();
         } else {
             // An OpenCL context that is still at work may share with the window's: neither is taken down.
             std::mem::forget(self);
@@ -148,15 +129,16 @@ impl Player<'_> {
                 Err(error) => eprintln!("clreel: {error}"),
             }
         }
-        let settings = self.current_settings();
+        let settings = Settings::of(&self.overlay, self.surface.scale());
         if let Err(error) = self.settings.keep_now(&settings) {
             eprintln!("clreel: {error}");
         }
-        if let (Some(path), Some((width, height, rgba))) = (&self.args.screenshot, &self.screenshot) {
+        if let (Some(path), Some((width, height, rgba))) = (&self.args.screenshot, self.saves.screenshot()) {
             result = crate::save::png(path, *width, *height, rgba);
         }
         if let Some(path) = &self.args.stats {
-            let written = stats::export(path, self.scenes.now().stats(&self.frames), &self.export_context());
+            let written =
+                stats::export(path, self.movies.scene().stats(&self.frames), &self.export_context());
             result = result.and(written);
         }
         if let (Some(path), Some(recorded)) = (&self.args.trace.trace, log::copy()) {

@@ -63,6 +63,6 @@ impl Player<'_> {
         if self.hidden.goes_on && self.frames.is_paused() != is_hidden {
             self.frames.toggle_pause();
         }
-        self.repaint_after(Duration::ZERO);
+        self.repaints.soon();
     }
 }

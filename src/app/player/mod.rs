@@ -3,33 +3,33 @@
 
 mod asking;
 mod built;
+mod colors;
 mod device;
 mod draw;
 mod events;
 mod files;
 mod hidden;
-mod navigate;
+mod movies;
+mod notices;
 mod opening;
 mod presses;
 mod recovery;
+mod repaints;
 mod save;
+mod surface;
 mod texts;
 mod tuning;
 
 use std::time::{Duration, Instant};
 
-use winit::event::WindowEvent;
 use winit::event_loop::{ActiveEventLoop, ControlFlow};
 use winit::keyboard::ModifiersState;
-use winit::window::WindowAttributes;
+use winit::window::{Window, WindowAttributes};
 
 use super::builder::Builder;
-use super::completion::Completion;
-use super::fonts::SystemFonts;
 use super::playlist::Playlist;
 use super::settings::Store;
 use crate::app::size::window_size;
-use crate::color::Correction;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceInfo};
 use crate::gpu::event::Waker;
@@ -38,16 +38,18 @@ use crate::gpu::sharing::Sharing;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::media::Decoder;
-use crate::options::{PlayArgs, SceneId};
-use crate::overlay::{MovieSummary, Notice, Overlay, VariantStatus};
-use crate::present::VideoQuad;
+use crate::options::PlayArgs;
+use crate::overlay::{Overlay, VariantStatus};
 use crate::save as save_file;
-use crate::scene::frame_loop::FrameLoop;
-use crate::scene::{Input, Scenes};
+use crate::scene::frame_loop::{FrameLoop, Tick};
 use crate::stats::Recorder;
 use crate::timing::CpuLoad;
+use colors::Colors;
 use device::Devices;
-use navigate::Navigation;
+use movies::Movies;
+use notices::Notices;
+use repaints::Repaints;
+use surface::Surface;
 
 /// Interval of the overlay while a frame takes long: the overlay must answer while the device is busy.
 const BUSY_REPAINT: Duration = Duration::from_millis(25);
@@ -55,57 +57,29 @@ const BUSY_REPAINT: Duration = Duration::from_millis(25);
 const AWAITED_REPAINT: Duration = Duration::from_millis(100);
 /// Interval of the overlay while nothing else asks for it: the CPU load goes on changing.
 const IDLE_REPAINT: Duration = Duration::from_millis(500);
-/// Mouse moves do not repaint faster than this.
-const INPUT_REPAINT: Duration = Duration::from_millis(16);
-
 /// The open window. Fields drop in order: everything that lives in the OpenGL context before the window.
 pub(crate) struct Player<'a> {
     args: &'a PlayArgs,
     frames: FrameLoop,
-    quad: VideoQuad,
-    painter: egui_glow::Painter,
-    egui: egui::Context,
-    fonts: SystemFonts,
-    egui_input: egui_winit::State,
+    surface: Surface,
     overlay: Overlay,
-    /// Size of the overlay relative to what the window's size asks for.
-    ui_scale: f32,
-    settings: Store,
-    modifiers: ModifiersState,
-    /// The mouse's last move, while it is over the window.
-    moved: Option<WindowEvent>,
-    /// The overlay's input that comes with its next pass.
-    later: Vec<egui::Event>,
+    movies: Movies,
     saves: save::Saves,
-    /// The picture, the window: to be saved with the next drawing.
-    save_frame: bool,
-    save_window: bool,
+    settings: Store,
+    colors: Colors,
     builder: Builder,
-    waker: Waker,
     device: Option<DeviceInfo>,
     devices: Devices,
     status: Vec<(VariantId, VariantStatus)>,
     sharing: Sharing,
-    scenes: Scenes,
-    playlist: Playlist,
-    completion: Option<Completion>,
-    navigation: Navigation,
-    hidden: hidden::Hidden,
     tuning: tuning::SpareTime,
-    texts: texts::TextFile,
-    /// What the sliders say, and whether it is switched on.
-    correction: Correction,
-    corrects: bool,
+    hidden: hidden::Hidden,
+    notices: Notices,
+    repaints: Repaints,
     cpu: CpuLoad,
-    notices: Vec<Notice>,
-    decoder_warned: bool,
-    repaint_at: Option<Instant>,
-    last_draw: Instant,
+    modifiers: ModifiersState,
+    waker: Waker,
     presented: u64,
-    /// What the title says: the filter of the picture on the screen, and whether it is paused.
-    titled: (Option<(VariantId, u32)>, bool),
-    /// Width, height and RGBA8 pixels of the window as it was last.
-    screenshot: Option<(u32, u32, Vec<u8>)>,
     quit: bool,
     gl_window: GlWindow,
 }
@@ -127,41 +101,13 @@ impl<'a> Player<'a> {
     ) -> Result<Self> {
         let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced, Interface::wanted(args.gl))?;
         let gl = gl_window.gl.clone();
-        let movie = match &decoder {
-            Some(decoder) => {
-                check_texture_size(&gl, decoder.info().width, decoder.info().height)?;
-                MovieSummary::of(playlist.current(), decoder.info())
-            }
-            None => MovieSummary::opening(playlist.current()),
-        };
-        let quad = VideoQuad::new(gl.clone())?;
-        let painter = egui_glow::Painter::new(gl.clone(), "", None, false).map_err(|e| {
-            Error::new("The overlay could not be started.", e.to_string(), "Update the OpenGL driver.")
-        })?;
-        let egui = egui::Context::default();
-        Overlay::style(&egui);
-        let fonts = SystemFonts::provide(&egui, waker.clone());
+        let info = decoder.as_ref().map(Decoder::info);
+        if let Some(info) = info {
+            check_texture_size(&gl, info.width, info.height)?;
+        }
+        let movies = Movies::new(playlist, info, waker);
         let (store, settings, unreadable) = Store::open();
-        // The overlay's own keys set its size.
-        egui.options_mut(|options| options.zoom_with_keyboard = false);
-        let mut overlay = Overlay::new();
-        overlay.visible = settings.overlay_visible;
-        overlay.hint_seen = settings.hint_seen;
-        overlay.folded = settings.folded();
-        overlay.places = settings.places();
-        overlay.stages_open = settings.stages_open;
-        overlay.timeline_open = settings.timeline_open;
-        overlay.tuning_open = settings.tuning_open;
-        overlay.devices_open = settings.devices_open;
-        overlay.hatched = settings.hatched;
-        let egui_input = egui_winit::State::new(
-            egui.clone(),
-            egui::ViewportId::ROOT,
-            event_loop,
-            None,
-            None,
-            Some(painter.max_texture_side()),
-        );
+        let surface = Surface::new(event_loop, &gl, settings.ui_scale, waker)?;
         let builder = Builder::spawn(args.filter.variant, args.trial.limit(), waker.clone())?;
         let recorder = Recorder::new(true);
         let decoder = decoder.unwrap_or_else(Decoder::without_frames);
@@ -174,42 +120,24 @@ impl<'a> Player<'a> {
             args,
             status: device::at_first(&frames),
             frames,
-            quad,
-            painter,
-            egui,
-            fonts,
-            egui_input,
-            overlay,
-            ui_scale: settings.ui_scale,
-            settings: store,
-            modifiers: ModifiersState::empty(),
-            moved: None,
-            later: Vec::new(),
+            surface,
+            overlay: settings.overlay(),
+            movies,
             saves: save::Saves::default(),
-            save_frame: false,
-            save_window: false,
+            settings: store,
+            colors: Colors::new(),
             builder,
-            waker: waker.clone(),
             device: None,
             devices: Devices::new(device),
             sharing: Sharing::copy("OpenCL is not there yet"),
-            scenes: Scenes::new(movie, waker),
-            playlist,
-            completion: None,
-            navigation: Navigation::default(),
-            hidden: hidden::Hidden::default(),
             tuning: tuning::SpareTime::default(),
-            texts: texts::TextFile::new(),
-            correction: Correction::NEUTRAL,
-            corrects: false,
+            hidden: hidden::Hidden::default(),
+            notices: Notices::default(),
+            repaints: Repaints::new(),
             cpu: CpuLoad::new(),
-            notices: Vec::new(),
-            decoder_warned: false,
-            repaint_at: None,
-            last_draw: Instant::now(),
+            modifiers: ModifiersState::empty(),
+            waker: waker.clone(),
             presented: 0,
-            titled: (None, false),
-            screenshot: None,
             quit: false,
             gl_window,
         };
@@ -219,25 +147,28 @@ impl<'a> Player<'a> {
         if let Some(Err(error)) = args.trace.trace.as_deref().map(save_file::can_write) {
             player.notify(error, false);
         }
-        player.scenes.go_to(args.scene, &mut player.frames)?;
-        let facts = player.scenes.now().facts();
-        if facts.is_opening() {
-            player.gl_window.window.set_title(&format!("{} - opening - clreel", facts.file_name));
+        player.movies.go_to(args.scene, &mut player.frames)?;
+        if let Some(title) = player.movies.title(&player.frames) {
+            player.gl_window.window.set_title(&title);
         }
         Ok(player)
     }
 
     fn notify(&mut self, error: Error, serious: bool) {
-        if self.notices.iter().all(|n| n.error != error) {
-            eprintln!("clreel: {error}");
-            self.notices.push(Notice { error, serious });
-        }
-        self.repaint_after(Duration::ZERO);
+        self.notices.tell(error, serious);
+        self.repaints.soon();
     }
 
-    fn repaint_after(&mut self, wait: Duration) {
-        let at = Instant::now() + wait;
-        self.repaint_at = Some(self.repaint_at.map_or(at, |old| old.min(at)));
+    /// The movies, what they reach beyond themselves, and the window.
+    fn parts(&mut self) -> (&mut Movies, With<'_>, &Window) {
+        let Self { frames, overlay, notices, repaints, movies, gl_window, .. } = self;
+        (movies, With { frames, overlay, notices, repaints }, &gl_window.window)
+    }
+
+    /// Asks the movies for something.
+    fn with<T>(&mut self, ask: impl FnOnce(&mut Movies, &mut With) -> T) -> T {
+        let (movies, mut with, _) = self.parts();
+        ask(movies, &mut with)
     }
 
     // --- one turn ------------------------------------------------------------------------------------------
@@ -258,25 +189,27 @@ impl<'a> Player<'a> {
         self.prepare_wanted();
         self.look_after_opening();
         self.promote_if_ready();
-        self.next_movie(event_loop)?;
-        self.navigate();
-        if self.fonts.look(&self.egui) {
-            self.repaint_after(Duration::ZERO);
+        if let Some(info) = self.with(Movies::look)? {
+            let size = window_size(event_loop, Some(&info));
+            let _ = self.gl_window.window.request_inner_size(size);
         }
-        if !self.decoder_warned
-            && let Some(warning) = self.frames.decoder().warning()
-        {
-            self.decoder_warned = true;
-            self.notify(warning, false);
+        if self.surface.look() {
+            self.repaints.soon();
         }
         self.look_after_files();
-        let tick = self.scenes.now_mut().tick(&mut self.frames);
+        // A script's frames wait until the first device has its context, or has none.
+        let waits =
+            self.args.frames.is_some() && self.devices.opening.is_some() && self.devices.running.is_none();
+        let tick = match waits {
+            true => Tick { redraw: false, wake_at: None },
+            false => self.movies.tick(&mut self.frames),
+        };
         self.order_conversions();
         self.look_after_tuning();
         if let Some(error) = self.frames.take_failure() {
             self.failed_in_frame(error);
         }
-        let last = self.playlist.count() == 1 && self.frames.is_finished();
+        let last = self.movies.is_finished(&self.frames);
         if self.args.frames.is_some() && last && !self.frames.is_paused() {
             // A movie that cannot loop has fewer frames than were asked for.
             self.quit = true;
@@ -291,90 +224,30 @@ impl<'a> Player<'a> {
             self.notify(error, true);
         }
         if self.frames.is_slow() {
-            self.repaint_after(BUSY_REPAINT.saturating_sub(self.last_draw.elapsed()));
+            self.repaints.every(BUSY_REPAINT);
         }
         if self.frames.is_awaiting() {
-            self.repaint_after(AWAITED_REPAINT.saturating_sub(self.last_draw.elapsed()));
+            self.repaints.every(AWAITED_REPAINT);
         }
         let look_at = self.look_after_silence();
         let now = Instant::now();
-        if tick.redraw || self.repaint_at.is_some_and(|at| at <= now) {
+        if tick.redraw || self.repaints.at().is_some_and(|at| at <= now) {
             self.gl_window.window.request_redraw();
             event_loop.set_control_flow(ControlFlow::Wait);
             return Ok(());
         }
-        let wake = [tick.wake_at, self.repaint_at, look_at].into_iter().flatten().min();
+        let wake = [tick.wake_at, self.repaints.at(), look_at].into_iter().flatten().min();
         event_loop.set_control_flow(wake.map_or(ControlFlow::Wait, ControlFlow::WaitUntil));
         Ok(())
     }
+}
 
-    /// Goes on to the next movie of several when this one is over, and plays what has been opened meanwhile.
-    ///
-    /// # Errors
-    /// When none of the first movies can be opened.
-    fn next_movie(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
-        let several = self.playlist.count() > 1;
-        let plays = self.scenes.is_movie() && !self.playlist.is_opening();
-        if several && plays && !self.frames.is_paused() && self.frames.is_over() {
-            self.playlist.advance();
-        }
-        match self.playlist.poll() {
-            Some(Ok(decoder)) => {
-                // More files may have been dropped while this one was being opened.
-                decoder.set_looping(self.playlist.count() == 1);
-                if self.scenes.movie().is_opening() && self.scenes.is_movie() {
-                    // The window appeared before its movie's size was known.
-                    let size = window_size(event_loop, Some(decoder.info()));
-                    let _ = self.gl_window.window.request_inner_size(size);
-                }
-                for error in self.playlist.outlived() {
-                    self.notices.retain(|notice| notice.error != error);
-                }
-                let facts = MovieSummary::of(self.playlist.current(), decoder.info());
-                self.decoder_warned = false;
-                self.titled = (None, false);
-                self.navigation = Navigation::default();
-                self.scenes.play(decoder, facts, &mut self.frames);
-                if self.playlist.was_asked() {
-                    self.go_to_scene(SceneId::Movie);
-                }
-                self.repaint_after(Duration::ZERO);
-            }
-            Some(Err(error)) if self.playlist.is_hopeless() && self.scenes.is_movie() => return Err(error),
-            Some(Err(error)) => self.notify(error, true),
-            None => {}
-        }
-        Ok(())
-    }
-
-    /// Gives the window to a scene.
-    fn go_to_scene(&mut self, id: SceneId) {
-        // What repeats is a part of what plays until now.
-        self.frames.decoder().set_ab(None);
-        self.navigation = Navigation::default();
-        self.titled = (None, false);
-        if let Err(error) = self.scenes.go_to(id, &mut self.frames) {
-            self.notify(error, true);
-        }
-        self.repaint_after(Duration::ZERO);
-    }
-
-    /// Lets the scene take what the user does; whether that means something to it.
-    fn input(&mut self, input: Input) -> bool {
-        match self.scenes.now_mut().input(input, &mut self.frames) {
-            Ok(None) => return false,
-            Ok(Some(text)) if text.is_empty() => {}
-            Ok(Some(text)) => self.overlay.say(text),
-            Err(error) => self.notify(error, true),
-        }
-        self.repaint_after(Duration::ZERO);
-        true
-    }
-
-    fn correct(&mut self) {
-        self.frames.correct(self.corrects.then_some(self.correction));
-        self.repaint_after(Duration::ZERO);
-    }
+/// What a concern reaches beyond itself.
+struct With<'a> {
+    frames: &'a mut FrameLoop,
+    overlay: &'a mut Overlay,
+    notices: &'a mut Notices,
+    repaints: &'a mut Repaints,
 }
 
 fn check_texture_size(gl: &glow::Context, width: u32, height: u32) -> Result<()> {

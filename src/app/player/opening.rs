@@ -15,7 +15,6 @@ use crate::gpu::sharing::{self, Ask, OnGl, Sharing};
 use crate::gpu::watch;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
-use crate::overlay::Notice;
 
 /// After so long it is said that a device does not answer.
 const SOON_SAID: Duration = Duration::from_millis(1500);
@@ -190,14 +189,14 @@ impl Player<'_> {
         let error = silent.as_ref().map(|(device, what, _)| watch::unanswered(device, what, SOON_SAID));
         if error != self.devices.silent {
             if let Some(before) = self.devices.silent.take() {
-                self.notices.retain(|notice| notice.error != before);
+                self.notices.hide(&before);
             }
             if let Some(error) = error.clone() {
                 // Before all others: it is what keeps the picture from changing.
-                self.notices.insert(0, Notice { error, serious: true });
+                self.notices.show_first(error);
             }
             self.devices.silent = error;
-            self.repaint_after(Duration::ZERO);
+            self.repaints.soon();
         }
         self.give_up_silent();
         watch::look_at(SOON_SAID)

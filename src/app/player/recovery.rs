@@ -12,7 +12,7 @@ use crate::gpu::cl::Device;
 use crate::gpu::sharing::Sharing;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
-use crate::overlay::{Notice, VariantStatus};
+use crate::overlay::VariantStatus;
 
 /// A device that has worked for longer than this fails for the first time again.
 const SOON: Duration = Duration::from_secs(30);
@@ -152,14 +152,14 @@ impl Player<'_> {
     /// Puts a banner in the place of the one before.
     fn show_recovery(&mut self, error: Error) {
         self.hide_recovery();
-        self.notices.push(Notice { error: error.clone(), serious: true });
+        self.notices.show(error.clone(), true);
         self.devices.recovery.told = Some(error);
-        self.repaint_after(Duration::ZERO);
+        self.repaints.soon();
     }
 
     fn hide_recovery(&mut self) {
         if let Some(told) = self.devices.recovery.told.take() {
-            self.notices.retain(|notice| notice.error != told);
+            self.notices.hide(&told);
         }
     }
 

@@ -4,21 +4,60 @@
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use crate::error::{Error, Result};
-use crate::gpu::event::Waker;
+use crate::jobs::{Job, Waker};
 use crate::load;
 use crate::media::Orientation;
 
 /// Files on their way to the disk.
 #[derive(Default)]
 pub(crate) struct Saves {
-    running: Vec<JoinHandle<Result<Vec<PathBuf>>>>,
+    running: Vec<Job<Vec<PathBuf>>>,
+    /// The picture, the window: wanted with the next drawing.
+    frame: bool,
+    window: bool,
+    /// Width, height and RGBA8 pixels of the window as it was last.
+    screenshot: Option<(u32, u32, Vec<u8>)>,
 }
 
 impl Saves {
+    /// Wants the picture of the next drawing.
+    pub(crate) fn want_frame(&mut self) {
+        self.frame = true;
+    }
+
+    /// Wants the window of the next drawing.
+    pub(crate) fn want_window(&mut self) {
+        self.window = true;
+    }
+
+    /// Whether there must be another drawing for what is wanted.
+    pub(crate) fn want_drawing(&self) -> bool {
+        self.frame || self.window
+    }
+
+    /// Whether the picture is wanted, of this drawing.
+    pub(crate) fn takes_frame(&mut self) -> bool {
+        std::mem::take(&mut self.frame)
+    }
+
+    /// Whether the window is wanted, of this drawing.
+    pub(crate) fn takes_window(&mut self) -> bool {
+        std::mem::take(&mut self.window)
+    }
+
+    /// Keeps the window's pixels for the end.
+    pub(crate) fn keep_screenshot(&mut self, (width, height): (u32, u32), rgba: Vec<u8>) {
+        self.screenshot = Some((width, height, rgba));
+    }
+
+    /// What was kept.
+    pub(crate) fn screenshot(&self) -> Option<&(u32, u32, Vec<u8>)> {
+        self.screenshot.as_ref()
+    }
+
     /// Begins to save RGBA8 pixels, top row first, as `clreel-KIND-TIME.png`, turned by `orientation`.
     ///
     /// # Errors
@@ -29,7 +68,7 @@ impl Saves {
         size: (u32, u32),
         rgba: Vec<u8>,
         orientation: Orientation,
-        waker: Waker,
+        waker: &Waker,
     ) -> Result<()> {
         let write = move |paths: &[PathBuf]| {
             let (size, rgba) = orientation.turn(size, rgba)?;
@@ -48,33 +87,25 @@ impl Saves {
         kind: &'static str,
         endings: &'static [&'static str],
         write: impl FnOnce(&[PathBuf]) -> Result<()> + Send + 'static,
-        waker: Waker,
+        waker: &Waker,
     ) -> Result<()> {
-        let work = move || {
-            let saved = save_in(&folders(), kind, SystemTime::now(), endings, write);
-            waker();
-            saved
-        };
-        let thread = std::thread::Builder::new().name("save".into()).spawn(work).map_err(|e| {
-            Error::new(
-                format!("The {kind} could not be saved."),
-                format!("The system says: {e}."),
-                "Try it again.",
-            )
-        })?;
-        self.running.push(thread);
+        let save = move |_: &_| save_in(&folders(), kind, SystemTime::now(), endings, write);
+        self.running.push(Job::spawn("save", "A file could not be saved.", waker, save)?);
         Ok(())
     }
 
     /// What has been saved since the last call; with `wait` also what is still on its way.
     pub(crate) fn finished(&mut self, wait: bool) -> Vec<Result<Vec<PathBuf>>> {
-        let (done, running) =
-            std::mem::take(&mut self.running).into_iter().partition(|t| wait || t.is_finished());
-        self.running = running;
-        let join = |thread: JoinHandle<_>| {
-            thread.join().unwrap_or_else(|_| Err(Error::new("A file could not be saved.", "", "")))
-        };
-        Vec::into_iter(done).map(join).collect()
+        let time = if wait { Duration::MAX } else { Duration::ZERO };
+        let mut saved = Vec::new();
+        self.running.retain(|job| match job.wait(time) {
+            Some(done) => {
+                saved.push(done);
+                false
+            }
+            None => true,
+        });
+        saved
     }
 }
 

@@ -164,7 +164,7 @@ impl Player<'_> {
             }
             let wait = SETTLED.saturating_sub(since.elapsed());
             if !wait.is_zero() {
-                self.repaint_after(wait);
+                self.repaints.after(wait);
                 return;
             }
         }
@@ -187,7 +187,7 @@ impl Player<'_> {
             (None, TuningState::Waiting(_)) => shown.state = TuningState::Running("goes on".into()),
             _ => return,
         }
-        self.repaint_after(Duration::ZERO);
+        self.repaints.soon();
     }
 
     fn tuning_key(&self) -> Option<(Key, Device, (u32, u32))> {
@@ -213,12 +213,12 @@ impl Player<'_> {
     /// The button: searches whether or not something is known.
     pub(super) fn tune_now(&mut self) {
         self.tuning.asked = self.devices.running.is_some();
-        self.repaint_after(Duration::ZERO);
+        self.repaints.soon();
     }
 
     fn begin(&mut self, device: &Device, size: (u32, u32), class: usize) {
         if self.tuning.tuner.is_none() {
-            match Tuner::spawn(self.waker.clone()) {
+            match Tuner::spawn(&self.waker) {
                 Ok(tuner) => self.tuning.tuner = Some(tuner),
                 Err(error) => {
                     self.tuning.stop();
@@ -245,7 +245,7 @@ impl Player<'_> {
         }
         // So that it is seen what takes the time.
         self.overlay.show_tuning();
-        self.repaint_after(Duration::ZERO);
+        self.repaints.soon();
     }
 
     fn told(&mut self, told: Told) {
@@ -273,7 +273,7 @@ impl Player<'_> {
                 self.notify(error, false);
             }
         }
-        self.repaint_after(Duration::ZERO);
+        self.repaints.soon();
     }
 }
 

@@ -11,7 +11,7 @@ use crate::color::Layout;
 use crate::color::planes::pack;
 use crate::color::{Packed, PlaneMemory, Staging};
 use crate::error::{Error, Result};
-use crate::gpu::cl::ClContext;
+use crate::gpu::cl::{ClContext, Event, Queue};
 use crate::gpu::host_block::HostBlock;
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::transfer::{enqueue_map, enqueue_unmap, enqueue_write};
@@ -64,7 +64,7 @@ impl PlaneMemory for HostBlock {
 /// When memory runs out, or the planes are not in memory.
 pub(crate) fn pack_pinned(
     cl: &ClContext,
-    queue: &ocl::Queue,
+    queue: &Queue,
     staging: &Staging,
     picture: &Video,
     layout: &Layout,
@@ -172,8 +172,7 @@ impl PlaneBlock {
     ///
     /// # Errors
     /// When device memory runs out or the command cannot be enqueued.
-    pub fn to_device(&mut self, cl: &ClContext, queue: &ocl::Queue) -> Result<Option<ocl::Event>> {
-        let (width, height) = self.row();
+    pub fn to_device(&mut self, cl: &ClContext, queue: &Queue) -> Result<Option<Event>> {
         let start = self.host.start();
         self.handed_over = true;
         let in_place = self.in_place;
@@ -181,7 +180,7 @@ impl PlaneBlock {
         if !in_place {
             // SAFETY: the block holds these bytes, and nobody writes them until `back_on_host`: `fill` refuses, and packed
             // planes are only read while they are owned here.
-            return unsafe { enqueue_write(queue, device, width, height, start) }.map(Some);
+            return unsafe { enqueue_write(queue, device, start) }.map(Some);
         }
         if !std::mem::take(&mut self.mapped) {
             return Ok(None);
@@ -195,13 +194,13 @@ impl PlaneBlock {
     ///
     /// # Errors
     /// When the command cannot be enqueued.
-    pub fn to_host(&mut self, cl: &ClContext) -> Result<Option<ocl::Event>> {
-        let (width, height) = self.row();
+    pub fn to_host(&mut self, cl: &ClContext) -> Result<Option<Event>> {
+        let (width, _) = self.row();
         let Some(device) = self.device.as_ref().filter(|_| self.in_place && !self.mapped) else {
             return Ok(None);
         };
         let flags = ffi::CL_MAP_READ | ffi::CL_MAP_WRITE;
-        let event = enqueue_map(cl, device, width, height, flags, self.host.start())?;
+        let event = enqueue_map(cl, device, width, flags, self.host.start())?;
         self.mapped = true;
         Ok(Some(event))
     }

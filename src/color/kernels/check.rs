@@ -7,7 +7,7 @@ use crate::color::reference::convert_rows;
 use crate::color::trial::{self, Pattern};
 use crate::color::{Correction, Layout};
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::cl::{ClContext, Queue, failed};
 use crate::gpu::memory::{Picture, Rgba, Storage, channel_at, guarded};
 use crate::gpu::parts::require_sub_buffers;
 use crate::memory::{require, zeroed};
@@ -25,7 +25,7 @@ const STRIP: usize = 32;
 /// When it cannot run; a wrong result is no error but a report.
 pub(crate) fn compare(
     cl: &ClContext,
-    queue: &ocl::Queue,
+    queue: &Queue,
     storage: Storage,
     (width, height): (u32, u32),
     want: &[u8],
@@ -69,7 +69,7 @@ impl Converter {
     /// When the program does not build or run.
     pub(crate) fn check(
         &mut self,
-        queue: &ocl::Queue,
+        queue: &Queue,
         layout: &Layout,
         storage: Storage,
         correction: &Correction,
@@ -230,7 +230,7 @@ enum Step<'a> {
 /// Runs a conversion to a picture of noise, and compares what comes out in strips as long as `strip`.
 fn compare_strips(
     cl: &ClContext,
-    queue: &ocl::Queue,
+    queue: &Queue,
     storage: Storage,
     (width, height): (u32, u32),
     strip: &mut [u8],

@@ -6,7 +6,7 @@ use super::launch::{Built, Curve, KeptKernels, NOT_STARTED, build, expect_size, 
 use crate::color::Matrix;
 use crate::color::{Correction, Tables};
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::cl::{ClContext, Event, Queue, failed};
 use crate::gpu::kernel::Value;
 use crate::gpu::memory::{Picture, Storage};
 
@@ -76,13 +76,13 @@ impl Corrector {
     /// When a picture has another size, both are one image, the program does not build, or the device refuses.
     pub fn enqueue(
         &mut self,
-        queue: &ocl::Queue,
+        queue: &Queue,
         src: &Picture,
         dst: &Picture,
         size: (u32, u32),
         correction: &Correction,
         matrix: Matrix,
-    ) -> Result<ocl::Event> {
+    ) -> Result<Event> {
         let mut kept = std::mem::take(&mut self.kept);
         let enqueued = self.enqueue_kept(queue, &mut kept, src, dst, size, correction, matrix);
         // Whoever keeps no kernels may free the memory.
@@ -98,17 +98,17 @@ impl Corrector {
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn enqueue_kept(
         &mut self,
-        queue: &ocl::Queue,
+        queue: &Queue,
         kept: &mut KeptKernels,
         src: &Picture,
         dst: &Picture,
         size: (u32, u32),
         correction: &Correction,
         matrix: Matrix,
-    ) -> Result<ocl::Event> {
+    ) -> Result<Event> {
         expect_size(src, size.0, size.1)?;
         expect_size(dst, size.0, size.1)?;
-        if src.storage() == Storage::Image && src.mem().as_ptr() == dst.mem().as_ptr() {
+        if src.storage() == Storage::Image && src.mem().raw() == dst.mem().raw() {
             let why = "An image cannot be read and written by one command.";
             return Err(Error::new("The colours could not be corrected.", why, ""));
         }
@@ -118,13 +118,13 @@ impl Corrector {
 
     fn launch(
         &mut self,
-        queue: &ocl::Queue,
+        queue: &Queue,
         kept: &mut KeptKernels,
         src: &Picture,
         dst: &Picture,
         (width, height): (u32, u32),
         tables: &Tables,
-    ) -> Result<ocl::Event> {
+    ) -> Result<Event> {
         let class = (src.storage() == Storage::Image, dst.storage() == Storage::Image);
         let Some(built) = self.programs.get(&class) else {
             return Err(Error::new(NOT_STARTED, "Its program is not built.", ""));

@@ -1,11 +1,10 @@
 //! What conversion and correction share: building a program, its kernels, their arguments and work-groups.
 
-use ocl::core;
-use ocl::flags::MemFlags;
+use ocl::ffi::CL_MEM_READ_ONLY;
 
 use crate::color::Tables;
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::cl::{Buffer, ClContext, Event, Mem, Program, Queue, failed};
 use crate::gpu::kernel::{Argument, Kernel, Value, enqueue, expect_types, unique};
 use crate::gpu::memory::Picture;
 use crate::gpu::program;
@@ -15,20 +14,16 @@ pub(super) const NOT_STARTED: &str = "The conversion of a frame could not be sta
 /// The correction's table on the device. A new one is new memory, since commands on the queue may still read the
 /// old one; OpenCL frees that after them.
 #[derive(Default)]
-pub(super) struct Curve(Option<([u8; 256], ocl::Buffer<u8>)>);
+pub(super) struct Curve(Option<([u8; 256], Buffer)>);
 
 impl Curve {
-    pub(super) fn get(&mut self, cl: &ClContext, tables: &Tables) -> Result<&core::Mem> {
+    pub(super) fn get(&mut self, cl: &ClContext, tables: &Tables) -> Result<&Mem> {
         let buffer = match self.0.take() {
             Some((curve, buffer)) if curve == tables.curve => buffer,
-            _ => {
-                let flags = MemFlags::new().read_only().copy_host_ptr();
-                // SAFETY: the driver copies the 256 bytes before the call returns.
-                unsafe { ocl::Buffer::new(&cl.context, flags, 256, Some(&tables.curve)) }
-                    .map_err(|e| failed("Memory for the colour correction could not be had.", &e))?
-            }
+            _ => Buffer::copied(&cl.context, CL_MEM_READ_ONLY, &tables.curve)
+                .map_err(|e| failed("Memory for the colour correction could not be had.", &e))?,
         };
-        Ok(self.0.insert((tables.curve, buffer)).1.as_core())
+        Ok(self.0.insert((tables.curve, buffer)).1.mem())
     }
 }
 
@@ -40,7 +35,7 @@ pub(super) fn luma_argument(tables: &Tables) -> Value {
 /// A built program for one of its kernels. Arguments belong to a kernel, so that each thread makes its own of it.
 #[derive(Clone)]
 pub(super) struct Built {
-    program: ocl::Program,
+    program: Program,
     name: &'static str,
     number: u64,
 }
@@ -48,7 +43,7 @@ pub(super) struct Built {
 impl Built {
     fn kernel(&self) -> Result<Kernel> {
         let what = || format!("The kernel '{}' could not be made.", self.name);
-        Kernel::new(&self.program, self.name).map_err(|e| failed(&what(), &e.into()))
+        Kernel::new(&self.program, self.name).map_err(|e| failed(&what(), &e))
     }
 }
 
@@ -62,7 +57,7 @@ pub(super) fn build(
 ) -> Result<Built> {
     let program = program::build(cl, file, &program::source(file)?, options)?;
     let built = Built { program, name, number: unique() };
-    expect_types(built.kernel()?.as_core(), file, types)?;
+    expect_types(&built.kernel()?, file, types)?;
     Ok(built)
 }
 
@@ -99,7 +94,7 @@ impl KeptKernels {
 /// Sets all arguments.
 pub(super) fn set<const N: usize>(kernel: &Kernel, arguments: [Argument; N]) -> Result<()> {
     for (index, argument) in (0..).zip(arguments) {
-        kernel.set(index, argument).map_err(|e| failed(NOT_STARTED, &e.into()))?;
+        kernel.set(index, argument).map_err(|e| failed(NOT_STARTED, &e))?;
     }
     Ok(())
 }
@@ -110,26 +105,25 @@ pub(super) fn set<const N: usize>(kernel: &Kernel, arguments: [Argument; N]) -> 
 /// The arguments must be all of the kernel's, with the right types, and their memory large enough for it.
 pub(super) unsafe fn start<const N: usize>(
     cl: &ClContext,
-    queue: &ocl::Queue,
+    queue: &Queue,
     kernel: &Kernel,
     (across, down): (usize, usize),
     arguments: [Argument; N],
-) -> Result<ocl::Event> {
+) -> Result<Event> {
     set(kernel, arguments)?;
     let wanted = if cl.is_cpu() { (64, 1) } else { (32, 4) };
     let most = cl.device.info.max_work_group_size.max(1);
     let group = if wanted.0 * wanted.1 <= most { wanted } else { (most.min(wanted.0), 1) };
     let global = [across.next_multiple_of(group.0), down.next_multiple_of(group.1), 1];
     // SAFETY: the caller vouches for the arguments.
-    unsafe { enqueue(queue, kernel.as_core(), 2, global, [group.0, group.1, 1]) }
-        .map_err(|e| failed(NOT_STARTED, &e.into()))
+    unsafe { enqueue(queue, kernel, 2, global, [group.0, group.1, 1]) }.map_err(|e| failed(NOT_STARTED, &e))
 }
 
 pub(super) fn expect_size(picture: &Picture, width: u32, height: u32) -> Result<()> {
     let (w, h) = (width as usize, height as usize);
     let fits = match picture {
         Picture::Buffer(buffer) => buffer.len() == w * h * 4,
-        Picture::Image(image) => image.dims().to_lens().is_ok_and(|dims| dims[..2] == [w, h]),
+        Picture::Image(image) => image.size() == (w, h),
     };
     if fits && w > 0 && h > 0 {
         return Ok(());

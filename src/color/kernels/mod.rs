@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use crate::color::planes::layout_of;
 use crate::color::{Coefficients, Component, Correction, Family, Layout};
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::cl::{ClContext, Event, Queue, failed};
 use crate::gpu::kernel::Value;
 use crate::gpu::memory::{Picture, Storage};
 use ffmpeg_next::frame::Video;
@@ -133,14 +133,14 @@ impl ConvertProgram {
     fn launch(
         &self,
         cl: &ClContext,
-        queue: &ocl::Queue,
+        queue: &Queue,
         kept: &mut KeptKernels,
         layout: &Layout,
         block: &Picture,
         dst: &Picture,
         correction: &Correction,
         auxiliary: &mut Auxiliary,
-    ) -> Result<ocl::Event> {
+    ) -> Result<Event> {
         let kernel = kept.get(&self.built)?;
         let tables = correction.tables(layout.matrix);
         let curve = auxiliary.curve.get(cl, &tables)?;
@@ -276,11 +276,11 @@ impl Converter {
     /// When `dst` has another size than the frame, the program does not build, or the device refuses.
     pub fn enqueue(
         &mut self,
-        queue: &ocl::Queue,
+        queue: &Queue,
         planes: &PlaneBlock,
         dst: &Picture,
         correction: &Correction,
-    ) -> Result<ocl::Event> {
+    ) -> Result<Event> {
         self.enqueue_block(queue, planes.layout(), planes.on_device()?, dst, correction)
     }
 
@@ -290,12 +290,12 @@ impl Converter {
     /// As [`Converter::enqueue`]; also when `block` is smaller than the layout.
     pub fn enqueue_block(
         &mut self,
-        queue: &ocl::Queue,
+        queue: &Queue,
         layout: &Layout,
         block: &Picture,
         dst: &Picture,
         correction: &Correction,
-    ) -> Result<ocl::Event> {
+    ) -> Result<Event> {
         let mut kept = std::mem::take(&mut self.kept);
         let enqueued = self.enqueue_kept(queue, &mut kept, layout, block, dst, correction);
         // Whoever keeps no kernels may free the memory.
@@ -310,13 +310,13 @@ impl Converter {
     /// As [`Converter::enqueue_block`].
     pub(crate) fn enqueue_kept(
         &mut self,
-        queue: &ocl::Queue,
+        queue: &Queue,
         kept: &mut KeptKernels,
         layout: &Layout,
         block: &Picture,
         dst: &Picture,
         correction: &Correction,
-    ) -> Result<ocl::Event> {
+    ) -> Result<Event> {
         if !matches!(block, Picture::Buffer(buffer) if buffer.len() >= layout.bytes() / 4 * 4) {
             return Err(Error::new(NOT_STARTED, "Its planes are not all on the device.", ""));
         }

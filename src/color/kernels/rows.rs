@@ -1,12 +1,11 @@
 //! The conversion for CPU devices of planes whose rows have room for whole vectors: whole rows at a time.
 
-use ocl::core;
-use ocl::flags::MemFlags;
+use ocl::ffi::{CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_WRITE};
 
 use super::launch::{Built, NOT_STARTED, build, luma_argument, set};
 use crate::color::{Coefficients, Family, Layout, Tables};
 use crate::error::Result;
-use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::cl::{Buffer, ClContext, Event, Mem, Queue, failed};
 use crate::gpu::kernel::{Kernel, Value, enqueue};
 use crate::gpu::memory::{Picture, Storage};
 
@@ -50,20 +49,19 @@ pub(super) fn program(cl: &ClContext, options: &str) -> Result<Built> {
 
 /// Lines of chroma, for all commands of one in-order queue.
 #[derive(Default)]
-pub(super) struct Lines(Option<ocl::Buffer<u16>>);
+pub(super) struct Lines(Option<Buffer>);
 
 impl Lines {
-    fn get(&mut self, cl: &ClContext, numbers: usize) -> Result<&core::Mem> {
-        let lines = match self.0.take().filter(|lines| lines.len() >= numbers) {
+    fn get(&mut self, cl: &ClContext, numbers: usize) -> Result<&Mem> {
+        let lines = match self.0.take().filter(|lines| lines.len() >= 2 * numbers) {
             Some(lines) => lines,
             None => {
-                let flags = MemFlags::new().read_write().alloc_host_ptr();
-                // SAFETY: no host memory is involved.
-                unsafe { ocl::Buffer::new(&cl.context, flags, numbers, None) }
+                let flags = CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR;
+                Buffer::new(&cl.context, flags, 2 * numbers)
                     .map_err(|e| failed("Memory for the conversion could not be had.", &e))?
             }
         };
-        Ok(self.0.insert(lines).as_core())
+        Ok(self.0.insert(lines).mem())
     }
 }
 
@@ -71,14 +69,14 @@ impl Lines {
 #[allow(clippy::too_many_arguments)]
 pub(super) fn launch(
     cl: &ClContext,
-    queue: &ocl::Queue,
+    queue: &Queue,
     kernel: &Kernel,
     layout: &Layout,
     (block, dst): (&Picture, &Picture),
     tables: &Tables,
-    curve: &core::Mem,
+    curve: &Mem,
     lines: &mut Lines,
-) -> Result<ocl::Event> {
+) -> Result<Event> {
     let c = Coefficients::of(layout);
     let strips = (STRIPS * cl.device.info.units).clamp(1, layout.height.max(1)) as usize;
     let line = (layout.width as usize + MARGIN).next_multiple_of(32);
@@ -104,6 +102,5 @@ pub(super) fn launch(
     )?;
     // SAFETY: these are all arguments of the kernel, with their types; block, destination and lines are as large as it
     // needs for this layout, and it stays inside them.
-    unsafe { enqueue(queue, kernel.as_core(), 1, [strips, 1, 1], [1, 1, 1]) }
-        .map_err(|e| failed(NOT_STARTED, &e.into()))
+    unsafe { enqueue(queue, kernel, 1, [strips, 1, 1], [1, 1, 1]) }.map_err(|e| failed(NOT_STARTED, &e))
 }

@@ -11,8 +11,8 @@ use std::time::Instant;
 
 use super::{FrameFilter, Ran, Running};
 use crate::error::{Error, Result};
-use crate::gpu::event::Waker;
 use crate::gpu::host_block::HostBlock;
+use crate::jobs::{Job, Teller, Waker};
 use crate::ladders::box_filter::native::{self, Lanes};
 use crate::memory::zeroed;
 use crate::stats::{Span, Stage};
@@ -20,6 +20,8 @@ use crate::stats::{Span, Stage};
 /// The thread that filters one picture after the other; it has the processor's other cores help it.
 pub(crate) struct NativeFilter {
     orders: Sender<Order>,
+    /// It ends with the orders.
+    _job: Job<()>,
 }
 
 struct Order {
@@ -53,11 +55,13 @@ impl NativeFilter {
     /// When the system gives no thread.
     pub(crate) fn new(waker: Waker) -> Result<Self> {
         let (orders, received) = channel();
-        std::thread::Builder::new()
-            .name("native".into())
-            .spawn(move || run(&received, &waker))
-            .map_err(|e| Error::new("The filter in Rust could not be started.", e.to_string(), ""))?;
-        Ok(Self { orders })
+        let theirs = waker.clone();
+        let filter = move |_: &Teller<()>| {
+            run(&received, &theirs);
+            Ok(())
+        };
+        let job = Job::spawn("native", "The filter in Rust could not be started.", &waker, filter)?;
+        Ok(Self { orders, _job: job })
     }
 
     /// Prepares the filter of a picture of `size`; nothing runs yet. `spare` is memory for the result, if there is any.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{FrameFilter, Ran, Running};
 use crate::error::Result;
-use crate::gpu::cl::flush;
+use crate::gpu::cl::{Event, Queue, flush};
 use crate::gpu::event::{Waker, is_complete, wake_after};
 use crate::gpu::memory::Picture;
 use crate::gpu::timer;
@@ -14,7 +14,7 @@ use crate::ladders::box_filter::planar::PlanarPlan;
 /// Kernels on an RGBA picture.
 pub(crate) struct OnPixels {
     pub(crate) plan: Plan,
-    pub(crate) queue: ocl::Queue,
+    pub(crate) queue: Queue,
 }
 
 impl FrameFilter for OnPixels {
@@ -48,7 +48,7 @@ pub(crate) struct OnPlanes {
     pub(crate) plan: PlanarPlan,
     /// The slot's planes as the device has them.
     pub(crate) from: Picture,
-    pub(crate) queue: ocl::Queue,
+    pub(crate) queue: Queue,
 }
 
 impl FrameFilter for OnPlanes {
@@ -74,9 +74,9 @@ impl FrameFilter for OnPlanes {
 }
 
 /// A launch in the queue.
-struct Launch(ocl::Event);
+struct Launch(Event);
 
-fn started(event: ocl::Event, waker: Option<&Waker>) -> Result<Box<dyn Running>> {
+fn started(event: Event, waker: Option<&Waker>) -> Result<Box<dyn Running>> {
     if let Some(waker) = waker {
         wake_after(&event, waker);
     }

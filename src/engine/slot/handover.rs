@@ -8,7 +8,7 @@ use ocl::ffi;
 use super::{DeviceSide, Loaded, Output, SOURCE, Slot, TARGET, no_picture};
 use crate::engine::plans::Plans;
 use crate::error::Result;
-use crate::gpu::cl::ClContext;
+use crate::gpu::cl::{ClContext, Event, Queue};
 use crate::gpu::host_block::HostBlock;
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::sharing::texture::Shared;
@@ -93,7 +93,7 @@ impl Slot {
     ///
     /// # Errors
     /// When the texture is not shared, or the driver refuses.
-    pub(crate) fn acquire(&mut self, cl: &ClContext) -> Result<ocl::Event> {
+    pub(crate) fn acquire(&mut self, cl: &ClContext) -> Result<Event> {
         if let Some(surface) = &mut self.surface {
             surface.wait_for_gl(cl.waits_for_gl());
         }
@@ -106,9 +106,9 @@ impl Slot {
     ///
     /// # Errors
     /// When the texture is not shared, or the driver refuses.
-    pub(crate) fn copy_to_texture(&self, cl: &ClContext, from: &Picture) -> Result<ocl::Event> {
+    pub(crate) fn copy_to_texture(&self, cl: &ClContext, from: &Picture) -> Result<Event> {
         let shared = self.device.shared.as_ref().ok_or_else(no_picture)?;
-        enqueue_copy_to_image(cl, from, shared.picture(), self.size())
+        enqueue_copy_to_image(cl, from, shared.picture())
     }
 
     /// Lets the device's memory objects go. Where it is idle they are released; the next filter makes new ones. A lost
@@ -130,8 +130,7 @@ impl Slot {
     ///
     /// # Errors
     /// When a command cannot be enqueued.
-    pub fn to_device(&mut self, cl: &ClContext, queue: &ocl::Queue) -> Result<Option<ocl::Event>> {
-        let (width, height) = self.size();
+    pub fn to_device(&mut self, cl: &ClContext, queue: &Queue) -> Result<Option<Event>> {
         let starts = self.starts();
         let device = &mut self.device;
         device.handed_over = true;
@@ -142,7 +141,7 @@ impl Slot {
         if !cl.uses_host_memory() {
             if let (Loaded::Rgba, Some(source), Some(input)) = (self.loaded, &device.source, &self.input) {
                 // SAFETY: the block holds the whole picture, and `input` refuses to lend it until `back_on_host`.
-                event = Some(unsafe { enqueue_write(queue, source, width, height, input.start()) }?);
+                event = Some(unsafe { enqueue_write(queue, source, input.start()) }?);
             }
         } else {
             let sides = [(&device.source, starts.0), (&device.target, starts.1)];
@@ -160,8 +159,8 @@ impl Slot {
     ///
     /// # Errors
     /// When a command cannot be enqueued.
-    pub fn to_host(&mut self, cl: &ClContext, to_texture: bool) -> Result<ocl::Event> {
-        let (width, height) = self.size();
+    pub fn to_host(&mut self, cl: &ClContext, to_texture: bool) -> Result<Event> {
+        let (width, _) = self.size();
         let starts = self.starts();
         let device = &mut self.device;
         let mut event = None;
@@ -174,13 +173,13 @@ impl Slot {
                 [(&device.source, starts.0, ffi::CL_MAP_WRITE | read), (&device.target, starts.1, read)];
             for (mapped, (picture, start, flags)) in device.mapped.iter_mut().zip(sides) {
                 if let (Some(picture), Some(start)) = (picture, start) {
-                    event = Some(enqueue_map(cl, picture, width, height, flags, start)?);
+                    event = Some(enqueue_map(cl, picture, width, flags, start)?);
                     *mapped = true;
                 }
             }
         } else if let (false, Some(target), Some(output)) = (to_texture, &device.target, starts.1) {
             // SAFETY: the memory has room for the whole picture, and `show` refuses it until `back_on_host`.
-            event = Some(unsafe { enqueue_read(cl, target, width, height, output) }?);
+            event = Some(unsafe { enqueue_read(cl, target, output) }?);
         }
         if to_texture {
             event = Some(device.shared.as_ref().ok_or_else(no_picture)?.release(cl)?);

@@ -2,7 +2,6 @@
 //! that has proved that it shares, or one that does not and the reason.
 
 use std::ffi::c_void;
-use std::mem::size_of;
 use std::ptr;
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use ocl::ffi;
 
 use super::{OnGl, Sharing, self_test};
 use crate::error::Result;
-use crate::gpu::cl::{ClContext, Device, status_name};
+use crate::gpu::cl::{ClContext, Context, Device, Id, status_name};
 use crate::gpu::watch;
 
 /// `CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR` of cl_gl.h.
@@ -57,47 +56,34 @@ pub(crate) fn open_on(
     }
 }
 
-/// ocl's own builder refuses devices that do not list the extension, though some of them share all the same.
-fn create(device: &Device, properties: ContextProperties) -> std::result::Result<ocl::Context, String> {
-    let raw = properties.platform(device.platform).to_raw();
-    let id = device.device.as_core().as_raw();
-    let mut status = 0;
-    // SAFETY: the list ends with a zero and names a platform and an OpenGL context that are alive; the device is one
-    // of that platform; no callback is passed.
-    let context = unsafe { ffi::clCreateContext(raw.as_ptr(), 1, &id, None, ptr::null_mut(), &mut status) };
-    if status != 0 || context.is_null() {
-        return Err(format!("the driver makes no OpenCL context for this window: {}", status_name(status)));
-    }
-    // SAFETY: the driver returned this context with one reference, which the wrapper takes over.
-    Ok(unsafe { ocl::core::Context::from_raw_create_ptr(context) }.into())
+/// Also on devices that do not list the extension: some of them share all the same.
+fn create(device: &Device, properties: ContextProperties) -> std::result::Result<Context, String> {
+    Context::new(device, &properties.to_raw())
+        .map_err(|e| format!("the driver makes no OpenCL context for this window: {}", status_name(e.0)))
 }
 
 /// Which of `devices` drives the OpenGL context that `properties` name, as far as the drivers tell.
 pub fn driving_device<'a>(devices: &'a [Device], properties: &ContextProperties) -> Option<&'a Device> {
     let mut asked = Vec::new();
     for device in devices {
-        let platform = device.platform.as_core().as_ptr();
-        if asked.contains(&platform) {
+        if asked.contains(&device.platform) {
             continue;
         }
-        asked.push(platform);
-        let raw = properties.clone().platform(device.platform).to_raw();
+        asked.push(device.platform);
+        let raw = device.properties(&properties.to_raw());
         let Some(id) = ask(device.platform, &raw) else { continue };
-        if let Some(found) = devices.iter().find(|d| d.device.as_core().as_raw() == id) {
+        if let Some(found) = devices.iter().find(|d| d.id.raw() == id) {
             return Some(found);
         }
     }
     None
 }
 
-fn ask(platform: ocl::Platform, properties: &[isize]) -> Option<ffi::cl_device_id> {
+fn ask(platform: Id, properties: &[isize]) -> Option<ffi::cl_device_id> {
     type GetGlContextInfo = unsafe extern "C" fn(*const isize, u32, usize, *mut c_void, *mut usize) -> i32;
     // SAFETY: the platform is alive and the name ends with a zero.
     let function = unsafe {
-        ffi::clGetExtensionFunctionAddressForPlatform(
-            platform.as_core().as_ptr(),
-            c"clGetGLContextInfoKHR".as_ptr(),
-        )
+        ffi::clGetExtensionFunctionAddressForPlatform(platform.raw(), c"clGetGLContextInfoKHR".as_ptr())
     };
     if function.is_null() {
         return None;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::gpu::event::Waker;
 use crate::gpu::watch;
+use crate::jobs::Waker;
 
 /// Something that the thread with the OpenGL context does for another one.
 pub(crate) type Ask = Box<dyn FnOnce(&Arc<glow::Context>) + Send>;

@@ -1,14 +1,14 @@
 //! Textures that can be shared, and OpenCL's side of them.
 
+use std::ptr;
 use std::sync::Arc;
 
 use glow::HasContext as _;
-use ocl::core::{self, GlTextureTarget, ImageDescriptor, MemObjectType};
-use ocl::flags::MemFlags;
+use ocl::ffi;
 
 use super::pixel_buffer::PixelBuffer;
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::cl::{ClContext, Event, Image, failed};
 use crate::gpu::gl::{max_texture_size, too_large};
 use crate::gpu::memory::Picture;
 
@@ -104,11 +104,9 @@ impl Shared {
     /// # Errors
     /// When the driver does not share it.
     pub(crate) fn new(cl: &ClContext, texture: glow::Texture, width: u32, height: u32) -> Result<Self> {
-        let (w, h) = (width as usize, height as usize);
-        let shape = ImageDescriptor::new(MemObjectType::Image2d, w, h, 1, 0, 0, 0, None);
-        let flags = MemFlags::new().read_write();
-        let target = GlTextureTarget::GlTexture2d;
-        ocl::Image::from_gl_texture(&cl.context, flags, shape, target, 0, texture.0.get())
+        let (size, flags) = ((width as usize, height as usize), ffi::CL_MEM_READ_WRITE);
+        // SAFETY: the texture is of the OpenGL context that `cl` shares with, if it shares at all; else the driver refuses.
+        unsafe { Image::of_gl(&cl.context, flags, texture.0.get(), size) }
             .map(|image| Self { picture: Picture::Image(image) })
             .map_err(|e| failed("A texture could not be shared between OpenGL and OpenCL.", &e))
     }
@@ -123,7 +121,7 @@ impl Shared {
     ///
     /// # Errors
     /// When the driver refuses.
-    pub(crate) fn acquire(&self, cl: &ClContext) -> Result<ocl::Event> {
+    pub(crate) fn acquire(&self, cl: &ClContext) -> Result<Event> {
         self.hand_over(cl, true)
     }
 
@@ -131,24 +129,20 @@ impl Shared {
     ///
     /// # Errors
     /// When the driver refuses.
-    pub(crate) fn release(&self, cl: &ClContext) -> Result<ocl::Event> {
+    pub(crate) fn release(&self, cl: &ClContext) -> Result<Event> {
         self.hand_over(cl, false)
     }
 
-    fn hand_over(&self, cl: &ClContext, to_cl: bool) -> Result<ocl::Event> {
-        let memory = std::slice::from_ref(self.picture.mem());
-        let mut event = core::Event::null();
-        let queue = cl.queue.as_core();
-        let none = None::<&core::Event>;
-        let result = if to_cl {
-            core::enqueue_acquire_gl_objects(queue, memory, none, Some(&mut event))
-        } else {
-            core::enqueue_release_gl_objects(queue, memory, none, Some(&mut event))
-        };
-        let hint = "Choose another device, or start with --no-sharing.";
-        result.map(|()| event.into()).map_err(|e| Error {
-            hint: hint.to_owned(),
-            ..failed("A texture could not be handed over between OpenGL and OpenCL.", &e.into())
+    fn hand_over(&self, cl: &ClContext, to_cl: bool) -> Result<Event> {
+        let (queue, memory) = (cl.queue.raw(), self.picture.mem().raw());
+        let enqueue = if to_cl { ffi::clEnqueueAcquireGLObjects } else { ffi::clEnqueueReleaseGLObjects };
+        let event = Event::of(|event| {
+            // SAFETY: queue and memory object are alive; the list is this one object.
+            unsafe { enqueue(queue, 1, &memory, 0, ptr::null(), event) }
+        });
+        event.map_err(|e| Error {
+            hint: "Choose another device, or start with --no-sharing.".to_owned(),
+            ..failed("A texture could not be handed over between OpenGL and OpenCL.", &e)
         })
     }
 }

@@ -14,7 +14,7 @@ use super::planar::{PlanarFilter, PlanarPlan, planes_of, run as planes};
 use super::trial::Trials;
 use super::{BuiltVariant, Plan, Scratch, VariantId};
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, Device, failed};
+use crate::gpu::cl::{ClContext, Device, Queue, failed};
 use crate::gpu::memory::{Picture, Rgba, Storage};
 use crate::ladder::bench::{Bench, Prepared, Tried, fail, predict, without_device};
 use crate::ladder::measure::{self, Sample};
@@ -113,7 +113,7 @@ impl<'a> BoxBench<'a> {
         (self.input.width, self.input.height)
     }
 
-    fn queue(&self) -> Result<&ocl::Queue> {
+    fn queue(&self) -> Result<&Queue> {
         let none = || Error::new("Kernels cannot run.", "There is no OpenCL device.", "");
         self.on.as_ref().map(|on| &on.cl.queue).ok_or_else(none)
     }
@@ -166,7 +166,7 @@ impl<'a> BoxBench<'a> {
     }
 }
 
-fn run_planes(queue: &ocl::Queue, plan: &PlanarPlan, from: &Picture) -> Result<Sample> {
+fn run_planes(queue: &Queue, plan: &PlanarPlan, from: &Picture) -> Result<Sample> {
     measure::sample(queue, |queue| Ok(vec![plan.enqueue(queue, from, 0..plan.rows())?]))
 }
 
@@ -320,14 +320,12 @@ impl<'a> Bench for BoxBench<'a> {
 }
 
 /// Copies a buffer to another on the device, waits, and times it.
-pub(crate) fn copy(queue: &ocl::Queue, from: &Picture, to: &Picture) -> Result<Sample> {
+pub(crate) fn copy(queue: &Queue, from: &Picture, to: &Picture) -> Result<Sample> {
     let (Picture::Buffer(from), Picture::Buffer(to)) = (from, to) else {
         return Err(Error::new("The copy could not be timed.", "It needs buffers.", ""));
     };
     measure::sample(queue, |queue| {
-        let mut event = ocl::Event::empty();
-        let copied = from.copy(to, None, None).queue(queue).enew(&mut event).enq();
-        copied.map_err(|e| failed("A picture could not be copied on the device.", &e))?;
-        Ok(vec![event])
+        let copied = from.enqueue_copy(queue, to);
+        Ok(vec![copied.map_err(|e| failed("A picture could not be copied on the device.", &e))?])
     })
 }

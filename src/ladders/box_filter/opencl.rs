@@ -7,7 +7,7 @@ use super::config::{Config, Extent};
 use super::plan::{Pass, Plan};
 use super::{Kernels, Scratch, run};
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, DeviceKind, failed};
+use crate::gpu::cl::{self, ClContext, DeviceKind, failed};
 use crate::gpu::kernel::{Kernel, unique};
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::program;
@@ -38,7 +38,7 @@ pub struct BuiltVariant {
 #[derive(Debug)]
 struct Program {
     id: VariantId,
-    program: ocl::Program,
+    program: cl::Program,
     config: Config,
 }
 
@@ -273,14 +273,14 @@ impl BuiltVariant {
         let last = code.kernels.len() - 1;
         let mut passes = Vec::with_capacity(last + 1);
         for (index, name) in code.kernels.iter().enumerate() {
-            let kernel = Kernel::new(program, name).map_err(|e| failed(&what, &e.into()))?;
+            let kernel = Kernel::new(program, name).map_err(|e| failed(&what, &e))?;
             let (first, last) = (index == 0, index == last);
             let between = sums.as_ref();
             let input = between.filter(|_| !first).unwrap_or(src.mem());
             let output = between.filter(|_| !last).unwrap_or(dst.mem());
             let scratch = extra.as_ref().filter(|_| last);
             let pass = Pass { kernel, last, has_scratch: scratch.is_some() };
-            pass.bind([input, output], scratch, (width, height)).map_err(|e| failed(&what, &e.into()))?;
+            pass.bind([input, output], scratch, (width, height)).map_err(|e| failed(&what, &e))?;
             passes.push(pass);
         }
         let units = cl.device.info.units;

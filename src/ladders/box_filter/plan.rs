@@ -3,12 +3,10 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use ocl::core;
-
 use super::config::{Config, Extent, Launch};
 use super::{Kernels, MAX_RADIUS};
 use crate::error::{Error, Result};
-use crate::gpu::cl::failed;
+use crate::gpu::cl::{Answer, Event, Mem, Queue, failed};
 use crate::gpu::kernel::{Kernel, Value, enqueue_after, expect_types};
 use crate::gpu::memory::Storage;
 use crate::ladder::measure::sample;
@@ -40,10 +38,10 @@ pub(super) struct Pass {
 impl Pass {
     pub(super) fn bind(
         &self,
-        [input, output]: [&core::Mem; 2],
-        scratch: Option<&core::Mem>,
+        [input, output]: [&Mem; 2],
+        scratch: Option<&Mem>,
         (width, height): (u32, u32),
-    ) -> core::Result<()> {
+    ) -> Answer<()> {
         self.kernel.set(arg::INPUT, input)?;
         self.kernel.set(arg::OUTPUT, output)?;
         if let Some(scratch) = scratch {
@@ -53,7 +51,7 @@ impl Pass {
         self.kernel.set(arg::HEIGHT, Value::Int(height as i32))
     }
 
-    pub(super) fn set_radius(&self, radius: u32) -> core::Result<()> {
+    pub(super) fn set_radius(&self, radius: u32) -> Answer<()> {
         self.kernel.set(arg::RADIUS, Value::Int(radius as i32))?;
         if self.last {
             self.kernel.set(arg::SCALE, Value::Float(scale(radius)))?;
@@ -61,13 +59,7 @@ impl Pass {
         Ok(())
     }
 
-    fn enqueue(
-        &self,
-        queue: &ocl::Queue,
-        rows: Range<u32>,
-        launch: &Launch,
-        waits: Option<&ocl::EventList>,
-    ) -> core::Result<ocl::Event> {
+    fn enqueue(&self, queue: &Queue, rows: Range<u32>, launch: &Launch, waits: &[Event]) -> Answer<Event> {
         let count = rows.end - rows.start;
         self.kernel.set(arg::ROW0, Value::Int(rows.start as i32))?;
         self.kernel.set(arg::ROWS, Value::Int(count as i32))?;
@@ -75,7 +67,7 @@ impl Pass {
         let (global, local) = ([across, down, 1], [launch.local[0], launch.local[1], 1]);
         // SAFETY: `bind` and `set_radius` have set every argument, `check_arguments` has compared their types,
         // the memory is as large as the kernels expect, and they stay inside it for any rows of the picture.
-        unsafe { enqueue_after(queue, self.kernel.as_core(), 2, global, local, waits) }
+        unsafe { enqueue_after(queue, &self.kernel, 2, global, local, waits) }
     }
 }
 
@@ -144,7 +136,7 @@ impl Plan {
             return Err(Error::new(what, format!("{radius} is more than {MAX_RADIUS}."), ""));
         }
         for pass in &self.passes {
-            pass.set_radius(radius).map_err(|e| failed(what, &e.into()))?;
+            pass.set_radius(radius).map_err(|e| failed(what, &e))?;
         }
         self.radius.set(radius);
         Ok(())
@@ -155,17 +147,11 @@ impl Plan {
     ///
     /// # Errors
     /// When the band is empty or leaves the picture, or the device refuses.
-    pub fn enqueue(&self, queue: &ocl::Queue, pass: usize, rows: Range<u32>) -> Result<ocl::Event> {
-        self.enqueue_after(queue, pass, rows, None)
+    pub fn enqueue(&self, queue: &Queue, pass: usize, rows: Range<u32>) -> Result<Event> {
+        self.enqueue_after(queue, pass, rows, &[])
     }
 
-    fn enqueue_after(
-        &self,
-        queue: &ocl::Queue,
-        pass: usize,
-        rows: Range<u32>,
-        waits: Option<&ocl::EventList>,
-    ) -> Result<ocl::Event> {
+    fn enqueue_after(&self, queue: &Queue, pass: usize, rows: Range<u32>, waits: &[Event]) -> Result<Event> {
         let what = || format!("'{}' could not be started.", self.kernels.id);
         let Some(p) = self.passes.get(pass).filter(|_| rows.start < rows.end && rows.end <= self.height)
         else {
@@ -173,7 +159,7 @@ impl Plan {
             return Err(Error::new(what(), why, ""));
         };
         let launch = (self.config.code().launch)(&self.config, pass, &self.extent(rows.end - rows.start));
-        p.enqueue(queue, rows, &launch, waits).map_err(|e| failed(&what(), &e.into()))
+        p.enqueue(queue, rows, &launch, waits).map_err(|e| failed(&what(), &e))
     }
 
     /// Predicts the wall time of one run, in milliseconds, from bands of growing height until one takes long enough to be
@@ -181,7 +167,7 @@ impl Plan {
     ///
     /// # Errors
     /// When the device fails.
-    pub fn predict(&self, queue: &ocl::Queue) -> Result<f64> {
+    pub fn predict(&self, queue: &Queue) -> Result<f64> {
         const TRUSTED_MS: f64 = 30.0;
         let mut total = 0.0;
         for pass in 0..self.passes() {
@@ -198,7 +184,7 @@ impl Plan {
     }
 
     /// Puts all passes over all rows on the queue, and returns at once with their events.
-    pub fn enqueue_all(&self, queue: &ocl::Queue) -> Result<Vec<ocl::Event>> {
+    pub fn enqueue_all(&self, queue: &Queue) -> Result<Vec<Event>> {
         (0..self.passes()).map(|pass| self.enqueue(queue, pass, 0..self.height)).collect()
     }
 
@@ -206,16 +192,11 @@ impl Plan {
     ///
     /// # Errors
     /// When the device refuses.
-    pub fn enqueue_all_after(&self, queue: &ocl::Queue, waits: &[ocl::Event]) -> Result<Vec<ocl::Event>> {
+    pub fn enqueue_all_after(&self, queue: &Queue, waits: &[Event]) -> Result<Vec<Event>> {
         let mut all = Vec::with_capacity(self.passes());
         for pass in 0..self.passes() {
-            let mut list = ocl::EventList::new();
-            match all.last() {
-                Some(before) => list.push(ocl::Event::clone(before)),
-                None => waits.iter().for_each(|event| list.push(event.clone())),
-            }
-            let list = Some(&list).filter(|list| !list.is_empty());
-            all.push(self.enqueue_after(queue, pass, 0..self.height, list)?);
+            let waits = all.last().map_or(waits, std::slice::from_ref);
+            all.push(self.enqueue_after(queue, pass, 0..self.height, waits)?);
         }
         Ok(all)
     }
@@ -244,7 +225,7 @@ impl Plan {
             };
             // A missing argument has been refused already when it was set.
             let types: Vec<&[&str]> = (0..=arguments).map(wanted).collect();
-            expect_types(pass.kernel.as_core(), &format!("{} ('{name}')", code.file), &types)?;
+            expect_types(&pass.kernel, &format!("{} ('{name}')", code.file), &types)?;
         }
         Ok(())
     }

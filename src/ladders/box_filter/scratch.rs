@@ -1,19 +1,16 @@
 //! The memory between the passes of a filter. In: a size. Out: row sums on the device, kept from frame to frame.
 
-use ocl::core;
-use ocl::enums::ImageChannelDataType;
-
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, failed};
+use crate::gpu::cl::{Answer, Buffer, Channel, ClContext, Image, Mem, Queue, failed};
 use crate::gpu::memory::{Storage, image, new_memory};
 
 /// The row sums between two passes. All plans of one in-order queue may share it: one frame's second pass has
 /// read it before the next frame's first pass writes it.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    image: Option<((u32, u32), ocl::Image<u16>)>,
-    buffer: Option<((u32, u32), ocl::Buffer<u16>)>,
-    lines: Option<ocl::Buffer<u16>>,
+    image: Option<((u32, u32), Image)>,
+    buffer: Option<((u32, u32), Buffer)>,
+    lines: Option<Buffer>,
 }
 
 impl Scratch {
@@ -23,59 +20,49 @@ impl Scratch {
     }
 
     /// Fills all of it with numbers that no picture gives, so that nothing is right because of an earlier run.
-    pub(super) fn poison(&self, queue: &ocl::Queue) -> Result<()> {
-        let poison = |len: usize| vec![0xa7d3u16; len];
+    pub(super) fn poison(&self, queue: &Queue) -> Result<()> {
+        let poison = |len: usize| 0xa7d3_u16.to_le_bytes().repeat(len / 2);
         let image = self.image.as_ref().map(|((width, height), image)| {
-            image.write(&poison(*width as usize * *height as usize * 4)).queue(queue).enq()
+            image.write(queue, &poison(*width as usize * *height as usize * 8))
         });
         let buffers = self.buffer.as_ref().map(|(_, buffer)| buffer).into_iter().chain(&self.lines);
-        let buffers = buffers.map(|buffer| buffer.write(&poison(buffer.len())).queue(queue).enq());
-        let written: ocl::Result<()> = image.into_iter().chain(buffers).collect();
+        let buffers = buffers.map(|buffer| buffer.write(queue, &poison(buffer.len())));
+        let written: Answer<()> = image.into_iter().chain(buffers).collect();
         written.map_err(|e| failed("The row sums could not be prepared for a check.", &e))
     }
 
     /// At least this many pixels of four channels of 16 bits.
-    pub(super) fn lines(&mut self, cl: &ClContext, pixels: usize) -> Result<core::Mem> {
+    pub(super) fn lines(&mut self, cl: &ClContext, pixels: usize) -> Result<Mem> {
         let what = "Memory for the column sums could not be had on the device.";
-        if let Some(lines) = self.lines.as_ref().filter(|l| l.len() >= 4 * pixels) {
-            return Ok(lines.as_core().clone());
+        if let Some(lines) = self.lines.as_ref().filter(|l| l.len() >= 8 * pixels) {
+            return Ok(lines.mem().clone());
         }
-        // SAFETY: no host memory is involved.
-        let new = unsafe { ocl::Buffer::new(&cl.context, new_memory(cl), 4 * pixels, None) };
-        let new: ocl::Buffer<u16> = new.map_err(|e| failed(what, &e))?;
-        let mem = new.as_core().clone();
+        let new = Buffer::new(&cl.context, new_memory(cl), 8 * pixels).map_err(|e| failed(what, &e))?;
+        let mem = new.mem().clone();
         self.lines = Some(new);
         Ok(mem)
     }
 
     /// Memory for the row sums of a picture, four channels of 16 bits; kept until the size changes.
-    pub(super) fn get(
-        &mut self,
-        cl: &ClContext,
-        storage: Storage,
-        width: u32,
-        height: u32,
-    ) -> Result<core::Mem> {
+    pub(super) fn get(&mut self, cl: &ClContext, storage: Storage, width: u32, height: u32) -> Result<Mem> {
         let what = "Memory for the row sums could not be had on the device.";
         let (w, h) = (width as usize, height as usize);
-        let flags = new_memory(cl);
         let mem = match storage {
             Storage::Image => {
                 if self.image.as_ref().is_none_or(|(size, _)| *size != (width, height)) {
                     self.image = None;
-                    let new = image(cl, ImageChannelDataType::UnsignedInt16, w, h, flags, None);
+                    let new = image(cl, Channel::Uint16, w, h);
                     self.image = Some(((width, height), new.map_err(|e| failed(what, &e))?));
                 }
-                self.image.as_ref().map(|(_, i)| i.as_core().clone())
+                self.image.as_ref().map(|(_, i)| i.mem().clone())
             }
             Storage::Buffer => {
                 if self.buffer.as_ref().is_none_or(|(size, _)| *size != (width, height)) {
                     self.buffer = None;
-                    // SAFETY: no host memory is involved.
-                    let new = unsafe { ocl::Buffer::new(&cl.context, flags, w * h * 4, None) };
+                    let new = Buffer::new(&cl.context, new_memory(cl), w * h * 8);
                     self.buffer = Some(((width, height), new.map_err(|e| failed(what, &e))?));
                 }
-                self.buffer.as_ref().map(|(_, b)| b.as_core().clone())
+                self.buffer.as_ref().map(|(_, b)| b.mem().clone())
             }
         };
         mem.ok_or_else(|| Error::new(what, "", ""))

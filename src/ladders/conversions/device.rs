@@ -1,14 +1,14 @@
 //! A device's conversions of one source and destination. In: types, numbers. Out: the results of every form, each among
 //! canaries and over junk, compared with what is right.
 
-use ocl::core::{self, ArgVal, MapFlags};
+use ocl::ffi;
 
 use super::compare::{Failure, JUNK, Wanted, outside};
 use super::types::{Case, Form, Type};
 use super::values::MULTIPLE;
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, Device, DeviceInfo, failed, flush};
-use crate::gpu::kernel::{enqueue, expect_types};
+use crate::gpu::cl::{self, Buffer, ClContext, Device, DeviceInfo, Status, enqueue_unmap, failed, flush};
+use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types};
 use crate::gpu::memory::new_memory;
 use crate::gpu::program;
 
@@ -31,10 +31,7 @@ pub struct Abilities {
 impl Abilities {
     /// What the device says.
     pub fn of(device: &Device) -> Self {
-        let ask = |what: u32| {
-            let raw = core::get_device_info_raw(device.device.as_core(), what).unwrap_or_default();
-            raw.first_chunk::<8>().map_or(0, |bytes| u64::from_ne_bytes(*bytes))
-        };
+        let ask = |what: u32| device.number(what).unwrap_or_default();
         let has = |name: &str| device.info.extensions.iter().any(|extension| extension == name);
         let listed = |name: &str, what: u32| if has(name) { ask(what) } else { 0 };
         Self {
@@ -69,7 +66,7 @@ impl Abilities {
 /// Compiled conversions of one source and destination.
 #[derive(Debug)]
 pub(crate) struct Program {
-    kernels: Vec<(Case, core::Kernel)>,
+    kernels: Vec<(Case, Kernel)>,
     from: Type,
     to: Type,
 }
@@ -106,10 +103,10 @@ fn alone(case: Case) -> String {
     format!(" -DONLY={}{implicit}", case.mode())
 }
 
-fn kernel(program: &ocl::Program, case: Case) -> Result<core::Kernel> {
+fn kernel(program: &cl::Program, case: Case) -> Result<Kernel> {
     let name = format!("run{}", case.mode());
-    let kernel = core::create_kernel(program, &name)
-        .map_err(|e| failed(&format!("The kernel {name} in {FILE} could not be prepared."), &e.into()))?;
+    let kernel = Kernel::new(program, &name)
+        .map_err(|e| failed(&format!("The kernel {name} in {FILE} could not be prepared."), &e))?;
     // Drivers call them so or so.
     let names = |of: Type| {
         let long = of.name().strip_prefix('u').map_or(String::new(), |rest| format!("unsigned {rest}*"));
@@ -162,8 +159,8 @@ impl Places {
 pub(crate) struct Memory {
     cl: ClContext,
     abilities: Abilities,
-    input: Option<ocl::Buffer<u8>>,
-    output: Option<ocl::Buffer<u8>>,
+    input: Option<Buffer>,
+    output: Option<Buffer>,
 }
 
 const WHAT: &str = "Conversions could not be run on the device.";
@@ -175,22 +172,20 @@ impl Memory {
     }
 
     /// A buffer of at least so many bytes: the one that is there, or a new one.
-    fn at_least(cl: &ClContext, slot: &mut Option<ocl::Buffer<u8>>, bytes: usize) -> Result<ocl::Buffer<u8>> {
+    fn at_least(cl: &ClContext, slot: &mut Option<Buffer>, bytes: usize) -> Result<Buffer> {
         if let Some(buffer) = slot.as_ref().filter(|buffer| buffer.len() >= bytes) {
             return Ok(buffer.clone());
         }
         *slot = None;
-        // SAFETY: no host memory is involved.
-        let buffer = unsafe { ocl::Buffer::<u8>::new(&cl.context, new_memory(cl), bytes, None) };
-        let buffer =
-            buffer.map_err(|e| failed("Memory for conversions could not be had on the device.", &e))?;
+        let buffer = Buffer::new(&cl.context, new_memory(cl), bytes)
+            .map_err(|e| failed("Memory for conversions could not be had on the device.", &e))?;
         Ok(slot.insert(buffer).clone())
     }
 
     /// Brings the numbers that are converted next. Their count is a multiple of [`MULTIPLE`].
     pub(crate) fn load(&mut self, input: &[u8]) -> Result<()> {
         let buffer = Self::at_least(&self.cl, &mut self.input, input.len())?;
-        buffer.cmd().write(input).queue(&self.cl.queue).enq().map_err(|e| failed(WHAT, &e))
+        buffer.write(&self.cl.queue, input).map_err(|e| failed(WHAT, &e))
     }
 
     /// Runs a case on the loaded numbers in all its forms, and compares them. `wanted` is computed meanwhile.
@@ -207,51 +202,31 @@ impl Memory {
         let places = Places::new(count, program.to);
         let output = Self::at_least(&self.cl, &mut self.output, places.all())?;
         let Some(from) = &self.input else { return Ok(None) };
-        let whole = |e: core::Error| failed(WHAT, &e.into());
-        let first =
-            output.create_sub_buffer(None, CANARY, places.all() - CANARY).map_err(|e| failed(WHAT, &e))?;
+        let whole = |e: Status| failed(WHAT, &e);
+        let first = output.part(CANARY, places.all() - CANARY).map_err(whole)?;
         let queue = &self.cl.queue;
         let apart = (places.apart / program.to.bytes()) as u32;
-        core::set_kernel_arg(kernel, 0, ArgVal::mem(from.as_core())).map_err(whole)?;
-        core::set_kernel_arg(kernel, 1, ArgVal::mem(first.as_core())).map_err(whole)?;
-        core::set_kernel_arg(kernel, 2, ArgVal::scalar(&(count as u32))).map_err(whole)?;
-        core::set_kernel_arg(kernel, 3, ArgVal::scalar(&apart)).map_err(whole)?;
-        let (none, no_event) = (None::<core::Event>, None::<&mut core::Event>);
-        // It counts in patterns. The version is told because ocl would panic where a driver does not know its own.
-        let (patterns, version) = (places.all() / size_of_val(&JUNK), core::OpenclVersion::new(1, 2));
-        core::enqueue_fill_buffer(queue, output.as_core(), JUNK, 0, patterns, none, no_event, Some(&version))
-            .map_err(whole)?;
+        kernel.set(0, from.mem()).map_err(whole)?;
+        kernel.set(1, first.mem()).map_err(whole)?;
+        kernel.set(2, Value::Uint(count as u32)).map_err(whole)?;
+        kernel.set(3, Value::Uint(apart)).map_err(whole)?;
+        let junk = output.enqueue_fill(queue, &JUNK.to_ne_bytes(), 0, places.all());
+        drop(junk.map_err(whole)?);
         let (items, group) = shape(&self.cl.device.info, count);
         // SAFETY: the arguments are set, their types were compared, and the kernel stays within `count` numbers of each form.
-        drop(unsafe { enqueue(queue, kernel, 1, [items, 1, 1], [group, 1, 1]) }.map_err(whole)?);
+        let enqueued = unsafe { enqueue(queue, kernel, 1, [items, 1, 1], [group, 1, 1]) };
+        // Other types may have other memory.
+        kernel.forget_memory();
+        drop(enqueued.map_err(whole)?);
         flush(queue)?;
         wanted.fill(case, input);
-        // SAFETY: the buffer has so many bytes, and they are only read before they are unmapped below.
-        let mapped = unsafe {
-            core::enqueue_map_buffer::<u8, _, _, _>(
-                queue,
-                output.as_core(),
-                true,
-                MapFlags::new().read(),
-                0,
-                places.all(),
-                None::<core::Event>,
-                None::<&mut core::Event>,
-            )
-        }
-        .map_err(whole)?;
+        let mapped = output.enqueue_map(queue, ffi::CL_MAP_READ, places.all(), true, &[]);
+        let (mapped, _event) = mapped.map_err(whole)?;
         // SAFETY: the mapping is complete and has so many bytes.
         let got = unsafe { std::slice::from_raw_parts(mapped.as_ptr(), places.all()) };
         let abilities = self.abilities;
         let failure = compare(case, input, got, places, wanted, &|of| abilities.flushes(of));
-        core::enqueue_unmap_mem_object(
-            queue,
-            output.as_core(),
-            &mapped,
-            None::<core::Event>,
-            None::<&mut core::Event>,
-        )
-        .map_err(whole)?;
+        drop(enqueue_unmap(queue, output.mem(), mapped).map_err(whole)?);
         Ok(failure)
     }
 }

@@ -1,11 +1,9 @@
 //! Vector addition on an OpenCL device. In: a configuration, and the arrays in the device's memory. Out: their sum there,
 //! and how long it took.
 
-use ocl::core::{self, ArgVal};
-
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, DeviceInfo, failed};
-use crate::gpu::kernel::{enqueue, expect_types};
+use crate::gpu::cl::{Answer, Buffer, ClContext, DeviceInfo, Queue, failed};
+use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types};
 use crate::gpu::memory::new_memory;
 use crate::gpu::program;
 use crate::ladder::config::{Config, Param, Tunable};
@@ -64,7 +62,7 @@ impl Tunable for Code {
 /// The arrays in the device's memory, on its queue. Each lies between two guards.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    queue: ocl::Queue,
+    queue: Queue,
     a: Guarded,
     b: Guarded,
     sum: Guarded,
@@ -74,9 +72,9 @@ pub(crate) struct Memory {
 #[derive(Debug)]
 struct Guarded {
     /// All of it.
-    whole: ocl::Buffer<u8>,
+    whole: Buffer,
     /// What lies between the guards.
-    part: ocl::Buffer<u8>,
+    part: Buffer,
 }
 
 const NO_COPY: &str = "Numbers could not be copied to or from the device.";
@@ -91,13 +89,11 @@ impl Memory {
     pub(super) fn new(cl: &ClContext, count: usize, guard: usize) -> Result<Self> {
         let what = "Memory for the numbers could not be had on the device.";
         let new = || {
-            // SAFETY: no host memory is involved.
-            let whole =
-                unsafe { ocl::Buffer::<u8>::new(&cl.context, new_memory(cl), 4 * (count + 2 * guard), None) };
+            let whole = Buffer::new(&cl.context, new_memory(cl), 4 * (count + 2 * guard));
             let whole = whole.map_err(|e| failed(what, &e))?;
             let part = match guard {
                 0 => whole.clone(),
-                _ => whole.create_sub_buffer(None, 4 * guard, 4 * count).map_err(|e| failed(what, &e))?,
+                _ => whole.part(4 * guard, 4 * count).map_err(|e| failed(what, &e))?,
             };
             Ok(Guarded { whole, part })
         };
@@ -107,14 +103,14 @@ impl Memory {
     /// Fills the inputs, guards included.
     pub(super) fn load(&self, a: &[f32], b: &[f32]) -> Result<()> {
         for (array, numbers) in [(&self.a, a), (&self.b, b)] {
-            array.whole.write(&bytes(numbers)).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))?;
+            array.whole.write(&self.queue, &bytes(numbers)).map_err(|e| failed(NO_COPY, &e))?;
         }
         Ok(())
     }
 
-    fn get(&self, buffer: &ocl::Buffer<u8>) -> Result<Vec<u8>> {
+    fn get(&self, buffer: &Buffer) -> Result<Vec<u8>> {
         let mut bytes = zeroed(buffer.len())?;
-        buffer.read(&mut bytes).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))?;
+        buffer.read(&self.queue, &mut bytes).map_err(|e| failed(NO_COPY, &e))?;
         Ok(bytes)
     }
 
@@ -123,7 +119,7 @@ impl Memory {
     }
 
     pub(super) fn write(&self, bytes: &[u8]) -> Result<()> {
-        self.sum.whole.write(bytes).queue(&self.queue).enq().map_err(|e| failed(NO_COPY, &e))
+        self.sum.whole.write(&self.queue, bytes).map_err(|e| failed(NO_COPY, &e))
     }
 
     pub(super) fn read(&self) -> Result<Vec<u8>> {
@@ -134,7 +130,7 @@ impl Memory {
 /// A compiled kernel with its parameters.
 #[derive(Debug)]
 pub struct Program {
-    kernel: core::Kernel,
+    kernel: Kernel,
     file: &'static str,
     group: usize,
     /// Numbers that a work-item adds.
@@ -146,7 +142,7 @@ impl Program {
         let code = config.code();
         let program = program::build(cl, code.file, &program::source(code.file)?, &config.options())?;
         let what = format!("The kernel in {} could not be prepared.", code.file);
-        let kernel = core::create_kernel(&program, code.kernel).map_err(|e| failed(&what, &e.into()))?;
+        let kernel = Kernel::new(&program, code.kernel).map_err(|e| failed(&what, &e))?;
         let numbers: &[&str] = &["float*", "uint*"];
         expect_types(&kernel, code.file, &[numbers, numbers, numbers, &["uint"]])?;
         let [group, width, items] = ["GROUP", "WIDTH", "ITEMS"].map(|name| config.get(name) as usize);
@@ -160,19 +156,22 @@ impl Program {
     /// Adds `count` numbers, waits, and times it.
     pub(super) fn run(&self, memory: &Memory, count: usize) -> Result<Sample> {
         let what = "Numbers could not be added on the device.";
-        let bind = || -> core::Result<()> {
+        let bind = || -> Answer<()> {
             for (index, array) in (0..).zip([&memory.a, &memory.b, &memory.sum]) {
-                core::set_kernel_arg(&self.kernel, index, ArgVal::mem(array.part.as_core()))?;
+                self.kernel.set(index, array.part.mem())?;
             }
-            core::set_kernel_arg(&self.kernel, 3, ArgVal::scalar(&(count as u32)))
+            self.kernel.set(3, Value::Uint(count as u32))
         };
-        bind().map_err(|e| failed(what, &e.into()))?;
+        bind().map_err(|e| failed(what, &e))?;
         // One work-item more than there are whole vectors, for the rest.
         let items = (count / self.each + 1).next_multiple_of(self.group);
-        measure::sample(&memory.queue, |queue| {
+        let ran = measure::sample(&memory.queue, |queue| {
             // SAFETY: the arguments are set, their types were compared, and the kernels look at `count`.
             let event = unsafe { enqueue(queue, &self.kernel, 1, [items, 1, 1], [self.group, 1, 1]) };
-            Ok(vec![event.map_err(|e| failed(what, &e.into()))?])
-        })
+            Ok(vec![event.map_err(|e| failed(what, &e))?])
+        });
+        // Other cases have other memory.
+        self.kernel.forget_memory();
+        ran
     }
 }

@@ -206,8 +206,8 @@ fn a_click_is_heeded_however_long_it_takes() {
     fixture.pass(vec![button(at, true)]);
     // The window was held up, or the finger.
     fixture.time += 5.0;
-    assert_eq!(fixture.pass(vec![button(at, false)]), [Action::ToggleDevices]);
+    assert_eq!(fixture.pass(vec![button(at, false)]), [Action::Toggle(Panel::Devices)]);
     // All of it between two passes.
     let all = vec![Event::PointerMoved(at), button(at, true), button(at, false)];
-    assert_eq!(fixture.pass(all), [Action::ToggleDevices]);
+    assert_eq!(fixture.pass(all), [Action::Toggle(Panel::Devices)]);
 }

@@ -46,17 +46,17 @@ fn texts_of_the_window() {
 fn texts_of_the_panels() {
     panel("keys", |f| f.overlay.keys_open = true);
     panel("correction", |f| f.correction = Some(Correction::NEUTRAL));
-    panel("stages", |f| f.overlay.stages_open = true);
-    panel("timeline", |f| f.overlay.timeline_open = true);
+    panel("stages", |f| f.overlay.open[Panel::Stages as usize] = true);
+    panel("timeline", |f| f.overlay.open[Panel::Timeline as usize] = true);
     panel("path", |f| f.overlay.ask_for_path());
     panel("hint", |f| f.overlay.hint_seen = false);
     panel("tuning", |f| {
-        f.overlay.tuning_open = true;
+        f.overlay.open[Panel::Tuning as usize] = true;
         f.tuning = searched(Status::Failed("no".into()));
     });
-    panel("tuning-idle", |f| f.overlay.tuning_open = true);
+    panel("tuning-idle", |f| f.overlay.open[Panel::Tuning as usize] = true);
     panel("tuning-done", |f| {
-        f.overlay.tuning_open = true;
+        f.overlay.open[Panel::Tuning as usize] = true;
         f.tuning = searched(Status::Abandoned(9.0));
         f.tuning.state = TuningState::Done;
     });
@@ -67,7 +67,7 @@ fn texts_of_the_devices() {
     let machine = Machine::new();
     let rows = machine.rows();
     let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
-    fixture.overlay.toggle_devices();
+    fixture.overlay.toggle(Panel::Devices);
     fixture.devices = DeviceList { rows: Some(&rows), left_out: &machine.left_out, awaited: false };
     fixture.device = Some(machine.infos[0].clone());
     holds_beyond("devices", &mut fixture);

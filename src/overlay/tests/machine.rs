@@ -78,8 +78,8 @@ fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
         let machine = Machine::new();
         let rows = machine.rows();
         let mut fixture = Fixture::new(size);
-        assert_eq!(fixture.click("Devices"), [Action::ToggleDevices], "{size}");
-        fixture.overlay.toggle_devices();
+        assert_eq!(fixture.click("Devices"), [Action::Toggle(Panel::Devices)], "{size}");
+        fixture.overlay.toggle(Panel::Devices);
         let list = DeviceList { rows: Some(&rows), left_out: &machine.left_out, awaited: true };
         fixture.devices = list;
         // The second pass has the height that the first one found.
@@ -108,7 +108,7 @@ fn the_devices_tell_what_is_known_and_a_click_changes_to_one() {
         fixture.click_at(title.left_center() - vec2(11.0, 0.0));
         fixture.pass(vec![]);
         assert!(fixture.find("OpenCL devices").is_some() && fixture.find("0: First").is_none());
-        assert_eq!(fixture.click("\u{d7}"), [Action::ToggleDevices]);
+        assert_eq!(fixture.click("\u{d7}"), [Action::Toggle(Panel::Devices)]);
     }
 }
 
@@ -148,7 +148,7 @@ fn that_there_is_no_device_is_said_only_once_nobody_looks_for_one() {
     let none = "no OpenCL device";
     for stages_open in [false, true] {
         let mut fixture = Fixture::new(SIZES[0]);
-        fixture.overlay.stages_open = stages_open;
+        fixture.overlay.open[Panel::Stages as usize] = stages_open;
         fixture.devices = DeviceList { rows: None, left_out: &[], awaited: true };
         fixture.pass(vec![]);
         fixture.pass(vec![]);
@@ -169,15 +169,15 @@ fn a_search_that_begins_by_itself_is_shown_and_is_not_what_the_user_opened() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.overlay.show_tuning();
     fixture.pass(vec![]);
-    assert!(fixture.find("Tuning").is_some() && !fixture.overlay.tuning_open);
+    assert!(fixture.find("Tuning").is_some() && !fixture.overlay.open[Panel::Tuning as usize]);
     // Its button closes it, and opens it for good.
-    fixture.overlay.toggle_tuning();
+    fixture.overlay.toggle(Panel::Tuning);
     fixture.pass(vec![]);
-    assert!(fixture.find("Tuning").is_none() && !fixture.overlay.tuning_open);
-    fixture.overlay.toggle_tuning();
+    assert!(fixture.find("Tuning").is_none() && !fixture.overlay.open[Panel::Tuning as usize]);
+    fixture.overlay.toggle(Panel::Tuning);
     fixture.overlay.show_tuning();
     fixture.pass(vec![]);
-    assert!(fixture.find("Tuning").is_some() && fixture.overlay.tuning_open);
+    assert!(fixture.find("Tuning").is_some() && fixture.overlay.open[Panel::Tuning as usize]);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn the_heat_map_says_in_text_what_its_colours_say() {
         fixture.tuning = searched(Status::Failed("no".into()));
         fixture.pass(vec![]);
         assert!(fixture.find("Tuning").is_none(), "it is closed at first");
-        fixture.overlay.tuning_open = true;
+        fixture.overlay.open[Panel::Tuning as usize] = true;
         fixture.pass(vec![]);
         let window = Rect::from_min_size(Pos2::ZERO, size);
         for text in ["1.00", "1.50", "F", "STRIP_Y", "4096"] {
@@ -199,11 +199,11 @@ fn the_heat_map_says_in_text_what_its_colours_say() {
         fixture.tuning.state = TuningState::Done;
         fixture.pass(vec![]);
         assert_eq!(fixture.click("Tune now"), [Action::TuneNow]);
-        assert_eq!(fixture.click("\u{d7}"), [Action::ToggleTuning]);
+        assert_eq!(fixture.click("\u{d7}"), [Action::Toggle(Panel::Tuning)]);
     }
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.tuning = searched(Status::Abandoned(9.0));
-    fixture.overlay.tuning_open = true;
+    fixture.overlay.open[Panel::Tuning as usize] = true;
     fixture.pass(vec![]);
     assert!(fixture.find("A").is_some() && fixture.find("F").is_none());
 }
@@ -219,9 +219,9 @@ fn the_search_and_the_devices_are_moved_folded_and_put_back() {
         for (title, panel) in panels {
             let mut fixture = Fixture::new(size);
             fixture.tuning = searched(crate::ladder::judge::Status::Abandoned(9.0));
-            fixture.overlay.tuning_open = panel == Panel::Tuning;
-            fixture.overlay.devices_open = panel == Panel::Devices;
-            fixture.overlay.timeline_open = panel == Panel::Timeline;
+            fixture.overlay.open[Panel::Tuning as usize] = panel == Panel::Tuning;
+            fixture.overlay.open[Panel::Devices as usize] = panel == Panel::Devices;
+            fixture.overlay.open[Panel::Timeline as usize] = panel == Panel::Timeline;
             fixture.pass(vec![]);
             fixture.pass(vec![]);
             let docked = fixture.find(title).unwrap();
@@ -280,7 +280,7 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
         let mut fixture = Fixture::new(size);
         fixture.pass(vec![]);
         assert!(fixture.find("The last frames").is_none(), "it is closed at first");
-        fixture.overlay.timeline_open = true;
+        fixture.overlay.open[Panel::Timeline as usize] = true;
         fixture.pass(vec![]);
         assert!(fixture.find("No frame yet.").is_some(), "samples without spans are no frames here");
         let sample = fixture.recorder.history()[0].clone();
@@ -303,7 +303,7 @@ fn the_last_frames_are_shown_on_one_axis_with_what_ran_at_once() {
         fixture.correction = None;
         // The controls below stay free.
         assert_eq!(fixture.click_pause(), [Action::TogglePause], "at {size}");
-        assert_eq!(fixture.click("\u{d7}"), [Action::ToggleTimeline]);
+        assert_eq!(fixture.click("\u{d7}"), [Action::Toggle(Panel::Timeline)]);
     }
 }
 
@@ -313,7 +313,7 @@ fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
     use std::time::{Duration, Instant};
     for stages in [false, true] {
         let mut fixture = Fixture::new(SIZES[0]);
-        fixture.overlay.stages_open = stages;
+        fixture.overlay.open[Panel::Stages as usize] = stages;
         let mut sample = fixture.recorder.history()[39].clone();
         let from = Instant::now();
         for n in 0..60u64 {
@@ -357,7 +357,7 @@ fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
         assert!(fixture.find("Frame at 0:01.2, Esc lets go").is_none());
         // The closing button and the key leave nothing open.
         freeze(&mut fixture);
-        fixture.overlay.toggle_timeline();
+        fixture.overlay.toggle(Panel::Timeline);
         assert!(!fixture.overlay.is_frozen() && !fixture.overlay.timeline_shown());
         freeze(&mut fixture);
         fixture.overlay.let_go();

@@ -42,7 +42,7 @@ fn clicks_on_the_picture_fill_the_screen_and_pause() {
     // What lies on the picture is not the picture.
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.notices = vec![notice("Something.", true)];
-    fixture.overlay.stages_open = true;
+    fixture.overlay.open[Panel::Stages as usize] = true;
     fixture.pass(vec![]);
     // A click on the name of a panel folds it.
     for text in ["clip.mp4", "the filter alone", "Something.", "The hint.", "frame"] {

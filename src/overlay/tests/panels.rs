@@ -48,10 +48,10 @@ fn panels_that_are_open_lie_beside_each_other() {
         fixture.tuning = searched(Status::Abandoned(9.0));
         fixture.tuning.state = TuningState::Done;
         fixture.correction = Some(crate::color::Correction::NEUTRAL);
-        fixture.overlay.stages_open = true;
-        fixture.overlay.timeline_open = true;
-        fixture.overlay.devices_open = true;
-        fixture.overlay.tuning_open = true;
+        fixture.overlay.open[Panel::Stages as usize] = true;
+        fixture.overlay.open[Panel::Timeline as usize] = true;
+        fixture.overlay.open[Panel::Devices as usize] = true;
+        fixture.overlay.open[Panel::Tuning as usize] = true;
         for _ in 0..3 {
             fixture.pass(vec![]);
         }
@@ -80,7 +80,7 @@ fn news_cover_no_button_of_a_search() {
     let mut fixture = Fixture::new(vec2(1280.0, 720.0));
     fixture.tuning = searched(Status::Abandoned(9.0));
     fixture.tuning.state = TuningState::Done;
-    fixture.overlay.tuning_open = true;
+    fixture.overlay.open[Panel::Tuning as usize] = true;
     fixture.notices = vec![notice("First.", true), notice("Second.", false)];
     for _ in 0..3 {
         fixture.pass(vec![]);
@@ -96,7 +96,7 @@ fn news_cover_no_button_of_a_search() {
 fn panels_are_moved_by_their_titles_and_stay_in_the_window() {
     let mut fixture = Fixture::new(SIZES[0]);
     fixture.correction = Some(crate::color::Correction::NEUTRAL);
-    fixture.overlay.stages_open = true;
+    fixture.overlay.open[Panel::Stages as usize] = true;
     fixture.pass(vec![]);
     fixture.pass(vec![]);
     let graph = "Frame time by stage, ms";
@@ -157,13 +157,13 @@ fn the_stages_open_by_click_and_the_graph_goes_with_them() {
     for size in [SIZES[0], vec2(960.0, 540.0)] {
         let mut fixture = Fixture::new(size);
         assert!(fixture.find("Filter alone").is_some() && fixture.find("Stage, ms").is_none());
-        assert_eq!(fixture.click("stages"), [Action::ToggleStages]);
-        assert_eq!(fixture.click("Stages"), [Action::ToggleStages]);
-        fixture.overlay.stages_open = true;
+        assert_eq!(fixture.click("stages"), [Action::Toggle(Panel::Stages)]);
+        assert_eq!(fixture.click("Stages"), [Action::Toggle(Panel::Stages)]);
+        fixture.overlay.open[Panel::Stages as usize] = true;
         fixture.pass(vec![]);
         fixture.pass(vec![]);
         assert!(fixture.find("Frame time by stage, ms").is_some() && fixture.find("Stage, ms").is_some());
-        assert_eq!(fixture.click("\u{d7}"), [Action::ToggleStages]);
+        assert_eq!(fixture.click("\u{d7}"), [Action::Toggle(Panel::Stages)]);
         // Patterns on demand.
         assert!(!fixture.overlay.hatched);
         fixture.click("patterns");

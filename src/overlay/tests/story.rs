@@ -93,7 +93,7 @@ fn a_noisy_number_is_marked_wherever_it_stands_and_loses_its_digits() {
     assert_eq!(ends(&fixture, "00 fps").as_deref(), Some("~3,000 fps"));
     assert_eq!(row(&fixture, VariantId::Fused), ["8", "fused", "~0.4 ms"]);
     assert!(fixture.find("fused r=7 ~0.4 ms").is_some());
-    fixture.overlay.stages_open = true;
+    fixture.overlay.open[Panel::Stages as usize] = true;
     fixture.pass(vec![]);
     fixture.pass(vec![]);
     assert_eq!(row_of(&fixture, "filter"), ["filter", "0.64", "~0.4", "~0.6", "0.64"]);
@@ -220,7 +220,7 @@ fn the_device_has_a_persons_name_and_the_drivers_words_are_under_the_pointer() {
         fixture.pass(vec![]);
     }
     assert!(fixture.shows(name) && fixture.shows("3.1+debian"), "{:?}", fixture.texts);
-    assert_eq!(fixture.click_at(at), [Action::ToggleDevices]);
+    assert_eq!(fixture.click_at(at), [Action::Toggle(Panel::Devices)]);
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn the_first_run_hint_waits_for_the_news() {
 #[test]
 fn why_frames_are_copied_is_told_in_full_under_the_pointer() {
     let mut fixture = Fixture::new(SIZES[0]);
-    fixture.overlay.stages_open = true;
+    fixture.overlay.open[Panel::Stages as usize] = true;
     fixture.size = vec2(1280.0, 900.0);
     fixture.pass(vec![]);
     fixture.pass(vec![]);
@@ -180,7 +180,7 @@ fn the_graphs_name_what_changed_and_the_table_has_every_stage() {
     for text in ["naive r=7 845 ms", "flat r=7 8.45 ms", "1,000", "100", "1 ms"] {
         assert!(fixture.find(text).is_some(), "'{text}' is missing: {:?}", fixture.texts);
     }
-    fixture.overlay.stages_open = true;
+    fixture.overlay.open[Panel::Stages as usize] = true;
     fixture.pass(vec![]);
     fixture.pass(vec![]);
     for text in ["naive r=7", "flat r=7", "budget 40.00", "idle", "frame", "p95", "max"] {
@@ -206,7 +206,8 @@ fn a_notice_lies_over_every_panel_and_can_be_dismissed() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
         fixture.correction = Some(crate::color::Correction::NEUTRAL);
-        (fixture.overlay.tuning_open, fixture.overlay.devices_open) = (true, true);
+        (fixture.overlay.open[Panel::Tuning as usize], fixture.overlay.open[Panel::Devices as usize]) =
+            (true, true);
         fixture.pass(vec![]);
         fixture.notices = vec![notice("A calamity.", true)];
         fixture.pass(vec![]);

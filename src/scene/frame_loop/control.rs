@@ -9,6 +9,7 @@ use super::{Flight, FrameLoop, Ready};
 use crate::color::Correction;
 use crate::engine::{Pipeline, Side, Ticket};
 use crate::gpu::device_thread::DeviceThread;
+use crate::jobs::{Job, Waker};
 use crate::ladders::box_filter::VariantId;
 use crate::media::{Decoder, Frame, Seek};
 
@@ -46,7 +47,14 @@ impl Parked {
 fn retire(decoder: Decoder) {
     // Frames that wait may lie in a device's memory: they go here.
     decoder.close();
-    std::thread::spawn(move || drop(decoder));
+    let end = move |_: &_| {
+        drop(decoder);
+        Ok(())
+    };
+    // Without a thread it goes here, and is waited for.
+    let none: Waker = Arc::new(|| ());
+    let ended = Job::<()>::spawn("retire", "A movie could not be closed.", &none, end);
+    drop(ended);
 }
 
 impl FrameLoop {

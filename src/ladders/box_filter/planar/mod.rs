@@ -37,7 +37,7 @@ pub mod suite;
 pub use opencl::{PlanarFilter, PlanarPlan};
 pub(crate) use reference::planar_quick;
 pub use reference::planar_reference;
-pub use run::{filter_frame, planes_of};
+pub use run::planes_of;
 
 /// Weights of a window along one axis: `2·reach + 1` samples count `full` times, one more on either side counts `end`
 /// times.

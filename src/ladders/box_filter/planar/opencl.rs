@@ -4,12 +4,10 @@
 use std::cell::Cell;
 use std::ops::Range;
 
-use ocl::core;
-
 use super::Window;
 use crate::color::Layout;
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, DeviceKind, failed};
+use crate::gpu::cl::{Answer, ClContext, DeviceKind, Event, Mem, Program, Queue, failed};
 use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types, unique};
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::program;
@@ -33,8 +31,8 @@ const NOT_STARTED: &str = "'planar' could not be started.";
 /// another.
 #[derive(Debug)]
 pub struct PlanarFilter {
-    narrow: ocl::Program,
-    wide: ocl::Program,
+    narrow: Program,
+    wide: Program,
     /// The code for GPUs.
     march: bool,
     number: u64,
@@ -103,7 +101,7 @@ impl PlanarFilter {
     ) -> Result<PlanarPlan> {
         expect_bytes(to, layout.filtered().bytes())?;
         let program = if layout.wide { &self.wide } else { &self.narrow };
-        let kernel = Kernel::new(program, KERNEL).map_err(|e| failed(NOT_PREPARED, &e.into()))?;
+        let kernel = Kernel::new(program, KERNEL).map_err(|e| failed(NOT_PREPARED, &e))?;
         let units = cl.device.info.units.max(1);
         let march = self.march;
         let plan = PlanarPlan {
@@ -120,7 +118,7 @@ impl PlanarFilter {
             false => Some(scratch.lines(cl, plan.strips(layout.height) as usize * plan.line())?),
         };
         let plan = PlanarPlan { lines, ..plan };
-        plan.bind().map_err(|e| failed(NOT_PREPARED, &e.into()))?;
+        plan.bind().map_err(|e| failed(NOT_PREPARED, &e))?;
         plan.set_radius(radius)?;
         Ok(plan)
     }
@@ -162,7 +160,7 @@ pub struct PlanarPlan {
     kernel: Kernel,
     layout: Layout,
     to: Picture,
-    lines: Option<core::Mem>,
+    lines: Option<Mem>,
     units: u32,
     march: bool,
     radius: Cell<u32>,
@@ -211,7 +209,7 @@ impl PlanarPlan {
         (self.layout.width as usize + 2 * MARGIN + 32).next_multiple_of(16)
     }
 
-    fn bind(&self) -> ocl::core::Result<()> {
+    fn bind(&self) -> Answer<()> {
         let (from, to) = (&self.layout, self.layout.filtered());
         let each = |value: &dyn Fn(usize) -> u32| {
             let value = |index| if index < from.count() { value(index) as i32 } else { 0 };
@@ -265,7 +263,7 @@ impl PlanarPlan {
         };
         let scale = Value::Float4([scale(0), scale(1), scale(2), scale(3)]);
         let set = self.kernel.set(arg::WINDOW, window).and_then(|()| self.kernel.set(arg::SCALE, scale));
-        set.map_err(|e| failed(NOT_PREPARED, &e.into()))?;
+        set.map_err(|e| failed(NOT_PREPARED, &e))?;
         self.radius.set(radius);
         Ok(())
     }
@@ -294,16 +292,16 @@ impl PlanarPlan {
     ///
     /// # Errors
     /// When the band is empty or leaves the picture, `from` is too small, or the device refuses.
-    pub fn enqueue(&self, queue: &ocl::Queue, from: &Picture, rows: Range<u32>) -> Result<ocl::Event> {
+    pub fn enqueue(&self, queue: &Queue, from: &Picture, rows: Range<u32>) -> Result<Event> {
         if rows.start >= rows.end || rows.end > self.rows() {
             let why = format!("There are no rows {} to {}.", rows.start, rows.end);
             return Err(Error::new(NOT_STARTED, why, ""));
         }
         expect_bytes(from, self.layout.bytes())?;
-        self.launch(queue, from, rows).map_err(|e| failed(NOT_STARTED, &e.into()))
+        self.launch(queue, from, rows).map_err(|e| failed(NOT_STARTED, &e))
     }
 
-    fn launch(&self, queue: &ocl::Queue, from: &Picture, rows: Range<u32>) -> ocl::core::Result<ocl::Event> {
+    fn launch(&self, queue: &Queue, from: &Picture, rows: Range<u32>) -> Answer<Event> {
         let count = rows.end - rows.start;
         self.kernel.set(arg::FROM, from.mem())?;
         self.kernel.set(arg::ROW0, Value::Int(rows.start as i32))?;
@@ -321,7 +319,7 @@ impl PlanarPlan {
         let (global, local) = ([global as usize, 1, 1], [local as usize, 1, 1]);
         // SAFETY: every argument is set, `check_arguments` has compared their types, both blocks are as large as the
         // layouts say, and the kernels stay inside them for any rows of the picture.
-        unsafe { enqueue(queue, self.kernel.as_core(), 1, global, local) }
+        unsafe { enqueue(queue, &self.kernel, 1, global, local) }
     }
 
     /// Compares the types of the kernel's arguments with those that are set: OpenCL itself checks only sizes.
@@ -334,6 +332,6 @@ impl PlanarPlan {
         wanted.extend([&["int4"] as &[&str]; 8]);
         wanted.extend([&["int2"] as &[&str], &["int4"], &["float4"], &["int"], &["int"]]);
         wanted.extend(last.each_ref().map(std::slice::from_ref));
-        expect_types(self.kernel.as_core(), if self.march { MARCH } else { ROWS }, &wanted)
+        expect_types(&self.kernel, if self.march { MARCH } else { ROWS }, &wanted)
     }
 }

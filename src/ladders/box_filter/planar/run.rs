@@ -1,62 +1,14 @@
-//! Complete, blocking runs of the filter on planes: for one frame, and to check it against the reference.
-
-use ffmpeg_next::frame::Video;
+//! Complete, blocking runs of the filter on planes: to check it against the reference.
 
 use super::PlanarFilter;
-use crate::color::kernels::{Converter, PlaneBlock, check};
-use crate::color::{Correction, Layout, trial};
-use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, failed};
-use crate::gpu::memory::{Picture, Storage, guarded};
+use crate::color::Layout;
+use crate::error::Result;
+use crate::gpu::cl::ClContext;
+use crate::gpu::memory::guarded;
 use crate::gpu::parts::require_sub_buffers;
 use crate::ladders::box_filter::Scratch;
 use crate::memory::zeroed;
 use crate::verify::{self, MismatchReport};
-
-/// Filters the planes of one frame, converts what comes out, and waits for it: `rgba` gets its width × height × 4 bytes. The
-/// conversion is compared with the reference; where it differs, the reference's is taken, and what is returned says so.
-///
-/// # Errors
-/// When the kernels do not read such a frame's planes, a program does not build, or the device fails.
-pub fn filter_frame(cl: &ClContext, frame: &Video, radius: u32, rgba: &mut [u8]) -> Result<Option<Error>> {
-    let Some(layout) = Converter::supports(frame) else {
-        return Err(Error::new(
-            "'planar' cannot filter this movie.",
-            "The device does not read the planes of its pictures' format.",
-            "Choose another variant; fused filters pictures of any format.",
-        ));
-    };
-    let mut planes = PlaneBlock::new(cl, &layout)?;
-    planes.fill(frame)?;
-    let filter = PlanarFilter::build(cl)?;
-    let mut converter = Converter::new(cl);
-    let filtered = layout.filtered();
-    let to = Picture::alloc(cl, Storage::Buffer, (filtered.bytes() / 4) as u32, 1)?;
-    let picture = Picture::alloc(cl, Storage::Buffer, layout.width, layout.height)?;
-    let mut scratch = Scratch::new();
-    let plan = filter.plan(cl, &layout, &to, &mut scratch, radius)?;
-    let _uploaded = planes.to_device(cl, &cl.queue)?;
-    let mut run = || {
-        let _filtered = plan.enqueue(&cl.queue, planes.on_device()?, 0..layout.height)?;
-        let neutral = Correction::NEUTRAL;
-        let _converted = converter.enqueue_block(&cl.queue, &filtered, &to, &picture, &neutral)?;
-        picture.read(&cl.queue, rgba)?;
-        let mut block = zeroed(filtered.bytes())?;
-        to.read(&cl.queue, &mut block)?;
-        Ok(block)
-    };
-    let ran = run();
-    // The block must outlive the commands that use it.
-    let finished = cl.queue.finish().map_err(|e| failed("'planar' failed to run on the device.", &e));
-    let block = ran?;
-    finished?;
-    let want = trial::expected(&filtered, &block, &Correction::NEUTRAL)?;
-    let differing = check::differing(cl, &filtered, rgba, &want);
-    if differing.is_some() {
-        rgba.copy_from_slice(&want);
-    }
-    Ok(differing)
-}
 
 /// Planes of 4:2:0, 8 bits, of an RGBA picture, by BT.709 in limited range: what a movie of it would have. Chroma is the
 /// mean of two by two pixels.

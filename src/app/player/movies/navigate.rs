@@ -1,12 +1,10 @@
 //! Moving about in the movie: seeking, stepping, speed, and repeating a part. In: what keys and the seek bar
 //! ask for. Out: calls to the frame loop and the decoder.
 
-use std::time::Duration;
-
-use super::Player;
-use crate::app::completion::Completion;
+use super::{Movies, With};
 use crate::media::Seek;
 use crate::scene::Input;
+use crate::scene::frame_loop::FrameLoop;
 
 /// The slowest and the fastest speed.
 const SPEEDS: (f64, f64) = (0.25, 4.0);
@@ -27,133 +25,120 @@ pub(super) struct Navigation {
     ab: (Option<f64>, Option<f64>),
 }
 
-impl Navigation {
+impl Movies {
     /// Where the last seek goes, in seconds, until it is on the screen.
-    pub(super) fn target_s(&self) -> Option<f64> {
-        self.target_s
+    pub(in crate::app::player) fn target_s(&self) -> Option<f64> {
+        self.navigation.target_s
     }
 
     /// Where the part to repeat begins and ends, in seconds, as far as that is said.
-    pub(super) fn part(&self) -> (Option<f64>, Option<f64>) {
-        self.ab
+    pub(in crate::app::player) fn part(&self) -> (Option<f64>, Option<f64>) {
+        self.navigation.ab
     }
-}
 
-impl Player<'_> {
     /// Goes `seconds` on, or back when negative. While a key is held (`exact` is false) key frames are shown;
-    /// [`Player::refine`] shows the exact frame when it is let go.
-    pub(super) fn seek_by(&mut self, seconds: f64, exact: bool) {
-        let from = self.navigation.target_s.unwrap_or_else(|| self.frames.position_s());
-        self.seek_to(from + seconds, exact);
+    /// [`Movies::refine`] shows the exact frame when it is let go.
+    pub(in crate::app::player) fn seek_by(&mut self, seconds: f64, exact: bool, with: &mut With) {
+        let from = self.navigation.target_s.unwrap_or_else(|| with.frames.position_s());
+        self.seek_to(from + seconds, exact, with);
     }
 
     /// Goes to a time of the movie, in seconds.
-    pub(super) fn seek_to(&mut self, to_s: f64, exact: bool) {
+    pub(in crate::app::player) fn seek_to(&mut self, to_s: f64, exact: bool, with: &mut With) {
         // A damaged file may state any length, also one that is no number.
         let end = self.scenes.now().facts().duration_s.unwrap_or(f64::MAX);
         let to_s = to_s.min(end).max(0.0);
         self.navigation.target_s = Some(to_s);
         self.navigation.coarse = !exact;
         self.navigation.waits = Some(if exact { Seek::Exact(to_s) } else { Seek::Keyframe(to_s) });
-        if exact || !self.frames.is_on_its_way() {
-            self.seek_now();
+        if exact || !with.frames.is_on_its_way() {
+            self.seek_now(with);
         }
     }
 
     /// Makes the scene `step` larger where it has sizes; else goes `step` chapters on, or back: back is the beginning of the present one, unless it has just begun.
-    pub(super) fn go_to_chapter(&mut self, step: isize) {
-        if self.input(Input::Size(step)) {
+    pub(in crate::app::player) fn go_to_chapter(&mut self, step: isize, with: &mut With) {
+        if self.input(Input::Size(step), with) {
             return;
         }
-        let here = self.navigation.target_s.unwrap_or_else(|| self.frames.position_s());
-        let frame_s = self.frames.frame_interval_ns().map_or(0.0, |ns| ns as f64 / 1e9);
+        let here = self.navigation.target_s.unwrap_or_else(|| with.frames.position_s());
+        let frame_s = with.frames.frame_interval_ns().map_or(0.0, |ns| ns as f64 / 1e9);
         let starts: Vec<f64> =
             self.scenes.now().facts().chapters.iter().map(|chapter| chapter.start_s).collect();
         let Some(next) = chapter(&starts, here, frame_s, step) else {
             let text =
                 if starts.is_empty() { "This movie has no chapters" } else { "This is the last chapter" };
-            self.overlay.say(text.to_owned());
+            with.overlay.say(text.to_owned());
             return;
         };
         let facts = self.scenes.now().facts();
         let title = facts.chapters.get(next).map_or("", |chapter| chapter.title.as_str());
         let colon = if title.is_empty() { "" } else { ": " };
-        self.overlay.say(format!("Chapter {} of {}{colon}{title}", next + 1, starts.len()));
-        self.seek_to(starts.get(next).copied().unwrap_or(0.0), true);
+        with.overlay.say(format!("Chapter {} of {}{colon}{title}", next + 1, starts.len()));
+        self.seek_to(starts.get(next).copied().unwrap_or(0.0), true, with);
     }
 
     /// The key was let go: the exact frame of the last place.
-    pub(super) fn refine(&mut self) {
+    pub(in crate::app::player) fn refine(&mut self, with: &mut With) {
         if let Some(to_s) = self.navigation.target_s.filter(|_| self.navigation.coarse) {
-            self.seek_to(to_s, true);
+            self.seek_to(to_s, true, with);
         }
     }
 
     /// One frame on, or back.
-    pub(super) fn step(&mut self, back: bool) {
+    pub(in crate::app::player) fn step(&self, back: bool, frames: &mut FrameLoop) {
         if !back {
-            self.frames.step();
+            frames.step();
         } else {
-            if !self.frames.is_paused() {
-                self.frames.toggle_pause();
+            if !frames.is_paused() {
+                frames.toggle_pause();
             }
-            self.frames.seek(Seek::Before(self.frames.position_s()));
+            frames.seek(Seek::Before(frames.position_s()));
         }
     }
 
     /// Changes the speed by a factor; `None` goes back to the movie's own.
-    pub(super) fn change_speed(&mut self, factor: Option<f64>) {
-        let speed = factor.map_or(1.0, |factor| (self.frames.speed() * factor).clamp(SPEEDS.0, SPEEDS.1));
-        self.frames.set_speed(speed);
+    pub(in crate::app::player) fn change_speed(&self, factor: Option<f64>, frames: &mut FrameLoop) {
+        let speed = factor.map_or(1.0, |factor| (frames.speed() * factor).clamp(SPEEDS.0, SPEEDS.1));
+        frames.set_speed(speed);
     }
 
     /// Marks where the part to repeat begins, then where it ends, then forgets both.
-    pub(super) fn mark_part(&mut self) {
-        let here = self.frames.position_s();
+    pub(in crate::app::player) fn mark_part(&mut self, frames: &FrameLoop) {
+        let here = frames.position_s();
         self.navigation.ab = match self.navigation.ab {
             (None, _) => (Some(here), None),
             (Some(a), None) if a != here => (Some(a.min(here)), Some(a.max(here))),
             _ => (None, None),
         };
         let part = self.navigation.ab.0.zip(self.navigation.ab.1);
-        self.frames.decoder().set_ab(part);
+        frames.decoder().set_ab(part);
     }
 
     /// Repeats the movie, or not.
-    pub(super) fn toggle_loop(&mut self) {
-        let decoder = self.frames.decoder();
+    pub(in crate::app::player) fn toggle_loop(&self, frames: &FrameLoop) {
+        let decoder = frames.decoder();
         decoder.set_looping(!decoder.is_looping());
     }
 
     /// What is repeated, in words for the overlay; empty when playing simply goes on.
-    pub(super) fn repeats(&self) -> String {
+    pub(in crate::app::player) fn repeats(&self, frames: &FrameLoop) -> String {
         match self.navigation.ab {
             (Some(a), Some(b)) => format!("repeats {a:.2} to {b:.2} s"),
             (Some(a), None) => format!("repeats from {a:.2} s"),
-            (None, _) if self.playlist.count() == 1 && !self.frames.decoder().is_looping() => {
-                "once".to_owned()
-            }
+            (None, _) if self.playlist.count() == 1 && !frames.decoder().is_looping() => "once".to_owned(),
             (None, _) => String::new(),
         }
     }
 
-    /// Called each turn: goes on with the seek that waits, and forgets the target once it is on the screen. Also
-    /// asks for a path where the desktop's dialog could not, and completes the one that is typed.
-    pub(super) fn navigate(&mut self) {
-        if self.playlist.dialog_failed() {
-            self.overlay.ask_for_path();
-            self.repaint_after(Duration::ZERO);
-        }
-        if let Some(done) = self.completion.as_ref().and_then(Completion::poll) {
-            self.completion = None;
-            self.overlay.complete_path(&done.typed, done.text, &done.names);
-            self.repaint_after(Duration::ZERO);
-        }
-        if self.frames.is_on_its_way() {
+    /// Called each turn: goes on with the seek that waits, and forgets the target once it is on the screen.
+    pub(super) fn navigate(&mut self, with: &mut With) {
+        self.look_after_paths(with);
+        if with.frames.is_on_its_way() {
             return;
         }
         if self.navigation.waits.is_some() {
-            self.seek_now();
+            self.seek_now(with);
         } else if !self.navigation.coarse {
             // While key frames are shown the next place counts from the last one asked for: a key frame may lie
             // far before it.
@@ -161,10 +146,10 @@ impl Player<'_> {
         }
     }
 
-    fn seek_now(&mut self) {
+    fn seek_now(&mut self, with: &mut With) {
         if let Some(to) = self.navigation.waits.take() {
-            self.frames.seek(to);
-            self.repaint_after(Duration::ZERO);
+            with.frames.seek(to);
+            with.repaints.soon();
         }
     }
 }

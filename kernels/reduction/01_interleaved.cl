@@ -1,0 +1,27 @@
+// Reduction, step 4: a tree in local memory, with strided indices.
+//
+// Each work-item has one pixel of a tile. Neighbours join in pairs, then pairs of pairs, so that the work-items that still
+// have something to do are close to each other, but what they touch lies 2, 4, 8... apart: on a GPU in the same banks
+// of local memory, which then serve one after the other.
+//
+// src     width*height pixels, RGBA, 8 bits a channel, no gap between rows
+// parts   one for each cell, in rows
+// block   edge of a block: 16, 32 or 64
+// -D TILE, GROUP  see tiles.clh
+#include "tiles.clh"
+
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+reduction_interleaved(__global const uint *src, __global uint4 *parts, int width, int height, int block)
+{
+    __local uint4 tree[GROUP];
+    const place_t p = place_of(width, height, block);
+    tree[get_local_id(0)] = own_part(src, p, width, height);
+    for (uint stride = 1; stride < GROUP; stride *= 2) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const uint at = 2 * stride * get_local_id(0);
+        if (at < GROUP)
+            tree[at] = joined(tree[at], tree[at + stride]);
+    }
+    if (get_local_id(0) == 0)
+        parts[p.number] = tree[0];
+}

@@ -1,0 +1,200 @@
+// Reduction, steps 12 and 13: four pixels a reading, shuffles instead of local memory, and one launch.
+//
+// A work-group has a tile of 64x64 pixels: one block, or 4 or 16 of them. Each work-item reads 16 pixels, four at a time, and
+// reduces them in registers. Where 32 work-items run as one they then exchange registers; elsewhere a tree in local memory
+// does it.
+//
+// src      width*height pixels, RGBA, 8 bits a channel, no gap between rows
+// parts    one for each group: see frames.clh
+// out      see parts.clh
+// counter  0 before and after
+// block    edge of a block: 16, 32 or 64
+// -D GROUP     work-items of a group: 64, 128, 256 or 512
+// -D ONE_PASS  1: the last group finishes the frame; 0: another launch does
+// -D NVIDIA    see parts.clh
+#include "frames.clh"
+
+#ifndef GROUP
+#define GROUP 256
+#endif
+#ifndef ONE_PASS
+#define ONE_PASS 1
+#endif
+
+#define TILE 64
+#define QUADS (TILE * TILE / 4 / GROUP)
+
+typedef struct {
+    uint sum, least, most, product;
+} sums_t;
+
+#define NO_SUMS {0, 255, 0, 1}
+
+#if NVIDIA
+// The same as luminance(): two products of 16 by 8 bits and their sum in one instruction.
+uint quick_luminance(uint pixel)
+{
+    uint sum;
+    asm("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(sum) : "r"(13926u | 46885u << 16), "r"(pixel), "r"(32768u));
+    asm("dp2a.hi.u32.u32 %0, %1, %2, %3;" : "=r"(sum) : "r"(4725u), "r"(pixel), "r"(sum));
+    return sum >> 16;
+}
+#else
+#define quick_luminance luminance
+#endif
+
+void add_pixel(sums_t *s, uint pixel)
+{
+    const uint y = quick_luminance(pixel);
+    s->sum += y;
+    s->least = min(s->least, y);
+    s->most = max(s->most, y);
+    s->product *= 2 * y + 1;
+}
+
+sums_t both(sums_t a, sums_t b)
+{
+    a.sum += b.sum;
+    a.least = min(a.least, b.least);
+    a.most = max(a.most, b.most);
+    a.product *= b.product;
+    return a;
+}
+
+#if NVIDIA
+sums_t exchanged(sums_t s, uint mask)
+{
+    const sums_t other = {across(s.sum, mask), across(s.least, mask), across(s.most, mask), across(s.product, mask)};
+    return both(s, other);
+}
+#endif
+
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+reduction_one_pass(__global const uint *src, __global uint4 *parts, __global uint *out, int width, int height, int block
+#if ONE_PASS
+                   , __global uint *counter
+#endif
+)
+{
+#if NVIDIA
+    // Of a warp, or of the part of one that has a block: at most 32 of them, for the first warp to join.
+    __local sums_t warps[32];
+#else
+    __local sums_t tree[GROUP];
+#endif
+#if ONE_PASS
+    __local frame_t frames[GROUP];
+    __local int last;
+#endif
+    const uint item = get_local_id(0);
+    const uint tile_across = TILE / block;
+    const uint items = GROUP / (tile_across * tile_across);
+    const uint within = item % items;
+    const int blocks_across = (width + block - 1) / block;
+    const int column = get_group_id(0) * tile_across + item / items % tile_across;
+    const int row = get_group_id(1) * tile_across + item / items / tile_across;
+    const int left = column * block;
+    const int top = row * block;
+
+    sums_t own = NO_SUMS;
+    if (width % 4 == 0) {
+        uint4 quads[QUADS];
+        int inside[QUADS];
+        const uint in_row = block / 4;
+#pragma unroll
+        for (int n = 0; n < QUADS; n++) {
+            const uint at = within + n * items;
+            const int x = left + at % in_row * 4;
+            const int y = top + at / in_row;
+            inside[n] = x < width && y < height;
+            quads[n] = inside[n] ? *(__global const uint4 *)(src + y * width + x) : (uint4)0;
+        }
+#pragma unroll
+        for (int n = 0; n < QUADS; n++) {
+            if (inside[n]) {
+                add_pixel(&own, quads[n].s0);
+                add_pixel(&own, quads[n].s1);
+                add_pixel(&own, quads[n].s2);
+                add_pixel(&own, quads[n].s3);
+            }
+        }
+    } else {
+#pragma unroll
+        for (int n = 0; n < 4 * QUADS; n++) {
+            const uint at = within + n * items;
+            const int x = left + at % block;
+            const int y = top + at / block;
+            if (x < width && y < height)
+                add_pixel(&own, src[y * width + x]);
+        }
+    }
+
+    // Joined by block, and those in one by tile.
+#if NVIDIA
+    const uint run = min(items, 32u);
+    const uint runs = GROUP / run;
+    for (uint mask = 1; mask < run; mask *= 2)
+        own = exchanged(own, mask);
+    if (item % run == 0)
+        warps[item / run] = own;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const int joins = item < 32;
+    const uint blocks = GROUP / items;
+    const uint each = runs / blocks;
+    const uint chosen = item / each;
+    const sums_t none = NO_SUMS;
+    if (joins) {
+        own = item < runs ? warps[item] : none;
+        for (uint mask = 1; mask < each; mask *= 2)
+            own = exchanged(own, mask);
+    }
+    const int writes = joins && item < runs && item % each == 0;
+#else
+    tree[item] = own;
+    for (uint stride = items / 2; stride > 0; stride /= 2) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (within < stride)
+            tree[item] = both(tree[item], tree[item + stride]);
+    }
+    const uint chosen = item / items;
+    const int writes = within == 0;
+    own = tree[item];
+#endif
+    if (writes) {
+        const int c = get_group_id(0) * tile_across + chosen % tile_across;
+        const int r = get_group_id(1) * tile_across + chosen / tile_across;
+        if (c * block < width && r * block < height)
+            out[MEANS + r * blocks_across + c]
+                = mean_of(own.sum, min(block, width - c * block) * min(block, height - r * block));
+    }
+#if NVIDIA
+    if (joins) {
+        for (uint mask = each; mask < 32; mask *= 2)
+            own = exchanged(own, mask);
+    }
+#else
+    for (uint stride = items; stride < GROUP; stride *= 2) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (item % (2 * stride) == 0)
+            tree[item] = both(tree[item], tree[item + stride]);
+    }
+    own = tree[0];
+#endif
+
+    const uint4 part = (uint4)(own.sum, 0, own.least | own.most << 8, own.product);
+#if ONE_PASS
+    if (item == 0)
+        last = is_last(parts, part, counter);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (last) {
+        const int count = get_num_groups(0) * get_num_groups(1);
+        frame_t frame = NO_FRAME;
+        for (int i = item; i < count; i += GROUP)
+            add_part(&frame, ((volatile __global uint4 *)parts)[i]);
+        join_frames(frames, frame, GROUP, out, (ulong)width * height);
+    }
+#else
+    if (item == 0)
+        parts[get_group_id(1) * get_num_groups(0) + get_group_id(0)] = part;
+#endif
+}

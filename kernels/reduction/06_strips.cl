@@ -1,0 +1,163 @@
+// Reduction, for CPUs: one work-item a strip, vectors of 16 pixels, and one launch.
+//
+// A strip is as high as a block and SPAN vectors wide. It is read by pairs of rows, which is what a processor's caches like;
+// the sums of its columns wait in memory that stays in the first of them. Only at the end does a block add up its columns.
+// From the luminance on the two rows of a pair share a vector, each with half of each lane.
+//
+// src      width*height pixels, RGBA, 8 bits a channel, no gap between rows
+// parts    one for each group: see frames.clh
+// out      see parts.clh
+// counter  0 before and after
+// block    edge of a block: 16, 32 or 64
+// -D SPAN  vectors of 16 pixels: a multiple of 4, so that there are whole blocks
+#include "../common/vectors.clh"
+#include "frames.clh"
+
+#ifndef SPAN
+#define SPAN 128
+#endif
+// What is made of neighbours is kept apart: nothing has to wait for what was just added.
+#define CHAINS 4
+
+typedef uint __attribute__((ext_vector_type(16))) lanes_t;
+typedef ushort __attribute__((ext_vector_type(32))) halves_t;
+typedef uchar __attribute__((ext_vector_type(64))) bytes_t;
+
+// In each lane the lower halves of both multiplied, plus the upper ones; all are below 2^15. Processors have an instruction for
+// that, which compilers do not find by themselves.
+#if defined(__AVX512BW__)
+typedef short __attribute__((vector_size(64))) madd_t;
+lanes_t pairs(lanes_t a, lanes_t b)
+{
+    return __builtin_astype(
+        __builtin_ia32_pmaddwd512(__builtin_astype(a, madd_t), __builtin_astype(b, madd_t)), lanes_t);
+}
+#elif defined(__AVX2__)
+typedef short __attribute__((vector_size(32))) madd_t;
+uint8 pairs8(uint8 a, uint8 b)
+{
+    return __builtin_astype(
+        __builtin_ia32_pmaddwd256(__builtin_astype(a, madd_t), __builtin_astype(b, madd_t)), uint8);
+}
+lanes_t pairs(lanes_t a, lanes_t b)
+{
+    return (lanes_t)(pairs8(a.lo, b.lo), pairs8(a.hi, b.hi));
+}
+#else
+lanes_t pairs(lanes_t a, lanes_t b)
+{
+    return (a & 0xffff) * (b & 0xffff) + (a >> 16) * (b >> 16);
+}
+#endif
+
+#define GREEN_TWICE(n) n + 1, 64, n + 1, 64
+#define GREEN_8(n) GREEN_TWICE(n), GREEN_TWICE(n + 4), GREEN_TWICE(n + 8), GREEN_TWICE(n + 12)
+
+// 65536 times luminance() of each, and more below. Red and blue are a pair; green is one with itself, because its weight takes
+// 16 bits.
+lanes_t luminances(__global const uint *pixels)
+{
+    const lanes_t p = *(__global const uint16_at4 *)pixels;
+    const lanes_t green = __builtin_astype(
+        __builtin_shufflevector(__builtin_astype(p, bytes_t), (bytes_t)0, GREEN_8(0), GREEN_8(16), GREEN_8(32),
+                                GREEN_8(48)),
+        lanes_t);
+    return pairs(p & 0x00ff00ff, 13926 | 4725 << 16) + pairs(green, 23442 | 23443 << 16) + 32768;
+}
+
+uint sum_of(lanes_t v)
+{
+    const uint16 lanes = (v & 0xffff) + (v >> 16);
+    const uint8 eight = lanes.lo + lanes.hi;
+    const uint4 four = eight.lo + eight.hi;
+    return four.s0 + four.s1 + four.s2 + four.s3;
+}
+
+// Two rows of a vector; where there is only one, `of_none` keeps the other out of the minimum.
+#define ADD(v, c, both, of_none)                                                                              \
+    {                                                                                                         \
+        const lanes_t l = both;                                                                               \
+        const halves_t high = __builtin_astype(l, halves_t);                                                  \
+        const halves_t low = __builtin_astype(l | of_none, halves_t);                                         \
+        sums[v] += l;                                                                                         \
+        least[c] = low < least[c] ? low : least[c];                                                           \
+        most[c] = high > most[c] ? high : most[c];                                                            \
+        const lanes_t factors = (l + l) | 0x00010001;                                                         \
+        product[c] *= pairs(factors, factors >> 16);                                                          \
+    }
+#define ADD_TWO(v, c)                                                                                         \
+    ADD(v, c, luminances(line + 16 * (v)) >> 16 | (luminances(line + width + 16 * (v)) & 0xffff0000), 0)
+#define ADD_ONE(v, c) ADD(v, c, luminances(line + 16 * (v)) >> 16, 0x00ff0000)
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+reduction_strips(__global const uint *src, __global uint4 *parts, __global uint *out, int width, int height, int block,
+                 __global uint *counter)
+{
+    const int left = get_group_id(0) * (SPAN * 16);
+    const int top = get_group_id(1) * block;
+    const int columns = min(SPAN * 16, width - left);
+    const int rows = min(block, height - top);
+    const int whole = columns / 16;
+
+    lanes_t sums[SPAN];
+    for (int v = 0; v < whole; v++)
+        sums[v] = 0;
+    halves_t least[CHAINS], most[CHAINS];
+    lanes_t product[CHAINS];
+#pragma unroll
+    for (int c = 0; c < CHAINS; c++) {
+        least[c] = 255;
+        most[c] = 0;
+        product[c] = 1;
+    }
+    uint4 rest = NO_PART;
+    for (int y = 0; y < rows; y += 2) {
+        __global const uint *line = src + (top + y) * width + left;
+        const int two = y + 1 < rows;
+        int v = 0;
+        for (; two && v + CHAINS <= whole; v += CHAINS) {
+#pragma unroll
+            for (int c = 0; c < CHAINS; c++)
+                ADD_TWO(v + c, c)
+        }
+        for (; two && v < whole; v++)
+            ADD_TWO(v, 0)
+        for (; v < whole; v++)
+            ADD_ONE(v, 0)
+        for (int x = 16 * whole; x < columns; x++) {
+            rest = joined(rest, part_of(luminance(line[x])));
+            if (two)
+                rest = joined(rest, part_of(luminance(line[width + x])));
+        }
+    }
+
+    const int each = block / 16;
+    const int across = (width + block - 1) / block;
+    uint total = 0;
+    for (int b = 0; b * block < columns; b++) {
+        uint sum = 0;
+        for (int v = b * each; v < min((b + 1) * each, whole); v++)
+            sum += sum_of(sums[v]);
+        // What no vector has is in the last block.
+        if ((b + 1) * block >= columns)
+            sum += rest.s0;
+        total += sum;
+        out[MEANS + get_group_id(1) * across + left / block + b]
+            = mean_of(sum, min(block, columns - b * block) * rows);
+    }
+
+    for (int c = 0; c < CHAINS; c++) {
+        const ushort *low = (const ushort *)&least[c], *high = (const ushort *)&most[c];
+        const uint *factors = (const uint *)&product[c];
+        for (int i = 0; i < 32; i++)
+            rest = joined(rest, (uint4)(0, 0, (uint)low[i] | (uint)high[i] << 8, i < 16 ? factors[i] : 1));
+    }
+
+    if (is_last(parts, (uint4)(total, 0, rest.s23), counter)) {
+        const int count = get_num_groups(0) * get_num_groups(1);
+        frame_t frame = NO_FRAME;
+        for (int i = 0; i < count; i++)
+            add_part(&frame, ((volatile __global uint4 *)parts)[i]);
+        write_frame(out, frame, (ulong)width * height);
+    }
+}

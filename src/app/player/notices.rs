@@ -1,0 +1,47 @@
+//! What the user must know. In: errors. Out: banners, each of which is told once, on stderr, too.
+
+use crate::error::Error;
+use crate::overlay::Notice;
+
+/// The banners, oldest first.
+#[derive(Default)]
+pub(super) struct Notices {
+    all: Vec<Notice>,
+}
+
+impl Notices {
+    /// Tells an error, unless its banner is there already; `serious` ones are shown over a hidden overlay, too.
+    pub(super) fn tell(&mut self, error: Error, serious: bool) {
+        if self.all.iter().all(|n| n.error != error) {
+            eprintln!("clreel: {error}");
+            self.show(error, serious);
+        }
+    }
+
+    /// Shows a banner that is told elsewhere.
+    pub(super) fn show(&mut self, error: Error, serious: bool) {
+        self.all.push(Notice { error, serious });
+    }
+
+    /// Shows a banner that is told elsewhere before all others.
+    pub(super) fn show_first(&mut self, error: Error) {
+        self.all.insert(0, Notice { error, serious: true });
+    }
+
+    /// Takes the banners of an error away: it says nothing any more.
+    pub(super) fn hide(&mut self, error: &Error) {
+        self.all.retain(|notice| notice.error != *error);
+    }
+
+    /// The user has read the banner at this position.
+    pub(super) fn dismiss(&mut self, index: usize) {
+        if index < self.all.len() {
+            self.all.remove(index);
+        }
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> &[Notice] {
+        &self.all
+    }
+}

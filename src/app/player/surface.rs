@@ -1,0 +1,151 @@
+//! The overlay's surface: egui between the window and OpenGL. In: the window's events. Out: the overlay over the picture, and
+//! what the user asked for in it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use winit::event::WindowEvent;
+use winit::event_loop::ActiveEventLoop;
+use winit::window::Window;
+
+use super::{presses, texts};
+use crate::app::fonts::SystemFonts;
+use crate::app::settings::UI_SCALE;
+use crate::error::{Error, Result};
+use crate::gpu::gl_timer::{GlTimer, Timing};
+use crate::jobs::Waker;
+use crate::present::VideoQuad;
+
+/// What the overlay asks for later than this is never: egui says it with a very long time.
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+/// Mouse moves do not repaint faster than this.
+pub(super) const INPUT_REPAINT: Duration = Duration::from_millis(16);
+
+/// What draws the overlay, and what draws pictures. It lives in the window's OpenGL context.
+pub(super) struct Surface {
+    quad: VideoQuad,
+    painter: egui_glow::Painter,
+    egui: egui::Context,
+    fonts: SystemFonts,
+    input: egui_winit::State,
+    /// Size of the overlay relative to what the window's size asks for.
+    scale: f32,
+    /// The mouse's last move, while it is over the window.
+    moved: Option<WindowEvent>,
+    /// The overlay's input that comes with its next pass.
+    later: Vec<egui::Event>,
+    texts: texts::TextFile,
+}
+
+impl Surface {
+    /// Makes what draws; the context must be current. `scale` is the overlay's size, `waker` is called when a font is found.
+    ///
+    /// # Errors
+    /// When the programs of OpenGL do not build.
+    pub(super) fn new(
+        event_loop: &ActiveEventLoop,
+        gl: &Arc<glow::Context>,
+        scale: f32,
+        waker: &Waker,
+    ) -> Result<Self> {
+        let quad = VideoQuad::new(gl.clone())?;
+        let painter = egui_glow::Painter::new(gl.clone(), "", None, false).map_err(|e| {
+            Error::new("The overlay could not be started.", e.to_string(), "Update the OpenGL driver.")
+        })?;
+        let egui = egui::Context::default();
+        crate::overlay::Overlay::style(&egui);
+        let fonts = SystemFonts::provide(&egui, waker.clone());
+        // The overlay's own keys set its size.
+        egui.options_mut(|options| options.zoom_with_keyboard = false);
+        let (root, side) = (egui::ViewportId::ROOT, Some(painter.max_texture_side()));
+        let input = egui_winit::State::new(egui.clone(), root, event_loop, None, None, side);
+        let texts = texts::TextFile::new();
+        Ok(Self { quad, painter, egui, fonts, input, scale, moved: None, later: Vec::new(), texts })
+    }
+
+    /// What draws pictures.
+    pub(super) fn quad(&self) -> &VideoQuad {
+        &self.quad
+    }
+
+    /// Size of the overlay relative to what the window's size asks for.
+    pub(super) fn scale(&self) -> f32 {
+        self.scale
+    }
+
+    /// Makes the overlay larger or smaller by a factor; `None`: its own size again.
+    pub(super) fn zoom(&mut self, factor: Option<f32>) {
+        let scale = factor.map_or(1.0, |factor| self.scale * factor);
+        self.scale = scale.clamp(*UI_SCALE.start(), *UI_SCALE.end());
+    }
+
+    /// Takes an event of the window; whether the overlay is to be drawn for it.
+    pub(super) fn event(&mut self, window: &Window, event: &WindowEvent) -> bool {
+        match event {
+            WindowEvent::CursorMoved { .. } => self.moved = Some(event.clone()),
+            WindowEvent::CursorLeft { .. } => self.moved = None,
+            _ => {}
+        }
+        self.input.on_window_event(window, event).repaint
+    }
+
+    /// Uses the fonts that have been found since; whether there are any.
+    pub(super) fn look(&self) -> bool {
+        self.fonts.look(&self.egui)
+    }
+
+    /// Lays the overlay out in a window of `size` pixels, by `contents`, and draws it. Returns after how long it wants to be
+    /// drawn again, and what tells the time that OpenGL takes, where `timer` is to.
+    pub(super) fn paint(
+        &mut self,
+        window: &Window,
+        size: (u32, u32),
+        timer: Option<GlTimer>,
+        contents: impl FnMut(&mut egui::Ui),
+    ) -> (Option<Duration>, Option<Timing>) {
+        self.fit(window, size);
+        let mut raw_input = self.input.take_egui_input(window);
+        raw_input.events.splice(0..0, self.later.drain(..));
+        self.later = presses::hold_back(&mut raw_input.events);
+        let mut output = self.egui.run_ui(raw_input, contents);
+        self.input.handle_platform_output(window, output.platform_output);
+        self.texts.tell(&output.shapes, output.pixels_per_point);
+        let primitives = self.egui.tessellate(output.shapes, output.pixels_per_point);
+        let (size, scale) = ([size.0, size.1], output.pixels_per_point);
+        let painter = &mut self.painter;
+        let mut paint =
+            || painter.paint_and_update_textures(size, scale, &primitives, &mut output.textures_delta);
+        let timing = match timer {
+            Some(timer) => timer.time_with_next(paint).1,
+            None => {
+                paint();
+                None
+            }
+        };
+        let wait = output.viewport_output.get(&egui::ViewportId::ROOT).map(|v| v.repaint_delay);
+        let wait = wait.filter(|wait| *wait < LONGEST_WAIT).map(|wait| wait.max(INPUT_REPAINT));
+        (if self.later.is_empty() { wait } else { Some(Duration::ZERO) }, timing)
+    }
+
+    /// Makes everything as large as the window's size in pixels and the scale ask for: a full screen is looked at from
+    /// farther away. The mouse is over another point then, and its next click must not be where it was.
+    fn fit(&mut self, window: &Window, (width, height): (u32, u32)) {
+        let native = window.scale_factor() as f32;
+        let points = |pixels: u32| pixels as f32 / native;
+        let factor = self.scale * crate::overlay::zoom(points(width), points(height));
+        if factor == self.egui.zoom_factor() {
+            return;
+        }
+        // At once: `set_zoom_factor` lays the next pass out for the size that the window had before.
+        self.egui.options_mut(|options| options.zoom_factor = factor);
+        if let Some(moved) = &self.moved {
+            let _ = self.input.on_window_event(window, moved);
+        }
+    }
+
+    /// Deletes the OpenGL objects; call it while the context is current.
+    pub(super) fn destroy(&mut self) {
+        self.quad.destroy();
+        self.painter.destroy();
+    }
+}

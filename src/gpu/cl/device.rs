@@ -1,0 +1,339 @@
+//! OpenCL devices. In: nothing but the machine. Out: [`Device`]s to choose from.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use ocl::ffi;
+use serde::Serialize;
+
+use super::handle::{Number, number_of, text_of};
+use super::status::{Answer, Status};
+use crate::error::{Error, Result};
+use crate::gpu::drivers::{self, Verdict};
+use crate::gpu::watch;
+
+/// The kind of a device, as OpenCL names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceKind {
+    /// The machine's own processor.
+    Cpu,
+    /// A graphics card.
+    Gpu,
+    /// Anything else, such as an FPGA.
+    Accelerator,
+}
+
+impl DeviceKind {
+    /// The word for it on the command line and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            DeviceKind::Cpu => "cpu",
+            DeviceKind::Gpu => "gpu",
+            DeviceKind::Accelerator => "accelerator",
+        }
+    }
+}
+
+/// What is known about a device before a context is made on it.
+#[derive(Debug, Clone, Serialize)]
+pub struct DeviceInfo {
+    /// Position in the list of [`list_devices`], stable while the machine's drivers stay the same.
+    pub index: usize,
+    /// The device's name as its driver gives it.
+    pub name: String,
+    /// The name of its platform, that is of its driver.
+    pub platform: String,
+    /// The device's OpenCL version string, such as "OpenCL 3.0 PoCL".
+    pub version: String,
+    /// The driver's version string.
+    pub driver: String,
+    /// What sort of device it is.
+    #[serde(rename = "type")]
+    pub kind: DeviceKind,
+    /// Compute units.
+    pub units: u32,
+    /// Highest clock in MHz, 0 where the driver does not say.
+    pub clock_mhz: u32,
+    /// All of its memory, in bytes.
+    pub global_memory_bytes: u64,
+    /// Its memory is the host's (`CL_DEVICE_HOST_UNIFIED_MEMORY`).
+    #[serde(skip)]
+    pub unified_memory: bool,
+    /// Largest buffer or image, in bytes.
+    pub max_allocation_bytes: u64,
+    /// Memory that a work-group shares, in bytes.
+    pub local_memory_bytes: u64,
+    /// Most work-items in a work-group.
+    pub max_work_group_size: usize,
+    /// Whether it has images and samplers.
+    pub image_support: bool,
+    /// Largest 2D image, width and height in pixels.
+    pub max_image: (usize, usize),
+    /// The extensions that it lists, such as `cl_khr_gl_sharing`.
+    pub extensions: Vec<String>,
+}
+
+#[cfg(test)]
+impl DeviceInfo {
+    /// A device that is not there, for tests to change as they need it.
+    pub(crate) fn made_up() -> Self {
+        Self {
+            index: 0,
+            name: "Device".into(),
+            platform: "Platform".into(),
+            version: "OpenCL 3.0".into(),
+            driver: "1".into(),
+            kind: DeviceKind::Cpu,
+            units: 2,
+            clock_mhz: 1000,
+            global_memory_bytes: 1 << 30,
+            unified_memory: true,
+            max_allocation_bytes: 1 << 30,
+            local_memory_bytes: 1 << 15,
+            max_work_group_size: 256,
+            image_support: true,
+            max_image: (4096, 4096),
+            extensions: Vec::new(),
+        }
+    }
+}
+
+/// A device that can be asked for a context.
+#[derive(Debug, Clone)]
+pub struct Device {
+    /// What is known about it.
+    pub info: DeviceInfo,
+    /// The platform that it belongs to.
+    pub platform: Id,
+    /// What the driver knows it by.
+    pub id: Id,
+}
+
+impl Device {
+    /// A number that the device says about itself (`CL_DEVICE_…`), as large as OpenCL's table has it; `None` where it does
+    /// not.
+    pub fn number<T: Number>(&self, what: ffi::cl_device_info) -> Option<T> {
+        number(self.id, what)
+    }
+
+    /// The properties of a context on this device: its platform, and these, which may end with a zero or not.
+    pub(crate) fn properties(&self, more: &[isize]) -> Vec<isize> {
+        let platform = [ffi::CL_CONTEXT_PLATFORM as isize, self.platform.raw() as isize];
+        platform.iter().chain(more).chain(&[0]).copied().collect()
+    }
+}
+
+/// What the driver knows a platform or a device by: as long as the process lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Id(*mut c_void);
+
+// SAFETY: it is a name, which any thread may use.
+unsafe impl Send for Id {}
+// SAFETY: as above.
+unsafe impl Sync for Id {}
+
+impl Id {
+    /// The name for a call of OpenCL's.
+    pub fn raw(self) -> *mut c_void {
+        self.0
+    }
+}
+
+/// All OpenCL devices of the machine that have a compiler, platform by platform. The list is empty where no
+/// driver is installed; the call neither panics nor waits then. After [`drivers::guard`] only drivers that answered
+/// in a process of their own are loaded; the first call waits for that.
+pub fn list_devices() -> Vec<Device> {
+    // The installable client driver loader is not safe while its first call is under way: one at a time.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if !drivers::may_load() {
+        return Vec::new();
+    }
+    let _watched = watch::on_device("", "the devices are listed");
+    let platforms = ids(|room, ids, count| {
+        // SAFETY: there is room for so many platforms, or for their number alone.
+        unsafe { ffi::clGetPlatformIDs(room, ids, count) }
+    });
+    drivers::loaded();
+    let mut devices = Vec::new();
+    for platform in platforms.unwrap_or_default() {
+        let name = text_of(|size, to, length| {
+            // SAFETY: the platform is one that the driver has named, and there is room for `size` bytes.
+            unsafe { ffi::clGetPlatformInfo(platform.raw(), ffi::CL_PLATFORM_NAME, size, to, length) }
+        });
+        let name = name.unwrap_or_default();
+        if drivers::skipped_by(&name).is_some() {
+            continue;
+        }
+        let all = ids(|room, ids, count| {
+            // SAFETY: as above; there is room for so many devices, or for their number alone.
+            unsafe { ffi::clGetDeviceIDs(platform.raw(), ffi::CL_DEVICE_TYPE_ALL, room, ids, count) }
+        });
+        for id in all.unwrap_or_default() {
+            if let Some(info) = describe(id, devices.len(), &name) {
+                devices.push(Device { info, platform, id });
+            }
+        }
+    }
+    devices
+}
+
+/// A list of what the driver has names for. `ask` is a function `clGet…IDs`, with room for so many at an address, and with
+/// where their number goes; it is called twice.
+fn ids(ask: impl Fn(u32, *mut *mut c_void, *mut u32) -> i32) -> Answer<Vec<Id>> {
+    let mut count = 0;
+    Status::check(ask(0, ptr::null_mut(), &mut count))?;
+    let mut ids = vec![ptr::null_mut(); count.min(MOST_IDS) as usize];
+    if !ids.is_empty() {
+        let room = ids.len() as u32;
+        Status::check(ask(room, ids.as_mut_ptr(), &mut count))?;
+        ids.truncate(count as usize);
+    }
+    Ok(ids.into_iter().filter(|id| !id.is_null()).map(Id).collect())
+}
+
+/// More than any machine has, against a number that is rubbish.
+const MOST_IDS: u32 = 1 << 16;
+
+/// What the device says about itself; `None` when it is not available, has no compiler or is of a kind that
+/// runs no kernels. What it does not say counts as nothing.
+fn describe(id: Id, index: usize, platform: &str) -> Option<DeviceInfo> {
+    let text = |what| {
+        let answer = text_of(|size, to, length| {
+            // SAFETY: the device is one that the driver has named, and there is room for `size` bytes.
+            unsafe { ffi::clGetDeviceInfo(id.raw(), what, size, to, length) }
+        });
+        answer.unwrap_or_default()
+    };
+    let is = |what| number::<u32>(id, what).map(|answer| answer != 0);
+    if is(ffi::CL_DEVICE_AVAILABLE) == Some(false) || is(ffi::CL_DEVICE_COMPILER_AVAILABLE) == Some(false) {
+        return None;
+    }
+    let kind = number::<u64>(id, ffi::CL_DEVICE_TYPE)?;
+    let kinds = [
+        (ffi::CL_DEVICE_TYPE_GPU, DeviceKind::Gpu),
+        (ffi::CL_DEVICE_TYPE_CPU, DeviceKind::Cpu),
+        (ffi::CL_DEVICE_TYPE_ACCELERATOR, DeviceKind::Accelerator),
+    ];
+    let (_, kind) = kinds.into_iter().find(|(bit, _)| kind & bit != 0)?;
+    let [units, clock_mhz] = [ffi::CL_DEVICE_MAX_COMPUTE_UNITS, ffi::CL_DEVICE_MAX_CLOCK_FREQUENCY]
+        .map(|what| number(id, what).unwrap_or_default());
+    let [global_memory_bytes, max_allocation_bytes, local_memory_bytes] =
+        [ffi::CL_DEVICE_GLOBAL_MEM_SIZE, ffi::CL_DEVICE_MAX_MEM_ALLOC_SIZE, ffi::CL_DEVICE_LOCAL_MEM_SIZE]
+            .map(|what| number(id, what).unwrap_or_default());
+    let [max_work_group_size, widest, highest] = [
+        ffi::CL_DEVICE_MAX_WORK_GROUP_SIZE,
+        ffi::CL_DEVICE_IMAGE2D_MAX_WIDTH,
+        ffi::CL_DEVICE_IMAGE2D_MAX_HEIGHT,
+    ]
+    .map(|what| number(id, what).unwrap_or_default());
+    Some(DeviceInfo {
+        index,
+        name: text(ffi::CL_DEVICE_NAME),
+        platform: platform.to_owned(),
+        version: text(ffi::CL_DEVICE_VERSION),
+        driver: text(ffi::CL_DRIVER_VERSION),
+        kind,
+        units,
+        clock_mhz,
+        global_memory_bytes,
+        unified_memory: is(ffi::CL_DEVICE_HOST_UNIFIED_MEMORY) == Some(true),
+        max_allocation_bytes,
+        local_memory_bytes,
+        max_work_group_size,
+        image_support: is(ffi::CL_DEVICE_IMAGE_SUPPORT) == Some(true),
+        max_image: (widest, highest),
+        extensions: text(ffi::CL_DEVICE_EXTENSIONS).split_whitespace().map(str::to_owned).collect(),
+    })
+}
+
+/// A number that the device says about itself.
+fn number<T: Number>(id: Id, what: ffi::cl_device_info) -> Option<T> {
+    let answer = number_of(|size, to| {
+        // SAFETY: the device is one that the driver has named, and there is room for `size` bytes.
+        unsafe { ffi::clGetDeviceInfo(id.raw(), what, size, to, ptr::null_mut()) }
+    });
+    answer.ok()
+}
+
+/// Chooses a device: `sel` is an index from [`list_devices`], `cpu`, `gpu`, a name, or a part of one, in any case.
+/// Without it the first GPU, and without a GPU the first device.
+///
+/// # Errors
+/// When the list is empty, or nothing fits `sel`.
+pub fn select_device(devices: &[Device], sel: Option<&str>) -> Result<Device> {
+    let Some(first) = devices.first() else {
+        return Err(no_device());
+    };
+    let of_kind = |kind| devices.iter().find(|d| d.info.kind == kind);
+    let Some(sel) = sel else {
+        return Ok(of_kind(DeviceKind::Gpu).unwrap_or(first).clone());
+    };
+    let wanted = sel.trim().to_lowercase();
+    let found = match (wanted.as_str(), wanted.parse::<usize>()) {
+        ("", _) => None,
+        ("cpu", _) => of_kind(DeviceKind::Cpu),
+        ("gpu", _) => of_kind(DeviceKind::Gpu),
+        (_, Ok(index)) if index < devices.len() => devices.get(index),
+        _ => named(devices.iter().map(|d| d.info.name.as_str()), &wanted).and_then(|i| devices.get(i)),
+    };
+    found.cloned().ok_or_else(|| {
+        let list: Vec<_> = devices.iter().map(|d| format!("{}: {}", d.info.index, d.info.name)).collect();
+        Error::new(
+            format!("There is no OpenCL device '{sel}'."),
+            format!("This machine has {}.", list.join(", ")),
+            "Choose an index, a part of a name, cpu or gpu; `clreel devices` lists them.",
+        )
+    })
+}
+
+/// Which of the names is `wanted` (in lower case), or else has it as a part: one name may be a part of another.
+fn named<'a>(names: impl Iterator<Item = &'a str> + Clone, wanted: &str) -> Option<usize> {
+    let mut lower = names.map(str::to_lowercase);
+    let whole = lower.clone().position(|name| name.trim() == wanted);
+    whole.or_else(|| lower.position(|name| name.contains(wanted)))
+}
+
+/// The error for a machine without any OpenCL device; it names the drivers that were left out.
+pub(crate) fn no_device() -> Error {
+    let mut why = Vec::new();
+    for driver in drivers::verdicts() {
+        match &driver.verdict {
+            Verdict::Failed { reason } => {
+                why.push(format!("The driver {} was left out: {reason}", driver.name))
+            }
+            Verdict::Skipped { by } => {
+                why.push(format!("The driver {} was left out, as '{by}' asks.", driver.name))
+            }
+            Verdict::Empty { .. } | Verdict::Ok { .. } => {}
+        }
+    }
+    if why.is_empty() {
+        why.push(
+            "No OpenCL driver is installed, or none of the installed drivers offers a device.".to_owned(),
+        );
+    }
+    Error::new(
+        "There is no OpenCL device on this machine, so the filter cannot run.",
+        why.join(" "),
+        "Install pocl-opencl-icd to compute on the CPU, or the OpenCL driver of the graphics card's vendor.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::named;
+
+    #[test]
+    fn a_whole_name_comes_before_a_part_of_another_one() {
+        let of = |names: &[&'static str], wanted| named(names.iter().copied(), wanted);
+        let pocl_6 = ["cpu-minimal-haswell-Xeon", "cpu-haswell-Xeon"];
+        assert_eq!(of(&pocl_6, "cpu-haswell-xeon"), Some(1));
+        assert_eq!(of(&pocl_6, "minimal"), Some(0));
+        assert_eq!(of(&pocl_6, "cpu-"), Some(0));
+        assert_eq!(of(&pocl_6, "graphics"), None);
+        assert_eq!(of(&["Xeon, part 1", "Xeon "], "xeon"), Some(1));
+    }
+}

@@ -1,0 +1,109 @@
+//! The ladder of histograms: how many pixels of a picture have each luminance. It has the pictures, the memory and the
+//! luminance of the [reduction](super::reduction).
+
+mod kernels;
+
+use std::sync::{Mutex, PoisonError};
+
+use super::reduction::code::Code;
+use super::reduction::digest::{Digest, OfPictures};
+use super::reduction::luminance;
+use super::reduction::pictures::Case;
+use crate::ladder::rung::{Rung, Work};
+use crate::threads::{all_threads, share};
+
+/// Luminances that there are.
+const BINS: usize = 256;
+
+/// A rung of kernels.
+const fn rung(id: &'static str, title: &'static str, idea: &'static str, code: &'static Code) -> Rung<Code> {
+    Rung { id, title, idea, work: Work::Kernels(code) }
+}
+
+/// The rungs in order.
+static RUNGS: [Rung<Code>; 8] = [
+    Rung { id: "serial", title: "Serial", idea: "One thread, one pixel at a time.", work: Work::Host },
+    Rung {
+        id: "threads",
+        title: "Threads",
+        idea: "All cores, each with a histogram of its own.",
+        work: Work::Host,
+    },
+    rung("global", "Global atomics", "OpenCL, counted in the device's memory.", &kernels::GLOBAL),
+    rung("local", "Local memory", "Each group counts in local memory.", &kernels::LOCAL),
+    rung("several", "Several pixels", "Several pixels a work-item, so fewer groups.", &kernels::SEVERAL),
+    rung(
+        "copies",
+        "Copies",
+        "Several histograms a group: neighbours count in different ones.",
+        &kernels::COPIES,
+    ),
+    rung(
+        "private",
+        "Private",
+        "For CPUs: one work-item a group, with histograms that nobody else sees.",
+        &kernels::PRIVATE,
+    ),
+    Rung {
+        id: "auto",
+        title: "Auto",
+        idea: "The fastest of the kernels and its parameters, measured on the device before it is timed.",
+        work: Work::Fastest,
+    },
+];
+
+/// The ladder.
+pub static HISTOGRAM: OfPictures<Histogram> = OfPictures(Histogram);
+
+/// How many pixels have each luminance.
+#[derive(Debug, Clone, Copy)]
+pub struct Histogram;
+
+impl Digest for Histogram {
+    /// How many threads.
+    type Host = usize;
+
+    const NAME: &'static str = "histogram";
+    const TAKES: &'static [&'static str] = &["size"];
+    const NUMBERS: &'static [&'static str] = &[];
+    const REST: &'static str = "the count of luminance";
+
+    fn rungs(&self) -> &'static [Rung<Code>] {
+        &RUNGS
+    }
+
+    fn numbers(&self, _: &Case) -> usize {
+        BINS
+    }
+
+    fn part_bytes(&self, _: &Case) -> usize {
+        // For the limit alone.
+        16
+    }
+
+    fn reference(&self, pixels: &[u8], _: &Case) -> Vec<u32> {
+        let mut bins = vec![0; BINS];
+        for pixel in pixels.chunks_exact(4) {
+            bins[luminance(pixel) as usize] += 1;
+        }
+        bins
+    }
+
+    fn host(&self, id: &str) -> usize {
+        if id == "serial" { 1 } else { all_threads() }
+    }
+
+    fn run(&self, threads: usize, pixels: &[u8], case: &Case, numbers: &mut [u32]) {
+        numbers.fill(0);
+        let numbers = Mutex::new(numbers);
+        let part = 4 * case.pixels().div_ceil(threads.max(1)).max(1);
+        share(pixels.chunks(part), threads, |part| {
+            let mut bins = [0; BINS];
+            for pixel in part.chunks_exact(4) {
+                bins[luminance(pixel) as usize & (BINS - 1)] += 1;
+            }
+            let mut numbers = numbers.lock().unwrap_or_else(PoisonError::into_inner);
+            numbers.iter_mut().zip(&bins).for_each(|(number, bin)| *number += bin);
+        });
+    }
+}

@@ -1,0 +1,171 @@
+//! Kernels that reduce pictures on an OpenCL device. In: a configuration, and a picture in the device's memory. Out: what
+//! came of it there, and how long that took.
+
+use super::memory::Memory;
+use super::pictures::Case;
+use crate::error::{Error, Result};
+use crate::gpu::cl::{Answer, Buffer, ClContext, DeviceInfo, failed};
+use crate::gpu::kernel::{Argument, Kernel, Value, enqueue, expect_types};
+use crate::gpu::memory::new_memory;
+use crate::gpu::program;
+use crate::ladder::config::{Config, Param, Tunable};
+use crate::ladder::measure::{self, Sample};
+
+/// An argument of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Arg {
+    /// The picture, in words of a pixel.
+    Picture,
+    /// What a stage hands on.
+    Parts,
+    /// The numbers that come of the picture.
+    Numbers,
+    /// A number of 32 bits, 0 before each run.
+    Counter,
+    /// Of the picture.
+    Width,
+    /// Of the picture.
+    Height,
+    /// The edge of a block.
+    Block,
+    /// How many groups the launch before had.
+    Groups,
+}
+
+impl Arg {
+    /// Its types in a kernel, as a driver may tell them.
+    fn types(self) -> &'static [&'static str] {
+        match self {
+            Arg::Picture | Arg::Numbers | Arg::Counter => &["uint*"],
+            Arg::Parts => &["uint4*", "uint*"],
+            Arg::Width | Arg::Height | Arg::Block | Arg::Groups => &["int"],
+        }
+    }
+}
+
+/// A launch of a kernel.
+#[derive(Debug)]
+pub struct Pass {
+    /// The kernel's name.
+    pub kernel: &'static str,
+    /// Its arguments, in order.
+    pub args: &'static [Arg],
+    /// The parameter that is the size of its groups.
+    pub group: &'static str,
+    /// Groups, across and down.
+    pub groups: fn(&Config<Code>, &Case) -> [usize; 2],
+}
+
+/// A kernel file, and how it is launched.
+#[derive(Debug)]
+pub struct Code {
+    /// Its path below `kernels/`.
+    pub file: &'static str,
+    /// Its launches, in order.
+    pub passes: &'static [Pass],
+    /// Its parameters.
+    pub params: &'static [Param],
+    /// It is written for NVIDIA's devices alone.
+    pub nvidia: bool,
+}
+
+impl Tunable for Code {
+    fn file(&self) -> &'static str {
+        self.file
+    }
+
+    fn params(&self) -> &'static [Param] {
+        self.params
+    }
+
+    fn groups(&self, config: &Config<Self>) -> Vec<usize> {
+        self.passes.iter().map(|pass| config.get(pass.group) as usize).collect()
+    }
+
+    fn allows(&self, _: &Config<Self>, _: &DeviceInfo) -> bool {
+        true
+    }
+}
+
+impl Code {
+    /// Whether the device can run it; otherwise why not, in a sentence.
+    pub(super) fn runs_on(&self, device: &DeviceInfo) -> std::result::Result<(), String> {
+        match !self.nvidia || device.platform.contains("NVIDIA") {
+            true => Ok(()),
+            false => Err(format!("'{}' has no exchange between work-items of a sub-group.", device.name)),
+        }
+    }
+}
+
+/// Compiled kernels with their parameters.
+#[derive(Debug)]
+pub struct Program {
+    config: Config<Code>,
+    kernels: Vec<Kernel>,
+    /// Its own: what a kernel leaves there harms no other.
+    counter: Buffer,
+}
+
+impl Program {
+    pub(super) fn compile(cl: &ClContext, config: &Config<Code>) -> Result<Self> {
+        let code = config.code();
+        let program = program::build(cl, code.file, &program::source(code.file)?, &config.options())?;
+        let kernel = |pass: &Pass| {
+            let what = format!("The kernel '{}' in {} could not be prepared.", pass.kernel, code.file);
+            let kernel = Kernel::new(&program, pass.kernel).map_err(|e| failed(&what, &e))?;
+            let types: Vec<_> = pass.args.iter().map(|arg| arg.types()).collect();
+            expect_types(&kernel, code.file, &types)?;
+            Ok(kernel)
+        };
+        let kernels = code.passes.iter().map(kernel).collect::<Result<_>>()?;
+        let counter = Buffer::new(&cl.context, new_memory(cl), 4);
+        let counter = counter.map_err(|e| failed("Memory could not be had on the device.", &e))?;
+        let cleared = counter.write(&cl.queue, &[0; 4]);
+        cleared.map_err(|e| failed("Memory could not be cleared on the device.", &e))?;
+        Ok(Self { config: config.clone(), kernels, counter })
+    }
+
+    pub(super) fn without_memory(&self) -> Error {
+        let what = format!("{} cannot run.", self.config.code().file);
+        Error::new(what, "The device has no room for the picture.", "")
+    }
+
+    /// Reduces the picture, waits, and times it.
+    pub(super) fn run(&self, memory: &Memory, case: &Case) -> Result<Sample> {
+        let what = "A picture could not be reduced on the device.";
+        let ran = measure::sample(&memory.queue, |queue| {
+            let mut events = Vec::new();
+            let mut before = 0;
+            for (pass, kernel) in self.config.code().passes.iter().zip(&self.kernels) {
+                let [across, down] = (pass.groups)(&self.config, case);
+                self.bind(kernel, pass.args, memory, case, before).map_err(|e| failed(what, &e))?;
+                let group = self.config.get(pass.group) as usize;
+                // SAFETY: the arguments are set, their types were compared, and the kernels look at the picture's size.
+                let event = unsafe { enqueue(queue, kernel, 2, [across * group, down, 1], [group, 1, 1]) };
+                events.push(event.map_err(|e| failed(what, &e))?);
+                before = across * down;
+            }
+            Ok(events)
+        });
+        // Other cases have other memory.
+        self.kernels.iter().for_each(Kernel::forget_memory);
+        ran
+    }
+
+    fn bind(&self, kernel: &Kernel, args: &[Arg], memory: &Memory, case: &Case, groups: usize) -> Answer<()> {
+        for (index, arg) in (0..).zip(args) {
+            let argument: Argument = match arg {
+                Arg::Picture => memory.picture().into(),
+                Arg::Parts => memory.parts().into(),
+                Arg::Numbers => memory.numbers().into(),
+                Arg::Counter => self.counter.mem().into(),
+                Arg::Width => Value::Int(case.width as i32).into(),
+                Arg::Height => Value::Int(case.height as i32).into(),
+                Arg::Block => Value::Int(case.block as i32).into(),
+                Arg::Groups => Value::Int(groups as i32).into(),
+            };
+            kernel.set(index, argument)?;
+        }
+        Ok(())
+    }
+}
