@@ -83,6 +83,24 @@ fn no_module_uses_one_above_it() {
     assert!(wrong.is_empty(), "src/lib.rs draws the layers:\n{}", wrong.into_iter().collect::<String>());
 }
 
+/// The page that says where a change goes names files that are there.
+#[test]
+fn the_page_of_changes_names_what_there_is() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(root.join("docs/architecture.md")).unwrap();
+    let mut rows = 0;
+    for line in page.lines() {
+        rows += usize::from(line.starts_with("| a") && line.matches('|').count() == 4);
+        let named = line.split('`').skip(1).step_by(2).map(|word| word.split(' ').next().unwrap());
+        for name in named
+            .filter(|name| ["src/", "tests/", "docs/", "kernels/"].iter().any(|top| name.starts_with(top)))
+        {
+            assert!(root.join(name).exists(), "docs/architecture.md names '{name}', which is not there");
+        }
+    }
+    assert_eq!(rows, 10, "ten changes");
+}
+
 #[test]
 fn the_drawing_has_every_module_and_no_other() {
     let drawn = drawn(&std::fs::read_to_string(root().join("lib.rs")).unwrap());

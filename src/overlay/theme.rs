@@ -212,7 +212,7 @@ pub(crate) fn apply(ctx: &egui::Context) {
         visuals.window_fill = Color32::from_rgb(22, 25, 30);
         visuals.window_stroke = Stroke::new(1.0, Color32::from_rgb(60, 66, 74));
         visuals.menu_corner_radius = CornerRadius::same(4);
-        visuals.popup_shadow = egui::Shadow::NONE;
+        (visuals.popup_shadow, visuals.window_shadow) = (egui::Shadow::NONE, egui::Shadow::NONE);
         visuals.weak_text_color = Some(WEAK);
         visuals.selection.bg_fill = SELECT;
         visuals.selection.stroke = Stroke::new(1.0, SELECT);

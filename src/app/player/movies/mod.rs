@@ -223,10 +223,10 @@ impl Movies {
         if facts.is_opening() {
             return Some(format!("{} - opening - clreel", facts.file_name));
         }
-        let filter = match now.0 {
-            Some((VariantId::Off, _)) => " - off".to_owned(),
-            Some((variant, radius)) => format!(" - {variant}, r={radius}"),
-            None => String::new(),
+        // A movie that is named there is on the screen.
+        let filter = match now.0? {
+            (VariantId::Off, _) => " - off".to_owned(),
+            (variant, radius) => format!(" - {variant}, r={radius}"),
         };
         let paused = if now.1 { ", paused" } else { "" };
         Some(format!("{}{filter}{paused} - clreel", facts.file_name))
