@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::gpu::gl::Interface;
+use crate::ladder::contest::Sizes;
 use crate::ladders::box_filter::{VariantId, listed};
 use crate::media::References;
 
@@ -57,6 +58,38 @@ impl DeviceTimeoutArgs {
     /// How long a step may take, where the user says.
     pub fn limit(self) -> Option<Duration> {
         self.device_timeout.and_then(|s| Duration::try_from_secs_f64(s).ok())
+    }
+}
+
+/// What is computed by ladders that compute with numbers: each takes what is its own.
+#[derive(Debug, Clone, Args)]
+pub struct SizeArgs {
+    /// How many numbers, separated by commas; for `tune` each stands for its class. Only where numbers are added. Without
+    /// it 16777216
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
+    pub count: Option<Vec<u32>>,
+    /// Edges of the blocks in pixels, separated by commas: 16, 32, 64; only for reductions. Without it 64
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
+    pub block: Vec<u32>,
+    /// Sizes of matrices: one of M×K by one of K×N; several times for several, which for `tune` stand for their classes.
+    /// Only where matrices are multiplied. Without it 1024,1024,1024
+    #[arg(long, value_name = "M,N,K", value_parser = values::mnk)]
+    pub mnk: Option<Vec<[u32; 3]>>,
+    /// Rows and columns of a matrix; several times for several. Only where one is transposed. Without it 4096,4096
+    #[arg(long, value_name = "M,N", value_parser = values::mn)]
+    pub mn: Option<Vec<[u32; 2]>>,
+}
+
+impl SizeArgs {
+    /// The same for a ladder, with the sizes of pictures.
+    pub(crate) fn sizes<'a>(&'a self, size: &'a [(u32, u32)]) -> Sizes<'a> {
+        Sizes {
+            count: self.count.as_deref(),
+            mnk: self.mnk.as_deref(),
+            mn: self.mn.as_deref(),
+            size,
+            block: &self.block,
+        }
     }
 }
 

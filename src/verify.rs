@@ -34,9 +34,43 @@ pub trait Elements {
     /// Where one is, as in "red at (3, 4)"; `number` counts from 0.
     fn position(&self, number: usize) -> String;
 
+    /// How far off the result with this number is, in the unit of the [`bound`](Elements::bound), where it is not byte for
+    /// byte what is wanted; `None` where only those bytes are right.
+    fn error(&self, _number: usize, _got: f64, _want: f64) -> Option<f64> {
+        None
+    }
+
+    /// The largest error of a result that will do; `None` where results are compared by bytes.
+    fn bound(&self) -> Option<f64> {
+        None
+    }
+
     /// Whether a result that is not byte for byte what is wanted will do.
-    fn is_close(&self, _got: f64, _want: f64) -> bool {
-        false
+    fn is_close(&self, number: usize, got: f64, want: f64) -> bool {
+        let error = self.error(number, got, want);
+        error.zip(self.bound()).is_some_and(|(error, bound)| error <= bound)
+    }
+}
+
+/// How exact an output is that need not be right to the last bit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Accuracy {
+    /// The largest error that there is.
+    pub max_error: f64,
+    /// The largest that will do.
+    pub bound: f64,
+}
+
+impl Accuracy {
+    /// Of an output whose elements are all close; `None` where only the right bytes would be.
+    pub(crate) fn of<E: Elements>(want: &[u8], got: &[u8], elements: &E) -> Option<Self> {
+        let bound = elements.bound()?;
+        let both = got.chunks_exact(E::BYTES).zip(want.chunks_exact(E::BYTES)).enumerate();
+        let error = |(number, (got, want)): (usize, (&[u8], &[u8]))| match got == want {
+            true => 0.0,
+            false => elements.error(number, elements.value(got), elements.value(want)).unwrap_or(0.0),
+        };
+        Some(Self { max_error: both.map(error).fold(0.0, f64::max), bound })
     }
 }
 
@@ -336,7 +370,7 @@ fn differences<E: Elements>(
     let both = got.chunks_exact(E::BYTES).zip(want.chunks_exact(E::BYTES)).enumerate();
     for (number, (got, want)) in both.filter(|(_, (got, want))| got != want) {
         let (got, want) = (elements.value(got), elements.value(want));
-        if elements.is_close(got, want) {
+        if elements.is_close(number, got, want) {
             continue;
         }
         let bytes = number * E::BYTES..(number + 1) * E::BYTES;

@@ -9,7 +9,9 @@ use std::process::{Command, Output, Stdio};
 use clreel::ladder::contest::Ladder;
 use clreel::ladders::box_filter::VariantId;
 use clreel::ladders::histogram::HISTOGRAM;
+use clreel::ladders::matmul::Matmul;
 use clreel::ladders::reduction::REDUCTION;
+use clreel::ladders::transpose::Transpose;
 use clreel::ladders::vector_add::VectorAdd;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
@@ -390,6 +392,10 @@ fn every_rung_is_in_the_tables() {
     }
     let kernels = read("kernels/vector_add/README.md");
     VectorAdd.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
+    let kernels = read("kernels/transpose/README.md");
+    Transpose.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
+    let kernels = read("kernels/matmul/README.md");
+    Matmul.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
     for (ladder, rungs) in [("reduction", REDUCTION.rungs()), ("histogram", HISTOGRAM.rungs())] {
         let kernels = read(&format!("kernels/{ladder}/README.md"));
         rungs.iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{ladder}: {}", rung.id));

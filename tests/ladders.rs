@@ -1,37 +1,22 @@
 //! Ladders that filter no pictures, by `bench --ladder NAME`: every rung is right at odd and small cases, faults that are
 //! planted in kernels are caught, what `tune` finds is kept and used, and what is asked wrongly is said. Needs an OpenCL device, and fails without one.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+#[path = "common/ladder.rs"]
+mod ladder;
+
+use std::path::PathBuf;
+use std::process::Command;
 
 use clreel::ladder::contest::Ladder;
 use clreel::ladders::vector_add::VectorAdd;
 use serde_json::Value;
 
-fn clreel(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
-    command.args(args);
-    // What the user has tuned must not matter.
-    command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
-    // What the compiler has made before may be used again.
-    command.env("POCL_CACHE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache/pocl"));
-    command
-}
+use ladder::{Kernels as Changed, clreel, json, rows};
 
 fn vector_add(args: &[&str]) -> Command {
     let mut command = clreel(&["bench", "--ladder", "vector-add", "--frames", "2", "--json"]);
     command.args(args);
     command
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)))
-}
-
-fn rows(report: &Value) -> Vec<Value> {
-    let runs = report["devices"].as_array().unwrap().iter().flat_map(|d| d["runs"].as_array().unwrap());
-    runs.flat_map(|run| run["variants"].as_array().unwrap().clone()).collect()
 }
 
 #[test]
@@ -104,24 +89,12 @@ fn what_belongs_to_another_ladder_is_refused() {
     }
 }
 
-/// A folder with the kernels of vector addition, one of them changed; removed when dropped.
-struct Kernels(PathBuf);
+/// Kernels of vector addition, one of them changed.
+struct Kernels;
 
 impl Kernels {
-    fn with(name: &str, file: &str, from: &str, to: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("clreel-ladders-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(folder.join("vector_add")).unwrap();
-        let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/vector_add").join(file);
-        let text = std::fs::read_to_string(original).unwrap();
-        assert_eq!(text.matches(from).count(), 1, "{from}");
-        std::fs::write(folder.join("vector_add").join(file), text.replace(from, to)).unwrap();
-        Self(folder)
-    }
-}
-
-impl Drop for Kernels {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+    fn with(name: &str, file: &str, from: &str, to: &str) -> Changed {
+        Changed::with(name, "vector_add", file, from, to)
     }
 }
 

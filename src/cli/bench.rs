@@ -37,6 +37,11 @@ impl FromStr for VariantList {
 }
 
 impl VariantList {
+    /// Whether nobody has chosen.
+    fn is_all(&self) -> bool {
+        self.0.trim() == "all"
+    }
+
     /// Those of `all`, which have names: in the order given, each once.
     ///
     /// # Errors
@@ -45,7 +50,7 @@ impl VariantList {
         &self,
         all: impl Iterator<Item = (&'a str, T)> + Clone,
     ) -> std::result::Result<Vec<T>, String> {
-        if self.0.trim() == "all" {
+        if self.is_all() {
             return Ok(all.map(|(_, one)| one).collect());
         }
         let mut names: Vec<&str> = Vec::new();
@@ -103,7 +108,7 @@ fn goes_on(args: &BenchArgs, live: &Live<Results>) -> bool {
 }
 
 fn ask(args: &BenchArgs) -> Ask {
-    Ask { rounds: args.frames, fail_fast: args.fail_fast }
+    Ask { rounds: args.frames, fail_fast: args.fail_fast, named: !args.variant.is_all() }
 }
 
 /// The devices to run on; one `None` where there is none and nothing that was asked for needs one.

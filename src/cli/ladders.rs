@@ -7,7 +7,9 @@ use crate::ladder::answer::answer;
 use crate::ladder::contest::{Ladder, Sizes};
 use crate::ladders::box_filter;
 use crate::ladders::histogram::HISTOGRAM;
+use crate::ladders::matmul::Matmul;
 use crate::ladders::reduction::REDUCTION;
+use crate::ladders::transpose::Transpose;
 use crate::ladders::vector_add::VectorAdd;
 
 /// Makes of the lines below the names and what belongs to each: its name in the code, that in JSON, and the ladder.
@@ -51,7 +53,7 @@ macro_rules! ladders {
 }
 
 /// Options that say cases of ladders beside the box filter.
-pub(super) const OF_CASES: [&str; 2] = ["count", "block"];
+pub(super) const OF_CASES: [&str; 4] = ["count", "mnk", "mn", "block"];
 
 /// Options that have a meaning for the box filter; some of them say cases of other ladders too.
 const OF_MOVIES: [&str; 6] = ["file", "size", "radius", "native", "conversions", "allow_references"];
@@ -79,6 +81,10 @@ pub(super) fn asked_cases<L: Ladder>(
 ladders! {
     /// The sum of two arrays of floats
     VectorAdd, "vector_add", VectorAdd;
+    /// The product of two matrices of floats
+    Matmul, "matmul", Matmul;
+    /// A matrix with rows and columns exchanged: three ways to give its numbers to work-items
+    Transpose, "transpose", Transpose;
     /// Mean luminance of a picture's blocks, and sum, minimum, maximum, mean and product of all of it
     Reduction, "reduction", REDUCTION;
     /// How many pixels of a picture have each luminance

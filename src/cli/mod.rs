@@ -25,7 +25,9 @@ use crate::gpu::{binaries, drivers, probe, trial, watch};
 use crate::ladders::box_filter::{Group, VariantId};
 use crate::ladders::color_conversion::Which;
 use crate::leftovers;
-use crate::options::{DeviceTimeoutArgs, FilterArgs, PlayArgs, ReferencesArgs, TraceArgs, TrialArgs, values};
+use crate::options::{
+    DeviceTimeoutArgs, FilterArgs, PlayArgs, ReferencesArgs, SizeArgs, TraceArgs, TrialArgs, values,
+};
 use crate::save;
 use crate::stats::{TraceContext, write_trace};
 use crate::timing::log;
@@ -208,12 +210,9 @@ pub struct BenchArgs {
     /// What is computed
     #[arg(long, value_name = "NAME", default_value = "box-filter")]
     pub ladder: LadderName,
-    /// How many numbers, separated by commas; only where the ladder computes with numbers. Without it 16777216
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
-    pub count: Option<Vec<u32>>,
-    /// Edges of the blocks in pixels, separated by commas: 16, 32, 64; only for reductions. Without it 64
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
-    pub block: Vec<u32>,
+    /// The cases of ladders that compute with numbers.
+    #[command(flatten)]
+    pub sizes: SizeArgs,
     /// What it may open.
     #[command(flatten)]
     pub references: ReferencesArgs,
@@ -267,13 +266,9 @@ pub struct TuneArgs {
     /// What is computed
     #[arg(long, value_name = "NAME", default_value = "box-filter")]
     pub ladder: LadderName,
-    /// How many numbers, separated by commas; each stands for its class. Only where the ladder computes with numbers.
-    /// Without it 16777216
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
-    pub count: Option<Vec<u32>>,
-    /// Edges of the blocks in pixels, separated by commas: 16, 32, 64; only for reductions. Without it 64
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
-    pub block: Vec<u32>,
+    /// The cases of ladders that compute with numbers.
+    #[command(flatten)]
+    pub sizes: SizeArgs,
     /// Radii in pixels, separated by commas; each stands for its range. Without it one for each range
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::radius, allow_hyphen_values = true)]
     pub radius: Vec<u32>,

@@ -13,7 +13,7 @@ use crate::gpu::sharing::Sharing;
 use crate::gpu::watch::{self, Watched};
 use crate::ladder::cache::{self, Cache, Entry};
 use crate::ladder::config::{Config, Tunable};
-use crate::ladder::contest::{Contest, Ladder, Sizes};
+use crate::ladder::contest::{Contest, Ladder};
 use crate::ladder::trial::Child;
 use crate::ladder::tune::{Search, Trial, Watch, most_trials};
 use crate::ladder::tune_case;
@@ -63,7 +63,7 @@ pub(super) fn pictures(args: &TuneArgs) -> Result<u8> {
 
 /// A ladder that filters no pictures.
 pub(super) fn numbers<L: Ladder>(ladder: &L, args: &TuneArgs) -> Result<u8> {
-    let sizes = Sizes { count: args.count.as_deref(), size: &args.size, block: &args.block };
+    let sizes = args.sizes.sizes(&args.size);
     let cases = match asked_cases(ladder, &args.given, &sizes) {
         Ok(cases) => cases,
         Err(why) => return Ok(usage("tune", &why)),

@@ -11,6 +11,7 @@ pub(crate) mod folders;
 pub mod gl;
 pub(crate) mod gl_names;
 pub mod gl_timer;
+pub(crate) mod guarded;
 pub mod headless;
 pub mod host_block;
 pub(crate) mod identity;

@@ -5,7 +5,7 @@ use super::Outcome;
 use super::rows::{Case, Chosen, Entry};
 use crate::error::{Error, Result};
 use crate::ladder::measure::Sample;
-use crate::verify::{Checked, MismatchReport};
+use crate::verify::{Accuracy, Checked, MismatchReport};
 
 /// A ladder on one device. [`Contest`](super::contest::Contest) is one for all ladders whose
 /// kernels compute on plain memory.
@@ -76,8 +76,11 @@ pub trait Bench {
     ///
     /// # Errors
     /// When the device fails.
-    fn compare(&self, ready: &Self::Ready, room: &mut Self::Room) -> Result<Option<MismatchReport>>;
+    fn compare(&self, ready: &Self::Ready, room: &mut Self::Room) -> Result<Compared>;
 }
+
+/// What a comparison found: how exact the output is, where it need not be right to the last bit, or how it differs.
+pub type Compared = std::result::Result<Option<Accuracy>, Box<MismatchReport>>;
 
 /// Something that is to be timed, if it does not take too long.
 #[derive(Debug)]

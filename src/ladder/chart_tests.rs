@@ -38,7 +38,7 @@ fn run(title: &str, limits: Vec<Outcome>, rows: Vec<Row>) -> CaseRun {
         json: json!({}),
         worth: Worth::Frames,
         base: "first",
-        limits: names.map(|((key, name), _)| LimitName { key, name, note: None }).collect(),
+        limits: names.map(|((key, name), _)| LimitName { key, name, note: None, computes: false }).collect(),
     };
     CaseRun { case, limits, rows }
 }

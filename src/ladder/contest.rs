@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use serde_json::Value;
 
 use super::answer::{self, Request};
-use super::bench::{Bench, Prepared, Tried, fail, passed, predict, without_device};
+use super::bench::{Bench, Compared, Prepared, Tried, fail, passed, predict, without_device};
 use super::rows::{Case, Chosen, Entry, LimitName, Worth};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, Device, DeviceInfo, DeviceKind};
@@ -20,13 +20,17 @@ use crate::ladder::rung::{Rung, Work};
 use crate::ladder::trial::Child;
 use crate::ladder::{BackEnd, Outcome};
 use crate::memory::require;
-use crate::verify::{self, Checked, Elements, MismatchReport};
+use crate::verify::{self, Accuracy, Checked, Elements, MismatchReport};
 
 /// What the command line says of the cases: each ladder takes what is its own.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sizes<'a> {
     /// How many numbers.
     pub count: Option<&'a [u32]>,
+    /// Rows of the left matrix, columns of the right one, and what they have in common.
+    pub mnk: Option<&'a [[u32; 3]]>,
+    /// Rows and columns of a matrix.
+    pub mn: Option<&'a [[u32; 2]]>,
     /// Width and height of pictures.
     pub size: &'a [(u32, u32)],
     /// Edges of square blocks, in pixels.
@@ -51,6 +55,8 @@ pub trait Ladder {
     const NAME: &'static str;
     /// What nothing that moves its bytes can pass, in words.
     const LIMIT: &'static str;
+    /// Whether it does the operations and moves no bytes; otherwise it moves the bytes and computes nothing.
+    const LIMIT_COMPUTES: bool = false;
     /// The kernel file of the limit.
     const LIMIT_FILE: &'static str;
     /// Names of the kinds of input; the first is the one that is timed.
@@ -114,6 +120,12 @@ pub trait Ladder {
         Ok(())
     }
 
+    /// Smaller cases than this one, the smallest first: by them it is predicted how long a run takes before it is tried. None
+    /// where no run takes long.
+    fn smaller(&self, _case: &Self::Case) -> Vec<Self::Case> {
+        Vec::new()
+    }
+
     /// Threads of this process.
     fn host(&self, rung: &Rung<Self::Code>) -> Self::Built;
 
@@ -165,18 +177,22 @@ pub trait Ladder {
     /// When the device fails.
     fn run(&self, built: &Self::Built, room: &mut Self::Room) -> Result<Sample>;
 
-    /// What its output is made of.
-    fn elements(&self) -> Self::Elements;
+    /// What the output in a room is made of, after [`Ladder::load`].
+    fn elements(&self, room: &Self::Room) -> Self::Elements;
 
     /// What a case is called.
     fn named(&self, case: &Self::Case) -> Case {
         let (title, json) = (self.title(case), self.json(case));
         let worth = Worth::Amounts { bytes: self.bytes(case), operations: self.operations(case) };
         let base = self.rungs().first().map_or("", |rung| rung.id);
-        let limits = vec![LimitName { key: "limit", name: Self::LIMIT, note: None }];
+        let limits =
+            vec![LimitName { key: "limit", name: Self::LIMIT, note: None, computes: Self::LIMIT_COMPUTES }];
         Case { short: title.clone(), title, json, worth, base, limits }
     }
 }
+
+/// What is predicted to take longer, by a smaller case, is not run once more to see whether it does; in milliseconds.
+const LONG_MS: f64 = 2000.0;
 
 /// A ladder on one device, or on none.
 #[derive(Debug)]
@@ -202,6 +218,21 @@ impl<'a, L: Ladder> Contest<'a, L> {
     /// When the device cannot be used.
     pub fn new(ladder: &'a L, device: Option<&Device>, child: &'a mut Child) -> Result<Self> {
         Ok(Self { ladder, cl: device.map(ClContext::new).transpose()?, child: RefCell::new(child) })
+    }
+
+    /// How long a run takes, in milliseconds. Smaller cases come first: what takes long at them is not tried.
+    pub(super) fn predict(&self, built: &L::Built, room: &mut Room<L>) -> Result<f64> {
+        let operations = |case: &L::Case| self.ladder.operations(case).max(1.0);
+        for small in self.ladder.smaller(&room.case) {
+            let mut memory = self.ladder.room(self.cl.as_ref(), &small, 0)?;
+            self.ladder.load(&mut memory, L::INPUTS[0])?;
+            let ms = predict(|| self.ladder.run(built, &mut memory))?;
+            let predicted = ms * operations(&room.case) / operations(&small);
+            if predicted > LONG_MS {
+                return Ok(predicted);
+            }
+        }
+        predict(|| self.ladder.run(built, &mut room.memory))
     }
 
     /// Tries a configuration in the child, where its kernels are not those that are built in.
@@ -280,7 +311,7 @@ impl<L: Ladder> Bench for Contest<'_, L> {
             }
         };
         let checked = check(self.ladder, self.cl.as_ref(), &built, &room.case)?;
-        let predicted_ms = predict(|| self.ladder.run(&built, &mut room.memory)).map_err(fail)?;
+        let predicted_ms = self.predict(&built, room).map_err(fail)?;
         Ok(Prepared { ready: built, predicted_ms, chosen, checked })
     }
 
@@ -298,12 +329,15 @@ impl<L: Ladder> Bench for Contest<'_, L> {
         self.ladder.run(built, &mut room.memory)
     }
 
-    fn compare(&self, built: &L::Built, room: &mut Room<L>) -> Result<Option<MismatchReport>> {
+    fn compare(&self, built: &L::Built, room: &mut Room<L>) -> Result<Compared> {
         let Room { case, memory, want } = room;
         let got = self.ladder.read(built, memory)?;
-        let report = verify::compare(want, &got, self.ladder.elements(), (&[], &[]));
+        let elements = self.ladder.elements(memory);
+        let accuracy = Accuracy::of(want, &got, &elements);
+        let report = verify::compare(want, &got, elements, (&[], &[]));
         let report = verify::with_source(report, self.ladder.changed(built, memory)?);
-        Ok(report.map(|report| MismatchReport { case: self.ladder.title(case), ..report }))
+        let named = |report| MismatchReport { case: self.ladder.title(case), ..report };
+        Ok(report.map_or(Ok(accuracy), |report| Err(Box::new(named(report)))))
     }
 }
 
@@ -348,8 +382,9 @@ pub(super) fn check_one<L: Ladder>(
 ) -> Result<Option<MismatchReport>> {
     let mut room = ladder.room(cl, case, verify::guard(ladder.output_bytes(case)))?;
     let want = ladder.load(&mut room, input)?;
+    let elements = ladder.elements(&room);
     let mut source = 0;
-    let report = verify::check(&want, ladder.elements(), |before| {
+    let report = verify::check(&want, elements, |before| {
         ladder.write(built, &mut room, before)?;
         ladder.run(built, &mut room)?;
         source = source.max(ladder.changed(built, &room)?);

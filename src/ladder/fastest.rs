@@ -12,6 +12,8 @@ use super::rung::{Rung, Work};
 use super::search::{Attempt, descend};
 use crate::error::Error;
 
+/// What is predicted to take so many times as long as the best rung before it is left.
+const HOPELESS: f64 = 3.0;
 /// Runs of a configuration in a search, of which the least disturbed counts.
 const SEARCH_RUNS: usize = 5;
 
@@ -44,14 +46,21 @@ impl<L: Ladder> Contest<'_, L> {
         let small = self.ladder.small();
         let mut best: Option<(&'static str, Config<L::Code>, f64)> = None;
         let mut reason: Option<Box<Outcome>> = None;
-        for rung in self.ladder.rungs() {
+        // The later ones are the likely fastest: what is far behind is then left soon.
+        for rung in self.ladder.rungs().iter().rev() {
             let &Work::Kernels(code) = &rung.work else { continue };
             let first = Config::of(code, device.kind).fitted(device);
+            let mut is_first = true;
+            let hopeless_ms = best.as_ref().map_or(f64::INFINITY, |best| HOPELESS * best.2);
             // Changed kernels that do not come through are not asked again with each value: that could take the limit's time.
             let found = descend(first, device, |config| {
                 let mut time = || -> Tried<f64> {
                     self.try_config(&room.case, rung.id, config)?;
                     let built = self.ladder.compile(cl, config).map_err(fail)?;
+                    let predicted = self.predict(&built, room).map_err(fail)?;
+                    if predicted > hopeless_ms {
+                        return Ok(predicted);
+                    }
                     for case in &small {
                         passed(check_one(self.ladder, Some(cl), &built, case, L::INPUTS[0]))?;
                     }
@@ -61,7 +70,10 @@ impl<L: Ladder> Contest<'_, L> {
                     }
                     Ok(least)
                 };
+                let is_first = std::mem::replace(&mut is_first, false);
                 Ok::<_, Infallible>(match time() {
+                    Ok(ms) if ms > hopeless_ms && is_first => Attempt::GiveUp,
+                    Ok(ms) if ms > hopeless_ms => Attempt::Without,
                     Ok(ms) => Attempt::Timed(ms),
                     Err(why) => {
                         let differs = |outcome: &Outcome| matches!(outcome, Outcome::Mismatch(_));

@@ -103,17 +103,27 @@ fn traced(events: &[Event], begin: Instant, enqueued: Instant, wall_ms: f64) -> 
 const TOTAL: Duration = Duration::from_secs(20);
 /// A single run that takes longer than this is not started.
 pub(crate) const SINGLE: Duration = Duration::from_secs(60);
+/// A single run that takes longer than this is not started either where it was asked for by its name.
+const NAMED: Duration = Duration::from_secs(600);
 /// The fewest rounds of all: they say little about each other, but the row is there.
 const FEWEST: u32 = 3;
 
 /// How often to run something that is predicted to take `predicted_ms` a run, when `wanted` rounds are asked
 /// for: all rounds if they take at most 20 s together, otherwise fewer, but at least the five that a row without noise
 /// has, or three where five take more than a minute. `Err` is a sentence for the user: a single run over 60 s is left
-/// out.
-pub(crate) fn rounds_for(predicted_ms: f64, wanted: u32) -> std::result::Result<u32, String> {
+/// out, and so is what takes longer with all of the fewest rounds, unless it is `named` and a run takes no more than ten
+/// minutes.
+pub(crate) fn rounds_for(predicted_ms: f64, wanted: u32, named: bool) -> std::result::Result<u32, String> {
     let single_ms = SINGLE.as_secs_f64() * 1e3;
-    if predicted_ms > single_ms {
-        return Err(format!("One run would take about {:.0} s.", predicted_ms / 1e3));
+    let most_ms = if named { NAMED.as_secs_f64() * 1e3 } else { single_ms };
+    let needed = if named { 1 } else { wanted.min(FEWEST) };
+    if predicted_ms * f64::from(needed) > most_ms {
+        let ask = if predicted_ms <= NAMED.as_secs_f64() * 1e3 {
+            " It is timed if --variant names it."
+        } else {
+            ""
+        };
+        return Err(format!("One run would take about {:.0} s.{ask}", predicted_ms / 1e3));
     }
     let affordable = (TOTAL.as_secs_f64() * 1e3 / predicted_ms.max(1e-6)).min(f64::from(u32::MAX)) as u32;
     let quiet = noise::FEWEST as u32;
@@ -201,14 +211,18 @@ mod tests {
 
     #[test]
     fn slow_ones_get_fewer_rounds() {
-        assert_eq!(rounds_for(1.0, 30), Ok(30));
-        assert_eq!(rounds_for(1000.0, 30), Ok(20));
-        assert_eq!(rounds_for(7000.0, 30), Ok(5), "the fewest of a row without noise");
-        assert_eq!(rounds_for(12_000.0, 30), Ok(5));
-        assert_eq!(rounds_for(13_000.0, 30), Ok(3));
-        assert_eq!(rounds_for(12_000.0, 2), Ok(2));
-        assert_eq!(rounds_for(0.0, 30), Ok(30));
-        assert!(rounds_for(206_000.0, 30).unwrap_err().contains("206 s"));
+        assert_eq!(rounds_for(1.0, 30, false), Ok(30));
+        assert_eq!(rounds_for(1000.0, 30, false), Ok(20));
+        assert_eq!(rounds_for(7000.0, 30, false), Ok(5), "the fewest of a row without noise");
+        assert_eq!(rounds_for(12_000.0, 30, false), Ok(5));
+        assert_eq!(rounds_for(13_000.0, 30, false), Ok(3));
+        assert_eq!(rounds_for(12_000.0, 2, false), Ok(2));
+        assert_eq!(rounds_for(0.0, 30, false), Ok(30));
+        assert!(rounds_for(21_000.0, 30, false).unwrap_err().contains("--variant"), "minutes together");
+        assert_eq!(rounds_for(21_000.0, 1, false), Ok(1));
+        assert!(rounds_for(206_000.0, 30, false).unwrap_err().contains("206 s"));
+        assert_eq!(rounds_for(206_000.0, 30, true), Ok(3), "it was asked for");
+        assert!(rounds_for(601_000.0, 30, true).unwrap_err().contains("601 s"));
     }
 
     #[test]

@@ -8,12 +8,12 @@
 use std::cell::RefCell;
 
 use super::Outcome;
-use super::bench::{Bench, Prepared, Tried, fail, passed};
+use super::bench::{Bench, Prepared, Tried, fail};
 use super::rows::{Case, CaseRun, Entry, Row, Turn, not_timed};
 use crate::error::{Error, Result};
 use crate::gpu::watch;
 use crate::ladder::measure::{self, Contender, Sample};
-use crate::verify::MismatchReport;
+use crate::verify::{Accuracy, MismatchReport};
 
 /// What is asked of a benchmark beside cases and entrants.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +22,8 @@ pub struct Ask {
     pub rounds: u32,
     /// Whether nothing is checked or timed any more after something that is wrong or failed.
     pub fail_fast: bool,
+    /// Whether the entrants were asked for by their names: what takes minutes is left out where they were not.
+    pub named: bool,
 }
 
 /// Told how a benchmark goes on.
@@ -79,7 +81,7 @@ fn run_case<B: Bench>(
         watch.next(&format!("checking {}, {short}", row.entry.id));
         let prepared = match ask.fail_fast && run.is_wrong() {
             true => Err(Box::new(Outcome::Skipped("Something before it is wrong.".to_owned()))),
-            false => prepare(bench, entrant, &mut room, ask.rounds),
+            false => prepare(bench, entrant, &mut room, ask),
         };
         match prepared {
             Ok((rounds, Prepared { ready: one, predicted_ms, chosen, checked })) => {
@@ -114,12 +116,13 @@ fn run_case<B: Bench>(
         turns.push(Turn::Row(*row));
     }
     let (bench, room) = (&*bench, RefCell::new(room));
+    let exact: RefCell<Vec<(usize, Accuracy)>> = RefCell::default();
     let contender = |turn: Turn| {
         let (rounds, run) = match turn {
             Turn::Limit(at) => (ask.rounds, plain(bench, limits.get(at)?.as_ref()?, &room)),
             Turn::Row(at) => {
                 let (_, (rounds, predicted_ms), one) = ready.iter().find(|(row, ..)| *row == at)?;
-                (*rounds, compared(bench, (one, *predicted_ms), &room))
+                (*rounds, compared(bench, (one, *predicted_ms), &room, (at, &exact)))
             }
         };
         Some((turn, Contender { rounds, run }))
@@ -128,12 +131,12 @@ fn run_case<B: Bench>(
         turns.into_iter().filter_map(contender).unzip();
     let results = measure::alternate(ask.rounds, &mut contenders, |round, results| {
         if round > 0 {
-            watch.so_far(index, run.with(&turns, results));
+            watch.so_far(index, run.with(&turns, results, &exact.borrow()));
         }
         watch.next(&format!("timing {short}, round {}", round + 1));
         bench.load(round, &mut room.borrow_mut())
     })?;
-    Ok(run.with(&turns, &results))
+    Ok(run.with(&turns, &results, &exact.borrow()))
 }
 
 /// Makes an entrant ready, decides how often it can run, and checks it.
@@ -141,11 +144,11 @@ fn prepare<B: Bench>(
     bench: &mut B,
     entrant: B::Entrant,
     room: &mut B::Room,
-    rounds: u32,
+    ask: Ask,
 ) -> Tried<(u32, Prepared<B::Ready>)> {
     let mut prepared = bench.prepare(entrant, room)?;
     let _watched = watch::step("a variant is checked", prepared.predicted_ms);
-    let rounds = measure::rounds_for(prepared.predicted_ms, rounds);
+    let rounds = measure::rounds_for(prepared.predicted_ms, ask.rounds, ask.named);
     let rounds = rounds.map_err(|why| Box::new(Outcome::Skipped(why)))?;
     bench.check(&mut prepared, room)?;
     Ok((rounds, prepared))
@@ -165,11 +168,12 @@ fn plain<'a, B: Bench>(bench: &'a B, one: &'a B::Ready, room: &'a RefCell<B::Roo
     Box::new(move || bench.run(one, &mut room.borrow_mut()).map_err(fail))
 }
 
-/// Runs that are timed, of which the first is compared as well.
+/// Runs that are timed, of which the first is compared as well; how exact it is goes to the row.
 fn compared<'a, B: Bench>(
     bench: &'a B,
     (one, predicted_ms): (&'a B::Ready, f64),
     room: &'a RefCell<B::Room>,
+    (row, exact): (usize, &'a RefCell<Vec<(usize, Accuracy)>>),
 ) -> Run<'a> {
     let mut is_compared = false;
     Box::new(move || {
@@ -178,28 +182,46 @@ fn compared<'a, B: Bench>(
         if is_compared {
             return bench.run(one, room).map_err(fail);
         }
-        let sample = compare_run(bench, one, room)?;
+        let (sample, accuracy) = compare_run(bench, one, room)?;
+        exact.borrow_mut().extend(accuracy.map(|accuracy| (row, accuracy)));
         is_compared = true;
         Ok(sample)
     })
 }
 
 /// One run as it is timed, of which every element is compared.
-pub(super) fn compare_run<B: Bench>(bench: &B, one: &B::Ready, room: &mut B::Room) -> Tried<Sample> {
+pub(super) fn compare_run<B: Bench>(
+    bench: &B,
+    one: &B::Ready,
+    room: &mut B::Room,
+) -> Tried<(Sample, Option<Accuracy>)> {
     bench.poison(one, room).map_err(fail)?;
     let sample = bench.run(one, room).map_err(fail)?;
     let timed = |report: MismatchReport| {
         let case = format!("{}, as it is timed", report.case);
         MismatchReport { case, ..report }
     };
-    passed(bench.compare(one, room).map(|report| report.map(timed)))?;
-    Ok(sample)
+    match bench.compare(one, room).map_err(fail)? {
+        Ok(accuracy) => Ok((sample, accuracy)),
+        Err(report) => Err(Box::new(Outcome::Mismatch(timed(*report)))),
+    }
+}
+
+/// The same for those who time by themselves: an error where it differs.
+///
+/// # Errors
+/// When the device fails, or the output differs.
+pub fn compare_once<B: Bench>(bench: &B, one: &B::Ready, room: &mut B::Room) -> Result<()> {
+    compare_run(bench, one, room)
+        .map(drop)
+        .map_err(|outcome| Error::new("A result is not right.", outcome.reason().unwrap_or_default(), ""))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ladder::BackEnd;
+    use crate::ladder::bench::Compared;
     use crate::ladder::rows::{LimitName, Worth};
     use crate::verify::Checked;
 
@@ -226,7 +248,7 @@ mod tests {
         type Ready = &'static str;
 
         fn case(&self, case: &&'static str) -> Case {
-            let limit = |name| LimitName { key: name, name, note: None };
+            let limit = |name| LimitName { key: name, name, note: None, computes: false };
             let (title, short) = (String::new(), (*case).to_owned());
             let limits = vec![limit("first"), limit("second"), limit("nobody's")];
             Case { title, short, json: (*case).into(), worth: Worth::Frames, base: "", limits }
@@ -278,10 +300,10 @@ mod tests {
             Ok(Sample { device_ms: None, dispatch_ms: None, wall_ms: 1.0 })
         }
 
-        fn compare(&self, ready: &&'static str, (): &mut ()) -> Result<Option<MismatchReport>> {
+        fn compare(&self, ready: &&'static str, (): &mut ()) -> Result<Compared> {
             self.note("compare", ready);
             let report = MismatchReport { case: "noise".to_owned(), count: 1, ..MismatchReport::default() };
-            Ok((*ready == "wrong").then_some(report))
+            Ok(if *ready == "wrong" { Err(Box::new(report)) } else { Ok(None) })
         }
     }
 
@@ -303,7 +325,7 @@ mod tests {
 
     fn told(made: &mut Made, entrants: &[&'static str], cases: &[&'static str], fail_fast: bool) -> Told {
         let mut told = Told::default();
-        run(made, entrants, cases, Ask { rounds: 3, fail_fast }, &mut told);
+        run(made, entrants, cases, Ask { rounds: 3, fail_fast, named: false }, &mut told);
         told
     }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{BackEnd, NOT_TIMED, Outcome};
 use crate::ladder::measure::{Measurement, Results, Timed};
-use crate::verify::Checked;
+use crate::verify::{Accuracy, Checked};
 
 /// What is computed, for those who read of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +48,8 @@ pub struct LimitName {
     pub name: &'static str,
     /// What there is to know of the rows that it is the limit of.
     pub note: Option<&'static str>,
+    /// It does the operations and moves no bytes; otherwise it moves the bytes and computes nothing.
+    pub computes: bool,
 }
 
 /// What takes part, as it is called.
@@ -87,12 +89,14 @@ pub struct Row {
     pub chosen: Option<Chosen>,
     /// What was compared; nothing of one that was not checked to its end.
     pub checked: Vec<Checked>,
+    /// How exact what was timed is, where it need not be right to the last bit.
+    pub accuracy: Option<Accuracy>,
 }
 
 impl Row {
     /// One with nothing but an outcome.
     pub fn new(entry: Entry, outcome: Outcome) -> Self {
-        Self { entry, outcome, chosen: None, checked: Vec::new() }
+        Self { entry, outcome, chosen: None, checked: Vec::new(), accuracy: None }
     }
 }
 
@@ -171,9 +175,17 @@ impl CaseRun {
         self.outcomes().any(|outcome| matches!(outcome, Outcome::Mismatch(_) | Outcome::Failed(_)))
     }
 
-    /// The same with what has been measured.
-    pub(super) fn with(&self, turns: &[Turn], results: &Results<Box<Outcome>>) -> Self {
+    /// The same with what has been measured, and how exact rows are, by their index.
+    pub(super) fn with(
+        &self,
+        turns: &[Turn],
+        results: &Results<Box<Outcome>>,
+        exact: &[(usize, Accuracy)],
+    ) -> Self {
         let mut run = self.clone();
+        for (at, accuracy) in exact {
+            run.rows.iter_mut().skip(*at).take(1).for_each(|row| row.accuracy = Some(*accuracy));
+        }
         for (turn, timed) in turns.iter().zip(results) {
             let to = match *turn {
                 Turn::Limit(at) => run.limits.get_mut(at),

@@ -300,7 +300,7 @@ impl<J: Judge> Tuner<'_, J> {
         if known.is_empty() {
             *known = checked;
         }
-        let rounds = measure::rounds_for(predicted, ROUNDS).unwrap_or(1);
+        let rounds = measure::rounds_for(predicted, ROUNDS, false).unwrap_or(1);
         // The least disturbed run: trials do not take turns, only finalists do.
         let mut samples = vec![first.ms()];
         for _ in 1..rounds {
@@ -325,7 +325,7 @@ impl<J: Judge> Tuner<'_, J> {
             contenders.push(Contender { rounds: FINAL_ROUNDS, run: Box::new(|| judge.run_limit(limit)) });
         }
         for (at, ready) in &self.keep {
-            let rounds = measure::rounds_for(ms(&self.trials[*at]), FINAL_ROUNDS).unwrap_or(1);
+            let rounds = measure::rounds_for(ms(&self.trials[*at]), FINAL_ROUNDS, false).unwrap_or(1);
             contenders.push(Contender { rounds, run: Box::new(move || judge.run(ready)) });
         }
         let (watch, ended) = (&mut *self.watch, &mut self.ended);

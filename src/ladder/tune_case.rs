@@ -135,7 +135,7 @@ impl<L: Ladder> Judge for OfCase<'_, '_, L> {
     fn first_run(&mut self, built: &L::Built) -> Result<std::result::Result<Sample, MismatchReport>> {
         let room = self.room.get_mut();
         let outcome = match compare_run(&*self.contest, built, room) {
-            Ok(sample) => return Ok(Ok(sample)),
+            Ok((sample, _)) => return Ok(Ok(sample)),
             Err(outcome) => *outcome,
         };
         // It may have changed what all others read.

@@ -33,6 +33,10 @@ pub enum Subject {
     },
     /// A rung of vector addition.
     Added(&'static str),
+    /// A rung of matrix multiplication.
+    Multiplied(&'static str),
+    /// A rung of transposition.
+    Transposed(&'static str),
     /// A rung of the reduction.
     Reduced(&'static str),
     /// A rung of the histogram.
@@ -54,6 +58,7 @@ impl Subject {
             | Self::Planar(kind) => kind != DeviceKind::Cpu,
             Self::Planes { .. } => true,
             Self::Rows | Self::Correct { .. } | Self::Added(_) | Self::Reduced(_) | Self::Counted(_) => false,
+            Self::Multiplied(_) | Self::Transposed(_) => false,
         }
     }
 }
@@ -70,6 +75,7 @@ impl fmt::Display for Subject {
             Self::Rows => write!(f, "rows"),
             Self::Correct { from, to } => write!(f, "correction, {} to {}", storage(*from), storage(*to)),
             Self::Added(id) | Self::Reduced(id) | Self::Counted(id) => write!(f, "{id}"),
+            Self::Multiplied(id) | Self::Transposed(id) => write!(f, "{id}"),
         }
     }
 }
@@ -96,9 +102,9 @@ pub enum Content {
 pub struct Case {
     /// What runs.
     pub subject: Subject,
-    /// Width and height in pixels; of arrays the length, and 1.
+    /// Width and height in pixels; of arrays the length, and 1; of a product its columns and rows.
     pub size: (u32, u32),
-    /// The radius; 0 for conversions; of a reduction the edge of the blocks.
+    /// The radius; 0 for conversions; of a reduction the edge of the blocks; of a product how many numbers are added.
     pub radius: u32,
     /// What is in the picture.
     pub content: Content,
@@ -118,6 +124,8 @@ impl Case {
         let (width, height) = self.size;
         match self.subject {
             Subject::Added(_) => format!("{}, {width} floats", self.subject),
+            Subject::Multiplied(_) => format!("{}, {height}×{width} by {}", self.subject, self.radius),
+            Subject::Transposed(_) => format!("{}, {height}×{width}", self.subject),
             Subject::Reduced(_) => format!("{}, {width}×{height}, blocks of {}", self.subject, self.radius),
             Subject::Counted(_) => format!("{}, {width}×{height}", self.subject),
             _ if self.subject.converts() => format!("{}, {width}×{height}", self.subject),
@@ -135,7 +143,12 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.asked())?;
         // Every input of the ladder is computed with in each case.
-        if let Subject::Added(_) | Subject::Reduced(_) | Subject::Counted(_) = self.subject {
+        if let Subject::Added(_)
+        | Subject::Reduced(_)
+        | Subject::Counted(_)
+        | Subject::Multiplied(_)
+        | Subject::Transposed(_) = self.subject
+        {
             return Ok(());
         }
         let content = match self.content {
@@ -190,6 +203,24 @@ pub fn cases(subject: Subject) -> Vec<Case> {
         Subject::Added(_) => {
             let sizes = [1000, 1, 3, 8, 17, 64, 4099, 20_000];
             sizes.map(|count| Case { size: (count, 1), radius: 0, ..plain(subject) }).to_vec()
+        }
+        Subject::Multiplied(_) => {
+            let sizes = [
+                (64, 64, 64),
+                (130, 65, 37),
+                (1, 1, 1),
+                (5, 3, 0),
+                (17, 33, 300),
+                (300, 5, 6),
+                (20, 259, 12),
+            ];
+            let larger = [(200, 300, 40), (256, 128, 16), (131, 130, 65), (129, 257, 129)];
+            let case = |(n, m, k)| Case { size: (n, m), radius: k, ..plain(subject) };
+            sizes.into_iter().chain(larger).map(case).collect()
+        }
+        Subject::Transposed(_) => {
+            let sizes = [(64, 32), (1, 1), (3, 2), (65, 33), (300, 1), (1, 300), (1023, 7), (100, 300)];
+            sizes.map(|size| Case { size, radius: 0, ..plain(subject) }).to_vec()
         }
         Subject::Reduced(_) => {
             let sizes = [

@@ -6,8 +6,10 @@ mod convert;
 mod fused;
 mod ladder;
 mod march;
+mod matmul;
 mod planes;
 mod reduction;
+mod transpose;
 mod vector_add;
 
 use std::fs;
@@ -91,7 +93,9 @@ pub struct Mutant {
 pub fn mutants(kernels: &Path) -> Result<Vec<Mutant>, String> {
     let mut mutants = Vec::new();
     let filters = ladder::RULES.iter().chain([&fused::RULES, &march::RULES]).chain(planes::RULES);
-    for rules in filters.chain(convert::RULES).chain(vector_add::RULES).chain(reduction::RULES) {
+    let numbers =
+        vector_add::RULES.iter().chain(reduction::RULES).chain(matmul::RULES).chain(transpose::RULES);
+    for rules in filters.chain(convert::RULES).chain(numbers) {
         let path = kernels.join(rules.file);
         let text =
             fs::read_to_string(&path).map_err(|e| format!("{} cannot be read: {e}.", path.display()))?;

@@ -188,8 +188,13 @@ impl Tools {
         let size = format!("{width}x{height}");
         let mut arguments = ["bench", "--json", "--fail-fast"].map(str::to_owned).to_vec();
         let variant = match case.subject {
-            Subject::Added(_) | Subject::Reduced(_) | Subject::Counted(_) => {
+            Subject::Added(_)
+            | Subject::Reduced(_)
+            | Subject::Counted(_)
+            | Subject::Multiplied(_)
+            | Subject::Transposed(_) => {
                 let (count, block) = (width.to_string(), case.radius.to_string());
+                let (mnk, mn) = (format!("{height},{width},{}", case.radius), format!("{height},{width}"));
                 let of = match case.subject {
                     Subject::Reduced(id) => {
                         vec!["--ladder", "reduction", "--variant", id, "--size", &size, "--block", &block]
@@ -198,6 +203,8 @@ impl Tools {
                         vec!["--ladder", "histogram", "--variant", id, "--size", &size]
                     }
                     Subject::Added(id) => vec!["--ladder", "vector-add", "--variant", id, "--count", &count],
+                    Subject::Multiplied(id) => vec!["--ladder", "matmul", "--variant", id, "--mnk", &mnk],
+                    Subject::Transposed(id) => vec!["--ladder", "transpose", "--variant", id, "--mn", &mn],
                     _ => Vec::new(),
                 };
                 let all =

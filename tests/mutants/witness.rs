@@ -24,9 +24,13 @@ use clreel::ladders::box_filter::planar::{PlanarFilter, planar_reference};
 use clreel::ladders::box_filter::reference::reference;
 use clreel::ladders::box_filter::{BuiltVariant, Config, Scratch};
 use clreel::ladders::histogram::HISTOGRAM;
+use clreel::ladders::matmul::Matmul;
+use clreel::ladders::matmul::shape::Shape;
 use clreel::ladders::reduction::REDUCTION;
 use clreel::ladders::reduction::pictures;
+use clreel::ladders::transpose::{Size, Transpose};
 use clreel::ladders::vector_add::VectorAdd;
+use clreel::verify::Elements as _;
 use ffmpeg_next::format::Pixel;
 use ffmpeg_next::frame::Video;
 use ocl::ffi::CL_MEM_READ_WRITE;
@@ -112,6 +116,14 @@ impl Lab {
             Subject::Planes { .. } | Subject::Rows => self.convert(case),
             Subject::Correct { .. } => self.correct(case),
             Subject::Added(id) => self.compute(&VectorAdd, id, &case.size.0),
+            Subject::Transposed(id) => {
+                let size = Size::of([case.size.1, case.size.0]);
+                self.compute(&Transpose, id, &size.map_err(|why| Error::new(why, "", ""))?)
+            }
+            Subject::Multiplied(id) => {
+                let shape = Shape::of([case.size.1, case.size.0, case.radius]);
+                self.compute(&Matmul, id, &shape.map_err(|why| Error::new(why, "", ""))?)
+            }
             Subject::Counted(id) => {
                 let ((width, height), block) = (case.size, case.radius);
                 self.compute(&HISTOGRAM, id, &pictures::Case { width, height, block })
@@ -172,7 +184,8 @@ impl Lab {
             let after = ladder.read(&built, &room)?;
             let (got, end) = (&after[SIDE..SIDE + want.len()], SIDE + want.len());
             let outside = after[..SIDE].iter().chain(&after[end..]).filter(|&&byte| byte != 0x5c).count();
-            let wrong = got.iter().zip(&want).filter(|(got, want)| got != want).count();
+            let wrong =
+                wrong_bytes(got, &want, ladder.elements(&room).bound().is_some_and(|bound| bound > 0.0));
             let source = ladder.changed(&built, &room)?;
             if outside + wrong + source > 0 {
                 return Ok(Some(format!(
@@ -281,6 +294,23 @@ impl Lab {
         let found = compare(cl, storage(to), case.size, &want, &|_| true, run)?;
         Ok(found.or(changed(cl, &src, &pixels)?))
     }
+}
+
+/// How many bytes are not what is wanted; where `rounded`, of floats that are not near it, measured by the largest of all.
+fn wrong_bytes(got: &[u8], want: &[u8], rounded: bool) -> usize {
+    if !rounded {
+        return got.iter().zip(want).filter(|(got, want)| got != want).count();
+    }
+    let floats = |bytes: &[u8]| {
+        let float = |x: &[u8]| f64::from(f32::from_le_bytes([x[0], x[1], x[2], x[3]]));
+        bytes.chunks_exact(4).map(float).collect::<Vec<_>>()
+    };
+    let (got, want) = (floats(got), floats(want));
+    let most = want.iter().filter(|x| x.is_finite()).fold(0.0, |most: f64, x| most.max(x.abs()));
+    let near = |got: f64, want: f64| {
+        got == want || got.is_nan() && want.is_nan() || (got - want).abs() < 1e-4 * most
+    };
+    4 * got.iter().zip(&want).filter(|(got, want)| !near(**got, **want)).count()
 }
 
 /// First and last row of each launch.

@@ -7,12 +7,12 @@ use crate::cli::ladders::asked_cases;
 use crate::cli::{BenchArgs, usage};
 use crate::error::Result;
 use crate::gpu::watch;
-use crate::ladder::contest::{Contest, Ladder, Sizes};
+use crate::ladder::contest::{Contest, Ladder};
 use crate::ladder::trial::Child;
 
 pub(in crate::cli) fn run<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8> {
     let size = args.size.as_ref().map_or(&[][..], std::slice::from_ref);
-    let sizes = Sizes { count: args.count.as_deref(), size, block: &args.block };
+    let sizes = args.sizes.sizes(size);
     let cases = match asked_cases(ladder, &args.given, &sizes) {
         Ok(cases) => cases,
         Err(why) => return Ok(usage("bench", &why)),

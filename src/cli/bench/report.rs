@@ -167,14 +167,14 @@ fn row<'a>(run: &CaseRun, row: &'a Row) -> RowEntry<'a> {
     let times = row.outcome.measured();
     let a_second = |amount: f64| times.map(|m| amount / (m.time.p50 * 1e6)).filter(|rate| rate.is_finite());
     let max_error = match &row.outcome {
-        Outcome::Ok(_) => Some(0.0),
+        Outcome::Ok(_) => Some(row.accuracy.map_or(0.0, |accuracy| accuracy.max_error)),
         Outcome::Mismatch(report) => Some(report.max_abs_diff),
         _ => None,
     };
     let (error, rates) = match run.case.worth {
         Worth::Frames => (ErrorEntry::Frames { max_abs_diff: max_error.map(|most| most.ceil() as u8) }, None),
         Worth::Amounts { bytes, operations } => (
-            ErrorEntry::Amounts { max_error, bound: None },
+            ErrorEntry::Amounts { max_error, bound: row.accuracy.map(|accuracy| accuracy.bound) },
             Some(Rates { gb_s: a_second(bytes), gflop_s: a_second(operations).filter(|rate| *rate > 0.0) }),
         ),
     };

@@ -121,7 +121,7 @@ fn table(run: &CaseRun) -> Table {
         for at in first.into_iter().chain(entry.limit.filter(|_| measured.is_some())) {
             let limit = run.limits.get(at).and_then(Outcome::measured);
             if let (Some(limit), Some(name), false) = (limit, run.case.limits.get(at), shown.contains(&at)) {
-                table.add_row(cells(run, &in_brackets(name.name), limit, Some(limit), None));
+                table.add_row(cells(run, &in_brackets(name.name), limit, Some(limit), None, name.computes));
                 shown.push(at);
             }
         }
@@ -133,7 +133,7 @@ fn table(run: &CaseRun) -> Table {
             Some(chosen) => format!("{}: {}", entry.name, chosen.what),
             None => entry.name.clone(),
         };
-        table.add_row(cells(run, &name, measured, run.limit_of(row), base));
+        table.add_row(cells(run, &name, measured, run.limit_of(row), base, true));
     }
     table
 }
@@ -145,6 +145,7 @@ fn cells(
     m: &Measurement,
     limit: Option<&Measurement>,
     base: Option<&Measurement>,
+    computes: bool,
 ) -> Vec<String> {
     let (s, noise) = (&m.time, [m.noise()]);
     let ratio = |a: Option<&Measurement>, b: Option<&Measurement>| match (a, b) {
@@ -155,8 +156,11 @@ fn cells(
     let rates = match run.case.worth {
         Worth::Frames => vec![a_second(1000.0)],
         Worth::Amounts { bytes, operations: 0.0 } => vec![a_second(bytes / 1e6)],
-        // A limit moves the bytes, and computes nothing.
-        Worth::Amounts { bytes, .. } if base.is_none() => vec![a_second(bytes / 1e6), String::new()],
+        // A limit moves the bytes and computes nothing, or the other way round.
+        Worth::Amounts { bytes, .. } if !computes => vec![a_second(bytes / 1e6), String::new()],
+        Worth::Amounts { operations, .. } if base.is_none() => {
+            vec![String::new(), a_second(operations / 1e6)]
+        }
         Worth::Amounts { bytes, operations } => vec![a_second(bytes / 1e6), a_second(operations / 1e6)],
     };
     let times = [s.min, s.p50, s.p95].map(|ms| believed(ms, &noise));

@@ -16,7 +16,7 @@ use super::{BuiltVariant, Plan, Scratch, VariantId};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, Queue, failed};
 use crate::gpu::memory::{Picture, Rgba, Storage};
-use crate::ladder::bench::{Bench, Prepared, Tried, fail, predict, without_device};
+use crate::ladder::bench::{Bench, Compared, Prepared, Tried, fail, predict, without_device};
 use crate::ladder::measure::{self, Sample};
 use crate::ladder::rows::{Case, Chosen, Entry};
 use crate::memory::zeroed;
@@ -291,7 +291,7 @@ impl<'a> Bench for BoxBench<'a> {
         }
     }
 
-    fn compare(&self, ready: &Ready, room: &mut Room<'a>) -> Result<Option<MismatchReport>> {
+    fn compare(&self, ready: &Ready, room: &mut Room<'a>) -> Result<Compared> {
         let (src, want) = (&self.input.frames[0], room.checks.first());
         let read = |picture: &Picture, bytes: usize| {
             let mut read = zeroed(bytes)?;
@@ -315,7 +315,8 @@ impl<'a> Bench for BoxBench<'a> {
             // It takes no part: it is a limit.
             Ready::Copy(..) => None,
         };
-        Ok(report.map(|report| MismatchReport { case: "the movie".to_owned(), ..report }))
+        let named = |report| MismatchReport { case: "the movie".to_owned(), ..report };
+        Ok(report.map_or(Ok(None), |report| Err(Box::new(named(report)))))
     }
 }
 

@@ -257,7 +257,7 @@ pub(super) fn tried(tried: Result<Option<trial::Tried>>) -> Tried<()> {
 
 /// What stands in the place of the times of what a trial did not let through.
 pub(super) fn not_passed(tried: trial::Tried) -> Box<Outcome> {
-    Box::new(match (tried.report, rounds_for(tried.ms, 1)) {
+    Box::new(match (tried.report, rounds_for(tried.ms, 1, false)) {
         (Some(report), _) => Outcome::Mismatch(report),
         (None, Err(why)) => Outcome::Skipped(why),
         (None, Ok(_)) => Outcome::Skipped(NOT_TIMED.to_owned()),

@@ -63,7 +63,7 @@ impl Entrant {
 
 /// What a radius is called, with frames of this size.
 pub fn case((width, height): (u32, u32), radius: u32) -> Case {
-    let limit = |key, name, note| LimitName { key, name, note };
+    let limit = |key, name, note| LimitName { key, name, note, computes: false };
     let planes = "planar: the same frames as planes of 4:2:0, with its own reference and its own copy";
     Case {
         title: format!("{width}×{height} · radius {radius}"),

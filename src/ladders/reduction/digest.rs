@@ -301,7 +301,7 @@ impl<D: Digest> Ladder for OfPictures<D> {
         }
     }
 
-    fn elements(&self) -> Words {
+    fn elements(&self, _: &Self::Room) -> Words {
         Words { numbers: D::NUMBERS, rest: D::REST }
     }
 }

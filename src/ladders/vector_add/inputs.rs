@@ -1,22 +1,7 @@
 //! Numbers to add. In: a kind of input and a length. Out: two arrays of floats in which a fault shows.
 
-use crate::error::Result;
-use crate::memory;
-
 /// Names of the kinds; the first is the one that is timed.
 pub(super) const NAMES: &[&str] = &["noise", "counting", "cancelling", "huge"];
-
-/// So many zeros.
-///
-/// # Errors
-/// When there is not enough memory.
-pub(super) fn zeroed(count: usize) -> Result<Vec<f32>> {
-    let mut numbers = Vec::new();
-    let bytes = count.saturating_mul(4);
-    numbers.try_reserve_exact(count).map_err(|_| memory::no_memory(bytes))?;
-    numbers.resize(count, 0.0);
-    Ok(numbers)
-}
 
 /// Fills both arrays, the same each time.
 pub(super) fn fill(name: &str, a: &mut [f32], b: &mut [f32]) {

@@ -2,13 +2,12 @@
 //! and how long it took.
 
 use crate::error::{Error, Result};
-use crate::gpu::cl::{Answer, Buffer, ClContext, DeviceInfo, Queue, failed};
+use crate::gpu::cl::{Answer, ClContext, DeviceInfo, Queue, failed};
+use crate::gpu::guarded::{Guarded, bytes};
 use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types};
-use crate::gpu::memory::new_memory;
 use crate::gpu::program;
 use crate::ladder::config::{Config, Param, Tunable};
 use crate::ladder::measure::{self, Sample};
-use crate::memory::zeroed;
 
 /// A kernel file: one kernel, with the arguments a, b, sum and count.
 #[derive(Debug)]
@@ -68,62 +67,25 @@ pub(crate) struct Memory {
     sum: Guarded,
 }
 
-/// An array on the device.
-#[derive(Debug)]
-struct Guarded {
-    /// All of it.
-    whole: Buffer,
-    /// What lies between the guards.
-    part: Buffer,
-}
-
-const NO_COPY: &str = "Numbers could not be copied to or from the device.";
-
-/// Numbers as they lie in memory.
-pub(super) fn bytes(numbers: &[f32]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
-}
-
 impl Memory {
     /// Room for `count` numbers each, with `guard` on both sides.
     pub(super) fn new(cl: &ClContext, count: usize, guard: usize) -> Result<Self> {
-        let what = "Memory for the numbers could not be had on the device.";
-        let new = || {
-            let whole = Buffer::new(&cl.context, new_memory(cl), 4 * (count + 2 * guard));
-            let whole = whole.map_err(|e| failed(what, &e))?;
-            let part = match guard {
-                0 => whole.clone(),
-                _ => whole.part(4 * guard, 4 * count).map_err(|e| failed(what, &e))?,
-            };
-            Ok(Guarded { whole, part })
-        };
+        let new = || Guarded::new(cl, count, guard);
         Ok(Self { queue: cl.queue.clone(), a: new()?, b: new()?, sum: new()? })
     }
 
     /// Fills the inputs, guards included.
     pub(super) fn load(&self, a: &[f32], b: &[f32]) -> Result<()> {
-        for (array, numbers) in [(&self.a, a), (&self.b, b)] {
-            array.whole.write(&self.queue, &bytes(numbers)).map_err(|e| failed(NO_COPY, &e))?;
-        }
-        Ok(())
-    }
-
-    fn get(&self, buffer: &Buffer) -> Result<Vec<u8>> {
-        let mut bytes = zeroed(buffer.len())?;
-        buffer.read(&self.queue, &mut bytes).map_err(|e| failed(NO_COPY, &e))?;
-        Ok(bytes)
+        self.a.write(&bytes(a))?;
+        self.b.write(&bytes(b))
     }
 
     pub(super) fn inputs(&self) -> Result<(Vec<u8>, Vec<u8>)> {
-        Ok((self.get(&self.a.whole)?, self.get(&self.b.whole)?))
+        Ok((self.a.read()?, self.b.read()?))
     }
 
-    pub(super) fn write(&self, bytes: &[u8]) -> Result<()> {
-        self.sum.whole.write(&self.queue, bytes).map_err(|e| failed(NO_COPY, &e))
-    }
-
-    pub(super) fn read(&self) -> Result<Vec<u8>> {
-        self.get(&self.sum.whole)
+    pub(super) fn sum(&self) -> &Guarded {
+        &self.sum
     }
 }
 
@@ -158,7 +120,7 @@ impl Program {
         let what = "Numbers could not be added on the device.";
         let bind = || -> Answer<()> {
             for (index, array) in (0..).zip([&memory.a, &memory.b, &memory.sum]) {
-                self.kernel.set(index, array.part.mem())?;
+                self.kernel.set(index, array.memory())?;
             }
             self.kernel.set(3, Value::Uint(count as u32))
         };

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo};
+use crate::gpu::guarded::{bytes, zeroed};
 use crate::ladder::config::Config;
 use crate::ladder::contest::{Ladder, Sizes};
 use crate::ladder::measure::Sample;
@@ -19,7 +20,7 @@ use crate::ladder::rung::{Rung, Work};
 use crate::verify::{self, Floats};
 
 use host::Host;
-use kernels::{Code, Memory, Program, bytes};
+use kernels::{Code, Memory, Program};
 
 /// The most numbers that a case has: kernels count them in 32 bits, and round up to whole groups.
 pub const MOST: u32 = 1 << 30;
@@ -195,7 +196,7 @@ impl Ladder for VectorAdd {
 
     fn room(&self, cl: Option<&ClContext>, count: &u32, guard: usize) -> Result<Room> {
         let (count, guard) = (*count as usize, guard / 4);
-        let numbers = inputs::zeroed;
+        let numbers = zeroed;
         let device = match cl.filter(|cl| self.supports(&cl.device.info, &(count as u32)).is_ok()) {
             Some(cl) => Some(Memory::new(cl, count, guard)?),
             None => None,
@@ -216,7 +217,7 @@ impl Ladder for VectorAdd {
 
     fn write(&self, built: &Built, room: &mut Room, bytes: &[u8]) -> Result<()> {
         match (built, &room.device) {
-            (Built::Kernel(_), Some(memory)) => memory.write(bytes),
+            (Built::Kernel(_), Some(memory)) => memory.sum().write(bytes),
             _ => {
                 let numbers = bytes.chunks_exact(4).map(|n| f32::from_le_bytes([n[0], n[1], n[2], n[3]]));
                 room.sum.iter_mut().zip(numbers).for_each(|(sum, number)| *sum = number);
@@ -227,7 +228,7 @@ impl Ladder for VectorAdd {
 
     fn read(&self, built: &Built, room: &Room) -> Result<Vec<u8>> {
         match (built, &room.device) {
-            (Built::Kernel(_), Some(memory)) => memory.read(),
+            (Built::Kernel(_), Some(memory)) => memory.sum().read(),
             _ => Ok(room.sum.iter().flat_map(|number| number.to_le_bytes()).collect()),
         }
     }
@@ -254,7 +255,7 @@ impl Ladder for VectorAdd {
         }
     }
 
-    fn elements(&self) -> Floats {
+    fn elements(&self, _: &Room) -> Floats {
         Floats
     }
 }

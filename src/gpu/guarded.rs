@@ -1,0 +1,80 @@
+//! Arrays of floats in a device's memory, each between two guards, for checks. In: a length. Out: memory that a kernel gets
+//! without its guards, and that is written and read with them.
+
+use super::cl::{Buffer, ClContext, Mem, Queue, failed};
+use super::memory::new_memory;
+use crate::error::Result;
+use crate::memory;
+
+/// An array on the device, on its queue.
+#[derive(Debug)]
+pub(crate) struct Guarded {
+    queue: Queue,
+    /// All of it.
+    whole: Buffer,
+    /// What lies between the guards; of none at all something that nobody reads.
+    part: Buffer,
+}
+
+const NO_COPY: &str = "Numbers could not be copied to or from the device.";
+const NO_ROOM: &str = "Memory for the numbers could not be had on the device.";
+
+/// Numbers as they lie in memory.
+pub(crate) fn bytes(numbers: &[f32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// So many zeros in the host's memory.
+///
+/// # Errors
+/// When there is not enough of it.
+pub(crate) fn zeroed<T: Default + Clone>(count: usize) -> Result<Vec<T>> {
+    let mut numbers = Vec::new();
+    let bytes = count.saturating_mul(size_of::<T>());
+    numbers.try_reserve_exact(count).map_err(|_| memory::no_memory(bytes))?;
+    numbers.resize(count, T::default());
+    Ok(numbers)
+}
+
+impl Guarded {
+    /// Room for `count` floats, and for `guard` on both sides.
+    ///
+    /// # Errors
+    /// When there is not enough memory.
+    pub(crate) fn new(cl: &ClContext, count: usize, guard: usize) -> Result<Self> {
+        let all = 4 * (count + 2 * guard).max(1);
+        let whole = Buffer::new(&cl.context, new_memory(cl), all);
+        let whole = whole.map_err(|e| failed(NO_ROOM, &e))?;
+        let part = match guard.min(count) {
+            0 => whole.clone(),
+            _ => whole.part(4 * guard, 4 * count).map_err(|e| failed(NO_ROOM, &e))?,
+        };
+        Ok(Self { queue: cl.queue.clone(), whole, part })
+    }
+
+    /// Fills it from its beginning on, guards included.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        self.whole.write(&self.queue, bytes).map_err(|e| failed(NO_COPY, &e))
+    }
+
+    /// All of it, guards included.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub(crate) fn read(&self) -> Result<Vec<u8>> {
+        let mut bytes = memory::zeroed(self.whole.len())?;
+        self.whole.read(&self.queue, &mut bytes).map_err(|e| failed(NO_COPY, &e))?;
+        Ok(bytes)
+    }
+
+    /// What kernels get: what lies between the guards.
+    pub(crate) fn memory(&self) -> &Mem {
+        self.part.mem()
+    }
+}

@@ -1,0 +1,88 @@
+//! Matrices to multiply. In: a kind of input and a shape. Out: the numbers of both, in which a fault shows.
+
+use super::shape::Shape;
+
+/// Names of the kinds; the first is the one that is timed.
+pub(super) const NAMES: &[&str] = &["noise", "whole", "zeros", "huge", "special"];
+
+/// Whether any order of additions gives the same: products and sums are whole numbers that a float holds.
+pub(super) fn is_exact(name: &str) -> bool {
+    matches!(name, "whole" | "zeros")
+}
+
+/// Fills both matrices, the same each time.
+pub(super) fn fill(name: &str, shape: Shape, a: &mut [f32], b: &mut [f32]) {
+    let (k, n) = (shape.k.max(1) as usize, shape.n.max(1) as usize);
+    for (matrix, numbers, width) in [(0, a, k), (1, b, n)] {
+        for (at, number) in numbers.iter_mut().enumerate() {
+            let bits = mix(2 * at as u32 + matrix);
+            *number = match name {
+                // From -8 to 8: sums of up to 260,000 products stay below 2²⁴.
+                "whole" => (bits % 17) as f32 - 8.0,
+                "zeros" => [0.0, -0.0, -0.0, 1.0][(bits % 4) as usize],
+                // Sums come near the largest float.
+                "huge" => noise(bits) * 2.0_f32.powi(58),
+                "special" => special(bits, matrix == 0, at / width, at % width, k),
+                _ => noise(bits),
+            };
+        }
+    }
+}
+
+/// Noise, and in some rows of the left matrix and columns of the right one a number that is infinite or none.
+fn special(bits: u32, is_left: bool, row: usize, column: usize, k: usize) -> f32 {
+    let (line, across) = if is_left { (row, column) } else { (column, row) };
+    let here = across == (7 * line + 3) % k;
+    match line % 7 {
+        1 if here => f32::INFINITY,
+        2 if here => f32::NEG_INFINITY,
+        3 if here => f32::NAN,
+        // Times what is infinite it is no number.
+        4 => [0.0, -0.0][(bits % 2) as usize],
+        _ => noise(bits),
+    }
+}
+
+/// A float between 1/1024 and 1, of either sign, with all bits of its fraction in use: no product of two is subnormal.
+fn noise(bits: u32) -> f32 {
+    // Larger ones more often, so that all of them count: exponents from -1 to -10 by the zeros at the end.
+    let exponent = 126 - (bits >> 23 & 0xff | 1 << 9).trailing_zeros();
+    f32::from_bits(bits & 0x8000_0000 | exponent << 23 | bits & 0x007f_ffff)
+}
+
+/// A mix of the bits of `i` (Murmur3's last step: A. Appleby, 2011).
+fn mix(i: u32) -> u32 {
+    let mut bits = i.wrapping_add(1);
+    for (shift, factor) in [(16, 0x85eb_ca6b), (13, 0xc2b2_ae35)] {
+        bits = (bits ^ bits >> shift).wrapping_mul(factor);
+    }
+    bits ^ bits >> 16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_are_what_they_are_called() {
+        let shape = Shape { m: 40, n: 50, k: 60 };
+        let (mut a, mut b) = (vec![0.0; 2400], vec![0.0; 3000]);
+        for name in NAMES {
+            fill(name, shape, &mut a, &mut b);
+            for matrix in [&a, &b] {
+                assert!(matrix.iter().all(|x| !x.is_subnormal()), "{name}");
+                assert!(matrix.iter().any(|x| *x != matrix[0]), "{name}");
+                assert_eq!(matrix.iter().any(|x| x.is_nan()), *name == "special", "{name}");
+                let both = matrix.contains(&f32::INFINITY) && matrix.contains(&f32::NEG_INFINITY);
+                assert_eq!(both, *name == "special", "{name}");
+                let zero = |sign: bool| matrix.iter().any(|x| *x == 0.0 && x.is_sign_negative() == sign);
+                assert_eq!(zero(true), ["zeros", "special"].contains(name), "{name}");
+                let whole = matrix.iter().all(|x| x.fract() == 0.0 && x.abs() <= 8.0);
+                assert_eq!(whole, is_exact(name), "{name}");
+            }
+            assert_ne!(a[..60], b[..60], "{name}");
+        }
+        fill("noise", shape, &mut a, &mut b);
+        assert!(a.iter().chain(&b).all(|x| (1.0 / 1024.0..1.0).contains(&x.abs())));
+    }
+}
