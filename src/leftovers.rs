@@ -5,7 +5,9 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -50,6 +52,20 @@ fn last_words() -> MutexGuard<'static, Option<LastWords>> {
 /// them.
 pub(crate) fn say_before_the_end(words: impl FnOnce() + Send + 'static) {
     *last_words() = Some(Box::new(words));
+}
+
+/// Has what is to be said before the end said now, for at most `patience`: the thread that it is about may hold what it needs.
+pub(crate) fn say_last_words(patience: Duration) {
+    let Some(words) = last_words().take() else { return };
+    let (done, waits) = channel();
+    let say = move || {
+        words();
+        // Nobody waits any longer where it took too long.
+        let _ = done.send(());
+    };
+    if std::thread::Builder::new().name("last words".into()).spawn(say).is_ok() {
+        let _ = waits.recv_timeout(patience);
+    }
 }
 
 /// Takes back what was to be said. Where that is being said already it does not return: the process ends.

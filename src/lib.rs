@@ -35,9 +35,13 @@
 //! A frame's way: `media` takes it from the queue; `engine` uploads, converts and filters it; `present` draws it, and
 //! `overlay` what `stats` has measured of it.
 //!
-//! Threads: the window's thread has OpenGL, the engine and with it all commands of frames; nothing there waits for a device, but leaving one does. The
-//! decoder's (`media`) calls FFmpeg and packs planes into memory that it was given, and never calls OpenCL. The builder's and the
-//! tuner's (`app`) call OpenCL with queues of their own, and no OpenGL. `native` filters in Rust alone. The rest ask or wait for one
+//! Threads: the window's thread has OpenGL and all that the user sees, and makes no OpenCL call, so that none can hold it up. Each
+//! device has a thread of its own, which makes its context and all calls of frames: the engine is lent to it for each of them and
+//! comes back (`scene::frame_loop::lent`); what a call that stalls has with it is left to that thread. It calls no OpenGL: what
+//! OpenGL has to do comes before, and in the test of sharing the window's thread does it when it is asked. (Where a driver shares
+//! textures only on the thread that has OpenGL's context, the window's thread makes the calls.) The decoder's (`media`) calls
+//! FFmpeg and packs planes into memory that it was given, and never calls OpenCL. The builder's and the tuner's (`app`) call OpenCL
+//! with queues of their own, and no OpenGL. `native` filters in Rust alone. `gpu::watch` knows who waits for which driver. The rest ask or wait for one
 //! thing each and end: openers of files, dialogs, what saves, what asks drivers in a process of their own, what waits for signals.
 
 #![warn(missing_docs)]

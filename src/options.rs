@@ -46,6 +46,21 @@ impl TrialArgs {
     }
 }
 
+/// How long a device may be waited for.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct DeviceTimeoutArgs {
+    /// How long a device may take for a step before clreel gives it up; without it 10 s, or ten times as long as predicted
+    #[arg(long, value_name = "S", value_parser = values::timeout)]
+    pub device_timeout: Option<f64>,
+}
+
+impl DeviceTimeoutArgs {
+    /// How long a step may take, where the user says.
+    pub fn limit(self) -> Option<Duration> {
+        self.device_timeout.and_then(|s| Duration::try_from_secs_f64(s).ok())
+    }
+}
+
 /// What is computed by ladders that compute with numbers: each takes what is its own.
 #[derive(Debug, Clone, Args)]
 pub struct SizeArgs {
@@ -126,6 +141,9 @@ pub struct PlayArgs {
     /// How changed kernels are tried.
     #[command(flatten)]
     pub trial: TrialArgs,
+    /// How long the device may be waited for.
+    #[command(flatten)]
+    pub device_timeout: DeviceTimeoutArgs,
     /// Keep OpenGL and OpenCL apart: copy each frame instead of sharing textures
     #[arg(long)]
     pub no_sharing: bool,

@@ -93,6 +93,29 @@ fn with_poison_a_forgotten_acquire_or_release_is_wrong_pixels() {
 }
 
 #[test]
+fn a_thread_without_a_gl_context_can_hand_textures_over() {
+    for platform in ["glx", "egl"] {
+        for (threads, elsewhere) in [("release", [0, 1]), ("acquire", [1, 0]), ("both", [1, 1])] {
+            let log = temporary(&format!("{platform}-thread-{threads}"));
+            let options = [("POISON", "1"), ("LOG", log.to_str().unwrap())];
+            let seen = case(&format!("thread-{threads}"), platform, &options);
+            assert_eq!((seen["acquired"].as_str(), seen["released"].as_str()), ("0 0 0", "0 0 0"));
+            assert_eq!(seen["cl_sees_gl"], "true true true", "{platform} {threads}");
+            assert_eq!(seen["gl_sees_cl"], "true true true", "{platform} {threads}");
+            assert_eq!(seen["current_again"], "true", "{platform} {threads}");
+            let from_there = ["clEnqueueAcquireGLObjects", "clEnqueueReleaseGLObjects"].map(|function| {
+                let calls = layer::calls(&log, function);
+                assert_eq!(calls.len(), 3);
+                calls.iter().filter(|call| call.contains("thread=without-gl")).count() / 3
+            });
+            assert_eq!(from_there, elsewhere, "{platform} {threads}");
+            assert!(layer::calls(&log, "misuse").is_empty());
+            std::fs::remove_file(log).unwrap();
+        }
+    }
+}
+
+#[test]
 fn exactly_the_planned_call_fails() {
     let seen = case("flush-five-times", "glx", &[("FAIL", "clFlush:3:-36,clCreateBuffer:2:-4")]);
     assert_eq!(seen["flush"], "0 0 -36 0 0");

@@ -99,6 +99,8 @@ fn it_is_shared_under_egl_and_with_drivers_that_do_not_say_so() {
         (vec![("POISON", "1"), ("FAKE_GPU", "1")], true),
         (vec![("POISON", "1"), ("FAKE_GPU", "1"), ("HIDE_EXTENSION", "1")], false),
         (vec![("POISON", "1"), ("FAKE_GPU", "1"), ("GL_EVENT", "1")], false),
+        // The window's thread makes its calls.
+        (vec![("POISON", "1"), ("FAKE_GPU", "1"), ("NEEDS_CONTEXT", "1")], false),
         // A CPU device that shares: its frames are converted on the window's thread.
         (vec![("POISON", "1")], false),
     ] {
@@ -119,7 +121,7 @@ fn where_the_self_test_fails_frames_are_copied_and_the_reason_is_said() {
     let cases: [(Options, &[&str], &str); 4] = [
         (vec![("NO_INTEROP_EGL", "1")], &["--gl", "egl"], "no OpenCL context"),
         (vec![("FAIL", "clCreateFromGLTexture:1+:-59")], &[], "does not share"),
-        (vec![("FAIL", "clEnqueueAcquireGLObjects:1:-5")], &[], "handing a texture to OpenCL"),
+        (vec![("FAIL", "clEnqueueAcquireGLObjects:1+:-5")], &[], "handing a texture to OpenCL"),
         (vec![], &["--no-sharing"], "--no-sharing"),
     ];
     for (options, more, reason) in cases {
@@ -238,7 +240,7 @@ fn the_shared_window_resizes_changes_variants_and_devices_under_egl() {
 }
 
 #[test]
-fn the_device_waits_for_opengl_where_it_says_that_it_does() {
+fn opengl_is_waited_for_whatever_the_device_says() {
     const FRAMES: usize = 30;
     let (display, folder) = (Display::start(&[]), Folder::new("sharing-waits"));
     let movie = movie(&folder);
@@ -270,12 +272,8 @@ fn the_device_waits_for_opengl_where_it_says_that_it_does() {
             let case = format!("{gl}, device_waits={device_waits}: {unwaited} of {}", handovers.len());
             assert!(handovers.len() >= FRAMES, "{case}");
             assert!(log.contains("glClientWaitSync asked"), "{case}: nothing was watched");
-            if device_waits {
-                // The test of sharing waits all the same.
-                assert!(unwaited >= FRAMES, "{case} not waited for");
-            } else {
-                assert_eq!(unwaited, 0, "{case} not waited for");
-            }
+            // What cl_khr_gl_event promises holds where the context is current, which the device's thread has none of.
+            assert_eq!(unwaited, 0, "{case} not waited for");
         }
     }
 }

@@ -3,14 +3,13 @@
 //! In: a context to build for, conversions that are missing, which variant is wanted. Out: [`Built`] messages in a
 //! channel. The movie plays unfiltered meanwhile; compiling takes about a tenth of a second a kernel on a CPU device.
 //!
-//! Contexts are made on the window's thread, because OpenGL's context lives there. Each is started with a number, which
-//! its messages carry: what is still built for a device that was left is told from what is built for its successor.
+//! Contexts are made on the threads of their devices. Each is started with a number, which its messages carry: what is still built for a device that was left is told from what is built for its successor.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::conversions::Conversions;
 use super::part::Part;
@@ -21,6 +20,7 @@ use crate::gpu::binaries;
 use crate::gpu::cl::{ClContext, Device, is_device_failure, list_devices};
 use crate::gpu::event::Waker;
 use crate::gpu::memory::Storage;
+use crate::gpu::watch;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::opencl::BuiltVariant;
 use crate::ladders::box_filter::pictures::noise as bytes;
@@ -41,6 +41,19 @@ enum Request {
     Try(TrialCase),
     Check(Check),
     Again(VariantId),
+    /// Wakes the thread, so that it sees that it is to end.
+    End,
+}
+
+/// Starts the builder for a context, from any thread.
+pub(crate) struct Starter(Sender<Request>);
+
+impl Starter {
+    /// Builds for this context from now on, and nothing more for the one before.
+    pub(crate) fn start(self, start: Start) {
+        // The window may be gone.
+        let _ = self.0.send(Request::Start(start));
+    }
 }
 
 /// A context, and what to build for it.
@@ -64,6 +77,8 @@ pub(crate) struct Builder {
     messages: Receiver<Built>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    /// A thread before this one may still be in its call.
+    left_behind: bool,
 }
 
 struct Shared {
@@ -71,7 +86,12 @@ struct Shared {
     stop: AtomicBool,
     /// A driver is at work on the thread.
     busy: AtomicBool,
+    /// Since when.
+    since: Mutex<Instant>,
 }
+
+/// After so long the thread's work is given to another one where a device is changed.
+const STALLED: Duration = Duration::from_secs(2);
 
 impl Builder {
     /// Starts the thread, which tells the devices first. Each step of a trial of changed kernels may take
@@ -80,10 +100,38 @@ impl Builder {
     /// # Errors
     /// When the system gives no thread.
     pub(crate) fn spawn(wanted: VariantId, kernel_timeout: Option<Duration>, waker: Waker) -> Result<Self> {
+        Self::spawn_to(true, wanted, kernel_timeout, waker)
+    }
+
+    /// Starts another thread in this one's place, which stays in the call that it waits for.
+    ///
+    /// # Errors
+    /// As [`Builder::spawn`].
+    pub(crate) fn renew(&mut self, kernel_timeout: Option<Duration>, waker: Waker) -> Result<()> {
+        let wanted = *self.shared.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        let stalled = std::mem::replace(self, Self::spawn_to(false, wanted, kernel_timeout, waker)?);
+        stalled.shared.stop.store(true, Ordering::SeqCst);
+        self.left_behind = true;
+        Ok(())
+    }
+
+    /// Whether the thread waits for a driver for long.
+    pub(crate) fn is_stalled(&self) -> bool {
+        let since = *self.shared.since.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shared.busy.load(Ordering::SeqCst) && since.elapsed() > STALLED
+    }
+
+    fn spawn_to(
+        list: bool,
+        wanted: VariantId,
+        kernel_timeout: Option<Duration>,
+        waker: Waker,
+    ) -> Result<Self> {
         let (sender, messages) = channel();
         let (requests, receiver) = channel();
         let (stop, busy) = (AtomicBool::new(false), AtomicBool::new(true));
-        let shared = Arc::new(Shared { wanted: Mutex::new(wanted), stop, busy });
+        let since = Mutex::new(Instant::now());
+        let shared = Arc::new(Shared { wanted: Mutex::new(wanted), stop, busy, since });
         let worker = Worker {
             shared: shared.clone(),
             sender,
@@ -96,14 +144,19 @@ impl Builder {
         };
         let thread = std::thread::Builder::new()
             .name("builder".into())
-            .spawn(move || worker.run(&receiver))
+            .spawn(move || worker.run(list, &receiver))
             .map_err(|e| Error::new("The OpenCL programs could not be built.", e.to_string(), ""))?;
-        Ok(Self { requests: Some(requests), messages, shared, thread: Some(thread) })
+        Ok(Self { requests: Some(requests), messages, shared, thread: Some(thread), left_behind: false })
     }
 
     /// Builds for this context from now on, and nothing more for the one before.
     pub(crate) fn start(&self, start: Start) {
         self.request(Request::Start(start));
+    }
+
+    /// The same, to be called where a context may be had.
+    pub(crate) fn starter(&self) -> Option<Starter> {
+        self.requests.clone().map(Starter)
     }
 
     /// Builds the conversion of such planes next.
@@ -143,9 +196,18 @@ impl Builder {
     #[must_use]
     pub(crate) fn shut_down(&mut self) -> bool {
         self.shared.stop.store(true, Ordering::SeqCst);
+        self.request(Request::End);
         self.requests = None;
-        if self.shared.busy.load(Ordering::SeqCst) {
+        if self.shared.busy.load(Ordering::SeqCst) || self.left_behind {
             return false;
+        }
+        let began = Instant::now();
+        while !self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
+            // It may be leaving its context.
+            if began.elapsed() > STALLED / 4 {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
         self.thread.take().is_none_or(|thread| thread.join().is_ok())
     }
@@ -229,13 +291,12 @@ struct Worker {
 }
 
 impl Worker {
-    fn run(mut self, requests: &Receiver<Request>) {
+    fn run(mut self, list: bool, requests: &Receiver<Request>) {
         binaries::keep();
-        let devices = list_devices();
-        if self.send(Built::Devices(devices)).is_err() {
+        if list && self.send(Built::Devices(list_devices())).is_err() {
             return;
         }
-        let mut context = None;
+        let mut context: Option<(u64, ClContext)> = None;
         loop {
             let checked = self.conversions.as_ref().is_none_or(Conversions::is_idle);
             let idle = context.is_none() || self.left.is_empty() && !self.corrector && checked;
@@ -245,12 +306,16 @@ impl Worker {
             } else {
                 requests.try_recv()
             };
+            *self.shared.since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
             self.shared.busy.store(true, Ordering::SeqCst);
             if self.shared.stop.load(Ordering::SeqCst) {
                 self.shared.busy.store(false, Ordering::SeqCst);
                 return;
             }
+            let name = context.as_ref().map(|(_, cl)| cl.device.info.name.clone());
+            let _watched = name.map(|name| watch::on_device(&name, "programs are built"));
             let done = match (request, &context) {
+                (Ok(Request::End), _) => Err(Gone),
                 (Ok(Request::Start(start)), _) => {
                     self.to_texture = start.to_texture;
                     self.left = start.variants;

@@ -1,8 +1,8 @@
 //! The window. In: `clreel [FILE]` and what the user does. Out: the movie on the screen, and when it ends the
 //! screenshot and the statistics that were asked for.
 //!
-//! Everything that touches OpenGL or enqueues OpenCL commands runs on this thread; the decoder, the builder
-//! and the driver's callbacks only wake it.
+//! Everything that touches OpenGL runs on this thread. OpenCL's calls are made elsewhere; the devices' threads, the decoder, the
+//! builder and the driver's callbacks only wake it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
@@ -57,11 +57,12 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
         (true, Err(_)) if !is_movie => Vec::new(),
         (true, Err(error)) => return Err(error),
     };
+    let proxy: Arc<OnceLock<EventLoopProxy<Wake>>> = Arc::default();
+    quit_on_signals(proxy.clone());
     let device = match &args.filter.device {
         Some(selector) => Some(select_device(&list_devices(), Some(selector))?),
         None => None,
     };
-    let proxy: Arc<OnceLock<EventLoopProxy<Wake>>> = Arc::default();
     let waker: Waker = {
         let proxy = proxy.clone();
         Arc::new(move || {
@@ -83,7 +84,6 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
 
     let event_loop = EventLoop::<Wake>::with_user_event().build().map_err(|_| no_display())?;
     let _ = proxy.set(event_loop.create_proxy());
-    quit_on_signals(event_loop.create_proxy());
     if let Ok(handle) = event_loop.display_handle() {
         display::watch(handle.as_raw(), waker.clone());
         be_silent_without_a_display();
@@ -154,13 +154,19 @@ fn be_silent_without_a_display() {
     }));
 }
 
-/// SIGINT, SIGTERM and SIGHUP end the window as `q` does, so that statistics are written.
-fn quit_on_signals(proxy: EventLoopProxy<Wake>) {
+/// SIGINT, SIGTERM and SIGHUP end the window as `q` does, so that statistics are written. Call it before any driver is loaded:
+/// some heed signals, too (LLVM in PoCL), and who comes later is asked first, and asks the one before.
+fn quit_on_signals(proxy: Arc<OnceLock<EventLoopProxy<Wake>>>) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
     // Without the thread the signals would do nothing at all; then leave them as they were.
     let thread = std::thread::Builder::new().name("signals".into()).spawn(move || {
-        for _ in signals.forever() {
+        for signal in signals.forever() {
+            let Some(proxy) = proxy.get() else {
+                // There is no window yet.
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+                return;
+            };
             if proxy.send_event(Wake::Quit).is_err() {
                 return;
             }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::error::Result;
+use crate::gpu::watch;
 use crate::leftovers;
 
 /// Results that can be shown at any time.
@@ -59,6 +60,8 @@ impl<R: Results> Live<R> {
 
     /// Says what happens now.
     pub(crate) fn say(&self, what: &str) {
+        // A terminal may be held.
+        let _host = watch::on_host();
         self.bar.set_message(what.to_owned());
     }
 
@@ -78,6 +81,7 @@ impl<R: Results> Live<R> {
     /// # Errors
     /// When it cannot be written.
     pub(crate) fn finish(&self) -> Result<MutexGuard<'_, R>> {
+        let _host = watch::on_host();
         leftovers::say_no_more();
         self.bar.finish_and_clear();
         let results = self.results();

@@ -21,11 +21,13 @@ use crate::environment;
 use crate::error::Result;
 use crate::exit;
 use crate::gpu::cl::{Device, list_devices};
-use crate::gpu::{binaries, drivers, probe, trial};
+use crate::gpu::{binaries, drivers, probe, trial, watch};
 use crate::ladders::box_filter::{Group, VariantId};
 use crate::ladders::color_conversion::Which;
 use crate::leftovers;
-use crate::options::{FilterArgs, PlayArgs, ReferencesArgs, SizeArgs, TraceArgs, TrialArgs, values};
+use crate::options::{
+    DeviceTimeoutArgs, FilterArgs, PlayArgs, ReferencesArgs, SizeArgs, TraceArgs, TrialArgs, values,
+};
 use crate::save;
 use crate::stats::{TraceContext, write_trace};
 use crate::timing::log;
@@ -130,9 +132,16 @@ pub fn run(cli: &Cli) -> Result<u8> {
     }
     match &cli.command {
         None => crate::app::run(&cli.play).map(|()| exit::DONE),
-        Some(Command::Bench(args)) => traced(&args.trace, || bench::run(args)),
-        Some(Command::Tune(args)) => tune::run(args),
+        Some(Command::Bench(args)) => {
+            watch::end_process_after(args.device_timeout.limit());
+            traced(&args.trace, || bench::run(args))
+        }
+        Some(Command::Tune(args)) => {
+            watch::end_process_after(args.device_timeout.limit());
+            tune::run(args)
+        }
         Some(Command::Snapshot(args)) => {
+            watch::end_process_after(args.device_timeout.limit());
             binaries::keep();
             traced(&args.trace, || snapshot::run(args))
         }
@@ -234,6 +243,9 @@ pub struct BenchArgs {
     /// How changed kernels are tried.
     #[command(flatten)]
     pub trial: TrialArgs,
+    /// How long the device may be waited for.
+    #[command(flatten)]
+    pub device_timeout: DeviceTimeoutArgs,
     /// Where everything that ran is to be written.
     #[command(flatten)]
     pub trace: TraceArgs,
@@ -269,6 +281,9 @@ pub struct TuneArgs {
     /// How changed kernels are tried.
     #[command(flatten)]
     pub trial: TrialArgs,
+    /// How long the device may be waited for.
+    #[command(flatten)]
+    pub device_timeout: DeviceTimeoutArgs,
     /// Print JSON instead of a table
     #[arg(long)]
     pub json: bool,
@@ -295,6 +310,9 @@ pub struct SnapshotArgs {
     /// How changed kernels are tried.
     #[command(flatten)]
     pub trial: TrialArgs,
+    /// How long the device may be waited for.
+    #[command(flatten)]
+    pub device_timeout: DeviceTimeoutArgs,
     /// Where everything that ran is to be written.
     #[command(flatten)]
     pub trace: TraceArgs,

@@ -17,6 +17,7 @@ use crate::gpu::memory::Storage;
 use crate::gpu::program::any_changed;
 use crate::gpu::read_texture::read_texture;
 use crate::gpu::sharing::Sharing;
+use crate::gpu::watch;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::planar::PlanarFilter;
 use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
@@ -103,7 +104,9 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
         // As in the window, what does without OpenCL has its pictures from the processor.
         _ if without_opencl => in_memory(&mut Engine::new(nobody()), &frame, request)?,
         _ => {
-            let cl = ClContext::new(&select_device(&working_devices(), device)?)?;
+            let device = select_device(&working_devices(), device)?;
+            let _watched = watch::on_device(&device.info.name, "the frame is filtered");
+            let cl = ClContext::new(&device)?;
             on_device(&cl, &frame, request, &mut InChild(Trials::new(args.trial.limit())))?
         }
     };

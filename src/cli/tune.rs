@@ -10,6 +10,7 @@ use crate::cli::{TuneArgs, each_once, exit, usage, working_devices};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, DeviceInfo, select_device};
 use crate::gpu::sharing::Sharing;
+use crate::gpu::watch::{self, Watched};
 use crate::ladder::cache::{self, Cache, Entry};
 use crate::ladder::config::{Config, Tunable};
 use crate::ladder::contest::{Contest, Ladder};
@@ -38,7 +39,7 @@ pub(super) fn pictures(args: &TuneArgs) -> Result<u8> {
         let why = format!("the box filter has no {name}: it filters pictures, and takes --size and --radius");
         return Ok(usage("tune", &why));
     }
-    let cl = device(args)?;
+    let (_watched, cl) = device(args)?;
     let info = &cl.device.info;
     let sizes = if args.size.is_empty() { vec![(1280, 720)] } else { each_once(&args.size) };
     let radii = match args.radius.is_empty() {
@@ -67,7 +68,7 @@ pub(super) fn numbers<L: Ladder>(ladder: &L, args: &TuneArgs) -> Result<u8> {
         Ok(cases) => cases,
         Err(why) => return Ok(usage("tune", &why)),
     };
-    let cl = device(args)?;
+    let (_watched, cl) = device(args)?;
     let info = &cl.device.info;
     let mut child = Child::new(L::NAME, args.trial.limit());
     let mut contest = Contest::new(ladder, Some(&cl.device), &mut child)?;
@@ -80,11 +81,13 @@ pub(super) fn numbers<L: Ladder>(ladder: &L, args: &TuneArgs) -> Result<u8> {
     })
 }
 
-/// The device that was asked for.
-fn device(args: &TuneArgs) -> Result<ClContext> {
+/// The device that was asked for, which is watched from here on.
+fn device(args: &TuneArgs) -> Result<(Watched, ClContext)> {
     // Before a search of minutes is for nothing.
     cache::require_writable()?;
-    ClContext::new(&select_device(&working_devices(), args.device.as_deref())?)
+    let device = select_device(&working_devices(), args.device.as_deref())?;
+    let watched = watch::on_device(&device.info.name, "configurations are tried");
+    ClContext::new(&device).map(|cl| (watched, cl))
 }
 
 /// What has been tried so far, and all that is needed to show it.

@@ -1,8 +1,8 @@
 //! Memory in which planes lie ready for a device. In: a decoded picture. Out: its planes in one block, packed on the
-//! decoder's thread, so that the window's thread has only to hand them over.
+//! decoder's thread, so that the device's thread has only to hand them over.
 //!
-//! The memory is the device's business: the window's thread makes it, and the decoder's thread only writes into what is
-//! free. Where nothing is free the picture goes on as it is, and the window's thread packs it.
+//! The memory is the device's business: its thread makes it, and the decoder's thread only writes into what is
+//! free. Where nothing is free the picture goes on as it is, and the device's thread packs it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -140,7 +140,7 @@ impl Staging {
 }
 
 /// The planes of one picture in a block of a [`Staging`], which has the block back when this drops.
-pub struct Packed {
+pub(crate) struct Packed {
     layout: Layout,
     took_ms: f64,
     /// Taken only when this drops.
@@ -177,7 +177,7 @@ impl Packed {
 
 impl Drop for Packed {
     fn drop(&mut self) {
-        // Never freed here: that is a matter for the window's thread, and a device may have been lost meanwhile.
+        // Never freed here: that is a matter for the device's thread, and a device may have been lost meanwhile.
         if let Some(memory) = self.memory.take() {
             self.pool.lock().free.push(memory);
         }
@@ -208,7 +208,7 @@ mod tests {
         picture
     }
 
-    /// As the window's thread packs: the flag tells whether a block was made.
+    /// As the device's thread packs: the flag tells whether a block was made.
     fn pack_here(staging: &Staging, picture: &Video) -> (Packed, bool) {
         let layout = layout_of(picture).unwrap();
         let mut made = false;

@@ -1,22 +1,53 @@
 //! The engine's device: it comes, is asked what it can do, fails, is left. In: a [`Pipeline`]. Out: what it leaves
 //! behind.
 
-use super::job::{Job, lose};
-use super::{Engine, Finished, Pipeline, Ticket};
+use super::job::Job;
+use super::slot::Rest;
+use super::{Engine, Pipeline, Ticket};
 use crate::color::Staging;
 use crate::error::Error;
 use crate::gpu::gl_timer;
 use crate::ladders::box_filter::VariantId;
 use crate::media::Frame;
 
-/// What a device that was left leaves behind.
-pub(crate) struct Left {
-    /// It finished what it had; else its objects and memory are forgotten, since it may still use them.
-    pub idle: bool,
+/// A device that is left, with all that is on it: to be ended where its calls are made.
+pub(crate) struct Parting {
+    /// The frames that it has.
+    jobs: Vec<Job>,
+    /// What it has of others, and of slots that wait.
+    rests: Vec<Rest>,
+    pipeline: Pipeline,
+}
+
+// SAFETY: as the engine, of which it is a part.
+unsafe impl Send for Parting {}
+
+impl Parting {
+    /// The frames that are lost with it.
+    pub(crate) fn tickets(&self) -> impl Iterator<Item = Ticket> {
+        self.jobs.iter().map(|job| job.ticket)
+    }
+
+    /// It may still use this, too.
+    pub(crate) fn add(&mut self, rest: Rest) {
+        self.rests.push(rest);
+    }
+
     /// Memory that the decoder's thread packs planes in for it.
-    pub staging: Option<Staging>,
-    /// The frames that it had.
-    pub lost: Vec<Finished>,
+    pub(crate) fn staging(&self) -> Option<&Staging> {
+        self.pipeline.staging()
+    }
+
+    /// Waits until the device is idle, and lets everything go. Where it cannot even finish, all of it is forgotten, since the
+    /// device may still use it; returns whether it was idle.
+    pub(crate) fn end(self) -> bool {
+        let idle = self.pipeline.drain();
+        if !idle {
+            // Releasing its objects would hang.
+            std::mem::forget(self);
+        }
+        idle
+    }
 }
 
 impl Engine {
@@ -70,45 +101,24 @@ impl Engine {
 
     /// Takes a device, in place of the one that it has.
     pub fn set_device(&mut self, pipeline: Pipeline) {
-        self.leave_device();
+        self.part_with_device().map(Parting::end);
         self.pace.forget_device(pipeline.cl().device.info.kind);
         self.pipeline = Some(pipeline);
     }
 
-    /// Waits until the device is idle, and gives it up, with the frames that are on it. What other back ends filter
-    /// goes on: its memory on the device is all that it loses. `None` where there is no device.
-    pub(crate) fn leave_device(&mut self) -> Option<Left> {
+    /// Gives the device up, with the frames that are on it. What other back ends filter goes on: its memory on the device is
+    /// all that it loses. `None` where there is no device.
+    pub(crate) fn part_with_device(&mut self) -> Option<Parting> {
         let pipeline = self.pipeline.take()?;
         self.failure = None;
-        let idle = pipeline.drain();
-        // A frame without a filter shows the memory that a device may still be writing to.
-        let is_lost = |job: &Job| job.on_device.is_some() || !idle && job.filter.is_none();
-        let (lost, kept): (Vec<Job>, Vec<Job>) = self.jobs.drain(..).partition(is_lost);
+        let (jobs, kept): (Vec<Job>, Vec<Job>) = self.jobs.drain(..).partition(|job| job.on_device.is_some());
         self.jobs = kept.into();
-        for job in &mut self.jobs {
-            job.slot.leave_device(idle);
-        }
-        let lost = lost.into_iter().map(|job| lose(job, idle)).collect();
-        let staging = pipeline.staging().cloned();
-        if !idle {
-            // A context that cannot even finish is lost; releasing its objects would panic or hang.
-            std::mem::forget(pipeline);
-        }
-        Some(Left { idle, staging, lost })
+        let rests = self.jobs.iter_mut().map(|job| job.slot.take_rest_but_input()).collect();
+        Some(Parting { jobs, rests, pipeline })
     }
 
-    /// Ends it. Work that is still on the device is left behind with its memory, because a kernel cannot be stopped
-    /// and may take minutes; returns whether the device is idle.
-    #[must_use]
-    pub(crate) fn shut_down(&mut self) -> bool {
-        let tickets: Vec<Ticket> = self.jobs.iter().map(|job| job.ticket).collect();
-        tickets.into_iter().for_each(|ticket| self.cancel(ticket));
-        while self.poll().is_some() {}
-        let idle = !self.jobs.iter().any(|job| job.on_device.is_some() && job.started.is_some());
-        if !idle {
-            self.jobs.drain(..).for_each(std::mem::forget);
-            std::mem::forget(self.pipeline.take());
-        }
-        idle
+    /// Whether the device works on a frame: that cannot be stopped, and may take minutes.
+    pub(crate) fn is_device_at_work(&self) -> bool {
+        self.jobs.iter().any(|job| job.on_device.is_some() && job.started.is_some())
     }
 }

@@ -96,18 +96,3 @@ pub(super) fn finish(job: Job, outcome: Outcome) -> Finished {
     slot.result_is_in(place);
     Finished { ticket, outcome, slot: Some(slot), stages }
 }
-
-/// Takes a frame apart whose device is left.
-pub(super) fn lose(job: Job, idle: bool) -> Finished {
-    let (ticket, outcome) = (job.ticket, Outcome::Cancelled);
-    if !idle {
-        // The device may still write into the slot's memory: it is never freed.
-        std::mem::forget(job);
-        return Finished { ticket, outcome, slot: None, stages: Stages::default() };
-    }
-    let Job { on_device, filter, mut slot, stages, .. } = job;
-    // Memory objects go before the memory that they lie in.
-    drop((on_device, filter));
-    slot.leave_device(true);
-    Finished { ticket, outcome, slot: Some(slot), stages }
-}

@@ -46,6 +46,7 @@ use crate::timing::ms_since;
 
 pub use bands::Bands;
 pub use conversions::Check;
+pub(crate) use device::Parting;
 use device_job::Colors;
 use filter::NativeFilter;
 pub use filter::{BAND_MS, FrameFilter, OnTexture, Ran, Running};
@@ -53,6 +54,7 @@ use job::{Job, finish, first_failure};
 pub use pace::Pace;
 pub use pipeline::Pipeline;
 pub use request::{Finished, Outcome, Progress, Refusal, Request, Stages, Ticket};
+pub(crate) use slot::Rest;
 pub use slot::Slot;
 pub use trials::TrialCase;
 
@@ -79,7 +81,23 @@ pub struct Engine {
     /// What takes long may begin.
     may_take_long: bool,
     failure: Option<Error>,
+    side: Side,
     waker: Waker,
+}
+
+// SAFETY: an engine goes to another thread as a whole, with all clones of what it shares within itself. OpenCL's objects may
+// be used on any thread; OpenGL's are used on the window's side alone.
+unsafe impl Send for Engine {}
+
+/// What the calling thread may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// All of it.
+    Both,
+    /// All but OpenCL.
+    Window,
+    /// All but OpenGL: only what is a device's.
+    Device,
 }
 
 impl Engine {
@@ -99,6 +117,7 @@ impl Engine {
             took_planes: false,
             may_take_long: false,
             failure: None,
+            side: Side::Both,
             waker,
         }
     }
@@ -121,6 +140,9 @@ impl Engine {
         mut slot: Slot,
     ) -> std::result::Result<Ticket, (Slot, Refusal)> {
         let mut stages = Stages::default();
+        if self.side == Side::Both {
+            self.make_ready(&mut slot, &request, &mut stages);
+        }
         let loaded = self.load(frame, &request, &mut slot, &mut stages);
         match loaded.and_then(|matrix| self.prepare(&request, &mut slot, matrix, &mut stages)) {
             Err(refusal) => Err((slot, refusal)),
@@ -147,9 +169,45 @@ impl Engine {
         }
     }
 
+    /// Whether such a request goes to the OpenCL device, or may.
+    pub(crate) fn is_for_device(&self, request: &Request) -> bool {
+        self.pipeline.is_some() && !request.variant.back_end().does_without_opencl()
+    }
+
+    /// Does what OpenGL has to do with the slot before the device takes it. Waits for OpenGL, where that still draws from the
+    /// slot's texture.
+    pub(crate) fn make_ready(&self, slot: &mut Slot, request: &Request, stages: &mut Stages) {
+        let began = Instant::now();
+        let pipeline = self.pipeline.as_ref().filter(|_| self.is_for_device(request));
+        if pipeline.is_some_and(|pipeline| pipeline.make_ready(slot, request)) {
+            stages.did(Stage::Acquire, began);
+        }
+    }
+
+    /// From here on only this side's frames are moved along.
+    pub(crate) fn be_on(&mut self, side: Side) {
+        self.side = side;
+    }
+
+    fn is_mine(&self, job: &Job) -> bool {
+        match self.side {
+            Side::Both => true,
+            Side::Window => job.on_device.is_none(),
+            Side::Device => job.on_device.is_some(),
+        }
+    }
+
+    /// Whether a frame is the OpenCL device's.
+    pub(crate) fn has_device_work(&self) -> bool {
+        self.jobs.iter().any(|job| job.on_device.is_some())
+    }
+
     /// The next frame that is done, in the order in which they were asked for. Never waits.
     pub fn poll(&mut self) -> Option<Finished> {
         if self.failure.is_some() {
+            return None;
+        }
+        if self.jobs.front().is_some_and(|job| !self.is_mine(job)) {
             return None;
         }
         let mut job = self.jobs.pop_front()?;
@@ -175,13 +233,14 @@ impl Engine {
 
     /// Starts the frames whose turn it is: commands of one frame do not come between those of another, shaders share a
     /// texture, and what takes long is held.
-    fn start_waiting(&mut self) {
+    pub(crate) fn start_waiting(&mut self) {
         let mut is_queue_free = true;
         for at in 0..self.jobs.len() {
             let Some(mut job) = self.jobs.remove(at) else { return };
             let is_held = job.is_held(self.may_take_long);
             let works = job.on_device.is_some() || job.filter.is_some();
             let may = if job.on_device.is_some() { is_queue_free } else { !job.in_texture || at == 0 };
+            let may = may && self.is_mine(&job);
             if works && may && !is_held && job.started.is_none() && !job.cancelled && job.error.is_none() {
                 self.may_take_long = false;
                 job.error = self.start(&mut job).err();
@@ -275,7 +334,7 @@ impl Engine {
                 return Ok(Some(finished));
             }
             if let Some(error) = self.failure.take() {
-                self.leave_device();
+                self.part_with_device().map(Parting::end);
                 return Err(error);
             }
             if self.jobs.is_empty() {

@@ -14,11 +14,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::Slot;
 use super::conversions::Known;
 use super::device_job::{Colors, DeviceJob};
 use super::pace::ConversionTime;
 use super::trials::Trials;
+use super::{Request, Slot};
 use crate::color::Layout;
 use crate::color::kernels::{Converter, Corrector, pack_pinned};
 use crate::color::{Packed, Staging};
@@ -27,6 +27,7 @@ use crate::gpu::cl::{ClContext, DeviceKind, Queue, flush};
 use crate::gpu::event::{Waker, wait_in_queue, wake_after};
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::sharing::Sharing;
+use crate::gpu::sharing::pixel_buffer::PixelBuffer;
 use crate::gpu::timer::DeviceClock;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::planar::PlanarFilter;
@@ -132,7 +133,7 @@ impl Pipeline {
             return slot.fill(&self.cl, &frame.picture, layout).map(|()| None);
         };
         let is_usable = |packed: &Arc<Packed>| packed.is_of(staging) && packed.layout() == layout;
-        if let Some(packed) = frame.packed.borrow().clone().filter(is_usable) {
+        if let Some(packed) = frame.packed.get().filter(is_usable) {
             let took_ms = packed.took_ms();
             return slot.load_packed(packed).map(|()| Some(took_ms));
         }
@@ -182,10 +183,6 @@ impl Pipeline {
     /// When the driver refuses a command; the device must then be idle ([`Pipeline::drain`]) before the slot goes.
     pub(super) fn begin(&mut self, job: &mut DeviceJob, slot: &mut Slot) -> Result<()> {
         let queue = &self.cl.queue;
-        let before = Instant::now();
-        if !job.to_texture && slot.wait_until_fetched() {
-            job.host_did(Stage::Acquire, before);
-        }
         let before = Instant::now();
         job.upload = slot.to_device(&self.cl, self.uploads.as_ref().unwrap_or(queue))?;
         if let Some(upload) = job.upload.clone() {
@@ -251,6 +248,19 @@ impl Pipeline {
         flush(&self.cl.queue)?;
         job.host_did(Stage::Release, began);
         Ok(())
+    }
+
+    /// Whether memory of OpenGL's can take the picture to the texture.
+    fn takes(&self, pixels: &PixelBuffer) -> bool {
+        !self.cl.uses_host_memory() || pixels.is_aligned()
+    }
+
+    /// Does what OpenGL has to do before such a request goes to the device with this slot; returns whether there was anything
+    /// to wait for.
+    pub(super) fn make_ready(&self, slot: &mut Slot, request: &Request) -> bool {
+        let is_filtered = request.variant != VariantId::Off || request.correction.is_some();
+        let shares = self.to_texture && slot.texture().is_some();
+        (is_filtered || !self.cl.is_cpu()) && slot.be_ready(shares, |pixels| self.takes(pixels))
     }
 
     /// How the time of a conversion, and of the correction in its kernel, falls apart.

@@ -1,11 +1,13 @@
 //! The texture that a slot's picture is shown from. In: pixels of the host's, or of OpenCL's. Out: the texture, and
-//! when OpenGL has done with what is in it. The context must be current whenever it is used or dropped.
+//! when OpenGL has done with what is in it. The context must be current whenever it is used; it may be dropped on any
+//! thread.
 
 use std::sync::Arc;
 
 use glow::HasContext as _;
 
 use crate::error::Result;
+use crate::gpu::gl_names::{Home, Name};
 use crate::gpu::sharing::pixel_buffer::PixelBuffer;
 use crate::gpu::sharing::texture;
 
@@ -19,6 +21,9 @@ pub(super) struct Surface {
     size: (u32, u32),
     /// After it OpenGL has finished with the texture.
     drawn: Option<glow::Fence>,
+    /// It has finished with the texture, and has got no command for it since.
+    is_idle: bool,
+    home: Home,
 }
 
 impl Surface {
@@ -26,7 +31,7 @@ impl Surface {
     /// When the picture is larger than the driver's textures, or memory runs out.
     pub(super) fn new(gl: &Arc<glow::Context>, size: (u32, u32)) -> Result<Self> {
         let texture = texture::create(gl, size.0, size.1)?;
-        Ok(Self { gl: gl.clone(), texture, size, drawn: None })
+        Ok(Self { gl: gl.clone(), texture, size, drawn: None, is_idle: false, home: Home::here() })
     }
 
     pub(super) fn texture(&self) -> glow::Texture {
@@ -39,17 +44,20 @@ impl Surface {
     }
 
     /// Fills the texture with pixels, tightly packed RGBA8.
-    pub(super) fn fill(&self, rgba: &[u8]) {
+    pub(super) fn fill(&mut self, rgba: &[u8]) {
+        self.is_idle = false;
         texture::fill(&self.gl, self.texture, self.size, rgba);
     }
 
     /// Has OpenGL fetch the picture into the texture.
-    pub(super) fn fill_from(&self, pixels: &PixelBuffer) {
+    pub(super) fn fill_from(&mut self, pixels: &PixelBuffer) {
+        self.is_idle = false;
         texture::fill_from(&self.gl, self.texture, self.size, pixels);
     }
 
     /// Notes that OpenGL's commands so far are the last ones that use the texture, until the next picture is in it.
     pub(super) fn retire(&mut self) {
+        self.is_idle = false;
         let gl = &self.gl;
         // SAFETY: the context is current; the old fence is this surface's own.
         unsafe {
@@ -63,8 +71,17 @@ impl Surface {
         }
     }
 
-    /// Waits until OpenGL has finished with the texture; with `device_waits` only has it begin.
+    /// Whether OpenGL has finished with the texture, as was waited for.
+    pub(super) fn is_idle(&self) -> bool {
+        self.is_idle
+    }
+
+    /// Waits until OpenGL has finished with the texture; with `device_waits` only has it begin. Makes no call where that
+    /// was waited for already.
     pub(super) fn wait_for_gl(&mut self, device_waits: bool) {
+        if self.is_idle {
+            return;
+        }
         let finished = match self.drawn.take() {
             Some(fence) => self.is_passed(fence, 0),
             None => false,
@@ -73,6 +90,7 @@ impl Surface {
             // SAFETY: the context is current.
             unsafe { self.gl.finish() };
         }
+        self.is_idle = finished || !device_waits;
     }
 
     /// Waits until OpenGL has fetched the picture before from its pixel buffer, so that the next one can be written
@@ -100,12 +118,8 @@ impl Surface {
 
 impl Drop for Surface {
     fn drop(&mut self) {
-        // SAFETY: the context is current (see `new`); texture and fence are this surface's own.
-        unsafe {
-            if let Some(fence) = self.drawn.take() {
-                self.gl.delete_sync(fence);
-            }
-            self.gl.delete_texture(self.texture);
-        }
+        let fence = self.drawn.take().map(Name::Fence);
+        let names = fence.into_iter().chain([Name::Texture(self.texture)]);
+        names.for_each(|name| self.home.delete(&self.gl, name));
     }
 }

@@ -130,6 +130,7 @@ impl Picture {
             Picture::Buffer(buffer) => buffer.read(queue, pixels),
         }
         .map_err(|e| failed("A picture could not be copied from the device.", &e))
+        .inspect(|()| super::watch::progress())
     }
 
     /// The memory object, to be set as a kernel's argument.

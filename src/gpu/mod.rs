@@ -3,11 +3,13 @@
 
 pub(crate) mod binaries;
 pub mod cl;
+pub(crate) mod device_thread;
 pub(crate) mod display;
 pub(crate) mod drivers;
 pub mod event;
 pub(crate) mod folders;
 pub mod gl;
+pub(crate) mod gl_names;
 pub mod gl_timer;
 pub(crate) mod guarded;
 pub mod headless;
@@ -25,3 +27,4 @@ pub mod sharing;
 pub mod timer;
 pub(crate) mod transfer;
 pub(crate) mod trial;
+pub(crate) mod watch;

@@ -177,6 +177,7 @@ pub(crate) fn build(cl: &ClContext, source_name: &str, source: &str, options: &s
     let program = Program::of_source(&cl.context, &text).map_err(|e| cl::failed(&what(), &e))?;
     let built = watched(|| program.build(&cl.device, &options));
     log::record(|| told("build"));
+    super::watch::progress();
     match built {
         Ok(()) => {
             if let (Some(place), Some(binary)) = (place, program.binary()) {

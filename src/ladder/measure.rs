@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Event, Queue, failed};
 use crate::gpu::timer::{self, DeviceClock};
+use crate::gpu::watch;
 use crate::timing::log::{self, Track};
 use crate::timing::{CpuTimes, Noise, Series, believed, ms_since, noise};
 
@@ -81,6 +82,7 @@ pub fn sample(queue: &Queue, enqueue: impl FnOnce(&Queue) -> Result<Vec<Event>>)
     }
     let dispatch_ms = events.first().map(timer::dispatch_ms).transpose()?;
     log::record(|| traced(&events, begin, enqueued, wall_ms));
+    watch::progress();
     Ok(Sample { device_ms: Some(device_ms), dispatch_ms, wall_ms })
 }
 

@@ -11,6 +11,7 @@ use super::Outcome;
 use super::bench::{Bench, Prepared, Tried, fail};
 use super::rows::{Case, CaseRun, Entry, Row, Turn, not_timed};
 use crate::error::{Error, Result};
+use crate::gpu::watch;
 use crate::ladder::measure::{self, Contender, Sample};
 use crate::verify::{Accuracy, MismatchReport};
 
@@ -83,9 +84,9 @@ fn run_case<B: Bench>(
             false => prepare(bench, entrant, &mut room, ask),
         };
         match prepared {
-            Ok((rounds, Prepared { ready: one, chosen, checked, .. })) => {
+            Ok((rounds, Prepared { ready: one, predicted_ms, chosen, checked })) => {
                 (row.chosen, row.checked) = (chosen, checked);
-                ready.push((run.rows.len(), rounds, one));
+                ready.push((run.rows.len(), (rounds, predicted_ms), one));
             }
             Err(outcome) => row.outcome = *outcome,
         }
@@ -120,8 +121,8 @@ fn run_case<B: Bench>(
         let (rounds, run) = match turn {
             Turn::Limit(at) => (ask.rounds, plain(bench, limits.get(at)?.as_ref()?, &room)),
             Turn::Row(at) => {
-                let (_, rounds, one) = ready.iter().find(|(row, ..)| *row == at)?;
-                (*rounds, compared(bench, one, &room, (at, &exact)))
+                let (_, (rounds, predicted_ms), one) = ready.iter().find(|(row, ..)| *row == at)?;
+                (*rounds, compared(bench, (one, *predicted_ms), &room, (at, &exact)))
             }
         };
         Some((turn, Contender { rounds, run }))
@@ -146,6 +147,7 @@ fn prepare<B: Bench>(
     ask: Ask,
 ) -> Tried<(u32, Prepared<B::Ready>)> {
     let mut prepared = bench.prepare(entrant, room)?;
+    let _watched = watch::step("a variant is checked", prepared.predicted_ms);
     let rounds = measure::rounds_for(prepared.predicted_ms, ask.rounds, ask.named);
     let rounds = rounds.map_err(|why| Box::new(Outcome::Skipped(why)))?;
     bench.check(&mut prepared, room)?;
@@ -169,12 +171,13 @@ fn plain<'a, B: Bench>(bench: &'a B, one: &'a B::Ready, room: &'a RefCell<B::Roo
 /// Runs that are timed, of which the first is compared as well; how exact it is goes to the row.
 fn compared<'a, B: Bench>(
     bench: &'a B,
-    one: &'a B::Ready,
+    (one, predicted_ms): (&'a B::Ready, f64),
     room: &'a RefCell<B::Room>,
     (row, exact): (usize, &'a RefCell<Vec<(usize, Accuracy)>>),
 ) -> Run<'a> {
     let mut is_compared = false;
     Box::new(move || {
+        let _watched = watch::step("a variant is timed", predicted_ms);
         let room = &mut room.borrow_mut();
         if is_compared {
             return bench.run(one, room).map_err(fail);

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use crate::error::{Error, Result};
 use crate::gpu::program::KERNELS_VARIABLE;
 use crate::gpu::trial::{BUILD, Client, Fault, START};
+use crate::timing::crowding;
 
 /// How long a step of a trial may take at least on a machine with time for it, unless the user says.
 const LEAST: Duration = Duration::from_secs(10);
@@ -95,14 +96,6 @@ impl Child {
     pub(crate) fn end(&mut self) {
         self.client = None;
     }
-}
-
-/// How many processes want each core, 1 to 6: on a machine that is that busy everything takes so many times as long.
-fn crowding() -> f64 {
-    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = text.split(' ').next().and_then(|load| load.parse::<f64>().ok()).unwrap_or(0.0);
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    (load / cores as f64).clamp(1.0, 6.0)
 }
 
 /// A time in seconds, with a tenth where it has one.

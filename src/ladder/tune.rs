@@ -11,6 +11,7 @@
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
 use crate::gpu::program::is_changed;
+use crate::gpu::watch;
 use crate::ladder::cache::{Class, Entry};
 use crate::ladder::config::{Config, Param, Tunable};
 use crate::ladder::judge::{Judge, Status};
@@ -283,6 +284,7 @@ impl<J: Judge> Tuner<'_, J> {
             // A short one may have been disturbed, and its first run is a cold one.
             predicted = predicted.min(judge.predict(ready)?);
         }
+        let _watched = watch::step("a configuration is checked and timed", predicted);
         if hopeless(predicted) {
             return Ok(Judged::without_times(Status::Abandoned(predicted)));
         }

@@ -1,7 +1,6 @@
 //! One decoded frame with its times.
 
-use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ffmpeg_next as ffmpeg;
 
@@ -33,12 +32,43 @@ impl Fields {
     }
 }
 
+/// A picture's planes in a device's memory, or nothing.
+#[derive(Default)]
+pub struct PackedPlanes(Mutex<Option<Arc<Packed>>>);
+
+impl PackedPlanes {
+    /// These, or none.
+    pub(crate) fn new(packed: Option<Arc<Packed>>) -> Self {
+        Self(Mutex::new(packed))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Arc<Packed>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Them.
+    pub(crate) fn get(&self) -> Option<Arc<Packed>> {
+        self.lock().clone()
+    }
+
+    /// Takes them out.
+    pub(crate) fn take(&self) -> Option<Arc<Packed>> {
+        self.lock().take()
+    }
+
+    /// Puts others in their place.
+    pub(crate) fn set(&self, packed: Option<Arc<Packed>>) {
+        // Those before go when nobody waits for the lock.
+        let _before = std::mem::replace(&mut *self.lock(), packed);
+    }
+}
+
 /// A decoded picture and its time. Times are in nanoseconds.
 pub struct Frame {
     /// The picture as the decoder gave it; its planes may be shared with other frames, so they are only read.
     pub picture: ffmpeg::frame::Video,
     /// Its planes in a device's memory, where the decoder's thread has packed them there. They go with the device.
-    pub packed: RefCell<Option<Arc<Packed>>>,
+    pub packed: PackedPlanes,
     /// When it is due on the play timeline: it strictly increases, also from one loop to the next. The first
     /// frame is at 0, or near the start that was asked for.
     pub pts_ns: i64,
@@ -170,7 +200,7 @@ mod tests {
     fn pixel_aspect_defaults_to_square() {
         let mut frame = Frame {
             picture: ffmpeg::frame::Video::new(ffmpeg::format::Pixel::GRAY8, 2, 2),
-            packed: RefCell::default(),
+            packed: PackedPlanes::default(),
             pts_ns: 0,
             movie_s: 0.0,
             duration_ns: 1,

@@ -200,7 +200,7 @@ impl FrameQueue {
             return false;
         }
         // The device may have been given up while there was no room.
-        frame.packed.replace_with(|packed| packed.take().filter(|packed| !packed.is_closed()));
+        frame.packed.set(frame.packed.take().filter(|packed| !packed.is_closed()));
         state.end_ns = frame.pts_ns.saturating_add(frame.duration_ns);
         let was_empty = state.frames.is_empty();
         state.bytes += frame.bytes();

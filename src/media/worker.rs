@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::SECOND_NS;
 use super::control::{Control, Seek};
-use super::frame::{Frame, Timed, nanoseconds, seconds, share};
+use super::frame::{Frame, PackedPlanes, Timed, nanoseconds, seconds, share};
 use super::painted::Canvas;
 use super::pass::{Pass, nothing_decoded};
 use super::queue::FrameQueue;
@@ -306,10 +306,10 @@ impl Worker {
     fn push(&mut self, picture: ffmpeg_next::frame::Video, movie_ns: i64, duration_ns: i64) -> bool {
         let pts_ns = self.base_ns.saturating_add(movie_ns);
         let staging = self.control.staging();
-        let packed = staging.and_then(|staging| staging.try_pack(&picture)).map(Arc::new).into();
+        let packed = staging.and_then(|staging| staging.try_pack(&picture)).map(Arc::new);
         let frame = Frame {
             picture,
-            packed,
+            packed: PackedPlanes::new(packed),
             pts_ns,
             movie_s: seconds(movie_ns),
             duration_ns: duration_ns.max(1),

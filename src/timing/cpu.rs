@@ -124,6 +124,14 @@ impl CpuTimes {
     }
 }
 
+/// How many processes want each core, 1 to 6: on a machine that is that busy everything takes so many times as long.
+pub(crate) fn crowding() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = text.split(' ').next().and_then(|load| load.parse::<f64>().ok()).unwrap_or(0.0);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (load / cores as f64).clamp(1.0, 6.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,7 +6,7 @@ pub(crate) mod log;
 pub(crate) mod noise;
 pub(crate) mod series;
 
-pub(crate) use cpu::{CpuLoad, CpuReading, CpuTimes};
+pub(crate) use cpu::{CpuLoad, CpuReading, CpuTimes, crowding};
 pub(crate) use noise::{Noise, believed, number};
 pub use series::Series;
 

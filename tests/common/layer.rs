@@ -10,8 +10,8 @@ pub fn environment(options: &[(&str, &str)]) -> Vec<(String, OsString)> {
     let library = super::native::shared_library(
         "clreel_layer",
         "gl_sharing",
-        &["layer.c", "sharing.c"],
-        &["-lGL", "-pthread"],
+        &["layer.c", "sharing.c", "helper.c"],
+        &["-lGL", "-lX11", "-ldl", "-pthread"],
     );
     let mut environment = vec![("OPENCL_LAYERS".to_owned(), library.into_os_string())];
     environment.extend(options.iter().map(|(name, value)| (format!("CLREEL_LAYER_{name}"), value.into())));

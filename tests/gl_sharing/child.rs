@@ -34,6 +34,9 @@ fn case() {
         }
         "share-rgba8" => share(&gl, &Format::RGBA8, "", true),
         "share-r8" => share(&gl, &Format::R8, "", true),
+        "thread-acquire" => share_by_threads(&gl, true, false),
+        "thread-release" => share_by_threads(&gl, false, true),
+        "thread-both" => share_by_threads(&gl, true, true),
         _ => share(&gl, &Format::RGBA8, what.strip_prefix("forget-").unwrap(), false),
     }
 }
@@ -222,6 +225,18 @@ impl Cl {
         unsafe { function(self.queue, 1, ptr::from_ref(&image), 0, ptr::null(), null_mut()) }
     }
 
+    /// The same on a thread of its own, which has no OpenGL context.
+    fn hand_over_elsewhere(&self, image: ffi::cl_mem, function: HandOver) -> i32 {
+        let (queue, image) = (self.queue as usize, image as usize);
+        std::thread::spawn(move || {
+            let image = image as ffi::cl_mem;
+            // SAFETY: one live object, no events; OpenCL's handles belong to no thread.
+            unsafe { function(queue as _, 1, ptr::from_ref(&image), 0, ptr::null(), null_mut()) }
+        })
+        .join()
+        .unwrap()
+    }
+
     fn read(&self, image: ffi::cl_mem, format: &Format) -> Vec<u8> {
         let (mut bytes, origin, region) = (vec![0u8; format.bytes()], [0; 3], [WIDTH, HEIGHT, 1]);
         let target = bytes.as_mut_ptr().cast();
@@ -299,6 +314,34 @@ fn share(gl: &Gl, format: &Format, forgotten: &str, look: bool) {
     let row_length = unsafe { gl.api.get_parameter_i32(glow::UNPACK_ROW_LENGTH) };
     println!("gl_state_kept={}", row_length == 99);
     println!("gl_sees_cl={}", gl.read(texture, format) == from_cl);
+}
+
+/// Three textures, one after the other; their acquires, their releases, or both, on a thread without an OpenGL context.
+fn share_by_threads(gl: &Gl, acquire_elsewhere: bool, release_elsewhere: bool) {
+    let cl = Cl::open(&gl.properties).unwrap();
+    let hand_over = |image, elsewhere: bool, function: HandOver| match elsewhere {
+        true => cl.hand_over_elsewhere(image, function),
+        false => cl.hand_over(image, function),
+    };
+    let (mut acquired, mut released, mut cl_sees, mut gl_sees) = (vec![], vec![], vec![], vec![]);
+    for turn in 0..3 {
+        let format = &Format::RGBA8;
+        let (from_gl, from_cl) = (format.pattern(3 + turn), format.pattern(101 + turn));
+        let texture = gl.texture(format);
+        gl.write(texture, format, &from_gl);
+        let image = cl.texture(texture).unwrap();
+        acquired.push(hand_over(image, acquire_elsewhere, ffi::clEnqueueAcquireGLObjects));
+        cl_sees.push(cl.read(image, format) == from_gl);
+        cl.write(image, &from_cl);
+        released.push(hand_over(image, release_elsewhere, ffi::clEnqueueReleaseGLObjects));
+        gl_sees.push(gl.read(texture, format) == from_cl);
+    }
+    println!("acquired={}", words(&acquired));
+    println!("released={}", words(&released));
+    println!("cl_sees_gl={}", words(&cl_sees));
+    println!("gl_sees_cl={}", words(&gl_sees));
+    // SAFETY: the context should be current still; without one the name is 0.
+    println!("current_again={}", unsafe { gl.api.create_texture() }.is_ok());
 }
 
 fn words(values: &[impl ToString]) -> String {

@@ -3,6 +3,7 @@
 // the loader hands it the driver's table of functions and takes another one back.
 //
 // This file: the table, the options, what is told about devices, planned failures, the log. sharing.c: the sharing.
+// helper.c: an OpenGL context for threads that have none.
 
 #include "layer.h"
 
@@ -27,11 +28,11 @@ typedef struct {
     char function[64];
     unsigned call;   // the first call that fails, counted from 1
     bool from_there; // and all after it
-    int code;        // to return, or CRASH or HANG
+    int code;        // to return, or CRASH, HANG or STALL
     unsigned seen;
 } failure_plan;
 
-enum { CRASH = 1, HANG = 2 }; // OpenCL's codes are negative
+enum { CRASH = 1, HANG = 2, STALL = 3 }; // OpenCL's codes are negative
 
 static failure_plan plans[32];
 static size_t plan_count;
@@ -47,6 +48,7 @@ static void read_plans(const char *text) {
         char *end = NULL;
         if (strncmp(rest, ":crash", 6) == 0) plan.code = CRASH, end = (char *)rest + 6;
         else if (strncmp(rest, ":hang", 5) == 0) plan.code = HANG, end = (char *)rest + 5;
+        else if (strncmp(rest, ":stall", 6) == 0) plan.code = STALL, end = (char *)rest + 6;
         else if (*rest == ':') plan.code = (int)strtol(rest + 1, &end, 10);
         if (plan.call == 0 || plan.code == 0 || (*end != ',' && *end != 0)
             || plan_count == sizeof plans / sizeof *plans) {
@@ -73,7 +75,12 @@ cl_int planned_failure(const char *function) {
     }
     pthread_mutex_unlock(&lock);
     if (code == CRASH) abort();
+    if (code == HANG || code == STALL) log_line("planned-hang %s", function);
     while (code == HANG) pause();
+    if (code == STALL) {
+        while (only_while && access(only_while, F_OK) == 0) usleep(1000);
+        return CL_SUCCESS;
+    }
     if (code != CL_SUCCESS) log_line("planned-failure %s code=%d", function, code);
     return code;
 }
@@ -462,6 +469,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
         .no_interop_egl = is_set("CLREEL_LAYER_NO_INTEROP_EGL"),
         .gl_event = is_set("CLREEL_LAYER_GL_EVENT"),
         .broken_parts = is_set("CLREEL_LAYER_BROKEN_PARTS"),
+        .needs_context = is_set("CLREEL_LAYER_NEEDS_CONTEXT"),
         .driving_device = text_of("CLREEL_LAYER_DRIVING_DEVICE"),
         .fail_device = text_of("CLREEL_LAYER_FAIL_DEVICE"),
     };

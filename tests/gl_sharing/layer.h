@@ -1,4 +1,4 @@
-// What the layer's files share: the driver's own functions, the options, the log.
+// What the layer's files share: the driver's own functions, the options, the log, the helper.
 #pragma once
 
 #define CL_TARGET_OPENCL_VERSION 300
@@ -16,7 +16,7 @@ extern const cl_icd_dispatch *driver;
 // The options, read once from the environment (README.md says what each does).
 typedef struct {
     bool poison, hide_extension, fake_gpu, own_memory, no_images, crash_on_list, hang_on_list, no_interop_egl, gl_event,
-        broken_parts;
+        broken_parts, needs_context;
     const char *driving_device, *fail_device; // a part of its name; NULL without the option
 } layer_options;
 extern layer_options options;
@@ -64,3 +64,19 @@ void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void install_sharing(cl_icd_dispatch *table);
 // The function of sharing.c with this name, or NULL: extensions are looked up by name.
 void *sharing_function(const char *name);
+
+// The OpenGL context to share with, as the application named it: by GLX, or by EGL.
+typedef struct {
+    bool egl;
+    void *display, *context;
+} gl_names;
+
+// An OpenGL context of the layer's own that shares its objects with the application's (helper.c).
+typedef struct helper helper;
+
+// NULL where none can be made.
+helper *new_helper(const gl_names *names);
+// Makes it current on this thread, which has no context current; waits while another thread has it. False where that
+// fails; where it does not, leave_helper finishes what OpenGL was told and undoes it.
+bool enter_helper(helper *helper);
+void leave_helper(helper *helper);

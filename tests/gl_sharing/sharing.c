@@ -1,6 +1,6 @@
 // cl_khr_gl_sharing on a driver that has none. A shared texture is an ordinary image with a note of its texture:
-// acquire copies the texture into the image, release copies the image back. Both need the OpenGL context current on the
-// calling thread, as the real extension's users have it anyway, and both are done when the call returns.
+// acquire copies the texture into the image, release copies the image back. Both are done when the call returns. They
+// use the calling thread's OpenGL context, and where none is current there, one of the layer's own (helper.c).
 //
 // With poison, the side that must not be touched holds rubbish: the image between release and acquire, the texture
 // between acquire and release. So a forgotten call becomes wrong pixels instead of a picture that is right by luck.
@@ -32,6 +32,8 @@ typedef struct shared_texture {
 typedef struct sharing_context {
     struct sharing_context *next;
     cl_context context;
+    gl_names gl;
+    helper *helper; // made when a thread first needs it
 } sharing_context;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -59,24 +61,43 @@ static void CL_CALLBACK forget_texture(cl_mem image, void *data) {
     free(data);
 }
 
-// Desktop OpenGL, current on this thread. OpenGL ES cannot read a texture back as this layer does.
-static bool has_gl_context(void) {
+// What is current on this thread. OpenGL ES cannot read a texture back as this layer does.
+typedef enum { NO_OPENGL, OPENGL, OPENGL_ES } current_gl;
+
+static current_gl current(void) {
     const char *version = (const char *)glGetString(GL_VERSION);
-    return version && strncmp(version, "OpenGL ES", 9) != 0;
+    if (!version) return NO_OPENGL;
+    return strncmp(version, "OpenGL ES", 9) == 0 ? OPENGL_ES : OPENGL;
 }
+
+static bool has_gl_context(void) { return current() == OPENGL; }
 
 // ------------------------------------------------------------------------------------------------------- contexts
 
-static bool is_sharing(cl_context context) {
+// Valid for as long as the context lives.
+static sharing_context *find_sharing(cl_context context) {
     pthread_mutex_lock(&lock);
     sharing_context *found = contexts;
     while (found && found->context != context) found = found->next;
     pthread_mutex_unlock(&lock);
-    return found != NULL;
+    return found;
 }
 
-// Notes whether `context` shares. A context that has gone may leave its address to a new one: any note is replaced.
-static void note_context(cl_context context, bool sharing) {
+static bool is_sharing(cl_context context) { return find_sharing(context) != NULL; }
+
+// NULL where there can be none.
+static helper *helper_of(sharing_context *sharing) {
+    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&making);
+    if (!sharing->helper) sharing->helper = new_helper(&sharing->gl);
+    helper *helper = sharing->helper;
+    pthread_mutex_unlock(&making);
+    return helper;
+}
+
+// Notes whether `context` shares. A context that has gone may leave its address to a new one: any note is replaced. Its
+// helper is not destroyed: the display may be closed by then.
+static void note_context(cl_context context, const gl_names *gl) {
     pthread_mutex_lock(&lock);
     for (sharing_context **link = &contexts; *link; link = &(*link)->next) {
         if ((*link)->context == context) {
@@ -86,9 +107,9 @@ static void note_context(cl_context context, bool sharing) {
             break;
         }
     }
-    sharing_context *note = sharing ? malloc(sizeof *note) : NULL;
+    sharing_context *note = gl->context ? malloc(sizeof *note) : NULL;
     if (note) {
-        *note = (sharing_context){contexts, context};
+        *note = (sharing_context){.next = contexts, .context = context, .gl = *gl};
         contexts = note;
     }
     pthread_mutex_unlock(&lock);
@@ -96,25 +117,23 @@ static void note_context(cl_context context, bool sharing) {
 
 enum { MOST_PROPERTIES = 32 };
 
-// Whether properties name an OpenGL context, and whether by EGL.
-typedef struct {
-    bool context, egl;
-} gl_names;
-
-// Copies the properties without those of OpenGL, which the driver would refuse; `gl` tells what those were.
+// Copies the properties without those of OpenGL, which the driver would refuse; those go to `gl`, whose context is NULL
+// where they name none.
 static cl_int take_out_gl(const cl_context_properties *from, cl_context_properties *to, gl_names *gl) {
     int displays = 0, count = 0;
     *gl = (gl_names){0};
     for (; from && *from; from += 2) {
         switch (from[0]) {
-        case CL_GL_CONTEXT_KHR: gl->context = from[1] != 0; break;
+        case CL_GL_CONTEXT_KHR: gl->context = (void *)from[1]; break;
         case CL_EGL_DISPLAY_KHR:
         case CL_GLX_DISPLAY_KHR:
-        case CL_WGL_HDC_KHR:
-        case CL_CGL_SHAREGROUP_KHR:
-            gl->egl |= from[0] == CL_EGL_DISPLAY_KHR && from[1] != 0;
-            displays += from[1] != 0;
+            if (from[1] == 0) break;
+            gl->egl = from[0] == CL_EGL_DISPLAY_KHR;
+            gl->display = (void *)from[1];
+            displays++;
             break;
+        case CL_WGL_HDC_KHR:
+        case CL_CGL_SHAREGROUP_KHR: displays += from[1] != 0; break;
         default:
             if (count + 2 >= MOST_PROPERTIES) return CL_INVALID_PROPERTY;
             to[count++] = from[0];
@@ -138,7 +157,7 @@ static cl_context CL_API_CALL layer_clCreateContext(const cl_context_properties 
     cl_int status = take_out_gl(properties, others, &gl);
     if (status) RETURN_ERROR(status);
     cl_context context = driver->clCreateContext(properties ? others : NULL, count, devices, notify, data, error);
-    if (context) note_context(context, gl.context);
+    if (context) note_context(context, &gl);
     return context;
 }
 
@@ -152,7 +171,7 @@ static cl_context CL_API_CALL layer_clCreateContextFromType(
     if (status) RETURN_ERROR(status);
     if (options.fake_gpu && (type & CL_DEVICE_TYPE_GPU)) type = CL_DEVICE_TYPE_ALL;
     cl_context context = driver->clCreateContextFromType(properties ? others : NULL, type, notify, data, error);
-    if (context) note_context(context, gl.context);
+    if (context) note_context(context, &gl);
     return context;
 }
 
@@ -209,18 +228,26 @@ static const struct {
 static cl_mem CL_API_CALL layer_clCreateFromGLTexture(cl_context context, cl_mem_flags flags, cl_GLenum target,
                                                       cl_GLint level, cl_GLuint name, cl_int *error) {
     FAIL_AS_PLANNED_OR_NULL(clCreateFromGLTexture, context);
-    if (!is_sharing(context)) RETURN_ERROR(CL_INVALID_CONTEXT);
-    if (options.no_images || !has_gl_context()) RETURN_ERROR(CL_INVALID_OPERATION);
+    sharing_context *sharing = find_sharing(context);
+    if (!sharing) RETURN_ERROR(CL_INVALID_CONTEXT);
+    const current_gl here = current();
+    helper *helper = here == NO_OPENGL && !options.needs_context ? helper_of(sharing) : NULL;
+    if (options.no_images || (here != OPENGL && !helper)) RETURN_ERROR(CL_INVALID_OPERATION);
     if (target != GL_TEXTURE_2D) RETURN_ERROR(CL_INVALID_VALUE);
-    if (!glIsTexture(name)) RETURN_ERROR(CL_INVALID_GL_OBJECT);
+    if (helper && !enter_helper(helper)) RETURN_ERROR(CL_INVALID_OPERATION);
 
     GLint bound = 0, width = 0, height = 0, internal = 0;
-    glGetIntegerv(GL_TEXTURE_BINDING_2D, &bound);
-    glBindTexture(target, name);
-    glGetTexLevelParameteriv(target, level, GL_TEXTURE_WIDTH, &width);
-    glGetTexLevelParameteriv(target, level, GL_TEXTURE_HEIGHT, &height);
-    glGetTexLevelParameteriv(target, level, GL_TEXTURE_INTERNAL_FORMAT, &internal);
-    glBindTexture(target, (GLuint)bound);
+    const bool is_texture = glIsTexture(name);
+    if (is_texture) {
+        glGetIntegerv(GL_TEXTURE_BINDING_2D, &bound);
+        glBindTexture(target, name);
+        glGetTexLevelParameteriv(target, level, GL_TEXTURE_WIDTH, &width);
+        glGetTexLevelParameteriv(target, level, GL_TEXTURE_HEIGHT, &height);
+        glGetTexLevelParameteriv(target, level, GL_TEXTURE_INTERNAL_FORMAT, &internal);
+        glBindTexture(target, (GLuint)bound);
+    }
+    if (helper) leave_helper(helper);
+    if (!is_texture) RETURN_ERROR(CL_INVALID_GL_OBJECT);
     if (width == 0 || height == 0) RETURN_ERROR(CL_INVALID_MIP_LEVEL);
     size_t kind = 0, kinds = sizeof formats / sizeof *formats;
     while (kind < kinds && formats[kind].internal != internal) kind++;
@@ -379,19 +406,25 @@ static cl_int hand_over(const char *function, bool acquire, cl_command_queue que
     cl_context context = NULL;
     cl_int status = driver->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
     if (status) return status;
-    if (!is_sharing(context)) return CL_INVALID_CONTEXT;
+    sharing_context *sharing = find_sharing(context);
+    if (!sharing) return CL_INVALID_CONTEXT;
     if (count > 0 && !objects) return CL_INVALID_VALUE;
-    if (!has_gl_context()) {
-        log_line("misuse %s no-gl-context", function);
+    const current_gl here = current();
+    helper *helper = here == NO_OPENGL && !options.needs_context ? helper_of(sharing) : NULL;
+    if (here != OPENGL && !helper) {
+        if (!options.needs_context) log_line("misuse %s no-gl-context", function);
         return CL_INVALID_OPERATION;
     }
     if (waits > 0) status = driver->clWaitForEvents(waits, wait_list);
     // Releasing must see what the kernels before it wrote.
     if (status == CL_SUCCESS) status = driver->clFinish(queue);
     if (status) return status;
+    if (helper && !enter_helper(helper)) return CL_INVALID_OPERATION;
     size_t bytes = 0;
     status = move_all(function, acquire, queue, count, objects, &bytes);
-    log_line("%s objects=%u bytes=%zu queue=%p", function, count, bytes, (void *)queue);
+    if (helper) leave_helper(helper);
+    const char *thread = helper ? "thread=without-gl " : "";
+    log_line("%s objects=%u bytes=%zu %squeue=%p", function, count, bytes, thread, (void *)queue);
     if (status == CL_SUCCESS && event) status = driver->clEnqueueMarkerWithWaitList(queue, 0, NULL, event);
     return status;
 }

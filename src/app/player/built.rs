@@ -1,8 +1,6 @@
 //! What the builder is asked for and what comes of it. In: [`Built`] messages. Out: pipelines that have more variants and
 //! conversions, and what the overlay says of them.
 
-use std::time::Duration;
-
 use super::Player;
 use crate::app::builder::{Built, Start};
 use crate::app::part::Part;
@@ -78,10 +76,13 @@ impl Player<'_> {
                     self.built_for_pending(*part);
                 } else if self.devices.running.as_ref().is_some_and(|r| r.number == number) {
                     self.built_for_running(*part);
+                } else {
+                    // Of a device that was left: its objects are released, which may stall.
+                    std::thread::spawn(move || drop(part));
                 }
             }
         }
-        self.repaint_after(Duration::ZERO);
+        self.repaints.soon();
     }
 
     fn built_for_pending(&mut self, part: Part) {
@@ -97,7 +98,9 @@ impl Player<'_> {
                 if let Some((id, status)) = status(&part) {
                     set(&mut pending.status, id, status);
                 }
-                add(&mut pending.pipeline, part);
+                if let Some(pipeline) = pending.held.pipeline_mut() {
+                    add(pipeline, part);
+                }
             }
         }
     }
@@ -130,19 +133,20 @@ impl Player<'_> {
             set(&mut self.status, id, status);
             self.tell_failed_trials();
         }
-        if let Some(pipeline) = self.frames.pipeline_mut() {
-            add(pipeline, part);
-        }
+        self.frames.with_pipeline(move |pipeline| add(pipeline, part));
     }
 
     /// Has the builder go on with the device that runs, after it worked for one that cannot be used.
     pub(super) fn build_for_running(&mut self) {
         let Some(number) = self.devices.running.as_ref().map(|r| r.number) else { return };
-        let Some(pipeline) = self.frames.pipeline_mut() else { return };
         let building = self.status.iter().filter(|(_, status)| *status == VariantStatus::Building);
-        let (cl, variants) = (pipeline.cl().clone(), building.map(|(id, _)| *id).collect());
-        let (to_texture, corrector) = (self.sharing == Sharing::ZeroCopy, !pipeline.corrects());
-        self.builder.start(Start { number, cl, to_texture, variants, corrector });
+        let variants = building.map(|(id, _)| *id).collect();
+        let to_texture = self.sharing == Sharing::ZeroCopy;
+        let Some(starter) = self.builder.starter() else { return };
+        self.frames.with_pipeline(move |pipeline| {
+            let (cl, corrector) = (pipeline.cl().clone(), !pipeline.corrects());
+            starter.start(Start { number, cl, to_texture, variants, corrector });
+        });
     }
 
     /// Has the conversions built that frames were in want of, and those that are in use checked in spare time. While another device is being made ready the builder

@@ -4,20 +4,22 @@
 //! A device is made ready beside the one that runs: the movie goes on, and only when the chosen variant is built does
 //! the new pipeline take the old one's place. So a device that cannot be used leaves everything as it was.
 //!
-//! What becomes of a device that fails is told in `recovery.rs`, whether it may share in `asking.rs`.
+//! How it is made ready is told in `opening.rs`, what becomes of one that fails in `recovery.rs`, whether it may share in
+//! `asking.rs`.
 
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::Instant;
 
 use super::Player;
 use super::asking::Asking;
+use super::opening::{Held, Opening, Why};
 use super::recovery::Recovery;
-use crate::app::builder::Start;
-use crate::engine::Pipeline;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceKind, select_device};
 use crate::gpu::drivers::{self, Driver};
 use crate::gpu::probe::Tested;
 use crate::gpu::sharing::{self, Sharing};
+use crate::gpu::watch;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::overlay::{DeviceRow, DeviceState, VariantStatus};
@@ -35,12 +37,12 @@ pub(super) struct Running {
 pub(super) struct Pending {
     pub device: Device,
     pub number: u64,
-    sharing: Sharing,
-    pub pipeline: Pipeline,
+    pub sharing: Sharing,
+    pub held: Held,
     pub status: Vec<(VariantId, VariantStatus)>,
 }
 
-/// A device that was asked for. Making its context may take long and holds the window up, so that is said first.
+/// A device that was asked for. Making its context may take long, so that is said first.
 struct Wanted {
     device: Device,
     /// The window has been drawn since.
@@ -53,7 +55,7 @@ struct Wanted {
 #[derive(Default)]
 pub(super) struct Learnt {
     /// What came of trying to share with it in this window.
-    sharing: Option<Sharing>,
+    pub sharing: Option<Sharing>,
     /// What came of it in a process of its own, once that is known.
     pub tested: Option<Tested>,
     /// Why it could not be used the last time.
@@ -77,8 +79,13 @@ pub(super) struct Devices {
     /// What the command line named.
     pub named: Option<Device>,
     pub running: Option<Running>,
+    pub opening: Option<Opening>,
     pub pending: Option<Pending>,
-    contexts: u64,
+    /// Which device drives the window, by its place in the list: that was asked for.
+    driving: Option<Receiver<Option<usize>>>,
+    /// What was said of a device that does not answer.
+    pub silent: Option<Error>,
+    pub contexts: u64,
     pub recovery: Recovery,
 }
 
@@ -98,6 +105,7 @@ impl Devices {
     /// The device that is asked for or being made ready.
     pub(crate) fn coming(&self) -> Option<usize> {
         let wanted = self.wanted.as_ref().map(|w| w.device.info.index);
+        let wanted = wanted.or_else(|| self.opening.as_ref().map(|o| o.device.info.index));
         wanted.or_else(|| self.pending.as_ref().map(|p| p.device.info.index))
     }
 
@@ -112,13 +120,21 @@ impl Devices {
 
     /// Nothing is made ready any more.
     pub(crate) fn let_go(&mut self) {
-        (self.pending, self.wanted, self.choosing) = (None, None, false);
+        (self.pending, self.opening, self.wanted, self.choosing) = (None, None, None, false);
     }
 
     pub(crate) fn note_failure(&mut self, device: &Device, error: Option<&Error>) {
         if let Some(learnt) = self.learnt(device) {
             learnt.failure = error.cloned();
         }
+    }
+
+    /// Whether somebody waits for a device of this name; the empty one is that of drivers that are being asked for theirs.
+    pub(super) fn is_waited_for(&self, name: &str) -> bool {
+        let running = self.running.as_ref().map(|r| &r.device);
+        let opening = self.opening.as_ref().map(|o| &o.device);
+        let mut waited = running.into_iter().chain(opening).chain(self.pending.as_ref().map(|p| &p.device));
+        waited.any(|device| device.info.name == name) || name.is_empty() && (!self.found || self.choosing)
     }
 
     /// The window has been drawn.
@@ -189,7 +205,7 @@ impl Player<'_> {
 
     /// The device that was named, else the graphics card that drives the window, else the best one; `None` while it is
     /// not known which drivers may be asked about the window.
-    fn first_device(&self) -> Option<Result<Device>> {
+    fn first_device(&mut self) -> Option<Result<Device>> {
         if let Some(named) = &self.devices.named {
             return Some(Ok(named.clone()));
         }
@@ -203,11 +219,37 @@ impl Player<'_> {
                     safe.push(device.clone());
                 }
             }
-            if let Some(driving) = sharing::driving_device(&safe, &self.gl_window.opencl_properties()) {
-                return Some(Ok(driving.clone()));
+            let driving = match &self.devices.driving {
+                Some(driving) => driving.try_recv(),
+                None => {
+                    self.devices.driving = Some(self.ask_for_driving(safe));
+                    Err(TryRecvError::Empty)
+                }
+            };
+            match driving {
+                Ok(Some(driving)) => {
+                    let of_index = |device: &&Device| device.info.index == driving;
+                    return self.devices.all.iter().find(of_index).map(|device| Ok(device.clone()));
+                }
+                Err(TryRecvError::Empty) => return None,
+                Ok(None) | Err(TryRecvError::Disconnected) => {}
             }
         }
         Some(select_device(&self.devices.all, None))
+    }
+
+    /// Asks the drivers, on a thread of its own: each call may stall.
+    fn ask_for_driving(&self, safe: Vec<Device>) -> Receiver<Option<usize>> {
+        let (sender, answer) = channel();
+        let (properties, waker) = (self.gl_window.opencl_properties(), self.waker.clone());
+        std::thread::spawn(move || {
+            let _watched = watch::on_device("", "it is asked which device drives the window");
+            let driving = sharing::driving_device(&safe, &properties).map(|device| device.info.index);
+            // Somebody may have chosen one meanwhile.
+            let _ = sender.send(driving);
+            waker();
+        });
+        answer
     }
 
     pub(super) fn without_opencl(&mut self, error: &Error) {
@@ -259,7 +301,7 @@ impl Player<'_> {
         self.devices.let_go();
         self.devices.wanted = Some(Wanted { device, drawn: false, first: false });
         self.overlay.show_devices();
-        self.repaint_after(Duration::ZERO);
+        self.repaints.soon();
     }
 
     /// Begins with the device that was asked for once the window says so, and it is known whether it may share.
@@ -269,10 +311,9 @@ impl Player<'_> {
             self.devices.wanted = Some(wanted);
             return;
         }
-        match self.prepare_device(&wanted.device, true) {
-            Err(error) if wanted.first => self.recover(wanted.device, error.what, error.why),
-            Err(error) => self.stay(&wanted.device, error),
-            Ok(()) => {}
+        let why = if wanted.first { Why::First } else { Why::Chosen };
+        if let Err(error) = self.open_device(&wanted.device, true, why) {
+            self.not_opened(wanted.device, why, error);
         }
     }
 
@@ -287,52 +328,17 @@ impl Player<'_> {
         self.notify(Error { hint, ..error }, true);
     }
 
-    /// Makes a context on `device` and has everything built for it. `share` is whether it may share textures.
-    pub(super) fn prepare_device(&mut self, device: &Device, share: bool) -> Result<()> {
-        let allowed = match self.may_share(device) {
-            _ if !share => Err("it failed while it shared textures".to_owned()),
-            Some(allowed) => allowed,
-            None => Err("it is not known yet whether the driver survives sharing".to_owned()),
-        };
-        let properties = allowed.map(|()| self.gl_window.opencl_properties());
-        let (cl, sharing) = match properties {
-            Ok(properties) => {
-                // Whatever becomes of this process, the next one asks in a child before it comes here.
-                self.devices.asking.begin(device);
-                let opened = sharing::open(device, &self.gl_window.gl, Ok(properties))?;
-                self.devices.asking.remember(device, &opened.1);
-                opened
-            }
-            Err(reason) => sharing::open(device, &self.gl_window.gl, Err(reason))?,
-        };
-        if let Some(learnt) = self.devices.learnt(device) {
-            learnt.sharing = Some(sharing.clone());
-        }
-        self.devices.contexts += 1;
-        let number = self.devices.contexts;
-        self.builder.want(self.frames.chosen().0);
-        let variants = VariantId::ALL.into_iter().filter(|v| v.back_end() == BackEnd::OpenCl).collect();
-        let to_texture = sharing == Sharing::ZeroCopy;
-        self.builder.start(Start { number, cl: cl.clone(), to_texture, variants, corrector: true });
-        let pipeline = Pipeline::new(cl, &sharing);
-        let status = at_first(&self.frames);
-        let pending = Pending { device: device.clone(), number, sharing, pipeline, status };
-        self.devices.pending = Some(pending);
-        self.promote_if_ready();
-        Ok(())
-    }
-
     /// Puts the device that was made ready in the place of the one that ran.
     fn promote(&mut self) {
         let Some(pending) = self.devices.pending.take() else { return };
         self.devices.note_failure(&pending.device, None);
-        self.frames.set_pipeline(pending.pipeline);
-        self.status = pending.status;
-        self.sharing = pending.sharing;
-        self.device = Some(pending.device.info.clone());
-        let (device, number) = (pending.device, pending.number);
+        let Pending { device, number, sharing, mut held, status } = pending;
+        let Some((pipeline, thread, here)) = held.0.take() else { return };
+        self.frames.set_pipeline(pipeline, thread, here);
+        (self.status, self.sharing) = (status, sharing);
+        self.device = Some(device.info.clone());
         self.devices.running = Some(Running { device, number, works_since: None });
-        self.repaint_after(Duration::ZERO);
+        self.repaints.soon();
         if self.devices.contexts > 1 && !self.overlay.devices_shown() {
             let info = self.device.as_ref();
             let name = info.map_or("", |info| info.name.as_str());
@@ -343,7 +349,7 @@ impl Player<'_> {
     /// Takes over the device that was made ready as soon as it can filter as is wanted.
     pub(super) fn promote_if_ready(&mut self) {
         let chosen = self.frames.chosen().0;
-        let ready = |p: &Pending| chosen.back_end() != BackEnd::OpenCl || p.pipeline.has(chosen);
+        let ready = |p: &Pending| chosen.back_end() != BackEnd::OpenCl || p.held.has(chosen);
         if self.devices.running.is_none() || self.devices.pending.as_ref().is_some_and(ready) {
             self.promote();
         }

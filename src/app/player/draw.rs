@@ -125,11 +125,7 @@ impl Player<'_> {
         let budget_ms = budget_ms.map(|ms| ms / self.frames.speed());
         let devices = self.devices.rows();
         let size = self.frames.shown_size();
-        let auto = self
-            .frames
-            .pipeline()
-            .zip(size)
-            .and_then(|(pipeline, size)| pipeline.chosen(VariantId::Auto, size, self.frames.chosen().1));
+        let auto = size.and_then(|size| self.frames.auto(size, self.frames.chosen().1));
         let scene = self.movies.scene();
         let playing = Playing {
             opening: scene.facts().is_opening(),

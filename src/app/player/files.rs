@@ -2,13 +2,18 @@
 //! for. In: the state of the window. Out: files, and sentences about them.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::Player;
 use crate::app::settings::Settings;
 use crate::error::Result;
+use crate::gpu::device_thread::DeviceThread;
 use crate::gpu::read_texture::read_texture;
 use crate::stats::{self, ExportContext, TraceContext, write_trace};
 use crate::timing::log;
+
+/// How long the end of the window waits for devices that are made ready or left.
+const END: Duration = Duration::from_millis(300);
 
 impl Player<'_> {
     /// Says what has been saved, and keeps the settings.
@@ -91,7 +96,8 @@ impl Player<'_> {
         // Both are asked, whatever the first one says.
         let (device, builder) = (self.frames.shut_down(), self.builder.shut_down());
         let tuner = self.tuning.shut_down();
-        let idle = device && builder && tuner;
+        self.devices.let_go();
+        let idle = device && builder && tuner && DeviceThread::have_ended(END);
         // Whoever still opens or reads a file must not be there when the process takes its own things down.
         let reading = !self.movies.end(&mut self.frames);
         if idle {

@@ -11,6 +11,7 @@ mod files;
 mod hidden;
 mod movies;
 mod notices;
+mod opening;
 mod presses;
 mod recovery;
 mod repaints;
@@ -40,7 +41,7 @@ use crate::media::Decoder;
 use crate::options::PlayArgs;
 use crate::overlay::{Overlay, VariantStatus};
 use crate::save as save_file;
-use crate::scene::frame_loop::FrameLoop;
+use crate::scene::frame_loop::{FrameLoop, Tick};
 use crate::stats::Recorder;
 use crate::timing::CpuLoad;
 use colors::Colors;
@@ -158,10 +159,6 @@ impl<'a> Player<'a> {
         self.repaints.soon();
     }
 
-    fn repaint_after(&mut self, wait: Duration) {
-        self.repaints.after(wait);
-    }
-
     /// The movies, what they reach beyond themselves, and the window.
     fn parts(&mut self) -> (&mut Movies, With<'_>, &Window) {
         let Self { frames, overlay, notices, repaints, movies, gl_window, .. } = self;
@@ -190,6 +187,7 @@ impl<'a> Player<'a> {
         self.take_answers();
         self.choose_first();
         self.prepare_wanted();
+        self.look_after_opening();
         self.promote_if_ready();
         if let Some(info) = self.with(Movies::look)? {
             let size = window_size(event_loop, Some(&info));
@@ -199,7 +197,13 @@ impl<'a> Player<'a> {
             self.repaints.soon();
         }
         self.look_after_files();
-        let tick = self.movies.tick(&mut self.frames);
+        // A script's frames wait until the first device has its context, or has none.
+        let waits =
+            self.args.frames.is_some() && self.devices.opening.is_some() && self.devices.running.is_none();
+        let tick = match waits {
+            true => Tick { redraw: false, wake_at: None },
+            false => self.movies.tick(&mut self.frames),
+        };
         self.order_conversions();
         self.look_after_tuning();
         if let Some(error) = self.frames.take_failure() {
@@ -225,13 +229,14 @@ impl<'a> Player<'a> {
         if self.frames.is_awaiting() {
             self.repaints.every(AWAITED_REPAINT);
         }
+        let look_at = self.look_after_silence();
         let now = Instant::now();
         if tick.redraw || self.repaints.at().is_some_and(|at| at <= now) {
             self.gl_window.window.request_redraw();
             event_loop.set_control_flow(ControlFlow::Wait);
             return Ok(());
         }
-        let wake = [tick.wake_at, self.repaints.at()].into_iter().flatten().min();
+        let wake = [tick.wake_at, self.repaints.at(), look_at].into_iter().flatten().min();
         event_loop.set_control_flow(wake.map_or(ControlFlow::Wait, ControlFlow::WaitUntil));
         Ok(())
     }

@@ -23,6 +23,11 @@ impl Notices {
         self.all.push(Notice { error, serious });
     }
 
+    /// Shows a banner that is told elsewhere before all others.
+    pub(super) fn show_first(&mut self, error: Error) {
+        self.all.insert(0, Notice { error, serious: true });
+    }
+
     /// Takes the banners of an error away: it says nothing any more.
     pub(super) fn hide(&mut self, error: &Error) {
         self.all.retain(|notice| notice.error != *error);

@@ -22,6 +22,8 @@ const SOON: Duration = Duration::from_secs(30);
 pub(super) struct Recovery {
     /// What has been tried since the first of them: a device's index, and whether it was to share.
     attempts: Vec<(usize, bool)>,
+    /// What is being tried: the failure, the device that has failed, and whether it shared.
+    trying: Option<(Error, Device, bool)>,
     /// The failure that is being recovered from, and what is to be said when that has succeeded.
     under_way: Option<(Error, String)>,
     /// What the banner says.
@@ -30,6 +32,13 @@ pub(super) struct Recovery {
     unfiltered: bool,
     /// The context for which it was told which variants failed.
     told_trials_of: u64,
+}
+
+impl Recovery {
+    /// Leaves a device out: it does not answer.
+    pub(super) fn not_again(&mut self, device: &Device) {
+        self.attempts.extend([true, false].map(|share| (device.info.index, share)));
+    }
 }
 
 impl Player<'_> {
@@ -69,30 +78,22 @@ impl Player<'_> {
         // The first failure is the one to tell, until something has worked.
         let under_way = self.devices.recovery.under_way.take();
         let cause = under_way.map_or_else(|| Error::new(what, why, ""), |(cause, _)| cause);
+        self.devices.recovery.trying = Some((cause, failed, shared));
+        self.try_next();
+    }
+
+    /// Tries what comes next, or says that nothing is left.
+    pub(super) fn try_next(&mut self) {
+        let Some((cause, failed, shared)) = self.devices.recovery.trying.take() else { return };
         while let Some((device, share)) = self.next_attempt(&failed, shared) {
             self.devices.recovery.attempts.push((device.info.index, share));
-            let same = device.info.index == failed.info.index;
-            if let Err(error) = self.prepare_device(&device, share) {
-                self.devices.note_failure(&device, Some(&error));
-                continue;
-            }
-            // The test of sharing may have failed this time.
-            let copies = shared && self.sharing != Sharing::ZeroCopy;
-            let name = &device.info.name;
-            let (tried, done) = match (same, copies) {
-                (true, false) => {
-                    ("clreel starts it anew.".to_owned(), "clreel has started it anew.".to_owned())
+            match self.open_instead(&device, share) {
+                Ok(()) => {
+                    self.devices.recovery.trying = Some((cause, failed, shared));
+                    return;
                 }
-                (true, true) => (
-                    "clreel starts it anew, and copies each frame.".to_owned(),
-                    "clreel goes on with it, but copies each frame.".to_owned(),
-                ),
-                (false, _) => (format!("clreel tries '{name}'."), format!("clreel goes on with '{name}'.")),
-            };
-            self.show_recovery(Error { hint: tried, ..cause.clone() });
-            self.devices.recovery.under_way = Some((cause, done));
-            self.devices.recovery.unfiltered = false;
-            return;
+                Err(error) => self.devices.note_failure(&device, Some(&error)),
+            }
         }
         let hint = match self.frames.chosen().0.back_end() {
             BackEnd::OpenCl => "The movie goes on unfiltered; Ctrl+D tries the next device.",
@@ -103,6 +104,26 @@ impl Player<'_> {
         eprintln!("clreel: {error}");
         self.show_recovery(error);
         self.devices.recovery.unfiltered = true;
+    }
+
+    /// What was tried has a context.
+    pub(super) fn opened_instead(&mut self, device: &Device) {
+        let Some((cause, failed, shared)) = self.devices.recovery.trying.take() else { return };
+        let same = device.info.index == failed.info.index;
+        // The test of sharing may have failed this time.
+        let copies = shared && self.sharing != Sharing::ZeroCopy;
+        let name = &device.info.name;
+        let (tried, done) = match (same, copies) {
+            (true, false) => ("clreel starts it anew.".to_owned(), "clreel has started it anew.".to_owned()),
+            (true, true) => (
+                "clreel starts it anew, and copies each frame.".to_owned(),
+                "clreel goes on with it, but copies each frame.".to_owned(),
+            ),
+            (false, _) => (format!("clreel tries '{name}'."), format!("clreel goes on with '{name}'.")),
+        };
+        self.show_recovery(Error { hint: tried, ..cause.clone() });
+        self.devices.recovery.under_way = Some((cause, done));
+        self.devices.recovery.unfiltered = false;
     }
 
     /// The chosen variant runs, or none that needs the device: what was tried has worked.
@@ -120,7 +141,9 @@ impl Player<'_> {
     /// was being tried.
     pub(super) fn end_recovery(&mut self) {
         self.devices.recovery.attempts.clear();
-        if let Some((cause, _)) = self.devices.recovery.under_way.take() {
+        let trying = self.devices.recovery.trying.take().map(|(cause, ..)| cause);
+        let under_way = self.devices.recovery.under_way.take().map(|(cause, _)| cause);
+        if let Some(cause) = under_way.or(trying) {
             eprintln!("clreel: {cause}");
             self.show_recovery(cause);
         }
@@ -131,7 +154,7 @@ impl Player<'_> {
         self.hide_recovery();
         self.notices.show(error.clone(), true);
         self.devices.recovery.told = Some(error);
-        self.repaint_after(Duration::ZERO);
+        self.repaints.soon();
     }
 
     fn hide_recovery(&mut self) {

@@ -6,6 +6,7 @@ use super::{ask, chosen_devices, goes_on, start};
 use crate::cli::ladders::asked_cases;
 use crate::cli::{BenchArgs, usage};
 use crate::error::Result;
+use crate::gpu::watch;
 use crate::ladder::contest::{Contest, Ladder};
 use crate::ladder::trial::Child;
 
@@ -29,6 +30,8 @@ pub(in crate::cli) fn run<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8>
         if !goes_on(args, &live) {
             break;
         }
+        let name = device.as_ref().map(|device| device.info.name.as_str());
+        let _watched = name.map(|name| watch::on_device(name, "the variants are checked"));
         let made = Contest::new(ladder, device.as_ref(), &mut child);
         let mut progress = Progress { live: &live, device: index };
         progress.run(made, &rungs, |rung| rung.entry(), cases, ask(args));

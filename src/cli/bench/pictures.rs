@@ -8,6 +8,7 @@ use super::{ask, chosen_devices, conversions, goes_on, start};
 use crate::cli::ladders::OF_CASES;
 use crate::cli::{BenchArgs, each_once, usage};
 use crate::error::Result;
+use crate::gpu::watch;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::bench::{BoxBench, Input};
@@ -68,6 +69,8 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
         if !goes_on(args, &live) {
             break;
         }
+        let name = device.as_ref().map(|device| device.info.name.as_str());
+        let _watched = name.map(|name| watch::on_device(name, "the variants are checked"));
         let kind = device.as_ref().map(|device| device.info.kind);
         let made = BoxBench::new(device.as_ref(), input, &entrants, &mut trials);
         let mut progress = Progress { live: &live, device: index };

@@ -36,14 +36,11 @@ impl Slot {
         let bytes = self.bytes();
         let output = match self.output.take() {
             Some(output) => output,
-            None => {
-                let pixels = self.surface.as_ref().and_then(|surface| surface.pixel_buffer(bytes));
-                match pixels.filter(|p| !cl.uses_host_memory() || p.is_aligned()) {
-                    Some(pixels) => Output::Pixels(pixels),
-                    None if cl.uses_host_memory() => Output::Block(HostBlock::new(bytes)?),
-                    None => Output::Block(HostBlock::pinned(cl, bytes)?),
-                }
-            }
+            None => match self.pixels.take() {
+                Some(pixels) => Output::Pixels(pixels),
+                None if cl.uses_host_memory() => Output::Block(HostBlock::new(bytes)?),
+                None => Output::Block(HostBlock::pinned(cl, bytes)?),
+            },
         };
         let start = self.output.insert(output).start();
         picture(&mut self.device.target, cl, storage, width, height, start)
@@ -59,8 +56,10 @@ impl Slot {
             None => {
                 let surface = self.surface.as_mut().ok_or_else(no_picture)?;
                 let shared = Shared::new(cl, surface.texture(), self.size.0, self.size.1)?;
-                // The texture is new: OpenGL may not have made it yet.
-                surface.retire();
+                if !surface.is_idle() {
+                    // The texture is new: OpenGL may not have made it yet.
+                    surface.retire();
+                }
                 shared
             }
         };

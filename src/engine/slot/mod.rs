@@ -75,6 +75,8 @@ pub struct Slot {
     /// Shared with the thread that filters it without OpenCL, if one does.
     input: Option<Arc<HostBlock>>,
     output: Option<Output>,
+    /// Memory of OpenGL's for the filtered picture, which may be wanted.
+    pixels: Option<PixelBuffer>,
     /// A picture in the memory of a filter that has its own, or that memory for the next one.
     own: Option<Vec<u8>>,
     loaded: Loaded,
@@ -82,6 +84,21 @@ pub struct Slot {
     /// Last: what OpenCL has of it goes before.
     surface: Option<Surface>,
 }
+
+// SAFETY: one thread has a slot at a time, with all that is in it. OpenCL's objects may be used and released on any thread;
+// OpenGL's are used only where the context is current, and deleted there (`gl_names`).
+unsafe impl Send for Slot {}
+
+/// What a device had of a slot: memory objects go before the memory that they lie in.
+pub(crate) struct Rest {
+    _device: DeviceSide,
+    _planes: Option<PlaneBlock>,
+    _input: Option<Arc<HostBlock>>,
+    _output: Option<Output>,
+}
+
+// SAFETY: as a slot's.
+unsafe impl Send for Rest {}
 
 /// Where the picture is that a slot was filled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,11 +149,45 @@ impl Slot {
             planes: None,
             input: None,
             output: None,
+            pixels: None,
             own: None,
             loaded: Loaded::Rgba,
             result: Place::Input,
             surface: None,
         }
+    }
+
+    /// Takes out what a device has of it, for whoever waits for the device. The texture stays.
+    pub(crate) fn take_rest(&mut self) -> Rest {
+        let rest = self.take_rest_but_input();
+        self.input = None;
+        rest
+    }
+
+    /// The same of a slot whose picture is not where it is wanted yet: it stays, too.
+    pub(super) fn take_rest_but_input(&mut self) -> Rest {
+        Rest {
+            _device: std::mem::take(&mut self.device),
+            _planes: self.planes.take(),
+            _input: self.input.clone(),
+            _output: self.output.take(),
+        }
+    }
+
+    /// Does what OpenGL has to do before a device takes the slot, so that the device's thread can do without OpenGL: waits
+    /// until OpenGL has finished with the texture, or with `pixels` has memory ready and waits until OpenGL has fetched the
+    /// picture before. Returns whether there was anything to wait for.
+    pub(crate) fn be_ready(&mut self, to_texture: bool, pixels: impl FnOnce(&PixelBuffer) -> bool) -> bool {
+        let bytes = self.bytes();
+        let Some(surface) = &mut self.surface else { return false };
+        if to_texture {
+            surface.wait_for_gl(false);
+            return true;
+        }
+        if self.output.is_none() && self.pixels.is_none() {
+            self.pixels = surface.pixel_buffer(bytes).filter(pixels);
+        }
+        self.wait_until_fetched()
     }
 
     /// Width and height in pixels.
@@ -166,7 +217,8 @@ impl Slot {
         if self.device.handed_over {
             return Err(still_in_use());
         }
-        let block = match self.input.take() {
+        // A device that is left may have it still.
+        let block = match self.input.take().filter(|block| Arc::strong_count(block) == 1) {
             Some(block) => block,
             None => Arc::new(HostBlock::new(self.bytes())?),
         };
@@ -275,16 +327,19 @@ impl Slot {
     /// Fills the texture with the picture, from where that is. Does nothing while the device has it, or where there is no
     /// texture.
     pub fn show(&mut self) {
-        let Some(surface) = self.surface.as_ref().filter(|_| !self.device.handed_over) else { return };
-        match (self.result, &self.output) {
-            (Place::Texture, _) => return,
-            (Place::Output, Some(Output::Pixels(pixels))) => surface.fill_from(pixels),
-            _ => {
-                let Some(pixels) = self.pixels() else { return };
-                surface.fill(pixels);
+        let Some(mut surface) = self.surface.take_if(|_| !self.device.handed_over) else { return };
+        let filled = match (self.result, &self.output) {
+            (Place::Texture, _) => false,
+            (Place::Output, Some(Output::Pixels(pixels))) => {
+                surface.fill_from(pixels);
+                true
             }
+            _ => self.pixels().map(|pixels| surface.fill(pixels)).is_some(),
+        };
+        self.surface = Some(surface);
+        if filled {
+            self.result = Place::Texture;
         }
-        self.result = Place::Texture;
     }
 
     /// Fills the texture with what commands have put into [`Slot::target`], as [`Slot::show`] does.
@@ -318,8 +373,8 @@ impl Slot {
     }
 
     /// Fills the texture, if there is one, with a picture of this size, tightly packed RGBA8.
-    pub fn show_pixels(&self, rgba: &[u8]) {
-        if let Some(surface) = &self.surface {
+    pub fn show_pixels(&mut self, rgba: &[u8]) {
+        if let Some(surface) = &mut self.surface {
             surface.fill(rgba);
         }
     }

@@ -11,6 +11,7 @@ use super::handle::{Number, number_of, text_of};
 use super::status::{Answer, Status};
 use crate::error::{Error, Result};
 use crate::gpu::drivers::{self, Verdict};
+use crate::gpu::watch;
 
 /// The kind of a device, as OpenCL names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -150,6 +151,7 @@ pub fn list_devices() -> Vec<Device> {
     if !drivers::may_load() {
         return Vec::new();
     }
+    let _watched = watch::on_device("", "the devices are listed");
     let platforms = ids(|room, ids, count| {
         // SAFETY: there is room for so many platforms, or for their number alone.
         unsafe { ffi::clGetPlatformIDs(room, ids, count) }

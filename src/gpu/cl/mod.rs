@@ -15,6 +15,7 @@ mod status;
 use ocl::ffi::CL_QUEUE_PROFILING_ENABLE;
 
 use crate::error::{Error, Result};
+use crate::gpu::watch;
 
 pub use buffer::{Buffer, Mem, MemFlags, enqueue_unmap};
 pub(crate) use device::no_device;
@@ -43,6 +44,7 @@ pub struct ClContext {
 impl ClContext {
     /// Makes a context and a queue on `device`.
     pub fn new(device: &Device) -> Result<Self> {
+        let _watched = watch::on_device(&device.info.name, "a context is made");
         let context = Context::new(device, &[]).map_err(|e| unusable(device, reason(&e)))?;
         Self::from_context(device, context)
     }

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use ocl::builders::ContextProperties;
 use ocl::ffi;
 
-use super::{Sharing, self_test};
+use super::{OnGl, Sharing, self_test};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, Context, Device, Id, status_name};
+use crate::gpu::watch;
 
 /// `CL_CURRENT_DEVICE_FOR_GL_CONTEXT_KHR` of cl_gl.h.
 const CURRENT_DEVICE: u32 = 0x2006;
@@ -28,6 +29,20 @@ pub fn open(
     gl: &Arc<glow::Context>,
     properties: std::result::Result<ContextProperties, String>,
 ) -> Result<(ClContext, Sharing)> {
+    open_on(device, &OnGl::Here(gl.clone()), properties)
+}
+
+/// The same with an OpenGL context that may be another thread's: the device's calls are all made on this one, without a context
+/// that is current, as the frames' are.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_on(
+    device: &Device,
+    gl: &OnGl,
+    properties: std::result::Result<ContextProperties, String>,
+) -> Result<(ClContext, Sharing)> {
+    let _watched = watch::on_device(&device.info.name, "a context is made");
     let shared = properties.and_then(|properties| {
         let context = create(device, properties)?;
         let cl = ClContext::from_context(device, context)

@@ -5,11 +5,14 @@
 //! [`Slot`](crate::engine::Slot)s are made.
 
 mod context;
+mod on_gl;
 pub(crate) mod pixel_buffer;
 mod self_test;
 pub(crate) mod texture;
 
+pub(crate) use context::open_on;
 pub use context::{driving_device, open};
+pub(crate) use on_gl::{Ask, OnGl};
 
 /// Whether frames stay on the device between OpenCL and OpenGL.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,10 +6,13 @@ use std::sync::Arc;
 
 use glow::HasContext as _;
 
-/// Host memory of OpenGL's. The context must be current when it is made, used or dropped.
+use crate::gpu::gl_names::{Home, Name};
+
+/// Host memory of OpenGL's. The context must be current when it is made or used; it may be dropped on any thread.
 pub(crate) struct PixelBuffer {
     gl: Arc<glow::Context>,
     buffer: glow::Buffer,
+    home: Home,
     start: NonNull<u8>,
 }
 
@@ -35,7 +38,7 @@ impl PixelBuffer {
             if start.is_none() {
                 gl.delete_buffer(buffer);
             }
-            start.map(|start| Self { gl: gl.clone(), buffer, start })
+            start.map(|start| Self { gl: gl.clone(), buffer, home: Home::here(), start })
         }
     }
 
@@ -57,8 +60,7 @@ impl PixelBuffer {
 
 impl Drop for PixelBuffer {
     fn drop(&mut self) {
-        // SAFETY: the context is current (see the type). Deleting a buffer ends its mapping; OpenGL keeps the memory until
-        // its own commands have read it.
-        unsafe { self.gl.delete_buffer(self.buffer) };
+        // OpenGL keeps the memory until its own commands have read it.
+        self.home.delete(&self.gl, Name::Buffer(self.buffer));
     }
 }

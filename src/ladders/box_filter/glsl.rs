@@ -276,6 +276,7 @@ impl Offscreen {
     /// # Errors
     /// When the driver cannot draw into the textures.
     pub fn run(&self, radius: u32) -> Result<Sample> {
+        let _host = crate::gpu::watch::on_host();
         let began = Instant::now();
         let timing = self.filter.timed(|| {
             (0..2).try_for_each(|pass| {

@@ -42,6 +42,7 @@ pub fn filter(
     threads: usize,
     lanes: Lanes,
 ) -> Result<()> {
+    let _host = crate::gpu::watch::on_host();
     let bytes = width * height * 4;
     if src.len() != bytes || dst.len() != bytes || radius > MAX_RADIUS {
         let why = format!("{} and {} bytes, {width}×{height} pixels, radius {radius}.", src.len(), dst.len());

@@ -20,6 +20,7 @@ pub fn quick(src: &[u8], width: usize, height: usize, radius: usize) -> Vec<u8> 
 }
 
 fn by_reads(src: &[u8], width: usize, height: usize, radius: usize, plainly: f64) -> Vec<u8> {
+    let _host = crate::gpu::watch::on_host();
     let side = (2 * radius + 1) as f64;
     if width as f64 * height as f64 * side * side <= plainly {
         plain(src, width, height, radius)

@@ -37,7 +37,7 @@ fn planes_that_are_packed_can_be_forgotten() {
         let next = Frame { picture: grey(), ..frame(pts_ns) };
         let layout = layout_of(&next.picture).unwrap();
         let packed = staging.pack(&next.picture, &layout, || Ok(Box::new(Block([0; 64])))).unwrap();
-        next.packed.replace(Some(Arc::new(packed)));
+        next.packed.set(Some(Arc::new(packed)));
         next
     };
     let staging = Staging::default();
@@ -59,7 +59,7 @@ fn planes_that_are_packed_can_be_forgotten() {
     staging.close();
     assert!(queue.push(late));
     let frames: Vec<_> = std::iter::from_fn(|| queue.take_next()).collect();
-    let are_packed: Vec<_> = frames.iter().map(|frame| frame.packed.borrow().is_some()).collect();
+    let are_packed: Vec<_> = frames.iter().map(|frame| frame.packed.get().is_some()).collect();
     assert_eq!(are_packed, [false, true, false]);
     drop(frames);
     assert!(staging.is_unused());

@@ -1,10 +1,10 @@
 //! The end of a frame's work: it is finished, given up, or has failed; and the end of a device.
 
-use std::rc::Rc;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use super::lent::Done;
 use super::{Flight, FrameLoop, Ready};
-use crate::color::Staging;
 use crate::engine::{Finished, Outcome, Slot};
 use crate::error::Error;
 use crate::ladders::box_filter::VariantId;
@@ -13,16 +13,35 @@ use crate::stats::Stage;
 impl FrameLoop {
     pub(super) fn collect(&mut self) {
         self.collect_gl_times();
-        while let Some(finished) = self.engine.poll() {
-            self.finish(finished);
+        if !self.welcome(Duration::ZERO) {
+            return;
         }
-        if let Some(error) = self.engine.take_failure() {
+        self.do_what_waits();
+        self.collect_here();
+        if self.engine.as_ref().is_some_and(|engine| engine.has_device_work()) {
+            self.lend("a frame is filtered", |engine| {
+                // What the window's side has finished may have made way.
+                engine.start_waiting();
+                Done::Polled(std::iter::from_fn(|| engine.poll()).collect())
+            });
+            self.collect_here();
+        }
+        if let Some(error) = self.engine.as_mut().and_then(|engine| engine.take_failure()) {
             self.device_failed(error);
         }
     }
 
+    /// Collects what needs no device.
+    fn collect_here(&mut self) {
+        while let Some(engine) = &mut self.engine {
+            engine.start_waiting();
+            let Some(finished) = engine.poll() else { return };
+            self.finish(finished);
+        }
+    }
+
     /// Takes what the engine has done with.
-    fn finish(&mut self, finished: Finished) {
+    pub(super) fn finish(&mut self, finished: Finished) {
         let Finished { ticket, outcome, slot, stages } = finished;
         let at = self.flights.iter().position(|flight| flight.ticket == ticket);
         let Some(mut flight) = at.and_then(|at| self.flights.remove(at)) else { return };
@@ -50,7 +69,7 @@ impl FrameLoop {
         flight.stages.did(Stage::Release, began);
         let again = flight.again;
         // The movie may have gone on meanwhile.
-        let is_shown = |shown: &Ready| Rc::ptr_eq(&shown.flight.frame, &flight.frame);
+        let is_shown = |shown: &Ready| Arc::ptr_eq(&shown.flight.frame, &flight.frame);
         let is_wanted = !again || self.shown.as_ref().is_some_and(is_shown);
         if flight.generation != self.generation || !is_wanted {
             self.give_up(flight, Some(slot));
@@ -65,7 +84,7 @@ impl FrameLoop {
     pub(super) fn give_up(&mut self, flight: Flight, slot: Option<Slot>) {
         if flight.again || flight.generation != self.generation {
             // It is on the screen already, or of a movie that is not played any more.
-        } else if self.clock.is_paused() && slot.is_some() {
+        } else if self.clock.is_paused() {
             let at = self.returned.partition_point(|(frame, _)| frame.pts_ns < flight.frame.pts_ns);
             self.returned.insert(at, (flight.frame, flight.dropped_before));
         } else {
@@ -94,50 +113,19 @@ impl FrameLoop {
     }
 
     /// The device has failed, or has no memory left: the loop goes on without one, and shows the movie unfiltered
-    /// until it gets another. Returns whether the device's objects can be released.
-    pub(super) fn device_failed(&mut self, error: Error) -> bool {
+    /// until it gets another.
+    pub(super) fn device_failed(&mut self, error: Error) {
         self.failure.get_or_insert(error);
-        self.take_down()
-    }
-
-    /// Waits for the device, so that the frames' memory on it can go, and gives it up.
-    /// Returns whether its objects can be released.
-    pub(super) fn take_down(&mut self) -> bool {
-        let Some(left) = self.engine.leave_device() else { return true };
-        self.decoder.set_staging(None);
-        for ready in self.ready.iter_mut().chain(&mut self.shown) {
-            ready.slot.leave_device(left.idle);
-        }
-        left.lost.into_iter().for_each(|lost| self.finish(lost));
-        if left.idle {
-            self.free.clear();
-            self.give_up_packed(left.staging);
-        } else {
-            self.left_behind = true;
-            self.free.drain(..).for_each(std::mem::forget);
-        }
-        left.idle
+        self.take_down();
     }
 
     /// Has the frames give their packed planes back, before the device goes that they are of. What other threads still
     /// have comes back later.
-    fn give_up_packed(&mut self, staging: Option<Staging>) {
+    pub(super) fn give_up_packed(&mut self) {
         let pictures = self.ready.iter().chain(&self.shown).map(|ready| &ready.flight);
         let frames = self.flights.iter().chain(pictures).map(|flight| &flight.frame);
         for frame in frames.chain(self.returned.iter().map(|(frame, _)| frame)) {
             frame.packed.take();
         }
-        if let Some(staging) = staging {
-            staging.close();
-            self.given_up.push(staging);
-        }
-    }
-
-    /// Ends the loop. Work that is still on the device is left behind with its memory, because a kernel
-    /// cannot be stopped and may take minutes; returns whether the device is idle, and no other one was
-    /// left behind before.
-    #[must_use]
-    pub(crate) fn shut_down(&mut self) -> bool {
-        self.engine.shut_down() && !self.left_behind
     }
 }

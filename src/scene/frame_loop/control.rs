@@ -2,13 +2,13 @@
 //! wish. Out: frames that are on their way are kept, cancelled or given back, as the wish has it.
 
 use std::collections::VecDeque;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Flight, FrameLoop, Ready};
 use crate::color::Correction;
-use crate::engine::Pipeline;
+use crate::engine::{Pipeline, Side, Ticket};
+use crate::gpu::device_thread::DeviceThread;
 use crate::jobs::{Job, Waker};
 use crate::ladders::box_filter::VariantId;
 use crate::media::{Decoder, Frame, Seek};
@@ -23,7 +23,7 @@ const STARVING: Duration = Duration::from_millis(500);
 pub(crate) struct Parked {
     decoder: Decoder,
     /// The picture on the screen, and those on their way, in their order.
-    frames: Vec<Rc<Frame>>,
+    frames: Vec<Arc<Frame>>,
 }
 
 impl Parked {
@@ -67,10 +67,10 @@ impl FrameLoop {
         let is_playing = |flight: &&Flight| flight.generation == generation;
         let done = self.shown.iter().chain(&self.ready).map(|ready| &ready.flight).filter(is_playing);
         let done = done.map(|flight| &flight.frame).chain(self.returned.iter().map(|(frame, _)| frame));
-        let done: Vec<Rc<Frame>> = done.cloned().collect();
+        let done: Vec<Arc<Frame>> = done.cloned().collect();
         done.iter().for_each(|frame| drop(frame.packed.take()));
         let under_way = self.flights.iter().filter(is_playing).map(|flight| flight.frame.clone());
-        let mut frames: Vec<Rc<Frame>> = done.into_iter().chain(under_way).collect();
+        let mut frames: Vec<Arc<Frame>> = done.into_iter().chain(under_way).collect();
         frames.sort_by_key(|frame| frame.pts_ns);
         // The one on the screen may be filtered anew.
         frames.dedup_by_key(|frame| frame.pts_ns);
@@ -131,7 +131,8 @@ impl FrameLoop {
     /// Forgets the frames that are on their way; the next frame starts the clock anew.
     fn start_over(&mut self) {
         self.generation += 1;
-        self.flights.iter().for_each(|flight| self.engine.cancel(flight.ticket));
+        let tickets: Vec<Ticket> = self.flights.iter().map(|flight| flight.ticket).collect();
+        tickets.into_iter().for_each(|ticket| self.cancel(ticket));
         let waiting: Vec<Ready> = self.ready.drain(..).collect();
         waiting.into_iter().for_each(|ready| self.give_up(ready.flight, Some(ready.slot)));
         self.returned.clear();
@@ -139,10 +140,15 @@ impl FrameLoop {
         self.interrupt();
     }
 
-    /// Gives the loop its device, instead of the one that it has. The picture on the screen stays.
-    pub(crate) fn set_pipeline(&mut self, pipeline: Pipeline) {
+    /// Gives the loop its device, instead of the one that it has, with the thread that makes its calls; `here` is whether this
+    /// one has to. The picture on the screen stays.
+    pub(crate) fn set_pipeline(&mut self, pipeline: Pipeline, thread: DeviceThread, here: bool) {
         self.take_down();
-        self.engine.set_device(pipeline);
+        if let Some(engine) = &mut self.engine {
+            engine.set_device(pipeline);
+            engine.be_on(if here { Side::Both } else { Side::Window });
+            (self.thread, self.calls_here) = (Some(thread), here);
+        }
         self.devices += 1;
         self.not_again = None;
         self.interrupt();
@@ -163,7 +169,9 @@ impl FrameLoop {
     /// Converts no frame on the host because the device's program for it is still being built: for scripts.
     pub(crate) fn wait_for_conversions(&mut self, wait: bool) {
         self.waits_for_conversions = wait;
-        self.engine.convert_only_checked(wait);
+        if let Some(engine) = &mut self.engine {
+            engine.convert_only_checked(wait);
+        }
     }
 
     /// Chooses the filter from the next frame on. Work that is not on the device yet is dropped. Where no next
@@ -185,11 +193,9 @@ impl FrameLoop {
         } else {
             NEARLY_DONE_MS
         };
-        for flight in &self.flights {
-            if self.engine.progress(flight.ticket).remaining_ms > limit_ms {
-                self.engine.cancel(flight.ticket);
-            }
-        }
+        let too_long = |flight: &&Flight| self.progress(flight).remaining_ms > limit_ms;
+        let tickets: Vec<Ticket> = self.flights.iter().filter(too_long).map(|f| f.ticket).collect();
+        tickets.into_iter().for_each(|ticket| self.cancel(ticket));
         self.return_waiting();
     }
 
@@ -223,9 +229,9 @@ impl FrameLoop {
     pub(crate) fn toggle_pause(&mut self) {
         if self.clock.is_paused() {
             self.clock.resume();
-            for flight in self.flights.iter().filter(|f| f.again) {
-                self.engine.cancel(flight.ticket);
-            }
+            let again = self.flights.iter().filter(|f| f.again).map(|f| f.ticket);
+            let again: Vec<Ticket> = again.collect();
+            again.into_iter().for_each(|ticket| self.cancel(ticket));
         } else {
             self.clock.pause();
         }

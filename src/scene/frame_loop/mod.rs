@@ -5,6 +5,8 @@
 //!               free                                        shown
 //! ```
 //!
+//! The engine works on the device's thread where OpenCL is called ([`lent`]).
+//!
 //! In: decoded frames, the user's choice of variant and radius. Out: the texture to draw now, and a
 //! `FrameSample` for each movie frame presented. A frame is filtered ahead of its time and waits, ready,
 //! until it is due; the picture on the screen keeps its slot until the next one takes its place.
@@ -12,20 +14,21 @@
 mod collect;
 mod control;
 mod gl_times;
+mod lent;
 mod present;
 mod state;
 mod submit;
 
 use std::collections::VecDeque;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::color::{Correction, Staging};
-use crate::engine::{Engine, Pipeline, Request, Slot, Stages, Ticket};
+use crate::color::Correction;
+use crate::engine::{Engine, Pipeline, Progress, Request, Rest, Slot, Stages, Ticket};
 use crate::error::Error;
-use crate::gpu::event::Waker;
+use crate::gpu::device_thread::DeviceThread;
 use crate::gpu::gl_timer::{self, GlTimer, Timing};
+use crate::jobs::Waker;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::media::{Clock, Decoder, Frame};
@@ -33,6 +36,7 @@ use crate::overlay::VariantStatus;
 use crate::stats::{Recorder, Setting};
 pub(crate) use control::Parked;
 pub(crate) use gl_times::GlTimings;
+use lent::{Away, Left, WithPipeline};
 
 /// A frame that takes the device longer than this leaves the overlay to be repainted on its own.
 const OVERLAY_MS: f64 = 50.0;
@@ -44,9 +48,11 @@ const BUSY_S: f64 = 0.25;
 /// A frame on its way through the engine.
 struct Flight {
     ticket: Ticket,
-    frame: Rc<Frame>,
+    frame: Arc<Frame>,
     /// How it was asked for, settled when it was taken.
     request: Request,
+    /// How far it was when the engine went away.
+    progress: Progress,
     /// What taking it took.
     stages: Stages,
     dropped_before: u32,
@@ -80,7 +86,25 @@ impl Ready {
 pub(crate) struct FrameLoop {
     gl: Arc<glow::Context>,
     decoder: Decoder,
-    engine: Engine,
+    /// `None` while it is on the device's thread.
+    engine: Option<Box<Engine>>,
+    away: Option<Away>,
+    /// Makes the device's calls.
+    thread: Option<DeviceThread>,
+    /// The window's thread has to make them: the driver wants OpenGL's context.
+    calls_here: bool,
+    /// For the engine, when it is back: frames to be cancelled, and what the device's side is to be told.
+    cancels: Vec<Ticket>,
+    later: Vec<WithPipeline>,
+    /// What the device has of slots that it could not use.
+    rests: Vec<Rest>,
+    /// Devices that were given up, until they are idle.
+    left: Vec<Left>,
+    waker: Waker,
+    /// What times the variant `glsl`, or why there is none.
+    glsl: std::result::Result<gl_timer::Clock, Option<Error>>,
+    /// The parameters of `auto`, as they were when the engine was here.
+    auto: Option<String>,
     /// Statistics of what was presented.
     pub recorder: Recorder,
     clock: Clock,
@@ -98,7 +122,7 @@ pub(crate) struct FrameLoop {
     free: Vec<Slot>,
     /// Frames that were on their way when another filter was chosen during a pause, with the number of frames
     /// dropped before each: they go first when playing goes on.
-    returned: VecDeque<(Rc<Frame>, u32)>,
+    returned: VecDeque<(Arc<Frame>, u32)>,
     /// The overlay has said that the frame that the engine holds will take long.
     held_was_announced: bool,
     flights: VecDeque<Flight>,
@@ -130,8 +154,6 @@ pub(crate) struct FrameLoop {
     failure: Option<Error>,
     /// A device could not even finish: memory was left to it, OpenGL's among it, for as long as the process lives.
     left_behind: bool,
-    /// Memory for packed planes of devices that were given up, which comes back frame by frame.
-    given_up: Vec<Staging>,
 }
 
 /// Service times of drawing one picture, in milliseconds.
@@ -164,9 +186,20 @@ impl FrameLoop {
         unpaced: bool,
         waker: Waker,
     ) -> Self {
+        let engine = Engine::with_opengl(gl.clone(), waker.clone());
         Self {
             decoder,
-            engine: Engine::with_opengl(gl.clone(), waker),
+            glsl: engine.glsl_clock().ok_or_else(|| engine.glsl_error().cloned()),
+            engine: Some(Box::new(engine)),
+            away: None,
+            thread: None,
+            calls_here: false,
+            cancels: Vec::new(),
+            later: Vec::new(),
+            rests: Vec::new(),
+            left: Vec::new(),
+            waker,
+            auto: None,
             gl_timer: GlTimer::new(gl.clone()),
             gl_timings: VecDeque::new(),
             gl,
@@ -199,7 +232,6 @@ impl FrameLoop {
             errors: Vec::new(),
             failure: None,
             left_behind: false,
-            given_up: Vec::new(),
         }
     }
 
@@ -213,14 +245,18 @@ impl FrameLoop {
         self.decoder.end()
     }
 
-    /// The device's side, once it is there.
+    /// The device's side, once it is there and while the engine is; no OpenCL call is to be made with it here.
     pub(crate) fn pipeline_mut(&mut self) -> Option<&mut Pipeline> {
-        self.engine.pipeline_mut()
+        self.engine.as_mut()?.pipeline_mut()
     }
 
-    /// What filters on the OpenCL device, if there is one.
-    pub(crate) fn pipeline(&self) -> Option<&Pipeline> {
-        self.engine.pipeline()
+    /// What `auto` filters such pictures with, where that is known.
+    pub(crate) fn auto(&mut self, size: (u32, u32), radius: u32) -> Option<String> {
+        if let Some(engine) = &self.engine {
+            let pipeline = engine.pipeline();
+            self.auto = pipeline.and_then(|pipeline| pipeline.chosen(VariantId::Auto, size, radius));
+        }
+        self.auto.clone()
     }
 
     /// Errors since the last call, each with the variant that cannot go on because of it.
@@ -230,8 +266,8 @@ impl FrameLoop {
 
     /// The state of a variant that does without OpenCL; `None` for the others.
     pub(crate) fn without_opencl_status(&self, id: VariantId) -> Option<VariantStatus> {
-        match (id.back_end(), self.engine.glsl_error()) {
-            (BackEnd::Glsl, Some(error)) => Some(VariantStatus::Unavailable(error.clone())),
+        match (id.back_end(), &self.glsl) {
+            (BackEnd::Glsl, Err(Some(error))) => Some(VariantStatus::Unavailable(error.clone())),
             (BackEnd::Glsl | BackEnd::Native, _) => Some(VariantStatus::Ready),
             _ => None,
         }
@@ -239,7 +275,7 @@ impl FrameLoop {
 
     /// What times the variant `glsl`, if it can be had.
     pub(crate) fn glsl_clock(&self) -> Option<gl_timer::Clock> {
-        self.engine.glsl_clock()
+        self.glsl.as_ref().ok().copied()
     }
 
     /// Why the device failed, if it has since the last call. The loop is without a device then.
@@ -257,7 +293,7 @@ impl FrameLoop {
         if self.clock_runs && !self.unpaced {
             self.decoder.queue().set_clock(self.clock.now_ns());
         }
-        self.given_up.retain(|staging| !staging.is_unused());
+        self.look_after_left();
         self.collect();
         while self.submit() {}
         Tick { redraw: self.picture_is_due(), wake_at: self.next_wake() }

@@ -27,7 +27,9 @@ impl FrameLoop {
     /// When something is to be done next without an event from outside.
     pub(super) fn next_wake(&self) -> Option<Instant> {
         // The driver's callbacks wake the loop; a driver without them is asked every 5 ms.
-        let poll = (!self.flights.is_empty()).then(|| Instant::now() + Duration::from_millis(5));
+        // The engine wakes it, too, when it is back.
+        let polls = !self.flights.is_empty() && self.engine.is_some();
+        let poll = polls.then(|| Instant::now() + Duration::from_millis(5));
         let due = self.ready.front().and_then(|f| self.clock.instant_of(self.draw_at_ns(&f.flight.frame)));
         // Without room the event that makes some wakes the loop, and without a frame the decoder does.
         let next = self.decoder.queue().next_pts_ns().filter(|_| self.has_room());
@@ -71,7 +73,7 @@ impl FrameLoop {
     /// Records that the window was swapped; returns whether it showed a new movie frame.
     pub(crate) fn swapped(&mut self, times: DrawTimes, timings: GlTimings) -> bool {
         let now = Instant::now();
-        if self.engine.is_holding() {
+        if self.is_holding() {
             self.held_was_announced = true;
         }
         let last_swap = self.last_swap.replace(now);

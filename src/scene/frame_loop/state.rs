@@ -54,7 +54,8 @@ impl FrameLoop {
 
     /// Whether every frame was shown and none will come.
     pub(crate) fn is_finished(&self) -> bool {
-        self.decoder.queue().is_finished()
+        self.engine.is_some()
+            && self.decoder.queue().is_finished()
             && self.flights.is_empty()
             && self.ready.is_empty()
             && self.returned.is_empty()
@@ -89,13 +90,13 @@ impl FrameLoop {
     /// The picture of what was chosen, while another one is on the screen for longer than a blink.
     fn awaited(&self) -> Option<Busy> {
         let elapsed_s = self.chosen_at.filter(|_| self.is_awaiting())?.elapsed().as_secs_f64();
-        if elapsed_s < BUSY_S && !self.engine.is_holding() {
+        if elapsed_s < BUSY_S && !self.is_holding() {
             return None;
         }
         let (variant, radius) = self.chosen();
         let is_it = |request: &Request| (request.variant, request.radius) == (variant, radius);
         let flight = self.flights.iter().find(|f| is_it(&f.request));
-        let progress = flight.map(|f| self.engine.progress(f.ticket));
+        let progress = flight.map(|f| self.progress(f));
         Some(Busy {
             variant,
             radius,
@@ -108,8 +109,8 @@ impl FrameLoop {
     /// The frame that has been in the filter for long, or that will be.
     fn long_frame(&self) -> Option<Busy> {
         let flight = self.flights.front()?;
-        let Progress { fraction, elapsed_s, total_s, .. } = self.engine.progress(flight.ticket);
-        (self.engine.is_holding() || elapsed_s > BUSY_S).then_some(Busy {
+        let Progress { fraction, elapsed_s, total_s, .. } = self.progress(flight);
+        (self.is_holding() || elapsed_s > BUSY_S).then_some(Busy {
             variant: flight.request.variant,
             radius: flight.request.radius,
             fraction: fraction as f32,
@@ -120,7 +121,7 @@ impl FrameLoop {
 
     /// Whether a frame takes the device so long that the overlay has to be repainted meanwhile.
     pub(crate) fn is_slow(&self) -> bool {
-        let mut all = self.flights.iter().map(|flight| self.engine.progress(flight.ticket));
+        let mut all = self.flights.iter().map(|flight| self.progress(flight));
         all.any(|progress| progress.predicted_ms.max(progress.elapsed_s * 1e3) > OVERLAY_MS)
     }
 }

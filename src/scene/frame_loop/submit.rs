@@ -1,12 +1,13 @@
 //! The first half of a frame's way: take, load into a slot, and hand over to the device. In: the decoder's queue. Out:
 //! a [`Flight`] on the device, or one that waits until the overlay has announced it.
 
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Instant;
 
+use super::lent::Done;
 use super::{Flight, FrameLoop};
-use crate::engine::{Refusal, Request, Slot, Stages, Ticket};
-use crate::error::Result;
+use crate::engine::{Progress, Refusal, Request, Slot, Stages, Ticket};
+use crate::error::{Error, Result};
 use crate::ladders::box_filter::VariantId;
 use crate::media::Frame;
 use crate::stats::Stage;
@@ -16,13 +17,31 @@ pub(super) const AHEAD: usize = 2;
 /// A frame that takes longer than this on the device is not followed by a second one before it is done.
 const SLOW_MS: f64 = 100.0;
 
+/// A frame that the engine is asked for.
+pub(super) struct Asked {
+    frame: Arc<Frame>,
+    request: Request,
+    stages: Stages,
+    again: bool,
+    generation: u64,
+    device: u32,
+    /// What was asked for first could not be had.
+    instead: bool,
+}
+
 impl FrameLoop {
-    /// Submits one frame if there is room for it and one is due; returns whether it did.
+    /// Submits one frame if there is room for it and one is due; returns whether it did, and may go on.
     pub(super) fn submit(&mut self) -> bool {
-        if self.engine.is_holding() {
+        if self.engine.is_none() {
+            return false;
+        }
+        if self.is_holding() {
             if self.held_was_announced {
                 self.held_was_announced = false;
-                self.engine.let_go();
+                self.lend("a frame is filtered", |engine| {
+                    engine.let_go();
+                    Done::Nothing
+                });
             }
             return false;
         }
@@ -32,7 +51,7 @@ impl FrameLoop {
         let taken = match self.frame_to_filter_again(&request) {
             Some(_) if self.is_device_busy() => None,
             Some(frame) => Some((frame, true)),
-            None => self.take().map(|frame| (frame, false)),
+            None => self.take_frame().map(|frame| (frame, false)),
         };
         let Some((frame, again)) = taken else { return false };
         if self.is_to_wait(&frame, &request) {
@@ -43,70 +62,124 @@ impl FrameLoop {
         }
         let mut stages = Stages::default();
         stages.did(Stage::Take, began);
-        match self.slot_for(&frame).and_then(|slot| self.ask_for(&frame, request, slot)) {
-            Ok((ticket, request)) => {
-                self.decoder.set_staging(self.engine.staging().cloned());
-                self.held_was_announced = false;
-                let dropped_before = if again { 0 } else { std::mem::take(&mut self.dropped) };
-                let (generation, device, doubtful) = (self.generation, self.devices, false);
-                self.flights.push_back(Flight {
-                    ticket,
-                    frame,
-                    request,
-                    stages,
-                    dropped_before,
-                    generation,
-                    again,
-                    doubtful,
-                    device,
-                });
-                if request.variant == VariantId::Off {
-                    // Where nothing is done to it, it is done already.
-                    self.collect();
-                }
-            }
-            Err(error) => {
-                if again {
-                    self.not_again = Some(request);
-                } else {
-                    self.dropped += 1;
-                }
-                self.errors.push((None, error));
-            }
-        }
-        true
+        let (generation, device, instead) = (self.generation, self.devices, false);
+        self.ask_for(Asked { frame, request, stages, again, generation, device, instead });
+        self.engine.is_some()
     }
 
-    /// Asks the engine for a frame; where it cannot be had so, for what can be had instead. Returns how it was asked for.
-    fn ask_for(&mut self, frame: &Frame, request: Request, slot: Slot) -> Result<(Ticket, Request)> {
-        let (mut slot, refusal) = match self.engine.submit(frame, request, slot) {
-            Ok(ticket) => return Ok((ticket, request)),
+    /// Asks the engine for a frame, with a slot for it.
+    fn ask_for(&mut self, asked: Asked) {
+        match self.slot_for(&asked.frame) {
+            Ok(slot) => self.ask_with(asked, slot),
+            Err(error) => self.not_had(&asked, error),
+        }
+    }
+
+    fn ask_with(&mut self, mut asked: Asked, mut slot: Slot) {
+        let Some(engine) = &mut self.engine else { return };
+        let request = asked.request;
+        if engine.is_for_device(&request) {
+            engine.make_ready(&mut slot, &request, &mut asked.stages);
+            self.lend("a frame is handed over", move |engine| {
+                let came = engine.submit(&asked.frame, request, slot);
+                Done::Asked(Box::new(asked), came)
+            });
+        } else {
+            let came = engine.submit(&asked.frame, request, slot);
+            self.asked(asked, came);
+        }
+    }
+
+    /// Takes what came of it; what cannot be had so is asked for as it can be.
+    pub(super) fn asked(&mut self, asked: Asked, came: std::result::Result<Ticket, (Slot, Refusal)>) {
+        let (slot, refusal) = match came {
+            Ok(ticket) => {
+                self.on_its_way(asked, ticket);
+                return;
+            }
+            Err((slot, refusal)) if asked.instead => {
+                self.discard(slot);
+                self.not_had(&asked, refusal.into_error());
+                return;
+            }
             Err(refused) => refused,
         };
-        let instead = match refusal {
-            Refusal::NotLoaded(error) => return Err(error),
-            Refusal::Unsupported(error) => {
-                self.do_without(request.variant, error);
-                slot.leave_device(true);
-                self.wanted()
+        let again = |asked, request| Asked { request, instead: true, ..asked };
+        match refusal {
+            Refusal::NotLoaded(error) => {
+                self.discard(slot);
+                self.not_had(&asked, error);
             }
             // Shown unfiltered until then.
-            Refusal::Untried => Request { variant: VariantId::Off, ..request },
-            Refusal::Failed(error) => {
-                let idle = self.device_failed(error);
-                slot.leave_device(idle);
-                self.wanted()
+            Refusal::Untried => {
+                let request = Request { variant: VariantId::Off, ..asked.request };
+                self.ask_with(again(asked, request), slot);
             }
-        };
-        self.engine
-            .submit(frame, instead, slot)
-            .map(|ticket| (ticket, instead))
-            .map_err(|(_, refusal)| refusal.into_error())
+            Refusal::Unsupported(error) => {
+                self.discard(slot);
+                self.do_without(asked.request.variant, error);
+                let request = self.wanted();
+                self.ask_for(again(asked, request));
+            }
+            Refusal::Failed(error) => {
+                self.discard(slot);
+                self.device_failed(error);
+                let request = self.wanted();
+                self.ask_for(again(asked, request));
+            }
+        }
+    }
+
+    fn on_its_way(&mut self, asked: Asked, ticket: Ticket) {
+        let Asked { frame, request, stages, again, generation, device, .. } = asked;
+        let staging = self.engine.as_ref().and_then(|engine| engine.staging().cloned());
+        self.decoder.set_staging(staging);
+        self.held_was_announced = false;
+        let dropped_before = if again { 0 } else { std::mem::take(&mut self.dropped) };
+        let (progress, doubtful) = (Progress::default(), false);
+        self.flights.push_back(Flight {
+            ticket,
+            frame,
+            request,
+            progress,
+            stages,
+            dropped_before,
+            generation,
+            again,
+            doubtful,
+            device,
+        });
+        if generation != self.generation {
+            self.cancel(ticket);
+        }
+        if request.variant == VariantId::Off {
+            // Where nothing is done to it, it is done already.
+            self.collect();
+        }
+    }
+
+    /// A frame cannot be had at all.
+    fn not_had(&mut self, asked: &Asked, error: Error) {
+        if asked.again {
+            self.not_again = Some(asked.request);
+        } else {
+            self.dropped += 1;
+        }
+        self.errors.push((None, error));
+    }
+
+    /// Lets a slot go, and the device's thread what the device has of it.
+    fn discard(&mut self, mut slot: Slot) {
+        let rest = slot.take_rest();
+        match &self.thread {
+            Some(thread) => thread.run("memory is released", move || drop(rest)),
+            None => drop(rest),
+        }
     }
 
     /// What frames can be asked for now: with the chosen variant, if it is there.
     pub(super) fn wanted(&self) -> Request {
-        let can = self.engine.can_filter(self.variant, self.radius);
+        let can = self.engine.as_ref().is_some_and(|engine| engine.can_filter(self.variant, self.radius));
         let variant = if can { self.variant } else { VariantId::Off };
         Request { variant, radius: self.radius, correction: self.correction }
     }
@@ -116,17 +189,17 @@ impl FrameLoop {
     fn is_to_wait(&mut self, frame: &Frame, request: &Request) -> bool {
         let waits = self.waits_for_conversions;
         let lacks = (waits || request.variant == VariantId::Planar)
-            && self.engine.lacks_conversion(frame, request.variant, true);
+            && self.engine.as_mut().is_some_and(|e| e.lacks_conversion(frame, request.variant, true));
         let (variant, radius) = (self.variant, self.radius);
         let mut is_untried = || {
-            let pipeline = self.engine.pipeline_mut();
+            let pipeline = self.pipeline_mut();
             pipeline.is_some_and(|p| p.is_untried(&frame.picture, variant, radius))
         };
         lacks || waits && is_untried()
     }
 
     /// The picture on the screen, when no next one comes and it was filtered otherwise than is wanted now.
-    pub(super) fn frame_to_filter_again(&self, wanted: &Request) -> Option<Rc<Frame>> {
+    pub(super) fn frame_to_filter_again(&self, wanted: &Request) -> Option<Arc<Frame>> {
         if !self.clock.is_paused() && !self.decoder.queue().is_finished() {
             return None;
         }
@@ -145,8 +218,8 @@ impl FrameLoop {
     /// bands are not all in the queue: the next one's would get between them, and all frames share the memory between
     /// the steps.
     fn is_device_busy(&self) -> bool {
-        let is_slow = |flight: &Flight| self.engine.progress(flight.ticket).predicted_ms > SLOW_MS;
-        self.engine.is_queue_busy() || self.flights.iter().any(is_slow)
+        let is_slow = |flight: &Flight| self.progress(flight).predicted_ms > SLOW_MS;
+        self.engine.as_ref().is_none_or(|engine| engine.is_queue_busy()) || self.flights.iter().any(is_slow)
     }
 
     /// Whether a next frame may be taken. Before the first picture there is no time yet: only one frame goes
@@ -159,7 +232,7 @@ impl FrameLoop {
     }
 
     /// The next frame, if there is room for it and it is due.
-    fn take(&mut self) -> Option<Rc<Frame>> {
+    fn take_frame(&mut self) -> Option<Arc<Frame>> {
         if !self.has_room() {
             return None;
         }
@@ -169,11 +242,11 @@ impl FrameLoop {
         }
         let queue = self.decoder.queue();
         if self.unpaced || !self.clock_runs {
-            return queue.take_next().map(Rc::new);
+            return queue.take_next().map(Arc::new);
         }
         let taken = queue.take_due(self.clock.now_ns(), self.lead_ns());
         self.dropped += taken.dropped;
-        taken.frame.map(Rc::new)
+        taken.frame.map(Arc::new)
     }
 
     /// How long before its time a frame may be taken, on the movie's time: a frame interval, and at least 20 ms
@@ -185,7 +258,9 @@ impl FrameLoop {
 
     fn slot_for(&mut self, frame: &Frame) -> Result<Slot> {
         let (width, height) = (frame.width(), frame.height());
-        self.free.retain(|slot| slot.size() == (width, height));
+        let others = self.free.extract_if(.., |slot| slot.size() != (width, height));
+        let others: Vec<Slot> = others.collect();
+        others.into_iter().for_each(|slot| self.discard(slot));
         match self.free.pop() {
             Some(slot) => Ok(slot),
             None => Slot::new(&self.gl, width, height),

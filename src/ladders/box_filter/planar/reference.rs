@@ -26,6 +26,7 @@ pub(crate) fn planar_quick(layout: &Layout, block: &[u8], radius: u32) -> Result
 type Filter = fn(&Window, &[u64]) -> Vec<u64>;
 
 fn filtered(layout: &Layout, block: &[u8], radius: u32, filter: Filter) -> Result<Vec<u8>> {
+    let _host = crate::gpu::watch::on_host();
     if block.len() < layout.bytes() {
         let why = format!("{} bytes do not hold {}×{} pixels.", block.len(), layout.width, layout.height);
         return Err(Error::new("The planes could not be filtered.", why, ""));

@@ -1,0 +1,240 @@
+//! Who waits for which driver, and since when. In: the work that threads begin and end with a device, and how long it should
+//! take. Out: what has been under way for too long; where a command may not wait for ever, its end with a sentence.
+//!
+//! A call that stalls cannot be interrupted: only another thread can say so.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+
+use crate::error::Error;
+use crate::timing::crowding;
+use crate::{exit, leftovers};
+
+/// The least time that work on a device may take, where the user says nothing.
+const LEAST: Duration = Duration::from_secs(10);
+/// … and how many times as long as it was predicted to.
+const TIMES: f64 = 10.0;
+/// How often work is looked at. The smallest limit that can be asked for is as long.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long what has been measured so far may take to be shown.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Work that a thread waits for.
+#[derive(Debug, Clone)]
+struct Work {
+    thread: ThreadId,
+    /// Empty where no device is known yet.
+    device: String,
+    what: &'static str,
+    /// `None` where no device is asked: that may take as long as it does.
+    predicted: Option<Duration>,
+    since: Instant,
+}
+
+/// The innermost of each thread is the last one of that thread.
+static UNDER_WAY: Mutex<Vec<Work>> = Mutex::new(Vec::new());
+
+fn under_way() -> MutexGuard<'static, Vec<Work>> {
+    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Work that is under way until this is dropped, on the thread that began it.
+#[derive(Debug)]
+pub(crate) struct Watched(Option<ThreadId>);
+
+fn begin(device: Option<&str>, what: &'static str, predicted: Option<Duration>) -> Watched {
+    let thread = std::thread::current().id();
+    let mut all = under_way();
+    let outer = || all.iter().rev().find(|work| work.thread == thread).map(|work| work.device.clone());
+    let Some(device) = device.map(str::to_owned).or_else(outer) else { return Watched(None) };
+    all.push(Work { thread, device, what, predicted, since: Instant::now() });
+    Watched(Some(thread))
+}
+
+/// From here on this thread does `what` with a device, as in "a kernel is timed", and all that is not [`on_host`] is its
+/// driver's. Work in the middle of other work takes that one's place until it is over; then the other one's time begins anew.
+pub(crate) fn on_device(device: &str, what: &'static str) -> Watched {
+    begin(Some(device), what, Some(Duration::ZERO))
+}
+
+/// The same with the device that this thread is at already, which was predicted to take so long; nothing where there is none.
+pub(crate) fn step(what: &'static str, predicted_ms: f64) -> Watched {
+    begin(None, what, Some(Duration::try_from_secs_f64(predicted_ms / 1e3).unwrap_or_default()))
+}
+
+/// In the middle of that, from here on no driver is asked.
+pub(crate) fn on_host() -> Watched {
+    begin(None, "", None)
+}
+
+/// The driver has answered: what this thread is at begins anew.
+pub(crate) fn progress() {
+    let thread = std::thread::current().id();
+    if let Some(work) = under_way().iter_mut().rev().find(|work| work.thread == thread) {
+        work.since = Instant::now();
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let Some(thread) = self.0 else { return };
+        {
+            let mut all = under_way();
+            if let Some(at) = all.iter().rposition(|work| work.thread == thread) {
+                all.remove(at);
+            }
+        }
+        progress();
+    }
+}
+
+/// What of all threads' work is over its time, by `limit` of what it was predicted to take.
+fn stalled(all: &[Work], now: Instant, limit: impl Fn(Duration) -> Duration) -> Option<(&Work, Duration)> {
+    let innermost = |at: usize| all[at + 1..].iter().all(|later| later.thread != all[at].thread);
+    let over = all.iter().enumerate().filter(|(at, _)| innermost(*at)).filter_map(|(_, work)| {
+        let limit = limit(work.predicted?);
+        (now.saturating_duration_since(work.since) > limit).then_some((work, limit))
+    });
+    over.min_by_key(|(work, _)| work.since)
+}
+
+/// How long work may take that was predicted so, on a machine that is so busy.
+fn allowed(asked: Option<Duration>, predicted: Duration, crowding: f64) -> Duration {
+    asked.unwrap_or_else(|| LEAST.max(predicted.mul_f64(TIMES)).mul_f64(crowding))
+}
+
+/// A device that does not answer.
+fn silent(work: &Work, limit: Duration) -> Error {
+    let what = match work.device.as_str() {
+        "" => "An OpenCL driver does not answer.".to_owned(),
+        device => format!("The OpenCL device '{device}' does not answer."),
+    };
+    let limit = (limit.as_secs_f64() * 10.0).round() / 10.0;
+    Error::new(
+        what,
+        format!("A call of its driver has not come back within {limit} s, while {}.", work.what),
+        "Choose another device with --device, or leave this driver out with --skip-platform; --device-timeout gives it more time.",
+    )
+}
+
+/// What a thread has waited for so long that it should be said: on which device (empty where none is known yet), what, and how
+/// long. Only devices that `matters` says are looked at.
+pub(crate) fn silence(
+    after: Duration,
+    matters: impl Fn(&str) -> bool,
+) -> Option<(String, &'static str, Duration)> {
+    let (all, now) = (under_way(), Instant::now());
+    let known: Vec<Work> = all.iter().filter(|work| matters(&work.device)).cloned().collect();
+    let silent = stalled(&known, now, |predicted| after.max(predicted.mul_f64(TIMES)));
+    silent.map(|(work, _)| (work.device.clone(), work.what, now.saturating_duration_since(work.since)))
+}
+
+/// When that is to be looked at next; `None` while nothing is under way.
+pub(crate) fn look_at(after: Duration) -> Option<Instant> {
+    let now = Instant::now();
+    let due = under_way().iter().filter(|work| work.predicted.is_some()).map(|work| work.since + after).min();
+    due.map(|due| due.max(now + LOOK))
+}
+
+/// A device that does not answer, for somebody who can choose another one.
+pub(crate) fn unanswered(device: &str, what: &str, silent: Duration) -> Error {
+    let said = match device {
+        "" => "An OpenCL driver does not answer.".to_owned(),
+        device => format!("The OpenCL device '{device}' does not answer."),
+    };
+    let silent = silent.as_secs();
+    let why = format!("A call of its driver has not come back for {silent} s, while {what}.");
+    Error::new(said, why, "Ctrl+D tries the next device; those of another driver go on.")
+}
+
+/// Whether a device has been silent for so long that it is to be given up, on a machine that is as busy as this one.
+pub(crate) fn is_too_long(silent: Duration, asked: Option<Duration>) -> bool {
+    silent > allowed(asked, Duration::ZERO, 1.0) && silent > allowed(asked, Duration::ZERO, crowding())
+}
+
+/// From here on the process ends with a sentence when work on a device takes longer than `asked`, or without that longer
+/// than 10 s and ten times as long as predicted. What has been measured until then is shown.
+pub(crate) fn end_process_after(asked: Option<Duration>) {
+    let watch = move || {
+        let said = loop {
+            let before = Instant::now();
+            std::thread::sleep(LOOK);
+            if let Some(stopped) = before.elapsed().checked_sub(10 * LOOK) {
+                // The process did not run, as after Ctrl+Z: that is nobody's fault.
+                under_way().iter_mut().for_each(|work| work.since += stopped);
+                continue;
+            }
+            let over = |crowding| {
+                let all = under_way();
+                let over = stalled(&all, Instant::now(), |predicted| allowed(asked, predicted, crowding));
+                over.map(|(work, limit)| silent(work, limit))
+            };
+            // How busy the machine is need be known only where something seems to be over its time.
+            if let Some(said) = over(1.0).and_then(|_| over(crowding())) {
+                break said;
+            }
+        };
+        leftovers::say_last_words(LAST_WORDS);
+        crate::gpu::process::exit_now(exit::report(Err(said)));
+    };
+    // Without the thread it waits as long as the driver does.
+    let _ = std::thread::Builder::new().name("watch".into()).spawn(watch);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mine() -> Vec<Work> {
+        let me = std::thread::current().id();
+        under_way().iter().filter(|work| work.thread == me).cloned().collect()
+    }
+
+    #[test]
+    fn the_innermost_work_counts_and_the_outer_one_begins_anew() {
+        let name = |all: &[Work]| {
+            let now = Instant::now() + Duration::from_secs(5);
+            stalled(all, now, |_| Duration::from_secs(4)).map(|(work, _)| (work.device.clone(), work.what))
+        };
+        let of = |what| Some(("A".to_owned(), what));
+        drop(step("nobody's", 0.0));
+        assert_eq!(name(&mine()), None, "no device is known");
+        let outer = on_device("A", "outer");
+        let before = mine()[0].since;
+        let inner = step("inner", 0.0);
+        assert_eq!(name(&mine()), of("inner"));
+        let host = on_host();
+        assert_eq!(name(&mine()), None);
+        drop((host, inner));
+        assert_eq!(name(&mine()), of("outer"));
+        assert!(mine()[0].since > before, "what came between was progress");
+        drop(outer);
+        assert!(mine().is_empty());
+    }
+
+    #[test]
+    fn other_threads_work_is_seen_and_what_is_predicted_has_its_time() {
+        let work = |what, predicted| Work {
+            thread: std::thread::current().id(),
+            device: "A".to_owned(),
+            what,
+            predicted: Some(Duration::from_secs(predicted)),
+            since: Instant::now(),
+        };
+        let other = std::thread::spawn(|| std::thread::current().id()).join().unwrap();
+        let all = [Work { thread: other, ..work("theirs", 2) }, work("outer", 0), work("mine", 0)];
+        let at = |seconds| {
+            let now = all[2].since + Duration::from_secs(seconds);
+            stalled(&all, now, |predicted| allowed(None, predicted, 1.0))
+                .map(|(work, limit)| (work.what, limit))
+        };
+        assert_eq!(at(9), None);
+        assert_eq!(at(11), Some(("mine", Duration::from_secs(10))));
+        let (asked, predicted) = (Some(Duration::from_secs(30)), Duration::from_secs(9));
+        assert_eq!(allowed(asked, predicted, 2.0), Duration::from_secs(30));
+        assert_eq!(allowed(None, predicted, 2.0), Duration::from_secs(180));
+        let said = silent(&all[2], Duration::from_secs(10)).to_string();
+        assert!(said.contains("'A' does not answer") && said.contains("within 10 s, while mine"), "{said}");
+    }
+}

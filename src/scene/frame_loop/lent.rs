@@ -1,0 +1,292 @@
+//! The engine and the device's thread. In: work for the engine. Out: what came of it, as soon as it is back.
+//!
+//! The device's thread makes all of the device's calls, and the engine goes there for each of them. A turn of the loop waits a
+//! moment for it to come back. Where a call stalls it goes on without: the picture stands, the overlay is drawn, and another
+//! device gets another engine. What was lent is then left to the thread that has it, for ever if need be.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use super::submit::Asked;
+use super::{Flight, FrameLoop};
+use crate::color::Staging;
+use crate::engine::{Engine, Finished, Parting, Pipeline, Progress, Refusal, Rest, Side, Slot, Ticket};
+use crate::gpu::device_thread::DeviceThread;
+use crate::gpu::gl_names;
+use crate::gpu::watch;
+
+/// How long a turn waits for the engine: calls that do not stall take a small part of that.
+const MOMENT: Duration = Duration::from_millis(20);
+/// How long the end of the window waits for a device that has nothing to do.
+const END: Duration = Duration::from_millis(300);
+
+/// What came of what the engine was lent for.
+pub(super) enum Done {
+    /// It was asked for a frame.
+    Asked(Box<Asked>, std::result::Result<Ticket, (Slot, Refusal)>),
+    /// These frames are done.
+    Polled(Vec<Finished>),
+    /// Nothing that is to be told.
+    Nothing,
+}
+
+/// An engine on the device's thread.
+pub(super) struct Away {
+    back: Receiver<(Box<Engine>, Done)>,
+    /// Nobody waits any more: the loop has to be woken.
+    wake: Arc<AtomicBool>,
+    since: Instant,
+}
+
+/// What is done with a device's side when the engine is back.
+pub(super) type WithPipeline = Box<dyn FnOnce(&mut Pipeline) + Send>;
+
+impl FrameLoop {
+    /// Has the engine do something that may call OpenCL.
+    pub(super) fn lend(
+        &mut self,
+        what: &'static str,
+        work: impl FnOnce(&mut Engine) -> Done + Send + 'static,
+    ) {
+        let Some(mut engine) = self.engine.take() else { return };
+        let Some(thread) = self.thread.as_ref().filter(|_| !self.calls_here) else {
+            let done = work(&mut engine);
+            self.engine = Some(engine);
+            self.take(done);
+            return;
+        };
+        for flight in &mut self.flights {
+            flight.progress = engine.progress(flight.ticket);
+        }
+        let (sender, back) = channel();
+        let wake = Arc::new(AtomicBool::new(false));
+        let (waker, is_to_wake) = (self.waker.clone(), wake.clone());
+        thread.run(what, move || {
+            engine.be_on(Side::Device);
+            let done = work(&mut engine);
+            engine.be_on(Side::Window);
+            if let Err(unwanted) = sender.send((engine, done)) {
+                // The window is gone, and with it the OpenGL context of what this has.
+                std::mem::forget(unwanted);
+            }
+            if is_to_wake.load(Ordering::SeqCst) {
+                waker();
+            }
+        });
+        self.away = Some(Away { back, wake, since: Instant::now() });
+        self.welcome(MOMENT);
+    }
+
+    /// Takes the engine back, if it comes within that time; whether it is here.
+    pub(super) fn welcome(&mut self, wait: Duration) -> bool {
+        let Some(away) = &self.away else { return true };
+        let answer = match away.back.recv_timeout(wait) {
+            Err(RecvTimeoutError::Timeout) => {
+                away.wake.store(true, Ordering::SeqCst);
+                // It may have come right before that.
+                away.back.try_recv().ok()
+            }
+            answer => answer.ok(),
+        };
+        let Some((mut engine, done)) = answer else { return false };
+        self.away = None;
+        self.cancels.drain(..).for_each(|ticket| engine.cancel(ticket));
+        self.engine = Some(engine);
+        self.take(done);
+        self.engine.is_some()
+    }
+
+    fn take(&mut self, done: Done) {
+        match done {
+            Done::Asked(asked, came) => self.asked(*asked, came),
+            Done::Polled(finished) => finished.into_iter().for_each(|finished| self.finish(finished)),
+            Done::Nothing => {}
+        }
+    }
+
+    /// Does something with the device's side, where the device's calls are made and as soon as that can be.
+    pub(crate) fn with_pipeline(&mut self, work: impl FnOnce(&mut Pipeline) + Send + 'static) {
+        self.later.push(Box::new(work));
+        self.do_what_waits();
+    }
+
+    pub(super) fn do_what_waits(&mut self) {
+        if self.engine.is_none() || self.later.is_empty() {
+            return;
+        }
+        let waiting = std::mem::take(&mut self.later);
+        self.lend("what was built is taken over", move |engine| {
+            for work in waiting {
+                if let Some(pipeline) = engine.pipeline_mut() {
+                    work(pipeline);
+                }
+            }
+            Done::Nothing
+        });
+    }
+
+    /// Drops what has not begun of a frame.
+    pub(super) fn cancel(&mut self, ticket: Ticket) {
+        match &mut self.engine {
+            Some(engine) => engine.cancel(ticket),
+            None => self.cancels.push(ticket),
+        }
+    }
+
+    /// How far a frame is; while the engine is away, how far it was.
+    pub(super) fn progress(&self, flight: &Flight) -> Progress {
+        match (&self.engine, &self.away) {
+            (Some(engine), _) => engine.progress(flight.ticket),
+            (None, Some(away)) if flight.progress.elapsed_s > 0.0 => {
+                let elapsed_s = flight.progress.elapsed_s + away.since.elapsed().as_secs_f64();
+                Progress { elapsed_s, ..flight.progress }
+            }
+            _ => flight.progress,
+        }
+    }
+
+    /// Whether the engine holds a frame that will take long.
+    pub(super) fn is_holding(&self) -> bool {
+        self.engine.as_ref().is_some_and(|engine| engine.is_holding())
+    }
+
+    /// How long the engine has been away.
+    pub(crate) fn silent_for(&self) -> Duration {
+        self.away.as_ref().map_or(Duration::ZERO, |away| away.since.elapsed())
+    }
+
+    /// Gives the device up, with the frames that it has. Its thread ends it, which may take long.
+    pub(super) fn take_down(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        self.decoder.set_staging(None);
+        self.later.clear();
+        self.cancels.clear();
+        let waiting = self.ready.iter_mut().chain(&mut self.shown).map(|ready| &mut ready.slot);
+        let mut rests: Vec<Rest> = waiting.chain(&mut self.free).map(Slot::take_rest).collect();
+        rests.append(&mut self.rests);
+        self.free.clear();
+        let mut left = Left { thread, away: None, rests: Vec::new(), ended: Arc::default() };
+        let lost: Vec<Ticket> = match &mut self.engine {
+            Some(engine) => {
+                engine.be_on(Side::Both);
+                let Some(mut parting) = engine.part_with_device() else { return };
+                rests.into_iter().for_each(|rest| parting.add(rest));
+                let lost = parting.tickets().collect();
+                left.end(parting);
+                lost
+            }
+            None => {
+                (left.away, left.rests) = (self.away.take(), rests);
+                let mut engine = Engine::with_opengl(self.gl.clone(), self.waker.clone());
+                engine.convert_only_checked(self.waits_for_conversions);
+                self.engine = Some(Box::new(engine));
+                self.flights.iter().map(|flight| flight.ticket).collect()
+            }
+        };
+        for ticket in lost {
+            let at = self.flights.iter().position(|flight| flight.ticket == ticket);
+            if let Some(flight) = at.and_then(|at| self.flights.remove(at)) {
+                self.give_up(flight, None);
+            }
+        }
+        self.give_up_packed();
+        self.left.push(left);
+    }
+
+    /// Looks after devices that are left: their calls may stall, too.
+    pub(super) fn look_after_left(&mut self) {
+        self.left.iter_mut().for_each(Left::look);
+        let behind = self.left.extract_if(.., |left| left.ended() == Some(false)).count();
+        self.left_behind |= behind > 0;
+        self.left.retain(|left| left.ended().is_none());
+        gl_names::delete_left(&self.gl);
+    }
+
+    /// Ends the loop. Work that is still on the device is left behind with its memory, because a kernel cannot be stopped and
+    /// may take minutes; returns whether the device is idle, and no other one was left behind before.
+    #[must_use]
+    pub(crate) fn shut_down(&mut self) -> bool {
+        let tickets: Vec<Ticket> = self.flights.iter().map(|flight| flight.ticket).collect();
+        tickets.into_iter().for_each(|ticket| self.cancel(ticket));
+        self.collect();
+        if !self.welcome(END) || self.engine.as_ref().is_some_and(|engine| engine.is_device_at_work()) {
+            return false;
+        }
+        self.take_down();
+        let began = Instant::now();
+        while !self.left.is_empty() && began.elapsed() < END {
+            self.look_after_left();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.left.is_empty() && !self.left_behind
+    }
+}
+
+/// A device that was given up.
+pub(super) struct Left {
+    thread: DeviceThread,
+    /// The engine, where it has not come back.
+    away: Option<Away>,
+    /// What the device had of slots.
+    rests: Vec<Rest>,
+    ended: Arc<AtomicU8>,
+}
+
+const IDLE: u8 = 1;
+const LOST: u8 = 2;
+
+impl Left {
+    /// Has the thread let everything go, and then wait for the planes that others still have.
+    fn end(&self, parting: Parting) {
+        let ended = self.ended.clone();
+        self.thread.run("it is left", move || {
+            let staging = parting.staging().cloned();
+            let idle = parting.end();
+            if let Some(staging) = staging {
+                give_back(staging, idle);
+            }
+            ended.store(if idle { IDLE } else { LOST }, Ordering::SeqCst);
+        });
+    }
+
+    fn look(&mut self) {
+        let Some((mut engine, done)) = self.away.as_ref().and_then(|away| away.back.try_recv().ok()) else {
+            return;
+        };
+        self.away = None;
+        engine.be_on(Side::Both);
+        let Some(mut parting) = engine.part_with_device() else { return };
+        let slots = match done {
+            Done::Asked(_, Err((slot, _))) => vec![slot],
+            Done::Polled(finished) => finished.into_iter().filter_map(|finished| finished.slot).collect(),
+            Done::Asked(..) | Done::Nothing => Vec::new(),
+        };
+        self.rests.extend(slots.into_iter().map(|mut slot| slot.take_rest()));
+        self.rests.drain(..).for_each(|rest| parting.add(rest));
+        self.end(parting);
+    }
+
+    /// Whether it was idle in the end, once that is known.
+    fn ended(&self) -> Option<bool> {
+        match self.ended.load(Ordering::SeqCst) {
+            IDLE => Some(true),
+            LOST => Some(false),
+            _ => None,
+        }
+    }
+}
+
+/// Packs nothing more there, and lets the memory go when nobody has any of it.
+fn give_back(staging: Staging, idle: bool) {
+    if !idle {
+        std::mem::forget(staging);
+        return;
+    }
+    staging.close();
+    let _host = watch::on_host();
+    while !staging.is_unused() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

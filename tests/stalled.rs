@@ -1,0 +1,113 @@
+//! Drivers whose calls do not come back: `bench`, `snapshot` and `tune` end with a sentence. The tests' own layer makes the
+//! calls hang (`tests/gl_sharing`).
+
+#[path = "common/window.rs"]
+mod common;
+#[path = "common/layer.rs"]
+mod layer;
+#[path = "common/movie.rs"]
+mod movie;
+#[path = "common/native.rs"]
+mod native;
+
+use std::path::Path;
+use std::process::Stdio;
+
+use common::clreel;
+use movie::{Folder, Movie, steady};
+
+/// The layer's options for a device that computes in the host's memory, and for one with memory of its own.
+const CPU: &[(&str, &str)] = &[];
+const GPU: &[(&str, &str)] = &[("FAKE_GPU", "1")];
+
+/// Runs a subcommand in which a call never returns; what it has said on stderr.
+fn hangs(folder: &Folder, function: &str, options: &[(&str, &str)], arguments: &[&str]) -> String {
+    let (log, plan) = (folder.file("log"), format!("{function}:hang"));
+    let _ = std::fs::remove_file(&log);
+    let planned = [("FAIL", plan.as_str()), ("LOG", log.to_str().unwrap())];
+    let mut command = clreel(None);
+    command.envs(layer::environment(&[options, &planned].concat()));
+    command.args(arguments).args(["--device", "0", "--device-timeout", "10"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    let what = format!("{function} {arguments:?}: {stdout}{stderr}");
+    let hung = format!("planned-hang {}", function.split(':').next().unwrap());
+    assert!(std::fs::read_to_string(&log).unwrap().contains(&hung), "no call hung: {what}");
+    assert_eq!(output.status.code(), Some(1), "{what}");
+    assert!(
+        stderr.contains("does not answer.\n  A call of its driver has not come back within 10 s"),
+        "{what}"
+    );
+    assert!(stderr.contains("--device-timeout gives it more time"), "{what}");
+    stderr
+}
+
+fn movie(folder: &Folder) -> String {
+    let movie = Movie { size: (64, 48), stamps_ms: steady(5), ..Movie::default() };
+    folder.movie("small.mkv", &movie).to_str().unwrap().to_owned()
+}
+
+#[test]
+fn snapshot_ends_with_a_sentence() {
+    let folder = Folder::new("stalled-snapshot");
+    let (movie, out) = (movie(&folder), folder.file("out.png"));
+    let arguments =
+        ["snapshot", &movie, "--variant", "flat", "--radius", "2", "--out", out.to_str().unwrap()];
+    for (function, options) in [
+        ("clCreateContext:1", CPU),
+        ("clBuildProgram:1", CPU),
+        ("clCreateKernel:1", CPU),
+        ("clEnqueueNDRangeKernel:2", CPU),
+        ("clEnqueueMapBuffer:1", CPU),
+        ("clGetEventInfo:1", CPU),
+        ("clEnqueueReadBuffer:1", GPU),
+        ("clReleaseMemObject:1", CPU),
+        ("clReleaseContext:1", CPU),
+    ] {
+        let stderr = hangs(&folder, function, options, &arguments);
+        assert!(stderr.starts_with("clreel: The OpenCL device '"), "{function}: {stderr}");
+        assert!(!Path::new(&out).exists(), "{function}");
+    }
+}
+
+#[test]
+fn bench_says_what_is_missing_and_ends_with_a_sentence() {
+    let folder = Folder::new("stalled-bench");
+    let movie = movie(&folder);
+    let bench = |variants: &str, conversions: &str| {
+        let options = ["--radius", "2", "--frames", "5", "--conversions", conversions];
+        ["bench", &movie, "--variant", variants]
+            .iter()
+            .chain(&options)
+            .map(|a| (*a).to_owned())
+            .collect::<Vec<_>>()
+    };
+    for (function, variants, conversions) in [
+        ("clCreateContext:1", "flat", "none"),
+        ("clBuildProgram:1", "flat", "none"),
+        ("clFinish:3", "flat", "none"),
+        ("clEnqueueWriteBuffer:2", "planar", "none"),
+        ("clGetEventProfilingInfo:1", "flat", "none"),
+        ("clEnqueueNDRangeKernel:5", "native", "input"),
+        ("clReleaseMemObject:1", "flat", "none"),
+    ] {
+        let arguments = bench(variants, conversions);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let stderr = hangs(&folder, function, CPU, &arguments);
+        assert!(stderr.contains("The benchmark was interrupted."), "{function}: {stderr}");
+    }
+    let numbers =
+        ["bench", "--ladder", "vector-add", "--count", "1000", "--variant", "scalar", "--frames", "5"];
+    hangs(&folder, "clFinish:2", CPU, &numbers);
+}
+
+#[test]
+fn tune_ends_with_a_sentence() {
+    let folder = Folder::new("stalled-tune");
+    let arguments = ["tune", "--size", "64x48", "--radius", "2"];
+    for function in ["clCreateKernel:4", "clFinish:30", "clGetEventProfilingInfo:20"] {
+        hangs(&folder, function, CPU, &arguments);
+    }
+}
