@@ -64,8 +64,8 @@ impl DeviceTimeoutArgs {
 /// What is computed by ladders that compute with numbers: each takes what is its own.
 #[derive(Debug, Clone, Args)]
 pub struct SizeArgs {
-    /// How many numbers, separated by commas; for `tune` each stands for its class. Only where numbers are added. Without
-    /// it 16777216
+    /// How many numbers, separated by commas; for `tune` each stands for its class. Only where numbers are added or
+    /// converted. Without it 16777216
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
     pub count: Option<Vec<u32>>,
     /// Edges of the blocks in pixels, separated by commas: 16, 32, 64; only for reductions. Without it 64

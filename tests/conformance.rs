@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use clreel::ladder::contest::Ladder as _;
 use clreel::ladders::conversions::reference::{accepts, convert, convert_all, is_open};
+use clreel::ladders::conversions::strategies::HostStrategies;
 use clreel::ladders::conversions::types::{Case, Rounding, Type};
 use serde_json::Value;
 
@@ -134,10 +136,14 @@ impl Folder {
 
     /// The kernels with one place changed.
     fn plant(&self, from: &str, to: &str) {
-        let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(KERNELS);
+        self.plant_in(KERNELS, from, to);
+    }
+
+    fn plant_in(&self, file: &str, from: &str, to: &str) {
+        let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(file);
         let text = std::fs::read_to_string(original).unwrap();
         assert_eq!(text.matches(from).count(), 1, "{from}");
-        std::fs::write(self.0.join(KERNELS), text.replace(from, to)).unwrap();
+        std::fs::write(self.0.join(file), text.replace(from, to)).unwrap();
     }
 
     fn file(&self, name: &str) -> String {
@@ -419,4 +425,69 @@ fn a_signal_loses_nothing() {
     assert!(first > 0 && first < 1 << 32, "{first}");
     interrupted_after(first, &["--resume", &file]);
     assert!(done() > first);
+}
+
+fn strategies(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_clreel"));
+    command
+        .args(["bench", "--ladder", "conversions", "--frames", "1", "--count", "5000", "--json"])
+        .args(args);
+    command
+        .env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"))
+        .env_remove("CLREEL_KERNELS");
+    command.env("POCL_CACHE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache/pocl"));
+    command
+}
+
+/// The rungs and what came of them.
+fn outcomes(report: &Value) -> Vec<(String, String)> {
+    let rows = report["devices"][0]["runs"][0]["variants"].as_array().unwrap();
+    let word = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
+    rows.iter().map(|row| (word(row, "id"), word(row, "outcome"))).collect()
+}
+
+#[test]
+fn every_host_strategy_counts_right() {
+    let output = strategies(&[]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = json(&output);
+    let ids: Vec<&str> = HostStrategies.rungs().iter().map(|rung| rung.id).collect();
+    let found = outcomes(&report);
+    assert_eq!(found.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ids);
+    assert!(found.iter().all(|(_, outcome)| outcome == "ok"), "{found:?}");
+    assert_eq!(report["devices"][0]["runs"][0]["case"]["conversion"], "int_sat_rte_float");
+}
+
+/// A conversion that is wrong, and a comparison that finds nothing wrong, cost the rungs that use them.
+#[test]
+fn a_strategy_that_is_wrong_or_looks_away_is_caught() {
+    let host = ["blocking", "mapped", "non-blocking", "double-buffered", "verified-on-device"];
+    for (n, (file, from, to, wrong)) in [
+        ("02_widths.cl", "MODE)(in[i]);".to_owned(), "MODE)(in[i]) + (i == 7);", &host[..]),
+        ("02_widths.cl", "found += out[i] == wanted[i];".to_owned(), "found += 1;", &["verified-on-device"]),
+        (
+            "03_checked.cl",
+            "found += CONVERT(TO, , MODE)(in[i]) == wanted[i];".to_owned(),
+            "found += 1;",
+            &["fused"],
+        ),
+        (
+            "03_checked.cl",
+            "eight += HALVES(8, x, w);".to_owned(),
+            "eight += EQUAL(8, x.lo, w.lo);",
+            &["all-widths", "threads"],
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let folder = Folder::new(&format!("strategies-{n}"));
+        folder.plant_in(&format!("conversions/{file}"), &from, to);
+        let output = strategies(&[]).env("CLREEL_KERNELS", &folder.0).output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{to}: {}", String::from_utf8_lossy(&output.stderr));
+        let found = outcomes(&json(&output));
+        let differs: Vec<&str> =
+            found.iter().filter(|(_, outcome)| outcome == "mismatch").map(|(id, _)| id.as_str()).collect();
+        assert_eq!(differs, wrong, "{to}: {found:?}");
+    }
 }

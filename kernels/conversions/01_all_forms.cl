@@ -25,15 +25,7 @@
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 #endif
 
-#if RUNS
-#define EACH(i, n)                                                                    \
-    for (uint share = ((n) + get_global_size(0) - 1) / get_global_size(0),            \
-              i = get_global_id(0) * share, end = min((uint)(n), i + share); i < end; ++i)
-#else
-// Unrolled it would take the compiler several times as long.
-#define EACH(i, n)                                                                    \
-    _Pragma("unroll 1") for (uint i = get_global_id(0); i < (n); i += get_global_size(0))
-#endif
+#include "shares.clh"
 
 #define PASTED(a, b, c, d) a##b##c##d
 #define CONVERT(to, width, mode) PASTED(convert_, to, width, mode)

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::ladder::answer::answer;
 use crate::ladder::contest::{Ladder, Sizes};
 use crate::ladders::box_filter;
+use crate::ladders::conversions::strategies::HostStrategies;
 use crate::ladders::histogram::HISTOGRAM;
 use crate::ladders::matmul::Matmul;
 use crate::ladders::reduction::REDUCTION;
@@ -81,6 +82,8 @@ pub(super) fn asked_cases<L: Ladder>(
 ladders! {
     /// The sum of two arrays of floats
     VectorAdd, "vector_add", VectorAdd;
+    /// One conversion of OpenCL C checked in all widths: what the host's code is worth
+    Conversions, "conversions", HostStrategies;
     /// The product of two matrices of floats
     Matmul, "matmul", Matmul;
     /// A matrix with rows and columns exchanged: three ways to give its numbers to work-items

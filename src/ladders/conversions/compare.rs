@@ -73,16 +73,14 @@ impl Wanted {
         let bytes = self.bytes.get(from..to).unwrap_or_default();
         match self.care.get(from..to) {
             Some(care) if !self.care.is_empty() => {
-                let words = |bytes: &[u8], at: usize| {
-                    let mut word = [0; 8];
-                    let part = &bytes[at..(at + 8).min(bytes.len())];
-                    word[..part.len()].copy_from_slice(part);
-                    u64::from_ne_bytes(word)
-                };
-                let wrong = (0..got.len())
-                    .step_by(8)
-                    .fold(0, |wrong, at| wrong | (words(got, at) ^ words(bytes, at)) & words(care, at));
-                wrong == 0
+                let ((got, got_rest), (bytes, rest)) = (got.as_chunks::<8>(), bytes.as_chunks::<8>());
+                let (care, care_rest) = care.as_chunks::<8>();
+                let word = |bytes: &[u8; 8]| u64::from_ne_bytes(*bytes);
+                let words = got.iter().zip(bytes).zip(care);
+                let wrong =
+                    words.fold(0, |wrong, ((got, want), care)| wrong | (word(got) ^ word(want)) & word(care));
+                let mut left = got_rest.iter().zip(rest).zip(care_rest);
+                wrong == 0 && left.all(|((got, want), care)| (got ^ want) & care == 0)
             }
             _ => got == bytes,
         }

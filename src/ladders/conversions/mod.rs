@@ -1,10 +1,12 @@
-//! The conversions of OpenCL C: whether a device's are right ([`run`]), and what is right ([`reference`]).
+//! The conversions of OpenCL C: whether a device's are right ([`run`]), and what is right
+//! ([`reference`]); and how fast a host finds out ([`strategies`]).
 
 mod compare;
 mod device;
 pub mod reference;
 pub mod run;
 pub mod saved;
+pub mod strategies;
 pub mod types;
 pub mod values;
 

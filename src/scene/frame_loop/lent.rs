@@ -23,6 +23,7 @@ const MOMENT: Duration = Duration::from_millis(20);
 const END: Duration = Duration::from_millis(300);
 
 /// What came of what the engine was lent for.
+#[allow(clippy::large_enum_variant, reason = "there is one at a time")]
 pub(super) enum Done {
     /// It was asked for a frame.
     Asked(Box<Asked>, std::result::Result<Ticket, (Slot, Refusal)>),

@@ -1,0 +1,210 @@
+//! The device's side of the host strategies: kernels, and memory with a queue for each of two parts that are under way.
+
+use std::ptr::NonNull;
+use std::time::Instant;
+
+use ocl::ffi;
+
+use super::{CONVERSION, WIDTHS};
+use crate::error::Result;
+use crate::gpu::cl::{self, Buffer, ClContext, Queue, Status, enqueue_unmap, failed, flush};
+use crate::gpu::kernel::{Kernel, Value, enqueue};
+use crate::gpu::memory::new_memory;
+use crate::gpu::program;
+use crate::gpu::timer::{self, DeviceClock};
+use crate::ladders::conversions::device::options;
+use crate::timing::log::{self, Event, Track};
+
+const WHAT: &str = "Numbers could not be converted on the device.";
+
+fn error(status: Status) -> crate::error::Error {
+    failed(WHAT, &status)
+}
+
+/// Compiled kernels by their names.
+#[derive(Debug)]
+pub struct Kernels {
+    kernels: Vec<(&'static str, Kernel)>,
+    items: usize,
+    group: usize,
+}
+
+impl Kernels {
+    pub(super) fn compile(
+        cl: &ClContext,
+        file: &'static str,
+        names: &[&'static str],
+        group: usize,
+    ) -> Result<Self> {
+        let mode = format!(
+            "{} -DMODE={}",
+            options(&cl.device.info, CONVERSION.from, CONVERSION.to),
+            CONVERSION.mode()
+        );
+        let program = program::build(cl, file, &program::source(file)?, &mode)?;
+        let kernel = |name: &&'static str| Ok((*name, Kernel::new(&program, name).map_err(error)?));
+        let kernels = names.iter().map(kernel).collect::<Result<_>>()?;
+        let units = cl.device.info.units as usize;
+        let items = if cl.is_cpu() { units * 4 } else { units * 2048 };
+        Ok(Self { kernels, items: items.next_multiple_of(group.max(1)), group: group.max(1) })
+    }
+}
+
+/// Memory for two parts that are under way at once, and the counts.
+#[derive(Debug)]
+pub(super) struct Device {
+    pub(super) slots: [Slot; 2],
+    /// How many results are right, for each width.
+    right: Buffer,
+}
+
+/// Memory for one part, on a queue of its own: what is mapped for one waits for nothing of the other.
+#[derive(Debug)]
+pub(super) struct Slot {
+    queue: Queue,
+    pub(super) input: Buffer,
+    pub(super) wanted: Buffer,
+    pub(super) outputs: Vec<Buffer>,
+}
+
+/// Memory of the device that the host can reach.
+pub(super) struct Mapped {
+    at: NonNull<u8>,
+    event: cl::Event,
+    bytes: usize,
+}
+
+impl Device {
+    /// For parts of so many numbers.
+    pub(super) fn new(cl: &ClContext, numbers: usize) -> Result<Self> {
+        let new = |bytes: usize| {
+            let buffer = Buffer::new(&cl.context, new_memory(cl), bytes);
+            buffer.map_err(|e| failed("Memory for conversions could not be had on the device.", &e))
+        };
+        let slot = || {
+            let outputs = WIDTHS.iter().map(|_| new(4 * numbers)).collect::<Result<_>>()?;
+            Ok(Slot {
+                queue: cl.extra_queue()?,
+                input: new(4 * numbers)?,
+                wanted: new(4 * numbers)?,
+                outputs,
+            })
+        };
+        Ok(Self { slots: [slot()?, slot()?], right: new(4 * WIDTHS.len())? })
+    }
+
+    /// Nothing is counted yet.
+    pub(super) fn clear(&self) -> Result<()> {
+        let buffer = &self.right;
+        buffer.write(&self.slots[0].queue, &vec![0; buffer.len()]).map_err(error)
+    }
+
+    /// What was counted, when all is done.
+    pub(super) fn counted(&self) -> Result<[u32; 6]> {
+        self.slots.iter().try_for_each(Slot::finish)?;
+        let mut bytes = [0; 24];
+        self.right.read(&self.slots[0].queue, &mut bytes[..]).map_err(error)?;
+        let (words, _) = bytes.as_chunks::<4>();
+        Ok(std::array::from_fn(|at| u32::from_le_bytes(words[at])))
+    }
+
+    /// The memory for the counts, as a kernel's argument.
+    pub(super) fn right(&self) -> &Buffer {
+        &self.right
+    }
+}
+
+impl Slot {
+    /// Copies to the device, and waits.
+    pub(super) fn write(&self, to: &Buffer, bytes: &[u8]) -> Result<()> {
+        traced("write", || to.write(&self.queue, bytes).map_err(error))
+    }
+
+    /// Copies from the device, and waits.
+    pub(super) fn read(&self, from: &Buffer, bytes: &mut [u8]) -> Result<()> {
+        traced("read", || from.read(&self.queue, bytes).map_err(error))
+    }
+
+    /// Enqueues a kernel over so many numbers. Its arguments are memory, then numbers.
+    pub(super) fn run(
+        &self,
+        kernels: &Kernels,
+        name: &str,
+        memory: &[&Buffer],
+        numbers: &[u32],
+    ) -> Result<Option<cl::Event>> {
+        let Some((_, kernel)) = kernels.kernels.iter().find(|(of, _)| *of == name) else { return Ok(None) };
+        let mut index = 0;
+        for buffer in memory {
+            kernel.set(index, buffer.mem()).map_err(error)?;
+            index += 1;
+        }
+        for number in numbers {
+            kernel.set(index, Value::Uint(*number)).map_err(error)?;
+            index += 1;
+        }
+        let (items, group) = ([kernels.items, 1, 1], [kernels.group, 1, 1]);
+        // SAFETY: the arguments are set, and the kernels look at the count.
+        Ok(Some(unsafe { enqueue(&self.queue, kernel, 1, items, group) }.map_err(error)?))
+    }
+
+    /// The device begins.
+    pub(super) fn flush(&self) -> Result<()> {
+        flush(&self.queue)
+    }
+
+    /// Waits for all that was enqueued.
+    pub(super) fn finish(&self) -> Result<()> {
+        traced("wait", || {
+            self.queue.finish().map_err(|e| failed("The device failed while it was timed.", &e))
+        })
+    }
+
+    /// Enqueues a mapping of so many bytes, to read or to write all of them anew.
+    pub(super) fn map(&self, buffer: &Buffer, bytes: usize, reads: bool) -> Result<Mapped> {
+        let flags = if reads { ffi::CL_MAP_READ } else { ffi::CL_MAP_WRITE_INVALIDATE_REGION };
+        let mapped = buffer.enqueue_map(&self.queue, flags, bytes, false, &[]);
+        let (at, event) = mapped.map_err(error)?;
+        Ok(Mapped { at, event, bytes })
+    }
+
+    /// Enqueues its end.
+    pub(super) fn unmap(&self, buffer: &Buffer, mapped: &Mapped) -> Result<()> {
+        enqueue_unmap(&self.queue, buffer.mem(), mapped.at).map(drop).map_err(error)
+    }
+}
+
+impl Mapped {
+    /// Waits until the memory can be touched.
+    pub(super) fn wait(&self) -> Result<()> {
+        traced("wait", || self.event.wait_for().map_err(error))
+    }
+
+    /// The bytes; only after [`Mapped::wait`].
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: the mapping has so many bytes, and nobody else touches them until it ends.
+        unsafe { std::slice::from_raw_parts_mut(self.at.as_ptr(), self.bytes) }
+    }
+}
+
+/// Does something, and records when.
+pub(super) fn traced<T>(what: &'static str, work: impl FnOnce() -> T) -> T {
+    let began = Instant::now();
+    let done = work();
+    log::record(|| [Event::since(what, began)]);
+    done
+}
+
+/// Records when the device did what was enqueued between these times.
+pub(super) fn trace_device(events: &[cl::Event], enqueued: (Instant, Instant)) {
+    log::record(|| {
+        let mut clock = DeviceClock::default();
+        let first = events.first().filter(|first| clock.look(first, enqueued.0, enqueued.1).is_ok());
+        let told = first.into_iter().flat_map(|_| events).filter_map(|event| timer::span_ns(event).ok());
+        let spans: Vec<Event> = told
+            .filter_map(|(from, to)| Some((clock.instant(from)?, clock.instant(to)?)))
+            .map(|(from, to)| Event::span(Track::Device, "convert", from, to))
+            .collect();
+        spans
+    });
+}
