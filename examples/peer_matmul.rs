@@ -95,11 +95,9 @@ fn measure(device: &Device, shape: Shape, rounds: usize, variants: &str) -> Resu
         match library
             .and_then(|mut library| check(shape, &want, &a, &b, &(library.multiply)()?).map(|()| library))
         {
-            Ok(Library { run, .. }) => contenders.push(Contender {
-                name: name.to_owned(),
-                run,
-                times: Vec::new(),
-            }),
+            Ok(Library { run, .. }) => {
+                contenders.push(Contender { name: name.to_owned(), run, times: Vec::new() })
+            }
             Err(why) => eprintln!("peer_matmul: {name} is left out: {why}"),
         }
     }
