@@ -32,8 +32,11 @@ const CPU: &[(&str, &str)] = &[];
 const SHARED: &[(&str, &str)] = &[("FAKE_GPU", "1"), ("POISON", "1")];
 const COPIED: &[(&str, &str)] = &[("FAKE_GPU", "1"), ("NO_IMAGES", "0")];
 
+/// A function, how it is made to hang, and what else is set.
+type Row = (&'static str, By, &'static [(&'static str, &'static str)]);
+
 /// A call, how it comes to be made, and where.
-const CALLS: [(&str, By, &[(&str, &str)]); 16] = [
+const CALLS: [Row; 16] = [
     ("clEnqueueNDRangeKernel", By::Frames, CPU),
     ("clFlush", By::Frames, CPU),
     ("clGetEventInfo", By::Frames, CPU),

@@ -9,6 +9,9 @@ use super::dock::{self, Wish};
 use super::place::{self, Panel, Title};
 use super::{Action, Layout, Overlay, View, correction, devices, panel, stages, theme, timeline, tuning};
 
+/// Lays a panel out in a rectangle, and notes what was asked for.
+type Show = fn(&mut Overlay, &mut Ui, Rect, &View, &mut Vec<Action>) -> (Title, f32);
+
 /// A panel that is opened by a click or a key. Its file has one, and [`ENTRIES`] lists them.
 pub(crate) struct Entry {
     /// Which panel.
@@ -26,7 +29,7 @@ pub(crate) struct Entry {
     /// Whether it is shown.
     pub is_shown: fn(&Overlay, &View) -> bool,
     /// Lays it out. Returns what was done with its title, and the height that it would like to have.
-    pub show: fn(&mut Overlay, &mut Ui, Rect, &View, &mut Vec<Action>) -> (Title, f32),
+    pub show: Show,
 }
 
 /// All of them, in the order of their buttons.

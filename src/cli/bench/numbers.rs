@@ -11,7 +11,7 @@ use crate::ladder::contest::{Contest, Ladder};
 use crate::ladder::trial::Child;
 
 pub(in crate::cli) fn run<L: Ladder>(ladder: &L, args: &BenchArgs) -> Result<u8> {
-    let size = args.size.as_ref().map_or(&[][..], std::slice::from_ref);
+    let size = args.size.as_slice();
     let sizes = args.sizes.sizes(size);
     let cases = match asked_cases(ladder, &args.given, &sizes) {
         Ok(cases) => cases,

@@ -108,7 +108,7 @@ fn each<const FROM: usize, const TO: usize>(
 
 /// Whether the language leaves some of a case's results open: those of binary numbers that do not fit, and which NaN it is.
 pub fn is_open(case: Case) -> bool {
-    !case.from.is_whole() && !(case.to.is_whole() && case.saturates)
+    !(case.from.is_whole() || case.to.is_whole() && case.saturates)
 }
 
 /// Whether another result than the wanted one is right as well. `flushes` says of a type whether the device takes its
@@ -127,10 +127,9 @@ pub fn accepts(case: Case, input: u64, got: u64, flushes: impl Fn(Type) -> bool)
     }
     // A zero of either sign.
     let zero = |format: Format, bits: u64| bits & (mask_of(case.to, format)) == 0;
-    if let Some((format, bits)) = to(wanted.bits) {
-        if flushes(case.to) && is_subnormal(format, case.to, bits) && zero(format, got) {
-            return true;
-        }
+    let flushed = |(format, bits)| is_subnormal(format, case.to, bits) && zero(format, got);
+    if flushes(case.to) && to(wanted.bits).is_some_and(flushed) {
+        return true;
     }
     match case.from.kind() {
         Kind::Binary(format) if flushes(case.from) && is_subnormal(format, case.from, input) => {

@@ -204,7 +204,7 @@ mod tests {
         assert!((bound(10_000) / UNIT - 1001.0).abs() < 0.1);
         let shape = Shape { m: 2, n: 3, k: 2 };
         let sums = Sums::of("special", shape, &[0.0, 0.0, 3.0, 4.0], &[1.0, 2.0, 3.0, 1.0, 2.0, 4.0]);
-        assert_eq!((&*sums.lengths).0, [0.0, 5.0]);
+        assert_eq!(sums.lengths.0, [0.0, 5.0]);
         assert!((sums.lengths.1[2] - 5.0).abs() < 1e-12);
         assert_eq!(sums.position(4), "row 1, column 1");
         // What is no number is right where none is wanted; zeros have no sign; infinities have one.
