@@ -34,8 +34,8 @@ reduction_two_stage(__global const uint *src, __global uint4 *parts, __global ui
         const int rows = min(block, height - top);
         uint sum = 0;
         for (int at = item; at < block * block; at += GROUP) {
-            const int x = at % block;
-            const int y = at / block;
+            const int x = at & (block - 1);
+            const int y = at >> log_of(block);
             if (x < columns && y < rows) {
                 const uint4 part = part_of(luminance(src[(top + y) * width + left + x]));
                 own = joined(own, part);

@@ -83,29 +83,36 @@ reduction_one_pass(__global const uint *src, __global uint4 *parts, __global uin
     __local sums_t tree[GROUP];
 #endif
 #if ONE_PASS
-    __local frame_t frames[GROUP];
     __local int last;
+#if NVIDIA
+    __local uint highs[32];
+#else
+    __local frame_t frames[GROUP];
+#endif
 #endif
     const uint item = get_local_id(0);
-    const uint tile_across = TILE / block;
-    const uint items = GROUP / (tile_across * tile_across);
-    const uint within = item % items;
-    const int blocks_across = (width + block - 1) / block;
-    const int column = get_group_id(0) * tile_across + item / items % tile_across;
-    const int row = get_group_id(1) * tile_across + item / items / tile_across;
-    const int left = column * block;
-    const int top = row * block;
+    // Exponents of two: of a block's edge, of blocks across a tile, and of the work-items that share a block.
+    const uint shift = log_of(block);
+    const uint across_tile = log_of(TILE) - shift;
+    const uint share = log_of(GROUP) - 2 * across_tile;
+    const uint items = 1 << share;
+    const uint within = item & (items - 1);
+    const int blocks_across = (width + block - 1) >> shift;
+    const int column = (get_group_id(0) << across_tile) + ((item >> share) & ((1 << across_tile) - 1));
+    const int row = (get_group_id(1) << across_tile) + (item >> share >> across_tile);
+    const int left = column << shift;
+    const int top = row << shift;
 
     sums_t own = NO_SUMS;
     if (width % 4 == 0) {
         uint4 quads[QUADS];
         int inside[QUADS];
-        const uint in_row = block / 4;
+        const uint in_row = shift - 2;
 #pragma unroll
         for (int n = 0; n < QUADS; n++) {
             const uint at = within + n * items;
-            const int x = left + at % in_row * 4;
-            const int y = top + at / in_row;
+            const int x = left + 4 * (at & ((1 << in_row) - 1));
+            const int y = top + (at >> in_row);
             inside[n] = x < width && y < height;
             quads[n] = inside[n] ? *(__global const uint4 *)(src + y * width + x) : (uint4)0;
         }
@@ -119,11 +126,12 @@ reduction_one_pass(__global const uint *src, __global uint4 *parts, __global uin
             }
         }
     } else {
-#pragma unroll
+        // Rare, and not unrolled: a compiler has enough to do with the other way.
+#pragma unroll 1
         for (int n = 0; n < 4 * QUADS; n++) {
             const uint at = within + n * items;
-            const int x = left + at % block;
-            const int y = top + at / block;
+            const int x = left + (at & (block - 1));
+            const int y = top + (at >> shift);
             if (x < width && y < height)
                 add_pixel(&own, src[y * width + x]);
         }
@@ -132,23 +140,22 @@ reduction_one_pass(__global const uint *src, __global uint4 *parts, __global uin
     // Joined by block, and those in one by tile.
 #if NVIDIA
     const uint run = min(items, 32u);
-    const uint runs = GROUP / run;
+    const uint runs = GROUP >> log_of(run);
     for (uint mask = 1; mask < run; mask *= 2)
         own = exchanged(own, mask);
-    if (item % run == 0)
-        warps[item / run] = own;
+    if ((item & (run - 1)) == 0)
+        warps[item >> log_of(run)] = own;
     barrier(CLK_LOCAL_MEM_FENCE);
     const int joins = item < 32;
-    const uint blocks = GROUP / items;
-    const uint each = runs / blocks;
-    const uint chosen = item / each;
+    const uint each = items >> log_of(run);
+    const uint chosen = item >> log_of(each);
     const sums_t none = NO_SUMS;
     if (joins) {
         own = item < runs ? warps[item] : none;
         for (uint mask = 1; mask < each; mask *= 2)
             own = exchanged(own, mask);
     }
-    const int writes = joins && item < runs && item % each == 0;
+    const int writes = joins && item < runs && (item & (each - 1)) == 0;
 #else
     tree[item] = own;
     for (uint stride = items / 2; stride > 0; stride /= 2) {
@@ -156,13 +163,13 @@ reduction_one_pass(__global const uint *src, __global uint4 *parts, __global uin
         if (within < stride)
             tree[item] = both(tree[item], tree[item + stride]);
     }
-    const uint chosen = item / items;
+    const uint chosen = item >> share;
     const int writes = within == 0;
     own = tree[item];
 #endif
     if (writes) {
-        const int c = get_group_id(0) * tile_across + chosen % tile_across;
-        const int r = get_group_id(1) * tile_across + chosen / tile_across;
+        const int c = (get_group_id(0) << across_tile) + (chosen & ((1 << across_tile) - 1));
+        const int r = (get_group_id(1) << across_tile) + (chosen >> across_tile);
         if (c * block < width && r * block < height)
             out[MEANS + r * blocks_across + c]
                 = mean_of(own.sum, min(block, width - c * block) * min(block, height - r * block));
@@ -175,7 +182,7 @@ reduction_one_pass(__global const uint *src, __global uint4 *parts, __global uin
 #else
     for (uint stride = items; stride < GROUP; stride *= 2) {
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (item % (2 * stride) == 0)
+        if ((item & (2 * stride - 1)) == 0)
             tree[item] = both(tree[item], tree[item + stride]);
     }
     own = tree[0];
@@ -190,8 +197,34 @@ reduction_one_pass(__global const uint *src, __global uint4 *parts, __global uin
         const int count = get_num_groups(0) * get_num_groups(1);
         frame_t frame = NO_FRAME;
         for (int i = item; i < count; i += GROUP)
-            add_part(&frame, ((volatile __global uint4 *)parts)[i]);
+            add_part(&frame, part_at(parts, i));
+#if NVIDIA
+        // Sums in two halves, so that no exchange carries.
+        uint high = frame.sum >> 16;
+        sums_t low = {frame.sum & 0xffff, frame.extremes & 255, frame.extremes >> 8, frame.product};
+        for (uint mask = 1; mask < 32; mask *= 2) {
+            low = exchanged(low, mask);
+            high += across(high, mask);
+        }
+        if (item % 32 == 0) {
+            warps[item / 32] = low;
+            highs[item / 32] = high;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (item < 32) {
+            low = item < GROUP / 32 ? warps[item] : none;
+            high = item < GROUP / 32 ? highs[item] : 0;
+            for (uint mask = 1; mask < GROUP / 32; mask *= 2) {
+                low = exchanged(low, mask);
+                high += across(high, mask);
+            }
+            const frame_t all = {low.sum + ((ulong)high << 16), low.least | low.most << 8, low.product};
+            if (item == 0)
+                write_frame(out, all, (ulong)width * height);
+        }
+#else
         join_frames(frames, frame, GROUP, out, (ulong)width * height);
+#endif
     }
 #else
     if (item == 0)

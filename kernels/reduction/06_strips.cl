@@ -157,7 +157,7 @@ reduction_strips(__global const uint *src, __global uint4 *parts, __global uint 
         const int count = get_num_groups(0) * get_num_groups(1);
         frame_t frame = NO_FRAME;
         for (int i = 0; i < count; i++)
-            add_part(&frame, ((volatile __global uint4 *)parts)[i]);
+            add_part(&frame, part_at(parts, i));
         write_frame(out, frame, (ulong)width * height);
     }
 }

@@ -20,7 +20,7 @@ from pathlib import Path
 import npp
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = ["charts.py", "contender.py", "npp.py", "npp_peer.py", "peers.py", "report.py", "timing.py"]
+SCRIPTS = ["charts.py", "contender.py", "ladder.py", "npp.py", "npp_peer.py", "peers.py", "report.py", "timing.py"]
 # What the machine must bring itself: the C runtime, and the driver's own libraries.
 LEFT_OUT = re.compile(r"(ld-linux-x86-64|libc|libm|libdl|libpthread|librt|libgcc_s|libstdc\+\+|libnvidia.*|libcuda)\.so")
 RUN = """#!/bin/sh

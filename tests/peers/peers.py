@@ -16,6 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ladder
 import npp
 import report as reports
 from timing import CLIP_FRAMES, DEVICE, WALL, Contender, Judge, one_radius
@@ -157,6 +158,30 @@ def measure(kind, args, commands, versions):
     return report
 
 
+def ladder_command(name, kind):
+    """What runs the other libraries of a ladder, or nothing."""
+    if not has_python():
+        return []
+    library = "cupy-cuda12x" if kind == "gpu" else "opencv-python-headless"
+    if not attempt(library, [PYTHON, "-m", "pip", "install", "--quiet", "numpy", library]):
+        return []
+    return [[PYTHON, HERE / f"{name}_peer.py", kind]]
+
+
+def measure_ladder(args):
+    """A ladder that filters no pictures, on the processor and on a graphics card where there is NVIDIA's."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    kinds = [args.only] if args.only else ["cpu", "gpu"] if has_nvidia() else ["cpu"]
+    sizes = [SIZES[size] for size in args.size or ["1080p", "4K"]]
+    cases = [{"width": width, "height": height, "block": 64} for width, height, _ in sizes]
+    for kind in kinds:
+        report = ladder.measure(args.ladder, kind, args.device, ladder_command(args.ladder, kind), cases, say)
+        name = f"{'gpu-' if kind == 'gpu' else ''}{args.ladder}"
+        (WORK / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+        (WORK / f"{name}.md").write_text(ladder.table(report), encoding="utf-8")
+        print(ladder.table(report))
+
+
 def main():
     parser = argparse.ArgumentParser(prog="./dev peers",
                                      description="clreel against OpenCV, Halide and libblur, and against NVIDIA's NPP")
@@ -171,7 +196,12 @@ def main():
     parser.add_argument("--pack", type=Path, metavar="FILE.tar.xz",
                         help="measure nothing: pack all for an NVIDIA machine without network; see tests/peers/pack.py")
     parser.add_argument("--processor", type=int, default=90, help="with --pack: as in sm_90, which is the default")
+    parser.add_argument("--ladder", choices=["reduction"],
+                        help="another ladder than the box filter, against what other libraries have for it")
     args = parser.parse_args()
+    if args.ladder:
+        measure_ladder(args)
+        return
     if args.pack:
         pack_all(args)
         return

@@ -95,7 +95,7 @@ const fn one_pass(args: &'static [Arg]) -> Pass {
     Pass { kernel: "reduction_one_pass", args, group: "GROUP", groups: |_, case| case.squares(64) }
 }
 
-const GROUP: Param = Param { name: "GROUP", cpu: 64, gpu: 256, values: &[64, 128, 256, 512] };
+const GROUP: Param = Param { name: "GROUP", cpu: 256, gpu: 256, values: &[128, 256, 512] };
 
 pub(super) static SUB_GROUPS: Code = Code {
     file: "reduction/05_one_pass.cl",

@@ -44,7 +44,7 @@ const LUMINANCE: &[Edit] = &[
 
 const PARTS: &[Edit] = &[
     edit("rounding", "sum + count / 2", "sum", 1),
-    edit("rounding", "frame.sum + pixels / 2", "frame.sum", 1),
+    edit("rounding", "sum + pixels / 2", "sum", 1),
     edit("extreme", "min(a.s2 & 255, b.s2 & 255)", "max(a.s2 & 255, b.s2 & 255)", 1),
     edit("extreme", "max(a.s2 >> 8, b.s2 >> 8)", "min(a.s2 >> 8, b.s2 >> 8)", 1),
     edit("constant", "2 * y + 1", "2 * y + 3", 1),
@@ -58,7 +58,7 @@ const PARTS: &[Edit] = &[
 const TILES: &[Edit] = &[
     edit("width", "x < width && y < height", "y < height", 1),
     edit("last row", "x < width && y < height", "x < width", 1),
-    edit("shift", "p.x + at % p.edge", "p.x + (at + 1) % p.edge + 1", 1),
+    edit("shift", "(1 << p.shift) - 1", "(1 << p.shift) - 2", 1),
     edit("strip", "p.within + n * p.items", "p.within", 1),
     edit("size", "min(block, TILE)", "TILE", 2),
     edit("operands", "sum += part.s0", "sum = part.s0", 1),
@@ -118,9 +118,9 @@ const TWO_STAGE: &[Edit] = &[
 const ONE_PASS: &[Edit] = &[
     edit("width", "width % 4 == 0", "width % 4 != 1", 1),
     edit("width", "x < width && y < height", "y < height", 2),
-    edit("shift", "at % in_row * 4", "at % in_row", 1),
-    edit("shift", "at / in_row", "at / block", 1),
-    edit("strip", "item / items / tile_across", "0", 1),
+    edit("shift", "4 * (at & ((1 << in_row) - 1))", "(at & ((1 << in_row) - 1))", 1),
+    edit("shift", "at >> in_row", "at >> shift", 1),
+    edit("strip", "item >> share >> across_tile", "0", 1),
     edit("operands", "both(tree[item], tree[item + stride])", "tree[item]", 2),
     edit("size", "stride = items;", "stride = items * 2;", 1),
     edit("outside", "r * blocks_across + c]", "r * blocks_across + c + 1]", 1),
