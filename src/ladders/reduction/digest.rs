@@ -152,6 +152,7 @@ impl<D: Digest> Ladder for OfPictures<D> {
             (300, 40, 16),
             (1031, 20, 64),
             (1284, 131, 32),
+            (2069, 35, 16),
         ];
         sizes.map(|(width, height, block)| Case { width, height, block }).to_vec()
     }

@@ -78,7 +78,8 @@ const FRAMES: &[Edit] = &[
 
 const INTERLEAVED: &[Edit] = &[
     edit("size", "stride < GROUP", "stride < GROUP / 2", 1),
-    edit("strip", "2 * stride * get_local_id(0)", "stride * get_local_id(0)", 1),
+    edit("strip", "2 * stride * get_local_id(0)", "stride * get_local_id(0)", 1)
+        .by_device("Where work-items follow each other, the first sum is right all the same."),
     edit("operands", "tree[at + stride]", "tree[at]", 1),
     edit("shift", "parts[p.number]", "parts[0]", 1),
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);", "", 1),
