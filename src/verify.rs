@@ -147,6 +147,11 @@ impl MismatchReport {
         self.count == 0 && self.overrun == 0 && self.source == 0
     }
 
+    /// Whether something was written that is not the output: nobody knows what that does to another process.
+    pub(crate) fn wrote_elsewhere(&self) -> bool {
+        self.overrun > 0 || self.source > 0
+    }
+
     /// Adds an element that differs.
     pub(crate) fn note(&mut self, got: f64, want: f64, untouched: bool, position: impl FnOnce() -> String) {
         self.count += 1;

@@ -405,7 +405,8 @@ fn a_signal_loses_nothing() {
     let done = || -> u64 {
         let text = std::fs::read_to_string(&file).unwrap_or_default();
         let saved: Value = serde_json::from_str(&text).unwrap_or_default();
-        saved["devices"][0]["cases"][0]["values"].as_u64().unwrap_or(0)
+        let cases = saved["devices"][0]["cases"].as_array();
+        cases.into_iter().flatten().filter_map(|case| case["values"].as_u64()).sum()
     };
     let interrupted_after = |before: u64, args: &[&str]| {
         let mut child = conformance(args).stdout(std::process::Stdio::piped()).spawn().unwrap();
@@ -419,10 +420,11 @@ fn a_signal_loses_nothing() {
         assert_eq!(output.status.code(), None, "a signal ends it");
         String::from_utf8(output.stdout).unwrap()
     };
-    let shown = interrupted_after(0, &["--full", "--type", "uchar_uint", "--save", &file]);
-    assert!(shown.contains("1 begun"), "{shown}");
+    // All numbers of 32 bits as ten types: more than can be done before the signal comes.
+    let shown = interrupted_after(0, &["--full", "--type", "*_float", "--save", &file]);
+    assert!(shown.contains("begun") || shown.contains("missing"), "{shown}");
     let first = done();
-    assert!(first > 0 && first < 1 << 32, "{first}");
+    assert!(first > 0, "{first}");
     interrupted_after(first, &["--resume", &file]);
     assert!(done() > first);
 }

@@ -160,7 +160,10 @@ fn the_window_tells_of_one_wrong_pixel_and_mends_the_picture() {
     command.env("CLREEL_KERNELS", changed.file("")).envs(as_gpu()).arg(&still).current_dir(&here);
     command.args(["--variant", "off", "--no-sharing", "--device", "gpu"]);
     let mut session = Session::start(&display, &mut command);
+    // A picture that was there before the device was converted without it.
+    session.display.key("1");
     session.wait_for_text("wrongly");
+    session.display.key("0");
     session.wait("the right picture", |session| {
         session.display.key("s");
         let files = std::fs::read_dir(&here).unwrap().map(|entry| entry.unwrap().path());

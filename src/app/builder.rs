@@ -5,7 +5,7 @@
 //!
 //! Contexts are made on the threads of their devices. Each is started with a number, which its messages carry: what is still built for a device that was left is told from what is built for its successor.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -57,6 +57,7 @@ impl Starter {
 }
 
 /// A context, and what to build for it.
+#[derive(Clone)]
 pub(crate) struct Start {
     /// What its messages carry.
     pub number: u64,
@@ -88,6 +89,8 @@ struct Shared {
     busy: AtomicBool,
     /// Since when.
     since: Mutex<Instant>,
+    /// The number of the context that it is at work for; 0 where there is none yet.
+    at: AtomicU64,
 }
 
 /// After so long the thread's work is given to another one where a device is changed.
@@ -121,6 +124,11 @@ impl Builder {
         self.shared.busy.load(Ordering::SeqCst) && since.elapsed() > STALLED
     }
 
+    /// Whether it waits for long, and not for the driver of the context with this number.
+    pub(crate) fn is_stalled_before(&self, number: u64) -> bool {
+        self.is_stalled() && self.shared.at.load(Ordering::SeqCst) != number
+    }
+
     fn spawn_to(
         list: bool,
         wanted: VariantId,
@@ -131,7 +139,8 @@ impl Builder {
         let (requests, receiver) = channel();
         let (stop, busy) = (AtomicBool::new(false), AtomicBool::new(true));
         let since = Mutex::new(Instant::now());
-        let shared = Arc::new(Shared { wanted: Mutex::new(wanted), stop, busy, since });
+        let shared =
+            Arc::new(Shared { wanted: Mutex::new(wanted), stop, busy, since, at: AtomicU64::new(0) });
         let worker = Worker {
             shared: shared.clone(),
             sender,
@@ -307,6 +316,8 @@ impl Worker {
                 requests.try_recv()
             };
             *self.shared.since.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+            let at = context.as_ref().map_or(0, |(number, _)| *number);
+            self.shared.at.store(at, Ordering::SeqCst);
             self.shared.busy.store(true, Ordering::SeqCst);
             if self.shared.stop.load(Ordering::SeqCst) {
                 self.shared.busy.store(false, Ordering::SeqCst);

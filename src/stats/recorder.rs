@@ -237,7 +237,8 @@ impl Recorder {
         let follows = |n: &usize| self.history[n + 1].interval_ms.is_some();
         let first = (0..at).rev().take_while(follows).take(FRAMES_SHOWN - 1).last().unwrap_or(at);
         let mut timeline = Timeline::default();
-        self.spans.range(first..=at).for_each(|spans| timeline.push(spans.clone()));
+        let known = self.spans.range(first..=at).filter(|spans| !spans.is_empty());
+        known.for_each(|spans| timeline.push(spans.clone()));
         Some((sample, timeline))
     }
 

@@ -14,6 +14,7 @@ use super::Player;
 use super::asking::Asking;
 use super::opening::{Held, Opening, Why};
 use super::recovery::Recovery;
+use crate::app::builder::Start;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceKind, select_device};
 use crate::gpu::drivers::{self, Driver};
@@ -37,6 +38,8 @@ pub(super) struct Running {
 pub(super) struct Pending {
     pub device: Device,
     pub number: u64,
+    /// What is built for it.
+    pub start: Start,
     pub sharing: Sharing,
     pub held: Held,
     pub status: Vec<(VariantId, VariantStatus)>,
@@ -332,7 +335,7 @@ impl Player<'_> {
     fn promote(&mut self) {
         let Some(pending) = self.devices.pending.take() else { return };
         self.devices.note_failure(&pending.device, None);
-        let Pending { device, number, sharing, mut held, status } = pending;
+        let Pending { device, number, start: _, sharing, mut held, status } = pending;
         let Some((pipeline, thread, here)) = held.0.take() else { return };
         self.frames.set_pipeline(pipeline, thread, here);
         (self.status, self.sharing) = (status, sharing);

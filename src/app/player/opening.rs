@@ -114,6 +114,7 @@ impl Player<'_> {
 
     /// Does what the device that is being opened wants of OpenGL, and takes it when it is ready.
     pub(super) fn look_after_opening(&mut self) {
+        self.build_elsewhere();
         let Some(opening) = &self.devices.opening else { return };
         for ask in opening.asks.try_iter() {
             ask(&self.gl_window.gl);
@@ -163,23 +164,40 @@ impl Player<'_> {
         if let Some(learnt) = self.devices.learnt(&device) {
             learnt.sharing = Some(sharing.clone());
         }
-        if self.builder.is_stalled()
+        self.devices.contexts += 1;
+        let number = self.devices.contexts;
+        let variants = VariantId::ALL.into_iter().filter(|v| v.back_end() == BackEnd::OpenCl).collect();
+        let to_texture = sharing == Sharing::ZeroCopy;
+        let start = Start { number, cl, to_texture, variants, corrector: true };
+        self.build(start.clone());
+        let status = at_first(&self.frames);
+        let held = Held(Some((pipeline, thread, here)));
+        self.devices.pending = Some(Pending { device: device.clone(), number, start, sharing, held, status });
+        self.promote_if_ready();
+        if why == Why::Recovery {
+            self.opened_instead(&device);
+        }
+    }
+
+    /// Has everything built for a context, by another thread where the builder's waits for a driver.
+    fn build(&mut self, start: Start) {
+        if self.builder.is_stalled_before(start.number)
             && let Err(error) = self.builder.renew(self.args.trial.limit(), self.waker.clone())
         {
             self.notify(error, false);
         }
-        self.devices.contexts += 1;
-        let number = self.devices.contexts;
         self.builder.want(self.frames.chosen().0);
-        let variants = VariantId::ALL.into_iter().filter(|v| v.back_end() == BackEnd::OpenCl).collect();
-        let to_texture = sharing == Sharing::ZeroCopy;
-        self.builder.start(Start { number, cl, to_texture, variants, corrector: true });
-        let status = at_first(&self.frames);
-        let held = Held(Some((pipeline, thread, here)));
-        self.devices.pending = Some(Pending { device: device.clone(), number, sharing, held, status });
-        self.promote_if_ready();
-        if why == Why::Recovery {
-            self.opened_instead(&device);
+        self.builder.start(start);
+    }
+
+    /// Has another thread build for the device that is made ready where the builder's turns out to wait for the driver of the
+    /// one before.
+    fn build_elsewhere(&mut self) {
+        let stalled = |pending: &&Pending| self.builder.is_stalled_before(pending.number);
+        if let Some(start) =
+            self.devices.pending.as_ref().filter(stalled).map(|pending| pending.start.clone())
+        {
+            self.build(start);
         }
     }
 

@@ -143,7 +143,7 @@ impl Serialize for RunEntry<'_> {
         }
         for (index, (limit, outcome)) in case.limits.iter().zip(limits).enumerate() {
             let measured = outcome.measured();
-            let failed = matches!(outcome, Outcome::Failed(_));
+            let failed = matches!(outcome, Outcome::Failed(_) | Outcome::Mismatch(_));
             if index == 0 || measured.is_some() || failed {
                 map.serialize_entry(&format!("{}_ms", limit.key), &measured.map(|m| m.time))?;
                 map.serialize_entry(&format!("{}_noisy", limit.key), &noisy(measured))?;

@@ -30,7 +30,7 @@ fn print_run(device: &str, run: &CaseRun) -> Result<()> {
         print_line(note)?;
     }
     // A limit that there is not is no fault.
-    let faulty = |outcome: &&Outcome| matches!(outcome, Outcome::Failed(_));
+    let faulty = |outcome: &&Outcome| matches!(outcome, Outcome::Failed(_) | Outcome::Mismatch(_));
     let limits = run.case.limits.iter().map(|limit| in_brackets(limit.name)).zip(&run.limits);
     let limits = limits.filter(|(_, outcome)| faulty(outcome));
     for (name, outcome) in limits.chain(run.rows.iter().map(|row| (row.entry.name.clone(), &row.outcome))) {

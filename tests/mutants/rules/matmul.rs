@@ -105,7 +105,8 @@ const VECTORS: &[Edit] = &[
     edit("strip", "first < k", "first + TILE_K <= k", 1),
     edit("strip", "(i + 3) * STRIDE_A", "(i + 2) * STRIDE_A", 1),
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);\n#pragma", "#pragma", 1),
-    edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);\n    }", "}", 1),
+    edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);\n    }", "}", 1)
+        .by_device("It shows only where a work-item overtakes another one."),
     edit("constant", "sums[r][s] = (float4)(0.0f)", "sums[r][s] = (float4)(-0.0f)", 1),
     edit("window", "i < TILE_K; i++", "i + 1 < TILE_K; i++", 1),
     edit("operands", "of_a[r].z", "of_a[r].w", 1),

@@ -112,9 +112,9 @@ pub struct Tried {
 }
 
 impl Tried {
-    /// Whether it wrote where nothing is to be written: nobody knows what that does to another process.
+    /// Whether it wrote where nothing is to be written.
     pub(crate) fn overran(&self) -> bool {
-        self.report.as_ref().is_some_and(|report| report.overrun > 0)
+        self.report.as_ref().is_some_and(MismatchReport::wrote_elsewhere)
     }
 }
 
