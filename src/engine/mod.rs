@@ -381,7 +381,7 @@ impl Engine {
         self.jobs.iter().any(|job| !job.is_all_enqueued())
     }
 
-    /// Why the device failed, if it has since the last call. Nothing goes on until it is [left](Engine::leave_device).
+    /// Why the device failed, if it has since the last call. Nothing goes on until it is left.
     pub fn take_failure(&mut self) -> Option<Error> {
         self.failure.take()
     }

@@ -1,5 +1,5 @@
 //! The conversions of OpenCL C: whether a device's are right ([`run`]), and what is right
-//! ([`reference`]); and how fast a host finds out ([`strategies`]).
+//! ([`mod@reference`]); and how fast a host finds out ([`strategies`]).
 
 mod compare;
 mod device;
