@@ -415,7 +415,7 @@ fn a_signal_loses_nothing() {
             std::thread::sleep(std::time::Duration::from_millis(50));
         }
         let id = child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), None, "a signal ends it");
         String::from_utf8(output.stdout).unwrap()
