@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use super::Player;
 use crate::app::tuner::{self, News, Order, Told, Tuner};
+use crate::error::Result;
 use crate::gpu::cl::{Device, DeviceKind};
+use crate::jobs::{Job, Waker};
 use crate::ladder::cache::Cache;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::tune;
@@ -33,6 +35,8 @@ pub(super) struct SpareTime {
     key: Option<(Key, Instant)>,
     /// Whether the cache has nothing for the key; `None` until it was asked.
     unknown: Option<bool>,
+    /// It is being asked.
+    looking: Option<Job<bool>>,
     /// The button was pressed.
     asked: bool,
     /// A search is under way, with the number of the last one.
@@ -47,6 +51,7 @@ impl Default for SpareTime {
             tuner: None,
             key: None,
             unknown: None,
+            looking: None,
             asked: false,
             under_way: false,
             number: 0,
@@ -64,7 +69,7 @@ impl SpareTime {
     /// Ends the search; it does not begin again by itself.
     pub(crate) fn stop(&mut self) {
         self.cancel();
-        self.unknown = Some(false);
+        (self.unknown, self.looking) = (Some(false), None);
     }
 
     /// Holds the search, until it is looked after again.
@@ -72,6 +77,23 @@ impl SpareTime {
         if let Some(tuner) = &self.tuner {
             tuner.set_open(false);
         }
+    }
+
+    /// Asks the cache, which is a file, whether it has something for the key; a thread reads it.
+    fn look_up(&mut self, device: &Device, key: Key, waker: &Waker) -> Result<()> {
+        if self.unknown.is_none() && self.looking.is_none() {
+            let info = device.info.clone();
+            let look = move |_: &_| {
+                let known = tuned::choices(&Cache::load(), &info);
+                Ok(!known.iter().any(|c| (c.size, c.radius_class) == (key.1, key.2)))
+            };
+            self.looking = Some(Job::spawn("look-up", "What was tuned before cannot be read.", waker, look)?);
+        }
+        if let Some(unknown) = self.looking.as_ref().and_then(|job| job.wait(Duration::ZERO)) {
+            self.looking = None;
+            self.unknown = Some(unknown?);
+        }
+        Ok(())
     }
 
     fn cancel(&mut self) {
@@ -143,7 +165,7 @@ impl Player<'_> {
         if now.as_ref().map(|(key, ..)| *key) != self.tuning.key.map(|(key, _)| key) {
             self.tuning.cancel();
             self.tuning.key = now.as_ref().map(|(key, ..)| (*key, Instant::now()));
-            self.tuning.unknown = None;
+            (self.tuning.unknown, self.tuning.looking) = (None, None);
         }
         let (Some((key, device, size)), Some((_, since))) = (now, self.tuning.key) else { return };
         // Who counts frames measures the movie, and wants nothing beside it.
@@ -155,11 +177,11 @@ impl Player<'_> {
             return;
         }
         if !self.tuning.asked && !self.tuning.under_way {
-            let unknown = || {
-                let known = tuned::choices(&Cache::load(), &device.info);
-                !known.iter().any(|c| (c.size, c.radius_class) == (key.1, key.2))
-            };
-            if !*self.tuning.unknown.get_or_insert_with(unknown) {
+            if let Err(error) = self.tuning.look_up(&device, key, &self.waker) {
+                self.tuning.stop();
+                self.notify(error, false);
+            }
+            if self.tuning.unknown != Some(true) {
                 return;
             }
             let wait = SETTLED.saturating_sub(since.elapsed());
