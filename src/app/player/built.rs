@@ -2,8 +2,7 @@
 //! conversions, and what the overlay says of them.
 
 use super::Player;
-use crate::app::builder::{Built, Start};
-use crate::app::part::Part;
+use crate::app::builder::{Built, Part, Start};
 use crate::engine::Pipeline;
 use crate::error::Error;
 use crate::gpu::cl::is_device_failure;
@@ -70,6 +69,15 @@ impl Player<'_> {
     pub(super) fn built(&mut self, message: Built) {
         match message {
             Built::Devices(devices) => self.found(devices),
+            Built::Failed(error) => {
+                let pending = self.devices.pending.iter_mut().flat_map(|pending| &mut pending.status);
+                for (_, status) in self.status.iter_mut().chain(pending) {
+                    if *status == VariantStatus::Building {
+                        *status = VariantStatus::Unavailable(error.clone());
+                    }
+                }
+                self.notify(error, true);
+            }
             Built::For(number, part) => {
                 let pending = self.devices.pending.as_ref().is_some_and(|p| p.number == number);
                 if pending {

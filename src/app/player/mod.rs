@@ -108,7 +108,7 @@ impl<'a> Player<'a> {
         let movies = Movies::new(playlist, info, waker);
         let (store, settings, unreadable) = Store::open();
         let surface = Surface::new(event_loop, &gl, settings.ui_scale, waker)?;
-        let builder = Builder::spawn(args.filter.variant, args.trial.limit(), waker.clone())?;
+        let builder = Builder::spawn(args.filter.variant, args.trial.limit(), waker)?;
         let recorder = Recorder::new(true);
         let decoder = decoder.unwrap_or_else(Decoder::without_frames);
         let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced, waker.clone());

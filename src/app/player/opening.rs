@@ -182,7 +182,7 @@ impl Player<'_> {
     /// Has everything built for a context, by another thread where the builder's waits for a driver.
     fn build(&mut self, start: Start) {
         if self.builder.is_stalled_before(start.number)
-            && let Err(error) = self.builder.renew(self.args.trial.limit(), self.waker.clone())
+            && let Err(error) = self.builder.renew(self.args.trial.limit(), &self.waker)
         {
             self.notify(error, false);
         }
