@@ -293,6 +293,9 @@ fn a_device_that_is_not_there_is_named() {
     }
 }
 
+/// What stands for the exit code of a process that ended by a signal.
+const CRASHED: i32 = -1;
+
 /// Runs clreel with so many MiB of address space.
 fn run_in(mib: u32, arguments: &[&std::ffi::OsStr]) -> (i32, String, String) {
     let mut command = Command::new("sh");
@@ -300,10 +303,8 @@ fn run_in(mib: u32, arguments: &[&std::ffi::OsStr]) -> (i32, String, String) {
     command.arg(env!("CARGO_BIN_EXE_clreel")).args(arguments).stdin(Stdio::null());
     let Output { status, stdout, stderr } = command.output().unwrap();
     let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
-    assert!(!stderr.contains("panicked"), "{stderr}");
-    // PoCL ends the process where it cannot start its threads.
-    let code = if stderr.contains("PTHREAD ERROR") { 1 } else { status.code().expect("ended by itself") };
-    (code, stdout, stderr)
+    assert!(!["panicked", "memory allocation of"].iter().any(|own| stderr.contains(own)), "{stderr}");
+    (status.code().unwrap_or(CRASHED), stdout, stderr)
 }
 
 #[test]
@@ -318,11 +319,12 @@ fn too_little_memory_for_a_frame_is_a_sentence() {
         let mut arguments = ["snapshot", "--variant", variant, "--out"].map(std::ffi::OsStr::new).to_vec();
         arguments.extend([out.as_os_str(), movie.as_os_str()]);
         let (code, _, stderr) = run_in(mib, &arguments);
-        // Below some size not even the libraries can be loaded, and that is none of ours.
-        let loaded =
-            !["error while loading shared libraries", "PTHREAD ERROR"].iter().any(|own| stderr.contains(own));
+        // Below some size not even the libraries can be loaded, and PoCL ends the process where it cannot start its
+        // threads (3.1, 6.0) or has no memory to hand out a program's binary (6.0); that is none of ours.
+        let driver_fails = code == CRASHED && variant != "off";
+        let loads = !stderr.contains("error while loading shared libraries");
         assert!(
-            !loaded || code == 0 || code == 1 && stderr.contains("clreel: "),
+            driver_fails || !loads || code == 0 || code == 1 && stderr.contains("clreel: "),
             "{mib} MiB: {code} {stderr}"
         );
         sentences += u32::from(code == 1 && stderr.contains("emory"));
