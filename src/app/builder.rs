@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::conversions::Conversions;
 use super::part::Part;
 use crate::color::Layout;
-use crate::engine::{Check, TrialCase};
+use crate::engine::{Check, Scopes, TrialCase};
 use crate::error::{Error, Result};
 use crate::gpu::binaries;
 use crate::gpu::cl::{ClContext, Device, is_device_failure, list_devices};
@@ -41,6 +41,7 @@ enum Request {
     Try(TrialCase),
     Check(Check),
     Again(VariantId),
+    Scopes((u32, u32)),
     /// Wakes the thread, so that it sees that it is to end.
     End,
 }
@@ -181,6 +182,11 @@ impl Builder {
     /// Checks this when there is nothing else to do.
     pub(crate) fn check(&self, check: Check) {
         self.request(Request::Check(check));
+    }
+
+    /// Builds next what measures pictures of this size.
+    pub(crate) fn scopes(&self, size: (u32, u32)) {
+        self.request(Request::Scopes(size));
     }
 
     /// Builds a variant once more, because what it depends on has changed.
@@ -356,6 +362,10 @@ impl Worker {
                         self.left.push(variant);
                     }
                     Ok(())
+                }
+                (Ok(Request::Scopes(size)), Some((number, cl))) => {
+                    let part = Part::Scopes(Box::new(Scopes::build(cl, size)));
+                    self.send(Built::For(*number, Box::new(part)))
                 }
                 (Err(TryRecvError::Empty), Some((number, cl))) => self.build_next(*number, cl),
                 (Err(TryRecvError::Disconnected), _) => Err(Gone),

@@ -97,6 +97,7 @@ impl<'a> Fixture<'a> {
             busy: None,
             part: (None, None),
             correction: None,
+            readings: None,
             devices: DeviceList::default(),
             tuning: Tuning::NONE,
             device: None,
@@ -153,6 +154,12 @@ impl<'a> Fixture<'a> {
             part: self.part,
             tuning: &self.tuning,
             auto: None,
+            readings: self.readings.as_ref(),
+            not_measured: None,
+            placed: Some(Placed {
+                at: [0.0, 0.0, self.size.x, self.size.y],
+                orientation: Default::default(),
+            }),
         };
         let mut actions = Vec::new();
         let overlay = &mut self.overlay;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Flight, FrameLoop, Ready};
+use super::{Flight, FrameLoop, Measuring, Ready};
 use crate::color::Correction;
 use crate::engine::{Pipeline, Side, Ticket};
 use crate::gpu::device_thread::DeviceThread;
@@ -223,6 +223,15 @@ impl FrameLoop {
         self.correction = correction.filter(|c| !c.is_neutral());
         self.not_again = None;
         self.return_waiting();
+    }
+
+    /// Measures frames from the next one on, or not; the picture on the screen anew where no next one comes.
+    pub(crate) fn measure(&mut self, measuring: Measuring) {
+        if measuring != self.measuring {
+            self.measuring = measuring;
+            self.not_again = None;
+            self.return_waiting();
+        }
     }
 
     /// Pauses or goes on.

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::color::Correction;
-use crate::engine::{Engine, Pipeline, Progress, Request, Rest, Slot, Stages, Ticket};
+use crate::engine::{Engine, Pipeline, Progress, Readings, Request, Rest, Slot, Stages, Ticket};
 use crate::error::Error;
 use crate::gpu::device_thread::DeviceThread;
 use crate::gpu::gl_timer::{self, GlTimer, Timing};
@@ -72,6 +72,23 @@ struct Ready {
     slot: Slot,
     /// OpenGL's own time for fetching the picture.
     fetched: Option<Timing>,
+    /// What was measured of it.
+    readings: Option<Arc<Readings>>,
+}
+
+/// What is measured of every frame on the device, and done with it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Measuring {
+    /// Its luminance, for scopes and heat map.
+    pub readings: bool,
+    /// Auto-levels.
+    pub levels: bool,
+}
+
+impl Measuring {
+    fn is_off(self) -> bool {
+        self == Self::default()
+    }
 }
 
 impl Ready {
@@ -115,6 +132,9 @@ pub(crate) struct FrameLoop {
     chosen_at: Option<Instant>,
     /// What colours are corrected with, if they are; never a neutral one.
     correction: Option<Correction>,
+    measuring: Measuring,
+    /// Why nothing is measured, as it was when the engine was here.
+    not_measured: Option<Error>,
     /// No frame is taken before the chosen variant is built.
     waits_for_filter: bool,
     /// No frame is converted on the host while the device's program for it is being built.
@@ -210,6 +230,8 @@ impl FrameLoop {
             radius: 0,
             chosen_at: None,
             correction: None,
+            measuring: Measuring::default(),
+            not_measured: None,
             waits_for_filter: false,
             waits_for_conversions: false,
             free: Vec::new(),
@@ -257,6 +279,21 @@ impl FrameLoop {
             self.auto = pipeline.and_then(|pipeline| pipeline.chosen(VariantId::Auto, size, radius));
         }
         self.auto.clone()
+    }
+
+    /// For which pictures what measures them is to be built: wanted, and not there; told once.
+    pub(crate) fn lacks_scopes(&mut self) -> Option<(u32, u32)> {
+        let size = self.shown_size().filter(|_| !self.measuring.is_off())?;
+        self.pipeline_mut()?.lacks_scopes(size).then_some(size)
+    }
+
+    /// Why nothing is measured on this device, where that is so.
+    pub(crate) fn not_measured(&mut self) -> Option<&Error> {
+        if let Some(engine) = &self.engine {
+            let scopes = engine.pipeline().and_then(Pipeline::scopes);
+            self.not_measured = scopes.and_then(std::result::Result::err).cloned();
+        }
+        self.not_measured.as_ref()
     }
 
     /// Errors since the last call, each with the variant that cannot go on because of it.

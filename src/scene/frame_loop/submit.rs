@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::lent::Done;
-use super::{Flight, FrameLoop};
+use super::{Flight, FrameLoop, Measuring};
 use crate::engine::{Progress, Refusal, Request, Slot, Stages, Ticket};
 use crate::error::{Error, Result};
 use crate::ladders::box_filter::VariantId;
@@ -181,7 +181,10 @@ impl FrameLoop {
     pub(super) fn wanted(&self) -> Request {
         let can = self.engine.as_ref().is_some_and(|engine| engine.can_filter(self.variant, self.radius));
         let variant = if can { self.variant } else { VariantId::Off };
-        Request { variant, radius: self.radius, correction: self.correction }
+        let can = self.engine.as_ref().is_some_and(|engine| engine.can_measure(variant));
+        let Measuring { readings, levels } = self.measuring;
+        let correction = self.correction;
+        Request { variant, radius: self.radius, correction, readings: can && readings, levels: can && levels }
     }
 
     /// Whether such a frame is to wait until what it needs is built, checked and tried. What filters planes cannot do
@@ -207,7 +210,10 @@ impl FrameLoop {
         let shown = &self.shown.as_ref().filter(|shown| shown.flight.generation == self.generation)?.flight;
         let same = wanted.variant == shown.request.variant
             && (wanted.radius == shown.request.radius || wanted.variant == VariantId::Off)
-            && wanted.correction == shown.request.correction;
+            && wanted.correction == shown.request.correction
+            && wanted.levels == shown.request.levels
+            // What was measured and is not wanted any more does no harm.
+            && (shown.request.readings || !wanted.readings);
         let on_their_way = self.flights.iter().chain(self.ready.iter().map(|ready| &ready.flight));
         let on_its_way = on_their_way.into_iter().any(|f| f.again && !f.doubtful);
         ((!same || shown.doubtful) && !on_its_way && self.not_again.as_ref() != Some(wanted))
