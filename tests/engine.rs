@@ -12,7 +12,9 @@ use std::sync::Arc;
 use clreel::color::kernels::Converter;
 use clreel::color::planes::pack;
 use clreel::color::{RgbaConverter, convert_reference};
-use clreel::engine::{Engine, Finished, Outcome, Pipeline, Readings, Refusal, Request, Scopes, Slot, stretch};
+use clreel::engine::{
+    Engine, Finished, Outcome, Pipeline, Readings, Refusal, Request, Scopes, Slot, stretch,
+};
 use clreel::gpu::headless::Headless;
 use clreel::gpu::memory::Storage;
 use clreel::gpu::read_texture::read_texture;
