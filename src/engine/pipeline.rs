@@ -268,7 +268,8 @@ impl Pipeline {
     /// Does what OpenGL has to do before such a request goes to the device with this slot; returns whether there was anything
     /// to wait for.
     pub(super) fn make_ready(&self, slot: &mut Slot, request: &Request) -> bool {
-        let is_filtered = request.variant != VariantId::Off || request.correction.is_some();
+        let is_filtered =
+            request.variant != VariantId::Off || request.correction.is_some() || request.measures();
         let shares = self.to_texture && slot.texture().is_some();
         (is_filtered || !self.cl.is_cpu()) && slot.be_ready(shares, |pixels| self.takes(pixels))
     }
