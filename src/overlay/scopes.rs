@@ -14,7 +14,7 @@ use crate::engine::{LEVELS, Readings, STRIPS};
 use crate::media::Orientation;
 
 /// The panel's size in points.
-const SIZE: Vec2 = vec2(296.0, 330.0);
+const SIZE: Vec2 = vec2(296.0, 348.0);
 const HISTOGRAM: f32 = 84.0;
 const WAVEFORM: f32 = 128.0;
 const LINE: f32 = 18.0;
@@ -68,6 +68,9 @@ fn show(
         ui.new_child(egui::UiBuilder::new().id_salt("switches").max_rect(row(0.0, theme::CONTROL)));
     switches.horizontal(|ui| {
         let mut switch = |text: &str, hover: &str, on: bool, action: Action| {
+            // What is on lies on the colour that texts have elsewhere.
+            let color = if on { theme::PANEL.to_opaque() } else { theme::TEXT };
+            let text = egui::RichText::new(text).color(color);
             if ui.selectable_label(on, text).on_hover_text(hover).clicked() {
                 actions.push(action);
             }
