@@ -33,6 +33,7 @@ struct Fixture<'a> {
     busy: Option<Busy>,
     part: (Option<f64>, Option<f64>),
     correction: Option<crate::color::Correction>,
+    readings: Option<crate::engine::Readings>,
     devices: DeviceList<'a>,
     tuning: Tuning,
     device: Option<crate::gpu::cl::DeviceInfo>,
