@@ -1,6 +1,6 @@
 //! The window: winit's events ([`window`]), what fills it ([`player`]), keys ([`input`]), the movies to play
 //! ([`playlist`], and the desktop's dialog that asks for them), and the background threads
-//! that build OpenCL programs ([`builder`]) and tune them ([`tuner`]).
+//! that build OpenCL programs ([`builder`]), tune them ([`tuner`]) and measure other ladders ([`lab`]).
 
 pub(crate) mod builder;
 mod completion;
@@ -8,6 +8,7 @@ mod conversions;
 mod dialog;
 mod fonts;
 pub(crate) mod input;
+pub(crate) mod lab;
 mod part;
 pub(crate) mod player;
 pub(crate) mod playlist;

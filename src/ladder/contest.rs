@@ -64,6 +64,9 @@ pub trait Ladder {
 
     /// The options that say its cases, as in "count".
     const TAKES: &'static [&'static str];
+    /// Values of the first of these options for the window's spare time, the smallest first: at each a graphics card and a
+    /// processor need seconds for all rungs.
+    const SIZES: &'static [&'static str];
 
     /// The cases that are asked for, each once; the one that is usual where none is.
     ///

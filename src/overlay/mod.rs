@@ -17,6 +17,7 @@ mod hatch;
 mod headline;
 mod hidden;
 mod keys;
+mod lab;
 mod ladder;
 mod layout;
 mod line;
@@ -44,6 +45,7 @@ use egui::Ui;
 
 pub(crate) use devices::{DeviceList, DeviceRow, DeviceState};
 pub use keys::{KEYS, KeyHelp};
+pub(crate) use lab::{Lab, LabRow, LabState};
 use layout::Layout;
 pub(crate) use panels::ENTRIES;
 use path_field::PathField;
@@ -71,6 +73,8 @@ pub(crate) struct Overlay {
     frozen: Option<Frozen>,
     /// The variant whose map the search shows; `None`: the fastest.
     tuning_of: Option<&'static str>,
+    /// The ladder and the size that the Lab is to measure.
+    lab: lab::Choice,
     /// Whether the stages have patterns beside their greys.
     pub hatched: bool,
     /// Which panels are folded.
@@ -107,6 +111,7 @@ impl Overlay {
             frozen: None,
             hatched: false,
             tuning_of: None,
+            lab: lab::Choice::default(),
             folded: Folds::default(),
             places: Places::default(),
             path_field: None,

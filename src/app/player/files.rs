@@ -96,6 +96,7 @@ impl Player<'_> {
         // Both are asked, whatever the first one says.
         let (device, builder) = (self.frames.shut_down(), self.builder.shut_down());
         let tuner = self.tuning.shut_down();
+        self.lab.shut_down();
         self.devices.let_go();
         let idle = device && builder && tuner && DeviceThread::have_ended(END);
         // Whoever still opens or reads a file must not be there when the process takes its own things down.

@@ -168,7 +168,8 @@ impl Player<'_> {
                 return;
             }
         }
-        let obstacle = self.moment(&device).obstacle(self.tuning.asked);
+        let measures = self.lab.is_under_way().then_some("the Lab measures");
+        let obstacle = measures.or_else(|| self.moment(&device).obstacle(self.tuning.asked));
         if !self.tuning.under_way {
             if obstacle.is_some() && !self.tuning.asked {
                 return;

@@ -105,6 +105,11 @@ struct Rates {
 
 /// Prints them. `interrupted` says what is missing.
 pub(super) fn print(results: &Results, interrupted: Option<&str>) -> Result<()> {
+    print_json(&of(results, interrupted))
+}
+
+/// What is printed.
+pub(super) fn of<'a>(results: &'a Results, interrupted: Option<&'a str>) -> impl Serialize + use<'a> {
     let (ladder, input) = match &results.subject {
         Subject::Numbers(ladder) => (Some(*ladder), None),
         Subject::Movie { file, size: (width, height), frames } => {
@@ -112,7 +117,7 @@ pub(super) fn print(results: &Results, interrupted: Option<&str>) -> Result<()> 
         }
     };
     let devices = results.devices.iter().map(|one| device(one, input.is_some())).collect();
-    print_json(&Report { schema: 1, ladder, input, interrupted, devices })
+    Report { schema: 1, ladder, input, interrupted, devices }
 }
 
 fn device(one: &DeviceRuns, of_movie: bool) -> DeviceReport<'_> {

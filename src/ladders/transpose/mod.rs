@@ -121,6 +121,7 @@ impl Ladder for Transpose {
     const INPUTS: &'static [&'static str] = &["counting", "alternating"];
 
     const TAKES: &'static [&'static str] = &["mn"];
+    const SIZES: &'static [&'static str] = &["256,256", "1024,1024", "2047,1023", "4096,4096"];
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Size>, String> {
         let mut cases = Vec::new();

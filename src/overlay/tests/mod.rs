@@ -35,6 +35,7 @@ struct Fixture<'a> {
     correction: Option<crate::color::Correction>,
     devices: DeviceList<'a>,
     tuning: Tuning,
+    lab: Lab,
     device: Option<crate::gpu::cl::DeviceInfo>,
     chosen: VariantId,
     radius: u32,
@@ -99,6 +100,7 @@ impl<'a> Fixture<'a> {
             correction: None,
             devices: DeviceList::default(),
             tuning: Tuning::NONE,
+            lab: Lab::NONE,
             device: None,
             chosen: VariantId::Flat,
             radius: 7,
@@ -152,6 +154,7 @@ impl<'a> Fixture<'a> {
             target_s: None,
             part: self.part,
             tuning: &self.tuning,
+            lab: &self.lab,
             auto: None,
         };
         let mut actions = Vec::new();
