@@ -4,12 +4,10 @@
 
 pub(crate) mod builder;
 mod completion;
-mod conversions;
 mod dialog;
 mod fonts;
 pub(crate) mod input;
 pub(crate) mod lab;
-mod part;
 pub(crate) mod player;
 pub(crate) mod playlist;
 pub(crate) mod settings;

@@ -124,12 +124,12 @@ impl Player<'_> {
         let Some(ladder) = ladders::all().into_iter().find(|one| one.name == ladder) else { return };
         self.lab.shown = Lab { of: Some((ladder.name, size)), ..Lab::NONE };
         self.repaints.soon();
-        let Some(running) = &self.devices.running else {
+        let Some(device) = self.devices.running() else {
             let why = "There is no OpenCL device that is ready.";
             self.lab.shown.state = LabState::Failed(why.to_owned());
             return;
         };
-        let info = &running.device.info;
+        let info = &device.info;
         let limits = [self.args.trial.limit(), self.args.device_timeout.limit()];
         let order = Order { ladder, size, device: (info.index, info.name.clone()), limits };
         self.lab.shown.device.clone_from(&info.name);
