@@ -135,7 +135,7 @@ fn noisy(measured: Option<&Measurement>) -> Noisy {
 
 impl Serialize for RunEntry<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        let CaseRun { case, limits, rows } = self.0;
+        let CaseRun { case, limits, rows, remark } = self.0;
         let mut map = to.serialize_map(None)?;
         match (case.worth, case.json.as_object()) {
             (Worth::Frames, Some(fields)) => {
@@ -163,6 +163,9 @@ impl Serialize for RunEntry<'_> {
         let beside: Vec<_> = beside.into_iter().filter_map(self::beside).collect();
         if !beside.is_empty() {
             map.serialize_entry("native", &beside)?;
+        }
+        if let Some(remark) = remark {
+            map.serialize_entry("remark", remark)?;
         }
         map.end()
     }

@@ -2,17 +2,19 @@
 //! m×n floats, in which nothing is computed. Every rung gives exactly the bytes of [`reference()`].
 
 mod kernels;
+mod why;
 
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use crate::error::Result;
-use crate::gpu::cl::{ClContext, DeviceInfo};
+use crate::gpu::cl::{ClContext, DeviceInfo, DeviceKind};
 use crate::gpu::guarded::{bytes, zeroed};
 use crate::ladder::config::Config;
 use crate::ladder::contest::{Ladder, Sizes};
 use crate::ladder::measure::Sample;
+use crate::ladder::rows::CaseRun;
 use crate::ladder::rung::{Rung, Work};
 use crate::timing::ms_since;
 use crate::verify::{self, Floats};
@@ -268,6 +270,10 @@ impl Ladder for Transpose {
                 Ok(Sample { device_ms: None, dispatch_ms: None, wall_ms: ms_since(begin) })
             }
         }
+    }
+
+    fn remark(&self, kind: Option<DeviceKind>, run: &CaseRun) -> Option<String> {
+        why::why(kind, run)
     }
 
     fn elements(&self, _: &Room) -> Floats {
