@@ -149,7 +149,7 @@ const GOES_ON: &str = "A pause lets it go on: Space.";
 /// Its entry.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Lab,
-    key: Some(("b", "the Lab: other ladders, measured in pauses")),
+    key: Some(("b", "the Lab: other ladders")),
     button: ("Lab", "Other ladders, measured while the movie stands still: key b", 0),
     size: vec2(WIDTH, 420.0),
     least: vec2(WIDTH, panels::LEAST),
