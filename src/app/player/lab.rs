@@ -28,15 +28,15 @@ impl SpareLab {
         &self.shown
     }
 
-    /// Whether it wants the device for itself.
-    pub(crate) fn is_under_way(&self) -> bool {
-        self.shown.is_under_way()
+    /// Whether it has the device for itself.
+    pub(crate) fn measures(&self) -> bool {
+        matches!(self.shown.state, LabState::Running(_) | LabState::Ending(_))
     }
 
     /// Ends it.
     pub(crate) fn stop(&mut self) {
         (self.measuring, self.next) = (None, None);
-        if self.is_under_way() {
+        if self.shown.is_under_way() {
             self.shown.state = LabState::Stopped;
         }
     }

@@ -201,9 +201,9 @@ impl<'a> Player<'a> {
             false => self.movies.tick(&mut self.frames),
         };
         self.with_devices(Devices::look_after_frames);
-        self.tuning.yields = self.lab.is_under_way();
-        self.with_tuning(SpareTime::look_after);
         self.look_after_lab();
+        self.tuning.yields = self.lab.measures();
+        self.with_tuning(SpareTime::look_after);
         let last = self.movies.is_finished(&self.frames);
         if self.args.frames.is_some() && last && !self.frames.is_paused() {
             // A movie that cannot loop has fewer frames than were asked for.
