@@ -28,6 +28,7 @@ mod panel;
 mod panels;
 mod path_field;
 mod place;
+mod scopes;
 mod seekbar;
 mod stage_graph;
 mod stages;
@@ -51,6 +52,7 @@ pub(crate) use panels::ENTRIES;
 use path_field::PathField;
 use place::Title;
 pub(crate) use place::{Folds, Opens, Panel, Places};
+pub(crate) use scopes::Placed;
 pub(crate) use texts::texts;
 use timeline::Frozen;
 pub(crate) use tuning::{Tuning, TuningState};
@@ -75,6 +77,10 @@ pub(crate) struct Overlay {
     tuning_of: Option<&'static str>,
     /// The ladder and the size that the Lab is to measure.
     lab: lab::Choice,
+    /// The heat map lies over the picture.
+    pub heat: bool,
+    /// Auto-levels are on.
+    pub levels: bool,
     /// Whether the stages have patterns beside their greys.
     pub hatched: bool,
     /// Which panels are folded.
@@ -109,6 +115,8 @@ impl Overlay {
             open: Opens::default(),
             tuning_news: false,
             frozen: None,
+            heat: false,
+            levels: false,
             hatched: false,
             tuning_of: None,
             lab: lab::Choice::default(),
@@ -204,6 +212,9 @@ impl Overlay {
             self.hidden(ui, window, view, changed, &mut actions);
             return actions;
         }
+        if let (true, Some(readings), Some(placed)) = (self.heat, view.readings, view.placed) {
+            scopes::heat_map(ui, readings, &placed);
+        }
         let line = line::width(ui, view, &self.numbers, LINE_LEFT);
         let layout = Layout::new(window, view.variants.len(), &self.folded, &self.places, line);
         if layout.above.height() >= panel::HEADER && layout.headline.width() > 60.0 {
@@ -228,6 +239,11 @@ impl Overlay {
         notices::show(ui, news, view.notices, false, &mut actions);
         self.on_top(ui, window, layout.free, !view.notices.is_empty(), &mut actions);
         actions
+    }
+
+    /// Whether what it shows is measured of the picture.
+    pub(crate) fn wants_readings(&self) -> bool {
+        self.visible && (self.heat || self.open[Panel::Scopes as usize])
     }
 
     /// Puts the panels back where they belong.

@@ -21,13 +21,15 @@ pub(crate) enum Panel {
     Ladder,
     /// The table of stages.
     Stages,
+    /// Histogram and waveform.
+    Scopes,
     /// The ladders that are measured in spare time.
     Lab,
 }
 
 impl Panel {
     /// All of them, in the order of their numbers.
-    pub(crate) const ALL: [Panel; 9] = [
+    pub(crate) const ALL: [Panel; 10] = [
         Panel::Numbers,
         Panel::Graph,
         Panel::Correction,
@@ -36,6 +38,7 @@ impl Panel {
         Panel::Timeline,
         Panel::Ladder,
         Panel::Stages,
+        Panel::Scopes,
         Panel::Lab,
     ];
 
@@ -50,6 +53,7 @@ impl Panel {
             Panel::Timeline => "timeline",
             Panel::Ladder => "ladder",
             Panel::Stages => "stages",
+            Panel::Scopes => "scopes",
             Panel::Lab => "lab",
         }
     }
