@@ -252,6 +252,9 @@ pub struct BenchArgs {
     /// Print JSON instead of a table; each row says what was `checked`, and whether it is `noisy` and why
     #[arg(long)]
     pub json: bool,
+    /// Say each step on stdout, and wait for a line on stdin before it; for clreel's window
+    #[arg(long, hide = true)]
+    pub live: bool,
     /// Draw a chart as well: an SVG with a bar for each variant
     #[arg(long, value_name = "FILE.svg", value_parser = values::svg_file)]
     pub chart: Option<PathBuf>,

@@ -200,6 +200,7 @@ impl Ladder for HostStrategies {
     const LIMIT_FILE: &'static str = WIDTHS_FILE;
     const INPUTS: &'static [&'static str] = &["right", "some wanted wrong"];
     const TAKES: &'static [&'static str] = &["count"];
+    const SIZES: &'static [&'static str] = &["65536", "1048576", "16777216"];
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<u32>, String> {
         let mut cases = Vec::new();
