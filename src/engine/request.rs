@@ -1,6 +1,7 @@
 //! What the engine is asked for and what it says: requests and tickets, refusals, what became of a frame and what it
 //! took.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use super::Slot;
@@ -19,6 +20,16 @@ pub struct Request {
     pub radius: u32,
     /// How colours are corrected, if they are.
     pub correction: Option<Correction>,
+}
+
+/// Its filter in short, as in "flat r=7".
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.variant {
+            VariantId::Off => f.write_str("off"),
+            variant => write!(f, "{variant} r={}", self.radius),
+        }
+    }
 }
 
 /// What tells a frame that was asked for from all others of one engine.
