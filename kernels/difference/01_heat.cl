@@ -63,10 +63,10 @@ uint4 of_group(__local uint4 *tree, uint4 own)
 {
     const int me = get_local_id(0);
     tree[me] = own;
-    for (int half = GROUP / 2; half > 0; half /= 2) {
+    for (int reach = GROUP / 2; reach > 0; reach /= 2) {
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (me < half)
-            tree[me] = both(tree[me], tree[me + half]);
+        if (me < reach)
+            tree[me] = both(tree[me], tree[me + reach]);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     return tree[0];
