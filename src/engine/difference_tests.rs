@@ -130,12 +130,9 @@ fn faults_in_the_kernels_are_caught() {
     let right = program::built_in(FILE).unwrap();
     let cases = cases();
     let faults = [
+        ("abs_diff(A_AT(i), B_AT(i))", "abs_diff(A_AT(i), A_AT(i))"),
+        ("abs_diff(A_AT(i), B_AT(i))", "(A_AT(i) - B_AT(i))"),
         ("max(max(d.x, d.y), max(d.z, d.w))", "max(max(d.x, d.y), d.z)"),
-        ("most > found.y", "most >= found.y"),
-        ("most > 0", "most > 1"),
-        ("min(first + run, pixels)", "min(first + run - 1, pixels)"),
-        ("b.z < a.z", "b.z > a.z"),
-        ("<< 5) >> octave", "<< 4) >> octave"),
     ];
     for (find, with) in faults {
         assert_eq!(right.matches(find).count(), 1, "{find}");
