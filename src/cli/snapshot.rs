@@ -95,12 +95,11 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
     if let Some(warning) = warning {
         eprintln!("clreel: {warning}");
     }
-    let filter = |variant, radius| Request { variant, radius, correction: None };
     let mut maker = Maker { args, frame, cl: None };
     let ((width, height), rgba) = match args.wipe.wipe {
-        None => maker.picture(filter(args.filter.variant, args.filter.radius))?,
+        None => maker.picture(Request::new(args.filter.variant, args.filter.radius))?,
         Some(sides) => {
-            let sides = sides.map(|(id, radius)| filter(id, radius.unwrap_or(args.filter.radius)));
+            let sides = sides.map(|(id, radius)| Request::new(id, radius.unwrap_or(args.filter.radius)));
             let pictures = [maker.picture(sides[0])?, maker.picture(sides[1])?];
             if args.wipe.difference { maker.difference(sides, pictures)? } else { wiped(pictures) }
         }

@@ -6,7 +6,9 @@
 //!
 //! ```text
 //! submit ▶ load ▶ prepare ▶ start: upload ▶ acquire ▶ convert     poll: look ▶ begin bands ▶ give back ▶ finish
-//!          host   plans     device                                      learn  filter        release    the slot
+//!          host   plans     device                                      learn  filter        reduce     the slot
+//!                                                                                           levels
+//!                                                                                           release
 //! ```
 //!
 //! One frame may be asked for several times, in different ways and for different places. Frames come out in the order
@@ -28,6 +30,7 @@ mod pipeline;
 mod plans;
 mod prepare;
 mod request;
+mod scopes;
 mod slot;
 mod surface;
 mod trials;
@@ -56,6 +59,7 @@ use job::{Job, finish, first_failure};
 pub use pace::Pace;
 pub use pipeline::Pipeline;
 pub use request::{Finished, Outcome, Progress, Refusal, Request, Stages, Ticket};
+pub use scopes::{LEVELS, Readings, STRIPS, Scopes, ends, stretch};
 pub(crate) use slot::Rest;
 pub use slot::Slot;
 pub use trials::TrialCase;
@@ -164,6 +168,7 @@ impl Engine {
                     cancelled,
                     error,
                     stages,
+                    readings: None,
                 });
                 self.start_waiting();
                 Ok(ticket)
@@ -320,6 +325,7 @@ impl Engine {
             let split = |colors: &Colors, ms| pipeline.split(colors, size, ms);
             commands.tell(&mut job.stages, uploads, &mut clock, took, split);
             pipeline.device_clock = clock;
+            job.readings = pipeline.readings(commands).map(Arc::new);
             job.slot.back_on_host();
         }
         let cancelled = job.cancelled || job.filter.as_ref().is_some_and(|(_, bands)| bands.is_cancelled());

@@ -13,6 +13,7 @@ use super::submit::Asked;
 use super::{Flight, FrameLoop};
 use crate::color::Staging;
 use crate::engine::{Engine, Finished, Parting, Pipeline, Progress, Refusal, Rest, Side, Slot, Ticket};
+use crate::error::Error;
 use crate::gpu::device_thread::DeviceThread;
 use crate::gpu::gl_names;
 use crate::gpu::watch;
@@ -66,6 +67,8 @@ pub(super) struct Lent {
     left_behind: bool,
     /// The parameters of `auto`, as they were when the engine was here.
     auto: Option<String>,
+    /// Why nothing is measured, as it was when the engine was here.
+    not_measured: Option<Error>,
     waker: Waker,
 }
 
@@ -83,6 +86,7 @@ impl Lent {
             left: Vec::new(),
             left_behind: false,
             auto: None,
+            not_measured: None,
             waker,
         }
     }
@@ -117,6 +121,15 @@ impl Lent {
             self.auto = pipeline.and_then(|pipeline| pipeline.chosen(VariantId::Auto, size, radius));
         }
         self.auto.clone()
+    }
+
+    /// Why nothing is measured on this device, where that is so.
+    pub(super) fn not_measured(&mut self) -> Option<&Error> {
+        if let Some(engine) = &self.engine {
+            let scopes = engine.pipeline().and_then(Pipeline::scopes);
+            self.not_measured = scopes.and_then(std::result::Result::err).cloned();
+        }
+        self.not_measured.as_ref()
     }
 }
 
