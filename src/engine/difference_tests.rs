@@ -53,7 +53,14 @@ fn cases() -> Vec<Case> {
         // The largest in several groups, and in several places of one: the first counts.
         planted(
             small,
-            &[(4 * 7000 + 1, 9), (4 * 300, 8), (4 * 6000 + 2, 9), (4 * 6030, 9), (4 * 6099 + 3, 9)],
+            &[
+                (4 * 7000 + 1, 9),
+                (4 * 300, 8),
+                (4 * 6000 + 2, 9),
+                (4 * 6030, 9),
+                (4 * 6064, 9),
+                (4 * 6099 + 3, 9),
+            ],
         ),
         planted(large, &[(4 * 250_000, 127), (4 * 320 + 1, 127), (4 * 319 + 2, 126), (4 * 321, 127)]),
     ];
@@ -133,6 +140,15 @@ fn faults_in_the_kernels_are_caught() {
         ("abs_diff(A_AT(i), B_AT(i))", "abs_diff(A_AT(i), A_AT(i))"),
         ("abs_diff(A_AT(i), B_AT(i))", "(A_AT(i) - B_AT(i))"),
         ("max(max(d.x, d.y), max(d.z, d.w))", "max(max(d.x, d.y), d.z)"),
+        ("most > found.y", "most >= found.y"),
+        ("most > found.y", "most > found.y + 1"),
+        ("most > 0", "most > 1"),
+        ("min(first + run, pixels)", "min(first + run - 1, pixels)"),
+        ("b.z < a.z", "b.z > a.z"),
+        ("a.x + b.x", "max(a.x, b.x)"),
+        ("i < count; i += GROUP", "i < count - 1; i += GROUP"),
+        ("if (difference == 0)", "if (difference <= 1)"),
+        ("<< 5) >> octave", "<< 4) >> octave"),
     ];
     for (find, with) in faults {
         assert_eq!(right.matches(find).count(), 1, "{find}");
