@@ -209,6 +209,64 @@ fn snapshot_filters_one_frame() {
     assert_eq!(plain, picture("vectorized", "0"), "radius 0 changes nothing");
 }
 
+/// The left half of one picture and the right half of the other, and how the two differ, in a map and in words.
+#[test]
+fn snapshot_puts_two_filters_side_by_side_and_tells_how_they_differ() {
+    let picture = |name: &str, arguments: &[&str]| {
+        let out = temporary(&format!("wipe-{name}.png"));
+        let mut command = clreel();
+        let (code, stdout, stderr) = run(command
+            .arg("snapshot")
+            .arg(clip())
+            .args(["--at", "2.5"])
+            .args(arguments)
+            .arg("--out")
+            .arg(&out));
+        assert_eq!(code, 0, "{stderr}");
+        let file = std::io::BufReader::new(std::fs::File::open(&out).unwrap());
+        let mut reader = png::Decoder::new(file).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut pixels).unwrap();
+        pixels.truncate(info.buffer_size());
+        std::fs::remove_file(&out).unwrap();
+        let channels = info.color_type.samples();
+        let at = move |x: usize, y: usize| {
+            let at = (y * info.width as usize + x) * channels;
+            [pixels[at], pixels[at + 1], pixels[at + 2]]
+        };
+        ((info.width as usize, info.height as usize), at, stdout)
+    };
+    let wipe = "flat:7,native:15";
+    let ((width, height), left, _) = picture("left", &["--variant", "flat", "--radius", "7"]);
+    let (_, right, _) = picture("right", &["--variant", "flat", "--radius", "15"]);
+    let (size, both, stdout) = picture("both", &["--wipe", wipe]);
+    assert_eq!((size, stdout.as_str()), ((width, height), ""));
+    let (_, map, stdout) = picture("map", &["--wipe", wipe, "--difference"]);
+    let (mut differing, mut largest) = (0, (0, (0, 0)));
+    for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
+        let wanted = if x < width / 2 { left(x, y) } else { right(x, y) };
+        assert_eq!(both(x, y), wanted, "({x}, {y})");
+        let (a, b) = (left(x, y), right(x, y));
+        let levels = (0..3).map(|c| a[c].abs_diff(b[c])).max().unwrap();
+        assert_eq!(map(x, y) == [0; 3], levels == 0, "({x}, {y})");
+        differing += usize::from(levels > 0);
+        if levels > largest.0 {
+            largest = (levels, (x, y));
+        }
+    }
+    let (levels, (x, y)) = largest;
+    assert!(levels > 1, "they differ");
+    let all = width * height;
+    let said = format!(
+        "flat r=7 and native r=15: {differing} of {all} pixels differ, by at most {levels} levels, first so at ({x}, {y})\n"
+    );
+    assert_eq!(stdout, said);
+    let (_, map, stdout) =
+        picture("same", &["--wipe", "running-sum,native", "--radius", "3", "--difference"]);
+    assert_eq!(stdout, format!("running-sum r=3 and native r=3: identical: {all} pixels compared\n"));
+    assert_eq!(map(width / 2, height / 2), [0; 3]);
+}
+
 /// What does without OpenCL ignores the device: it gives the same picture with one that is not there, and without OpenCL.
 #[test]
 fn snapshot_without_opencl_does_not_care_for_the_device() {

@@ -26,7 +26,7 @@ use crate::ladders::box_filter::{Group, VariantId};
 use crate::ladders::color_conversion::Which;
 use crate::leftovers;
 use crate::options::{
-    DeviceTimeoutArgs, FilterArgs, PlayArgs, ReferencesArgs, SizeArgs, TraceArgs, TrialArgs, values,
+    DeviceTimeoutArgs, FilterArgs, PlayArgs, ReferencesArgs, SizeArgs, TraceArgs, TrialArgs, WipeArgs, values,
 };
 use crate::save;
 use crate::stats::{TraceContext, write_trace};
@@ -310,6 +310,9 @@ pub struct SnapshotArgs {
     /// Which filter, and where it runs.
     #[command(flatten)]
     pub filter: FilterArgs,
+    /// Two filters instead of one.
+    #[command(flatten)]
+    pub wipe: WipeArgs,
     /// How changed kernels are tried.
     #[command(flatten)]
     pub trial: TrialArgs,
