@@ -181,6 +181,7 @@ impl<'a> Player<'a> {
         if self.rests(event_loop) {
             return Ok(());
         }
+        self.frames.fetch();
         while let Some(message) = self.builder.poll() {
             self.built(message);
         }
@@ -197,6 +198,8 @@ impl<'a> Player<'a> {
             self.repaints.soon();
         }
         self.look_after_files();
+        // Before the next frame has the engine, and after it where none has.
+        self.order_conversions();
         // A script's frames wait until the first device has its context, or has none.
         let waits =
             self.args.frames.is_some() && self.devices.opening.is_some() && self.devices.running.is_none();

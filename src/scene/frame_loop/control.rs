@@ -60,6 +60,8 @@ fn retire(decoder: Decoder) {
 impl FrameLoop {
     /// Takes out what plays, so that it can go on where it is. Nothing plays after that.
     pub(crate) fn park(&mut self) -> Parked {
+        // With the frame that it is asked for.
+        self.fetch();
         let decoder = std::mem::replace(&mut self.decoder, Decoder::without_frames());
         // What is packed lies in the memory of a device that may go meanwhile.
         decoder.set_staging(None);

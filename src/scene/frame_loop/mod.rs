@@ -11,6 +11,7 @@
 //! `FrameSample` for each movie frame presented. A frame is filtered ahead of its time and waits, ready,
 //! until it is due; the picture on the screen keeps its slot until the next one takes its place.
 
+mod bell;
 mod collect;
 mod control;
 mod gl_times;
@@ -34,6 +35,7 @@ use crate::ladders::box_filter::VariantId;
 use crate::media::{Clock, Decoder, Frame};
 use crate::overlay::VariantStatus;
 use crate::stats::{Recorder, Setting};
+use bell::Bell;
 pub(crate) use control::Parked;
 pub(crate) use gl_times::GlTimings;
 use lent::{Away, Left, WithPipeline};
@@ -89,6 +91,10 @@ pub(crate) struct FrameLoop {
     /// `None` while it is on the device's thread.
     engine: Option<Box<Engine>>,
     away: Option<Away>,
+    /// What the engine calls.
+    bell: Arc<Bell>,
+    /// When the engine was asked last for frames that are done.
+    asked_at: Instant,
     /// Makes the device's calls.
     thread: Option<DeviceThread>,
     /// The window's thread has to make them: the driver wants OpenGL's context.
@@ -103,8 +109,9 @@ pub(crate) struct FrameLoop {
     waker: Waker,
     /// What times the variant `glsl`, or why there is none.
     glsl: std::result::Result<gl_timer::Clock, Option<Error>>,
-    /// The parameters of `auto`, as they were when the engine was here.
+    /// The parameters of `auto`, as they were when the engine was here, and for which pictures and radius they are wanted.
     auto: Option<String>,
+    auto_for: Option<((u32, u32), u32)>,
     /// Statistics of what was presented.
     pub recorder: Recorder,
     clock: Clock,
@@ -186,12 +193,15 @@ impl FrameLoop {
         unpaced: bool,
         waker: Waker,
     ) -> Self {
-        let engine = Engine::with_opengl(gl.clone(), waker.clone());
+        let bell = Bell::new(&waker);
+        let engine = Engine::with_opengl(gl.clone(), Bell::waker(&bell));
         Self {
             decoder,
             glsl: engine.glsl_clock().ok_or_else(|| engine.glsl_error().cloned()),
             engine: Some(Box::new(engine)),
             away: None,
+            bell,
+            asked_at: Instant::now(),
             thread: None,
             calls_here: false,
             cancels: Vec::new(),
@@ -200,6 +210,7 @@ impl FrameLoop {
             left: Vec::new(),
             waker,
             auto: None,
+            auto_for: None,
             gl_timer: GlTimer::new(gl.clone()),
             gl_timings: VecDeque::new(),
             gl,
@@ -252,11 +263,17 @@ impl FrameLoop {
 
     /// What `auto` filters such pictures with, where that is known.
     pub(crate) fn auto(&mut self, size: (u32, u32), radius: u32) -> Option<String> {
-        if let Some(engine) = &self.engine {
-            let pipeline = engine.pipeline();
-            self.auto = pipeline.and_then(|pipeline| pipeline.chosen(VariantId::Auto, size, radius));
-        }
+        self.auto_for = Some((size, radius));
+        self.ask_for_auto();
         self.auto.clone()
+    }
+
+    /// Asks the engine for the parameters of `auto`, if somebody wants them and it is here.
+    fn ask_for_auto(&mut self) {
+        let Some(engine) = &self.engine else { return };
+        if let Some((size, radius)) = self.auto_for.take() {
+            self.auto = engine.pipeline().and_then(|pipeline| pipeline.chosen(VariantId::Auto, size, radius));
+        }
     }
 
     /// Errors since the last call, each with the variant that cannot go on because of it.
