@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use ocl::ffi;
 
-use super::{DeviceSide, Loaded, Output, SOURCE, Slot, TARGET, no_picture};
+use super::{DeviceSide, Loaded, Output, Place, SOURCE, Slot, TARGET, no_picture};
 use crate::engine::plans::Plans;
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, Event, Queue};
@@ -183,6 +183,7 @@ impl Slot {
         if to_texture {
             event = Some(device.shared.as_ref().ok_or_else(no_picture)?.release(cl)?);
         }
+        self.result = if to_texture { Place::Texture } else { Place::Output };
         event.ok_or_else(no_picture)
     }
 

@@ -336,12 +336,6 @@ impl Slot {
         }
     }
 
-    /// Fills the texture with what commands have put into [`Slot::target`], as [`Slot::show`] does.
-    pub fn show_output(&mut self) {
-        self.result = Place::Output;
-        self.show();
-    }
-
     /// The picture, tightly packed RGBA8; `None` while the device has it, and where it is not in the host's memory.
     pub fn pixels(&self) -> Option<&[u8]> {
         if self.device.handed_over {

@@ -254,7 +254,9 @@ impl FrameLoop {
         let tickets: Vec<Ticket> = self.flights.iter().map(|flight| flight.ticket).collect();
         tickets.into_iter().for_each(|ticket| self.cancel(ticket));
         self.collect();
-        if !self.fetch() && !self.welcome(END) || self.engine.as_ref().is_some_and(|engine| engine.is_device_at_work()) {
+        if !self.fetch() && !self.welcome(END)
+            || self.engine.as_ref().is_some_and(|engine| engine.is_device_at_work())
+        {
             return false;
         }
         self.take_down();
@@ -295,7 +297,9 @@ impl Left {
     }
 
     fn look(&mut self) {
-        let Some((mut engine, done, finished)) = self.away.as_ref().and_then(|away| away.back.try_recv().ok()) else {
+        let Some((mut engine, done, finished)) =
+            self.away.as_ref().and_then(|away| away.back.try_recv().ok())
+        else {
             return;
         };
         self.away = None;
