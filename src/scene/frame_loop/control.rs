@@ -146,6 +146,8 @@ impl FrameLoop {
     /// one has to. The picture on the screen stays.
     pub(crate) fn set_pipeline(&mut self, pipeline: Pipeline, thread: DeviceThread, here: bool) {
         self.take_down();
+        // That of the one before is nobody's any more.
+        self.failure = None;
         if let Some(engine) = &mut self.engine {
             engine.set_device(pipeline);
             engine.be_on(if here { Side::Both } else { Side::Window });
@@ -186,6 +188,8 @@ impl FrameLoop {
         (self.variant, self.radius) = (variant, radius);
         self.chosen_at = Some(Instant::now());
         self.not_again = None;
+        // With the frame that it is asked for: that may be one to be cancelled.
+        self.fetch();
         // A slider that moves or a key that is held must not keep every frame from being finished.
         let starving = self.last_present.is_none_or(|at| at.elapsed() > STARVING);
         let limit_ms = if !radius_only {

@@ -137,7 +137,8 @@ impl FrameLoop {
         let staging = self.engine.as_ref().and_then(|engine| engine.staging().cloned());
         self.decoder.set_staging(staging);
         self.held_was_announced = false;
-        let dropped_before = if again { 0 } else { std::mem::take(&mut self.dropped) };
+        let is_new = !again && generation == self.generation;
+        let dropped_before = if is_new { std::mem::take(&mut self.dropped) } else { 0 };
         let (progress, doubtful) = (Progress::default(), false);
         self.flights.push_back(Flight {
             ticket,
