@@ -19,6 +19,8 @@ use crate::engine::{Engine, Finished, Parting, Pipeline, Progress, Refusal, Rest
 use crate::gpu::device_thread::DeviceThread;
 use crate::gpu::gl_names;
 use crate::gpu::watch;
+use crate::jobs::Waker;
+use crate::ladders::box_filter::VariantId;
 
 /// How long a turn waits for the engine: calls that do not stall take a small part of that.
 const MOMENT: Duration = Duration::from_millis(20);
@@ -64,6 +66,99 @@ pub(super) enum Until {
 /// What is done with a device's side when the engine is back.
 pub(super) type WithPipeline = Box<dyn FnOnce(&mut Pipeline) + Send>;
 
+/// The engine, and whoever makes the device's calls.
+pub(super) struct Lent {
+    /// `None` while it is on the device's thread.
+    engine: Option<Box<Engine>>,
+    away: Option<Away>,
+    /// What the engine calls.
+    bell: Arc<Bell>,
+    /// When the engine was asked last for frames that are done.
+    asked_at: Instant,
+    /// Makes the device's calls.
+    thread: Option<DeviceThread>,
+    /// The window's thread has to make them: the driver wants OpenGL's context.
+    calls_here: bool,
+    /// For the engine, when it is back: frames to be cancelled, and what the device's side is to be told.
+    cancels: Vec<Ticket>,
+    later: Vec<WithPipeline>,
+    /// What the device has of slots that it could not use.
+    rests: Vec<Rest>,
+    /// Devices that were given up, until they are idle.
+    left: Vec<Left>,
+    /// A device could not even finish: memory was left to it, OpenGL's among it, for as long as the process lives.
+    left_behind: bool,
+    /// The parameters of `auto`, as they were when the engine was here, and for which pictures and radius they are wanted.
+    auto: Option<String>,
+    auto_for: Option<((u32, u32), u32)>,
+    waker: Waker,
+}
+
+impl Lent {
+    /// An engine without a device, which calls this bell.
+    pub(super) fn new(engine: Engine, bell: Arc<Bell>, waker: Waker) -> Self {
+        Self {
+            engine: Some(Box::new(engine)),
+            away: None,
+            bell,
+            asked_at: Instant::now(),
+            thread: None,
+            calls_here: false,
+            cancels: Vec::new(),
+            later: Vec::new(),
+            rests: Vec::new(),
+            left: Vec::new(),
+            left_behind: false,
+            auto: None,
+            auto_for: None,
+            waker,
+        }
+    }
+
+    /// The engine, while it is here.
+    pub(super) fn engine(&self) -> Option<&Engine> {
+        self.engine.as_deref()
+    }
+
+    /// The same, to change it; no OpenCL call is to be made with it.
+    pub(super) fn engine_mut(&mut self) -> Option<&mut Engine> {
+        self.engine.as_deref_mut()
+    }
+
+    /// Who makes the device's calls from now on: that thread, or the window's.
+    pub(super) fn set_thread(&mut self, thread: DeviceThread, here: bool) {
+        (self.thread, self.calls_here) = (Some(thread), here);
+    }
+
+    /// Has what a device has of a slot let go by its thread.
+    pub(super) fn release(&self, rest: Rest) {
+        match &self.thread {
+            Some(thread) => thread.run("memory is released", move || drop(rest)),
+            None => drop(rest),
+        }
+    }
+
+    /// What `auto` filters such pictures with, where that is known.
+    pub(super) fn auto(&mut self, size: (u32, u32), radius: u32) -> Option<String> {
+        self.auto_for = Some((size, radius));
+        self.ask_for_auto();
+        self.auto.clone()
+    }
+
+    /// Asks the engine for the parameters of `auto`, if somebody wants them and it is here.
+    fn ask_for_auto(&mut self) {
+        let Some(engine) = &self.engine else { return };
+        if let Some((size, radius)) = self.auto_for.take() {
+            self.auto = engine.pipeline().and_then(|pipeline| pipeline.chosen(VariantId::Auto, size, radius));
+        }
+    }
+
+    /// Whether there may be frames that are done: something is over, or a driver without callbacks is to be asked.
+    pub(super) fn is_to_be_asked(&self) -> bool {
+        self.bell.has_rung() || self.asked_at.elapsed() >= ASK
+    }
+}
+
 impl FrameLoop {
     /// Has the engine do something that may call OpenCL.
     pub(super) fn lend(
@@ -72,8 +167,8 @@ impl FrameLoop {
         until: Until,
         work: impl FnOnce(&mut Engine) -> Done + Send + 'static,
     ) {
-        let Some(mut engine) = self.engine.take() else { return };
-        let Some(thread) = self.thread.as_ref().filter(|_| !self.calls_here) else {
+        let Some(mut engine) = self.lent.engine.take() else { return };
+        let Some(thread) = self.lent.thread.as_ref().filter(|_| !self.lent.calls_here) else {
             let done = work(&mut engine);
             let finished = finished(&mut engine);
             self.take((engine, done, finished));
@@ -84,8 +179,8 @@ impl FrameLoop {
         }
         let (sender, back) = channel();
         let wake = Arc::new(AtomicBool::new(false));
-        let (waker, is_to_wake, bell) = (self.waker.clone(), wake.clone(), self.bell.clone());
-        self.bell.lend();
+        let (waker, is_to_wake, bell) = (self.lent.waker.clone(), wake.clone(), self.lent.bell.clone());
+        self.lent.bell.lend();
         thread.run(what, move || {
             engine.be_on(Side::Device);
             let done = work(&mut engine);
@@ -103,7 +198,7 @@ impl FrameLoop {
                 waker();
             }
         });
-        self.away = Some(Away { back, wake, since: Instant::now(), wanted: None });
+        self.lent.away = Some(Away { back, wake, since: Instant::now(), wanted: None });
         match until {
             Until::Done => self.fetch(),
             Until::Wanted => self.welcome(Duration::ZERO),
@@ -113,15 +208,15 @@ impl FrameLoop {
     /// Has the engine come back, and waits a moment for it; whether it is here. An engine that does not come is not waited for
     /// again.
     pub(crate) fn fetch(&mut self) -> bool {
-        let Some(away) = &mut self.away else { return true };
+        let Some(away) = &mut self.lent.away else { return true };
         let waited = away.wanted.get_or_insert_with(Instant::now).elapsed();
-        self.bell.want();
+        self.lent.bell.want();
         self.welcome(MOMENT.saturating_sub(waited))
     }
 
     /// Takes the engine back, if it comes within that time; whether it is here.
     pub(super) fn welcome(&mut self, wait: Duration) -> bool {
-        let Some(away) = &self.away else { return true };
+        let Some(away) = &self.lent.away else { return true };
         let answer = match away.back.recv_timeout(wait) {
             Err(RecvTimeoutError::Timeout) => {
                 away.wake.store(true, Ordering::SeqCst);
@@ -131,16 +226,16 @@ impl FrameLoop {
             answer => answer.ok(),
         };
         let Some(mut back) = answer else { return false };
-        self.away = None;
-        self.cancels.drain(..).for_each(|ticket| back.0.cancel(ticket));
+        self.lent.away = None;
+        self.lent.cancels.drain(..).for_each(|ticket| back.0.cancel(ticket));
         self.take(back);
-        self.engine.is_some()
+        self.lent.engine.is_some()
     }
 
     fn take(&mut self, (engine, done, finished): Back) {
-        self.engine = Some(engine);
-        self.asked_at = Instant::now();
-        self.ask_for_auto();
+        self.lent.engine = Some(engine);
+        self.lent.asked_at = Instant::now();
+        self.lent.ask_for_auto();
         if let Done::Asked(asked, came) = done {
             self.asked(*asked, came);
         }
@@ -149,15 +244,15 @@ impl FrameLoop {
 
     /// Does something with the device's side, where the device's calls are made and as soon as that can be.
     pub(crate) fn with_pipeline(&mut self, work: impl FnOnce(&mut Pipeline) + Send + 'static) {
-        self.later.push(Box::new(work));
+        self.lent.later.push(Box::new(work));
         self.do_what_waits();
     }
 
     pub(super) fn do_what_waits(&mut self) {
-        if self.engine.is_none() || self.later.is_empty() {
+        if self.lent.engine.is_none() || self.lent.later.is_empty() {
             return;
         }
-        let waiting = std::mem::take(&mut self.later);
+        let waiting = std::mem::take(&mut self.lent.later);
         self.lend("what was built is taken over", Until::Done, move |engine| {
             for work in waiting {
                 if let Some(pipeline) = engine.pipeline_mut() {
@@ -170,15 +265,15 @@ impl FrameLoop {
 
     /// Drops what has not begun of a frame.
     pub(super) fn cancel(&mut self, ticket: Ticket) {
-        match &mut self.engine {
+        match &mut self.lent.engine {
             Some(engine) => engine.cancel(ticket),
-            None => self.cancels.push(ticket),
+            None => self.lent.cancels.push(ticket),
         }
     }
 
     /// How far a frame is; while the engine is away, how far it was.
     pub(super) fn progress(&self, flight: &Flight) -> Progress {
-        match (&self.engine, &self.away) {
+        match (&self.lent.engine, &self.lent.away) {
             (Some(engine), _) => engine.progress(flight.ticket),
             (None, Some(away)) if flight.progress.elapsed_s > 0.0 => {
                 let elapsed_s = flight.progress.elapsed_s + away.since.elapsed().as_secs_f64();
@@ -190,27 +285,27 @@ impl FrameLoop {
 
     /// Whether the engine holds a frame that will take long.
     pub(super) fn is_holding(&self) -> bool {
-        self.engine.as_ref().is_some_and(|engine| engine.is_holding())
+        self.lent.engine.as_ref().is_some_and(|engine| engine.is_holding())
     }
 
     /// How long the engine has been away.
     pub(crate) fn silent_for(&self) -> Duration {
-        self.away.as_ref().map_or(Duration::ZERO, |away| away.since.elapsed())
+        self.lent.away.as_ref().map_or(Duration::ZERO, |away| away.since.elapsed())
     }
 
     /// Gives the device up, with the frames that it has. Its thread ends it, which may take long.
     pub(super) fn take_down(&mut self) {
         self.fetch();
-        let Some(thread) = self.thread.take() else { return };
+        let Some(thread) = self.lent.thread.take() else { return };
         self.decoder.set_staging(None);
-        self.later.clear();
-        self.cancels.clear();
+        self.lent.later.clear();
+        self.lent.cancels.clear();
         let waiting = self.ready.iter_mut().chain(&mut self.shown).map(|ready| &mut ready.slot);
         let mut rests: Vec<Rest> = waiting.chain(&mut self.free).map(Slot::take_rest).collect();
-        rests.append(&mut self.rests);
+        rests.append(&mut self.lent.rests);
         self.free.clear();
         let mut left = Left { thread, away: None, rests: Vec::new(), ended: Arc::default() };
-        let lost: Vec<Ticket> = match &mut self.engine {
+        let lost: Vec<Ticket> = match &mut self.lent.engine {
             Some(engine) => {
                 engine.be_on(Side::Both);
                 let Some(mut parting) = engine.part_with_device() else { return };
@@ -220,11 +315,11 @@ impl FrameLoop {
                 lost
             }
             None => {
-                (left.away, left.rests) = (self.away.take(), rests);
-                self.bell = Bell::new(&self.waker);
-                let mut engine = Engine::with_opengl(self.gl.clone(), Bell::waker(&self.bell));
-                engine.convert_only_checked(self.waits_for_conversions);
-                self.engine = Some(Box::new(engine));
+                (left.away, left.rests) = (self.lent.away.take(), rests);
+                self.lent.bell = Bell::new(&self.lent.waker);
+                let mut engine = Engine::with_opengl(self.gl.clone(), Bell::waker(&self.lent.bell));
+                engine.convert_only_checked(self.choice.waits_for_conversions);
+                self.lent.engine = Some(Box::new(engine));
                 self.flights.iter().map(|flight| flight.ticket).collect()
             }
         };
@@ -235,15 +330,15 @@ impl FrameLoop {
             }
         }
         self.give_up_packed();
-        self.left.push(left);
+        self.lent.left.push(left);
     }
 
     /// Looks after devices that are left: their calls may stall, too.
     pub(super) fn look_after_left(&mut self) {
-        self.left.iter_mut().for_each(Left::look);
-        let behind = self.left.extract_if(.., |left| left.ended() == Some(false)).count();
-        self.left_behind |= behind > 0;
-        self.left.retain(|left| left.ended().is_none());
+        self.lent.left.iter_mut().for_each(Left::look);
+        let behind = self.lent.left.extract_if(.., |left| left.ended() == Some(false)).count();
+        self.lent.left_behind |= behind > 0;
+        self.lent.left.retain(|left| left.ended().is_none());
         gl_names::delete_left(&self.gl);
     }
 
@@ -255,17 +350,17 @@ impl FrameLoop {
         tickets.into_iter().for_each(|ticket| self.cancel(ticket));
         self.collect();
         if !self.fetch() && !self.welcome(END)
-            || self.engine.as_ref().is_some_and(|engine| engine.is_device_at_work())
+            || self.lent.engine.as_ref().is_some_and(|engine| engine.is_device_at_work())
         {
             return false;
         }
         self.take_down();
         let began = Instant::now();
-        while !self.left.is_empty() && began.elapsed() < END {
+        while !self.lent.left.is_empty() && began.elapsed() < END {
             self.look_after_left();
             std::thread::sleep(Duration::from_millis(1));
         }
-        self.left.is_empty() && !self.left_behind
+        self.lent.left.is_empty() && !self.lent.left_behind
     }
 }
 
