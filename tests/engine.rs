@@ -12,7 +12,9 @@ use std::sync::Arc;
 use clreel::color::kernels::Converter;
 use clreel::color::planes::pack;
 use clreel::color::{RgbaConverter, convert_reference};
-use clreel::engine::{Engine, Finished, Outcome, Pipeline, Refusal, Request, Slot};
+use clreel::engine::{
+    Engine, Finished, Outcome, Pipeline, Readings, Refusal, Request, Scopes, Slot, stretch,
+};
 use clreel::gpu::headless::Headless;
 use clreel::gpu::memory::Storage;
 use clreel::gpu::read_texture::read_texture;
@@ -52,7 +54,7 @@ fn expected(frame: &Frame, request: &Request) -> Vec<u8> {
 }
 
 fn request(variant: VariantId, radius: u32) -> Request {
-    Request { variant, radius, correction: None }
+    Request::new(variant, radius)
 }
 
 /// Gives the engine a device with these variants.
@@ -101,7 +103,7 @@ fn one_frame_is_asked_for_in_several_ways_and_for_several_places_at_once() {
         tickets.push(ticket);
     }
     for ((variant, radius, to_texture), ticket) in asked.into_iter().zip(tickets) {
-        let Finished { ticket: of, outcome, slot, stages } = wait(&mut engine);
+        let Finished { ticket: of, outcome, slot, stages, .. } = wait(&mut engine);
         assert!(of == ticket && matches!(outcome, Outcome::Done), "{variant}: in their order");
         let mut slot = slot.unwrap();
         let got = if to_texture {
@@ -115,6 +117,48 @@ fn one_frame_is_asked_for_in_several_ways_and_for_several_places_at_once() {
         assert_eq!(stages.filter_ms() > 0.0, variant != VariantId::Off, "{variant}: {stages:?}");
     }
     assert!(engine.wait().unwrap().is_none(), "nothing else is on its way");
+}
+
+#[test]
+fn what_is_measured_and_levelled_is_the_filtered_picture_of_that_very_frame() {
+    let folder = Folder::new("engine-scopes");
+    let movie = movie(&folder);
+    let frames = [frame(&movie, 0.1), frame(&movie, 0.5)];
+    let mut engine = Engine::new(Arc::new(|| {}));
+    // Buffers and images.
+    add_device(&mut engine, &[VariantId::Fused, VariantId::Naive]);
+    assert!(!engine.can_measure(VariantId::Fused), "nothing is built for it");
+    let cl = engine.pipeline().unwrap().cl().clone();
+    engine.pipeline_mut().unwrap().set_scopes(Scopes::build(&cl, SIZE));
+    assert!(engine.can_measure(VariantId::Fused) && !engine.can_measure(VariantId::Native));
+    let ways = [(true, false), (true, true), (false, true), (false, false)];
+    let cases = [(VariantId::Off, 0), (VariantId::Fused, 3), (VariantId::Naive, 2), (VariantId::Native, 1)];
+    for (variant, radius) in cases {
+        for (readings, levels) in ways {
+            // Two on their way at once: neither has the other's.
+            for frame in &frames {
+                let request = Request { readings, levels, ..request(variant, radius) };
+                submit(&mut engine, frame, request, Slot::in_memory(SIZE.0, SIZE.1));
+            }
+            for frame in &frames {
+                let finished = wait(&mut engine);
+                let mut right = expected(frame, &request(variant, radius));
+                let measured = Readings::reference(SIZE, &right);
+                let is_measured = variant != VariantId::Native;
+                let told = finished.readings.as_deref();
+                let wanted = Some(&measured).filter(|_| readings && is_measured);
+                assert!(told == wanted, "{variant} {readings} {levels}: {:?}", told.map(|told| told.mean));
+                if levels && is_measured {
+                    let ends = measured.ends();
+                    let shows = variant == VariantId::Off || ends.0 > 0 && ends.1 < 255;
+                    assert!(shows, "{variant}: {ends:?} would change nothing");
+                    stretch(&mut right, ends);
+                }
+                let slot = finished.slot.unwrap();
+                assert!(slot.pixels().unwrap() == right, "{variant} {readings} {levels}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -302,3 +302,36 @@ fn a_full_disk_is_a_sentence_and_playing_goes_on() {
     assert!(!stderr.contains("Saved"), "{stderr}");
     assert_eq!(std::fs::read_dir(&here).unwrap().count(), 0, "no part of a file is left");
 }
+
+#[test]
+fn scopes_heat_map_and_levels_have_keys_buttons_and_stages() {
+    let (display, folder) = (Display::start(&[]), Folder::new("scopes"));
+    let stats = folder.file("s.json");
+    let mut command = clreel(Some(&display));
+    command.arg(clip()).args(["--variant", "flat", "--radius", "2", "--stats"]).arg(&stats);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("clip.mp4 - flat");
+    session.wait_for_frames();
+    session.display.key("h");
+    session.wait_for_text("minimum ");
+    session.wait_for_text("auto-levels would stretch ");
+    // In a pause the picture on the screen is made anew.
+    session.press_until_title("space", "paused");
+    session.display.key("a");
+    session.wait_for_text("auto-levels stretch ");
+    session.press_until_title("space", "flat, r=2");
+    session.wait_for_frames();
+    session.click("Auto-levels");
+    session.wait_for_text("auto-levels would stretch ");
+    session.display.key("shift+h");
+    session.wait_for_frames();
+    // What filters without OpenCL has nothing that could be measured there.
+    session.press_until_title("7", "native");
+    session.wait_for_text("'native' filters without it");
+    session.quit();
+    let stats = json(&stats);
+    let frames = stats["frames"].as_array().unwrap();
+    let took = |stage: &str| frames.iter().filter(|f| f[stage].as_f64().unwrap() > 0.0).count();
+    assert!(frames[0]["reduce"] == 0.0 && frames[0]["levels"] == 0.0, "{}", frames[0]);
+    assert!(took("reduce") > took("levels") && took("levels") > 0, "{} {}", took("reduce"), took("levels"));
+}

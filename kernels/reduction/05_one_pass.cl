@@ -167,13 +167,7 @@ reduction_one_pass(__global const uint *src, __global uint4 *parts, __global uin
     const int writes = within == 0;
     own = tree[item];
 #endif
-    if (writes) {
-        const int c = (get_group_id(0) << across_tile) + (chosen & ((1 << across_tile) - 1));
-        const int r = (get_group_id(1) << across_tile) + (chosen >> across_tile);
-        if (c * block < width && r * block < height)
-            out[MEANS + r * blocks_across + c]
-                = mean_of(own.sum, min(block, width - c * block) * min(block, height - r * block));
-    }
+    const uint sum = own.sum;
 #if NVIDIA
     if (joins) {
         for (uint mask = each; mask < 32; mask *= 2)
@@ -192,12 +186,30 @@ reduction_one_pass(__global const uint *src, __global uint4 *parts, __global uin
 #if ONE_PASS
     if (item == 0)
         last = is_last(parts, part, counter);
+#endif
+    // Not before the part: whoever leaves that waits for all that it has written.
+    if (writes) {
+        const int c = (get_group_id(0) << across_tile) + (chosen & ((1 << across_tile) - 1));
+        const int r = (get_group_id(1) << across_tile) + (chosen >> across_tile);
+        if (c * block < width && r * block < height)
+            out[MEANS + r * blocks_across + c]
+                = mean_of(sum, min(block, width - c * block) * min(block, height - r * block));
+    }
+#if ONE_PASS
     barrier(CLK_LOCAL_MEM_FENCE);
     if (last) {
         const int count = get_num_groups(0) * get_num_groups(1);
+        const uint4 nothing = NO_PART;
         frame_t frame = NO_FRAME;
-        for (int i = item; i < count; i += GROUP)
-            add_part(&frame, part_at(parts, i));
+        for (int first = item; first < count; first += PARTS_AHEAD * GROUP) {
+            uint4 ahead[PARTS_AHEAD];
+#pragma unroll
+            for (int n = 0; n < PARTS_AHEAD; n++)
+                ahead[n] = first + n * GROUP < count ? part_at(parts, first + n * GROUP) : nothing;
+#pragma unroll
+            for (int n = 0; n < PARTS_AHEAD; n++)
+                add_part(&frame, ahead[n]);
+        }
 #if NVIDIA
         // Sums in two halves, so that no exchange carries.
         uint high = frame.sum >> 16;

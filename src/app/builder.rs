@@ -41,6 +41,7 @@ enum Request {
     Try(TrialCase),
     Check(Check),
     Again(VariantId),
+    Scopes((u32, u32)),
 }
 
 /// Starts the builder for a context, from any thread.
@@ -167,6 +168,11 @@ impl Builder {
     /// Checks this when there is nothing else to do.
     pub(crate) fn check(&self, check: Check) {
         self.request(Request::Check(check));
+    }
+
+    /// Builds next what measures pictures of this size.
+    pub(crate) fn scopes(&self, size: (u32, u32)) {
+        self.request(Request::Scopes(size));
     }
 
     /// Builds a variant once more, because what it depends on has changed.

@@ -117,6 +117,8 @@ fn logical(key: &Key) -> Option<Command> {
                 'l' => Some(Command::MarkPart),
                 'L' => Some(Command::ToggleLoop),
                 'f' => Some(Command::Do(Action::ToggleFullscreen)),
+                'H' => Some(Command::Do(Action::ToggleHeat)),
+                'a' => Some(Command::Do(Action::ToggleLevels)),
                 'v' => Some(Command::Do(Action::NextScene)),
                 key => panel(text).or_else(|| variant(key)),
             }

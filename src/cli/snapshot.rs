@@ -94,8 +94,8 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
     if let Some(warning) = warning {
         eprintln!("clreel: {warning}");
     }
-    let (variant, radius, correction) = (args.filter.variant, args.filter.radius, None);
-    let request = Request { variant, radius, correction };
+    let (variant, radius) = (args.filter.variant, args.filter.radius);
+    let request = Request::new(variant, radius);
     let device = args.filter.device.as_deref();
     let without_opencl =
         variant.back_end().does_without_opencl() || variant == VariantId::Off && device.is_none();

@@ -87,6 +87,12 @@ impl Engine {
         variant.back_end().does_without_opencl() || self.pipeline.as_ref().is_some_and(on_device)
     }
 
+    /// Whether frames that are filtered so can be measured: what does that is there, and they are the OpenCL device's.
+    pub fn can_measure(&self, variant: VariantId) -> bool {
+        let is_there = |pipeline: &Pipeline| matches!(pipeline.scopes(), Some(Ok(())));
+        !variant.back_end().does_without_opencl() && self.pipeline.as_ref().is_some_and(is_there)
+    }
+
     /// Whether such frames will be converted on the device, as soon as the program for it is built and, where that is
     /// wanted, checked. `to_texture` says where they are wanted.
     pub(crate) fn lacks_conversion(&mut self, frame: &Frame, variant: VariantId, to_texture: bool) -> bool {

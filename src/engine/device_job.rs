@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use super::Stages;
 use super::bands::Took;
+use super::scopes::{Measured, Wanted};
 use crate::color::{Correction, Layout, Matrix};
 use crate::error::{Error, Result};
-use crate::gpu::cl::Event;
+use crate::gpu::cl::{Buffer, Event};
 use crate::gpu::event::is_complete;
 use crate::gpu::memory::Picture;
 use crate::gpu::timer::{self, DeviceClock};
@@ -31,6 +32,11 @@ pub(super) struct DeviceJob {
     /// The filtered buffer that is to be copied into the texture, on the device.
     pub(super) to_copy: Option<Picture>,
     pub(super) to_texture: bool,
+    /// A picture that nothing filters or converts, and where it is to be copied to be measured.
+    pub(super) unfiltered: Option<(Buffer, Buffer)>,
+    /// What is to be measured after the filter.
+    pub(super) wanted: Option<Wanted>,
+    pub(super) measured: Option<Measured>,
     pub(super) upload: Option<Event>,
     /// The upload is over, and need not be asked about any more.
     pub(super) is_uploaded: bool,
@@ -109,6 +115,7 @@ impl DeviceJob {
             .or_else(|| if converts_last { None } else { of_colors() })
             .or_else(|| of_filter.cloned())
             .or_else(of_colors)
+            .or_else(|| self.measured.as_ref().and_then(Measured::failure))
             .or_else(|| failed(&self.copied, "A filtered frame could not be copied into its texture."))
             .or_else(|| failed(&self.last, RETURN_FAILED))
     }
@@ -132,8 +139,12 @@ impl DeviceJob {
             (Stage::Release, Lane::Device, &self.last),
         ];
         let mut ran = Vec::with_capacity(steps.len() + 1);
-        for (stage, lane, event) in steps {
-            let Some(event) = event else { continue };
+        let measured = self.measured.iter().flat_map(|measured| {
+            let of = |stage, events| std::iter::repeat((stage, Lane::Device)).zip(events);
+            of(Stage::Reduce, &measured.reduce).chain(of(Stage::Levels, &measured.levels))
+        });
+        let steps = steps.into_iter().filter_map(|(stage, lane, event)| Some((stage, lane, event.as_ref()?)));
+        for (stage, lane, event) in steps.chain(measured.map(|((stage, lane), event)| (stage, lane, event))) {
             let told = timer::span_ns(event).ok();
             stages.times[stage as usize] += told.map_or(f64::NAN, timer::ms);
             // Some drivers tell no times of a handover, but zeros: nothing stands at the beginning of their clock.

@@ -1,10 +1,12 @@
 //! One frame on its way through the engine, and how it is taken apart in the end.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::bands::Bands;
 use super::device_job::DeviceJob;
 use super::plans::Key;
+use super::scopes::Readings;
 use super::slot::Place;
 use super::{Finished, HOLD_MS, Outcome, Progress, Slot, Stages, Ticket};
 use crate::error::Error;
@@ -25,6 +27,7 @@ pub(super) struct Job {
     /// It could not be started.
     pub(super) error: Option<Error>,
     pub(super) stages: Stages,
+    pub(super) readings: Option<Arc<Readings>>,
 }
 
 impl Job {
@@ -68,7 +71,7 @@ pub(super) fn first_failure(on_device: Option<&DeviceJob>, bands: Option<&mut Ba
 
 /// Takes a frame that is over apart.
 pub(super) fn finish(job: Job, outcome: Outcome) -> Finished {
-    let Job { ticket, on_device, filter, in_texture, mut slot, started, mut stages, .. } = job;
+    let Job { ticket, on_device, filter, in_texture, mut slot, started, mut stages, readings, .. } = job;
     let to_texture = on_device.as_ref().map_or(in_texture, DeviceJob::fills_texture);
     let mut place = match (to_texture, &filter, &on_device) {
         (true, ..) => Place::Texture,
@@ -94,5 +97,5 @@ pub(super) fn finish(job: Job, outcome: Outcome) -> Finished {
         slot.leave_device(true);
     }
     slot.result_is_in(place);
-    Finished { ticket, outcome, slot: Some(slot), stages }
+    Finished { ticket, outcome, slot: Some(slot), stages, readings }
 }

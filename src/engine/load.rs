@@ -70,7 +70,7 @@ impl Engine {
         matrix: Matrix,
         stages: &mut Stages,
     ) -> Result<Prepared, Refusal> {
-        let Request { variant, radius, correction } = *request;
+        let Request { variant, radius, correction, .. } = *request;
         let is_rgba = slot.loaded() == Loaded::Rgba;
         let pipeline = self.pipeline.as_mut().filter(|_| !variant.back_end().does_without_opencl());
         let corrects = pipeline.as_ref().is_some_and(|pipeline| !is_rgba || pipeline.corrects());
@@ -81,11 +81,15 @@ impl Engine {
             stages.did(Stage::Correct, began);
         }
         let correction = correction.filter(|_| corrects);
+        let can = pipeline.as_ref().is_some_and(|pipeline| matches!(pipeline.scopes(), Some(Ok(()))));
+        let measures = request.measures() && can;
         match (variant.back_end(), pipeline) {
             (BackEnd::Native, _) => self.prepare_native(slot, radius).map_err(Refusal::Unsupported),
             (BackEnd::Glsl, _) => self.prepare_glsl(slot, radius, stages).map_err(Refusal::Unsupported),
-            (_, Some(pipeline)) if !is_rgba || variant != VariantId::Off || correction.is_some() => {
-                pipeline.prepare(slot, variant, radius, correction, matrix)
+            (_, Some(pipeline))
+                if !is_rgba || variant != VariantId::Off || correction.is_some() || measures =>
+            {
+                pipeline.prepare(slot, request, correction, matrix)
             }
             (BackEnd::OpenCl, None) => Err(Refusal::Unsupported(super::pipeline::not_built(variant))),
             _ => Ok(Prepared::default()),

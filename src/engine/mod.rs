@@ -6,7 +6,9 @@
 //!
 //! ```text
 //! submit ▶ load ▶ prepare ▶ start: upload ▶ acquire ▶ convert     poll: look ▶ begin bands ▶ give back ▶ finish
-//!          host   plans     device                                      learn  filter        release    the slot
+//!          host   plans     device                                      learn  filter        reduce     the slot
+//!                                                                                           levels
+//!                                                                                           release
 //! ```
 //!
 //! One frame may be asked for several times, in different ways and for different places. Frames come out in the order
@@ -27,6 +29,7 @@ mod pipeline;
 mod plans;
 mod prepare;
 mod request;
+mod scopes;
 mod slot;
 mod surface;
 mod trials;
@@ -54,6 +57,7 @@ use job::{Job, finish, first_failure};
 pub use pace::Pace;
 pub use pipeline::Pipeline;
 pub use request::{Finished, Outcome, Progress, Refusal, Request, Stages, Ticket};
+pub use scopes::{LEVELS, Readings, STRIPS, Scopes, ends, stretch};
 pub(crate) use slot::Rest;
 pub use slot::Slot;
 pub use trials::TrialCase;
@@ -162,6 +166,7 @@ impl Engine {
                     cancelled,
                     error,
                     stages,
+                    readings: None,
                 });
                 self.start_waiting();
                 Ok(ticket)
@@ -318,6 +323,7 @@ impl Engine {
             let split = |colors: &Colors, ms| pipeline.split(colors, size, ms);
             commands.tell(&mut job.stages, uploads, &mut clock, took, split);
             pipeline.device_clock = clock;
+            job.readings = pipeline.readings(commands).map(Arc::new);
             job.slot.back_on_host();
         }
         let cancelled = job.cancelled || job.filter.as_ref().is_some_and(|(_, bands)| bands.is_cancelled());

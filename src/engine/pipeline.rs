@@ -17,13 +17,14 @@ use std::time::Instant;
 use super::conversions::Known;
 use super::device_job::{Colors, DeviceJob};
 use super::pace::ConversionTime;
+use super::scopes::{self, Readings, Scopes};
 use super::trials::Trials;
 use super::{Request, Slot};
 use crate::color::Layout;
 use crate::color::kernels::{Converter, Corrector, pack_pinned};
 use crate::color::{Packed, Staging};
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, DeviceKind, Queue, flush};
+use crate::gpu::cl::{ClContext, DeviceKind, Queue, failed, flush};
 use crate::gpu::event::{Waker, wait_in_queue, wake_after};
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::sharing::Sharing;
@@ -61,6 +62,10 @@ pub struct Pipeline {
     pub(super) planes: Reused,
     pub(super) conversion_time: ConversionTime,
     pub(super) device_clock: DeviceClock,
+    /// What measures frames, or why nothing does; `None` until it is built.
+    pub(super) scopes: Option<Result<Scopes>>,
+    /// For which pictures it was asked for.
+    pub(super) scopes_asked: Option<&'static str>,
 }
 
 /// Memory that all jobs share, of the kind and size that was wanted last.
@@ -109,6 +114,8 @@ impl Pipeline {
             planes: Reused::default(),
             conversion_time: ConversionTime::default(),
             device_clock: DeviceClock::default(),
+            scopes: None,
+            scopes_asked: None,
             cl,
         }
     }
@@ -235,6 +242,9 @@ impl Pipeline {
             let (queue, kept) = (&self.cl.queue, slot.planes_and_kept().1);
             job.converted = Some(self.converter.enqueue_kept(queue, kept, layout, from, to, correction)?);
         }
+        if !cancelled {
+            self.measure(job)?;
+        }
         let began = Instant::now();
         if let (Some(filtered), false) = (&job.to_copy, cancelled) {
             job.copied = Some(slot.copy_to_texture(&self.cl, filtered)?);
@@ -258,7 +268,8 @@ impl Pipeline {
     /// Does what OpenGL has to do before such a request goes to the device with this slot; returns whether there was anything
     /// to wait for.
     pub(super) fn make_ready(&self, slot: &mut Slot, request: &Request) -> bool {
-        let is_filtered = request.variant != VariantId::Off || request.correction.is_some();
+        let is_filtered =
+            request.variant != VariantId::Off || request.correction.is_some() || request.measures();
         let shares = self.to_texture && slot.texture().is_some();
         (is_filtered || !self.cl.is_cpu()) && slot.be_ready(shares, |pixels| self.takes(pixels))
     }
@@ -304,6 +315,61 @@ impl Pipeline {
     /// What the uploads run on, for spans.
     pub(super) fn upload_lane(&self) -> Lane {
         if self.uploads.is_some() { Lane::Upload } else { Lane::Device }
+    }
+}
+
+impl Pipeline {
+    /// Gives it what was built to measure frames, or why that could not be.
+    pub fn set_scopes(&mut self, scopes: Result<Scopes>) {
+        self.scopes = Some(scopes);
+    }
+
+    /// What measures frames, or why nothing does; `None` until it is built.
+    pub(crate) fn scopes(&self) -> Option<std::result::Result<(), &Error>> {
+        self.scopes.as_ref().map(|scopes| scopes.as_ref().map(|_| ()))
+    }
+
+    /// Whether what measures such pictures is to be built; told once.
+    pub(crate) fn lacks_scopes(&mut self, size: (u32, u32)) -> bool {
+        let class = scopes::class(size);
+        self.scopes_asked.replace(class) != Some(class)
+    }
+
+    /// Prepares what is to be measured of the filtered picture. Where there is no memory for it, nothing is measured any more.
+    pub(super) fn to_measure(
+        &mut self,
+        request: &Request,
+        picture: &Picture,
+        size: (u32, u32),
+    ) -> Option<scopes::Wanted> {
+        let Some(Ok(scopes)) = self.scopes.as_mut().filter(|_| request.measures()) else { return None };
+        match scopes.prepare(&self.cl, picture, size, request.readings, request.levels) {
+            Ok(wanted) => Some(wanted),
+            Err(error) => {
+                self.scopes = Some(Err(error));
+                None
+            }
+        }
+    }
+
+    fn measure(&mut self, job: &mut DeviceJob) -> Result<()> {
+        let copied = job.unfiltered.take().map(|(from, to)| from.enqueue_copy(&self.cl.queue, &to));
+        let copied =
+            copied.transpose().map_err(|e| failed("A frame could not be copied on the device.", &e))?;
+        let (Some(wanted), Some(Ok(scopes))) = (job.wanted.take(), &self.scopes) else { return Ok(()) };
+        let mut measured = scopes.enqueue(&self.cl, wanted)?;
+        measured.reduce.extend(copied);
+        job.measured = Some(measured);
+        Ok(())
+    }
+
+    /// What was measured of a frame that is over.
+    pub(super) fn readings(&mut self, job: &mut DeviceJob) -> Option<Readings> {
+        let measured = job.measured.take()?;
+        match &mut self.scopes {
+            Some(Ok(scopes)) => scopes.readings(measured),
+            _ => None,
+        }
     }
 }
 

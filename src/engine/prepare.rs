@@ -8,10 +8,10 @@ use super::load::Prepared;
 use super::pipeline::not_built;
 use super::plans::Key;
 use super::slot::{Loaded, Slot};
-use super::{Pipeline, Refusal, TrialCase};
+use super::{Pipeline, Refusal, Request, TrialCase};
 use crate::color::{Correction, Matrix};
 use crate::error::Error;
-use crate::gpu::memory::Storage;
+use crate::gpu::memory::{Picture, Storage};
 use crate::ladders::box_filter::{BuiltVariant, VariantId};
 
 impl Pipeline {
@@ -23,13 +23,13 @@ impl Pipeline {
     pub(super) fn prepare(
         &mut self,
         slot: &mut Slot,
-        variant: VariantId,
-        radius: u32,
+        request: &Request,
         correction: Option<Correction>,
         matrix: Matrix,
     ) -> Result<Prepared, Refusal> {
+        let Request { variant, radius, .. } = *request;
         if variant == VariantId::Planar {
-            return self.prepare_planar(slot, radius, correction);
+            return self.prepare_planar(slot, request, correction);
         }
         let size = slot.size();
         self.require_trial(TrialCase { variant, size, radius, layout: None })?;
@@ -44,9 +44,12 @@ impl Pipeline {
         }
         let planes = slot.loaded() == Loaded::Planes;
         let to_texture = self.shares_with(slot);
+        let correction = correction.filter(|_| planes || self.corrects());
+        let is_unfiltered = built.is_none() && !planes && correction.is_none();
         let storage = match built {
             Some(built) => built.kernels().storage,
-            None if to_texture => Storage::Image,
+            // What is measured is best a buffer.
+            None if to_texture && !is_unfiltered => Storage::Image,
             None => Storage::Buffer,
         };
         // Where the last step writes, and whether that is not yet the texture.
@@ -64,7 +67,12 @@ impl Pipeline {
             }
         };
         let source = if planes { None } else { Some(slot.source(cl, storage)?) };
-        let correction = correction.filter(|_| planes || self.corrects());
+        let unfiltered = match (&source, &target) {
+            (Some(Picture::Buffer(from)), Picture::Buffer(to)) if is_unfiltered => {
+                Some((from.clone(), to.clone()))
+            }
+            _ => None,
+        };
         let mut colored = || match built {
             None => Ok(target.clone()),
             Some(_) => self.between.get(cl, storage, size),
@@ -97,7 +105,9 @@ impl Pipeline {
                 Some((Some(key), filter))
             }
         };
-        let on_device = Some(DeviceJob { colors, to_copy, to_texture, ..DeviceJob::default() });
+        let wanted = self.to_measure(request, &target, size);
+        let on_device =
+            Some(DeviceJob { colors, to_copy, to_texture, unfiltered, wanted, ..DeviceJob::default() });
         Ok(Prepared { on_device, filter, in_texture: false })
     }
 
@@ -105,9 +115,10 @@ impl Pipeline {
     fn prepare_planar(
         &mut self,
         slot: &mut Slot,
-        radius: u32,
+        request: &Request,
         correction: Option<Correction>,
     ) -> Result<Prepared, Refusal> {
+        let radius = request.radius;
         let unsupported = |why: &str| {
             let hint = "Choose another variant; fused filters pictures of any format.";
             Refusal::Unsupported(Error::new("'planar' cannot filter this movie.", why, hint))
@@ -144,8 +155,9 @@ impl Pipeline {
             false => slot.target(cl, Storage::Buffer)?,
         };
         let correction = correction.unwrap_or(Correction::NEUTRAL);
+        let wanted = self.to_measure(request, &to, slot.size());
         let colors = Some(Colors::ConvertFiltered { correction, layout: filtered, from: block, to });
-        let on_device = Some(DeviceJob { colors, to_texture, ..DeviceJob::default() });
+        let on_device = Some(DeviceJob { colors, to_texture, wanted, ..DeviceJob::default() });
         Ok(Prepared { on_device, filter: Some((Some(key), filter)), in_texture: false })
     }
 

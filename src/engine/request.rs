@@ -1,10 +1,12 @@
 //! What the engine is asked for and what it says: requests and tickets, refusals, what became of a frame and what it
 //! took.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Slot;
 use super::bands::Took;
+use super::scopes::Readings;
 use crate::color::Correction;
 use crate::error::Error;
 use crate::ladders::box_filter::VariantId;
@@ -19,6 +21,22 @@ pub struct Request {
     pub radius: u32,
     /// How colours are corrected, if they are.
     pub correction: Option<Correction>,
+    /// Its luminance is measured on the device, after the filter.
+    pub readings: bool,
+    /// It is stretched by auto-levels, after the filter.
+    pub levels: bool,
+}
+
+impl Request {
+    /// A filter alone.
+    pub fn new(variant: VariantId, radius: u32) -> Self {
+        Self { variant, radius, correction: None, readings: false, levels: false }
+    }
+
+    /// Whether anything is measured of it.
+    pub(super) fn measures(&self) -> bool {
+        self.readings || self.levels
+    }
 }
 
 /// What tells a frame that was asked for from all others of one engine.
@@ -78,6 +96,8 @@ pub struct Finished {
     pub slot: Option<Slot>,
     /// What its stages took.
     pub stages: Stages,
+    /// What was measured of it, where that was asked for and could be had.
+    pub readings: Option<Arc<Readings>>,
 }
 
 /// What a frame's stages took, and when they ran.

@@ -51,6 +51,8 @@ fn ink(tile: usize, x: usize, y: usize) -> bool {
         Stage::Convert => every(2, x) && every(4, up),
         Stage::Correct => every(4, x),
         Stage::Filter => false,
+        Stage::Reduce => every(4, x) && every(2, y),
+        Stage::Levels => every(2, x),
         Stage::Release => every(4, down),
         Stage::Present => every(4, x) || every(4, y),
         Stage::Overlay => every(8, up) || every(8, down),

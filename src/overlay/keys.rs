@@ -74,6 +74,8 @@ pub static KEYS: LazyLock<Vec<KeyHelp>> = LazyLock::new(|| {
     ]);
     keys.extend(ENTRIES.iter().filter_map(|panel| panel.key).map(|(press, does)| key(press, &[press], does)));
     keys.extend([
+        key("H", &["H"], "heat map of the luminance"),
+        key("a", &["a"], "auto-levels"),
         key("f", &["f"], "fullscreen"),
         key("Esc", &["Escape"], "leave this panel, fullscreen"),
         key("i", &["i"], "overlay"),

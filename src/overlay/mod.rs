@@ -27,6 +27,7 @@ mod panel;
 mod panels;
 mod path_field;
 mod place;
+mod scopes;
 mod seekbar;
 mod stage_graph;
 mod stages;
@@ -49,6 +50,7 @@ pub(crate) use panels::ENTRIES;
 use path_field::PathField;
 use place::Title;
 pub(crate) use place::{Folds, Opens, Panel, Places};
+pub(crate) use scopes::Placed;
 pub(crate) use texts::texts;
 use timeline::Frozen;
 pub(crate) use tuning::{Tuning, TuningState};
@@ -71,6 +73,10 @@ pub(crate) struct Overlay {
     frozen: Option<Frozen>,
     /// The variant whose map the search shows; `None`: the fastest.
     tuning_of: Option<&'static str>,
+    /// The heat map lies over the picture.
+    pub heat: bool,
+    /// Auto-levels are on.
+    pub levels: bool,
     /// Whether the stages have patterns beside their greys.
     pub hatched: bool,
     /// Which panels are folded.
@@ -105,6 +111,8 @@ impl Overlay {
             open: Opens::default(),
             tuning_news: false,
             frozen: None,
+            heat: false,
+            levels: false,
             hatched: false,
             tuning_of: None,
             folded: Folds::default(),
@@ -199,6 +207,9 @@ impl Overlay {
             self.hidden(ui, window, view, changed, &mut actions);
             return actions;
         }
+        if let (true, Some(readings), Some(placed)) = (self.heat, view.readings, view.placed) {
+            scopes::heat_map(ui, readings, &placed);
+        }
         let line = line::width(ui, view, &self.numbers, LINE_LEFT);
         let layout = Layout::new(window, view.variants.len(), &self.folded, &self.places, line);
         if layout.above.height() >= panel::HEADER && layout.headline.width() > 60.0 {
@@ -223,6 +234,11 @@ impl Overlay {
         notices::show(ui, news, view.notices, false, &mut actions);
         self.on_top(ui, window, layout.free, !view.notices.is_empty(), &mut actions);
         actions
+    }
+
+    /// Whether what it shows is measured of the picture.
+    pub(crate) fn wants_readings(&self) -> bool {
+        self.visible && (self.heat || self.open[Panel::Scopes as usize])
     }
 
     /// Puts the panels back where they belong.

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use super::{DeviceList, Panel, Tuning};
+use super::{DeviceList, Panel, Placed, Tuning};
 use crate::color::Correction;
+use crate::engine::Readings;
 use crate::error::Error;
 use crate::gpu::cl::DeviceInfo;
 use crate::ladders::box_filter::VariantId;
@@ -49,6 +50,10 @@ pub(crate) enum Action {
     SetCorrection(Correction),
     /// Switch colour correction on or off.
     ToggleCorrection,
+    /// Lay the heat map of the luminance over the picture, or take it away.
+    ToggleHeat,
+    /// Switch auto-levels on or off.
+    ToggleLevels,
     /// Save the filtered picture as PNG.
     SaveFrame,
     /// Save the window with the overlay as PNG.
@@ -235,6 +240,12 @@ pub(crate) struct View<'a> {
     pub notices: &'a [Notice],
     /// What colours are corrected with; `None` where that is switched off.
     pub correction: Option<Correction>,
+    /// What was measured of the picture on the screen.
+    pub readings: Option<&'a Readings>,
+    /// Why nothing is measured on this device, where that is so.
+    pub not_measured: Option<&'a Error>,
+    /// Where the picture lies, for what is drawn over it; `None` where it is on something else than the window.
+    pub placed: Option<Placed>,
     /// How fast the movie's time goes; 1 is its own speed.
     pub speed: f64,
     /// What is repeated other than the whole movie; empty if nothing.

@@ -59,6 +59,16 @@ fn about(stage: Stage) -> &'static str {
             "The chosen variant's kernels on the device, from start to end of their events.\n\
              Leaves out the time that they waited in the queue, and all transfers."
         }
+        Stage::Reduce => {
+            "Measure the filtered picture's luminance on the device: minimum, mean, maximum, blocks, histogram, waveform.\n\
+             Zero while scopes, heat map and auto-levels are off.\n\
+             Its kernels from start to end, with the copy of a picture that is no buffer, and the numbers on their way to \
+             the host."
+        }
+        Stage::Levels => {
+            "Stretch the filtered picture between the ends of its own histogram: the kernels, from start to end.\n\
+             Zero while auto-levels are off."
+        }
         Stage::Release => {
             "Bring the result to OpenGL.\n\
              Shared: hand the texture back on the device, after the copy into it by variants that write buffers; \

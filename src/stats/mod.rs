@@ -34,6 +34,10 @@ pub enum Stage {
     Correct,
     /// The chosen variant.
     Filter,
+    /// Measuring the filtered picture's luminance, where that is switched on.
+    Reduce,
+    /// Auto-levels, where they are switched on.
+    Levels,
     /// The result back to OpenGL.
     Release,
     /// Drawing the picture.
@@ -48,13 +52,15 @@ pub enum Stage {
 
 impl Stage {
     /// All stages in the order in which a frame meets them.
-    pub(crate) const ALL: [Stage; 11] = [
+    pub(crate) const ALL: [Stage; 13] = [
         Stage::Take,
         Stage::Upload,
         Stage::Acquire,
         Stage::Convert,
         Stage::Correct,
         Stage::Filter,
+        Stage::Reduce,
+        Stage::Levels,
         Stage::Release,
         Stage::Present,
         Stage::Overlay,
@@ -71,6 +77,8 @@ impl Stage {
             Stage::Convert => "convert",
             Stage::Correct => "correct",
             Stage::Filter => "filter",
+            Stage::Reduce => "reduce",
+            Stage::Levels => "levels",
             Stage::Release => "release",
             Stage::Present => "present",
             Stage::Overlay => "overlay",

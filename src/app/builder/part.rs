@@ -2,7 +2,7 @@
 
 use crate::color::Layout;
 use crate::color::kernels::{ConvertProgram, Corrector};
-use crate::engine::TrialCase;
+use crate::engine::{Scopes, TrialCase};
 use crate::error::{Error, Result};
 use crate::gpu::memory::Storage;
 use crate::ladders::box_filter::VariantId;
@@ -31,4 +31,6 @@ pub(crate) enum Part {
     Corrector(Box<Corrector>),
     /// They cannot, and why.
     NoCorrector(Error),
+    /// What measures frames, or why nothing can.
+    Scopes(Box<Result<Scopes>>),
 }

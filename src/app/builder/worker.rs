@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::conversions::Conversions;
 use super::{Built, Part, Request, Shared};
 use crate::color::Layout;
-use crate::engine::TrialCase;
+use crate::engine::{Scopes, TrialCase};
 use crate::error::{Error, Result};
 use crate::gpu::binaries;
 use crate::gpu::cl::{ClContext, is_device_failure, list_devices};
@@ -166,6 +166,10 @@ impl<'a> Worker<'a> {
                         self.left.push(variant);
                     }
                     Ok(())
+                }
+                (Ok(Request::Scopes(size)), Some((number, cl))) => {
+                    let part = Part::Scopes(Box::new(Scopes::build(cl, size)));
+                    self.send(Built::For(*number, Box::new(part)))
                 }
                 (Err(TryRecvError::Empty), Some((number, cl))) => self.build_next(*number, cl),
                 (Err(TryRecvError::Disconnected), _) => Err(Gone),

@@ -11,7 +11,9 @@ use crate::gpu::read_texture::read_texture;
 use crate::ladders::box_filter::VariantId;
 use crate::media::Orientation;
 use crate::memory::picture_memory;
-use crate::overlay::{Action, DeviceList, Shown, VariantRow, View};
+use crate::options::SceneId;
+use crate::overlay::{Action, DeviceList, Placed, Shown, VariantRow, View};
+use crate::present::{Viewport, letterbox};
 use crate::scene::Screen;
 use crate::scene::frame_loop::{DrawTimes, GlTimings};
 use crate::stats::{PlayState, Playing};
@@ -54,7 +56,14 @@ impl Player<'_> {
         times.present = ms_since(began);
 
         let began = Instant::now();
-        let actions = self.paint_overlay(window, &mut timings);
+        let placed =
+            picture.filter(|_| self.movies.scene().id() == SceneId::Movie).map(|(_, size, aspect)| {
+                let (upright, aspect) = orientation.shown(size, aspect);
+                let Viewport { x, y, width, height } = letterbox(window, upright, aspect);
+                let at = [x, window.1 as i32 - y - height, width, height].map(|pixels| pixels as f32);
+                Placed { at, orientation }
+            });
+        let actions = self.paint_overlay(window, placed, &mut timings);
         times.overlay = ms_since(began);
 
         if self.saves.takes_window() {
@@ -103,7 +112,12 @@ impl Player<'_> {
         Ok(())
     }
 
-    fn paint_overlay(&mut self, window: (u32, u32), timings: &mut GlTimings) -> Vec<Action> {
+    fn paint_overlay(
+        &mut self,
+        window: (u32, u32),
+        placed: Option<Placed>,
+        timings: &mut GlTimings,
+    ) -> Vec<Action> {
         self.movies.note_shown(&self.frames);
         let busy = self.frames.busy();
         let repeats = self.movies.repeats(&self.frames);
@@ -127,6 +141,8 @@ impl Player<'_> {
         let devices = self.devices.rows();
         let size = self.frames.shown_size();
         let auto = size.and_then(|size| self.frames.auto(size, self.frames.chosen().1));
+        let not_measured = self.frames.not_measured().cloned();
+        let readings = self.frames.shown_readings();
         let scene = self.movies.scene();
         let playing = Playing {
             opening: scene.facts().is_opening(),
@@ -158,6 +174,9 @@ impl Player<'_> {
             paused: self.frames.is_paused(),
             unpaced: self.args.unpaced,
             correction: self.colors.now(),
+            readings: readings.as_deref(),
+            not_measured: not_measured.as_ref(),
+            placed,
             speed: self.frames.speed(),
             repeats: &repeats,
             target_s: self.movies.target_s(),

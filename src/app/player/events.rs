@@ -111,6 +111,8 @@ impl Player<'_> {
             Action::ToggleCorrection => {
                 self.colors.toggle(&mut self.frames);
             }
+            Action::ToggleHeat => self.overlay.heat = !self.overlay.heat,
+            Action::ToggleLevels => self.overlay.levels = !self.overlay.levels,
             Action::Seek { to_s, exact } => self.with(|movies, with| movies.seek_to(to_s, exact, with)),
             Action::Drag(by) => self.with(|movies, with| {
                 movies.input(Input::Drag(by), with);

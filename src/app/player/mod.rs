@@ -35,7 +35,7 @@ use crate::media::Decoder;
 use crate::options::PlayArgs;
 use crate::overlay::Overlay;
 use crate::save as save_file;
-use crate::scene::frame_loop::{FrameLoop, Tick};
+use crate::scene::frame_loop::{FrameLoop, Measuring, Tick};
 use crate::stats::Recorder;
 use crate::timing::CpuLoad;
 use colors::Colors;
@@ -191,6 +191,8 @@ impl<'a> Player<'a> {
             self.repaints.soon();
         }
         self.look_after_files();
+        let (readings, levels) = (self.overlay.wants_readings(), self.overlay.levels);
+        self.frames.measure(Measuring { readings, levels });
         // A script's frames wait until the first device has its context, or has none.
         let waits = self.args.frames.is_some() && self.devices.is_opening_first();
         let tick = match waits {

@@ -185,6 +185,20 @@ impl Image {
         })
     }
 
+    /// Puts a copy of the whole image to a buffer on the queue.
+    ///
+    /// # Errors
+    /// When the buffer is too short, or the driver refuses.
+    pub(crate) fn enqueue_copy_to(&self, queue: &Queue, to: &Buffer) -> Answer<Event> {
+        let (queue, to, mem) = (queue.raw(), to.mem().raw(), self.mem.raw());
+        let (origin, region) = (ORIGIN.as_ptr(), [self.size.0, self.size.1, 1]);
+        let (region, none) = (region.as_ptr(), ptr::null());
+        Event::of(|event| {
+            // SAFETY: queue and memory objects are alive; the driver refuses a region that is too large.
+            unsafe { ffi::clEnqueueCopyImageToBuffer(queue, mem, to, origin, region, 0, 0, none, event) }
+        })
+    }
+
     /// Puts the mapping of the whole image on the queue: where it will be, the bytes of a row there, and its event. Before
     /// that is complete, the host must leave the memory alone.
     ///

@@ -5,7 +5,8 @@ use crate::ladder::config::{Config, Param};
 use crate::ladders::reduction::code::{Arg, Code, Pass};
 use crate::ladders::reduction::pictures::Case;
 
-const CLEAR: Pass =
+/// Nothing is counted yet.
+pub(crate) const CLEAR: Pass =
     Pass { kernel: "histogram_clear", args: &[Arg::Numbers], group: "", groups: |_, _| [BINS, 1] };
 
 /// As many groups as it takes.

@@ -11,6 +11,7 @@ use super::reduction::luminance;
 use super::reduction::pictures::Case;
 use crate::ladder::rung::{Rung, Work};
 use crate::threads::{all_threads, share};
+pub(crate) use kernels::CLEAR;
 
 /// Luminances that there are.
 const BINS: usize = 256;

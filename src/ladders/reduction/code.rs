@@ -4,7 +4,7 @@
 use super::memory::Memory;
 use super::pictures::Case;
 use crate::error::{Error, Result};
-use crate::gpu::cl::{Answer, Buffer, ClContext, DeviceInfo, failed};
+use crate::gpu::cl::{Answer, Buffer, ClContext, DeviceInfo, Event, Mem, Queue, failed};
 use crate::gpu::kernel::{Argument, Kernel, Value, enqueue, expect_types};
 use crate::gpu::memory::new_memory;
 use crate::gpu::program;
@@ -97,6 +97,17 @@ impl Code {
     }
 }
 
+/// What kernels work on, in the device's memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Operands<'a> {
+    /// As [`Arg::Picture`].
+    pub picture: &'a Mem,
+    /// As [`Arg::Parts`].
+    pub parts: &'a Mem,
+    /// As [`Arg::Numbers`].
+    pub numbers: &'a Mem,
+}
+
 /// Compiled kernels with their parameters.
 #[derive(Debug)]
 pub struct Program {
@@ -107,7 +118,7 @@ pub struct Program {
 }
 
 impl Program {
-    pub(super) fn compile(cl: &ClContext, config: &Config<Code>) -> Result<Self> {
+    pub(crate) fn compile(cl: &ClContext, config: &Config<Code>) -> Result<Self> {
         let code = config.code();
         let program = program::build(cl, code.file, &program::source(code.file)?, &config.options())?;
         let kernel = |pass: &Pass| {
@@ -132,32 +143,44 @@ impl Program {
 
     /// Reduces the picture, waits, and times it.
     pub(super) fn run(&self, memory: &Memory, case: &Case) -> Result<Sample> {
-        let what = "A picture could not be reduced on the device.";
-        let ran = measure::sample(&memory.queue, |queue| {
-            let mut events = Vec::new();
-            let mut before = 0;
-            for (pass, kernel) in self.config.code().passes.iter().zip(&self.kernels) {
-                let [across, down] = (pass.groups)(&self.config, case);
-                self.bind(kernel, pass.args, memory, case, before).map_err(|e| failed(what, &e))?;
-                let group = self.config.get(pass.group) as usize;
-                // SAFETY: the arguments are set, their types were compared, and the kernels look at the picture's size.
-                let event = unsafe { enqueue(queue, kernel, 2, [across * group, down, 1], [group, 1, 1]) };
-                events.push(event.map_err(|e| failed(what, &e))?);
-                before = across * down;
-            }
-            Ok(events)
-        });
-        // Other cases have other memory.
-        self.kernels.iter().for_each(Kernel::forget_memory);
-        ran
+        measure::sample(&memory.queue, |queue| self.enqueue(queue, &memory.operands(), case))
     }
 
-    fn bind(&self, kernel: &Kernel, args: &[Arg], memory: &Memory, case: &Case, groups: usize) -> Answer<()> {
+    /// Puts the reduction of a picture on the queue; returns the events of its launches, in order.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub(crate) fn enqueue(&self, queue: &Queue, operands: &Operands, case: &Case) -> Result<Vec<Event>> {
+        let what = "A picture could not be reduced on the device.";
+        let mut before = 0;
+        let passes = self.config.code().passes.iter().zip(&self.kernels);
+        let enqueued = passes.map(|(pass, kernel)| {
+            let [across, down] = (pass.groups)(&self.config, case);
+            self.bind(kernel, pass.args, operands, case, before)?;
+            let group = self.config.get(pass.group) as usize;
+            before = across * down;
+            // SAFETY: the arguments are set, their types were compared, and the kernels look at the picture's size.
+            unsafe { enqueue(queue, kernel, 2, [across * group, down, 1], [group, 1, 1]) }
+        });
+        let enqueued: Answer<Vec<Event>> = enqueued.collect();
+        // Other pictures have other memory.
+        self.kernels.iter().for_each(Kernel::forget_memory);
+        enqueued.map_err(|e| failed(what, &e))
+    }
+
+    fn bind(
+        &self,
+        kernel: &Kernel,
+        args: &[Arg],
+        operands: &Operands,
+        case: &Case,
+        groups: usize,
+    ) -> Answer<()> {
         for (index, arg) in (0..).zip(args) {
             let argument: Argument = match arg {
-                Arg::Picture => memory.picture().into(),
-                Arg::Parts => memory.parts().into(),
-                Arg::Numbers => memory.numbers().into(),
+                Arg::Picture => operands.picture.into(),
+                Arg::Parts => operands.parts.into(),
+                Arg::Numbers => operands.numbers.into(),
                 Arg::Counter => self.counter.mem().into(),
                 Arg::Width => Value::Int(case.width as i32).into(),
                 Arg::Height => Value::Int(case.height as i32).into(),

@@ -1,8 +1,9 @@
 //! A picture and what comes of it, in the memory of host and device, each between two guards. In: a case's sizes. Out:
 //! memory to fill, to give to kernels and to read.
 
+use super::code::Operands;
 use crate::error::Result;
-use crate::gpu::cl::{Buffer, ClContext, Mem, Queue, failed};
+use crate::gpu::cl::{Buffer, ClContext, Queue, failed};
 use crate::gpu::memory::new_memory;
 use crate::memory::zeroed;
 use crate::verify;
@@ -65,16 +66,9 @@ impl Memory {
     }
 
     /// What kernels are given.
-    pub(super) fn picture(&self) -> &Mem {
-        self.picture.part.mem()
-    }
-
-    pub(super) fn numbers(&self) -> &Mem {
-        self.numbers.part.mem()
-    }
-
-    pub(super) fn parts(&self) -> &Mem {
-        self.parts.part.mem()
+    pub(super) fn operands(&self) -> Operands<'_> {
+        let (picture, parts, numbers) = (&self.picture.part, &self.parts.part, &self.numbers.part);
+        Operands { picture: picture.mem(), parts: parts.mem(), numbers: numbers.mem() }
     }
 
     /// Fills the picture, guards included.

@@ -12,13 +12,17 @@ mod memory;
 pub mod pictures;
 mod reference;
 
+use crate::gpu::cl::{DeviceInfo, DeviceKind};
+use crate::ladder::cache::{Cache, Class};
+use crate::ladder::config::Config;
+use crate::ladder::contest::Ladder as _;
 use crate::ladder::rung::{Rung, Work};
 
 use code::Code;
 use digest::{Digest, OfPictures};
 use host::Host;
 use pictures::{BLOCKS, Case};
-use reference::OF_FRAME;
+pub(crate) use reference::OF_FRAME;
 pub use reference::{luminance, reference};
 
 /// A rung of kernels.
@@ -87,6 +91,22 @@ static RUNGS: [Rung<Code>; 15] = [
 
 /// The ladder.
 pub static REDUCTION: OfPictures<Reduction> = OfPictures(Reduction);
+
+/// The kernels for such pictures on this device, with their parameters: what tuning has found the fastest, or else what is so on
+/// most devices of its kind.
+pub(crate) fn chosen(device: &DeviceInfo, case: &Case) -> Config<Code> {
+    let class = Class::of(Reduction::NAME, REDUCTION.class(case));
+    let tuned =
+        Cache::load().fastest(device, &class, |name| match RUNGS.iter().find(|rung| rung.id == name)? {
+            Rung { work: Work::Kernels(code), .. } => Some(((), *code)),
+            _ => None,
+        });
+    let first = match device.kind {
+        DeviceKind::Cpu => &kernels::STRIPS,
+        _ => &kernels::ONE_PASS,
+    };
+    tuned.map_or_else(|| Config::of(first, device.kind).fitted(device), |((), config)| config)
+}
 
 /// Means of blocks, and numbers of the frame.
 #[derive(Debug, Clone, Copy)]

@@ -3,7 +3,7 @@
 use super::pictures::Case;
 
 /// Numbers of the frame before the means of the blocks: the sum's lower and upper half, minimum, maximum, mean, product.
-pub(super) const OF_FRAME: usize = 6;
+pub(crate) const OF_FRAME: usize = 6;
 
 /// The luminance of an RGBA pixel: weights 0.2125, 0.7154 and 0.0721, in whole numbers.
 pub fn luminance(pixel: &[u8]) -> u32 {

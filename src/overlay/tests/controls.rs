@@ -143,7 +143,7 @@ fn texts_keep_apart_and_inside_at_every_size() {
             fixture.pass(vec![]);
             fixture.check_places();
             fixture.busy = None;
-            fixture.overlay.folded = [Some(true); 8];
+            fixture.overlay.folded = [Some(true); Panel::ALL.len()];
             fixture.pass(vec![]);
             fixture.check_places();
             fixture.overlay.folded = Folds::default();

@@ -46,6 +46,12 @@ fn texts_of_the_window() {
 fn texts_of_the_panels() {
     panel("keys", |f| f.overlay.keys_open = true);
     panel("correction", |f| f.correction = Some(Correction::NEUTRAL));
+    panel("scopes", |f| {
+        f.overlay.open[Panel::Scopes as usize] = true;
+        f.overlay.levels = true;
+        f.readings = Some(crate::engine::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));
+    });
+    panel("scopes-awaited", |f| f.overlay.open[Panel::Scopes as usize] = true);
     panel("stages", |f| f.overlay.open[Panel::Stages as usize] = true);
     panel("timeline", |f| f.overlay.open[Panel::Timeline as usize] = true);
     panel("path", |f| f.overlay.ask_for_path());

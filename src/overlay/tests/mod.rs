@@ -33,6 +33,7 @@ struct Fixture<'a> {
     busy: Option<Busy>,
     part: (Option<f64>, Option<f64>),
     correction: Option<crate::color::Correction>,
+    readings: Option<crate::engine::Readings>,
     devices: DeviceList<'a>,
     tuning: Tuning,
     device: Option<crate::gpu::cl::DeviceInfo>,
@@ -97,6 +98,7 @@ impl<'a> Fixture<'a> {
             busy: None,
             part: (None, None),
             correction: None,
+            readings: None,
             devices: DeviceList::default(),
             tuning: Tuning::NONE,
             device: None,
@@ -153,6 +155,12 @@ impl<'a> Fixture<'a> {
             part: self.part,
             tuning: &self.tuning,
             auto: None,
+            readings: self.readings.as_ref(),
+            not_measured: None,
+            placed: Some(Placed {
+                at: [0.0, 0.0, self.size.x, self.size.y],
+                orientation: Default::default(),
+            }),
         };
         let mut actions = Vec::new();
         let overlay = &mut self.overlay;

@@ -6,6 +6,15 @@ use crate::color::Correction;
 use crate::engine::Request;
 use crate::ladders::box_filter::VariantId;
 
+/// What is measured of every frame on the device, and done with it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Measuring {
+    /// Its luminance, for scopes and heat map.
+    pub readings: bool,
+    /// Auto-levels.
+    pub levels: bool,
+}
+
 /// What is wanted.
 pub(super) struct Choice {
     variant: VariantId,
@@ -14,6 +23,7 @@ pub(super) struct Choice {
     at: Option<Instant>,
     /// What colours are corrected with, if they are; never a neutral one.
     correction: Option<Correction>,
+    measuring: Measuring,
     /// What the picture on the screen could not be filtered with, so that it is not tried over and over.
     failed: Option<Request>,
     /// No frame is taken before the chosen variant is built.
@@ -30,6 +40,7 @@ impl Choice {
             radius: 0,
             at: None,
             correction: None,
+            measuring: Measuring::default(),
             failed: None,
             waits_for_filter: false,
             waits_for_conversions: false,
@@ -63,6 +74,20 @@ impl Choice {
         self.try_again();
     }
 
+    /// Measures frames, or not; whether that is new.
+    pub(super) fn measure(&mut self, measuring: Measuring) -> bool {
+        let is_new = std::mem::replace(&mut self.measuring, measuring) != measuring;
+        if is_new {
+            self.try_again();
+        }
+        is_new
+    }
+
+    /// Whether anything is to be measured.
+    pub(super) fn measures(&self) -> bool {
+        self.measuring != Measuring::default()
+    }
+
     /// What cannot be had is not wanted: this variant, or where it is none the colour correction.
     pub(super) fn do_without(&mut self, variant: VariantId) {
         if variant == VariantId::Off {
@@ -72,10 +97,14 @@ impl Choice {
         }
     }
 
-    /// The request for the next frame; `can` is whether the chosen variant is there.
-    pub(super) fn request(&self, can: bool) -> Request {
+    /// The request for the next frame; `can` is whether the chosen variant is there, `can_measure` whether frames of a variant
+    /// can be measured.
+    pub(super) fn request(&self, can: bool, can_measure: impl FnOnce(VariantId) -> bool) -> Request {
         let variant = if can { self.variant } else { VariantId::Off };
-        Request { variant, radius: self.radius, correction: self.correction }
+        let Measuring { readings, levels } = self.measuring;
+        let can = self.measures() && can_measure(variant);
+        let (radius, correction) = (self.radius, self.correction);
+        Request { variant, radius, correction, readings: can && readings, levels: can && levels }
     }
 
     /// The picture on the screen cannot be filtered so.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::lent::{Done, Until};
 use super::{Flight, FrameLoop, Ready};
-use crate::engine::{Finished, Outcome, Slot};
+use crate::engine::{Finished, Outcome, Readings, Slot};
 use crate::error::Error;
 use crate::ladders::box_filter::VariantId;
 use crate::stats::Stage;
@@ -46,12 +46,12 @@ impl FrameLoop {
 
     /// Takes what the engine has done with.
     pub(super) fn finish(&mut self, finished: Finished) {
-        let Finished { ticket, outcome, slot, stages } = finished;
+        let Finished { ticket, outcome, slot, stages, readings } = finished;
         let at = self.flights.iter().position(|flight| flight.ticket == ticket);
         let Some(mut flight) = at.and_then(|at| self.flights.remove(at)) else { return };
         flight.stages.add(stages);
         match (outcome, slot) {
-            (Outcome::Done, Some(slot)) => self.show(flight, slot),
+            (Outcome::Done, Some(slot)) => self.show(flight, slot, readings),
             (Outcome::Failed(error), slot) => {
                 // Not the device: that one would be left.
                 self.do_without(flight.request.variant, error);
@@ -62,7 +62,7 @@ impl FrameLoop {
     }
 
     /// Moves a picture into its texture, unless it is there already.
-    fn show(&mut self, mut flight: Flight, mut slot: Slot) {
+    fn show(&mut self, mut flight: Flight, mut slot: Slot, readings: Option<Arc<Readings>>) {
         let began = Instant::now();
         let mut fetched = None;
         if slot.is_in_output() {
@@ -79,7 +79,7 @@ impl FrameLoop {
             self.give_up(flight, Some(slot));
             return;
         }
-        let ready = Ready { flight, slot, fetched };
+        let ready = Ready { flight, slot, fetched, readings };
         if again { self.ready.push_front(ready) } else { self.ready.push_back(ready) }
     }
 

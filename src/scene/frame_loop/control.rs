@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Flight, FrameLoop, Ready};
+use super::{Flight, FrameLoop, Measuring, Ready};
 use crate::color::Correction;
 use crate::engine::{Pipeline, Side, Ticket};
 use crate::gpu::device_thread::DeviceThread;
@@ -224,6 +224,13 @@ impl FrameLoop {
     pub(crate) fn correct(&mut self, correction: Option<Correction>) {
         self.choice.correct(correction);
         self.return_waiting();
+    }
+
+    /// Measures frames from the next one on, or not; the picture on the screen anew where no next one comes.
+    pub(crate) fn measure(&mut self, measuring: Measuring) {
+        if self.choice.measure(measuring) {
+            self.return_waiting();
+        }
     }
 
     /// Pauses or goes on.

@@ -16,6 +16,7 @@ use super::submit::Asked;
 use super::{Flight, FrameLoop};
 use crate::color::Staging;
 use crate::engine::{Engine, Finished, Parting, Pipeline, Progress, Refusal, Rest, Side, Slot, Ticket};
+use crate::error::Error;
 use crate::gpu::device_thread::DeviceThread;
 use crate::gpu::gl_names;
 use crate::gpu::watch;
@@ -91,6 +92,8 @@ pub(super) struct Lent {
     /// The parameters of `auto`, as they were when the engine was here, and for which pictures and radius they are wanted.
     auto: Option<String>,
     auto_for: Option<((u32, u32), u32)>,
+    /// Why nothing is measured, as it was when the engine was here.
+    not_measured: Option<Error>,
     waker: Waker,
 }
 
@@ -111,6 +114,7 @@ impl Lent {
             left_behind: false,
             auto: None,
             auto_for: None,
+            not_measured: None,
             waker,
         }
     }
@@ -156,6 +160,15 @@ impl Lent {
     /// Whether there may be frames that are done: something is over, or a driver without callbacks is to be asked.
     pub(super) fn is_to_be_asked(&self) -> bool {
         self.bell.has_rung() || self.asked_at.elapsed() >= ASK
+    }
+
+    /// Why nothing is measured on this device, where that is so.
+    pub(super) fn not_measured(&mut self) -> Option<&Error> {
+        if let Some(engine) = &self.engine {
+            let scopes = engine.pipeline().and_then(Pipeline::scopes);
+            self.not_measured = scopes.and_then(std::result::Result::err).cloned();
+        }
+        self.not_measured.as_ref()
     }
 }
 

@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::engine::{Engine, Pipeline, Progress, Request, Slot, Stages, Ticket};
+use crate::engine::{Engine, Pipeline, Progress, Readings, Request, Slot, Stages, Ticket};
 use crate::error::Error;
 use crate::gpu::gl_timer::{self, GlTimer, Timing};
 use crate::jobs::Waker;
@@ -36,6 +36,7 @@ use crate::overlay::VariantStatus;
 use crate::stats::{Recorder, Setting};
 use bell::Bell;
 use choice::Choice;
+pub(crate) use choice::Measuring;
 pub(crate) use control::Parked;
 use gl_times::Awaited;
 pub(crate) use gl_times::GlTimings;
@@ -76,6 +77,8 @@ struct Ready {
     slot: Slot,
     /// OpenGL's own time for fetching the picture.
     fetched: Option<Timing>,
+    /// What was measured of it.
+    readings: Option<Arc<Readings>>,
 }
 
 impl Ready {
@@ -197,6 +200,17 @@ impl FrameLoop {
     /// What `auto` filters such pictures with, where that is known.
     pub(crate) fn auto(&mut self, size: (u32, u32), radius: u32) -> Option<String> {
         self.lent.auto(size, radius)
+    }
+
+    /// For which pictures what measures them is to be built: wanted, and not there; told once.
+    pub(crate) fn lacks_scopes(&mut self) -> Option<(u32, u32)> {
+        let size = self.shown_size().filter(|_| self.choice.measures())?;
+        self.pipeline_mut()?.lacks_scopes(size).then_some(size)
+    }
+
+    /// Why nothing is measured on this device, where that is so.
+    pub(crate) fn not_measured(&mut self) -> Option<&Error> {
+        self.lent.not_measured()
     }
 
     /// Errors since the last call, each with the variant that cannot go on because of it.

@@ -1,7 +1,9 @@
 //! What the loop tells the window: the picture on the screen, whether anything follows it, and what takes long.
 
+use std::sync::Arc;
+
 use super::{BUSY_S, FrameLoop, OVERLAY_MS, STILL};
-use crate::engine::{Progress, Request};
+use crate::engine::{Progress, Readings, Request};
 use crate::ladders::box_filter::VariantId;
 use crate::media::Orientation;
 use crate::overlay::Busy;
@@ -25,6 +27,11 @@ impl FrameLoop {
     /// Variant and radius that filtered the picture on the screen.
     pub(crate) fn shown_filter(&self) -> Option<(VariantId, u32)> {
         self.shown.as_ref().map(|f| (f.flight.request.variant, f.flight.request.radius))
+    }
+
+    /// What was measured of the picture on the screen, if that was wanted.
+    pub(crate) fn shown_readings(&self) -> Option<Arc<Readings>> {
+        self.shown.as_ref().and_then(|f| f.readings.clone())
     }
 
     /// Size in pixels of the picture on the screen.

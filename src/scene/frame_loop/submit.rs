@@ -180,7 +180,9 @@ impl FrameLoop {
     /// What frames can be asked for now: with the chosen variant, if it is there.
     pub(super) fn wanted(&self) -> Request {
         let (variant, radius) = self.choice.filter();
-        self.choice.request(self.lent.engine().is_some_and(|engine| engine.can_filter(variant, radius)))
+        let engine = self.lent.engine();
+        let can_measure = |variant| engine.is_some_and(|engine| engine.can_measure(variant));
+        self.choice.request(engine.is_some_and(|engine| engine.can_filter(variant, radius)), can_measure)
     }
 
     /// Whether such a frame is to wait until what it needs is built, checked and tried. What filters planes cannot do
@@ -206,7 +208,10 @@ impl FrameLoop {
         let shown = &self.shown.as_ref().filter(|shown| shown.flight.generation == self.generation)?.flight;
         let same = wanted.variant == shown.request.variant
             && (wanted.radius == shown.request.radius || wanted.variant == VariantId::Off)
-            && wanted.correction == shown.request.correction;
+            && wanted.correction == shown.request.correction
+            && wanted.levels == shown.request.levels
+            // What was measured and is not wanted any more does no harm.
+            && (shown.request.readings || !wanted.readings);
         let on_their_way = self.flights.iter().chain(self.ready.iter().map(|ready| &ready.flight));
         let on_its_way = on_their_way.into_iter().any(|f| f.again && !f.doubtful);
         ((!same || shown.doubtful) && !on_its_way && !self.choice.has_failed(|failed| failed == wanted))

@@ -34,7 +34,7 @@ fn status(part: &Part) -> Option<(VariantId, VariantStatus)> {
         Part::NoVariant(id, error) => Some((*id, VariantStatus::Unavailable(error.clone()))),
         Part::Changed(_) | Part::Tried(..) => None,
         Part::Conversion(_) | Part::NoConversion(..) => None,
-        Part::Corrector(_) | Part::NoCorrector(_) => None,
+        Part::Corrector(_) | Part::NoCorrector(_) | Part::Scopes(_) => None,
     }
 }
 
@@ -62,6 +62,7 @@ fn add(pipeline: &mut Pipeline, part: Part) {
         Part::NoConversion(layout, storage, _) => pipeline.conversion_failed(&layout, storage),
         Part::Corrector(corrector) => pipeline.set_corrector(*corrector),
         Part::NoCorrector(_) => pipeline.correction_failed(),
+        Part::Scopes(scopes) => pipeline.set_scopes(*scopes),
     }
 }
 
@@ -167,6 +168,9 @@ impl Devices {
     pub(super) fn order_conversions(&mut self, with: &mut With) {
         if self.coming().is_some() {
             return;
+        }
+        if let Some(size) = with.frames.lacks_scopes() {
+            self.builder.scopes(size);
         }
         if let Some(pipeline) = with.frames.pipeline_mut() {
             for (layout, storage) in pipeline.missing_conversions() {
