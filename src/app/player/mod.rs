@@ -185,6 +185,7 @@ impl<'a> Player<'a> {
         if self.rests(event_loop) {
             return Ok(());
         }
+        self.frames.fetch();
         self.with_devices(Devices::look);
         if let Some(info) = self.with(Movies::look)? {
             let size = window_size(event_loop, Some(&info));
