@@ -1,11 +1,14 @@
 //! The ladders by their names on the command line, one line each. In: a name. Out: what the subcommands do for it.
 
+use clap::ValueEnum as _;
+
 use super::given::Given;
 use super::{BenchArgs, TuneArgs, bench, tune};
 use crate::error::Result;
 use crate::ladder::answer::answer;
 use crate::ladder::contest::{Ladder, Sizes};
 use crate::ladders::box_filter;
+use crate::ladders::conversions;
 use crate::ladders::conversions::strategies::HostStrategies;
 use crate::ladders::histogram::HISTOGRAM;
 use crate::ladders::matmul::Matmul;
@@ -51,6 +54,33 @@ macro_rules! ladders {
             }
         }
     };
+}
+
+/// Whose kernels a child process tries.
+#[derive(Debug, Clone, Copy)]
+pub enum Tried {
+    /// Those of a ladder that are changed.
+    Ladder(LadderName),
+    /// The conversions, as they are.
+    Conversions,
+}
+
+impl Tried {
+    /// By its name among the arguments of the child.
+    pub(super) fn named(name: &str) -> std::result::Result<Self, String> {
+        match name {
+            conversions::trial::NAME => Ok(Self::Conversions),
+            _ => LadderName::from_str(name, true).map(Self::Ladder),
+        }
+    }
+
+    /// Answers for them, until nobody asks any more.
+    pub(super) fn answer(self, frame: u32) -> ! {
+        match self {
+            Self::Ladder(ladder) => ladder.answer(frame),
+            Self::Conversions => conversions::trial::answer(frame),
+        }
+    }
 }
 
 /// Options that say cases of ladders beside the box filter.

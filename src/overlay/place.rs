@@ -21,11 +21,13 @@ pub(crate) enum Panel {
     Ladder,
     /// The table of stages.
     Stages,
+    /// The check of the device's conversions.
+    Conversions,
 }
 
 impl Panel {
     /// All of them, in the order of their numbers.
-    pub(crate) const ALL: [Panel; 8] = [
+    pub(crate) const ALL: [Panel; 9] = [
         Panel::Numbers,
         Panel::Graph,
         Panel::Correction,
@@ -34,6 +36,7 @@ impl Panel {
         Panel::Timeline,
         Panel::Ladder,
         Panel::Stages,
+        Panel::Conversions,
     ];
 
     /// Its name in egui and in the settings.
@@ -47,6 +50,7 @@ impl Panel {
             Panel::Timeline => "timeline",
             Panel::Ladder => "ladder",
             Panel::Stages => "stages",
+            Panel::Conversions => "conversions",
         }
     }
 }

@@ -154,6 +154,8 @@ impl Player<'_> {
             Action::Zoom(factor) => self.surface.zoom(factor),
             Action::TuneNow => self.tune_now(),
             Action::StopTuning => self.tuning.stop(),
+            Action::CheckConversions => self.check_conversions(),
+            Action::StopChecking => self.check.stop(),
             Action::ExportStats => self.export_stats(),
             Action::DismissNotice(index) => self.notices.dismiss(index),
             Action::Quit => self.quit = true,

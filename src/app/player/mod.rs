@@ -4,6 +4,7 @@
 mod asking;
 mod built;
 mod colors;
+mod conversions;
 mod device;
 mod draw;
 mod events;
@@ -73,6 +74,7 @@ pub(crate) struct Player<'a> {
     status: Vec<(VariantId, VariantStatus)>,
     sharing: Sharing,
     tuning: tuning::SpareTime,
+    check: conversions::Check,
     hidden: hidden::Hidden,
     notices: Notices,
     repaints: Repaints,
@@ -131,6 +133,7 @@ impl<'a> Player<'a> {
             devices: Devices::new(device),
             sharing: Sharing::copy("OpenCL is not there yet"),
             tuning: tuning::SpareTime::default(),
+            check: conversions::Check::default(),
             hidden: hidden::Hidden::default(),
             notices: Notices::default(),
             repaints: Repaints::new(),
@@ -206,6 +209,7 @@ impl<'a> Player<'a> {
         };
         self.order_conversions();
         self.look_after_tuning();
+        self.look_after_conversions();
         if let Some(error) = self.frames.take_failure() {
             self.failed_in_frame(error);
         }
