@@ -1,4 +1,4 @@
-//! The verifier against changed kernels: `clreel bench` notices each of thirty mutants, and the tool that tries them
+//! The verifier against changed kernels: `clreel bench` notices a mutant of each kernel file, and the tool that tries them
 //! tells one that survives. `./dev mutants` tries them all. Needs an OpenCL device, and fails without one.
 
 #[path = "common/layer.rs"]
@@ -92,7 +92,7 @@ fn there_are_enough_and_every_kernel_has_some() {
 }
 
 #[test]
-fn bench_notices_each_of_thirty() {
+fn bench_notices_one_in_each_file() {
     let tools = tools("quick", &clreel());
     let args = Args::parse_from(["mutants", "--fresh"]);
     let chosen = quick(&all());

@@ -4,11 +4,9 @@
 
 pub(crate) mod builder;
 mod completion;
-mod conversions;
 mod dialog;
 mod fonts;
 pub(crate) mod input;
-mod part;
 pub(crate) mod player;
 pub(crate) mod playlist;
 pub(crate) mod settings;

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::movie::Folder;
 
 /// How long anything may take before a test gives up on it: generous, for a loaded machine.
-pub const PATIENCE: Duration = Duration::from_secs(90);
+pub const PATIENCE: Duration = Duration::from_secs(300);
 
 impl Display {
     pub fn xdotool(&self, args: &[&str]) -> Output {

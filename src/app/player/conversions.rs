@@ -103,7 +103,7 @@ impl Player<'_> {
 
     /// The button: all conversions of the device in use.
     pub(super) fn check_conversions(&mut self) {
-        let Some(device) = self.devices.running.as_ref().map(|running| running.device.clone()) else {
+        let Some(device) = self.devices.running().cloned() else {
             return;
         };
         if let Err(error) = self.check.begin(device, self.args.trial.limit(), &self.waker) {

@@ -108,7 +108,8 @@ impl Player<'_> {
         let busy = self.frames.busy();
         let repeats = self.movies.repeats(&self.frames);
         let variants: Vec<VariantRow> = self
-            .status
+            .devices
+            .status()
             .iter()
             .map(|(id, status)| {
                 let (title, mut idea) = (id.rung().title, id.rung().idea);
@@ -142,15 +143,15 @@ impl Player<'_> {
             recorder,
             cpu,
             movie: scene.facts(),
-            device: self.device.as_ref(),
+            device: self.devices.info(),
             devices: DeviceList {
                 rows: devices.as_deref(),
-                left_out: &self.devices.left_out,
+                left_out: self.devices.left_out(),
                 awaited: self.devices.is_awaited(),
             },
             gl_renderer: &self.gl_window.renderer,
-            sharing: self.sharing.name(),
-            sharing_reason: self.sharing.reason(),
+            sharing: self.devices.sharing().name(),
+            sharing_reason: self.devices.sharing().reason(),
             variants: &variants,
             chosen: self.frames.chosen().0,
             radius: self.frames.chosen().1,

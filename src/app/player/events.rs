@@ -4,14 +4,15 @@
 use winit::event::WindowEvent;
 use winit::window::Fullscreen;
 
+use super::Player;
+use super::devices::Devices;
 use super::movies::Movies;
 use super::surface::INPUT_REPAINT;
-use super::{Player, built};
+use super::tuning::SpareTime;
 use crate::app::input::{self, Command};
 use crate::error::Result;
-use crate::gpu::cl::is_device_failure;
 use crate::ladders::box_filter::MAX_RADIUS;
-use crate::overlay::{Action, VariantStatus};
+use crate::overlay::Action;
 use crate::scene::Input;
 
 impl Player<'_> {
@@ -97,25 +98,10 @@ impl Player<'_> {
 
     pub(super) fn act(&mut self, action: Action) {
         match action {
-            Action::SetVariant(id) => {
-                let status = self.status.iter().find(|(v, _)| *v == id).map(|(_, status)| status.clone());
-                match status {
-                    // Memory may be there again.
-                    Some(VariantStatus::Unavailable(error))
-                        if is_device_failure(&error) && self.devices.running.is_some() =>
-                    {
-                        built::set(&mut self.status, id, VariantStatus::Building);
-                        self.builder.again(id);
-                    }
-                    Some(VariantStatus::Unavailable(error)) => {
-                        self.notify(error, true);
-                        return;
-                    }
-                    _ => {}
-                }
-                self.builder.want(id);
-                self.frames.choose(id, self.frames.chosen().1);
-            }
+            Action::SetVariant(id) => match self.devices.want(id) {
+                Ok(()) => self.frames.choose(id, self.frames.chosen().1),
+                Err(error) => self.notify(error, true),
+            },
             Action::SetRadius(radius) => {
                 self.frames.choose(self.frames.chosen().0, radius.min(MAX_RADIUS));
             }
@@ -136,10 +122,7 @@ impl Player<'_> {
                 window.set_fullscreen(next);
             }
             Action::TogglePause => self.frames.toggle_pause(),
-            Action::AskForMovie => {
-                let (movies, mut with, window) = self.parts();
-                movies.ask(window, &mut with);
-            }
+            Action::AskForMovie => self.with(Movies::ask),
             Action::Open(path) => self.movies.open_typed(&path),
             Action::Complete(typed) => self.movies.complete(typed, &self.waker),
             Action::ToggleOverlay => self.overlay.visible = !self.overlay.visible,
@@ -147,12 +130,14 @@ impl Player<'_> {
             Action::ResetPanels => self.overlay.reset_panels(),
             Action::SaveFrame => self.saves.want_frame(),
             Action::SaveWindow => self.saves.want_window(),
-            Action::NextDevice => self.next_device(),
-            Action::SetDevice(position) => self.set_device(position),
+            Action::NextDevice => self.with_devices(Devices::next_device),
+            Action::SetDevice(position) => {
+                self.with_devices(|devices, with| devices.set_device(position, with))
+            }
             Action::Toggle(panel) => self.overlay.toggle(panel),
             Action::Freeze(frame) => self.overlay.freeze(frame, &self.frames.recorder),
             Action::Zoom(factor) => self.surface.zoom(factor),
-            Action::TuneNow => self.tune_now(),
+            Action::TuneNow => self.with_tuning(SpareTime::tune_now),
             Action::StopTuning => self.tuning.stop(),
             Action::CheckConversions => self.check_conversions(),
             Action::StopChecking => self.check.stop(),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Player;
+use super::devices::Devices;
 use crate::app::settings::Settings;
 use crate::error::Result;
 use crate::gpu::device_thread::DeviceThread;
@@ -60,7 +61,7 @@ impl Player<'_> {
     /// What the trace is of.
     fn trace_context(&self) -> TraceContext {
         TraceContext {
-            device: self.device.as_ref().map(|device| device.name.clone()),
+            device: self.devices.info().map(|device| device.name.clone()),
             gl_renderer: Some(self.gl_window.renderer.clone()),
         }
     }
@@ -73,10 +74,10 @@ impl Player<'_> {
             width: facts.width,
             height: facts.height,
             fps: facts.fps,
-            device: self.device.clone(),
+            device: self.devices.info().cloned(),
             gl_renderer: self.gl_window.renderer.clone(),
-            sharing: self.sharing.name().to_owned(),
-            sharing_reason: self.sharing.reason().to_owned(),
+            sharing: self.devices.sharing().name().to_owned(),
+            sharing_reason: self.devices.sharing().reason().to_owned(),
             variant: self.frames.chosen().0,
             radius: self.frames.chosen().1,
             unpaced: self.args.unpaced,
@@ -94,10 +95,9 @@ impl Player<'_> {
         let frame = self.write_frame();
         let result = frame.and(self.write());
         // Both are asked, whatever the first one says.
-        let (device, builder) = (self.frames.shut_down(), self.builder.shut_down());
+        let (device, builder) = (self.frames.shut_down(), self.devices.shut_down());
         let tuner = self.tuning.shut_down();
         let check = self.check.shut_down();
-        self.devices.let_go();
         let idle = device && builder && tuner && check && DeviceThread::have_ended(END);
         // Whoever still opens or reads a file must not be there when the process takes its own things down.
         let reading = !self.movies.end(&mut self.frames);
@@ -123,7 +123,7 @@ impl Player<'_> {
     /// The part of [`Player::close`] that needs no display.
     pub(crate) fn write(&mut self) -> Result<()> {
         let mut result = Ok(());
-        self.end_recovery();
+        self.with_devices(Devices::end_recovery);
         for saved in self.saves.finished(true) {
             match saved {
                 Ok(paths) => eprintln!("clreel: Saved {}", names(&paths)),

@@ -1,20 +1,16 @@
 //! The open window's contents. In: window events, and a turn whenever something may be ready. Out: frames on
 //! the screen with the overlay over them, and at the end the screenshot and the statistics.
 
-mod asking;
-mod built;
 mod colors;
 mod conversions;
-mod device;
+mod devices;
 mod draw;
 mod events;
 mod files;
 mod hidden;
 mod movies;
 mod notices;
-mod opening;
 mod presses;
-mod recovery;
 mod repaints;
 mod save;
 mod surface;
@@ -25,32 +21,31 @@ use std::time::{Duration, Instant};
 
 use winit::event_loop::{ActiveEventLoop, ControlFlow};
 use winit::keyboard::ModifiersState;
-use winit::window::{Window, WindowAttributes};
+use winit::window::WindowAttributes;
 
 use super::builder::Builder;
 use super::playlist::Playlist;
 use super::settings::Store;
 use crate::app::size::window_size;
 use crate::error::{Error, Result};
-use crate::gpu::cl::{Device, DeviceInfo};
+use crate::gpu::cl::Device;
 use crate::gpu::event::Waker;
 use crate::gpu::gl::{GlWindow, Interface, max_texture_size, too_large};
-use crate::gpu::sharing::Sharing;
 use crate::ladder::BackEnd;
-use crate::ladders::box_filter::VariantId;
 use crate::media::Decoder;
 use crate::options::PlayArgs;
-use crate::overlay::{Overlay, VariantStatus};
+use crate::overlay::Overlay;
 use crate::save as save_file;
 use crate::scene::frame_loop::{FrameLoop, Tick};
 use crate::stats::Recorder;
 use crate::timing::CpuLoad;
 use colors::Colors;
-use device::Devices;
+use devices::Devices;
 use movies::Movies;
 use notices::Notices;
 use repaints::Repaints;
 use surface::Surface;
+use tuning::SpareTime;
 
 /// Interval of the overlay while a frame takes long: the overlay must answer while the device is busy.
 const BUSY_REPAINT: Duration = Duration::from_millis(25);
@@ -68,12 +63,8 @@ pub(crate) struct Player<'a> {
     saves: save::Saves,
     settings: Store,
     colors: Colors,
-    builder: Builder,
-    device: Option<DeviceInfo>,
     devices: Devices,
-    status: Vec<(VariantId, VariantStatus)>,
-    sharing: Sharing,
-    tuning: tuning::SpareTime,
+    tuning: SpareTime,
     check: conversions::Check,
     hidden: hidden::Hidden,
     notices: Notices,
@@ -110,7 +101,7 @@ impl<'a> Player<'a> {
         let movies = Movies::new(playlist, info, waker);
         let (store, settings, unreadable) = Store::open();
         let surface = Surface::new(event_loop, &gl, settings.ui_scale, waker)?;
-        let builder = Builder::spawn(args.filter.variant, args.trial.limit(), waker.clone())?;
+        let builder = Builder::spawn(args.filter.variant, args.trial.limit(), waker)?;
         let recorder = Recorder::new(true);
         let decoder = decoder.unwrap_or_else(Decoder::without_frames);
         let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced, waker.clone());
@@ -120,19 +111,14 @@ impl<'a> Player<'a> {
         frames.wait_for_conversions(args.frames.is_some());
         let mut player = Self {
             args,
-            status: device::at_first(&frames),
-            frames,
             surface,
             overlay: settings.overlay(),
             movies,
             saves: save::Saves::default(),
             settings: store,
             colors: Colors::new(),
-            builder,
-            device: None,
-            devices: Devices::new(device),
-            sharing: Sharing::copy("OpenCL is not there yet"),
-            tuning: tuning::SpareTime::default(),
+            devices: Devices::new(builder, device, &frames),
+            tuning: SpareTime::default(),
             check: conversions::Check::default(),
             hidden: hidden::Hidden::default(),
             notices: Notices::default(),
@@ -143,6 +129,7 @@ impl<'a> Player<'a> {
             presented: 0,
             quit: false,
             gl_window,
+            frames,
         };
         if let Some(error) = unreadable {
             player.notify(error, false);
@@ -162,16 +149,29 @@ impl<'a> Player<'a> {
         self.repaints.soon();
     }
 
-    /// The movies, what they reach beyond themselves, and the window.
-    fn parts(&mut self) -> (&mut Movies, With<'_>, &Window) {
-        let Self { frames, overlay, notices, repaints, movies, gl_window, .. } = self;
-        (movies, With { frames, overlay, notices, repaints }, &gl_window.window)
+    /// The concerns, and what they reach beyond themselves.
+    fn parts(&mut self) -> (&mut Movies, &mut Devices, &mut SpareTime, With<'_>) {
+        let Self { args, frames, overlay, notices, repaints, waker, gl_window, .. } = self;
+        let with = With { args, frames, overlay, notices, repaints, waker, gl_window };
+        (&mut self.movies, &mut self.devices, &mut self.tuning, with)
     }
 
     /// Asks the movies for something.
     fn with<T>(&mut self, ask: impl FnOnce(&mut Movies, &mut With) -> T) -> T {
-        let (movies, mut with, _) = self.parts();
+        let (movies, .., mut with) = self.parts();
         ask(movies, &mut with)
+    }
+
+    /// Asks the devices for something.
+    fn with_devices<T>(&mut self, ask: impl FnOnce(&mut Devices, &mut With) -> T) -> T {
+        let (_, devices, _, mut with) = self.parts();
+        ask(devices, &mut with)
+    }
+
+    /// Asks for something of the searches in spare time.
+    fn with_tuning<T>(&mut self, ask: impl FnOnce(&mut SpareTime, &Devices, &mut With) -> T) -> T {
+        let (_, devices, tuning, mut with) = self.parts();
+        ask(tuning, devices, &mut with)
     }
 
     // --- one turn ------------------------------------------------------------------------------------------
@@ -184,14 +184,7 @@ impl<'a> Player<'a> {
         if self.rests(event_loop) {
             return Ok(());
         }
-        while let Some(message) = self.builder.poll() {
-            self.built(message);
-        }
-        self.take_answers();
-        self.choose_first();
-        self.prepare_wanted();
-        self.look_after_opening();
-        self.promote_if_ready();
+        self.with_devices(Devices::look);
         if let Some(info) = self.with(Movies::look)? {
             let size = window_size(event_loop, Some(&info));
             let _ = self.gl_window.window.request_inner_size(size);
@@ -201,18 +194,14 @@ impl<'a> Player<'a> {
         }
         self.look_after_files();
         // A script's frames wait until the first device has its context, or has none.
-        let waits =
-            self.args.frames.is_some() && self.devices.opening.is_some() && self.devices.running.is_none();
+        let waits = self.args.frames.is_some() && self.devices.is_opening_first();
         let tick = match waits {
             true => Tick { redraw: false, wake_at: None },
             false => self.movies.tick(&mut self.frames),
         };
-        self.order_conversions();
-        self.look_after_tuning();
+        self.with_devices(Devices::look_after_frames);
+        self.with_tuning(SpareTime::look_after);
         self.look_after_conversions();
-        if let Some(error) = self.frames.take_failure() {
-            self.failed_in_frame(error);
-        }
         let last = self.movies.is_finished(&self.frames);
         if self.args.frames.is_some() && last && !self.frames.is_paused() {
             // A movie that cannot loop has fewer frames than were asked for.
@@ -220,7 +209,7 @@ impl<'a> Player<'a> {
         }
         for (variant, error) in self.frames.take_errors() {
             if let Some(id) = variant {
-                built::set(&mut self.status, id, VariantStatus::Unavailable(error.clone()));
+                self.devices.cannot(id, error.clone());
             } else if self.frames.shown_size().is_none() {
                 // Not even the first picture could be shown.
                 return Err(error);
@@ -233,7 +222,7 @@ impl<'a> Player<'a> {
         if self.frames.is_awaiting() {
             self.repaints.every(AWAITED_REPAINT);
         }
-        let look_at = self.look_after_silence();
+        let look_at = self.with_devices(Devices::look_after_silence);
         let now = Instant::now();
         if tick.redraw || self.repaints.at().is_some_and(|at| at <= now) {
             self.gl_window.window.request_redraw();
@@ -248,10 +237,20 @@ impl<'a> Player<'a> {
 
 /// What a concern reaches beyond itself.
 struct With<'a> {
+    args: &'a PlayArgs,
     frames: &'a mut FrameLoop,
     overlay: &'a mut Overlay,
     notices: &'a mut Notices,
     repaints: &'a mut Repaints,
+    waker: &'a Waker,
+    gl_window: &'a GlWindow,
+}
+
+impl With<'_> {
+    fn notify(&mut self, error: Error, serious: bool) {
+        self.notices.tell(error, serious);
+        self.repaints.soon();
+    }
 }
 
 fn check_texture_size(gl: &glow::Context, width: u32, height: u32) -> Result<()> {

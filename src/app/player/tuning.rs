@@ -7,9 +7,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::Player;
+use super::With;
+use super::devices::Devices;
 use crate::app::tuner::{self, News, Order, Told, Tuner};
+use crate::error::Result;
 use crate::gpu::cl::{Device, DeviceKind};
+use crate::jobs::{Job, Waker};
 use crate::ladder::cache::Cache;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::tune;
@@ -33,6 +36,8 @@ pub(super) struct SpareTime {
     key: Option<(Key, Instant)>,
     /// Whether the cache has nothing for the key; `None` until it was asked.
     unknown: Option<bool>,
+    /// It is being asked.
+    looking: Option<Job<bool>>,
     /// The button was pressed.
     asked: bool,
     /// A search is under way, with the number of the last one.
@@ -47,6 +52,7 @@ impl Default for SpareTime {
             tuner: None,
             key: None,
             unknown: None,
+            looking: None,
             asked: false,
             under_way: false,
             number: 0,
@@ -64,7 +70,7 @@ impl SpareTime {
     /// Ends the search; it does not begin again by itself.
     pub(crate) fn stop(&mut self) {
         self.cancel();
-        self.unknown = Some(false);
+        (self.unknown, self.looking) = (Some(false), None);
     }
 
     /// Holds the search, until it is looked after again.
@@ -72,6 +78,23 @@ impl SpareTime {
         if let Some(tuner) = &self.tuner {
             tuner.set_open(false);
         }
+    }
+
+    /// Asks the cache, which is a file, whether it has something for the key; a thread reads it.
+    fn look_up(&mut self, device: &Device, key: Key, waker: &Waker) -> Result<()> {
+        if self.unknown.is_none() && self.looking.is_none() {
+            let info = device.info.clone();
+            let look = move |_: &_| {
+                let known = tuned::choices(&Cache::load(), &info);
+                Ok(!known.iter().any(|c| (c.size, c.radius_class) == (key.1, key.2)))
+            };
+            self.looking = Some(Job::spawn("look-up", "What was tuned before cannot be read.", waker, look)?);
+        }
+        if let Some(unknown) = self.looking.as_ref().and_then(|job| job.wait(Duration::ZERO)) {
+            self.looking = None;
+            self.unknown = Some(unknown?);
+        }
+        Ok(())
     }
 
     fn cancel(&mut self) {
@@ -133,53 +156,74 @@ impl Moment<'_> {
     }
 }
 
-impl Player<'_> {
+/// What a search would be for now.
+fn key(devices: &Devices, with: &With) -> Option<(Key, Device, (u32, u32))> {
+    let device = devices.running()?.clone();
+    let size = with.frames.shown_size()?;
+    let class = radius_class(with.frames.chosen().1);
+    Some(((device.info.index, SizeClass::of(size.0, size.1), class), device, size))
+}
+
+fn moment<'a>(device: &Device, with: &'a With) -> Moment<'a> {
+    let history = with.frames.recorder.history();
+    let last = history.back().map_or(0.0, |f| f.presented_at);
+    Moment {
+        still: with.frames.is_paused() || with.frames.is_finished(),
+        slow: with.frames.is_slow() || with.frames.busy().is_some(),
+        unpaced: with.args.unpaced,
+        cpu: device.info.kind == DeviceKind::Cpu,
+        budget_ms: with.frames.frame_interval_ns().map(|ns| ns as f64 / 1e6 / with.frames.speed()),
+        recent: history.iter().rev().take_while(|f| last - f.presented_at < RECENT_S).collect(),
+    }
+}
+
+impl SpareTime {
     /// Begins, holds, lets go on and ends searches as the moment allows.
-    pub(super) fn look_after_tuning(&mut self) {
-        while let Some(told) = self.tuning.tuner.as_mut().and_then(Tuner::poll) {
-            self.told(told);
+    pub(super) fn look_after(&mut self, devices: &Devices, with: &mut With) {
+        while let Some(told) = self.tuner.as_mut().and_then(Tuner::poll) {
+            self.told(told, devices, with);
         }
-        let now = self.tuning_key();
-        if now.as_ref().map(|(key, ..)| *key) != self.tuning.key.map(|(key, _)| key) {
-            self.tuning.cancel();
-            self.tuning.key = now.as_ref().map(|(key, ..)| (*key, Instant::now()));
-            self.tuning.unknown = None;
+        let now = key(devices, with);
+        if now.as_ref().map(|(key, ..)| *key) != self.key.map(|(key, _)| key) {
+            self.cancel();
+            self.key = now.as_ref().map(|(key, ..)| (*key, Instant::now()));
+            (self.unknown, self.looking) = (None, None);
         }
-        let (Some((key, device, size)), Some((_, since))) = (now, self.tuning.key) else { return };
+        let (Some((key, device, size)), Some((_, since))) = (now, self.key) else { return };
         // Who counts frames measures the movie, and wants nothing beside it.
-        let auto = self.frames.chosen().0 == VariantId::Auto && self.args.frames.is_none();
-        if !auto && !self.tuning.asked {
-            if self.tuning.under_way {
-                self.tuning.cancel();
+        let auto = with.frames.chosen().0 == VariantId::Auto && with.args.frames.is_none();
+        if !auto && !self.asked {
+            if self.under_way {
+                self.cancel();
             }
             return;
         }
-        if !self.tuning.asked && !self.tuning.under_way {
-            let unknown = || {
-                let known = tuned::choices(&Cache::load(), &device.info);
-                !known.iter().any(|c| (c.size, c.radius_class) == (key.1, key.2))
-            };
-            if !*self.tuning.unknown.get_or_insert_with(unknown) {
+        if !self.asked && !self.under_way {
+            if let Err(error) = self.look_up(&device, key, with.waker) {
+                self.stop();
+                with.notify(error, false);
+            }
+            if self.unknown != Some(true) {
                 return;
             }
             let wait = SETTLED.saturating_sub(since.elapsed());
             if !wait.is_zero() {
-                self.repaints.after(wait);
+                with.repaints.after(wait);
                 return;
             }
         }
-        let obstacle = self.moment(&device).obstacle(self.tuning.asked);
-        if !self.tuning.under_way {
-            if obstacle.is_some() && !self.tuning.asked {
+        let obstacle = moment(&device, with).obstacle(self.asked);
+        if !self.under_way {
+            if obstacle.is_some() && !self.asked {
                 return;
             }
-            self.begin(&device, size, key.2);
+            self.begin(&device, size, key.2, with);
         }
         let open = obstacle.is_none();
-        if let Some(tuner) = &self.tuning.tuner {
+        if let Some(tuner) = &self.tuner {
             tuner.set_open(open);
         }
-        let shown = &mut self.tuning.shown;
+        let shown = &mut self.shown;
         match (obstacle, &shown.state) {
             (Some(reason), state) if *state != TuningState::Waiting(reason) => {
                 shown.state = TuningState::Waiting(reason);
@@ -187,49 +231,29 @@ impl Player<'_> {
             (None, TuningState::Waiting(_)) => shown.state = TuningState::Running("goes on".into()),
             _ => return,
         }
-        self.repaints.soon();
-    }
-
-    fn tuning_key(&self) -> Option<(Key, Device, (u32, u32))> {
-        let device = self.devices.running.as_ref()?.device.clone();
-        let size = self.frames.shown_size()?;
-        let class = radius_class(self.frames.chosen().1);
-        Some(((device.info.index, SizeClass::of(size.0, size.1), class), device, size))
-    }
-
-    fn moment(&self, device: &Device) -> Moment<'_> {
-        let history = self.frames.recorder.history();
-        let last = history.back().map_or(0.0, |f| f.presented_at);
-        Moment {
-            still: self.frames.is_paused() || self.frames.is_finished(),
-            slow: self.frames.is_slow() || self.frames.busy().is_some(),
-            unpaced: self.args.unpaced,
-            cpu: device.info.kind == DeviceKind::Cpu,
-            budget_ms: self.frames.frame_interval_ns().map(|ns| ns as f64 / 1e6 / self.frames.speed()),
-            recent: history.iter().rev().take_while(|f| last - f.presented_at < RECENT_S).collect(),
-        }
+        with.repaints.soon();
     }
 
     /// The button: searches whether or not something is known.
-    pub(super) fn tune_now(&mut self) {
-        self.tuning.asked = self.devices.running.is_some();
-        self.repaints.soon();
+    pub(super) fn tune_now(&mut self, devices: &Devices, with: &mut With) {
+        self.asked = devices.running().is_some();
+        with.repaints.soon();
     }
 
-    fn begin(&mut self, device: &Device, size: (u32, u32), class: usize) {
-        if self.tuning.tuner.is_none() {
-            match Tuner::spawn(&self.waker) {
-                Ok(tuner) => self.tuning.tuner = Some(tuner),
+    fn begin(&mut self, device: &Device, size: (u32, u32), class: usize, with: &mut With) {
+        if self.tuner.is_none() {
+            match Tuner::spawn(with.waker) {
+                Ok(tuner) => self.tuner = Some(tuner),
                 Err(error) => {
-                    self.tuning.stop();
-                    self.notify(error, false);
+                    self.stop();
+                    with.notify(error, false);
                     return;
                 }
             }
         }
         let (_, radius) = RADII[class.min(RADII.len() - 1)];
         let variants = tuner::variants();
-        let tuning = &mut self.tuning;
+        let tuning = self;
         tuning.number += 1;
         tuning.under_way = true;
         tuning.shown = Tuning {
@@ -240,16 +264,16 @@ impl Player<'_> {
             ..Tuning::NONE
         };
         if let Some(tuner) = &tuning.tuner {
-            let (device, kernel_timeout) = (device.clone(), self.args.trial.limit());
+            let (device, kernel_timeout) = (device.clone(), with.args.trial.limit());
             tuner.start(tuning.number, Order { device, size, radius, variants, kernel_timeout });
         }
         // So that it is seen what takes the time.
-        self.overlay.show_tuning();
-        self.repaints.soon();
+        with.overlay.show_tuning();
+        with.repaints.soon();
     }
 
-    fn told(&mut self, told: Told) {
-        let tuning = &mut self.tuning;
+    fn told(&mut self, told: Told, devices: &Devices, with: &mut With) {
+        let tuning = self;
         if told.number != tuning.number || !tuning.under_way {
             return;
         }
@@ -265,15 +289,15 @@ impl Player<'_> {
                 tuning.shown.copy_ms = search.limit.map(|limit| limit.time.p50);
                 tuning.shown.trials = search.trials;
                 tuning.shown.state = TuningState::Done;
-                self.builder.again(VariantId::Auto);
+                devices.build_again(VariantId::Auto);
             }
             News::Failed(error) => {
                 tuning.stop();
                 tuning.shown.state = TuningState::Failed(error.what.clone());
-                self.notify(error, false);
+                with.notify(error, false);
             }
         }
-        self.repaints.soon();
+        with.repaints.soon();
     }
 }
 

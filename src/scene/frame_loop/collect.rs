@@ -12,13 +12,13 @@ use crate::stats::Stage;
 
 impl FrameLoop {
     pub(super) fn collect(&mut self) {
-        self.collect_gl_times();
+        self.gl_times.collect(&mut self.recorder);
         if !self.welcome(Duration::ZERO) {
             return;
         }
         self.do_what_waits();
         self.collect_here();
-        if self.engine.as_ref().is_some_and(|engine| engine.has_device_work()) {
+        if self.lent.engine().is_some_and(|engine| engine.has_device_work()) {
             self.lend("a frame is filtered", |engine| {
                 // What the window's side has finished may have made way.
                 engine.start_waiting();
@@ -26,14 +26,14 @@ impl FrameLoop {
             });
             self.collect_here();
         }
-        if let Some(error) = self.engine.as_mut().and_then(|engine| engine.take_failure()) {
+        if let Some(error) = self.lent.engine_mut().and_then(|engine| engine.take_failure()) {
             self.device_failed(error);
         }
     }
 
     /// Collects what needs no device.
     fn collect_here(&mut self) {
-        while let Some(engine) = &mut self.engine {
+        while let Some(engine) = self.lent.engine_mut() {
             engine.start_waiting();
             let Some(finished) = engine.poll() else { return };
             self.finish(finished);
@@ -62,7 +62,7 @@ impl FrameLoop {
         let began = Instant::now();
         let mut fetched = None;
         if slot.is_in_output() {
-            fetched = self.gl_timer.time_and_begin(|| slot.show()).1;
+            fetched = self.gl_times.timer().time_and_begin(|| slot.show()).1;
         } else {
             slot.show();
         }
@@ -101,15 +101,8 @@ impl FrameLoop {
 
     /// Tells an error and does without what failed: the variant, or without one the colour correction.
     pub(super) fn do_without(&mut self, variant: VariantId, error: Error) {
-        if variant == VariantId::Off {
-            self.correction = None;
-            self.errors.push((None, error));
-            return;
-        }
-        self.errors.push((Some(variant), error));
-        if variant == self.variant {
-            self.variant = VariantId::Off;
-        }
+        self.choice.do_without(variant);
+        self.errors.push(((variant != VariantId::Off).then_some(variant), error));
     }
 
     /// The device has failed, or has no memory left: the loop goes on without one, and shows the movie unfiltered

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::{Flight, FrameLoop, Ready};
 use crate::color::Correction;
@@ -136,7 +136,8 @@ impl FrameLoop {
         let waiting: Vec<Ready> = self.ready.drain(..).collect();
         waiting.into_iter().for_each(|ready| self.give_up(ready.flight, Some(ready.slot)));
         self.returned.clear();
-        (self.dropped, self.not_again, self.clock_runs) = (0, None, false);
+        (self.dropped, self.clock_runs) = (0, false);
+        self.choice.try_again();
         self.interrupt();
     }
 
@@ -144,13 +145,13 @@ impl FrameLoop {
     /// one has to. The picture on the screen stays.
     pub(crate) fn set_pipeline(&mut self, pipeline: Pipeline, thread: DeviceThread, here: bool) {
         self.take_down();
-        if let Some(engine) = &mut self.engine {
+        if let Some(engine) = self.lent.engine_mut() {
             engine.set_device(pipeline);
             engine.be_on(if here { Side::Both } else { Side::Window });
-            (self.thread, self.calls_here) = (Some(thread), here);
+            self.lent.set_thread(thread, here);
         }
         self.devices += 1;
-        self.not_again = None;
+        self.choice.try_again();
         self.interrupt();
     }
 
@@ -158,18 +159,18 @@ impl FrameLoop {
     pub(crate) fn leave_device(&mut self) {
         self.take_down();
         self.devices += 1;
-        self.not_again = None;
+        self.choice.try_again();
     }
 
     /// Takes no frame before the chosen variant is built: for scripts, which count frames.
     pub(crate) fn wait_for_filter(&mut self, wait: bool) {
-        self.waits_for_filter = wait;
+        self.choice.waits_for_filter = wait;
     }
 
     /// Converts no frame on the host because the device's program for it is still being built: for scripts.
     pub(crate) fn wait_for_conversions(&mut self, wait: bool) {
-        self.waits_for_conversions = wait;
-        if let Some(engine) = &mut self.engine {
+        self.choice.waits_for_conversions = wait;
+        if let Some(engine) = self.lent.engine_mut() {
             engine.convert_only_checked(wait);
         }
     }
@@ -177,21 +178,16 @@ impl FrameLoop {
     /// Chooses the filter from the next frame on. Work that is not on the device yet is dropped. Where no next
     /// frame comes, paused or at the end, the picture on the screen is filtered anew.
     pub(crate) fn choose(&mut self, variant: VariantId, radius: u32) {
-        if (variant, radius) == (self.variant, self.radius) {
+        let before = self.choice.filter();
+        if (variant, radius) == before {
             return;
         }
-        let radius_only = variant == self.variant;
-        (self.variant, self.radius) = (variant, radius);
-        self.chosen_at = Some(Instant::now());
-        self.not_again = None;
+        self.choice.choose(variant, radius);
         // A slider that moves or a key that is held must not keep every frame from being finished.
-        let starving = self.last_present.is_none_or(|at| at.elapsed() > STARVING);
-        let limit_ms = if !radius_only {
-            0.0
-        } else if starving {
-            PATIENCE_MS
-        } else {
-            NEARLY_DONE_MS
+        let limit_ms = match () {
+            () if variant != before.0 => 0.0,
+            () if self.drawn.has_waited(STARVING) => PATIENCE_MS,
+            () => NEARLY_DONE_MS,
         };
         let too_long = |flight: &&Flight| self.progress(flight).remaining_ms > limit_ms;
         let tickets: Vec<Ticket> = self.flights.iter().filter(too_long).map(|f| f.ticket).collect();
@@ -214,14 +210,13 @@ impl FrameLoop {
     pub(crate) fn convert_again(&mut self) {
         let pictures = self.ready.iter_mut().chain(&mut self.shown).map(|ready| &mut ready.flight);
         self.flights.iter_mut().chain(pictures).for_each(|flight| flight.doubtful = true);
-        self.not_again = None;
+        self.choice.try_again();
         self.return_waiting();
     }
 
     /// Corrects colours from the next frame on, or not; the picture on the screen anew where no next one comes.
     pub(crate) fn correct(&mut self, correction: Option<Correction>) {
-        self.correction = correction.filter(|c| !c.is_neutral());
-        self.not_again = None;
+        self.choice.correct(correction);
         self.return_waiting();
     }
 
@@ -241,7 +236,6 @@ impl FrameLoop {
     /// Leaves the interval that is running out of the statistics: something other than playing took its time.
     pub(crate) fn interrupt(&mut self) {
         self.recorder.mark_discontinuity();
-        self.last_present = None;
-        self.last_swap = None;
+        self.drawn.interrupt();
     }
 }

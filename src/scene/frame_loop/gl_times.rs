@@ -1,11 +1,15 @@
 //! What OpenGL's device spends on frames: its answers come some frames after the commands.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::FrameLoop;
 use crate::gpu::gl_timer::{GlTimer, Timing};
-use crate::stats::GlTimes;
+use crate::stats::{GlTimes, Recorder};
 use crate::timing::log::{self, Event, Track};
+
+/// OpenGL is not asked for the times of frames that are further back.
+const MOST_TIMINGS: usize = 16;
 
 /// What tells OpenGL's times of one frame.
 #[derive(Default)]
@@ -47,22 +51,40 @@ impl GlTimings {
     }
 }
 
-impl FrameLoop {
-    /// Times OpenGL's commands, where the picture that is shown is a new movie frame.
-    pub(crate) fn gl_timer(&self) -> Option<GlTimer> {
-        self.shown_is_new.then(|| self.gl_timer.clone())
+/// Whoever times OpenGL, and the answers that it owes.
+pub(super) struct Awaited {
+    timer: GlTimer,
+    /// Of which frame presented, and its commands.
+    timings: VecDeque<(u64, GlTimings)>,
+}
+
+impl Awaited {
+    /// Nothing was asked yet.
+    pub(super) fn new(gl: Arc<glow::Context>) -> Self {
+        Self { timer: GlTimer::new(gl), timings: VecDeque::new() }
+    }
+
+    /// Times OpenGL's commands.
+    pub(super) fn timer(&self) -> &GlTimer {
+        &self.timer
+    }
+
+    /// A frame was presented whose times have not come.
+    pub(super) fn push(&mut self, frame: u64, timings: GlTimings) {
+        self.timings.push_back((frame, timings));
+        if self.timings.len() > MOST_TIMINGS {
+            self.timings.pop_front();
+        }
     }
 
     /// Adds the times that have come to their frames.
-    pub(super) fn collect_gl_times(&mut self) {
-        while let Some((frame, times)) =
-            self.gl_timings.front().and_then(|(frame, timings)| Some((*frame, timings.finished()?)))
+    pub(super) fn collect(&mut self, recorder: &mut Recorder) {
+        while let Some((frame, timings)) = self.timings.front()
+            && let Some(times) = timings.finished()
         {
-            self.recorder.set_gl_times(frame, times);
-            if let Some((_, timings)) = self.gl_timings.front() {
-                log::record(|| timings.events(&times).map(|event| event.of_frame(frame)));
-            }
-            self.gl_timings.pop_front();
+            recorder.set_gl_times(*frame, times);
+            log::record(|| timings.events(&times).map(|event| event.of_frame(*frame)));
+            self.timings.pop_front();
         }
     }
 }

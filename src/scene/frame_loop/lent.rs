@@ -16,6 +16,8 @@ use crate::engine::{Engine, Finished, Parting, Pipeline, Progress, Refusal, Rest
 use crate::gpu::device_thread::DeviceThread;
 use crate::gpu::gl_names;
 use crate::gpu::watch;
+use crate::jobs::Waker;
+use crate::ladders::box_filter::VariantId;
 
 /// How long a turn waits for the engine: calls that do not stall take a small part of that.
 const MOMENT: Duration = Duration::from_millis(20);
@@ -44,6 +46,80 @@ pub(super) struct Away {
 /// What is done with a device's side when the engine is back.
 pub(super) type WithPipeline = Box<dyn FnOnce(&mut Pipeline) + Send>;
 
+/// The engine, and whoever makes the device's calls.
+pub(super) struct Lent {
+    /// `None` while it is on the device's thread.
+    engine: Option<Box<Engine>>,
+    away: Option<Away>,
+    /// Makes the device's calls.
+    thread: Option<DeviceThread>,
+    /// The window's thread has to make them: the driver wants OpenGL's context.
+    calls_here: bool,
+    /// For the engine, when it is back: frames to be cancelled, and what the device's side is to be told.
+    cancels: Vec<Ticket>,
+    later: Vec<WithPipeline>,
+    /// What the device has of slots that it could not use.
+    rests: Vec<Rest>,
+    /// Devices that were given up, until they are idle.
+    left: Vec<Left>,
+    /// A device could not even finish: memory was left to it, OpenGL's among it, for as long as the process lives.
+    left_behind: bool,
+    /// The parameters of `auto`, as they were when the engine was here.
+    auto: Option<String>,
+    waker: Waker,
+}
+
+impl Lent {
+    /// An engine without a device.
+    pub(super) fn new(engine: Engine, waker: Waker) -> Self {
+        Self {
+            engine: Some(Box::new(engine)),
+            away: None,
+            thread: None,
+            calls_here: false,
+            cancels: Vec::new(),
+            later: Vec::new(),
+            rests: Vec::new(),
+            left: Vec::new(),
+            left_behind: false,
+            auto: None,
+            waker,
+        }
+    }
+
+    /// The engine, while it is here.
+    pub(super) fn engine(&self) -> Option<&Engine> {
+        self.engine.as_deref()
+    }
+
+    /// The same, to change it; no OpenCL call is to be made with it.
+    pub(super) fn engine_mut(&mut self) -> Option<&mut Engine> {
+        self.engine.as_deref_mut()
+    }
+
+    /// Who makes the device's calls from now on: that thread, or the window's.
+    pub(super) fn set_thread(&mut self, thread: DeviceThread, here: bool) {
+        (self.thread, self.calls_here) = (Some(thread), here);
+    }
+
+    /// Has what a device has of a slot let go by its thread.
+    pub(super) fn release(&self, rest: Rest) {
+        match &self.thread {
+            Some(thread) => thread.run("memory is released", move || drop(rest)),
+            None => drop(rest),
+        }
+    }
+
+    /// What `auto` filters such pictures with, where that is known.
+    pub(super) fn auto(&mut self, size: (u32, u32), radius: u32) -> Option<String> {
+        if let Some(engine) = &self.engine {
+            let pipeline = engine.pipeline();
+            self.auto = pipeline.and_then(|pipeline| pipeline.chosen(VariantId::Auto, size, radius));
+        }
+        self.auto.clone()
+    }
+}
+
 impl FrameLoop {
     /// Has the engine do something that may call OpenCL.
     pub(super) fn lend(
@@ -51,10 +127,10 @@ impl FrameLoop {
         what: &'static str,
         work: impl FnOnce(&mut Engine) -> Done + Send + 'static,
     ) {
-        let Some(mut engine) = self.engine.take() else { return };
-        let Some(thread) = self.thread.as_ref().filter(|_| !self.calls_here) else {
+        let Some(mut engine) = self.lent.engine.take() else { return };
+        let Some(thread) = self.lent.thread.as_ref().filter(|_| !self.lent.calls_here) else {
             let done = work(&mut engine);
-            self.engine = Some(engine);
+            self.lent.engine = Some(engine);
             self.take(done);
             return;
         };
@@ -63,7 +139,7 @@ impl FrameLoop {
         }
         let (sender, back) = channel();
         let wake = Arc::new(AtomicBool::new(false));
-        let (waker, is_to_wake) = (self.waker.clone(), wake.clone());
+        let (waker, is_to_wake) = (self.lent.waker.clone(), wake.clone());
         thread.run(what, move || {
             engine.be_on(Side::Device);
             let done = work(&mut engine);
@@ -76,13 +152,13 @@ impl FrameLoop {
                 waker();
             }
         });
-        self.away = Some(Away { back, wake, since: Instant::now() });
+        self.lent.away = Some(Away { back, wake, since: Instant::now() });
         self.welcome(MOMENT);
     }
 
     /// Takes the engine back, if it comes within that time; whether it is here.
     pub(super) fn welcome(&mut self, wait: Duration) -> bool {
-        let Some(away) = &self.away else { return true };
+        let Some(away) = &self.lent.away else { return true };
         let answer = match away.back.recv_timeout(wait) {
             Err(RecvTimeoutError::Timeout) => {
                 away.wake.store(true, Ordering::SeqCst);
@@ -92,11 +168,11 @@ impl FrameLoop {
             answer => answer.ok(),
         };
         let Some((mut engine, done)) = answer else { return false };
-        self.away = None;
-        self.cancels.drain(..).for_each(|ticket| engine.cancel(ticket));
-        self.engine = Some(engine);
+        self.lent.away = None;
+        self.lent.cancels.drain(..).for_each(|ticket| engine.cancel(ticket));
+        self.lent.engine = Some(engine);
         self.take(done);
-        self.engine.is_some()
+        self.lent.engine.is_some()
     }
 
     fn take(&mut self, done: Done) {
@@ -109,15 +185,15 @@ impl FrameLoop {
 
     /// Does something with the device's side, where the device's calls are made and as soon as that can be.
     pub(crate) fn with_pipeline(&mut self, work: impl FnOnce(&mut Pipeline) + Send + 'static) {
-        self.later.push(Box::new(work));
+        self.lent.later.push(Box::new(work));
         self.do_what_waits();
     }
 
     pub(super) fn do_what_waits(&mut self) {
-        if self.engine.is_none() || self.later.is_empty() {
+        if self.lent.engine.is_none() || self.lent.later.is_empty() {
             return;
         }
-        let waiting = std::mem::take(&mut self.later);
+        let waiting = std::mem::take(&mut self.lent.later);
         self.lend("what was built is taken over", move |engine| {
             for work in waiting {
                 if let Some(pipeline) = engine.pipeline_mut() {
@@ -130,15 +206,15 @@ impl FrameLoop {
 
     /// Drops what has not begun of a frame.
     pub(super) fn cancel(&mut self, ticket: Ticket) {
-        match &mut self.engine {
+        match &mut self.lent.engine {
             Some(engine) => engine.cancel(ticket),
-            None => self.cancels.push(ticket),
+            None => self.lent.cancels.push(ticket),
         }
     }
 
     /// How far a frame is; while the engine is away, how far it was.
     pub(super) fn progress(&self, flight: &Flight) -> Progress {
-        match (&self.engine, &self.away) {
+        match (&self.lent.engine, &self.lent.away) {
             (Some(engine), _) => engine.progress(flight.ticket),
             (None, Some(away)) if flight.progress.elapsed_s > 0.0 => {
                 let elapsed_s = flight.progress.elapsed_s + away.since.elapsed().as_secs_f64();
@@ -150,26 +226,26 @@ impl FrameLoop {
 
     /// Whether the engine holds a frame that will take long.
     pub(super) fn is_holding(&self) -> bool {
-        self.engine.as_ref().is_some_and(|engine| engine.is_holding())
+        self.lent.engine.as_ref().is_some_and(|engine| engine.is_holding())
     }
 
     /// How long the engine has been away.
     pub(crate) fn silent_for(&self) -> Duration {
-        self.away.as_ref().map_or(Duration::ZERO, |away| away.since.elapsed())
+        self.lent.away.as_ref().map_or(Duration::ZERO, |away| away.since.elapsed())
     }
 
     /// Gives the device up, with the frames that it has. Its thread ends it, which may take long.
     pub(super) fn take_down(&mut self) {
-        let Some(thread) = self.thread.take() else { return };
+        let Some(thread) = self.lent.thread.take() else { return };
         self.decoder.set_staging(None);
-        self.later.clear();
-        self.cancels.clear();
+        self.lent.later.clear();
+        self.lent.cancels.clear();
         let waiting = self.ready.iter_mut().chain(&mut self.shown).map(|ready| &mut ready.slot);
         let mut rests: Vec<Rest> = waiting.chain(&mut self.free).map(Slot::take_rest).collect();
-        rests.append(&mut self.rests);
+        rests.append(&mut self.lent.rests);
         self.free.clear();
         let mut left = Left { thread, away: None, rests: Vec::new(), ended: Arc::default() };
-        let lost: Vec<Ticket> = match &mut self.engine {
+        let lost: Vec<Ticket> = match &mut self.lent.engine {
             Some(engine) => {
                 engine.be_on(Side::Both);
                 let Some(mut parting) = engine.part_with_device() else { return };
@@ -179,10 +255,10 @@ impl FrameLoop {
                 lost
             }
             None => {
-                (left.away, left.rests) = (self.away.take(), rests);
-                let mut engine = Engine::with_opengl(self.gl.clone(), self.waker.clone());
-                engine.convert_only_checked(self.waits_for_conversions);
-                self.engine = Some(Box::new(engine));
+                (left.away, left.rests) = (self.lent.away.take(), rests);
+                let mut engine = Engine::with_opengl(self.gl.clone(), self.lent.waker.clone());
+                engine.convert_only_checked(self.choice.waits_for_conversions);
+                self.lent.engine = Some(Box::new(engine));
                 self.flights.iter().map(|flight| flight.ticket).collect()
             }
         };
@@ -193,15 +269,15 @@ impl FrameLoop {
             }
         }
         self.give_up_packed();
-        self.left.push(left);
+        self.lent.left.push(left);
     }
 
     /// Looks after devices that are left: their calls may stall, too.
     pub(super) fn look_after_left(&mut self) {
-        self.left.iter_mut().for_each(Left::look);
-        let behind = self.left.extract_if(.., |left| left.ended() == Some(false)).count();
-        self.left_behind |= behind > 0;
-        self.left.retain(|left| left.ended().is_none());
+        self.lent.left.iter_mut().for_each(Left::look);
+        let behind = self.lent.left.extract_if(.., |left| left.ended() == Some(false)).count();
+        self.lent.left_behind |= behind > 0;
+        self.lent.left.retain(|left| left.ended().is_none());
         gl_names::delete_left(&self.gl);
     }
 
@@ -212,16 +288,16 @@ impl FrameLoop {
         let tickets: Vec<Ticket> = self.flights.iter().map(|flight| flight.ticket).collect();
         tickets.into_iter().for_each(|ticket| self.cancel(ticket));
         self.collect();
-        if !self.welcome(END) || self.engine.as_ref().is_some_and(|engine| engine.is_device_at_work()) {
+        if !self.welcome(END) || self.lent.engine.as_ref().is_some_and(|engine| engine.is_device_at_work()) {
             return false;
         }
         self.take_down();
         let began = Instant::now();
-        while !self.left.is_empty() && began.elapsed() < END {
+        while !self.lent.left.is_empty() && began.elapsed() < END {
             self.look_after_left();
             std::thread::sleep(Duration::from_millis(1));
         }
-        self.left.is_empty() && !self.left_behind
+        self.lent.left.is_empty() && !self.lent.left_behind
     }
 }
 

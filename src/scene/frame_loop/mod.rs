@@ -11,6 +11,7 @@
 //! `FrameSample` for each movie frame presented. A frame is filtered ahead of its time and waits, ready,
 //! until it is due; the picture on the screen keeps its slot until the next one takes its place.
 
+mod choice;
 mod collect;
 mod control;
 mod gl_times;
@@ -23,10 +24,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::color::Correction;
-use crate::engine::{Engine, Pipeline, Progress, Request, Rest, Slot, Stages, Ticket};
+use crate::engine::{Engine, Pipeline, Progress, Request, Slot, Stages, Ticket};
 use crate::error::Error;
-use crate::gpu::device_thread::DeviceThread;
 use crate::gpu::gl_timer::{self, GlTimer, Timing};
 use crate::jobs::Waker;
 use crate::ladder::BackEnd;
@@ -34,9 +33,12 @@ use crate::ladders::box_filter::VariantId;
 use crate::media::{Clock, Decoder, Frame};
 use crate::overlay::VariantStatus;
 use crate::stats::{Recorder, Setting};
+use choice::Choice;
 pub(crate) use control::Parked;
+use gl_times::Awaited;
 pub(crate) use gl_times::GlTimings;
-use lent::{Away, Left, WithPipeline};
+use lent::Lent;
+use present::Drawn;
 
 /// A frame that takes the device longer than this leaves the overlay to be repainted on its own.
 const OVERLAY_MS: f64 = 50.0;
@@ -86,39 +88,14 @@ impl Ready {
 pub(crate) struct FrameLoop {
     gl: Arc<glow::Context>,
     decoder: Decoder,
-    /// `None` while it is on the device's thread.
-    engine: Option<Box<Engine>>,
-    away: Option<Away>,
-    /// Makes the device's calls.
-    thread: Option<DeviceThread>,
-    /// The window's thread has to make them: the driver wants OpenGL's context.
-    calls_here: bool,
-    /// For the engine, when it is back: frames to be cancelled, and what the device's side is to be told.
-    cancels: Vec<Ticket>,
-    later: Vec<WithPipeline>,
-    /// What the device has of slots that it could not use.
-    rests: Vec<Rest>,
-    /// Devices that were given up, until they are idle.
-    left: Vec<Left>,
-    waker: Waker,
+    lent: Lent,
     /// What times the variant `glsl`, or why there is none.
     glsl: std::result::Result<gl_timer::Clock, Option<Error>>,
-    /// The parameters of `auto`, as they were when the engine was here.
-    auto: Option<String>,
     /// Statistics of what was presented.
     pub recorder: Recorder,
     clock: Clock,
     unpaced: bool,
-    variant: VariantId,
-    radius: u32,
-    /// When variant and radius were chosen.
-    chosen_at: Option<Instant>,
-    /// What colours are corrected with, if they are; never a neutral one.
-    correction: Option<Correction>,
-    /// No frame is taken before the chosen variant is built.
-    waits_for_filter: bool,
-    /// No frame is converted on the host while the device's program for it is being built.
-    waits_for_conversions: bool,
+    choice: Choice,
     free: Vec<Slot>,
     /// Frames that were on their way when another filter was chosen during a pause, with the number of frames
     /// dropped before each: they go first when playing goes on.
@@ -128,32 +105,18 @@ pub(crate) struct FrameLoop {
     flights: VecDeque<Flight>,
     ready: VecDeque<Ready>,
     shown: Option<Ready>,
-    shown_is_new: bool,
-    /// The picture on the screen was filtered anew, and that is not recorded yet.
-    shown_is_again: bool,
-    /// What the picture on the screen could not be filtered with, so that it is not tried over and over.
-    not_again: Option<Request>,
+    drawn: Drawn,
     dropped: u32,
     /// The movie's time runs: its first picture has been on the screen. Not so after another movie was opened.
     clock_runs: bool,
-    /// When the first picture of all was on the screen.
-    epoch: Option<Instant>,
     /// Counted up when another movie is opened; frames of an older one are not shown any more.
     generation: u64,
     /// Counted up when the device changes.
     devices: u32,
-    last_present: Option<Instant>,
-    last_swap: Option<Instant>,
-    /// How long drawing and swapping has taken lately.
-    draw_ns: i64,
-    gl_timer: GlTimer,
-    /// What OpenGL has not told the time of yet: of which frame presented, and its commands.
-    gl_timings: VecDeque<(u64, GlTimings)>,
+    gl_times: Awaited,
     errors: Vec<(Option<VariantId>, Error)>,
     /// The device failed, and its pipeline is gone.
     failure: Option<Error>,
-    /// A device could not even finish: memory was left to it, OpenGL's among it, for as long as the process lives.
-    left_behind: bool,
 }
 
 /// Service times of drawing one picture, in milliseconds.
@@ -190,48 +153,26 @@ impl FrameLoop {
         Self {
             decoder,
             glsl: engine.glsl_clock().ok_or_else(|| engine.glsl_error().cloned()),
-            engine: Some(Box::new(engine)),
-            away: None,
-            thread: None,
-            calls_here: false,
-            cancels: Vec::new(),
-            later: Vec::new(),
-            rests: Vec::new(),
-            left: Vec::new(),
-            waker,
-            auto: None,
-            gl_timer: GlTimer::new(gl.clone()),
-            gl_timings: VecDeque::new(),
+            lent: Lent::new(engine, waker),
+            gl_times: Awaited::new(gl.clone()),
             gl,
             recorder,
             clock: Clock::new(0),
             unpaced,
-            variant: VariantId::Off,
-            radius: 0,
-            chosen_at: None,
-            correction: None,
-            waits_for_filter: false,
-            waits_for_conversions: false,
+            choice: Choice::new(),
             free: Vec::new(),
             returned: VecDeque::new(),
             held_was_announced: false,
             flights: VecDeque::new(),
             ready: VecDeque::new(),
             shown: None,
-            shown_is_new: false,
-            shown_is_again: false,
-            not_again: None,
+            drawn: Drawn::default(),
             dropped: 0,
             clock_runs: false,
-            epoch: None,
             generation: 0,
             devices: 0,
-            last_present: None,
-            last_swap: None,
-            draw_ns: 0,
             errors: Vec::new(),
             failure: None,
-            left_behind: false,
         }
     }
 
@@ -247,16 +188,12 @@ impl FrameLoop {
 
     /// The device's side, once it is there and while the engine is; no OpenCL call is to be made with it here.
     pub(crate) fn pipeline_mut(&mut self) -> Option<&mut Pipeline> {
-        self.engine.as_mut()?.pipeline_mut()
+        self.lent.engine_mut()?.pipeline_mut()
     }
 
     /// What `auto` filters such pictures with, where that is known.
     pub(crate) fn auto(&mut self, size: (u32, u32), radius: u32) -> Option<String> {
-        if let Some(engine) = &self.engine {
-            let pipeline = engine.pipeline();
-            self.auto = pipeline.and_then(|pipeline| pipeline.chosen(VariantId::Auto, size, radius));
-        }
-        self.auto.clone()
+        self.lent.auto(size, radius)
     }
 
     /// Errors since the last call, each with the variant that cannot go on because of it.
@@ -278,6 +215,11 @@ impl FrameLoop {
         self.glsl.as_ref().ok().copied()
     }
 
+    /// Times OpenGL's commands, where the picture that is shown is a new movie frame.
+    pub(crate) fn gl_timer(&self) -> Option<GlTimer> {
+        self.drawn.is_new().then(|| self.gl_times.timer().clone())
+    }
+
     /// Why the device failed, if it has since the last call. The loop is without a device then.
     pub(crate) fn take_failure(&mut self) -> Option<Error> {
         self.failure.take()
@@ -285,7 +227,7 @@ impl FrameLoop {
 
     /// The chosen variant and radius. The variant becomes [`VariantId::Off`] when the chosen one fails.
     pub(crate) fn chosen(&self) -> (VariantId, u32) {
-        (self.variant, self.radius)
+        self.choice.filter()
     }
 
     /// One turn: collects what has finished, submits what is due, and says what comes next. Never waits.

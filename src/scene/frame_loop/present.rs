@@ -7,8 +7,37 @@ use crate::media::Frame;
 use crate::stats::{FrameSample, GlTimes, Lane, Span, Stage, trace};
 use crate::timing::log;
 
-/// OpenGL is not asked for the times of frames that are further back.
-const MOST_TIMINGS: usize = 16;
+/// What was drawn, and when.
+#[derive(Default)]
+pub(super) struct Drawn {
+    /// The picture on the screen's place was not on the screen yet.
+    is_new: bool,
+    /// It was filtered anew, and that is not recorded yet.
+    is_again: bool,
+    /// When the first picture of all was on the screen.
+    epoch: Option<Instant>,
+    last_present: Option<Instant>,
+    last_swap: Option<Instant>,
+    /// How long drawing and swapping has taken lately.
+    draw_ns: i64,
+}
+
+impl Drawn {
+    /// Whether the picture on the screen's place was not on the screen yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// Whether nothing was presented for so long.
+    pub(super) fn has_waited(&self, time: Duration) -> bool {
+        self.last_present.is_none_or(|at| at.elapsed() > time)
+    }
+
+    /// What comes next is no interval's end.
+    pub(super) fn interrupt(&mut self) {
+        (self.last_present, self.last_swap) = (None, None);
+    }
+}
 
 impl FrameLoop {
     pub(super) fn picture_is_due(&self) -> bool {
@@ -20,7 +49,7 @@ impl FrameLoop {
 
     /// When to begin drawing a picture, so that it is on the screen at its time.
     fn draw_at_ns(&self, frame: &Frame) -> i64 {
-        let draw_ns = (self.draw_ns as f64 * self.clock.speed()) as i64;
+        let draw_ns = (self.drawn.draw_ns as f64 * self.clock.speed()) as i64;
         frame.pts_ns - draw_ns.clamp(0, frame.duration_ns)
     }
 
@@ -28,7 +57,7 @@ impl FrameLoop {
     pub(super) fn next_wake(&self) -> Option<Instant> {
         // The driver's callbacks wake the loop; a driver without them is asked every 5 ms.
         // The engine wakes it, too, when it is back.
-        let polls = !self.flights.is_empty() && self.engine.is_some();
+        let polls = !self.flights.is_empty() && self.lent.engine().is_some();
         let poll = polls.then(|| Instant::now() + Duration::from_millis(5));
         let due = self.ready.front().and_then(|f| self.clock.instant_of(self.draw_at_ns(&f.flight.frame)));
         // Without room the event that makes some wakes the loop, and without a frame the decoder does.
@@ -44,7 +73,7 @@ impl FrameLoop {
         if self.picture_is_due()
             && let Some(next) = self.ready.pop_front()
         {
-            (self.shown_is_new, self.shown_is_again) = (!next.flight.again, next.flight.again);
+            (self.drawn.is_new, self.drawn.is_again) = (!next.flight.again, next.flight.again);
             self.recorder.begin(next.setting());
             if let Some(old) = self.shown.replace(next) {
                 self.free(old.slot);
@@ -76,14 +105,14 @@ impl FrameLoop {
         if self.is_holding() {
             self.held_was_announced = true;
         }
-        let last_swap = self.last_swap.replace(now);
+        let last_swap = self.drawn.last_swap.replace(now);
         if self.clock.is_paused() && self.flights.is_empty() {
             // Nothing repaints the window in a pause but the user.
-            self.last_swap = None;
+            self.drawn.last_swap = None;
         } else if let Some(last) = last_swap {
             self.recorder.overlay_repaint(now.duration_since(last).as_secs_f64() * 1e3);
         }
-        let (new, again) = (std::mem::take(&mut self.shown_is_new), std::mem::take(&mut self.shown_is_again));
+        let (new, again) = (std::mem::take(&mut self.drawn.is_new), std::mem::take(&mut self.drawn.is_again));
         // They came one after the other, and the last one is just over.
         let mut to = now;
         let drawn =
@@ -97,7 +126,7 @@ impl FrameLoop {
             log::record(|| trace::repaint_events(&spans));
         }
         let Some(shown) = self.shown.as_mut().filter(|_| new || again) else { return false };
-        let epoch = *self.epoch.get_or_insert(now);
+        let epoch = *self.drawn.epoch.get_or_insert(now);
         if again {
             // It is no frame of the movie that was presented.
         } else if !self.clock_runs {
@@ -106,7 +135,7 @@ impl FrameLoop {
             self.clock.resync(shown.flight.frame.pts_ns);
         } else {
             let took = ((times.present + times.overlay + times.swap) * 1e6) as i64;
-            self.draw_ns += (took - self.draw_ns) / 8;
+            self.drawn.draw_ns += (took - self.drawn.draw_ns) / 8;
         }
         for (stage, ms) in drawn {
             shown.flight.stages.times[stage as usize] = ms;
@@ -135,13 +164,10 @@ impl FrameLoop {
             self.recorder.push_again(sample);
             return false;
         }
-        let last = self.last_present.replace(now);
+        let last = self.drawn.last_present.replace(now);
         sample.interval_ms = last.map(|last| now.duration_since(last).as_secs_f64() * 1e3);
         let texture = shown.fetched.take();
-        self.gl_timings.push_back((self.recorder.presented(), GlTimings { texture, ..timings }));
-        if self.gl_timings.len() > MOST_TIMINGS {
-            self.gl_timings.pop_front();
-        }
+        self.gl_times.push(self.recorder.presented(), GlTimings { texture, ..timings });
         let spans = std::mem::take(&mut flight.stages.spans);
         log::record(|| trace::frame_events(self.recorder.presented(), &sample, &spans));
         self.recorder.push_traced(sample, spans);

@@ -44,7 +44,7 @@ impl FrameLoop {
 
     /// Whether the picture on the screen's place was not on the screen yet.
     pub(crate) fn shown_is_new(&self) -> bool {
-        self.shown_is_new
+        self.drawn.is_new()
     }
 
     /// Interval of the movie's frames, in nanoseconds, as the picture on the screen has it.
@@ -54,7 +54,7 @@ impl FrameLoop {
 
     /// Whether every frame was shown and none will come.
     pub(crate) fn is_finished(&self) -> bool {
-        self.engine.is_some()
+        self.lent.engine().is_some()
             && self.decoder.queue().is_finished()
             && self.flights.is_empty()
             && self.ready.is_empty()
@@ -80,16 +80,14 @@ impl FrameLoop {
 
     /// Whether what was chosen is not on the screen yet.
     pub(crate) fn is_awaiting(&self) -> bool {
-        let is_chosen = |(variant, radius)| {
-            variant == self.variant && (radius == self.radius || variant == VariantId::Off)
-        };
-        let failed = self.not_again.is_some_and(|request| is_chosen((request.variant, request.radius)));
-        !failed && self.shown_filter().is_some_and(|shown| !is_chosen(shown))
+        let choice = &self.choice;
+        let failed = choice.has_failed(|request| choice.is((request.variant, request.radius)));
+        !failed && self.shown_filter().is_some_and(|shown| !choice.is(shown))
     }
 
     /// The picture of what was chosen, while another one is on the screen for longer than a blink.
     fn awaited(&self) -> Option<Busy> {
-        let elapsed_s = self.chosen_at.filter(|_| self.is_awaiting())?.elapsed().as_secs_f64();
+        let elapsed_s = self.choice.since().filter(|_| self.is_awaiting())?.elapsed().as_secs_f64();
         if elapsed_s < BUSY_S && !self.is_holding() {
             return None;
         }

@@ -32,7 +32,7 @@ pub(super) struct Asked {
 impl FrameLoop {
     /// Submits one frame if there is room for it and one is due; returns whether it did, and may go on.
     pub(super) fn submit(&mut self) -> bool {
-        if self.engine.is_none() {
+        if self.lent.engine().is_none() {
             return false;
         }
         if self.is_holding() {
@@ -64,7 +64,7 @@ impl FrameLoop {
         stages.did(Stage::Take, began);
         let (generation, device, instead) = (self.generation, self.devices, false);
         self.ask_for(Asked { frame, request, stages, again, generation, device, instead });
-        self.engine.is_some()
+        self.lent.engine().is_some()
     }
 
     /// Asks the engine for a frame, with a slot for it.
@@ -76,7 +76,7 @@ impl FrameLoop {
     }
 
     fn ask_with(&mut self, mut asked: Asked, mut slot: Slot) {
-        let Some(engine) = &mut self.engine else { return };
+        let Some(engine) = self.lent.engine_mut() else { return };
         let request = asked.request;
         if engine.is_for_device(&request) {
             engine.make_ready(&mut slot, &request, &mut asked.stages);
@@ -132,7 +132,7 @@ impl FrameLoop {
 
     fn on_its_way(&mut self, asked: Asked, ticket: Ticket) {
         let Asked { frame, request, stages, again, generation, device, .. } = asked;
-        let staging = self.engine.as_ref().and_then(|engine| engine.staging().cloned());
+        let staging = self.lent.engine().and_then(|engine| engine.staging().cloned());
         self.decoder.set_staging(staging);
         self.held_was_announced = false;
         let dropped_before = if again { 0 } else { std::mem::take(&mut self.dropped) };
@@ -161,7 +161,7 @@ impl FrameLoop {
     /// A frame cannot be had at all.
     fn not_had(&mut self, asked: &Asked, error: Error) {
         if asked.again {
-            self.not_again = Some(asked.request);
+            self.choice.failed(asked.request);
         } else {
             self.dropped += 1;
         }
@@ -171,26 +171,22 @@ impl FrameLoop {
     /// Lets a slot go, and the device's thread what the device has of it.
     fn discard(&mut self, mut slot: Slot) {
         let rest = slot.take_rest();
-        match &self.thread {
-            Some(thread) => thread.run("memory is released", move || drop(rest)),
-            None => drop(rest),
-        }
+        self.lent.release(rest);
     }
 
     /// What frames can be asked for now: with the chosen variant, if it is there.
     pub(super) fn wanted(&self) -> Request {
-        let can = self.engine.as_ref().is_some_and(|engine| engine.can_filter(self.variant, self.radius));
-        let variant = if can { self.variant } else { VariantId::Off };
-        Request { variant, radius: self.radius, correction: self.correction }
+        let (variant, radius) = self.choice.filter();
+        self.choice.request(self.lent.engine().is_some_and(|engine| engine.can_filter(variant, radius)))
     }
 
     /// Whether such a frame is to wait until what it needs is built, checked and tried. What filters planes cannot do
     /// without the device's conversion.
     fn is_to_wait(&mut self, frame: &Frame, request: &Request) -> bool {
-        let waits = self.waits_for_conversions;
+        let waits = self.choice.waits_for_conversions;
         let lacks = (waits || request.variant == VariantId::Planar)
-            && self.engine.as_mut().is_some_and(|e| e.lacks_conversion(frame, request.variant, true));
-        let (variant, radius) = (self.variant, self.radius);
+            && self.lent.engine_mut().is_some_and(|e| e.lacks_conversion(frame, request.variant, true));
+        let (variant, radius) = self.choice.filter();
         let mut is_untried = || {
             let pipeline = self.pipeline_mut();
             pipeline.is_some_and(|p| p.is_untried(&frame.picture, variant, radius))
@@ -210,7 +206,7 @@ impl FrameLoop {
             && wanted.correction == shown.request.correction;
         let on_their_way = self.flights.iter().chain(self.ready.iter().map(|ready| &ready.flight));
         let on_its_way = on_their_way.into_iter().any(|f| f.again && !f.doubtful);
-        ((!same || shown.doubtful) && !on_its_way && self.not_again.as_ref() != Some(wanted))
+        ((!same || shown.doubtful) && !on_its_way && !self.choice.has_failed(|failed| failed == wanted))
             .then(|| shown.frame.clone())
     }
 
@@ -219,7 +215,7 @@ impl FrameLoop {
     /// the steps.
     fn is_device_busy(&self) -> bool {
         let is_slow = |flight: &Flight| self.progress(flight).predicted_ms > SLOW_MS;
-        self.engine.as_ref().is_none_or(|engine| engine.is_queue_busy()) || self.flights.iter().any(is_slow)
+        self.lent.engine().is_none_or(|engine| engine.is_queue_busy()) || self.flights.iter().any(is_slow)
     }
 
     /// Whether a next frame may be taken. Before the first picture there is no time yet: only one frame goes
@@ -227,7 +223,7 @@ impl FrameLoop {
     pub(super) fn has_room(&self) -> bool {
         let ahead = self.flights.len() + self.ready.len();
         let limit = if self.clock_runs { AHEAD } else { 1 };
-        let stands = self.waits_for_filter || self.clock.is_paused() && self.clock_runs;
+        let stands = self.choice.waits_for_filter || self.clock.is_paused() && self.clock_runs;
         ahead < limit && !stands && !self.is_device_busy()
     }
 

@@ -5,8 +5,6 @@ mod navigate;
 
 use std::path::PathBuf;
 
-use winit::window::Window;
-
 use super::With;
 use crate::app::completion::Completion;
 use crate::app::playlist::Playlist;
@@ -110,8 +108,7 @@ impl Movies {
             Some(Ok(decoder)) => self.play(decoder, with),
             Some(Err(error)) if self.playlist.is_hopeless() && self.scenes.is_movie() => return Err(error),
             Some(Err(error)) => {
-                with.notices.tell(error, true);
-                with.repaints.soon();
+                with.notify(error, true);
                 None
             }
             None => None,
@@ -121,8 +118,7 @@ impl Movies {
             && let Some(warning) = with.frames.decoder().warning()
         {
             self.warned = true;
-            with.notices.tell(warning, false);
-            with.repaints.soon();
+            with.notify(warning, false);
         }
         Ok(sized)
     }
@@ -166,8 +162,8 @@ impl Movies {
     }
 
     /// Asks for a movie: with the desktop's dialog, else in the overlay.
-    pub(super) fn ask(&mut self, window: &Window, with: &mut With) {
-        if !self.playlist.ask(window) {
+    pub(super) fn ask(&mut self, with: &mut With) {
+        if !self.playlist.ask(&with.gl_window.window) {
             with.overlay.ask_for_path();
         }
     }

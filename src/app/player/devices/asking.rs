@@ -3,7 +3,8 @@
 //!
 //! Sharing with a device is tried in this process only after a child has come through the same.
 
-use super::Player;
+use super::Devices;
+use crate::app::player::With;
 use crate::gpu::cl::Device;
 use crate::gpu::probe::{self, Known, Tested};
 use crate::gpu::sharing::Sharing;
@@ -33,28 +34,28 @@ impl Asking {
     }
 }
 
-impl Player<'_> {
+impl Devices {
     /// Looks up what is known of the devices, and has a child asked about the others. With `--no-sharing` nothing is
     /// asked.
-    pub(super) fn ask_about_sharing(&mut self) {
-        if self.args.no_sharing {
+    pub(super) fn ask_about_sharing(&mut self, with: &mut With) {
+        if with.args.no_sharing {
             let sharing = Sharing::copy("--no-sharing was given");
-            for learnt in &mut self.devices.learnt {
+            for learnt in &mut self.learnt {
                 learnt.tested = Some(Tested { sharing: sharing.clone(), survived: false });
             }
             return;
         }
-        let known = Known::with(&self.gl_window.opengl());
-        for (device, learnt) in self.devices.all.iter().zip(&mut self.devices.learnt) {
+        let known = Known::with(&with.gl_window.opengl());
+        for (device, learnt) in self.all.iter().zip(&mut self.learnt) {
             learnt.tested = known.get(&device.info).map(|sharing| Tested { sharing, survived: true });
         }
-        self.devices.asking.known = Some(known);
-        let unknown = self.devices.learnt.iter().enumerate().filter(|(_, learnt)| learnt.tested.is_none());
+        self.asking.known = Some(known);
+        let unknown = self.learnt.iter().enumerate().filter(|(_, learnt)| learnt.tested.is_none());
         let unknown: Vec<usize> = unknown.map(|(at, _)| at).collect();
         if unknown.is_empty() {
             return;
         }
-        let (devices, interface) = (self.devices.all.clone(), self.gl_window.interface());
+        let (devices, interface) = (self.all.clone(), with.gl_window.interface());
         // Not waited for: it ends with the process, and its child with it.
         let ask = move |teller: &Teller<(), _>| {
             probe::ask_about(&devices, unknown, interface, &mut |at, tested| {
@@ -62,30 +63,30 @@ impl Player<'_> {
             });
             Ok(())
         };
-        match Job::spawn("ask-sharing", "Devices could not be asked whether they share.", &self.waker, ask) {
-            Ok(job) => self.devices.asking.answers = Some(job),
+        match Job::spawn("ask-sharing", "Devices could not be asked whether they share.", with.waker, ask) {
+            Ok(job) => self.asking.answers = Some(job),
             Err(error) => self.no_answers(&error.why),
         }
     }
 
     /// Takes the answers that are there.
-    pub(super) fn take_answers(&mut self) {
-        let Some(answers) = self.devices.asking.answers.take() else { return };
+    pub(super) fn take_answers(&mut self, with: &mut With) {
+        let Some(answers) = self.asking.answers.take() else { return };
         loop {
             match answers.poll() {
                 Some(Said::Progress((at, tested))) => {
                     if tested.survived
-                        && let Some(device) = self.devices.all.get(at)
+                        && let Some(device) = self.all.get(at)
                     {
-                        self.devices.asking.remember(device, &tested.sharing);
+                        self.asking.remember(device, &tested.sharing);
                     }
-                    if let Some(learnt) = self.devices.learnt.get_mut(at) {
+                    if let Some(learnt) = self.learnt.get_mut(at) {
                         learnt.tested = Some(tested);
                     }
-                    self.repaints.soon();
+                    with.repaints.soon();
                 }
                 None => {
-                    self.devices.asking.answers = Some(answers);
+                    self.asking.answers = Some(answers);
                     return;
                 }
                 Some(Said::Done(_)) => return self.no_answers("the test of sharing gave no answer"),
@@ -95,7 +96,7 @@ impl Player<'_> {
 
     /// No more answers come: devices that are not known share nothing.
     fn no_answers(&mut self, why: &str) {
-        for learnt in &mut self.devices.learnt {
+        for learnt in &mut self.learnt {
             let none = || Tested { sharing: Sharing::copy(why), survived: false };
             learnt.tested.get_or_insert_with(none);
         }
@@ -103,8 +104,8 @@ impl Player<'_> {
 
     /// Whether sharing may be tried with this device, or why not; `None` while that is not known.
     pub(super) fn may_share(&self, device: &Device) -> Option<Result<(), String>> {
-        let at = self.devices.all.iter().position(|d| d.info.index == device.info.index);
-        let Some(learnt) = at.and_then(|at| self.devices.learnt.get(at)) else {
+        let at = self.all.iter().position(|d| d.info.index == device.info.index);
+        let Some(learnt) = at.and_then(|at| self.learnt.get(at)) else {
             return Some(Err("its driver does not list it any more".to_owned()));
         };
         let tested = learnt.tested.as_ref()?;

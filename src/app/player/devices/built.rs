@@ -1,9 +1,9 @@
 //! What the builder is asked for and what comes of it. In: [`Built`] messages. Out: pipelines that have more variants and
 //! conversions, and what the overlay says of them.
 
-use super::Player;
-use crate::app::builder::{Built, Start};
-use crate::app::part::Part;
+use super::Devices;
+use crate::app::builder::{Built, Part, Start};
+use crate::app::player::With;
 use crate::engine::Pipeline;
 use crate::error::Error;
 use crate::gpu::cl::is_device_failure;
@@ -65,36 +65,48 @@ fn add(pipeline: &mut Pipeline, part: Part) {
     }
 }
 
-impl Player<'_> {
+impl Devices {
     /// Takes what the builder has finished.
-    pub(super) fn built(&mut self, message: Built) {
+    pub(super) fn built(&mut self, message: Built, with: &mut With) {
         match message {
-            Built::Devices(devices) => self.found(devices),
+            Built::Devices(devices) => self.found(devices, with),
+            Built::Failed(error) => {
+                let pending = self.pending.iter_mut().flat_map(|pending| &mut pending.status);
+                for (_, status) in self.status.iter_mut().chain(pending) {
+                    if *status == VariantStatus::Building {
+                        *status = VariantStatus::Unavailable(error.clone());
+                    }
+                }
+                with.notify(error, true);
+                if !self.found {
+                    self.found(Vec::new(), with);
+                }
+            }
             Built::For(number, part) => {
-                let pending = self.devices.pending.as_ref().is_some_and(|p| p.number == number);
+                let pending = self.pending.as_ref().is_some_and(|p| p.number == number);
                 if pending {
-                    self.built_for_pending(*part);
-                } else if self.devices.running.as_ref().is_some_and(|r| r.number == number) {
-                    self.built_for_running(*part);
+                    self.built_for_pending(*part, with);
+                } else if self.running.as_ref().is_some_and(|r| r.number == number) {
+                    self.built_for_running(*part, with);
                 } else {
                     // Of a device that was left: its objects are released, which may stall.
                     std::thread::spawn(move || drop(part));
                 }
             }
         }
-        self.repaints.soon();
+        with.repaints.soon();
     }
 
-    fn built_for_pending(&mut self, part: Part) {
-        let chosen = self.frames.chosen().0;
+    fn built_for_pending(&mut self, part: Part, with: &mut With) {
+        let chosen = with.frames.chosen().0;
         match part {
             Part::NoVariant(id, error) if id == chosen => {
-                if let Some(pending) = self.devices.pending.take() {
-                    self.stay(&pending.device, error);
+                if let Some(pending) = self.pending.take() {
+                    self.stay(&pending.device, error, with);
                 }
             }
             part => {
-                let Some(pending) = &mut self.devices.pending else { return };
+                let Some(pending) = &mut self.pending else { return };
                 if let Some((id, status)) = status(&part) {
                     set(&mut pending.status, id, status);
                 }
@@ -105,57 +117,58 @@ impl Player<'_> {
         }
     }
 
-    fn built_for_running(&mut self, part: Part) {
-        let chosen = self.frames.chosen().0;
+    fn built_for_running(&mut self, part: Part, with: &mut With) {
+        let chosen = with.frames.chosen().0;
         match &part {
             Part::NoVariant(id, error) if *id == chosen && is_device_failure(error) => {
-                self.failed_in_trial(*id, error);
+                self.failed_in_trial(*id, error, with);
                 return;
             }
             // Told when all have been tried.
             Part::NoVariant(_, error) if is_device_failure(error) => {}
             Part::NoVariant(id, error) if *id == chosen => {
-                self.without_filter();
+                self.without_filter(with);
                 let hint = format!("{} The movie is shown unfiltered.", error.hint).trim_start().to_owned();
-                self.notify(Error { hint, ..error.clone() }, true);
+                with.notify(Error { hint, ..error.clone() }, true);
             }
-            Part::NoVariant(_, error) => self.notify(error.clone(), false),
+            Part::NoVariant(_, error) => with.notify(error.clone(), false),
             _ => {}
         }
         if let Some(error) = distrust(&part) {
-            self.notify(error.clone(), false);
-            self.frames.convert_again();
+            with.notify(error.clone(), false);
+            with.frames.convert_again();
         }
         if let Some((id, status)) = status(&part) {
             if id == chosen && status == VariantStatus::Ready {
-                self.frames.wait_for_filter(false);
+                with.frames.wait_for_filter(false);
             }
             set(&mut self.status, id, status);
-            self.tell_failed_trials();
+            self.tell_failed_trials(with);
         }
-        self.frames.with_pipeline(move |pipeline| add(pipeline, part));
+        with.frames.with_pipeline(move |pipeline| add(pipeline, part));
     }
 
     /// Has the builder go on with the device that runs, after it worked for one that cannot be used.
-    pub(super) fn build_for_running(&mut self) {
-        let Some(number) = self.devices.running.as_ref().map(|r| r.number) else { return };
+    pub(super) fn build_for_running(&mut self, with: &mut With) {
+        let Some(number) = self.running.as_ref().map(|r| r.number) else { return };
         let building = self.status.iter().filter(|(_, status)| *status == VariantStatus::Building);
         let variants = building.map(|(id, _)| *id).collect();
         let to_texture = self.sharing == Sharing::ZeroCopy;
         let Some(starter) = self.builder.starter() else { return };
-        self.frames.with_pipeline(move |pipeline| {
+        with.frames.with_pipeline(move |pipeline| {
             let (cl, corrector) = (pipeline.cl().clone(), !pipeline.corrects());
             starter.start(Start { number, cl, to_texture, variants, corrector });
         });
     }
 
-    /// Has the conversions built that frames were in want of, and those that are in use checked in spare time. While another device is being made ready the builder
-    /// works for that one; the frames go on as they are, or, where planar has to have the conversion, after the change.
-    pub(super) fn order_conversions(&mut self) {
-        if self.devices.coming().is_some() {
+    /// Has the conversions built that frames were in want of, and those that are in use checked in spare time. While another
+    /// device is being made ready the builder works for that one; the frames go on as they are, or, where planar has to have the
+    /// conversion, after the change.
+    pub(super) fn order_conversions(&mut self, with: &mut With) {
+        if self.coming().is_some() {
             return;
         }
-        if let Some(pipeline) = self.frames.pipeline_mut() {
+        if let Some(pipeline) = with.frames.pipeline_mut() {
             for (layout, storage) in pipeline.missing_conversions() {
                 self.builder.convert(layout, storage);
             }

@@ -6,7 +6,8 @@
 
 use std::time::Duration;
 
-use super::{Player, built};
+use super::{Devices, built};
+use crate::app::player::With;
 use crate::error::Error;
 use crate::gpu::cl::Device;
 use crate::gpu::sharing::Sharing;
@@ -41,74 +42,74 @@ impl Recovery {
     }
 }
 
-impl Player<'_> {
+impl Devices {
     /// Goes on after the device failed in the middle of a frame.
-    pub(super) fn failed_in_frame(&mut self, error: Error) {
-        match self.devices.running.as_ref().map(|running| running.device.clone()) {
+    pub(super) fn failed_in_frame(&mut self, error: Error, with: &mut With) {
+        match self.running().cloned() {
             Some(device) => {
                 let name = &device.info.name;
                 let what = format!("The OpenCL device '{name}' failed in the middle of a frame.");
-                self.recover(device, what, error.why);
+                self.recover(device, what, error.why, with);
             }
-            None => self.notify(error, true),
+            None => with.notify(error, true),
         }
     }
 
     /// Goes on after the device failed when the chosen variant was tried on it.
-    pub(super) fn failed_in_trial(&mut self, id: VariantId, error: &Error) {
-        let Some(device) = self.devices.running.as_ref().map(|running| running.device.clone()) else {
+    pub(super) fn failed_in_trial(&mut self, id: VariantId, error: &Error, with: &mut With) {
+        let Some(device) = self.running().cloned() else {
             return;
         };
         let what = format!("The OpenCL device '{}' failed when '{id}' was tried on it.", device.info.name);
-        self.recover(device, what, error.why.clone());
+        self.recover(device, what, error.why.clone(), with);
     }
 
     /// Gives `failed` up, and tries what is left to try. `what` and `why` say how it failed.
-    pub(super) fn recover(&mut self, failed: Device, what: String, why: String) {
-        let running = self.devices.running.take();
+    pub(super) fn recover(&mut self, failed: Device, what: String, why: String, with: &mut With) {
+        let running = self.running.take();
         let worked = running.as_ref().and_then(|r| r.works_since).is_some_and(|since| since.elapsed() > SOON);
         if worked {
-            self.devices.recovery.attempts.clear();
+            self.recovery.attempts.clear();
         }
-        self.devices.let_go();
+        self.let_go();
         // What is tried next may need its memory.
-        self.frames.leave_device();
+        with.frames.leave_device();
         let shared = running.is_none() || self.sharing == Sharing::ZeroCopy;
-        self.devices.note_failure(&failed, Some(&Error::new(what.clone(), why.clone(), "")));
+        self.note_failure(&failed, Some(&Error::new(what.clone(), why.clone(), "")));
         // The first failure is the one to tell, until something has worked.
-        let under_way = self.devices.recovery.under_way.take();
+        let under_way = self.recovery.under_way.take();
         let cause = under_way.map_or_else(|| Error::new(what, why, ""), |(cause, _)| cause);
-        self.devices.recovery.trying = Some((cause, failed, shared));
-        self.try_next();
+        self.recovery.trying = Some((cause, failed, shared));
+        self.try_next(with);
     }
 
     /// Tries what comes next, or says that nothing is left.
-    pub(super) fn try_next(&mut self) {
-        let Some((cause, failed, shared)) = self.devices.recovery.trying.take() else { return };
+    pub(super) fn try_next(&mut self, with: &mut With) {
+        let Some((cause, failed, shared)) = self.recovery.trying.take() else { return };
         while let Some((device, share)) = self.next_attempt(&failed, shared) {
-            self.devices.recovery.attempts.push((device.info.index, share));
-            match self.open_instead(&device, share) {
+            self.recovery.attempts.push((device.info.index, share));
+            match self.open_instead(&device, share, with) {
                 Ok(()) => {
-                    self.devices.recovery.trying = Some((cause, failed, shared));
+                    self.recovery.trying = Some((cause, failed, shared));
                     return;
                 }
-                Err(error) => self.devices.note_failure(&device, Some(&error)),
+                Err(error) => self.note_failure(&device, Some(&error)),
             }
         }
-        let hint = match self.frames.chosen().0.back_end() {
+        let hint = match with.frames.chosen().0.back_end() {
             BackEnd::OpenCl => "The movie goes on unfiltered; Ctrl+D tries the next device.",
             _ => "Ctrl+D tries the next device.",
         };
         let error = Error { hint: hint.to_owned(), ..cause };
-        self.without_opencl(&error);
+        self.without_opencl(&error, with);
         eprintln!("clreel: {error}");
-        self.show_recovery(error);
-        self.devices.recovery.unfiltered = true;
+        self.show_recovery(error, with);
+        self.recovery.unfiltered = true;
     }
 
     /// What was tried has a context.
-    pub(super) fn opened_instead(&mut self, device: &Device) {
-        let Some((cause, failed, shared)) = self.devices.recovery.trying.take() else { return };
+    pub(super) fn opened_instead(&mut self, device: &Device, with: &mut With) {
+        let Some((cause, failed, shared)) = self.recovery.trying.take() else { return };
         let same = device.info.index == failed.info.index;
         // The test of sharing may have failed this time.
         let copies = shared && self.sharing != Sharing::ZeroCopy;
@@ -121,72 +122,72 @@ impl Player<'_> {
             ),
             (false, _) => (format!("clreel tries '{name}'."), format!("clreel goes on with '{name}'.")),
         };
-        self.show_recovery(Error { hint: tried, ..cause.clone() });
-        self.devices.recovery.under_way = Some((cause, done));
-        self.devices.recovery.unfiltered = false;
+        self.show_recovery(Error { hint: tried, ..cause.clone() }, with);
+        self.recovery.under_way = Some((cause, done));
+        self.recovery.unfiltered = false;
     }
 
     /// The chosen variant runs, or none that needs the device: what was tried has worked.
-    pub(super) fn recovered(&mut self) {
-        if let Some((cause, hint)) = self.devices.recovery.under_way.take() {
+    pub(super) fn recovered(&mut self, with: &mut With) {
+        if let Some((cause, hint)) = self.recovery.under_way.take() {
             let error = Error { hint, ..cause };
             eprintln!("clreel: {error}");
-            self.show_recovery(error);
-        } else if std::mem::take(&mut self.devices.recovery.unfiltered) {
-            self.hide_recovery();
+            self.show_recovery(error, with);
+        } else if std::mem::take(&mut self.recovery.unfiltered) {
+            self.hide_recovery(with);
         }
     }
 
     /// The user has chosen another device: what failed before has nothing to do with it. Also tells at the end of all what
     /// was being tried.
-    pub(super) fn end_recovery(&mut self) {
-        self.devices.recovery.attempts.clear();
-        let trying = self.devices.recovery.trying.take().map(|(cause, ..)| cause);
-        let under_way = self.devices.recovery.under_way.take().map(|(cause, _)| cause);
+    pub(crate) fn end_recovery(&mut self, with: &mut With) {
+        self.recovery.attempts.clear();
+        let trying = self.recovery.trying.take().map(|(cause, ..)| cause);
+        let under_way = self.recovery.under_way.take().map(|(cause, _)| cause);
         if let Some(cause) = under_way.or(trying) {
             eprintln!("clreel: {cause}");
-            self.show_recovery(cause);
+            self.show_recovery(cause, with);
         }
     }
 
     /// Puts a banner in the place of the one before.
-    fn show_recovery(&mut self, error: Error) {
-        self.hide_recovery();
-        self.notices.show(error.clone(), true);
-        self.devices.recovery.told = Some(error);
-        self.repaints.soon();
+    fn show_recovery(&mut self, error: Error, with: &mut With) {
+        self.hide_recovery(with);
+        with.notices.show(error.clone(), true);
+        self.recovery.told = Some(error);
+        with.repaints.soon();
     }
 
-    fn hide_recovery(&mut self) {
-        if let Some(told) = self.devices.recovery.told.take() {
-            self.notices.hide(&told);
+    fn hide_recovery(&mut self, with: &mut With) {
+        if let Some(told) = self.recovery.told.take() {
+            with.notices.hide(&told);
         }
     }
 
     /// What to try next: the same again, the same without sharing, the other devices.
     fn next_attempt(&self, failed: &Device, shared: bool) -> Option<(Device, bool)> {
-        let others = self.devices.all.iter().filter(|d| d.info.index != failed.info.index);
+        let others = self.all.iter().filter(|d| d.info.index != failed.info.index);
         let without_sharing = shared.then_some((failed, false));
         let same = std::iter::once((failed, true)).chain(without_sharing);
         let mut all = same.chain(others.map(|device| (device, true)));
-        let tried = &self.devices.recovery.attempts;
+        let tried = &self.recovery.attempts;
         all.find(|(device, share)| !tried.contains(&(device.info.index, *share)))
             .map(|(device, share)| (device.clone(), share))
     }
 
     /// Tells once which variants failed on the device that runs, when all have been tried.
-    pub(super) fn tell_failed_trials(&mut self) {
-        let Some(running) = &self.devices.running else { return };
+    pub(super) fn tell_failed_trials(&mut self, with: &mut With) {
+        let Some(running) = &self.running else { return };
         let is_building = |(_, status): &(VariantId, VariantStatus)| *status == VariantStatus::Building;
-        if self.devices.recovery.told_trials_of == running.number || self.status.iter().any(is_building) {
+        if self.recovery.told_trials_of == running.number || self.status.iter().any(is_building) {
             return;
         }
-        self.devices.recovery.told_trials_of = running.number;
+        self.recovery.told_trials_of = running.number;
         let failed: Vec<(VariantId, &Error)> = built::failed_trials(&self.status).collect();
         let Some((_, first)) = failed.first() else { return };
         let names: Vec<_> = failed.iter().map(|(id, _)| format!("'{id}'")).collect();
         let what = format!("{} could not be tried on '{}'.", names.join(", "), running.device.info.name);
         let error = Error::new(what, first.why.clone(), "Who chooses one has it tried again.");
-        self.notify(error, false);
+        with.notify(error, false);
     }
 }

@@ -1,0 +1,244 @@
+//! The builder's thread. In: requests. Out: what it has built and checked, told one after the other.
+
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::{Duration, Instant};
+
+use super::conversions::Conversions;
+use super::{Built, Part, Request, Shared};
+use crate::color::Layout;
+use crate::engine::TrialCase;
+use crate::error::{Error, Result};
+use crate::gpu::binaries;
+use crate::gpu::cl::{ClContext, is_device_failure, list_devices};
+use crate::gpu::memory::Storage;
+use crate::gpu::watch;
+use crate::jobs::Teller;
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::opencl::BuiltVariant;
+use crate::ladders::box_filter::pictures::noise as bytes;
+use crate::ladders::box_filter::planar::PlanarFilter;
+use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
+
+/// An error of a variant's trial: what failed of the device need not say on which device, and with which variant.
+fn named(id: VariantId, cl: &ClContext, error: Error) -> Error {
+    if !is_device_failure(&error) {
+        return error;
+    }
+    let what = format!("'{id}' could not be tried on '{}'.", cl.device.info.name);
+    Error { why: format!("{} {}", error.what, error.why), what, hint: String::new(), ..error }
+}
+
+/// A picture for what only is to show that it runs.
+const TINY: (u32, u32) = (70, 3);
+
+fn noise((width, height): (u32, u32)) -> Vec<u8> {
+    bytes(width as usize * height as usize * 4)
+}
+
+/// The first trial of changed kernels, on such a picture.
+fn tiny(src: &[u8]) -> Case<'_> {
+    Case { src, size: TINY, radius: 1, launch: Launch::Bands, longest_ms: None, wants_picture: false }
+}
+
+/// Lets changed kernels through that end, and stay inside their memory: what they make is there to be looked at.
+fn passed(tried: Option<Tried>) -> Result<()> {
+    match tried.filter(Tried::overran).and_then(|tried| tried.report) {
+        Some(report) => Err(Error::new(
+            "Changed kernels write outside the picture.",
+            format!("{report}."),
+            "Correct the kernels; in this process they could damage anything.",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Tries a variant at the size and radius that frames are to be filtered at.
+fn try_case(trials: &mut Trials, cl: &ClContext, case: &TrialCase, to_image: bool) -> Result<()> {
+    let (size, radius) = (case.size, case.radius);
+    let tried = match &case.layout {
+        Some(layout) => {
+            let block = bytes(layout.bytes());
+            trials.planar(cl, layout, to_image, &Case { size, radius, ..tiny(&block) })
+        }
+        None => {
+            let src = noise(size);
+            trials.variant(cl, case.variant, None, to_image, &Case { size, radius, ..tiny(&src) })
+        }
+    };
+    passed(tried?)
+}
+
+/// Tries a conversion before it is built.
+fn try_conversion(trials: &mut Trials, cl: &ClContext, layout: &Layout, storage: Storage) -> Result<()> {
+    let block = bytes(layout.bytes());
+    let case = Case { size: (layout.width, layout.height), ..tiny(&block) };
+    trials.convert(cl, layout, storage == Storage::Image, &case).map(drop)
+}
+
+/// The window is gone.
+struct Gone;
+
+/// What is to be done, and for which context.
+pub(super) struct Worker<'a> {
+    teller: &'a Teller<(), Built>,
+    shared: &'a Shared,
+    to_texture: bool,
+    left: Vec<VariantId>,
+    /// The correction is to be built.
+    corrector: bool,
+    trials: Trials,
+    /// For the context that is built for.
+    conversions: Option<Conversions>,
+}
+
+impl<'a> Worker<'a> {
+    /// Nothing is built for yet. Each step of a trial may take `kernel_timeout`.
+    pub(super) fn new(
+        teller: &'a Teller<(), Built>,
+        shared: &'a Shared,
+        kernel_timeout: Option<Duration>,
+    ) -> Self {
+        let trials = Trials::new(kernel_timeout);
+        Self {
+            teller,
+            shared,
+            to_texture: false,
+            left: Vec::new(),
+            corrector: false,
+            trials,
+            conversions: None,
+        }
+    }
+
+    /// Does what is asked for until nobody asks any more; `list` is whether it begins with the devices.
+    pub(super) fn run(mut self, list: bool, requests: &Receiver<Request>) {
+        binaries::keep();
+        if list && self.send(Built::Devices(list_devices())).is_err() {
+            return;
+        }
+        let mut context: Option<(u64, ClContext)> = None;
+        loop {
+            let checked = self.conversions.as_ref().is_none_or(Conversions::is_idle);
+            let idle = context.is_none() || self.left.is_empty() && !self.corrector && checked;
+            let request = if idle {
+                self.shared.now().busy = None;
+                requests.recv().map_err(|_| TryRecvError::Disconnected)
+            } else {
+                requests.try_recv()
+            };
+            if self.teller.is_cancelled() {
+                return;
+            }
+            let at = context.as_ref().map_or(0, |(number, _)| *number);
+            {
+                let mut state = self.shared.now();
+                (state.at, state.busy) = (at, Some(Instant::now()));
+            }
+            let name = context.as_ref().map(|(_, cl)| cl.device.info.name.clone());
+            let _watched = name.map(|name| watch::on_device(&name, "programs are built"));
+            let done = match (request, &context) {
+                (Ok(Request::Start(start)), _) => {
+                    self.to_texture = start.to_texture;
+                    self.left = start.variants;
+                    self.corrector = start.corrector;
+                    self.conversions = Some(Conversions::new(&start.cl));
+                    context = Some((start.number, start.cl));
+                    Ok(())
+                }
+                (Ok(Request::Convert(layout, storage)), Some((number, cl))) => {
+                    let part = match try_conversion(&mut self.trials, cl, &layout, storage) {
+                        Ok(()) => self.conversions.as_mut().map(|c| c.conversion(layout, storage)),
+                        Err(error) => Some(Part::NoConversion(Box::new(layout), storage, error)),
+                    };
+                    self.send_some(*number, part)
+                }
+                (Ok(Request::Check(check)), Some(_)) => {
+                    self.conversions.iter_mut().for_each(|c| c.later(check));
+                    Ok(())
+                }
+                (Ok(Request::Try(case)), Some((number, cl))) => {
+                    let tried = try_case(&mut self.trials, cl, &case, self.to_texture);
+                    self.send(Built::For(*number, Box::new(Part::Tried(case, tried))))
+                }
+                (Ok(Request::Again(variant)), Some(_)) => {
+                    self.trials.forget();
+                    if !self.left.contains(&variant) {
+                        self.left.push(variant);
+                    }
+                    Ok(())
+                }
+                (Err(TryRecvError::Empty), Some((number, cl))) => self.build_next(*number, cl),
+                (Err(TryRecvError::Disconnected), _) => Err(Gone),
+                (_, None) => Ok(()),
+            };
+            if done.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Builds one variant, the wanted one first, or the correction after them all, or checks one thing after that.
+    fn build_next(&mut self, number: u64, cl: &ClContext) -> std::result::Result<(), Gone> {
+        let first = self.shared.now().wanted;
+        let at = self.left.iter().position(|v| *v == first).unwrap_or(0);
+        if at < self.left.len() {
+            let id = self.left.remove(at);
+            if id == VariantId::Planar {
+                return self.build_planar(number, cl);
+            }
+            let to_texture = self.to_texture;
+            let tried = self.trials.variant(cl, id, None, to_texture, &tiny(&noise(TINY)));
+            if let Ok(Some(_)) = tried {
+                self.send(Built::For(number, Box::new(Part::Changed(id))))?;
+            }
+            let built = tried.and_then(passed).and_then(|()| match to_texture {
+                true => BuiltVariant::build_for_textures(cl, id),
+                false => BuiltVariant::build(cl, id),
+            });
+            let part = match built {
+                Ok(built) => Part::Variant(built),
+                Err(error) => Part::NoVariant(id, named(id, cl, error)),
+            };
+            return self.send(Built::For(number, Box::new(part)));
+        }
+        let part = match std::mem::take(&mut self.corrector) {
+            true => match self.trials.correct(cl, &tiny(&noise(TINY))) {
+                Ok(_) => self.conversions.as_ref().and_then(Conversions::corrector),
+                Err(error) => Some(Part::NoCorrector(error)),
+            },
+            false => self.conversions.as_mut().and_then(Conversions::check_next),
+        };
+        self.send_some(number, part)
+    }
+
+    /// Builds the filter on planes, and the conversion of the commonest ones: the movie need not wait for it then.
+    fn build_planar(&mut self, number: u64, cl: &ClContext) -> std::result::Result<(), Gone> {
+        let storage = if self.to_texture { Storage::Image } else { Storage::Buffer };
+        let common = Layout::planar_420(16, 16, false);
+        let block = bytes(common.bytes());
+        let case = Case { size: (16, 16), ..tiny(&block) };
+        let tried = self.trials.planar(cl, &common, self.to_texture, &case);
+        if let Ok(Some(_)) = tried {
+            self.send(Built::For(number, Box::new(Part::Changed(VariantId::Planar))))?;
+        }
+        let tried = tried.and_then(passed);
+        if tried.is_ok() {
+            // What is wrong with it is told when a movie wants it.
+            let part = self.conversions.as_mut().map(|c| c.conversion(common.filtered(), storage));
+            self.send_some(number, part.filter(|part| matches!(part, Part::Conversion(_))))?;
+        }
+        let part = match tried.and_then(|()| PlanarFilter::build(cl)) {
+            Ok(filter) => Part::Planar(filter),
+            Err(error) => Part::NoVariant(VariantId::Planar, named(VariantId::Planar, cl, error)),
+        };
+        self.send(Built::For(number, Box::new(part)))
+    }
+
+    fn send_some(&self, number: u64, part: Option<Part>) -> std::result::Result<(), Gone> {
+        part.map_or(Ok(()), |part| self.send(Built::For(number, Box::new(part))))
+    }
+
+    fn send(&self, message: Built) -> std::result::Result<(), Gone> {
+        self.teller.tell(message).then_some(()).ok_or(Gone)
+    }
+}
