@@ -7,7 +7,6 @@
 mod axes;
 mod cells;
 mod controls;
-mod conversions;
 mod correction;
 mod device_name;
 mod devices;
@@ -43,7 +42,6 @@ mod words;
 
 use egui::Ui;
 
-pub(crate) use conversions::{CheckState, Conversions};
 pub(crate) use devices::{DeviceList, DeviceRow, DeviceState};
 pub use keys::{KEYS, KeyHelp};
 use layout::Layout;

@@ -7,9 +7,7 @@ use egui::{Align2, Rect, Ui, Vec2, vec2};
 
 use super::dock::{self, Wish};
 use super::place::{self, Panel, Title};
-use super::{
-    Action, Layout, Overlay, View, conversions, correction, devices, panel, stages, theme, timeline, tuning,
-};
+use super::{Action, Layout, Overlay, View, correction, devices, panel, stages, theme, timeline, tuning};
 
 /// Lays a panel out in a rectangle, and notes what was asked for.
 type Show = fn(&mut Overlay, &mut Ui, Rect, &View, &mut Vec<Action>) -> (Title, f32);
@@ -35,12 +33,11 @@ pub(crate) struct Entry {
 }
 
 /// All of them, in the order of their buttons.
-pub(crate) const ENTRIES: [Entry; 6] =
-    [stages::ENTRY, timeline::ENTRY, tuning::ENTRY, conversions::ENTRY, correction::ENTRY, devices::ENTRY];
+pub(crate) const ENTRIES: [Entry; 5] =
+    [stages::ENTRY, timeline::ENTRY, tuning::ENTRY, correction::ENTRY, devices::ENTRY];
 
 /// Those that lie beside each other where they were not moved, in the order in which they get room.
-const DOCKED: [Entry; 5] =
-    [correction::ENTRY, timeline::ENTRY, devices::ENTRY, tuning::ENTRY, conversions::ENTRY];
+const DOCKED: [Entry; 4] = [correction::ENTRY, timeline::ENTRY, devices::ENTRY, tuning::ENTRY];
 
 impl Entry {
     /// What its key and its button do.
@@ -123,7 +120,7 @@ impl Overlay {
         }
         let docks = self.docks(free, view);
         let mut in_news = None;
-        for panel in [Panel::Timeline, Panel::Correction, Panel::Devices, Panel::Tuning, Panel::Conversions] {
+        for panel in [Panel::Timeline, Panel::Correction, Panel::Devices, Panel::Tuning] {
             let Some(entry) = DOCKED.iter().find(|entry| entry.panel == panel) else { continue };
             let rect = match panel {
                 Panel::Devices => self.devices(ui, window, free, docks[panel as usize], view, actions),
@@ -136,7 +133,7 @@ impl Overlay {
                     self.open_panel(ui, entry, area, &home, view, actions)
                 }
             };
-            if matches!(panel, Panel::Tuning | Panel::Conversions) && rect.is_some() {
+            if panel == Panel::Tuning {
                 in_news = rect;
             }
         }

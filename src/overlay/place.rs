@@ -21,13 +21,11 @@ pub(crate) enum Panel {
     Ladder,
     /// The table of stages.
     Stages,
-    /// The check of the device's conversions.
-    Conversions,
 }
 
 impl Panel {
     /// All of them, in the order of their numbers.
-    pub(crate) const ALL: [Panel; 9] = [
+    pub(crate) const ALL: [Panel; 8] = [
         Panel::Numbers,
         Panel::Graph,
         Panel::Correction,
@@ -36,7 +34,6 @@ impl Panel {
         Panel::Timeline,
         Panel::Ladder,
         Panel::Stages,
-        Panel::Conversions,
     ];
 
     /// Its name in egui and in the settings.
@@ -50,7 +47,6 @@ impl Panel {
             Panel::Timeline => "timeline",
             Panel::Ladder => "ladder",
             Panel::Stages => "stages",
-            Panel::Conversions => "conversions",
         }
     }
 }

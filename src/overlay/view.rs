@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Conversions, DeviceList, Panel, Tuning};
+use super::{DeviceList, Panel, Tuning};
 use crate::color::Correction;
 use crate::error::Error;
 use crate::gpu::cl::DeviceInfo;
@@ -67,10 +67,6 @@ pub(crate) enum Action {
     TuneNow,
     /// End the search for the best parameters.
     StopTuning,
-    /// Check the device's conversions.
-    CheckConversions,
-    /// End that.
-    StopChecking,
     /// Save the statistics as CSV and JSON.
     ExportStats,
     /// Take this banner away: a position in [`View::notices`].
@@ -251,8 +247,6 @@ pub(crate) struct View<'a> {
     pub budget_ms: Option<f64>,
     /// The search for the best parameters.
     pub tuning: &'a Tuning,
-    /// The check of the device's conversions.
-    pub conversions: &'a Conversions,
     /// What [`VariantId::Auto`] is for this picture and radius, with its parameters; `None` until it is built.
     pub auto: Option<&'a str>,
 }

@@ -172,7 +172,6 @@ impl Player<'_> {
             notices: self.notices.all(),
             budget_ms,
             tuning: self.tuning.shown(),
-            conversions: self.check.shown(),
             auto: auto.as_deref(),
         };
         let (overlay, timer) = (&mut self.overlay, self.frames.gl_timer());

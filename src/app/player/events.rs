@@ -139,8 +139,6 @@ impl Player<'_> {
             Action::Zoom(factor) => self.surface.zoom(factor),
             Action::TuneNow => self.with_tuning(SpareTime::tune_now),
             Action::StopTuning => self.tuning.stop(),
-            Action::CheckConversions => self.check_conversions(),
-            Action::StopChecking => self.check.stop(),
             Action::ExportStats => self.export_stats(),
             Action::DismissNotice(index) => self.notices.dismiss(index),
             Action::Quit => self.quit = true,

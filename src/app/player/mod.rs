@@ -2,7 +2,6 @@
 //! the screen with the overlay over them, and at the end the screenshot and the statistics.
 
 mod colors;
-mod conversions;
 mod devices;
 mod draw;
 mod events;
@@ -65,7 +64,6 @@ pub(crate) struct Player<'a> {
     colors: Colors,
     devices: Devices,
     tuning: SpareTime,
-    check: conversions::Check,
     hidden: hidden::Hidden,
     notices: Notices,
     repaints: Repaints,
@@ -119,7 +117,6 @@ impl<'a> Player<'a> {
             colors: Colors::new(),
             devices: Devices::new(builder, device, &frames),
             tuning: SpareTime::default(),
-            check: conversions::Check::default(),
             hidden: hidden::Hidden::default(),
             notices: Notices::default(),
             repaints: Repaints::new(),
@@ -201,7 +198,6 @@ impl<'a> Player<'a> {
         };
         self.with_devices(Devices::look_after_frames);
         self.with_tuning(SpareTime::look_after);
-        self.look_after_conversions();
         let last = self.movies.is_finished(&self.frames);
         if self.args.frames.is_some() && last && !self.frames.is_paused() {
             // A movie that cannot loop has fewer frames than were asked for.

@@ -5,8 +5,6 @@ use super::*;
 use crate::color::Correction;
 use crate::golden::{holds, told};
 use crate::ladder::judge::Status;
-use crate::ladders::conversions::run::State;
-use crate::ladders::conversions::types::Case;
 
 /// Holds the texts of the fixture against the golden of this name. The second pass has the heights that the first found.
 fn holds_texts(name: &str, fixture: &mut Fixture) {
@@ -44,36 +42,6 @@ fn texts_of_the_window() {
     holds("overlay/hidden.txt", &told(hidden.texts.iter().map(|(text, _)| text.as_str())));
 }
 
-/// Some conversions: right, wrong, failed, and not yet known.
-fn checked() -> Conversions {
-    let case = |name: &str| Case::named(name).unwrap();
-    let cases = ["int_float", "int_sat_rte_float", "uchar_float", "float_int", "uint_int"].map(case);
-    let mut check = Conversions::begun("A device", 1, &cases);
-    check.note(cases[0], &State::Ok(7));
-    check.note(
-        cases[1],
-        &State::Wrong(
-            7,
-            Box::new(crate::ladders::conversions::Failure {
-                form: "width 3".into(),
-                what: "differs".into(),
-                input_bits: "0x7fc00000".into(),
-                input: "NaN".into(),
-                got_bits: "0x80000000".into(),
-                got: "-2147483648".into(),
-                wanted_bits: "0x00000000".into(),
-                wanted: "0".into(),
-                wrong: 2,
-                tried: 7,
-            }),
-        ),
-    );
-    check.note(cases[2], &State::Failed("It ends the process.".into()));
-    check.note(cases[3], &State::Ok(7));
-    check.state = CheckState::Running(Some(12.0));
-    check
-}
-
 #[test]
 fn texts_of_the_panels() {
     panel("keys", |f| f.overlay.keys_open = true);
@@ -85,16 +53,6 @@ fn texts_of_the_panels() {
     panel("tuning", |f| {
         f.overlay.open[Panel::Tuning as usize] = true;
         f.tuning = searched(Status::Failed("no".into()));
-    });
-    panel("conversions-idle", |f| f.overlay.open[Panel::Conversions as usize] = true);
-    panel("conversions", |f| {
-        f.overlay.open[Panel::Conversions as usize] = true;
-        f.conversions = checked();
-    });
-    panel("conversions-done", |f| {
-        f.overlay.open[Panel::Conversions as usize] = true;
-        f.conversions = checked();
-        f.conversions.state = CheckState::Done;
     });
     panel("tuning-idle", |f| f.overlay.open[Panel::Tuning as usize] = true);
     panel("tuning-done", |f| {

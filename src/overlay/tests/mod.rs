@@ -35,7 +35,6 @@ struct Fixture<'a> {
     correction: Option<crate::color::Correction>,
     devices: DeviceList<'a>,
     tuning: Tuning,
-    conversions: Conversions,
     device: Option<crate::gpu::cl::DeviceInfo>,
     chosen: VariantId,
     radius: u32,
@@ -100,7 +99,6 @@ impl<'a> Fixture<'a> {
             correction: None,
             devices: DeviceList::default(),
             tuning: Tuning::NONE,
-            conversions: Conversions::default(),
             device: None,
             chosen: VariantId::Flat,
             radius: 7,
@@ -154,7 +152,6 @@ impl<'a> Fixture<'a> {
             target_s: None,
             part: self.part,
             tuning: &self.tuning,
-            conversions: &self.conversions,
             auto: None,
         };
         let mut actions = Vec::new();
