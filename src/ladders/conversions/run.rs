@@ -141,6 +141,13 @@ impl Work<'_> {
                     }
                     // One of them: which one shows when each is compiled alone.
                     Err(Trouble::Together) => waiting.extend(cases.drain(..).map(|case| vec![case])),
+                    // Once it may have been these; again at once, it is the device.
+                    Err(Trouble::Device(error)) if child.answered => {
+                        child.answered = false;
+                        for (case, _) in cases.drain(..) {
+                            (self.watch)(case, State::Failed(error.to_string()));
+                        }
+                    }
                     Err(Trouble::Device(error)) => return Err(error),
                 }
             }

@@ -93,13 +93,15 @@ pub(super) enum Trouble {
 pub(super) struct Child {
     device: Identity,
     client: Option<Client>,
+    /// Whether the last question was answered.
+    pub(super) answered: bool,
     pub(super) times: Times,
 }
 
 impl Child {
     /// Started when it is asked first; ends with the thread that asks.
     pub(super) fn new(device: &Device) -> Self {
-        Self { device: identity_of(device), client: None, times: Times::default() }
+        Self { device: identity_of(device), client: None, answered: false, times: Times::default() }
     }
 
     /// Tries the next part of the cases' numbers.
@@ -114,8 +116,10 @@ impl Child {
         let request =
             Request { device: self.device.clone(), cases: cases.to_vec(), depth: ask.depth, seed: ask.seed };
         let limit = |step: &str, _: Option<f64>| {
-            let least = if [START, BUILD].contains(&step) { LIMIT } else { Duration::ZERO };
-            ask.limit.unwrap_or_else(|| LIMIT.mul_f64(crowding())).max(least)
+            let patient = LIMIT.mul_f64(crowding());
+            // Compiling, and making numbers on a busy machine, is no conversion.
+            let is_case = cases.iter().any(|(case, _)| case.to_string() == step);
+            ask.limit.filter(|_| is_case).unwrap_or(patient)
         };
         loop {
             let client = match self.client.take() {
@@ -127,6 +131,7 @@ impl Child {
             match client.ask(&request, &limit) {
                 Ok(Answer::Tried(states, times)) => {
                     self.times.add(times);
+                    self.answered = true;
                     return Ok(states);
                 }
                 Ok(Answer::Failed(error)) => {
