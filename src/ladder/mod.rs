@@ -2,6 +2,7 @@
 //! checking ([`verify`](crate::verify)) and timing ([`measure`]) it.
 
 pub mod answer;
+pub(crate) mod arrays;
 pub mod bench;
 pub mod cache;
 pub(crate) mod chart;

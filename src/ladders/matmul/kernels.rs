@@ -7,51 +7,31 @@ use super::codes::{Code, Role, Step};
 use super::shape::Shape;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Answer, Buffer, ClContext, failed};
-use crate::gpu::guarded::{Guarded, bytes};
 use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types};
 use crate::gpu::memory::new_memory;
 use crate::gpu::program;
+use crate::ladder::arrays::OnDevice;
 use crate::ladder::config::{Config, Tunable};
 use crate::ladder::measure::{self, Sample};
 
-/// The matrices in the device's memory, on its queue. Each lies between two guards.
+/// What is packed, once for all rungs: the left matrix and the right one.
 #[derive(Debug)]
-pub(crate) struct Memory {
+pub(crate) struct Packed {
     cl: ClContext,
-    a: Guarded,
-    b: Guarded,
-    product: Guarded,
-    /// What is packed, once for all rungs: the left matrix and the right one.
-    packed: RefCell<[Option<Buffer>; 2]>,
+    sides: RefCell<[Option<Buffer>; 2]>,
 }
 
 const NO_ROOM: &str = "Memory for the packed matrices could not be had on the device.";
 
-impl Memory {
-    /// Room for a case, with `guard` numbers on both sides of each matrix.
-    pub(super) fn new(cl: &ClContext, shape: Shape, guard: usize) -> Result<Self> {
-        let new = |count: usize| Guarded::new(cl, count, guard);
-        let (a, b, product) = (new(shape.left())?, new(shape.right())?, new(shape.product())?);
-        Ok(Self { cl: cl.clone(), a, b, product, packed: RefCell::default() })
-    }
-
-    /// Fills the inputs, guards included.
-    pub(super) fn load(&self, a: &[f32], b: &[f32]) -> Result<()> {
-        self.a.write(&bytes(a))?;
-        self.b.write(&bytes(b))
-    }
-
-    pub(super) fn inputs(&self) -> Result<(Vec<u8>, Vec<u8>)> {
-        Ok((self.a.read()?, self.b.read()?))
-    }
-
-    pub(super) fn product(&self) -> &Guarded {
-        &self.product
+impl Packed {
+    /// Nothing is.
+    pub(super) fn new(cl: &ClContext) -> Self {
+        Self { cl: cl.clone(), sides: RefCell::default() }
     }
 
     /// Room for so many packed numbers, which are none at first: what is not packed shows in the product.
     fn room_for(&self, side: usize, count: usize) -> Result<Buffer> {
-        let mut packed = self.packed.borrow_mut();
+        let mut packed = self.sides.borrow_mut();
         let slot = packed.get_mut(side).ok_or_else(|| Error::new(NO_ROOM, "There are two matrices.", ""))?;
         let bytes = 4 * count.max(1);
         if let Some(buffer) = slot.as_ref().filter(|buffer| buffer.len() >= bytes) {
@@ -97,24 +77,24 @@ impl Program {
     }
 
     /// Multiplies, waits, and times it.
-    pub(super) fn run(&self, memory: &Memory, shape: Shape) -> Result<Sample> {
+    pub(super) fn run(&self, arrays: &OnDevice<2>, packed: &Packed, shape: Shape) -> Result<Sample> {
         let what = "Matrices could not be multiplied on the device.";
-        let mut left = memory.a.memory().clone();
-        let mut right = memory.b.memory().clone();
+        let ([left, right], product) = arrays.memory();
+        let (mut left, mut right) = (left.clone(), right.clone());
         let mut launches = Vec::new();
         for (step, kernel) in &self.steps {
             let memories = match step.role {
                 Role::PackLeft => {
-                    let to = memory.room_for(0, step.packed(shape, &self.config))?;
+                    let to = packed.room_for(0, step.packed(shape, &self.config))?;
                     let from = std::mem::replace(&mut left, to.mem().clone());
                     vec![from, left.clone()]
                 }
                 Role::PackRight => {
-                    let to = memory.room_for(1, step.packed(shape, &self.config))?;
+                    let to = packed.room_for(1, step.packed(shape, &self.config))?;
                     let from = std::mem::replace(&mut right, to.mem().clone());
                     vec![from, right.clone()]
                 }
-                Role::Multiply => vec![left.clone(), right.clone(), memory.product.memory().clone()],
+                Role::Multiply => vec![left.clone(), right.clone(), product.clone()],
             };
             let bind = || -> Answer<()> {
                 for (index, memory) in (0..).zip(&memories) {
@@ -131,7 +111,7 @@ impl Program {
                 launches.push((kernel, global, local));
             }
         }
-        let ran = measure::sample(&memory.cl.queue, |queue| {
+        let ran = measure::sample(arrays.queue(), |queue| {
             let launch = |(kernel, global, local): (&Kernel, [usize; 3], [usize; 3])| {
                 // SAFETY: the arguments are set, their types were compared, and the kernels look at the sizes.
                 let event = unsafe { enqueue(queue, kernel, 2, global, local) };

@@ -18,16 +18,15 @@ use serde_json::Value;
 
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo};
-use crate::gpu::guarded::{bytes, zeroed};
+use crate::ladder::arrays::Arrays;
 use crate::ladder::config::Config;
 use crate::ladder::contest::{Ladder, Sizes};
 use crate::ladder::measure::Sample;
 use crate::ladder::rung::Rung;
-use crate::verify;
 
 use codes::Code;
 use host::Host;
-use kernels::{Memory, Program};
+use kernels::{Packed, Program};
 use reference::{Sums, reference};
 use shape::Shape;
 
@@ -48,12 +47,9 @@ pub enum Built {
 #[derive(Debug)]
 pub struct Room {
     shape: Shape,
-    /// Numbers on each side of a matrix.
-    guard: usize,
-    a: Vec<f32>,
-    b: Vec<f32>,
-    product: Vec<f32>,
-    device: Option<Memory>,
+    arrays: Arrays<2>,
+    /// Where there is a device.
+    packed: Option<Packed>,
     /// How the results of the input that was loaded last are compared.
     sums: Option<Sums>,
 }
@@ -204,73 +200,44 @@ impl Ladder for Matmul {
     }
 
     fn room(&self, cl: Option<&ClContext>, shape: &Shape, guard: usize) -> Result<Room> {
-        let (shape, guard) = (*shape, guard / 4);
-        let device = match cl.filter(|cl| self.supports(&cl.device.info, &shape).is_ok()) {
-            Some(cl) => Some(Memory::new(cl, shape, guard)?),
-            None => None,
-        };
-        let numbers = |count: usize| zeroed::<f32>(count + 2 * guard);
-        let (a, b, product) = (numbers(shape.left())?, numbers(shape.right())?, numbers(shape.product())?);
-        Ok(Room { shape, guard, a, b, product, device, sums: None })
+        let cl = cl.filter(|cl| self.supports(&cl.device.info, shape).is_ok());
+        let arrays = Arrays::new(cl, [shape.left(), shape.right()], shape.product(), guard)?;
+        Ok(Room { shape: *shape, arrays, packed: cl.map(Packed::new), sums: None })
     }
 
     fn load(&self, room: &mut Room, input: &str) -> Result<Vec<u8>> {
-        let Room { shape, guard, a, b, .. } = room;
-        let (left, right) = (*guard..*guard + shape.left(), *guard..*guard + shape.right());
-        // Who reads beyond the edges gets what spoils every sum.
-        a.fill(f32::NAN);
-        b.fill(f32::NAN);
-        inputs::fill(input, *shape, &mut a[left.clone()], &mut b[right.clone()]);
-        if let Some(memory) = &room.device {
-            memory.load(a, b)?;
-        }
-        let (a, b) = (&a[left], &b[right]);
-        room.sums = Some(Sums::of(input, *shape, a, b));
-        reference(*shape, a, b)
+        let shape = room.shape;
+        room.arrays.load(|[a, b], guard| {
+            // Who reads beyond the edges gets what spoils every sum.
+            a.fill(f32::NAN);
+            b.fill(f32::NAN);
+            let (left, right) = (guard..guard + shape.left(), guard..guard + shape.right());
+            inputs::fill(input, shape, &mut a[left], &mut b[right]);
+        })?;
+        let [a, b] = room.arrays.inputs();
+        room.sums = Some(Sums::of(input, shape, a, b));
+        reference(shape, a, b)
     }
 
     fn write(&self, built: &Built, room: &mut Room, bytes: &[u8]) -> Result<()> {
-        match (built, &room.device) {
-            (Built::Kernels(_), Some(memory)) => memory.product().write(bytes),
-            _ => {
-                let numbers = bytes.chunks_exact(4).map(|n| f32::from_le_bytes([n[0], n[1], n[2], n[3]]));
-                room.product.iter_mut().zip(numbers).for_each(|(to, number)| *to = number);
-                Ok(())
-            }
-        }
+        room.arrays.write(matches!(built, Built::Kernels(_)), bytes)
     }
 
     fn read(&self, built: &Built, room: &Room) -> Result<Vec<u8>> {
-        match (built, &room.device) {
-            (Built::Kernels(_), Some(memory)) => memory.product().read(),
-            _ => Ok(bytes(&room.product)),
-        }
+        room.arrays.read(matches!(built, Built::Kernels(_)))
     }
 
     fn changed(&self, built: &Built, room: &Room) -> Result<usize> {
-        match (built, &room.device) {
-            (Built::Kernels(_), Some(memory)) => {
-                let (a, b) = memory.inputs()?;
-                Ok(verify::changed(&bytes(&room.a), &a) + verify::changed(&bytes(&room.b), &b))
-            }
-            // Rust lends them to read only.
-            _ => Ok(0),
-        }
+        room.arrays.changed(matches!(built, Built::Kernels(_)))
     }
 
     fn run(&self, built: &Built, room: &mut Room) -> Result<Sample> {
-        match (built, &room.device) {
-            (Built::Kernels(program), Some(memory)) => program.run(memory, room.shape),
+        match (built, room.arrays.device().zip(room.packed.as_ref())) {
+            (Built::Kernels(program), Some((arrays, packed))) => program.run(arrays, packed, room.shape),
             (Built::Kernels(program), None) => Err(program.without_memory()),
             (Built::Host(host), _) => {
-                let part = |count: usize| room.guard..room.guard + count;
-                let (left, right, product) = (room.shape.left(), room.shape.right(), room.shape.product());
-                host.run(
-                    room.shape,
-                    &room.a[part(left)],
-                    &room.b[part(right)],
-                    &mut room.product[part(product)],
-                )
+                let ([a, b], product) = room.arrays.host();
+                host.run(room.shape, a, b, product)
             }
         }
     }

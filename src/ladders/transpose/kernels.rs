@@ -3,10 +3,10 @@
 
 use super::Size;
 use crate::error::{Error, Result};
-use crate::gpu::cl::{Answer, ClContext, DeviceInfo, Queue, failed};
-use crate::gpu::guarded::{Guarded, bytes};
+use crate::gpu::cl::{Answer, ClContext, DeviceInfo, failed};
 use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types};
 use crate::gpu::program;
+use crate::ladder::arrays::OnDevice;
 use crate::ladder::config::{Config, Param, Tunable};
 use crate::ladder::measure::{self, Sample};
 
@@ -55,35 +55,6 @@ impl Tunable for Code {
     }
 }
 
-/// Both matrices in the device's memory, on its queue.
-#[derive(Debug)]
-pub(crate) struct Memory {
-    queue: Queue,
-    a: Guarded,
-    transposed: Guarded,
-}
-
-impl Memory {
-    /// Room for `count` numbers each, with `guard` on both sides.
-    pub(super) fn new(cl: &ClContext, count: usize, guard: usize) -> Result<Self> {
-        let new = || Guarded::new(cl, count, guard);
-        Ok(Self { queue: cl.queue.clone(), a: new()?, transposed: new()? })
-    }
-
-    /// Fills the input, guards included.
-    pub(super) fn load(&self, a: &[f32]) -> Result<()> {
-        self.a.write(&bytes(a))
-    }
-
-    pub(super) fn input(&self) -> Result<Vec<u8>> {
-        self.a.read()
-    }
-
-    pub(super) fn transposed(&self) -> &Guarded {
-        &self.transposed
-    }
-}
-
 /// A compiled kernel with its parameters.
 #[derive(Debug)]
 pub struct Program {
@@ -107,12 +78,10 @@ impl Program {
     }
 
     /// Transposes, waits, and times it.
-    pub(super) fn run(&self, memory: &Memory, size: Size) -> Result<Sample> {
+    pub(super) fn run(&self, arrays: &OnDevice<1>, size: Size) -> Result<Sample> {
         let what = "A matrix could not be transposed on the device.";
         let bind = || -> Answer<()> {
-            for (index, matrix) in (0..).zip([&memory.a, &memory.transposed]) {
-                self.kernel.set(index, matrix.memory())?;
-            }
+            arrays.bind(&self.kernel)?;
             for (index, side) in (2..).zip([size.m, size.n]) {
                 self.kernel.set(index, Value::Uint(side))?;
             }
@@ -124,7 +93,7 @@ impl Program {
             1 => size.count().next_multiple_of(group),
             tile => (size.m.div_ceil(tile) as usize) * (size.n.div_ceil(tile) as usize) * group,
         };
-        let ran = measure::sample(&memory.queue, |queue| {
+        let ran = measure::sample(arrays.queue(), |queue| {
             // SAFETY: the arguments are set, their types were compared, and the kernels look at the sizes.
             let event = unsafe { enqueue(queue, &self.kernel, 1, [items, 1, 1], [group, 1, 1]) };
             Ok(vec![event.map_err(|e| failed(what, &e))?])

@@ -9,15 +9,15 @@ use serde_json::{Value, json};
 
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo};
-use crate::gpu::guarded::{bytes, zeroed};
+use crate::ladder::arrays::Arrays;
 use crate::ladder::config::Config;
 use crate::ladder::contest::{Ladder, Sizes};
 use crate::ladder::measure::Sample;
 use crate::ladder::rung::{Rung, Work};
 use crate::timing::ms_since;
-use crate::verify::{self, Floats};
+use crate::verify::Floats;
 
-use kernels::{Code, Memory, Program};
+use kernels::{Code, Program};
 
 /// The most numbers of a matrix: kernels count them in 32 bits, and round up to whole groups.
 pub const MOST: u64 = 1 << 30;
@@ -91,15 +91,11 @@ pub enum Built {
     Kernel(Program),
 }
 
-/// A matrix and what it is transposed into, in the memory of host and device, each between two guards.
+/// A matrix and what it is transposed into.
 #[derive(Debug)]
 pub struct Room {
     size: Size,
-    /// Numbers on each side of a matrix.
-    guard: usize,
-    a: Vec<f32>,
-    transposed: Vec<f32>,
-    device: Option<Memory>,
+    arrays: Arrays<1>,
 }
 
 /// What is right: in plain Rust, number by number.
@@ -205,61 +201,41 @@ impl Ladder for Transpose {
     }
 
     fn room(&self, cl: Option<&ClContext>, size: &Size, guard: usize) -> Result<Room> {
-        let (size, guard) = (*size, guard / 4);
-        let device = match cl.filter(|cl| self.supports(&cl.device.info, &size).is_ok()) {
-            Some(cl) => Some(Memory::new(cl, size.count(), guard)?),
-            None => None,
-        };
-        let all = size.count() + 2 * guard;
-        Ok(Room { size, guard, a: zeroed(all)?, transposed: zeroed(all)?, device })
+        let cl = cl.filter(|cl| self.supports(&cl.device.info, size).is_ok());
+        Ok(Room { size: *size, arrays: Arrays::new(cl, [size.count()], size.count(), guard)? })
     }
 
     fn load(&self, room: &mut Room, input: &str) -> Result<Vec<u8>> {
-        for (i, number) in room.a.iter_mut().enumerate() {
-            // Each number says where it stands: the sign alternates, or the next ones differ by a half.
-            let (i, sign) = ((i % 8_388_608) as f32, if i % 2 == 0 { 1.0 } else { -1.0 });
-            *number = if input == "counting" { i + 0.5 } else { sign * (i + 1.0) };
-        }
-        if let Some(memory) = &room.device {
-            memory.load(&room.a)?;
-        }
-        Ok(reference(room.size, &room.a[room.guard..room.guard + room.size.count()]))
+        room.arrays.load(|[a], _| {
+            for (i, number) in a.iter_mut().enumerate() {
+                // Each number says where it stands: the sign alternates, or the next ones differ by a half.
+                let (i, sign) = ((i % 8_388_608) as f32, if i % 2 == 0 { 1.0 } else { -1.0 });
+                *number = if input == "counting" { i + 0.5 } else { sign * (i + 1.0) };
+            }
+        })?;
+        let [a] = room.arrays.inputs();
+        Ok(reference(room.size, a))
     }
 
     fn write(&self, built: &Built, room: &mut Room, bytes: &[u8]) -> Result<()> {
-        match (built, &room.device) {
-            (Built::Kernel(_), Some(memory)) => memory.transposed().write(bytes),
-            _ => {
-                let numbers = bytes.chunks_exact(4).map(|n| f32::from_le_bytes([n[0], n[1], n[2], n[3]]));
-                room.transposed.iter_mut().zip(numbers).for_each(|(to, number)| *to = number);
-                Ok(())
-            }
-        }
+        room.arrays.write(matches!(built, Built::Kernel(_)), bytes)
     }
 
     fn read(&self, built: &Built, room: &Room) -> Result<Vec<u8>> {
-        match (built, &room.device) {
-            (Built::Kernel(_), Some(memory)) => memory.transposed().read(),
-            _ => Ok(bytes(&room.transposed)),
-        }
+        room.arrays.read(matches!(built, Built::Kernel(_)))
     }
 
     fn changed(&self, built: &Built, room: &Room) -> Result<usize> {
-        match (built, &room.device) {
-            (Built::Kernel(_), Some(memory)) => Ok(verify::changed(&bytes(&room.a), &memory.input()?)),
-            // Rust lends it to read only.
-            _ => Ok(0),
-        }
+        room.arrays.changed(matches!(built, Built::Kernel(_)))
     }
 
     fn run(&self, built: &Built, room: &mut Room) -> Result<Sample> {
-        match (built, &room.device) {
-            (Built::Kernel(program), Some(memory)) => program.run(memory, room.size),
+        match (built, room.arrays.device()) {
+            (Built::Kernel(program), Some(arrays)) => program.run(arrays, room.size),
             (Built::Kernel(program), None) => Err(program.without_memory()),
             (Built::Host, _) => {
-                let part = room.guard..room.guard + room.size.count();
                 let (m, n) = (room.size.m as usize, room.size.n as usize);
-                let (from, to) = (&room.a[part.clone()], &mut room.transposed[part]);
+                let ([from], to) = room.arrays.host();
                 let begin = Instant::now();
                 for (row, from) in from.chunks_exact(n).enumerate() {
                     to.iter_mut().skip(row).step_by(m).zip(from).for_each(|(to, number)| *to = *number);

@@ -2,10 +2,10 @@
 //! and how long it took.
 
 use crate::error::{Error, Result};
-use crate::gpu::cl::{Answer, ClContext, DeviceInfo, Queue, failed};
-use crate::gpu::guarded::{Guarded, bytes};
+use crate::gpu::cl::{Answer, ClContext, DeviceInfo, failed};
 use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types};
 use crate::gpu::program;
+use crate::ladder::arrays::OnDevice;
 use crate::ladder::config::{Config, Param, Tunable};
 use crate::ladder::measure::{self, Sample};
 
@@ -58,37 +58,6 @@ impl Tunable for Code {
     }
 }
 
-/// The arrays in the device's memory, on its queue. Each lies between two guards.
-#[derive(Debug)]
-pub(crate) struct Memory {
-    queue: Queue,
-    a: Guarded,
-    b: Guarded,
-    sum: Guarded,
-}
-
-impl Memory {
-    /// Room for `count` numbers each, with `guard` on both sides.
-    pub(super) fn new(cl: &ClContext, count: usize, guard: usize) -> Result<Self> {
-        let new = || Guarded::new(cl, count, guard);
-        Ok(Self { queue: cl.queue.clone(), a: new()?, b: new()?, sum: new()? })
-    }
-
-    /// Fills the inputs, guards included.
-    pub(super) fn load(&self, a: &[f32], b: &[f32]) -> Result<()> {
-        self.a.write(&bytes(a))?;
-        self.b.write(&bytes(b))
-    }
-
-    pub(super) fn inputs(&self) -> Result<(Vec<u8>, Vec<u8>)> {
-        Ok((self.a.read()?, self.b.read()?))
-    }
-
-    pub(super) fn sum(&self) -> &Guarded {
-        &self.sum
-    }
-}
-
 /// A compiled kernel with its parameters.
 #[derive(Debug)]
 pub struct Program {
@@ -116,18 +85,16 @@ impl Program {
     }
 
     /// Adds `count` numbers, waits, and times it.
-    pub(super) fn run(&self, memory: &Memory, count: usize) -> Result<Sample> {
+    pub(super) fn run(&self, arrays: &OnDevice<2>, count: usize) -> Result<Sample> {
         let what = "Numbers could not be added on the device.";
         let bind = || -> Answer<()> {
-            for (index, array) in (0..).zip([&memory.a, &memory.b, &memory.sum]) {
-                self.kernel.set(index, array.memory())?;
-            }
+            arrays.bind(&self.kernel)?;
             self.kernel.set(3, Value::Uint(count as u32))
         };
         bind().map_err(|e| failed(what, &e))?;
         // One work-item more than there are whole vectors, for the rest.
         let items = (count / self.each + 1).next_multiple_of(self.group);
-        let ran = measure::sample(&memory.queue, |queue| {
+        let ran = measure::sample(arrays.queue(), |queue| {
             // SAFETY: the arguments are set, their types were compared, and the kernels look at `count`.
             let event = unsafe { enqueue(queue, &self.kernel, 1, [items, 1, 1], [self.group, 1, 1]) };
             Ok(vec![event.map_err(|e| failed(what, &e))?])

@@ -12,15 +12,15 @@ use serde_json::{Value, json};
 
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo};
-use crate::gpu::guarded::{bytes, zeroed};
+use crate::ladder::arrays::Arrays;
 use crate::ladder::config::Config;
 use crate::ladder::contest::{Ladder, Sizes};
 use crate::ladder::measure::Sample;
 use crate::ladder::rung::{Rung, Work};
-use crate::verify::{self, Floats};
+use crate::verify::Floats;
 
 use host::Host;
-use kernels::{Code, Memory, Program};
+use kernels::{Code, Program};
 
 /// The most numbers that a case has: kernels count them in 32 bits, and round up to whole groups.
 pub const MOST: u32 = 1 << 30;
@@ -68,24 +68,11 @@ pub enum Built {
     Kernel(Program),
 }
 
-/// Inputs and sum of a case, in the memory of host and device, each between two guards.
+/// Inputs and sum of a case.
 #[derive(Debug)]
 pub struct Room {
     count: usize,
-    /// Numbers on each side of an array.
-    guard: usize,
-    a: Vec<f32>,
-    b: Vec<f32>,
-    sum: Vec<f32>,
-    device: Option<Memory>,
-}
-
-impl Room {
-    /// The inputs without their guards.
-    fn inputs(&self) -> (&[f32], &[f32]) {
-        let part = self.guard..self.guard + self.count;
-        (&self.a[part.clone()], &self.b[part])
-    }
+    arrays: Arrays<2>,
 }
 
 /// What is right: in plain Rust, number by number.
@@ -195,62 +182,36 @@ impl Ladder for VectorAdd {
     }
 
     fn room(&self, cl: Option<&ClContext>, count: &u32, guard: usize) -> Result<Room> {
-        let (count, guard) = (*count as usize, guard / 4);
-        let numbers = zeroed;
-        let device = match cl.filter(|cl| self.supports(&cl.device.info, &(count as u32)).is_ok()) {
-            Some(cl) => Some(Memory::new(cl, count, guard)?),
-            None => None,
-        };
-        let all = count + 2 * guard;
-        let (a, b, sum) = (numbers(all)?, numbers(all)?, numbers(all)?);
-        Ok(Room { count, guard, a, b, sum, device })
+        let cl = cl.filter(|cl| self.supports(&cl.device.info, count).is_ok());
+        let count = *count as usize;
+        Ok(Room { count, arrays: Arrays::new(cl, [count; 2], count, guard)? })
     }
 
     fn load(&self, room: &mut Room, input: &str) -> Result<Vec<u8>> {
-        inputs::fill(input, &mut room.a, &mut room.b);
-        if let Some(memory) = &room.device {
-            memory.load(&room.a, &room.b)?;
-        }
-        let (a, b) = room.inputs();
+        room.arrays.load(|[a, b], _| inputs::fill(input, a, b))?;
+        let [a, b] = room.arrays.inputs();
         Ok(reference(a, b))
     }
 
     fn write(&self, built: &Built, room: &mut Room, bytes: &[u8]) -> Result<()> {
-        match (built, &room.device) {
-            (Built::Kernel(_), Some(memory)) => memory.sum().write(bytes),
-            _ => {
-                let numbers = bytes.chunks_exact(4).map(|n| f32::from_le_bytes([n[0], n[1], n[2], n[3]]));
-                room.sum.iter_mut().zip(numbers).for_each(|(sum, number)| *sum = number);
-                Ok(())
-            }
-        }
+        room.arrays.write(matches!(built, Built::Kernel(_)), bytes)
     }
 
     fn read(&self, built: &Built, room: &Room) -> Result<Vec<u8>> {
-        match (built, &room.device) {
-            (Built::Kernel(_), Some(memory)) => memory.sum().read(),
-            _ => Ok(room.sum.iter().flat_map(|number| number.to_le_bytes()).collect()),
-        }
+        room.arrays.read(matches!(built, Built::Kernel(_)))
     }
 
     fn changed(&self, built: &Built, room: &Room) -> Result<usize> {
-        match (built, &room.device) {
-            (Built::Kernel(_), Some(memory)) => {
-                let (a, b) = memory.inputs()?;
-                Ok(verify::changed(&bytes(&room.a), &a) + verify::changed(&bytes(&room.b), &b))
-            }
-            // Rust lends them to read only.
-            _ => Ok(0),
-        }
+        room.arrays.changed(matches!(built, Built::Kernel(_)))
     }
 
     fn run(&self, built: &Built, room: &mut Room) -> Result<Sample> {
-        match (built, &room.device) {
-            (Built::Kernel(program), Some(memory)) => program.run(memory, room.count),
+        match (built, room.arrays.device()) {
+            (Built::Kernel(program), Some(arrays)) => program.run(arrays, room.count),
             (Built::Kernel(program), None) => Err(program.without_memory()),
             (Built::Host(host), _) => {
-                let part = room.guard..room.guard + room.count;
-                Ok(host.run(&room.a[part.clone()], &room.b[part.clone()], &mut room.sum[part]))
+                let ([a, b], sum) = room.arrays.host();
+                Ok(host.run(a, b, sum))
             }
         }
     }

@@ -1,0 +1,129 @@
+//! What lies in and around an output before a run. In: what is right. Out: bytes that are nowhere right, among canaries, and what
+//! became of them.
+
+use super::guard;
+use crate::error::{Error, Result};
+
+/// What an output holds before a run.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Poison {
+    First,
+    Second,
+}
+
+impl Poison {
+    /// The canary byte at a byte of the guarded output: a pattern that no kernel writes by chance.
+    fn canary(self, at: usize) -> u8 {
+        let byte = (at as u8).wrapping_mul(167) ^ 0x5c;
+        match self {
+            Poison::First => byte,
+            Poison::Second => byte ^ 0xe3,
+        }
+    }
+
+    /// The poison in place of a byte; never the byte itself.
+    pub(super) fn of(self, want: u8) -> u8 {
+        match self {
+            Poison::First => !want,
+            Poison::Second => want ^ 0x6b,
+        }
+    }
+
+    /// All canary bytes that there are, from a byte that is a multiple of their number on.
+    fn canaries(self) -> [u8; 256] {
+        std::array::from_fn(|at| self.canary(at))
+    }
+
+    /// `middle` between canaries.
+    fn around(self, guard: usize, middle: impl ExactSizeIterator<Item = u8>) -> Vec<u8> {
+        let canaries = self.canaries();
+        let end = guard + middle.len();
+        let mut bytes = Vec::with_capacity(end + guard);
+        let fill = |bytes: &mut Vec<u8>, to: usize| {
+            while bytes.len() < to {
+                let rest = &canaries[bytes.len() % canaries.len()..];
+                bytes.extend_from_slice(&rest[..rest.len().min(to - bytes.len())]);
+            }
+        };
+        fill(&mut bytes, guard);
+        bytes.extend(middle);
+        fill(&mut bytes, end + guard);
+        bytes
+    }
+
+    /// How many of the bytes from number `from` on are not the canaries that were there.
+    fn changed(self, from: usize, bytes: &[u8]) -> usize {
+        let mut canaries = self.canaries();
+        canaries.rotate_left(from % 256);
+        let wrong = |part: &[u8]| part.iter().zip(&canaries).filter(|(byte, canary)| byte != canary).count();
+        bytes
+            .chunks(canaries.len())
+            .map(|part| if part == &canaries[..part.len()] { 0 } else { wrong(part) })
+            .sum()
+    }
+
+    fn guarded(self, want: &[u8]) -> Vec<u8> {
+        self.around(guard(want.len()), want.iter().map(|byte| self.of(*byte)))
+    }
+}
+
+/// An output of poison without canaries, for what cannot be left: no byte of it is right.
+pub fn poisoned(want: &[u8]) -> Vec<u8> {
+    want.iter().map(|byte| Poison::First.of(*byte)).collect()
+}
+
+/// Canary bytes around something that is only read: who reads beyond it gets what no picture has there.
+pub(crate) fn between_canaries(bytes: &[u8], guard: usize) -> Vec<u8> {
+    Poison::First.around(guard, bytes.iter().copied())
+}
+
+/// Guarded outputs after one run or, where the first left anything to ask, two.
+pub(crate) struct Outputs {
+    runs: Vec<(Poison, Vec<u8>)>,
+    guard: usize,
+    len: usize,
+}
+
+impl Outputs {
+    /// Lets `run` fill a guarded output that is to hold `want`, once or twice. It gets the output as it must be before the
+    /// run, and returns it as it is afterwards.
+    pub(crate) fn of(want: &[u8], mut run: impl FnMut(&[u8]) -> Result<Vec<u8>>) -> Result<Self> {
+        let mut outputs = Self { runs: Vec::new(), guard: guard(want.len()), len: want.len() };
+        for poison in [Poison::First, Poison::Second] {
+            let before = poison.guarded(want);
+            let after = run(&before)?;
+            if after.len() != before.len() {
+                return Err(Error::new(
+                    "An output could not be checked.",
+                    format!("It has {} bytes, not {}.", after.len(), before.len()),
+                    "",
+                ));
+            }
+            outputs.runs.push((poison, after));
+            if outputs.got() == want && outputs.overrun() == 0 {
+                break;
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// The picture after the first run.
+    pub(crate) fn got(&self) -> &[u8] {
+        self.runs.first().map_or(&[], |(_, after)| &after[self.guard..self.guard + self.len])
+    }
+
+    /// Whether nobody wrote the byte at `at`, which should be `want`: it held its poison after both runs.
+    pub(crate) fn is_untouched(&self, at: usize, want: u8) -> bool {
+        self.runs.len() > 1
+            && self.runs.iter().all(|(poison, after)| after[self.guard + at] == poison.of(want))
+    }
+
+    /// How many canaries changed, in the run in which more did.
+    pub(crate) fn overrun(&self) -> usize {
+        let end = self.guard + self.len;
+        let changed = |(poison, after): &(Poison, Vec<u8>)| {
+            poison.changed(0, &after[..self.guard]) + poison.changed(end, &after[end..])
+        };
+        self.runs.iter().map(changed).max().unwrap_or(0)
+    }
+}
