@@ -1,11 +1,13 @@
 //! The ladders by their names on the command line. In: a name. Out: what the subcommands do for it.
 
+use clap::ValueEnum as _;
+
 use super::given::Given;
 use super::{BenchArgs, TuneArgs, bench, tune};
 use crate::error::Result;
 use crate::ladder::answer::answer;
 use crate::ladder::contest::{Ladder, Sizes};
-use crate::ladders::{box_filter, each_ladder};
+use crate::ladders::{box_filter, conversions, each_ladder};
 
 /// Makes of the ladders' lines their names and what belongs to each.
 macro_rules! ladders {
@@ -45,6 +47,33 @@ macro_rules! ladders {
             }
         }
     };
+}
+
+/// Whose kernels a child process tries.
+#[derive(Debug, Clone, Copy)]
+pub enum Tried {
+    /// Those of a ladder that are changed.
+    Ladder(LadderName),
+    /// The conversions, as they are.
+    Conversions,
+}
+
+impl Tried {
+    /// By its name among the arguments of the child.
+    pub(super) fn named(name: &str) -> std::result::Result<Self, String> {
+        match name {
+            conversions::trial::NAME => Ok(Self::Conversions),
+            _ => LadderName::from_str(name, true).map(Self::Ladder),
+        }
+    }
+
+    /// Answers for them, until nobody asks any more.
+    pub(super) fn answer(self, frame: u32) -> ! {
+        match self {
+            Self::Ladder(ladder) => ladder.answer(frame),
+            Self::Conversions => conversions::trial::answer(frame),
+        }
+    }
 }
 
 /// Options that say cases of ladders beside the box filter.

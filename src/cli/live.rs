@@ -89,6 +89,12 @@ impl<R: Results> Live<R> {
         self.bar.inc(1);
     }
 
+    /// Says on stderr what is worth a line of its own.
+    pub(crate) fn line(&self, what: &str) {
+        let _host = watch::on_host();
+        self.bar.suspend(|| eprintln!("clreel: {what}"));
+    }
+
     /// So many steps are done: some were not needed.
     pub(crate) fn skip_to(&self, steps: usize) {
         self.bar.set_position(steps as u64);

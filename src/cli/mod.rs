@@ -35,7 +35,7 @@ use crate::timing::log;
 use given::Given;
 
 pub use conformance::ConformanceArgs;
-pub use ladders::LadderName;
+pub use ladders::{LadderName, Tried};
 
 const EXAMPLES: &str = "Examples:
   clreel movie.mp4                        play it; 1 to 5 choose a kernel, - and = its radius
@@ -103,8 +103,9 @@ pub enum Command {
     /// Run changed kernels, in a process that may crash; for clreel itself
     #[command(name = trial::TRY, hide = true)]
     TryKernels {
-        /// Whose kernels
-        ladder: LadderName,
+        /// Whose kernels: a ladder's, or those of the conformance test
+        #[arg(value_parser = Tried::named)]
+        whose: Tried,
         /// The number of the memory that both share
         frame: u32,
     },
@@ -153,7 +154,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
         }
         Some(Command::AskDriver) => drivers::answer(platforms),
         Some(Command::AskSharing { list }) => probe::answer(list),
-        Some(Command::TryKernels { ladder, frame }) => ladder.answer(*frame),
+        Some(Command::TryKernels { whose, frame }) => whose.answer(*frame),
     }
 }
 

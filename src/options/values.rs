@@ -86,7 +86,7 @@ pub(crate) fn time(s: &str) -> Result<f64, String> {
 }
 
 /// A span of time in seconds.
-pub(super) fn timeout(s: &str) -> Result<f64, String> {
+pub(crate) fn timeout(s: &str) -> Result<f64, String> {
     let seconds = s.parse::<f64>().ok().filter(|v| (0.1..=86_400.0).contains(v));
     seconds.ok_or_else(|| "it takes seconds from 0.1 to 86400".to_owned())
 }
