@@ -37,7 +37,8 @@
 //!
 //! Threads: the window's thread has OpenGL and all that the user sees, and makes no OpenCL call, so that none can hold it up. Each
 //! device has a thread of its own, which makes its context and all calls of frames: the engine is lent to it for each of them and
-//! comes back (`scene::frame_loop::lent`); what a call that stalls has with it is left to that thread. It calls no OpenGL: what
+//! comes back (`scene::frame_loop::lent`), with a frame that it finished while the window drew the one before; what a call that
+//! stalls has with it is left to that thread. It calls no OpenGL: what
 //! OpenGL has to do comes before, and in the test of sharing the window's thread does it when it is asked. (Where a driver shares
 //! textures only on the thread that has OpenGL's context, the window's thread makes the calls.) The decoder's (`media`) calls
 //! FFmpeg and packs planes into memory that it was given, and never calls OpenCL. The builder's and the tuner's (`app`) call OpenCL

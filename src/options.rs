@@ -31,6 +31,17 @@ pub struct FilterArgs {
     pub device: Option<String>,
 }
 
+/// Two filters on one picture.
+#[derive(Debug, Clone, Args)]
+pub struct WipeArgs {
+    /// Two filters side by side, each with its radius, such as flat:7,off or flat:7,native:15; without one --radius holds
+    #[arg(long, value_name = "A:N,B:N", value_parser = values::wipe, conflicts_with = "variant")]
+    pub wipe: Option<[values::WipeSide; 2]>,
+    /// A map of the differences between the two, instead of one beside the other: black is none, then violet, red, white
+    #[arg(long, requires = "wipe")]
+    pub difference: bool,
+}
+
 /// How changed kernels are tried.
 #[derive(Debug, Clone, Args)]
 pub struct TrialArgs {

@@ -209,6 +209,64 @@ fn snapshot_filters_one_frame() {
     assert_eq!(plain, picture("vectorized", "0"), "radius 0 changes nothing");
 }
 
+/// The left half of one picture and the right half of the other, and how the two differ, in a map and in words.
+#[test]
+fn snapshot_puts_two_filters_side_by_side_and_tells_how_they_differ() {
+    let picture = |name: &str, arguments: &[&str]| {
+        let out = temporary(&format!("wipe-{name}.png"));
+        let mut command = clreel();
+        let (code, stdout, stderr) = run(command
+            .arg("snapshot")
+            .arg(clip())
+            .args(["--at", "2.5"])
+            .args(arguments)
+            .arg("--out")
+            .arg(&out));
+        assert_eq!(code, 0, "{stderr}");
+        let file = std::io::BufReader::new(std::fs::File::open(&out).unwrap());
+        let mut reader = png::Decoder::new(file).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut pixels).unwrap();
+        pixels.truncate(info.buffer_size());
+        std::fs::remove_file(&out).unwrap();
+        let channels = info.color_type.samples();
+        let at = move |x: usize, y: usize| {
+            let at = (y * info.width as usize + x) * channels;
+            [pixels[at], pixels[at + 1], pixels[at + 2]]
+        };
+        ((info.width as usize, info.height as usize), at, stdout)
+    };
+    let wipe = "flat:7,native:15";
+    let ((width, height), left, _) = picture("left", &["--variant", "flat", "--radius", "7"]);
+    let (_, right, _) = picture("right", &["--variant", "flat", "--radius", "15"]);
+    let (size, both, stdout) = picture("both", &["--wipe", wipe]);
+    assert_eq!((size, stdout.as_str()), ((width, height), ""));
+    let (_, map, stdout) = picture("map", &["--wipe", wipe, "--difference"]);
+    let (mut differing, mut largest) = (0, (0, (0, 0)));
+    for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
+        let wanted = if x < width / 2 { left(x, y) } else { right(x, y) };
+        assert_eq!(both(x, y), wanted, "({x}, {y})");
+        let (a, b) = (left(x, y), right(x, y));
+        let levels = (0..3).map(|c| a[c].abs_diff(b[c])).max().unwrap();
+        assert_eq!(map(x, y) == [0; 3], levels == 0, "({x}, {y})");
+        differing += usize::from(levels > 0);
+        if levels > largest.0 {
+            largest = (levels, (x, y));
+        }
+    }
+    let (levels, (x, y)) = largest;
+    assert!(levels > 1, "they differ");
+    let all = width * height;
+    let said = format!(
+        "flat r=7 and native r=15: {differing} of {all} pixels differ, by at most {levels} levels, first so at ({x}, {y})\n"
+    );
+    assert_eq!(stdout, said);
+    let (_, map, stdout) =
+        picture("same", &["--wipe", "running-sum,native", "--radius", "3", "--difference"]);
+    assert_eq!(stdout, format!("running-sum r=3 and native r=3: identical: {all} pixels compared\n"));
+    assert_eq!(map(width / 2, height / 2), [0; 3]);
+}
+
 /// What does without OpenCL ignores the device: it gives the same picture with one that is not there, and without OpenCL.
 #[test]
 fn snapshot_without_opencl_does_not_care_for_the_device() {
@@ -293,6 +351,9 @@ fn a_device_that_is_not_there_is_named() {
     }
 }
 
+/// What stands for the exit code of a process that ended by a signal.
+const CRASHED: i32 = -1;
+
 /// Runs clreel with so many MiB of address space.
 fn run_in(mib: u32, arguments: &[&std::ffi::OsStr]) -> (i32, String, String) {
     let mut command = Command::new("sh");
@@ -300,10 +361,8 @@ fn run_in(mib: u32, arguments: &[&std::ffi::OsStr]) -> (i32, String, String) {
     command.arg(env!("CARGO_BIN_EXE_clreel")).args(arguments).stdin(Stdio::null());
     let Output { status, stdout, stderr } = command.output().unwrap();
     let (stdout, stderr) = (String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap());
-    assert!(!stderr.contains("panicked"), "{stderr}");
-    // PoCL ends the process where it cannot start its threads.
-    let code = if stderr.contains("PTHREAD ERROR") { 1 } else { status.code().expect("ended by itself") };
-    (code, stdout, stderr)
+    assert!(!["panicked", "memory allocation of"].iter().any(|own| stderr.contains(own)), "{stderr}");
+    (status.code().unwrap_or(CRASHED), stdout, stderr)
 }
 
 #[test]
@@ -318,11 +377,12 @@ fn too_little_memory_for_a_frame_is_a_sentence() {
         let mut arguments = ["snapshot", "--variant", variant, "--out"].map(std::ffi::OsStr::new).to_vec();
         arguments.extend([out.as_os_str(), movie.as_os_str()]);
         let (code, _, stderr) = run_in(mib, &arguments);
-        // Below some size not even the libraries can be loaded, and that is none of ours.
-        let loaded =
-            !["error while loading shared libraries", "PTHREAD ERROR"].iter().any(|own| stderr.contains(own));
+        // Below some size not even the libraries can be loaded, and PoCL ends the process where it cannot start its
+        // threads (3.1, 6.0) or has no memory to hand out a program's binary (6.0); that is none of ours.
+        let driver_fails = code == CRASHED && variant != "off";
+        let loads = !stderr.contains("error while loading shared libraries");
         assert!(
-            !loaded || code == 0 || code == 1 && stderr.contains("clreel: "),
+            driver_fails || !loads || code == 0 || code == 1 && stderr.contains("clreel: "),
             "{mib} MiB: {code} {stderr}"
         );
         sentences += u32::from(code == 1 && stderr.contains("emory"));

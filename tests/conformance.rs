@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use clreel::ladder::contest::Ladder as _;
-use clreel::ladders::conversions::reference::{accepts, convert, convert_all, is_open};
+use clreel::ladders::conversions::bulk::convert_all;
+use clreel::ladders::conversions::reference::{accepts, convert, is_open};
 use clreel::ladders::conversions::strategies::HostStrategies;
 use clreel::ladders::conversions::types::{Case, Rounding, Type};
+use clreel::ladders::conversions::values::{Depth, Values};
 use serde_json::Value;
 
 /// `table.py` finds results by search and with fractions.
@@ -82,21 +84,31 @@ fn the_reference_is_what_the_language_says() {
     }
 }
 
-/// Many numbers at once are what one at a time is.
+/// Many numbers at once, which are computed in another way, are what one at a time is: edges of all ranges, and any bits.
 #[test]
 fn numbers_in_bulk_are_the_same() {
+    const COUNT: u64 = 3000;
     for case in Case::all(&Type::ALL) {
-        let numbers: Vec<u64> =
-            (0..200_u64).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) & case.from.mask()).collect();
+        let edges = Values::new(case.from, Depth::Quick, 3);
+        // The edges come first, and random ones behind them.
+        let special = edges.count() - if edges.is_exhaustive() { 0 } else { 1 << 20 };
+        let numbers: Vec<u64> = (0..COUNT)
+            .map(|i| match i % 3 {
+                0 => i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (i % 64) & case.from.mask(),
+                1 => edges.at(i * special / COUNT),
+                _ => edges.at(i * edges.count() / COUNT),
+            })
+            .collect();
         let packed = |numbers: &[u64], bytes: usize| -> Vec<u8> {
             numbers.iter().flat_map(|number| number.to_le_bytes()[..bytes].to_vec()).collect()
         };
         let (bits, care): (Vec<u64>, Vec<u64>) =
             numbers.iter().map(|&number| convert(case, number)).map(|w| (w.bits, w.care)).unzip();
         let size = case.to.bytes();
-        let (mut got, mut open) = (vec![1; size * 200], vec![1; if is_open(case) { size * 200 } else { 0 }]);
+        let room = size * numbers.len();
+        let (mut got, mut open) = (vec![1; room], vec![1; if is_open(case) { room } else { 0 }]);
         convert_all(case, &packed(&numbers, case.from.bytes()), &mut got, &mut open);
-        assert_eq!(got, packed(&bits, size), "{case}");
+        assert!(got == packed(&bits, size), "{case}");
         assert!(!is_open(case) || open == packed(&care, size), "{case}");
     }
 }
@@ -140,10 +152,17 @@ impl Folder {
     }
 
     fn plant_in(&self, file: &str, from: &str, to: &str) {
+        self.plant_all(file, &[(from, to)]);
+    }
+
+    fn plant_all(&self, file: &str, changes: &[(&str, &str)]) {
         let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(file);
-        let text = std::fs::read_to_string(original).unwrap();
-        assert_eq!(text.matches(from).count(), 1, "{from}");
-        std::fs::write(self.0.join(file), text.replace(from, to)).unwrap();
+        let mut text = std::fs::read_to_string(original).unwrap();
+        for (from, to) in changes {
+            assert_eq!(text.matches(from).count(), 1, "{from}");
+            text = text.replace(from, to);
+        }
+        std::fs::write(self.0.join(file), text).unwrap();
     }
 
     fn file(&self, name: &str) -> String {
@@ -164,6 +183,7 @@ fn conformance(args: &[&str]) -> Command {
     command.arg("conformance").args(args).env_remove("CLREEL_KERNELS");
     // What the compiler has made before may be used again.
     command.env("POCL_CACHE_DIR", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache/pocl"));
+    command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
     command
 }
 
@@ -212,127 +232,115 @@ fn right_conversions_pass_in_every_form() {
     assert!(output.status.code() == Some(0) && ["ok", "unsupported"].contains(&outcome), "{outcome}");
 }
 
-/// Each costs its own case alone; what is said names case, form, number and how to repeat it.
+/// Each costs its own case alone; what is said names case, form, number and how to repeat it. All are planted at once.
 #[test]
 fn a_planted_fault_is_caught_and_named() {
-    let top = "#define PASTED(";
-    let define = |what: &str| format!("#define {what}\n{top}");
     // A conversion that gives something else of some numbers; `right` is what it was.
-    let instead = |from: &str, to: &str, name: &str, given: &str| {
-        format!(
-            "{to} right({from} x) {{ return {name}(x); }}\n#undef {name}\n#define {name}(x) {given}\n{top}"
-        )
+    let instead = |n: usize, from: &str, to: &str, name: &str, given: &str| {
+        let right = format!("right{n}");
+        let given = given.replace("right", &right);
+        format!("{to} {right}({from} x) {{ return {name}(x); }}\n#define {name}(x) {given}\n")
     };
-    for (n, (name, other, from, to, form, what, input)) in [
-        // A wrong rounding in one case and one width.
-        (
-            "uchar_sat_rte_float",
-            "uchar_rte_float",
-            top,
-            define("convert_uchar3_sat_rte(x) convert_uchar3_sat_rtz(x)"),
-            "width 3",
-            "differs",
-            "",
-        ),
-        // … of one number.
-        (
-            "short_rtp_int",
-            "short_rtn_int",
-            top,
-            instead("int", "short", "convert_short_rtp", "((x) == 65537 ? (short)2 : right(x))"),
-            "width 1",
-            "differs",
-            "65537",
-        ),
-        // A number that is not written.
-        (
-            "ushort_sat_char",
-            "",
-            "out[i] = CONVERT(TO, , mode)(in[i]);",
-            "if (i != 77) out[i] = CONVERT(TO, , mode)(in[i]);".to_owned(),
-            "width 1",
-            "not written",
-            "77",
-        ),
-        // A vector of none.
-        (
-            "uchar_short",
-            "",
-            "EACH(i, count / width)",
-            "EACH(i, width == 16 ? count / width - 1 : count / width)".to_owned(),
-            "width 16",
-            "not written",
-            "",
-        ),
-        (
-            "int_sat_rtn_float",
-            "int_rtn_float",
-            top,
-            instead("float", "int", "convert_int_sat_rtn", "(isnan(x) ? 1 : right(x))"),
-            "width 1",
-            "differs",
-            "NaN",
-        ),
-        (
-            "float_rtz_double",
-            "float_rtp_double",
-            top,
-            instead("double", "float", "convert_float_rtz", "(isnan(x) ? 0.0f : right(x))"),
-            "width 1",
-            "differs",
-            "NaN",
-        ),
-        (
-            "char_sat_int",
-            "char_sat_rte_int",
-            top,
-            instead("int4", "char4", "convert_char4_sat", "min(right(x), (char4)126)"),
-            "width 4",
-            "differs",
-            "",
-        ),
-        (
-            "uchar_char",
-            "",
-            "out[i] = in[i];",
-            "out[i] = in[i] == 3 ? 4 : in[i];".to_owned(),
-            "implicit",
-            "differs",
-            "3",
-        ),
-        (
-            "short_rtz_uchar",
-            "",
-            "#define SCALARS(mode)                                                                 \\\n    EACH(i, count)",
-            "#define SCALARS(mode) \\\n    EACH(i, count + 1)".to_owned(),
-            "width 1",
-            "outside",
-            "",
-        ),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let folder = Folder::new(&n.to_string());
-        folder.plant(from, &to);
-        let names = format!("{name} {other}");
-        let output = conformance(&["--type", names.trim(), "--seed", "3", "--json"])
-            .env("CLREEL_KERNELS", &folder.0)
-            .output()
-            .unwrap();
-        assert_eq!(output.status.code(), Some(3), "{to}: {}", String::from_utf8_lossy(&output.stderr));
-        let report = json(&output);
-        let case = &cases(&report)[0];
-        assert_eq!((&case["case"], &case["outcome"]), (&name.into(), &"wrong".into()), "{to}");
+    let crash = "(*(volatile __global int *)16 = 1, right(x))";
+    let top = "#define PASTED(";
+    let defined = [
+        "#define convert_uchar3_sat_rte(x) convert_uchar3_sat_rtz(x)\n".to_owned(),
+        instead(1, "int", "short", "convert_short_rtp", "((x) == 65537 ? (short)2 : right(x))"),
+        instead(2, "float", "int", "convert_int_sat_rtn", "(isnan(x) ? 1 : right(x))"),
+        instead(3, "double", "float", "convert_float_rtz", "(isnan(x) ? 0.0f : right(x))"),
+        instead(4, "int4", "char4", "convert_char4_sat", "min(right(x), (char4)126)"),
+        instead(5, "uchar", "int", "convert_int_sat_rtp", crash),
+        top.to_owned(),
+    ];
+    let scalars = "#define SCALARS(mode)                                                                 \\\n    EACH(i, count)";
+    let folder = Folder::new("planted");
+    // Whether the program is that of these sizes; and of a source without a sign.
+    folder.plant_all(
+        KERNELS,
+        &[
+            (top, &defined.concat()),
+            (
+                "out[i] = CONVERT(TO, , mode)(in[i]);",
+                "if (i != 77 || sizeof(TO) != 2 || sizeof(FROM) != 1) out[i] = CONVERT(TO, , mode)(in[i]);",
+            ),
+            (
+                "EACH(i, count / width)",
+                "EACH(i, count / width - (width == 16 && sizeof(TO) == 1 && sizeof(FROM) == 2))",
+            ),
+            ("out[i] = in[i];", "out[i] = sizeof(TO) == 1 && in[i] == 3 ? 4 : in[i];"),
+            (scalars, "#define SCALARS(mode) \\\n    EACH(i, count + (sizeof(TO) == 4 && sizeof(FROM) == 1 && (FROM)-1 < 0))"),
+        ],
+    );
+    // The case, form, what is wrong, of which number.
+    let wrong = [
+        // A wrong rounding in one case and one width, and of one number.
+        ("uchar_sat_rte_float", "width 3", "differs", ""),
+        ("short_rtp_int", "width 1", "differs", "65537"),
+        // A number that is not written, and a vector of them.
+        ("ushort_sat_char", "width 1", "not written", "77"),
+        ("uchar_short", "width 16", "not written", ""),
+        // A NaN, and saturation that is off by one.
+        ("int_sat_rtn_float", "width 1", "differs", "NaN"),
+        ("float_rtz_double", "width 1", "differs", "NaN"),
+        ("char_sat_int", "width 4", "differs", ""),
+        ("uchar_char", "implicit", "differs", "3"),
+        // More than there is room for.
+        ("int_rtz_char", "width 1", "outside", ""),
+    ];
+    let right = [
+        "uchar_rte_float",
+        "short_rtn_int",
+        "int_rtn_float",
+        "float_rtp_double",
+        "char_sat_rte_int",
+        "int_rtp_uchar",
+    ];
+    // Kernels that end the process, beside some that do not.
+    let failed = "int_sat_rtp_uchar";
+    let names: Vec<&str> = wrong.iter().map(|(name, ..)| *name).chain(right).chain([failed]).collect();
+    let output = conformance(&["--type", &names.join(" "), "--seed", "3", "--json"])
+        .env("CLREEL_KERNELS", &folder.0)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = json(&output);
+    assert_eq!(report["devices"][0]["conditions"]["changed_kernels"], true);
+    let of = |name: &str| cases(&report).iter().find(|case| case["case"] == name).unwrap();
+    for (name, form, what, input) in wrong {
+        let case = of(name);
+        assert_eq!(case["outcome"], "wrong", "{case}");
         let failure = &case["failure"];
-        assert_eq!((&failure["form"], &failure["what"]), (&form.into(), &what.into()), "{to}: {case}");
-        assert!(input.is_empty() || failure["input"] == input, "{to}: {case}");
-        assert!(failure["wrong"].as_u64() > Some(0), "{to}: {case}");
+        assert_eq!((&failure["form"], &failure["what"]), (&form.into(), &what.into()), "{case}");
+        assert!(input.is_empty() || failure["input"] == input, "{case}");
+        assert!(failure["wrong"].as_u64() > Some(0), "{case}");
         let repeat = case["repeat"].as_str().unwrap();
         assert!(repeat.contains(&format!("--type {name} --quick --seed 3")), "{repeat}");
-        assert!(other.is_empty() || cases(&report)[1]["outcome"] == "ok", "{to}: {report}");
-        assert_eq!(report["devices"][0]["conditions"]["changed_kernels"], true);
     }
+    for name in right {
+        assert_eq!(of(name)["outcome"], "ok", "{report}");
+    }
+    let case = of(failed);
+    assert_eq!(case["outcome"], "failed", "{case}");
+    assert!(case["reason"].as_str().unwrap().contains("ends the process that runs it (signal"), "{case}");
+}
+
+/// What never ends costs its own case alone, and says how long it was given.
+#[test]
+fn a_conversion_without_an_end_is_given_up() {
+    let folder = Folder::new("endless");
+    let endless = "uchar endless(char x) { while (*(volatile char *)&x == x); return x; }\n#define convert_uchar_rtz(x) endless(x)\n";
+    folder.plant("#define PASTED(", &format!("{endless}#define PASTED("));
+    let run = |args: &[&str]| {
+        json(&conformance(args).arg("--json").env("CLREEL_KERNELS", &folder.0).output().unwrap())
+    };
+    // What the driver compiles at a launch it keeps: it is not timed below.
+    let alone = run(&["--type", "uchar_rtn_char"]);
+    assert_eq!(cases(&alone)[0]["outcome"], "ok", "{alone}");
+    let both = run(&["--type", "uchar_rtz_char uchar_rtn_char", "--kernel-timeout", "5"]);
+    assert_eq!(cases(&both)[1]["outcome"], "ok", "{both}");
+    let case = &cases(&both)[0];
+    assert_eq!(case["outcome"], "failed", "{case}");
+    assert!(case["reason"].as_str().unwrap().contains("did not end within 5.0 s"), "{case}");
 }
 
 /// What does not build costs its own case alone, too.
@@ -464,32 +472,30 @@ fn every_host_strategy_counts_right() {
 #[test]
 fn a_strategy_that_is_wrong_or_looks_away_is_caught() {
     let host = ["blocking", "mapped", "non-blocking", "double-buffered", "verified-on-device"];
-    for (n, (file, from, to, wrong)) in [
-        ("02_widths.cl", "MODE)(in[i]);".to_owned(), "MODE)(in[i]) + (i == 7);", &host[..]),
-        ("02_widths.cl", "found += out[i] == wanted[i];".to_owned(), "found += 1;", &["verified-on-device"]),
+    // One fault in each file at a time.
+    for (n, (widths, checked, wrong)) in [
         (
-            "03_checked.cl",
-            "found += CONVERT(TO, , MODE)(in[i]) == wanted[i];".to_owned(),
-            "found += 1;",
-            &["fused"],
+            ("MODE)(in[i]);", "MODE)(in[i]) + (i == 7);"),
+            ("found += CONVERT(TO, , MODE)(in[i]) == wanted[i];", "found += 1;"),
+            [&host[..], &["fused"]].concat(),
         ),
         (
-            "03_checked.cl",
-            "eight += HALVES(8, x, w);".to_owned(),
-            "eight += EQUAL(8, x.lo, w.lo);",
-            &["all-widths", "threads"],
+            ("found += out[i] == wanted[i];", "found += 1;"),
+            ("eight += HALVES(8, x, w);", "eight += EQUAL(8, x.lo, w.lo);"),
+            vec!["verified-on-device", "all-widths", "threads"],
         ),
     ]
     .into_iter()
     .enumerate()
     {
         let folder = Folder::new(&format!("strategies-{n}"));
-        folder.plant_in(&format!("conversions/{file}"), &from, to);
+        folder.plant_in("conversions/02_widths.cl", widths.0, widths.1);
+        folder.plant_in("conversions/03_checked.cl", checked.0, checked.1);
         let output = strategies(&[]).env("CLREEL_KERNELS", &folder.0).output().unwrap();
-        assert_eq!(output.status.code(), Some(3), "{to}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(3), "{widths:?}: {}", String::from_utf8_lossy(&output.stderr));
         let found = outcomes(&json(&output));
         let differs: Vec<&str> =
             found.iter().filter(|(_, outcome)| outcome == "mismatch").map(|(id, _)| id.as_str()).collect();
-        assert_eq!(differs, wrong, "{to}: {found:?}");
+        assert_eq!(differs, wrong, "{widths:?}: {found:?}");
     }
 }

@@ -49,6 +49,82 @@ fn every_rung_is_right_and_timed() {
     }
 }
 
+/// Numbers at odd and thin sizes, and the question that the three mappings answer; none where one of them is wrong.
+#[test]
+fn the_three_mappings_are_right_and_bench_says_which_and_why() {
+    let transpose = |kernels: Option<&Changed>, args: &[&str]| {
+        let mut command = clreel(&["bench", "--ladder", "transpose", "--frames", "2", "--json"]);
+        command.args(["--variant", "serial,row-linear,column-linear,group-linear"]).args(args);
+        command.envs(kernels.map(|kernels| ("CLREEL_KERNELS", &kernels.0)));
+        command.output().unwrap()
+    };
+    let output = transpose(None, &["--mn", "257,300", "--mn", "1,64"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = json(&output);
+    assert_eq!(report["ladder"], "transpose");
+    let runs = report["devices"][0]["runs"].as_array().unwrap();
+    let sizes: Vec<_> =
+        runs.iter().map(|run| (run["case"]["m"].as_u64(), run["case"]["n"].as_u64())).collect();
+    assert_eq!(sizes, [(Some(257), Some(300)), (Some(1), Some(64))]);
+    for run in runs {
+        assert_eq!((&run["limit"], &run["limit_ms"]["n"]), (&"copy".into(), &2.into()));
+        let rows = run["variants"].as_array().unwrap();
+        assert_eq!(rows.len(), 4);
+        assert!(rows.iter().all(|row| row["outcome"] == "ok" && row["max_error"] == 0.0), "{run}");
+        let remark = run["remark"].as_str().unwrap_or_default();
+        assert!(remark.starts_with("Which mapping: ") && remark.contains("Why: "), "{run}");
+    }
+    let at = "transposed[column * m + row]";
+    let wrong =
+        Changed::with("mapping", "transpose", "02_column_linear.cl", at, "transposed[row * n + column]");
+    let output = transpose(Some(&wrong), &["--mn", "257,300"]);
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = json(&output);
+    let outcomes: Vec<_> = rows(&report).iter().map(|row| row["outcome"].clone()).collect();
+    assert_eq!(outcomes, ["ok", "ok", "mismatch", "ok"]);
+    assert!(report["devices"][0]["runs"][0]["remark"].is_null(), "{report}");
+}
+
+/// As the window's Lab starts it: it tells each step, begins none without leave, and ends with who started it.
+#[test]
+fn bench_begins_no_step_without_leave_where_the_window_has_started_it() {
+    use std::io::Write as _;
+    use std::process::Stdio;
+    let told = |leave: usize| {
+        let mut command = clreel(&["bench", "--live", "--ladder", "vector-add", "--count", "1000"]);
+        command
+            .args(["--variant", "serial,threads", "--frames", "2"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all("\n".repeat(leave).as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let steps = text.lines().filter_map(|line| line.strip_prefix("clreel-driver-answer:"));
+        let steps: Vec<Value> = steps.map(|step| serde_json::from_str(step).unwrap()).collect();
+        (output.status.code(), steps)
+    };
+    let (code, steps) = told(1);
+    let next: Vec<&str> = steps.iter().map(|step| step["next"].as_str().unwrap()).collect();
+    assert_eq!((code, next.len()), (Some(1), 2), "{next:?}");
+    assert!(next[0].starts_with("checking serial") && next[1].starts_with("checking threads"), "{next:?}");
+    let (code, steps) = told(4);
+    assert_eq!(code, Some(0));
+    let last = steps.last().unwrap();
+    assert_eq!(
+        (steps.len(), &last["next"], &last["done"], &last["steps"]),
+        (5, &Value::Null, &4.into(), &4.into())
+    );
+    let known =
+        |step: &Value| rows(&step["results"]).iter().filter(|row| row["wall_ms"]["n"].is_u64()).count();
+    assert!(
+        steps[..3]
+            .iter()
+            .all(|step| step["results"]["devices"][0]["runs"] == Value::from(Vec::<Value>::new()))
+    );
+    assert_eq!((known(&steps[3]), known(last)), (2, 2), "after the first round, and at the end");
+}
+
 #[test]
 fn without_opencl_the_threads_are_timed_and_the_rest_says_why() {
     let without = |args: &[&str]| vector_add(args).env("OCL_ICD_VENDORS", "/nowhere").output().unwrap();

@@ -22,7 +22,7 @@ const GPU: &[(&str, &str)] = &[("FAKE_GPU", "1")];
 
 /// Runs a subcommand in which a call never returns; what it has said on stderr.
 fn hangs(folder: &Folder, function: &str, options: &[(&str, &str)], arguments: &[&str]) -> String {
-    let (log, plan) = (folder.file("log"), format!("{function}:hang"));
+    let (log, plan) = (folder.file(&format!("log-{function}")), format!("{function}:hang"));
     let _ = std::fs::remove_file(&log);
     let planned = [("FAIL", plan.as_str()), ("LOG", log.to_str().unwrap())];
     let mut command = clreel(None);
@@ -44,6 +44,18 @@ fn hangs(folder: &Folder, function: &str, options: &[(&str, &str)], arguments: &
     stderr
 }
 
+/// Checks a few rows at a time: nearly all of it is waiting.
+fn together<T: Sync>(rows: &[T], check: impl Fn(&T) + Sync) {
+    for some in rows.chunks(3) {
+        std::thread::scope(|scope| {
+            for row in some {
+                let check = &check;
+                scope.spawn(move || check(row));
+            }
+        });
+    }
+}
+
 fn movie(folder: &Folder) -> String {
     let movie = Movie { size: (64, 48), stamps_ms: steady(5), ..Movie::default() };
     folder.movie("small.mkv", &movie).to_str().unwrap().to_owned()
@@ -55,7 +67,7 @@ fn snapshot_ends_with_a_sentence() {
     let (movie, out) = (movie(&folder), folder.file("out.png"));
     let arguments =
         ["snapshot", &movie, "--variant", "flat", "--radius", "2", "--out", out.to_str().unwrap()];
-    for (function, options) in [
+    let rows = [
         ("clCreateContext:1", CPU),
         ("clBuildProgram:1", CPU),
         ("clCreateKernel:1", CPU),
@@ -65,11 +77,12 @@ fn snapshot_ends_with_a_sentence() {
         ("clEnqueueReadBuffer:1", GPU),
         ("clReleaseMemObject:1", CPU),
         ("clReleaseContext:1", CPU),
-    ] {
+    ];
+    together(&rows, |(function, options)| {
         let stderr = hangs(&folder, function, options, &arguments);
         assert!(stderr.starts_with("clreel: The OpenCL device '"), "{function}: {stderr}");
         assert!(!Path::new(&out).exists(), "{function}");
-    }
+    });
 }
 
 #[test]
@@ -84,7 +97,7 @@ fn bench_says_what_is_missing_and_ends_with_a_sentence() {
             .map(|a| (*a).to_owned())
             .collect::<Vec<_>>()
     };
-    for (function, variants, conversions) in [
+    let rows = [
         ("clCreateContext:1", "flat", "none"),
         ("clBuildProgram:1", "flat", "none"),
         ("clFinish:3", "flat", "none"),
@@ -92,12 +105,13 @@ fn bench_says_what_is_missing_and_ends_with_a_sentence() {
         ("clGetEventProfilingInfo:1", "flat", "none"),
         ("clEnqueueNDRangeKernel:5", "native", "input"),
         ("clReleaseMemObject:1", "flat", "none"),
-    ] {
+    ];
+    together(&rows, |(function, variants, conversions)| {
         let arguments = bench(variants, conversions);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let stderr = hangs(&folder, function, CPU, &arguments);
         assert!(stderr.contains("The benchmark was interrupted."), "{function}: {stderr}");
-    }
+    });
     let numbers =
         ["bench", "--ladder", "vector-add", "--count", "1000", "--variant", "scalar", "--frames", "5"];
     hangs(&folder, "clFinish:2", CPU, &numbers);
@@ -107,7 +121,7 @@ fn bench_says_what_is_missing_and_ends_with_a_sentence() {
 fn tune_ends_with_a_sentence() {
     let folder = Folder::new("stalled-tune");
     let arguments = ["tune", "--size", "64x48", "--radius", "2"];
-    for function in ["clCreateKernel:4", "clFinish:30", "clGetEventProfilingInfo:20"] {
+    together(&["clCreateKernel:4", "clFinish:30", "clGetEventProfilingInfo:20"], |function| {
         hangs(&folder, function, CPU, &arguments);
-    }
+    });
 }

@@ -204,7 +204,7 @@ impl<'a> Bench<'a> {
                 Some(buffer) => self.fill(target.texture, buffer),
                 None => {
                     target.slot.back_on_host();
-                    target.slot.show_output();
+                    target.slot.show();
                 }
             }
             ms_since(began)

@@ -5,23 +5,10 @@
 // TILE_M, TILE_N  rows and columns of a group's results
 // TILE_K          products of each that are added between two barriers
 // ROWS, COLUMNS   rows and columns of a work-item's results
-#ifndef TILE_M
-#define TILE_M 64
-#endif
-#ifndef TILE_N
-#define TILE_N 64
-#endif
-#ifndef TILE_K
-#define TILE_K 16
-#endif
 #ifndef ROWS
 #define ROWS 4
 #endif
-#ifndef COLUMNS
-#define COLUMNS 4
-#endif
-#define ACROSS (TILE_N / COLUMNS)
-#define DOWN (TILE_M / ROWS)
+#include "tiles.clh"
 
 __attribute__((reqd_work_group_size(ACROSS * DOWN, 1, 1)))
 __kernel void matmul_register_tiles(__global const float *a, __global const float *b, __global float *c, uint m, uint n,
@@ -29,8 +16,8 @@ __kernel void matmul_register_tiles(__global const float *a, __global const floa
 {
     // One number more in each row of tile_a: it is written down the columns.
     __local float tile_a[TILE_K][TILE_M + 1], tile_b[TILE_K][TILE_N];
-    const uint tiles_n = (n + TILE_N - 1) / TILE_N;
-    const uint top = get_group_id(0) / tiles_n * TILE_M, left = get_group_id(0) % tiles_n * TILE_N;
+    const uint2 corner = corner_of_tile(n);
+    const uint left = corner.x, top = corner.y;
     const uint id = get_local_id(0), x = id % ACROSS, y = id / ACROSS;
     float sums[ROWS][COLUMNS];
 #pragma unroll

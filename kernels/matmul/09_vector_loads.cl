@@ -6,24 +6,8 @@
 // TILE_K          products of each that are added between two barriers
 // ROWS, COLUMNS   rows and columns of a work-item's results, multiples of 4
 #include "quads.clh"
+#include "tiles.clh"
 
-#ifndef TILE_M
-#define TILE_M 64
-#endif
-#ifndef TILE_N
-#define TILE_N 64
-#endif
-#ifndef TILE_K
-#define TILE_K 16
-#endif
-#ifndef ROWS
-#define ROWS 8
-#endif
-#ifndef COLUMNS
-#define COLUMNS 4
-#endif
-#define ACROSS (TILE_N / COLUMNS)
-#define DOWN (TILE_M / ROWS)
 // Four numbers more in each row keep the four stores of a quad in different banks.
 #define STRIDE_A (TILE_M + 4)
 
@@ -33,8 +17,8 @@ __kernel void matmul_vector_loads(__global const float *a, __global const float 
 {
     __local float tile_a[TILE_K * STRIDE_A] __attribute__((aligned(16)));
     __local float4 tile_b[TILE_K * TILE_N / 4];
-    const uint tiles_n = (n + TILE_N - 1) / TILE_N;
-    const uint top = get_group_id(0) / tiles_n * TILE_M, left = get_group_id(0) % tiles_n * TILE_N;
+    const uint2 corner = corner_of_tile(n);
+    const uint left = corner.x, top = corner.y;
     const uint id = get_local_id(0), x = id % ACROSS, y = id / ACROSS;
     const bool whole_a = k % 4 == 0, whole_b = n % 4 == 0;
     float4 sums[ROWS][COLUMNS / 4];

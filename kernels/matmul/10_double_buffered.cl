@@ -12,26 +12,16 @@
 // BAND            tiles from top to bottom of a band
 #include "quads.clh"
 
-#ifndef TILE_M
-#define TILE_M 64
-#endif
-#ifndef TILE_N
-#define TILE_N 64
-#endif
 #ifndef TILE_K
 #define TILE_K 8
-#endif
-#ifndef ROWS
-#define ROWS 8
 #endif
 #ifndef COLUMNS
 #define COLUMNS 8
 #endif
+#include "tiles.clh"
 #ifndef BAND
 #define BAND 8
 #endif
-#define ACROSS (TILE_N / COLUMNS)
-#define DOWN (TILE_M / ROWS)
 #define ITEMS (ACROSS * DOWN)
 // Where a number of a lies. Four numbers more in a row, and eight more for eight rows, keep what is written at once in
 // different banks.

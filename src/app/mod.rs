@@ -1,12 +1,13 @@
 //! The window: winit's events ([`window`]), what fills it ([`player`]), keys ([`input`]), the movies to play
 //! ([`playlist`], and the desktop's dialog that asks for them), and the background threads
-//! that build OpenCL programs ([`builder`]) and tune them ([`tuner`]).
+//! that build OpenCL programs ([`builder`]), tune them ([`tuner`]) and measure other ladders ([`lab`]).
 
 pub(crate) mod builder;
 mod completion;
 mod dialog;
 mod fonts;
 pub(crate) mod input;
+pub(crate) mod lab;
 pub(crate) mod player;
 pub(crate) mod playlist;
 pub(crate) mod settings;

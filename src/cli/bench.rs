@@ -15,6 +15,7 @@ use crate::cli::live::Live;
 use crate::cli::{BenchArgs, exit, working_devices};
 use crate::error::Result;
 use crate::gpu::cl::{Device, no_device, select_device};
+use crate::gpu::helper;
 use crate::ladder::BackEnd;
 use crate::ladder::rounds::Ask;
 use crate::ladder::rows::Case;
@@ -81,6 +82,9 @@ impl VariantList {
 /// # Errors
 /// When there is no device and a variant needs one, the movie gives no frame, or the chart cannot be written.
 pub(super) fn run(args: &BenchArgs) -> Result<u8> {
+    if args.live {
+        helper::end_with_parent();
+    }
     if let Some(chart) = &args.chart {
         // Before minutes of measuring are for nothing.
         save::can_write(chart)?;
@@ -99,7 +103,7 @@ fn start(
     let steps = devices.len() * cases.len() * (entrants + args.frames as usize);
     let devices = devices.iter().map(|device| DeviceRuns::new(device.as_ref())).collect();
     let (json, chart, rounds) = (args.json, args.chart.clone(), args.frames);
-    Live::start(Results { json, chart, subject, rounds, cases, devices }, steps)
+    Live::start(Results { json, live: args.live, chart, subject, rounds, cases, devices }, steps)
 }
 
 /// Whether nothing stands in the way of more.

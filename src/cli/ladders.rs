@@ -1,19 +1,15 @@
-//! The ladders by their names on the command line, one line each. In: a name. Out: what the subcommands do for it.
+//! The ladders by their names on the command line. In: a name. Out: what the subcommands do for it.
+
+use clap::ValueEnum as _;
 
 use super::given::Given;
 use super::{BenchArgs, TuneArgs, bench, tune};
 use crate::error::Result;
 use crate::ladder::answer::answer;
 use crate::ladder::contest::{Ladder, Sizes};
-use crate::ladders::box_filter;
-use crate::ladders::conversions::strategies::HostStrategies;
-use crate::ladders::histogram::HISTOGRAM;
-use crate::ladders::matmul::Matmul;
-use crate::ladders::reduction::REDUCTION;
-use crate::ladders::transpose::Transpose;
-use crate::ladders::vector_add::VectorAdd;
+use crate::ladders::{box_filter, conversions, each_ladder};
 
-/// Makes of the lines below the names and what belongs to each: its name in the code, that in JSON, and the ladder.
+/// Makes of the ladders' lines their names and what belongs to each.
 macro_rules! ladders {
     ($($(#[doc = $about:literal])* $name:ident, $json:literal, $ladder:expr;)*) => {
         /// The ladders.
@@ -53,6 +49,33 @@ macro_rules! ladders {
     };
 }
 
+/// Whose kernels a child process tries.
+#[derive(Debug, Clone, Copy)]
+pub enum Tried {
+    /// Those of a ladder that are changed.
+    Ladder(LadderName),
+    /// The conversions, as they are.
+    Conversions,
+}
+
+impl Tried {
+    /// By its name among the arguments of the child.
+    pub(super) fn named(name: &str) -> std::result::Result<Self, String> {
+        match name {
+            conversions::trial::NAME => Ok(Self::Conversions),
+            _ => LadderName::from_str(name, true).map(Self::Ladder),
+        }
+    }
+
+    /// Answers for them, until nobody asks any more.
+    pub(super) fn answer(self, frame: u32) -> ! {
+        match self {
+            Self::Ladder(ladder) => ladder.answer(frame),
+            Self::Conversions => conversions::trial::answer(frame),
+        }
+    }
+}
+
 /// Options that say cases of ladders beside the box filter.
 pub(super) const OF_CASES: [&str; 4] = ["count", "mnk", "mn", "block"];
 
@@ -79,17 +102,4 @@ pub(super) fn asked_cases<L: Ladder>(
     }
 }
 
-ladders! {
-    /// The sum of two arrays of floats
-    VectorAdd, "vector_add", VectorAdd;
-    /// One conversion of OpenCL C checked in all widths: what the host's code is worth
-    Conversions, "conversions", HostStrategies;
-    /// The product of two matrices of floats
-    Matmul, "matmul", Matmul;
-    /// A matrix with rows and columns exchanged: three ways to give its numbers to work-items
-    Transpose, "transpose", Transpose;
-    /// Mean luminance of a picture's blocks, and sum, minimum, maximum, mean and product of all of it
-    Reduction, "reduction", REDUCTION;
-    /// How many pixels of a picture have each luminance
-    Histogram, "histogram", HISTOGRAM;
-}
+each_ladder!(ladders);

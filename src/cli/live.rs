@@ -1,11 +1,14 @@
 //! What a command that measures for minutes shows meanwhile. In: results that grow, and how many steps there are. Out: a bar
-//! on stderr where that is a terminal; at the end the results, also where a signal ends it.
+//! on stderr where that is a terminal; at the end the results, also where a signal ends it. Where the window has started it,
+//! the window is told of each step and lets it begin.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
 
 use crate::error::Result;
+use crate::gpu::helper;
 use crate::gpu::watch;
 use crate::leftovers;
 
@@ -19,6 +22,11 @@ pub(crate) trait Results: Send + 'static {
 
     /// What is missing when it is interrupted, in a sentence or more.
     fn missing(&self) -> String;
+
+    /// What the window that has started it is told of them; `None` where no window has.
+    fn for_window(&self) -> Option<impl Serialize> {
+        None::<()>
+    }
 }
 
 /// Results that are being measured.
@@ -68,7 +76,23 @@ impl<R: Results> Live<R> {
     /// Says what happens now, which is a step.
     pub(crate) fn step(&self, what: &str) {
         self.say(what);
+        let (done, steps) = (self.bar.position(), self.bar.length().unwrap_or_default());
+        // The results are not held while it waits.
+        let mut is_asked = false;
+        if let Some(results) = self.results().for_window() {
+            helper::tell(&helper::Step { done, steps, next: Some(what.to_owned()), results });
+            is_asked = true;
+        }
+        if is_asked {
+            helper::wait_for_leave();
+        }
         self.bar.inc(1);
+    }
+
+    /// Says on stderr what is worth a line of its own.
+    pub(crate) fn line(&self, what: &str) {
+        let _host = watch::on_host();
+        self.bar.suspend(|| eprintln!("clreel: {what}"));
     }
 
     /// So many steps are done: some were not needed.
@@ -85,7 +109,13 @@ impl<R: Results> Live<R> {
         leftovers::say_no_more();
         self.bar.finish_and_clear();
         let results = self.results();
-        results.print(None)?;
+        match results.for_window() {
+            Some(all) => {
+                let steps = self.bar.length().unwrap_or_default();
+                helper::tell(&helper::Step { done: steps, steps, next: None, results: all });
+            }
+            None => results.print(None)?,
+        }
         Ok(results)
     }
 }

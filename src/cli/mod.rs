@@ -26,7 +26,7 @@ use crate::ladders::box_filter::{Group, VariantId};
 use crate::ladders::color_conversion::Which;
 use crate::leftovers;
 use crate::options::{
-    DeviceTimeoutArgs, FilterArgs, PlayArgs, ReferencesArgs, SizeArgs, TraceArgs, TrialArgs, values,
+    DeviceTimeoutArgs, FilterArgs, PlayArgs, ReferencesArgs, SizeArgs, TraceArgs, TrialArgs, WipeArgs, values,
 };
 use crate::save;
 use crate::stats::{TraceContext, write_trace};
@@ -35,7 +35,7 @@ use crate::timing::log;
 use given::Given;
 
 pub use conformance::ConformanceArgs;
-pub use ladders::LadderName;
+pub use ladders::{LadderName, Tried};
 
 const EXAMPLES: &str = "Examples:
   clreel movie.mp4                        play it; 1 to 5 choose a kernel, - and = its radius
@@ -103,8 +103,9 @@ pub enum Command {
     /// Run changed kernels, in a process that may crash; for clreel itself
     #[command(name = trial::TRY, hide = true)]
     TryKernels {
-        /// Whose kernels
-        ladder: LadderName,
+        /// Whose kernels: a ladder's, or those of the conformance test
+        #[arg(value_parser = Tried::named)]
+        whose: Tried,
         /// The number of the memory that both share
         frame: u32,
     },
@@ -153,7 +154,7 @@ pub fn run(cli: &Cli) -> Result<u8> {
         }
         Some(Command::AskDriver) => drivers::answer(platforms),
         Some(Command::AskSharing { list }) => probe::answer(list),
-        Some(Command::TryKernels { ladder, frame }) => ladder.answer(*frame),
+        Some(Command::TryKernels { whose, frame }) => whose.answer(*frame),
     }
 }
 
@@ -252,6 +253,9 @@ pub struct BenchArgs {
     /// Print JSON instead of a table; each row says what was `checked`, and whether it is `noisy` and why
     #[arg(long)]
     pub json: bool,
+    /// Say each step on stdout, and wait for a line on stdin before it; for clreel's window
+    #[arg(long, hide = true)]
+    pub live: bool,
     /// Draw a chart as well: an SVG with a bar for each variant
     #[arg(long, value_name = "FILE.svg", value_parser = values::svg_file)]
     pub chart: Option<PathBuf>,
@@ -307,6 +311,9 @@ pub struct SnapshotArgs {
     /// Which filter, and where it runs.
     #[command(flatten)]
     pub filter: FilterArgs,
+    /// Two filters instead of one.
+    #[command(flatten)]
+    pub wipe: WipeArgs,
     /// How changed kernels are tried.
     #[command(flatten)]
     pub trial: TrialArgs,

@@ -1,15 +1,16 @@
 //! `clreel snapshot`: one filtered frame as a PNG, turned as the window shows it. Needs no display. A conversion on a
-//! device is compared with the right one before anything is written.
+//! device is compared with the right one before anything is written. Or two filters side by side, or how they differ.
 
 use std::sync::Arc;
 
 use ffmpeg_next::frame::Video;
 
+use crate::cli::devices::print_line;
 use crate::cli::{SnapshotArgs, exit, working_devices};
 use crate::color::kernels::{Converter, check};
 use crate::color::planes::pack;
 use crate::color::{Correction, Layout, RgbaConverter, trial};
-use crate::engine::{Engine, Finished, Outcome, Pipeline, Request, Slot};
+use crate::engine::{Compared, Comparer, Engine, Finished, Outcome, Pipeline, Request, Slot};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, select_device};
 use crate::gpu::event::Waker;
@@ -94,25 +95,81 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
     if let Some(warning) = warning {
         eprintln!("clreel: {warning}");
     }
-    let (variant, radius) = (args.filter.variant, args.filter.radius);
-    let request = Request::new(variant, radius);
-    let device = args.filter.device.as_deref();
-    let without_opencl =
-        variant.back_end().does_without_opencl() || variant == VariantId::Off && device.is_none();
-    let rgba = match variant.back_end() {
-        BackEnd::Glsl => by_shaders(&frame, request)?,
-        // As in the window, what does without OpenCL has its pictures from the processor.
-        _ if without_opencl => in_memory(&mut Engine::new(nobody()), &frame, request)?,
-        _ => {
-            let device = select_device(&working_devices(), device)?;
-            let _watched = watch::on_device(&device.info.name, "the frame is filtered");
-            let cl = ClContext::new(&device)?;
-            on_device(&cl, &frame, request, &mut InChild(Trials::new(args.trial.limit())))?
+    let mut maker = Maker { args, frame, cl: None };
+    let ((width, height), rgba) = match args.wipe.wipe {
+        None => maker.picture(Request::new(args.filter.variant, args.filter.radius))?,
+        Some(sides) => {
+            let sides = sides.map(|(id, radius)| Request::new(id, radius.unwrap_or(args.filter.radius)));
+            let pictures = [maker.picture(sides[0])?, maker.picture(sides[1])?];
+            if args.wipe.difference { maker.difference(sides, pictures)? } else { wiped(pictures) }
         }
     };
-    let ((width, height), rgba) = frame.orientation().turn((frame.width(), frame.height()), rgba)?;
     save::png(&args.out, width, height, &rgba)?;
     Ok(exit::DONE)
+}
+
+/// A picture as it is shown: width and height in pixels, RGBA, 8 bits a channel, no gaps between rows.
+type Shown = ((u32, u32), Vec<u8>);
+
+/// Makes pictures of one frame.
+struct Maker<'a> {
+    args: &'a SnapshotArgs,
+    frame: Frame,
+    /// The device, once one was needed.
+    cl: Option<ClContext>,
+}
+
+impl Maker<'_> {
+    /// The frame as it is asked for, turned as it is shown.
+    fn picture(&mut self, request: Request) -> Result<Shown> {
+        let rgba = self.filtered(request)?;
+        self.frame.orientation().turn((self.frame.width(), self.frame.height()), rgba)
+    }
+
+    fn filtered(&mut self, request: Request) -> Result<Vec<u8>> {
+        let (variant, device) = (request.variant, &self.args.filter.device);
+        let without_opencl =
+            variant.back_end().does_without_opencl() || variant == VariantId::Off && device.is_none();
+        match variant.back_end() {
+            BackEnd::Glsl => by_shaders(&self.frame, request),
+            // As in the window, what does without OpenCL has its pictures from the processor.
+            _ if without_opencl => in_memory(&mut Engine::new(nobody()), &self.frame, request),
+            _ => {
+                let cl = self.cl("the frame is filtered")?;
+                let _watched = watch::on_device(&cl.device.info.name, "the frame is filtered");
+                on_device(&cl, &self.frame, request, &mut InChild(Trials::new(self.args.trial.limit())))
+            }
+        }
+    }
+
+    /// The map of the differences between two pictures, in which they are said on stdout, too.
+    fn difference(&mut self, sides: [Request; 2], [a, b]: [Shown; 2]) -> Result<Shown> {
+        let cl = self.cl("two pictures are compared")?;
+        let _watched = watch::on_device(&cl.device.info.name, "two pictures are compared");
+        let compared = Comparer::new(&cl)?.compare(Compared::OnHost(&a.1), Compared::OnHost(&b.1), a.0)?;
+        let [left, right] = sides.map(|side| side.to_string());
+        print_line(format_args!("{left} and {right}: {}", compared.difference))?;
+        Ok((a.0, compared.heat))
+    }
+
+    /// The device, which is watched while it is made ready.
+    fn cl(&mut self, what: &'static str) -> Result<ClContext> {
+        if let Some(cl) = &self.cl {
+            return Ok(cl.clone());
+        }
+        let device = select_device(&working_devices(), self.args.filter.device.as_deref())?;
+        let _watched = watch::on_device(&device.info.name, what);
+        Ok(self.cl.insert(ClContext::new(&device)?).clone())
+    }
+}
+
+/// The left half of one picture and the right half of the other; the column in the middle is the right one's.
+fn wiped([(size, mut left), (_, right)]: [Shown; 2]) -> Shown {
+    let (row, half) = (size.0 as usize * 4, size.0 as usize / 2 * 4);
+    for (left, right) in left.chunks_exact_mut(row.max(1)).zip(right.chunks_exact(row.max(1))) {
+        left[half..].copy_from_slice(&right[half..]);
+    }
+    (size, left)
 }
 
 /// Here nobody sleeps until the engine wakes him.

@@ -147,7 +147,8 @@ impl DeviceJob {
         for (stage, lane, event) in steps.chain(measured.map(|((stage, lane), event)| (stage, lane, event))) {
             let told = timer::span_ns(event).ok();
             stages.times[stage as usize] += told.map_or(f64::NAN, timer::ms);
-            ran.extend(told.map(|told| (stage, lane, told)));
+            // Some drivers tell no times of a handover, but zeros: nothing stands at the beginning of their clock.
+            ran.extend(told.filter(|(from, _)| *from > 0).map(|told| (stage, lane, told)));
         }
         if let (Some(colors @ (Colors::Convert { .. } | Colors::ConvertFiltered { .. })), Some(_)) =
             (&self.colors, &self.converted)

@@ -1,6 +1,7 @@
 //! What the engine is asked for and what it says: requests and tickets, refusals, what became of a frame and what it
 //! took.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,16 @@ impl Request {
     /// Whether anything is measured of it.
     pub(super) fn measures(&self) -> bool {
         self.readings || self.levels
+    }
+}
+
+/// Its filter in short, as in "flat r=7".
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.variant {
+            VariantId::Off => f.write_str("off"),
+            variant => write!(f, "{variant} r={}", self.radius),
+        }
     }
 }
 

@@ -76,32 +76,22 @@ impl Surface {
         self.is_idle
     }
 
-    /// Waits until OpenGL has finished with the texture; with `device_waits` only has it begin. Makes no call where that
-    /// was waited for already.
-    pub(super) fn wait_for_gl(&mut self, device_waits: bool) {
+    /// Waits until OpenGL has finished with the texture, or has fetched the picture before from its pixel buffer. Seldom at all:
+    /// it began a few frames ago. Makes no call where that was waited for already.
+    ///
+    /// The device does not wait in its queue instead, by an event made of the fence (clCreateEventFromGLsyncKHR of
+    /// cl_khr_gl_event): with three slots the fence is passed when it is looked at, and such an event would be one more object to
+    /// make and to release for each frame.
+    pub(super) fn wait_for_gl(&mut self) {
         if self.is_idle {
             return;
         }
-        let finished = match self.drawn.take() {
-            Some(fence) => self.is_passed(fence, 0),
-            None => false,
-        };
-        if !finished && !device_waits {
+        let passed = self.drawn.take().is_some_and(|fence| self.is_passed(fence, FETCH_NS));
+        if !passed {
             // SAFETY: the context is current.
             unsafe { self.gl.finish() };
         }
-        self.is_idle = finished || !device_waits;
-    }
-
-    /// Waits until OpenGL has fetched the picture before from its pixel buffer, so that the next one can be written
-    /// there. Seldom at all: it began a few frames ago.
-    pub(super) fn wait_until_fetched(&mut self) {
-        if let Some(fence) = self.drawn.take()
-            && !self.is_passed(fence, FETCH_NS)
-        {
-            // SAFETY: the context is current.
-            unsafe { self.gl.finish() };
-        }
+        self.is_idle = true;
     }
 
     /// Whether OpenGL passes the fence within that time, in nanoseconds. The fence is gone then.

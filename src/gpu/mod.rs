@@ -13,6 +13,7 @@ pub(crate) mod gl_names;
 pub mod gl_timer;
 pub(crate) mod guarded;
 pub mod headless;
+pub(crate) mod helper;
 pub mod host_block;
 pub(crate) mod identity;
 pub mod kernel;

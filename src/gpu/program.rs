@@ -33,6 +33,14 @@ pub(crate) fn source(name: &str) -> Result<String> {
     source_from(directory.as_deref(), name)
 }
 
+/// The same as it is inside the binary, whatever the user has named.
+///
+/// # Errors
+/// When there is no such file.
+pub(crate) fn built_in(name: &str) -> Result<String> {
+    source_from(None, name)
+}
+
 fn source_from(directory: Option<&Path>, name: &str) -> Result<String> {
     if let Some(folder) = directory {
         let path = folder.join(name);

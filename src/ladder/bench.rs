@@ -2,7 +2,7 @@
 //! and compared, or the outcome that stands in the place of its times.
 
 use super::Outcome;
-use super::rows::{Case, Chosen, Entry};
+use super::rows::{Case, CaseRun, Chosen, Entry};
 use crate::error::{Error, Result};
 use crate::ladder::measure::Sample;
 use crate::verify::{Accuracy, Checked, MismatchReport};
@@ -70,6 +70,11 @@ pub trait Bench {
     /// # Errors
     /// When the device fails.
     fn run(&self, ready: &Self::Ready, room: &mut Self::Room) -> Result<Sample>;
+
+    /// What the times of a case say, in a sentence or two, where there is a question that they answer.
+    fn remark(&self, _run: &CaseRun) -> Option<String> {
+        None
+    }
 
     /// Compares the output with what is right for the first round's input, and that with what it was. The report's case is
     /// the input.

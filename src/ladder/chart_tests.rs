@@ -40,7 +40,7 @@ fn run(title: &str, limits: Vec<Outcome>, rows: Vec<Row>) -> CaseRun {
         base: "first",
         limits: names.map(|((key, name), _)| LimitName { key, name, note: None, computes: false }).collect(),
     };
-    CaseRun { case, limits, rows }
+    CaseRun { case, limits, rows, remark: None }
 }
 
 /// All that a chart can show.

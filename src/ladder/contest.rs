@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::answer::{self, Request};
 use super::bench::{Bench, Compared, Prepared, Tried, fail, passed, predict, without_device};
-use super::rows::{Case, Chosen, Entry, LimitName, Worth};
+use super::rows::{Case, CaseRun, Chosen, Entry, LimitName, Worth};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, Device, DeviceInfo, DeviceKind};
 use crate::gpu::parts::require_sub_buffers;
@@ -64,6 +64,9 @@ pub trait Ladder {
 
     /// The options that say its cases, as in "count".
     const TAKES: &'static [&'static str];
+    /// Values of the first of these options for the window's spare time, the smallest first: at each a graphics card and a
+    /// processor need seconds for all rungs.
+    const SIZES: &'static [&'static str];
 
     /// The cases that are asked for, each once; the one that is usual where none is.
     ///
@@ -179,6 +182,11 @@ pub trait Ladder {
 
     /// What the output in a room is made of, after [`Ladder::load`].
     fn elements(&self, room: &Self::Room) -> Self::Elements;
+
+    /// What the times of a case say on a device of this kind, in a sentence or two, where there is a question that they answer.
+    fn remark(&self, _kind: Option<DeviceKind>, _run: &CaseRun) -> Option<String> {
+        None
+    }
 
     /// What a case is called.
     fn named(&self, case: &Self::Case) -> Case {
@@ -327,6 +335,10 @@ impl<L: Ladder> Bench for Contest<'_, L> {
 
     fn run(&self, built: &L::Built, room: &mut Room<L>) -> Result<Sample> {
         self.ladder.run(built, &mut room.memory)
+    }
+
+    fn remark(&self, run: &CaseRun) -> Option<String> {
+        self.ladder.remark(self.cl.as_ref().map(|cl| cl.device.info.kind), run)
     }
 
     fn compare(&self, built: &L::Built, room: &mut Room<L>) -> Result<Compared> {

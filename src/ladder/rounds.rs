@@ -136,7 +136,9 @@ fn run_case<B: Bench>(
         watch.next(&format!("timing {short}, round {}", round + 1));
         bench.load(round, &mut room.borrow_mut())
     })?;
-    Ok(run.with(&turns, &results, &exact.borrow()))
+    let run = run.with(&turns, &results, &exact.borrow());
+    let remark = bench.remark(&run);
+    Ok(CaseRun { remark, ..run })
 }
 
 /// Makes an entrant ready, decides how often it can run, and checks it.

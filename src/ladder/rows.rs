@@ -109,6 +109,8 @@ pub struct CaseRun {
     pub limits: Vec<Outcome>,
     /// One for each that takes part, in the order asked for.
     pub rows: Vec<Row>,
+    /// What the times say, where there is a question that they answer.
+    pub remark: Option<String>,
 }
 
 /// What a contender's times are for.
@@ -129,7 +131,7 @@ impl CaseRun {
     /// One of which nothing is known yet.
     pub fn new(case: Case) -> Self {
         let limits = vec![not_timed(); case.limits.len()];
-        Self { case, limits, rows: Vec::new() }
+        Self { case, limits, rows: Vec::new(), remark: None }
     }
 
     /// The limits that have times, with their names.

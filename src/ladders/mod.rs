@@ -1,4 +1,5 @@
-//! The ladders: each is one computation, written several times. What they share is in [`crate::ladder`].
+//! The ladders: each is one computation, written several times. What they share is in [`crate::ladder`]. In: a line for each
+//! that filters no movies. Out: those lines, for the command line and for the window.
 
 pub mod box_filter;
 pub mod color_conversion;
@@ -8,3 +9,81 @@ pub mod matmul;
 pub mod reduction;
 pub mod transpose;
 pub mod vector_add;
+
+use crate::ladder::contest::Ladder;
+
+/// Hands the ladders that filter no movies to the macro `$with`, a line for each: what it computes, its name in the code, that
+/// in JSON, and the ladder.
+macro_rules! each_ladder {
+    ($with:ident) => {
+        $with! {
+            /// The sum of two arrays of floats
+            VectorAdd, "vector_add", crate::ladders::vector_add::VectorAdd;
+            /// One conversion of OpenCL C checked in all widths: what the host's code is worth
+            Conversions, "conversions", crate::ladders::conversions::strategies::HostStrategies;
+            /// The product of two matrices of floats
+            Matmul, "matmul", crate::ladders::matmul::Matmul;
+            /// A matrix with rows and columns exchanged: three ways to give its numbers to work-items
+            Transpose, "transpose", crate::ladders::transpose::Transpose;
+            /// Mean luminance of a picture's blocks, and sum, minimum, maximum, mean and product of all of it
+            Reduction, "reduction", crate::ladders::reduction::REDUCTION;
+            /// How many pixels of a picture have each luminance
+            Histogram, "histogram", crate::ladders::histogram::HISTOGRAM;
+        }
+    };
+}
+pub(crate) use each_ladder;
+
+/// A ladder that can be measured in the window's spare time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Listed {
+    /// As [`Ladder::NAME`].
+    pub name: &'static str,
+    /// What it computes, in a sentence.
+    pub about: &'static str,
+    /// The option of `clreel bench` that says a case.
+    pub option: &'static str,
+    /// As [`Ladder::SIZES`].
+    pub sizes: &'static [&'static str],
+    /// The names of its rungs in order.
+    pub rungs: fn() -> Vec<&'static str>,
+}
+
+fn rungs<L: Ladder>(ladder: &L) -> Vec<&'static str> {
+    ladder.rungs().iter().map(|rung| rung.id).collect()
+}
+
+/// What there is to know of a ladder, with its rungs.
+fn listed<L: Ladder>(_: &L, about: &'static str, rungs: fn() -> Vec<&'static str>) -> Listed {
+    let option = L::TAKES.first().copied().unwrap_or_default();
+    Listed { name: L::NAME, about: about.trim(), option, sizes: L::SIZES, rungs }
+}
+
+macro_rules! list {
+    ($($(#[doc = $about:literal])* $name:ident, $json:literal, $ladder:expr;)*) => {
+        [$(listed(&$ladder, concat!($($about)*), || rungs(&$ladder))),*]
+    };
+}
+
+/// All of them. Matrix multiplication stands first, the others as the command line lists them.
+pub(crate) fn all() -> Vec<Listed> {
+    let mut all = each_ladder!(list).to_vec();
+    all.sort_by_key(|one| one.name != "matmul");
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ladder_has_sizes_for_spare_time_and_rungs() {
+        let all = all();
+        assert_eq!(all[0].name, "matmul");
+        assert!(all.len() >= 6);
+        for one in all {
+            assert!(one.sizes.len() >= 2 && !one.option.is_empty() && !one.about.is_empty(), "{one:?}");
+            assert!((one.rungs)().len() > 3, "{one:?}");
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::ladders::box_filter::MAX_RADIUS;
+use crate::ladders::box_filter::{MAX_RADIUS, VariantId};
 
 /// A whole number from `least` to `most`.
 fn whole(s: &str, least: u64, most: u64) -> Result<u64, String> {
@@ -24,6 +24,23 @@ pub(super) fn one_radius(s: &str) -> Result<u32, String> {
         true => format!("{why}; several are for `clreel bench` and `clreel tune`"),
         false => why,
     })
+}
+
+/// A side of a wipe: a filter, and its radius where that is another than the one for both.
+pub(crate) type WipeSide = (VariantId, Option<u32>);
+
+/// Two filters side by side.
+pub(crate) fn wipe(s: &str) -> Result<[WipeSide; 2], String> {
+    let side = |s: &str| -> Result<WipeSide, String> {
+        match s.trim().split_once(':') {
+            Some((id, n)) => Ok((id.parse()?, Some(radius(n)?))),
+            None => Ok((s.trim().parse()?, None)),
+        }
+    };
+    match s.split_once(',') {
+        Some((a, b)) if !b.contains(',') => Ok([side(a)?, side(b)?]),
+        _ => Err("it takes two filters with their radii, such as flat:7,native:15".to_owned()),
+    }
 }
 
 /// How many; at least one.
@@ -69,7 +86,7 @@ pub(crate) fn time(s: &str) -> Result<f64, String> {
 }
 
 /// A span of time in seconds.
-pub(super) fn timeout(s: &str) -> Result<f64, String> {
+pub(crate) fn timeout(s: &str) -> Result<f64, String> {
     let seconds = s.parse::<f64>().ok().filter(|v| (0.1..=86_400.0).contains(v));
     seconds.ok_or_else(|| "it takes seconds from 0.1 to 86400".to_owned())
 }
@@ -141,6 +158,25 @@ mod tests {
         ];
         for text in bad {
             assert!(time(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_wipe_has_two_filters() {
+        use VariantId::{Flat, Native, Off};
+        assert_eq!(wipe("flat:7,native:15"), Ok([(Flat, Some(7)), (Native, Some(15))]));
+        assert_eq!(wipe("off, flat:0"), Ok([(Off, None), (Flat, Some(0))]));
+        for text in [
+            "",
+            "flat",
+            "flat:7",
+            "flat:7,",
+            "flat:7,native:129",
+            "flat:7,native:-1",
+            "flat,x",
+            "flat,flat,flat",
+        ] {
+            assert!(wipe(text).is_err(), "{text}");
         }
     }
 

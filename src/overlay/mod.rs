@@ -17,6 +17,7 @@ mod hatch;
 mod headline;
 mod hidden;
 mod keys;
+mod lab;
 mod ladder;
 mod layout;
 mod line;
@@ -45,6 +46,7 @@ use egui::Ui;
 
 pub(crate) use devices::{DeviceList, DeviceRow, DeviceState};
 pub use keys::{KEYS, KeyHelp};
+pub(crate) use lab::{Lab, LabRow, LabState};
 use layout::Layout;
 pub(crate) use panels::ENTRIES;
 use path_field::PathField;
@@ -73,6 +75,8 @@ pub(crate) struct Overlay {
     frozen: Option<Frozen>,
     /// The variant whose map the search shows; `None`: the fastest.
     tuning_of: Option<&'static str>,
+    /// The ladder and the size that the Lab is to measure.
+    lab: lab::Choice,
     /// The heat map lies over the picture.
     pub heat: bool,
     /// Auto-levels are on.
@@ -115,6 +119,7 @@ impl Overlay {
             levels: false,
             hatched: false,
             tuning_of: None,
+            lab: lab::Choice::default(),
             folded: Folds::default(),
             places: Places::default(),
             path_field: None,

@@ -8,7 +8,7 @@ use egui::{Align2, Rect, Ui, Vec2, vec2};
 use super::dock::{self, Wish};
 use super::place::{self, Panel, Title};
 use super::{
-    Action, Layout, Overlay, View, correction, devices, panel, scopes, stages, theme, timeline, tuning,
+    Action, Layout, Overlay, View, correction, devices, lab, panel, scopes, stages, theme, timeline, tuning,
 };
 
 /// Lays a panel out in a rectangle, and notes what was asked for.
@@ -35,11 +35,19 @@ pub(crate) struct Entry {
 }
 
 /// All of them, in the order of their buttons.
-pub(crate) const ENTRIES: [Entry; 6] =
-    [stages::ENTRY, timeline::ENTRY, tuning::ENTRY, scopes::ENTRY, correction::ENTRY, devices::ENTRY];
+pub(crate) const ENTRIES: [Entry; 7] = [
+    stages::ENTRY,
+    timeline::ENTRY,
+    tuning::ENTRY,
+    lab::ENTRY,
+    scopes::ENTRY,
+    correction::ENTRY,
+    devices::ENTRY,
+];
 
 /// Those that lie beside each other where they were not moved, in the order in which they get room.
-const DOCKED: [Entry; 5] = [correction::ENTRY, timeline::ENTRY, scopes::ENTRY, devices::ENTRY, tuning::ENTRY];
+const DOCKED: [Entry; 6] =
+    [correction::ENTRY, timeline::ENTRY, scopes::ENTRY, devices::ENTRY, tuning::ENTRY, lab::ENTRY];
 
 impl Entry {
     /// What its key and its button do.
@@ -122,7 +130,9 @@ impl Overlay {
         }
         let docks = self.docks(free, view);
         let mut in_news = None;
-        for panel in [Panel::Timeline, Panel::Correction, Panel::Scopes, Panel::Devices, Panel::Tuning] {
+        for panel in
+            [Panel::Timeline, Panel::Correction, Panel::Scopes, Panel::Devices, Panel::Tuning, Panel::Lab]
+        {
             let Some(entry) = DOCKED.iter().find(|entry| entry.panel == panel) else { continue };
             let rect = match panel {
                 Panel::Devices => self.devices(ui, window, free, docks[panel as usize], view, actions),
@@ -135,7 +145,7 @@ impl Overlay {
                     self.open_panel(ui, entry, area, &home, view, actions)
                 }
             };
-            if panel == Panel::Tuning {
+            if matches!(panel, Panel::Tuning | Panel::Lab) && rect.is_some() {
                 in_news = rect;
             }
         }

@@ -23,11 +23,13 @@ pub(crate) enum Panel {
     Stages,
     /// Histogram and waveform.
     Scopes,
+    /// The ladders that are measured in spare time.
+    Lab,
 }
 
 impl Panel {
     /// All of them, in the order of their numbers.
-    pub(crate) const ALL: [Panel; 9] = [
+    pub(crate) const ALL: [Panel; 10] = [
         Panel::Numbers,
         Panel::Graph,
         Panel::Correction,
@@ -37,6 +39,7 @@ impl Panel {
         Panel::Ladder,
         Panel::Stages,
         Panel::Scopes,
+        Panel::Lab,
     ];
 
     /// Its name in egui and in the settings.
@@ -51,6 +54,7 @@ impl Panel {
             Panel::Ladder => "ladder",
             Panel::Stages => "stages",
             Panel::Scopes => "scopes",
+            Panel::Lab => "lab",
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{DeviceList, Panel, Placed, Tuning};
+use super::{DeviceList, Lab, Panel, Placed, Tuning};
 use crate::color::Correction;
 use crate::engine::Readings;
 use crate::error::Error;
@@ -72,6 +72,15 @@ pub(crate) enum Action {
     TuneNow,
     /// End the search for the best parameters.
     StopTuning,
+    /// Measure a ladder in spare time.
+    Measure {
+        /// Its name.
+        ladder: &'static str,
+        /// One of its sizes.
+        size: &'static str,
+    },
+    /// End that.
+    StopMeasuring,
     /// Save the statistics as CSV and JSON.
     ExportStats,
     /// Take this banner away: a position in [`View::notices`].
@@ -258,6 +267,8 @@ pub(crate) struct View<'a> {
     pub budget_ms: Option<f64>,
     /// The search for the best parameters.
     pub tuning: &'a Tuning,
+    /// What the Lab measures.
+    pub lab: &'a Lab,
     /// What [`VariantId::Auto`] is for this picture and radius, with its parameters; `None` until it is built.
     pub auto: Option<&'a str>,
 }

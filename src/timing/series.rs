@@ -1,10 +1,10 @@
 //! Order statistics of a handful of samples: what every table, overlay row and JSON object quotes.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Minimum, median, 95th and 99th percentile, maximum and count of a set of samples, in the samples' unit
 /// (milliseconds throughout clreel).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// Smallest sample.
     pub min: f64,

@@ -108,6 +108,13 @@ bool spares_context(cl_context context) {
     return spares_device(devices[0]);
 }
 
+bool spares_program(cl_program program) {
+    if (!options.fail_device) return false;
+    cl_context context = NULL;
+    driver->clGetProgramInfo(program, CL_PROGRAM_CONTEXT, sizeof context, &context, NULL);
+    return spares_context(context);
+}
+
 bool spares_nothing(const void *other) {
     (void)other;
     return false;

@@ -30,9 +30,11 @@ void note_call(const char *function);
 // Whether no call for what belongs to this queue, or to this context, is to fail; not even counted then.
 bool spares_queue(cl_command_queue queue);
 bool spares_context(cl_context context);
+bool spares_program(cl_program program);
 bool spares_nothing(const void *other);
 #define IS_SPARED(object)                                                                                              \
-    _Generic((object), cl_command_queue: spares_queue, cl_context: spares_context, default: spares_nothing)(object)
+    _Generic((object), cl_command_queue: spares_queue, cl_context: spares_context, cl_program: spares_program,             \
+             default: spares_nothing)(object)
 
 // Whether the device's name has this part.
 bool is_named(cl_device_id device, const char *part);

@@ -1,11 +1,13 @@
-// Notes where an application waits for OpenGL, and has OpenGL never be finished for who only asks. To be preloaded
-// (LD_PRELOAD), with WATCH_LOG naming the file that lines are added to: that of the OpenCL layer, for the order of both.
+// Notes where an application waits for OpenGL. With WATCH_EXPIRE no fence is passed within the time that it is given. To be
+// preloaded (LD_PRELOAD), with WATCH_LOG naming the file that lines are added to: that of the OpenCL layer, for the order of
+// both.
 //
 // Applications look OpenGL's functions up by name, so the functions for looking up are replaced, and those in turn are
 // found by dlsym.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,10 +34,11 @@ static void watched_finish(void) {
 }
 
 static unsigned watched_wait(void *fence, unsigned flags, uint64_t timeout_ns) {
-    enum { GL_TIMEOUT_EXPIRED = 0x911B };
-    note(timeout_ns == 0 ? "glClientWaitSync asked" : "glClientWaitSync waited");
-    unsigned status = real_wait(fence, flags, timeout_ns);
-    return timeout_ns == 0 ? GL_TIMEOUT_EXPIRED : status;
+    enum { GL_ALREADY_SIGNALED = 0x911A, GL_TIMEOUT_EXPIRED = 0x911B, GL_CONDITION_SATISFIED = 0x911C };
+    unsigned status = getenv("WATCH_EXPIRE") ? GL_TIMEOUT_EXPIRED : real_wait(fence, flags, timeout_ns);
+    bool passed = status == GL_ALREADY_SIGNALED || status == GL_CONDITION_SATISFIED;
+    note(timeout_ns == 0 ? "glClientWaitSync asked" : passed ? "glClientWaitSync passed" : "glClientWaitSync expired");
+    return status;
 }
 
 // What the application gets for an OpenGL function that it looked up.

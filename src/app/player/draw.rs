@@ -191,6 +191,7 @@ impl Player<'_> {
             notices: self.notices.all(),
             budget_ms,
             tuning: self.tuning.shown(),
+            lab: self.lab.shown(),
             auto: auto.as_deref(),
         };
         let (overlay, timer) = (&mut self.overlay, self.frames.gl_timer());

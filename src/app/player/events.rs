@@ -141,6 +141,8 @@ impl Player<'_> {
             Action::Zoom(factor) => self.surface.zoom(factor),
             Action::TuneNow => self.with_tuning(SpareTime::tune_now),
             Action::StopTuning => self.tuning.stop(),
+            Action::Measure { ladder, size } => self.measure(ladder, size),
+            Action::StopMeasuring => self.lab.stop(),
             Action::ExportStats => self.export_stats(),
             Action::DismissNotice(index) => self.notices.dismiss(index),
             Action::Quit => self.quit = true,

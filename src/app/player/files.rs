@@ -97,6 +97,7 @@ impl Player<'_> {
         // Both are asked, whatever the first one says.
         let (device, builder) = (self.frames.shut_down(), self.devices.shut_down());
         let tuner = self.tuning.shut_down();
+        self.lab.shut_down();
         let idle = device && builder && tuner && DeviceThread::have_ended(END);
         // Whoever still opens or reads a file must not be there when the process takes its own things down.
         let reading = !self.movies.end(&mut self.frames);

@@ -7,6 +7,7 @@ mod draw;
 mod events;
 mod files;
 mod hidden;
+mod lab;
 mod movies;
 mod notices;
 mod presses;
@@ -40,6 +41,7 @@ use crate::stats::Recorder;
 use crate::timing::CpuLoad;
 use colors::Colors;
 use devices::Devices;
+use lab::SpareLab;
 use movies::Movies;
 use notices::Notices;
 use repaints::Repaints;
@@ -64,6 +66,7 @@ pub(crate) struct Player<'a> {
     colors: Colors,
     devices: Devices,
     tuning: SpareTime,
+    lab: SpareLab,
     hidden: hidden::Hidden,
     notices: Notices,
     repaints: Repaints,
@@ -117,6 +120,7 @@ impl<'a> Player<'a> {
             colors: Colors::new(),
             devices: Devices::new(builder, device, &frames),
             tuning: SpareTime::default(),
+            lab: SpareLab::default(),
             hidden: hidden::Hidden::default(),
             notices: Notices::default(),
             repaints: Repaints::new(),
@@ -181,6 +185,7 @@ impl<'a> Player<'a> {
         if self.rests(event_loop) {
             return Ok(());
         }
+        self.frames.fetch();
         self.with_devices(Devices::look);
         if let Some(info) = self.with(Movies::look)? {
             let size = window_size(event_loop, Some(&info));
@@ -199,6 +204,8 @@ impl<'a> Player<'a> {
             false => self.movies.tick(&mut self.frames),
         };
         self.with_devices(Devices::look_after_frames);
+        self.look_after_lab();
+        self.tuning.yields = self.lab.measures();
         self.with_tuning(SpareTime::look_after);
         let last = self.movies.is_finished(&self.frames);
         if self.args.frames.is_some() && last && !self.frames.is_paused() {

@@ -44,6 +44,8 @@ pub(super) struct SpareTime {
     under_way: bool,
     number: u64,
     shown: Tuning,
+    /// The Lab wants the device for itself.
+    pub(super) yields: bool,
 }
 
 impl Default for SpareTime {
@@ -57,6 +59,7 @@ impl Default for SpareTime {
             under_way: false,
             number: 0,
             shown: Tuning::NONE,
+            yields: false,
         }
     }
 }
@@ -212,7 +215,8 @@ impl SpareTime {
                 return;
             }
         }
-        let obstacle = moment(&device, with).obstacle(self.asked);
+        let lab = self.yields.then_some("the Lab measures");
+        let obstacle = lab.or_else(|| moment(&device, with).obstacle(self.asked));
         if !self.under_way {
             if obstacle.is_some() && !self.asked {
                 return;

@@ -105,6 +105,11 @@ struct Rates {
 
 /// Prints them. `interrupted` says what is missing.
 pub(super) fn print(results: &Results, interrupted: Option<&str>) -> Result<()> {
+    print_json(&of(results, interrupted))
+}
+
+/// What is printed.
+pub(super) fn of<'a>(results: &'a Results, interrupted: Option<&'a str>) -> impl Serialize + use<'a> {
     let (ladder, input) = match &results.subject {
         Subject::Numbers(ladder) => (Some(*ladder), None),
         Subject::Movie { file, size: (width, height), frames } => {
@@ -112,7 +117,7 @@ pub(super) fn print(results: &Results, interrupted: Option<&str>) -> Result<()> 
         }
     };
     let devices = results.devices.iter().map(|one| device(one, input.is_some())).collect();
-    print_json(&Report { schema: 1, ladder, input, interrupted, devices })
+    Report { schema: 1, ladder, input, interrupted, devices }
 }
 
 fn device(one: &DeviceRuns, of_movie: bool) -> DeviceReport<'_> {
@@ -130,7 +135,7 @@ fn noisy(measured: Option<&Measurement>) -> Noisy {
 
 impl Serialize for RunEntry<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        let CaseRun { case, limits, rows } = self.0;
+        let CaseRun { case, limits, rows, remark } = self.0;
         let mut map = to.serialize_map(None)?;
         match (case.worth, case.json.as_object()) {
             (Worth::Frames, Some(fields)) => {
@@ -158,6 +163,9 @@ impl Serialize for RunEntry<'_> {
         let beside: Vec<_> = beside.into_iter().filter_map(self::beside).collect();
         if !beside.is_empty() {
             map.serialize_entry("native", &beside)?;
+        }
+        if let Some(remark) = remark {
+            map.serialize_entry("remark", remark)?;
         }
         map.end()
     }

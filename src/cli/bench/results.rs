@@ -4,6 +4,8 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use serde::Serialize;
+
 use super::{conversions, report, table};
 use crate::cli::exit;
 use crate::cli::live::{self, Live};
@@ -31,6 +33,8 @@ pub(super) enum Subject {
 /// What a benchmark has measured so far, and all that is needed to show it.
 pub(super) struct Results {
     pub json: bool,
+    /// Whether the window has started it.
+    pub live: bool,
     /// The SVG to write as well.
     pub chart: Option<PathBuf>,
     pub subject: Subject,
@@ -146,6 +150,10 @@ impl live::Results for Results {
         };
         format!("The benchmark was interrupted.{}{}", list("Missing", missing), list("There are only", few))
     }
+
+    fn for_window(&self) -> Option<impl Serialize> {
+        self.live.then(|| report::of(self, None))
+    }
 }
 
 impl Results {
@@ -221,7 +229,7 @@ mod tests {
         });
         let device = DeviceRuns { runs: runs.collect(), ..DeviceRuns::new(None) };
         let subject = Subject::Movie { file: String::new(), size: (1, 1), frames: 1 };
-        Results { json: false, chart: None, subject, rounds: 9, cases, devices: vec![device] }
+        Results { json: false, live: false, chart: None, subject, rounds: 9, cases, devices: vec![device] }
     }
 
     #[test]

@@ -29,6 +29,7 @@ fn print_run(device: &str, run: &CaseRun) -> Result<()> {
     for note in run.timed_limits().filter_map(|(limit, _)| limit.note) {
         print_line(note)?;
     }
+    run.remark.iter().try_for_each(print_line)?;
     // A limit that there is not is no fault.
     let faulty = |outcome: &&Outcome| matches!(outcome, Outcome::Failed(_) | Outcome::Mismatch(_));
     let limits = run.case.limits.iter().map(|limit| in_brackets(limit.name)).zip(&run.limits);

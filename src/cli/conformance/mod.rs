@@ -5,8 +5,8 @@ mod changes;
 mod report;
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 
@@ -15,11 +15,13 @@ use super::{usage, working_devices};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, no_device, select_device};
 use crate::gpu::program;
+use crate::jobs::Cancel;
 use crate::ladders::conversions::run::{self, Ask};
 use crate::ladders::conversions::saved::{Conditions, OfCase, OfDevice, Saved};
 use crate::ladders::conversions::types::{Case, Type};
 use crate::ladders::conversions::values::Depth;
 use crate::ladders::conversions::{Abilities, FILE};
+use crate::options::values;
 use crate::save;
 
 use report::Report;
@@ -42,7 +44,10 @@ pub struct ConformanceArgs {
     /// What the random numbers come from; without it something else each time
     #[arg(long, value_name = "N")]
     pub seed: Option<u32>,
-    /// Print JSON instead of a matrix
+    /// How long a step of a conversion may take before its process is given up, in seconds; without it 60 s, more on a busy machine
+    #[arg(long, value_name = "S", value_parser = values::timeout)]
+    pub kernel_timeout: Option<f64>,
+    /// Print JSON instead of a matrix; `seconds` says where the time went, added up over all processes
     #[arg(long)]
     pub json: bool,
     /// Save the result, also while it grows
@@ -84,11 +89,13 @@ pub(super) fn run(args: &ConformanceArgs) -> Result<u8> {
     }
     eprintln!("clreel: The seed of the random numbers is {}.", saved.seed);
     let (depth, seed) = (saved.depth(), saved.seed);
+    let limit = args.kernel_timeout.and_then(|s| Duration::try_from_secs_f64(s).ok());
     let steps = saved.devices.iter().map(|one| one.cases.len()).sum();
     let before = saved.devices.iter().map(|one| one.cases.iter().filter(|case| case.is_settled()).count());
     let before = before.sum();
     let live = Live::start(Report::new(saved, file, args.json), steps);
     live.skip_to(before);
+    let estimated = AtomicBool::new(depth == Depth::Quick);
     for (at, device) in devices.iter().enumerate() {
         let cases = live.results().left(at);
         let began = Instant::now();
@@ -97,12 +104,31 @@ pub(super) fn run(args: &ConformanceArgs) -> Result<u8> {
             let left = live.results().seconds_left(at, began);
             let message =
                 format!("{case}{}", left.map(|s| format!(", about {s:.0} s left")).unwrap_or_default());
-            if settled { live.step(&message) } else { live.say(&message) }
+            if settled {
+                live.step(&message)
+            } else {
+                live.say(&message)
+            }
+            // Who leaves it alone for hours wants to know for how many.
+            if let Some(left) = left.filter(|_| !estimated.swap(true, Ordering::Relaxed)) {
+                live.line(&format!("It will take about {} more, by what is done so far.", span(left)));
+            }
         };
-        run::run(device, &Ask { cases, depth, seed }, &AtomicBool::new(false), &watch)?;
+        let ask = Ask { cases, depth, seed, limit };
+        let seconds = run::run(device, &ask, &Cancel::default(), &watch)?;
+        live.results().took(at, seconds);
     }
     live.results().saved.complete = true;
     Ok(live.finish()?.code())
+}
+
+/// A span of time in the unit that people would take.
+fn span(seconds: f64) -> String {
+    match seconds {
+        ..120.0 => format!("{seconds:.0} s"),
+        ..7200.0 => format!("{:.0} minutes", seconds / 60.0),
+        _ => format!("{:.1} hours", seconds / 3600.0),
+    }
 }
 
 /// A test that nothing is known of yet, and its devices.

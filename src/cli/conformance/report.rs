@@ -11,6 +11,7 @@ use crate::cli::devices::{print_json, print_line};
 use crate::cli::{exit, live};
 use crate::error::Result;
 use crate::gpu::cl::Device;
+use crate::ladders::conversions::Times;
 use crate::ladders::conversions::run::State;
 use crate::ladders::conversions::saved::{OfCase, OfDevice, Saved};
 use crate::ladders::conversions::types::{Case, Type};
@@ -20,6 +21,8 @@ use crate::save;
 const EVERY: Duration = Duration::from_secs(10);
 /// What compiling a case is taken for, in numbers that could be tried meanwhile.
 const COMPILING: f64 = 2e6;
+/// After so many seconds an estimate is better than none.
+const LONG: f64 = 20.0;
 
 /// What is known.
 pub(super) struct Report {
@@ -27,11 +30,22 @@ pub(super) struct Report {
     file: Option<PathBuf>,
     json: bool,
     written: Instant,
+    /// What was done of each device's work before it went on.
+    before: Vec<f64>,
+}
+
+/// What is done of a device's work, and all of it.
+fn work(one: &OfDevice) -> (f64, f64) {
+    one.cases.iter().fold((0.0, 0.0), |(done, all), case| {
+        let of = case.of as f64 + COMPILING;
+        (done + if case.is_settled() { of } else { case.values as f64 }, all + of)
+    })
 }
 
 impl Report {
     pub(super) fn new(saved: Saved, file: Option<PathBuf>, json: bool) -> Self {
-        Self { saved, file, json, written: Instant::now() }
+        let before = saved.devices.iter().map(|one| work(one).0).collect();
+        Self { saved, file, json, written: Instant::now(), before }
     }
 
     /// The cases of a device that are not settled, with what is done of them.
@@ -69,16 +83,18 @@ impl Report {
 
     /// How long it will take from now on, in seconds, if that can be said.
     pub(super) fn seconds_left(&self, device: usize, began: Instant) -> Option<f64> {
-        let cases = &self.saved.devices.get(device)?.cases;
-        let weight = |case: &OfCase| (case.of as f64 + COMPILING, case.values as f64);
-        let (mut all, mut done) = (0.0, 0.0);
-        for case in cases {
-            let (of, values) = weight(case);
-            all += of;
-            done += if case.is_settled() { of } else { values };
-        }
+        let (done, all) = work(self.saved.devices.get(device)?);
+        let now = done - self.before.get(device)?;
         let took = began.elapsed().as_secs_f64();
-        (done > 0.02 * all).then(|| took * (all - done) / done)
+        let enough = now > 0.02 * all || took > LONG && now > 0.0;
+        enough.then(|| took * (all - done) / now)
+    }
+
+    /// Notes where the time of a device's test went.
+    pub(super) fn took(&mut self, device: usize, seconds: Times) {
+        if let Some(device) = self.saved.devices.get_mut(device) {
+            device.seconds.add(seconds);
+        }
     }
 
     fn write(&self) -> Result<()> {

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use ocl::ffi;
 
-use super::{DeviceSide, Loaded, Output, SOURCE, Slot, TARGET, no_picture};
+use super::{DeviceSide, Loaded, Output, Place, SOURCE, Slot, TARGET, no_picture};
 use crate::engine::plans::Plans;
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, Event, Queue};
@@ -88,14 +88,13 @@ impl Slot {
         (self.input.as_deref().map(HostBlock::start), self.output.as_ref().map(Output::start))
     }
 
-    /// Enqueues the handover of the texture to OpenCL. Waits for OpenGL if it has not finished with the texture, except
-    /// where the device promises to wait itself (cl_khr_gl_event).
+    /// Enqueues the handover of the texture to OpenCL. Waits for OpenGL if it has not finished with the texture.
     ///
     /// # Errors
     /// When the texture is not shared, or the driver refuses.
     pub(crate) fn acquire(&mut self, cl: &ClContext) -> Result<Event> {
         if let Some(surface) = &mut self.surface {
-            surface.wait_for_gl(cl.waits_for_gl());
+            surface.wait_for_gl();
         }
         let shared = self.device.shared.as_ref().ok_or_else(no_picture)?;
         self.device.handed_over = true;
@@ -184,6 +183,7 @@ impl Slot {
         if to_texture {
             event = Some(device.shared.as_ref().ok_or_else(no_picture)?.release(cl)?);
         }
+        self.result = if to_texture { Place::Texture } else { Place::Output };
         event.ok_or_else(no_picture)
     }
 

@@ -181,13 +181,17 @@ impl Slot {
         let bytes = self.bytes();
         let Some(surface) = &mut self.surface else { return false };
         if to_texture {
-            surface.wait_for_gl(false);
+            surface.wait_for_gl();
             return true;
         }
         if self.output.is_none() && self.pixels.is_none() {
             self.pixels = surface.pixel_buffer(bytes).filter(pixels);
         }
-        self.wait_until_fetched()
+        let has_buffer = matches!(self.output, Some(Output::Pixels(_)));
+        if has_buffer {
+            surface.wait_for_gl();
+        }
+        has_buffer
     }
 
     /// Width and height in pixels.
@@ -304,16 +308,6 @@ impl Slot {
         self.surface.iter_mut().for_each(Surface::retire);
     }
 
-    /// Waits until OpenGL has fetched the picture before from the pixel buffer, so that the next one can be written
-    /// there. Returns whether there is such a buffer.
-    pub(crate) fn wait_until_fetched(&mut self) -> bool {
-        let has_buffer = matches!(self.output, Some(Output::Pixels(_)));
-        if let Some(surface) = self.surface.as_mut().filter(|_| has_buffer) {
-            surface.wait_until_fetched();
-        }
-        has_buffer
-    }
-
     /// Notes where the picture is now.
     pub(super) fn result_is_in(&mut self, place: Place) {
         self.result = place;
@@ -340,12 +334,6 @@ impl Slot {
         if filled {
             self.result = Place::Texture;
         }
-    }
-
-    /// Fills the texture with what commands have put into [`Slot::target`], as [`Slot::show`] does.
-    pub fn show_output(&mut self) {
-        self.result = Place::Output;
-        self.show();
     }
 
     /// The picture, tightly packed RGBA8; `None` while the device has it, and where it is not in the host's memory.

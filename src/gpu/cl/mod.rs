@@ -63,11 +63,6 @@ impl ClContext {
         Ok(Self { device: device.clone(), context, queue })
     }
 
-    /// Whether the device waits by itself for OpenGL before it takes a shared texture over.
-    pub(crate) fn waits_for_gl(&self) -> bool {
-        self.device.info.extensions.iter().any(|name| name == "cl_khr_gl_event")
-    }
-
     /// Another in-order, profiling queue of the same context: for what must not stand behind the first one's commands.
     pub fn extra_queue(&self) -> Result<Queue> {
         new_queue(&self.context, &self.device).map_err(|e| failed("A queue could not be made.", &e))

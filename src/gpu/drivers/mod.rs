@@ -181,6 +181,11 @@ pub(super) fn loaded() {
     *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
+/// What [`guard`] was told to leave out.
+pub(crate) fn skipped() -> &'static [String] {
+    GUARD.get().map_or(&[], |guard| &guard.skip)
+}
+
 /// The name in the list to leave out that this platform is left out by.
 pub(super) fn skipped_by(platform: &str) -> Option<&'static str> {
     let platform = platform.to_lowercase();

@@ -64,6 +64,7 @@ pub(crate) struct Client {
     said: Receiver<Vec<u8>>,
     frame: File,
     asked: u32,
+    step: String,
     _drivers: Option<drivers::Folder>,
 }
 
@@ -112,12 +113,17 @@ impl Client {
                 }
             }
         })?;
-        Ok(Self { child, requests, said, frame, asked: 0, _drivers: folder })
+        Ok(Self { child, requests, said, frame, asked: 0, step: START.to_owned(), _drivers: folder })
     }
 
     /// Whether it was asked nothing yet: a kernel before this one cannot have damaged it.
     pub(crate) fn is_fresh(&self) -> bool {
         self.asked == 0
+    }
+
+    /// What it does, or did when it ended: the last step that it has told.
+    pub(crate) fn step(&self) -> &str {
+        &self.step
     }
 
     /// Puts bytes into the memory that the child sees too.
@@ -155,19 +161,20 @@ impl Client {
         if self.requests.write_all(&line).is_err() {
             return Err(self.ended());
         }
-        let (mut step, mut allowed) = (START.to_owned(), limit(START, None));
+        START.clone_into(&mut self.step);
+        let mut allowed = limit(START, None);
         loop {
             match self.said.recv_timeout(allowed) {
                 Ok(line) => match serde_json::from_slice(&line) {
                     Ok(Said::Answer(answer)) => return Ok(answer),
                     Ok(Said::Step(name)) => {
                         allowed = limit(&name, None);
-                        step = name;
+                        self.step = name;
                     }
-                    Ok(Said::Predicted(ms)) => allowed = limit(&step, Some(ms)),
+                    Ok(Said::Predicted(ms)) => allowed = limit(&self.step, Some(ms)),
                     Err(_) => return Err(Fault::Ended("an answer that is none".to_owned())),
                 },
-                Err(RecvTimeoutError::Timeout) => return Err(Fault::Silent(step, allowed)),
+                Err(RecvTimeoutError::Timeout) => return Err(Fault::Silent(self.step.clone(), allowed)),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
             }
         }

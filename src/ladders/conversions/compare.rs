@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::reference::{accepts, convert, convert_all, is_open};
+use super::bulk::convert_all;
+use super::reference::{accepts, convert, is_open};
 use super::types::{Case, Form, Type};
 
 /// What the output holds before a run, and what lies round it.

@@ -1,9 +1,12 @@
 //! A device's conversions of one source and destination. In: types, numbers. Out: the results of every form, each among
 //! canaries and over junk, compared with what is right.
 
+use std::time::Instant;
+
 use ocl::ffi;
 
 use super::compare::{Failure, JUNK, Wanted, outside};
+use super::trial::{Times, clock};
 use super::types::{Case, Form, Type};
 use super::values::MULTIPLE;
 use crate::error::{Error, Result};
@@ -195,7 +198,9 @@ impl Memory {
         case: Case,
         input: &[u8],
         wanted: &mut Wanted,
+        times: &mut Times,
     ) -> Result<Option<Failure>> {
+        let mut began = Instant::now();
         let Some((_, kernel)) = program.kernels.iter().find(|(of, _)| *of == case) else { return Ok(None) };
         let count = input.len() / program.from.bytes();
         debug_assert_eq!(count % MULTIPLE, 0);
@@ -219,13 +224,17 @@ impl Memory {
         kernel.forget_memory();
         drop(enqueued.map_err(whole)?);
         flush(queue)?;
+        clock(&mut began, &mut times.device);
         wanted.fill(case, input);
+        clock(&mut began, &mut times.reference);
         let mapped = output.enqueue_map(queue, ffi::CL_MAP_READ, places.all(), true, &[]);
         let (mapped, _event) = mapped.map_err(whole)?;
         // SAFETY: the mapping is complete and has so many bytes.
         let got = unsafe { std::slice::from_raw_parts(mapped.as_ptr(), places.all()) };
+        clock(&mut began, &mut times.device);
         let abilities = self.abilities;
         let failure = compare(case, input, got, places, wanted, &|of| abilities.flushes(of));
+        clock(&mut began, &mut times.compare);
         drop(enqueue_unmap(queue, output.mem(), mapped).map_err(whole)?);
         Ok(failure)
     }
@@ -240,6 +249,17 @@ fn shape(device: &DeviceInfo, count: usize) -> (usize, usize) {
     let group = device.max_work_group_size.clamp(1, 256);
     let most = device.units as usize * 2048;
     ((count / MULTIPLE).clamp(1, most).next_multiple_of(group), group)
+}
+
+/// How many bytes are no junk any more, of `bytes` that lie `from` so many behind its beginning.
+fn changed(bytes: &[u8], from: usize) -> u64 {
+    let junk = JUNK.to_ne_bytes();
+    let expected: [u8; 64] = std::array::from_fn(|at| junk[(from + at) % 4]);
+    let of_block = |block: &[u8]| match block == &expected[..block.len()] {
+        true => 0,
+        false => block.iter().zip(&expected).filter(|(byte, junk)| byte != junk).count() as u64,
+    };
+    bytes.chunks(expected.len()).map(of_block).sum()
 }
 
 /// Compares every form that the case has; what others would have written must be junk still.
@@ -259,10 +279,6 @@ fn compare(
             return Some(failure);
         }
     }
-    let changed = |bytes: &[u8], from: usize| {
-        let junk = JUNK.to_ne_bytes();
-        bytes.iter().enumerate().filter(|(at, byte)| **byte != junk[(from + at) % 4]).count() as u64
-    };
     let before = changed(&got[..CANARY], 0);
     if before > 0 {
         return Some(outside(forms[0], before));

@@ -27,83 +27,10 @@ pub struct Wanted {
     pub care: u64,
 }
 
-/// What is right on a device whose own rounding, which is the default for binary numbers, is to nearest.
-#[inline]
+/// What is right on a device whose own rounding, which is the default for binary numbers, is to nearest. Of many numbers
+/// [`bulk`](super::bulk) says the same.
 pub fn convert(case: Case, bits: u64) -> Wanted {
     put(case, take(case.from, bits))
-}
-
-/// The same for all of `input`, packed bytes in the processor's order; `care` may be empty where
-/// [nothing is open](is_open), else it is as long as `output`.
-pub fn convert_all(case: Case, input: &[u8], output: &mut [u8], care: &mut [u8]) {
-    // A loop for each source: what is known of it is known to the compiler.
-    macro_rules! sources {
-        ($($source:ident)*) => {
-            match case.from {
-                $(Type::$source => by_size(case, input, output, care, |bits| take(Type::$source, bits)),)*
-            }
-        };
-    }
-    sources!(Char UChar Short UShort Int UInt Long ULong Half Float Double);
-}
-
-fn by_size(
-    case: Case,
-    input: &[u8],
-    output: &mut [u8],
-    care: &mut [u8],
-    take: impl Fn(u64) -> Number + Copy,
-) {
-    match (case.from.bytes(), case.to.bytes()) {
-        (1, 1) => each::<1, 1>(case, input, output, care, take),
-        (1, 2) => each::<1, 2>(case, input, output, care, take),
-        (1, 4) => each::<1, 4>(case, input, output, care, take),
-        (1, _) => each::<1, 8>(case, input, output, care, take),
-        (2, 1) => each::<2, 1>(case, input, output, care, take),
-        (2, 2) => each::<2, 2>(case, input, output, care, take),
-        (2, 4) => each::<2, 4>(case, input, output, care, take),
-        (2, _) => each::<2, 8>(case, input, output, care, take),
-        (4, 1) => each::<4, 1>(case, input, output, care, take),
-        (4, 2) => each::<4, 2>(case, input, output, care, take),
-        (4, 4) => each::<4, 4>(case, input, output, care, take),
-        (4, _) => each::<4, 8>(case, input, output, care, take),
-        (_, 1) => each::<8, 1>(case, input, output, care, take),
-        (_, 2) => each::<8, 2>(case, input, output, care, take),
-        (_, 4) => each::<8, 4>(case, input, output, care, take),
-        (_, _) => each::<8, 8>(case, input, output, care, take),
-    }
-}
-
-fn each<const FROM: usize, const TO: usize>(
-    case: Case,
-    input: &[u8],
-    output: &mut [u8],
-    care: &mut [u8],
-    take: impl Fn(u64) -> Number,
-) {
-    let (input, _) = input.as_chunks::<FROM>();
-    let (output, _) = output.as_chunks_mut::<TO>();
-    let (care, _) = care.as_chunks_mut::<TO>();
-    let bits_of = |bytes: &[u8; FROM]| {
-        let mut wide = [0; 8];
-        wide[..FROM].copy_from_slice(bytes);
-        u64::from_le_bytes(wide)
-    };
-    let cut = |bits: u64| {
-        let mut bytes = [0; TO];
-        bytes.copy_from_slice(&bits.to_le_bytes()[..TO]);
-        bytes
-    };
-    if care.is_empty() {
-        for (from, to) in input.iter().zip(output) {
-            *to = cut(put(case, take(bits_of(from))).bits);
-        }
-    } else {
-        for ((from, to), care) in input.iter().zip(output).zip(care) {
-            let wanted = put(case, take(bits_of(from)));
-            (*to, *care) = (cut(wanted.bits), cut(wanted.care));
-        }
-    }
 }
 
 /// Whether the language leaves some of a case's results open: those of binary numbers that do not fit, and which NaN it is.
@@ -157,7 +84,6 @@ fn is_subnormal(format: Format, of: Type, bits: u64) -> bool {
 }
 
 /// Takes a number apart.
-#[inline(always)]
 fn take(from: Type, bits: u64) -> Number {
     match from.kind() {
         Kind::Whole { signed: false } => Number::Finite { negative: false, magnitude: bits, exponent: 0 },
@@ -183,7 +109,6 @@ fn take(from: Type, bits: u64) -> Number {
 }
 
 /// Puts a number together in its new type.
-#[inline(always)]
 fn put(case: Case, number: Number) -> Wanted {
     let Case { from, to, saturates, rounding } = case;
     match to.kind() {
@@ -193,7 +118,6 @@ fn put(case: Case, number: Number) -> Wanted {
 }
 
 /// `magnitude`·2^-`shift`, rounded.
-#[inline(always)]
 fn shifted(magnitude: u64, shift: u32, negative: bool, rounding: Rounding) -> u64 {
     // So far down nothing is left but whether there was something: less than a half.
     let wide = u128::from(magnitude);
@@ -213,7 +137,6 @@ fn shifted(magnitude: u64, shift: u32, negative: bool, rounding: Rounding) -> u6
     kept + u64::from(up)
 }
 
-#[inline(always)]
 fn whole(number: Number, to: Type, signed: bool, saturates: bool, wraps: bool, rounding: Rounding) -> Wanted {
     let all = to.mask();
     let (most, least) = match signed {
@@ -248,7 +171,6 @@ fn whole(number: Number, to: Type, signed: bool, saturates: bool, wraps: bool, r
     }
 }
 
-#[inline(always)]
 fn binary(number: Number, to: Type, format: Format, rounding: Rounding) -> Wanted {
     let stored = format.precision - 1;
     let sign = |negative: bool| u64::from(negative) << (to.bits() - 1);

@@ -2,23 +2,28 @@
 //! as it is known, from several threads at once.
 //!
 //! Cases of one source and destination are compiled together, and tried together, part by part of the numbers. Each thread
-//! has a context of its own: while one waits for its compiler or device, another computes what is right.
+//! asks a child process of its own ([`trial`](super::trial)): while one waits for its compiler or device, another computes what
+//! is right, and a driver that crashes or hangs costs the case that it was at.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use super::compare::{Failure, Wanted};
-use super::device::{Abilities, Memory, Program};
-use super::types::{Case, Type};
-use super::values::{Depth, Values};
+use serde::{Deserialize, Serialize};
+
+use super::compare::Failure;
+use super::device::Abilities;
+use super::trial::{Child, Times, Trouble};
+use super::types::Case;
+use super::values::Depth;
 use crate::error::Result;
-use crate::gpu::cl::{ClContext, Device, DeviceKind};
+use crate::gpu::cl::{Device, DeviceKind};
+use crate::jobs::Cancel;
 use crate::threads::all_threads;
 
 /// Numbers that are tried at once.
-const PART: usize = 1 << 21;
-/// Most threads: each has its memory on the device.
+pub(super) const PART: usize = 1 << 21;
+/// Most threads: each has a process, with its memory on the device.
 const MOST_THREADS: usize = 16;
 
 /// What is asked of a test.
@@ -30,10 +35,12 @@ pub struct Ask {
     pub depth: Depth,
     /// What the random numbers come from.
     pub seed: u32,
+    /// How long a step may take, where the user says.
+    pub limit: Option<Duration>,
 }
 
 /// What is known of a case.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum State {
     /// It is right so far, for so many numbers.
     Going(u64),
@@ -50,11 +57,11 @@ pub enum State {
 /// Told what is known of a case.
 pub type Watch<'a> = &'a (dyn Fn(Case, State) + Sync);
 
-/// Tries all cases, until `stop` is set.
+/// Tries all cases, until `stop` says so. Returns where the time went.
 ///
 /// # Errors
 /// When the device cannot be used at all.
-pub fn run(device: &Device, ask: &Ask, stop: &AtomicBool, watch: Watch) -> Result<()> {
+pub fn run(device: &Device, ask: &Ask, stop: &Cancel, watch: Watch) -> Result<Times> {
     let types = Abilities::of(device).types();
     let mut groups: VecDeque<Group> = VecDeque::new();
     for &(case, done) in &ask.cases {
@@ -62,13 +69,18 @@ pub fn run(device: &Device, ask: &Ask, stop: &AtomicBool, watch: Watch) -> Resul
             watch(case, State::Unsupported(format!("The device has no {}.", missing.name())));
             continue;
         }
-        match groups.iter_mut().find(|group| (group.from, group.to) == (case.from, case.to)) {
-            Some(group) => group.cases.push((case, done)),
-            None => groups.push_back(Group { from: case.from, to: case.to, cases: vec![(case, done)] }),
+        let same = |group: &&mut Group| {
+            group.first().is_some_and(|(of, _)| (of.from, of.to) == (case.from, case.to))
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push((case, done)),
+            None => groups.push_back(vec![(case, done)]),
         }
     }
-    // What cannot be used at all is one error, not one for each case.
-    drop(ClContext::new(device)?);
+    // The widest first: they take longest, and nobody waits for a last one.
+    groups.make_contiguous().sort_by_key(|group| {
+        std::cmp::Reverse(group.first().map(|(case, _)| case.from.bytes() + case.to.bytes()))
+    });
     let threads = match device.info.kind {
         DeviceKind::Cpu => all_threads(),
         _ => all_threads().max(2),
@@ -76,16 +88,20 @@ pub fn run(device: &Device, ask: &Ask, stop: &AtomicBool, watch: Watch) -> Resul
     let threads = threads.min(MOST_THREADS).min(groups.len());
     let groups = Mutex::new(groups);
     let next = || groups.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+    // What cannot be used at all is one error, not one for each case.
+    let ended: Mutex<(Times, Result<()>)> = Mutex::new((Times::default(), Ok(())));
     let work = || {
-        let mut worker: Option<Worker> = None;
-        while let Some(group) = next().filter(|_| !stop.load(Ordering::Relaxed)) {
-            if let Err(error) = group.run(device, ask, &mut worker, stop, watch) {
-                for (case, _) in &group.cases {
-                    watch(*case, State::Failed(error.to_string()));
-                }
-                // A failure may have cost the context.
-                worker = None;
-            }
+        let mut child = Child::new(device);
+        let work = Work { ask, stop, watch };
+        let mut done = Ok(());
+        while let Some(group) = next().filter(|_| done.is_ok() && !stop.is_cancelled()) {
+            done = work.try_group(group, &mut child);
+        }
+        let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.0.add(child.times);
+        if ended.1.is_ok() && done.is_err() {
+            groups.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            ended.1 = done;
         }
     };
     std::thread::scope(|scope| {
@@ -94,77 +110,67 @@ pub fn run(device: &Device, ask: &Ask, stop: &AtomicBool, watch: Watch) -> Resul
         }
         work();
     });
-    Ok(())
+    let (times, done) = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.map(|()| times)
 }
 
-/// A thread's context and memory.
-struct Worker {
-    cl: ClContext,
-    memory: Memory,
-    wanted: Wanted,
-    input: Vec<u8>,
+/// Cases of one source and destination, and how many numbers of each are done.
+type Group = Vec<(Case, u64)>;
+
+/// One thread's work: groups until there are no more, each case told as soon as it is known.
+struct Work<'a> {
+    ask: &'a Ask,
+    stop: &'a Cancel,
+    watch: Watch<'a>,
 }
 
-/// Cases of one source and destination.
-struct Group {
-    from: Type,
-    to: Type,
-    cases: Vec<(Case, u64)>,
-}
-
-impl Group {
-    fn run(
-        &self,
-        device: &Device,
-        ask: &Ask,
-        worker: &mut Option<Worker>,
-        stop: &AtomicBool,
-        watch: Watch,
-    ) -> Result<()> {
-        let worker = match worker.take() {
-            Some(known) => worker.insert(known),
-            None => {
-                let cl = ClContext::new(device)?;
-                let memory = Memory::new(&cl);
-                worker.insert(Worker { cl, memory, wanted: Wanted::default(), input: Vec::new() })
-            }
-        };
-        let cases: Vec<Case> = self.cases.iter().map(|(case, _)| *case).collect();
-        let (program, failures) = Program::compile(&worker.cl, &cases)?;
-        let mut left = self.cases.clone();
-        for (case, error) in failures {
-            watch(case, State::Failed(error.to_string()));
-            left.retain(|(of, _)| *of != case);
-        }
-        let values = Values::new(self.from, ask.depth, ask.seed);
-        let mut first = left.iter().map(|(_, done)| *done).min().unwrap_or(0);
-        while first < values.count() && !left.is_empty() {
-            let count = (values.count() - first).min(PART as u64) as usize;
-            values.fill(first, count, &mut worker.input);
-            worker.memory.load(&worker.input)?;
-            let end = first + count as u64;
-            let mut going = Vec::new();
-            for &(case, done) in &left {
-                if stop.load(Ordering::Relaxed) {
-                    return Ok(());
-                }
-                if done >= end {
-                    going.push((case, done));
-                    continue;
-                }
-                let found = worker.memory.check(&program, case, &worker.input, &mut worker.wanted)?;
-                match found {
-                    Some(failure) => watch(case, State::Wrong(end, Box::new(failure))),
-                    None if end == values.count() => watch(case, State::Ok(end)),
-                    None => {
-                        watch(case, State::Going(end));
-                        going.push((case, end));
+impl Work<'_> {
+    /// Tries a group to its end, part by part of the numbers.
+    ///
+    /// # Errors
+    /// When the device cannot be used at all.
+    fn try_group(&self, group: Group, child: &mut Child) -> Result<()> {
+        let mut waiting = vec![group];
+        while let Some(mut cases) = waiting.pop() {
+            while !cases.is_empty() && !self.stop.is_cancelled() {
+                match child.ask(&cases, self.ask) {
+                    Ok(states) => cases = self.note(&cases, states),
+                    Err(Trouble::Case(case, error)) => {
+                        (self.watch)(case, State::Failed(error.to_string()));
+                        cases.retain(|(of, _)| *of != case);
                     }
+                    // One of them: which one shows when each is compiled alone.
+                    Err(Trouble::Together) => waiting.extend(cases.drain(..).map(|case| vec![case])),
+                    // Once it may have been these; again at once, it is the device.
+                    Err(Trouble::Device(error)) if child.answered => {
+                        child.answered = false;
+                        for (case, _) in cases.drain(..) {
+                            (self.watch)(case, State::Failed(error.to_string()));
+                        }
+                    }
+                    Err(Trouble::Device(error)) => return Err(error),
                 }
             }
-            left = going;
-            first = end;
         }
         Ok(())
+    }
+
+    /// Tells what came of cases; returns those that go on.
+    fn note(&self, asked: &[(Case, u64)], states: Vec<(Case, State)>) -> Group {
+        let mut going = Group::new();
+        for (case, state) in states {
+            let before = asked.iter().find(|(of, _)| *of == case).map(|(_, done)| *done);
+            match state {
+                State::Going(done) => {
+                    going.push((case, done));
+                    if before == Some(done) {
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            (self.watch)(case, state);
+        }
+        going
     }
 }

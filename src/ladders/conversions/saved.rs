@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::compare::Failure;
 use super::run::State;
+use super::trial::Times;
 use super::types::{Case, Form};
 use super::values::{Depth, Values};
 use crate::error::{Error, Result};
@@ -49,6 +50,9 @@ pub struct OfDevice {
     pub driver: String,
     /// What its results depend on.
     pub conditions: Conditions,
+    /// Where the time went.
+    #[serde(default)]
+    pub seconds: Times,
     /// The cases.
     pub cases: Vec<OfCase>,
 }
@@ -129,7 +133,7 @@ impl OfDevice {
     /// One of which nothing is known.
     pub fn new(info: &DeviceInfo, conditions: Conditions, cases: Vec<OfCase>) -> Self {
         let DeviceInfo { name, platform, version, driver, .. } = info.clone();
-        Self { name, platform, version, driver, conditions, cases }
+        Self { name, platform, version, driver, conditions, seconds: Times::default(), cases }
     }
 
     /// How many cases have this outcome.

@@ -3,8 +3,10 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// A type of numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Type {
     /// `char`, 8 bits
     Char,
@@ -85,6 +87,7 @@ impl Type {
     }
 
     /// Its size in bytes.
+    #[inline]
     pub fn bytes(self) -> usize {
         match self {
             Type::Char | Type::UChar => 1,
@@ -95,16 +98,19 @@ impl Type {
     }
 
     /// Its size in bits.
+    #[inline]
     pub fn bits(self) -> u32 {
         8 * self.bytes() as u32
     }
 
     /// A one in each of its bits.
+    #[inline]
     pub fn mask(self) -> u64 {
         u64::MAX >> (64 - self.bits())
     }
 
     /// What its bits mean.
+    #[inline]
     pub fn kind(self) -> Kind {
         match self {
             Type::Char | Type::Short | Type::Int | Type::Long => Kind::Whole { signed: true },
@@ -116,13 +122,14 @@ impl Type {
     }
 
     /// Whether it holds whole numbers only.
+    #[inline]
     pub fn is_whole(self) -> bool {
         matches!(self.kind(), Kind::Whole { .. })
     }
 }
 
 /// How what lies between two numbers becomes one of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Rounding {
     /// As the language has it where none is named: to zero for whole numbers, else as the device rounds, to nearest.
     Default,
@@ -185,7 +192,7 @@ impl fmt::Display for Form {
 }
 
 /// One conversion.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Case {
     /// The source.
     pub from: Type,

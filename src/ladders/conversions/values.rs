@@ -4,6 +4,8 @@
 //! Numbers of 8 and 16 bits are all of them; of 32 bits all, or as those of 64 bits: special ones, the edges of every
 //! destination's range with their neighbours, and after them random ones.
 
+use serde::{Deserialize, Serialize};
+
 use super::types::{Kind, Type};
 
 /// Numbers are padded to a multiple of this: all widths of vectors divide it.
@@ -14,7 +16,7 @@ const QUICK: u64 = 1 << 20;
 const FULL: u64 = 1 << 28;
 
 /// How thorough a test is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Depth {
     /// 2^20 random numbers of each type of 32 and 64 bits.
     Quick,

@@ -6,7 +6,7 @@ mod kernels;
 use std::sync::{Mutex, PoisonError};
 
 use super::reduction::code::Code;
-use super::reduction::digest::{Digest, OfPictures};
+use super::reduction::digest::{Digest, OF_SIZES, OfPictures};
 use super::reduction::luminance;
 use super::reduction::pictures::Case;
 use crate::ladder::rung::{Rung, Work};
@@ -66,6 +66,7 @@ impl Digest for Histogram {
 
     const NAME: &'static str = "histogram";
     const TAKES: &'static [&'static str] = &["size"];
+    const SIZES: &'static [&'static str] = OF_SIZES;
     const NUMBERS: &'static [&'static str] = &[];
     const REST: &'static str = "the count of luminance";
 

@@ -84,6 +84,8 @@ impl Ladder for Matmul {
     const INPUTS: &'static [&'static str] = inputs::NAMES;
 
     const TAKES: &'static [&'static str] = &["mnk"];
+    const SIZES: &'static [&'static str] =
+        &["128,128,128", "256,256,256", "512,512,512", "1024,1024,1024", "4096,16,1024", "2048,2048,2048"];
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Shape>, String> {
         let mut cases = Vec::new();

@@ -27,6 +27,8 @@ pub trait Digest: Debug {
     const NAME: &'static str;
     /// As [`Ladder::TAKES`]: the size, and the blocks where there are some.
     const TAKES: &'static [&'static str];
+    /// As [`Ladder::SIZES`].
+    const SIZES: &'static [&'static str];
     /// The first numbers, as a person would call them.
     const NUMBERS: &'static [&'static str];
     /// Those that follow, which are counted.
@@ -55,6 +57,9 @@ pub trait Digest: Debug {
     /// Does it.
     fn run(&self, host: Self::Host, pixels: &[u8], case: &Case, numbers: &mut [u32]);
 }
+
+/// Sizes of pictures for the window's spare time.
+pub const OF_SIZES: &[&str] = &["640x360", "1280x720", "1920x1080", "3840x2160"];
 
 /// The ladder of a digest.
 #[derive(Debug, Clone, Copy)]
@@ -114,6 +119,7 @@ impl<D: Digest> Ladder for OfPictures<D> {
     const INPUTS: &'static [&'static str] = pictures::INPUTS;
 
     const TAKES: &'static [&'static str] = D::TAKES;
+    const SIZES: &'static [&'static str] = D::SIZES;
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Case>, String> {
         let of_size = if sizes.size.is_empty() { &[(1920, 1080)] } else { sizes.size };

@@ -19,7 +19,7 @@ use crate::ladder::contest::Ladder as _;
 use crate::ladder::rung::{Rung, Work};
 
 use code::Code;
-use digest::{Digest, OfPictures};
+use digest::{Digest, OF_SIZES, OfPictures};
 use host::Host;
 use pictures::{BLOCKS, Case};
 pub(crate) use reference::OF_FRAME;
@@ -117,6 +117,7 @@ impl Digest for Reduction {
 
     const NAME: &'static str = "reduction";
     const TAKES: &'static [&'static str] = &["size", "block"];
+    const SIZES: &'static [&'static str] = OF_SIZES;
     const NUMBERS: &'static [&'static str] = &[
         "the sum's lower half",
         "the sum's upper half",

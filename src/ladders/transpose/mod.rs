@@ -2,17 +2,19 @@
 //! m×n floats, in which nothing is computed. Every rung gives exactly the bytes of [`reference()`].
 
 mod kernels;
+mod why;
 
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use crate::error::Result;
-use crate::gpu::cl::{ClContext, DeviceInfo};
+use crate::gpu::cl::{ClContext, DeviceInfo, DeviceKind};
 use crate::ladder::arrays::Arrays;
 use crate::ladder::config::Config;
 use crate::ladder::contest::{Ladder, Sizes};
 use crate::ladder::measure::Sample;
+use crate::ladder::rows::CaseRun;
 use crate::ladder::rung::{Rung, Work};
 use crate::timing::ms_since;
 use crate::verify::Floats;
@@ -117,6 +119,7 @@ impl Ladder for Transpose {
     const INPUTS: &'static [&'static str] = &["counting", "alternating"];
 
     const TAKES: &'static [&'static str] = &["mn"];
+    const SIZES: &'static [&'static str] = &["256,256", "1024,1024", "2047,1023", "4096,4096"];
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Size>, String> {
         let mut cases = Vec::new();
@@ -243,6 +246,10 @@ impl Ladder for Transpose {
                 Ok(Sample { device_ms: None, dispatch_ms: None, wall_ms: ms_since(begin) })
             }
         }
+    }
+
+    fn remark(&self, kind: Option<DeviceKind>, run: &CaseRun) -> Option<String> {
+        why::why(kind, run)
     }
 
     fn elements(&self, _: &Room) -> Floats {

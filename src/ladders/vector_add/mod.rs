@@ -94,6 +94,7 @@ impl Ladder for VectorAdd {
     const INPUTS: &'static [&'static str] = inputs::NAMES;
 
     const TAKES: &'static [&'static str] = &["count"];
+    const SIZES: &'static [&'static str] = &["65536", "1048576", "16777216"];
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<u32>, String> {
         let mut cases = Vec::new();

@@ -1,6 +1,6 @@
 //! Every text that the overlay shows, in `tests/goldens/overlay`, without numbers: an unnoticed change fails here.
 
-use super::machine::{Machine, searched};
+use super::machine::{Machine, measured, searched};
 use super::*;
 use crate::color::Correction;
 use crate::golden::{holds, told};
@@ -59,6 +59,11 @@ fn texts_of_the_panels() {
     panel("tuning", |f| {
         f.overlay.open[Panel::Tuning as usize] = true;
         f.tuning = searched(Status::Failed("no".into()));
+    });
+    panel("lab-idle", |f| f.overlay.open[Panel::Lab as usize] = true);
+    panel("lab", |f| {
+        f.overlay.open[Panel::Lab as usize] = true;
+        f.lab = measured(LabState::Waiting("the movie plays"));
     });
     panel("tuning-idle", |f| f.overlay.open[Panel::Tuning as usize] = true);
     panel("tuning-done", |f| {

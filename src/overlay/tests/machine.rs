@@ -367,3 +367,86 @@ fn a_click_on_a_spike_freezes_its_frame_until_it_is_let_go() {
         assert!(!fixture.overlay.is_frozen());
     }
 }
+
+/// What the Lab has measured in the fixture: a rung that is fast, one that is noisy, one that cannot run, one that was not
+/// timed yet.
+pub(super) fn measured(state: LabState) -> Lab {
+    use crate::timing::Series;
+    let time = |ms: f64| Series::of(&[ms; 9]);
+    let row = |name: &str, ms: Option<f64>| LabRow {
+        time: ms.and_then(time),
+        rate: ms.map(|ms| (268.4 / ms, "GFLOP/s")),
+        ..LabRow::unknown(name)
+    };
+    let mut rows =
+        vec![row("serial", Some(80.0)), row("naive", Some(120.0)), row("constant", None), row("auto", None)];
+    rows[1].noisy = Some("Other processes used 40 % of the machine.".to_owned());
+    (rows[2].outcome, rows[2].reason) = ("unsupported".to_owned(), Some("No room.".to_owned()));
+    Lab {
+        state,
+        of: Some(("matmul", "256,256,256")),
+        device: "First".to_owned(),
+        steps: (17, 24),
+        limit: Some(row("multiply-adds alone", Some(2.0))),
+        rows,
+    }
+}
+
+#[test]
+fn the_lab_shows_nothing_that_was_not_measured_and_factors_of_what_was() {
+    for size in SIZES {
+        let mut fixture = Fixture::new(size);
+        // In a narrow window there is the key alone.
+        if size == SIZES[0] {
+            assert_eq!(fixture.click("Lab"), [Action::Toggle(Panel::Lab)], "{size}");
+        }
+        fixture.overlay.toggle(Panel::Lab);
+        (0..2).for_each(|_| drop(fixture.pass(vec![])));
+        let count = |fixture: &Fixture, text: &str| fixture.texts.iter().filter(|(t, _)| t == text).count();
+        let rungs = (crate::ladders::all()[0].rungs)().len();
+        // What scrolls out of a low window is not painted.
+        let unknown = count(&fixture, "\u{2013}");
+        assert!(unknown > 0 && (size != SIZES[0] || unknown >= 2 * rungs), "{unknown} at {size}");
+        let want = Action::Measure { ladder: "matmul", size: "256,256,256" };
+        assert_eq!(fixture.click("Measure"), [want], "{size}");
+        assert_eq!(fixture.click("\u{d7}"), [Action::Toggle(Panel::Lab)]);
+    }
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.overlay.open[Panel::Lab as usize] = true;
+    fixture.lab = measured(LabState::Running("timing, round 3".to_owned()));
+    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    for text in
+        ["step 18 of 24: timing, round 3", "(multiply-adds alone)", "80.0", "1", "~0.67", "unsupported"]
+    {
+        assert!(fixture.find(text).is_some(), "'{text}': {:?}", fixture.texts);
+    }
+    assert_eq!(fixture.click("Stop"), [Action::StopMeasuring]);
+    // Of another size nothing is known.
+    fixture.click("512\u{b3}");
+    fixture.pass(vec![]);
+    assert!(fixture.find("80.0").is_none() && fixture.find("panels").is_some());
+    fixture.lab.state = LabState::Done;
+    fixture.pass(vec![]);
+    let want = Action::Measure { ladder: "matmul", size: "512,512,512" };
+    assert_eq!(fixture.click("Measure"), [want]);
+    fixture.click("vector add");
+    fixture.click("65,536");
+    fixture.pass(vec![]);
+    let want = Action::Measure { ladder: "vector_add", size: "65536" };
+    assert_eq!(fixture.click("Measure"), [want]);
+}
+
+#[test]
+fn the_lab_says_why_it_waits_and_what_it_disturbs() {
+    for (state, part) in [
+        (LabState::Waiting("the movie plays"), "waits: the movie plays. A pause lets it go on: Space."),
+        (LabState::Ending("the movie plays"), "the step that has begun disturbs its times"),
+        (LabState::Failed("It does not answer.".to_owned()), "It does not answer."),
+    ] {
+        let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
+        fixture.overlay.open[Panel::Lab as usize] = true;
+        fixture.lab = measured(state);
+        (0..2).for_each(|_| drop(fixture.pass(vec![])));
+        assert!(fixture.shows(part), "{part}: {:?}", fixture.texts);
+    }
+}

@@ -1,9 +1,9 @@
 //! The end of a frame's work: it is finished, given up, or has failed; and the end of a device.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::lent::Done;
+use super::lent::{Done, Until};
 use super::{Flight, FrameLoop, Ready};
 use crate::engine::{Finished, Outcome, Readings, Slot};
 use crate::error::Error;
@@ -13,16 +13,17 @@ use crate::stats::Stage;
 impl FrameLoop {
     pub(super) fn collect(&mut self) {
         self.gl_times.collect(&mut self.recorder);
-        if !self.welcome(Duration::ZERO) {
+        if !self.fetch() {
             return;
         }
         self.do_what_waits();
-        self.collect_here();
-        if self.lent.engine().is_some_and(|engine| engine.has_device_work()) {
-            self.lend("a frame is filtered", |engine| {
+        let some = self.collect_here();
+        let has_work = self.lent.engine().is_some_and(|engine| engine.has_device_work());
+        if has_work && (some || self.lent.is_to_be_asked()) {
+            self.lend("a frame is filtered", Until::Done, |engine| {
                 // What the window's side has finished may have made way.
                 engine.start_waiting();
-                Done::Polled(std::iter::from_fn(|| engine.poll()).collect())
+                Done::Nothing
             });
             self.collect_here();
         }
@@ -31,13 +32,16 @@ impl FrameLoop {
         }
     }
 
-    /// Collects what needs no device.
-    fn collect_here(&mut self) {
+    /// Collects what needs no device; whether there was any.
+    pub(super) fn collect_here(&mut self) -> bool {
+        let mut some = false;
         while let Some(engine) = self.lent.engine_mut() {
             engine.start_waiting();
-            let Some(finished) = engine.poll() else { return };
+            let Some(finished) = engine.poll() else { break };
             self.finish(finished);
+            some = true;
         }
+        some
     }
 
     /// Takes what the engine has done with.

@@ -60,6 +60,8 @@ fn retire(decoder: Decoder) {
 impl FrameLoop {
     /// Takes out what plays, so that it can go on where it is. Nothing plays after that.
     pub(crate) fn park(&mut self) -> Parked {
+        // With the frame that it is asked for.
+        self.fetch();
         let decoder = std::mem::replace(&mut self.decoder, Decoder::without_frames());
         // What is packed lies in the memory of a device that may go meanwhile.
         decoder.set_staging(None);
@@ -145,6 +147,8 @@ impl FrameLoop {
     /// one has to. The picture on the screen stays.
     pub(crate) fn set_pipeline(&mut self, pipeline: Pipeline, thread: DeviceThread, here: bool) {
         self.take_down();
+        // That of the one before is nobody's any more.
+        self.failure = None;
         if let Some(engine) = self.lent.engine_mut() {
             engine.set_device(pipeline);
             engine.be_on(if here { Side::Both } else { Side::Window });
@@ -183,6 +187,8 @@ impl FrameLoop {
             return;
         }
         self.choice.choose(variant, radius);
+        // With the frame that it is asked for: that may be one to be cancelled.
+        self.fetch();
         // A slider that moves or a key that is held must not keep every frame from being finished.
         let limit_ms = match () {
             () if variant != before.0 => 0.0,

@@ -1,14 +1,17 @@
-//! The engine and the device's thread. In: work for the engine. Out: what came of it, as soon as it is back.
+//! The engine and the device's thread. In: work for the engine. Out: what came of it, and the frames that are done.
 //!
-//! The device's thread makes all of the device's calls, and the engine goes there for each of them. A turn of the loop waits a
-//! moment for it to come back. Where a call stalls it goes on without: the picture stands, the overlay is drawn, and another
-//! device gets another engine. What was lent is then left to the thread that has it, for ever if need be.
+//! The device's thread makes all of the device's calls, and the engine goes there for each of them. While the window draws a
+//! picture it stays there and finishes frames, so that drawing and the device's calls take place side by side, and a frame is
+//! one message there and one back. Else a turn of the loop waits a moment for it. Where a call stalls the loop goes on without:
+//! the picture stands, the overlay is drawn, and another device gets another engine. What was lent is then left to the thread
+//! that has it, for ever if need be.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use super::bell::{Bell, Heard};
 use super::submit::Asked;
 use super::{Flight, FrameLoop};
 use crate::color::Staging;
@@ -25,23 +28,40 @@ const MOMENT: Duration = Duration::from_millis(20);
 /// How long the end of the window waits for a device that has nothing to do.
 const END: Duration = Duration::from_millis(300);
 
+/// How long the engine stays on the device's thread where nobody asks for it.
+const STAY: Duration = Duration::from_millis(100);
+/// A driver without callbacks is asked as often as this.
+pub(super) const ASK: Duration = Duration::from_millis(5);
+
 /// What came of what the engine was lent for.
 #[allow(clippy::large_enum_variant, reason = "there is one at a time")]
 pub(super) enum Done {
     /// It was asked for a frame.
     Asked(Box<Asked>, std::result::Result<Ticket, (Slot, Refusal)>),
-    /// These frames are done.
-    Polled(Vec<Finished>),
     /// Nothing that is to be told.
     Nothing,
 }
 
+/// An engine that comes back, what came of what it was lent for, and the frames that are done.
+type Back = (Box<Engine>, Done, Vec<Finished>);
+
 /// An engine on the device's thread.
 pub(super) struct Away {
-    back: Receiver<(Box<Engine>, Done)>,
+    back: Receiver<Back>,
     /// Nobody waits any more: the loop has to be woken.
     wake: Arc<AtomicBool>,
     since: Instant,
+    /// Since when it is waited for.
+    wanted: Option<Instant>,
+}
+
+/// For how long the engine is lent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    /// The work is done.
+    Done,
+    /// The frames that it has are done as well, or somebody wants it.
+    Wanted,
 }
 
 /// What is done with a device's side when the engine is back.
@@ -52,6 +72,10 @@ pub(super) struct Lent {
     /// `None` while it is on the device's thread.
     engine: Option<Box<Engine>>,
     away: Option<Away>,
+    /// What the engine calls.
+    bell: Arc<Bell>,
+    /// When the engine was asked last for frames that are done.
+    asked_at: Instant,
     /// Makes the device's calls.
     thread: Option<DeviceThread>,
     /// The window's thread has to make them: the driver wants OpenGL's context.
@@ -65,19 +89,22 @@ pub(super) struct Lent {
     left: Vec<Left>,
     /// A device could not even finish: memory was left to it, OpenGL's among it, for as long as the process lives.
     left_behind: bool,
-    /// The parameters of `auto`, as they were when the engine was here.
+    /// The parameters of `auto`, as they were when the engine was here, and for which pictures and radius they are wanted.
     auto: Option<String>,
+    auto_for: Option<((u32, u32), u32)>,
     /// Why nothing is measured, as it was when the engine was here.
     not_measured: Option<Error>,
     waker: Waker,
 }
 
 impl Lent {
-    /// An engine without a device.
-    pub(super) fn new(engine: Engine, waker: Waker) -> Self {
+    /// An engine without a device, which calls this bell.
+    pub(super) fn new(engine: Engine, bell: Arc<Bell>, waker: Waker) -> Self {
         Self {
             engine: Some(Box::new(engine)),
             away: None,
+            bell,
+            asked_at: Instant::now(),
             thread: None,
             calls_here: false,
             cancels: Vec::new(),
@@ -86,6 +113,7 @@ impl Lent {
             left: Vec::new(),
             left_behind: false,
             auto: None,
+            auto_for: None,
             not_measured: None,
             waker,
         }
@@ -116,11 +144,22 @@ impl Lent {
 
     /// What `auto` filters such pictures with, where that is known.
     pub(super) fn auto(&mut self, size: (u32, u32), radius: u32) -> Option<String> {
-        if let Some(engine) = &self.engine {
-            let pipeline = engine.pipeline();
-            self.auto = pipeline.and_then(|pipeline| pipeline.chosen(VariantId::Auto, size, radius));
-        }
+        self.auto_for = Some((size, radius));
+        self.ask_for_auto();
         self.auto.clone()
+    }
+
+    /// Asks the engine for the parameters of `auto`, if somebody wants them and it is here.
+    fn ask_for_auto(&mut self) {
+        let Some(engine) = &self.engine else { return };
+        if let Some((size, radius)) = self.auto_for.take() {
+            self.auto = engine.pipeline().and_then(|pipeline| pipeline.chosen(VariantId::Auto, size, radius));
+        }
+    }
+
+    /// Whether there may be frames that are done: something is over, or a driver without callbacks is to be asked.
+    pub(super) fn is_to_be_asked(&self) -> bool {
+        self.bell.has_rung() || self.asked_at.elapsed() >= ASK
     }
 
     /// Why nothing is measured on this device, where that is so.
@@ -138,13 +177,14 @@ impl FrameLoop {
     pub(super) fn lend(
         &mut self,
         what: &'static str,
+        until: Until,
         work: impl FnOnce(&mut Engine) -> Done + Send + 'static,
     ) {
         let Some(mut engine) = self.lent.engine.take() else { return };
         let Some(thread) = self.lent.thread.as_ref().filter(|_| !self.lent.calls_here) else {
             let done = work(&mut engine);
-            self.lent.engine = Some(engine);
-            self.take(done);
+            let finished = finished(&mut engine);
+            self.take((engine, done, finished));
             return;
         };
         for flight in &mut self.flights {
@@ -152,12 +192,18 @@ impl FrameLoop {
         }
         let (sender, back) = channel();
         let wake = Arc::new(AtomicBool::new(false));
-        let (waker, is_to_wake) = (self.lent.waker.clone(), wake.clone());
+        let (waker, is_to_wake, bell) = (self.lent.waker.clone(), wake.clone(), self.lent.bell.clone());
+        self.lent.bell.lend();
         thread.run(what, move || {
             engine.be_on(Side::Device);
             let done = work(&mut engine);
+            let mut all = finished(&mut engine);
+            if until == Until::Wanted {
+                stay(&mut engine, &bell, &mut all);
+            }
             engine.be_on(Side::Window);
-            if let Err(unwanted) = sender.send((engine, done)) {
+            bell.give_back();
+            if let Err(unwanted) = sender.send((engine, done, all)) {
                 // The window is gone, and with it the OpenGL context of what this has.
                 std::mem::forget(unwanted);
             }
@@ -165,8 +211,20 @@ impl FrameLoop {
                 waker();
             }
         });
-        self.lent.away = Some(Away { back, wake, since: Instant::now() });
-        self.welcome(MOMENT);
+        self.lent.away = Some(Away { back, wake, since: Instant::now(), wanted: None });
+        match until {
+            Until::Done => self.fetch(),
+            Until::Wanted => self.welcome(Duration::ZERO),
+        };
+    }
+
+    /// Has the engine come back, and waits a moment for it; whether it is here. An engine that does not come is not waited for
+    /// again.
+    pub(crate) fn fetch(&mut self) -> bool {
+        let Some(away) = &mut self.lent.away else { return true };
+        let waited = away.wanted.get_or_insert_with(Instant::now).elapsed();
+        self.lent.bell.want();
+        self.welcome(MOMENT.saturating_sub(waited))
     }
 
     /// Takes the engine back, if it comes within that time; whether it is here.
@@ -180,20 +238,21 @@ impl FrameLoop {
             }
             answer => answer.ok(),
         };
-        let Some((mut engine, done)) = answer else { return false };
+        let Some(mut back) = answer else { return false };
         self.lent.away = None;
-        self.lent.cancels.drain(..).for_each(|ticket| engine.cancel(ticket));
-        self.lent.engine = Some(engine);
-        self.take(done);
+        self.lent.cancels.drain(..).for_each(|ticket| back.0.cancel(ticket));
+        self.take(back);
         self.lent.engine.is_some()
     }
 
-    fn take(&mut self, done: Done) {
-        match done {
-            Done::Asked(asked, came) => self.asked(*asked, came),
-            Done::Polled(finished) => finished.into_iter().for_each(|finished| self.finish(finished)),
-            Done::Nothing => {}
+    fn take(&mut self, (engine, done, finished): Back) {
+        self.lent.engine = Some(engine);
+        self.lent.asked_at = Instant::now();
+        self.lent.ask_for_auto();
+        if let Done::Asked(asked, came) = done {
+            self.asked(*asked, came);
         }
+        finished.into_iter().for_each(|finished| self.finish(finished));
     }
 
     /// Does something with the device's side, where the device's calls are made and as soon as that can be.
@@ -207,7 +266,7 @@ impl FrameLoop {
             return;
         }
         let waiting = std::mem::take(&mut self.lent.later);
-        self.lend("what was built is taken over", move |engine| {
+        self.lend("what was built is taken over", Until::Done, move |engine| {
             for work in waiting {
                 if let Some(pipeline) = engine.pipeline_mut() {
                     work(pipeline);
@@ -249,6 +308,7 @@ impl FrameLoop {
 
     /// Gives the device up, with the frames that it has. Its thread ends it, which may take long.
     pub(super) fn take_down(&mut self) {
+        self.fetch();
         let Some(thread) = self.lent.thread.take() else { return };
         self.decoder.set_staging(None);
         self.lent.later.clear();
@@ -269,7 +329,8 @@ impl FrameLoop {
             }
             None => {
                 (left.away, left.rests) = (self.lent.away.take(), rests);
-                let mut engine = Engine::with_opengl(self.gl.clone(), self.lent.waker.clone());
+                self.lent.bell = Bell::new(&self.lent.waker);
+                let mut engine = Engine::with_opengl(self.gl.clone(), Bell::waker(&self.lent.bell));
                 engine.convert_only_checked(self.choice.waits_for_conversions);
                 self.lent.engine = Some(Box::new(engine));
                 self.flights.iter().map(|flight| flight.ticket).collect()
@@ -301,7 +362,9 @@ impl FrameLoop {
         let tickets: Vec<Ticket> = self.flights.iter().map(|flight| flight.ticket).collect();
         tickets.into_iter().for_each(|ticket| self.cancel(ticket));
         self.collect();
-        if !self.welcome(END) || self.lent.engine.as_ref().is_some_and(|engine| engine.is_device_at_work()) {
+        if !self.fetch() && !self.welcome(END)
+            || self.lent.engine.as_ref().is_some_and(|engine| engine.is_device_at_work())
+        {
             return false;
         }
         self.take_down();
@@ -342,18 +405,20 @@ impl Left {
     }
 
     fn look(&mut self) {
-        let Some((mut engine, done)) = self.away.as_ref().and_then(|away| away.back.try_recv().ok()) else {
+        let Some((mut engine, done, finished)) =
+            self.away.as_ref().and_then(|away| away.back.try_recv().ok())
+        else {
             return;
         };
         self.away = None;
         engine.be_on(Side::Both);
         let Some(mut parting) = engine.part_with_device() else { return };
-        let slots = match done {
-            Done::Asked(_, Err((slot, _))) => vec![slot],
-            Done::Polled(finished) => finished.into_iter().filter_map(|finished| finished.slot).collect(),
-            Done::Asked(..) | Done::Nothing => Vec::new(),
+        let refused = match done {
+            Done::Asked(_, Err((slot, _))) => Some(slot),
+            Done::Asked(..) | Done::Nothing => None,
         };
-        self.rests.extend(slots.into_iter().map(|mut slot| slot.take_rest()));
+        let slots = finished.into_iter().filter_map(|finished| finished.slot).chain(refused);
+        self.rests.extend(slots.map(|mut slot| slot.take_rest()));
         self.rests.drain(..).for_each(|rest| parting.add(rest));
         self.end(parting);
     }
@@ -365,6 +430,21 @@ impl Left {
             LOST => Some(false),
             _ => None,
         }
+    }
+}
+
+/// The frames that are done.
+fn finished(engine: &mut Engine) -> Vec<Finished> {
+    std::iter::from_fn(|| engine.poll()).collect()
+}
+
+/// Finishes frames on the device's thread while nobody wants the engine.
+fn stay(engine: &mut Engine, bell: &Bell, all: &mut Vec<Finished>) {
+    let began = Instant::now();
+    let mut heard = Heard::Nothing;
+    while heard != Heard::Wanted && engine.has_device_work() && began.elapsed() < STAY {
+        heard = bell.wait(ASK);
+        all.append(&mut finished(engine));
     }
 }
 

@@ -11,6 +11,7 @@
 //! `FrameSample` for each movie frame presented. A frame is filtered ahead of its time and waits, ready,
 //! until it is due; the picture on the screen keeps its slot until the next one takes its place.
 
+mod bell;
 mod choice;
 mod collect;
 mod control;
@@ -33,6 +34,7 @@ use crate::ladders::box_filter::VariantId;
 use crate::media::{Clock, Decoder, Frame};
 use crate::overlay::VariantStatus;
 use crate::stats::{Recorder, Setting};
+use bell::Bell;
 use choice::Choice;
 pub(crate) use choice::Measuring;
 pub(crate) use control::Parked;
@@ -152,11 +154,12 @@ impl FrameLoop {
         unpaced: bool,
         waker: Waker,
     ) -> Self {
-        let engine = Engine::with_opengl(gl.clone(), waker.clone());
+        let bell = Bell::new(&waker);
+        let engine = Engine::with_opengl(gl.clone(), Bell::waker(&bell));
         Self {
             decoder,
             glsl: engine.glsl_clock().ok_or_else(|| engine.glsl_error().cloned()),
-            lent: Lent::new(engine, waker),
+            lent: Lent::new(engine, bell, waker),
             gl_times: Awaited::new(gl.clone()),
             gl,
             recorder,

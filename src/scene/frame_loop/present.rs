@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::lent::ASK;
 use super::{DrawTimes, FrameLoop, GlTimings};
 use crate::media::Frame;
 use crate::stats::{FrameSample, GlTimes, Lane, Span, Stage, trace};
@@ -58,7 +59,7 @@ impl FrameLoop {
         // The driver's callbacks wake the loop; a driver without them is asked every 5 ms.
         // The engine wakes it, too, when it is back.
         let polls = !self.flights.is_empty() && self.lent.engine().is_some();
-        let poll = polls.then(|| Instant::now() + Duration::from_millis(5));
+        let poll = polls.then(|| Instant::now() + ASK);
         let due = self.ready.front().and_then(|f| self.clock.instant_of(self.draw_at_ns(&f.flight.frame)));
         // Without room the event that makes some wakes the loop, and without a frame the decoder does.
         let next = self.decoder.queue().next_pts_ns().filter(|_| self.has_room());

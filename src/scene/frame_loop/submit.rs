@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::lent::Done;
+use super::lent::{Done, Until};
 use super::{Flight, FrameLoop};
 use crate::engine::{Progress, Refusal, Request, Slot, Stages, Ticket};
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ impl FrameLoop {
         if self.is_holding() {
             if self.held_was_announced {
                 self.held_was_announced = false;
-                self.lend("a frame is filtered", |engine| {
+                self.lend("a frame is filtered", Until::Done, |engine| {
                     engine.let_go();
                     Done::Nothing
                 });
@@ -80,7 +80,9 @@ impl FrameLoop {
         let request = asked.request;
         if engine.is_for_device(&request) {
             engine.make_ready(&mut slot, &request, &mut asked.stages);
-            self.lend("a frame is handed over", move |engine| {
+            // Meanwhile a picture is drawn.
+            let until = if self.picture_is_due() { Until::Wanted } else { Until::Done };
+            self.lend("a frame is handed over", until, move |engine| {
                 let came = engine.submit(&asked.frame, request, slot);
                 Done::Asked(Box::new(asked), came)
             });
@@ -135,7 +137,8 @@ impl FrameLoop {
         let staging = self.lent.engine().and_then(|engine| engine.staging().cloned());
         self.decoder.set_staging(staging);
         self.held_was_announced = false;
-        let dropped_before = if again { 0 } else { std::mem::take(&mut self.dropped) };
+        let is_new = !again && generation == self.generation;
+        let dropped_before = if is_new { std::mem::take(&mut self.dropped) } else { 0 };
         let (progress, doubtful) = (Progress::default(), false);
         self.flights.push_back(Flight {
             ticket,
@@ -154,7 +157,7 @@ impl FrameLoop {
         }
         if request.variant == VariantId::Off {
             // Where nothing is done to it, it is done already.
-            self.collect();
+            self.collect_here();
         }
     }
 

@@ -19,6 +19,11 @@ pub(super) const RULES: &[Rules] = &[
     Rules { file: "matmul/09_vector_loads.cl", subjects: &[Multiplied("vector-loads")], edits: VECTORS },
     Rules { file: "matmul/10_double_buffered.cl", subjects: BUFFERED_SUBJECTS, edits: BUFFERED },
     Rules { file: "matmul/11_panels.cl", subjects: &[Multiplied("panels")], edits: PANELS },
+    Rules {
+        file: "matmul/tiles.clh",
+        subjects: &[Multiplied("register-tiles"), Multiplied("vector-loads")],
+        edits: CORNERS,
+    },
     Rules { file: "matmul/quads.clh", subjects: &[Multiplied("vector-loads")], edits: QUADS },
 ];
 
@@ -111,7 +116,18 @@ const VECTORS: &[Edit] = &[
     edit("window", "i < TILE_K; i++", "i + 1 < TILE_K; i++", 1),
     edit("operands", "of_a[r].z", "of_a[r].w", 1),
     edit("last row", "(r / 4 * DOWN + y) * 4 + r % 4", "(r / 4 * DOWN + y) * 4 + r % 2", 1),
-    edit("band", "get_group_id(0) / tiles_n", "0", 1),
+];
+
+const CORNERS: &[Edit] = &[
+    edit("band", "group / tiles * TILE_M", "0", 1),
+    edit("band", "group % tiles * TILE_N", "0", 1),
+    edit(
+        "layout",
+        "(uint2)(group % tiles * TILE_N, group / tiles * TILE_M)",
+        "(uint2)(group / tiles * TILE_N, group % tiles * TILE_M)",
+        1,
+    ),
+    edit("size", "group % tiles", "group % (tiles + 1)", 1),
 ];
 
 const BUFFERED: &[Edit] = &[

@@ -128,6 +128,8 @@ impl Devices {
         self.prepare_wanted(with);
         self.look_after_opening(with);
         self.promote_if_ready(with);
+        // Here before the next frame has the engine; and after it, where none has.
+        self.order_conversions(with);
     }
 
     /// Orders what frames were in want of, and goes on where one has failed.

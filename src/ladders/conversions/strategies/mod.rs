@@ -30,6 +30,8 @@ pub(super) const CONVERSION: Conversion =
 pub(super) const WIDTHS: [u8; 6] = [1, 2, 3, 4, 8, 16];
 /// Numbers that are made, run and compared at once: all widths divide it.
 pub(super) const PART: usize = 48 * 21_845;
+/// So many times as large is a part that many threads make.
+pub(super) const MOST_PARTS: usize = 4;
 /// The most numbers of a case: right ones are counted in 32 bits.
 const MOST: u32 = 1 << 30;
 /// One of so many numbers has another result than the right one among what is wanted, where faults are planted.
@@ -75,7 +77,7 @@ static ALL_WIDTHS: Code = Code { file: CHECKED_FILE, strategy: Strategy::AllWidt
 static THREADS: Code = Code { file: CHECKED_FILE, strategy: Strategy::AllWidths { threads: true } };
 
 /// The rungs in order.
-static RUNGS: [Rung<Code>; 10] = [
+static RUNGS: [Rung<Code>; 12] = [
     Rung {
         id: "blocking",
         title: "Blocking",
@@ -136,6 +138,18 @@ static RUNGS: [Rung<Code>; 10] = [
         idea: "The same on all cores.",
         work: Work::Host,
     },
+    Rung {
+        id: "compare-bytes",
+        title: "Comparison, bytes",
+        idea: "Comparing the results of all widths alone, byte by byte, on one thread: no device has a part in it.",
+        work: Work::Host,
+    },
+    Rung {
+        id: "compare-vectors",
+        title: "Comparison, vectors",
+        idea: "The same in vectors, as all rungs do it.",
+        work: Work::Host,
+    },
 ];
 
 /// The ladder.
@@ -145,10 +159,22 @@ pub struct HostStrategies;
 /// A rung that can run.
 #[derive(Debug)]
 pub enum Built {
-    /// Numbers and what is right, on so many threads.
-    Reference(usize),
+    /// No device has a part in it.
+    Host(Host),
     /// Compiled kernels, and what is done with them.
     Kernels(Kernels, Strategy),
+}
+
+/// What the host does without a device.
+#[derive(Debug, Clone, Copy)]
+pub enum Host {
+    /// Numbers and what is right, on so many threads.
+    Reference(usize),
+    /// The comparison.
+    Compare {
+        /// In vectors, else byte by byte.
+        vectors: bool,
+    },
 }
 
 /// What a case needs.
@@ -180,10 +206,16 @@ impl Elements for Counts {
     }
 }
 
-/// The numbers of each part: all have [`PART`] but the last.
-fn parts(count: u32) -> impl Iterator<Item = (u32, usize)> {
-    (0..count).step_by(PART).map(move |first| {
-        let left = ((count - first) as usize).min(PART);
+/// How many results of each width are the wanted ones: one of [`FAULTS`] is not, where faults are planted.
+fn right(count: u32, faults: bool) -> u32 {
+    let all = (count as usize).next_multiple_of(super::values::MULTIPLE);
+    (if faults { all - all.div_ceil(FAULTS) } else { all }) as u32
+}
+
+/// The first number of each part, and how many there are: all have so many but the last.
+fn parts(count: u32, part: usize) -> impl Iterator<Item = (u32, usize)> {
+    (0..count).step_by(part).map(move |first| {
+        let left = ((count - first) as usize).min(part);
         (first, left.next_multiple_of(super::values::MULTIPLE))
     })
 }
@@ -200,6 +232,7 @@ impl Ladder for HostStrategies {
     const LIMIT_FILE: &'static str = WIDTHS_FILE;
     const INPUTS: &'static [&'static str] = &["right", "some wanted wrong"];
     const TAKES: &'static [&'static str] = &["count"];
+    const SIZES: &'static [&'static str] = &["65536", "1048576", "16777216"];
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<u32>, String> {
         let mut cases = Vec::new();
@@ -255,18 +288,23 @@ impl Ladder for HostStrategies {
 
     fn memory(&self, _: &u32) -> usize {
         // Two slots with numbers, what is wanted and six results each, and the host's own.
-        PART * 4 * (2 * 8 + 4)
+        PART * 4 * (2 * (6 + 2 * MOST_PARTS) + 4 * MOST_PARTS)
     }
 
     fn supports(&self, device: &DeviceInfo, _: &u32) -> std::result::Result<(), String> {
-        match device.max_allocation_bytes >= PART as u64 * 4 {
+        match device.max_allocation_bytes >= (MOST_PARTS * PART) as u64 * 4 {
             true => Ok(()),
-            false => Err(format!("'{}' has no room for {PART} numbers.", device.name)),
+            false => Err(format!("'{}' has no room for {} numbers.", device.name, MOST_PARTS * PART)),
         }
     }
 
     fn host(&self, rung: &Rung<Code>) -> Built {
-        Built::Reference(if rung.id == "reference" { 1 } else { all_threads() })
+        Built::Host(match rung.id {
+            "compare-bytes" => Host::Compare { vectors: false },
+            "compare-vectors" => Host::Compare { vectors: true },
+            "reference" => Host::Reference(1),
+            _ => Host::Reference(all_threads()),
+        })
     }
 
     fn compile(&self, cl: &ClContext, config: &Config<Code>) -> Result<Built> {
@@ -277,21 +315,20 @@ impl Ladder for HostStrategies {
     }
 
     fn compile_limit(&self, _: &ClContext) -> Result<Built> {
-        Ok(Built::Reference(all_threads()))
+        Ok(Built::Host(Host::Reference(all_threads())))
     }
 
     fn room(&self, cl: Option<&ClContext>, count: &u32, guard: usize) -> Result<Room> {
         let output = crate::memory::zeroed(self.output_bytes(count) + 2 * guard)?;
-        let largest = (*count as usize).min(PART).next_multiple_of(super::values::MULTIPLE);
-        let device = cl.map(|cl| Device::new(cl, largest)).transpose()?;
+        let largest = |part| (*count as usize).min(part).next_multiple_of(super::values::MULTIPLE);
+        let device = cl.map(|cl| Device::new(cl, largest(PART), largest(MOST_PARTS * PART))).transpose()?;
         Ok(Room { count: *count, faults: false, output, guard, device })
     }
 
     fn load(&self, room: &mut Room, input: &str) -> Result<Vec<u8>> {
         room.faults = input != Self::INPUTS[0];
-        let right = |numbers: usize| if room.faults { numbers - numbers.div_ceil(FAULTS) } else { numbers };
-        let all: usize = parts(room.count).map(|(_, numbers)| right(numbers)).sum();
-        Ok(WIDTHS.iter().flat_map(|_| (all as u32).to_le_bytes()).collect())
+        let right = right(room.count, room.faults);
+        Ok(WIDTHS.iter().flat_map(|_| right.to_le_bytes()).collect())
     }
 
     fn write(&self, _: &Built, room: &mut Room, bytes: &[u8]) -> Result<()> {

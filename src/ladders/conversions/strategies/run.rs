@@ -1,14 +1,15 @@
 //! What the host does in each rung. In: kernels, how many numbers. Out: how many results of each width are right, and how long
 //! it took.
 
+use std::sync::atomic::{Ordering, compiler_fence};
 use std::time::Instant;
 
 use super::slot::{Device, Kernels, Mapped, Slot, trace_device, traced};
-use super::{Built, CONVERSION, FAULTS, WIDTHS, parts};
+use super::{Built, CONVERSION, FAULTS, Host, MOST_PARTS, PART, WIDTHS, parts};
 use crate::error::{Error, Result};
 use crate::gpu::cl;
 use crate::ladder::measure::Sample;
-use crate::ladders::conversions::reference::convert_all;
+use crate::ladders::conversions::bulk::convert_all;
 use crate::threads::{all_threads, share};
 use crate::timing::ms_since;
 
@@ -61,36 +62,68 @@ struct Maker {
     threads: usize,
 }
 
+/// Numbers that are made and converted at once: both stay in a core's cache.
+const BLOCK: usize = 1 << 14;
+
 impl Maker {
-    /// The numbers from `first` on. All 2^32 of them come before one comes again, and few of them look alike.
-    fn numbers(&self, first: u32, into: &mut [u8]) {
-        traced("make numbers", || {
-            let (words, _) = into.as_chunks_mut::<4>();
-            for (index, word) in (first..).zip(words) {
-                *word = index.wrapping_mul(0x9e37_79b1).to_le_bytes();
+    /// The numbers from `first` on, and what is wanted of them. All 2^32 of them come before one comes again, and few of them
+    /// look alike.
+    fn make(&self, first: u32, numbers: &mut [u8], wanted: &mut [u8]) {
+        traced("numbers and reference", || {
+            let part = (numbers.len() / 4 / self.threads).next_multiple_of(BLOCK).max(BLOCK);
+            let firsts = (first..).step_by(part);
+            let parts = firsts.zip(numbers.chunks_mut(4 * part).zip(wanted.chunks_mut(4 * part)));
+            share(parts, self.threads, |(first, (numbers, wanted))| {
+                let blocks = numbers.chunks_mut(4 * BLOCK).zip(wanted.chunks_mut(4 * BLOCK));
+                for (first, (numbers, wanted)) in (first..).step_by(BLOCK).zip(blocks) {
+                    let (words, _) = numbers.as_chunks_mut::<4>();
+                    for (index, word) in (first..).zip(words) {
+                        *word = index.wrapping_mul(0x9e37_79b1).to_le_bytes();
+                    }
+                    convert_all(CONVERSION, numbers, wanted, &mut []);
+                }
+            });
+            if self.faults {
+                let before = (FAULTS - first as usize % FAULTS) % FAULTS;
+                wanted.iter_mut().skip(4 * before).step_by(4 * FAULTS).for_each(|byte| *byte ^= 1);
             }
         });
     }
 
-    fn wanted(&self, numbers: &[u8], into: &mut [u8]) {
-        traced("reference", || {
-            let part = (numbers.len() / self.threads).next_multiple_of(1 << 14).max(1 << 14);
-            let parts = numbers.chunks(part).zip(into.chunks_mut(part));
-            share(parts, self.threads, |(from, to)| convert_all(CONVERSION, from, to, &mut []));
-            if self.faults {
-                into.iter_mut().step_by(4 * FAULTS).for_each(|byte| *byte ^= 1);
-            }
-        });
+    /// Numbers of a part: more where many threads share one, so that they are worth starting.
+    fn part(&self) -> usize {
+        PART * (self.threads / 4).clamp(1, MOST_PARTS)
     }
 }
 
-/// How many numbers are the wanted ones.
+/// How many numbers are the wanted ones. Blocks of bytes are compared first, and only where they differ the numbers in them.
 fn equal(got: &[u8], wanted: &[u8]) -> u32 {
     traced("compare", || {
-        let (got, _) = got.as_chunks::<4>();
-        let (wanted, _) = wanted.as_chunks::<4>();
-        got.iter().zip(wanted).map(|(a, b)| u32::from(a == b)).sum()
+        let blocks = got.chunks(4 * BLOCK).zip(wanted.chunks(4 * BLOCK));
+        let of_block = |(got, wanted): (&[u8], &[u8])| match got == wanted {
+            true => got.len() as u32 / 4,
+            false => {
+                let ((got, _), (wanted, _)) = (got.as_chunks::<4>(), wanted.as_chunks::<4>());
+                got.iter().zip(wanted).map(|(a, b)| u32::from(a == b)).sum()
+            }
+        };
+        blocks.map(of_block).sum()
     })
+}
+
+/// The same byte by byte: the fence, which is no instruction itself, keeps the compiler from making vectors of it.
+fn equal_by_bytes(got: &[u8], wanted: &[u8]) -> u32 {
+    let ((got, _), (wanted, _)) = (got.as_chunks::<4>(), wanted.as_chunks::<4>());
+    let mut right = 0;
+    for (got, wanted) in got.iter().zip(wanted) {
+        let mut same = true;
+        for (a, b) in got.iter().zip(wanted) {
+            same &= a == b;
+            compiler_fence(Ordering::SeqCst);
+        }
+        right += u32::from(same);
+    }
+    right
 }
 
 /// Runs a rung once.
@@ -102,7 +135,8 @@ pub(super) fn run(
 ) -> Result<([u32; 6], Sample)> {
     let began = Instant::now();
     let right = match (built, device) {
-        (Built::Reference(threads), _) => reference(count, &Maker { faults, threads: *threads }),
+        (Built::Host(Host::Reference(threads)), _) => reference(count, &Maker { faults, threads: *threads }),
+        (Built::Host(Host::Compare { vectors }), _) => return Ok(compare(count, faults, *vectors)),
         (Built::Kernels(kernels, strategy), Some(device)) => {
             let maker = Maker { faults, threads: strategy.threads() };
             match strategy {
@@ -117,33 +151,55 @@ pub(super) fn run(
             return Err(Error::new("Numbers cannot be converted.", "The device has no room for them.", ""));
         }
     };
-    Ok((right, Sample { device_ms: None, dispatch_ms: None, wall_ms: ms_since(began) }))
+    Ok((right, sample(ms_since(began))))
+}
+
+fn sample(wall_ms: f64) -> Sample {
+    Sample { device_ms: None, dispatch_ms: None, wall_ms }
 }
 
 /// No device: the results are what the reference says, and the planted faults are taken out of the count.
 fn reference(count: u32, maker: &Maker) -> [u32; 6] {
     let (mut input, mut wanted) = (Vec::new(), Vec::new());
-    let mut right = 0;
-    for (first, numbers) in parts(count) {
+    for (first, numbers) in parts(count, maker.part()) {
         input.resize(4 * numbers, 0);
         wanted.resize(4 * numbers, 0);
-        maker.numbers(first, &mut input);
-        maker.wanted(&input, &mut wanted);
+        maker.make(first, &mut input, &mut wanted);
         std::hint::black_box(&wanted);
-        right += numbers as u32 - if maker.faults { numbers.div_ceil(FAULTS) as u32 } else { 0 };
     }
-    [right; 6]
+    [super::right(count, maker.faults); 6]
+}
+
+/// No device, and the comparison of six times the numbers alone is timed.
+fn compare(count: u32, faults: bool, vectors: bool) -> ([u32; 6], Sample) {
+    let (mut input, mut got, mut wanted) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut right, mut ms) = ([0; 6], 0.0);
+    for (first, numbers) in parts(count, PART) {
+        for bytes in [&mut input, &mut got, &mut wanted] {
+            bytes.resize(4 * numbers, 0);
+        }
+        Maker { faults: false, threads: 1 }.make(first, &mut input, &mut got);
+        Maker { faults, threads: 1 }.make(first, &mut input, &mut wanted);
+        let began = Instant::now();
+        for right in &mut right {
+            *right += match vectors {
+                true => equal(std::hint::black_box(&got), &wanted),
+                false => equal_by_bytes(std::hint::black_box(&got), &wanted),
+            };
+        }
+        ms += ms_since(began);
+    }
+    (right, sample(ms))
 }
 
 fn blocking(kernels: &Kernels, count: u32, maker: &Maker, slot: &Slot) -> Result<[u32; 6]> {
     let (mut input, mut wanted, mut got) = (Vec::new(), Vec::new(), Vec::new());
     let mut right = [0; 6];
-    for (first, numbers) in parts(count) {
+    for (first, numbers) in parts(count, PART) {
         for bytes in [&mut input, &mut wanted, &mut got] {
             bytes.resize(4 * numbers, 0);
         }
-        maker.numbers(first, &mut input);
-        maker.wanted(&input, &mut wanted);
+        maker.make(first, &mut input, &mut wanted);
         for ((name, output), right) in CONVERT.iter().zip(&slot.outputs).zip(&mut right) {
             slot.write(&slot.input, &input)?;
             let enqueued = Instant::now();
@@ -161,7 +217,7 @@ fn blocking(kernels: &Kernels, count: u32, maker: &Maker, slot: &Slot) -> Result
 fn mapped(kernels: &Kernels, count: u32, maker: &Maker, slot: &Slot) -> Result<[u32; 6]> {
     let mut wanted = Vec::new();
     let mut right = [0; 6];
-    for (first, numbers) in parts(count) {
+    for (first, numbers) in parts(count, PART) {
         wanted.resize(4 * numbers, 0);
         make(maker, first, slot, &mut wanted)?;
         for ((name, output), right) in CONVERT.iter().zip(&slot.outputs).zip(&mut right) {
@@ -183,8 +239,7 @@ fn mapped(kernels: &Kernels, count: u32, maker: &Maker, slot: &Slot) -> Result<[
 fn make(maker: &Maker, first: u32, slot: &Slot, wanted: &mut [u8]) -> Result<()> {
     let mut input = slot.map(&slot.input, wanted.len(), false)?;
     input.wait()?;
-    maker.numbers(first, input.bytes());
-    maker.wanted(input.bytes(), wanted);
+    maker.make(first, input.bytes(), wanted);
     slot.unmap(&slot.input, &input)
 }
 
@@ -210,7 +265,7 @@ fn ahead(kernels: &Kernels, count: u32, maker: &Maker, slots: &[Slot]) -> Result
         trace_device(&started.events, started.enqueued);
         Ok(())
     };
-    for (index, (first, numbers)) in parts(count).enumerate() {
+    for (index, (first, numbers)) in parts(count, PART).enumerate() {
         let at = index % slots.len();
         let slot = &slots[at];
         wanted[at].resize(4 * numbers, 0);
@@ -245,7 +300,7 @@ fn on_device(
 ) -> Result<[u32; 6]> {
     device.clear()?;
     let mut traces = Vec::new();
-    for (index, (first, numbers)) in parts(count).enumerate() {
+    for (index, (first, numbers)) in parts(count, maker.part()).enumerate() {
         let slot = &device.slots[index % 2];
         let number = numbers as u32;
         // Both wait for the kernels that still read this slot, and for nothing else.

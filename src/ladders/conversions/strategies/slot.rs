@@ -75,20 +75,15 @@ pub(super) struct Mapped {
 }
 
 impl Device {
-    /// For parts of so many numbers.
-    pub(super) fn new(cl: &ClContext, numbers: usize) -> Result<Self> {
+    /// For parts of so many numbers; of `most` where no result goes to memory.
+    pub(super) fn new(cl: &ClContext, numbers: usize, most: usize) -> Result<Self> {
         let new = |bytes: usize| {
             let buffer = Buffer::new(&cl.context, new_memory(cl), bytes);
             buffer.map_err(|e| failed("Memory for conversions could not be had on the device.", &e))
         };
         let slot = || {
             let outputs = WIDTHS.iter().map(|_| new(4 * numbers)).collect::<Result<_>>()?;
-            Ok(Slot {
-                queue: cl.extra_queue()?,
-                input: new(4 * numbers)?,
-                wanted: new(4 * numbers)?,
-                outputs,
-            })
+            Ok(Slot { queue: cl.extra_queue()?, input: new(4 * most)?, wanted: new(4 * most)?, outputs })
         };
         Ok(Self { slots: [slot()?, slot()?], right: new(4 * WIDTHS.len())? })
     }

@@ -1,0 +1,222 @@
+//! Two pictures compared on the device. In: pictures of one size, in the device's memory or the host's. Out: a map of their
+//! differences, and how many pixels differ, by how much at most, and where: exact, each pixel looked at.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::error::{Error, Result};
+use crate::gpu::cl::{Buffer, ClContext, failed};
+use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types};
+use crate::gpu::memory::{Picture, Storage, new_memory};
+use crate::gpu::{program, timer};
+use crate::memory::picture_memory;
+
+const FILE: &str = "difference/01_heat.cl";
+const FAILED: &str = "Two pictures could not be compared.";
+/// Types of the kernels' arguments.
+const PARTS_TYPES: [&[&str]; 7] = [
+    &["uchar4*", "image2d_t"],
+    &["uchar4*", "image2d_t"],
+    &["uchar4*"],
+    &["uint4*"],
+    &["int"],
+    &["int"],
+    &["int"],
+];
+const WHOLE_TYPES: [&[&str]; 3] = [&["uint4*"], &["uint4*"], &["int"]];
+/// Work-items of a group.
+const GROUP: usize = 64;
+/// The most groups that share a picture, and the fewest pixels of one of them.
+const GROUPS: usize = 1024;
+const RUN: usize = 4 * GROUP;
+/// Bytes of what a group found.
+const FOUND: usize = 16;
+
+/// How two pictures differ. A pixel's difference is the largest of its four channels'.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Difference {
+    /// Pixels that were compared: all of them.
+    pub pixels: u64,
+    /// Pixels that differ.
+    pub differing: u64,
+    /// The largest difference in levels, and the column and row of the first pixel that has it; `None` where nothing differs.
+    pub largest: Option<(u8, (u32, u32))>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pixels, differing, largest } = self;
+        let Some((levels, (x, y))) = largest else {
+            return write!(f, "identical: {pixels} pixels compared");
+        };
+        let verb = if *differing == 1 { "differs" } else { "differ" };
+        let s = if *levels == 1 { "" } else { "s" };
+        write!(
+            f,
+            "{differing} of {pixels} pixels {verb}, by at most {levels} level{s}, first so at ({x}, {y})"
+        )
+    }
+}
+
+/// A picture to be compared: RGBA, 8 bits a channel, no gaps between rows.
+#[derive(Debug, Clone, Copy)]
+pub enum Compared<'a> {
+    /// In the device's memory, complete.
+    OnDevice(&'a Picture),
+    /// In the host's.
+    OnHost(&'a [u8]),
+}
+
+/// What came of comparing two pictures.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// How they differ.
+    pub difference: Difference,
+    /// The map, RGBA, of the pictures' size.
+    pub heat: Vec<u8>,
+    /// What the kernels took the device, in milliseconds; not a number where it does not tell.
+    pub ms: f64,
+}
+
+/// Compares pictures on one device. It builds a program when it is first needed.
+pub struct Comparer {
+    cl: ClContext,
+    /// By whether a picture is an image.
+    kernels: HashMap<[bool; 2], [Kernel; 2]>,
+    source: String,
+    /// For pictures from the host, by side.
+    uploaded: [Option<Picture>; 2],
+    heat: Option<Picture>,
+    parts: Buffer,
+    out: Buffer,
+}
+
+impl Comparer {
+    /// # Errors
+    /// When memory runs out.
+    pub fn new(cl: &ClContext) -> Result<Self> {
+        // It judges other kernels, so it is the one that was tried.
+        Self::of_source(cl, program::built_in(FILE)?)
+    }
+
+    /// The same with another text of the kernels' file.
+    fn of_source(cl: &ClContext, source: String) -> Result<Self> {
+        let memory = |len| Buffer::new(&cl.context, new_memory(cl), len).map_err(|e| failed(FAILED, &e));
+        Ok(Self {
+            cl: cl.clone(),
+            kernels: HashMap::new(),
+            source,
+            uploaded: [None, None],
+            heat: None,
+            parts: memory(GROUPS * FOUND)?,
+            out: memory(FOUND)?,
+        })
+    }
+
+    /// Compares two pictures of this size, on the queue of the context, and waits.
+    ///
+    /// # Errors
+    /// When a picture has another size, memory runs out, or the device fails.
+    pub fn compare(&mut self, a: Compared, b: Compared, (width, height): (u32, u32)) -> Result<Comparison> {
+        let mut heat = picture_memory(width, height)?;
+        let bytes = heat.len();
+        let pixels = bytes / 4;
+        let [a, b] = [self.on_device(0, a, (width, height))?, self.on_device(1, b, (width, height))?];
+        let map = kept(&mut self.heat, &self.cl, (width, height))?;
+        let run = pixels.div_ceil(GROUPS).next_multiple_of(GROUP).max(RUN);
+        let groups = pixels.div_ceil(run);
+        let images = [&a, &b].map(|picture| picture.storage() == Storage::Image);
+        let kernels = match self.kernels.remove(&images) {
+            Some(kernels) => kernels,
+            None => self.build(images)?,
+        };
+        let [parts, whole] = self.kernels.entry(images).or_insert(kernels);
+        let queue = &self.cl.queue;
+        let start = || {
+            let [width, pixels, run] = [width as i32, pixels as i32, run as i32].map(Value::Int);
+            parts.set(0, a.mem())?;
+            parts.set(1, b.mem())?;
+            parts.set(2, map.mem())?;
+            parts.set(3, self.parts.mem())?;
+            parts.set(4, width)?;
+            parts.set(5, pixels)?;
+            parts.set(6, run)?;
+            whole.set(0, self.parts.mem())?;
+            whole.set(1, self.out.mem())?;
+            whole.set(2, Value::Int(groups as i32))?;
+            // SAFETY: these are all arguments, with their types. The pictures and the map have this size, there is room for
+            // what each group found, and the kernels stay inside.
+            unsafe {
+                let first = enqueue(queue, parts, 1, [groups * GROUP, 1, 1], [GROUP, 1, 1])?;
+                Ok([first, enqueue(queue, whole, 1, [GROUP, 1, 1], [GROUP, 1, 1])?])
+            }
+        };
+        let ran = start().map_err(|e| failed(FAILED, &e));
+        let mut found = [0; FOUND];
+        let ran = ran.and_then(|events| {
+            self.out.read(queue, &mut found).map_err(|e| failed(FAILED, &e))?;
+            map.read(queue, &mut heat)?;
+            Ok(events)
+        });
+        // What they name may go.
+        parts.forget_memory();
+        let ms = ran?.iter().map(|event| timer::device_ms(event).unwrap_or(f64::NAN)).sum();
+        let [differing, largest, at, _] = numbers(&found);
+        let largest = (largest > 0).then(|| (largest as u8, (at % width, at / width)));
+        let difference = Difference { pixels: pixels as u64, differing: differing.into(), largest };
+        Ok(Comparison { difference, heat, ms })
+    }
+
+    fn build(&self, [a, b]: [bool; 2]) -> Result<[Kernel; 2]> {
+        let options = format!("-D GROUP={GROUP} -D A_IMAGE={} -D B_IMAGE={}", u8::from(a), u8::from(b));
+        let program = program::build(&self.cl, FILE, &self.source, &options)?;
+        let kernel = |name, types: &[&[&str]]| {
+            let kernel = Kernel::new(&program, name).map_err(|e| failed(FAILED, &e))?;
+            expect_types(&kernel, FILE, types).map(|()| kernel)
+        };
+        Ok([kernel("difference_parts", &PARTS_TYPES)?, kernel("difference_whole", &WHOLE_TYPES)?])
+    }
+
+    /// The picture in the device's memory.
+    fn on_device(&mut self, side: usize, picture: Compared, (width, height): (u32, u32)) -> Result<Picture> {
+        let bytes = width as usize * height as usize * 4;
+        let fits = match picture {
+            Compared::OnHost(pixels) => pixels.len() == bytes,
+            Compared::OnDevice(Picture::Buffer(buffer)) => buffer.len() == bytes,
+            Compared::OnDevice(Picture::Image(image)) => image.size() == (width as usize, height as usize),
+        };
+        if !fits || bytes == 0 {
+            return Err(Error::new(FAILED, format!("One is not {width}×{height} pixels."), ""));
+        }
+        match (picture, self.uploaded.get_mut(side)) {
+            (Compared::OnHost(pixels), Some(uploaded)) => {
+                let to = kept(uploaded, &self.cl, (width, height))?;
+                to.write(&self.cl.queue, pixels).map(|()| to)
+            }
+            (Compared::OnDevice(picture), _) => Ok(picture.clone()),
+            (Compared::OnHost(_), None) => Err(Error::new(FAILED, "", "")),
+        }
+    }
+}
+
+/// The buffer in `slot`, or a new one where that has another size.
+fn kept(slot: &mut Option<Picture>, cl: &ClContext, (width, height): (u32, u32)) -> Result<Picture> {
+    let bytes = width as usize * height as usize * 4;
+    let fits = |picture: &Picture| matches!(picture, Picture::Buffer(buffer) if buffer.len() == bytes);
+    match slot.take().filter(fits) {
+        Some(picture) => Ok(slot.insert(picture).clone()),
+        None => Ok(slot.insert(Picture::alloc(cl, Storage::Buffer, width, height)?).clone()),
+    }
+}
+
+fn numbers(bytes: &[u8; FOUND]) -> [u32; 4] {
+    let mut numbers = [0; 4];
+    for (number, bytes) in numbers.iter_mut().zip(bytes.as_chunks::<4>().0) {
+        *number = u32::from_ne_bytes(*bytes);
+    }
+    numbers
+}
+
+#[cfg(test)]
+#[path = "difference_tests.rs"]
+mod tests;

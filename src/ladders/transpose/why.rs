@@ -1,0 +1,104 @@
+//! Which mapping, and why. In: what was measured of the three, and what kind of device it was. Out: a sentence or two.
+
+use crate::gpu::cl::DeviceKind;
+use crate::ladder::measure::Measurement;
+use crate::ladder::rows::CaseRun;
+use crate::timing::believed;
+
+/// Times that differ by less are alike.
+const ALIKE: f64 = 1.1;
+
+/// The answer, where all three have times.
+pub(super) fn why(kind: Option<DeviceKind>, run: &CaseRun) -> Option<String> {
+    let time = |id: &str| run.timed().find(|(row, _)| row.entry.id == id).map(|(_, measured)| measured);
+    let three = [
+        ("row-linear", time("row-linear")?),
+        ("column-linear", time("column-linear")?),
+        ("group-linear", time("group-linear")?),
+    ];
+    let ms = |measured: &Measurement| measured.time.p50;
+    let times = |a: &Measurement, b: &Measurement| believed(ms(a) / ms(b), &[a.noise(), b.noise()]);
+    let [(_, row), (_, column), _] = three;
+    let (best, fastest) = three.into_iter().min_by(|a, b| f64::total_cmp(&ms(a.1), &ms(b.1)))?;
+    let slowest = three.iter().map(|(_, measured)| ms(measured)).fold(0.0, f64::max);
+    if slowest < ALIKE * ms(fastest) {
+        return Some(
+            "Which mapping: it does not matter here. Why: the caches hold what lies far apart until all of it is used."
+                .to_owned(),
+        );
+    }
+    let others: Vec<String> = three
+        .iter()
+        .filter(|(id, _)| *id != best)
+        .map(|(id, measured)| format!("{id} takes {} times as long", times(measured, fastest)))
+        .collect();
+    let sides = if ms(row) > ALIKE * ms(column) {
+        format!("writing far apart takes {} times as long as reading far apart", times(row, column))
+    } else if ms(column) > ALIKE * ms(row) {
+        format!("reading far apart takes {} times as long as writing far apart", times(column, row))
+    } else {
+        "reading far apart and writing far apart take as long".to_owned()
+    };
+    let reason = match kind {
+        Some(DeviceKind::Cpu) => {
+            "work-items side by side run one after the other on a core, and a cache line is worth its way only if it is still there \
+             for its next number"
+        }
+        _ => {
+            "work-items side by side run together, and their numbers come and go as whole cache lines only where these lie side by \
+             side (coalescing)"
+        }
+    };
+    let end = match best {
+        "group-linear" => "a square tile uses whole lines on both sides",
+        "column-linear" => "this one writes side by side",
+        _ => "this one reads side by side",
+    };
+    Some(format!("Which mapping: {best}; {}. Why: {reason}. Here {sides}, and {end}.", others.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ladder::Outcome;
+    use crate::ladder::contest::Ladder as _;
+    use crate::ladder::measure::Sample;
+    use crate::ladder::rows::Row;
+    use crate::ladders::transpose::{Size, Transpose};
+
+    fn answer(kind: DeviceKind, times: &[(&str, f64)]) -> Option<String> {
+        let rows = times.iter().map(|(id, ms)| {
+            let rung = Transpose.rungs().iter().find(|rung| rung.id == *id).unwrap();
+            let sample = Sample { device_ms: Some(*ms), dispatch_ms: None, wall_ms: *ms };
+            Row::new(rung.entry(), Outcome::Ok(Measurement::of(&[sample; 9]).unwrap()))
+        });
+        let case = Transpose.named(&Size { m: 8, n: 8 });
+        why(Some(kind), &CaseRun { rows: rows.collect(), ..CaseRun::new(case) })
+    }
+
+    #[test]
+    fn the_answer_follows_what_was_measured() {
+        let gpu = [("row-linear", 4.0), ("column-linear", 2.0), ("group-linear", 1.0)];
+        let said = answer(DeviceKind::Gpu, &gpu).unwrap();
+        for part in [
+            "Which mapping: group-linear; row-linear takes 4.00 times",
+            "coalescing",
+            "writing far apart takes 2.00",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let cpu = [("row-linear", 1.0), ("column-linear", 3.0), ("group-linear", 2.0)];
+        let said = answer(DeviceKind::Cpu, &cpu).unwrap();
+        for part in [
+            "Which mapping: row-linear",
+            "one after the other on a core",
+            "reading far apart takes 3.00",
+            "reads side by side",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let alike = [("row-linear", 1.0), ("column-linear", 1.05), ("group-linear", 1.02)];
+        assert!(answer(DeviceKind::Cpu, &alike).unwrap().contains("does not matter"));
+        assert_eq!(answer(DeviceKind::Cpu, &gpu[..2]), None, "one of them has no time");
+    }
+}

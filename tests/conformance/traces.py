@@ -1,0 +1,71 @@
+"""traces - when host and device work in each rung of `clreel bench --ladder conversions`, as a picture. In: a binary, a device,
+how many numbers. Out: an SVG, on stdout, that reads on light and on dark pages.
+
+    tests/conformance/traces.py target/release/clreel cpu 4194240 > assets/conversions.svg
+
+Each rung is measured alone and traced; what is drawn is its last run. All have the same scale, so that the holes in the
+device's row can be compared, and the next rung's shorter row with them."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+PART = 48 * 21845
+RUNGS = ["blocking", "mapped", "non-blocking", "double-buffered", "verified-on-device", "fused", "all-widths", "threads"]
+HOST = {"numbers and reference": "#2f6fd6", "write": "#d1722b", "read": "#d1722b", "compare": "#9b59b6", "wait": "none"}
+DEVICE = "#3a9a5b"
+STYLE = """<style>text{font:13px sans-serif;fill:#24292f}rect.w{fill:none;stroke:#888;stroke-opacity:.5}
+@media(prefers-color-scheme:dark){text{fill:#e6edf3}}</style>"""
+LEFT, WIDTH = 150, 720
+
+
+def traced(binary, device, count, rung):
+    """Spans of the rung's last run in milliseconds: (is_device, name, from, to)."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace.json")
+        command = [binary, "bench", "--ladder", "conversions", "--device", device, "--count", str(count), "--frames", "1"]
+        subprocess.run(command + ["--variant", rung, "--trace", path], check=True, stdout=subprocess.DEVNULL)
+        with open(path, encoding="utf-8") as file:
+            events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+    spans = [(event["name"] == "convert", event["name"], event["ts"] / 1e3, (event["ts"] + event["dur"]) / 1e3)
+             for event in events if event["name"] == "convert" or event["name"] in HOST]
+    made = sorted(span[2] for span in spans if span[1] == "numbers and reference")
+    # A rung whose threads make larger parts has fewer.
+    parts = -(-count // PART)
+    if rung == "threads":
+        parts = -(-parts // max(1, min(4, (os.cpu_count() or 1) // 4)))
+    began = made[-parts]
+    return [(on_device, name, start - began, end - began) for on_device, name, start, end in spans if start >= began]
+
+
+def main():
+    binary, device, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    rows = [(rung, traced(binary, device, count, rung)) for rung in RUNGS]
+    longest = max(span[3] for _, spans in rows for span in spans)
+    first = max(span[3] for span in rows[0][1])
+    parts, y = [], 58
+    legend = [("numbers and reference", "#2f6fd6"), ("copy", "#d1722b"), ("compare", "#9b59b6"), ("device", DEVICE)]
+    x = 10
+    for name, colour in legend:
+        parts.append(f'<rect x="{x}" y="32" width="12" height="12" fill="{colour}"/><text x="{x + 17}" y="43">{name}</text>')
+        x += 35 + 7 * len(name)
+    parts.append(f'<rect class="w" x="{x}" y="32" width="12" height="12"/><text x="{x + 17}" y="43">the host waits</text>')
+    for rung, spans in rows:
+        took = max(span[3] for span in spans)
+        parts.append(f'<text x="10" y="{y + 13}">{rung}</text><text x="10" y="{y + 30}">{first / took:.1f} ×</text>')
+        for on_device, name, start, end in spans:
+            left, width = LEFT + WIDTH * start / longest, max(WIDTH * (end - start) / longest, 0.4)
+            fill = DEVICE if on_device else HOST[name]
+            look = 'class="w"' if fill == "none" else f'fill="{fill}"'
+            row = y + (17 if on_device else 0)
+            parts.append(f'<rect {look} x="{left:.1f}" y="{row}" width="{width:.1f}" height="14"/>')
+        y += 44
+    title = "Conversions: what host and device do in each rung, on one scale"
+    print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 10} {y}" role="img" aria-label="{title}">')
+    print(STYLE, f'<text x="10" y="20" font-weight="bold">{title}</text>', *parts, "</svg>", sep="\n")
+
+
+if __name__ == "__main__":
+    main()
