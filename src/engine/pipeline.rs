@@ -336,7 +336,7 @@ impl Pipeline {
     }
 
     /// Prepares what is to be measured of the filtered picture. Where there is no memory for it, nothing is measured any more.
-    pub(super) fn to_measure(
+    pub(super) fn measuring(
         &mut self,
         request: &Request,
         picture: &Picture,

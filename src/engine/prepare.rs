@@ -105,7 +105,7 @@ impl Pipeline {
                 Some((Some(key), filter))
             }
         };
-        let wanted = self.to_measure(request, &target, size);
+        let wanted = self.measuring(request, &target, size);
         let on_device =
             Some(DeviceJob { colors, to_copy, to_texture, unfiltered, wanted, ..DeviceJob::default() });
         Ok(Prepared { on_device, filter, in_texture: false })
@@ -155,7 +155,7 @@ impl Pipeline {
             false => slot.target(cl, Storage::Buffer)?,
         };
         let correction = correction.unwrap_or(Correction::NEUTRAL);
-        let wanted = self.to_measure(request, &to, slot.size());
+        let wanted = self.measuring(request, &to, slot.size());
         let colors = Some(Colors::ConvertFiltered { correction, layout: filtered, from: block, to });
         let on_device = Some(DeviceJob { colors, to_texture, wanted, ..DeviceJob::default() });
         Ok(Prepared { on_device, filter: Some((Some(key), filter)), in_texture: false })

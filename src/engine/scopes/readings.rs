@@ -158,7 +158,7 @@ mod tests {
             let factor = (1_u64 << 24).div_ceil(range);
             for above in 0..=range {
                 let n = above * 255 + range / 2;
-                assert_eq!((n << 8) * factor >> 32, n / range, "{above} of {range}");
+                assert_eq!(((n << 8) * factor) >> 32, n / range, "{above} of {range}");
                 assert!(n << 8 < 1 << 32 && factor < 1 << 32);
             }
         }

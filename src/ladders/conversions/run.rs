@@ -160,14 +160,11 @@ impl Work<'_> {
         let mut going = Group::new();
         for (case, state) in states {
             let before = asked.iter().find(|(of, _)| *of == case).map(|(_, done)| *done);
-            match state {
-                State::Going(done) => {
-                    going.push((case, done));
-                    if before == Some(done) {
-                        continue;
-                    }
+            if let State::Going(done) = state {
+                going.push((case, done));
+                if before == Some(done) {
+                    continue;
                 }
-                _ => {}
             }
             (self.watch)(case, state);
         }

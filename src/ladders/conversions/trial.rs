@@ -177,6 +177,9 @@ fn trouble(cases: &[(Case, u64)], step: &str, fault: &Fault) -> Trouble {
     }
 }
 
+/// The conversions that were compiled last, and those of them that could not be.
+type Compiled = (Vec<Case>, Program, Vec<(Case, Error)>);
+
 /// What a child keeps from one request to the next.
 struct Worker {
     of: Identity,
@@ -184,8 +187,7 @@ struct Worker {
     memory: Memory,
     wanted: Wanted,
     input: Vec<u8>,
-    /// The conversions that were compiled last, and those of them that could not be.
-    compiled: Option<(Vec<Case>, Program, Vec<(Case, Error)>)>,
+    compiled: Option<Compiled>,
 }
 
 /// Answers requests until nobody asks any more, then ends the process. `frame` is the number of the shared memory, which is

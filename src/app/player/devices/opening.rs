@@ -183,7 +183,7 @@ impl Devices {
         let to_texture = sharing == Sharing::ZeroCopy;
         let start = Start { number, cl, to_texture, variants, corrector: true };
         self.build(start.clone(), with);
-        let status = at_first(&with.frames);
+        let status = at_first(with.frames);
         let held = Held(Some((pipeline, thread, here)));
         self.pending = Some(Pending { device: device.clone(), number, start, sharing, held, status });
         self.promote_if_ready(with);
