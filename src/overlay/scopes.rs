@@ -9,7 +9,7 @@ use egui::{
 
 use super::panels::Entry;
 use super::place::{self, Panel, Title};
-use super::{Action, Overlay, View, panel, theme};
+use super::{Action, Overlay, View, facts, panel, theme};
 use crate::engine::{LEVELS, Readings, STRIPS};
 use crate::media::Orientation;
 
@@ -111,6 +111,9 @@ fn why_nothing(view: &View) -> String {
         return format!("{} {}", error.what, error.why);
     }
     match (view.device, view.shown) {
+        (None, _) if view.devices.awaited => {
+            format!("They are measured on an OpenCL device: {}.", facts::without_device(view).0)
+        }
         (None, _) => "They are measured on an OpenCL device, and there is none.".to_owned(),
         (_, Some(shown)) if shown.variant.back_end().does_without_opencl() => {
             format!("They are measured on the OpenCL device, and '{}' filters without it.", shown.variant)
