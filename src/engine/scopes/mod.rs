@@ -6,6 +6,8 @@
 //! waveform. Auto-levels take their ends from the histogram, on the device as well.
 
 mod readings;
+#[cfg(test)]
+mod tests;
 
 use std::ptr::NonNull;
 
@@ -14,7 +16,7 @@ use crate::gpu::cl::{Buffer, ClContext, Event, failed};
 use crate::gpu::event::is_complete;
 use crate::gpu::host_block::HostBlock;
 use crate::gpu::memory::{Picture, new_memory};
-use crate::gpu::program::is_changed;
+use crate::gpu::program::{self, is_changed};
 use crate::gpu::timer;
 use crate::ladder::config::{Config, Param, Tunable as _};
 use crate::ladder::contest::Ladder as _;
@@ -167,18 +169,27 @@ impl Scopes {
                 format!("kernels/{file} is changed, and only `bench` runs it then, in a process of its own.");
             return Err(Error::new("The scopes cannot be shown.", why, "Unset CLREEL_KERNELS."));
         }
-        let config = |code| Config::of(code, device.kind).fitted(device);
-        let mut scopes = Self {
-            reduce: Program::compile(cl, &reduce)?,
-            count: Program::compile(cl, &config(&COUNT))?,
-            level: Program::compile(cl, &config(&LEVEL))?,
-            memory: None,
-            spare: Vec::new(),
-        };
+        let [count, level] = [COUNT.file, LEVEL.file].map(program::source);
+        let mut scopes = Self::of_sources(cl, &reduce, &count?, &level?)?;
         scopes.check(cl)?;
         Ok(scopes)
     }
 
+    /// What these texts of the kernels' files make.
+    fn of_sources(cl: &ClContext, reduce: &Config<Code>, count: &str, level: &str) -> Result<Self> {
+        let device = &cl.device.info;
+        let program =
+            |code, text| Program::of_source(cl, &Config::of(code, device.kind).fitted(device), text);
+        Ok(Self {
+            reduce: Program::compile(cl, reduce)?,
+            count: program(&COUNT, count)?,
+            level: program(&LEVEL, level)?,
+            memory: None,
+            spare: Vec::new(),
+        })
+    }
+
+    /// Compares what is measured of a small picture, and the stretched picture, with plain Rust.
     fn check(&mut self, cl: &ClContext) -> Result<()> {
         let size = (333, 41);
         let mut random = Xorshift::new(1);

@@ -119,8 +119,13 @@ pub struct Program {
 
 impl Program {
     pub(crate) fn compile(cl: &ClContext, config: &Config<Code>) -> Result<Self> {
+        Self::of_source(cl, config, &program::source(config.code().file)?)
+    }
+
+    /// The same with another text of the kernels' file.
+    pub(crate) fn of_source(cl: &ClContext, config: &Config<Code>, source: &str) -> Result<Self> {
         let code = config.code();
-        let program = program::build(cl, code.file, &program::source(code.file)?, &config.options())?;
+        let program = program::build(cl, code.file, source, &config.options())?;
         let kernel = |pass: &Pass| {
             let what = format!("The kernel '{}' in {} could not be prepared.", pass.kernel, code.file);
             let kernel = Kernel::new(&program, pass.kernel).map_err(|e| failed(&what, &e))?;

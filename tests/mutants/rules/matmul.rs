@@ -81,7 +81,8 @@ const TILES: &[Edit] = &[
     edit("strip", "column < n && first + y < k", "column < n", 1),
     edit("strip", "first < k", "first + TILE <= k", 1),
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);\n        for", "for", 1),
-    edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);\n    }", "}", 1),
+    edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);\n    }", "}", 1)
+        .by_device("It shows only where a work-item overtakes another one."),
     edit("layout", "tile_b[x][y] =", "tile_b[y][x] =", 1),
     edit("window", "i < TILE", "i + 1 < TILE", 1),
     edit("outside", "row < m && column < n)", "row <= m && column < n)", 1),
@@ -96,7 +97,8 @@ const REGISTERS: &[Edit] = &[
     edit("strip", "first < k", "first + TILE_K <= k", 1),
     edit("strip", "y + r * DOWN];", "y * ROWS + r];", 1),
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);\n#pragma", "#pragma", 1),
-    edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);\n    }", "}", 1),
+    edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);\n    }", "}", 1)
+        .by_device("It shows only where a work-item overtakes another one."),
     edit("constant", "sums[r][s] = 0.0f", "sums[r][s] = -0.0f", 1),
     edit("window", "i < TILE_K", "i + 1 < TILE_K", 1),
     edit("outside", "row < m && column < n)", "row <= m && column < n)", 1),
@@ -128,6 +130,7 @@ const CORNERS: &[Edit] = &[
         1,
     ),
     edit("size", "group % tiles", "group % (tiles + 1)", 1),
+    edit("shift", "group / tiles * TILE_M", "group / tiles * TILE_M + (group > 0)", 1),
 ];
 
 const BUFFERED: &[Edit] = &[
@@ -172,7 +175,7 @@ const QUADS: &[Edit] = &[
     edit(
         "width",
         "column + 3 < columns)\n            quad.w",
-        "column + 2 < columns)\n            quad.w",
+        "column + 4 < columns)\n            quad.w",
         1,
     ),
     edit("outside", "column + 1 < columns)\n        to", "column < columns)\n        to", 1),
