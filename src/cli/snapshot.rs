@@ -95,17 +95,22 @@ pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
     if let Some(warning) = warning {
         eprintln!("clreel: {warning}");
     }
+    let ((width, height), rgba) = asked(args, frame)?;
+    save::png(&args.out, width, height, &rgba)?;
+    Ok(exit::DONE)
+}
+
+/// The picture that is asked for; the device that made it is given back.
+fn asked(args: &SnapshotArgs, frame: Frame) -> Result<Shown> {
     let mut maker = Maker { args, frame, cl: None };
-    let ((width, height), rgba) = match args.wipe.wipe {
-        None => maker.picture(Request::new(args.filter.variant, args.filter.radius))?,
+    match args.wipe.wipe {
+        None => maker.picture(Request::new(args.filter.variant, args.filter.radius)),
         Some(sides) => {
             let sides = sides.map(|(id, radius)| Request::new(id, radius.unwrap_or(args.filter.radius)));
             let pictures = [maker.picture(sides[0])?, maker.picture(sides[1])?];
-            if args.wipe.difference { maker.difference(sides, pictures)? } else { wiped(pictures) }
+            if args.wipe.difference { maker.difference(sides, pictures) } else { Ok(wiped(pictures)) }
         }
-    };
-    save::png(&args.out, width, height, &rgba)?;
-    Ok(exit::DONE)
+    }
 }
 
 /// A picture as it is shown: width and height in pixels, RGBA, 8 bits a channel, no gaps between rows.
@@ -160,6 +165,16 @@ impl Maker<'_> {
         let device = select_device(&working_devices(), self.args.filter.device.as_deref())?;
         let _watched = watch::on_device(&device.info.name, what);
         Ok(self.cl.insert(ClContext::new(&device)?).clone())
+    }
+}
+
+/// A driver may hang where its device is given back, too.
+impl Drop for Maker<'_> {
+    fn drop(&mut self) {
+        if let Some(cl) = self.cl.take() {
+            let _watched = watch::on_device(&cl.device.info.name, "the device is given back");
+            drop(cl);
+        }
     }
 }
 

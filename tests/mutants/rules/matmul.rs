@@ -80,7 +80,9 @@ const TILES: &[Edit] = &[
     edit("strip", "row < m && first + x < k", "row < m", 1),
     edit("strip", "column < n && first + y < k", "column < n", 1),
     edit("strip", "first < k", "first + TILE <= k", 1),
-    edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);\n        for", "for", 1),
+    edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);\n        for", "for", 1).by_device(
+        "A compiler that takes work-items one after the other may fill the whole tile first all the same.",
+    ),
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);\n    }", "}", 1)
         .by_device("It shows only where a work-item overtakes another one."),
     edit("layout", "tile_b[x][y] =", "tile_b[y][x] =", 1),
@@ -175,7 +177,7 @@ const QUADS: &[Edit] = &[
     edit(
         "width",
         "column + 3 < columns)\n            quad.w",
-        "column + 4 < columns)\n            quad.w",
+        "column + 5 < columns)\n            quad.w",
         1,
     ),
     edit("outside", "column + 1 < columns)\n        to", "column < columns)\n        to", 1),
