@@ -15,7 +15,7 @@ const SLIDER: (f32, f32) = (48.0, 110.0);
 /// The buttons from this rank on are there while the overlay is hidden too.
 const HIDDEN_TOO: u8 = 4;
 /// What surrounds a button's text.
-const PAD: f32 = 14.0;
+const PAD: f32 = 11.0;
 
 /// A button: its text, its hover text, what it does, whether what it opens is open, and how much it matters where not all
 /// fit: the least goes first.
