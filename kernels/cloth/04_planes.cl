@@ -1,0 +1,32 @@
+// Cloth, step 4: structures of arrays, with select and minimum in place of branches, and a vector of LANES characters a
+// work-item. The constraints of a character come one after the other; its neighbours' run beside them in the vector, however
+// few constraints could run at a time. Arguments as in planes.clh.
+#include "planes.clh"
+
+__kernel void distances(__global const float *positions, __global float *moved, __global const uint2 *pairs,
+                        __global const float4 *lengths, __global const uint *ends, uint begin, uint end, uint first, uint army)
+{
+    const uint block = first + get_global_id(0);
+    if (block * LANES >= army)
+        return;
+    __global real *x = (__global real *)moved + block * (3 * PARTICLES), *y = x + PARTICLES, *z = y + PARTICLES;
+    if (positions != moved) {
+        __global const real *from = (__global const real *)positions + block * (3 * PARTICLES);
+        for (uint i = 0; i < 3 * PARTICLES; i++)
+            x[i] = from[i];
+    }
+    for (uint iteration = 0; iteration < ITERATIONS; iteration++)
+        for (uint c = begin; c < end; c++) {
+            const uint a = pairs[c].x, b = pairs[c].y;
+            const float4 length = lengths[c];
+            const real dx = x[b] - x[a], dy = y[b] - y[a], dz = z[b] - z[a];
+            const real error = 1.0f - length.x / sqrt(fmax(dx * dx + dy * dy + dz * dz, (real)(1e-12f)));
+            const real to_a = error * length.y, to_b = error * length.z;
+            x[a] += dx * to_a;
+            y[a] += dy * to_a;
+            z[a] += dz * to_a;
+            x[b] -= dx * to_b;
+            y[b] -= dy * to_b;
+            z[b] -= dz * to_b;
+        }
+}

@@ -1,0 +1,304 @@
+//! An army that walks. In: how much time has passed, and where the cloth is dragged. Out: vertices, in the host's memory or in
+//! a buffer of the device.
+//!
+//! A frame is five [steps](Step) in a row. Each is an object that takes events and gives what it has begun; behind it is a
+//! kernel, or plain Rust. Between two frames each step can change sides.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::data::{Data, OnDevice};
+use super::host::{self, Motion};
+use super::kernels::{self, Memory, Program};
+use super::model::{Figure, Walk, army};
+use super::steps::StepId;
+use crate::error::Result;
+use crate::gpu::cl::{Buffer, ClContext, Event};
+use crate::ladder::config::Config;
+use crate::timing::ms_since;
+
+/// The longest step of the cloth, in seconds: where frames come more slowly, it moves more slowly than the figure.
+const LONGEST: f32 = 1.0 / 30.0;
+/// The shortest, in seconds.
+const SHORTEST: f32 = 1.0 / 2000.0;
+/// The part of its speed that a particle loses in a second.
+const DAMPING: f32 = 2.0;
+/// What a particle's speed gains in a second, in metres a second.
+const GRAVITY: f32 = -9.81;
+/// The furthest that a drag pulls in a frame, in metres.
+const FURTHEST_PULL: f32 = 0.2;
+
+/// A pull at the cloth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Drag {
+    /// Where, in metres.
+    pub at: [f32; 3],
+    /// How far in this frame, in metres. Particles near `at` go with it, the nearer the more.
+    pub pull: [f32; 3],
+    /// How far around `at`, in metres.
+    pub radius: f32,
+}
+
+/// What a step has begun.
+#[derive(Debug, Clone)]
+pub enum Done {
+    /// Commands on the device's queue: the last one's event is that of the step.
+    Device(Vec<Event>),
+    /// It is done, and took so many milliseconds of the host's time.
+    Host(f64),
+}
+
+impl Done {
+    /// What the next step waits for.
+    pub fn event(&self) -> Option<&Event> {
+        match self {
+            Done::Device(events) => events.last(),
+            Done::Host(_) => None,
+        }
+    }
+}
+
+/// A step of the chain: it takes events and gives one.
+trait Step: std::fmt::Debug {
+    fn start(&self, data: &mut Data, motion: &Motion, after: &[Event]) -> Result<Done>;
+}
+
+/// A step in plain Rust.
+#[derive(Debug)]
+struct Native(StepId);
+
+/// A step as kernels.
+#[derive(Debug)]
+struct Kernels(StepId);
+
+impl Step for Native {
+    fn start(&self, data: &mut Data, motion: &Motion, after: &[Event]) -> Result<Done> {
+        data.wait_for(after)?;
+        data.bring_to_host(self.0)?;
+        let begin = Instant::now();
+        data.run_on_host(self.0, motion);
+        Ok(Done::Host(ms_since(begin)))
+    }
+}
+
+impl Step for Kernels {
+    fn start(&self, data: &mut Data, motion: &Motion, after: &[Event]) -> Result<Done> {
+        data.bring_to_device(self.0)?;
+        let events = {
+            let Some(OnDevice {
+                queue, program, pose, positions, previous, skinned, vertices, target, ..
+            }) = &data.device
+            else {
+                return Native(self.0).start(data, motion, after);
+            };
+            let moved = if self.0 == StepId::Integrate { previous } else { positions };
+            let memory = Memory {
+                pose: pose.mem(),
+                positions: positions.mem(),
+                previous: previous.mem(),
+                moved: moved.mem(),
+                skinned: skinned.mem(),
+                vertices: target.as_ref().unwrap_or(vertices).mem(),
+            };
+            program.start(queue, self.0, &memory, motion, data.walks.len(), after)?
+        };
+        data.wrote_on_device(self.0);
+        Ok(Done::Device(events))
+    }
+}
+
+/// Where an army was: what goes from one device to another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct State {
+    /// Particles now and a step before: three floats each, character after character.
+    pub positions: Vec<f32>,
+    /// A step before.
+    pub previous: Vec<f32>,
+    /// How long it has walked.
+    pub seconds: f64,
+    /// The step before, in seconds.
+    pub dt: f32,
+}
+
+/// An army of figures in shirts, and the five steps.
+#[derive(Debug)]
+pub struct Chain {
+    data: Data,
+    native: [Native; 5],
+    kernels: Option<[Kernels; 5]>,
+    on_host: [bool; 5],
+    seconds: f64,
+    dt: f32,
+}
+
+impl Chain {
+    /// So many figures at the beginning of their walk, on this device; without one all steps are on the host.
+    ///
+    /// # Errors
+    /// When the kernels do not build, or there is not enough memory.
+    pub fn new(count: usize, cl: Option<&ClContext>) -> Result<Self> {
+        let figure = Arc::new(Figure::new());
+        let walks: Vec<Walk> = army(count.max(1));
+        let mut kernels = None;
+        let mut on = None;
+        if let Some(cl) = cl {
+            // A processor is fast with characters side by side in its vectors, a graphics card with a group for each.
+            let code = if cl.is_cpu() && walks.len() >= 4 {
+                &kernels::LANES
+            } else if cl.is_cpu() {
+                &kernels::PLANES
+            } else {
+                &kernels::GROUPED
+            };
+            let config = Config::of(code, cl.device.info.kind).fitted(&cl.device.info);
+            on = Some((cl, Program::compile(cl, &config, &figure)?));
+            kernels = Some(StepId::ALL.map(Kernels));
+        }
+        let on_host = [kernels.is_none(); 5];
+        let data = Data::new(figure, walks, on)?;
+        Ok(Self { data, native: StepId::ALL.map(Native), kernels, on_host, seconds: 0.0, dt: 1.0 / 60.0 })
+    }
+
+    /// How many figures there are.
+    pub fn army(&self) -> usize {
+        self.data.walks.len()
+    }
+
+    /// The figure.
+    pub fn figure(&self) -> &Figure {
+        &self.data.figure
+    }
+
+    /// Whether a step is on the host.
+    pub fn is_on_host(&self, step: StepId) -> bool {
+        self.on_host[step as usize]
+    }
+
+    /// Puts a step on the host, or on the device where there is one, from the next frame on.
+    pub fn put_on_host(&mut self, step: StepId, on_host: bool) {
+        self.on_host[step as usize] = on_host || self.kernels.is_none();
+    }
+
+    /// Where the vertices go from the next frame on: [`vertex_bytes`](Self::vertex_bytes) of a buffer of this device's
+    /// context, or without one the chain's own memory.
+    pub fn write_to(&mut self, target: Option<Buffer>) {
+        self.data.write_to(target);
+    }
+
+    /// How many bytes the vertices have: 32 each, position, normal, u, v. The shirts come first, character after character,
+    /// then the bodies.
+    pub fn vertex_bytes(&self) -> usize {
+        self.data.vertices.len() * 4
+    }
+
+    /// Puts a frame on the queue, or does it: `dt` seconds after the one before, after these events. What each step has
+    /// begun. Where no time has passed the cloth stays, and the vertices are written anew.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn step_after(
+        &mut self,
+        dt: f32,
+        drag: Option<Drag>,
+        after: &[Event],
+    ) -> Result<Vec<(StepId, Done)>> {
+        let dt = if dt.is_finite() { dt.max(0.0) } else { 0.0 };
+        self.seconds += f64::from(dt.min(0.25));
+        let own = dt.clamp(SHORTEST, LONGEST);
+        let motion = motion(own, self.dt, drag);
+        self.data.set_pose(self.seconds as f32)?;
+        let mut done: Vec<(StepId, Done)> = Vec::new();
+        for step in StepId::ALL {
+            if dt == 0.0 && !matches!(step, StepId::Skin | StepId::Write) {
+                continue;
+            }
+            let before: Vec<Event> = match done.last() {
+                None => after.to_vec(),
+                Some((_, done)) => done.event().cloned().into_iter().collect(),
+            };
+            let at = step as usize;
+            let functor: &dyn Step = match &self.kernels {
+                Some(kernels) if !self.on_host[at] => &kernels[at],
+                _ => &self.native[at],
+            };
+            done.push((step, functor.start(&mut self.data, &motion, &before)?));
+        }
+        if dt > 0.0 {
+            self.dt = own;
+        }
+        Ok(done)
+    }
+
+    /// The same after nothing.
+    ///
+    /// # Errors
+    /// As [`step_after`](Self::step_after).
+    pub fn step(&mut self, dt: f32, drag: Option<Drag>) -> Result<Vec<(StepId, Done)>> {
+        self.step_after(dt, drag, &[])
+    }
+
+    /// The vertices in the host's memory, as floats; waits for the device where they are there.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn vertices(&mut self) -> Result<&[f32]> {
+        self.data.vertices()
+    }
+
+    /// Where the army is.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn state(&mut self) -> Result<State> {
+        let (positions, previous) = self.data.particles()?;
+        Ok(State { positions, previous, seconds: self.seconds, dt: self.dt })
+    }
+
+    /// Puts the army where another chain's was; one of another size stays where it is.
+    pub fn set_state(&mut self, state: &State) {
+        if self.data.set_particles(&state.positions, &state.previous) {
+            (self.seconds, self.dt) = (state.seconds, state.dt);
+        }
+    }
+}
+
+/// What moves all particles in a step of `dt` seconds after one of `before`.
+fn motion(dt: f32, before: f32, drag: Option<Drag>) -> Motion {
+    let is_sane = |drag: &Drag| {
+        drag.at.iter().chain(&drag.pull).all(|x| x.is_finite())
+            && drag.radius.is_finite()
+            && drag.radius > 0.0
+    };
+    let drag = drag.filter(is_sane).unwrap_or(Drag { at: [0.0; 3], pull: [0.0; 3], radius: 1.0 });
+    let [x, y, z] = drag.at;
+    let length = drag.pull.iter().map(|x| x * x).sum::<f32>().sqrt();
+    let shorter = if length > FURTHEST_PULL { FURTHEST_PULL / length } else { 1.0 };
+    let [px, py, pz] = drag.pull.map(|x| x * shorter);
+    let radius = drag.radius.clamp(0.001, 10.0);
+    Motion {
+        carry: dt / before * (-DAMPING * dt).exp(),
+        fall: GRAVITY * dt * (dt + before) / 2.0,
+        at: [x.clamp(-1e3, 1e3), y.clamp(-1e3, 1e3), z.clamp(-1e3, 1e3), 1.0 / (radius * radius)],
+        pull: [px, py, pz, 0.0],
+    }
+}
+
+/// Moves a character by plain Rust, all five steps: `[skinned, moved]` are its arrays, and the vertices of shirt and body.
+pub(super) fn whole(
+    figure: &Figure,
+    all: &[super::model::BodyVertex],
+    motion: &Motion,
+    [pose, positions, previous]: [&[f32]; 3],
+    [skinned, moved, shirt, body]: [&mut [f32]; 4],
+) {
+    host::skin(all, pose, skinned);
+    host::integrate(positions, previous, motion, moved);
+    host::distances(&figure.shirt.constraints, moved);
+    host::drive(moved, &skinned[6 * figure.body.vertices.len()..], &figure.shirt.reach);
+    host::write_shirt(moved, shirt);
+    host::write_body(skinned, &figure.body.vertices, body);
+}
+
+#[cfg(test)]
+#[path = "chain_tests.rs"]
+mod tests;

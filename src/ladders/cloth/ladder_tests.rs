@@ -1,0 +1,62 @@
+//! Every rung is right at every step, by the comparison that comes before its times.
+
+use super::*;
+use crate::gpu::cl::list_devices;
+use crate::ladder::Outcome;
+use crate::ladder::bench::Bench;
+use crate::ladder::contest::Contest;
+use crate::ladder::trial::Child;
+use crate::verify::Elements;
+
+#[test]
+fn every_rung_is_right() {
+    let devices = list_devices();
+    let device = devices.first();
+    let mut child = Child::new(Cloth::NAME, None);
+    let mut contest = Contest::new(&Cloth, device, &mut child).unwrap();
+    let mut ran = 0;
+    // What the others differ in is in the chain, too.
+    let is_tried = |case: &Case| matches!(case.step, Some(StepId::Skin | StepId::Distances) | None);
+    for case in Case::all(10).filter(is_tried) {
+        let mut room = contest.room(&case).unwrap();
+        for rung in RUNGS.iter().filter(|rung| rung.id != "auto") {
+            let prepared = match contest.prepare(rung, &mut room) {
+                Ok(prepared) => prepared,
+                Err(outcome) => {
+                    assert!(
+                        matches!(*outcome, Outcome::Unsupported(_)),
+                        "{} {}: {outcome:?}",
+                        rung.id,
+                        case.title()
+                    );
+                    continue;
+                }
+            };
+            contest.poison(&prepared.ready, &mut room).unwrap();
+            let times = [0; 5].map(|_| contest.run(&prepared.ready, &mut room).unwrap().ms());
+            let best = times.into_iter().fold(f64::MAX, f64::min);
+            let accuracy = contest.compare(&prepared.ready, &mut room).unwrap().unwrap_or_else(|report| {
+                panic!("{} {}: {report}", rung.id, case.title());
+            });
+            println!("{:30} {:10} {best:9.3} ms {:?}", case.title(), rung.id, accuracy);
+            ran += 1;
+        }
+    }
+    let of_device = if device.is_some() { 6 + 7 + 8 } else { 0 };
+    assert_eq!(ran, 3 * 2 + of_device);
+}
+
+#[test]
+fn bounds_are_kept_and_what_is_outside_or_no_number_is_not_near() {
+    for case in Case::all(2) {
+        let near = Near { case, shape: case.output(&figure()) };
+        let bound = case.bound();
+        assert!(near.is_close(0, 1.0 + 0.9 * bound, 1.0) && !near.is_close(0, 1.0 + 1.1 * bound, 1.0));
+        assert!(!near.is_close(0, f64::NAN, 1.0) && !near.is_close(0, f64::INFINITY, 1.0));
+        let normal = near.shape.numbers > 3;
+        assert_eq!(near.is_close(4, 1.0 + 9.0 * bound, 1.0), normal, "{}", case.title());
+        assert_eq!(Case::from_json(&case.json()), Some(case));
+    }
+    assert!(Case::from_json(&serde_json::json!({ "step": "skin", "army": 0 })).is_none());
+    assert!(Case::from_json(&serde_json::json!({ "step": "sew", "army": 1 })).is_none());
+}

@@ -1,0 +1,442 @@
+//! A figure that walks, and its shirt, all made by rules. In: a time. Out: the body's vertices with their weights, the cloth's
+//! particles, constraints and triangles, and the pose of the bones.
+//!
+//! Units: metres and seconds, y upward. The figure stands on y = 0, is 1.8 high, and looks along +z.
+
+use std::f32::consts::TAU;
+use std::ops::Range;
+
+use super::geometry::{Point, about, add, apply, cross, normal_or_up, scale, sub, then, triangles};
+
+/// Particles round the torso. The first column runs down the back, the next ones come by the side with negative x.
+pub const COLUMNS: usize = 40;
+/// Particles from the collar down to the hem.
+pub const ROWS: usize = 25;
+/// Particles of a shirt: row after row, the collar first.
+pub const PARTICLES: usize = COLUMNS * ROWS;
+/// Vertices of a shirt's row: the first particle once more at its end, with the picture's other edge.
+pub const VERTEX_COLUMNS: usize = COLUMNS + 1;
+/// Vertices of a shirt, row after row.
+pub const SHIRT_VERTICES: usize = VERTEX_COLUMNS * ROWS;
+/// Bones of a figure.
+pub const BONES: usize = 14;
+/// How long two steps take, in seconds.
+pub const PERIOD: f32 = 1.1;
+/// How far apart the figures of an army stand, in metres.
+pub const APART: f32 = 1.3;
+
+const HIPS: u32 = 0;
+const SPINE: u32 = 1;
+const CHEST: u32 = 2;
+const HEAD: u32 = 3;
+/// The first bone of the arm on the left of the picture (0) and on its right (1): upper arm, then forearm.
+const ARMS: [u32; 2] = [4, 6];
+/// The first bone of each leg: thigh, shin, foot.
+const LEGS: [u32; 2] = [8, 11];
+
+/// A vertex of the body, 80 bytes: where it is when no bone has moved, and the bones that move it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BodyVertex {
+    /// Metres; the last number is 1.
+    pub position: [f32; 4],
+    /// Of length 1; the last number is 0.
+    pub normal: [f32; 4],
+    /// How much each bone counts; the sum is 1.
+    pub weights: [f32; 4],
+    /// The bones.
+    pub bones: [u32; 4],
+    /// u, v, 0, 0.
+    pub uv: [f32; 4],
+}
+
+/// Two particles and their distance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Constraint {
+    /// One of them.
+    pub a: u32,
+    /// The other one.
+    pub b: u32,
+    /// Their distance at rest, in metres.
+    pub rest: f32,
+    /// Which part of the error moves `a`, and which `b`; 0 for what is pinned.
+    pub shares: [f32; 2],
+}
+
+/// The body without its shirt.
+#[derive(Debug, Clone)]
+pub struct Body {
+    /// Its vertices.
+    pub vertices: Vec<BodyVertex>,
+    /// Triangles, three vertices each, counter-clockwise seen from outside.
+    pub indices: Vec<u32>,
+}
+
+/// A shirt.
+#[derive(Debug, Clone)]
+pub struct Shirt {
+    /// Where its particles are at rest, round a body on which no bone has moved.
+    pub rest: Vec<[f32; 3]>,
+    /// The point of the body's surface that drives each particle.
+    pub drivers: Vec<BodyVertex>,
+    /// How far each particle may be from its driver, in metres; 0 is pinned.
+    pub reach: Vec<f32>,
+    /// All constraints, one colour after the other.
+    pub constraints: Vec<Constraint>,
+    /// Where each colour's constraints stand: no two of them share a particle.
+    pub colours: Vec<Range<usize>>,
+    /// u and v of the vertices. u runs once round the torso and is 0.5 in the middle of the chest, v runs downward.
+    pub uv: Vec<[f32; 2]>,
+    /// Triangles of the vertices, counter-clockwise seen from outside.
+    pub indices: Vec<u32>,
+}
+
+/// A figure and its shirt.
+#[derive(Debug, Clone)]
+pub struct Figure {
+    /// The body.
+    pub body: Body,
+    /// The shirt.
+    pub shirt: Shirt,
+}
+
+impl Figure {
+    /// Makes it, the same each time.
+    pub fn new() -> Self {
+        Self { body: body(), shirt: shirt() }
+    }
+}
+
+impl Default for Figure {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Half the torso's width and depth at a height, from the collar down.
+const PROFILE: [[f32; 3]; 10] = [
+    [1.475, 0.085, 0.072],
+    [1.455, 0.125, 0.085],
+    [1.425, 0.165, 0.100],
+    [1.360, 0.182, 0.118],
+    [1.260, 0.172, 0.122],
+    [1.150, 0.152, 0.108],
+    [1.060, 0.146, 0.102],
+    [0.960, 0.165, 0.118],
+    [0.880, 0.172, 0.124],
+    [0.820, 0.168, 0.120],
+];
+
+/// Height, half width and half depth at a part of the way from the collar to the hem, along the surface.
+fn profile(part: f32) -> [f32; 3] {
+    let length = |pair: &[[f32; 3]]| (pair[0][0] - pair[1][0]).hypot(pair[0][1] - pair[1][1]);
+    let whole: f32 = PROFILE.windows(2).map(length).sum();
+    let mut left = part * whole;
+    for pair in PROFILE.windows(2) {
+        let here = length(pair);
+        if left <= here {
+            return std::array::from_fn(|at| pair[0][at] + (pair[1][at] - pair[0][at]) * left / here);
+        }
+        left -= here;
+    }
+    PROFILE[PROFILE.len() - 1]
+}
+
+/// A point round the torso: 0 is the back, then the side with negative x.
+fn round(turn: f32, [y, width, depth]: [f32; 3]) -> Point {
+    let (sin, cos) = (turn * TAU).sin_cos();
+    [-sin * width, y, -cos * depth]
+}
+
+/// The bones along the spine that move what is at this height.
+fn spine(y: f32) -> [(u32, f32); 2] {
+    const BETWEEN: [(u32, f32); 4] = [(HIPS, 0.90), (SPINE, 1.08), (CHEST, 1.30), (HEAD, 1.56)];
+    for pair in BETWEEN.windows(2) {
+        let ((lower, from), (upper, to)) = (pair[0], pair[1]);
+        if y < to {
+            let part = ((y - from) / (to - from)).clamp(0.0, 1.0);
+            let part = part * part * (3.0 - 2.0 * part);
+            return [(lower, 1.0 - part), (upper, part)];
+        }
+    }
+    [(HEAD, 1.0), (HIPS, 0.0)]
+}
+
+/// The torso's bones at a point; at the shoulders the arms take part.
+fn torso(point: Point) -> [(u32, f32); 4] {
+    let side = usize::from(point[0] > 0.0);
+    let near = ((point[0].abs() - 0.11) / 0.07).clamp(0.0, 1.0);
+    let high = (1.0 - (point[1] - 1.40).abs() / 0.08).clamp(0.0, 1.0);
+    let arm = 0.25 * near * high;
+    let [lower, upper] = spine(point[1]).map(|(bone, weight)| (bone, weight * (1.0 - arm)));
+    [lower, upper, (ARMS[side], arm), (HIPS, 0.0)]
+}
+
+fn vertex(point: Point, bones: [(u32, f32); 4], uv: [f32; 2]) -> BodyVertex {
+    BodyVertex {
+        position: [point[0], point[1], point[2], 1.0],
+        normal: [0.0; 4],
+        weights: bones.map(|(_, weight)| weight),
+        bones: bones.map(|(bone, _)| bone),
+        uv: [uv[0], uv[1], 0.0, 0.0],
+    }
+}
+
+/// A ring of a limb: its middle, half width and depth.
+type Ring = (Point, [f32; 2]);
+
+impl Body {
+    /// Adds a tube through these rings, from above downward, with so many vertices round.
+    fn tube(&mut self, rings: &[Ring], round_it: usize, bones: impl Fn(Point, usize) -> [(u32, f32); 4]) {
+        let first = self.vertices.len() as u32;
+        for (row, (middle, [width, depth])) in rings.iter().enumerate() {
+            for column in 0..round_it {
+                let turn = column as f32 / round_it as f32;
+                let point = add(*middle, round(turn, [0.0, *width, *depth]));
+                let uv = [turn, row as f32 / (rings.len() - 1) as f32];
+                self.vertices.push(vertex(point, bones(point, row), uv));
+            }
+        }
+        let at = |row: usize, column: usize| first + (row * round_it + column % round_it) as u32;
+        self.indices.extend(triangles(rings.len(), round_it, at));
+    }
+
+    /// Adds an ellipsoid that one bone moves.
+    fn ellipsoid(&mut self, middle: Point, radii: Point, bone: u32) {
+        let rings: Vec<Ring> = (0..=10)
+            .map(|ring| {
+                let (sin, cos) = (ring as f32 / 10.0 * TAU / 2.0).sin_cos();
+                let size = sin.max(0.02);
+                (add(middle, [0.0, cos * radii[1], 0.0]), [size * radii[0], size * radii[2]])
+            })
+            .collect();
+        self.tube(&rings, 16, |_, _| [(bone, 1.0), (HIPS, 0.0), (HIPS, 0.0), (HIPS, 0.0)]);
+    }
+
+    /// Adds a limb: a tube along joints, each with its radius and the bone below it.
+    fn limb(&mut self, joints: &[(Point, f32, u32)]) {
+        const EACH: usize = 8;
+        let mut rings: Vec<Ring> = Vec::new();
+        let mut bones = Vec::new();
+        let (top, radius, bone) = joints[0];
+        rings.push((add(top, [0.0, radius * 0.6, 0.0]), [radius * 0.1; 2]));
+        bones.push([(bone, 1.0), (bone, 0.0)]);
+        for (at, pair) in joints.windows(2).enumerate() {
+            let ((from, wide, bone), (to, narrow, next)) = (pair[0], pair[1]);
+            for step in 0..EACH {
+                let part = step as f32 / EACH as f32;
+                rings.push((add(from, scale(sub(to, from), part)), [wide + (narrow - wide) * part; 2]));
+                // Half and half at a joint, and the bone alone where its part of the limb is in the middle.
+                let before = if at > 0 { (0.5 - 2.0 * part).max(0.0) } else { 0.0 };
+                let after = if at + 2 < joints.len() { (2.0 * part - 1.5).max(0.0) } else { 0.0 };
+                let other = if before > 0.0 { joints[at - 1].2 } else { next };
+                bones.push([(bone, 1.0 - before - after), (other, before + after)]);
+            }
+        }
+        let (end, radius, bone) = joints[joints.len() - 1];
+        for (down, size) in [(0.0, 1.0), (radius * 0.6, 0.1)] {
+            rings.push((add(end, [0.0, -down, 0.0]), [radius * size; 2]));
+            bones.push([(bone, 1.0), (bone, 0.0)]);
+        }
+        self.tube(&rings, 12, |_, row| [bones[row][0], bones[row][1], (HIPS, 0.0), (HIPS, 0.0)]);
+    }
+
+    /// The mean of the triangles' normals round each vertex.
+    fn make_normals(&mut self) {
+        let point = |v: u32| self.vertices[v as usize].position;
+        let mut sums = vec![[0.0; 3]; self.vertices.len()];
+        for triangle in self.indices.chunks_exact(3) {
+            let [a, b, c] = [0, 1, 2].map(|at| point(triangle[at])).map(|[x, y, z, _]| [x, y, z]);
+            let normal = cross(sub(b, a), sub(c, a));
+            for &v in triangle {
+                sums[v as usize] = add(sums[v as usize], normal);
+            }
+        }
+        for (vertex, sum) in self.vertices.iter_mut().zip(sums) {
+            let [x, y, z] = normal_or_up(sum);
+            vertex.normal = [x, y, z, 0.0];
+        }
+    }
+}
+
+const SHOULDER: Point = [0.195, 1.395, 0.0];
+const ELBOW: Point = [0.225, 1.11, -0.01];
+const WRIST: Point = [0.235, 0.86, 0.01];
+const HIP: Point = [0.09, 0.90, 0.0];
+const KNEE: Point = [0.095, 0.49, 0.01];
+const ANKLE: Point = [0.095, 0.08, -0.01];
+
+/// A point on one side: 0 is that with negative x.
+fn on_side([x, y, z]: Point, side: usize) -> Point {
+    [if side == 0 { -x } else { x }, y, z]
+}
+
+fn body() -> Body {
+    let mut body = Body { vertices: Vec::new(), indices: Vec::new() };
+    let neck = [([0.0, 1.60, 0.01], [0.05, 0.055]), ([0.0, 1.53, 0.0], [0.055, 0.058])];
+    let trunk = (0..=18).map(|ring| {
+        let [y, width, depth] = profile(ring as f32 / 18.0);
+        ([0.0, y, 0.0], [width, depth])
+    });
+    let below = [([0.0, 0.79, 0.0], [0.10, 0.08]), ([0.0, 0.78, 0.0], [0.005, 0.005])];
+    let rings: Vec<Ring> = neck.into_iter().chain(trunk).chain(below).collect();
+    body.tube(&rings, 24, |point, _| torso(point));
+    body.ellipsoid([0.0, 1.675, 0.015], [0.082, 0.125, 0.1], HEAD);
+    for side in [0, 1] {
+        let at = |point| on_side(point, side);
+        let (arm, leg) = (ARMS[side], LEGS[side]);
+        body.limb(&[(at(SHOULDER), 0.052, arm), (at(ELBOW), 0.043, arm + 1), (at(WRIST), 0.032, arm + 1)]);
+        body.ellipsoid(at([0.238, 0.79, 0.02]), [0.022, 0.075, 0.038], arm + 1);
+        body.limb(&[(at(HIP), 0.088, leg), (at(KNEE), 0.056, leg + 1), (at(ANKLE), 0.042, leg + 1)]);
+        body.ellipsoid(at([0.095, 0.042, 0.055]), [0.046, 0.042, 0.125], leg + 2);
+    }
+    body.make_normals();
+    body
+}
+
+/// How stiff constraints are that keep neighbours, diagonals and what lies behind the neighbour apart.
+const STIFFNESS: [f32; 3] = [1.0, 0.6, 0.25];
+
+fn shirt() -> Shirt {
+    let grid = || (0..ROWS).flat_map(|row| (0..COLUMNS).map(move |column| (row, column)));
+    let part = |row: usize| row as f32 / (ROWS - 1) as f32;
+    let turn = |column: usize| column as f32 / COLUMNS as f32;
+    let outward = |column: usize, [_, width, depth]: [f32; 3]| {
+        let [x, _, z] = round(turn(column), [0.0, depth, width]);
+        normal_or_up([x, 0.0, z])
+    };
+    let at_rest = |(row, column): (usize, usize)| {
+        let shape = profile(part(row));
+        // Wider toward the hem: that is what falls into folds.
+        let off = 0.010 + 0.045 * part(row) * part(row);
+        add(round(turn(column), shape), scale(outward(column, shape), off))
+    };
+    let driver = |(row, column): (usize, usize)| {
+        let shape = profile(part(row));
+        let point = round(turn(column), shape);
+        let [x, y, z] = outward(column, shape);
+        let uv = [turn(column), part(row)];
+        BodyVertex { normal: [x, y, z, 0.0], ..vertex(point, torso(point), uv) }
+    };
+    let rest: Vec<Point> = grid().map(at_rest).collect();
+    let reach = |(row, _): (usize, usize)| match row {
+        0 => 0.0,
+        _ => 0.014 + 0.24 * part(row) * part(row),
+    };
+    let reach: Vec<f32> = grid().map(reach).collect();
+    let (constraints, colours) = constraints(&rest, &reach);
+    let vertices = || (0..ROWS).flat_map(|row| (0..VERTEX_COLUMNS).map(move |column| (row, column)));
+    let at = |row: usize, column: usize| (row * VERTEX_COLUMNS + column) as u32;
+    Shirt {
+        drivers: grid().map(driver).collect(),
+        uv: vertices().map(|(row, column)| [turn(column), part(row)]).collect(),
+        indices: triangles(ROWS, COLUMNS, at).collect(),
+        rest,
+        reach,
+        constraints,
+        colours,
+    }
+}
+
+/// All constraints by colours: each has the first one that none of its particles has already.
+fn constraints(rest: &[Point], reach: &[f32]) -> (Vec<Constraint>, Vec<Range<usize>>) {
+    // Rows down, columns round, and which stiffness.
+    const TO: [(usize, isize, usize); 6] =
+        [(0, 1, 0), (1, 0, 0), (1, 1, 1), (1, -1, 1), (0, 2, 2), (2, 0, 2)];
+    let mut used = vec![0_u64; rest.len()];
+    let mut by_colour: Vec<Vec<Constraint>> = Vec::new();
+    for (down, along, kind) in TO {
+        for (row, column) in (0..ROWS - down).flat_map(|row| (0..COLUMNS).map(move |column| (row, column))) {
+            let other = (column + COLUMNS).wrapping_add_signed(along) % COLUMNS;
+            let [a, b] = [row * COLUMNS + column, (row + down) * COLUMNS + other];
+            let [free_a, free_b] = [a, b].map(|at| f32::from(u8::from(reach[at] > 0.0)));
+            if free_a + free_b == 0.0 {
+                continue;
+            }
+            let colour = (used[a] | used[b]).trailing_ones() as usize;
+            used[a] |= 1 << colour;
+            used[b] |= 1 << colour;
+            let [x, y, z] = sub(rest[b], rest[a]);
+            let shares = [free_a, free_b].map(|free| STIFFNESS[kind] * free / (free_a + free_b));
+            let rest = (x * x + y * y + z * z).sqrt();
+            by_colour.resize_with(by_colour.len().max(colour + 1), Vec::new);
+            by_colour[colour].push(Constraint { a: a as u32, b: b as u32, rest, shares });
+        }
+    }
+    let mut end = 0;
+    let colours = by_colour.iter().map(|of| {
+        end += of.len();
+        end - of.len()..end
+    });
+    let colours = colours.collect();
+    (by_colour.into_iter().flatten().collect(), colours)
+}
+
+/// One figure of an army: where it stands, and how far its walk is ahead of the others'.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Walk {
+    /// x and z of the place, in metres.
+    pub place: [f32; 2],
+    /// A part of the period.
+    pub phase: f32,
+}
+
+impl Walk {
+    /// The bones at a time: matrices of three rows and four columns that bring what no bone has moved to its place.
+    pub fn pose(&self, seconds: f32) -> Vec<[f32; 12]> {
+        let turn = (f64::from(seconds) / f64::from(PERIOD) + f64::from(self.phase)).rem_euclid(1.0);
+        let turn = turn as f32 * TAU;
+        let wave = |ahead: f32| (turn + ahead).sin();
+        let mut bones = vec![about([0.0; 3], [0.0; 3]); BONES];
+        let mut set = |bone: u32, parent: Option<u32>, joint: Point, angles: Point| {
+            let own = about(joint, angles);
+            let moved = parent.map_or(own, |parent| then(&bones[parent as usize], &own));
+            bones[bone as usize] = moved;
+        };
+        set(HIPS, None, [0.0, 0.92, 0.0], [0.03, 0.10 * wave(0.0), 0.03 * wave(0.0)]);
+        set(SPINE, Some(HIPS), [0.0, 1.04, 0.0], [0.02, -0.10 * wave(0.0), -0.03 * wave(0.0)]);
+        set(CHEST, Some(SPINE), [0.0, 1.20, 0.0], [0.0, -0.12 * wave(0.0), 0.02 * wave(0.0)]);
+        set(HEAD, Some(CHEST), [0.0, 1.50, 0.0], [-0.03, 0.10 * wave(0.0), 0.0]);
+        for side in [0, 1] {
+            // The other side is half a period ahead; an arm swings with the other side's leg.
+            let ahead = TAU / 2.0 * side as f32;
+            let (arm, leg) = (ARMS[side], LEGS[side]);
+            let at = |point| on_side(point, side);
+            let out = if side == 0 { -0.06 } else { 0.06 };
+            set(arm, Some(CHEST), at(SHOULDER), [0.45 * wave(ahead), 0.0, out]);
+            set(arm + 1, Some(arm), at(ELBOW), [-0.35 + 0.20 * wave(ahead), 0.0, 0.0]);
+            let thigh = -0.08 - 0.42 * wave(ahead);
+            // The knee bends while its leg comes forward.
+            let knee = 0.12 + 0.40 * (1.0 + wave(ahead + 1.3)) * (1.0 + wave(ahead + 1.3)) / 2.0;
+            set(leg, Some(HIPS), at(HIP), [thigh, 0.0, 0.0]);
+            set(leg + 1, Some(leg), at(KNEE), [knee, 0.0, 0.0]);
+            set(leg + 2, Some(leg + 1), at(ANKLE), [-0.7 * (thigh + knee), 0.0, 0.0]);
+        }
+        // The lower foot stands on the floor; where both are as low, the step from one to the other is smooth.
+        const SHARP: f32 = 60.0;
+        let low = LEGS.map(|leg| apply(&bones[leg as usize + 2], [0.0, 0.0, 0.06])[1]);
+        let lowest = -(low.map(|y| (-SHARP * y).exp()).iter().sum::<f32>()).ln() / SHARP;
+        for bone in &mut bones {
+            bone[3] += self.place[0];
+            bone[7] -= lowest;
+            bone[11] += self.place[1];
+        }
+        bones
+    }
+}
+
+/// An army in a square, row after row, the middle of the front at the origin; no two neighbours in step.
+pub fn army(count: usize) -> Vec<Walk> {
+    let side = (1..).find(|side| side * side >= count).unwrap_or(1);
+    let one = |at: usize| {
+        let (row, column) = (at / side, at % side);
+        let x = (column as f32 - (side - 1) as f32 / 2.0) * APART;
+        // Multiples of the golden ratio lie apart from each other (H. Weyl, 1916).
+        Walk { place: [x, -(row as f32) * APART], phase: (at as f32 * 0.618_034).fract() }
+    };
+    (0..count).map(one).collect()
+}
+
+#[cfg(test)]
+#[path = "model_tests.rs"]
+mod tests;
