@@ -1,17 +1,20 @@
 //! Matrix multiplication against CLBlast, OpenBLAS and, on an NVIDIA machine that has it, cuBLAS, in one process that takes
 //! turns: `./dev peers --ladder matmul`. In: sizes and a device. Out: a table in Markdown on stdout.
 //!
-//! `cargo run --release --example peer_matmul -- [--device SEL] [--rounds N] [--variant ID,…] M,N,K…`
+//! `cargo run --release --example peer_matmul -- [--device SEL] [--rounds N] [--variant ID,…] [--tune SECONDS] M,N,K…`
 //!
 //! The libraries are opened by their names where the machine has them; who is missing is left out with a sentence. Their
 //! results are held to the bound of the ladder. All times are the wall's, from the call to the result, with data resident.
+//! With `--tune` CLBlast takes part a second time, after its own tuner has searched for so long.
+
+mod clblast;
 
 use std::error::Error;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr;
 use std::time::Instant;
 
-use clreel::gpu::cl::{Buffer, ClContext, Device, DeviceKind, list_devices, select_device};
+use clreel::gpu::cl::{Device, DeviceKind, list_devices, select_device};
 use clreel::gpu::process;
 use clreel::ladder::bench::Bench;
 use clreel::ladder::contest::{Contest, Ladder, Sizes};
@@ -34,6 +37,7 @@ fn main() -> Result<()> {
     process::prepare();
     let mut shapes: Vec<[u32; 3]> = Vec::new();
     let (mut selected, mut rounds, mut variants) = (None, 15, String::new());
+    let (mut tune, mut turns) = (0, None);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} takes a value"));
@@ -41,11 +45,16 @@ fn main() -> Result<()> {
             "--device" => selected = Some(value()?),
             "--rounds" => rounds = value()?.parse()?,
             "--variant" => variants = value()?,
+            "--tune" => tune = value()?.parse()?,
+            // How the second process is started.
+            "--turns" => turns = Some(value()?),
             sizes => {
                 let sizes: Vec<u32> =
                     sizes.split(',').map(str::parse).collect::<std::result::Result<_, _>>()?;
                 shapes.push(
-                    sizes.try_into().map_err(|_| "usage: peer_matmul [--device SEL] [--rounds N] M,N,K…")?,
+                    sizes.try_into().map_err(|_| {
+                        "usage: peer_matmul [--device SEL] [--rounds N] [--variant ID,…] [--tune SECONDS] M,N,K…"
+                    })?,
                 );
             }
         }
@@ -54,16 +63,33 @@ fn main() -> Result<()> {
     if variants.is_empty() {
         variants = "private,padded,register-tiles,double-buffered,panels,auto".to_owned();
     }
+    let shapes = Matmul
+        .cases(&Sizes { mnk: Some(&shapes).filter(|s| !s.is_empty()).map(|s| &s[..]), ..Sizes::default() })?;
+    if let (Some(settings), [shape]) = (&turns, &shapes[..]) {
+        clblast::take_turns(&device, *shape, settings)?;
+        process::exit_now(0);
+    }
     println!("{}\n", device.info.name);
-    for shape in Matmul
-        .cases(&Sizes { mnk: Some(&shapes).filter(|s| !s.is_empty()).map(|s| &s[..]), ..Sizes::default() })?
-    {
-        measure(&device, shape, rounds, &variants)?;
+    let mut settings = None;
+    if tune > 0 {
+        match clblast::tune(&device, std::time::Duration::from_secs(tune)) {
+            Ok(tuned) => settings = Some(tuned),
+            Err(why) => eprintln!("peer_matmul: CLBlast is not tuned: {why}."),
+        }
+    }
+    for shape in shapes {
+        measure(&device, shape, rounds, &variants, settings.as_deref())?;
     }
     process::exit_now(0)
 }
 
-fn measure(device: &Device, shape: Shape, rounds: usize, variants: &str) -> Result<()> {
+fn measure(
+    device: &Device,
+    shape: Shape,
+    rounds: usize,
+    variants: &str,
+    settings: Option<&str>,
+) -> Result<()> {
     let mut child = Child::new(Matmul::NAME, None);
     let mut contest = Contest::new(&Matmul, Some(device), &mut child)?;
     let mut room = contest.room(&shape)?;
@@ -86,7 +112,11 @@ fn measure(device: &Device, shape: Shape, rounds: usize, variants: &str) -> Resu
         let run = || Ok(contest.run(ready, &mut room.borrow_mut())?.wall_ms);
         contenders.push(Contender { name: name.clone(), run: Box::new(run), times: Vec::new() });
     }
-    let mut libraries: Vec<(&str, Result<Library>)> = vec![("CLBlast", clblast(device, shape, &a, &b))];
+    let mut libraries: Vec<(&str, Result<Library>)> =
+        vec![("CLBlast", clblast::library(device, shape, &a, &b))];
+    if let Some(settings) = settings {
+        libraries.push(("CLBlast, tuned", clblast::tuned(device, shape, settings)));
+    }
     match device.info.kind {
         DeviceKind::Cpu => libraries.push(("OpenBLAS", openblas(shape, a.clone(), b.clone()))),
         _ => libraries.push(("cuBLAS", cublas(shape, &a, &b))),
@@ -221,62 +251,6 @@ fn openblas(shape: Shape, a: Vec<f32>, b: Vec<f32>) -> Result<Library> {
             let mut c = vec![f32::NAN; shape.product()];
             once(&mut c);
             Ok(c)
-        }),
-    })
-}
-
-fn clblast(device: &Device, shape: Shape, a: &[f32], b: &[f32]) -> Result<Library> {
-    #[rustfmt::skip]
-    type Sgemm = unsafe extern "C" fn(c_int, c_int, c_int, usize, usize, usize, f32, *mut c_void, usize, usize, *mut c_void, usize, usize, f32, *mut c_void, usize, usize, *mut *mut c_void, *mut *mut c_void) -> c_int;
-    let symbol = function(&["libclblast.so.1"], "CLBlastSgemm")?;
-    // SAFETY: it is the function with these arguments, by `clblast_c.h`.
-    let sgemm: Sgemm = unsafe { std::mem::transmute(symbol) };
-    let cl = ClContext::new(device)?;
-    let bytes = |numbers: &[f32]| numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
-    let buffer = |numbers: &[f32]| Buffer::copied(&cl.context, ocl::ffi::CL_MEM_READ_WRITE, &bytes(numbers));
-    let no = |status| clreel::gpu::cl::failed("CLBlast's matrices could not be had.", &status);
-    let (a, b) = (buffer(a).map_err(no)?, buffer(b).map_err(no)?);
-    let c = buffer(&vec![f32::NAN; shape.product()]).map_err(no)?;
-    let (m, n, k) = (shape.m as usize, shape.n as usize, shape.k as usize);
-    let (queue, result) = (cl.queue.clone(), c.clone());
-    let multiply = std::rc::Rc::new(move || -> Result<()> {
-        let memory = |buffer: &Buffer| buffer.mem().raw();
-        let mut on = cl.queue.raw();
-        // SAFETY: the buffers have these sizes and are of the queue's context; no event is asked for.
-        let status = unsafe {
-            sgemm(
-                ROW_MAJOR,
-                PLAIN,
-                PLAIN,
-                m,
-                n,
-                k,
-                1.0,
-                memory(&a),
-                0,
-                k,
-                memory(&b),
-                0,
-                n,
-                0.0,
-                memory(&c),
-                0,
-                n,
-                ptr::from_mut(&mut on).cast(),
-                ptr::null_mut(),
-            )
-        };
-        accepted("CLBlastSgemm", status)?;
-        Ok(cl.queue.finish().map_err(no)?)
-    });
-    let once = multiply.clone();
-    Ok(Library {
-        run: Box::new(move || timed(|| multiply())),
-        multiply: Box::new(move || {
-            once()?;
-            let mut read = vec![0; 4 * shape.product()];
-            result.read(&queue, &mut read).map_err(no)?;
-            Ok(read.chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]])).collect())
         }),
     })
 }

@@ -1,0 +1,225 @@
+//! CLBlast as it is, and after its own tuner. In: matrices, or seconds to search in. Out: a library that multiplies.
+//!
+//! What CLBlast is told of its parameters holds for the whole process, so the tuned one lives in a second process, which
+//! multiplies when it is told to: it takes turns like all others.
+
+use std::cell::RefCell;
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::fs;
+use std::io::{Read as _, Write as _, stdin, stdout};
+use std::process::{Child, Command, Stdio};
+use std::ptr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use clreel::gpu::cl::{Buffer, ClContext, Device, DeviceKind};
+use clreel::ladders::matmul::shape::Shape;
+use serde_json::Value;
+
+use super::{Library, PLAIN, ROW_MAJOR, Result, accepted, function, numbers, timed};
+
+const FILE: &[&str] = &["libclblast.so.1"];
+/// By `clblast_c.h`.
+const SINGLE: c_int = 32;
+/// The tuner has two lists of settings, which are short and long, and tries one of so many of each, in an order by chance: 72 of the
+/// short one, and then what there is time for.
+const FRACTION: &str = "8";
+
+/// CLBlast in this process.
+pub fn library(device: &Device, shape: Shape, a: &[f32], b: &[f32]) -> Result<Library> {
+    #[rustfmt::skip]
+    type Sgemm = unsafe extern "C" fn(c_int, c_int, c_int, usize, usize, usize, f32, *mut c_void, usize, usize, *mut c_void, usize, usize, f32, *mut c_void, usize, usize, *mut *mut c_void, *mut *mut c_void) -> c_int;
+    let symbol = function(FILE, "CLBlastSgemm")?;
+    // SAFETY: it is the function with these arguments, by `clblast_c.h`.
+    let sgemm: Sgemm = unsafe { std::mem::transmute(symbol) };
+    let cl = ClContext::new(device)?;
+    let bytes = |numbers: &[f32]| numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+    let buffer = |numbers: &[f32]| Buffer::copied(&cl.context, ocl::ffi::CL_MEM_READ_WRITE, &bytes(numbers));
+    let no = |status| clreel::gpu::cl::failed("CLBlast's matrices could not be had.", &status);
+    let (a, b) = (buffer(a).map_err(no)?, buffer(b).map_err(no)?);
+    let c = buffer(&vec![f32::NAN; shape.product()]).map_err(no)?;
+    let (m, n, k) = (shape.m as usize, shape.n as usize, shape.k as usize);
+    let (queue, result) = (cl.queue.clone(), c.clone());
+    let multiply = Rc::new(move || -> Result<()> {
+        let memory = |buffer: &Buffer| buffer.mem().raw();
+        let mut on = cl.queue.raw();
+        // SAFETY: the buffers have these sizes and are of the queue's context; no event is asked for.
+        let status = unsafe {
+            sgemm(
+                ROW_MAJOR,
+                PLAIN,
+                PLAIN,
+                m,
+                n,
+                k,
+                1.0,
+                memory(&a),
+                0,
+                k,
+                memory(&b),
+                0,
+                n,
+                0.0,
+                memory(&c),
+                0,
+                n,
+                ptr::from_mut(&mut on).cast(),
+                ptr::null_mut(),
+            )
+        };
+        accepted("CLBlastSgemm", status)?;
+        Ok(cl.queue.finish().map_err(no)?)
+    });
+    let once = multiply.clone();
+    Ok(Library {
+        run: Box::new(move || timed(|| multiply())),
+        multiply: Box::new(move || {
+            once()?;
+            let mut read = vec![0; 4 * shape.product()];
+            result.read(&queue, &mut read).map_err(no)?;
+            Ok(read.chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]])).collect())
+        }),
+    })
+}
+
+/// What CLBlast's tuner finds within some time, as JSON: the parameters of its main kernel that took the least.
+pub fn tune(device: &Device, patience: Duration) -> Result<String> {
+    let platforms = ocl::core::get_platform_ids()?;
+    let platform = platforms.iter().position(|platform| platform.as_ptr() == device.platform.raw());
+    let platform = platform.ok_or("its platform is gone")?;
+    let devices = ocl::core::get_device_ids(platforms[platform], None, None)?;
+    let number = devices.iter().position(|one| one.as_raw() == device.id.raw()).ok_or("it is gone")?;
+    // A processor takes seconds for what a card does in a millisecond.
+    let side: usize = if device.info.kind == DeviceKind::Cpu { 256 } else { 2048 };
+    let folder = std::env::temp_dir().join(format!("clreel-clblast-{}", std::process::id()));
+    fs::create_dir_all(&folder)?;
+    let log = folder.join("log");
+    // What it writes is read when it has been ended: line by line, not when some buffer is full.
+    let mut tuner = Command::new("stdbuf")
+        .current_dir(&folder)
+        .args(["-oL", "clblast_tuner_xgemm", "-precision", "32", "-fraction", FRACTION])
+        .args(["-platform", &platform.to_string(), "-device", &number.to_string()])
+        .args(["-m", "-n", "-k"].iter().flat_map(|name| [(*name).to_owned(), side.to_string()]))
+        .stdout(fs::File::create(&log)?)
+        .spawn()
+        .map_err(|why| format!("stdbuf clblast_tuner_xgemm could not be started ({why})"))?;
+    let begin = Instant::now();
+    while tuner.try_wait()?.is_none() && begin.elapsed() < patience {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    drop(tuner.kill());
+    tuner.wait()?;
+    let found = tried(&String::from_utf8_lossy(&fs::read(&log)?));
+    fs::remove_dir_all(&folder)?;
+    let count = found.len();
+    let best = found.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
+    let (ms, best) =
+        best.ok_or("clblast_tuner_xgemm, of the package clblast-utils, found nothing so soon")?;
+    let gflops = 2.0 * (side as f64).powi(3) / ms / 1e6;
+    println!("CLBlast's tuner, {count} settings that work: {gflops:.0} GFLOP/s at {side}³ with {best}\n");
+    Ok(best.to_string())
+}
+
+/// The settings that worked and their times in milliseconds, from the tuner's tables: a line that names the parameters, and
+/// one for each that was tried, `| number | of | values | group | work-items | compiled | time | speed | status |`.
+fn tried(log: &str) -> Vec<(f64, Value)> {
+    let mut names: Vec<&str> = Vec::new();
+    let mut found = Vec::new();
+    for line in log.lines() {
+        if let Some(list) = line.strip_prefix("* Parameters explored: ") {
+            names = list.split_whitespace().collect();
+        }
+        let columns: Vec<&str> = line.split('|').collect();
+        let [_, _, _, values, _, _, _, ms, _, status, ..] = columns[..] else { continue };
+        let values: Vec<u64> = values.split_whitespace().filter_map(|value| value.parse().ok()).collect();
+        let ms = ms.split_whitespace().next().and_then(|ms| ms.parse().ok());
+        if let Some(ms) = ms.filter(|_| status.contains("results match") && values.len() == names.len()) {
+            let settings =
+                names.iter().map(|name| (*name).to_owned()).zip(values.into_iter().map(Value::from));
+            found.push((ms, Value::Object(settings.collect())));
+        }
+    }
+    found
+}
+
+/// Tells CLBlast what its tuner has found.
+fn set(device: &Device, settings: &str) -> Result<()> {
+    type Override = unsafe extern "C" fn(
+        *mut c_void,
+        *const c_char,
+        c_int,
+        usize,
+        *const *const c_char,
+        *const usize,
+    ) -> c_int;
+    let symbol = function(FILE, "CLBlastOverrideParameters")?;
+    // SAFETY: it is the function with these arguments, by `clblast_c.h`.
+    let set: Override = unsafe { std::mem::transmute(symbol) };
+    let settings: Value = serde_json::from_str(settings)?;
+    let (mut names, mut values) = (Vec::new(), Vec::new());
+    for (name, value) in settings.as_object().ok_or("its parameters are no list")? {
+        names.push(CString::new(name.as_str())?);
+        values.push(usize::try_from(value.as_u64().ok_or("a parameter is no number")?)?);
+    }
+    let pointers: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
+    // SAFETY: there are as many names, strings that end, as values.
+    let status = unsafe {
+        set(device.id.raw(), c"Xgemm".as_ptr(), SINGLE, values.len(), pointers.as_ptr(), values.as_ptr())
+    };
+    accepted("CLBlastOverrideParameters", status)
+}
+
+/// CLBlast with these settings, in a process of its own.
+pub fn tuned(device: &Device, shape: Shape, settings: &str) -> Result<Library> {
+    let Shape { m, n, k } = shape;
+    let child = Command::new(std::env::current_exe()?)
+        .args(["--device", &device.info.index.to_string(), "--turns", settings, &format!("{m},{n},{k}")])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let child = Rc::new(RefCell::new(child));
+    let again = child.clone();
+    Ok(Library {
+        run: Box::new(move || {
+            let mut ms = [0; 8];
+            ask(&child, b'r', &mut ms)?;
+            Ok(f64::from_le_bytes(ms))
+        }),
+        multiply: Box::new(move || {
+            let mut read = vec![0; 4 * shape.product()];
+            ask(&again, b'm', &mut read)?;
+            Ok(read.chunks_exact(4).map(|x| f32::from_le_bytes([x[0], x[1], x[2], x[3]])).collect())
+        }),
+    })
+}
+
+/// Sends one letter to the second process, and reads its answer.
+fn ask(child: &RefCell<Child>, letter: u8, answer: &mut [u8]) -> Result<()> {
+    let mut child = child.borrow_mut();
+    let (Some(mut to), Some(mut from)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err("its process has ended".into());
+    };
+    to.write_all(&[letter])?;
+    from.read_exact(answer)?;
+    (child.stdin, child.stdout) = (Some(to), Some(from));
+    Ok(())
+}
+
+/// The second process: multiplies, and answers with the time or the result, until nobody asks any more.
+pub fn take_turns(device: &Device, shape: Shape, settings: &str) -> Result<()> {
+    set(device, settings)?;
+    let (a, b) = (numbers(shape.left(), 1), numbers(shape.right(), 2));
+    let mut library = library(device, shape, &a, &b)?;
+    let mut letter = [0];
+    while stdin().read(&mut letter)? == 1 {
+        match letter {
+            [b'r'] => stdout().write_all(&(library.run)()?.to_le_bytes())?,
+            _ => {
+                let product = (library.multiply)()?;
+                stdout().write_all(&product.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())?;
+            }
+        }
+        stdout().flush()?;
+    }
+    Ok(())
+}
