@@ -34,7 +34,7 @@ const OWN: &[Variable] = &[
     variable(
         "CLREEL_KERNELS",
         "the kernels that are built in",
-        "A folder of kernel files, laid out as kernels/ is, that take the place of those of the same name.",
+        "A folder of kernel files, laid out as kernels/ is, that take the place of those of the same name; empty: none. --kernels is its other name.",
     ),
     variable("CLREEL_MOVIE_TIMEOUT", "30", "Seconds that reading from a movie's file may take."),
     variable(
@@ -183,8 +183,8 @@ mod tests {
         let mut parts = code.split('"');
         let mut names = BTreeSet::new();
         while let (Some(before), Some(name)) = (parts.next(), parts.next()) {
-            // What the compiler reads, and what clap shows.
-            let other = ["env!(", "value_name = "].iter().any(|way| before.ends_with(way));
+            // What the compiler reads, what clap shows, and what names are looked through for.
+            let other = ["env!(", "value_name = ", "contains("].iter().any(|way| before.ends_with(way));
             if is_name(name) && !other && (asks || name.starts_with("CLREEL_")) {
                 names.insert(name.to_owned());
             }

@@ -45,7 +45,11 @@ pub struct WipeArgs {
 /// How changed kernels are tried.
 #[derive(Debug, Clone, Args)]
 pub struct TrialArgs {
-    /// How long changed kernels (CLREEL_KERNELS) may take for a step of their trial; without it 10 s, or ten times as long as predicted
+    /// A folder of kernel files, laid out as kernels/ is, that take the place of those of the same name; the variable
+    /// CLREEL_KERNELS is its other name. The window builds what is saved there
+    #[arg(long, value_name = "DIR")]
+    pub kernels: Option<PathBuf>,
+    /// How long changed kernels (--kernels) may take for a step of their trial; without it 10 s, or ten times as long as predicted
     #[arg(long, value_name = "S", value_parser = values::timeout)]
     pub kernel_timeout: Option<f64>,
 }
@@ -89,6 +93,10 @@ pub struct SizeArgs {
     /// Rows and columns of a matrix; several times for several. Only where one is transposed. Without it 4096,4096
     #[arg(long, value_name = "M,N", value_parser = values::mn)]
     pub mn: Option<Vec<[u32; 2]>>,
+    /// How many characters walk, separated by commas; for `tune` each stands for its class. Only where cloth is moved. Without
+    /// it 25
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
+    pub army: Option<Vec<u32>>,
 }
 
 impl SizeArgs {
@@ -100,6 +108,7 @@ impl SizeArgs {
             mn: self.mn.as_deref(),
             size,
             block: &self.block,
+            army: self.army.as_deref(),
         }
     }
 }
@@ -149,6 +158,9 @@ pub struct PlayArgs {
     /// Which filter, and where it runs.
     #[command(flatten)]
     pub filter: FilterArgs,
+    /// Two filters instead of one.
+    #[command(flatten)]
+    pub wipe: WipeArgs,
     /// How changed kernels are tried.
     #[command(flatten)]
     pub trial: TrialArgs,

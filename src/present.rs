@@ -95,7 +95,34 @@ impl VideoQuad {
             gl.viewport(0, 0, window.0 as i32, window.1 as i32);
             gl.clear_color(0.0, 0.0, 0.0, 1.0);
             gl.clear(glow::COLOR_BUFFER_BIT);
-            let Some(texture) = texture else { return };
+        }
+        texture.into_iter().for_each(|texture| self.draw_texture(texture, viewport, orientation));
+    }
+
+    /// Draws another picture over the one that was just drawn there, from so many pixels of the viewport on to the right.
+    pub(crate) fn draw_beside(
+        &self,
+        texture: glow::Texture,
+        viewport: Viewport,
+        orientation: Orientation,
+        from: i32,
+    ) {
+        let gl = &self.gl;
+        let from = from.clamp(0, viewport.width);
+        // SAFETY: the context is current on this thread.
+        unsafe {
+            gl.enable(glow::SCISSOR_TEST);
+            gl.scissor(viewport.x + from, viewport.y, viewport.width - from, viewport.height);
+        }
+        self.draw_texture(texture, viewport, orientation);
+        // SAFETY: as before.
+        unsafe { gl.disable(glow::SCISSOR_TEST) };
+    }
+
+    fn draw_texture(&self, texture: glow::Texture, viewport: Viewport, orientation: Orientation) {
+        let gl = &self.gl;
+        // SAFETY: the context is current on this thread; all objects are alive and this context's.
+        unsafe {
             gl.viewport(viewport.x, viewport.y, viewport.width, viewport.height);
             gl.use_program(Some(self.program));
             gl.uniform_matrix_2_f32_slice(self.orientation.as_ref(), false, &texture_matrix(orientation));

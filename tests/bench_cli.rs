@@ -70,9 +70,21 @@ fn assert_series(series: &Value, n: u64) {
 
 #[test]
 fn json_holds_every_variant_checked_and_timed() {
-    let output = run(&["bench", "--size", "101x67", "--frames", "3", "--radius", "0,5", "--json"]);
+    let args = ["bench", "--size", "101x67", "--frames", "3", "--radius", "0,5", "--whole-frames", "--json"];
+    let output = run(&args);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let report = json(&output);
+    let whole = report["devices"][0]["whole_frames"].as_array().unwrap();
+    assert_eq!(whole.len(), 2 * (VariantId::ALL.len() - 1), "each variant at each radius");
+    for row in whole {
+        assert!(row["outcome"] == "ok" && row["reason"].is_null(), "{row}");
+        assert_series(&row["frame_ms"], 3);
+        let told = |stage: &str| row[stage]["p50"].as_f64();
+        // OpenGL's device does not tell everywhere.
+        assert!(row["id"] == "glsl" || told("filter_ms") > Some(0.0), "{row}");
+        assert!(told("filter_ms").unwrap_or(0.0) <= row["frame_ms"]["max"].as_f64().unwrap(), "{row}");
+        assert!(row["convert_ms"]["p50"].as_f64() > Some(0.0), "{row}");
+    }
     assert_eq!(report["schema"], 1);
     assert_eq!(
         (report["input"]["width"].as_u64(), report["input"]["height"].as_u64()),
@@ -106,6 +118,8 @@ fn json_holds_every_variant_checked_and_timed() {
                 "{variant}"
             );
             let checked = &variant["checked"];
+            let through = checked.as_array().unwrap().last().unwrap();
+            assert_eq!(through["ways"][0], "through the engine", "{checked}");
             assert_eq!(
                 (&checked[0]["timed"], &checked[0]["sizes"][0]),
                 (&true.into(), &"101x67".into()),
@@ -135,9 +149,9 @@ fn the_table_goes_to_stdout_and_nothing_else_does() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let table = text(&output.stdout);
     let checked = "what was timed: the movie at 64x48";
-    for word in
-        ["naive", "flat", "(copy)", "p50", "fps", "64×48", "radius 2", "checked, every byte: naive", checked]
-    {
+    let through = "the movie at 64x48 (through the engine)";
+    let words = ["naive", "flat", "(copy)", "p50", "fps", "64×48", "radius 2", "checked, every byte: naive"];
+    for word in words.into_iter().chain([checked, through]) {
         assert!(table.contains(word), "{word} in {table}");
     }
     assert!(!table.contains("vectorized"), "{table}");

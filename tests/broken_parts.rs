@@ -1,5 +1,5 @@
-//! A driver that loses the offset of parts of buffers is told from kernels that differ. The project's layer does to PoCL's
-//! parts what such a driver does.
+//! Drivers that are wrong where kernels are right. The project's layer does to PoCL what such drivers do: parts of buffers
+//! lose their offset, what is mapped to be read has a wrong bit.
 
 #[path = "common/layer.rs"]
 mod layer;
@@ -45,4 +45,17 @@ fn the_driver_is_blamed_and_not_the_kernels() {
     // Through the layer as it is nothing is wrong.
     let (code, rows) = bench("flat,fused,planar", &layer::environment(&[]));
     assert!(code == Some(0) && rows.iter().all(|row| row["outcome"] == "ok"), "{rows:?}");
+}
+
+/// The kernels are right, and the picture that the window would show is not.
+#[test]
+fn a_fault_on_a_frames_way_is_a_mismatch() {
+    let (code, rows) = bench("flat,fused,native", &layer::environment(&[("WRONG_MAP", "1")]));
+    assert_eq!(code, Some(3), "{rows:?}");
+    for row in &rows[..2] {
+        let reason = row["reason"].as_str().unwrap();
+        assert!(row["outcome"] == "mismatch" && reason.contains("through the engine"), "{row}");
+        assert!(row["device_ms"].is_null() && row["max_abs_diff"] == 1, "{row}");
+    }
+    assert_eq!(rows[2]["outcome"], "ok", "{}", rows[2]);
 }

@@ -341,3 +341,364 @@ fn frames_that_are_counted_wait_for_the_trial_of_changed_kernels() {
         assert!(frames.len() == 3 && frames.iter().all(|f| f["variant"] == variant), "{frames:?}");
     }
 }
+
+/// Writes a file as an editor does that keeps what was there until the new one is whole.
+fn save(folder: &Folder, file: &str, text: &str) {
+    let (to, new) = (kernels(folder).join(file), kernels(folder).join("new~"));
+    std::fs::write(&new, text).unwrap();
+    std::fs::rename(new, to).unwrap();
+}
+
+const FLAT: &str = "box_filter/03_flat.cl";
+const MEAN: &str = "common/mean.clh";
+const OWN: &str = "box_filter/own.cl";
+/// What the flat kernels' last line makes of a sum.
+const MEAN_OF: &str = "convert_uchar4(mean4(sum, side * side, scale))";
+
+/// `flat` with something else in a place that it has.
+fn flat(from: &str, to: &str) -> String {
+    let text = original("03_flat.cl");
+    assert!(text.contains(from), "{from}");
+    text.replace(from, to)
+}
+
+/// A kernel of the user's own: the mean, and what is then done with it.
+fn own(then: &str) -> String {
+    format!(
+        "#include \"../common/mean.clh\"\n\
+         __kernel __attribute__((reqd_work_group_size(GROUP_X, GROUP_Y, 1))) void\n\
+         own(__global const uchar4 *src, __global uchar4 *dst, int width, int height, int radius, int row0, int rows,\n\
+         \x20   float scale)\n{{\n\
+         \x20   const int x = get_global_id(0), y = row0 + (int)get_global_id(1);\n\
+         \x20   if (x >= width || y >= row0 + rows)\n        return;\n\
+         \x20   int4 sum = 0;\n\
+         \x20   for (int dy = -radius; dy <= radius; dy++)\n\
+         \x20       for (int dx = -radius; dx <= radius; dx++)\n\
+         \x20           sum += convert_int4(src[clamp(y + dy, 0, height - 1) * width + clamp(x + dx, 0, width - 1)]);\n\
+         \x20   const int side = 2 * radius + 1;\n\
+         \x20   dst[y * width + x] = {then}(convert_uchar4(mean4(sum, side * side, scale)));\n}}\n"
+    )
+}
+
+/// What is done with the files, what is said of it, in the version's line and elsewhere, and which filter then runs.
+struct Edit {
+    what: &'static str,
+    save: fn(&Folder),
+    line: &'static str,
+    words: &'static [&'static str],
+    runs: &'static str,
+}
+
+const fn edit(
+    what: &'static str,
+    save: fn(&Folder),
+    line: &'static str,
+    words: &'static [&'static str],
+) -> Edit {
+    Edit { what, save, line, words, runs: "flat, r=2" }
+}
+
+const EXACT: &str = "03_flat.cl: flat exact";
+
+/// The edits that each run of the tests makes.
+const SOME: &[Edit] = &[
+    edit(
+        "another text, the same bytes",
+        |f| save(f, FLAT, &(original("03_flat.cl") + "// edited\n")),
+        EXACT,
+        &[],
+    ),
+    edit(
+        "a wrong constant",
+        |f| save(f, FLAT, &flat(MEAN_OF, &format!("{MEAN_OF} ^ (uchar4)(1)"))),
+        "flat differs in",
+        &[", first ", "differs: no time"],
+    ),
+    edit(
+        "a syntax error",
+        |f| save(f, FLAT, &original("03_flat.cl").replacen("int", "imt", 1)),
+        "does not build",
+        &["03_flat.cl:", "imt", "goes on with version 3."],
+    ),
+    edit(
+        "an endless loop",
+        |f| change(f, "03_flat.cl", FOR_EVER),
+        "did not end within 5 s",
+        &["goes on with version 3."],
+    ),
+    edit(
+        "a write far outside",
+        |f| change(f, "03_flat.cl", FAR_WRITE),
+        "(signal 11)",
+        &["goes on with version 3."],
+    ),
+    edit(
+        "an include that is called otherwise",
+        |f| save(f, FLAT, &flat("mean.clh", "maen.clh")),
+        "There is no kernel file 'common/maen.clh'.",
+        &["goes on with version 3."],
+    ),
+    edit("deleted: what is built in", |f| std::fs::remove_file(kernels(f).join(FLAT)).unwrap(), EXACT, &[]),
+    edit("a kernel of one's own", |f| save(f, OWN, &own("")), "own.cl: own exact", &["own"]),
+];
+
+/// The rest of them: `tests/edits` makes them all.
+const MORE: &[Edit] = &[
+    edit(
+        "a name that nothing has",
+        |f| save(f, FLAT, &flat("mean4(", "maen4(")),
+        "does not build",
+        &["03_flat.cl:", "maen4"],
+    ),
+    edit(
+        "a write just behind the picture",
+        |f| save(f, FLAT, &flat("    dst[", "    if (x == 0) dst[width * height + 3] = 1;\n    dst[")),
+        "Changed kernels write outside the picture.",
+        &["goes on with version"],
+    ),
+    edit(
+        "other arguments",
+        |f| save(f, FLAT, &flat("float scale", "int scale")),
+        "flat: ",
+        &["float", "goes on with version"],
+    ),
+    edit(
+        "a kernel that is called otherwise",
+        |f| save(f, FLAT, &flat("box_flat_columns", "box_flat_colums")),
+        "flat: ",
+        &["box_flat_columns", "goes on with version"],
+    ),
+    edit("an empty file", |f| save(f, FLAT, ""), "flat: ", &["goes on with version"]),
+    edit(
+        "no text",
+        |f| std::fs::write(kernels(f).join(FLAT), [0xff, 0xfe, 0x00]).unwrap(),
+        "cannot be read",
+        &["goes on with version"],
+    ),
+    edit(
+        "an include that includes itself",
+        |f| save(f, FLAT, &format!("#include \"03_flat.cl\"\n{}", original("03_flat.cl"))),
+        "does not build",
+        &["nest too deeply"],
+    ),
+    edit(
+        "in two pieces",
+        |f| {
+            use std::io::Write as _;
+            let text = original("03_flat.cl") + "// in two pieces\n";
+            let mut file = std::fs::File::create(kernels(f).join(FLAT)).unwrap();
+            file.write_all(&text.as_bytes()[..text.len() / 2]).unwrap();
+            file.sync_all().unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(60));
+            file.write_all(&text.as_bytes()[text.len() / 2..]).unwrap();
+        },
+        EXACT,
+        &[],
+    ),
+    edit(
+        "half of it, and closed",
+        |f| {
+            let text = original("03_flat.cl");
+            std::fs::write(kernels(f).join(FLAT), &text[..text.find("__kernel").unwrap() + 60]).unwrap();
+        },
+        "does not build",
+        &["goes on with version"],
+    ),
+    edit(
+        "the old file kept under another name",
+        |f| {
+            let path = kernels(f).join(FLAT);
+            std::fs::rename(&path, path.with_extension("cl~")).unwrap();
+            std::fs::write(path, original("03_flat.cl") + "// renamed\n").unwrap();
+        },
+        EXACT,
+        &[],
+    ),
+    edit(
+        "what others include",
+        |f| {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(MEAN);
+            save(f, MEAN, &(std::fs::read_to_string(path).unwrap() + "// edited\n"));
+        },
+        "mean.clh: flat exact",
+        &[],
+    ),
+    edit(
+        "a kernel of one's own that does not build",
+        |f| save(f, OWN, "__kernel void own(int"),
+        "own.cl: own: ",
+        &["does not build"],
+    ),
+];
+
+/// What the trace of a window tells: the longest time between two drawings from `from` to `to`, in seconds since 1970, in
+/// milliseconds.
+fn longest_gap(trace: &Value, from: f64, to: f64) -> f64 {
+    let began = trace["otherData"]["began_unix_s"].as_f64().unwrap();
+    let events = trace["traceEvents"].as_array().unwrap().iter();
+    let mut swaps: Vec<f64> = events
+        .filter(|event| event["name"] == "swap")
+        .map(|event| began + (event["ts"].as_f64().unwrap() + event["dur"].as_f64().unwrap()) / 1e6)
+        .filter(|at| (from..to).contains(at))
+        .collect();
+    swaps.sort_by(f64::total_cmp);
+    swaps.windows(2).map(|pair| (pair[1] - pair[0]) * 1e3).fold(0.0, f64::max)
+}
+
+/// From a save to the end of the drawing of the first frame that was begun after the verdict, what the compiler took, and what
+/// the filter takes, in milliseconds; `None` where nothing new was shown.
+fn until_shown(trace: &Value, saved: f64, version: usize) -> Option<(f64, f64, f64)> {
+    let began = trace["otherData"]["began_unix_s"].as_f64()?;
+    let events = trace["traceEvents"].as_array()?;
+    let end = |event: &Value| Some(event["ts"].as_f64()? + event["dur"].as_f64()?);
+    let name = format!("version {version} of flat");
+    let judged = end(events
+        .iter()
+        .find(|event| event["name"] == "judge" && event["args"]["detail"] == name.as_str())?)?;
+    let is_compile = |event: &&Value| event["name"] == "compile" && end(event).is_some_and(|at| at <= judged);
+    let compile = events.iter().rfind(is_compile)?;
+    if began + compile["ts"].as_f64()? / 1e6 < saved {
+        return None;
+    }
+    let frames = events.iter().filter(|event| event["name"] == "frame");
+    let shown = frames.filter(|event| event["ts"].as_f64().is_some_and(|at| at >= judged)).filter_map(end);
+    let filters = events.iter().filter(|event| event["name"] == "filter");
+    let filters = filters.filter(|event| event["ts"].as_f64().is_some_and(|at| at >= judged));
+    let filter = filters.filter_map(|event| event["dur"].as_f64()).next()?;
+    let took = began * 1e3 + shown.fold(f64::INFINITY, f64::min) / 1e3 - saved * 1e3;
+    Some((took, compile["dur"].as_f64()? / 1e3, filter / 1e3))
+}
+
+fn now() -> f64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64()
+}
+
+/// All of them where `CLREEL_EDITS` is set, on the movie that it names; `tests/edits` does so.
+#[test]
+fn kernels_are_edited_while_the_movie_runs() {
+    let (display, folder) = (Display::start(&[]), Folder::new("changed-live"));
+    let long = std::env::var_os("CLREEL_EDITS").map(PathBuf::from);
+    for below in ["box_filter", "common"] {
+        std::fs::create_dir_all(kernels(&folder).join(below)).unwrap();
+    }
+    let small = || folder.movie("m.mkv", &Movie { stamps_ms: steady(50), ..Movie::default() });
+    let movie = long.clone().unwrap_or_else(small);
+    let trace = folder.file("trace.json");
+    let mut command = clreel(Some(&display));
+    command.arg("--kernels").arg(kernels(&folder)).args(["--variant", "flat", "--radius", "2"]);
+    command.args(["--kernel-timeout", "5"]).arg("--trace").arg(&trace).arg(movie);
+    let mut session = Session::start(&display, &mut command);
+    session.resize(1280, 720);
+    session.wait_for_title("flat, r=2");
+    session.wait_for_frames();
+    session.display.key("e");
+    session.wait_for_text("Edit the files in");
+    // What the device runs, beside the source, or how to see it; and Oclgrind beside all that follows.
+    session.click("Machine code");
+    session.wait("machine code", |s| s.shows("vector loads") || s.shows("No disassembler is installed."));
+    session.click("Machine code");
+    session.click("Races");
+    // The number of the version that comes next, from 1, which is what there was.
+    let mut number = 1;
+    let mut made = Vec::new();
+    let edits = SOME.iter().chain(MORE.iter().filter(|_| long.is_some()));
+    for edit in edits {
+        number += 1;
+        let from = now();
+        (edit.save)(&folder);
+        session.wait(
+            &format!("version {number}, {}: {} {:?}", edit.what, edit.line, edit.words),
+            |session| {
+                let texts = session.texts();
+                // Its number and its button come before what is said of it.
+                let line =
+                    texts.windows(3).find(|row| row[0].text == number.to_string() && row[1].text == "wipe");
+                let is_there = line.is_some_and(|row| row[2].text.contains(edit.line));
+                is_there && edit.words.iter().all(|word| texts.iter().any(|text| text.text.contains(word)))
+            },
+        );
+        session.wait_for_title(edit.runs);
+        session.wait_for_frames();
+        made.push((edit.what, number, from, now()));
+    }
+    // One's own is a rung with a key, marked where it differs, and goes with its file.
+    let from = now();
+    save(&folder, OWN, &own("(uchar4)(255) - "));
+    session.wait_for_text("own differs in");
+    session.press_until_title("u", "own, r=2");
+    session.wait_for_frames();
+    session.wait_for_text("differs: no time");
+    std::fs::remove_file(kernels(&folder).join(OWN)).unwrap();
+    session.wait_for_text("There is no kernel of your own.");
+    session.press_until_title("3", "flat, r=2");
+    session.wait_for_frames();
+    made.push(("one's own that differs, is chosen, and deleted", number + 1, from, now()));
+    if long.is_none() {
+        // A click goes back, to one that was exact.
+        session.click("8");
+        session.wait_for_text("03_flat.cl, 1 line changed");
+        // One that differs beside it.
+        let numbers = session.texts();
+        let at = numbers.windows(2).find(|two| two[0].text == "3" && two[1].text == "wipe").unwrap();
+        session.click_at(at[1].center());
+        session.wait_for_text("flat of version 3 r=2");
+        session.press_until_title("w", "flat, r=2");
+    }
+    session.wait("Oclgrind", |s| s.shows("flat: no races") || s.shows("Oclgrind is not installed."));
+    let stderr = session.quit();
+    // Everything else was told in the panel.
+    assert!(stderr.starts_with("clreel: There is no kernel of your own."), "{stderr}");
+    assert_eq!(stderr.matches("clreel:").count(), 1, "{stderr}");
+    let trace = json(&trace);
+    for (what, number, from, to) in made {
+        let gap = longest_gap(&trace, from, to);
+        let shown = until_shown(&trace, from, number).map_or_else(String::new, |(took, compile, filter)| {
+            let aim = 2.0 * compile + 2.0 * filter + 100.0;
+            format!(", shown after {took:.0} ms (the compiler {compile:.0}, aim {aim:.0})")
+        });
+        println!("{what}: still for {gap:.0} ms at most{shown}");
+    }
+}
+
+#[test]
+fn oclgrind_finds_nothing_in_the_shipped_kernels_and_what_is_planted() {
+    let folder = Folder::new("changed-oclgrind");
+    let check = |arguments: &[&str]| {
+        let mut command = clreel(None);
+        command.arg("check-kernels").args(arguments);
+        output(&folder, command)
+    };
+    let path = std::env::var_os("PATH").unwrap();
+    if !std::env::split_paths(&path).any(|bin| bin.join("oclgrind").is_file()) {
+        let (code, _, stderr) = check(&[]);
+        assert!(code == Some(1) && stderr.contains("Oclgrind is not installed."), "{stderr}");
+        return;
+    }
+    let (code, stdout, stderr) = check(&[]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
+    assert!(stdout.lines().count() >= 7, "{stdout}");
+    assert!(stdout.lines().all(|line| line.ends_with(": no races, no bad accesses")), "{stdout}");
+    // One element behind the last row, and one place that all work-items write.
+    for (line, words) in [
+        ("if (get_global_id(0) == 0) ((__global ushort4 *)sums)[width * height + 7] = 0;", "Invalid write"),
+        ("((__global uchar *)sums)[0] = get_global_id(0);", "race"),
+    ] {
+        let text = original("03_flat.cl").replacen(
+            "sums[y * width + x] = sum;",
+            &format!("sums[y * width + x] = sum; {line}"),
+            1,
+        );
+        let to = kernels(&folder).join("box_filter");
+        std::fs::create_dir_all(&to).unwrap();
+        std::fs::write(to.join("03_flat.cl"), text).unwrap();
+        let folder_name = kernels(&folder);
+        let (code, stdout, stderr) =
+            check(&["--variant", "flat", "--kernels", folder_name.to_str().unwrap()]);
+        assert_eq!((code, stderr.as_str()), (Some(3), ""), "{stdout}");
+        assert!(
+            stdout.contains(words) && stdout.contains("box_flat_rows at box_filter/03_flat.cl:"),
+            "{stdout}"
+        );
+        assert!(stdout.contains("get_global_id(0)"), "the line: {stdout}");
+    }
+}

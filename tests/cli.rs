@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use clreel::ladder::contest::Ladder;
 use clreel::ladders::box_filter::VariantId;
+use clreel::ladders::cloth::Cloth;
 use clreel::ladders::histogram::HISTOGRAM;
 use clreel::ladders::matmul::Matmul;
 use clreel::ladders::reduction::REDUCTION;
@@ -92,6 +93,7 @@ fn arguments_that_make_no_sense_are_usage_errors() {
         &["snapshot", "movie.mp4"],
         &["snapshot", "--out", "x.jpg"],
         &["snapshot", "--out", "x.png", "--at", "0:-1"],
+        &["snapshot", "movie.mp4", "--out", "x.png", "--scene", "card"],
         &["bench", "--size", "0x10"],
         &["bench", "--size", "wide"],
         &["bench", "--variant", "flat,fastest"],
@@ -209,6 +211,52 @@ fn snapshot_filters_one_frame() {
     assert_eq!(plain, picture("vectorized", "0"), "radius 0 changes nothing");
 }
 
+/// Reads a PNG, which goes: its size, and red, green and blue at a place.
+fn pixels(file: &Path) -> ((usize, usize), impl Fn(usize, usize) -> [u8; 3] + use<>) {
+    let bytes = std::fs::read(file).unwrap();
+    std::fs::remove_file(file).unwrap();
+    let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut pixels).unwrap();
+    let (width, channels) = (info.width as usize, info.color_type.samples());
+    let at = move |x: usize, y: usize| {
+        let at = (y * width + x) * channels;
+        [pixels[at], pixels[at + 1], pixels[at + 2]]
+    };
+    ((width, info.height as usize), at)
+}
+
+/// The bars of 75 %, the line that moves, what was asked for in the card's own letters; and the filter on all of it.
+#[test]
+fn snapshot_shows_the_test_card() {
+    let card = |arguments: &[&str]| {
+        let out = temporary("card.png");
+        let (code, _, stderr) =
+            run(clreel().args(["snapshot", "--scene", "card", "--out"]).arg(&out).args(arguments));
+        assert_eq!((code, stderr.as_str()), (0, ""), "{arguments:?}");
+        let (size, at) = pixels(&out);
+        assert_eq!(size, (1280, 720));
+        at
+    };
+    let plain = card(&["--variant", "off"]);
+    assert_eq!([plain(80, 100), plain(80 + 7 * 160, 100)], [[191; 3], [0; 3]]);
+    let white = |at: &dyn Fn(usize, usize) -> [u8; 3], (left, right): (usize, usize)| {
+        (432..720)
+            .flat_map(|y| (left..right).map(move |x| (x, y)))
+            .filter(|(x, y)| at(*x, *y) == [255; 3])
+            .count()
+    };
+    assert!(white(&plain, (384, 960)) > 100, "its text");
+    // The line goes through the ramps in four seconds.
+    let later = card(&["--variant", "off", "--at", "2"]);
+    assert_eq!((plain(2, 300), later(642, 300)), ([255; 3], [255; 3]));
+    assert!(plain(642, 300) != [255; 3] && later(2, 300) != [255; 3]);
+    let (both, sharp) = (card(&["--wipe", "native:15,off"]), card(&["--wipe", "off,off"]));
+    assert_eq!((both(1120, 100), sharp(1120, 100)), (plain(1120, 100), plain(1120, 100)));
+    // Between two bars.
+    assert!(both(159, 100) != sharp(159, 100) && sharp(159, 100) == plain(159, 100));
+}
+
 /// The left half of one picture and the right half of the other, and how the two differ, in a map and in words.
 #[test]
 fn snapshot_puts_two_filters_side_by_side_and_tells_how_they_differ() {
@@ -223,18 +271,8 @@ fn snapshot_puts_two_filters_side_by_side_and_tells_how_they_differ() {
             .arg("--out")
             .arg(&out));
         assert_eq!(code, 0, "{stderr}");
-        let file = std::io::BufReader::new(std::fs::File::open(&out).unwrap());
-        let mut reader = png::Decoder::new(file).read_info().unwrap();
-        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
-        let info = reader.next_frame(&mut pixels).unwrap();
-        pixels.truncate(info.buffer_size());
-        std::fs::remove_file(&out).unwrap();
-        let channels = info.color_type.samples();
-        let at = move |x: usize, y: usize| {
-            let at = (y * info.width as usize + x) * channels;
-            [pixels[at], pixels[at + 1], pixels[at + 2]]
-        };
-        ((info.width as usize, info.height as usize), at, stdout)
+        let (size, at) = pixels(&out);
+        (size, at, stdout)
     };
     let wipe = "flat:7,native:15";
     let ((width, height), left, _) = picture("left", &["--variant", "flat", "--radius", "7"]);
@@ -333,6 +371,10 @@ fn a_kernel_that_does_not_build_shows_its_log() {
     assert_eq!(code, 1);
     assert!(stderr.contains("03_flat.cl:1") && stderr.contains("nonsense"), "{stderr}");
     assert!(!out.exists());
+    // An empty name is none.
+    let (code, _, stderr) = run(command.env("CLREEL_KERNELS", ""));
+    std::fs::remove_file(&out).unwrap();
+    assert_eq!(code, 0, "{stderr}");
 }
 
 #[test]
@@ -460,6 +502,8 @@ fn every_rung_is_in_the_tables() {
     VectorAdd.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
     let kernels = read("kernels/transpose/README.md");
     Transpose.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
+    let kernels = read("kernels/cloth/README.md");
+    Cloth.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
     let kernels = read("kernels/matmul/README.md");
     Matmul.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
     for (ladder, rungs) in [("reduction", REDUCTION.rungs()), ("histogram", HISTOGRAM.rungs())] {

@@ -225,6 +225,12 @@ fn right_conversions_pass_in_every_form() {
         assert!(exhaustive && case["values"] == 256 || case["values"].as_u64() > Some(1 << 20), "{case}");
     }
     assert_eq!(cases(&report).len(), 3);
+    // Some widths alone, and what else would be there is not written.
+    assert_eq!(conformance(&["--width", "5"]).output().unwrap().status.code(), Some(2));
+    let output = conformance(&["--type", "ushort_char", "--width", "3,1", "--json"]).output().unwrap();
+    let report = json(&output);
+    assert_eq!((output.status.code(), &cases(&report)[0]["outcome"]), (Some(0), &"ok".into()), "{report}");
+    assert_eq!(cases(&report)[0]["forms"], serde_json::json!(["width 1", "width 3", "implicit"]));
     // A type that is not there is not tried, and no failure.
     let output = conformance(&["--type", "half_int", "--json"]).output().unwrap();
     let report = json(&output);

@@ -175,3 +175,27 @@ fn the_window_tells_of_one_wrong_pixel_and_mends_the_picture() {
     assert!(said.contains("converts pictures (4:2:0, 8 bits) wrongly"), "{said}");
     assert!(said.contains("The processor converts them instead"), "{said}");
 }
+
+/// The panel's check runs while the movie plays, ends when it is asked to, and with the window.
+#[test]
+fn the_devices_conversions_are_checked_while_the_movie_plays() {
+    let folder = Folder::new("conversions-panel");
+    let movie = small(&folder);
+    let display = Display::start(&[]);
+    let mut command = clreel(Some(&display));
+    command.env_remove("CLREEL_KERNELS").arg(&movie).args(["--variant", "flat", "--device", "cpu"]);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("flat");
+    session.display.key("k");
+    session.wait_for_text("nothing is known yet");
+    session.click("Check now");
+    // How soon something is known depends on who else uses the machine: it runs at low priority.
+    session.wait_for_text("seed 1");
+    session.click("Stop");
+    session.wait_for_text("Ended at ");
+    // Again, and this time the window ends it.
+    session.click("Check now");
+    session.wait_for_text("It begins: ");
+    let said = session.quit();
+    assert!(!said.contains("cannot"), "{said}");
+}

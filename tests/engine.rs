@@ -3,8 +3,12 @@
 
 #[path = "common/device.rs"]
 mod device;
+#[path = "common/layer.rs"]
+mod layer;
 #[path = "common/movie.rs"]
 mod movie;
+#[path = "common/native.rs"]
+mod native;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -119,46 +123,280 @@ fn one_frame_is_asked_for_in_several_ways_and_for_several_places_at_once() {
     assert!(engine.wait().unwrap().is_none(), "nothing else is on its way");
 }
 
+/// Pictures of the frames in turns by two filters: each frame asked for twice at once, or once after the other.
+fn pictures(
+    engine: &mut Engine,
+    frames: &[Frame; 2],
+    sides: [Request; 2],
+    at_once: bool,
+    texture: Option<&Headless>,
+) -> Vec<Vec<u8>> {
+    let slot = || match texture {
+        Some(headless) => Slot::new(&headless.gl, SIZE.0, SIZE.1).unwrap(),
+        None => Slot::in_memory(SIZE.0, SIZE.1),
+    };
+    // Each is used again: what it has of the frame before must not be shown.
+    let mut slots = [slot(), slot()];
+    let mut pictures = Vec::new();
+    for frame in frames.iter().chain(frames) {
+        let [a, b] = slots;
+        let mut done = if at_once {
+            let first = engine.submit_first(frame, sides[0], a).map_err(|(_, e)| e.into_error()).unwrap();
+            let other = engine.submit_beside(first, frame, sides[1], b).map_err(|(_, e)| e.into_error());
+            let done = [wait(engine), wait(engine)];
+            assert!(done[0].ticket == first && done[1].ticket == other.unwrap(), "in their order");
+            done
+        } else {
+            [(sides[0], a), (sides[1], b)].map(|(side, slot)| {
+                submit(engine, frame, side, slot);
+                wait(engine)
+            })
+        };
+        for finished in &mut done {
+            assert!(matches!(finished.outcome, Outcome::Done), "{sides:?}");
+            let slot = finished.slot.as_mut().unwrap();
+            slot.show();
+            pictures.push(match (texture, slot.texture()) {
+                (Some(headless), Some(texture)) => read_texture(&headless.gl, texture, SIZE).unwrap(),
+                _ => slot.pixels().unwrap().to_vec(),
+            });
+        }
+        slots = done.map(|finished| finished.slot.unwrap());
+    }
+    pictures
+}
+
+/// Where the layer notes calls, in the process that this file's test starts with it.
+const CALLS: &str = "CLREEL_LAYER_CALLS";
+
+#[test]
+fn both_pictures_of_a_frame_that_is_asked_for_twice_are_right() {
+    use VariantId::{Fused, Glsl, Naive, Native, Off, Planar, Separable};
+    let folder = Folder::new("engine-beside");
+    let movie = movie(&folder);
+    let frames = [frame(&movie, 0.1), frame(&movie, 0.5)];
+    let headless = std::env::var_os(CALLS).is_none().then(|| Headless::new().unwrap());
+    let mut engine = match &headless {
+        Some(headless) => Engine::with_opengl(headless.gl.clone(), Arc::new(|| {})),
+        None => Engine::new(Arc::new(|| {})),
+    };
+    let calls = || std::env::var_os(CALLS).map(|log| std::fs::read_to_string(log).unwrap());
+    let count = |text: &str, function: &str| text.lines().filter(|l| l.starts_with(function)).count();
+    // RGBA pictures from the host, and planes where the device converts these.
+    for converts in [false, true] {
+        add_device(&mut engine, &[Fused, Naive, Separable]);
+        let pipeline = engine.pipeline_mut().unwrap();
+        let cl = pipeline.cl().clone();
+        if converts {
+            let layout = Converter::supports(&frames[0].picture).unwrap();
+            pipeline.build_conversion(&layout, Storage::Buffer).unwrap();
+            pipeline.build_conversion(&layout.filtered(), Storage::Buffer).unwrap();
+            pipeline.add_planar(PlanarFilter::build(&cl).unwrap());
+            pipeline.set_scopes(Scopes::build(&cl, SIZE));
+        }
+        // Commands of four frames: uploads, kernels with the conversion, copies into images for those that read such.
+        let mut pairs = vec![
+            ([(Fused, 3), (Separable, 5)], [4, 12 + 4 * usize::from(converts), 4]),
+            ([(Fused, 3), (Fused, 4)], [4, 8 + 4 * usize::from(converts), 0]),
+            ([(Naive, 2), (Fused, 4)], [4, 8 + 4 * usize::from(converts), 4]),
+            ([(Fused, 4), (Naive, 2)], [4, 8 + 4 * usize::from(converts), 4]),
+            ([(Off, 0), (Fused, 3)], [4, 4 + 4 * usize::from(converts), 0]),
+            ([(Fused, 3), (Off, 0)], [4, 4 + 4 * usize::from(converts), 0]),
+            ([(Native, 3), (Fused, 5)], [4, 4 + 4 * usize::from(converts), 0]),
+            ([(Fused, 5), (Native, 3)], [4, 4 + 4 * usize::from(converts), 0]),
+            ([(Off, 0), (Native, 3)], [4 * usize::from(converts), 4 * usize::from(converts), 0]),
+        ];
+        if converts {
+            // What filters planes has an upload and a conversion of its own.
+            pairs.extend([([(Planar, 3), (Fused, 5)], [8, 16, 0]), ([(Fused, 5), (Planar, 3)], [8, 16, 0])]);
+        }
+        let mut sides: Vec<_> = pairs
+            .iter()
+            .map(|(pair, count)| (pair.map(|(id, radius)| request(id, radius)), Some(*count)))
+            .collect();
+        if headless.is_some() {
+            sides.extend(
+                [(Glsl, Native), (Native, Glsl), (Glsl, Fused), (Fused, Glsl)]
+                    .map(|(a, b)| ([request(a, 2), request(b, 3)], None)),
+            );
+        }
+        if converts {
+            // Measuring stretches the first picture, and must leave the other's as it is.
+            let levels =
+                |variant, radius| Request { levels: true, readings: true, ..request(variant, radius) };
+            sides.push(([levels(Off, 0), levels(Fused, 3)], None));
+            sides.push(([levels(Fused, 3), levels(Off, 0)], None));
+        }
+        for (sides, counted) in sides {
+            let of_glsl = sides.iter().any(|side| side.variant == Glsl);
+            for texture in [None, headless.as_ref()] {
+                if texture.is_none() && of_glsl {
+                    continue;
+                }
+                let alone = pictures(&mut engine, &frames, sides, false, texture);
+                let before = calls().unwrap_or_default().len();
+                let beside = pictures(&mut engine, &frames, sides, true, texture);
+                let case = format!("{sides:?}, converts {converts}, textures {}", texture.is_some());
+                assert!(alone[0] != alone[2] && alone[0] == alone[4], "{case}: two frames");
+                for (at, (alone, beside)) in alone.iter().zip(&beside).enumerate() {
+                    assert!(alone == beside, "{case}: picture {at}");
+                }
+                if let (Some(calls), Some(counted)) = (calls(), counted) {
+                    let functions =
+                        ["clEnqueueWriteBuffer", "clEnqueueNDRangeKernel", "clEnqueueCopyBufferToImage"];
+                    assert_eq!(
+                        functions.map(|function| count(&calls[before..], function)),
+                        counted,
+                        "{case}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// On a device with memory of its own, too: there each frame is uploaded once, and converted once.
+#[test]
+fn a_frame_that_is_asked_for_twice_is_uploaded_and_converted_once() {
+    let folder = Folder::new("engine-beside-calls");
+    let log = folder.file("calls");
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    let options = [("FAKE_GPU", "1"), ("CALLS", log.to_str().unwrap())];
+    command.envs(layer::environment(&options)).arg("--exact");
+    let output = command.arg("both_pictures_of_a_frame_that_is_asked_for_twice_are_right").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    assert!(std::fs::read_to_string(log).unwrap().contains("clEnqueueWriteBuffer"));
+}
+
+#[test]
+fn two_pictures_of_a_frame_are_compared_where_they_are() {
+    let folder = Folder::new("engine-compare");
+    let frame = frame(&movie(&folder), 0.2);
+    let headless = Headless::new().expect("these tests need OpenGL through EGL");
+    let mut engine = Engine::with_opengl(headless.gl.clone(), Arc::new(|| {}));
+    let made = |engine: &mut Engine, request| {
+        submit(engine, &frame, request, Slot::new(&headless.gl, SIZE.0, SIZE.1).unwrap());
+        let mut slot = wait(engine).slot.unwrap();
+        slot.be_readable(&headless.gl).unwrap();
+        slot
+    };
+    let (none, again) = (request(VariantId::Off, 0), request(VariantId::Native, 2));
+    let sides = [made(&mut engine, none), made(&mut engine, again)];
+    let mut map = Slot::new(&headless.gl, SIZE.0, SIZE.1).unwrap();
+    let error = engine.compare(&sides[0], &sides[1], &mut map).unwrap_err();
+    assert!(error.why.contains("there is none"), "without a device: {error}");
+    add_device(&mut engine, &[VariantId::Fused, VariantId::Separable]);
+    use VariantId::{Fused, Glsl, Native, Off, Separable};
+    // Buffers and images of the device, the host's memory, a filter's own, a texture that is not shared.
+    for [a, b] in [
+        [(Fused, 3), (Separable, 3)],
+        [(Native, 5), (Glsl, 5)],
+        [(Off, 0), (Fused, 3)],
+        [(Glsl, 5), (Separable, 3)],
+        [(Separable, 3), (Native, 5)],
+        [(Off, 0), (Off, 0)],
+    ] {
+        let requests = [a, b].map(|(variant, radius)| request(variant, radius));
+        let slots = requests.map(|request| made(&mut engine, request));
+        let (difference, ms) = engine.compare(&slots[0], &slots[1], &mut map).unwrap();
+        map.show();
+        let heat = read_texture(&headless.gl, map.texture().unwrap(), SIZE).unwrap();
+        let [a, b] = requests.map(|request| expected(&frame, &request));
+        let levels = |(a, b): (&[u8], &[u8])| a.iter().zip(b).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
+        let levels: Vec<u8> = a.chunks_exact(4).zip(b.chunks_exact(4)).map(levels).collect();
+        let differing = levels.iter().filter(|levels| **levels > 0).count() as u64;
+        let most = levels.iter().copied().max().unwrap();
+        let at = levels.iter().position(|levels| *levels == most).unwrap() as u32;
+        let largest = (most > 0).then_some((most, (at % SIZE.0, at / SIZE.0)));
+        assert_eq!(
+            (difference.pixels, difference.differing, difference.largest),
+            (levels.len() as u64, differing, largest),
+            "{requests:?}"
+        );
+        assert!(ms > 0.0, "it has a time of its own");
+        let marked = heat.chunks_exact(4).map(|pixel| pixel[..3] != [0; 3]);
+        assert!(marked.eq(levels.iter().map(|levels| *levels > 0)), "{requests:?}: the map");
+        // The pictures are as they were.
+        for (mut slot, right) in slots.into_iter().zip([a, b]) {
+            slot.show();
+            let shown = read_texture(&headless.gl, slot.texture().unwrap(), SIZE).unwrap();
+            assert!(shown == right, "{requests:?}");
+        }
+    }
+}
+
 #[test]
 fn what_is_measured_and_levelled_is_the_filtered_picture_of_that_very_frame() {
     let folder = Folder::new("engine-scopes");
     let movie = movie(&folder);
     let frames = [frame(&movie, 0.1), frame(&movie, 0.5)];
-    let mut engine = Engine::new(Arc::new(|| {}));
+    let headless = Headless::new().expect("these tests need OpenGL through EGL");
+    let gl = &headless.gl;
+    let mut engine = Engine::with_opengl(gl.clone(), Arc::new(|| {}));
+    assert!(
+        engine.can_measure(VariantId::Off),
+        "without a device the processor measures what nothing filters"
+    );
     // Buffers and images.
     add_device(&mut engine, &[VariantId::Fused, VariantId::Naive]);
     assert!(!engine.can_measure(VariantId::Fused), "nothing is built for it");
+    assert!(!engine.can_measure(VariantId::Off), "the device has it");
+    let on_processor = [VariantId::Native, VariantId::Glsl];
+    assert!(on_processor.into_iter().all(|id| engine.can_measure(id)), "the processor measures these");
     let cl = engine.pipeline().unwrap().cl().clone();
     engine.pipeline_mut().unwrap().set_scopes(Scopes::build(&cl, SIZE));
-    assert!(engine.can_measure(VariantId::Fused) && !engine.can_measure(VariantId::Native));
+    assert!(engine.can_measure(VariantId::Fused) && engine.can_measure(VariantId::Off));
+    let mut without_device = Engine::new(Arc::new(|| {}));
     let ways = [(true, false), (true, true), (false, true), (false, false)];
-    let cases = [(VariantId::Off, 0), (VariantId::Fused, 3), (VariantId::Naive, 2), (VariantId::Native, 1)];
-    for (variant, radius) in cases {
+    use VariantId::{Fused, Glsl, Naive, Native, Off};
+    // The second is without a device.
+    let cases = [(Off, 0), (Off, 0), (Fused, 3), (Naive, 2), (Native, 1), (Glsl, 1)];
+    let mut measuring = Vec::new();
+    for (case, (variant, radius)) in cases.into_iter().enumerate() {
+        let engine = if case == 1 { &mut without_device } else { &mut engine };
         for (readings, levels) in ways {
             // Two on their way at once: neither has the other's.
             for frame in &frames {
                 let request = Request { readings, levels, ..request(variant, radius) };
-                submit(&mut engine, frame, request, Slot::in_memory(SIZE.0, SIZE.1));
+                let slot = match variant {
+                    Glsl => Slot::new(gl, SIZE.0, SIZE.1).unwrap(),
+                    _ => Slot::in_memory(SIZE.0, SIZE.1),
+                };
+                submit(engine, frame, request, slot);
             }
             for frame in &frames {
-                let finished = wait(&mut engine);
+                let finished = wait(engine);
                 let mut right = expected(frame, &request(variant, radius));
                 let measured = Readings::reference(SIZE, &right);
-                let is_measured = variant != VariantId::Native;
                 let told = finished.readings.as_deref();
-                let wanted = Some(&measured).filter(|_| readings && is_measured);
+                let wanted = Some(&measured).filter(|_| readings);
                 assert!(told == wanted, "{variant} {readings} {levels}: {:?}", told.map(|told| told.mean));
-                if levels && is_measured {
+                if (readings, levels) == (true, false) && [0, 2].contains(&case) {
+                    let spans = format!("{:?}", finished.stages.spans);
+                    measuring.push(spans.matches("stage: Reduce").count());
+                }
+                if levels {
                     let ends = measured.ends();
                     let shows = variant == VariantId::Off || ends.0 > 0 && ends.1 < 255;
                     assert!(shows, "{variant}: {ends:?} would change nothing");
                     stretch(&mut right, ends);
                 }
+                if case != 0 && (readings || levels) {
+                    let spans = format!("{:?}", finished.stages.spans);
+                    assert_eq!(spans.contains("stage: Levels"), levels, "{variant}: {spans}");
+                    assert!(spans.contains("stage: Reduce"), "{variant}: {spans}");
+                }
                 let slot = finished.slot.unwrap();
-                assert!(slot.pixels().unwrap() == right, "{variant} {readings} {levels}");
+                let got = match slot.texture() {
+                    Some(texture) => read_texture(gl, texture, SIZE).unwrap(),
+                    None => slot.pixels().unwrap().to_vec(),
+                };
+                assert!(got == right, "{variant} {readings} {levels}");
             }
         }
     }
+    assert_eq!(measuring, [measuring[0]; 4], "the copy of what nothing filters is no measuring");
 }
 
 #[test]

@@ -144,6 +144,46 @@ fn a_frame_in_steady_state_makes_nothing_and_sets_nothing() {
     assert!(too_many.is_empty(), "{too_many:#?}");
 }
 
+/// Both sides of a wipe: one upload and one conversion a frame, and all else twice.
+#[test]
+fn a_wiped_frame_is_brought_to_the_device_and_converted_once() {
+    let (display, folder) = (Display::start(&[]), Folder::new("frame-calls-wipe"));
+    let gpu = [("FAKE_GPU", "1")];
+    // Kernels with the conversion, and copies into textures or images.
+    // The map of the differences goes into its texture on the device: only numbers are read.
+    let cases: [(&str, &[&str], usize, usize); 3] = [
+        ("off,fused:3", &[], 2, 1),
+        ("separable:3,fused:5", &[], 4, 1),
+        ("fused:3,fused:5", &["--difference"], 5, 1),
+    ];
+    for (wipe, compared, kernels, copies) in cases {
+        let frames = play(&display, &folder, &gpu, &[&["--wipe", wipe], compared].concat());
+        // Each side asks to be woken. Pictures are compared when both are there, which may be when the next frame has begun: of
+        // two frames together no more can be said than the sum.
+        let frames_at_once = if compared.is_empty() { 1 } else { 2 };
+        let both = |pair: &[Calls]| {
+            let mut sum = Calls::new();
+            for (function, count) in pair.iter().flatten() {
+                *sum.entry(function.clone()).or_default() += count;
+            }
+            sum
+        };
+        let begun = begun(&frames.chunks_exact(2 * frames_at_once).map(both).collect::<Vec<_>>());
+        let count = |function: &str| {
+            let calls = begun.get(function).copied().unwrap_or_default();
+            assert_eq!(calls % frames_at_once, 0, "{wipe}: {begun:?}");
+            calls / frames_at_once
+        };
+        let case = format!("{wipe}: {begun:?}");
+        assert_eq!(count("clEnqueueWriteBuffer"), 1, "{case}");
+        let pictures = if compared.is_empty() { 2 } else { 5 };
+        assert_eq!(count("clEnqueueAcquireGLObjects"), pictures, "{case}");
+        assert_eq!(count("clEnqueueReadBuffer"), compared.len(), "{case}");
+        assert_eq!(count("clEnqueueNDRangeKernel"), kernels, "{case}");
+        assert_eq!(count("clEnqueueCopyBufferToImage"), copies, "{case}");
+    }
+}
+
 #[test]
 fn a_snapshot_brings_its_frame_to_the_device_once() {
     let folder = Folder::new("frame-calls-snapshot");

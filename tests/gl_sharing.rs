@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-use child::{HEIGHT, WIDTH};
+use child::{HEIGHT, LENGTH, WIDTH};
 use display::Display;
 use ocl::ffi;
 
@@ -116,6 +116,38 @@ fn a_thread_without_a_gl_context_can_hand_textures_over() {
 }
 
 #[test]
+fn a_buffer_is_shared_both_ways_and_poisoned_where_a_call_is_forgotten() {
+    for platform in ["glx", "egl"] {
+        for what in ["buffer", "buffer-elsewhere"] {
+            let log = temporary(&format!("{platform}-{what}"));
+            let seen = case(what, platform, &[("POISON", "1"), ("LOG", log.to_str().unwrap())]);
+            assert_eq!(seen["object"], "0x2000 true");
+            assert_eq!(
+                (seen["cl_sees_gl"].as_str(), seen["gl_sees_cl"].as_str()),
+                ("true", "true"),
+                "{what}"
+            );
+            let thread = if what == "buffer" { "" } else { "thread=without-gl " };
+            for function in ["clEnqueueAcquireGLObjects", "clEnqueueReleaseGLObjects"] {
+                let calls = layer::calls(&log, function);
+                let begins = format!("{function} objects=1 bytes={LENGTH} {thread}queue=");
+                assert!(calls.len() == 1 && calls[0].starts_with(&begins), "{calls:?}");
+            }
+            assert!(layer::calls(&log, "misuse").is_empty());
+            std::fs::remove_file(log).unwrap();
+        }
+    }
+    let poisoned = [("POISON", "1")];
+    let seen = case("buffer-forget-acquire", "glx", &poisoned);
+    assert_eq!((seen["cl_sees_gl"].as_str(), seen["gl_sees_cl"].as_str()), ("false", "false"));
+    let seen = case("buffer-forget-release", "glx", &poisoned);
+    assert_eq!((seen["cl_sees_gl"].as_str(), seen["gl_sees_cl"].as_str()), ("true", "false"));
+    let seen = case("no-buffer", "glx", &[]);
+    let none = ffi::CL_INVALID_GL_OBJECT.to_string();
+    assert_eq!((&seen["unknown"], &seen["empty"]), (&none, &none));
+}
+
+#[test]
 fn exactly_the_planned_call_fails() {
     let seen = case("flush-five-times", "glx", &[("FAIL", "clFlush:3:-36,clCreateBuffer:2:-4")]);
     assert_eq!(seen["flush"], "0 0 -36 0 0");
@@ -170,6 +202,8 @@ fn the_device_can_be_something_else() {
 }
 
 #[test]
-fn textures_need_a_context_that_was_made_for_sharing() {
-    assert_eq!(case("plain-context", "glx", &[])["texture"], ffi::CL_INVALID_CONTEXT.to_string());
+fn textures_and_buffers_need_a_context_that_was_made_for_sharing() {
+    let seen = case("plain-context", "glx", &[]);
+    let refused = ffi::CL_INVALID_CONTEXT.to_string();
+    assert_eq!((&seen["texture"], &seen["buffer"]), (&refused, &refused));
 }

@@ -104,6 +104,14 @@ fn a_planted_fault_is_caught_and_named() {
         ),
         ("05_local_tiles.cl", "row < m && first + x < k", "row < m", "local-tiles", "got NaN"),
         ("09_vector_loads.cl", "first < k", "first + TILE_K <= k", "vector-loads", "floats differ"),
+        // A number of the next row, times zero.
+        (
+            "quads.clh",
+            "column + 3 < columns)\n            quad.w",
+            "column + 2 < columns)\n            quad.w",
+            "vector-loads",
+            "got NaN",
+        ),
         (
             "10_double_buffered.cl",
             "from_a = tile_a[(tile + 1) % 2]",
@@ -129,6 +137,14 @@ fn a_planted_fault_is_caught_and_named() {
         let reason = rows[0]["reason"].as_str().unwrap();
         assert!(reason.contains(words) && rows[0]["device_ms"].is_null(), "{to}: {reason}");
     }
+}
+
+#[test]
+fn what_is_compared_with_a_bound_is_not_said_to_be_right_in_every_byte() {
+    let args = ["bench", "--ladder", "matmul", "--frames", "1", "--mnk", "5,6,7", "--variant", "naive"];
+    let table = String::from_utf8(clreel(&args).output().unwrap().stdout).unwrap();
+    assert!(table.contains("checked, every number within its bound: naive"), "{table}");
+    assert!(!table.contains("every byte"), "{table}");
 }
 
 /// What is timed is compared within its bound too: a fault that shows only there is caught.

@@ -98,7 +98,9 @@ fn there_are_enough_and_every_kernel_has_some() {
 fn bench_notices_one_in_each_file() {
     let tools = tools("quick", &clreel());
     let args = Args::parse_from(["mutants", "--fresh"]);
-    let chosen = quick(&all());
+    let mut chosen = quick(&all());
+    // Of the cloth, each of whose trials takes six cases, the file with most of the steps stands for the others.
+    chosen.retain(|mutant| !mutant.file.starts_with("cloth/") || mutant.file == "cloth/planes.clh");
     assert!(chosen.len() >= 30, "{}", chosen.len());
     let tried = try_all(&tools, &chosen, &args, &|_, _| ()).unwrap();
     let missed: Vec<_> = tried.iter().filter(|tried| !matches!(tried.verdict, Verdict::Caught(_))).collect();

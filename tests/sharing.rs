@@ -36,77 +36,77 @@ struct Seen {
     stderr: String,
 }
 
-/// Plays three frames: the window's picture, which frame that is, the statistics, and stderr.
-fn play(
-    folder: &Folder,
-    movie: &Path,
-    display: &Display,
-    filter: (&str, &str),
-    options: &[(&str, &str)],
-    more: &[&str],
-) -> (Vec<u8>, f64, Value, String) {
-    let (picture, stats) = (folder.file("w.png"), folder.file("w.json"));
-    let mut command = clreel(Some(display));
-    under_layer(&mut command, options);
-    command.arg(movie).args(filtered_by(filter)).args(more).args(["--start", "0.4", "--frames", "3"]);
-    command.arg("--save-frame").arg(&picture).arg("--stats").arg(&stats);
-    let stderr = succeed(command);
-    let stats = json(&stats);
-    // The frame that was on the screen at the end.
-    let at = stats["frames"].as_array().unwrap().last().unwrap()["pts_s"].as_f64().unwrap();
-    (png(&picture).2, at, stats, stderr)
+/// A display, a movie, and a folder for what is written.
+struct Place {
+    display: Display,
+    folder: Folder,
+    movie: PathBuf,
 }
 
-/// What `clreel snapshot` makes of the frame at this time.
-fn snapshot(
-    folder: &Folder,
-    movie: &Path,
-    filter: (&str, &str),
-    options: &[(&str, &str)],
-    at: f64,
-) -> Vec<u8> {
-    let snapshot = folder.file("s.png");
-    let mut command = clreel(None);
-    under_layer(&mut command, options);
-    command.arg("snapshot").arg(movie).args(filtered_by(filter)).args(["--at", &(at + 1e-4).to_string()]);
-    command.arg("--out").arg(&snapshot);
-    succeed(command);
-    png(&snapshot).2
+impl Place {
+    fn new(name: &str) -> Self {
+        let (display, folder) = (Display::start(&[]), Folder::new(name));
+        let movie = movie(&folder);
+        Self { display, folder, movie }
+    }
+
+    /// Plays three frames: the window's picture, which frame that is, the statistics, and stderr.
+    fn play(
+        &self,
+        filter: (&str, &str),
+        options: &[(&str, &str)],
+        more: &[&str],
+    ) -> (Vec<u8>, f64, Value, String) {
+        let (picture, stats) = (self.folder.file("w.png"), self.folder.file("w.json"));
+        let mut command = clreel(Some(&self.display));
+        under_layer(&mut command, options);
+        command.arg(&self.movie).args(filtered_by(filter)).args(more);
+        command.args(["--start", "0.4", "--frames", "3"]);
+        command.arg("--save-frame").arg(&picture).arg("--stats").arg(&stats);
+        let stderr = succeed(command);
+        let stats = json(&stats);
+        // The frame that was on the screen at the end.
+        let at = stats["frames"].as_array().unwrap().last().unwrap()["pts_s"].as_f64().unwrap();
+        (png(&picture).2, at, stats, stderr)
+    }
+
+    /// What `clreel snapshot` makes of the frame at this time.
+    fn snapshot(&self, filter: (&str, &str), options: &[(&str, &str)], at: f64) -> Vec<u8> {
+        let snapshot = self.folder.file("s.png");
+        let mut command = clreel(None);
+        under_layer(&mut command, options);
+        command.arg("snapshot").arg(&self.movie).args(filtered_by(filter));
+        command.args(["--at", &(at + 1e-4).to_string()]).arg("--out").arg(&snapshot);
+        succeed(command);
+        png(&snapshot).2
+    }
+
+    fn look(&self, filter: (&str, &str), options: &[(&str, &str)], more: &[&str]) -> Seen {
+        let (window, at, stats, stderr) = self.play(filter, options, more);
+        Seen { window, snapshot: self.snapshot(filter, options, at), stats, stderr }
+    }
 }
 
 fn filtered_by<'a>((variant, radius): (&'a str, &'a str)) -> [&'a str; 6] {
     ["--variant", variant, "--radius", radius, "--device", "0"]
 }
 
-fn look(
-    folder: &Folder,
-    movie: &Path,
-    display: &Display,
-    filter: (&str, &str),
-    options: &[(&str, &str)],
-    more: &[&str],
-) -> Seen {
-    let (window, at, stats, stderr) = play(folder, movie, display, filter, options, more);
-    Seen { window, snapshot: snapshot(folder, movie, filter, options, at), stats, stderr }
-}
-
 /// Half of the variants, with radii up to one that is larger than a third of the picture's height, under GLX and EGL.
 fn compare_with_snapshot(half: usize) {
-    let (display, folder) = (Display::start(&[]), Folder::new(&format!("sharing-bytes-{half}")));
-    let (movie, options) = (movie(&folder), [("POISON", "1"), ("FAKE_GPU", "1")]);
+    let place = Place::new(&format!("sharing-bytes-{half}"));
+    let options = [("POISON", "1"), ("FAKE_GPU", "1")];
     for variant in VariantId::ALL.map(VariantId::as_str).into_iter().skip(half).step_by(2) {
         let radii: &[&str] = if variant == "off" { &["0"] } else { &["0", "1", "9", "31"] };
         for radius in radii {
             let mut right: Option<(f64, Vec<u8>)> = None;
             for gl in ["glx", "egl"] {
                 let (filter, more) = ((variant, *radius), ["--gl", gl]);
-                let (window, at, stats, stderr) = play(&folder, &movie, &display, filter, &options, &more);
+                let (window, at, stats, stderr) = place.play(filter, &options, &more);
                 let case = format!("{variant}, r={radius}, {gl}");
                 assert_eq!(stats["sharing"], "zero-copy", "{case}: {}; {stderr}", stats["sharing_reason"]);
                 // Both show the same frame, unless one of them had to drop some.
                 let known = right.take().filter(|(before, _)| *before == at);
-                let wanted =
-                    known.map_or_else(|| snapshot(&folder, &movie, filter, &options, at), |(_, right)| right);
+                let wanted = known.map_or_else(|| place.snapshot(filter, &options, at), |(_, right)| right);
                 assert_eq!(window.len(), wanted.len());
                 let differ = window.iter().zip(&wanted).filter(|(a, b)| a != b).count();
                 assert_eq!(differ, 0, "{case}: other bytes than snapshot's; {}", stats["frames"]);
@@ -128,8 +128,7 @@ fn the_texture_holds_the_bytes_of_snapshot_for_the_other_variants() {
 
 #[test]
 fn it_is_shared_under_egl_and_with_drivers_that_do_not_say_so() {
-    let (display, folder) = (Display::start(&[]), Folder::new("sharing-ways"));
-    let movie = movie(&folder);
+    let place = Place::new("sharing-ways");
     for (options, egl) in [
         (vec![("POISON", "1"), ("FAKE_GPU", "1")], true),
         (vec![("POISON", "1"), ("FAKE_GPU", "1"), ("HIDE_EXTENSION", "1")], false),
@@ -141,7 +140,7 @@ fn it_is_shared_under_egl_and_with_drivers_that_do_not_say_so() {
     ] {
         let more: &[&str] = if egl { &["--gl", "egl"] } else { &["--gl", "glx"] };
         for variant in ["separable", "running-sum"] {
-            let seen = look(&folder, &movie, &display, (variant, "2"), &options, more);
+            let seen = place.look((variant, "2"), &options, more);
             assert_eq!(seen.stats["sharing"], "zero-copy", "{options:?}: {}", seen.stats["sharing_reason"]);
             assert!(seen.window == seen.snapshot, "{variant}, {options:?}: other bytes than snapshot's");
         }
@@ -150,8 +149,7 @@ fn it_is_shared_under_egl_and_with_drivers_that_do_not_say_so() {
 
 #[test]
 fn where_the_self_test_fails_frames_are_copied_and_the_reason_is_said() {
-    let (display, folder) = (Display::start(&[]), Folder::new("sharing-not"));
-    let movie = movie(&folder);
+    let place = Place::new("sharing-not");
     type Options<'a> = Vec<(&'a str, &'a str)>;
     let cases: [(Options, &[&str], &str); 4] = [
         (vec![("NO_INTEROP_EGL", "1")], &["--gl", "egl"], "no OpenCL context"),
@@ -161,7 +159,7 @@ fn where_the_self_test_fails_frames_are_copied_and_the_reason_is_said() {
     ];
     for (options, more, reason) in cases {
         let options = [options, vec![("FAKE_GPU", "1")]].concat();
-        let seen = look(&folder, &movie, &display, ("flat", "2"), &options, more);
+        let seen = place.look(("flat", "2"), &options, more);
         assert_eq!(seen.stats["sharing"], "copy");
         let said = seen.stats["sharing_reason"].as_str().unwrap();
         assert!(said.contains(reason), "{options:?}: {said}");
@@ -171,11 +169,10 @@ fn where_the_self_test_fails_frames_are_copied_and_the_reason_is_said() {
 
 #[test]
 fn without_sharing_the_device_converts_the_unfiltered_movie_too() {
-    let (display, folder) = (Display::start(&[]), Folder::new("sharing-off"));
-    let movie = movie(&folder);
-    let log = folder.file("log");
+    let place = Place::new("sharing-off");
+    let log = place.folder.file("log");
     let options = [("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap())];
-    let seen = look(&folder, &movie, &display, ("off", "0"), &options, &["--no-sharing"]);
+    let seen = place.look(("off", "0"), &options, &["--no-sharing"]);
     assert_eq!(seen.stats["sharing"], "copy");
     assert!(seen.window == seen.snapshot, "other bytes than snapshot's");
     assert!(layer::calls(&log, "clEnqueueReadBuffer").len() >= 3, "{}", seen.stderr);
@@ -183,13 +180,12 @@ fn without_sharing_the_device_converts_the_unfiltered_movie_too() {
 
 #[test]
 fn a_processor_with_memory_of_its_own_gets_frames_copied() {
-    let (display, folder) = (Display::start(&[]), Folder::new("sharing-own-memory"));
-    let movie = movie(&folder);
+    let place = Place::new("sharing-own-memory");
     for (own, variant) in [("1", "running-sum"), ("1", "planar"), ("0", "running-sum"), ("0", "planar")] {
-        let log = folder.file("log");
+        let log = place.folder.file("log");
         let _ = std::fs::remove_file(&log);
         let options = [("OWN_MEMORY", own), ("LOG", log.to_str().unwrap())];
-        let seen = look(&folder, &movie, &display, (variant, "3"), &options, &["--no-sharing"]);
+        let seen = place.look((variant, "3"), &options, &["--no-sharing"]);
         assert!(seen.window == seen.snapshot, "{variant}: other bytes than snapshot's");
         // A frame comes back by a copy of its size, or is mapped where it lies.
         let bytes = format!("bytes={}", 175 * 99 * 4);
@@ -471,9 +467,8 @@ fn a_device_without_memory_ends_in_the_unfiltered_movie() {
 
 #[test]
 fn a_device_without_images_filters_with_buffers_and_copies() {
-    let (display, folder) = (Display::start(&[]), Folder::new("sharing-images"));
-    let movie = movie(&folder);
-    let seen = look(&folder, &movie, &display, ("flat", "2"), &[("FAKE_GPU", "1"), ("NO_IMAGES", "1")], &[]);
+    let place = Place::new("sharing-images");
+    let seen = place.look(("flat", "2"), &[("FAKE_GPU", "1"), ("NO_IMAGES", "1")], &[]);
     assert_eq!(seen.stats["sharing"], "copy");
     assert!(seen.window == seen.snapshot);
 }

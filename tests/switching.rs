@@ -92,7 +92,7 @@ fn a_click_in_the_list_changes_the_device() {
     session.wait_for_title("flat");
     session.wait("frames", |_| queue(&log).is_some());
     let old = queue(&log);
-    session.click("Devices");
+    session.choose("Devices");
     let to = 1 % count;
     let mut row = String::new();
     session.wait("the device in the list", |s| {

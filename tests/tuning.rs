@@ -129,8 +129,7 @@ fn a_search_that_was_asked_for_ends_with_the_button_another_radius_and_the_windo
     let mut session = start(&display, untuned(&display, &folder, "").arg("--unpaced"));
     wait_for_auto(&mut session, "fused", 7);
     session.display.key("t");
-    session.click("Tune now");
-    session.wait_for_text(waits);
+    session.click_until("Tune now", waits);
     // Another variant has nothing to do with it, another class of radii has.
     session.press_until_title("5", "running-sum, r=7");
     session.wait_for_frames();
@@ -139,13 +138,10 @@ fn a_search_that_was_asked_for_ends_with_the_button_another_radius_and_the_windo
         session.display.key("minus");
     }
     session.wait_for_text("The search was ended.");
-    session.click("Tune now");
-    session.wait_for_text(waits);
-    session.click("Stop");
-    session.wait_for_text("The search was ended.");
+    session.click_until("Tune now", waits);
+    session.click_until("Stop", "The search was ended.");
     // It goes on without its panel.
-    session.click("Tune now");
-    session.wait_for_text(waits);
+    session.click_until("Tune now", waits);
     session.display.key("t");
     session.wait("no panel", |s| !s.shows("Tuning"));
     session.display.key("t");

@@ -65,7 +65,7 @@ fn a_slider_heeds_a_click_that_comes_in_one_piece() {
     let (title, contrast) = (session.find("Colour correction"), session.find("contrast"));
     // On a busy machine the button is down and up again between two drawings.
     session.signal(libc::SIGSTOP);
-    session.click_at((title.x as i32 + 6, contrast.center().1));
+    session.click_at((title.x as i32 - 10, contrast.center().1));
     session.signal(libc::SIGCONT);
     session.wait("its value", |s| is_low(s, &title, &contrast));
     session.quit();
@@ -110,6 +110,177 @@ fn keys_change_variant_radius_pause_and_overlay() {
     // The overlay is hidden: the window shows the filtered frame, byte for byte as `snapshot` writes it.
     let at = frames.last().unwrap()["pts_s"].as_f64().unwrap();
     assert!(png(&shot) == snapshot(&folder, &clip(), at, "running-sum", "6"), "window and snapshot differ");
+}
+
+#[test]
+fn every_frame_of_a_wipe_has_both_sides_whichever_is_done_first() {
+    let (display, folder) = (Display::start(&[]), Folder::new("wipe-order"));
+    let stats = folder.file("s.json");
+    for compared in [false, true] {
+        let mut command = clreel(Some(&display));
+        // The unfiltered side is done long before the other.
+        command.args(["--wipe", "flat:15,off", "--frames", "12", "--stats"]).arg(&stats);
+        command.args(compared.then_some("--difference"));
+        assert!(command.status().unwrap().success());
+        let stats = json(&stats);
+        let frames = stats["frames"].as_array().unwrap();
+        let has_both = |f: &serde_json::Value| f["variant"] == "off" || f["beside"] == "off";
+        assert!(frames.len() == 12 && frames.iter().all(has_both), "{frames:#?}");
+        assert!(frames.iter().any(|f| f["variant"] == "flat"), "{frames:#?}");
+        assert!(frames.iter().all(|f| f["beside"].is_null() || f["compared"] == compared), "{frames:#?}");
+    }
+}
+
+#[test]
+fn a_wipe_shows_two_filters_and_how_they_differ() {
+    let (display, folder) = (Display::start(&[]), Folder::new("wipe"));
+    let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
+    let mut command = clreel(Some(&display));
+    command.args(["--variant", "fused", "--radius", "9", "--stats"]).arg(&stats);
+    let mut session = Session::start(&display, command.arg("--screenshot").arg(&shot));
+    session.wait_for_title("fused, r=9");
+    session.wait_for_frames();
+    display.key("x");
+    session.wait_for_text("There is one filter");
+    display.key("w");
+    session.wait("both sides", |s| s.shows("fused r=9   p50 ") && s.texts().iter().any(|t| t.text == "off"));
+    session.wait_for_frames();
+    // The keys of the filters change the side that the mouse is on.
+    let point = |x: &str| assert!(display.xdotool(&["mousemove", x, "330"]).status.success());
+    point("1000");
+    display.key("3");
+    session.wait_for_text("flat r=9   p50 ");
+    session.press_until_title("space", "fused, r=9, paused");
+    display.key("equal");
+    session.wait_for_text("flat r=10");
+    assert!(session.title().contains("fused, r=9"), "the other side is as it was: {}", session.title());
+    session.press_until_title("x", "flat, r=10, paused");
+    session.wait_for_text("fused r=9");
+    point("200");
+    session.press_until_title("minus", "flat, r=9, paused");
+    session.press_until_title("minus", "flat, r=8, paused");
+    // Two computations, and then two programs for one.
+    display.key("D");
+    session.wait_for_text("by at most");
+    let told = session.texts().into_iter().find(|t| t.text.contains("by at most")).unwrap().text;
+    session.press_until_title("equal", "flat, r=9, paused");
+    session.wait_for_text("identical: 921600 pixels compared");
+    session.press_until_title("minus", "flat, r=8, paused");
+    session.wait("the difference again", |s| s.shows(&told));
+    display.key("D");
+    session.wait("the line again", |s| !s.shows(&told) && s.shows("fused r=9"));
+    // The mouse takes the line in a band around it.
+    let drag = [
+        &["mousemove", "645", "400"][..],
+        &["mousedown", "1"],
+        &["mousemove", "500", "390"],
+        &["mousemove", "320", "380"],
+        &["mouseup", "1"],
+    ];
+    for step in drag {
+        display.xdotool(step);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let is_left = |t: &Text| t.text.starts_with("fused r=9") && t.x < 600.0;
+    session.wait("the line where it was dragged to", |s| s.texts().iter().any(is_left));
+    display.key("i");
+    let is_bare =
+        |s: &mut Session| !s.shows("Panels") && !s.shows("There is one filter") && s.shows("fused r=9");
+    session.wait("the overlay's end, and that of its words", is_bare);
+    session.quit();
+
+    let stats = json(&stats);
+    let frames = stats["frames"].as_array().unwrap();
+    let is_wiped = |frame: &&serde_json::Value| !frame["beside"].is_null();
+    let wiped: Vec<_> = frames.iter().filter(is_wiped).collect();
+    assert!(!wiped.is_empty() && wiped.len() < frames.len(), "{} of {}", wiped.len(), frames.len());
+    let ms = |frame: &serde_json::Value, stage: &str| frame[stage].as_f64().unwrap();
+    for frame in frames {
+        // What the other side takes is in no other stage, and an interval with it is of its own setting.
+        assert_eq!(ms(frame, "wipe") > 0.0, is_wiped(&frame), "{frame}");
+        let is_first = frame["variant"] == "fused" || !is_wiped(&frame);
+        assert!(is_first && frame["difference"] == 0.0, "{frame}");
+    }
+    let beside = |of: &serde_json::Value| (of["variant"].clone(), of["radius"].clone(), of["beside"].clone());
+    let settings = stats["settings"].as_array().unwrap();
+    for setting in settings {
+        // A device that comes late makes a setting of its own.
+        let alike = settings.iter().filter(|other| beside(other) == beside(setting));
+        let presented: u64 = alike.map(|alike| alike["presented"].as_u64().unwrap()).sum();
+        let of_it = frames.iter().filter(|frame| beside(frame) == beside(setting)).count() as u64;
+        assert_eq!(presented, of_it, "{setting}");
+    }
+    assert!(settings.len() >= 3, "alone, beside off, beside flat");
+    assert!(wiped.iter().all(|f| f["beside"] == "off" || f["beside_filter"].as_f64() > Some(0.0)));
+
+    let at = frames.last().unwrap()["pts_s"].as_f64().unwrap();
+    let (width, height, seen) = png(&shot);
+    let sides =
+        [("flat", "8"), ("fused", "9")].map(|(id, radius)| snapshot(&folder, &clip(), at, id, radius));
+    let [left, right] = &sides;
+    assert!((left.0, left.1) == (width, height) && left.2 != right.2);
+    for y in 100..height {
+        let columns = |from: usize, to: usize| 4 * (y * width + from)..4 * (y * width + to);
+        for (of, columns) in [(&left.2, columns(0, 300)), (&right.2, columns(340, width))] {
+            assert!(seen[columns.clone()] == of[columns], "row {y}");
+        }
+    }
+    // In words as `snapshot` has them.
+    let mut command = clreel(None);
+    command.args(["snapshot", "--wipe", "flat:8,fused:9", "--difference", "--at", &at.to_string(), "--out"]);
+    let output = command.arg(folder.file("map.png")).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("flat r=8 and fused r=9: {told}\n"));
+}
+
+/// Where a text of the window begins with these words, in points from its left.
+fn left_of(session: &mut Session, words: &str) -> Option<f32> {
+    session.texts().into_iter().find(|t| t.text.starts_with(words)).map(|t| t.x)
+}
+
+#[test]
+fn a_map_its_words_and_its_labels_are_of_the_frame_and_the_sides_that_are_shown() {
+    let (display, folder) = (Display::start(&[]), Folder::new("wipe-map"));
+    let (stats, shot) = (folder.file("s.json"), folder.file("s.png"));
+    let mut command = clreel(Some(&display));
+    command.args(["--wipe", "flat:8,fused:9", "--difference", "--stats"]).arg(&stats);
+    let mut session = Session::start(&display, command.arg("--screenshot").arg(&shot));
+    let told =
+        |s: &mut Session| s.texts().into_iter().find(|t| t.text.contains("by at most")).map(|t| t.text);
+    session.wait("the difference", |s| told(s).is_some());
+    session.press_until_title("space", "flat, r=8, paused");
+    let mut said = told(&mut session);
+    for _ in 0..2 {
+        display.key("period");
+        session
+            .wait("the next frame's difference", |s| told(s).is_some_and(|now| Some(&now) != said.as_ref()));
+        said = told(&mut session);
+    }
+    let lies = |s: &mut Session, [left, right]: [&str; 2]| left_of(s, left) < left_of(s, right);
+    session.wait("the labels", |s| lies(s, ["flat r=8", "fused r=9"]));
+    session.press_until_title("x", "fused, r=9, paused");
+    session.wait("the labels of swapped sides", |s| lies(s, ["fused r=9", "flat r=8"]));
+    session.press_until_title("x", "flat, r=8, paused");
+    session.wait("the labels as before", |s| lies(s, ["flat r=8", "fused r=9"]) && told(s) == said);
+    display.key("i");
+    session.wait("the overlay's end", |s| !s.shows("Colours") && s.shows("fused r=9"));
+    session.quit();
+
+    let at = json(&stats)["frames"].as_array().unwrap().last().unwrap()["pts_s"].as_f64().unwrap();
+    let map = folder.file("map.png");
+    let mut command = clreel(None);
+    let at = (at + 1e-4).to_string();
+    command.args(["snapshot", "--wipe", "flat:8,fused:9", "--difference", "--at", &at, "--out"]).arg(&map);
+    let output = command.output().unwrap();
+    let said = said.unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("flat r=8 and fused r=9: {said}\n"));
+    let ((width, height, seen), (_, _, right)) = (png(&shot), png(&map));
+    // But for the words above, and the circle around the largest difference.
+    let place: Vec<usize> = said.split(['(', ',', ')']).filter_map(|n| n.trim().parse().ok()).collect();
+    let [.., x, y] = place[..] else { panic!("{said}") };
+    let is_free = |i: &usize| i / width >= 100 && (i % width).abs_diff(x).max((i / width).abs_diff(y)) > 14;
+    let differs = |i: &usize| seen[4 * i..4 * i + 3] != right[4 * i..4 * i + 3];
+    let wrong = (0..width * height).filter(is_free).filter(differs).count();
+    assert_eq!(wrong, 0, "pixels of the map");
 }
 
 #[test]
@@ -170,9 +341,9 @@ fn colours_are_corrected_with_and_without_a_filter() {
     session.wait_for_title("- off");
     session.display.key("c");
     // The left end of the slider for contrast: everything becomes nearly the middle grey. Its rail begins below the
-    // panel's title.
+    // triangle before the panel's title.
     let (title, contrast) = (session.find("Colour correction"), session.find("contrast"));
-    session.click_at((title.x as i32 + 6, contrast.center().1));
+    session.click_at((title.x as i32 - 10, contrast.center().1));
     session.wait("its value", |s| is_low(s, &title, &contrast));
     session.press_until_title("5", "running-sum, r=7");
     session.press_until_title("2", "separable, r=7");
@@ -325,13 +496,24 @@ fn scopes_heat_map_and_levels_have_keys_buttons_and_stages() {
     session.wait_for_text("auto-levels would stretch ");
     session.display.key("shift+h");
     session.wait_for_frames();
-    // What filters without OpenCL has nothing that could be measured there.
+    // What Rust filters and what OpenGL draws is measured on the processor.
     session.press_until_title("7", "native");
-    session.wait_for_text("'native' filters without it");
+    session.wait_for_frames();
+    session.press_until_title("6", "glsl");
+    session.wait_for_frames();
+    session.wait_for_text("minimum ");
+    session.display.key("a");
+    session.wait_for_text("auto-levels stretch ");
+    session.wait_for_frames();
     session.quit();
     let stats = json(&stats);
     let frames = stats["frames"].as_array().unwrap();
     let took = |stage: &str| frames.iter().filter(|f| f[stage].as_f64().unwrap() > 0.0).count();
     assert!(frames[0]["reduce"] == 0.0 && frames[0]["levels"] == 0.0, "{}", frames[0]);
     assert!(took("reduce") > took("levels") && took("levels") > 0, "{} {}", took("reduce"), took("levels"));
+    for variant in ["native", "glsl"] {
+        let measured =
+            |f: &&serde_json::Value| f["variant"] == variant && f["reduce"].as_f64().unwrap() > 0.0;
+        assert!(frames.iter().filter(measured).count() > 0, "{variant} {}", frames[frames.len() - 1]);
+    }
 }

@@ -177,6 +177,8 @@ fn a_hidden_window_waits_and_goes_on() {
     std::thread::sleep(Duration::from_secs(3));
     display.xdotool(&["windowmap", "--sync", &window]);
     display.xdotool(&["windowfocus", "--sync", &window]);
+    // More than one of them.
+    session.wait_for_frames();
     session.wait_for_frames();
     session.quit();
     let stats = json(&stats);

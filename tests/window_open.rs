@@ -245,7 +245,7 @@ fn the_seek_bar_goes_to_the_frame_and_panels_stay_where_they_were_put() {
     // The triangle left of the title folds the panel of the search, the devices too.
     for (key, title) in [("t", "Tuning"), ("", "OpenCL devices")] {
         match key {
-            "" => session.click("Devices"),
+            "" => session.choose("Devices"),
             key => display.key(key),
         }
         let (at, text) = (session.find(title), session.texts());

@@ -6,16 +6,20 @@ mod common;
 mod movie;
 
 use std::ffi::CString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use common::{Display, Session, clreel, finish, run};
 use movie::{Folder, Movie, steady};
 
-/// A list whose file is a pipe that nobody writes to: FFmpeg opens it without a way to stop that.
-fn never_opens(folder: &Folder) -> PathBuf {
-    let pipe = CString::new(folder.file("pipe.ts").to_str().unwrap()).unwrap();
+fn pipe(path: &Path) {
+    let pipe = CString::new(path.to_str().unwrap()).unwrap();
     // SAFETY: the name is a valid C string.
     assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
+}
+
+/// A list whose file is a pipe that nobody writes to: FFmpeg opens it without a way to stop that.
+fn never_opens(folder: &Folder) -> PathBuf {
+    pipe(&folder.file("pipe.ts"));
     folder.with("never.ffconcat", b"ffconcat version 1.0\nfile pipe.ts\n")
 }
 
@@ -80,4 +84,32 @@ fn a_list_that_names_itself_is_told_and_the_next_movie_plays() {
     command.arg(&path);
     let (code, stderr) = run(command);
     assert!(code == Some(1) && stderr.contains("HLS playlist"), "{stderr}");
+}
+
+#[test]
+fn the_window_answers_while_the_files_of_the_end_are_written() {
+    let (display, folder) = (Display::start(&[]), Folder::new("slow-end"));
+    let movie = folder.movie("small.mkv", &Movie { stamps_ms: steady(10), ..Movie::default() });
+    // A disk that is slow: nothing is taken until somebody reads.
+    let (stats, shot) = (folder.file("stats.json"), folder.file("shot.png"));
+    pipe(&stats);
+    let mut command = clreel(Some(&display));
+    command.arg(&movie).args(["--variant", "off", "--stats"]).arg(&stats).arg("--screenshot").arg(&shot);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_frames();
+    session.display.key("q");
+    session.wait_for_text("Writing the files that were asked for");
+    let place = session.find("Quit");
+    session.resize(1000, 600);
+    session.wait("another place of its buttons", |s| {
+        s.texts().iter().any(|text| text.text == "Quit" && (text.x, text.y) != (place.x, place.y))
+    });
+    // Another key, or the same, changes nothing.
+    session.display.key("q");
+    let text = std::fs::read_to_string(&stats).unwrap();
+    let (code, stderr) = finish(session.child.take().unwrap());
+    assert_eq!(code, Some(0), "{stderr}");
+    let written: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(!written["frames"].as_array().unwrap().is_empty());
+    assert!(shot.exists(), "the others were written, too");
 }

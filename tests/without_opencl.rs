@@ -107,6 +107,27 @@ fn the_command_line_chooses_them_without_opencl() {
     }
 }
 
+/// A wipe whose other side cannot be had goes on with the first one, and says why; so does a map that no device can make.
+#[test]
+fn a_wipe_does_without_what_cannot_be_had() {
+    for (wipe, beside, why) in
+        [("native:5,fused:5", None, "no OpenCL"), ("native:5,off", Some("off"), "could not be compared")]
+    {
+        let (display, folder) = (Display::start(&[]), Folder::new("wipe-without"));
+        let stats = folder.file("s.json");
+        let mut command = clreel(Some(&display));
+        command.env("OCL_ICD_VENDORS", folder.file("none")).args(["--frames", "6", "--wipe", wipe]);
+        command.arg("--difference").arg("--stats").arg(&stats);
+        let stderr = succeed(command);
+        let stats = json(&stats);
+        let last = stats["frames"].as_array().unwrap().last().unwrap().clone();
+        assert!(last["variant"] == "native" && last["beside"].as_str() == beside, "{last}");
+        assert!(last["difference"] == 0.0 && last["compared"] == false, "{last}");
+        assert_eq!(last["wipe"].as_f64().unwrap() > 0.0, beside.is_some(), "{last}");
+        assert!(stderr.contains(why), "{stderr}");
+    }
+}
+
 const SIZES: [(u32, u32); 8] = [(1, 1), (1, 37), (41, 1), (2, 2), (13, 7), (63, 65), (127, 3), (129, 130)];
 
 /// Odd sizes, radii up to the largest and beyond the picture, and the largest sums that there are.

@@ -2,7 +2,7 @@
 // assignment. One kernel for each rounding, with and without saturation.
 //
 // in:  count numbers; a multiple of 48, which all widths divide
-// out: the results of one form after the other, so many numbers apart: 1, 2, 3, 4, 8, 16 wide, by assignment
+// out: the results of one form after the other, so many numbers apart: 1, 2, 3, 4, 8, 16 wide, by assignment; those of WIDTHS
 
 #ifndef FROM
 #define FROM float
@@ -17,6 +17,10 @@
 // Whether a work-item takes numbers that lie side by side, as processors like it, or work-items take turns.
 #ifndef RUNS
 #define RUNS 1
+#endif
+// A bit for each width from 1 to 16: the forms that are there. Assignments are scalars.
+#ifndef WIDTHS
+#define WIDTHS 63
 #endif
 #ifdef DOUBLE
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
@@ -47,13 +51,13 @@
 #define KERNEL(mode, more)                                                            \
     __kernel void run##mode(__global const FROM *in, __global TO *out, uint count, uint apart) \
     {                                                                                 \
-        SCALARS(mode)                                                                 \
-        VECTORS(mode, 2)                                                              \
-        VECTORS(mode, 3)                                                              \
-        VECTORS(mode, 4)                                                              \
-        VECTORS(mode, 8)                                                              \
-        VECTORS(mode, 16)                                                             \
-        more                                                                          \
+        if (WIDTHS & 1) { SCALARS(mode) }                                             \
+        if (WIDTHS & 2) { VECTORS(mode, 2) }                                          \
+        if (WIDTHS & 4) { VECTORS(mode, 3) }                                          \
+        if (WIDTHS & 8) { VECTORS(mode, 4) }                                          \
+        if (WIDTHS & 16) { VECTORS(mode, 8) }                                         \
+        if (WIDTHS & 32) { VECTORS(mode, 16) }                                        \
+        if (WIDTHS & 1) { more }                                                      \
     }
 
 #define NAMED(mode, more) KERNEL(mode, more)

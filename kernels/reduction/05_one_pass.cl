@@ -4,14 +4,16 @@
 // reduces them in registers. Where 32 work-items run as one they then exchange registers; elsewhere a tree in local memory
 // does it.
 //
-// src      width*height pixels, RGBA, 8 bits a channel, no gap between rows
+// src      width*height pixels, RGBA, 8 bits a channel, no gap between rows; or an image
 // parts    one for each group: see frames.clh
 // out      see parts.clh
 // counter  0 before and after
 // block    edge of a block: 16, 32 or 64
 // -D GROUP     work-items of a group: 64, 128, 256 or 512
 // -D ONE_PASS  1: the last group finishes the frame; 0: another launch does
+// -D IMAGE     see pixels.clh; it is then read a pixel at a time
 // -D NVIDIA    see parts.clh
+#include "../scopes/pixels.clh"
 #include "frames.clh"
 
 #ifndef GROUP
@@ -70,7 +72,7 @@ sums_t exchanged(sums_t s, uint mask)
 #endif
 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-reduction_one_pass(__global const uint *src, __global uint4 *parts, __global uint *out, int width, int height, int block
+reduction_one_pass(PICTURE src, __global uint4 *parts, __global uint *out, int width, int height, int block
 #if ONE_PASS
                    , __global uint *counter
 #endif
@@ -104,6 +106,7 @@ reduction_one_pass(__global const uint *src, __global uint4 *parts, __global uin
     const int top = row << shift;
 
     sums_t own = NO_SUMS;
+#if !IMAGE
     if (width % 4 == 0) {
         uint4 quads[QUADS];
         int inside[QUADS];
@@ -125,15 +128,21 @@ reduction_one_pass(__global const uint *src, __global uint4 *parts, __global uin
                 add_pixel(&own, quads[n].s3);
             }
         }
-    } else {
+    } else
+#endif
+    {
+#if IMAGE
+#pragma unroll
+#else
         // Rare, and not unrolled: a compiler has enough to do with the other way.
 #pragma unroll 1
+#endif
         for (int n = 0; n < 4 * QUADS; n++) {
             const uint at = within + n * items;
             const int x = left + (at & (block - 1));
             const int y = top + (at >> shift);
             if (x < width && y < height)
-                add_pixel(&own, src[y * width + x]);
+                add_pixel(&own, pixel_at(src, x, y, width));
         }
     }
 

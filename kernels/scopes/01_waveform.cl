@@ -4,11 +4,13 @@
 // A work-group has a strip, and counts it in local memory as the histogram's step `copies` does. One reading of the frame
 // serves both: what the strips have counted is added up to the histogram.
 //
-// src   width*height pixels, RGBA, 8 bits a channel, no gap between rows
+// src   width*height pixels, RGBA, 8 bits a channel, no gap between rows; or an image
 // out   the histogram, see histogram.clh; then for each strip, from the left, LEVELS numbers: how many of its pixels have
 //       a luminance of 2k or 2k+1
 // -D GROUP   work-items of a group; 1 on CPUs, where nobody else counts in its local memory
 // -D COPIES  histograms of a group: neighbours count in different ones. Local memory: 1024 bytes each
+// -D IMAGE   see pixels.clh
+#include "pixels.clh"
 #include "../histogram/histogram.clh"
 
 #ifndef COPIES
@@ -27,7 +29,7 @@
 #endif
 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
-scopes_waveform(__global const uint *src, volatile __global uint *out, int width, int height)
+scopes_waveform(PICTURE src, volatile __global uint *out, int width, int height)
 {
     __local uint bins[COPIES * BINS];
     const int item = get_local_id(0);
@@ -49,7 +51,7 @@ scopes_waveform(__global const uint *src, volatile __global uint *out, int width
             uint found[AHEAD];
 #pragma unroll
             for (int n = 0; n < AHEAD; n++) {
-                found[n] = y < height ? luminance(src[y * width + left + x]) : BINS;
+                found[n] = y < height ? luminance(pixel_at(src, left + x, y, width)) : BINS;
                 x += step_x;
                 y += step_y;
                 if (x >= columns) {

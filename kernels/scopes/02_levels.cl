@@ -10,10 +10,19 @@
 //
 // counts   pixels of each luminance: 256 numbers
 // levels   low, range, factor
-// picture  width*height pixels, RGBA, 8 bits a channel, no gap between rows; alpha stays
-// -D GROUP  work-items of a group of the second launch
+// picture  width*height pixels, RGBA, 8 bits a channel, no gap between rows; or an image. Alpha stays
+// to       the image that takes the stretched picture; without it that takes the picture's place
+// -D GROUP     work-items of a group of the second launch
+// -D TO_IMAGE  1: with `to`
+// -D IMAGE     see pixels.clh; only with `to`, because a kernel does not write into an image that it reads
+#include "pixels.clh"
+
 #ifndef GROUP
 #define GROUP 256
+#endif
+
+#ifndef TO_IMAGE
+#define TO_IMAGE 0
 #endif
 
 #define BINS 256
@@ -54,7 +63,7 @@ scopes_ends(__global const uint *counts, __global uint *levels, int width, int h
     }
 }
 
-// A channel of four pixels, which is the lowest byte of each.
+// Four channels, each the lowest byte of its number.
 uint4 stretched(uint4 channel, uint low, uint range, uint factor)
 {
     const uint4 c = min(max(channel & 255, (uint4)low) - low, (uint4)range);
@@ -67,6 +76,34 @@ uint4 pixels_of(uint4 p, uint low, uint range, uint factor)
         | stretched(p >> 16, low, range, factor) << 16 | (p & 0xff000000);
 }
 
+#if TO_IMAGE
+#define TILE 32
+#define EACH (TILE * TILE / GROUP)
+
+// A group has a tile of 32x32 pixels, and 32 neighbours 8x4 of them at a time: images lie in memory in small tiles, not in rows.
+// All are read before the first is written.
+__kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+scopes_levels(PICTURE picture, __write_only image2d_t to, __global const uint *levels, int width, int height)
+{
+    const uint low = levels[0], range = levels[1], factor = levels[2];
+    uint pixels[EACH];
+    int x[EACH], y[EACH];
+#pragma unroll
+    for (int n = 0; n < EACH; n++) {
+        const int at = n * GROUP + get_local_id(0);
+        x[n] = get_group_id(0) * TILE + at / 32 % 4 * 8 + at % 8;
+        y[n] = get_group_id(1) * TILE + at / 128 * 4 + at / 8 % 4;
+        pixels[n] = x[n] < width && y[n] < height ? pixel_at(picture, x[n], y[n], width) : 0;
+    }
+#pragma unroll
+    for (int n = 0; n < EACH; n++) {
+        const uint p = pixels[n];
+        const uint4 c = stretched((uint4)(p, p >> 8, p >> 16, 0), low, range, factor);
+        if (x[n] < width && y[n] < height)
+            write_imagef(to, (int2)(x[n], y[n]), convert_float4((uint4)(c.s012, p >> 24)) * (1.0f / 255.0f));
+    }
+}
+#else
 // Four pixels a work-item.
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 scopes_levels(__global uint *picture, __global const uint *levels, int width, int height)
@@ -82,3 +119,4 @@ scopes_levels(__global uint *picture, __global const uint *levels, int width, in
             picture[at] = pixels_of((uint4)picture[at], low, range, factor).s0;
     }
 }
+#endif

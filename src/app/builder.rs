@@ -7,6 +7,7 @@
 //! built for a device that was left is told from what is built for its successor.
 
 mod conversions;
+mod judging;
 mod part;
 mod worker;
 
@@ -21,6 +22,7 @@ use crate::gpu::cl::{ClContext, Device};
 use crate::gpu::memory::Storage;
 use crate::jobs::{Job, Said, Teller, Waker};
 use crate::ladders::box_filter::VariantId;
+pub(crate) use judging::{Asm, Judge, Judged, Made};
 pub(crate) use part::Part;
 use worker::Worker;
 
@@ -42,6 +44,8 @@ enum Request {
     Check(Check),
     Again(VariantId),
     Scopes((u32, u32)),
+    Judge(Judge),
+    MachineCode(Asm),
 }
 
 /// Starts the builder for a context, from any thread.
@@ -89,6 +93,8 @@ struct State {
     busy: Option<Instant>,
     /// The number of the context that it is at work for; 0 where there is none yet.
     at: u64,
+    /// The newest version of kernels that is to be judged.
+    version: u64,
 }
 
 impl Shared {
@@ -127,7 +133,7 @@ impl Builder {
         waker: &Waker,
     ) -> Result<Self> {
         let (requests, receiver) = channel();
-        let state = State { wanted, busy: Some(Instant::now()), at: 0 };
+        let state = State { wanted, busy: Some(Instant::now()), at: 0, version: 0 };
         let shared = Arc::new(Shared(Mutex::new(state)));
         let with = shared.clone();
         let work = move |teller: &Teller<(), Built>| {
@@ -173,6 +179,19 @@ impl Builder {
     /// Builds next what measures pictures of this size.
     pub(crate) fn scopes(&self, size: (u32, u32)) {
         self.request(Request::Scopes(size));
+    }
+
+    /// Tries kernels that were changed next, and builds them.
+    pub(crate) fn judge(&self, judge: Judge) {
+        if !judge.is_beside {
+            self.shared.now().version = judge.version;
+        }
+        self.request(Request::Judge(judge));
+    }
+
+    /// Asks the driver for a variant's machine code.
+    pub(crate) fn machine_code(&self, asm: Asm) {
+        self.request(Request::MachineCode(asm));
     }
 
     /// Builds a variant once more, because what it depends on has changed.

@@ -14,6 +14,8 @@ use crate::load;
 
 /// What a desktop's service must offer to show the dialog.
 const CHOOSER: &str = "org.freedesktop.impl.portal.FileChooser";
+/// The answer is waited for no longer when somebody asks for a dialog.
+const MOMENT: Duration = Duration::from_millis(50);
 
 /// What came of a dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,16 +34,17 @@ pub(crate) struct Dialog {
 }
 
 impl Dialog {
-    /// Opens a dialog over `window`; `None` where the desktop has none. `waker` is called when it is closed.
-    pub(crate) fn open(window: &Window, folder: Option<&Path>, waker: &Waker) -> Option<Self> {
-        if !available(crate::environment::get) {
-            return None;
-        }
-        let mut dialog = rfd::FileDialog::new().set_title("Open movies").set_parent(window);
-        if let Some(folder) = folder {
-            dialog = dialog.set_directory(folder);
-        }
-        let ask = move |_: &_| Ok(dialog.pick_files());
+    /// Opens a dialog over `window`, which shows `folder` if there is one; `None` where no dialog can be had. `waker` is called
+    /// when it is closed.
+    pub(crate) fn open(window: &Window, folder: Option<PathBuf>, waker: &Waker) -> Option<Self> {
+        let dialog = rfd::FileDialog::new().set_title("Open movies").set_parent(window);
+        let ask = move |_: &_| {
+            let dialog = match folder.filter(|folder| folder.is_dir()) {
+                Some(folder) => dialog.set_directory(folder),
+                None => dialog,
+            };
+            Ok(dialog.pick_files())
+        };
         let job = Job::spawn("dialog", "The dialog could not be shown.", waker, ask).ok()?;
         Some(Self { job })
     }
@@ -54,6 +57,29 @@ impl Dialog {
             Ok(Some(_)) => Answer::Cancelled,
             Ok(None) | Err(_) => Answer::Failed,
         })
+    }
+}
+
+/// Whether the desktop has such a dialog: looked up once and on a thread, because that reads folders.
+pub(crate) struct Desktop {
+    looking: Option<Job<bool>>,
+    has_dialog: bool,
+}
+
+impl Desktop {
+    /// Begins to look.
+    pub(crate) fn look(waker: &Waker) -> Self {
+        let look = |_: &_| Ok(available(crate::environment::get));
+        let looking = Job::spawn("desktop", "The desktop could not be asked for a dialog.", waker, look);
+        Self { looking: looking.ok(), has_dialog: false }
+    }
+
+    /// Whether it has one, as far as is known in a moment.
+    pub(crate) fn has_dialog(&mut self) -> bool {
+        if let Some(answer) = self.looking.as_ref().and_then(|job| job.wait(MOMENT)) {
+            (self.looking, self.has_dialog) = (None, answer.unwrap_or(false));
+        }
+        self.has_dialog
     }
 }
 

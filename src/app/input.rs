@@ -120,9 +120,13 @@ fn logical(key: &Key) -> Option<Command> {
                 'H' => Some(Command::Do(Action::ToggleHeat)),
                 'a' => Some(Command::Do(Action::ToggleLevels)),
                 'v' => Some(Command::Do(Action::NextScene)),
+                'w' => Some(Command::Do(Action::ToggleWipe)),
+                'x' => Some(Command::Do(Action::SwapSides)),
+                'D' => Some(Command::Do(Action::ToggleDifference)),
                 key => panel(text).or_else(|| variant(key)),
             }
         }
+        Key::Named(NamedKey::F5) => Some(Command::Do(Action::RebuildKernels)),
         Key::Named(NamedKey::F1) => Some(Command::Do(Action::ToggleKeys)),
         Key::Named(NamedKey::Space) => Some(Command::Do(Action::TogglePause)),
         Key::Named(NamedKey::Escape) => Some(Command::LeaveFullscreen),
@@ -177,7 +181,7 @@ fn panel(key: &str) -> Option<Command> {
 }
 
 fn variant(key: char) -> Option<Command> {
-    let id = VariantId::ALL.into_iter().find(|v| v.key() == key)?;
+    let id = VariantId::ALL.into_iter().chain([VariantId::Own]).find(|v| v.key() == key)?;
     Some(Command::Do(Action::SetVariant(id)))
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct Order {
     pub device: (usize, String),
     /// How long changed kernels, and the device, may take for a step, where the user says.
     pub limits: [Option<Duration>; 2],
+    /// The folder of kernels that is watched.
+    pub kernels: Option<String>,
 }
 
 /// What is known, before a step.
@@ -50,6 +52,8 @@ pub(crate) struct Told {
     pub limit: Option<LabRow>,
     /// The rungs, as far as something is known.
     pub rows: Vec<LabRow>,
+    /// What the ladder makes of it, at its end.
+    pub remark: Option<String>,
 }
 
 /// A ladder that is being measured.
@@ -90,7 +94,7 @@ impl Measuring {
 }
 
 fn arguments(order: &Order) -> Vec<String> {
-    let Order { ladder, size, device: (index, _), limits } = order;
+    let Order { ladder, size, device: (index, _), limits, kernels } = order;
     let option = format!("--{}", ladder.option);
     let (rounds, index) = (ROUNDS.to_string(), index.to_string());
     let given = ["--live", "--ladder", ladder.name, &option, size, "--frames", &rounds, "--device", &index];
@@ -99,6 +103,9 @@ fn arguments(order: &Order) -> Vec<String> {
         if let Some(limit) = limit {
             all.extend([name.to_owned(), limit.as_secs_f64().to_string()]);
         }
+    }
+    if let Some(folder) = kernels {
+        all.extend(["--kernels".to_owned(), folder.clone()]);
     }
     for skipped in drivers::skipped() {
         all.extend(["--skip-platform".to_owned(), skipped.clone()]);
@@ -156,6 +163,7 @@ struct Run {
     limit_noisy: Option<Value>,
     limit_reason: Option<String>,
     variants: Vec<Variant>,
+    remark: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -209,7 +217,8 @@ fn told(step: &Step<Report>, device: &str) -> std::result::Result<Told, String> 
         ..LabRow::unknown(&run.limit)
     });
     let rows = run.map_or(Vec::new(), |run| run.variants.iter().map(row).collect());
-    Ok(Told { steps: (step.done, step.steps), next: step.next.clone(), limit, rows })
+    let remark = run.and_then(|run| run.remark.clone());
+    Ok(Told { steps: (step.done, step.steps), next: step.next.clone(), limit, rows, remark })
 }
 
 #[cfg(test)]
@@ -225,11 +234,13 @@ mod tests {
                 {{"id": "a", "outcome": "ok", "device_ms": {series}, "wall_ms": null, "gb_s": 3.0, "gflop_s": null,
                   "noisy": "Only 1 run."}},
                 {{"id": "b", "outcome": "skipped", "reason": "It was not timed.", "noisy": false}},
-                {{"id": "c", "outcome": "unsupported", "reason": "No room.", "noisy": false}}]}}]}}]}}}}"#
+                {{"id": "c", "outcome": "unsupported", "reason": "No room.", "noisy": false}}],
+                "remark": "Which: a."}}]}}]}}}}"#
         );
         let step: Step<Report> = serde_json::from_str(&text).unwrap();
         let told = super::told(&step, "A").ok().unwrap();
         assert_eq!((told.steps, told.next.as_deref()), ((4, 9), Some("timing")));
+        assert_eq!(told.remark.as_deref(), Some("Which: a."));
         assert_eq!(told.limit.unwrap().time.unwrap().p50, 2.0);
         let [a, b, c] = told.rows.as_slice() else { panic!("three rows") };
         assert_eq!((a.rate, a.noisy.as_deref()), (Some((3.0, "GB/s")), Some("Only 1 run.")));

@@ -1,12 +1,14 @@
 //! The window: winit's events ([`window`]), what fills it ([`player`]), keys ([`input`]), the movies to play
 //! ([`playlist`], and the desktop's dialog that asks for them), and the background threads
-//! that build OpenCL programs ([`builder`]), tune them ([`tuner`]) and measure other ladders ([`lab`]).
+//! that build OpenCL programs ([`builder`]), tune them ([`tuner`]), measure other ladders ([`lab`]) and
+//! watch a folder of kernels ([`kernels`]).
 
 pub(crate) mod builder;
 mod completion;
 mod dialog;
 mod fonts;
 pub(crate) mod input;
+pub(crate) mod kernels;
 pub(crate) mod lab;
 pub(crate) mod player;
 pub(crate) mod playlist;

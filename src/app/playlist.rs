@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use winit::window::Window;
 
-use super::dialog::{Answer, Dialog};
+use super::dialog::{Answer, Desktop, Dialog};
 use crate::error::{Error, Result};
 use crate::jobs::{Job, Waker};
 use crate::media::{Decoder, OpenOptions};
@@ -39,6 +39,7 @@ pub(crate) struct Playlist {
     hopeless: bool,
     /// A file of what is being dropped has arrived: the others of it follow.
     dropping: bool,
+    desktop: Desktop,
     dialog: Option<Dialog>,
     /// Why a movie could not even begin to be opened.
     no_thread: Option<Error>,
@@ -61,6 +62,7 @@ impl Playlist {
             any_opened: false,
             hopeless: false,
             dropping: false,
+            desktop: Desktop::look(&waker),
             dialog: None,
             no_thread: None,
             options,
@@ -166,11 +168,11 @@ impl Playlist {
     /// Asks for movies with the desktop's dialog; `false` where there is none, or it is open already and perhaps
     /// nowhere to be seen.
     pub(crate) fn ask(&mut self, window: &Window) -> bool {
-        if self.dialog.is_some() {
+        if self.dialog.is_some() || !self.desktop.has_dialog() {
             return false;
         }
         let folder = std::path::absolute(self.current()).ok();
-        let folder = folder.as_deref().and_then(Path::parent).filter(|f| f.is_dir());
+        let folder = folder.as_deref().and_then(Path::parent).map(Path::to_path_buf);
         self.dialog = Dialog::open(window, folder, &self.waker);
         self.dialog.is_some()
     }
@@ -221,8 +223,8 @@ impl Playlist {
         }
     }
 
-    /// The decoder that was opened since the last call, or why it could not be; then the next movie is tried,
-    /// until all of them have failed.
+    /// The decoder that was opened since the last call, or why it could not be, which is told once; then the next movie is
+    /// tried, until all of them have failed.
     pub(crate) fn poll(&mut self) -> Option<Result<Decoder>> {
         self.poll_for(Duration::ZERO)
     }
@@ -249,7 +251,8 @@ impl Playlist {
                 (self.any_opened, self.options.start_s) = (true, 0.0);
             }
             Err(error) => {
-                if !self.refused.contains(error) {
+                let is_known = self.refused.contains(error);
+                if !is_known {
                     self.refused.push(error.clone());
                 }
                 self.failures += 1;
@@ -261,6 +264,10 @@ impl Playlist {
                     self.failures = 0;
                 } else {
                     self.hopeless = !self.any_opened;
+                }
+                // A list goes round and round: nobody wants to read it each time.
+                if is_known && !self.hopeless {
+                    return None;
                 }
             }
         }
@@ -318,5 +325,26 @@ mod tests {
         assert_eq!(typed("~a.mp4"), Path::new("~a.mp4"));
         assert_eq!(typed("file:///a%20%C3%A4%2.mp4"), Path::new("/a \u{e4}%2.mp4"));
         assert_eq!(typed("50%20.mp4"), Path::new("50%20.mp4"), "only an address is decoded");
+    }
+
+    #[test]
+    fn what_cannot_be_opened_is_told_once_in_all_rounds_and_when_it_is_asked_for() {
+        let long = Duration::from_secs(60);
+        let files = vec!["/nowhere/a.mp4".into(), crate::media::bundled_clip().unwrap()];
+        let mut list = Playlist::new(files, OpenOptions::default(), std::sync::Arc::new(|| ()));
+        assert!(list.poll_for(long).unwrap().is_err());
+        assert!(list.poll_for(long).unwrap().is_ok());
+        list.advance();
+        assert!(list.poll_for(long).is_none(), "it was told before");
+        assert!(list.poll_for(long).unwrap().is_ok());
+        list.go(1);
+        assert!(list.poll_for(long).unwrap().is_err());
+        let mut hopeless = Playlist::new(
+            vec!["/nowhere/a.mp4".into(); 2],
+            OpenOptions::default(),
+            std::sync::Arc::new(|| ()),
+        );
+        let told = [hopeless.poll_for(long), hopeless.poll_for(long)];
+        assert!(told.iter().all(|told| told.as_ref().is_some_and(Result::is_err)) && hopeless.is_hopeless());
     }
 }

@@ -1,5 +1,5 @@
 //! What is remembered from one start to the next. In: the settings file. Out: [`Settings`], and the file again
-//! when they have changed.
+//! when they have changed. Threads of their own read and write it: the folder may be one that does not answer.
 //!
 //! The file is `$XDG_CONFIG_HOME/clreel/settings.json`, or `~/.config/clreel/settings.json`. The environment
 //! variable `CLREEL_SETTINGS` names another one; when it is empty, nothing is remembered.
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::jobs::{Job, Waker};
 use crate::load::{self, Unread};
 use crate::overlay::{Folds, Opens, Overlay, Places};
 
@@ -21,6 +22,8 @@ pub(crate) const SETTINGS_VARIABLE: &str = "CLREEL_SETTINGS";
 pub(crate) const UI_SCALE: std::ops::RangeInclusive<f32> = 0.5..=4.0;
 /// The file is not written more often than this.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// How long the window waits for the file at its start, and at its end.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What is remembered. What a file does not have keeps its default; what it has beyond that is ignored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -142,70 +145,126 @@ impl Default for Settings {
     }
 }
 
+/// What came of reading the file: where it is to be written, what it says, what was wrong with it.
+type Found = (Option<PathBuf>, Settings, Option<Error>);
+
+/// Settings that are being read.
+pub(crate) struct Reading {
+    path: Option<PathBuf>,
+    job: Result<Job<Found>>,
+    waker: Waker,
+}
+
+impl Reading {
+    /// Begins to read the user's file.
+    pub(crate) fn begin(waker: &Waker) -> Self {
+        use crate::environment::get;
+        Self::at(path(get(SETTINGS_VARIABLE), get("XDG_CONFIG_HOME"), get("HOME")), waker)
+    }
+
+    fn at(path: Option<PathBuf>, waker: &Waker) -> Self {
+        let of = path.clone();
+        let job = Job::spawn("settings", "The settings cannot be read.", waker, move |_: &_| Ok(found(of)));
+        Self { path, job, waker: waker.clone() }
+    }
+}
+
 /// The settings file.
-#[derive(Debug)]
 pub(crate) struct Store {
     /// `None` when nothing is to be written.
     path: Option<PathBuf>,
     written: Settings,
     written_at: Option<Instant>,
+    /// The last change, on its way to the file.
+    writing: Option<Job<()>>,
+    waker: Waker,
 }
 
 impl Store {
-    /// Reads the user's file. A file that cannot be used is kept aside as `.bad`; the error says so, and the
-    /// settings are the defaults.
-    pub(crate) fn open() -> (Self, Settings, Option<Error>) {
-        use crate::environment::get;
-        Self::at(path(get(SETTINGS_VARIABLE), get("XDG_CONFIG_HOME"), get("HOME")))
-    }
-
-    fn at(path: Option<PathBuf>) -> (Self, Settings, Option<Error>) {
-        let (settings, path, error) = match path {
-            None => (Settings::default(), None, None),
-            Some(path) => match read(&path) {
-                Ok(settings) => (settings, Some(path), None),
-                Err(Unread::Odd(reason)) => {
-                    let error = not_remembered(&path, &reason);
-                    (Settings::default(), None, Some(error))
-                }
-                Err(reason) => {
-                    let (path, error) = set_aside(path, &reason.to_string());
-                    (Settings::default(), path, Some(error))
-                }
-            },
+    /// The file, and what it says, which is waited for for a moment. A file that cannot be used is kept aside as `.bad`; the
+    /// error says so, and the settings are the defaults.
+    pub(crate) fn open(reading: Reading) -> (Self, Settings, Option<Error>) {
+        let Reading { path, job, waker } = reading;
+        let silent = |path: PathBuf| not_remembered(&path, "It was not read in time.");
+        let (path, settings, error) = match job.map(|job| job.wait(PATIENCE)) {
+            Ok(Some(Ok(found))) => found,
+            Ok(None) => (None, Settings::default(), path.map(silent)),
+            Ok(Some(Err(error))) | Err(error) => (None, Settings::default(), Some(error)),
         };
-        (Self { path, written: settings.clone(), written_at: None }, settings, error)
+        let store = Self { path, written: settings.clone(), written_at: None, writing: None, waker };
+        (store, settings, error)
     }
 
-    /// Writes `settings` if they have changed, unless the file was written less than a second ago: then
-    /// returns how long to wait.
+    /// Begins to write `settings` if they have changed, unless that was done less than a second ago: then returns how long to
+    /// wait.
     ///
     /// # Errors
-    /// When the file cannot be written; it is not tried again.
+    /// When the file could not be written; it is not tried again.
     pub(crate) fn keep(&mut self, settings: &Settings) -> Result<Option<Duration>> {
-        if self.path.is_none() || *settings == self.written {
+        self.look(Duration::ZERO)?;
+        // The end of what is being written wakes the loop.
+        if self.path.is_none() || *settings == self.written || self.writing.is_some() {
             return Ok(None);
         }
         let wait = self.written_at.and_then(|at| INTERVAL.checked_sub(at.elapsed()));
         if let Some(wait) = wait.filter(|w| !w.is_zero()) {
             return Ok(Some(wait));
         }
-        self.keep_now(settings).map(|()| None)
+        self.write(settings).map(|()| None)
     }
 
-    /// Writes `settings` if they have changed, at once.
+    /// Writes `settings` if they have changed, at once, and waits for that.
     ///
     /// # Errors
-    /// As [`Store::keep`].
+    /// As [`Store::keep`], and where it takes too long.
     pub(crate) fn keep_now(&mut self, settings: &Settings) -> Result<()> {
-        let Some(path) = self.path.as_ref().filter(|_| *settings != self.written) else { return Ok(()) };
-        let written = write(path, settings);
-        if written.is_err() {
-            self.path = None;
+        self.look(PATIENCE)?;
+        if *settings != self.written {
+            self.write(settings)?;
+            self.look(PATIENCE)?;
         }
-        self.written = settings.clone();
-        self.written_at = Some(Instant::now());
-        written
+        match (&self.writing, &self.path) {
+            (Some(_), Some(path)) => Err(Error::new(
+                format!("The settings in '{}' may not have been kept.", path.display()),
+                "They were not written in time.",
+                "",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn write(&mut self, settings: &Settings) -> Result<()> {
+        let Some(path) = self.path.clone().filter(|_| self.writing.is_none()) else { return Ok(()) };
+        (self.written, self.written_at) = (settings.clone(), Some(Instant::now()));
+        let settings = settings.clone();
+        let job = Job::spawn("settings", "The settings could not be kept.", &self.waker, move |_: &_| {
+            write(&path, &settings)
+        });
+        self.writing = Some(job.inspect_err(|_| self.path = None)?);
+        Ok(())
+    }
+
+    /// Takes what came of the writing, if it is over in that time.
+    fn look(&mut self, time: Duration) -> Result<()> {
+        let Some(done) = self.writing.as_ref().and_then(|job| job.wait(time)) else { return Ok(()) };
+        self.writing = None;
+        done.inspect_err(|_| self.path = None)
+    }
+}
+
+/// Reads the file at `path`.
+fn found(path: Option<PathBuf>) -> Found {
+    let Some(path) = path else { return (None, Settings::default(), None) };
+    match read(&path) {
+        Ok(settings) => (Some(path), settings, None),
+        Err(Unread::Odd(reason)) => {
+            let error = not_remembered(&path, &reason);
+            (None, Settings::default(), Some(error))
+        }
+        Err(reason) => {
+            let (path, error) = set_aside(path, &reason.to_string());
+            (path, Settings::default(), Some(error))
+        }
     }
 }
 
@@ -276,6 +335,12 @@ mod tests {
     use super::*;
     use crate::overlay::Panel;
 
+    /// The file as the next start has it.
+    fn open(path: &Path) -> (Store, Settings, Option<Error>) {
+        let waker: Waker = std::sync::Arc::new(|| {});
+        Store::open(Reading::at(Some(path.to_owned()), &waker))
+    }
+
     fn folder(name: &str) -> PathBuf {
         let folder = std::env::temp_dir().join(format!("clreel-settings-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
@@ -286,7 +351,7 @@ mod tests {
     fn settings_come_back_as_they_were_written() {
         let folder = folder("back");
         let file = folder.join("new/settings.json");
-        let (mut store, settings, error) = Store::at(Some(file.clone()));
+        let (mut store, settings, error) = open(&file);
         assert_eq!((settings, error), (Settings::default(), None));
         let mut changed = Settings { overlay_visible: false, ui_scale: 1.5, ..Settings::default() };
         for (n, panel) in Panel::ALL.into_iter().enumerate() {
@@ -295,13 +360,14 @@ mod tests {
             changed.panels.places[n] = (n != 1).then_some([12.5 * n as f32, 300.25]);
         }
         assert_eq!(store.keep(&changed).unwrap(), None);
-        let (_, read, error) = Store::at(Some(file.clone()));
+        store.look(Duration::from_secs(60)).unwrap();
+        let (_, read, error) = open(&file);
         assert_eq!((read, error), (changed.clone(), None));
         // So soon after, the next change has to wait, but not at the end.
         let again = Settings { hint_seen: true, ..changed };
         assert!(store.keep(&again).unwrap().is_some());
         store.keep_now(&again).unwrap();
-        assert_eq!(Store::at(Some(file)).1, again);
+        assert_eq!(open(&file).1, again);
         std::fs::remove_dir_all(folder).unwrap();
     }
 
@@ -324,14 +390,27 @@ mod tests {
         for (n, aside) in ["settings.json.bad", "settings.json.bad1"].into_iter().enumerate() {
             let text = format!("{{ damaged {n}");
             std::fs::write(&file, &text).unwrap();
-            let (mut store, settings, error) = Store::at(Some(file.clone()));
+            let (mut store, settings, error) = open(&file);
             assert_eq!(settings, Settings::default());
             assert!(error.unwrap().hint.contains(aside));
             assert_eq!(std::fs::read_to_string(folder.join(aside)).unwrap(), text);
-            store.keep(&Settings { hint_seen: true, ..settings }).unwrap();
-            assert!(Store::at(Some(file.clone())).1.hint_seen);
+            store.keep_now(&Settings { hint_seen: true, ..settings }).unwrap();
+            assert!(open(&file).1.hint_seen);
         }
         std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_told_once() {
+        let folder = folder("told");
+        std::fs::create_dir_all(&folder).unwrap();
+        let (mut store, settings, _) = open(&folder.join("settings.json"));
+        std::fs::remove_dir_all(&folder).unwrap();
+        // There is no folder where a file is.
+        std::fs::write(&folder, "").unwrap();
+        assert!(store.keep_now(&Settings { hint_seen: true, ..settings.clone() }).is_err());
+        assert_eq!(store.keep_now(&Settings { hatched: true, ..settings }), Ok(()));
+        std::fs::remove_file(folder).unwrap();
     }
 
     #[test]
@@ -340,7 +419,7 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let file = folder.join("settings.json");
         std::fs::write(&file, r#"{"ui_scale": 1e30, "of_a_later_version": [1]}"#).unwrap();
-        let (_, settings, error) = Store::at(Some(file));
+        let (_, settings, error) = open(&file);
         assert_eq!((settings, error), (Settings { ui_scale: 4.0, ..Settings::default() }, None));
         std::fs::remove_dir_all(folder).unwrap();
     }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device};
 use crate::gpu::process::lower_priority;
+use crate::gpu::sources;
 use crate::jobs::{Job, Said, Teller, Waker};
 use crate::ladder::cache::{self, Cache};
 use crate::ladder::tune::Watch as WatchSearch;
@@ -208,6 +209,8 @@ fn tune(shared: &Shared, number: u64, order: &Order, tell: &dyn Fn(News)) -> Res
         return Ok(None);
     }
     cache::require_writable()?;
+    // The same kernels from the first trial to the last.
+    sources::pin_current();
     let cl = ClContext::new(&order.device)?;
     let mut trials = Trials::new(order.kernel_timeout);
     let mut watch = Watch { shared, number, told: 0, tell };

@@ -206,7 +206,10 @@ impl App<'_> {
         if let Err(error) = result {
             self.result = Err(error);
             event_loop.exit();
-        } else if self.quit || self.window.as_ref().is_some_and(Player::wants_to_quit) {
+        } else if (self.quit || self.window.as_ref().is_some_and(Player::wants_to_quit))
+            // The window answers as long as files are written.
+            && self.window.as_mut().is_none_or(Player::has_ended)
+        {
             event_loop.exit();
         }
     }
@@ -230,8 +233,7 @@ impl App<'_> {
     /// Writes what was asked for and takes the window down; returns whether OpenCL is idle.
     fn finish(&mut self) -> bool {
         display::forget();
-        let Some(mut player) = self.window.take() else { return true };
-        player.quit();
+        let Some(player) = self.window.take() else { return true };
         let (written, idle) = player.close();
         if self.result.is_ok() {
             self.result = written;

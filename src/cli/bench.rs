@@ -1,6 +1,10 @@
 //! `clreel bench`: checks every variant against the reference, then times it. Out: a table or JSON on
 //! stdout, progress on stderr, there too one sentence where the times are noisy. A signal in the middle of it shows what
 //! has been measured.
+//!
+//! What is timed is a kernel's command alone, on data that lies on the device: the engine's uploads, bands and frames ahead
+//! would be in the times. Before that each variant's frame goes through the engine, as the window asks for it, and is compared
+//! with the reference; `--whole-frames` times such frames too, in a table of their own (`whole`).
 
 mod conversions;
 mod numbers;
@@ -8,6 +12,7 @@ mod pictures;
 mod report;
 mod results;
 mod table;
+mod whole;
 
 use std::str::FromStr;
 
@@ -15,7 +20,7 @@ use crate::cli::live::Live;
 use crate::cli::{BenchArgs, exit, working_devices};
 use crate::error::Result;
 use crate::gpu::cl::{Device, no_device, select_device};
-use crate::gpu::helper;
+use crate::gpu::process;
 use crate::ladder::BackEnd;
 use crate::ladder::rounds::Ask;
 use crate::ladder::rows::Case;
@@ -83,7 +88,7 @@ impl VariantList {
 /// When there is no device and a variant needs one, the movie gives no frame, or the chart cannot be written.
 pub(super) fn run(args: &BenchArgs) -> Result<u8> {
     if args.live {
-        helper::end_with_parent();
+        process::end_with_parent();
     }
     if let Some(chart) = &args.chart {
         // Before minutes of measuring are for nothing.

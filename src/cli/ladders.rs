@@ -77,10 +77,11 @@ impl Tried {
 }
 
 /// Options that say cases of ladders beside the box filter.
-pub(super) const OF_CASES: [&str; 4] = ["count", "mnk", "mn", "block"];
+pub(super) const OF_CASES: [&str; 5] = ["count", "mnk", "mn", "block", "army"];
 
 /// Options that have a meaning for the box filter; some of them say cases of other ladders too.
-const OF_MOVIES: [&str; 6] = ["file", "size", "radius", "native", "conversions", "allow_references"];
+const OF_MOVIES: [&str; 7] =
+    ["file", "size", "radius", "native", "whole_frames", "conversions", "allow_references"];
 
 /// The cases of a ladder that filters no movies. What was given and means nothing for it is refused.
 ///

@@ -18,12 +18,14 @@ pub(super) fn refuse(arguments: impl Iterator<Item = OsString>) {
 }
 
 fn meant(command: &Command, mut arguments: impl Iterator<Item = OsString>) -> Option<(String, String)> {
-    let typed = arguments.next()?.into_string().ok()?;
+    let typed = arguments.next()?.into_string().ok().filter(|typed| !typed.starts_with('-'))?;
     let names = || command.get_subcommands().map(Command::get_name).chain(["help"]);
     if names().any(|name| name == typed) || Path::new(&typed).exists() {
         return None;
     }
-    let near = names().map(|name| (edits(&typed, name), name)).min()?;
+    let hidden = |name: &str| command.find_subcommand(name).is_some_and(Command::is_hide_set);
+    let shown = names().filter(|name| !hidden(name));
+    let near = shown.map(|name| (edits(&typed, name), name)).min()?;
     // Two of five letters, one of four.
     (near.0 * 5 <= near.1.len().min(10) * 2).then(|| (typed, near.1.to_owned()))
 }
@@ -74,7 +76,9 @@ mod tests {
         for (typed, command) in near {
             assert_eq!(meant(typed).as_deref(), Some(command), "{typed}");
         }
-        for typed in ["bench", "movie", "bunny.mp4", "--radius", "t", "Cargo.toml", "beach.mp4", ""] {
+        for typed in
+            ["bench", "movie", "bunny.mp4", "--radius", "--kernels", "t", "Cargo.toml", "beach.mp4", ""]
+        {
             assert_eq!(meant(typed), None, "{typed}");
         }
     }

@@ -3,8 +3,10 @@
 //! Results go to stdout, everything else to stderr.
 
 pub mod bench;
+mod check_kernels;
 mod conformance;
 pub mod devices;
+mod frames;
 pub mod given;
 mod ladders;
 pub(crate) mod live;
@@ -21,12 +23,13 @@ use crate::environment;
 use crate::error::Result;
 use crate::exit;
 use crate::gpu::cl::{Device, list_devices};
-use crate::gpu::{binaries, drivers, probe, trial, watch};
+use crate::gpu::{binaries, drivers, probe, process, trial, watch};
 use crate::ladders::box_filter::{Group, VariantId};
 use crate::ladders::color_conversion::Which;
 use crate::leftovers;
 use crate::options::{
-    DeviceTimeoutArgs, FilterArgs, PlayArgs, ReferencesArgs, SizeArgs, TraceArgs, TrialArgs, WipeArgs, values,
+    DeviceTimeoutArgs, FilterArgs, PlayArgs, ReferencesArgs, SceneId, SizeArgs, TraceArgs, TrialArgs,
+    WipeArgs, values,
 };
 use crate::save;
 use crate::stats::{TraceContext, write_trace};
@@ -86,6 +89,8 @@ pub enum Command {
     Snapshot(SnapshotArgs),
     /// Check the conversions of OpenCL C on a device against whole-number arithmetic
     Conformance(ConformanceArgs),
+    /// Find races and bad accesses of kernels, where Oclgrind is installed
+    CheckKernels(CheckKernelsArgs),
     /// List the OpenCL devices, and the drivers that fail
     Devices(DevicesArgs),
     /// List the variables of the environment that clreel heeds
@@ -99,6 +104,15 @@ pub enum Command {
     AskSharing {
         /// Which devices
         list: String,
+    },
+    /// Run a variant's kernels once, under Oclgrind; for clreel itself
+    #[command(name = check_kernels::RUN, hide = true)]
+    RunKernels {
+        /// The variant
+        variant: VariantId,
+        /// As on a CPU
+        #[arg(long)]
+        cpu: bool,
     },
     /// Run changed kernels, in a process that may crash; for clreel itself
     #[command(name = trial::TRY, hide = true)]
@@ -122,6 +136,20 @@ pub fn parse() -> Cli {
 /// # Errors
 /// Whatever made it fail; [`report`](crate::exit::report) turns it into a message and an exit code.
 pub fn run(cli: &Cli) -> Result<u8> {
+    let trial = match &cli.command {
+        None => Some(&cli.play.trial),
+        Some(Command::Bench(args)) => Some(&args.trial),
+        Some(Command::Tune(args)) => Some(&args.trial),
+        Some(Command::Snapshot(args)) => Some(&args.trial),
+        Some(_) => None,
+    };
+    let checked = match &cli.command {
+        Some(Command::CheckKernels(args)) => args.kernels.as_deref(),
+        _ => None,
+    };
+    if let Some(folder) = trial.and_then(|trial| trial.kernels.as_deref()).or(checked) {
+        process::set_kernels(folder);
+    }
     if !matches!(
         cli.command,
         Some(Command::AskDriver | Command::AskSharing { .. } | Command::TryKernels { .. })
@@ -147,6 +175,9 @@ pub fn run(cli: &Cli) -> Result<u8> {
             traced(&args.trace, || snapshot::run(args))
         }
         Some(Command::Conformance(args)) => conformance::run(args),
+        Some(Command::CheckKernels(args)) if args.machine_code => check_kernels::machine_code(&args.variant),
+        Some(Command::CheckKernels(args)) => check_kernels::run(&args.variant),
+        Some(Command::RunKernels { variant, cpu }) => check_kernels::run_kernels(*variant, *cpu),
         Some(Command::Devices(args)) => devices::run(args),
         Some(Command::Environment) => {
             devices::print_line(environment::help())?;
@@ -241,6 +272,9 @@ pub struct BenchArgs {
     /// Time the filter in Rust too, without OpenCL: on one thread and on all, plain and in vectors
     #[arg(long)]
     pub native: bool,
+    /// Time whole frames too, as the window asks for them: upload, conversion, filter and what brings them back
+    #[arg(long)]
+    pub whole_frames: bool,
     /// How changed kernels are tried.
     #[command(flatten)]
     pub trial: TrialArgs,
@@ -299,6 +333,9 @@ pub struct SnapshotArgs {
     /// The movie; without it the bundled clip
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
+    /// Whose picture: movie or card, the test card
+    #[arg(long, value_name = "SCENE", value_enum, hide_possible_values = true, default_value_t = SceneId::Movie)]
+    pub scene: SceneId,
     /// What it may open.
     #[command(flatten)]
     pub references: ReferencesArgs,
@@ -323,6 +360,20 @@ pub struct SnapshotArgs {
     /// Where everything that ran is to be written.
     #[command(flatten)]
     pub trace: TraceArgs,
+}
+
+/// `clreel check-kernels`.
+#[derive(Debug, Clone, Args)]
+pub struct CheckKernelsArgs {
+    /// Variants to check, separated by commas; without it all that are made of kernels
+    #[arg(long, value_name = "ID,…", value_delimiter = ',')]
+    pub variant: Vec<VariantId>,
+    /// A folder of kernel files that take the place of those of the same name
+    #[arg(long, value_name = "DIR")]
+    pub kernels: Option<PathBuf>,
+    /// Print the machine code that the first device runs for them instead, at 1280×720
+    #[arg(long)]
+    pub machine_code: bool,
 }
 
 /// `clreel devices`.

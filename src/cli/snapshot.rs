@@ -1,19 +1,17 @@
-//! `clreel snapshot`: one filtered frame as a PNG, turned as the window shows it. Needs no display. A conversion on a
+//! `clreel snapshot`: one filtered frame as a PNG, of a movie turned as the window shows it. Needs no display. A conversion on a
 //! device is compared with the right one before anything is written. Or two filters side by side, or how they differ.
-
-use std::sync::Arc;
 
 use ffmpeg_next::frame::Video;
 
 use crate::cli::devices::print_line;
-use crate::cli::{SnapshotArgs, exit, working_devices};
+use crate::cli::frames::{ask, nobody, pixels};
+use crate::cli::{SnapshotArgs, exit, usage, working_devices};
 use crate::color::kernels::{Converter, check};
 use crate::color::planes::pack;
 use crate::color::{Correction, Layout, RgbaConverter, trial};
-use crate::engine::{Compared, Comparer, Engine, Finished, Outcome, Pipeline, Request, Slot};
-use crate::error::{Error, Result};
+use crate::engine::{Compared, Comparer, Engine, Pipeline, Request, Slot};
+use crate::error::Result;
 use crate::gpu::cl::{ClContext, select_device};
-use crate::gpu::event::Waker;
 use crate::gpu::memory::Storage;
 use crate::gpu::program::any_changed;
 use crate::gpu::read_texture::read_texture;
@@ -25,7 +23,10 @@ use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
 use crate::ladders::box_filter::{BuiltVariant, VariantId, glsl};
 use crate::media::{Frame, bundled_clip, read_frame_at};
 use crate::memory::{picture_memory, zeroed};
+use crate::options::values::WipeSide;
+use crate::options::{FilterArgs, SceneId};
 use crate::save;
+use crate::scene::card;
 
 /// Changed kernels make the picture in a process of their own: this one never runs them.
 struct InChild(Trials);
@@ -90,27 +91,51 @@ fn picture(name: &str, tried: Option<Tried>) -> Option<Vec<u8>> {
 /// # Errors
 /// When the file gives no frame, the filter cannot run, or the PNG cannot be written.
 pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
-    let file = args.file.clone().map_or_else(bundled_clip, Ok)?;
-    let (frame, warning) = read_frame_at(&file, args.at, args.references.get())?;
-    if let Some(warning) = warning {
-        eprintln!("clreel: {warning}");
-    }
+    let frame = match args.scene {
+        SceneId::Movie => movies_frame(args)?,
+        SceneId::Card if args.file.is_some() => {
+            return Ok(usage("snapshot", "--scene card has a picture of its own: leave the file out"));
+        }
+        SceneId::Card => card(args)?,
+    };
     let ((width, height), rgba) = asked(args, frame)?;
     save::png(&args.out, width, height, &rgba)?;
     Ok(exit::DONE)
 }
 
+fn movies_frame(args: &SnapshotArgs) -> Result<Frame> {
+    let file = args.file.clone().map_or_else(bundled_clip, Ok)?;
+    let (frame, warning) = read_frame_at(&file, args.at, args.references.get())?;
+    if let Some(warning) = warning {
+        eprintln!("clreel: {warning}");
+    }
+    Ok(frame)
+}
+
+/// What is asked of the frame: one filter, or two.
+fn requests(args: &SnapshotArgs) -> (Request, Option<Request>) {
+    let FilterArgs { variant, radius, .. } = args.filter;
+    let side = |(id, own): WipeSide| Request::new(id, own.unwrap_or(radius));
+    match args.wipe.wipe {
+        None => (Request::new(variant, radius), None),
+        Some([left, right]) => (side(left), Some(side(right))),
+    }
+}
+
+/// The test card, with what is asked of it in it.
+fn card(args: &SnapshotArgs) -> Result<Frame> {
+    let (left, right) = requests(args);
+    let lines = [Some(left), right].into_iter().flatten().map(|request| request.to_string());
+    card::frame_at(args.at, &lines.collect::<Vec<_>>())
+}
+
 /// The picture that is asked for; the device that made it is given back.
 fn asked(args: &SnapshotArgs, frame: Frame) -> Result<Shown> {
     let mut maker = Maker { args, frame, cl: None };
-    match args.wipe.wipe {
-        None => maker.picture(Request::new(args.filter.variant, args.filter.radius)),
-        Some(sides) => {
-            let sides = sides.map(|(id, radius)| Request::new(id, radius.unwrap_or(args.filter.radius)));
-            let pictures = [maker.picture(sides[0])?, maker.picture(sides[1])?];
-            if args.wipe.difference { maker.difference(sides, pictures) } else { Ok(wiped(pictures)) }
-        }
-    }
+    let (left, right) = requests(args);
+    let Some(right) = right else { return maker.picture(left) };
+    let pictures = [maker.picture(left)?, maker.picture(right)?];
+    if args.wipe.difference { maker.difference([left, right], pictures) } else { Ok(wiped(pictures)) }
 }
 
 /// A picture as it is shown: width and height in pixels, RGBA, 8 bits a channel, no gaps between rows.
@@ -187,28 +212,12 @@ fn wiped([(size, mut left), (_, right)]: [Shown; 2]) -> Shown {
     (size, left)
 }
 
-/// Here nobody sleeps until the engine wakes him.
-fn nobody() -> Waker {
-    Arc::new(|| {})
-}
-
-/// The slot with the frame as it was asked for.
-fn ask(engine: &mut Engine, frame: &Frame, request: Request, slot: Slot) -> Result<Slot> {
-    engine.submit(frame, request, slot).map_err(|(_, refusal)| refusal.into_error())?;
-    match engine.wait()? {
-        Some(Finished { outcome: Outcome::Done, slot: Some(slot), .. }) => Ok(slot),
-        Some(Finished { outcome: Outcome::Failed(error), .. }) => Err(error),
-        _ => Err(Error::new("The frame was not filtered.", "", "Choose another variant.")),
-    }
-}
-
 fn in_memory(engine: &mut Engine, frame: &Frame, request: Request) -> Result<Vec<u8>> {
-    let mut rgba = picture_memory(frame.width(), frame.height())?;
-    let slot = ask(engine, frame, request, Slot::in_memory(frame.width(), frame.height()))?;
-    let pixels = slot.pixels().filter(|pixels| pixels.len() == rgba.len());
-    let missing =
-        || Error::new("The frame was not filtered.", "It has no pixels.", "Choose another variant.");
-    rgba.copy_from_slice(pixels.ok_or_else(missing)?);
+    let (width, height) = (frame.width(), frame.height());
+    let mut rgba = picture_memory(width, height)?;
+    let (slot, _) = ask(engine, frame, request, Slot::in_memory(width, height))?;
+    let bytes = rgba.len();
+    rgba.copy_from_slice(pixels(&slot, bytes)?);
     Ok(rgba)
 }
 
@@ -216,7 +225,7 @@ fn by_shaders(frame: &Frame, request: Request) -> Result<Vec<u8>> {
     let headless = glsl::headless()?;
     let (gl, (width, height)) = (&headless.gl, (frame.width(), frame.height()));
     let mut engine = Engine::with_opengl(gl.clone(), nobody());
-    let slot = ask(&mut engine, frame, request, Slot::new(gl, width, height)?)?;
+    let (slot, _) = ask(&mut engine, frame, request, Slot::new(gl, width, height)?)?;
     slot.texture().map_or_else(|| Ok(Vec::new()), |texture| read_texture(gl, texture, (width, height)))
 }
 

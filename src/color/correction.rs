@@ -90,7 +90,7 @@ impl Correction {
 
 /// A [`Correction`] in whole numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tables {
+pub(crate) struct Tables {
     /// What each level becomes.
     pub curve: [u8; 256],
     /// Weights of red, green and blue, in 1/2^16.

@@ -41,7 +41,8 @@ mod rows;
 mod staging;
 pub(crate) mod trial;
 
-pub use correction::{Correction, Tables, correct_reference};
+pub(crate) use correction::Tables;
+pub use correction::{Correction, correct_reference};
 pub use layout::{Component, Family, Layout, Plane};
 pub use matrix::{Matrix, Range};
 pub use reference::convert_reference;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::estimate::Estimate;
 use super::filter::{FrameFilter, Ran, Running};
 use super::pace::Pace;
+use super::scopes::OnHost;
 use crate::error::Result;
 use crate::gpu::event::Waker;
 use crate::ladders::box_filter::VariantId;
@@ -133,7 +134,7 @@ impl Bands {
     }
 
     /// Whether no band is left to begin.
-    pub fn all_begun(&self) -> bool {
+    pub(crate) fn all_begun(&self) -> bool {
         self.cancelled || self.next.0 >= self.filter.passes()
     }
 
@@ -196,6 +197,11 @@ impl Bands {
     /// The filtered picture, where the filter has it in memory of its own.
     pub(super) fn take_picture(&mut self) -> Option<Vec<u8>> {
         self.filter.take_picture()
+    }
+
+    /// What was measured on the host, when the last band is over.
+    pub(super) fn take_measured(&mut self) -> Option<OnHost> {
+        self.filter.take_measured()
     }
 
     /// The filter, for another frame.

@@ -44,7 +44,7 @@ type Corrected = ((u32, u32), Storage, Storage);
 /// What is to be checked in spare time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "there are a handful at a time")]
-pub enum Check {
+pub(crate) enum Check {
     /// The conversion of whole pictures that lie so.
     Conversion(Layout, Storage),
     /// The correction of pictures of this size: from where to where.

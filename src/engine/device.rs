@@ -1,12 +1,14 @@
 //! The engine's device: it comes, is asked what it can do, fails, is left. In: a [`Pipeline`]. Out: what it leaves
 //! behind.
 
+use super::beside::Share;
 use super::job::Job;
 use super::slot::Rest;
 use super::{Engine, Pipeline, Ticket};
 use crate::color::Staging;
 use crate::error::Error;
 use crate::gpu::gl_timer;
+use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::media::Frame;
 
@@ -72,7 +74,7 @@ impl Engine {
     }
 
     /// Converts frames on the device only by programs that were checked for such ones.
-    pub fn convert_only_checked(&mut self, only_checked: bool) {
+    pub(crate) fn convert_only_checked(&mut self, only_checked: bool) {
         self.only_checked = only_checked;
     }
 
@@ -87,20 +89,33 @@ impl Engine {
         variant.back_end().does_without_opencl() || self.pipeline.as_ref().is_some_and(on_device)
     }
 
-    /// Whether frames that are filtered so can be measured: what does that is there, and they are the OpenCL device's.
+    /// Whether frames that are filtered so can be measured: on the processor always, on an OpenCL device where what does that
+    /// is there.
     pub fn can_measure(&self, variant: VariantId) -> bool {
         let is_there = |pipeline: &Pipeline| matches!(pipeline.scopes(), Some(Ok(())));
-        !variant.back_end().does_without_opencl() && self.pipeline.as_ref().is_some_and(is_there)
+        match variant.back_end() {
+            BackEnd::Native | BackEnd::Glsl => true,
+            BackEnd::Nothing => self.pipeline.as_ref().is_none_or(is_there),
+            BackEnd::OpenCl => self.pipeline.as_ref().is_some_and(is_there),
+        }
     }
 
     /// Whether such frames will be converted on the device, as soon as the program for it is built and, where that is
-    /// wanted, checked. `to_texture` says where they are wanted.
-    pub(crate) fn lacks_conversion(&mut self, frame: &Frame, variant: VariantId, to_texture: bool) -> bool {
+    /// wanted, checked. `to_texture` says where they are wanted, `twice` that they are asked for twice.
+    pub(crate) fn lacks_conversion(
+        &mut self,
+        frame: &Frame,
+        variant: VariantId,
+        to_texture: bool,
+        twice: bool,
+    ) -> bool {
         let (picture, only_checked) = (&frame.picture, self.only_checked);
+        let share = if twice { Share::First } else { Share::Alone };
         let Some(pipeline) = self.pipeline.as_mut().filter(|_| !variant.back_end().does_without_opencl())
         else {
             return false;
         };
+        let (variant, to_texture) = share.conversion(variant, to_texture);
         pipeline.conversion(picture, variant, to_texture, only_checked).is_none()
             && pipeline.will_convert(picture, variant, to_texture)
     }
@@ -117,6 +132,7 @@ impl Engine {
     pub(crate) fn part_with_device(&mut self) -> Option<Parting> {
         let pipeline = self.pipeline.take()?;
         self.failure = None;
+        self.kept = None;
         let (jobs, kept): (Vec<Job>, Vec<Job>) = self.jobs.drain(..).partition(|job| job.on_device.is_some());
         self.jobs = kept.into();
         let rests = self.jobs.iter_mut().map(|job| job.slot.take_rest_but_input()).collect();

@@ -29,20 +29,24 @@ pub(super) enum Colors {
 #[derive(Default)]
 pub(super) struct DeviceJob {
     pub(super) colors: Option<Colors>,
+    /// The unfiltered picture, and the image into which it is copied for a filter that reads such.
+    pub(super) to_image: Option<(Picture, Picture)>,
     /// The filtered buffer that is to be copied into the texture, on the device.
     pub(super) to_copy: Option<Picture>,
     pub(super) to_texture: bool,
     /// A picture that nothing filters or converts, and where it is to be copied to be measured.
     pub(super) unfiltered: Option<(Buffer, Buffer)>,
-    /// What is to be measured after the filter.
-    pub(super) wanted: Option<Wanted>,
+    /// What is to be measured after the filter, of which picture, and where auto-levels write.
+    pub(super) wanted: Option<(Wanted, Picture, Picture)>,
     pub(super) measured: Option<Measured>,
     pub(super) upload: Option<Event>,
     /// The upload is over, and need not be asked about any more.
     pub(super) is_uploaded: bool,
     pub(super) acquire: Option<Event>,
     pub(super) converted: Option<Event>,
-    pub(super) copied: Option<Event>,
+    pub(super) in_image: Option<Event>,
+    /// Copies of the picture to where it goes.
+    pub(super) copied: Vec<Event>,
     /// The last command: when it is complete, all are.
     pub(super) last: Option<Event>,
     /// The command that was enqueued in the shortest time, and before and after that.
@@ -113,10 +117,11 @@ impl DeviceJob {
         failed(&self.upload, UPLOAD_FAILED)
             .or_else(|| failed(&self.acquire, "A texture could not be handed over to OpenCL."))
             .or_else(|| if converts_last { None } else { of_colors() })
+            .or_else(|| failed(&self.in_image, "A frame could not be copied on the device."))
             .or_else(|| of_filter.cloned())
             .or_else(of_colors)
             .or_else(|| self.measured.as_ref().and_then(Measured::failure))
-            .or_else(|| failed(&self.copied, "A filtered frame could not be copied into its texture."))
+            .or_else(|| self.copied.iter().find_map(|event| is_complete(event, COPY_FAILED).err()))
             .or_else(|| failed(&self.last, RETURN_FAILED))
     }
 
@@ -135,7 +140,7 @@ impl DeviceJob {
             (Stage::Upload, uploads, &self.upload),
             (Stage::Acquire, Lane::Device, &self.acquire),
             (colors, Lane::Device, &self.converted),
-            (Stage::Release, Lane::Device, &self.copied),
+            (Stage::Upload, Lane::Device, &self.in_image),
             (Stage::Release, Lane::Device, &self.last),
         ];
         let mut ran = Vec::with_capacity(steps.len() + 1);
@@ -144,7 +149,9 @@ impl DeviceJob {
             of(Stage::Reduce, &measured.reduce).chain(of(Stage::Levels, &measured.levels))
         });
         let steps = steps.into_iter().filter_map(|(stage, lane, event)| Some((stage, lane, event.as_ref()?)));
-        for (stage, lane, event) in steps.chain(measured.map(|((stage, lane), event)| (stage, lane, event))) {
+        let copied = self.copied.iter().map(|event| (Stage::Release, Lane::Device, event));
+        let measured = measured.map(|((stage, lane), event)| (stage, lane, event));
+        for (stage, lane, event) in steps.chain(copied).chain(measured) {
             let told = timer::span_ns(event).ok();
             stages.times[stage as usize] += told.map_or(f64::NAN, timer::ms);
             // Some drivers tell no times of a handover, but zeros: nothing stands at the beginning of their clock.
@@ -179,4 +186,5 @@ impl DeviceJob {
 }
 
 const UPLOAD_FAILED: &str = "A frame could not be brought to the device.";
+const COPY_FAILED: &str = "A frame could not be copied to where it is shown.";
 const RETURN_FAILED: &str = "A filtered frame could not be had back from the device.";

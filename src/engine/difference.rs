@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use super::{Engine, Pipeline, Side, Slot};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Buffer, ClContext, failed};
 use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types};
@@ -117,12 +118,25 @@ impl Comparer {
     ///
     /// # Errors
     /// When a picture has another size, memory runs out, or the device fails.
-    pub fn compare(&mut self, a: Compared, b: Compared, (width, height): (u32, u32)) -> Result<Comparison> {
-        let mut heat = picture_memory(width, height)?;
-        let bytes = heat.len();
-        let pixels = bytes / 4;
+    pub fn compare(&mut self, a: Compared, b: Compared, size: (u32, u32)) -> Result<Comparison> {
+        let mut heat = picture_memory(size.0, size.1)?;
+        let map = kept(&mut self.heat, &self.cl, size)?;
+        let (difference, ms) = self.compare_into(&map, a, b, size)?;
+        map.read(&self.cl.queue, &mut heat)?;
+        Ok(Comparison { difference, heat, ms })
+    }
+
+    /// The same with the map in this buffer of the device's, and nothing but numbers for the host: how the pictures differ, and
+    /// what that took the device, in milliseconds.
+    fn compare_into(
+        &mut self,
+        map: &Picture,
+        a: Compared,
+        b: Compared,
+        (width, height): (u32, u32),
+    ) -> Result<(Difference, f64)> {
+        let pixels = width as usize * height as usize;
         let [a, b] = [self.on_device(0, a, (width, height))?, self.on_device(1, b, (width, height))?];
-        let map = kept(&mut self.heat, &self.cl, (width, height))?;
         let run = pixels.div_ceil(GROUPS).next_multiple_of(GROUP).max(RUN);
         let groups = pixels.div_ceil(run);
         let images = [&a, &b].map(|picture| picture.storage() == Storage::Image);
@@ -155,7 +169,6 @@ impl Comparer {
         let mut found = [0; FOUND];
         let ran = ran.and_then(|events| {
             self.out.read(queue, &mut found).map_err(|e| failed(FAILED, &e))?;
-            map.read(queue, &mut heat)?;
             Ok(events)
         });
         // What they name may go.
@@ -164,7 +177,7 @@ impl Comparer {
         let [differing, largest, at, _] = numbers(&found);
         let largest = (largest > 0).then(|| (largest as u8, (at % width, at / width)));
         let difference = Difference { pixels: pixels as u64, differing: differing.into(), largest };
-        Ok(Comparison { difference, heat, ms })
+        Ok((difference, ms))
     }
 
     fn build(&self, [a, b]: [bool; 2]) -> Result<[Kernel; 2]> {
@@ -215,6 +228,86 @@ fn numbers(bytes: &[u8; FOUND]) -> [u32; 4] {
         *number = u32::from_ne_bytes(*bytes);
     }
     numbers
+}
+
+/// Where a slot's picture is: in the device's memory, which is known already, or the host's.
+fn place<'a>(slot: &'a Slot, on_device: &'a Option<(Picture, bool)>) -> Option<Compared<'a>> {
+    match on_device {
+        Some((picture, _)) => Some(Compared::OnDevice(picture)),
+        None => slot.pixels().map(Compared::OnHost),
+    }
+}
+
+impl Pipeline {
+    /// Compares the pictures of two slots, and waits. The map goes to its slot on the way of frames: into the texture on the
+    /// device, or into the host's memory.
+    fn compare(&mut self, a: &Slot, b: &Slot, map: &mut Slot) -> Result<(Difference, f64)> {
+        let to_texture = self.to_texture && map.texture().is_some();
+        let cl = &self.cl;
+        let comparer = match &mut self.comparer {
+            Some(comparer) => comparer,
+            none => none.insert(Comparer::new(&self.cl)?),
+        };
+        let slots = [a, b];
+        let on_device = slots.map(Slot::on_device);
+        let lend = |to_cl| {
+            let shared = |of: &Option<(Picture, bool)>| matches!(of, Some((_, true)));
+            let mut lent = slots.into_iter().zip(&on_device).filter(|(_, of)| shared(of));
+            lent.try_for_each(|(slot, _)| slot.lend_texture(&self.cl, to_cl))
+        };
+        lend(true)?;
+        let [of_a, of_b] = &on_device;
+        let no_pixels = || Error::new(FAILED, "One has no pixels.", "");
+        let sides = place(a, of_a).zip(place(b, of_b)).ok_or_else(no_pixels);
+        let compared = sides.and_then(|(of_a, of_b)| {
+            let heat = match to_texture {
+                true => kept(&mut comparer.heat, cl, a.size())?,
+                false => map.target(cl, Storage::Buffer)?,
+            };
+            map.load_nothing();
+            if to_texture {
+                map.shared(cl)?;
+            }
+            map.to_device(cl, &cl.queue)?;
+            let (difference, ms) = comparer.compare_into(&heat, of_a, of_b, a.size())?;
+            if to_texture {
+                map.acquire(cl)?;
+                map.copy_to_texture(cl, &heat)?;
+            }
+            map.to_host(cl, to_texture)?;
+            Ok((difference, ms))
+        });
+        lend(false)?;
+        cl.queue.finish().map_err(|e| failed(FAILED, &e))?;
+        map.back_on_host();
+        compared
+    }
+}
+
+impl Engine {
+    /// Compares two pictures of one size that the engine has made, in their slots as they came back, and waits. Where they are
+    /// in textures, OpenGL must have finished with these. The map goes to a slot of its own, of that size; where textures are
+    /// shared no pixel comes to the host. Returns how the pictures differ, and what that took the device, in milliseconds.
+    ///
+    /// # Errors
+    /// When there is no device, or it fails, or a picture is not there.
+    pub fn compare(&mut self, a: &Slot, b: &Slot, map: &mut Slot) -> Result<(Difference, f64)> {
+        let Some(pipeline) = &mut self.pipeline else {
+            let why = "An OpenCL device compares them, and there is none.";
+            return Err(Error::new(FAILED, why, "Choose a device with Ctrl+D."));
+        };
+        if self.side == Side::Both {
+            pipeline.make_map_ready(map);
+        }
+        pipeline.compare(a, b, map)
+    }
+
+    /// Does what OpenGL has to do before [`Engine::compare`] writes a map into this slot.
+    pub(crate) fn make_map_ready(&self, map: &mut Slot) {
+        if let Some(pipeline) = &self.pipeline {
+            pipeline.make_map_ready(map);
+        }
+    }
 }
 
 #[cfg(test)]

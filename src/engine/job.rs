@@ -14,6 +14,8 @@ use crate::error::Error;
 /// A frame on its way. Its fields drop in order: memory objects may lie in the slot's host memory, so they go first.
 pub(super) struct Job {
     pub(super) ticket: Ticket,
+    /// The one whose unfiltered picture it filters, too.
+    pub(super) beside: Option<Ticket>,
     /// Its commands on the OpenCL device around the filter, if it goes there.
     pub(super) on_device: Option<DeviceJob>,
     /// Its filter, if it has one, and under which key the slot keeps that.
@@ -71,7 +73,7 @@ pub(super) fn first_failure(on_device: Option<&DeviceJob>, bands: Option<&mut Ba
 
 /// Takes a frame that is over apart.
 pub(super) fn finish(job: Job, outcome: Outcome) -> Finished {
-    let Job { ticket, on_device, filter, in_texture, mut slot, started, mut stages, readings, .. } = job;
+    let Job { ticket, on_device, filter, in_texture, mut slot, started, mut stages, mut readings, .. } = job;
     let to_texture = on_device.as_ref().map_or(in_texture, DeviceJob::fills_texture);
     let mut place = match (to_texture, &filter, &on_device) {
         (true, ..) => Place::Texture,
@@ -81,6 +83,11 @@ pub(super) fn finish(job: Job, outcome: Outcome) -> Finished {
     if let Some((key, mut bands)) = filter {
         if on_device.is_none() {
             stages.filtered_on_host(bands.took(), started);
+        }
+        let is_whole = matches!(outcome, Outcome::Done);
+        if let Some(measured) = is_whole.then(|| bands.take_measured()).flatten() {
+            readings = measured.readings.map(Arc::new);
+            stages.take_in(measured.spans);
         }
         if let Some(picture) = bands.take_picture() {
             slot.keep_own(picture);
@@ -95,6 +102,9 @@ pub(super) fn finish(job: Job, outcome: Outcome) -> Finished {
         drop(on_device);
         // Its memory objects were made for a picture that the host writes anew.
         slot.leave_device(true);
+    }
+    if place != Place::Input {
+        slot.give_input_back();
     }
     slot.result_is_in(place);
     Finished { ticket, outcome, slot: Some(slot), stages, readings }

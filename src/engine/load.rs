@@ -3,12 +3,15 @@
 
 use std::time::Instant;
 
+use super::beside::Share;
 use super::device_job::DeviceJob;
-use super::filter::{FrameFilter, NativeFilter, OnTexture};
+use super::filter::{FrameFilter, Measures, NativeFilter, OnTexture};
 use super::plans::Key;
+use super::scopes::{OnHost, Readings};
 use super::slot::Loaded;
 use super::{Engine, Refusal, Request, Slot, Stages};
 use crate::color::{Matrix, correct_reference, matrix};
+use crate::gpu::memory::Picture;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::media::Frame;
@@ -23,6 +26,10 @@ pub(super) struct Prepared {
     pub(super) filter: Option<(Option<Key>, Box<dyn FrameFilter>)>,
     /// The picture is in the slot's texture before it is filtered.
     pub(super) in_texture: bool,
+    /// The unfiltered picture on the device, where another filter may read it.
+    pub(super) unfiltered: Option<Picture>,
+    /// What was measured already.
+    pub(super) readings: Option<Readings>,
 }
 
 impl Engine {
@@ -37,14 +44,15 @@ impl Engine {
         request: &Request,
         slot: &mut Slot,
         stages: &mut Stages,
+        share: &Share,
     ) -> Result<Matrix, Refusal> {
-        let (variant, to_texture, only_checked) =
-            (request.variant, slot.texture().is_some(), self.only_checked);
+        let (variant, only_checked) = (request.variant, self.only_checked);
+        let (converted_for, to_texture) = share.conversion(variant, slot.texture().is_some());
         // Other back ends than OpenCL take RGBA from the host, whatever the device could convert.
         let pipeline = self.pipeline.as_mut().filter(|_| !variant.back_end().does_without_opencl());
         self.took_planes = false;
         if let Some(pipeline) = pipeline
-            && let Some(layout) = pipeline.conversion(&frame.picture, variant, to_texture, only_checked)
+            && let Some(layout) = pipeline.conversion(&frame.picture, converted_for, to_texture, only_checked)
         {
             let began = Instant::now();
             stages.pack_ms = pipeline.load_planes(slot, frame, &layout).map_err(Refusal::NotLoaded)?;
@@ -69,8 +77,9 @@ impl Engine {
         slot: &mut Slot,
         matrix: Matrix,
         stages: &mut Stages,
+        share: &Share,
     ) -> Result<Prepared, Refusal> {
-        let Request { variant, radius, correction, .. } = *request;
+        let Request { variant, correction, .. } = *request;
         let is_rgba = slot.loaded() == Loaded::Rgba;
         let pipeline = self.pipeline.as_mut().filter(|_| !variant.back_end().does_without_opencl());
         let corrects = pipeline.as_ref().is_some_and(|pipeline| !is_rgba || pipeline.corrects());
@@ -84,26 +93,33 @@ impl Engine {
         let can = pipeline.as_ref().is_some_and(|pipeline| matches!(pipeline.scopes(), Some(Ok(()))));
         let measures = request.measures() && can;
         match (variant.back_end(), pipeline) {
-            (BackEnd::Native, _) => self.prepare_native(slot, radius).map_err(Refusal::Unsupported),
-            (BackEnd::Glsl, _) => self.prepare_glsl(slot, radius, stages).map_err(Refusal::Unsupported),
+            (BackEnd::Native, _) => self.prepare_native(slot, request).map_err(Refusal::Unsupported),
+            (BackEnd::Glsl, _) => self.prepare_glsl(slot, request, stages).map_err(Refusal::Unsupported),
             (_, Some(pipeline))
                 if !is_rgba || variant != VariantId::Off || correction.is_some() || measures =>
             {
-                pipeline.prepare(slot, request, correction, matrix)
+                pipeline.prepare(slot, request, correction, matrix, share)
             }
             (BackEnd::OpenCl, None) => Err(Refusal::Unsupported(super::pipeline::not_built(variant))),
+            (BackEnd::Nothing, None) if request.measures() => {
+                let size = slot.size();
+                let input = slot.input().map_err(Refusal::NotLoaded)?;
+                let measured = OnHost::of(size, input, request.readings, request.levels);
+                stages.take_in(measured.spans);
+                Ok(Prepared { readings: measured.readings, ..Prepared::default() })
+            }
             _ => Ok(Prepared::default()),
         }
     }
 
-    fn prepare_native(&mut self, slot: &mut Slot, radius: u32) -> crate::error::Result<Prepared> {
+    fn prepare_native(&mut self, slot: &mut Slot, request: &Request) -> crate::error::Result<Prepared> {
         let native = match self.native.take() {
             Some(native) => native,
             None => NativeFilter::new(self.waker.clone())?,
         };
         let native = self.native.insert(native);
         let (input, spare) = (slot.lend_input()?, slot.spare());
-        let filter = native.prepare(input, spare, slot.size(), radius)?;
+        let filter = native.prepare(input, spare, slot.size(), request.radius, measures_of(request))?;
         Ok(Prepared { filter: Some((None, Box::new(filter))), ..Prepared::default() })
     }
 
@@ -111,7 +127,7 @@ impl Engine {
     fn prepare_glsl(
         &mut self,
         slot: &mut Slot,
-        radius: u32,
+        request: &Request,
         stages: &mut Stages,
     ) -> crate::error::Result<Prepared> {
         let filter = self.glsl.as_ref().map_err(Clone::clone)?;
@@ -123,8 +139,14 @@ impl Engine {
         let began = Instant::now();
         slot.show();
         stages.did(Stage::Upload, began);
-        let filter = OnTexture::prepare(filter, texture, slot.size(), radius)?;
+        let filter =
+            OnTexture::prepare(filter, texture, slot.size(), request.radius)?.measuring(measures_of(request));
         let filter: Box<dyn FrameFilter> = Box::new(filter);
-        Ok(Prepared { filter: Some((None, filter)), in_texture: true, on_device: None })
+        Ok(Prepared { filter: Some((None, filter)), in_texture: true, ..Prepared::default() })
     }
+}
+
+/// What the processor is to measure of such a frame.
+fn measures_of(request: &Request) -> Measures {
+    Measures { readings: request.readings, levels: request.levels }
 }

@@ -17,6 +17,7 @@
 //! when all commands of the one before are in the queue.
 
 mod bands;
+mod beside;
 mod conversions;
 mod device;
 mod device_job;
@@ -49,12 +50,13 @@ use crate::stats::{Span, Stage};
 use crate::timing::ms_since;
 
 pub use bands::Bands;
-pub use conversions::Check;
+use beside::{Kept, Share};
+pub(crate) use conversions::Check;
 pub(crate) use device::Parting;
 use device_job::Colors;
 pub use difference::{Compared, Comparer, Comparison, Difference};
 use filter::NativeFilter;
-pub use filter::{BAND_MS, FrameFilter, OnTexture, Ran, Running};
+pub use filter::{FrameFilter, OnTexture, Ran, Running};
 use job::{Job, finish, first_failure};
 pub use pace::Pace;
 pub use pipeline::Pipeline;
@@ -62,7 +64,7 @@ pub use request::{Finished, Outcome, Progress, Refusal, Request, Stages, Ticket}
 pub use scopes::{LEVELS, Readings, STRIPS, Scopes, ends, stretch};
 pub(crate) use slot::Rest;
 pub use slot::Slot;
-pub use trials::TrialCase;
+pub(crate) use trials::TrialCase;
 
 /// A filter that was predicted to take longer than this waits for [`Engine::let_go`], so that somebody can be told
 /// before.
@@ -79,6 +81,8 @@ pub struct Engine {
     converter: RgbaConverter,
     pace: Pace,
     jobs: VecDeque<Job>,
+    /// What the last frame has for a second request.
+    kept: Option<Kept>,
     next: u64,
     /// Frames are converted by programs only that were checked for such ones.
     only_checked: bool,
@@ -118,6 +122,7 @@ impl Engine {
             converter: RgbaConverter::new(),
             pace: Pace::default(),
             jobs: VecDeque::new(),
+            kept: None,
             next: 0,
             only_checked: false,
             took_planes: false,
@@ -143,16 +148,26 @@ impl Engine {
         &mut self,
         frame: &Frame,
         request: Request,
+        slot: Slot,
+    ) -> std::result::Result<Ticket, (Slot, Refusal)> {
+        self.submit_as(Share::Alone, frame, request, slot)
+    }
+
+    #[allow(clippy::result_large_err, reason = "the slot comes back")]
+    fn submit_as(
+        &mut self,
+        share: Share,
+        frame: &Frame,
+        request: Request,
         mut slot: Slot,
     ) -> std::result::Result<Ticket, (Slot, Refusal)> {
         let mut stages = Stages::default();
         if self.side == Side::Both {
             self.make_ready(&mut slot, &request, &mut stages);
         }
-        let loaded = self.load(frame, &request, &mut slot, &mut stages);
-        match loaded.and_then(|matrix| self.prepare(&request, &mut slot, matrix, &mut stages)) {
+        match self.make_job(share, frame, &request, &mut slot, &mut stages) {
             Err(refusal) => Err((slot, refusal)),
-            Ok(load::Prepared { on_device, filter, in_texture }) => {
+            Ok((load::Prepared { on_device, filter, in_texture, readings, .. }, beside)) => {
                 let ticket = Ticket(self.next);
                 self.next += 1;
                 let (started, cancelled, error) = (None, false, None);
@@ -160,6 +175,7 @@ impl Engine {
                     filter.map(|(key, filter)| (key, Bands::new(request.variant, filter, &self.pace)));
                 self.jobs.push_back(Job {
                     ticket,
+                    beside,
                     on_device,
                     filter,
                     in_texture,
@@ -168,7 +184,7 @@ impl Engine {
                     cancelled,
                     error,
                     stages,
-                    readings: None,
+                    readings: readings.map(Arc::new),
                 });
                 self.start_waiting();
                 Ok(ticket)
@@ -356,11 +372,14 @@ impl Engine {
 
     /// Drops what has not begun of a frame. It is done when what has begun is over.
     pub fn cancel(&mut self, ticket: Ticket) {
-        let Some(job) = self.jobs.iter_mut().find(|job| job.ticket == ticket) else { return };
-        match &mut job.filter {
-            _ if job.started.is_none() => job.cancelled = true,
-            Some((_, bands)) => bands.cancel(),
-            None => {}
+        let Some(at) = self.jobs.iter().position(|job| job.ticket == ticket) else { return };
+        if self.jobs.get(at).is_some_and(|job| job.started.is_none()) {
+            self.cancel_unstarted(ticket);
+            return;
+        }
+        let Some(job) = self.jobs.get_mut(at) else { return };
+        if let Some((_, bands)) = &mut job.filter {
+            bands.cancel();
         }
     }
 

@@ -19,7 +19,7 @@ use super::device_job::{Colors, DeviceJob};
 use super::pace::ConversionTime;
 use super::scopes::{self, Readings, Scopes};
 use super::trials::Trials;
-use super::{Request, Slot};
+use super::{Comparer, Request, Slot};
 use crate::color::Layout;
 use crate::color::kernels::{Converter, Corrector, pack_pinned};
 use crate::color::{Packed, Staging};
@@ -30,6 +30,7 @@ use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::sharing::Sharing;
 use crate::gpu::sharing::pixel_buffer::PixelBuffer;
 use crate::gpu::timer::DeviceClock;
+use crate::gpu::transfer::enqueue_copy_to_image;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::planar::PlanarFilter;
 use crate::ladders::box_filter::{BuiltVariant, Scratch};
@@ -50,6 +51,8 @@ pub struct Pipeline {
     pub(super) planar: Option<PlanarFilter>,
     pub(super) scratch: Scratch,
     pub(super) corrector: Option<Corrector>,
+    /// Made when it is first wanted.
+    pub(super) comparer: Option<Comparer>,
     pub(super) converter: Converter,
     pub(super) trials: Trials,
     pub(super) known: Known,
@@ -57,6 +60,8 @@ pub struct Pipeline {
     pub(super) correction_is_wrong: bool,
     /// The picture before the filter, and the filtered one on its way into a texture.
     pub(super) between: Reused,
+    /// The same as an image, where it is a buffer for another filter.
+    pub(super) as_image: Reused,
     pub(super) filtered: Reused,
     /// Planes between filter and conversion.
     pub(super) planes: Reused,
@@ -105,11 +110,13 @@ impl Pipeline {
             planar: None,
             scratch: Scratch::new(),
             corrector: None,
+            comparer: None,
             converter: Converter::new(&cl),
             trials: Trials::default(),
             known: Known::default(),
             correction_is_wrong: false,
             between: Reused::default(),
+            as_image: Reused::default(),
             filtered: Reused::default(),
             planes: Reused::default(),
             conversion_time: ConversionTime::default(),
@@ -152,7 +159,7 @@ impl Pipeline {
 
     /// Adds a variant that the builder finished.
     pub fn add(&mut self, variant: BuiltVariant) {
-        self.built.insert(variant.kernels().id, variant);
+        self.built.insert(variant.id(), variant);
     }
 
     /// Adds the filter on planes that the builder finished.
@@ -195,7 +202,7 @@ impl Pipeline {
         if let Some(upload) = job.upload.clone() {
             job.enqueued(&upload, before);
         }
-        if let Some(uploads) = &self.uploads {
+        if let (Some(uploads), Some(_)) = (&self.uploads, &job.upload) {
             flush(uploads)?;
         }
         if job.to_texture {
@@ -216,10 +223,16 @@ impl Pipeline {
             (Some(Colors::Correct { correction, matrix, from, to }), _, Some(corrector)) => {
                 corrector.enqueue_kept(queue, kept, from, to, size, correction, *matrix)?
             }
-            _ => return Ok(()),
+            _ => return self.copy_to_image(job),
         };
         job.enqueued(&converted, before);
         job.converted = Some(converted);
+        self.copy_to_image(job)
+    }
+
+    fn copy_to_image(&self, job: &mut DeviceJob) -> Result<()> {
+        let copied = job.to_image.as_ref().map(|(from, to)| enqueue_copy_to_image(&self.cl, from, to));
+        job.in_image = copied.transpose()?;
         Ok(())
     }
 
@@ -247,7 +260,7 @@ impl Pipeline {
         }
         let began = Instant::now();
         if let (Some(filtered), false) = (&job.to_copy, cancelled) {
-            job.copied = Some(slot.copy_to_texture(&self.cl, filtered)?);
+            job.copied.push(slot.copy_to_texture(&self.cl, filtered)?);
         }
         let before = Instant::now();
         let last = slot.to_host(&self.cl, job.to_texture)?;
@@ -272,6 +285,11 @@ impl Pipeline {
             request.variant != VariantId::Off || request.correction.is_some() || request.measures();
         let shares = self.to_texture && slot.texture().is_some();
         (is_filtered || !self.cl.is_cpu()) && slot.be_ready(shares, |pixels| self.takes(pixels))
+    }
+
+    /// The same before a map of differences is written into this slot.
+    pub(super) fn make_map_ready(&self, map: &mut Slot) {
+        map.be_ready(self.to_texture && map.texture().is_some(), |pixels| self.takes(pixels));
     }
 
     /// How the time of a conversion, and of the correction in its kernel, falls apart.
@@ -335,31 +353,21 @@ impl Pipeline {
         self.scopes_asked.replace(class) != Some(class)
     }
 
-    /// Prepares what is to be measured of the filtered picture. Where there is no memory for it, nothing is measured any more.
-    pub(super) fn measuring(
-        &mut self,
-        request: &Request,
-        picture: &Picture,
-        size: (u32, u32),
-    ) -> Option<scopes::Wanted> {
-        let Some(Ok(scopes)) = self.scopes.as_mut().filter(|_| request.measures()) else { return None };
-        match scopes.prepare(&self.cl, picture, size, request.readings, request.levels) {
-            Ok(wanted) => Some(wanted),
-            Err(error) => {
-                self.scopes = Some(Err(error));
-                None
-            }
-        }
+    /// Whether auto-levels, and no filter, write the picture there.
+    pub(super) fn levels_write(&self, wanted: Option<&scopes::Wanted>, picture: &Picture) -> bool {
+        let Some(Ok(scopes)) = &self.scopes else { return false };
+        wanted.is_some_and(|wanted| wanted.levels) && scopes.stretches_into(picture)
     }
 
     fn measure(&mut self, job: &mut DeviceJob) -> Result<()> {
-        let copied = job.unfiltered.take().map(|(from, to)| from.enqueue_copy(&self.cl.queue, &to));
-        let copied =
-            copied.transpose().map_err(|e| failed("A frame could not be copied on the device.", &e))?;
-        let (Some(wanted), Some(Ok(scopes))) = (job.wanted.take(), &self.scopes) else { return Ok(()) };
-        let mut measured = scopes.enqueue(&self.cl, wanted)?;
-        measured.reduce.extend(copied);
-        job.measured = Some(measured);
+        if let Some((from, to)) = job.unfiltered.take() {
+            let copied = from.enqueue_copy(&self.cl.queue, &to);
+            job.copied.push(copied.map_err(|e| failed("A frame could not be copied on the device.", &e))?);
+        }
+        let (Some((wanted, picture, to)), Some(Ok(scopes))) = (job.wanted.take(), &self.scopes) else {
+            return Ok(());
+        };
+        job.measured = Some(scopes.enqueue(&self.cl, wanted, &picture, &to)?);
         Ok(())
     }
 
@@ -369,6 +377,25 @@ impl Pipeline {
         match &mut self.scopes {
             Some(Ok(scopes)) => scopes.readings(measured),
             _ => None,
+        }
+    }
+}
+
+/// Prepares what is to be measured of a filtered picture that the filter leaves in such memory. Where there is no memory for it,
+/// nothing is measured any more.
+pub(super) fn measuring(
+    scopes: &mut Option<Result<Scopes>>,
+    cl: &ClContext,
+    request: &Request,
+    storage: Storage,
+    size: (u32, u32),
+) -> Option<scopes::Wanted> {
+    let Some(Ok(measures)) = scopes.as_mut().filter(|_| request.measures()) else { return None };
+    match measures.prepare(cl, storage, size, request.readings, request.levels) {
+        Ok(wanted) => Some(wanted),
+        Err(error) => {
+            *scopes = Some(Err(error));
+            None
         }
     }
 }

@@ -2,10 +2,11 @@
 //! and a correction. Out: the commands around the filter, with the memory that they need, and the filter, which the
 //! slot has kept where an earlier frame had the same.
 
+use super::beside::Share;
 use super::device_job::{Colors, DeviceJob};
 use super::filter::{FrameFilter, OnPixels, OnPlanes};
 use super::load::Prepared;
-use super::pipeline::not_built;
+use super::pipeline::{measuring, not_built};
 use super::plans::Key;
 use super::slot::{Loaded, Slot};
 use super::{Pipeline, Refusal, Request, TrialCase};
@@ -26,6 +27,7 @@ impl Pipeline {
         request: &Request,
         correction: Option<Correction>,
         matrix: Matrix,
+        share: &Share,
     ) -> Result<Prepared, Refusal> {
         let Request { variant, radius, .. } = *request;
         if variant == VariantId::Planar {
@@ -45,7 +47,17 @@ impl Pipeline {
         let planes = slot.loaded() == Loaded::Planes;
         let to_texture = self.shares_with(slot);
         let correction = correction.filter(|_| planes || self.corrects());
-        let is_unfiltered = built.is_none() && !planes && correction.is_none();
+        // What two filters read is a buffer; one that reads images has a copy of it in one.
+        let shared = match share {
+            Share::Beside(kept) => kept.on_device.clone(),
+            Share::First if planes || correction.is_some() => {
+                Some(self.between.get(cl, Storage::Buffer, size)?)
+            }
+            Share::First if !cl.uses_host_memory() => Some(slot.source(cl, Storage::Buffer)?),
+            _ => None,
+        };
+        let is_made = matches!(share, Share::Beside(_));
+        let is_unfiltered = built.is_none() && (shared.is_some() || !planes && correction.is_none());
         let storage = match built {
             Some(built) => built.kernels().storage,
             // What is measured is best a buffer.
@@ -54,28 +66,38 @@ impl Pipeline {
         };
         // Where the last step writes, and whether that is not yet the texture.
         let output = built.map_or(storage, BuiltVariant::output);
-        let (target, to_copy) = if !to_texture {
-            (slot.target(cl, output)?, None)
-        } else {
-            let texture = slot.shared(cl)?;
-            match output {
-                Storage::Image => (texture, None),
-                Storage::Buffer => {
-                    let filtered = self.filtered.get(cl, storage, size)?;
-                    (filtered.clone(), Some(filtered))
-                }
+        let wanted = measuring(&mut self.scopes, cl, request, output, size);
+        let last = if to_texture { slot.shared(cl)? } else { slot.target(cl, output)? };
+        let is_stretched = self.levels_write(wanted.as_ref(), &last);
+        let (target, to_copy) = match (is_stretched, output) {
+            (true, _) => (self.filtered.get(cl, output, size)?, None),
+            (false, Storage::Buffer) if to_texture => {
+                let as_it_is = shared.as_ref().filter(|_| is_unfiltered && !request.measures());
+                let filtered = match as_it_is {
+                    Some(shared) => shared.clone(),
+                    None => self.filtered.get(cl, output, size)?,
+                };
+                (filtered.clone(), Some(filtered))
             }
+            (false, _) => (last.clone(), None),
         };
-        let source = if planes { None } else { Some(slot.source(cl, storage)?) };
-        let unfiltered = match (&source, &target) {
+        let source = match &shared {
+            Some(shared) if is_made => Some(shared.clone()),
+            _ if planes => None,
+            Some(_) => Some(slot.source(cl, Storage::Buffer)?),
+            None => Some(slot.source(cl, storage)?),
+        };
+        let unfiltered = match (shared.as_ref().or(source.as_ref()), &target) {
+            (Some(from), to) if from.mem().raw() == to.mem().raw() => None,
             (Some(Picture::Buffer(from)), Picture::Buffer(to)) if is_unfiltered => {
                 Some((from.clone(), to.clone()))
             }
             _ => None,
         };
-        let mut colored = || match built {
-            None => Ok(target.clone()),
-            Some(_) => self.between.get(cl, storage, size),
+        let mut colored = || match (&shared, built) {
+            (Some(shared), _) => Ok(shared.clone()),
+            (None, None) => Ok(target.clone()),
+            (None, Some(_)) => self.between.get(cl, storage, size),
         };
         let (filter_source, colors) = match (source, correction) {
             (None, correction) => {
@@ -89,6 +111,13 @@ impl Pipeline {
                 (to.clone(), Some(Colors::Correct { correction, matrix, from, to }))
             }
             (Some(source), None) => (source, None),
+        };
+        let (filter_source, to_image) = match filter_source {
+            from @ Picture::Buffer(_) if built.is_some() && storage == Storage::Image => {
+                let to = self.as_image.get(cl, storage, size)?;
+                (to.clone(), Some((from, to)))
+            }
+            source => (source, None),
         };
         let filter = match built {
             None => None,
@@ -105,10 +134,18 @@ impl Pipeline {
                 Some((Some(key), filter))
             }
         };
-        let wanted = self.measuring(request, &target, size);
-        let on_device =
-            Some(DeviceJob { colors, to_copy, to_texture, unfiltered, wanted, ..DeviceJob::default() });
-        Ok(Prepared { on_device, filter, in_texture: false })
+        let to = if is_stretched { last } else { target.clone() };
+        let wanted = wanted.map(|wanted| (wanted, target, to));
+        let on_device = Some(DeviceJob {
+            colors,
+            to_image,
+            to_copy,
+            to_texture,
+            unfiltered,
+            wanted,
+            ..DeviceJob::default()
+        });
+        Ok(Prepared { on_device, filter, unfiltered: shared, ..Prepared::default() })
     }
 
     /// The filter on the slot's planes, then the conversion of what comes out, straight to where the picture goes.
@@ -150,15 +187,20 @@ impl Pipeline {
             }
         };
         let to_texture = self.shares_with(slot);
-        let to = match to_texture {
+        let last = match to_texture {
             true => slot.shared(cl)?,
             false => slot.target(cl, Storage::Buffer)?,
         };
+        let wanted = measuring(&mut self.scopes, cl, request, last.storage(), slot.size());
+        let to = match self.levels_write(wanted.as_ref(), &last) {
+            true => self.filtered.get(cl, last.storage(), slot.size())?,
+            false => last.clone(),
+        };
         let correction = correction.unwrap_or(Correction::NEUTRAL);
-        let wanted = self.measuring(request, &to, slot.size());
+        let wanted = wanted.map(|wanted| (wanted, to.clone(), last));
         let colors = Some(Colors::ConvertFiltered { correction, layout: filtered, from: block, to });
         let on_device = Some(DeviceJob { colors, to_texture, wanted, ..DeviceJob::default() });
-        Ok(Prepared { on_device, filter: Some((Some(key), filter)), in_texture: false })
+        Ok(Prepared { on_device, filter: Some((Some(key), filter)), ..Prepared::default() })
     }
 
     /// Whether the device writes into the slot's texture.

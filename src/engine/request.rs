@@ -34,6 +34,14 @@ impl Request {
         Self { variant, radius, correction: None, readings: false, levels: false }
     }
 
+    /// Whether it makes the same picture of a frame as another one, as far as that can be told beforehand.
+    pub(crate) fn makes_as(&self, other: &Self) -> bool {
+        self.variant == other.variant
+            && (self.radius == other.radius || self.variant == VariantId::Off)
+            && self.correction == other.correction
+            && self.levels == other.levels
+    }
+
     /// Whether anything is measured of it.
     pub(super) fn measures(&self) -> bool {
         self.readings || self.levels
@@ -164,6 +172,14 @@ pub struct Progress {
 }
 
 impl Stages {
+    /// Counts what the host has done beside the window's thread.
+    pub(super) fn take_in(&mut self, spans: Vec<Span>) {
+        for span in &spans {
+            self.times[span.stage as usize] += span.ms();
+        }
+        self.spans.extend(spans);
+    }
+
     /// Notes what a filter took that is not on the OpenCL device. Of shaders OpenGL tells only how long, so they stand
     /// where they were begun.
     pub(super) fn filtered_on_host(&mut self, took: Took, started: Option<Instant>) {

@@ -13,7 +13,7 @@ use crate::ladders::box_filter::VariantId;
 
 /// One way to run a variant's kernels: what runs well at one size and radius may hang at another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TrialCase {
+pub(crate) struct TrialCase {
     /// The variant.
     pub variant: VariantId,
     /// Width and height of the picture in pixels.
@@ -40,6 +40,16 @@ impl Pipeline {
     pub(crate) fn must_try(&mut self, variant: VariantId) {
         self.trials.cases.retain(|case, _| case.variant != variant);
         self.trials.changed.insert(variant);
+    }
+
+    /// This variant was just tried in this way and may be used so; `is_changed`: all other ways are to be tried first.
+    pub(crate) fn was_judged(&mut self, case: TrialCase, is_changed: bool) {
+        self.must_try(case.variant);
+        self.trials.missing.retain(|missing| missing.variant != case.variant);
+        match is_changed {
+            true => self.tried(case, Ok(())),
+            false => drop(self.trials.changed.remove(&case.variant)),
+        }
     }
 
     /// Trials to be made, each told once.

@@ -20,7 +20,8 @@ use std::time::SystemTime;
 use crate::environment;
 use crate::gpu::cl::DeviceInfo;
 use crate::gpu::folders;
-use crate::gpu::program::{KERNELS_VARIABLE, hash};
+use crate::gpu::program::hash;
+use crate::gpu::sources;
 use crate::{load, save};
 
 /// The environment variable that says whether binaries are kept.
@@ -53,7 +54,7 @@ impl Place {
     /// The place of a program's binary; `None` where none is to be kept.
     pub(super) fn of(device: &DeviceInfo, text: &str, options: &str) -> Option<Self> {
         let asked = environment::text(VARIABLE);
-        let wanted = is_wanted(asked.as_deref(), KEEPS.get()) && environment::get(KERNELS_VARIABLE).is_none();
+        let wanted = is_wanted(asked.as_deref(), KEEPS.get()) && !sources::is_named();
         let folder = wanted.then(folders::cache)??.join("programs");
         let layers = environment::get("OPENCL_LAYERS").unwrap_or_default();
         Some(Self::at(&folder, device, &layers.to_string_lossy(), text, options))

@@ -2,6 +2,7 @@
 //! ends while they are still at work.
 
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::Command;
 
 use super::folders;
@@ -38,6 +39,12 @@ pub fn prepare() {
     }
 }
 
+/// Takes kernels from this folder, in this process and in those that it starts; call it before any thread is started.
+pub(crate) fn set_kernels(folder: &Path) {
+    // SAFETY: no other thread reads the environment yet.
+    unsafe { std::env::set_var(super::program::KERNELS_VARIABLE, folder) };
+}
+
 /// Starts this program anew in this process, with the environment as it is now. Returns where the system refuses.
 fn start_again() {
     let Ok(program) = std::env::current_exe() else { return };
@@ -55,6 +62,16 @@ pub(crate) fn lower_priority() {
     unsafe {
         let thread = libc::syscall(libc::SYS_gettid) as libc::id_t;
         libc::setpriority(libc::PRIO_PROCESS, thread, 15);
+    }
+}
+
+/// From here on the process ends with the thread that started it, and leaves no core file behind: it may crash.
+pub(crate) fn end_with_parent() {
+    // SAFETY: plain numbers.
+    unsafe {
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        libc::setrlimit(libc::RLIMIT_CORE, &none);
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
     }
 }
 

@@ -2,7 +2,8 @@
 //! the compiler's log with the lines it points at.
 //!
 //! All kernel sources are part of the binary. The environment variable `CLREEL_KERNELS` names a directory
-//! to read them from instead, which must be there; a file that is missing in it falls back to the one in the binary.
+//! to read them from instead, which must be there; a file that is missing in it falls back to the one in the binary. The window
+//! reads it as a whole ([`sources`]).
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString};
@@ -13,11 +14,12 @@ use std::time::Instant;
 use crate::error::{Error, Result};
 use crate::gpu::binaries::Place;
 use crate::gpu::cl::{self, ClContext, Program};
+use crate::gpu::sources::{self, Sources};
 use crate::load::{self, Unread};
 use crate::timing::log::{self, Event};
 
 /// Every file under `kernels/`, by its path there; `build.rs` lists them.
-const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
+pub(super) const EMBEDDED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
 /// The environment variable that names a directory of kernel sources.
 pub(crate) const KERNELS_VARIABLE: &str = "CLREEL_KERNELS";
@@ -27,9 +29,17 @@ const LOG_LINES: usize = 24;
 /// The longest line of it, in characters.
 const LOG_LINE: usize = 400;
 
+/// The folder of kernels that the environment names; an empty name is none.
+pub(crate) fn named_folder() -> Option<PathBuf> {
+    crate::environment::get(KERNELS_VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from)
+}
+
 /// The text of a kernel file, by its path under `kernels/`, such as `box_filter/01_naive.cl`.
 pub(crate) fn source(name: &str) -> Result<String> {
-    let directory = crate::environment::get(KERNELS_VARIABLE).map(PathBuf::from);
+    if let Some(sources) = sources::current() {
+        return sources.text(name);
+    }
+    let directory = named_folder();
     source_from(directory.as_deref(), name)
 }
 
@@ -47,17 +57,15 @@ fn source_from(directory: Option<&Path>, name: &str) -> Result<String> {
         match load::text(&path, load::KERNEL) {
             Ok(text) => return Ok(text),
             Err(Unread::Missing) if folder.is_dir() => {}
-            Err(why) => {
-                return Err(Error::new(
-                    format!("The kernel file {} cannot be read.", path.display()),
-                    why.to_string(),
-                    format!("Unset {KERNELS_VARIABLE} to use the kernels that are built in."),
-                ));
-            }
+            Err(why) => return Err(sources::unreadable(&path, &why.to_string())),
         }
     }
     EMBEDDED.iter().find(|(n, _)| *n == name).map(|(_, text)| (*text).to_owned()).ok_or_else(|| {
-        Error::new(format!("There is no kernel file '{name}'."), "It is not among the built-in kernels.", "")
+        Error::new(
+            format!("There is no kernel file '{name}'."),
+            "It is not among the built-in kernels.",
+            "Name the folder that has it with --kernels.",
+        )
     })
 }
 
@@ -113,12 +121,12 @@ fn resolve(from: &str, include: &str) -> String {
     parts.join("/")
 }
 
-/// Whether a kernel file or what it includes is not as it is built in: nobody has tried it then. One that cannot be read is
-/// not there to be tried.
+/// Whether a kernel file or what it includes is not as it is built in, or not built in at all: nobody has tried it then. One
+/// that cannot be read is not there to be tried.
 pub(crate) fn is_changed(name: &str) -> bool {
     let text = |load: &dyn Fn(&str) -> Result<String>| expand(name, &load(name)?, 8, load);
-    crate::environment::get(KERNELS_VARIABLE).is_some()
-        && matches!((text(&source), text(&|name| source_from(None, name))), (Ok(now), Ok(own)) if now != own)
+    sources::may_differ()
+        && text(&source).is_ok_and(|now| text(&|name| source_from(None, name)).ok().as_ref() != Some(&now))
 }
 
 /// Whether that is so of any kernel file whose name begins like this.
@@ -139,6 +147,12 @@ pub(super) fn hash(bytes: &[u8]) -> u64 {
 pub(crate) fn fingerprint(name: &str) -> Result<String> {
     let text = expand(name, &source(name)?, 8, &self::source)?;
     Ok(format!("{:016x}", hash(text.as_bytes())))
+}
+
+/// Whether a kernel file, with all that it includes, is the same in both; one that cannot be put together is like no other.
+pub(crate) fn is_same_in(name: &str, one: &Sources, other: &Sources) -> bool {
+    let text = |of: &Sources| expand(name, &of.text(name)?, 8, &|name| of.text(name));
+    matches!((text(one), text(other)), (Ok(one), Ok(other)) if one == other)
 }
 
 thread_local! {
@@ -207,6 +221,22 @@ pub(crate) fn build(cl: &ClContext, source_name: &str, source: &str, options: &s
     }
 }
 
+/// What the driver makes of a kernel file, compiled anew: its binary, and what the compiler says, which is as much as it can.
+///
+/// # Errors
+/// As [`build`]; also where the driver does not give the binary.
+pub(crate) fn binary_and_log(cl: &ClContext, file: &str, options: &str) -> Result<(Vec<u8>, String)> {
+    let what = || format!("The machine code of '{file}' cannot be had from '{}'.", cl.device.info.name);
+    let no_zero = |e: std::ffi::NulError| Error::new(what(), format!("{e}."), "");
+    let talks = if cl.device.info.platform.contains("NVIDIA") { " -cl-nv-verbose" } else { "" };
+    let text = CString::new(expand(file, &source(file)?, 8, &self::source)?).map_err(no_zero)?;
+    let options = CString::new(format!("-cl-kernel-arg-info {options}{talks}")).map_err(no_zero)?;
+    let program = Program::of_source(&cl.context, &text).map_err(|e| cl::failed(&what(), &e))?;
+    watched(|| program.build(&cl.device, &options)).map_err(|e| cl::failed(&what(), &e))?;
+    let binary = program.binary().ok_or_else(|| Error::new(what(), "The driver does not tell it.", ""))?;
+    Ok((binary, program.build_log(&cl.device)))
+}
+
 /// A program of the driver's binary; `None` where the driver does not take it (any more).
 fn of_binary(cl: &ClContext, binary: &[u8], options: &CStr) -> Option<Program> {
     let built = || {
@@ -255,9 +285,10 @@ fn bytes(count: usize) -> String {
 }
 
 /// The number and text of the source line that a message such as `box_filter/01_naive.cl:12:5: error: …`
-/// points at.
+/// points at. Files that are not built in are named as the compiler names them.
 fn pointed_at(message: &str, load: &dyn Fn(&str) -> Option<String>) -> Option<(usize, String)> {
-    let (name, _) = EMBEDDED.iter().find(|(name, _)| message.contains(&format!("{name}:")))?;
+    let built_in = EMBEDDED.iter().map(|(name, _)| *name).find(|name| message.contains(&format!("{name}:")));
+    let name = built_in.or_else(|| message.split_once(':').map(|(name, _)| name.trim()))?;
     let number: usize = message.split_once(&format!("{name}:"))?.1.split(':').next()?.parse().ok()?;
     let text = load(name)?;
     Some((number, text.lines().nth(number.checked_sub(1)?)?.to_owned()))

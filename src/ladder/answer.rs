@@ -105,7 +105,7 @@ fn try_kernels<L: Ladder>(
             ladder.compile(cl, &config)?
         }
     };
-    for small in ladder.small() {
+    for small in ladder.small_for(&case) {
         for input in L::INPUTS {
             talk.step("small");
             let report = check_one(ladder, Some(cl), &built, &small, input)?;

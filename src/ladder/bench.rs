@@ -85,7 +85,7 @@ pub trait Bench {
 }
 
 /// What a comparison found: how exact the output is, where it need not be right to the last bit, or how it differs.
-pub type Compared = std::result::Result<Option<Accuracy>, Box<MismatchReport>>;
+pub(crate) type Compared = std::result::Result<Option<Accuracy>, Box<MismatchReport>>;
 
 /// Something that is to be timed, if it does not take too long.
 #[derive(Debug)]

@@ -127,7 +127,7 @@ impl Entry {
 
 /// The cache file.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Cache {
+pub(crate) struct Cache {
     schema: u32,
     entries: Vec<Entry>,
 }
@@ -141,7 +141,7 @@ fn path() -> Option<PathBuf> {
 
 impl Cache {
     /// The user's cache. One that cannot be used is empty, and the first time a warning says so on stderr.
-    pub fn load() -> Self {
+    pub(crate) fn load() -> Self {
         let Some(path) = path() else { return Self::default() };
         let read = load::bytes(&path, load::LIST).and_then(|text| Self::parse(&text));
         read.unwrap_or_else(|why| Self::ignored(&path, &why))
@@ -167,14 +167,14 @@ impl Cache {
     }
 
     /// Adds what one search has found, in place of what an older one for the same device and cases had found.
-    pub fn put(&mut self, found: Vec<Entry>) {
+    pub(crate) fn put(&mut self, found: Vec<Entry>) {
         self.entries.retain(|old| !found.iter().any(|new| new.same_search(old)));
         self.entries.extend(found);
     }
 
     /// The fastest rung for these cases and its parameters, if they were tuned on this device; `rung` has the name and
     /// the code of those that can be meant by what stands in the file.
-    pub fn fastest<R, C: Tunable>(
+    pub(crate) fn fastest<R, C: Tunable>(
         &self,
         device: &DeviceInfo,
         class: &Class,
@@ -191,7 +191,7 @@ impl Cache {
     ///
     /// # Errors
     /// When there is no folder for it, or it cannot be written.
-    pub fn store(&mut self) -> Result<()> {
+    pub(crate) fn store(&mut self) -> Result<()> {
         let path = writable_path()?;
         self.schema = SCHEMA;
         let text = serde_json::to_vec_pretty(self).map_err(|e| not_kept(format!("{e}.")))?;

@@ -35,6 +35,33 @@ pub struct Sizes<'a> {
     pub size: &'a [(u32, u32)],
     /// Edges of square blocks, in pixels.
     pub block: &'a [u32],
+    /// How many characters.
+    pub army: Option<&'a [u32]>,
+}
+
+impl Sizes<'_> {
+    /// How many numbers, each count once, of a ladder that is called so and takes so many at most; 2^24 where none is said.
+    ///
+    /// # Errors
+    /// A sentence on a count that it does not take.
+    pub(crate) fn counts(&self, name: &str, most: u32) -> std::result::Result<Vec<u32>, String> {
+        let mut counts = Vec::new();
+        for &count in self.count.unwrap_or(&[1 << 24]) {
+            if !(1..=most).contains(&count) {
+                return Err(format!("{count} is no --count of {name}: choose 1 to {most}"));
+            }
+            if !counts.contains(&count) {
+                counts.push(count);
+            }
+        }
+        Ok(counts)
+    }
+}
+
+/// The count of numbers in a case's JSON, where it is one from 1 to `most`.
+pub(crate) fn count_of(json: &Value, most: u32) -> Option<u32> {
+    let count = json["count"].as_u64().and_then(|count| u32::try_from(count).ok());
+    count.filter(|count| (1..=most).contains(count))
 }
 
 /// One computation, written several times: its cases, its rungs, and how they run. What is common to all ladders is here
@@ -79,6 +106,11 @@ pub trait Ladder {
 
     /// Small and odd cases in which a kernel's faults show.
     fn small(&self) -> Vec<Self::Case>;
+
+    /// Those for what is timed at `case`.
+    fn small_for(&self, _case: &Self::Case) -> Vec<Self::Case> {
+        self.small()
+    }
 
     /// A case as a person would say it, as in "16,777,216 floats".
     fn title(&self, case: &Self::Case) -> String;
@@ -360,7 +392,7 @@ pub(super) fn check<L: Ladder>(
     built: &L::Built,
     timed: &L::Case,
 ) -> Tried<Vec<Checked>> {
-    let small = ladder.small();
+    let small = ladder.small_for(timed);
     for case in &small {
         for input in L::INPUTS {
             let named = |report| {

@@ -6,7 +6,7 @@ use crate::ladder::tune::{Trial, axes, best};
 
 /// The trials of a rung, by two parameters.
 #[derive(Debug)]
-pub struct Map<'a, C: 'static> {
+pub(crate) struct Map<'a, C: 'static> {
     /// The parameter that changes from column to column; none where the rung has no parameters.
     pub across: Option<&'static Param>,
     /// Its values.
@@ -23,7 +23,7 @@ pub struct Map<'a, C: 'static> {
 
 impl<'a, C: Tunable> Map<'a, C> {
     /// The map of a rung; `None` where it was not tried.
-    pub fn of(trials: &'a [Trial<C>], rung: &str) -> Option<Self> {
+    pub(crate) fn of(trials: &'a [Trial<C>], rung: &str) -> Option<Self> {
         let own = || trials.iter().filter(|t| t.rung == rung);
         let first = own().next()?;
         let fastest = own().filter(|t| t.ms().is_some()).min_by(|a, b| {
@@ -58,7 +58,7 @@ impl<'a, C: Tunable> Map<'a, C> {
     }
 
     /// The cell in a column and a row.
-    pub fn cell(&self, column: usize, row: usize) -> Option<&'a Trial<C>> {
+    pub(crate) fn cell(&self, column: usize, row: usize) -> Option<&'a Trial<C>> {
         self.cells.get(row * self.columns.len() + column).copied().flatten()
     }
 }

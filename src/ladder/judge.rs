@@ -21,7 +21,7 @@ pub enum Status {
 }
 
 /// Told before each piece of work for the device; an error ends the search.
-pub type GoOn<'a> = &'a mut dyn FnMut() -> Result<()>;
+pub(crate) type GoOn<'a> = &'a mut dyn FnMut() -> Result<()>;
 
 /// Builds, checks and runs configurations for one case of a ladder on one device.
 pub trait Judge {

@@ -157,7 +157,7 @@ impl Timed {
 }
 
 /// What came of each contender, in their order.
-pub type Results<E = Error> = Vec<std::result::Result<Timed, E>>;
+pub(crate) type Results<E = Error> = Vec<std::result::Result<Timed, E>>;
 
 /// Runs all contenders in turn for up to `rounds` rounds, each as often as it wants to. `prepare` is called
 /// before each round with its number and with what has been measured so far, and is not timed: it brings the next input.

@@ -10,7 +10,7 @@ pub mod config;
 pub mod contest;
 mod fastest;
 pub mod heat;
-pub mod judge;
+pub(crate) mod judge;
 #[cfg(test)]
 mod made;
 pub mod measure;
@@ -20,7 +20,7 @@ pub mod rung;
 pub mod search;
 pub mod trial;
 pub mod tune;
-pub mod tune_case;
+pub(crate) mod tune_case;
 
 /// What computes a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,7 +6,7 @@ use crate::ladder::config::{Config, Tunable};
 
 /// What came of trying a configuration.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Attempt {
+pub(crate) enum Attempt {
     /// It is right, and took so many milliseconds.
     Timed(f64),
     /// It is wrong, too slow, or cannot run.

@@ -85,7 +85,7 @@ impl<C: Tunable> Search<C> {
 
 /// What is to be searched: rungs, each with the parameters to begin with, the likely fastest first: what is far behind is
 /// then abandoned soon.
-pub type Rungs<C> = Vec<(&'static str, Config<C>)>;
+pub(crate) type Rungs<C> = Vec<(&'static str, Config<C>)>;
 
 /// Watches a search, and may hold it up or end it.
 pub trait Watch<C: 'static> {

@@ -20,7 +20,7 @@ use crate::timing::ms_since;
 use crate::verify::{self, Checked, MismatchReport};
 
 /// The rungs of a ladder that are worth tuning: all that are made of kernels. The later ones are the likely fastest.
-pub fn rungs<L: Ladder>(ladder: &L, device: &DeviceInfo) -> Rungs<L::Code> {
+pub(crate) fn rungs<L: Ladder>(ladder: &L, device: &DeviceInfo) -> Rungs<L::Code> {
     let first = |code| Config::of(code, device.kind).fitted(device);
     let rungs = ladder.rungs().iter().rev();
     rungs
@@ -29,7 +29,7 @@ pub fn rungs<L: Ladder>(ladder: &L, device: &DeviceInfo) -> Rungs<L::Code> {
 }
 
 /// The cases for which the cache keeps what is found for this one.
-pub fn class<L: Ladder>(ladder: &L, case: &L::Case) -> Class {
+pub(crate) fn class<L: Ladder>(ladder: &L, case: &L::Case) -> Class {
     Class::of(L::NAME, ladder.class(case))
 }
 
@@ -37,7 +37,7 @@ pub fn class<L: Ladder>(ladder: &L, case: &L::Case) -> Class {
 ///
 /// # Errors
 /// When there is no device, it cannot hold the case, or it fails. What goes wrong with a configuration is its [`Status`].
-pub fn search<L: Ladder>(
+pub(crate) fn search<L: Ladder>(
     contest: &mut Contest<L>,
     case: &L::Case,
     watch: &mut dyn Watch<L::Code>,

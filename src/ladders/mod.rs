@@ -2,7 +2,8 @@
 //! that filters no movies. Out: those lines, for the command line and for the window.
 
 pub mod box_filter;
-pub mod color_conversion;
+pub mod cloth;
+pub(crate) mod color_conversion;
 pub mod conversions;
 pub mod histogram;
 pub mod matmul;
@@ -29,6 +30,8 @@ macro_rules! each_ladder {
             Reduction, "reduction", crate::ladders::reduction::REDUCTION;
             /// How many pixels of a picture have each luminance
             Histogram, "histogram", crate::ladders::histogram::HISTOGRAM;
+            /// A walking army in shirts: skinning, and cloth that hangs on it
+            Cloth, "cloth", crate::ladders::cloth::Cloth;
         }
     };
 }

@@ -85,6 +85,20 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// One by itself, of no queue: its time in the movie and its duration are in nanoseconds.
+    pub(super) fn still(picture: ffmpeg::frame::Video, movie_ns: i64, duration_ns: i64) -> Self {
+        Self {
+            picture,
+            packed: Default::default(),
+            pts_ns: movie_ns,
+            movie_s: seconds(movie_ns),
+            duration_ns: duration_ns.max(1),
+            number: 0,
+            generation: 0,
+            seeked: false,
+        }
+    }
+
     /// Width in pixels.
     pub fn width(&self) -> u32 {
         self.picture.width()

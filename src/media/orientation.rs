@@ -78,6 +78,14 @@ impl Orientation {
         Ok(((across, down), turned))
     }
 
+    /// Where a pixel of the stored picture of this size is in the shown one: column and row.
+    pub(crate) fn shown_at(self, size: (u32, u32), (p, q): (u32, u32)) -> (u32, u32) {
+        let ((across, down), _) = self.shown(size, 1.0);
+        let (x, y) = if self.swapped { (q, p) } else { (p, q) };
+        let turned = |flip: bool, at: u32, of: u32| if flip { of.saturating_sub(at + 1) } else { at };
+        (turned(self.flip_x, x, across), turned(self.flip_y, y, down))
+    }
+
     /// Size in pixels and pixel aspect as shown, from those of the stored picture.
     pub(crate) fn shown(self, (width, height): (u32, u32), pixel_aspect: f64) -> ((u32, u32), f64) {
         if self.swapped { ((height, width), 1.0 / pixel_aspect) } else { ((width, height), pixel_aspect) }
@@ -119,6 +127,20 @@ pub(super) fn default_matrix(picture: &mut ffmpeg::frame::Video, matrix: &Matrix
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pixel_is_found_where_the_turned_picture_has_it() {
+        let size = (3, 2);
+        for n in 0..8 {
+            let orientation = Orientation { swapped: n & 1 > 0, flip_x: n & 2 > 0, flip_y: n & 4 > 0 };
+            let pixels = (0..6).flat_map(|pixel| [pixel; 4]).collect();
+            let ((across, _), turned) = orientation.turn(size, pixels).unwrap();
+            for at in 0..6 {
+                let (x, y) = orientation.shown_at(size, (at % 3, at / 3));
+                assert_eq!(turned[4 * (y * across + x) as usize], at as u8, "{orientation:?} {at}");
+            }
+        }
+    }
 
     const ONE: i32 = 1 << 16;
 

@@ -1,9 +1,12 @@
-//! Pictures that nobody has decoded. In: what paints one. Out: a picture as a decoder gives it.
+//! Pictures that nobody has decoded. In: what paints one. Out: a picture as a decoder gives it, or a frame of its own.
 
 use ffmpeg_next as ffmpeg;
 
 use ffmpeg::format::Pixel;
 use ffmpeg::util::color::{Range, Space};
+
+use super::frame::Frame;
+use crate::error::{Error, Result};
 
 /// The planes of a picture to paint: 8 bits, 4:2:0, BT.709, limited range, rows without gaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +24,16 @@ impl Canvas {
     pub(crate) fn new(width: usize, height: usize) -> Self {
         let chroma = width.div_ceil(2) * height.div_ceil(2);
         Self { width, height, planes: [vec![16; width * height], vec![128; chroma], vec![128; chroma]] }
+    }
+
+    /// The same as a frame.
+    ///
+    /// # Errors
+    /// When memory has run out.
+    pub(crate) fn to_frame(&self) -> Result<Frame> {
+        let why = "There is no memory for it.";
+        let picture = self.to_video().ok_or_else(|| Error::new("The picture cannot be painted.", why, ""))?;
+        Ok(Frame::still(picture, 0, 1))
     }
 
     /// The same as a decoder's picture; `None` when memory has run out.

@@ -30,17 +30,7 @@ fn frame_at(path: &Path, at_s: f64, reading: &Reading) -> Result<(Frame, Option<
     let warning = (!reached).then(|| {
         pass.warning(path).unwrap_or_else(|| behind_the_end(path, at_s, end_s, "Its last picture is used."))
     });
-    let frame = Frame {
-        picture: placed.video,
-        packed: Default::default(),
-        pts_ns: placed.movie_ns,
-        movie_s: seconds(placed.movie_ns),
-        duration_ns: placed.duration_ns.max(1),
-        number: 0,
-        generation: 0,
-        seeked: false,
-    };
-    Ok((frame, warning))
+    Ok((Frame::still(placed.video, placed.movie_ns, placed.duration_ns), warning))
 }
 
 /// The first frames of a movie as RGBA8, all of one size.

@@ -1,8 +1,10 @@
 //! The radius and the buttons. In: the room that they have. Out: what was clicked.
 
-use egui::{Align2, Button, Color32, CornerRadius, Rect, Sense, Slider, Ui, pos2, vec2};
+use egui::{
+    Align2, Button, Color32, CornerRadius, Popup, Rect, Response, RichText, Sense, Slider, Ui, pos2, vec2,
+};
 
-use super::{Action, ENTRIES, Overlay, View, mouse, theme, words};
+use super::{Action, ENTRIES, Overlay, View, mouse, panels, theme, words};
 use crate::ladders::box_filter::MAX_RADIUS;
 
 /// Width of a step of the radius.
@@ -12,8 +14,10 @@ const VALUE: f32 = 48.0;
 /// Widths of the word before the slider, and of the slider where there is least and most room.
 const LABEL: f32 = 48.0;
 const SLIDER: (f32, f32) = (48.0, 110.0);
-/// The buttons from this rank on are there while the overlay is hidden too.
-const HIDDEN_TOO: u8 = 4;
+/// The button of the menu.
+const MENU: &str = "Panels";
+/// Width of a line of the menu.
+const LINE: f32 = 170.0;
 /// What surrounds a button's text.
 const PAD: f32 = 11.0;
 
@@ -27,46 +31,48 @@ struct Entry {
     rank: u8,
 }
 
-fn entries(overlay: &Overlay, view: &View) -> Vec<Entry> {
+fn entries(overlay: &Overlay) -> Vec<Entry> {
     let entry = |text, hover, action, on, rank| Entry { text, hover, action, on, rank };
     let (hide, about) = match overlay.visible {
         true => ("Hide", "Hide the overlay: key i shows it again, and so does the mouse at the lower edge"),
         false => ("Show", "Show the overlay: key i"),
     };
-    let panels = ENTRIES.iter().map(|panel| {
-        let (text, hover, rank) = panel.button;
-        entry(text, hover, panel.action(), (panel.is_shown)(overlay, view), rank)
-    });
-    let others = [
+    vec![
         entry("Open", "Open a movie: key o", Action::AskForMovie, false, 4),
         entry(hide, about, Action::ToggleOverlay, false, 8),
         entry("?", "All keys: key ? or F1", Action::ToggleKeys, overlay.keys_open, 7),
         entry("Quit", "Quit: key q", Action::Quit, false, 6),
-    ];
-    panels.chain(others).collect()
+    ]
 }
 
 /// Lays the radius out at the left of `row`, the buttons at its right.
 pub(crate) fn show(ui: &mut Ui, row: Rect, view: &View, overlay: &Overlay, actions: &mut Vec<Action>) {
-    let mut entries: Vec<(Entry, f32)> = entries(overlay, view)
+    let width = |ui: &Ui, text: &str| {
+        ui.painter().layout_no_wrap(text.to_owned(), theme::words(12.5), theme::TEXT).size().x + PAD
+    };
+    let mut entries: Vec<(Entry, f32)> = entries(overlay)
         .into_iter()
-        // While the overlay is hidden its panels cannot be seen.
-        .filter(|entry| overlay.visible || entry.rank >= HIDDEN_TOO)
         .map(|entry| {
-            let galley = ui.painter().layout_no_wrap(entry.text.to_owned(), theme::words(12.5), theme::TEXT);
-            let width = galley.size().x + PAD;
+            let width = width(ui, entry.text);
             (entry, width)
         })
         .collect();
-    let needed = |entries: &[(Entry, f32)]| entries.iter().map(|(_, width)| width).sum::<f32>();
+    // While the overlay is hidden its panels cannot be seen.
+    let menu = if overlay.visible { width(ui, MENU) } else { 0.0 };
+    let needed = |entries: &[(Entry, f32)]| menu + entries.iter().map(|(_, width)| width).sum::<f32>();
     let least = 2.0 * STEP + VALUE + 20.0;
-    while needed(&entries) + least + SLIDER.0 > row.width() && entries.len() > 3 {
+    while needed(&entries) + least + SLIDER.0 > row.width() && entries.len() > 2 {
         let worst = entries.iter().map(|(entry, _)| entry.rank).min();
         entries.retain(|(entry, _)| Some(entry.rank) != worst);
     }
     let buttons = needed(&entries);
     radius(ui, row.with_max_x(row.right() - buttons - 8.0), view, actions);
     let mut left = row.right() - buttons;
+    if overlay.visible {
+        let rect = Rect::from_min_size(pos2(left, row.top()), vec2(menu, row.height()));
+        left += menu;
+        panels(ui, rect, view, overlay, actions);
+    }
     for (entry, width) in entries {
         let rect = Rect::from_min_max(pos2(left, row.top()), pos2(left + width, row.bottom()));
         left += width;
@@ -78,17 +84,41 @@ pub(crate) fn show(ui: &mut Ui, row: Rect, view: &View, overlay: &Overlay, actio
 
 /// A word that can be clicked.
 fn button(ui: &mut Ui, rect: Rect, entry: &Entry) -> bool {
-    let response = ui.interact(rect, ui.unique_id().with(entry.text), Sense::click());
+    word(ui, rect, entry.text, entry.on).on_hover_text(entry.hover).clicked()
+}
+
+fn word(ui: &mut Ui, rect: Rect, text: &str, on: bool) -> Response {
+    let response = ui.interact(rect, ui.unique_id().with(text), Sense::click());
     if response.hovered() {
         ui.painter().rect_filled(rect.shrink(1.0), CornerRadius::same(4), Color32::from_white_alpha(22));
     }
-    let color = match (entry.on, response.hovered()) {
+    let color = match (on, response.hovered()) {
         (true, _) => theme::SELECT,
         (_, true) => theme::STRONG,
         _ => theme::TEXT,
     };
-    ui.painter().text(rect.center(), Align2::CENTER_CENTER, entry.text, theme::words(12.5), color);
-    response.on_hover_text(entry.hover).clicked()
+    ui.painter().text(rect.center(), Align2::CENTER_CENTER, text, theme::words(12.5), color);
+    response
+}
+
+/// The menu of the panels: each with its key; what is open is marked.
+fn panels(ui: &mut Ui, rect: Rect, view: &View, overlay: &Overlay, actions: &mut Vec<Action>) {
+    let is_shown = |panel: &panels::Entry| (panel.is_shown)(overlay, view);
+    let response = word(ui, rect, MENU, ENTRIES.iter().any(is_shown));
+    Popup::menu(&response).show(|ui| {
+        ui.spacing_mut().item_spacing.y = 0.0;
+        ui.set_min_width(LINE);
+        for panel in &ENTRIES {
+            let (name, hover) = panel.menu;
+            let color = if is_shown(panel) { theme::SELECT } else { theme::TEXT };
+            let line = Button::new(RichText::new(name).color(color)).frame_when_inactive(false);
+            let line = line.min_size(vec2(LINE, 0.0)).shortcut_text(panel.key.map_or("", |(key, _)| key));
+            if ui.add(line).on_hover_text(hover).clicked() {
+                actions.push(panel.action());
+            }
+        }
+    });
+    response.on_hover_text("The panels: open and close them");
 }
 
 /// The radius: its name, less, the slider, more, in figures, as far as there is room.

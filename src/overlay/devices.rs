@@ -63,8 +63,8 @@ impl DeviceList<'_> {
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Devices,
     key: None,
-    button: ("Devices", "All OpenCL devices: change to another one. Key Ctrl+D takes the next", 5),
-    size: vec2(WIDTH, 200.0),
+    menu: ("Devices", "All OpenCL devices: change to another one. Key Ctrl+D takes the next"),
+    size: vec2(WIDTH, 270.0),
     least: vec2(WIDTH, panels::LEAST),
     corner: Align2::LEFT_BOTTOM,
     is_shown: |overlay, _| overlay.devices_shown(),
@@ -107,6 +107,13 @@ fn rows(ui: &mut Ui, list: &DeviceList, actions: &mut Vec<Action>) {
                 if device(ui, index, row) {
                     actions.push(Action::SetDevice(index));
                 }
+            }
+            // Who asks that looks at the devices.
+            let width = ui.available_width() - 2.0 * INSET;
+            let lines = [line(ui, "Are the conversions of the one in use right?", 12.0, theme::TEXT, width)];
+            let asked = block(ui, &lines, Sense::click(), |_, _| ());
+            if asked.on_hover_text("Open the panel that tries every convert_ on it: key k").clicked() {
+                actions.push(Action::Toggle(Panel::Conversions));
             }
         }
     }

@@ -1,118 +1,283 @@
-//! Where panels lie that were not moved: beside each other, and none over another. In: the room, and what each would like
-//! to have. Out: a rectangle for each, or nothing where they cannot all be read in that room.
+//! Where panels lie that were not moved: none over another. In: a room, what lies in it already, and what each would like to
+//! have. Out: a rectangle for each, for banners and for a message; or nothing where they cannot all be read in that room.
 
-use egui::{Rect, Vec2, pos2};
+use egui::{Align, Align2, Rect, Vec2, pos2, vec2};
 
 use super::theme;
 
 /// What a panel would like to have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wish {
-    /// Its size.
+    /// The size that it is placed by.
     pub size: Vec2,
     /// The least of that it can be read in: the rest scrolls.
     pub least: Vec2,
-    /// At the top; else at the bottom.
-    pub top: bool,
-    /// At the right; else at the left.
-    pub right: bool,
+    /// The height that it takes in the end, as far as there is room.
+    pub height: f32,
+    /// The corner of the room that it lies nearest to.
+    pub corner: Align2,
 }
 
-/// The panels in `room`: those for the bottom in rows from there, as many beside each other as there is room for, those for
-/// the top in rows of their own. Where they are too high together, those give way that can.
-pub(super) fn arrange(room: Rect, wishes: &[Wish]) -> Option<Vec<Rect>> {
-    let mut rows: Vec<Vec<usize>> = Vec::new();
-    let width = |n: usize| wishes[n].size.x.min(room.width());
-    for (n, wish) in wishes.iter().enumerate() {
-        if width(n) < wish.least.x {
-            return None;
-        }
-        let together = |row: &[usize]| row.iter().map(|other| width(*other) + theme::GAP).sum::<f32>();
-        let fits = |row: &&mut Vec<usize>| {
-            row.iter().all(|other| wishes[*other].top == wish.top) && together(row) + width(n) <= room.width()
-        };
-        match rows.last_mut().filter(fits) {
-            Some(row) => row.push(n),
-            None => rows.push(vec![n]),
-        }
+/// Who has to do with the least, so that all find room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Narrow {
+    /// Nobody.
+    Nobody,
+    /// All but the last.
+    Older,
+    /// The last has room for its most important contents, the others the least.
+    Half,
+    /// Each of them.
+    All,
+}
+
+/// Where everything lies.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Docks {
+    /// The panels, as they were asked for.
+    pub panels: Vec<Rect>,
+    /// The banners, if there are any.
+    pub banners: Option<Rect>,
+    /// A message, whether or not there is one: nothing moves when one comes.
+    pub message: Rect,
+}
+
+/// Width that a sentence can be read in, and the most that banners take.
+const SENTENCE: f32 = 360.0;
+const WIDEST: f32 = 640.0;
+/// The least that banners and messages can be read in, and the most that a message takes: two lines.
+const LEAST_BANNERS: Vec2 = vec2(280.0, 60.0);
+const LEAST_MESSAGE: Vec2 = vec2(180.0, 26.0);
+const MESSAGE: Vec2 = vec2(720.0, 42.0);
+/// The height that a panel has in [`Narrow::Half`], unless it is lower.
+const HALF: f32 = 220.0;
+/// Between two of them; rounding must not make neighbours touch.
+const APART: f32 = theme::GAP - 0.01;
+
+/// The empty part of a room: all rectangles in it that no other empty one contains. (Jukka Jylänki, "A Thousand Ways to Pack
+/// the Bin", 2010: maximal rectangles.)
+struct Free {
+    room: Rect,
+    empty: Vec<Rect>,
+}
+
+impl Free {
+    fn new(room: Rect, taken: &[Rect]) -> Self {
+        let mut free = Self { room, empty: vec![room] };
+        taken.iter().for_each(|rect| free.take(*rect));
+        free
     }
-    let mut heights: Vec<f32> = wishes.iter().map(|wish| wish.size.y).collect();
-    let of_row = |heights: &[f32], row: &[usize]| row.iter().map(|n| heights[*n]).fold(0.0, f32::max);
-    for row in rows.iter().rev() {
-        let all = rows.iter().map(|row| of_row(&heights, row) + theme::GAP).sum::<f32>() - theme::GAP;
-        let most = of_row(&heights, row) - (all - room.height()).max(0.0);
-        for n in row {
-            heights[*n] = heights[*n].min(most.max(wishes[*n].least.y));
-        }
-    }
-    let all = rows.iter().map(|row| of_row(&heights, row) + theme::GAP).sum::<f32>() - theme::GAP;
-    if all > room.height() + 0.5 {
-        return None;
-    }
-    let mut rects = vec![Rect::NOTHING; wishes.len()];
-    let (mut top, mut bottom) = (room.top(), room.bottom());
-    for row in &rows {
-        let (mut left, mut right) = (room.left(), room.right());
-        let height = of_row(&heights, row);
-        for &n in row {
-            let (size, wish) = (egui::vec2(width(n), heights[n]), wishes[n]);
-            let x = if wish.right { right - size.x } else { left };
-            let y = if wish.top { top } else { bottom - size.y };
-            match wish.right {
-                true => right = x - theme::GAP,
-                false => left = x + size.x + theme::GAP,
+
+    /// Leaves `rect` and a gap round it out.
+    fn take(&mut self, rect: Rect) {
+        let taken = rect.expand(APART);
+        let mut empty = Vec::new();
+        for of in &self.empty {
+            if !of.intersects(taken) {
+                empty.push(*of);
+                continue;
             }
-            rects[n] = Rect::from_min_size(pos2(x, y), size);
+            let parts = [
+                of.with_max_x(taken.left()),
+                of.with_min_x(taken.right()),
+                of.with_max_y(taken.top()),
+                of.with_min_y(taken.bottom()),
+            ];
+            empty.extend(parts.into_iter().filter(|part| part.width() >= 1.0 && part.height() >= 1.0));
         }
-        match row.first().is_some_and(|n| wishes[*n].top) {
-            true => top += height + theme::GAP,
-            false => bottom -= height + theme::GAP,
+        self.empty.clear();
+        for (n, rect) in empty.iter().enumerate() {
+            let holds = |m: usize, other: &Rect| other.contains_rect(*rect) && (other != rect || m < n);
+            if !empty.iter().enumerate().any(|(m, other)| m != n && holds(m, other)) {
+                self.empty.push(*rect);
+            }
         }
     }
-    Some(rects)
+
+    /// Takes a place of this size: the one that is nearest to the corner of the room.
+    fn place(&mut self, size: Vec2, corner: Align2) -> Option<Rect> {
+        let best = corner.align_size_within_rect(size, self.room).min;
+        let within = |of: &Rect| {
+            let inside = |at: f32, least: f32, most: f32| at.min(most).max(least);
+            let x = inside(best.x, of.left(), of.right() - size.x);
+            Rect::from_min_size(pos2(x, inside(best.y, of.top(), of.bottom() - size.y)), size)
+        };
+        let fits = |of: &&Rect| of.width() + 0.5 >= size.x && of.height() + 0.5 >= size.y;
+        let places = self.empty.iter().filter(fits).map(within);
+        let place = places.min_by(|a, b| (a.min - best).length().total_cmp(&(b.min - best).length()))?;
+        self.take(place);
+        Some(place)
+    }
+
+    /// Takes room for banners: as high as can be where a sentence can be read, at the right.
+    fn banners(&mut self, height: f32) -> Option<Rect> {
+        let least = LEAST_BANNERS.min(self.room.size());
+        let fits = |of: &&Rect| of.width() >= least.x && of.height() >= least.y.min(height);
+        let rank = |of: &Rect| (of.width() < SENTENCE, of.top(), -of.width());
+        let ordered = |a: &&Rect, b: &&Rect| {
+            let (a, b) = (rank(a), rank(b));
+            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(a.2.total_cmp(&b.2))
+        };
+        let of = *self.empty.iter().filter(fits).min_by(ordered)?;
+        // They leave room for a message where they can.
+        let most = of.height() - LEAST_MESSAGE.y - theme::GAP;
+        let most = if most >= least.y { most } else { of.height() };
+        let size = vec2(of.width().min(WIDEST), most.min(height));
+        let rect = Align2::RIGHT_TOP.align_size_within_rect(size, of);
+        self.take(rect);
+        Some(rect)
+    }
+
+    /// Room for a message: as low as can be, in the middle.
+    fn message(&self) -> Option<Rect> {
+        let least = LEAST_MESSAGE.min(self.room.size());
+        let fits = |of: &&Rect| of.width() >= least.x && of.height() >= least.y;
+        let ordered =
+            |a: &&Rect, b: &&Rect| a.bottom().total_cmp(&b.bottom()).then(a.width().total_cmp(&b.width()));
+        let of = *self.empty.iter().filter(fits).max_by(ordered)?;
+        let size = MESSAGE.min(of.size());
+        let left = (self.room.center().x - size.x / 2.0).min(of.right() - size.x).max(of.left());
+        Some(Rect::from_min_size(pos2(left, of.bottom() - size.y), size))
+    }
+}
+
+/// The panels in `room` beside what is `taken` of it, the oldest first; with banners of this height, if there are any.
+pub(super) fn arrange(
+    room: Rect,
+    taken: &[Rect],
+    wishes: &[Wish],
+    narrow: Narrow,
+    banners: Option<f32>,
+) -> Option<Docks> {
+    let mut free = Free::new(room, taken);
+    let mut panels = Vec::with_capacity(wishes.len());
+    for (n, wish) in wishes.iter().enumerate() {
+        let is_last = n + 1 == wishes.len();
+        let low = match narrow {
+            Narrow::Half if is_last => Some(wish.size.y.min(HALF)),
+            Narrow::All => Some(wish.least.y),
+            Narrow::Older | Narrow::Half if !is_last => Some(wish.least.y),
+            _ => None,
+        };
+        let place = match low {
+            None => free.place(wish.size, wish.corner),
+            Some(height) => {
+                // What is wider than the room is cut.
+                let narrow = vec2(wish.least.x.min(room.width()), height);
+                let low = free.place(vec2(wish.size.x, height), wish.corner);
+                low.or_else(|| free.place(narrow, wish.corner))
+            }
+        };
+        panels.push(place?);
+    }
+    let banners = match banners {
+        Some(height) => Some(free.banners(height)?),
+        None => None,
+    };
+    let message = free.message()?;
+    for n in (0..panels.len()).rev() {
+        let others = panels.iter().enumerate().filter(|(m, _)| *m != n).map(|(_, rect)| *rect);
+        let others = others.chain(taken.iter().copied()).chain(banners).chain([message]);
+        panels[n] = grown(panels[n], &wishes[n], room, others);
+    }
+    Some(Docks { panels, banners, message })
+}
+
+/// `rect` in the height that it would like to have, as far as `others` let it; its upper or its lower edge stays.
+fn grown(rect: Rect, wish: &Wish, room: Rect, others: impl Iterator<Item = Rect>) -> Rect {
+    let (mut top, mut bottom) = (room.top(), room.bottom());
+    let reach = rect.expand2(vec2(APART, 0.0));
+    for other in others.filter(|other| other.left() < reach.right() && other.right() > reach.left()) {
+        if other.top() >= rect.bottom() - 0.5 {
+            bottom = bottom.min(other.top() - APART);
+        } else if other.bottom() <= rect.top() + 0.5 {
+            top = top.max(other.bottom() + APART);
+        }
+    }
+    match wish.corner.y() {
+        Align::Max => rect.with_min_y((rect.bottom() - wish.height).max(top)),
+        _ => rect.with_max_y((rect.top() + wish.height).min(bottom)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use egui::vec2;
-
     use super::*;
 
+    fn wish(width: f32, height: f32, least: f32, corner: Align2) -> Wish {
+        Wish { size: vec2(width, height), least: vec2(width, least), height, corner }
+    }
+
+    fn apart(rects: &[Rect]) -> bool {
+        let beside = |n: usize, rect: &Rect| {
+            rects[..n].iter().all(|other| !other.expand(theme::GAP - 0.5).intersects(*rect))
+        };
+        rects.iter().enumerate().all(|(n, rect)| beside(n, rect))
+    }
+
     #[test]
-    fn panels_lie_beside_each_other() {
-        let wish = |w, h, least, top, right| Wish { size: vec2(w, h), least: vec2(w, least), top, right };
+    fn panels_banners_and_a_message_lie_beside_each_other() {
         let wishes = [
-            wish(300.0, 158.0, 158.0, false, true),
-            wish(460.0, 190.0, 120.0, false, true),
-            wish(430.0, 200.0, 90.0, false, false),
-            wish(420.0, 284.0, 90.0, true, true),
+            wish(300.0, 158.0, 158.0, Align2::RIGHT_BOTTOM),
+            wish(460.0, 190.0, 120.0, Align2::RIGHT_BOTTOM),
+            wish(430.0, 200.0, 90.0, Align2::LEFT_BOTTOM),
+            wish(420.0, 284.0, 90.0, Align2::RIGHT_TOP),
         ];
+        let taken = [Rect::from_min_size(pos2(8.0, 8.0), vec2(388.0, 190.0))];
         let mut placed = 0;
         for (width, height) in
-            [(516.0, 514.0), (516.0, 700.0), (800.0, 400.0), (1300.0, 600.0), (2000.0, 900.0)]
+            [(500.0, 514.0), (516.0, 700.0), (800.0, 400.0), (1300.0, 600.0), (2000.0, 900.0)]
         {
-            let room = Rect::from_min_size(pos2(404.0, 8.0), vec2(width, height));
-            for count in 1..=wishes.len() {
-                let rects = arrange(room, &wishes[..count]).unwrap_or_else(|| panic!("{count} in {room}"));
-                for (n, rect) in rects.iter().enumerate() {
-                    placed += 1;
-                    assert!(room.expand(0.5).contains_rect(*rect), "{n} of {count} at {rect} in {room}");
-                    assert!(rect.height() >= wishes[n].least.y && rect.width() == wishes[n].size.x);
-                    let beside = |other: &Rect| !other.expand(theme::GAP - 0.5).intersects(*rect);
-                    assert!(rects[..n].iter().all(beside), "{n} of {count}: {rects:?} in {room}");
+            let room = Rect::from_min_size(pos2(8.0, 8.0), vec2(width, height));
+            for count in 0..=wishes.len() {
+                for narrow in [Narrow::Nobody, Narrow::Older, Narrow::Half, Narrow::All] {
+                    for banners in [None, Some(70.0), Some(400.0)] {
+                        let Some(docks) = arrange(room, &taken, &wishes[..count], narrow, banners) else {
+                            continue;
+                        };
+                        placed += count;
+                        let all = docks.panels.iter().copied().chain(docks.banners).chain([docks.message]);
+                        let all: Vec<Rect> = all.chain(taken).collect();
+                        assert!(apart(&all), "{all:?} in {room}");
+                        assert!(all.iter().all(|rect| room.expand(0.5).contains_rect(*rect)));
+                        for (rect, wish) in docks.panels.iter().zip(&wishes) {
+                            assert!(rect.height() > wish.least.y - 0.1 && rect.height() < wish.size.y + 0.1);
+                        }
+                    }
                 }
             }
-            // Alone, each is as large as it likes, in its corner.
-            for wish in wishes.iter().filter(|wish| wish.size.y <= height) {
-                let rect = arrange(room, &[*wish]).unwrap()[0];
-                assert_eq!(rect.size(), wish.size);
-                assert_eq!((rect.top() == room.top(), rect.right() == room.right()), (wish.top, wish.right));
-            }
         }
-        assert!(placed > 40);
-        let small = Rect::from_min_size(pos2(0.0, 0.0), vec2(516.0, 300.0));
-        assert!(arrange(small, &wishes).is_none() && arrange(small, &wishes[..1]).is_some());
-        let narrow = Rect::from_min_size(pos2(0.0, 0.0), vec2(290.0, 900.0));
-        assert!(arrange(narrow, &wishes[..1]).is_none());
+        assert!(placed > 200, "{placed}");
+    }
+
+    #[test]
+    fn alone_a_panel_is_as_large_as_it_likes_in_its_corner() {
+        let room = Rect::from_min_size(pos2(8.0, 8.0), vec2(900.0, 400.0));
+        for corner in [Align2::LEFT_TOP, Align2::RIGHT_TOP, Align2::LEFT_BOTTOM, Align2::RIGHT_BOTTOM] {
+            let wish = wish(300.0, 200.0, 100.0, corner);
+            let docks = arrange(room, &[], &[wish], Narrow::Nobody, None).unwrap();
+            assert_eq!(docks.panels, [corner.align_size_within_rect(wish.size, room)]);
+            // Placed with less, it grows to the same.
+            let docks = arrange(room, &[], &[wish], Narrow::All, None).unwrap();
+            assert_eq!(docks.panels, [corner.align_size_within_rect(wish.size, room)]);
+            // Its corner stays when its contents become less.
+            let less = Wish { height: 120.0, ..wish };
+            let docks = arrange(room, &[], &[less], Narrow::Nobody, None).unwrap();
+            let size = vec2(300.0, 120.0);
+            assert_eq!(docks.panels, [corner.align_size_within_rect(size, room)]);
+        }
+    }
+
+    #[test]
+    fn where_there_is_no_room_there_is_no_place() {
+        let low = Rect::from_min_size(pos2(8.0, 8.0), vec2(480.0, 120.0));
+        let wish = wish(300.0, 200.0, 100.0, Align2::LEFT_TOP);
+        assert_eq!(arrange(low, &[], &[wish], Narrow::Nobody, None), None);
+        // No room for a message; then for that, and for nothing else.
+        assert!(arrange(low, &[], &[wish], Narrow::All, None).is_none());
+        let wide = Rect::from_min_size(pos2(8.0, 8.0), vec2(560.0, 120.0));
+        assert!(arrange(wide, &[], &[wish], Narrow::All, None).is_some());
+        assert!(arrange(wide, &[], &[wish, wish], Narrow::All, None).is_none());
+        assert!(arrange(wide, &[], &[wish], Narrow::All, Some(110.0)).is_none());
     }
 }

@@ -221,6 +221,8 @@ mod tests {
             radius,
             size: (1280, 720),
             device: 0,
+            beside: None,
+            beside_filter_ms: None,
             others: None,
         }
     }

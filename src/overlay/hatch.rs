@@ -54,6 +54,8 @@ fn ink(tile: usize, x: usize, y: usize) -> bool {
         Stage::Reduce => every(4, x) && every(2, y),
         Stage::Levels => every(2, x),
         Stage::Release => every(4, down),
+        Stage::Wipe => every(4, y) && every(2, x),
+        Stage::Difference => every(8, x) || every(8, y),
         Stage::Present => every(4, x) || every(4, y),
         Stage::Overlay => every(8, up) || every(8, down),
         Stage::Swap => every(2, x / 2 + y / 2),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use egui::{Rect, Ui, Vec2, vec2};
 
 use super::layout::Strip;
-use super::{Action, Overlay, View, line, notices, panel, theme};
+use super::{Action, Overlay, View, line, panel, theme};
 
 /// Seconds that the line and the controls stay.
 const LINE_S: f64 = 3.0;
@@ -31,24 +31,23 @@ impl Overlay {
             self.line_until = now + LINE_S;
         }
         let slow = view.busy.is_some_and(|b| b.predicted_s.unwrap_or(0.0).max(b.elapsed_s) >= BUSY_S);
-        if now < self.line_until || slow {
-            self.one_line(ui, window, view);
-        }
+        let line = (now < self.line_until || slow).then(|| self.one_line(ui, window, view));
         if now < self.line_until {
             ui.ctx().request_repaint_after(Duration::from_secs_f64(self.line_until - now));
         }
         let above = self.edge(ui, window, view, now, actions);
-        self.devices(ui, window, above, None, view, actions);
-        notices::show(ui, above, view.notices, true, actions);
-        self.on_top(ui, window, above, !view.notices.is_empty(), actions);
+        let (banners, message) = self.devices_alone(ui, (above, line), view, actions);
+        self.banners(ui, banners, view, true, actions);
+        self.on_top(ui, window, message, !view.notices.is_empty(), actions);
     }
 
-    /// The numbers in one line, in the upper left corner.
-    fn one_line(&self, ui: &Ui, window: Rect, view: &View) {
+    /// The numbers in one line, in the upper left corner. Returns where that is.
+    fn one_line(&self, ui: &Ui, window: Rect, view: &View) -> Rect {
         let width = line::width(ui, view, &self.numbers, theme::PAD).min(window.width());
         let rect = Rect::from_min_size(window.min, vec2(width, panel::HEADER));
         theme::ground(ui.painter(), rect, theme::PANEL);
         line::draw(ui, rect, view, &self.numbers, theme::PAD);
+        rect
     }
 
     /// The controls, while the mouse moves at the lower edge or stays over them. Returns the room that they leave.

@@ -1,8 +1,8 @@
 //! The keys: one table for the panel that `?` opens and for the first-run hint.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use egui::{Align2, Rect, ScrollArea, Sense, Ui, UiBuilder, pos2, vec2};
+use egui::{Align2, Galley, Rect, ScrollArea, Sense, Ui, UiBuilder, Vec2, pos2, vec2};
 
 use super::{Action, ENTRIES, panel, theme};
 use crate::ladders::box_filter::Group;
@@ -47,6 +47,7 @@ fn rungs() -> Vec<KeyHelp> {
     let mut keys = of_rungs(Group::Off.rungs(), |_| "filter off".to_owned());
     keys.extend(of_rungs(Group::Steps.rungs(), |_| "the ladder's variants".to_owned()));
     keys.extend(of_rungs(others, names));
+    keys.extend(of_rungs([VariantId::Own].into_iter(), |_| "a kernel of your own".to_owned()));
     keys
 }
 
@@ -66,6 +67,7 @@ pub static KEYS: LazyLock<Vec<KeyHelp>> = LazyLock::new(|| {
         ),
         key("Home", &["Home"], "to the beginning"),
         key("v", &["v"], "next scene: movie, test card"),
+        key("w x D", &["w", "x", "D"], "wipe, swap, how they differ"),
         key("PgUp PgDn", &["PageUp", "PageDown"], "chapter, or size of the scene"),
         key("[ ]", &["[", "]"], "slower, faster"),
         key("Backspace", &["Backspace"], "the movie's own speed"),
@@ -76,6 +78,7 @@ pub static KEYS: LazyLock<Vec<KeyHelp>> = LazyLock::new(|| {
     keys.extend([
         key("H", &["H"], "heat map of the luminance"),
         key("a", &["a"], "auto-levels"),
+        key("F5", &["F5"], "build edited kernels now"),
         key("f", &["f"], "fullscreen"),
         key("Esc", &["Escape"], "leave this panel, fullscreen"),
         key("i", &["i"], "overlay"),
@@ -96,26 +99,32 @@ pub static KEYS: LazyLock<Vec<KeyHelp>> = LazyLock::new(|| {
 });
 
 /// Height of a line, at least and at most.
-const LINE: (f32, f32) = (15.0, 20.0);
-const COLUMN: f32 = 280.0;
+const LINE: (f32, f32) = (13.5, 20.0);
+/// Between the keys and what they do, and between two columns.
+const APART: (f32, f32) = (12.0, 24.0);
+const MOST_COLUMNS: usize = 4;
+/// Space round the table and height of its title.
+const EDGE: f32 = 7.0;
+const HEAD: f32 = 25.0;
 
 /// What the first start says.
 pub(crate) fn hint() -> String {
     "? shows the keys".to_owned()
 }
 
-/// The table in two columns in the middle of `window`, one where it is narrow; it scrolls where it is too high.
+/// The table in the middle of `window`: in the fewest columns that show all of it, as far as the width goes; it scrolls where
+/// that is too little.
 pub(crate) fn show(ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
-    let columns = if window.width() >= 2.0 * (COLUMN + theme::PAD) { 2 } else { 1 };
-    let lines = KEYS.len().div_ceil(columns);
-    let rest = 2.0 * theme::PAD + 30.0;
-    let height = ((window.height() - rest) / lines as f32).clamp(LINE.0, LINE.1).floor();
-    let size = vec2(
-        (columns as f32 * COLUMN + 2.0 * theme::PAD).min(window.width()),
-        (lines as f32 * height + rest).min(window.height()),
-    );
+    let rest = vec2(2.0 * EDGE + 6.0, 2.0 * EDGE + HEAD);
+    let room = (window.size() - rest).max(Vec2::ZERO);
+    let wide = |count: &usize| Columns::new(ui, *count).filter(|columns| columns.width <= room.x);
+    let least = Columns::new(ui, 1);
+    let columns = (1..=MOST_COLUMNS).map_while(|count| wide(&count));
+    let Some(columns) = fewest(columns, room.y).or(least) else { return };
+    let height = (room.y / columns.lines as f32).clamp(LINE.0, LINE.1).floor();
+    let size = (vec2(columns.width, columns.lines as f32 * height) + rest).min(window.size());
     let rect = Rect::from_center_size(window.center(), size);
-    let inner = rect.shrink(theme::PAD);
+    let inner = rect.shrink2(vec2(EDGE + 3.0, EDGE));
     let mut ui = panel::over(ui, rect, "keys");
     ui.painter().text(inner.min, Align2::LEFT_TOP, "Keys", theme::words(14.0), theme::STRONG);
     let close = Rect::from_min_size(pos2(inner.right() - 24.0, inner.top() - 3.0), vec2(24.0, 24.0));
@@ -127,16 +136,58 @@ pub(crate) fn show(ui: &mut Ui, window: Rect, actions: &mut Vec<Action>) {
     if ui.put(reset, egui::Button::new("Reset panels")).on_hover_text(hover).clicked() {
         actions.push(Action::ResetPanels);
     }
-    let table = Rect::from_min_max(inner.min + vec2(0.0, 28.0), inner.max);
+    let table = Rect::from_min_max(inner.min + vec2(0.0, HEAD), inner.max);
     let mut ui = ui.new_child(UiBuilder::new().id_salt("table").max_rect(table));
     ScrollArea::vertical().id_salt("table").auto_shrink(false).show(&mut ui, |ui| {
-        let size = vec2(ui.available_width(), lines as f32 * height);
+        let size = vec2(ui.available_width(), columns.lines as f32 * height);
         let (rows, _) = ui.allocate_exact_size(size, Sense::hover());
-        for (n, line) in KEYS.iter().enumerate() {
-            let at = rows.min + vec2((n / lines) as f32 * COLUMN, (n % lines) as f32 * height);
-            ui.painter().text(at, Align2::LEFT_TOP, &line.keys, theme::figures(12.0), theme::SELECT);
-            let does = at + vec2(96.0, 0.0);
-            ui.painter().text(does, Align2::LEFT_TOP, &line.does, theme::words(12.5), theme::TEXT);
+        for (n, [keys, does]) in columns.texts.into_iter().enumerate() {
+            let (keys_x, does_x) = columns.at[n / columns.lines];
+            let y = rows.top() + (n % columns.lines) as f32 * height;
+            ui.painter().galley(pos2(rows.left() + keys_x, y), keys, theme::SELECT);
+            ui.painter().galley(pos2(rows.left() + does_x, y), does, theme::TEXT);
         }
     });
+}
+
+/// The first that shows all in this height; else the last.
+fn fewest(columns: impl Iterator<Item = Columns>, height: f32) -> Option<Columns> {
+    let mut last = None;
+    for columns in columns {
+        let fits = columns.lines as f32 * LINE.0 <= height;
+        last = Some(columns);
+        if fits {
+            break;
+        }
+    }
+    last
+}
+
+/// The table in columns that are as wide as their texts.
+struct Columns {
+    texts: Vec<[Arc<Galley>; 2]>,
+    lines: usize,
+    /// Where the keys of each begin, and what they do.
+    at: Vec<(f32, f32)>,
+    width: f32,
+}
+
+impl Columns {
+    fn new(ui: &Ui, count: usize) -> Option<Self> {
+        let text = |text: &str, font, color| ui.painter().layout_no_wrap(text.to_owned(), font, color);
+        let texts = KEYS.iter().map(|line| {
+            let keys = text(&line.keys, theme::figures(12.0), theme::SELECT);
+            [keys, text(&line.does, theme::words(12.5), theme::TEXT)]
+        });
+        let texts: Vec<[Arc<Galley>; 2]> = texts.collect();
+        let lines = texts.len().div_ceil(count.max(1)).max(1);
+        let (mut at, mut left) = (Vec::new(), 0.0);
+        for column in texts.chunks(lines) {
+            let widest = |which: usize| column.iter().map(|line| line[which].size().x).fold(0.0, f32::max);
+            let does = left + widest(0) + APART.0;
+            at.push((left, does));
+            left = does + widest(1) + APART.1;
+        }
+        (!texts.is_empty()).then_some(Self { texts, lines, at, width: left - APART.1 })
+    }
 }

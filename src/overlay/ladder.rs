@@ -24,17 +24,17 @@ const TIME: f32 = 74.0;
 /// Decades that the bars span at least.
 const LEAST_DECADES: f64 = 3.0;
 
-/// Height of the panel in a room of this height: as high as its rows may be.
-pub(crate) fn height(room: f32) -> f32 {
-    let rows = VariantId::ALL.len() as f32;
+/// Height of the panel with so many rungs in a room of this height: as high as its rows may be.
+pub(crate) fn height(rungs: usize, room: f32) -> f32 {
+    let rows = rungs as f32;
     let rest = TITLE + GROUP_GAP * (Group::ALL.len() as f32 - 1.0) + theme::PAD;
     let row = ((room - rest) / rows).clamp(ROW.0, ROW.1).floor();
     rest + rows * row
 }
 
-/// The least height of the panel.
-pub(crate) fn least_height() -> f32 {
-    height(0.0)
+/// The least height of the panel with so many rungs.
+pub(crate) fn least_height(rungs: usize) -> f32 {
+    height(rungs, 0.0)
 }
 
 /// What a time is measured against: the ends of the bars, as logarithms to base 10.
@@ -100,6 +100,7 @@ pub(super) fn time<'a>(board: &Board<'a>, row: &VariantRow) -> Time<'a> {
         (_, VariantStatus::Unavailable(_)) => Time::Unknown("cannot run here".to_owned()),
         (Some(score), _) if score.is_at(view.radius, size) => Time::Now(score),
         (Some(score), _) => Time::Old(score),
+        (None, _) if view.kernels.differs(row.id) => Time::Unknown("differs: no time".to_owned()),
         (None, _) if row.id == VariantId::Off => Time::Unknown(String::new()),
         (None, VariantStatus::Building) => Time::Unknown("being compiled".to_owned()),
         (None, _) => Time::Unknown(format!("not yet at r = {}", view.radius)),
@@ -320,11 +321,13 @@ mod tests {
 
     #[test]
     fn the_panel_is_as_high_as_its_room_within_limits() {
-        let rows = VariantId::ALL.len() as f32;
-        let (least, most) = (least_height(), height(1e6));
-        assert_eq!(most - least, rows * (ROW.1 - ROW.0));
-        for room in [least, (least + most) / 2.0, most] {
-            assert!((room - rows..=room).contains(&height(room)), "{room}: {}", height(room));
+        for rungs in [VariantId::ALL.len(), VariantId::ALL.len() + 1] {
+            let (least, most) = (least_height(rungs), height(rungs, 1e6));
+            assert_eq!(most - least, rungs as f32 * (ROW.1 - ROW.0));
+            for room in [least, (least + most) / 2.0, most] {
+                let height = height(rungs, room);
+                assert!((room - rungs as f32..=room).contains(&height), "{room}: {height}");
+            }
         }
     }
 }

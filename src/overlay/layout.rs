@@ -16,8 +16,6 @@ const HEADLINE: egui::Vec2 = vec2(404.0, 400.0);
 const LEAST: f32 = 176.0;
 /// Width from which on there is room for the rungs beside the headline.
 const LADDER: f32 = headline::SIZE.x + ladder::WIDTH + theme::GAP;
-/// Width that a sentence can be read in.
-const NEWS: f32 = 360.0;
 /// Height of the title over a graph.
 pub(crate) const GRAPH_TITLE: f32 = 22.0;
 const ROW_GAP: f32 = 6.0;
@@ -54,13 +52,20 @@ pub(crate) struct Layout {
     pub strip: Strip,
     /// What is left above the graph and the strip.
     pub above: Rect,
-    /// What is left of that for panels that are opened.
+    /// What is left of that beside the headline and the rungs.
     pub free: Rect,
 }
 
 impl Layout {
-    /// The parts of `window`; `line` is the width that the folded headline would like to have.
-    pub(crate) fn new(window: Rect, variants: usize, folds: &Folds, places: &Places, line: f32) -> Self {
+    /// The parts of `window`, with so many `variants`, which may be in the strip where they have no panel; `line` is the width
+    /// that the folded headline would like to have.
+    pub(crate) fn new(
+        window: Rect,
+        (variants, in_strip): (usize, bool),
+        folds: &Folds,
+        places: &Places,
+        line: f32,
+    ) -> Self {
         let folded = |panel: Panel| folds[panel as usize].unwrap_or(false);
         let at = |panel: Panel| places[panel as usize];
         let roomy = window.width() >= HEADLINE.x && window.height() >= HEADLINE.y;
@@ -71,8 +76,8 @@ impl Layout {
         // The rungs have a panel where they fit beside the headline and over the rest.
         let plain = Strip::new(window, None);
         let side = plain.rect.top() - graph_height - 2.0 * theme::GAP - window.top();
-        let has_ladder = roomy && window.width() >= LADDER && side >= ladder::least_height();
-        let strip = if has_ladder { plain } else { Strip::new(window, Some(variants)) };
+        let has_ladder = roomy && window.width() >= LADDER && side >= ladder::least_height(variants);
+        let strip = if has_ladder { plain } else { Strip::new(window, in_strip.then_some(variants)) };
         let mut above = window.with_max_y((strip.rect.top() - theme::GAP).max(window.top()));
         // Its place is not the headline's.
         let has_graph = roomy && above.height() - graph_height - theme::GAP >= LEAST;
@@ -92,7 +97,8 @@ impl Layout {
             None => Rect::from_min_size(above.min, size),
         };
         let ladder = has_ladder.then(|| {
-            let height = if folded(Panel::Ladder) { ladder::TITLE } else { ladder::height(above.height()) };
+            let height =
+                if folded(Panel::Ladder) { ladder::TITLE } else { ladder::height(variants, above.height()) };
             let size = vec2(ladder::WIDTH, height);
             match at(Panel::Ladder) {
                 Some(at) => place::floating(at, size, above),
@@ -115,19 +121,6 @@ impl Layout {
             free.min.x = (headline.right() + theme::GAP).min(free.max.x);
         }
         Self { window, headline, line: line_folded, ladder, graph, strip, above, free }
-    }
-
-    /// Where news are told: beside the headline, over the rungs where there is little room before them.
-    pub(crate) fn news(&self) -> Rect {
-        if self.free.width() >= NEWS { self.free } else { self.free.with_max_x(self.above.right()) }
-    }
-
-    /// Where the table of stages belongs: below the headline, where there is room.
-    pub(crate) fn stages(&self, size: egui::Vec2) -> Rect {
-        let below = self.headline.bottom() + theme::GAP;
-        let room = Rect::from_min_max(pos2(self.headline.left(), below), self.above.max);
-        let room = if room.height() >= 110.0 && room.width() >= size.x { room } else { self.window };
-        Rect::from_min_size(room.min, size.min(room.size()))
     }
 }
 
@@ -160,4 +153,4 @@ impl Strip {
 }
 
 /// Width of the radius and the buttons where they stand beside the seek bar.
-const CONTROLS: f32 = 680.0;
+const CONTROLS: f32 = 520.0;

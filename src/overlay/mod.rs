@@ -6,7 +6,9 @@
 
 mod axes;
 mod cells;
+mod code;
 mod controls;
+mod conversions;
 mod correction;
 mod device_name;
 mod devices;
@@ -16,6 +18,7 @@ mod filter_graph;
 mod hatch;
 mod headline;
 mod hidden;
+mod kernels;
 mod keys;
 mod lab;
 mod ladder;
@@ -40,11 +43,15 @@ mod theme;
 mod timeline;
 mod tuning;
 mod view;
+mod wipe;
 mod words;
 
 use egui::Ui;
 
+pub(crate) use code::Source;
+pub(crate) use conversions::{CheckState, Conversions};
 pub(crate) use devices::{DeviceList, DeviceRow, DeviceState};
+pub(crate) use kernels::{Judged, Kernels, Races, Verdict, Version};
 pub use keys::{KEYS, KeyHelp};
 pub(crate) use lab::{Lab, LabRow, LabState};
 use layout::Layout;
@@ -57,6 +64,8 @@ pub(crate) use texts::texts;
 use timeline::Frozen;
 pub(crate) use tuning::{Tuning, TuningState};
 pub(crate) use view::{Action, Busy, MovieSummary, Notice, Shown, VariantRow, VariantStatus, View};
+pub(crate) use wipe::Wipe;
+pub(crate) use words::CHECKING;
 
 /// The overlay's own state.
 #[derive(Debug)]
@@ -66,7 +75,7 @@ pub(crate) struct Overlay {
     /// Whether the first-run hint has been shown.
     pub hint_seen: bool,
     /// Whether the panel with the keys is open.
-    pub keys_open: bool,
+    keys_open: bool,
     /// Which panels the user has opened.
     pub open: Opens,
     /// The search for the best parameters is shown because it has begun by itself.
@@ -78,9 +87,11 @@ pub(crate) struct Overlay {
     /// The ladder and the size that the Lab is to measure.
     lab: lab::Choice,
     /// The heat map lies over the picture.
-    pub heat: bool,
+    heat: bool,
     /// Auto-levels are on.
     pub levels: bool,
+    /// The panel of kernels shows what the device runs beside the source.
+    pub machine_code: bool,
     /// Whether the stages have patterns beside their greys.
     pub hatched: bool,
     /// Which panels are folded.
@@ -90,8 +101,12 @@ pub(crate) struct Overlay {
     /// The field for a path while it is open, and what was typed into it the last time.
     path_field: Option<PathField>,
     typed: String,
-    /// The heights that the panels would like to have.
+    /// The heights that the panels would like to have, and the banners together.
     heights: [f32; Panel::ALL.len()],
+    banners_height: f32,
+    /// The panels that are open or were unfolded, the newest last; and which ones are folded because others need the room.
+    recent: Vec<Panel>,
+    gives_way: [bool; Panel::ALL.len()],
     /// While the devices are shown for a change of device alone: until when, in seconds; that is not known before the
     /// first drawing.
     devices_until: Option<Option<f64>>,
@@ -103,6 +118,7 @@ pub(crate) struct Overlay {
     /// What held in the last pass, and what a key may have changed since.
     before: Option<line::Changes>,
     numbers: table::Numbers,
+    wipe: wipe::State,
 }
 
 impl Overlay {
@@ -117,6 +133,7 @@ impl Overlay {
             frozen: None,
             heat: false,
             levels: false,
+            machine_code: false,
             hatched: false,
             tuning_of: None,
             lab: lab::Choice::default(),
@@ -125,6 +142,9 @@ impl Overlay {
             path_field: None,
             typed: String::new(),
             heights: panels::first_heights(),
+            banners_height: notices::FIRST_HEIGHT,
+            recent: Vec::new(),
+            gives_way: [false; Panel::ALL.len()],
             devices_until: None,
             hint_until: None,
             said: None,
@@ -132,12 +152,43 @@ impl Overlay {
             controls_until: f64::NEG_INFINITY,
             before: None,
             numbers: table::Numbers::default(),
+            wipe: wipe::State::default(),
         }
     }
 
     /// Sets fonts, colours and spacing; once, after the context is made.
     pub(crate) fn style(ctx: &egui::Context) {
         theme::apply(ctx);
+    }
+
+    /// Hides the overlay, or shows it again.
+    pub(crate) fn toggle_visible(&mut self) {
+        self.visible = !self.visible;
+    }
+
+    /// Opens or closes the table of keys.
+    pub(crate) fn toggle_keys(&mut self) {
+        self.keys_open = !self.keys_open;
+    }
+
+    /// Whether it is open.
+    pub(crate) fn keys_open(&self) -> bool {
+        self.keys_open
+    }
+
+    /// Lays the heat map over the picture, or takes it away.
+    pub(crate) fn toggle_heat(&mut self) {
+        self.heat = !self.heat;
+    }
+
+    /// Switches auto-levels on or off.
+    pub(crate) fn toggle_levels(&mut self) {
+        self.levels = !self.levels;
+    }
+
+    /// The user knows keys: there is no hint any more.
+    pub(crate) fn needs_no_hint(&mut self) {
+        self.hint_seen = true;
     }
 
     /// Shows a short message for some seconds, also while the overlay is hidden.
@@ -208,15 +259,22 @@ impl Overlay {
         let changes = line::Changes::of(view);
         let changed = self.before.replace(changes.clone()).is_some_and(|before| changes.since(&before));
         if !self.visible {
+            let below = window.with_min_y(window.top() + panel::HEADER);
+            self.wipe(ui, below, view, &mut actions);
             self.let_go();
             self.hidden(ui, window, view, changed, &mut actions);
             return actions;
         }
         if let (true, Some(readings), Some(placed)) = (self.heat, view.readings, view.placed) {
-            scopes::heat_map(ui, readings, &placed);
+            let left = self.left_of_wipe(view, placed.rect(ui));
+            scopes::heat_map(&ui.painter().with_clip_rect(left), ui, readings, &placed);
         }
         let line = line::width(ui, view, &self.numbers, LINE_LEFT);
-        let layout = Layout::new(window, view.variants.len(), &self.folded, &self.places, line);
+        self.look_after_devices(ui, view);
+        self.note_opened(view);
+        let arranged = self.arrange(window, line, view);
+        let layout = &arranged.layout;
+        self.wipe(ui, layout.free, view, &mut actions);
         if layout.above.height() >= panel::HEADER && layout.headline.width() > 60.0 {
             let (rect, folded) = (layout.headline, layout.line);
             let title = headline::show(ui, rect, view, &self.numbers, folded, &mut actions);
@@ -233,11 +291,10 @@ impl Overlay {
             self.took(Panel::Ladder, title, folded);
         }
         self.strip(ui, &layout.strip, view, &mut actions);
-        let news = self.panels(ui, &layout, view, &mut actions);
+        self.panels(ui, &arranged, view, &mut actions);
         self.let_go_by_a_click(ui, &actions);
-        // Over the panels, where there is no room beside them: news, and they can be dismissed.
-        notices::show(ui, news, view.notices, false, &mut actions);
-        self.on_top(ui, window, layout.free, !view.notices.is_empty(), &mut actions);
+        self.banners(ui, arranged.banners, view, false, &mut actions);
+        self.on_top(ui, window, arranged.message, !view.notices.is_empty(), &mut actions);
         actions
     }
 
@@ -258,10 +315,20 @@ impl Overlay {
         }
         if title.fold {
             self.folded[panel as usize] = Some(!folded);
+            // What is unfolded is looked at: others give way.
+            self.recent.retain(|other| *other != panel || !folded);
+            if folded {
+                self.recent.push(panel);
+            }
         }
     }
 
+    /// Whether it is folded, by the user or because another needs the room.
     fn is_folded(&self, panel: Panel) -> bool {
+        self.gives_way[panel as usize] || self.is_folded_by_user(panel)
+    }
+
+    fn is_folded_by_user(&self, panel: Panel) -> bool {
         self.folded[panel as usize].unwrap_or(false)
     }
 }

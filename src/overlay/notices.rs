@@ -4,29 +4,53 @@ use egui::{
     Align, Button, Color32, CornerRadius, Layout, Rect, ScrollArea, Sense, Stroke, Ui, UiBuilder, pos2, vec2,
 };
 
-use super::{Action, Notice, theme};
+use super::{Action, Notice, Overlay, View, theme};
 
 /// A reason longer than this, or in more lines, is a build log and gets a box of its own.
 const LONG: usize = 240;
 const LOG_HEIGHT: f32 = 220.0;
 const WIDEST: f32 = 640.0;
+/// The height of banners that were not laid out yet.
+pub(super) const FIRST_HEIGHT: f32 = 120.0;
+/// Why a pass is done again.
+const OTHER_HEIGHT: &str = "the banners have another height";
 
-/// Lays the notices out from the top of `area`, newest last; they scroll when there are too many.
-pub(crate) fn show(
+impl Overlay {
+    /// The notices in `area`, or the serious ones alone.
+    pub(super) fn banners(
+        &mut self,
+        ui: &mut Ui,
+        area: Rect,
+        view: &View,
+        only_serious: bool,
+        actions: &mut Vec<Action>,
+    ) {
+        let height = show(ui, area, view.notices, only_serious, actions);
+        if let Some(height) = height.filter(|height| *height != self.banners_height) {
+            self.banners_height = height;
+            ui.ctx().request_discard(OTHER_HEIGHT);
+        }
+    }
+}
+
+/// Lays the notices out from the top of `area`, newest last; they scroll when there are too many. Returns the height that
+/// they would like to have, if there are any.
+fn show(
     ui: &mut Ui,
     area: Rect,
     notices: &[Notice],
     only_serious: bool,
     actions: &mut Vec<Action>,
-) {
+) -> Option<f32> {
     let shown = || notices.iter().enumerate().filter(|(_, n)| n.serious || !only_serious);
     if shown().next().is_none() || area.width() < 60.0 || area.height() < 30.0 {
-        return;
+        return None;
     }
     let width = area.width().min(WIDEST);
     let rect = Rect::from_min_size(pos2(area.right() - width, area.top()), vec2(width, area.height()));
     let mut ui = ui.new_child(UiBuilder::new().id_salt("notices").max_rect(rect));
-    ScrollArea::vertical().id_salt("notices").auto_shrink([false, true]).show(&mut ui, |ui| {
+    let area = ScrollArea::vertical().id_salt("notices").auto_shrink([false, true]);
+    let scrolled = area.show(&mut ui, |ui| {
         ui.spacing_mut().item_spacing.y = theme::GAP;
         for (index, notice) in shown() {
             if banner(ui, index, notice) {
@@ -34,6 +58,7 @@ pub(crate) fn show(
             }
         }
     });
+    Some(scrolled.content_size.y)
 }
 
 /// One notice; whether it was dismissed.
@@ -104,17 +129,22 @@ fn log(text: &str) -> egui::text::LayoutJob {
     job
 }
 
-/// A quiet line along the bottom of `area`.
+/// A quiet line or two along the bottom of `area`.
 pub(crate) fn message(ui: &Ui, area: Rect, text: String) {
-    if area.width() < 60.0 || area.height() < 80.0 {
+    if area.width() < 60.0 || area.height() < 20.0 {
         return;
     }
-    let mut job = egui::text::LayoutJob::simple(text, theme::words(12.5), theme::STRONG, area.width() - 24.0);
+    let mut job = egui::text::LayoutJob::simple(text, theme::words(12.5), theme::STRONG, area.width() - 20.0);
     // A path has no spaces to break at.
     job.wrap.break_anywhere = true;
+    job.wrap.max_rows = if area.height() < TWO_LINES { 1 } else { 2 };
     let galley = ui.painter().layout_job(job);
-    let rect = egui::Align2::CENTER_BOTTOM
-        .anchor_size(area.center_bottom() - vec2(0.0, 8.0), galley.size() + vec2(20.0, 10.0));
+    let size = (galley.size() + vec2(20.0, 8.0)).min(area.size());
+    let rect = egui::Align2::CENTER_BOTTOM.align_size_within_rect(size, area);
     theme::ground(ui.painter(), rect, theme::PANEL);
-    ui.painter().galley(rect.min + vec2(10.0, 5.0), galley, theme::STRONG);
+    let at = egui::Align2::CENTER_CENTER.align_size_within_rect(galley.size(), rect);
+    ui.painter().galley(at.min, galley, theme::STRONG);
 }
+
+/// The least height for a message of two lines.
+const TWO_LINES: f32 = 40.0;

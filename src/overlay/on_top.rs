@@ -11,12 +11,12 @@ const HINT_S: f64 = 10.0;
 const MESSAGE_S: f64 = 4.0;
 
 impl Overlay {
-    /// The hint, the message and the table of keys. The hint waits while there is `news`.
+    /// The hint or the message in its place, and the table of keys. The hint waits while there is `news`.
     pub(super) fn on_top(
         &mut self,
         ui: &mut Ui,
         window: Rect,
-        free: Rect,
+        message: Rect,
         news: bool,
         actions: &mut Vec<Action>,
     ) {
@@ -47,7 +47,7 @@ impl Overlay {
             }
         }
         if let Some(line) = line {
-            notices::message(ui, free, line);
+            notices::message(ui, message, line);
         }
         if self.keys_open {
             keys::show(ui, window, actions);

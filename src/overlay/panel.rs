@@ -67,6 +67,17 @@ pub(crate) fn scrolled(ui: &mut Ui, rect: Rect, contents: impl FnOnce(&mut Ui)) 
     shown.content_size.y
 }
 
+/// A word in the title of the panel in `rect` that can be clicked, before the button that closes it; whether it was.
+pub(crate) fn link(ui: &mut Ui, rect: Rect, text: &str, hover: &str) -> bool {
+    let galley = ui.painter().layout_no_wrap(text.to_owned(), theme::words(12.0), theme::SELECT);
+    let at = pos2(rect.right() - 34.0 - galley.size().x, rect.top() + HEADER / 2.0 - galley.size().y / 2.0);
+    let area = Rect::from_min_size(at, galley.size());
+    let response = ui.interact(area.expand(3.0), ui.unique_id().with("link"), Sense::click());
+    let color = if response.hovered() { theme::STRONG } else { theme::SELECT };
+    ui.painter().galley_with_override_text_color(at, galley, color);
+    response.on_hover_text(hover).clicked()
+}
+
 /// A space with a margin in a panel that may lie over others: nothing shines through.
 pub(crate) fn over(ui: &mut Ui, rect: Rect, id: &str) -> Ui {
     cover(ui, rect, id);
@@ -90,7 +101,8 @@ pub(crate) fn cover_id(id: &str) -> egui::Id {
 pub(crate) fn folded(ui: &mut Ui, rect: Rect, panel: Panel, name: &str) -> Title {
     theme::ground(ui.painter(), rect, theme::PANEL);
     let (_, mut title) = place::handle(ui, panel, rect, rect.min);
-    title.fold = header(ui, rect.shrink2(vec2(10.0, 3.0)), name, true);
+    // The button that closes it stands at the right.
+    title.fold = header(ui, rect.shrink2(vec2(10.0, 3.0)).with_max_x(rect.right() - 28.0), name, true);
     title
 }
 
@@ -103,7 +115,9 @@ pub(crate) fn header(ui: &mut Ui, rect: Rect, title: &str, folded: bool) -> bool
         [vec2(-5.0, -3.0), vec2(5.0, -3.0), vec2(0.0, 4.0)]
     };
     let text = pos2(rect.left() + 16.0, rect.center().y);
-    let text = ui.painter().text(text, Align2::LEFT_CENTER, title, theme::words(12.5), theme::TEXT);
+    let galley = theme::elided(ui, title, theme::words(12.5), theme::TEXT, rect.right() - text.x);
+    let text = Align2::LEFT_CENTER.anchor_size(text, galley.size());
+    ui.painter().galley(text.min, galley, theme::TEXT);
     let active = Rect::from_center_size(center, vec2(16.0, 20.0)).union(text);
     let response = ui.interact(active, ui.unique_id().with("fold"), Sense::click());
     let color = if response.hovered() { theme::STRONG } else { theme::WEAK };

@@ -25,11 +25,15 @@ pub(crate) enum Panel {
     Scopes,
     /// The ladders that are measured in spare time.
     Lab,
+    /// The check of the device's conversions.
+    Conversions,
+    /// Kernels that are edited.
+    Kernels,
 }
 
 impl Panel {
     /// All of them, in the order of their numbers.
-    pub(crate) const ALL: [Panel; 10] = [
+    pub(crate) const ALL: [Panel; 12] = [
         Panel::Numbers,
         Panel::Graph,
         Panel::Correction,
@@ -40,6 +44,8 @@ impl Panel {
         Panel::Stages,
         Panel::Scopes,
         Panel::Lab,
+        Panel::Conversions,
+        Panel::Kernels,
     ];
 
     /// Its name in egui and in the settings.
@@ -55,6 +61,8 @@ impl Panel {
             Panel::Stages => "stages",
             Panel::Scopes => "scopes",
             Panel::Lab => "lab",
+            Panel::Conversions => "conversions",
+            Panel::Kernels => "kernels",
         }
     }
 }

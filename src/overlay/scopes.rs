@@ -3,13 +3,13 @@
 
 use egui::epaint::Vertex;
 use egui::{
-    Align2, Color32, ColorImage, Id, Mesh, Pos2, Rect, Shape, TextureHandle, TextureOptions, Ui, Vec2, pos2,
-    vec2,
+    Align2, Color32, ColorImage, Id, Mesh, Painter, Pos2, Rect, Shape, TextureHandle, TextureOptions, Ui,
+    Vec2, pos2, vec2,
 };
 
-use super::panels::Entry;
+use super::panels::{self, Entry};
 use super::place::{self, Panel, Title};
-use super::{Action, Overlay, View, facts, panel, theme};
+use super::{Action, Overlay, View, Wipe, panel, theme};
 use crate::engine::{LEVELS, Readings, STRIPS};
 use crate::media::Orientation;
 
@@ -23,14 +23,14 @@ const LINE: f32 = 18.0;
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Scopes,
     key: Some(("h", "scopes: histogram, waveform")),
-    button: ("Scopes", "Histogram and waveform of the picture's luminance: key h", 0),
+    menu: ("Scopes", "Histogram and waveform of the picture's luminance"),
     size: SIZE,
-    least: SIZE,
+    least: vec2(SIZE.x, panels::LEAST),
     corner: Align2::RIGHT_TOP,
     is_shown: |overlay, _| overlay.open[Panel::Scopes as usize],
     show: |overlay, ui, rect, view, actions| {
         let folded = overlay.is_folded(Panel::Scopes);
-        (show(overlay, ui, rect, view, folded, actions), SIZE.y)
+        show(overlay, ui, rect, view, folded, actions)
     },
 };
 
@@ -50,7 +50,7 @@ fn show(
     view: &View,
     folded: bool,
     actions: &mut Vec<Action>,
-) -> Title {
+) -> (Title, f32) {
     let frame = panel::Frame {
         panel: Panel::Scopes,
         id: "scopes",
@@ -59,8 +59,17 @@ fn show(
         close: ("Close this panel: the key h", Action::Toggle(Panel::Scopes)),
     };
     let (title, inner) = frame.show(ui, rect, folded, actions);
-    let Some(mut ui) = inner else { return title };
-    let room = panel::below(rect).shrink2(vec2(theme::PAD, 0.0));
+    let Some(mut ui) = inner else { return (title, panel::HEADER) };
+    panel::scrolled(&mut ui, rect, |ui| {
+        let size = vec2(ui.available_width(), SIZE.y - panel::HEADER - 4.0);
+        let (room, _) = ui.allocate_exact_size(size, egui::Sense::hover());
+        contents(overlay, ui, room.shrink2(vec2(theme::PAD - 2.0, 0.0)), view, actions);
+    });
+    (title, SIZE.y)
+}
+
+/// The switches, and the picture's numbers in `room`.
+fn contents(overlay: &Overlay, ui: &mut Ui, room: Rect, view: &View, actions: &mut Vec<Action>) {
     let row = |top: f32, height: f32| {
         Rect::from_min_size(pos2(room.left(), room.top() + top), vec2(room.width(), height))
     };
@@ -84,11 +93,11 @@ fn show(
         let why = why_nothing(view);
         let galley = ui.painter().layout(why, theme::words(12.5), theme::WEAK, room.width());
         ui.painter().galley(row(theme::CONTROL + 12.0, 0.0).min, galley, theme::WEAK);
-        return title;
+        return;
     };
     let top = theme::CONTROL + 6.0;
-    histogram(&ui, row(top, HISTOGRAM), readings, overlay.levels);
-    waveform(&ui, row(top + HISTOGRAM + 6.0, WAVEFORM), readings);
+    histogram(ui, row(top, HISTOGRAM), readings, overlay.levels);
+    waveform(ui, row(top + HISTOGRAM + 6.0, WAVEFORM), readings);
     let numbers =
         format!("minimum {}   mean {}   maximum {}", readings.minimum, readings.mean, readings.maximum);
     let mut at = row(top + HISTOGRAM + WAVEFORM + 12.0, LINE).left_center();
@@ -101,8 +110,16 @@ fn show(
     let (verb, color) =
         if overlay.levels { ("stretch", theme::SELECT) } else { ("would stretch", theme::WEAK) };
     line(format!("auto-levels {verb} {low} to {high}"), color);
-    line("of the picture as it came out of the filter".to_owned(), theme::WEAK);
-    title
+    line(of_what(view).to_owned(), theme::WEAK);
+}
+
+/// Of what the numbers are.
+fn of_what(view: &View) -> &'static str {
+    match view.wipe {
+        None => "of the picture as it came out of the filter",
+        Some(Wipe { difference: None, .. }) => "of the left side as it came out of its filter",
+        Some(_) => "of the left side; no heat map over the other map",
+    }
 }
 
 /// Why there are no numbers.
@@ -110,15 +127,10 @@ fn why_nothing(view: &View) -> String {
     if let Some(error) = view.not_measured {
         return format!("{} {}", error.what, error.why);
     }
-    match (view.device, view.shown) {
-        (None, _) if view.devices.awaited => {
-            format!("They are measured on an OpenCL device: {}.", facts::without_device(view).0)
-        }
-        (None, _) => "They are measured on an OpenCL device, and there is none.".to_owned(),
-        (_, Some(shown)) if shown.variant.back_end().does_without_opencl() => {
-            format!("They are measured on the OpenCL device, and '{}' filters without it.", shown.variant)
-        }
-        _ => "They are being made ready.".to_owned(),
+    let on_device = view.shown.is_none_or(|shown| !shown.variant.back_end().does_without_opencl());
+    match view.device.is_some() && on_device {
+        true => "They are being made ready.".to_owned(),
+        false => "They come soon.".to_owned(),
     }
 }
 
@@ -204,26 +216,25 @@ fn stored([x, y]: [f32; 2], orientation: Orientation) -> [f32; 2] {
     if orientation.swapped { [y, x] } else { [x, y] }
 }
 
-/// The means of blocks over the picture.
-pub(super) fn heat_map(ui: &Ui, readings: &Readings, placed: &Placed) {
+/// The means of blocks over the picture, as far as it is to be painted over.
+pub(super) fn heat_map(painter: &Painter, ui: &Ui, readings: &Readings, placed: &Placed) {
     let [across, down] = readings.across_and_down();
     if readings.blocks.len() != across * down {
         return;
     }
     let pixels = readings.blocks.iter().map(|mean| heat(*mean)).collect();
     let texture = texture(ui, "heat", ColorImage::new([across, down], pixels), TextureOptions::NEAREST);
-    let per_point = ui.pixels_per_point();
-    let [left, top, width, height] = placed.at.map(|pixels| pixels / per_point);
+    let at = placed.rect(ui);
     // The last blocks may reach beyond the picture.
     let used = [readings.size.0 as f32 / (16 * across) as f32, readings.size.1 as f32 / (16 * down) as f32];
     let mut mesh = Mesh::with_texture(texture.id());
     for corner in [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]] {
         let [u, v] = stored(corner, placed.orientation);
-        let pos = pos2(left + corner[0] * width, top + corner[1] * height);
+        let pos = at.min + vec2(corner[0], corner[1]) * at.size();
         mesh.vertices.push(Vertex { pos, uv: pos2(u * used[0], v * used[1]), color: Color32::WHITE });
     }
     mesh.indices.extend_from_slice(&[0, 1, 2, 2, 1, 3]);
-    ui.painter().add(Shape::mesh(mesh));
+    painter.add(Shape::mesh(mesh));
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ const LINE: f32 = 16.0;
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Stages,
     key: Some(("d", "the stages in detail")),
-    button: ("Stages", "All stages of a frame: key d", 3),
+    menu: ("Stages", "All stages of a frame"),
     size: vec2(WIDTH, 300.0),
     least: vec2(WIDTH, panels::LEAST),
     corner: Align2::LEFT_TOP,
@@ -52,7 +52,10 @@ fn show(
     };
     let (title, inner) = frame.show(ui, rect, folded, actions);
     let Some(mut ui) = inner else { return (title, panel::HEADER) };
-    patterns(&mut ui, rect, hatched);
+    let text = if *hatched { "greys" } else { "patterns" };
+    if panel::link(&mut ui, rect, text, "Tell the stages apart by patterns, or leave them grey") {
+        *hatched = !*hatched;
+    }
     let hatch = Hatch::new(&ui, *hatched);
     let margin = egui::Margin { left: 10, right: 10, top: 0, bottom: 8 };
     let height = panel::scrolled(&mut ui, rect, |ui| {
@@ -63,21 +66,6 @@ fn show(
         });
     });
     (title, panel::HEADER + height + 2.0)
-}
-
-/// The switch for patterns, in the panel's title.
-fn patterns(ui: &mut Ui, rect: Rect, hatched: &mut bool) {
-    let text = if *hatched { "greys" } else { "patterns" };
-    let galley = ui.painter().layout_no_wrap(text.to_owned(), theme::words(12.0), theme::SELECT);
-    let at =
-        pos2(rect.right() - 34.0 - galley.size().x, rect.top() + panel::HEADER / 2.0 - galley.size().y / 2.0);
-    let area = Rect::from_min_size(at, galley.size());
-    let response = ui.interact(area.expand(3.0), ui.unique_id().with("patterns"), Sense::click());
-    let color = if response.hovered() { theme::STRONG } else { theme::SELECT };
-    ui.painter().galley_with_override_text_color(at, galley, color);
-    if response.on_hover_text("Tell the stages apart by patterns, or leave them grey").clicked() {
-        *hatched = !*hatched;
-    }
 }
 
 fn facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>) {

@@ -21,6 +21,8 @@ pub(crate) struct Numbers {
     pub frame: Option<Summary>,
     /// What release, present and overlay take OpenGL's device.
     gl: [Option<Summary>; 3],
+    /// What the filter of a wipe's other side takes.
+    pub beside: Option<Summary>,
     /// What packing the planes takes the decoder's thread.
     packing: Option<Summary>,
     pub repaint: Option<Summary>,
@@ -48,6 +50,7 @@ impl Numbers {
         self.idle = recorder.idle();
         self.frame = recorder.frame_interval();
         self.packing = recorder.packing();
+        self.beside = recorder.beside();
         self.gl = [0, 1, 2].map(|n| recorder.gl_summary(|gl| gl.named()[n].1));
     }
 

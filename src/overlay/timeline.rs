@@ -23,9 +23,10 @@ const AXIS: f32 = 14.0;
 const ROW_GAP: f32 = 5.0;
 /// A bar that is shorter is drawn as long as this, so that it can be seen.
 const SHORTEST: f32 = 1.0;
-const LANES: [Lane; 3] = [Lane::Host, Lane::Upload, Lane::Device];
-const ABOUT: &str = "When each stage of the last frames ran. In a frame's row, from above: the window's thread (and the \
-                     filter in Rust), the device's queue for uploads, the device's queue for the filter. Where bars of \
+/// Lanes of a frame's row, from above.
+const LANES: usize = 3;
+const ABOUT: &str = "When each stage of the last frames ran. In a frame's row, from above: the host's threads (the \
+                     window's, the device's, the filter in Rust), the device's queue for uploads, the device's queue for the filter. Where bars of \
                      two rows stand over each other, two frames were worked on at once. The device's times are its own, \
                      set on the host's clock by the moment at which a command was enqueued.";
 
@@ -40,7 +41,7 @@ struct Bar {
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Timeline,
     key: Some(("g", "the last frames on one time axis")),
-    button: ("Timeline", "The last frames on one time axis: key g", 1),
+    menu: ("Timeline", "When each stage of the last frames ran"),
     size: SIZE,
     least: LEAST,
     corner: Align2::RIGHT_BOTTOM,
@@ -159,6 +160,7 @@ fn told(span: &Span, start: Instant) -> String {
     let ms = |at: Instant| at.saturating_duration_since(start).as_secs_f64() * 1e3;
     let lane = match span.lane {
         Lane::Host => "on the host",
+        Lane::Calls => "on the device's thread",
         Lane::Upload => "on the queue for uploads",
         Lane::Device => "on the device",
     };
@@ -182,8 +184,12 @@ fn bars(timeline: &Timeline, plot: Rect) -> Vec<Bar> {
     for (frame, spans) in timeline.frames().iter().enumerate() {
         let (top, height) = row(plot, frame, timeline.frames().len());
         for span in spans.iter().filter(|s| s.from <= s.to) {
-            let lane = LANES.iter().position(|l| *l == span.lane).unwrap_or(0);
-            let lane_height = height / LANES.len() as f32;
+            let lane = match span.lane {
+                Lane::Host | Lane::Calls => 0,
+                Lane::Upload => 1,
+                Lane::Device => 2,
+            };
+            let lane_height = height / LANES as f32;
             let y = top + lane as f32 * lane_height;
             let left = x(span.from).min(plot.right() - SHORTEST);
             let right = x(span.to).max(left + SHORTEST);

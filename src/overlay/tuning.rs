@@ -4,6 +4,7 @@ use egui::{Align2, Color32, Rect, Sense, Ui, pos2, vec2};
 
 use super::panels::{self, Entry};
 use super::place::{self, Panel, Title};
+use super::words::goes_on;
 use super::{Action, panel, theme};
 use crate::ladder::heat::{self, Map};
 use crate::ladder::judge::Status;
@@ -74,7 +75,7 @@ const TOP: f32 = 34.0;
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Tuning,
     key: Some(("t", "tuning")),
-    button: ("Tune", "The search for the best parameters: key t", 2),
+    menu: ("Tuning", "The search for the best parameters"),
     size: vec2(WIDTH, 284.0),
     least: vec2(WIDTH, panels::LEAST),
     corner: Align2::RIGHT_TOP,
@@ -128,6 +129,32 @@ fn contents(
     of: &mut Option<&'static str>,
     actions: &mut Vec<Action>,
 ) {
+    // Above all texts, whose lines come and go: the buttons keep their places.
+    let (ids, fastest) = heat::rungs(&tuning.trials);
+    let shown = of.filter(|id| ids.contains(id)).or(fastest).or(ids.first().copied());
+    ui.horizontal(|ui| {
+        // The one is as wide as the other: those beside it keep their places.
+        let button = |text: &str| egui::Button::new(text.to_owned()).min_size(vec2(76.0, 0.0));
+        if tuning.is_under_way() {
+            let hover = "End this search; what it has found is not kept";
+            if ui.add(button("Stop")).on_hover_text(hover).clicked() {
+                actions.push(Action::StopTuning);
+            }
+        } else if ui.add(button("Tune now")).on_hover_text(TUNE_NOW).clicked() {
+            actions.push(Action::TuneNow);
+        }
+        for id in ids {
+            let chosen = Some(id) == shown;
+            let text = egui::RichText::new(id).color(if chosen { Color32::BLACK } else { theme::TEXT });
+            let mut button = egui::Button::new(text);
+            if chosen {
+                button = button.fill(theme::SELECT);
+            }
+            if ui.add(button).on_hover_text("Show the map of this variant").clicked() {
+                *of = Some(id);
+            }
+        }
+    });
     let (color, text) = told(tuning, auto);
     match tuning.state {
         // It changes several times a second, and would make the panel jump.
@@ -147,28 +174,6 @@ fn contents(
         let text = format!("{name}: {} {}, {} ms", best.rung, best.config, theme::ms(ms));
         line(ui, &text, theme::STRONG);
     }
-    let (ids, fastest) = heat::rungs(&tuning.trials);
-    let shown = of.filter(|id| ids.contains(id)).or(fastest).or(ids.first().copied());
-    ui.horizontal(|ui| {
-        if tuning.is_under_way() {
-            if ui.button("Stop").on_hover_text("End this search; what it has found is not kept").clicked() {
-                actions.push(Action::StopTuning);
-            }
-        } else if ui.button("Tune now").on_hover_text(TUNE_NOW).clicked() {
-            actions.push(Action::TuneNow);
-        }
-        for id in ids {
-            let chosen = Some(id) == shown;
-            let text = egui::RichText::new(id).color(if chosen { Color32::BLACK } else { theme::TEXT });
-            let mut button = egui::Button::new(text);
-            if chosen {
-                button = button.fill(theme::SELECT);
-            }
-            if ui.add(button).on_hover_text("Show the map of this variant").clicked() {
-                *of = Some(id);
-            }
-        }
-    });
     if let Some(map) = shown.and_then(|id| Map::of(&tuning.trials, id)) {
         heat_map(ui, &map, tuning);
     }
@@ -176,9 +181,6 @@ fn contents(
 
 const TUNE_NOW: &str = "Search for this device, size and radius now, also while the movie plays on a CPU.\n\
     It waits while frames are late or a filter is slow.";
-
-/// What ends every wait.
-const GOES_ON: &str = "A pause lets it go on: Space.";
 
 const WHEN: &str = "while auto is chosen, and on a CPU in a pause";
 
@@ -202,7 +204,9 @@ fn told(tuning: &Tuning, auto: Option<&str>) -> (Color32, String) {
             (theme::WEAK, text)
         }
         TuningState::Idle => (theme::WEAK, "The search was ended.".to_owned()),
-        TuningState::Waiting(reason) => (theme::WARN, format!("{count}; waits: {reason}. {GOES_ON}")),
+        TuningState::Waiting(reason) => {
+            (theme::WARN, format!("{count}; waits: {reason}. {}", goes_on(reason)))
+        }
         TuningState::Running(what) => (theme::GOOD, format!("{count}; {what}")),
         TuningState::Done => (theme::GOOD, format!("Done: {} tried.{here}", tuning.trials.len())),
         TuningState::Failed(why) => (theme::ERROR, why.clone()),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{DeviceList, Lab, Panel, Placed, Tuning};
+use super::{Conversions, DeviceList, Kernels, Lab, Panel, Placed, Races, Tuning, Wipe};
 use crate::color::Correction;
 use crate::engine::Readings;
 use crate::error::Error;
@@ -26,6 +26,12 @@ pub(crate) enum Action {
         /// To that very frame; not so while the seek bar is being dragged.
         exact: bool,
     },
+    /// Filter the picture in a second way beside the first, or no longer.
+    ToggleWipe,
+    /// Exchange the sides of a wipe.
+    SwapSides,
+    /// Show how the sides of a wipe differ, or no longer.
+    ToggleDifference,
     /// Drag the picture, in parts of the window's height: right and down.
     Drag([f32; 2]),
     /// Give the window to the next scene.
@@ -81,6 +87,20 @@ pub(crate) enum Action {
     },
     /// End that.
     StopMeasuring,
+    /// Check the device's conversions.
+    CheckConversions,
+    /// End that.
+    StopChecking,
+    /// Write all kernels into a folder where they can be edited.
+    CopyKernels,
+    /// Build the kernels of that folder now.
+    RebuildKernels,
+    /// Look for races and bad accesses of the chosen variant's kernels, or look no more.
+    CheckRaces,
+    /// Go back to a version of them.
+    UseKernels(u64),
+    /// Wipe a version of them against the one that runs.
+    WipeKernels(u64),
     /// Save the statistics as CSV and JSON.
     ExportStats,
     /// Take this banner away: a position in [`View::notices`].
@@ -247,6 +267,8 @@ pub(crate) struct View<'a> {
     pub busy: Option<&'a Busy>,
     /// The banners, oldest first.
     pub notices: &'a [Notice],
+    /// Two filters of the picture, where there are two on the screen.
+    pub wipe: Option<&'a Wipe>,
     /// What colours are corrected with; `None` where that is switched off.
     pub correction: Option<Correction>,
     /// What was measured of the picture on the screen.
@@ -269,6 +291,12 @@ pub(crate) struct View<'a> {
     pub tuning: &'a Tuning,
     /// What the Lab measures.
     pub lab: &'a Lab,
+    /// The check of the device's conversions.
+    pub conversions: &'a Conversions,
+    /// Kernels that are edited.
+    pub kernels: &'a Kernels,
+    /// What Oclgrind has found in them.
+    pub races: &'a Races,
     /// What [`VariantId::Auto`] is for this picture and radius, with its parameters; `None` until it is built.
     pub auto: Option<&'a str>,
 }

@@ -10,6 +10,14 @@ use crate::media::Fields;
 use crate::stats::{Stage, Summary};
 use crate::timing::Noise;
 
+/// Why a measurement waits for the device's conversions.
+pub(crate) const CHECKING: &str = "conversions are checked";
+
+/// What ends the wait for something.
+pub(super) fn goes_on(reason: &str) -> &'static str {
+    if reason == CHECKING { "It goes on after that." } else { "A pause lets it go on: Space." }
+}
+
 /// What a stage is and what its number leaves out; and what it took elsewhere, where that is known: an upload the decoder's
 /// thread, the others OpenGL's device.
 pub(crate) fn stage(stage: Stage, beside: Option<Summary>) -> String {
@@ -75,6 +83,14 @@ fn about(stage: Stage) -> &'static str {
              nothing returns to the host.\n\
              Copied: read the picture back (on a CPU device only map it), then the call of glTexSubImage2D.\n\
              Leaves out drawing it."
+        }
+        Stage::Wipe => {
+            "The other side of a wipe (w): all that its picture took, but the upload and conversion that both share.\n\
+             Zero without a wipe. The stages above are those of the left side alone."
+        }
+        Stage::Difference => {
+            "Compare the two sides of a wipe (D): both kernels, from start to end of their events.\n\
+             Zero without the map. Leaves out bringing the map to OpenGL."
         }
         Stage::Present => {
             "Issue the drawing of the picture.\n\

@@ -3,7 +3,7 @@
 //! A [`Scene`] says what plays and how it is drawn; the pictures come to it from one [`frame_loop`], a frame's way, which all of
 //! them share. [`movie`] shows the movie, [`card`] a test card. One that draws in space has a [`depth`] buffer and [`mesh`]es.
 
-mod card;
+pub(crate) mod card;
 mod depth;
 pub(crate) mod frame_loop;
 mod mesh;
@@ -92,6 +92,8 @@ pub(crate) struct Screen<'a> {
     pub size: (u32, u32),
     /// The picture to show: its texture, its size in pixels, and the width of a pixel over its height.
     pub picture: Option<(glow::Texture, (u32, u32), f64)>,
+    /// Another one of that size, over it, and from which part of its width on.
+    pub beside: Option<(glow::Texture, f32)>,
     /// How it is turned.
     pub orientation: Orientation,
 }
@@ -99,13 +101,22 @@ pub(crate) struct Screen<'a> {
 impl Screen<'_> {
     /// Draws the picture as large as fits, on black; returns where it lies.
     fn show_picture(&self) -> Viewport {
+        let viewport = self.viewport();
+        self.quad.draw(self.size, self.picture.map(|(texture, ..)| texture), viewport, self.orientation);
+        if let Some((texture, from)) = self.beside {
+            let from = (from * viewport.width as f32).round() as i32;
+            self.quad.draw_beside(texture, viewport, self.orientation, from);
+        }
+        viewport
+    }
+
+    /// Where the picture lies as large as fits.
+    pub(crate) fn viewport(&self) -> Viewport {
         let (upright, pixel_aspect) = match self.picture {
             Some((_, size, pixel_aspect)) => self.orientation.shown(size, pixel_aspect),
             None => (self.size, 1.0),
         };
-        let viewport = letterbox(self.size, upright, pixel_aspect);
-        self.quad.draw(self.size, self.picture.map(|(texture, ..)| texture), viewport, self.orientation);
-        viewport
+        letterbox(self.size, upright, pixel_aspect)
     }
 }
 

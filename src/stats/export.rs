@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{FrameSample, GlTimes, Recorder, Setting, Stage, recorder};
+use super::{Beside, FrameSample, GlTimes, Recorder, Setting, Stage, recorder};
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
 use crate::ladders::box_filter::VariantId;
@@ -51,8 +51,9 @@ pub(crate) struct ExportContext {
 /// the filter took by the wall where no device tells, and then `filter` is empty; `others` is the part of the machine that
 /// other processes used lately, 0 to 1. An interval is the time
 /// since the frame before was presented, whatever happened meanwhile; where `switched` is true that one was filtered otherwise,
-/// and most of the interval may have been waiting. Summaries leave these out; `settings` has one for each variant, radius,
-/// size and device, whose `noisy` says why its filter's times are not to be trusted to the last digit (of `off` its
+/// and most of the interval may have been waiting. `beside` is the other side of a wipe, `compared` whether the two were; what
+/// that took is in `wipe` and `difference` alone, of it the filter in `beside_filter`. Summaries leave switched ones out; `settings` has one for each variant, radius,
+/// size, device and other side, whose `noisy` says why its filter's times are not to be trusted to the last digit (of `off` its
 /// intervals), or false. The file appears under its name only when it is complete.
 ///
 /// # Errors
@@ -82,7 +83,7 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io:
     for (name, _) in GlTimes::default().named() {
         write!(out, ",{name}")?;
     }
-    writeln!(out, ",width,height,switched,filter_wall,others")?;
+    writeln!(out, ",width,height,switched,filter_wall,others,beside,compared,beside_filter")?;
     for (frame, (s, switched)) in (recorder.first_frame()..).zip(recorder.frames_and_switches()) {
         write!(out, "{frame},{:.6},{:.6},", s.pts, s.presented_at)?;
         if let Some(interval) = s.interval_ms {
@@ -97,6 +98,9 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io:
         for value in [s.filter_wall_ms(), s.others] {
             cell(out, value)?;
         }
+        let beside = s.beside.map(|beside| beside.to_string()).unwrap_or_default();
+        write!(out, ",{beside},{}", is_compared(s.beside))?;
+        cell(out, s.beside_filter_ms)?;
         writeln!(out)?;
     }
     Ok(())
@@ -202,8 +206,15 @@ impl Serialize for Row<'_> {
         map.serialize_entry("switched", &self.switched)?;
         map.serialize_entry("filter_wall", &s.filter_wall_ms().map(|ms| round(ms, 1e4)))?;
         map.serialize_entry("others", &s.others.map(|part| round(part, 1e4)))?;
+        map.serialize_entry("beside", &s.beside.map(|beside| beside.to_string()))?;
+        map.serialize_entry("compared", &is_compared(s.beside))?;
+        map.serialize_entry("beside_filter", &s.beside_filter_ms.map(|ms| round(ms, 1e4)))?;
         map.end()
     }
+}
+
+fn is_compared(beside: Option<Beside>) -> bool {
+    beside.is_some_and(|beside| beside.compared)
 }
 
 /// A time, where it was measured.
@@ -256,6 +267,8 @@ impl Serialize for OfSetting<'_> {
         map.serialize_entry("width", &of.size.0)?;
         map.serialize_entry("height", &of.size.1)?;
         map.serialize_entry("device_changes", &of.device)?;
+        map.serialize_entry("beside", &of.beside.map(|beside| beside.to_string()))?;
+        map.serialize_entry("compared", &is_compared(of.beside))?;
         map.serialize_entry("presented", &self.frames.len())?;
         map.serialize_entry("interval_ms", &intervals)?;
         map.serialize_entry("stages", &StageSeries(&stage))?;

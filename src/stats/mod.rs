@@ -40,6 +40,10 @@ pub enum Stage {
     Levels,
     /// The result back to OpenGL.
     Release,
+    /// All that the other side of a wipe took, from its upload to its release.
+    Wipe,
+    /// Comparing the two sides.
+    Difference,
     /// Drawing the picture.
     Present,
     /// Laying out and drawing the overlay.
@@ -52,7 +56,7 @@ pub enum Stage {
 
 impl Stage {
     /// All stages in the order in which a frame meets them.
-    pub(crate) const ALL: [Stage; 13] = [
+    pub(crate) const ALL: [Stage; 15] = [
         Stage::Take,
         Stage::Upload,
         Stage::Acquire,
@@ -62,6 +66,8 @@ impl Stage {
         Stage::Reduce,
         Stage::Levels,
         Stage::Release,
+        Stage::Wipe,
+        Stage::Difference,
         Stage::Present,
         Stage::Overlay,
         Stage::Swap,
@@ -80,6 +86,8 @@ impl Stage {
             Stage::Reduce => "reduce",
             Stage::Levels => "levels",
             Stage::Release => "release",
+            Stage::Wipe => "wipe",
+            Stage::Difference => "difference",
             Stage::Present => "present",
             Stage::Overlay => "overlay",
             Stage::Swap => "swap",
@@ -140,6 +148,10 @@ pub(crate) struct FrameSample {
     pub size: (u32, u32),
     /// Counts the changes of the OpenCL device before it was filtered.
     pub device: u32,
+    /// The other side of a wipe, where there was one: its time is the stage [`Stage::Wipe`].
+    pub beside: Option<Beside>,
+    /// What its filter took, in milliseconds, of the device, or by the wall where none tells.
+    pub beside_filter_ms: Option<f64>,
     /// The part of the machine that other processes used lately, 0 to 1, where that is known. The [`Recorder`] fills it in.
     pub others: Option<f64>,
 }
@@ -157,7 +169,8 @@ impl FrameSample {
 
     /// How it was filtered.
     pub(crate) fn setting(&self) -> Setting {
-        Setting { variant: self.variant, radius: self.radius, size: self.size, device: self.device }
+        let Self { variant, radius, size, device, beside, .. } = *self;
+        Setting { variant, radius, size, device, beside }
     }
 }
 
@@ -172,6 +185,29 @@ pub(crate) struct Setting {
     pub size: (u32, u32),
     /// Counts the changes of the OpenCL device.
     pub device: u32,
+    /// The other side of a wipe: a frame that is filtered twice takes longer.
+    pub beside: Option<Beside>,
+}
+
+/// How the other side of a wipe was filtered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Beside {
+    /// The variant.
+    pub variant: VariantId,
+    /// Its radius in pixels.
+    pub radius: u32,
+    /// The sides were compared.
+    pub compared: bool,
+}
+
+/// As in "flat r=7".
+impl std::fmt::Display for Beside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.variant {
+            VariantId::Off => f.write_str("off"),
+            variant => write!(f, "{variant} r={}", self.radius),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use super::timeline::FRAMES_SHOWN;
 use super::{FrameSample, GlTimes, Scores, Setting, Span, Stage, StageTimes, Timeline};
+use crate::ladders::box_filter::VariantId;
 use crate::timing::{Noise, Series};
 
 /// Seconds of history that the graph can show.
@@ -128,6 +129,7 @@ impl Recorder {
     /// Takes the sample of a frame that has just been presented. The first one after
     /// [`mark_discontinuity`](Self::mark_discontinuity) loses its interval.
     pub(crate) fn push(&mut self, mut sample: FrameSample) {
+        self.leave_out(&mut sample);
         if std::mem::take(&mut self.frame_gap) {
             sample.interval_ms = None;
         }
@@ -157,6 +159,7 @@ impl Recorder {
     /// Takes the sample of the picture on the screen after it was filtered anew: it is measured and shown, but it is no
     /// movie frame that was presented.
     pub(crate) fn push_again(&mut self, mut sample: FrameSample) {
+        self.leave_out(&mut sample);
         (sample.interval_ms, sample.others) = (None, self.others);
         self.show(None, sample);
     }
@@ -171,6 +174,30 @@ impl Recorder {
         self.stretch.clear();
         self.shown += 1;
         self.is_first = true;
+    }
+
+    /// Other kernels filter for this variant from now on: its times begin anew. `differs`: they count for nothing, because it makes
+    /// another picture.
+    pub(crate) fn kernels_changed(&mut self, variant: VariantId, differs: bool) {
+        self.scores.start_anew(variant, differs);
+        let is_in = |setting: Setting| {
+            setting.variant == variant || setting.beside.is_some_and(|b| b.variant == variant)
+        };
+        if self.setting.is_some_and(is_in) {
+            self.stretch.clear();
+            self.shown += 1;
+            self.is_first = true;
+        }
+    }
+
+    /// What makes another picture has no time of its filter, on either side of a wipe.
+    fn leave_out(&self, sample: &mut FrameSample) {
+        if self.scores.leaves_out(sample.variant) {
+            sample.stages[Stage::Filter as usize] = f64::NAN;
+        }
+        sample.beside_filter_ms = sample
+            .beside_filter_ms
+            .filter(|_| !sample.beside.is_some_and(|b| self.scores.leaves_out(b.variant)));
     }
 
     /// Takes the sample of the picture that is on the screen now.
@@ -326,6 +353,11 @@ impl Recorder {
     /// Summary of one of OpenGL's times over the same frames, as far as they are known.
     pub(crate) fn gl_summary(&self, time: impl Fn(&GlTimes) -> Option<f64>) -> Option<Summary> {
         self.summarise(|s| time(&s.gl))
+    }
+
+    /// Summary of what the filter of a wipe's other side took over the same frames.
+    pub(crate) fn beside(&self) -> Option<Summary> {
+        self.summarise(|s| s.beside_filter_ms)
     }
 
     /// Summary of what packing the planes took the decoder's thread over the same frames, where that did it.

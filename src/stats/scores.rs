@@ -37,6 +37,8 @@ impl Score {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scores {
     scores: Vec<(VariantId, Score)>,
+    /// They make another picture: their times are those of other work.
+    left_out: Vec<VariantId>,
 }
 
 impl Scores {
@@ -53,7 +55,7 @@ impl Scores {
         filter_ms: impl Iterator<Item = f64>,
         others: Option<f64>,
     ) {
-        if setting.variant == VariantId::Off {
+        if setting.variant == VariantId::Off || self.leaves_out(setting.variant) {
             return;
         }
         let mut measured: Vec<f64> = filter_ms.filter(|ms| ms.is_finite() && *ms > 0.0).collect();
@@ -71,6 +73,20 @@ impl Scores {
             Some((_, old)) => *old = new,
             None => self.scores.push((setting.variant, new)),
         }
+    }
+
+    /// A variant has other kernels now: its score is forgotten, and `left_out` is whether it has none from here on.
+    pub(super) fn start_anew(&mut self, variant: VariantId, left_out: bool) {
+        self.scores.retain(|(of, _)| *of != variant);
+        self.left_out.retain(|of| *of != variant);
+        if left_out {
+            self.left_out.push(variant);
+        }
+    }
+
+    /// Whether a variant has no times, because it makes another picture.
+    pub(super) fn leaves_out(&self, variant: VariantId) -> bool {
+        self.left_out.contains(&variant)
     }
 
     /// Forgets all: another device filters now.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::Stage;
+use crate::timing::log::Track;
 
 /// Frames that are kept.
 pub(crate) const FRAMES_SHOWN: usize = 3;
@@ -14,6 +15,8 @@ pub(crate) const FRAMES_SHOWN: usize = 3;
 pub enum Lane {
     /// A thread of the host: the window's, or those of the filter in Rust.
     Host,
+    /// A thread of the host: the device's, which makes its calls.
+    Calls,
     /// The device, on its queue for uploads.
     Upload,
     /// The device, on the filter's queue; also OpenGL's shaders.
@@ -34,9 +37,10 @@ pub struct Span {
 }
 
 impl Span {
-    /// What a thread of the host has done since `from`.
+    /// What this thread of the host has done since `from`.
     pub(crate) fn since(stage: Stage, from: Instant) -> Self {
-        Self { stage, lane: Lane::Host, from, to: Instant::now() }
+        let lane = if Track::of_thread() == Track::Calls { Lane::Calls } else { Lane::Host };
+        Self { stage, lane, from, to: Instant::now() }
     }
 
     /// How long it ran, in milliseconds.

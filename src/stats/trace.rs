@@ -17,6 +17,7 @@ use serde_json::json;
 use super::{FrameSample, Lane, Span, Stage};
 use crate::error::Result;
 use crate::ladder::BackEnd;
+use crate::ladders::box_filter::VariantId;
 use crate::save;
 use crate::timing::log::{Event, Recorded, Track};
 
@@ -43,7 +44,9 @@ pub(crate) struct TraceContext {
 
 /// The events of a frame that has just been presented, the `number`th: it, its stages, and what was dropped before it.
 pub(crate) fn frame_events(number: u64, sample: &FrameSample, spans: &[Span]) -> Vec<Event> {
-    let gl = sample.variant.back_end() == BackEnd::Glsl;
+    let is_gl = |variant: VariantId| variant.back_end() == BackEnd::Glsl;
+    let gl = is_gl(sample.variant);
+    let gl_beside = sample.beside.is_some_and(|beside| is_gl(beside.variant));
     let mut events = Vec::with_capacity(spans.len() + 2);
     let (from, to) = (spans.iter().map(|s| s.from).min(), spans.iter().map(|s| s.to).max());
     if let (Some(from), Some(to)) = (from, to) {
@@ -57,7 +60,8 @@ pub(crate) fn frame_events(number: u64, sample: &FrameSample, spans: &[Span]) ->
             events.push(Event::instant(Track::Window, "dropped", taken).with(told));
         }
     }
-    events.extend(spans.iter().map(|span| stage_event(span, gl)));
+    let gl_of = |stage| if stage == Stage::Wipe { gl_beside } else { gl };
+    events.extend(spans.iter().map(|span| stage_event(span, gl_of(span.stage))));
     events.into_iter().map(|event| event.of_frame(number)).collect()
 }
 
@@ -72,8 +76,9 @@ fn stage_event(span: &Span, gl: bool) -> Event {
     let track = match (span.lane, span.stage) {
         (Lane::Host, Stage::Filter) => Track::Native,
         (Lane::Host, _) => Track::Window,
+        (Lane::Calls, _) => Track::Calls,
         (Lane::Upload, _) => Track::Uploads,
-        (Lane::Device, Stage::Filter) if gl => Track::GlFilter,
+        (Lane::Device, Stage::Filter | Stage::Wipe) if gl => Track::GlFilter,
         (Lane::Device, _) => Track::Device,
     };
     Event::span(track, span.stage.name(), span.from, span.to)
@@ -222,7 +227,7 @@ fn rows(events: &[&Event]) -> Vec<usize> {
 /// The process that a track belongs to, and what it is called.
 fn process(track: Track) -> (u32, &'static str) {
     match track {
-        Track::Frames | Track::Window | Track::Decoder | Track::Native => (1, "clreel"),
+        Track::Frames | Track::Window | Track::Calls | Track::Decoder | Track::Native => (1, "clreel"),
         Track::Builder | Track::Tuner | Track::Others => (1, "clreel"),
         Track::Uploads | Track::Device => (2, "OpenCL"),
         Track::GlFilter | Track::GlTexture | Track::GlPresent | Track::GlOverlay => (3, "OpenGL"),
@@ -238,6 +243,7 @@ fn track_name(track: Track) -> &'static str {
     match track {
         Track::Frames => "frames",
         Track::Window => "window",
+        Track::Calls => "device's calls",
         Track::Decoder => "decoder",
         Track::Native => "native",
         Track::Builder => "builder",

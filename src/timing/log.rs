@@ -23,6 +23,8 @@ pub(crate) enum Track {
     Frames,
     /// The window's thread; without a window the one that does the work.
     Window,
+    /// The threads that make the devices' calls.
+    Calls,
     /// The decoder's thread.
     Decoder,
     /// The thread of the filter in Rust.
@@ -53,6 +55,7 @@ impl Track {
         thread_local! {
             static TRACK: Track = match std::thread::current().name() {
                 Some("main") => Track::Window,
+                Some("device") => Track::Calls,
                 Some("decoder") => Track::Decoder,
                 Some("native") => Track::Native,
                 Some("builder") => Track::Builder,

@@ -103,7 +103,7 @@ impl fmt::Display for MismatchReport {
     }
 }
 
-/// What a check compared, byte for byte: every picture at every size, launched in each way.
+/// What a check compared, all of it: every picture at every size, launched in each way.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Checked {
     /// Sizes of the pictures, as in `1280x720`.

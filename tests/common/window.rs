@@ -218,6 +218,30 @@ impl<'a> Session<'a> {
         self.click_at(at);
     }
 
+    /// Chooses a panel in the menu.
+    pub fn choose(&mut self, panel: &str) {
+        self.click("Panels");
+        self.click(panel);
+    }
+
+    /// Clicks at `text` until `shown` is there: on a busy machine what is clicked may move between the finding and the click.
+    pub fn click_until(&mut self, text: &str, shown: &str) {
+        let mut clicked: Option<Instant> = None;
+        self.wait(&format!("{shown} after a click at {text}"), |s| {
+            let texts = s.texts();
+            if texts.iter().any(|t| t.text.contains(shown)) {
+                return true;
+            }
+            let button = texts.iter().rev().find(|t| t.text == text);
+            if let Some(at) = button.filter(|_| clicked.is_none_or(|c| c.elapsed() > Duration::from_secs(5)))
+            {
+                s.click_at(at.center());
+                clicked = Some(Instant::now());
+            }
+            false
+        });
+    }
+
     /// Presses and releases the mouse, each for long enough to be seen in a frame of its own.
     pub fn click_at(&mut self, (x, y): (i32, i32)) {
         self.display.xdotool(&["mousemove", &x.to_string(), &y.to_string()]);

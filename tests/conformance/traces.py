@@ -1,7 +1,7 @@
 """traces - when host and device work in each rung of `clreel bench --ladder conversions`, as a picture. In: a binary, a device,
 how many numbers. Out: an SVG, on stdout, that reads on light and on dark pages.
 
-    tests/conformance/traces.py target/release/clreel cpu 4194240 > assets/conversions.svg
+    tests/conformance/traces.py target/release/clreel cpu 4194240 > assets/conversions-pocl.svg
 
 Each rung is measured alone and traced; what is drawn is its last run. All have the same scale, so that the holes in the
 device's row can be compared, and the next rung's shorter row with them."""
@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-PART = 48 * 21845
+PART, SHARE = 48 * 21845, 48 * 5461
 RUNGS = ["blocking", "mapped", "non-blocking", "double-buffered", "verified-on-device", "fused", "all-widths", "threads"]
 HOST = {"numbers and reference": "#2f6fd6", "write": "#d1722b", "read": "#d1722b", "compare": "#9b59b6", "wait": "none"}
 DEVICE = "#3a9a5b"
@@ -22,22 +22,18 @@ LEFT, WIDTH = 150, 720
 
 
 def traced(binary, device, count, rung):
-    """Spans of the rung's last run in milliseconds: (is_device, name, from, to)."""
+    """Spans of the rung's last run in milliseconds: (thread or None for the device, name, from, to)."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "trace.json")
         command = [binary, "bench", "--ladder", "conversions", "--device", device, "--count", str(count), "--frames", "1"]
         subprocess.run(command + ["--variant", rung, "--trace", path], check=True, stdout=subprocess.DEVNULL)
         with open(path, encoding="utf-8") as file:
             events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
-    spans = [(event["name"] == "convert", event["name"], event["ts"] / 1e3, (event["ts"] + event["dur"]) / 1e3)
-             for event in events if event["name"] == "convert" or event["name"] in HOST]
+    spans = [(None if event["name"] == "convert" else event["tid"], event["name"], event["ts"] / 1e3,
+              (event["ts"] + event["dur"]) / 1e3) for event in events if event["name"] == "convert" or event["name"] in HOST]
     made = sorted(span[2] for span in spans if span[1] == "numbers and reference")
-    # A rung whose threads make larger parts has fewer.
-    parts = -(-count // PART)
-    if rung == "threads":
-        parts = -(-parts // max(1, min(4, (os.cpu_count() or 1) // 4)))
-    began = made[-parts]
-    return [(on_device, name, start - began, end - began) for on_device, name, start, end in spans if start >= began]
+    began = made[-(-(-count // (SHARE if rung == "threads" else PART)))]
+    return [(thread, name, start - began, end - began) for thread, name, start, end in spans if start >= began]
 
 
 def main():
@@ -55,12 +51,15 @@ def main():
     for rung, spans in rows:
         took = max(span[3] for span in spans)
         parts.append(f'<text x="10" y="{y + 13}">{rung}</text><text x="10" y="{y + 30}">{first / took:.1f} ×</text>')
-        for on_device, name, start, end in spans:
+        threads = sorted({span[0] for span in spans if span[0] is not None})
+        for thread, name, start, end in spans:
             left, width = LEFT + WIDTH * start / longest, max(WIDTH * (end - start) / longest, 0.4)
-            fill = DEVICE if on_device else HOST[name]
+            fill = DEVICE if thread is None else HOST[name]
             look = 'class="w"' if fill == "none" else f'fill="{fill}"'
-            row = y + (17 if on_device else 0)
-            parts.append(f'<rect {look} x="{left:.1f}" y="{row}" width="{width:.1f}" height="14"/>')
+            # Threads lie below each other in the host's row.
+            height = 14 if thread is None else 14 / len(threads)
+            row = y + (17 if thread is None else threads.index(thread) * height)
+            parts.append(f'<rect {look} x="{left:.1f}" y="{row:.1f}" width="{width:.1f}" height="{height:.1f}"/>')
         y += 44
     title = "Conversions: what host and device do in each rung, on one scale"
     print(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 10} {y}" role="img" aria-label="{title}">')

@@ -17,6 +17,8 @@ use raw_window_handle::{RawDisplayHandle, XlibDisplayHandle};
 /// The texture's size in pixels.
 pub const WIDTH: usize = 7;
 pub const HEIGHT: usize = 5;
+/// A shared buffer's length in bytes.
+pub const LENGTH: usize = 1003;
 
 #[test]
 #[ignore = "runs in a child process of the other tests, which set its environment"]
@@ -31,7 +33,20 @@ fn case() {
         "plain-context" => {
             let cl = Cl::open(&[]).unwrap();
             println!("texture={}", cl.texture(gl.texture(&Format::RGBA8)).unwrap_err());
+            println!("buffer={}", cl.buffer(gl.buffer(&[0; LENGTH])).unwrap_err());
         }
+        "no-buffer" => {
+            let cl = Cl::open(&gl.properties).unwrap();
+            println!(
+                "unknown={}",
+                cl.buffer(NonZeroU32::new(4711).map(glow::NativeBuffer).unwrap()).unwrap_err()
+            );
+            println!("empty={}", cl.buffer(gl.buffer(&[])).unwrap_err());
+        }
+        "buffer" => share_buffer(&gl, "", false),
+        "buffer-elsewhere" => share_buffer(&gl, "", true),
+        "buffer-forget-acquire" => share_buffer(&gl, "acquire", false),
+        "buffer-forget-release" => share_buffer(&gl, "release", false),
         "share-rgba8" => share(&gl, &Format::RGBA8, "", true),
         "share-r8" => share(&gl, &Format::R8, "", true),
         "thread-acquire" => share_by_threads(&gl, true, false),
@@ -144,6 +159,28 @@ impl Gl {
         }
     }
 
+    /// A buffer with these bytes.
+    fn buffer(&self, bytes: &[u8]) -> glow::Buffer {
+        // SAFETY: the context is current; OpenGL copies the bytes before the call returns.
+        unsafe {
+            let buffer = self.api.create_buffer().unwrap();
+            self.api.bind_buffer(glow::ARRAY_BUFFER, Some(buffer));
+            self.api.buffer_data_u8_slice(glow::ARRAY_BUFFER, bytes, glow::DYNAMIC_DRAW);
+            self.api.finish();
+            buffer
+        }
+    }
+
+    fn read_buffer(&self, buffer: glow::Buffer) -> Vec<u8> {
+        let mut bytes = vec![0; LENGTH];
+        // SAFETY: the context is current; the buffer has that many bytes.
+        unsafe {
+            self.api.bind_buffer(glow::ARRAY_BUFFER, Some(buffer));
+            self.api.get_buffer_sub_data(glow::ARRAY_BUFFER, 0, &mut bytes);
+        }
+        bytes
+    }
+
     fn read(&self, texture: glow::Texture, format: &Format) -> Vec<u8> {
         let mut bytes = vec![0; format.bytes()];
         let target = glow::PixelPackData::Slice(Some(&mut bytes));
@@ -210,6 +247,34 @@ impl Cl {
             ffi::clCreateFromGLTexture(self.context, flags, glow::TEXTURE_2D, 0, name, &mut status)
         };
         if image.is_null() { Err(status) } else { Ok(image) }
+    }
+
+    fn buffer(&self, buffer: glow::Buffer) -> Result<ffi::cl_mem, i32> {
+        let mut status = 0;
+        // SAFETY: the context lives.
+        let buffer = unsafe {
+            let flags = ffi::CL_MEM_READ_WRITE;
+            ffi::clCreateFromGLBuffer(self.context, flags, buffer.0.get(), &mut status)
+        };
+        if buffer.is_null() { Err(status) } else { Ok(buffer) }
+    }
+
+    fn read_buffer(&self, buffer: ffi::cl_mem) -> Vec<u8> {
+        let mut bytes = vec![0u8; LENGTH];
+        let (to, none) = (bytes.as_mut_ptr().cast(), ptr::null());
+        // SAFETY: blocking, into a block with room for the whole buffer.
+        let status =
+            unsafe { ffi::clEnqueueReadBuffer(self.queue, buffer, 1, 0, LENGTH, to, 0, none, null_mut()) };
+        assert_eq!(status, 0);
+        bytes
+    }
+
+    fn write_buffer(&self, buffer: ffi::cl_mem, bytes: &[u8]) {
+        let (from, none) = (bytes.as_ptr().cast(), ptr::null());
+        // SAFETY: blocking, from a block that holds the whole buffer.
+        let status =
+            unsafe { ffi::clEnqueueWriteBuffer(self.queue, buffer, 1, 0, LENGTH, from, 0, none, null_mut()) };
+        assert_eq!(status, 0);
     }
 
     fn acquire(&self, image: &ffi::cl_mem) {
@@ -342,6 +407,32 @@ fn share_by_threads(gl: &Gl, acquire_elsewhere: bool, release_elsewhere: bool) {
     println!("gl_sees_cl={}", words(&gl_sees));
     // SAFETY: the context should be current still; without one the name is 0.
     println!("current_again={}", unsafe { gl.api.create_texture() }.is_ok());
+}
+
+/// The same with a buffer, without the call that is `forgotten`; `elsewhere`: on a thread without an OpenGL context.
+fn share_buffer(gl: &Gl, forgotten: &str, elsewhere: bool) {
+    let cl = Cl::open(&gl.properties).unwrap();
+    let pattern = |seed: usize| (0..LENGTH).map(|i| (i * 7 + seed) as u8).collect::<Vec<u8>>();
+    let (from_gl, from_cl) = (pattern(3), pattern(101));
+    let buffer = gl.buffer(&from_gl);
+    let shared = cl.buffer(buffer).unwrap();
+    let (mut kind, mut name) = (0, 0);
+    // SAFETY: the object lives, and there is room for both answers.
+    assert_eq!(unsafe { ffi::clGetGLObjectInfo(shared, &mut kind, &mut name) }, 0);
+    println!("object={kind:#x} {}", name == buffer.0.get());
+    let hand_over = |function: HandOver| match elsewhere {
+        true => cl.hand_over_elsewhere(shared, function),
+        false => cl.hand_over(shared, function),
+    };
+    if forgotten != "acquire" {
+        assert_eq!(hand_over(ffi::clEnqueueAcquireGLObjects), 0);
+    }
+    println!("cl_sees_gl={}", cl.read_buffer(shared) == from_gl);
+    cl.write_buffer(shared, &from_cl);
+    if forgotten != "release" {
+        assert_eq!(hand_over(ffi::clEnqueueReleaseGLObjects), 0);
+    }
+    println!("gl_sees_cl={}", gl.read_buffer(buffer) == from_cl);
 }
 
 fn words(values: &[impl ToString]) -> String {

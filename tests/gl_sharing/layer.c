@@ -256,7 +256,12 @@ static void *CL_API_CALL layer_clEnqueueMapBuffer(cl_command_queue queue, cl_mem
                                                   const cl_event *wait_list, cl_event *event, cl_int *error) {
     FAIL_AS_PLANNED_OR_NULL(clEnqueueMapBuffer, queue);
     log_line("clEnqueueMapBuffer bytes=%zu for=%s", size, map_purpose(flags));
-    return driver->clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, waits, wait_list, event, error);
+    int is_wrong = flags & CL_MAP_READ && getenv("CLREEL_LAYER_WRONG_MAP");
+    unsigned char *mapped = driver->clEnqueueMapBuffer(queue, buffer, blocking || is_wrong, flags, offset, size, waits,
+                                                       wait_list, event, error);
+    if (is_wrong && mapped && size)
+        mapped[size / 2] ^= 1;
+    return mapped;
 }
 
 static void *CL_API_CALL layer_clEnqueueMapImage(cl_command_queue queue, cl_mem image, cl_bool blocking,

@@ -1,8 +1,8 @@
-// cl_khr_gl_sharing on a driver that has none. A shared texture is an ordinary image with a note of its texture:
-// acquire copies the texture into the image, release copies the image back. Both are done when the call returns. They
-// use the calling thread's OpenGL context, and where none is current there, one of the layer's own (helper.c).
+// cl_khr_gl_sharing on a driver that has none. A shared texture is an ordinary image with a note of its texture, a shared
+// buffer an ordinary buffer: acquire copies what OpenGL has there, release copies it back. Both are done when the call
+// returns. They use the calling thread's OpenGL context, and where none is current there, one of the layer's own (helper.c).
 //
-// With poison, the side that must not be touched holds rubbish: the image between release and acquire, the texture
+// With poison, the side that must not be touched holds rubbish: OpenCL's between release and acquire, OpenGL's
 // between acquire and release. So a forgotten call becomes wrong pixels instead of a picture that is right by luck.
 
 #define GL_GLEXT_PROTOTYPES
@@ -16,17 +16,17 @@
 
 enum { POISON_FOR_CL = 0x5A, POISON_FOR_GL = 0xA5 };
 
-// A texture that was shared, for as long as its image lives.
-typedef struct shared_texture {
-    struct shared_texture *next;
-    cl_mem image;
-    GLenum target;
+// A texture or a buffer that was shared, for as long as its memory object lives.
+typedef struct shared_object {
+    struct shared_object *next;
+    cl_mem memory;
+    GLenum target; // GL_TEXTURE_2D, or GL_COPY_READ_BUFFER for a buffer, which has nothing but its bytes
     GLuint name;
     GLint level;
     size_t width, height, bytes;
     GLenum format, type; // of its texels in host memory
     bool acquired;
-} shared_texture;
+} shared_object;
 
 // A context that was made with an OpenGL context to share with.
 typedef struct sharing_context {
@@ -37,21 +37,21 @@ typedef struct sharing_context {
 } sharing_context;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static shared_texture *textures;
+static shared_object *objects_shared;
 static sharing_context *contexts;
 
-static shared_texture *find_texture(cl_mem image) {
+static shared_object *find_object(cl_mem memory) {
     pthread_mutex_lock(&lock);
-    shared_texture *found = textures;
-    while (found && found->image != image) found = found->next;
+    shared_object *found = objects_shared;
+    while (found && found->memory != memory) found = found->next;
     pthread_mutex_unlock(&lock);
     return found;
 }
 
-static void CL_CALLBACK forget_texture(cl_mem image, void *data) {
-    (void)image;
+static void CL_CALLBACK forget_object(cl_mem memory, void *data) {
+    (void)memory;
     pthread_mutex_lock(&lock);
-    for (shared_texture **link = &textures; *link; link = &(*link)->next) {
+    for (shared_object **link = &objects_shared; *link; link = &(*link)->next) {
         if (*link == data) {
             *link = (*link)->next;
             break;
@@ -60,6 +60,8 @@ static void CL_CALLBACK forget_texture(cl_mem image, void *data) {
     pthread_mutex_unlock(&lock);
     free(data);
 }
+
+static bool is_buffer(const shared_object *object) { return object->target == GL_COPY_READ_BUFFER; }
 
 // What is current on this thread. OpenGL ES cannot read a texture back as this layer does.
 typedef enum { NO_OPENGL, OPENGL, OPENGL_ES } current_gl;
@@ -225,6 +227,15 @@ static const struct {
     {GL_RGBA32F, {CL_RGBA, CL_FLOAT}, GL_RGBA, GL_FLOAT, 16},
 };
 
+// From now on its memory is one side of it.
+static void note_object(shared_object *object) {
+    driver->clSetMemObjectDestructorCallback(object->memory, forget_object, object);
+    pthread_mutex_lock(&lock);
+    object->next = objects_shared;
+    objects_shared = object;
+    pthread_mutex_unlock(&lock);
+}
+
 static cl_mem CL_API_CALL layer_clCreateFromGLTexture(cl_context context, cl_mem_flags flags, cl_GLenum target,
                                                       cl_GLint level, cl_GLuint name, cl_int *error) {
     FAIL_AS_PLANNED_OR_NULL(clCreateFromGLTexture, context);
@@ -253,9 +264,9 @@ static cl_mem CL_API_CALL layer_clCreateFromGLTexture(cl_context context, cl_mem
     while (kind < kinds && formats[kind].internal != internal) kind++;
     if (kind == kinds) RETURN_ERROR(CL_INVALID_IMAGE_FORMAT_DESCRIPTOR);
 
-    shared_texture *texture = malloc(sizeof *texture);
+    shared_object *texture = malloc(sizeof *texture);
     if (!texture) RETURN_ERROR(CL_OUT_OF_HOST_MEMORY);
-    *texture = (shared_texture){
+    *texture = (shared_object){
         .target = target,
         .name = name,
         .level = level,
@@ -272,20 +283,16 @@ static cl_mem CL_API_CALL layer_clCreateFromGLTexture(cl_context context, cl_mem
     if (rubbish) memset(rubbish, POISON_FOR_CL, texture->bytes);
     cl_mem_flags copy = rubbish ? CL_MEM_COPY_HOST_PTR : 0;
     cl_int status;
-    texture->image =
+    texture->memory =
         driver->clCreateImage(context, flags | copy, &formats[kind].image, &description, rubbish, &status);
     free(rubbish);
-    if (!texture->image) {
+    if (!texture->memory) {
         free(texture);
         RETURN_ERROR(status);
     }
-    driver->clSetMemObjectDestructorCallback(texture->image, forget_texture, texture);
-    pthread_mutex_lock(&lock);
-    texture->next = textures;
-    textures = texture;
-    pthread_mutex_unlock(&lock);
+    note_object(texture);
     if (error) *error = CL_SUCCESS;
-    return texture->image;
+    return texture->memory;
 }
 
 static cl_mem CL_API_CALL layer_clCreateFromGLTexture2D(cl_context context, cl_mem_flags flags, cl_GLenum target,
@@ -293,18 +300,61 @@ static cl_mem CL_API_CALL layer_clCreateFromGLTexture2D(cl_context context, cl_m
     return layer_clCreateFromGLTexture(context, flags, target, level, name, error);
 }
 
+// -------------------------------------------------------------------------------------------------------- buffers
+
+static cl_mem CL_API_CALL layer_clCreateFromGLBuffer(cl_context context, cl_mem_flags flags, cl_GLuint name,
+                                                     cl_int *error) {
+    FAIL_AS_PLANNED_OR_NULL(clCreateFromGLBuffer, context);
+    sharing_context *sharing = find_sharing(context);
+    if (!sharing) RETURN_ERROR(CL_INVALID_CONTEXT);
+    const current_gl here = current();
+    helper *helper = here == NO_OPENGL && !options.needs_context ? helper_of(sharing) : NULL;
+    if (here != OPENGL && !helper) RETURN_ERROR(CL_INVALID_OPERATION);
+    if (helper && !enter_helper(helper)) RETURN_ERROR(CL_INVALID_OPERATION);
+    GLint bound = 0, length = 0;
+    const bool is_known = glIsBuffer(name);
+    if (is_known) {
+        glGetIntegerv(GL_COPY_READ_BUFFER_BINDING, &bound);
+        glBindBuffer(GL_COPY_READ_BUFFER, name);
+        glGetBufferParameteriv(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &length);
+        glBindBuffer(GL_COPY_READ_BUFFER, (GLuint)bound);
+    }
+    if (helper) leave_helper(helper);
+    // One without memory is none either, by the extension.
+    if (!is_known || length <= 0) RETURN_ERROR(CL_INVALID_GL_OBJECT);
+
+    shared_object *buffer = malloc(sizeof *buffer);
+    if (!buffer) RETURN_ERROR(CL_OUT_OF_HOST_MEMORY);
+    *buffer = (shared_object){.target = GL_COPY_READ_BUFFER, .name = name, .bytes = (size_t)length};
+    void *rubbish = options.poison ? malloc(buffer->bytes) : NULL;
+    if (rubbish) memset(rubbish, POISON_FOR_CL, buffer->bytes);
+    cl_int status;
+    buffer->memory = driver->clCreateBuffer(context, flags | (rubbish ? CL_MEM_COPY_HOST_PTR : 0), buffer->bytes,
+                                            rubbish, &status);
+    free(rubbish);
+    if (!buffer->memory) {
+        free(buffer);
+        RETURN_ERROR(status);
+    }
+    note_object(buffer);
+    if (error) *error = CL_SUCCESS;
+    return buffer->memory;
+}
+
+// --------------------------------------------------------------------------------------------- what is told of both
+
 static cl_int CL_API_CALL layer_clGetGLObjectInfo(cl_mem object, cl_gl_object_type *type, cl_GLuint *name) {
-    shared_texture *texture = find_texture(object);
-    if (!texture) return CL_INVALID_GL_OBJECT;
-    if (type) *type = CL_GL_OBJECT_TEXTURE2D;
-    if (name) *name = texture->name;
+    shared_object *shared = find_object(object);
+    if (!shared) return CL_INVALID_GL_OBJECT;
+    if (type) *type = is_buffer(shared) ? CL_GL_OBJECT_BUFFER : CL_GL_OBJECT_TEXTURE2D;
+    if (name) *name = shared->name;
     return CL_SUCCESS;
 }
 
 static cl_int CL_API_CALL layer_clGetGLTextureInfo(cl_mem object, cl_gl_texture_info what, size_t size, void *value,
                                                    size_t *returned) {
-    shared_texture *texture = find_texture(object);
-    if (!texture) return CL_INVALID_GL_OBJECT;
+    shared_object *texture = find_object(object);
+    if (!texture || is_buffer(texture)) return CL_INVALID_GL_OBJECT;
     if (what != CL_GL_TEXTURE_TARGET && what != CL_GL_MIPMAP_LEVEL) return CL_INVALID_VALUE;
     // Both answers have 32 bits.
     GLenum answer = what == CL_GL_TEXTURE_TARGET ? texture->target : (GLenum)texture->level;
@@ -327,7 +377,7 @@ typedef struct {
     GLint pack_buffer, unpack_buffer, texture, pixel[PIXEL_STATES];
 } gl_state;
 
-static gl_state prepare_gl(const shared_texture *texture) {
+static gl_state prepare_gl(const shared_object *texture) {
     gl_state before;
     glGetIntegerv(GL_PIXEL_PACK_BUFFER_BINDING, &before.pack_buffer);
     glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &before.unpack_buffer);
@@ -343,19 +393,49 @@ static gl_state prepare_gl(const shared_texture *texture) {
     return before;
 }
 
-static void restore_gl(const shared_texture *texture, const gl_state *before) {
+static void restore_gl(const shared_object *texture, const gl_state *before) {
     for (int i = 0; i < PIXEL_STATES; i++) glPixelStorei(pixel_state[i], before->pixel[i]);
     glBindTexture(texture->target, (GLuint)before->texture);
     glBindBuffer(GL_PIXEL_PACK_BUFFER, (GLuint)before->pack_buffer);
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, (GLuint)before->unpack_buffer);
 }
 
-static void write_texture(const shared_texture *texture, const void *texels) {
+static void write_texture(const shared_object *texture, const void *texels) {
     glTexSubImage2D(texture->target, texture->level, 0, 0, (GLsizei)texture->width, (GLsizei)texture->height,
                     texture->format, texture->type, texels);
 }
 
-static cl_int move(cl_command_queue queue, shared_texture *texture, bool acquire) {
+static cl_int move_buffer(cl_command_queue queue, shared_object *buffer, bool acquire) {
+    void *bytes = malloc(buffer->bytes);
+    if (!bytes) return CL_OUT_OF_HOST_MEMORY;
+    const GLsizeiptr length = (GLsizeiptr)buffer->bytes;
+    cl_int status;
+    GLint before = 0;
+    glGetIntegerv(GL_COPY_READ_BUFFER_BINDING, &before);
+    glBindBuffer(buffer->target, buffer->name);
+    if (acquire) {
+        glGetBufferSubData(buffer->target, 0, length, bytes);
+        status = driver->clEnqueueWriteBuffer(queue, buffer->memory, CL_TRUE, 0, buffer->bytes, bytes, 0, NULL, NULL);
+        if (options.poison && status == CL_SUCCESS) {
+            memset(bytes, POISON_FOR_GL, buffer->bytes);
+            glBufferSubData(buffer->target, 0, length, bytes);
+        }
+    } else {
+        status = driver->clEnqueueReadBuffer(queue, buffer->memory, CL_TRUE, 0, buffer->bytes, bytes, 0, NULL, NULL);
+        if (status == CL_SUCCESS && options.poison && !buffer->acquired) memset(bytes, POISON_FOR_CL, buffer->bytes);
+        if (status == CL_SUCCESS) glBufferSubData(buffer->target, 0, length, bytes);
+        if (options.poison && status == CL_SUCCESS) {
+            memset(bytes, POISON_FOR_CL, buffer->bytes);
+            status = driver->clEnqueueWriteBuffer(queue, buffer->memory, CL_TRUE, 0, buffer->bytes, bytes, 0, NULL,
+                                                  NULL);
+        }
+    }
+    glBindBuffer(buffer->target, (GLuint)before);
+    free(bytes);
+    return status;
+}
+
+static cl_int move_texture(cl_command_queue queue, shared_object *texture, bool acquire) {
     const size_t origin[3] = {0, 0, 0}, region[3] = {texture->width, texture->height, 1};
     void *texels = malloc(texture->bytes);
     if (!texels) return CL_OUT_OF_HOST_MEMORY;
@@ -363,18 +443,18 @@ static cl_int move(cl_command_queue queue, shared_texture *texture, bool acquire
     gl_state before = prepare_gl(texture);
     if (acquire) {
         glGetTexImage(texture->target, texture->level, texture->format, texture->type, texels);
-        status = driver->clEnqueueWriteImage(queue, texture->image, CL_TRUE, origin, region, 0, 0, texels, 0, NULL, NULL);
+        status = driver->clEnqueueWriteImage(queue, texture->memory, CL_TRUE, origin, region, 0, 0, texels, 0, NULL, NULL);
         if (options.poison && status == CL_SUCCESS) {
             memset(texels, POISON_FOR_GL, texture->bytes);
             write_texture(texture, texels);
         }
     } else {
-        status = driver->clEnqueueReadImage(queue, texture->image, CL_TRUE, origin, region, 0, 0, texels, 0, NULL, NULL);
+        status = driver->clEnqueueReadImage(queue, texture->memory, CL_TRUE, origin, region, 0, 0, texels, 0, NULL, NULL);
         if (status == CL_SUCCESS && options.poison && !texture->acquired) memset(texels, POISON_FOR_CL, texture->bytes);
         if (status == CL_SUCCESS) write_texture(texture, texels);
         if (options.poison && status == CL_SUCCESS) {
             memset(texels, POISON_FOR_CL, texture->bytes);
-            status = driver->clEnqueueWriteImage(queue, texture->image, CL_TRUE, origin, region, 0, 0, texels, 0, NULL,
+            status = driver->clEnqueueWriteImage(queue, texture->memory, CL_TRUE, origin, region, 0, 0, texels, 0, NULL,
                                                  NULL);
         }
     }
@@ -389,14 +469,14 @@ static cl_int move_all(const char *function, bool acquire, cl_command_queue queu
                        const cl_mem *objects, size_t *bytes) {
     cl_int status = CL_SUCCESS;
     for (cl_uint i = 0; i < count && status == CL_SUCCESS; i++) {
-        shared_texture *texture = find_texture(objects[i]);
-        if (!texture) return CL_INVALID_GL_OBJECT;
-        if (texture->acquired == acquire) {
+        shared_object *shared = find_object(objects[i]);
+        if (!shared) return CL_INVALID_GL_OBJECT;
+        if (shared->acquired == acquire) {
             log_line("misuse %s %s", function, acquire ? "already-acquired" : "not-acquired");
         }
-        status = move(queue, texture, acquire);
-        texture->acquired = acquire;
-        *bytes += texture->bytes;
+        status = is_buffer(shared) ? move_buffer(queue, shared, acquire) : move_texture(queue, shared, acquire);
+        shared->acquired = acquire;
+        *bytes += shared->bytes;
     }
     return status;
 }
@@ -459,6 +539,7 @@ void install_sharing(cl_icd_dispatch *table) {
     table->clCreateContext = layer_clCreateContext;
     table->clCreateContextFromType = layer_clCreateContextFromType;
     table->clGetGLContextInfoKHR = layer_clGetGLContextInfoKHR;
+    table->clCreateFromGLBuffer = layer_clCreateFromGLBuffer;
     table->clCreateFromGLTexture = layer_clCreateFromGLTexture;
     table->clCreateFromGLTexture2D = layer_clCreateFromGLTexture2D;
     table->clGetGLObjectInfo = layer_clGetGLObjectInfo;
@@ -474,6 +555,7 @@ void *sharing_function(const char *name) {
         void *function;
     } functions[] = {
         {"clGetGLContextInfoKHR", (void *)layer_clGetGLContextInfoKHR},
+        {"clCreateFromGLBuffer", (void *)layer_clCreateFromGLBuffer},
         {"clCreateFromGLTexture", (void *)layer_clCreateFromGLTexture},
         {"clCreateFromGLTexture2D", (void *)layer_clCreateFromGLTexture2D},
         {"clGetGLObjectInfo", (void *)layer_clGetGLObjectInfo},

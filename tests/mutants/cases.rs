@@ -41,6 +41,8 @@ pub enum Subject {
     Reduced(&'static str),
     /// A rung of the histogram.
     Counted(&'static str),
+    /// A rung of the cloth.
+    Simulated(&'static str),
 }
 
 impl Subject {
@@ -58,7 +60,7 @@ impl Subject {
             | Self::Planar(kind) => kind != DeviceKind::Cpu,
             Self::Planes { .. } => true,
             Self::Rows | Self::Correct { .. } | Self::Added(_) | Self::Reduced(_) | Self::Counted(_) => false,
-            Self::Multiplied(_) | Self::Transposed(_) => false,
+            Self::Multiplied(_) | Self::Transposed(_) | Self::Simulated(_) => false,
         }
     }
 }
@@ -75,7 +77,7 @@ impl fmt::Display for Subject {
             Self::Rows => write!(f, "rows"),
             Self::Correct { from, to } => write!(f, "correction, {} to {}", storage(*from), storage(*to)),
             Self::Added(id) | Self::Reduced(id) | Self::Counted(id) => write!(f, "{id}"),
-            Self::Multiplied(id) | Self::Transposed(id) => write!(f, "{id}"),
+            Self::Multiplied(id) | Self::Transposed(id) | Self::Simulated(id) => write!(f, "{id}"),
         }
     }
 }
@@ -102,7 +104,7 @@ pub enum Content {
 pub struct Case {
     /// What runs.
     pub subject: Subject,
-    /// Width and height in pixels; of arrays the length, and 1; of a product its columns and rows.
+    /// Width and height in pixels; of arrays the length, and 1; of an army the characters, and 1; of a product its columns and rows.
     pub size: (u32, u32),
     /// The radius; 0 for conversions; of a reduction the edge of the blocks; of a product how many numbers are added.
     pub radius: u32,
@@ -128,6 +130,7 @@ impl Case {
             Subject::Transposed(_) => format!("{}, {height}×{width}", self.subject),
             Subject::Reduced(_) => format!("{}, {width}×{height}, blocks of {}", self.subject, self.radius),
             Subject::Counted(_) => format!("{}, {width}×{height}", self.subject),
+            Subject::Simulated(_) => format!("{}, army of {width}", self.subject),
             _ if self.subject.converts() => format!("{}, {width}×{height}", self.subject),
             _ => format!("{}, {width}×{height}, r={}", self.subject, self.radius),
         }
@@ -147,7 +150,8 @@ impl fmt::Display for Case {
         | Subject::Reduced(_)
         | Subject::Counted(_)
         | Subject::Multiplied(_)
-        | Subject::Transposed(_) = self.subject
+        | Subject::Transposed(_)
+        | Subject::Simulated(_) = self.subject
         {
             return Ok(());
         }
@@ -214,7 +218,7 @@ pub fn cases(subject: Subject) -> Vec<Case> {
                 (300, 5, 6),
                 (20, 259, 12),
             ];
-            let larger = [(200, 300, 40), (256, 128, 16), (131, 130, 65), (129, 257, 129)];
+            let larger = [(200, 300, 40), (256, 128, 16), (131, 130, 67), (129, 257, 129)];
             let case = |(n, m, k)| Case { size: (n, m), radius: k, ..plain(subject) };
             sizes.into_iter().chain(larger).map(case).collect()
         }
@@ -240,6 +244,10 @@ pub fn cases(subject: Subject) -> Vec<Case> {
         Subject::Counted(_) => {
             let sizes = [(67, 33), (1, 1), (64, 64), (640, 360), (641, 361)];
             sizes.map(|size| Case { size, radius: 64, ..plain(subject) }).to_vec()
+        }
+        // Of small armies, which bench checks at any size, one is smaller than a vector has lanes; the last one fills one.
+        Subject::Simulated(_) => {
+            [1, 8].map(|army| Case { size: (army, 1), radius: 0, ..plain(subject) }).to_vec()
         }
         _ if subject.converts() => conversions(subject),
         _ => filters(subject),

@@ -2,6 +2,7 @@
 //! says how often that stands in its file, and what stands there instead; a rule that finds another number of places is
 //! an error, so that no change of a kernel silences one.
 
+mod cloth;
 mod convert;
 mod fused;
 mod ladder;
@@ -95,7 +96,7 @@ pub fn mutants(kernels: &Path) -> Result<Vec<Mutant>, String> {
     let filters = ladder::RULES.iter().chain([&fused::RULES, &march::RULES]).chain(planes::RULES);
     let numbers =
         vector_add::RULES.iter().chain(reduction::RULES).chain(matmul::RULES).chain(transpose::RULES);
-    for rules in filters.chain(convert::RULES).chain(numbers) {
+    for rules in filters.chain(convert::RULES).chain(numbers).chain(cloth::RULES) {
         let path = kernels.join(rules.file);
         let text =
             fs::read_to_string(&path).map_err(|e| format!("{} cannot be read: {e}.", path.display()))?;

@@ -192,7 +192,8 @@ impl Tools {
             | Subject::Reduced(_)
             | Subject::Counted(_)
             | Subject::Multiplied(_)
-            | Subject::Transposed(_) => {
+            | Subject::Transposed(_)
+            | Subject::Simulated(_) => {
                 let (count, block) = (width.to_string(), case.radius.to_string());
                 let (mnk, mn) = (format!("{height},{width},{}", case.radius), format!("{height},{width}"));
                 let of = match case.subject {
@@ -204,6 +205,9 @@ impl Tools {
                     }
                     Subject::Added(id) => vec!["--ladder", "vector-add", "--variant", id, "--count", &count],
                     Subject::Multiplied(id) => vec!["--ladder", "matmul", "--variant", id, "--mnk", &mnk],
+                    Subject::Simulated(id) => {
+                        vec!["--ladder", "cloth", "--variant", id, "--army", &count, "--fail-fast"]
+                    }
                     Subject::Transposed(id) => vec!["--ladder", "transpose", "--variant", id, "--mn", &mn],
                     _ => Vec::new(),
                 };

@@ -1,21 +1,28 @@
 //! What the builder makes for a context.
 
+use super::judging::Judged;
 use crate::color::Layout;
 use crate::color::kernels::{ConvertProgram, Corrector};
 use crate::engine::{Scopes, TrialCase};
 use crate::error::{Error, Result};
+use crate::gpu::machine_code::MachineCode;
 use crate::gpu::memory::Storage;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::opencl::BuiltVariant;
 use crate::ladders::box_filter::planar::PlanarFilter;
+use crate::verify::MismatchReport;
 
 /// What was built for a context.
 #[allow(clippy::large_enum_variant, reason = "it travels in a box")]
 pub(crate) enum Part {
     /// This variant's kernels are changed: each way to run them is to be tried first.
     Changed(VariantId),
-    /// What came of trying a variant in this way.
-    Tried(TrialCase, Result<()>),
+    /// What came of trying a variant in this way: how it differs, if it does.
+    Tried(TrialCase, Result<Option<MismatchReport>>),
+    /// What came of kernels that were changed while the movie runs.
+    Judged(Judged),
+    /// What a device runs for a version of a variant, or why that is not known.
+    MachineCode(u64, VariantId, Result<MachineCode>),
     /// A variant is ready.
     Variant(BuiltVariant),
     /// The variant `planar` is ready.

@@ -1,9 +1,11 @@
 //! The builder's thread. In: requests. Out: what it has built and checked, told one after the other.
 
+use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
 use super::conversions::Conversions;
+use super::judging::{self, Judge, passed};
 use super::{Built, Part, Request, Shared};
 use crate::color::Layout;
 use crate::engine::{Scopes, TrialCase};
@@ -11,13 +13,15 @@ use crate::error::{Error, Result};
 use crate::gpu::binaries;
 use crate::gpu::cl::{ClContext, is_device_failure, list_devices};
 use crate::gpu::memory::Storage;
+use crate::gpu::sources::{self, Sources};
 use crate::gpu::watch;
 use crate::jobs::Teller;
 use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::opencl::BuiltVariant;
+use crate::ladders::box_filter::opencl::{BuiltVariant, machine_code};
 use crate::ladders::box_filter::pictures::noise as bytes;
 use crate::ladders::box_filter::planar::PlanarFilter;
-use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
+use crate::ladders::box_filter::trial::{Case, Launch, Trials};
+use crate::verify::MismatchReport;
 
 /// An error of a variant's trial: what failed of the device need not say on which device, and with which variant.
 fn named(id: VariantId, cl: &ClContext, error: Error) -> Error {
@@ -40,20 +44,13 @@ fn tiny(src: &[u8]) -> Case<'_> {
     Case { src, size: TINY, radius: 1, launch: Launch::Bands, longest_ms: None, wants_picture: false }
 }
 
-/// Lets changed kernels through that end, and stay inside their memory: what they make is there to be looked at.
-fn passed(tried: Option<Tried>) -> Result<()> {
-    match tried.filter(Tried::overran).and_then(|tried| tried.report) {
-        Some(report) => Err(Error::new(
-            "Changed kernels write outside the picture.",
-            format!("{report}."),
-            "Correct the kernels; in this process they could damage anything.",
-        )),
-        None => Ok(()),
-    }
-}
-
 /// Tries a variant at the size and radius that frames are to be filtered at.
-fn try_case(trials: &mut Trials, cl: &ClContext, case: &TrialCase, to_image: bool) -> Result<()> {
+fn try_case(
+    trials: &mut Trials,
+    cl: &ClContext,
+    case: &TrialCase,
+    to_image: bool,
+) -> Result<Option<MismatchReport>> {
     let (size, radius) = (case.size, case.radius);
     let tried = match &case.layout {
         Some(layout) => {
@@ -87,6 +84,10 @@ pub(super) struct Worker<'a> {
     /// The correction is to be built.
     corrector: bool,
     trials: Trials,
+    /// The texts that each variant was built from last.
+    built_from: HashMap<VariantId, Option<Sources>>,
+    /// What [`VariantId::Version`] is a version of.
+    beside: Option<VariantId>,
     /// For the context that is built for.
     conversions: Option<Conversions>,
 }
@@ -106,6 +107,8 @@ impl<'a> Worker<'a> {
             left: Vec::new(),
             corrector: false,
             trials,
+            built_from: HashMap::new(),
+            beside: None,
             conversions: None,
         }
     }
@@ -113,6 +116,8 @@ impl<'a> Worker<'a> {
     /// Does what is asked for until nobody asks any more; `list` is whether it begins with the devices.
     pub(super) fn run(mut self, list: bool, requests: &Receiver<Request>) {
         binaries::keep();
+        sources::read_named();
+        sources::pin_current();
         if list && self.send(Built::Devices(list_devices())).is_err() {
             return;
         }
@@ -157,7 +162,13 @@ impl<'a> Worker<'a> {
                     Ok(())
                 }
                 (Ok(Request::Try(case)), Some((number, cl))) => {
-                    let tried = try_case(&mut self.trials, cl, &case, self.to_texture);
+                    // What was tried is what runs.
+                    let newest = sources::current();
+                    sources::pin(self.built_from.get(&case.variant).cloned().unwrap_or(newest.clone()));
+                    let of = self.beside.filter(|_| case.variant == VariantId::Version);
+                    let tried_as = TrialCase { variant: of.unwrap_or(case.variant), ..case };
+                    let tried = try_case(&mut self.trials, cl, &tried_as, self.to_texture);
+                    sources::pin(newest);
                     self.send(Built::For(*number, Box::new(Part::Tried(case, tried))))
                 }
                 (Ok(Request::Again(variant)), Some(_)) => {
@@ -166,6 +177,18 @@ impl<'a> Worker<'a> {
                         self.left.push(variant);
                     }
                     Ok(())
+                }
+                (Ok(Request::Judge(judge)), Some((number, cl))) => {
+                    let (number, cl) = (*number, cl.clone());
+                    self.judge(number, &cl, &judge)
+                }
+                (Ok(Request::MachineCode(asm)), Some((number, cl))) => {
+                    let newest = sources::current();
+                    sources::pin(asm.sources);
+                    let code = machine_code(cl, asm.variant, asm.size);
+                    sources::pin(newest);
+                    let part = Part::MachineCode(asm.version, asm.variant, code);
+                    self.send(Built::For(*number, Box::new(part)))
                 }
                 (Ok(Request::Scopes(size)), Some((number, cl))) => {
                     let part = Part::Scopes(Box::new(Scopes::build(cl, size)));
@@ -187,6 +210,7 @@ impl<'a> Worker<'a> {
         let at = self.left.iter().position(|v| *v == first).unwrap_or(0);
         if at < self.left.len() {
             let id = self.left.remove(at);
+            self.built_from.insert(id, sources::current());
             if id == VariantId::Planar {
                 return self.build_planar(number, cl);
             }
@@ -195,7 +219,7 @@ impl<'a> Worker<'a> {
             if let Ok(Some(_)) = tried {
                 self.send(Built::For(number, Box::new(Part::Changed(id))))?;
             }
-            let built = tried.and_then(passed).and_then(|()| match to_texture {
+            let built = tried.and_then(passed).and_then(|_| match to_texture {
                 true => BuiltVariant::build_for_textures(cl, id),
                 false => BuiltVariant::build(cl, id),
             });
@@ -231,11 +255,38 @@ impl<'a> Worker<'a> {
             let part = self.conversions.as_mut().map(|c| c.conversion(common.filtered(), storage));
             self.send_some(number, part.filter(|part| matches!(part, Part::Conversion(_))))?;
         }
-        let part = match tried.and_then(|()| PlanarFilter::build(cl)) {
+        let part = match tried.and_then(|_| PlanarFilter::build(cl)) {
             Ok(filter) => Part::Planar(filter),
             Err(error) => Part::NoVariant(VariantId::Planar, named(VariantId::Planar, cl, error)),
         };
         self.send(Built::For(number, Box::new(part)))
+    }
+
+    /// Judges the variants that a version changes, one after the other; a newer version makes the rest of them idle.
+    fn judge(&mut self, number: u64, cl: &ClContext, judge: &Judge) -> std::result::Result<(), Gone> {
+        for &variant in &judge.variants {
+            if self.teller.is_cancelled() {
+                return Err(Gone);
+            }
+            {
+                let mut state = self.shared.now();
+                if !judge.is_beside && state.version != judge.version {
+                    break;
+                }
+                state.busy = Some(Instant::now());
+            }
+            let judged = judging::judge(&mut self.trials, cl, judge, variant, self.to_texture);
+            if judged.made.is_some() {
+                if judge.is_beside {
+                    self.beside = Some(variant);
+                } else {
+                    self.left.retain(|left| *left != variant);
+                }
+                self.built_from.insert(judged.case.variant, Some(judge.sources.clone()));
+            }
+            self.send(Built::For(number, Box::new(Part::Judged(judged))))?;
+        }
+        Ok(())
     }
 
     fn send_some(&self, number: u64, part: Option<Part>) -> std::result::Result<(), Gone> {

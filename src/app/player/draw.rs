@@ -11,11 +11,10 @@ use crate::gpu::read_texture::read_texture;
 use crate::ladders::box_filter::VariantId;
 use crate::media::Orientation;
 use crate::memory::picture_memory;
-use crate::options::SceneId;
-use crate::overlay::{Action, DeviceList, Placed, Shown, VariantRow, View};
-use crate::present::{Viewport, letterbox};
+use crate::overlay::{Action, DeviceList, Placed, Shown, VariantRow, View, Wipe};
+use crate::present::Viewport;
 use crate::scene::Screen;
-use crate::scene::frame_loop::{DrawTimes, GlTimings};
+use crate::scene::frame_loop::{DrawTimes, GlTimings, ShownWipe};
 use crate::stats::{PlayState, Playing};
 use crate::timing::ms_since;
 
@@ -33,7 +32,13 @@ impl Player<'_> {
         let picture = self.frames.picture();
         let orientation = self.frames.shown_orientation();
         let (gl, quad) = (&self.gl_window.gl, self.surface.quad());
-        let screen = Screen { gl, quad, size: window, picture, orientation };
+        let wipe = self.frames.shown_wipe().filter(|_| self.movies.is_movie());
+        let beside = wipe.as_ref().map(|wipe| match wipe.difference {
+            Some(_) => (wipe.texture, 0.0),
+            None => (wipe.texture, self.overlay.wipe_at()),
+        });
+        let screen = Screen { gl, quad, size: window, picture, beside, orientation };
+        let viewport = screen.viewport();
         let scene = self.movies.scene_mut();
         let mut drawn = Ok(());
         let mut draw = || drawn = scene.draw(&self.frames, &screen);
@@ -41,6 +46,7 @@ impl Player<'_> {
             Some(timer) => timings.present = timer.time_with_next(draw).1,
             None => draw(),
         }
+        times.present = ms_since(began);
         if let Err(error) = drawn {
             self.notify(error, true);
         }
@@ -53,17 +59,16 @@ impl Player<'_> {
                 self.notify(error, false);
             }
         }
-        times.present = ms_since(began);
 
         let began = Instant::now();
-        let placed =
-            picture.filter(|_| self.movies.scene().id() == SceneId::Movie).map(|(_, size, aspect)| {
-                let (upright, aspect) = orientation.shown(size, aspect);
-                let Viewport { x, y, width, height } = letterbox(window, upright, aspect);
-                let at = [x, window.1 as i32 - y - height, width, height].map(|pixels| pixels as f32);
-                Placed { at, orientation }
-            });
-        let actions = self.paint_overlay(window, placed, &mut timings);
+        let placed = picture.filter(|_| self.movies.is_movie()).map(|_| {
+            let Viewport { x, y, width, height } = viewport;
+            let at = [x, window.1 as i32 - y - height, width, height].map(|pixels| pixels as f32);
+            Placed { at, orientation }
+        });
+        let wipe =
+            wipe.map(|ShownWipe { sides, by_wall, difference, .. }| Wipe { sides, by_wall, difference });
+        let actions = self.paint_overlay(window, placed, wipe.as_ref(), &mut timings);
         times.overlay = ms_since(began);
 
         if self.saves.takes_window() {
@@ -102,7 +107,8 @@ impl Player<'_> {
         if let Some(title) = self.movies.title(&self.frames) {
             self.gl_window.window.set_title(&title);
         }
-        for action in actions {
+        let heeded = if self.last.are_on_their_way() { Vec::new() } else { actions };
+        for action in heeded {
             self.act(action);
             self.repaints.soon();
         }
@@ -116,6 +122,7 @@ impl Player<'_> {
         &mut self,
         window: (u32, u32),
         placed: Option<Placed>,
+        wipe: Option<&Wipe>,
         timings: &mut GlTimings,
     ) -> Vec<Action> {
         self.movies.note_shown(&self.frames);
@@ -173,6 +180,7 @@ impl Player<'_> {
             radius: self.frames.chosen().1,
             paused: self.frames.is_paused(),
             unpaced: self.args.unpaced,
+            wipe,
             correction: self.colors.now(),
             readings: readings.as_deref(),
             not_measured: not_measured.as_ref(),
@@ -192,6 +200,9 @@ impl Player<'_> {
             budget_ms,
             tuning: self.tuning.shown(),
             lab: self.lab.shown(),
+            conversions: self.check.shown(),
+            kernels: self.kernels.shown(),
+            races: self.races.shown(),
             auto: auto.as_deref(),
         };
         let (overlay, timer) = (&mut self.overlay, self.frames.gl_timer());

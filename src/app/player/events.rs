@@ -16,11 +16,6 @@ use crate::overlay::Action;
 use crate::scene::Input;
 
 impl Player<'_> {
-    /// Ends playing at the next turn.
-    pub(crate) fn quit(&mut self) {
-        self.quit = true;
-    }
-
     /// Whether the user asked to quit, or the number of frames asked for has been presented.
     pub(crate) fn wants_to_quit(&self) -> bool {
         self.quit
@@ -32,14 +27,17 @@ impl Player<'_> {
     /// When the window cannot be drawn to any more.
     pub(crate) fn event(&mut self, event: &WindowEvent) -> Result<()> {
         self.look_at_window();
+        let ending = self.last.are_on_their_way();
         match event {
+            // At the end there may be nothing to draw on any more.
+            WindowEvent::RedrawRequested if ending => return self.draw().or(Ok(())),
             WindowEvent::RedrawRequested => return self.draw(),
             WindowEvent::CloseRequested | WindowEvent::Destroyed => {
                 self.quit = true;
                 return Ok(());
             }
             WindowEvent::HoveredFile(_) => self.movies.hovered(),
-            WindowEvent::DroppedFile(path) => {
+            WindowEvent::DroppedFile(path) if !ending => {
                 self.movies.dropped(path.clone(), &self.frames);
                 return Ok(());
             }
@@ -55,7 +53,7 @@ impl Player<'_> {
             self.repaints.every(INPUT_REPAINT);
         }
         // What winit makes up for keys that are down when the focus comes or goes is nobody's press: the real one follows.
-        if let WindowEvent::KeyboardInput { event: key, is_synthetic: false, .. } = event {
+        if let (WindowEvent::KeyboardInput { event: key, is_synthetic: false, .. }, false) = (event, ending) {
             if !self.overlay.takes_keys() {
                 if let Some(command) = input::command(key, self.modifiers) {
                     self.obey(command);
@@ -71,14 +69,18 @@ impl Player<'_> {
 
     fn obey(&mut self, command: Command) {
         // Who presses keys needs no hint.
-        self.overlay.hint_seen = true;
+        self.overlay.needs_no_hint();
+        if self.obey_on_other(&command) {
+            self.repaints.soon();
+            return;
+        }
         match command {
             Command::Do(action) => self.act(action),
             Command::RadiusBy(step) => {
                 let radius = self.frames.chosen().1.saturating_add_signed(step);
                 self.act(Action::SetRadius(radius));
             }
-            Command::LeaveFullscreen if self.overlay.keys_open => self.overlay.keys_open = false,
+            Command::LeaveFullscreen if self.overlay.keys_open() => self.overlay.toggle_keys(),
             Command::LeaveFullscreen if self.overlay.is_frozen() => self.overlay.let_go(),
             Command::Movie(step) => self.movies.go(step),
             Command::SeekBy { seconds, exact } => {
@@ -111,13 +113,16 @@ impl Player<'_> {
             Action::ToggleCorrection => {
                 self.colors.toggle(&mut self.frames);
             }
-            Action::ToggleHeat => self.overlay.heat = !self.overlay.heat,
-            Action::ToggleLevels => self.overlay.levels = !self.overlay.levels,
+            Action::ToggleHeat => self.overlay.toggle_heat(),
+            Action::ToggleLevels => self.overlay.toggle_levels(),
             Action::Seek { to_s, exact } => self.with(|movies, with| movies.seek_to(to_s, exact, with)),
             Action::Drag(by) => self.with(|movies, with| {
                 movies.input(Input::Drag(by), with);
             }),
             Action::NextScene => self.with(Movies::next_scene),
+            Action::ToggleWipe => self.toggle_wipe(),
+            Action::SwapSides => self.swap_sides(),
+            Action::ToggleDifference => self.toggle_difference(),
             Action::ToggleFullscreen => {
                 let window = &self.gl_window.window;
                 let next = window.fullscreen().is_none().then_some(Fullscreen::Borderless(None));
@@ -127,8 +132,8 @@ impl Player<'_> {
             Action::AskForMovie => self.with(Movies::ask),
             Action::Open(path) => self.movies.open_typed(&path),
             Action::Complete(typed) => self.movies.complete(typed, &self.waker),
-            Action::ToggleOverlay => self.overlay.visible = !self.overlay.visible,
-            Action::ToggleKeys => self.overlay.keys_open = !self.overlay.keys_open,
+            Action::ToggleOverlay => self.overlay.toggle_visible(),
+            Action::ToggleKeys => self.overlay.toggle_keys(),
             Action::ResetPanels => self.overlay.reset_panels(),
             Action::SaveFrame => self.saves.want_frame(),
             Action::SaveWindow => self.saves.want_window(),
@@ -143,6 +148,13 @@ impl Player<'_> {
             Action::StopTuning => self.tuning.stop(),
             Action::Measure { ladder, size } => self.measure(ladder, size),
             Action::StopMeasuring => self.lab.stop(),
+            Action::CheckConversions => self.check_conversions(),
+            Action::StopChecking => self.check.stop(),
+            Action::CopyKernels => self.copy_kernels(),
+            Action::RebuildKernels => self.rebuild_kernels(),
+            Action::WipeKernels(number) => self.wipe_kernels(number),
+            Action::CheckRaces => self.check_races(),
+            Action::UseKernels(number) => self.use_kernels(number),
             Action::ExportStats => self.export_stats(),
             Action::DismissNotice(index) => self.notices.dismiss(index),
             Action::Quit => self.quit = true,

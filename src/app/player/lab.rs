@@ -6,7 +6,7 @@ use crate::app::lab::{Measuring, Order, Told};
 use crate::error::Error;
 use crate::jobs::Said;
 use crate::ladders;
-use crate::overlay::{Lab, LabState};
+use crate::overlay::{CHECKING, Lab, LabState};
 
 /// What the Lab measures.
 pub(super) struct SpareLab {
@@ -54,7 +54,7 @@ impl SpareLab {
     fn told(&mut self, told: Told) {
         (self.shown.steps, self.next) = (told.steps, told.next);
         if !told.rows.is_empty() {
-            (self.shown.limit, self.shown.rows) = (told.limit, told.rows);
+            (self.shown.limit, self.shown.rows, self.shown.remark) = (told.limit, told.rows, told.remark);
         }
     }
 
@@ -113,6 +113,8 @@ impl Player<'_> {
             Some("the movie plays")
         } else if self.frames.is_slow() || self.frames.busy().is_some() || self.frames.is_awaiting() {
             Some("the filter is at work")
+        } else if self.check.shown().is_under_way() {
+            Some(CHECKING)
         } else {
             None
         }
@@ -131,7 +133,8 @@ impl Player<'_> {
         };
         let info = &device.info;
         let limits = [self.args.trial.limit(), self.args.device_timeout.limit()];
-        let order = Order { ladder, size, device: (info.index, info.name.clone()), limits };
+        let kernels = self.kernels.shown().folder.clone();
+        let order = Order { ladder, size, device: (info.index, info.name.clone()), limits, kernels };
         self.lab.shown.device.clone_from(&info.name);
         match Measuring::begin(order, &self.waker) {
             Ok(measuring) => {

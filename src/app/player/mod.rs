@@ -2,20 +2,25 @@
 //! the screen with the overlay over them, and at the end the screenshot and the statistics.
 
 mod colors;
+mod conversions;
 mod devices;
 mod draw;
+mod end;
 mod events;
 mod files;
 mod hidden;
+mod kernels;
 mod lab;
 mod movies;
 mod notices;
 mod presses;
+mod races;
 mod repaints;
 mod save;
 mod surface;
 mod texts;
 mod tuning;
+mod wipe;
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +30,7 @@ use winit::window::WindowAttributes;
 
 use super::builder::Builder;
 use super::playlist::Playlist;
-use super::settings::Store;
+use super::settings::{Reading, Store};
 use crate::app::size::window_size;
 use crate::error::{Error, Result};
 use crate::gpu::cl::Device;
@@ -34,13 +39,14 @@ use crate::gpu::gl::{GlWindow, Interface, max_texture_size, too_large};
 use crate::ladder::BackEnd;
 use crate::media::Decoder;
 use crate::options::PlayArgs;
-use crate::overlay::Overlay;
+use crate::overlay::{CHECKING, Overlay};
 use crate::save as save_file;
 use crate::scene::frame_loop::{FrameLoop, Measuring, Tick};
 use crate::stats::Recorder;
 use crate::timing::CpuLoad;
 use colors::Colors;
 use devices::Devices;
+use kernels::LiveKernels;
 use lab::SpareLab;
 use movies::Movies;
 use notices::Notices;
@@ -62,11 +68,15 @@ pub(crate) struct Player<'a> {
     overlay: Overlay,
     movies: Movies,
     saves: save::Saves,
+    last: end::LastFiles,
     settings: Store,
     colors: Colors,
     devices: Devices,
     tuning: SpareTime,
     lab: SpareLab,
+    check: conversions::Check,
+    kernels: LiveKernels,
+    races: races::RaceCheck,
     hidden: hidden::Hidden,
     notices: Notices,
     repaints: Repaints,
@@ -93,6 +103,8 @@ impl<'a> Player<'a> {
         device: Option<Device>,
         waker: &Waker,
     ) -> Result<Self> {
+        // A thread reads them while the window is opened.
+        let settings = Reading::begin(waker);
         let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced, Interface::wanted(args.gl))?;
         let gl = gl_window.gl.clone();
         let info = decoder.as_ref().map(Decoder::info);
@@ -100,15 +112,23 @@ impl<'a> Player<'a> {
             check_texture_size(&gl, info.width, info.height)?;
         }
         let movies = Movies::new(playlist, info, waker);
-        let (store, settings, unreadable) = Store::open();
+        let (store, settings, unreadable) = Store::open(settings);
         let surface = Surface::new(event_loop, &gl, settings.ui_scale, waker)?;
-        let builder = Builder::spawn(args.filter.variant, args.trial.limit(), waker)?;
+        let (variant, radius) = match args.wipe.wipe {
+            Some([(first, radius), _]) => (first, radius.unwrap_or(args.filter.radius)),
+            None => (args.filter.variant, args.filter.radius),
+        };
+        let builder = Builder::spawn(variant, args.trial.limit(), waker)?;
         let recorder = Recorder::new(true);
         let decoder = decoder.unwrap_or_else(Decoder::without_frames);
         let mut frames = FrameLoop::new(gl, decoder, recorder, args.unpaced, waker.clone());
-        frames.choose(args.filter.variant, args.filter.radius);
+        frames.choose(variant, radius);
+        if let Some([_, (other, radius)]) = args.wipe.wipe {
+            frames.set_other(Some((other, radius.unwrap_or(args.filter.radius))));
+            frames.compare(args.wipe.difference);
+        }
         // Who counts frames wants all of them filtered; who watches wants to see something at once.
-        frames.wait_for_filter(args.frames.is_some() && args.filter.variant.back_end() == BackEnd::OpenCl);
+        frames.wait_for_filter(args.frames.is_some() && variant.back_end() == BackEnd::OpenCl);
         frames.wait_for_conversions(args.frames.is_some());
         let mut player = Self {
             args,
@@ -116,11 +136,15 @@ impl<'a> Player<'a> {
             overlay: settings.overlay(),
             movies,
             saves: save::Saves::default(),
+            last: end::LastFiles::default(),
             settings: store,
             colors: Colors::new(),
             devices: Devices::new(builder, device, &frames),
             tuning: SpareTime::default(),
             lab: SpareLab::default(),
+            check: conversions::Check::default(),
+            kernels: LiveKernels::begin(waker)?,
+            races: races::RaceCheck::default(),
             hidden: hidden::Hidden::default(),
             notices: Notices::default(),
             repaints: Repaints::new(),
@@ -182,6 +206,10 @@ impl<'a> Player<'a> {
     /// # Errors
     /// When not even the first picture can be shown.
     pub(crate) fn turn(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
+        if self.last.are_on_their_way() {
+            self.rest_while_written(event_loop);
+            return Ok(());
+        }
         if self.rests(event_loop) {
             return Ok(());
         }
@@ -197,6 +225,7 @@ impl<'a> Player<'a> {
         self.look_after_files();
         let (readings, levels) = (self.overlay.wants_readings(), self.overlay.levels);
         self.frames.measure(Measuring { readings, levels });
+        self.look_after_wipe();
         // A script's frames wait until the first device has its context, or has none.
         let waits = self.args.frames.is_some() && self.devices.is_opening_first();
         let tick = match waits {
@@ -205,8 +234,17 @@ impl<'a> Player<'a> {
         };
         self.with_devices(Devices::look_after_frames);
         self.look_after_lab();
-        self.tuning.yields = self.lab.measures();
+        self.look_after_kernels();
+        if self.races.look() {
+            self.repaints.soon();
+        }
+        self.tuning.yield_to(match (self.lab.measures(), self.check.shown().is_under_way()) {
+            (true, _) => Some("the Lab measures"),
+            (_, true) => Some(CHECKING),
+            _ => None,
+        });
         self.with_tuning(SpareTime::look_after);
+        self.look_after_conversions();
         let last = self.movies.is_finished(&self.frames);
         if self.args.frames.is_some() && last && !self.frames.is_paused() {
             // A movie that cannot loop has fewer frames than were asked for.

@@ -58,6 +58,11 @@ impl Saves {
         self.screenshot.as_ref()
     }
 
+    /// Hands it over.
+    pub(crate) fn take_screenshot(&mut self) -> Option<(u32, u32, Vec<u8>)> {
+        self.screenshot.take()
+    }
+
     /// Begins to save RGBA8 pixels, top row first, as `clreel-KIND-TIME.png`, turned by `orientation`.
     ///
     /// # Errors
@@ -167,7 +172,7 @@ fn remove(paths: &[PathBuf]) {
 }
 
 /// The current folder, then the user's for documents, then the home folder.
-fn folders() -> Vec<PathBuf> {
+pub(super) fn folders() -> Vec<PathBuf> {
     let home = crate::environment::get("HOME").map(PathBuf::from).filter(|h| h.is_absolute());
     let config = crate::environment::get("XDG_CONFIG_HOME").map(PathBuf::from).filter(|c| c.is_absolute());
     let config = config.or_else(|| home.as_ref().map(|h| h.join(".config")));

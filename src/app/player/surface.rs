@@ -79,6 +79,13 @@ impl Surface {
         self.scale = scale.clamp(*UI_SCALE.start(), *UI_SCALE.end());
     }
 
+    /// Where the mouse is now, in the overlay's points, if it has moved over the window.
+    pub(super) fn mouse(&self) -> Option<egui::Pos2> {
+        let Some(WindowEvent::CursorMoved { position, .. }) = &self.moved else { return None };
+        let points = self.egui.pixels_per_point();
+        Some(egui::pos2(position.x as f32 / points, position.y as f32 / points))
+    }
+
     /// Takes an event of the window; whether the overlay is to be drawn for it.
     pub(super) fn event(&mut self, window: &Window, event: &WindowEvent) -> bool {
         match event {

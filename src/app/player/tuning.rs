@@ -44,8 +44,8 @@ pub(super) struct SpareTime {
     under_way: bool,
     number: u64,
     shown: Tuning,
-    /// The Lab wants the device for itself.
-    pub(super) yields: bool,
+    /// Who wants the device for itself, in words.
+    yields: Option<&'static str>,
 }
 
 impl Default for SpareTime {
@@ -59,7 +59,7 @@ impl Default for SpareTime {
             under_way: false,
             number: 0,
             shown: Tuning::NONE,
-            yields: false,
+            yields: None,
         }
     }
 }
@@ -74,6 +74,11 @@ impl SpareTime {
     pub(crate) fn stop(&mut self) {
         self.cancel();
         (self.unknown, self.looking) = (Some(false), None);
+    }
+
+    /// Leaves the device to whoever wants it for itself, in words; `None`: nobody does.
+    pub(super) fn yield_to(&mut self, other: Option<&'static str>) {
+        self.yields = other;
     }
 
     /// Holds the search, until it is looked after again.
@@ -215,8 +220,7 @@ impl SpareTime {
                 return;
             }
         }
-        let lab = self.yields.then_some("the Lab measures");
-        let obstacle = lab.or_else(|| moment(&device, with).obstacle(self.asked));
+        let obstacle = self.yields.or_else(|| moment(&device, with).obstacle(self.asked));
         if !self.under_way {
             if obstacle.is_some() && !self.asked {
                 return;
@@ -329,6 +333,8 @@ mod tests {
             radius: 7,
             size: (1280, 720),
             device: 0,
+            beside: None,
+            beside_filter_ms: None,
             others: None,
         }
     }

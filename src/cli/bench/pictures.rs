@@ -3,27 +3,30 @@
 
 use std::path::PathBuf;
 
-use super::results::{Progress, Subject};
+use super::results::{Progress, Results, Subject};
+use super::whole::Client;
 use super::{ask, chosen_devices, conversions, goes_on, start};
 use crate::cli::ladders::OF_CASES;
+use crate::cli::live::Live;
 use crate::cli::{BenchArgs, each_once, usage};
 use crate::error::Result;
-use crate::gpu::watch;
+use crate::gpu::{program, watch};
 use crate::ladder::BackEnd;
-use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::bench::{BoxBench, Input};
 use crate::ladders::box_filter::entrants::{Entrant, case, require_memory};
 use crate::ladders::box_filter::trial::Trials;
+use crate::ladders::box_filter::{OWN_FILE, VariantId};
 use crate::ladders::color_conversion::{self as converted, Which};
 use crate::media;
 
 /// The most frames that are kept in memory and cycled.
 const MAX_FRAMES: usize = 30;
 
-/// Everything that filters, in the order of [`VariantId::ALL`].
+/// Everything that filters, in the order of [`VariantId::ALL`]; the user's own where the folder of kernels has it.
 fn filters() -> impl Iterator<Item = (&'static str, VariantId)> + Clone {
+    let own = program::source(OWN_FILE).is_ok().then_some(VariantId::Own);
     let filters = VariantId::ALL.into_iter().filter(|id| id.back_end() != BackEnd::Nothing);
-    filters.map(|id| (id.as_str(), id))
+    filters.chain(own).map(|id| (id.as_str(), id))
 }
 
 pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
@@ -72,9 +75,14 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
         let name = device.as_ref().map(|device| device.info.name.as_str());
         let _watched = name.map(|name| watch::on_device(name, "the variants are checked"));
         let kind = device.as_ref().map(|device| device.info.kind);
-        let made = BoxBench::new(device.as_ref(), input, &entrants, &mut trials);
+        let mut client = Client::new(clip.frames.first().map_or(&[], Vec::as_slice), size);
+        let made = BoxBench::new(device.as_ref(), input, &entrants, &mut trials, &mut client);
         let mut progress = Progress { live: &live, device: index };
         progress.run(made, &entrants, |entrant| entrant.entry(kind), &radii, ask(args));
+        if args.whole_frames {
+            time_whole_frames(args, &live, index, &mut client, &radii);
+        }
+        drop(client);
         let (Some(device), Which::All | Which::Input, true) =
             (device, args.conversions, goes_on(args, &live))
         else {
@@ -89,6 +97,30 @@ pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
         }
     }
     Ok(live.finish()?.code())
+}
+
+/// Times whole frames of the variants that have times of their own.
+fn time_whole_frames(
+    args: &BenchArgs,
+    live: &Live<Results>,
+    device: usize,
+    client: &mut Client,
+    radii: &[u32],
+) {
+    for (case, radius) in radii.iter().enumerate() {
+        if !goes_on(args, live) {
+            return;
+        }
+        let mut timed = Vec::new();
+        for (_, run) in live.results().devices[device].runs.iter().filter(|(of, _)| *of == case) {
+            let ids = run.timed().filter(|(row, _)| row.entry.beside.is_none()).map(|(row, _)| row.entry.id);
+            timed.extend(ids.filter_map(|id| filters().find(|(name, _)| *name == id)).map(|(_, id)| id));
+        }
+        match client.time(&timed, *radius, ask(args), |what| live.say(what)) {
+            Ok(rows) => live.results().devices[device].whole_frames.get_or_insert_default().extend(rows),
+            Err(error) => eprintln!("clreel: {error}"),
+        }
+    }
 }
 
 #[cfg(test)]

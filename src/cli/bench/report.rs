@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::conversions::{Entry, entry};
 use super::results::{DeviceRuns, Results, Subject};
+use super::whole;
 use crate::cli::devices::{DeviceEntry, print_json};
 use crate::error::Result;
 use crate::gpu::sharing::Sharing;
@@ -45,6 +46,9 @@ struct DeviceReport<'a> {
     /// Only with a movie.
     #[serde(skip_serializing_if = "Option::is_none")]
     conversions: Option<Vec<Entry<'a>>>,
+    /// Only where they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    whole_frames: Option<Vec<whole::Entry>>,
 }
 
 /// A case: what it is, its limits, its rows.
@@ -126,6 +130,7 @@ fn device(one: &DeviceRuns, of_movie: bool) -> DeviceReport<'_> {
         device: one.device.as_ref().map(|info| DeviceEntry::new(info, &sharing)),
         runs: one.runs.iter().map(|(_, run)| RunEntry(run)).collect(),
         conversions: of_movie.then(|| one.conversions.iter().map(entry).collect()),
+        whole_frames: one.whole_frames.as_ref().map(|rows| rows.iter().map(whole::entry).collect()),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::{conversions, report, table};
+use super::{conversions, report, table, whole};
 use crate::cli::exit;
 use crate::cli::live::{self, Live};
 use crate::error::Result;
@@ -51,12 +51,14 @@ pub(super) struct DeviceRuns {
     pub runs: Vec<(usize, CaseRun)>,
     /// Empty where they were left out.
     pub conversions: Vec<converted::Row>,
+    /// Only where they were asked for.
+    pub whole_frames: Option<Vec<whole::Row>>,
 }
 
 impl DeviceRuns {
     pub(crate) fn new(device: Option<&Device>) -> Self {
         let device = device.map(|device| device.info.clone());
-        Self { device, runs: Vec::new(), conversions: Vec::new() }
+        Self { device, runs: Vec::new(), conversions: Vec::new(), whole_frames: None }
     }
 
     /// Its name for people.
@@ -180,8 +182,10 @@ impl Results {
                 differs |= matches!(outcome, Outcome::Mismatch(_));
                 fails |= matches!(outcome, Outcome::Failed(_));
             }
-            let wrong = conversions::wrong(&one.conversions);
-            (differs, fails) = (differs || wrong.0, fails || wrong.1);
+            let of_whole = whole::wrong(one.whole_frames.as_deref().unwrap_or_default());
+            for wrong in [conversions::wrong(&one.conversions), of_whole] {
+                (differs, fails) = (differs || wrong.0, fails || wrong.1);
+            }
         }
         match (differs, fails) {
             (true, _) => exit::MISMATCH,

@@ -4,6 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use super::conversions;
 use super::results::{Results, Subject};
+use super::whole;
 use crate::cli::devices::print_line;
 use crate::error::Result;
 use crate::ladder::Outcome;
@@ -17,6 +18,7 @@ pub(super) fn print(results: &Results) -> Result<()> {
     for one in &results.devices {
         one.runs.iter().try_for_each(|(_, run)| print_run(one.name(), run))?;
         if let Subject::Movie { size, .. } = results.subject {
+            whole::print(one.name(), size, one.whole_frames.as_deref().unwrap_or_default())?;
             conversions::print(one.name(), size, &one.conversions)?;
         }
     }
@@ -80,17 +82,21 @@ fn by_wall(run: &CaseRun) -> String {
 
 /// What was compared, for all rows of which it is the same.
 fn checked(run: &CaseRun) -> Vec<String> {
-    let mut all: Vec<(Vec<&str>, &[Checked])> = Vec::new();
+    let mut all: Vec<(Vec<&str>, &str, &[Checked])> = Vec::new();
     for (row, _) in run.timed().filter(|(row, _)| !row.checked.is_empty()) {
         let (name, checked) = (row.entry.id, row.checked.as_slice());
-        match all.iter_mut().find(|(_, known)| *known == checked) {
-            Some((names, _)) => names.push(name),
-            None => all.push((vec![name], checked)),
+        let how = match row.accuracy {
+            Some(_) => "checked, every number within its bound",
+            None => "checked, every byte",
+        };
+        match all.iter_mut().find(|(_, known_how, known)| (*known_how, *known) == (how, checked)) {
+            Some((names, ..)) => names.push(name),
+            None => all.push((vec![name], how, checked)),
         }
     }
     let mut lines = Vec::new();
-    for (names, checked) in all {
-        lines.push(format!("checked, every byte: {}", names.join(", ")));
+    for (names, how, checked) in all {
+        lines.push(format!("{how}: {}", names.join(", ")));
         lines.extend(checked.iter().map(|one| format!("  {one}")));
     }
     lines

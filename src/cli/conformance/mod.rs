@@ -18,7 +18,7 @@ use crate::gpu::program;
 use crate::jobs::Cancel;
 use crate::ladders::conversions::run::{self, Ask};
 use crate::ladders::conversions::saved::{Conditions, OfCase, OfDevice, Saved};
-use crate::ladders::conversions::types::{Case, Type};
+use crate::ladders::conversions::types::{Case, Type, Widths};
 use crate::ladders::conversions::values::Depth;
 use crate::ladders::conversions::{Abilities, FILE};
 use crate::options::values;
@@ -41,6 +41,9 @@ pub struct ConformanceArgs {
     /// Conversions by their names, such as int_sat_rte_float; * stands for anything, as in 'uchar*'. Without it all
     #[arg(long = "type", value_name = "NAME …", num_args = 1.., value_delimiter = ',')]
     pub types: Vec<String>,
+    /// Widths of vectors; 1 is scalars. Without it all: 1, 2, 3, 4, 8 and 16
+    #[arg(long = "width", value_name = "N …", num_args = 1.., value_delimiter = ',')]
+    pub widths: Vec<u8>,
     /// What the random numbers come from; without it something else each time
     #[arg(long, value_name = "N")]
     pub seed: Option<u32>,
@@ -54,10 +57,10 @@ pub struct ConformanceArgs {
     #[arg(long, value_name = "FILE.json")]
     pub save: Option<PathBuf>,
     /// Go on where this file's test ended, with the same devices, conversions and numbers
-    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["device", "quick", "full", "types", "seed"])]
+    #[arg(long, value_name = "FILE.json", conflicts_with_all = ["device", "quick", "full", "types", "widths", "seed"])]
     pub resume: Option<PathBuf>,
     /// Say what changed from one saved result to another; tries nothing
-    #[arg(long, value_names = ["A.json", "B.json"], num_args = 2, conflicts_with_all = ["device", "quick", "full", "types", "seed", "save", "resume"])]
+    #[arg(long, value_names = ["A.json", "B.json"], num_args = 2, conflicts_with_all = ["device", "quick", "full", "types", "widths", "seed", "save", "resume"])]
     pub compare: Option<Vec<PathBuf>>,
 }
 
@@ -77,7 +80,11 @@ pub(super) fn run(args: &ConformanceArgs) -> Result<u8> {
                 Ok(cases) => cases,
                 Err(why) => return Ok(usage("conformance", &why)),
             };
-            begun(args, cases)?
+            let widths = if args.widths.is_empty() { Some(Widths::ALL) } else { Widths::of(&args.widths) };
+            let Some(widths) = widths else {
+                return Ok(usage("conformance", "vectors are 1 (scalars), 2, 3, 4, 8 or 16 wide"));
+            };
+            begun(args, cases, widths)?
         }
     };
     let file = args.save.clone().or_else(|| args.resume.clone());
@@ -88,7 +95,7 @@ pub(super) fn run(args: &ConformanceArgs) -> Result<u8> {
         eprintln!("clreel: The result is saved in '{}' as it grows.", file.display());
     }
     eprintln!("clreel: The seed of the random numbers is {}.", saved.seed);
-    let (depth, seed) = (saved.depth(), saved.seed);
+    let (widths, depth, seed) = (saved.widths(), saved.depth(), saved.seed);
     let limit = args.kernel_timeout.and_then(|s| Duration::try_from_secs_f64(s).ok());
     let steps = saved.devices.iter().map(|one| one.cases.len()).sum();
     let before = saved.devices.iter().map(|one| one.cases.iter().filter(|case| case.is_settled()).count());
@@ -114,7 +121,7 @@ pub(super) fn run(args: &ConformanceArgs) -> Result<u8> {
                 live.line(&format!("It will take about {} more, by what is done so far.", span(left)));
             }
         };
-        let ask = Ask { cases, depth, seed, limit };
+        let ask = Ask { cases, widths, depth, seed, limit };
         let seconds = run::run(device, &ask, &Cancel::default(), &watch)?;
         live.results().took(at, seconds);
     }
@@ -132,7 +139,7 @@ fn span(seconds: f64) -> String {
 }
 
 /// A test that nothing is known of yet, and its devices.
-fn begun(args: &ConformanceArgs, cases: Option<Vec<Case>>) -> Result<(Saved, Vec<Device>)> {
+fn begun(args: &ConformanceArgs, cases: Option<Vec<Case>>, widths: Widths) -> Result<(Saved, Vec<Device>)> {
     let devices = working_devices();
     let devices = match args.device.as_deref() {
         Some("all") if devices.is_empty() => return Err(no_device()),
@@ -144,7 +151,7 @@ fn begun(args: &ConformanceArgs, cases: Option<Vec<Case>>) -> Result<(Saved, Vec
     let seed = args.seed.unwrap_or(now.subsec_nanos() ^ now.as_secs() as u32);
     let of_device = |device: &Device| {
         let cases = cases.clone().unwrap_or_else(|| Case::all(&Abilities::of(device).types()));
-        let cases = cases.into_iter().map(|case| OfCase::new(case, depth, seed)).collect();
+        let cases = cases.into_iter().map(|case| OfCase::new(case, widths, depth, seed)).collect();
         OfDevice::new(&device.info, conditions(device), cases)
     };
     let saved = Saved {

@@ -14,7 +14,7 @@ use crate::gpu::cl::Device;
 use crate::ladders::conversions::Times;
 use crate::ladders::conversions::run::State;
 use crate::ladders::conversions::saved::{OfCase, OfDevice, Saved};
-use crate::ladders::conversions::types::{Case, Type};
+use crate::ladders::conversions::types::{Case, Type, Widths};
 use crate::save;
 
 /// How often the file is written meanwhile.
@@ -29,7 +29,8 @@ pub(super) struct Report {
     pub saved: Saved,
     file: Option<PathBuf>,
     json: bool,
-    written: Instant,
+    /// When it is written next: at once when something is known, then now and then.
+    write_at: Instant,
     /// What was done of each device's work before it went on.
     before: Vec<f64>,
 }
@@ -46,7 +47,7 @@ fn work(one: &OfDevice) -> (f64, f64) {
 impl Report {
     pub(super) fn new(saved: Saved, file: Option<PathBuf>, json: bool) -> Self {
         let before = saved.devices.iter().map(|one| work(one).0).collect();
-        Self { saved, file, json, written: Instant::now(), before }
+        Self { saved, file, json, write_at: Instant::now(), before }
     }
 
     /// The cases of a device that are not settled, with what is done of them.
@@ -58,7 +59,7 @@ impl Report {
 
     /// Notes what is known of a case; returns whether it is settled.
     pub(super) fn note(&mut self, device: usize, case: Case, state: State, on: &Device) -> bool {
-        let (seed, depth) = (self.saved.seed, self.saved.depth.clone());
+        let (seed, depth, widths) = (self.saved.seed, self.saved.depth.clone(), self.saved.widths());
         let name = case.to_string();
         let cases = self.saved.devices.get_mut(device).map(|one| one.cases.as_mut_slice());
         let Some(known) = cases.and_then(|cases| cases.iter_mut().find(|known| known.case == name)) else {
@@ -66,17 +67,18 @@ impl Report {
         };
         if matches!(state, State::Wrong(..) | State::Failed(_)) {
             let device = on.info.index;
-            known.repeat =
-                Some(format!("clreel conformance --device {device} --type {name} --{depth} --seed {seed}"));
+            let width = if widths == Widths::ALL { String::new() } else { format!(" --width {widths}") };
+            let what = format!("--type {name}{width} --{depth} --seed {seed}");
+            known.repeat = Some(format!("clreel conformance --device {device} {what}"));
         }
         known.note(state);
         let settled = known.is_settled();
-        if self.written.elapsed() > EVERY {
-            self.written = Instant::now();
+        if Instant::now() >= self.write_at {
+            self.write_at = Instant::now() + EVERY;
             if let Err(error) = self.write() {
                 eprintln!("clreel: {error}");
                 // Once is enough; at the end it is tried again.
-                self.written += Duration::from_secs(3600);
+                self.write_at += Duration::from_secs(3600);
             }
         }
         settled
@@ -154,7 +156,7 @@ fn print(one: &OfDevice, saved: &Saved) -> Result<()> {
         })
         .collect();
     print_line(format!("{} conversions: {}; seed {}", one.cases.len(), counts.join(", "), saved.seed))?;
-    print_line(tried(one))?;
+    print_line(tried(one, saved.widths()))?;
     for flushed in &one.conditions.flushes {
         print_line(format!("The device may take subnormal numbers of {flushed} for zeros: both are right."))?;
     }
@@ -172,7 +174,7 @@ fn print(one: &OfDevice, saved: &Saved) -> Result<()> {
 }
 
 /// How many numbers of each source were tried.
-fn tried(one: &OfDevice) -> String {
+fn tried(one: &OfDevice, widths: Widths) -> String {
     let mut parts = Vec::new();
     for from in Type::ALL {
         let of_source = |case: &&OfCase| Case::named(&case.case).is_some_and(|case| case.from == from);
@@ -180,7 +182,8 @@ fn tried(one: &OfDevice) -> String {
         let how = if case.exhaustive { "all" } else { "edges and random ones:" };
         parts.push(format!("{} {how} {}", from.name(), case.of));
     }
-    format!("Numbers of each, in every form: {}", parts.join(", "))
+    let forms = if widths == Widths::ALL { "in every form".to_owned() } else { format!("of width {widths}") };
+    format!("Numbers of each, {forms}: {}", parts.join(", "))
 }
 
 /// A row for each source, a column for each destination: how many are right, or what is not.

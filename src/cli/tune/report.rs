@@ -219,7 +219,7 @@ pub(super) fn print_run(device: &str, run: &Run) -> Result<()> {
         print_line("~ noisy: only the digits that can be believed")?;
     }
     if !run.checked.is_empty() {
-        print_line("checked, every byte, before a trial has a time:")?;
+        print_line("compared with the reference, all of it, before a trial has a time:")?;
         run.checked.iter().try_for_each(|one| print_line(format!("  {one}")))?;
     }
     print_line("")

@@ -64,7 +64,7 @@ pub(super) fn build(
 /// Kernels of conversion and correction with the arguments that they had last, for whoever starts the same ones again: those
 /// of one place that frames are loaded into. They keep its memory objects alive, so drop them before the host memory beneath.
 #[derive(Debug, Default)]
-pub struct KeptKernels(Vec<(u64, Kernel)>);
+pub(crate) struct KeptKernels(Vec<(u64, Kernel)>);
 
 impl KeptKernels {
     /// More than there are for frames of one kind, with and without a filter on planes.

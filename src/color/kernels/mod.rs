@@ -27,7 +27,7 @@ use rows::{Lines, ROWS};
 pub use block::PlaneBlock;
 pub(crate) use block::pack_pinned;
 pub use correct::Corrector;
-pub use launch::KeptKernels;
+pub(crate) use launch::KeptKernels;
 
 const CONVERT: &str = "convert/01_planes.cl";
 /// Types of the kernel's arguments; an empty list takes any.
@@ -95,7 +95,7 @@ impl Class {
 
 /// The program for a class of formats, built on any thread for a [`Converter`].
 #[derive(Clone)]
-pub struct ConvertProgram {
+pub(crate) struct ConvertProgram {
     class: Class,
     /// Its kernel is the one for whole rows, as the class has it unless that is wrong on this device.
     by_rows: bool,

@@ -2,12 +2,16 @@
 
 use std::ops::Range;
 use std::rc::Rc;
+use std::time::Instant;
 
-use super::{FrameFilter, Ran, Running};
+use super::{FrameFilter, Measures, OnHost, Ran, Running};
 use crate::error::Result;
 use crate::gpu::event::Waker;
 use crate::gpu::gl_timer::Timing;
+use crate::gpu::read_texture::read_texture;
+use crate::gpu::sharing::texture;
 use crate::ladders::box_filter::glsl::GlslFilter;
+use crate::stats::{Span, Stage};
 
 /// Shaders that filter the picture in a texture, in place.
 pub struct OnTexture {
@@ -15,6 +19,7 @@ pub struct OnTexture {
     texture: glow::Texture,
     size: (u32, u32),
     radius: u32,
+    measures: Measures,
 }
 
 impl OnTexture {
@@ -30,7 +35,12 @@ impl OnTexture {
         radius: u32,
     ) -> Result<Self> {
         filter.make_sums(size)?;
-        Ok(Self { filter: filter.clone(), texture, size, radius })
+        Ok(Self { filter: filter.clone(), texture, size, radius, measures: Measures::default() })
+    }
+
+    /// The same, and the picture is read back and measured on the processor when it is there.
+    pub(in crate::engine) fn measuring(self, measures: Measures) -> Self {
+        Self { measures, ..self }
     }
 }
 
@@ -65,6 +75,25 @@ impl FrameFilter for OnTexture {
     fn flush(&self) -> Result<()> {
         self.filter.flush();
         Ok(())
+    }
+
+    /// A picture that cannot be read back is not measured.
+    fn take_measured(&mut self) -> Option<OnHost> {
+        let Measures { readings, levels } = std::mem::take(&mut self.measures);
+        if !readings && !levels {
+            return None;
+        }
+        let began = Instant::now();
+        let mut rgba = read_texture(self.filter.gl(), self.texture, self.size).ok()?;
+        let read = Span::since(Stage::Reduce, began);
+        let mut measured = OnHost::of(self.size, &mut rgba, readings, levels);
+        measured.spans.push(read);
+        if levels {
+            let began = Instant::now();
+            texture::fill(self.filter.gl(), self.texture, self.size, &rgba);
+            measured.spans.push(Span::since(Stage::Levels, began));
+        }
+        Some(measured)
     }
 }
 

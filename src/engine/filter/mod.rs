@@ -10,17 +10,18 @@ mod opencl;
 
 use std::ops::Range;
 
+use super::scopes::OnHost;
 use crate::error::Result;
 use crate::gpu::event::Waker;
 use crate::stats::Span;
 
 pub use glsl::OnTexture;
-pub(super) use native::NativeFilter;
+pub(super) use native::{Measures, NativeFilter};
 pub(super) use opencl::{OnPixels, OnPlanes};
 
 /// The longest launch that is begun whole, in milliseconds; longer ones are cut into bands of this length, because a
 /// launch that runs cannot be cancelled.
-pub const BAND_MS: f64 = 30.0;
+pub(crate) const BAND_MS: f64 = 30.0;
 
 /// A filter that is prepared for one frame.
 pub trait FrameFilter {
@@ -63,6 +64,11 @@ pub trait FrameFilter {
 
     /// The filtered picture, where the filter has it in memory of its own, when the last band is over.
     fn take_picture(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// What was measured of that picture on the host, where that was asked for.
+    fn take_measured(&mut self) -> Option<OnHost> {
         None
     }
 }

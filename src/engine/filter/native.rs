@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::Instant;
 
-use super::{FrameFilter, Ran, Running};
+use super::{FrameFilter, OnHost, Ran, Running};
 use crate::error::{Error, Result};
 use crate::gpu::host_block::HostBlock;
 use crate::jobs::{Job, Teller, Waker};
@@ -29,12 +29,22 @@ struct Order {
     dst: Vec<u8>,
     size: (u32, u32),
     radius: u32,
+    measures: Measures,
     cancelled: Arc<AtomicBool>,
     answer: Sender<Answer>,
 }
 
-/// The memory for the filtered picture, and when that was filtered; `None` when it was cancelled.
-type Answer = Result<(Vec<u8>, Option<Span>)>;
+/// What is to be done with the filtered picture.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Measures {
+    /// Its luminance is measured.
+    pub(crate) readings: bool,
+    /// It is stretched by auto-levels.
+    pub(crate) levels: bool,
+}
+
+/// The memory for the filtered picture, when that was filtered, `None` when it was cancelled, and what was measured of it.
+type Answer = Result<(Vec<u8>, Option<Span>, OnHost)>;
 
 /// A picture that is to be filtered.
 pub(super) struct Native {
@@ -45,8 +55,11 @@ pub(super) struct Native {
     cancelled: Arc<AtomicBool>,
     rows: u32,
     bytes: usize,
-    filtered: Rc<RefCell<Option<Vec<u8>>>>,
+    filtered: Filtered,
 }
+
+/// The filtered picture, and what was measured of it.
+type Filtered = Rc<RefCell<(Option<Vec<u8>>, Option<OnHost>)>>;
 
 impl NativeFilter {
     /// Starts the thread; it ends when this and all that it prepared go. `waker` is called after each picture.
@@ -74,12 +87,13 @@ impl NativeFilter {
         spare: Option<Vec<u8>>,
         size: (u32, u32),
         radius: u32,
+        measures: Measures,
     ) -> Result<impl FrameFilter + use<>> {
         let bytes = src.bytes().len();
         let dst = spare.filter(|spare| spare.len() == bytes).map_or_else(|| zeroed(bytes), Ok)?;
         let (sender, answer) = channel();
         let cancelled = Arc::new(AtomicBool::new(false));
-        let order = Order { src, dst, size, radius, cancelled: cancelled.clone(), answer: sender };
+        let order = Order { src, dst, size, radius, measures, cancelled: cancelled.clone(), answer: sender };
         Ok(Native {
             orders: self.orders.clone(),
             order: Some(order),
@@ -118,21 +132,25 @@ impl FrameFilter for Native {
     }
 
     fn take_picture(&mut self) -> Option<Vec<u8>> {
-        self.filtered.take()
+        self.filtered.borrow_mut().0.take()
+    }
+
+    fn take_measured(&mut self) -> Option<OnHost> {
+        self.filtered.borrow_mut().1.take()
     }
 }
 
 /// A picture that the thread has.
 struct Ordered {
     answer: Receiver<Answer>,
-    filtered: Rc<RefCell<Option<Vec<u8>>>>,
+    filtered: Filtered,
 }
 
 impl Running for Ordered {
     fn poll(&mut self) -> Result<Option<Ran>> {
         match self.answer.try_recv() {
-            Ok(Ok((filtered, span))) => {
-                *self.filtered.borrow_mut() = Some(filtered);
+            Ok(Ok((filtered, span, measured))) => {
+                *self.filtered.borrow_mut() = (Some(filtered), Some(measured));
                 let ms = span.map_or(f64::NAN, |span| span.ms());
                 let cancelled = span.is_none();
                 Ok(Some(Ran { ms, by_wall: true, on_host: span, cancelled, ..Ran::default() }))
@@ -146,14 +164,19 @@ impl Running for Ordered {
 
 fn run(orders: &Receiver<Order>, waker: &Waker) {
     let threads = native::all_threads();
-    while let Ok(Order { src, mut dst, size, radius, cancelled, answer }) = orders.recv() {
+    while let Ok(Order { src, mut dst, size, radius, measures, cancelled, answer }) = orders.recv() {
         let answered = if cancelled.load(Ordering::Relaxed) {
-            Ok((dst, None))
+            Ok((dst, None, OnHost::default()))
         } else {
             let began = Instant::now();
-            let size = (size.0 as usize, size.1 as usize);
-            let filtered = native::filter(src.bytes(), &mut dst, size, radius, threads, Lanes::Vector);
-            filtered.map(|()| (dst, Some(Span::since(Stage::Filter, began))))
+            let (width, height) = (size.0 as usize, size.1 as usize);
+            let filtered =
+                native::filter(src.bytes(), &mut dst, (width, height), radius, threads, Lanes::Vector);
+            filtered.map(|()| {
+                let span = Span::since(Stage::Filter, began);
+                let measured = OnHost::of(size, &mut dst, measures.readings, measures.levels);
+                (dst, Some(span), measured)
+            })
         };
         // Before the answer: who has it may write the source anew.
         drop(src);
@@ -172,8 +195,11 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::engine::{Readings, stretch};
     use crate::ladders::box_filter::pictures::noise;
     use crate::ladders::box_filter::reference::reference;
+
+    const BOTH: Measures = Measures { readings: true, levels: true };
 
     fn picture() -> Arc<HostBlock> {
         let mut block = HostBlock::new(33 * 9 * 4).unwrap();
@@ -197,12 +223,15 @@ mod tests {
         let src = picture();
         let mut spare = None;
         for radius in [0, 3, 128] {
-            let mut task = filter.prepare(src.clone(), spare.take(), (33, 9), radius).unwrap();
+            let mut task = filter.prepare(src.clone(), spare.take(), (33, 9), radius, BOTH).unwrap();
             assert!(task.take_picture().is_none(), "not before it is started");
             let ran = ended(task.start(0, 0..9, None).unwrap()).unwrap();
             assert!(ran.by_wall && !ran.cancelled && ran.ms >= 0.0, "{ran:?}");
             let filtered = task.take_picture().unwrap();
-            assert!(filtered == reference(src.bytes(), 33, 9, radius as usize));
+            let mut right = reference(src.bytes(), 33, 9, radius as usize);
+            let readings = Readings::reference((33, 9), &right);
+            stretch(&mut right, readings.ends());
+            assert!(filtered == right && task.take_measured().unwrap().readings == Some(readings));
             assert_eq!(Arc::strong_count(&src), 1, "the source may be written again");
             spare = Some(filtered);
         }
@@ -212,10 +241,10 @@ mod tests {
     fn a_cancelled_picture_ends_and_an_impossible_one_is_an_error() {
         let filter = NativeFilter::new(Arc::new(|| {})).unwrap();
         let src = picture();
-        let mut task = filter.prepare(src.clone(), None, (33, 9), 1).unwrap();
+        let mut task = filter.prepare(src.clone(), None, (33, 9), 1, Measures::default()).unwrap();
         task.cancel();
         assert!(ended(task.start(0, 0..9, None).unwrap()).unwrap().cancelled);
-        let mut wrong = filter.prepare(src.clone(), None, (34, 9), 1).unwrap();
+        let mut wrong = filter.prepare(src.clone(), None, (34, 9), 1, Measures::default()).unwrap();
         let error = ended(wrong.start(0, 0..9, None).unwrap()).unwrap_err();
         assert!(error.why.contains("34×9"), "{error}");
     }

@@ -5,71 +5,29 @@
 //! The reduction is the ladder's, by the rung that is the fastest on the device. One more kernel counts the histogram and the
 //! waveform. Auto-levels take their ends from the histogram, on the device as well.
 
+mod host;
+mod kernels;
 mod readings;
 #[cfg(test)]
 mod tests;
 
-use std::ptr::NonNull;
-
 use crate::error::{Error, Result};
-use crate::gpu::cl::{Buffer, ClContext, Event, failed};
+use crate::gpu::cl::{Buffer, ClContext, DeviceKind, Event, Mem, failed};
 use crate::gpu::event::is_complete;
 use crate::gpu::host_block::HostBlock;
-use crate::gpu::memory::{Picture, new_memory};
-use crate::gpu::program::{self, is_changed};
+use crate::gpu::memory::{Picture, Storage, new_memory};
+use crate::gpu::program::is_changed;
 use crate::gpu::timer;
-use crate::ladder::config::{Config, Param, Tunable as _};
 use crate::ladder::contest::Ladder as _;
-use crate::ladders::histogram;
-use crate::ladders::reduction::code::{Arg, Code, Operands, Pass, Program};
+use crate::ladders::reduction::REDUCTION;
+use crate::ladders::reduction::code::{Operands, Program};
 use crate::ladders::reduction::digest::{Digest as _, OfPictures};
-use crate::ladders::reduction::{self, REDUCTION};
+use crate::ladders::reduction::pictures::Case;
 use crate::random::Xorshift;
-use readings::{BINS, COUNTS, case};
+pub(super) use host::OnHost;
+use kernels::{Kernels, Sources};
+use readings::{COUNTS, case};
 pub use readings::{LEVELS, Readings, STRIPS, ends, stretch};
-
-/// Histogram and waveform.
-static COUNT: Code = Code {
-    file: "scopes/01_waveform.cl",
-    passes: &[
-        histogram::CLEAR,
-        Pass {
-            kernel: "scopes_waveform",
-            args: &[Arg::Picture, Arg::Numbers, Arg::Width, Arg::Height],
-            group: "GROUP",
-            groups: |_, _| [STRIPS, 1],
-        },
-    ],
-    params: &[
-        Param { name: "GROUP", cpu: 1, gpu: 512, values: &[] },
-        Param { name: "COPIES", cpu: 4, gpu: 8, values: &[] },
-    ],
-    nvidia: false,
-};
-
-/// The ends of the histogram, and the picture stretched between them.
-static LEVEL: Code = Code {
-    file: "scopes/02_levels.cl",
-    passes: &[
-        Pass {
-            kernel: "scopes_ends",
-            args: &[Arg::Numbers, Arg::Parts, Arg::Width, Arg::Height],
-            group: "ENDS",
-            groups: |_, _| [1, 1],
-        },
-        Pass {
-            kernel: "scopes_levels",
-            args: &[Arg::Picture, Arg::Parts, Arg::Width, Arg::Height],
-            group: "GROUP",
-            groups: |config, case| [case.pixels().div_ceil(4 * config.get("GROUP") as usize), 1],
-        },
-    ],
-    params: &[
-        Param { name: "GROUP", cpu: 64, gpu: 256, values: &[] },
-        Param { name: "ENDS", cpu: BINS as u32, gpu: BINS as u32, values: &[] },
-    ],
-    nvidia: false,
-};
 
 const NO_MEMORY: &str = "Memory for scopes could not be had on the device.";
 const NOT_MEASURED: &str = "A frame's luminance could not be measured on the device.";
@@ -77,9 +35,9 @@ const NOT_MEASURED: &str = "A frame's luminance could not be measured on the dev
 /// Compiled kernels that measure frames, and the memory that they need.
 #[derive(Debug)]
 pub struct Scopes {
-    reduce: Program,
-    count: Program,
-    level: Program,
+    buffers: Kernels,
+    /// For pictures in images; without it they are copied into buffers.
+    images: Option<Kernels>,
     memory: Option<Memory>,
     /// For numbers on their way to the host.
     spare: Vec<Numbers>,
@@ -89,25 +47,34 @@ pub struct Scopes {
 #[derive(Debug, Clone)]
 struct Memory {
     size: (u32, u32),
+    /// All that goes to the host: what was counted, and from [`NUMBERS_AT`] on the numbers of the reduction.
+    results: Buffer,
+    counts: Buffer,
     numbers: Buffer,
     parts: Buffer,
-    counts: Buffer,
     ends: Buffer,
-    /// For pictures that are no buffers; made when it is first wanted.
+    /// For pictures in images, where those are not read; made when it is first wanted.
     copy: Option<Buffer>,
 }
+
+/// Where the second part of the results begins: devices want such places to be multiples of 4096 bytes at most.
+const NUMBERS_AT: usize = (4 * COUNTS).next_multiple_of(4096);
 
 impl Memory {
     fn new(cl: &ClContext, size: (u32, u32)) -> Result<Self> {
         let OfPictures(ladder) = REDUCTION;
         let (case, buffer) = (case(size), |bytes| buffer(cl, bytes));
+        let numbers = 4 * ladder.numbers(&case);
+        let results = buffer(NUMBERS_AT + numbers)?;
+        let part = |from, bytes| results.part(from, bytes).map_err(|e| failed(NO_MEMORY, &e));
         Ok(Self {
             size,
-            numbers: buffer(4 * ladder.numbers(&case))?,
+            counts: part(0, 4 * COUNTS)?,
+            numbers: part(NUMBERS_AT, numbers)?,
             parts: buffer(ladder.part_bytes(&case))?,
-            counts: buffer(4 * COUNTS)?,
             ends: buffer(16)?,
             copy: None,
+            results,
         })
     }
 }
@@ -116,12 +83,11 @@ fn buffer(cl: &ClContext, bytes: usize) -> Result<Buffer> {
     Buffer::new(&cl.context, new_memory(cl), bytes).map_err(|e| failed(NO_MEMORY, &e))
 }
 
-/// What is to be measured of a frame, and where that is.
+/// What is to be measured of a frame, and the memory for it.
 pub(super) struct Wanted {
-    picture: Picture,
     memory: Memory,
     readings: Option<Numbers>,
-    levels: bool,
+    pub(super) levels: bool,
 }
 
 /// Memory of the host's for what is measured of a frame.
@@ -156,50 +122,72 @@ pub(super) fn class(size: (u32, u32)) -> &'static str {
 }
 
 impl Scopes {
-    /// Builds what is the fastest for pictures of this size, and compares it with plain Rust on a small one.
+    /// Builds what is the fastest for pictures of this size, and compares it with plain Rust on small ones.
     ///
     /// # Errors
     /// When it does not build, or differs.
     pub fn build(cl: &ClContext, size: (u32, u32)) -> Result<Self> {
-        let device = &cl.device.info;
-        let reduce = reduction::chosen(device, &case(size));
-        let files = [reduce.code().file(), COUNT.file, LEVEL.file];
-        if let Some(file) = files.into_iter().find(|file| is_changed(file)) {
+        let case = case(size);
+        if let Some(file) = Sources::files(cl, &case).into_iter().find(|file| is_changed(file)) {
             let why =
                 format!("kernels/{file} is changed, and only `bench` runs it then, in a process of its own.");
             return Err(Error::new("The scopes cannot be shown.", why, "Unset CLREEL_KERNELS."));
         }
-        let [count, level] = [COUNT.file, LEVEL.file].map(program::source);
-        let mut scopes = Self::of_sources(cl, &reduce, &count?, &level?)?;
+        let load = |storage| Sources::load(cl, &case, storage);
+        // A processor has no units that read images: a copy is faster.
+        let images = cl.device.info.kind != DeviceKind::Cpu;
+        let sources = (load(Storage::Buffer)?, images.then(|| load(Storage::Image)).transpose()?);
+        let mut scopes = Self::of_sources(cl, &case, &sources.0, sources.1.as_ref())?;
         scopes.check(cl)?;
         Ok(scopes)
     }
 
-    /// What these texts of the kernels' files make.
-    fn of_sources(cl: &ClContext, reduce: &Config<Code>, count: &str, level: &str) -> Result<Self> {
-        let device = &cl.device.info;
-        let program =
-            |code, text| Program::of_source(cl, &Config::of(code, device.kind).fitted(device), text);
+    /// What these texts of the kernels' files make, for buffers and, if there are some, for images.
+    fn of_sources(cl: &ClContext, case: &Case, buffers: &Sources, images: Option<&Sources>) -> Result<Self> {
+        let of = |storage, sources| Kernels::of_sources(cl, case, storage, images.is_some(), sources);
         Ok(Self {
-            reduce: Program::compile(cl, reduce)?,
-            count: program(&COUNT, count)?,
-            level: program(&LEVEL, level)?,
+            buffers: of(Storage::Buffer, buffers)?,
+            images: images.map(|sources| of(Storage::Image, sources)).transpose()?,
             memory: None,
             spare: Vec::new(),
         })
     }
 
-    /// Compares what is measured of a small picture, and the stretched picture, with plain Rust.
+    /// Compares what is measured of small pictures, and the stretched pictures, with plain Rust: where they are, and where
+    /// they come from or go to images.
     fn check(&mut self, cl: &ClContext) -> Result<()> {
-        let size = (333, 41);
+        use Storage::{Buffer, Image};
+        let ways: &[_] = match self.images {
+            Some(_) => &[(Buffer, Buffer), (Buffer, Image), (Image, Image)],
+            None => &[(Buffer, Buffer)],
+        };
+        // One is read by fours, the other pixel by pixel.
+        for size in [(333, 41), (64, 35)] {
+            for (from, to) in ways {
+                self.check_one(cl, size, *from, *to)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_one(&mut self, cl: &ClContext, size: (u32, u32), from: Storage, to: Storage) -> Result<()> {
         let mut random = Xorshift::new(1);
         // Neither the darkest nor the brightest are there.
         let level = |n: u32| (60 + n % 100) as u8;
         let mut rgba: Vec<u8> = (0..4 * size.0 * size.1).map(|_| level(random.draw())).collect();
-        let picture = Picture::block(cl, &cl.queue, &rgba)?;
-        let (found, _) = self.measure(cl, &picture, size, true)?;
+        let picture = Picture::alloc(cl, from, size.0, size.1)?;
+        picture.write(&cl.queue, &rgba)?;
+        let into = match to {
+            Storage::Buffer => picture.clone(),
+            Storage::Image => {
+                let into = Picture::alloc(cl, to, size.0, size.1)?;
+                into.write(&cl.queue, &vec![0xa5; rgba.len()])?;
+                into
+            }
+        };
+        let (found, _) = self.measure(cl, &picture, size, Some(&into))?;
         let mut stretched = vec![0; rgba.len()];
-        picture.read(&cl.queue, &mut stretched)?;
+        into.read(&cl.queue, &mut stretched)?;
         let right = Readings::reference(size, &rgba);
         stretch(&mut rgba, right.ends());
         let differs = |what: &str| {
@@ -213,8 +201,8 @@ impl Scopes {
         }
     }
 
-    /// Measures a picture, stretches it by auto-levels where that is wanted, and waits: what was measured, and what measuring and
-    /// stretching took the device, in milliseconds.
+    /// Measures a picture, stretches it by auto-levels where it is told into what (see [`Scopes::stretches_into`]), and waits:
+    /// what was measured, and what measuring and stretching took the device, in milliseconds.
     ///
     /// # Errors
     /// When there is no memory, or the driver refuses.
@@ -223,10 +211,10 @@ impl Scopes {
         cl: &ClContext,
         picture: &Picture,
         size: (u32, u32),
-        levels: bool,
+        levels: Option<&Picture>,
     ) -> Result<(Option<Readings>, [f64; 2])> {
-        let wanted = self.prepare(cl, picture, size, true, levels)?;
-        let measured = self.enqueue(cl, wanted)?;
+        let wanted = self.prepare(cl, picture.storage(), size, true, levels.is_some())?;
+        let measured = self.enqueue(cl, wanted, picture, levels.unwrap_or(picture))?;
         cl.queue.finish().map_err(|e| failed(NOT_MEASURED, &e))?;
         let mut took = [0.0; 2];
         for (took, events) in took.iter_mut().zip([&measured.reduce, &measured.levels]) {
@@ -237,14 +225,20 @@ impl Scopes {
         Ok((self.readings(measured), took))
     }
 
-    /// Memory for what is to be measured of a picture.
+    /// Whether auto-levels read another picture than the one that they write, so that the filter must not write there: no
+    /// kernel writes into an image that it reads.
+    pub(super) fn stretches_into(&self, picture: &Picture) -> bool {
+        self.images.is_some() && picture.storage() == Storage::Image
+    }
+
+    /// Memory for what is to be measured of a picture in such memory.
     ///
     /// # Errors
     /// When there is none.
     pub(super) fn prepare(
         &mut self,
         cl: &ClContext,
-        picture: &Picture,
+        storage: Storage,
         size: (u32, u32),
         readings: bool,
         levels: bool,
@@ -253,65 +247,68 @@ impl Scopes {
             self.spare.clear();
             self.memory = None;
         }
-        let memory = match self.memory.take() {
+        let mut memory = match self.memory.take() {
             Some(memory) => memory,
             None => Memory::new(cl, size)?,
         };
-        let memory = self.memory.insert(memory);
-        if matches!(picture, Picture::Image(_)) && memory.copy.is_none() {
+        if storage == Storage::Image && self.images.is_none() && memory.copy.is_none() {
             memory.copy = Some(buffer(cl, 4 * case(size).pixels())?);
         }
-        let readings = match (readings, self.spare.pop()) {
-            (false, _) => None,
-            (true, Some(numbers)) => Some(numbers),
-            (true, None) => Some(Numbers(HostBlock::pinned(cl, memory.numbers.len() + 4 * COUNTS)?)),
+        let memory = self.memory.insert(memory);
+        let numbers = |spare: Option<Numbers>| match spare {
+            Some(numbers) => Ok(numbers),
+            None => HostBlock::pinned(cl, memory.results.len()).map(Numbers),
         };
-        Ok(Wanted { picture: picture.clone(), memory: memory.clone(), readings, levels })
+        let readings = readings.then(|| numbers(self.spare.pop())).transpose()?;
+        Ok(Wanted { memory: memory.clone(), readings, levels })
     }
 
-    /// Puts the commands on the queue.
+    /// Puts the commands on the queue. Auto-levels, where they are wanted, read `picture` and write `to`.
     ///
     /// # Errors
     /// When the driver refuses one.
-    pub(super) fn enqueue(&self, cl: &ClContext, wanted: Wanted) -> Result<Measured> {
-        let Wanted { picture, memory, readings, levels } = wanted;
+    pub(super) fn enqueue(
+        &self,
+        cl: &ClContext,
+        wanted: Wanted,
+        picture: &Picture,
+        to: &Picture,
+    ) -> Result<Measured> {
+        let Wanted { memory, readings, levels } = wanted;
         let (queue, case) = (&cl.queue, case(memory.size));
         let refused = |e| failed(NOT_MEASURED, &e);
         let mut measured = Measured { size: memory.size, ..Measured::default() };
-        let (pixels, image) = match (&picture, &memory.copy) {
-            (Picture::Image(image), Some(copy)) => {
+        let (kernels, source, copied) = match (picture, &self.images, &memory.copy) {
+            (Picture::Buffer(buffer), ..) => (&self.buffers, buffer.mem(), None),
+            (Picture::Image(image), Some(kernels), _) => (kernels, image.mem(), None),
+            (Picture::Image(image), None, Some(copy)) => {
                 measured.reduce.push(image.enqueue_copy_to(queue, copy).map_err(refused)?);
-                (copy, Some(image))
+                (&self.buffers, copy.mem(), Some((image, copy)))
             }
-            (Picture::Buffer(buffer), _) => (buffer, None),
-            (Picture::Image(_), None) => return Err(Error::new(NO_MEMORY, "", "")),
+            (Picture::Image(_), None, None) => return Err(Error::new(NO_MEMORY, "", "")),
         };
-        let operands = |parts: &Buffer, numbers: &Buffer, work: &dyn Fn(&Operands) -> Result<Vec<Event>>| {
-            work(&Operands { picture: pixels.mem(), parts: parts.mem(), numbers: numbers.mem() })
+        let run = |program: &Program, parts: &Buffer, numbers: &Mem| {
+            program.enqueue(queue, &Operands { picture: source, parts: parts.mem(), numbers }, &case)
         };
         if readings.is_some() {
-            let reduce = |operands: &Operands| self.reduce.enqueue(queue, operands, &case);
-            measured.reduce.extend(operands(&memory.parts, &memory.numbers, &reduce)?);
+            measured.reduce.extend(run(&kernels.reduce, &memory.parts, memory.numbers.mem())?);
         }
-        let count = |operands: &Operands| self.count.enqueue(queue, operands, &case);
-        measured.reduce.extend(operands(&memory.ends, &memory.counts, &count)?);
+        measured.reduce.extend(run(&kernels.count, &memory.ends, memory.counts.mem())?);
         if levels {
-            let level = |operands: &Operands| self.level.enqueue(queue, operands, &case);
-            measured.levels.extend(operands(&memory.ends, &memory.counts, &level)?);
-            if let Some(image) = image {
-                measured.levels.push(image.enqueue_copy_from(queue, pixels).map_err(refused)?);
+            measured.levels.extend(run(&kernels.ends, &memory.ends, memory.counts.mem())?);
+            let is_into = self.stretches_into(to);
+            let level = if is_into { &kernels.level_into } else { &kernels.level };
+            let level = level.as_ref().ok_or_else(|| Error::new(NOT_MEASURED, "", ""))?;
+            measured.levels.extend(run(level, &memory.ends, to.mem())?);
+            if let Some((image, copy)) = copied {
+                measured.levels.push(image.enqueue_copy_from(queue, copy).map_err(refused)?);
             }
         }
         if let Some(numbers) = readings {
-            let start = numbers.0.start();
-            for (buffer, offset) in [(&memory.numbers, 0), (&memory.counts, memory.numbers.len())] {
-                // SAFETY: the block has room for both, and stays with the job until the device is done with it.
-                let event = unsafe {
-                    let into: NonNull<u8> = start.add(offset);
-                    buffer.enqueue_read(queue, into.as_ptr(), buffer.len(), false, &[])
-                };
-                measured.reduce.push(event.map_err(refused)?);
-            }
+            let (into, results) = (numbers.0.start().as_ptr(), &memory.results);
+            // SAFETY: the block has room for it, and stays with the job until the device is done with it.
+            let event = unsafe { results.enqueue_read(queue, into, results.len(), false, &[]) };
+            measured.reduce.push(event.map_err(refused)?);
             measured.numbers = Some(numbers);
         }
         Ok(measured)
@@ -322,9 +319,8 @@ impl Scopes {
         let numbers = measured.numbers?;
         let words: Vec<u32> =
             numbers.0.bytes().as_chunks::<4>().0.iter().map(|bytes| u32::from_ne_bytes(*bytes)).collect();
-        let of_frame = words.len().saturating_sub(COUNTS);
-        let (of_frame, counts) = words.split_at(of_frame);
-        let readings = Readings::of(measured.size, of_frame, counts);
+        let of_frame = words.get(NUMBERS_AT / 4..).unwrap_or_default();
+        let readings = Readings::of(measured.size, of_frame, &words);
         if self.memory.as_ref().is_some_and(|memory| memory.size == measured.size) {
             self.spare.push(numbers);
         }

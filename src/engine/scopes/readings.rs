@@ -110,12 +110,27 @@ fn end<'a>(mut counts: impl Iterator<Item = (usize, &'a u32)>, pixels: u64) -> u
 }
 
 /// Stretches RGBA pixels between these ends, by plain Rust; alpha stays.
-pub fn stretch(rgba: &mut [u8], (low, high): (u32, u32)) {
-    let range = high - low;
-    for pixel in rgba.chunks_exact_mut(4) {
-        for channel in &mut pixel[..3] {
-            let above = u32::from(*channel).clamp(low, high) - low;
-            *channel = ((above * 255 + range / 2) / range) as u8;
+pub fn stretch(rgba: &mut [u8], ends: (u32, u32)) {
+    Levels::between(ends).stretch(rgba);
+}
+
+/// What becomes of each level of a channel.
+pub(super) struct Levels([u8; 256]);
+
+impl Levels {
+    /// By auto-levels with these ends.
+    pub(super) fn between((low, high): (u32, u32)) -> Self {
+        let range = high - low;
+        Self(std::array::from_fn(|level| {
+            let above = (level as u32).clamp(low, high) - low;
+            ((above * 255 + range / 2) / range) as u8
+        }))
+    }
+
+    /// Of RGBA pixels; alpha stays.
+    pub(super) fn stretch(&self, rgba: &mut [u8]) {
+        for channel in rgba.chunks_exact_mut(4).flat_map(|pixel| &mut pixel[..3]) {
+            *channel = self.0[usize::from(*channel)];
         }
     }
 }

@@ -72,6 +72,15 @@ impl Slot {
         self.planes = None;
     }
 
+    /// The device's picture of the input goes, and the plans that name it.
+    pub(super) fn forget_source(&mut self) {
+        if self.device.source.is_some() {
+            self.device.plans = Plans::default();
+            self.device.source = None;
+            self.device.mapped[SOURCE] = false;
+        }
+    }
+
     /// A side of another kind goes, so that it is made anew, and the plans that name it.
     fn forget_other(&mut self, side: usize, storage: Storage) {
         let device = &mut self.device;
@@ -99,6 +108,24 @@ impl Slot {
         let shared = self.device.shared.as_ref().ok_or_else(no_picture)?;
         self.device.handed_over = true;
         shared.acquire(cl)
+    }
+
+    /// The picture in the device's memory, where that still has it, and whether it has to be acquired before it is read.
+    pub(in crate::engine) fn on_device(&self) -> Option<(Picture, bool)> {
+        match (self.result, &self.device.target, &self.device.shared) {
+            (Place::Output, Some(target), _) => Some((target.clone(), false)),
+            (Place::Texture, _, Some(shared)) => Some((shared.picture().clone(), true)),
+            _ => None,
+        }
+    }
+
+    /// Hands the texture to OpenCL, or back, for a command that only reads it.
+    ///
+    /// # Errors
+    /// When the driver refuses.
+    pub(in crate::engine) fn lend_texture(&self, cl: &ClContext, to_cl: bool) -> Result<()> {
+        let shared = self.device.shared.as_ref().ok_or_else(no_picture)?;
+        if to_cl { shared.acquire(cl) } else { shared.release(cl) }.map(drop)
     }
 
     /// Enqueues the copy of a filtered buffer into the acquired texture, on the device.

@@ -14,6 +14,7 @@
 //! [`Slot::to_host`] asks for it back after, in the filter's in-order queue, so a slot is never waited for behind another
 //! slot's frame. The upload may go to a queue of its own, which the filter's commands then wait for.
 
+mod borrow;
 mod handover;
 
 use std::ptr::NonNull;
@@ -30,6 +31,7 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::host_block::HostBlock;
 use crate::gpu::memory::Picture;
+use crate::gpu::read_texture::read_texture;
 use crate::gpu::sharing::pixel_buffer::PixelBuffer;
 use crate::gpu::sharing::texture::Shared;
 
@@ -40,6 +42,8 @@ pub(super) enum Loaded {
     Rgba,
     /// The planes of [`Slot::load_packed`] or [`Slot::fill`], to be converted on the device.
     Planes,
+    /// Nothing: the device has the unfiltered picture already.
+    Nothing,
 }
 
 /// Places in [`DeviceSide::mapped`].
@@ -80,6 +84,8 @@ pub struct Slot {
     /// A picture in the memory of a filter that has its own, or that memory for the next one.
     own: Option<Vec<u8>>,
     loaded: Loaded,
+    /// The input is another slot's, which must not write there meanwhile.
+    borrows: bool,
     result: Place,
     /// Last: what OpenCL has of it goes before.
     surface: Option<Surface>,
@@ -152,9 +158,28 @@ impl Slot {
             pixels: None,
             own: None,
             loaded: Loaded::Rgba,
+            borrows: false,
             result: Place::Input,
             surface: None,
         }
+    }
+
+    /// Does what OpenGL has to do before [`Engine::compare`](super::Engine::compare) reads the picture: waits until it has
+    /// finished with the texture, or reads that back where the device does not share it.
+    ///
+    /// # Errors
+    /// When the picture cannot be read back.
+    pub fn be_readable(&mut self, gl: &glow::Context) -> Result<()> {
+        let Some(surface) = self.surface.as_mut().filter(|_| self.result == Place::Texture) else {
+            return Ok(());
+        };
+        if self.device.shared.is_some() {
+            surface.wait_for_gl();
+        } else {
+            let texture = surface.texture();
+            self.keep_own(read_texture(gl, texture, self.size)?);
+        }
+        Ok(())
     }
 
     /// Takes out what a device has of it, for whoever waits for the device. The texture stays.
@@ -221,13 +246,13 @@ impl Slot {
         if self.device.handed_over {
             return Err(still_in_use());
         }
-        // A device that is left may have it still.
-        let block = match self.input.take().filter(|block| Arc::strong_count(block) == 1) {
-            Some(block) => block,
-            None => Arc::new(HostBlock::new(self.bytes())?),
-        };
-        (self.loaded, self.result) = (Loaded::Rgba, Place::Input);
-        Arc::get_mut(self.input.insert(block)).map(HostBlock::bytes_mut).ok_or_else(still_in_use)
+        // A device that is left may have it still, or another slot.
+        if self.input.as_mut().is_none_or(|block| Arc::get_mut(block).is_none()) {
+            self.replace_input(Some(Arc::new(HostBlock::new(self.bytes())?)));
+        }
+        (self.loaded, self.result, self.borrows) = (Loaded::Rgba, Place::Input, false);
+        let block = self.input.as_mut().and_then(Arc::get_mut);
+        block.map(HostBlock::bytes_mut).ok_or_else(still_in_use)
     }
 
     /// The unfiltered picture for another thread to read. [`Slot::input`] is refused until it drops it.
@@ -305,6 +330,9 @@ impl Slot {
 
     /// Notes that OpenGL's commands so far are the last ones that use the texture, until the next picture is in it.
     pub(crate) fn retire(&mut self) {
+        if self.device.source.is_none() {
+            self.give_input_back();
+        }
         self.surface.iter_mut().for_each(Surface::retire);
     }
 

@@ -11,7 +11,7 @@ use super::queue::{Context, Event, Queue, WaitList};
 use super::status::{Answer, Status};
 
 /// Flags of memory (`CL_MEM_…`).
-pub type MemFlags = ffi::cl_mem_flags;
+pub(crate) type MemFlags = ffi::cl_mem_flags;
 
 /// A buffer or an image, to be a kernel's argument. Clones share it.
 #[derive(Debug, Clone)]
@@ -214,7 +214,13 @@ impl Buffer {
     ///
     /// # Errors
     /// When the driver refuses.
-    pub fn enqueue_fill(&self, queue: &Queue, pattern: &[u8], origin: usize, len: usize) -> Answer<Event> {
+    pub(crate) fn enqueue_fill(
+        &self,
+        queue: &Queue,
+        pattern: &[u8],
+        origin: usize,
+        len: usize,
+    ) -> Answer<Event> {
         let (queue, mem, start, size) = (queue.raw(), self.mem.raw(), pattern.as_ptr(), pattern.len());
         Event::of(|event| {
             // SAFETY: queue and buffer are alive; the driver copies the pattern before the call returns, and refuses what is

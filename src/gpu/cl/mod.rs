@@ -17,7 +17,8 @@ use ocl::ffi::CL_QUEUE_PROFILING_ENABLE;
 use crate::error::{Error, Result};
 use crate::gpu::watch;
 
-pub use buffer::{Buffer, Mem, MemFlags, enqueue_unmap};
+pub(crate) use buffer::MemFlags;
+pub use buffer::{Buffer, Mem, enqueue_unmap};
 pub(crate) use device::no_device;
 pub use device::{Device, DeviceInfo, DeviceKind, Id, list_devices, select_device};
 pub use handle::Number;
@@ -27,7 +28,8 @@ pub use image::Image;
 pub use program::Program;
 pub(super) use queue::WaitList;
 pub use queue::{Context, Event, Queue};
-pub use status::{Answer, Status, failed, reason};
+pub(crate) use status::Answer;
+pub use status::{Status, failed, reason};
 pub(crate) use status::{is_device_failure, status_name};
 
 /// A device with its context and one in-order queue that profiles its commands. Clones share both.

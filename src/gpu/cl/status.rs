@@ -9,7 +9,7 @@ use crate::error::Error;
 pub struct Status(pub i32);
 
 /// What a call gives, or why not.
-pub type Answer<T> = std::result::Result<T, Status>;
+pub(crate) type Answer<T> = std::result::Result<T, Status>;
 
 impl Status {
     /// What a call returned: nothing where it is success.

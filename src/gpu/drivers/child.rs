@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::registered::Folder;
+use crate::gpu::process::end_with_parent;
 
 /// Stands before the answer in what a child prints: drivers print too.
 const MARK: &str = "clreel-driver-answer:";
@@ -120,13 +121,9 @@ pub(crate) fn print_answer(answer: &impl Serialize) {
 /// For a process that is expected to crash or hang: it leaves no core file behind, and ends with the thread that waits
 /// for it, or soon after the time limit.
 pub(crate) fn be_expendable() {
-    // SAFETY: plain numbers.
-    unsafe {
-        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        libc::setrlimit(libc::RLIMIT_CORE, &none);
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        libc::alarm(time_limit().as_secs() as libc::c_uint + 2);
-    }
+    end_with_parent();
+    // SAFETY: a plain number.
+    unsafe { libc::alarm(time_limit().as_secs() as libc::c_uint + 2) };
 }
 
 #[cfg(test)]

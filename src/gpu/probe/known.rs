@@ -7,7 +7,7 @@
 //! cannot be read or written costs nothing but the asking.
 
 use std::path::{Path, PathBuf};
-use std::sync::Once;
+use std::sync::{Mutex, Once, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -56,12 +56,14 @@ struct File {
     devices: Vec<Entry>,
 }
 
-/// The devices that have come through the test with one OpenGL.
+/// The devices that have come through the test with one OpenGL. Several threads may ask and tell.
 #[derive(Debug)]
 pub(crate) struct Known {
     path: Option<PathBuf>,
     opengl: String,
     layers: String,
+    /// Held while the file is read and written anew.
+    writing: Mutex<()>,
 }
 
 impl Known {
@@ -73,7 +75,7 @@ impl Known {
     fn at(path: Option<PathBuf>, opengl: &str) -> Self {
         let layers =
             crate::environment::get("OPENCL_LAYERS").unwrap_or_default().to_string_lossy().into_owned();
-        Self { path, opengl: opengl.to_owned(), layers }
+        Self { path, opengl: opengl.to_owned(), layers, writing: Mutex::default() }
     }
 
     /// What the test of this device said; `None` where it must be tested first.
@@ -100,6 +102,7 @@ impl Known {
 
     fn put(&self, device: &DeviceInfo, reason: Option<String>, tried_by: Option<u32>) {
         let Some(path) = &self.path else { return };
+        let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(before) = read(path) else { return };
         let key = self.key(device);
         let others = before.devices.iter().filter(|entry| entry.key != key).cloned();

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{BUILD, Said};
-use crate::gpu::process::exit_now;
+use crate::gpu::process::{end_with_parent, exit_now};
 use crate::gpu::program::watch;
 
 /// The way back to who asks.
@@ -106,11 +106,9 @@ fn take_stdout() -> io::Result<File> {
 
 /// It leaves no core file behind, and ends with the thread that has started it: Ctrl+C is for that one alone.
 fn be_expendable() {
+    end_with_parent();
     // SAFETY: plain numbers.
     unsafe {
-        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        libc::setrlimit(libc::RLIMIT_CORE, &none);
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {
             libc::signal(signal, libc::SIG_IGN);
         }

@@ -9,18 +9,19 @@
 mod child;
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io;
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::os::unix::fs::FileExt as _;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Child, ChildStdin, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::os::unix::process::CommandExt as _;
+use std::process::Stdio;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::drivers;
+use super::piped::Piped;
 pub(crate) use child::{Talk, serve};
 
 /// The hidden subcommand with which this binary tries kernels.
@@ -30,9 +31,6 @@ pub(crate) const TRY: &str = "try-kernels";
 pub(crate) const START: &str = "start";
 /// The step in which the compiler is at work.
 pub(crate) const BUILD: &str = "build";
-
-/// The longest line that is read, in bytes: what a child says is never so long.
-const LONGEST_LINE: u64 = 1 << 20;
 
 /// What a child says while it works, and at the end.
 #[derive(Debug, Serialize, Deserialize)]
@@ -59,9 +57,7 @@ pub(crate) enum Fault {
 /// A child that waits for requests.
 #[derive(Debug)]
 pub(crate) struct Client {
-    child: Child,
-    requests: ChildStdin,
-    said: Receiver<Vec<u8>>,
+    piped: Piped,
     frame: File,
     asked: u32,
     step: String,
@@ -90,7 +86,6 @@ impl Client {
         let (mut command, folder) = drivers::command_with_good(TRY)?;
         let number = frame.as_raw_fd();
         command.arg(ladder).arg(number.to_string());
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         // SAFETY: between fork and exec it makes one system call, with numbers.
         unsafe {
             command.pre_exec(move || match libc::fcntl(number, libc::F_SETFD, 0) {
@@ -98,22 +93,8 @@ impl Client {
                 _ => Err(io::Error::last_os_error()),
             });
         }
-        let mut child = command.spawn()?;
-        let (Some(requests), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(io::Error::other("it has no pipes"));
-        };
-        let (sender, said) = channel();
-        std::thread::Builder::new().name("trial".into()).spawn(move || {
-            let mut answers = BufReader::new(answers);
-            loop {
-                let mut line = Vec::new();
-                match answers.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
-                    Ok(1..) if sender.send(line).is_ok() => {}
-                    _ => return,
-                }
-            }
-        })?;
-        Ok(Self { child, requests, said, frame, asked: 0, step: START.to_owned(), _drivers: folder })
+        let piped = Piped::start(command.stderr(Stdio::null()), "trial")?;
+        Ok(Self { piped, frame, asked: 0, step: START.to_owned(), _drivers: folder })
     }
 
     /// Whether it was asked nothing yet: a kernel before this one cannot have damaged it.
@@ -158,13 +139,13 @@ impl Client {
         self.asked += 1;
         let mut line = serde_json::to_vec(request).map_err(|e| Fault::NotStarted(e.to_string()))?;
         line.push(b'\n');
-        if self.requests.write_all(&line).is_err() {
+        if self.piped.write(&line).is_err() {
             return Err(self.ended());
         }
         START.clone_into(&mut self.step);
         let mut allowed = limit(START, None);
         loop {
-            match self.said.recv_timeout(allowed) {
+            match self.piped.hear(allowed) {
                 Ok(line) => match serde_json::from_slice(&line) {
                     Ok(Said::Answer(answer)) => return Ok(answer),
                     Ok(Said::Step(name)) => {
@@ -182,31 +163,6 @@ impl Client {
 
     /// How the child ended, whose pipes are closed.
     fn ended(&mut self) -> Fault {
-        let deadline = Instant::now() + Duration::from_secs(2);
-        loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => return Fault::Ended(how(status)),
-                Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(2)),
-                _ => return Fault::Ended("its pipe closed".to_owned()),
-            }
-        }
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let deadline = Instant::now() + Duration::from_secs(2);
-        // One that hangs in the system does not end: it is left to that.
-        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-}
-
-fn how(status: ExitStatus) -> String {
-    match status.signal() {
-        Some(number) => format!("signal {number}"),
-        None => format!("exit code {}", status.code().unwrap_or_default()),
+        Fault::Ended(self.piped.ended().unwrap_or_else(|| "its pipe closed".to_owned()))
     }
 }

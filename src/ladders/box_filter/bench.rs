@@ -12,6 +12,7 @@ use super::glsl::Offscreen;
 use super::native::{self, Lanes, all_threads};
 use super::planar::{PlanarFilter, PlanarPlan, planes_of, run as planes};
 use super::trial::Trials;
+use super::whole::{Filter, WholeFrames};
 use super::{BuiltVariant, Plan, Scratch, VariantId};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device, Queue, failed};
@@ -35,13 +36,15 @@ pub struct Input<'a> {
 }
 
 /// The box filter on a device, or on none.
-pub struct BoxBench<'a> {
+pub(crate) struct BoxBench<'a> {
     input: Input<'a>,
     on: Option<OnDevice>,
     built: HashMap<VariantId, Tried<Candidate>>,
     scratch: Scratch,
     /// Tries changed kernels first.
     trials: &'a mut Trials,
+    /// Filters a frame as the window has it filtered.
+    whole: &'a mut dyn WholeFrames,
 }
 
 /// A radius, and the memory that is its own.
@@ -64,7 +67,7 @@ struct Planes {
 }
 
 /// What can be run at a radius.
-pub enum Ready {
+pub(crate) enum Ready {
     /// Kernels, with source and destination.
     Kernels(Rc<BuiltVariant>, Plan, (Picture, Picture)),
     /// Kernels on planes.
@@ -79,15 +82,16 @@ pub enum Ready {
 
 impl<'a> BoxBench<'a> {
     /// Builds what takes part. Without a device what does without OpenCL can be timed, and no copy. Changed kernels are
-    /// tried in `trials` first.
+    /// tried in `trials` first. Before it is timed, each variant filters a frame by `whole`.
     ///
     /// # Errors
     /// When the device cannot be used at all, there is no frame, or memory runs out.
-    pub fn new(
+    pub(crate) fn new(
         device: Option<&Device>,
         input: Input<'a>,
         entrants: &[Entrant],
         trials: &'a mut Trials,
+        whole: &'a mut dyn WholeFrames,
     ) -> Result<Self> {
         let size = (input.width, input.height);
         if input.frames.is_empty() {
@@ -106,7 +110,7 @@ impl<'a> BoxBench<'a> {
             // What runs before the first round has something to filter.
             on.load(&input.frames[0])?;
         }
-        Ok(Self { input, on, built, scratch: Scratch::new(), trials })
+        Ok(Self { input, on, built, scratch: Scratch::new(), trials, whole })
     }
 
     fn size(&self) -> (u32, u32) {
@@ -225,11 +229,26 @@ impl<'a> Bench for BoxBench<'a> {
         Ok(Prepared { ready, predicted_ms, chosen: None, checked })
     }
 
-    /// Only kernels on pictures are left: what is not they was checked on the way to the prediction.
+    /// Kernels on pictures, and whole frames of all: the rest was checked on the way to the prediction.
     fn check(&mut self, prepared: &mut Prepared<Ready>, room: &mut Room<'a>) -> Tried<()> {
-        let (Ready::Kernels(variant, plan, _), Some(on)) = (&prepared.ready, &self.on) else { return Ok(()) };
-        let work = (0..plan.passes()).map(|pass| plan.work(pass)).sum();
-        prepared.checked = room.checks.variant(&on.cl, variant, prepared.predicted_ms, work, self.trials)?;
+        let on = || self.on.as_ref().ok_or_else(without_device);
+        let filter = match &prepared.ready {
+            Ready::Kernels(variant, plan, _) => {
+                let (cl, work) = (&on()?.cl, (0..plan.passes()).map(|pass| plan.work(pass)).sum());
+                let ms = prepared.predicted_ms;
+                prepared.checked = room.checks.variant(cl, variant, ms, work, self.trials)?;
+                Filter::Kernels(cl, variant)
+            }
+            Ready::Planes(_) => match self.built.get(&VariantId::Planar) {
+                Some(Ok(Candidate::Planes(filter))) => Filter::Planes(&on()?.cl, filter),
+                _ => return Ok(()),
+            },
+            Ready::Shaders(offscreen) => Filter::Shaders(offscreen),
+            Ready::Threads(..) if !prepared.checked.is_empty() => Filter::Threads,
+            // What is beside the variants, and limits.
+            Ready::Threads(..) | Ready::Copy(..) => return Ok(()),
+        };
+        prepared.checked.push(self.whole.check(filter, room.radius)?);
         Ok(())
     }
 

@@ -161,6 +161,10 @@ pub(super) static SEPARABLE: Code = Code {
 pub(super) static FLAT: Code =
     Code { file: "box_filter/03_flat.cl", kernels: &["box_flat_rows", "box_flat_columns"], ..TWO_PASSES };
 
+/// The user's own: no file of that name is built in.
+pub(super) static OWN: Code =
+    Code { file: super::rungs::OWN_FILE, kernels: &["own"], reads: whole_window, ..TWO_PASSES };
+
 pub(super) static VECTORIZED: Code = Code {
     file: "box_filter/04_vectorized.cl",
     kernels: &["box_vectorized_rows", "box_vectorized_columns"],

@@ -14,7 +14,7 @@ use crate::memory::require;
 
 /// What takes part.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Entrant {
+pub(crate) enum Entrant {
     /// A rung of the ladder.
     Variant(VariantId),
     /// The filter in Rust, on so many threads, beside the rungs.
@@ -23,7 +23,7 @@ pub enum Entrant {
 
 impl Entrant {
     /// The filter in Rust on one thread and on all, plain and in vectors.
-    pub fn grid() -> impl Iterator<Item = Entrant> {
+    pub(crate) fn grid() -> impl Iterator<Item = Entrant> {
         let threads = if all_threads() > 1 { vec![1, all_threads()] } else { vec![1] };
         let lanes = [Lanes::Plain, Lanes::Vector];
         threads.into_iter().flat_map(move |threads| lanes.map(|lanes| Entrant::Rust(threads, lanes)))
@@ -37,7 +37,7 @@ impl Entrant {
     }
 
     /// What it is called, on a device of that kind.
-    pub fn entry(self, device: Option<DeviceKind>) -> Entry {
+    pub(crate) fn entry(self, device: Option<DeviceKind>) -> Entry {
         let back_end = self.back_end();
         let limit = match self {
             // It reads fewer bytes.
@@ -62,7 +62,7 @@ impl Entrant {
 }
 
 /// What a radius is called, with frames of this size.
-pub fn case((width, height): (u32, u32), radius: u32) -> Case {
+pub(crate) fn case((width, height): (u32, u32), radius: u32) -> Case {
     let limit = |key, name, note| LimitName { key, name, note, computes: false };
     let planes = "planar: the same frames as planes of 4:2:0, with its own reference and its own copy";
     Case {
@@ -87,11 +87,13 @@ pub(crate) fn require_memory((width, height): (u32, u32), entrants: &[Entrant]) 
         Entrant::Rust(..) => false,
     };
     // In pictures: two to check with, and what is right; source and output of a check, before and after it, each with its
-    // canaries; the same on the device, with row sums; source, destination and row sums of what is timed.
+    // canaries; the same on the device, with row sums; source, destination and row sums of what is timed. A whole frame as
+    // planes and pixels, what is right for it, its slot's memory and the device's.
     let pictures = 3
         + 12
         + 8
         + 4
+        + 8
         + 4 * any(&reads_images)
         + 4 * any(&|one| one.back_end() == BackEnd::Glsl)
         + 2 * any(&|one| one.back_end() == BackEnd::Native);

@@ -40,6 +40,11 @@ struct Pass {
 }
 
 impl GlslFilter {
+    /// The context.
+    pub(crate) fn gl(&self) -> &glow::Context {
+        &self.gl
+    }
+
     /// Builds the shaders in the current context.
     ///
     /// # Errors
@@ -252,6 +257,11 @@ impl Offscreen {
         filter.make_sums((width, height))?;
         let [source, target] = [texture::create(gl, width, height)?, texture::create(gl, width, height)?];
         Ok(Self { source, target, size: (width, height), filter, headless })
+    }
+
+    /// Its context, which is current.
+    pub(crate) fn gl(&self) -> &Arc<glow::Context> {
+        &self.headless.gl
     }
 
     /// What times it.

@@ -8,7 +8,7 @@ pub mod bench;
 mod candidates;
 mod checks;
 pub mod config;
-pub mod entrants;
+pub(crate) mod entrants;
 pub mod glsl;
 pub mod native;
 pub mod opencl;
@@ -23,13 +23,14 @@ pub mod suite;
 pub mod trial;
 pub mod tune;
 pub mod tuned;
+pub(crate) mod whole;
 
 pub use config::{Code, Config};
 pub use opencl::BuiltVariant;
 pub use plan::Plan;
 pub use run::filter_once;
-pub(crate) use rungs::listed;
 pub use rungs::{Group, Kernels, Rung, VariantId, Work};
+pub(crate) use rungs::{OWN_FILE, listed};
 pub use scratch::Scratch;
 
 /// Largest radius, in pixels: 255·(2·128+1) is the largest row sum that fits 16 bits.

@@ -9,6 +9,7 @@ use super::{Kernels, Scratch, run};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{self, ClContext, DeviceKind, failed};
 use crate::gpu::kernel::{Kernel, unique};
+use crate::gpu::machine_code::{self, MachineCode};
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::program;
 use crate::ladder::cache::Cache;
@@ -22,8 +23,8 @@ fn kernels_of(id: VariantId) -> Result<&'static Kernels> {
 
 /// A variant compiled for one device. It can be made on any thread, and sent to another.
 ///
-/// [`VariantId::Auto`] is several: each plan takes the one for its size and radius.
-#[derive(Debug)]
+/// [`VariantId::Auto`] is several: each plan takes the one for its size and radius. Clones share the programs.
+#[derive(Debug, Clone)]
 pub struct BuiltVariant {
     kernels: &'static Kernels,
     /// The first is the default.
@@ -32,10 +33,12 @@ pub struct BuiltVariant {
     choices: Vec<(SizeClass, usize, usize)>,
     output: Storage,
     number: u64,
+    /// It stands beside the variant itself.
+    is_beside: bool,
 }
 
 /// One variant with one configuration.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Program {
     id: VariantId,
     program: cl::Program,
@@ -44,6 +47,21 @@ struct Program {
 
 /// What [`VariantId::Auto`] is where nothing has been measured.
 const UNTUNED: VariantId = VariantId::Fused;
+
+/// What the device runs for a variant with its default parameters, on pictures of this size.
+///
+/// # Errors
+/// When it is not made of kernels of its own on RGBA pictures, or the driver does not tell.
+pub(crate) fn machine_code(cl: &ClContext, id: VariantId, size: (u32, u32)) -> Result<MachineCode> {
+    let kernels = id.kernels().filter(|_| id != VariantId::Auto).ok_or_else(|| {
+        let why = format!("'{id}' has no kernels of its own on RGBA pictures.");
+        Error::new("The machine code cannot be shown.", why, "Choose one of the ladder's other rungs.")
+    })?;
+    let (device, size) = (&cl.device.info, SizeClass::of(size.0, size.1));
+    let config = Config::for_size(kernels.code(device.kind), device.kind, size).fitted(device);
+    let (binary, log) = program::binary_and_log(cl, config.code().file, &config.options())?;
+    machine_code::of(&binary, &log)
+}
 
 impl BuiltVariant {
     /// Compiles a variant with the device's default parameters, and runs it once on a small picture: some drivers
@@ -168,7 +186,8 @@ impl BuiltVariant {
         let file = config.code().file;
         let program = program::build(cl, file, &program::source(file)?, &options)?;
         let programs = vec![Program { id, program, config: config.clone() }];
-        let built = Self { kernels, programs, choices: Vec::new(), output, number: unique() };
+        let built =
+            Self { kernels, programs, choices: Vec::new(), output, number: unique(), is_beside: false };
         let queue = cl.extra_queue()?;
         // Changed kernels may leave their memory: among canaries that is not at once another's.
         let memory = |storage| match program::is_changed(file) {
@@ -182,6 +201,16 @@ impl BuiltVariant {
         plan.enqueue_all(&queue)?;
         queue.finish().map_err(|e| failed(&format!("'{id}' failed to run on '{}'.", device.name), &e))?;
         Ok(built)
+    }
+
+    /// The same as [`VariantId::Version`], beside the variant itself.
+    pub(crate) fn beside(self) -> Self {
+        Self { is_beside: true, ..self }
+    }
+
+    /// What it is chosen by.
+    pub(crate) fn id(&self) -> VariantId {
+        if self.is_beside { VariantId::Version } else { self.kernels.id }
     }
 
     fn program(&self, width: u32, height: u32, radius: u32) -> Option<&Program> {

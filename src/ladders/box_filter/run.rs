@@ -87,7 +87,7 @@ impl Bands {
 }
 
 /// A variant's kernels on pictures of one size, to be checked.
-pub struct Checker<'a> {
+pub(crate) struct Checker<'a> {
     cl: &'a ClContext,
     plan: Plan,
     scratch: Scratch,
@@ -103,7 +103,7 @@ impl<'a> Checker<'a> {
     ///
     /// # Errors
     /// When the variant cannot run at this size, or memory runs out.
-    pub fn new(
+    pub(crate) fn new(
         cl: &'a ClContext,
         variant: &BuiltVariant,
         size: (u32, u32),
@@ -118,7 +118,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The work of a run, in pixels read; see [`Plan::work`].
-    pub fn work(&self) -> f64 {
+    pub(crate) fn work(&self) -> f64 {
         (0..self.plan.passes()).map(|pass| self.plan.work(pass)).sum()
     }
 
@@ -127,7 +127,7 @@ impl<'a> Checker<'a> {
     ///
     /// # Errors
     /// When the variant fails to run; a wrong result is no error but a report.
-    pub fn check(&self, src: &[u8], want: &[u8], bands: Bands) -> Result<Option<MismatchReport>> {
+    pub(crate) fn check(&self, src: &[u8], want: &[u8], bands: Bands) -> Result<Option<MismatchReport>> {
         require_pixels(src, self.size.0, self.size.1)?;
         require_pixels(want, self.size.0, self.size.1)?;
         let queue = &self.cl.queue;

@@ -42,7 +42,7 @@ pub enum Work {
     Kernels(Kernels),
     /// The kernels of another rung, whichever is the fastest; these before anything has been measured.
     Fastest(Kernels),
-    /// Kernels on the planes of a picture, before they become RGBA.
+    /// Kernels on the planes of a picture, before they become RGBA; or those that another rung once had.
     Planes,
     /// Shaders in OpenGL.
     Shaders,
@@ -95,26 +95,37 @@ macro_rules! rungs {
     ($($(#[$doc:meta])* $id:ident {
         name: $name:literal, key: $key:literal, group: $group:ident, title: $title:literal, idea: $idea:literal,
         work: $work:ident $(($($of:ident),*))?,
+    })* -- $($(#[$more_doc:meta])* $more:ident {
+        name: $more_name:literal, key: $more_key:literal, group: $more_group:ident, title: $more_title:literal,
+        idea: $more_idea:literal, work: $more_work:ident $(($($more_of:ident),*))?,
     })*) => {
         /// A rung by its name in the code.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum VariantId {
             $($(#[$doc])* $id,)*
+            $($(#[$more_doc])* $more,)*
         }
 
         impl VariantId {
-            /// All of them, in the order of the entries.
+            /// All that clreel has of its own, in the order of the entries.
             pub const ALL: [VariantId; [$(VariantId::$id),*].len()] = [$(VariantId::$id),*];
         }
 
-        static RUNGS: [Rung; VariantId::ALL.len()] = [$(Rung {
+        static RUNGS: [Rung; VariantId::ALL.len() + [$(VariantId::$more),*].len()] = [$(Rung {
             name: $name,
             key: $key,
             group: Group::$group,
             title: $title,
             idea: $idea,
             work: rungs!(@work $id $work $(($($of),*))?),
-        }),*];
+        },)* $(Rung {
+            name: $more_name,
+            key: $more_key,
+            group: Group::$more_group,
+            title: $more_title,
+            idea: $more_idea,
+            work: rungs!(@work $more $more_work $(($($more_of),*))?),
+        },)*];
     };
 }
 
@@ -185,7 +196,23 @@ rungs! {
         idea: "The fastest for this device, size and radius, as `clreel tune` measured it; fused before that.",
         work: Fastest(Buffer, FUSED_CPU, FUSED_GPU),
     }
+--
+    /// The user's own kernel, where the folder of kernels has one: [`OWN_FILE`].
+    Own {
+        name: "own", key: 'u', group: Others, title: "Your own",
+        idea: "Your own kernel: box_filter/own.cl in the folder of kernels.",
+        work: Kernels(Buffer, OWN),
+    }
+    /// Another version of the chosen variant's kernels, for the other side of a wipe: nobody chooses it by its name.
+    Version {
+        name: "version", key: '\0', group: Others, title: "Another version",
+        idea: "The kernels as they were in another version.",
+        work: Planes,
+    }
 }
+
+/// The file with the user's own kernel, in the folder of kernels.
+pub(crate) const OWN_FILE: &str = "box_filter/own.cl";
 
 impl VariantId {
     /// What is declared of it.
@@ -232,7 +259,7 @@ impl FromStr for VariantId {
     type Err = String;
 
     fn from_str(s: &str) -> std::result::Result<Self, String> {
-        Self::ALL.into_iter().find(|v| v.as_str() == s).ok_or_else(|| {
+        Self::ALL.into_iter().chain([Self::Own]).find(|v| v.as_str() == s).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|v| v.as_str()).collect();
             format!("no variant is called '{s}'; choose one of {}", names.join(", "))
         })

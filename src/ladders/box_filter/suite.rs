@@ -24,6 +24,8 @@ pub(super) const SIZES: [((u32, u32), &[Bands]); 6] = [
     ((48, 1), &[Bands::Whole]),
     ((1, 1), &[Bands::Whole]),
 ];
+/// The one at which a kernel that was just saved meets all kinds of pictures.
+const EXTREME: (u32, u32) = (67, 33);
 /// On both sides of each radius at which a kernel changes its way.
 const RADII: [u32; 15] = [0, 1, 2, 7, 8, 15, 16, 31, 42, 43, 63, 64, 100, MAX_RADIUS - 1, MAX_RADIUS];
 /// The sizes for these, from which the first is taken that does not take long.
@@ -159,6 +161,23 @@ impl Suite {
         }
         own.into_iter().for_each(|one| one.add_to(checked));
         Ok(None)
+    }
+
+    /// Checks one kind of picture at one small size, whole.
+    ///
+    /// # Errors
+    /// As [`Suite::sizes`].
+    pub fn extreme(
+        &mut self,
+        cl: &ClContext,
+        variant: &BuiltVariant,
+        pattern: Pattern,
+        of: (u32, u32),
+        radius: u32,
+    ) -> Result<Option<MismatchReport>> {
+        let size = EXTREME;
+        let checker = Checker::new(cl, variant, size, of, radius)?;
+        self.one(&checker, "", pattern, size, radius, Bands::Whole)
     }
 
     fn one(

@@ -28,7 +28,7 @@ pub fn range(radius: u32) -> (u32, u32) {
 /// Pictures that behave alike: how many pixels they have at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum SizeClass {
+pub(crate) enum SizeClass {
     /// Up to half a million pixels.
     Small,
     /// Up to three million pixels: 720p, 1080p.
@@ -39,10 +39,10 @@ pub enum SizeClass {
 
 impl SizeClass {
     /// All of them.
-    pub const ALL: [SizeClass; 3] = [SizeClass::Small, SizeClass::Medium, SizeClass::Large];
+    pub(crate) const ALL: [SizeClass; 3] = [SizeClass::Small, SizeClass::Medium, SizeClass::Large];
 
     /// The class of a picture of so many pixels.
-    pub fn of(width: u32, height: u32) -> Self {
+    pub(crate) fn of(width: u32, height: u32) -> Self {
         match u64::from(width) * u64::from(height) {
             0..=500_000 => Self::Small,
             500_001..=3_000_000 => Self::Medium,
@@ -61,7 +61,7 @@ pub(super) fn class(size: SizeClass, radius: u32) -> Class {
 
 /// One answer of the cache.
 #[derive(Debug, Clone)]
-pub struct Choice {
+pub(crate) struct Choice {
     /// Which pictures it holds for.
     pub size: SizeClass,
     /// Which range of radii, by [`radius_class`].

@@ -38,7 +38,7 @@ pub enum Which {
 
 /// One conversion.
 #[derive(Debug, Clone)]
-pub struct Row {
+pub(crate) struct Row {
     /// What is converted: FFmpeg's name of the format, with `-filtered` where its planes have been filtered; `rgba` where
     /// colours are corrected only.
     pub id: String,
@@ -95,7 +95,7 @@ impl Row {
 
 /// A movie's pictures: how they are stored, and their size.
 #[derive(Debug, Clone, Copy)]
-pub struct Input {
+pub(crate) struct Input {
     /// The format.
     pub format: Pixel,
     /// How its planes lie, at the size that is timed.
@@ -104,7 +104,7 @@ pub struct Input {
 
 impl Input {
     /// What a movie with such a picture has, at this size; `None` where no kernel converts its format.
-    pub fn of(picture: &Video, (width, height): (u32, u32)) -> Option<Self> {
+    pub(crate) fn of(picture: &Video, (width, height): (u32, u32)) -> Option<Self> {
         let Layout { matrix, range, siting, .. } = layout_of(picture)?;
         let layout = layout_of(&Video::new(picture.format(), width, height))?;
         Some(Self { format: picture.format(), layout: Layout { matrix, range, siting, ..layout } })
@@ -113,7 +113,7 @@ impl Input {
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask {
+pub(crate) struct Ask {
     /// Width and height of the pictures in pixels.
     pub size: (u32, u32),
     /// How often each of the movie's own is timed.

@@ -7,7 +7,7 @@ use ocl::ffi;
 
 use super::compare::{Failure, JUNK, Wanted, outside};
 use super::trial::{Times, clock};
-use super::types::{Case, Form, Type};
+use super::types::{Case, Form, Type, Widths};
 use super::values::MULTIPLE;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{self, Buffer, ClContext, Device, DeviceInfo, Status, enqueue_unmap, failed, flush};
@@ -72,17 +72,26 @@ pub(crate) struct Program {
     kernels: Vec<(Case, Kernel)>,
     from: Type,
     to: Type,
+    /// The forms that they are compiled in.
+    pub(crate) widths: Widths,
 }
 
 impl Program {
     /// Compiles these cases, which have one source and destination. Where they do not build together, each is tried alone:
     /// those that do not build are returned with the reason.
-    pub(crate) fn compile(cl: &ClContext, cases: &[Case]) -> Result<(Self, Vec<(Case, Error)>)> {
+    pub(crate) fn compile(
+        cl: &ClContext,
+        cases: &[Case],
+        widths: Widths,
+    ) -> Result<(Self, Vec<(Case, Error)>)> {
         let Some(&Case { from, to, .. }) = cases.first() else {
             return Err(Error::new("No conversion was asked for.", "", ""));
         };
         let source = program::source(FILE)?;
-        let options = options(&cl.device.info, from, to);
+        let mut options = options(&cl.device.info, from, to);
+        if widths != Widths::ALL {
+            options.push_str(&format!(" -DWIDTHS={}", widths.bits()));
+        }
         let (mut kernels, mut failures) = (Vec::new(), Vec::new());
         let together = (cases.len() > 1).then(|| program::build(cl, FILE, &source, &options));
         for &case in cases {
@@ -96,13 +105,13 @@ impl Program {
                 Err(error) => failures.push((case, error)),
             }
         }
-        Ok((Self { kernels, from, to }, failures))
+        Ok((Self { kernels, from, to, widths }, failures))
     }
 }
 
 /// What leaves all kernels out but that of one case.
 fn alone(case: Case) -> String {
-    let implicit = if case.forms().contains(&Form::Implicit) { " -DIMPLICIT" } else { "" };
+    let implicit = if case.forms(Widths::ALL).contains(&Form::Implicit) { " -DIMPLICIT" } else { "" };
     format!(" -DONLY={}{implicit}", case.mode())
 }
 
@@ -233,7 +242,8 @@ impl Memory {
         let got = unsafe { std::slice::from_raw_parts(mapped.as_ptr(), places.all()) };
         clock(&mut began, &mut times.device);
         let abilities = self.abilities;
-        let failure = compare(case, input, got, places, wanted, &|of| abilities.flushes(of));
+        let failure =
+            compare((case, program.widths), input, got, places, wanted, &|of| abilities.flushes(of));
         clock(&mut began, &mut times.compare);
         drop(enqueue_unmap(queue, output.mem(), mapped).map_err(whole)?);
         Ok(failure)
@@ -264,14 +274,14 @@ fn changed(bytes: &[u8], from: usize) -> u64 {
 
 /// Compares every form that the case has; what others would have written must be junk still.
 fn compare(
-    case: Case,
+    (case, widths): (Case, Widths),
     input: &[u8],
     got: &[u8],
     places: Places,
     wanted: &Wanted,
     flushes: &dyn Fn(Type) -> bool,
 ) -> Option<Failure> {
-    let forms = case.forms();
+    let forms = case.forms(widths);
     for (index, form) in forms.iter().enumerate() {
         let start = CANARY + index * places.apart;
         let part = &got[start..start + places.bytes];
@@ -281,7 +291,7 @@ fn compare(
     }
     let before = changed(&got[..CANARY], 0);
     if before > 0 {
-        return Some(outside(forms[0], before));
+        return forms.first().map(|first| outside(*first, before));
     }
     for (index, form) in forms.iter().enumerate() {
         let end = CANARY + index * places.apart + places.bytes;

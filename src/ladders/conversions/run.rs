@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::compare::Failure;
 use super::device::Abilities;
 use super::trial::{Child, Times, Trouble};
-use super::types::Case;
+use super::types::{Case, Widths};
 use super::values::Depth;
 use crate::error::Result;
 use crate::gpu::cl::{Device, DeviceKind};
@@ -31,6 +31,8 @@ const MOST_THREADS: usize = 16;
 pub struct Ask {
     /// The cases, and how many numbers of each are done already.
     pub cases: Vec<(Case, u64)>,
+    /// Which forms of each.
+    pub widths: Widths,
     /// How thorough.
     pub depth: Depth,
     /// What the random numbers come from.

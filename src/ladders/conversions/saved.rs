@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::compare::Failure;
 use super::run::State;
 use super::trial::Times;
-use super::types::{Case, Form};
+use super::types::{Case, Form, Widths};
 use super::values::{Depth, Values};
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
@@ -91,7 +91,7 @@ pub struct OfCase {
 
 impl OfCase {
     /// One of which nothing is known.
-    pub fn new(case: Case, depth: Depth, seed: u32) -> Self {
+    pub fn new(case: Case, widths: Widths, depth: Depth, seed: u32) -> Self {
         let values = Values::new(case.from, depth, seed);
         Self {
             case: case.to_string(),
@@ -99,7 +99,7 @@ impl OfCase {
             values: 0,
             of: values.count(),
             exhaustive: values.is_exhaustive(),
-            forms: case.forms().iter().map(Form::to_string).collect(),
+            forms: case.forms(widths).iter().map(Form::to_string).collect(),
             failure: None,
             reason: None,
             repeat: None,
@@ -162,6 +162,12 @@ impl Saved {
     /// The thoroughness that it was made with.
     pub fn depth(&self) -> Depth {
         if self.depth == Depth::Full.name() { Depth::Full } else { Depth::Quick }
+    }
+
+    /// The widths of vectors that were tried: the same of all cases.
+    pub fn widths(&self) -> Widths {
+        let first = self.devices.iter().flat_map(|one| &one.cases).next();
+        first.and_then(|case| Widths::named(&case.forms)).unwrap_or(Widths::ALL)
     }
 }
 

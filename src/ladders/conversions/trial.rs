@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::compare::Wanted;
 use super::device::{Memory, Program};
 use super::run::{Ask, PART, State};
-use super::types::Case;
+use super::types::{Case, Widths};
 use super::values::{Depth, Values};
 use crate::error::{Error, Result};
 use crate::gpu::binaries;
@@ -31,6 +31,7 @@ struct Request {
     device: Identity,
     /// Those that are to be tried, and how many numbers of each are done.
     cases: Vec<(Case, u64)>,
+    widths: Widths,
     depth: Depth,
     seed: u32,
 }
@@ -113,8 +114,8 @@ impl Child {
         cases: &[(Case, u64)],
         ask: &Ask,
     ) -> std::result::Result<Vec<(Case, State)>, Trouble> {
-        let request =
-            Request { device: self.device.clone(), cases: cases.to_vec(), depth: ask.depth, seed: ask.seed };
+        let Ask { widths, depth, seed, .. } = *ask;
+        let request = Request { device: self.device.clone(), cases: cases.to_vec(), widths, depth, seed };
         let limit = |step: &str, _: Option<f64>| {
             let patient = LIMIT.mul_f64(crowding());
             // Compiling, and making numbers on a busy machine, is no conversion.
@@ -220,11 +221,13 @@ fn tried(
     clock(&mut began, &mut times.start);
     let cases: Vec<Case> = request.cases.iter().map(|(case, _)| *case).collect();
     // Of those that were compiled together some may have come to their end.
-    let known = worker.compiled.take().filter(|(of, ..)| cases.iter().all(|case| of.contains(case)));
+    let known = worker.compiled.take().filter(|(of, program, _)| {
+        program.widths == request.widths && cases.iter().all(|case| of.contains(case))
+    });
     let (of, program, failures) = match known {
         Some(known) => known,
         None => {
-            let (program, failures) = Program::compile(&worker.cl, &cases)?;
+            let (program, failures) = Program::compile(&worker.cl, &cases, request.widths)?;
             (cases, program, failures)
         }
     };

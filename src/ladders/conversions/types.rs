@@ -191,6 +191,50 @@ impl fmt::Display for Form {
     }
 }
 
+/// Some widths of vectors, each of them once; 1 is scalars, and assignments of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Widths(u8);
+
+impl Widths {
+    /// All that the language has.
+    pub const ALL: Widths = Widths(0x3f);
+
+    /// These; `None` where there is none, or one that the language has not.
+    pub fn of(widths: &[u8]) -> Option<Widths> {
+        let place = |width: &u8| Form::ALL.iter().position(|form| *form == Form::Width(*width));
+        let bits = widths.iter().try_fold(0, |bits, width| Some(bits | 1 << place(width)?))?;
+        (bits != 0).then_some(Widths(bits))
+    }
+
+    /// Those of some forms, as they are called.
+    pub fn named(forms: &[String]) -> Option<Widths> {
+        let width = |name: &String| name.strip_prefix("width ").and_then(|width| width.parse().ok());
+        Widths::of(&forms.iter().filter_map(width).collect::<Vec<_>>())
+    }
+
+    /// Whether this form is of one of them.
+    pub fn have(self, form: Form) -> bool {
+        let scalar = if form == Form::Implicit { Form::Width(1) } else { form };
+        Form::ALL.iter().position(|of| *of == scalar).is_some_and(|place| self.0 >> place & 1 == 1)
+    }
+
+    /// A bit for each, the lowest for scalars.
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+}
+
+impl fmt::Display for Widths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let widths = Form::ALL.into_iter().filter(|form| self.have(*form));
+        let names = widths.filter_map(|form| match form {
+            Form::Width(width) => Some(width.to_string()),
+            Form::Implicit => None,
+        });
+        f.write_str(&names.collect::<Vec<_>>().join(","))
+    }
+}
+
 /// One conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Case {
@@ -234,15 +278,11 @@ impl Case {
         format!("{}{}", if self.saturates { "_sat" } else { "" }, self.rounding.suffix())
     }
 
-    /// The forms that it can be written in.
-    pub fn forms(&self) -> &'static [Form] {
+    /// The forms that it can be written in, as they lie in the output: of these widths.
+    pub fn forms(&self, widths: Widths) -> Vec<Form> {
         let plain = !self.saturates && self.rounding == Rounding::Default;
-        if plain { &Form::ALL } else { &Form::ALL[..6] }
-    }
-
-    /// Whether all of its source's numbers are few enough to try in a moment.
-    pub fn is_small(&self) -> bool {
-        self.from.bytes() <= 2
+        let all = if plain { &Form::ALL[..] } else { &Form::ALL[..6] };
+        all.iter().copied().filter(|form| widths.have(*form)).collect()
     }
 }
 
@@ -261,6 +301,20 @@ mod tests {
         let without_half: Vec<Type> = Type::ALL.into_iter().filter(|&t| t != Type::Half).collect();
         assert_eq!(Case::all(&without_half).len(), 900);
         assert_eq!(Case::all(&Type::ALL).len(), 1045);
+    }
+
+    #[test]
+    fn widths_choose_forms() {
+        let case = Case::named("int_float").unwrap();
+        assert_eq!(case.forms(Widths::ALL), Form::ALL);
+        let some = Widths::of(&[16, 1, 16]).unwrap();
+        assert_eq!((some.to_string().as_str(), some.bits()), ("1,16", 0b10_0001));
+        assert_eq!(case.forms(some), [Form::Width(1), Form::Width(16), Form::Implicit]);
+        let names: Vec<String> = case.forms(some).iter().map(Form::to_string).collect();
+        assert_eq!(Widths::named(&names), Some(some));
+        assert_eq!(Case::named("int_sat_float").unwrap().forms(some).len(), 2);
+        assert!(Widths::of(&[]).is_none() && Widths::of(&[1, 5]).is_none());
+        assert_eq!(Widths::of(&[1, 2, 3, 4, 8, 16]), Some(Widths::ALL));
     }
 
     #[test]

@@ -29,10 +29,11 @@ pub(super) fn fill(name: &str, shape: Shape, a: &mut [f32], b: &mut [f32]) {
     }
 }
 
-/// Noise, and in some rows of the left matrix and columns of the right one a number that is infinite or none.
+/// Noise, and in some rows of the left matrix and columns of the right one a number that is infinite or none: in every other
+/// one of these at its begin, so that it lies right behind the end of a row that has none.
 fn special(bits: u32, is_left: bool, row: usize, column: usize, k: usize) -> f32 {
     let (line, across) = if is_left { (row, column) } else { (column, row) };
-    let here = across == (7 * line + 3) % k;
+    let here = across == if line % 2 == 1 { 0 } else { (7 * line + 3) % k };
     match line % 7 {
         1 if here => f32::INFINITY,
         2 if here => f32::NEG_INFINITY,

@@ -103,14 +103,15 @@ impl Ladder for Matmul {
     }
 
     fn small(&self) -> Vec<Shape> {
-        // Below, at and above the sides of tiles and vectors, thin ones, an empty sum.
+        // Below, at and above the sides of tiles and vectors, thin ones, an empty sum; one, two and three numbers in the last
+        // vector of a sum.
         [
             [65, 130, 37],
             [1, 1, 1],
             [3, 5, 0],
             [2, 3, 2],
             [16, 16, 16],
-            [17, 33, 9],
+            [17, 33, 11],
             [1, 67, 40],
             [70, 1, 33],
             [64, 128, 8],

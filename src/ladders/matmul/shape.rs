@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// The most rows or columns.
-pub const MOST_SIDE: u32 = 65_535;
+pub(crate) const MOST_SIDE: u32 = 65_535;
 /// The most numbers of a matrix: kernels count them in 32 bits.
 pub const MOST: u64 = 1 << 30;
 
@@ -48,7 +48,7 @@ impl Shape {
     }
 
     /// The shape of a [`json`](Shape::json), if it is one.
-    pub fn from_json(json: &Value) -> Option<Self> {
+    pub(crate) fn from_json(json: &Value) -> Option<Self> {
         let size = |name: &str| json[name].as_u64().and_then(|size| u32::try_from(size).ok());
         Self::of([size("m")?, size("n")?, size("k")?]).ok()
     }

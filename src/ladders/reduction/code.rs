@@ -16,6 +16,10 @@ use crate::ladder::measure::{self, Sample};
 pub enum Arg {
     /// The picture, in words of a pixel.
     Picture,
+    /// The picture as an image.
+    Image,
+    /// The image that comes of the picture.
+    Output,
     /// What a stage hands on.
     Parts,
     /// The numbers that come of the picture.
@@ -37,6 +41,7 @@ impl Arg {
     fn types(self) -> &'static [&'static str] {
         match self {
             Arg::Picture | Arg::Numbers | Arg::Counter => &["uint*"],
+            Arg::Image | Arg::Output => &["image2d_t"],
             Arg::Parts => &["uint4*", "uint*"],
             Arg::Width | Arg::Height | Arg::Block | Arg::Groups => &["int"],
         }
@@ -100,11 +105,11 @@ impl Code {
 /// What kernels work on, in the device's memory.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Operands<'a> {
-    /// As [`Arg::Picture`].
+    /// As [`Arg::Picture`] or [`Arg::Image`].
     pub picture: &'a Mem,
     /// As [`Arg::Parts`].
     pub parts: &'a Mem,
-    /// As [`Arg::Numbers`].
+    /// As [`Arg::Numbers`] or [`Arg::Output`].
     pub numbers: &'a Mem,
 }
 
@@ -183,9 +188,9 @@ impl Program {
     ) -> Answer<()> {
         for (index, arg) in (0..).zip(args) {
             let argument: Argument = match arg {
-                Arg::Picture => operands.picture.into(),
+                Arg::Picture | Arg::Image => operands.picture.into(),
                 Arg::Parts => operands.parts.into(),
-                Arg::Numbers => operands.numbers.into(),
+                Arg::Numbers | Arg::Output => operands.numbers.into(),
                 Arg::Counter => self.counter.mem().into(),
                 Arg::Width => Value::Int(case.width as i32).into(),
                 Arg::Height => Value::Int(case.height as i32).into(),

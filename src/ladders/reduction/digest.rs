@@ -59,7 +59,7 @@ pub trait Digest: Debug {
 }
 
 /// Sizes of pictures for the window's spare time.
-pub const OF_SIZES: &[&str] = &["640x360", "1280x720", "1920x1080", "3840x2160"];
+pub(crate) const OF_SIZES: &[&str] = &["640x360", "1280x720", "1920x1080", "3840x2160"];
 
 /// The ladder of a digest.
 #[derive(Debug, Clone, Copy)]

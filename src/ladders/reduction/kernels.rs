@@ -111,6 +111,22 @@ pub(super) static ONE_PASS: Code = Code {
     nvidia: false,
 };
 
+/// The same of an image. No rung: the ladder's pictures are buffers.
+pub(super) static ONE_PASS_OF_IMAGE: Code = Code {
+    file: "reduction/05_one_pass.cl",
+    passes: &[one_pass(&[
+        Arg::Image,
+        Arg::Parts,
+        Arg::Numbers,
+        Arg::Width,
+        Arg::Height,
+        Arg::Block,
+        Arg::Counter,
+    ])],
+    params: &[fixed("ONE_PASS", 1), fixed("IMAGE", 1), GROUP],
+    nvidia: false,
+};
+
 pub(super) static STRIPS: Code = Code {
     file: "reduction/06_strips.cl",
     passes: &[Pass {

@@ -5,7 +5,7 @@
 //! All numbers are whole, so every rung gives exactly those of [`reference()`].
 
 pub(crate) mod code;
-pub mod digest;
+pub(crate) mod digest;
 pub(crate) mod host;
 mod kernels;
 mod memory;
@@ -106,6 +106,11 @@ pub(crate) fn chosen(device: &DeviceInfo, case: &Case) -> Config<Code> {
         _ => &kernels::ONE_PASS,
     };
     tuned.map_or_else(|| Config::of(first, device.kind).fitted(device), |((), config)| config)
+}
+
+/// The same for images.
+pub(crate) fn chosen_for_images(device: &DeviceInfo) -> Config<Code> {
+    Config::of(&kernels::ONE_PASS_OF_IMAGE, device.kind).fitted(device)
 }
 
 /// Means of blocks, and numbers of the frame.

@@ -6,7 +6,7 @@ use crate::random::Xorshift;
 pub const INPUTS: &[&str] = &["noise", "white", "black", "one pixel", "grey"];
 
 /// The edges that blocks have.
-pub const BLOCKS: [u32; 3] = [16, 32, 64];
+pub(crate) const BLOCKS: [u32; 3] = [16, 32, 64];
 
 /// A picture, and the blocks that it is cut into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Case {
     }
 
     /// Squares of such an edge that cover the picture, across and down; those at its right and lower end may be cut short.
-    pub fn squares(&self, edge: u32) -> [usize; 2] {
+    pub(crate) fn squares(&self, edge: u32) -> [usize; 2] {
         [self.width.div_ceil(edge) as usize, self.height.div_ceil(edge) as usize]
     }
 

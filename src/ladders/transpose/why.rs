@@ -30,7 +30,10 @@ pub(super) fn why(kind: Option<DeviceKind>, run: &CaseRun) -> Option<String> {
     let others: Vec<String> = three
         .iter()
         .filter(|(id, _)| *id != best)
-        .map(|(id, measured)| format!("{id} takes {} times as long", times(measured, fastest)))
+        .map(|(id, measured)| match ms(measured) < ALIKE * ms(fastest) {
+            true => format!("{id} is as fast within a tenth"),
+            false => format!("{id} takes {} times as long", times(measured, fastest)),
+        })
         .collect();
     let sides = if ms(row) > ALIKE * ms(column) {
         format!("writing far apart takes {} times as long as reading far apart", times(row, column))
@@ -97,6 +100,11 @@ mod tests {
         ] {
             assert!(said.contains(part), "{part}: {said}");
         }
+        let two = [("row-linear", 2.1), ("column-linear", 1.02), ("group-linear", 1.0)];
+        let said = answer(DeviceKind::Gpu, &two).unwrap();
+        assert!(
+            said.contains("row-linear takes 2.10 times as long, column-linear is as fast within a tenth.")
+        );
         let alike = [("row-linear", 1.0), ("column-linear", 1.05), ("group-linear", 1.02)];
         assert!(answer(DeviceKind::Cpu, &alike).unwrap().contains("does not matter"));
         assert_eq!(answer(DeviceKind::Cpu, &gpu[..2]), None, "one of them has no time");

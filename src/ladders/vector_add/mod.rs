@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo};
 use crate::ladder::arrays::Arrays;
 use crate::ladder::config::Config;
-use crate::ladder::contest::{Ladder, Sizes};
+use crate::ladder::contest::{Ladder, Sizes, count_of};
 use crate::ladder::measure::Sample;
 use crate::ladder::rung::{Rung, Work};
 use crate::verify::Floats;
@@ -97,16 +97,7 @@ impl Ladder for VectorAdd {
     const SIZES: &'static [&'static str] = &["65536", "1048576", "16777216"];
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<u32>, String> {
-        let mut cases = Vec::new();
-        for &count in sizes.count.unwrap_or(&[1 << 24]) {
-            if !(1..=MOST).contains(&count) {
-                return Err(format!("{count} is no --count of vector-add: choose 1 to {MOST}"));
-            }
-            if !cases.contains(&count) {
-                cases.push(count);
-            }
-        }
-        Ok(cases)
+        sizes.counts("vector-add", MOST)
     }
 
     fn rungs(&self) -> &'static [Rung<Code>] {
@@ -136,10 +127,7 @@ impl Ladder for VectorAdd {
     }
 
     fn case(&self, json: &Value) -> Option<u32> {
-        json["count"]
-            .as_u64()
-            .and_then(|count| u32::try_from(count).ok())
-            .filter(|count| (1..=MOST).contains(count))
+        count_of(json, MOST)
     }
 
     fn bytes(&self, count: &u32) -> f64 {

@@ -176,6 +176,8 @@ fn no_size_and_no_data_break_it() {
                 radius: 128,
                 size: (1, 1),
                 device: 0,
+                beside: None,
+                beside_filter_ms: None,
                 others: None,
             };
             fixture.recorder.push(sample.clone());
@@ -201,13 +203,36 @@ fn an_idle_overlay_asks_for_no_repaint() {
 #[test]
 fn a_click_is_heeded_however_long_it_takes() {
     let mut fixture = Fixture::new(SIZES[0]);
-    let at = fixture.find("Devices").unwrap().center();
+    let at = fixture.find("Open").unwrap().center();
     fixture.pass(vec![Event::PointerMoved(at)]);
     fixture.pass(vec![button(at, true)]);
     // The window was held up, or the finger.
     fixture.time += 5.0;
-    assert_eq!(fixture.pass(vec![button(at, false)]), [Action::Toggle(Panel::Devices)]);
+    assert_eq!(fixture.pass(vec![button(at, false)]), [Action::AskForMovie]);
     // All of it between two passes.
     let all = vec![Event::PointerMoved(at), button(at, true), button(at, false)];
-    assert_eq!(fixture.pass(all), [Action::Toggle(Panel::Devices)]);
+    assert_eq!(fixture.pass(all), [Action::AskForMovie]);
+}
+
+#[test]
+fn the_menu_opens_and_closes_every_panel_at_every_size() {
+    for size in SIZES {
+        for panel in &ENTRIES {
+            let mut fixture = Fixture::new(size);
+            assert_eq!(fixture.choose(panel.menu.0), [panel.action()], "{} at {size}", panel.menu.0);
+            // It is gone after that, and its lines are within the window while it is open.
+            (0..2).for_each(|_| drop(fixture.pass(vec![])));
+            assert!(fixture.find("Timeline").is_none(), "{size}");
+            fixture.click("Panels");
+            fixture.pass(vec![]);
+            let window = Rect::from_min_size(Pos2::ZERO, size);
+            for line in &ENTRIES {
+                let texts = [Some(line.menu.0), line.key.map(|(key, _)| key)];
+                for text in texts.into_iter().flatten() {
+                    let at = fixture.find(text).unwrap_or_else(|| panic!("'{text}' at {size}"));
+                    assert!(window.contains_rect(at), "'{text}' at {at} in {size}");
+                }
+            }
+        }
+    }
 }

@@ -1,8 +1,10 @@
 //! Every text that the overlay shows, in `tests/goldens/overlay`, without numbers: an unnoticed change fails here.
 
+use super::conversions::checked;
 use super::machine::{Machine, measured, searched};
 use super::*;
 use crate::color::Correction;
+use crate::engine::{Difference, Request};
 use crate::golden::{holds, told};
 use crate::ladder::judge::Status;
 
@@ -51,6 +53,20 @@ fn texts_of_the_panels() {
         f.overlay.levels = true;
         f.readings = Some(crate::engine::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));
     });
+    panel("wipe", |f| {
+        let sides =
+            [Request { levels: true, ..Request::new(VariantId::Flat, 7) }, Request::new(VariantId::Off, 7)];
+        f.wipe = Some(Wipe { sides, by_wall: [false; 2], difference: None });
+        f.overlay.open[Panel::Scopes as usize] = true;
+        f.readings = Some(crate::engine::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));
+    });
+    panel("difference", |f| {
+        let sides = [VariantId::Flat, VariantId::Fused].map(|id| Request::new(id, 7));
+        let difference = Difference { pixels: 4, differing: 1, largest: Some((1, (1, 0))) };
+        f.wipe = Some(Wipe { sides, by_wall: [false; 2], difference: Some(difference) });
+        f.overlay.open[Panel::Scopes as usize] = true;
+        f.readings = Some(crate::engine::Readings::reference((2, 1), &[10, 10, 10, 0, 200, 200, 200, 0]));
+    });
     panel("scopes-awaited", |f| f.overlay.open[Panel::Scopes as usize] = true);
     panel("stages", |f| f.overlay.open[Panel::Stages as usize] = true);
     panel("timeline", |f| f.overlay.open[Panel::Timeline as usize] = true);
@@ -64,6 +80,16 @@ fn texts_of_the_panels() {
     panel("lab", |f| {
         f.overlay.open[Panel::Lab as usize] = true;
         f.lab = measured(LabState::Waiting("the movie plays"));
+    });
+    panel("conversions-idle", |f| f.overlay.open[Panel::Conversions as usize] = true);
+    panel("conversions", |f| {
+        f.overlay.open[Panel::Conversions as usize] = true;
+        f.conversions = checked();
+    });
+    panel("conversions-done", |f| {
+        f.overlay.open[Panel::Conversions as usize] = true;
+        f.conversions = checked();
+        f.conversions.state = CheckState::Done;
     });
     panel("tuning-idle", |f| f.overlay.open[Panel::Tuning as usize] = true);
     panel("tuning-done", |f| {

@@ -1,10 +1,12 @@
 //! Drives the overlay without a window: pointer events in, actions out.
 
-use egui::{Context, Event, Modifiers, PointerButton, Pos2, RawInput, Rect, Vec2, pos2, vec2};
+use egui::{Color32, Context, Event, Modifiers, PointerButton, Pos2, RawInput, Rect, Vec2, pos2, vec2};
 
 mod controls;
+mod conversions;
 mod goldens;
 mod hidden;
+mod kernels;
 mod machine;
 mod mouse;
 mod panels;
@@ -34,14 +36,20 @@ struct Fixture<'a> {
     part: (Option<f64>, Option<f64>),
     correction: Option<crate::color::Correction>,
     readings: Option<crate::engine::Readings>,
+    wipe: Option<Wipe>,
     devices: DeviceList<'a>,
     tuning: Tuning,
     lab: Lab,
+    conversions: Conversions,
+    kernels: Kernels,
+    races: Races,
     device: Option<crate::gpu::cl::DeviceInfo>,
     chosen: VariantId,
     radius: u32,
     paused: bool,
     time: f64,
+    /// What the last pass filled with a colour.
+    rects: Vec<(Rect, Color32)>,
     /// What the last pass painted: every text and the rectangle it covers.
     texts: Vec<(String, Rect)>,
     /// What was copied to the clipboard.
@@ -73,6 +81,8 @@ impl<'a> Fixture<'a> {
                 radius: 7,
                 size: (1280, 720),
                 device: 0,
+                beside: None,
+                beside_filter_ms: None,
                 others: None,
             });
         }
@@ -100,14 +110,19 @@ impl<'a> Fixture<'a> {
             part: (None, None),
             correction: None,
             readings: None,
+            wipe: None,
             devices: DeviceList::default(),
             tuning: Tuning::NONE,
             lab: Lab::NONE,
+            conversions: Conversions::default(),
+            kernels: Kernels::default(),
+            races: Races::default(),
             device: None,
             chosen: VariantId::Flat,
             radius: 7,
             paused: false,
             time: 0.0,
+            rects: Vec::new(),
             texts: Vec::new(),
             copied: None,
         };
@@ -125,6 +140,7 @@ impl<'a> Fixture<'a> {
             ..Default::default()
         };
         let view = View {
+            wipe: self.wipe.as_ref(),
             recorder: &self.recorder,
             cpu: CpuReading { process: Some(60.0), machine: Some(30.0), others: None, cores: 2 },
             movie: &self.movie,
@@ -157,6 +173,9 @@ impl<'a> Fixture<'a> {
             part: self.part,
             tuning: &self.tuning,
             lab: &self.lab,
+            conversions: &self.conversions,
+            kernels: &self.kernels,
+            races: &self.races,
             auto: None,
             readings: self.readings.as_ref(),
             not_measured: None,
@@ -174,6 +193,7 @@ impl<'a> Fixture<'a> {
             }
         }
         self.texts = texts(&output.shapes);
+        self.rects = rects(&output.shapes);
         output.drop_without_applying_deltas();
         actions
     }
@@ -203,6 +223,27 @@ impl<'a> Fixture<'a> {
     fn click(&mut self, name: &str) -> Vec<Action> {
         let at = self.find(name).unwrap_or_else(|| panic!("no text '{name}' in {:?}", self.texts)).center();
         self.click_at(at)
+    }
+
+    /// Where the text `name` stands in the search, whose contents are scrolled where it is too low.
+    fn reach(&mut self, name: &str) -> Rect {
+        let panel = self.ctx.read_response(panel::cover_id("tuning")).expect("it is shown").rect;
+        let ways = std::iter::repeat_n(-30.0, 10).chain(std::iter::repeat_n(30.0, 20));
+        for way in ways {
+            if let Some(at) = self.find(name) {
+                return at;
+            }
+            let wheel = mouse::wheel(egui::MouseWheelUnit::Point, way);
+            self.pass(vec![Event::PointerMoved(panel.center()), wheel]);
+        }
+        panic!("no '{name}' in {:?}", self.texts)
+    }
+
+    /// Chooses a panel in the menu.
+    fn choose(&mut self, name: &str) -> Vec<Action> {
+        assert_eq!(self.click("Panels"), []);
+        self.pass(vec![]);
+        self.click(name)
     }
 
     /// Whether a text has this part.
@@ -238,6 +279,20 @@ impl<'a> Fixture<'a> {
         self.pass(vec![button(at + way, false)]);
         self.pass(vec![]);
     }
+}
+
+/// What was filled with a colour.
+fn rects(shapes: &[egui::epaint::ClippedShape]) -> Vec<(Rect, Color32)> {
+    fn within(shape: &egui::Shape, found: &mut Vec<(Rect, Color32)>) {
+        match shape {
+            egui::Shape::Vec(shapes) => shapes.iter().for_each(|shape| within(shape, found)),
+            egui::Shape::Rect(shape) => found.push((shape.rect, shape.fill)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    shapes.iter().for_each(|clipped| within(&clipped.shape, &mut found));
+    found
 }
 
 /// The left button of the mouse goes down or up.

@@ -3,8 +3,10 @@
 use egui::{MouseWheelUnit, TouchPhase};
 
 use super::*;
+use crate::engine::{Difference, Request};
+use crate::stats::Beside;
 
-fn wheel(unit: MouseWheelUnit, y: f32) -> Event {
+pub(super) fn wheel(unit: MouseWheelUnit, y: f32) -> Event {
     let (delta, modifiers) = (vec2(0.0, y), Modifiers::NONE);
     Event::MouseWheel {
         unit,
@@ -50,6 +52,109 @@ fn clicks_on_the_picture_fill_the_screen_and_pause() {
         fixture.click_at(at.center());
         assert_eq!(fixture.click_at(at.center()), [], "{text}");
         assert_eq!(right_click(&mut fixture, at.center()), [], "{text}");
+    }
+}
+
+/// A wipe of two filters of the numbers' picture.
+fn wiped(size: Vec2) -> Fixture<'static> {
+    let mut fixture = Fixture::new(size);
+    let sides = [(VariantId::Flat, 7), (VariantId::Native, 3)].map(|(id, radius)| Request::new(id, radius));
+    fixture.wipe = Some(Wipe { sides, by_wall: [false, true], difference: None });
+    let beside = Beside { variant: VariantId::Native, radius: 3, compared: false };
+    let sample = fixture.recorder.history().back().unwrap().clone();
+    for n in 1..40 {
+        let presented_at = sample.presented_at + 0.04 * f64::from(n);
+        let beside = (Some(beside), Some(2.0 * sample.stages[Stage::Filter as usize]));
+        let sample =
+            FrameSample { presented_at, beside: beside.0, beside_filter_ms: beside.1, ..sample.clone() };
+        fixture.recorder.push(sample);
+    }
+    fixture.time += 10.0;
+    fixture.pass(vec![]);
+    fixture
+}
+
+#[test]
+fn the_mouse_drags_the_line_of_a_wipe_in_a_band_around_it() {
+    for (size, visible) in SIZES.into_iter().flat_map(|size| [(size, true), (size, false)]) {
+        let mut fixture = wiped(size);
+        fixture.overlay.visible = visible;
+        fixture.pass(vec![]);
+        let y = size.y * 0.45;
+        let at = |fixture: &Fixture| fixture.overlay.wipe_at() * size.x;
+        let drag = |fixture: &mut Fixture, from: f32, to: f32| {
+            fixture.pass(vec![Event::PointerMoved(pos2(from, y))]);
+            fixture.pass(vec![button(pos2(from, y), true)]);
+            fixture.pass(vec![Event::PointerMoved(pos2((from + to) / 2.0, y))]);
+            let actions = fixture.pass(vec![Event::PointerMoved(pos2(to, y))]);
+            fixture.pass(vec![button(pos2(to, y), false)]);
+            actions
+        };
+        assert_eq!(at(&fixture), size.x / 2.0);
+        // Outside of the band it is the picture that is dragged.
+        assert!(!drag(&mut fixture, size.x * 0.55, size.x * 0.6).is_empty(), "{size}");
+        assert_eq!(at(&fixture), size.x / 2.0, "{size}");
+        assert_eq!(drag(&mut fixture, size.x / 2.0 + 10.0, size.x * 0.62), [], "{size} {visible}");
+        assert!((at(&fixture) - size.x * 0.62).abs() < 1.0, "{size}: {}", at(&fixture));
+        for (x, right) in [(0.61, false), (0.63, true)] {
+            fixture.pass(vec![Event::PointerMoved(pos2(size.x * x, y))]);
+            assert_eq!(fixture.overlay.is_right_of_wipe(), right, "{size} {x}");
+            // Before it is drawn again, too.
+            fixture.overlay.mouse_is_at(pos2(size.x * (1.24 - x), y));
+            assert_eq!(fixture.overlay.is_right_of_wipe(), !right, "{size} {x}");
+        }
+        // A double click is the picture's everywhere else, and a right click is a pause in the band too.
+        let (line, beside) = (pos2(size.x * 0.62, y), pos2(size.x * 0.55, y));
+        fixture.click_at(line);
+        assert_eq!(fixture.click_at(line), [], "{size}");
+        assert_eq!(right_click(&mut fixture, line), [Action::TogglePause], "{size}");
+        fixture.time += 10.0;
+        fixture.click_at(beside);
+        assert_eq!(fixture.click_at(beside), [Action::ToggleFullscreen], "{size}");
+        drag(&mut fixture, size.x * 0.62, size.x + 500.0);
+        assert!(at(&fixture) < size.x, "it stays inside: {}", at(&fixture));
+    }
+}
+
+#[test]
+fn the_sides_of_a_wipe_have_labels_that_can_be_read_wherever_the_line_is() {
+    for (size, visible) in SIZES.into_iter().flat_map(|size| [(size, true), (size, false)]) {
+        let mut fixture = wiped(size);
+        fixture.overlay.visible = visible;
+        fixture.pass(vec![]);
+        let y = size.y * 0.45;
+        let mut from = size.x / 2.0;
+        for to in [0.0, 0.1, 0.3, 0.7, 0.9, 1.0].map(|part| part * size.x) {
+            for event in [Event::PointerMoved(pos2(from, y)), button(pos2(from, y), true)] {
+                fixture.pass(vec![event]);
+            }
+            for event in [Event::PointerMoved(pos2(to, y)), button(pos2(to, y), false)] {
+                fixture.pass(vec![event]);
+            }
+            from = fixture.overlay.wipe_at() * size.x;
+            fixture.pass(vec![]);
+            let find = |part: &str| {
+                let found = fixture.texts.iter().find(|(text, _)| text.starts_with(part));
+                found.unwrap_or_else(|| panic!("{size} {to}: {part} in {:?}", fixture.texts)).clone()
+            };
+            let (left, right) = (find("flat r=7   p50 "), find("native r=3   p50 "));
+            assert!(
+                left.0.ends_with("0.5 \u{d7}") && right.0.ends_with("by the wall   2 \u{d7}"),
+                "{left:?} {right:?}"
+            );
+            let window = Rect::from_min_size(Pos2::ZERO, size);
+            for (text, rect) in [&left, &right] {
+                assert!(window.contains_rect(*rect), "{text} at {rect} in {size}");
+            }
+            assert!(!left.1.intersects(right.1), "{left:?} {right:?} in {size}");
+        }
+        let difference = |largest| Difference { pixels: 100, differing: 3, largest };
+        fixture.wipe.as_mut().unwrap().difference = Some(difference(Some((9, (5, 6)))));
+        fixture.pass(vec![]);
+        assert!(fixture.shows("3 of 100 pixels differ, by at most 9 levels, first so at (5, 6)"), "{size}");
+        fixture.wipe.as_mut().unwrap().difference = Some(difference(None));
+        fixture.pass(vec![]);
+        assert!(fixture.shows("identical: 100 pixels compared"), "{size}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Panels that fold, are moved, and lie over the others.
 
-use super::machine::{Machine, searched};
+use super::machine::{Machine, measured, searched};
 use super::*;
 use crate::ladder::judge::Status;
 
@@ -38,58 +38,143 @@ fn panels_fold_by_themselves_in_a_small_window_and_by_click() {
     assert_eq!(fixture.click_pause(), [Action::TogglePause]);
 }
 
-#[test]
-fn panels_that_are_open_lie_beside_each_other() {
-    let machine = Machine::new();
-    let rows = machine.rows();
-    for size in [vec2(1280.0, 720.0), vec2(1280.0, 800.0), vec2(1600.0, 900.0), vec2(1920.0, 1080.0)] {
-        let mut fixture = Fixture::new(size);
-        fixture.devices = DeviceList { rows: Some(&rows), left_out: &machine.left_out, awaited: false };
-        fixture.tuning = searched(Status::Abandoned(9.0));
-        fixture.tuning.state = TuningState::Done;
-        fixture.correction = Some(crate::color::Correction::NEUTRAL);
-        fixture.overlay.open[Panel::Stages as usize] = true;
-        fixture.overlay.open[Panel::Timeline as usize] = true;
-        fixture.overlay.open[Panel::Devices as usize] = true;
-        fixture.overlay.open[Panel::Tuning as usize] = true;
-        for _ in 0..3 {
-            fixture.pass(vec![]);
+/// What the panels have in egui, by their number.
+fn cover_of(panel: Panel) -> egui::Id {
+    let name = if panel == Panel::Numbers { "headline" } else { panel.name() };
+    crate::overlay::panel::cover_id(name)
+}
+
+impl Fixture<'_> {
+    /// Opens a panel, or closes it.
+    fn turn(&mut self, panel: Panel, on: bool) {
+        match panel {
+            Panel::Correction => self.correction = on.then_some(crate::color::Correction::NEUTRAL),
+            panel => self.overlay.open[panel as usize] = on,
         }
-        let names =
-            ["headline", "ladder", "graph", "strip", "stages", "correction", "timeline", "devices", "tuning"];
-        let covers = names.map(|name| {
-            let cover = fixture.ctx.read_response(crate::overlay::panel::cover_id(name));
-            cover.unwrap_or_else(|| panic!("{name} at {size}")).rect
-        });
-        for (n, one) in covers.iter().enumerate() {
-            for (m, other) in covers.iter().enumerate().take(n) {
-                let shared = one.intersect(*other);
-                assert!(
-                    shared.width() < 1.0 || shared.height() < 1.0,
-                    "{} at {one} and {} at {other} in {size}",
-                    names[n],
-                    names[m]
-                );
+        self.pass(vec![]);
+    }
+
+    /// What is drawn of panels, with the strip: names and rectangles.
+    fn panels(&self) -> Vec<(&'static str, Rect)> {
+        let strip = self.ctx.read_response(crate::overlay::panel::cover_id("strip"));
+        let of = |panel: &Panel| Some((panel.name(), self.ctx.read_response(cover_of(*panel))?.rect));
+        Panel::ALL.iter().filter_map(of).chain(strip.map(|strip| ("strip", strip.rect))).collect()
+    }
+
+    /// Nothing lies over anything else, and nothing reaches outside: panels, and the texts of banners and messages.
+    fn check_panels(&self, what: &str) {
+        let (panels, window) = (self.panels(), Rect::from_min_size(Pos2::ZERO, self.size));
+        let said = self.texts.iter().filter(|(text, _)| SAID.contains(&text.as_str()));
+        let said: Vec<(&str, Rect)> = said.map(|(text, at)| (text.as_str(), *at)).collect();
+        for (n, (name, rect)) in panels.iter().chain(&said).enumerate() {
+            assert!(window.contains_rect(*rect), "{what}: {name} at {rect} in {window}");
+            for (other, at) in panels.iter().chain(&said).take(n) {
+                let shared = rect.intersect(*at);
+                let apart = shared.width() < 0.5 || shared.height() < 0.5;
+                assert!(apart, "{what} in {window}: {name} at {rect}, {other} at {at}");
             }
         }
     }
 }
 
+/// What the fixture says in banners and messages.
+const SAID: [&str; 4] = ["First.", "The reason.", "Second.", "A message."];
+
 #[test]
-fn news_cover_no_button_of_a_search() {
-    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
-    fixture.tuning = searched(Status::Abandoned(9.0));
-    fixture.tuning.state = TuningState::Done;
-    fixture.overlay.open[Panel::Tuning as usize] = true;
-    fixture.notices = vec![notice("First.", true), notice("Second.", false)];
-    for _ in 0..3 {
-        fixture.pass(vec![]);
+fn nothing_lies_over_anything_else_whichever_panels_are_open() {
+    let machine = Machine::new();
+    let rows = machine.rows();
+    let sizes = [vec2(640.0, 360.0), vec2(960.0, 540.0), vec2(1280.0, 720.0), vec2(1920.0, 1080.0)];
+    // The window of a large screen is laid out in the points of a smaller one.
+    let sizes = sizes.map(|size: Vec2| size / crate::overlay::zoom(size.x, size.y));
+    let panels: Vec<Panel> = ENTRIES.iter().map(|entry| entry.panel).collect();
+    for size in sizes.into_iter().chain([vec2(1920.0, 1080.0), vec2(480.0, 800.0)]) {
+        let mut fixture = Fixture::new(size);
+        fixture.devices = DeviceList { rows: Some(&rows), left_out: &machine.left_out, awaited: false };
+        fixture.tuning = searched(Status::Abandoned(9.0));
+        fixture.lab = measured(LabState::Waiting("the movie plays"));
+        fixture.conversions = super::conversions::checked();
+        for (n, one) in panels.iter().enumerate() {
+            for (m, other) in panels.iter().enumerate().take(n) {
+                let (first, second) = if (n + m) % 2 == 0 { (one, other) } else { (other, one) };
+                fixture.turn(*first, true);
+                fixture.turn(*second, true);
+                fixture.pass(vec![]);
+                let what = format!("{} and {}", first.name(), second.name());
+                fixture.check_panels(&what);
+                // The newest is there, and not folded.
+                let newest = fixture.panels().into_iter().find(|(name, _)| *name == second.name());
+                let (_, newest) = newest.unwrap_or_else(|| panic!("{what} in {size}"));
+                assert!(newest.height() > 2.0 * crate::overlay::panel::HEADER, "{what} in {size}: {newest}");
+                fixture.overlay.say("A message.".to_owned());
+                fixture.pass(vec![]);
+                assert!(fixture.find("A message.").is_some(), "{what} in {size}");
+                fixture.check_panels(&what);
+                let before = fixture.panels();
+                fixture.overlay.said = None;
+                fixture.pass(vec![]);
+                assert_eq!(fixture.panels(), before, "{what} in {size}: a message moves nothing");
+                fixture.notices = vec![notice("First.", true), notice("Second.", false)];
+                (0..3).for_each(|_| drop(fixture.pass(vec![])));
+                assert!(fixture.find("First.").is_some(), "{what} in {size}");
+                fixture.check_panels(&what);
+                fixture.notices.clear();
+                fixture.turn(*first, false);
+                fixture.turn(*second, false);
+            }
+        }
+        // All of them, one after the other.
+        for panel in &panels {
+            fixture.turn(*panel, true);
+            fixture.pass(vec![]);
+            fixture.check_panels(&format!("up to {}", panel.name()));
+        }
     }
-    let panel = fixture.ctx.read_response(crate::overlay::panel::cover_id("tuning")).unwrap().rect;
-    for what in ["First.", "Second."] {
-        let at = fixture.find(what).unwrap_or_else(|| panic!("{what}"));
-        assert!(at.top() > panel.bottom(), "{what} at {at} and the search at {panel}");
+}
+
+#[test]
+fn a_panel_that_gave_way_comes_back_by_a_click_and_when_there_is_room() {
+    let mut fixture = Fixture::new(SIZES[1]);
+    fixture.turn(Panel::Correction, true);
+    fixture.turn(Panel::Tuning, true);
+    fixture.pass(vec![]);
+    let folded = |fixture: &Fixture, text: &str| fixture.find(text).is_none();
+    assert!(folded(&fixture, "gamma") && !folded(&fixture, "Tune now"), "{:?}", fixture.texts);
+    let title = fixture.find("Colour correction").unwrap();
+    fixture.click_at(title.left_center() - vec2(11.0, 0.0));
+    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    assert!(!folded(&fixture, "gamma") && folded(&fixture, "Tune now"), "{:?}", fixture.texts);
+    // Nothing is folded for good: in a larger window both are there.
+    fixture.size = SIZES[0];
+    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    assert!(!folded(&fixture, "gamma") && !folded(&fixture, "Tune now"), "{:?}", fixture.texts);
+    fixture.size = SIZES[1];
+    fixture.turn(Panel::Correction, false);
+    fixture.pass(vec![]);
+    assert!(!folded(&fixture, "Tune now"), "{:?}", fixture.texts);
+}
+
+#[test]
+fn the_buttons_of_a_search_keep_their_places_whatever_it_says() {
+    let mut fixture = Fixture::new(SIZES[0]);
+    fixture.turn(Panel::Tuning, true);
+    let mut places = Vec::new();
+    let searched = || searched(Status::Abandoned(9.0));
+    let states = [
+        (Tuning::NONE, "Tune now"),
+        (Tuning { state: TuningState::Waiting("the movie plays"), trials: Vec::new(), ..searched() }, "Stop"),
+        (searched(), "Stop"),
+        (Tuning { state: TuningState::Waiting("frames are late"), ..searched() }, "Stop"),
+        (Tuning { state: TuningState::Failed("It failed, and why. ".repeat(12)), ..searched() }, "Tune now"),
+        (Tuning { state: TuningState::Done, ..searched() }, "Tune now"),
+    ];
+    for (tuning, button) in states {
+        fixture.tuning = tuning;
+        (0..3).for_each(|_| drop(fixture.pass(vec![])));
+        let center = fixture.find(button).unwrap_or_else(|| panic!("{button}: {:?}", fixture.texts)).center();
+        places.push(center);
     }
+    assert!(places.iter().all(|at| (*at - places[0]).length() < 1.0), "{places:?}");
 }
 
 #[test]
@@ -158,7 +243,7 @@ fn the_stages_open_by_click_and_the_graph_goes_with_them() {
         let mut fixture = Fixture::new(size);
         assert!(fixture.find("Filter alone").is_some() && fixture.find("Stage, ms").is_none());
         assert_eq!(fixture.click("stages"), [Action::Toggle(Panel::Stages)]);
-        assert_eq!(fixture.click("Stages"), [Action::Toggle(Panel::Stages)]);
+        assert_eq!(fixture.choose("Stages"), [Action::Toggle(Panel::Stages)]);
         fixture.overlay.open[Panel::Stages as usize] = true;
         fixture.pass(vec![]);
         fixture.pass(vec![]);
@@ -173,7 +258,7 @@ fn the_stages_open_by_click_and_the_graph_goes_with_them() {
 }
 
 #[test]
-fn all_keys_are_shown_at_every_size() {
+fn all_keys_can_be_seen_at_every_size() {
     for size in SIZES {
         for visible in [true, false] {
             let mut fixture = Fixture::new(size);
@@ -181,9 +266,18 @@ fn all_keys_are_shown_at_every_size() {
             fixture.overlay.keys_open = true;
             fixture.pass(vec![]);
             let window = Rect::from_min_size(Pos2::ZERO, size);
+            let mut shown: Vec<&str> = Vec::new();
+            let middle = pos2(size.x / 2.0, size.y / 2.0);
+            // What has no room is reached with the wheel.
+            for _ in 0..20 {
+                let inside = |text: &str| fixture.find(text).is_some_and(|at| window.contains_rect(at));
+                let news = KEYS.iter().map(|key| key.does.as_str()).filter(|does| inside(does));
+                shown.extend(news);
+                let wheel = super::mouse::wheel(egui::MouseWheelUnit::Point, -40.0);
+                fixture.pass(vec![Event::PointerMoved(middle), wheel]);
+            }
             for key in KEYS.iter() {
-                let place = fixture.find(&key.does).unwrap_or_else(|| panic!("{} at {size}", key.does));
-                assert!(window.contains_rect(place), "{} at {size}: {place}", key.does);
+                assert!(shown.contains(&key.does.as_str()), "{} at {size}", key.does);
             }
             assert_eq!(fixture.click("\u{d7}"), [Action::ToggleKeys]);
         }

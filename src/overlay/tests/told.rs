@@ -187,7 +187,7 @@ fn the_graphs_name_what_changed_and_the_table_has_every_stage() {
         assert!(fixture.find(text).is_some(), "'{text}' is missing: {:?}", fixture.texts);
     }
     // What is always zero on this path stands in one line.
-    let zero = "0: take, upload, acquire, convert, correct, reduce, levels, release, present, overlay, swap, collect";
+    let zero = "0: take, upload, acquire, convert, correct, reduce, levels, release, wipe, difference, present, overlay, swap, collect";
     assert!(fixture.find("filter").is_some() && fixture.find("swap").is_none());
     assert!(fixture.find(zero).is_some(), "{:?}", fixture.texts);
     let mut sample = fixture.recorder.history().back().unwrap().clone();

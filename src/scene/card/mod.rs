@@ -14,7 +14,7 @@ use super::frame_loop::{FrameLoop, Tick};
 use super::{Input, Scene, Screen};
 use crate::error::Result;
 use crate::gpu::event::Waker;
-use crate::media::{Canvas, Decoder};
+use crate::media::{Canvas, Decoder, Frame};
 use crate::options::SceneId;
 use crate::overlay::MovieSummary;
 use crate::present::Viewport;
@@ -74,6 +74,18 @@ impl Card {
         frames.play(decoder);
         Ok(())
     }
+}
+
+/// The card that is shown at `at_s` seconds, with these lines in it. The cube is drawn over the filtered picture, and is not
+/// there.
+///
+/// # Errors
+/// When memory has run out.
+pub(crate) fn frame_at(at_s: f64, lines: &[String]) -> Result<Frame> {
+    let (width, height) = SIZES[FIRST];
+    let mut canvas = Canvas::new(width, height);
+    Painter::new(width, height).paint((at_s.max(0.0) * f64::from(RATE)) as u64, lines, &mut canvas);
+    canvas.to_frame()
 }
 
 /// What the card says of the picture on the screen.

@@ -101,10 +101,24 @@ impl Choice {
     /// can be measured.
     pub(super) fn request(&self, can: bool, can_measure: impl FnOnce(VariantId) -> bool) -> Request {
         let variant = if can { self.variant } else { VariantId::Off };
+        self.request_of((variant, self.radius), || can_measure(variant))
+    }
+
+    /// The same for another filter; `can_measure` is whether its frames can be measured.
+    pub(super) fn request_of(
+        &self,
+        (variant, radius): (VariantId, u32),
+        can_measure: impl FnOnce() -> bool,
+    ) -> Request {
         let Measuring { readings, levels } = self.measuring;
-        let can = self.measures() && can_measure(variant);
-        let (radius, correction) = (self.radius, self.correction);
-        Request { variant, radius, correction, readings: can && readings, levels: can && levels }
+        let can = self.measures() && can_measure();
+        Request {
+            variant,
+            radius,
+            correction: self.correction,
+            readings: can && readings,
+            levels: can && levels,
+        }
     }
 
     /// The picture on the screen cannot be filtered so.

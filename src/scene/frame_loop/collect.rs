@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::lent::{Done, Until};
-use super::{Flight, FrameLoop, Ready};
-use crate::engine::{Finished, Outcome, Readings, Slot};
+use super::{Beside, Flight, FrameLoop, Half, Ready, Side};
+use crate::engine::{Finished, Outcome, Slot};
 use crate::error::Error;
 use crate::ladders::box_filter::VariantId;
 use crate::stats::Stage;
@@ -51,7 +51,19 @@ impl FrameLoop {
         let Some(mut flight) = at.and_then(|at| self.flights.remove(at)) else { return };
         flight.stages.add(stages);
         match (outcome, slot) {
-            (Outcome::Done, Some(slot)) => self.show(flight, slot, readings),
+            (Outcome::Done, Some(slot)) => {
+                let side = flight.side;
+                let half = Half::new(flight, slot, readings);
+                match side {
+                    Side::Alone => self.show(half, None),
+                    Side::First => self.first_is_done(half),
+                    Side::Other => self.other_is_done(half),
+                }
+            }
+            (Outcome::Failed(error), slot) if flight.side == Side::Other => {
+                self.give_up(flight, slot);
+                self.end_wipe(error);
+            }
             (Outcome::Failed(error), slot) => {
                 // Not the device: that one would be left.
                 self.do_without(flight.request.variant, error);
@@ -62,7 +74,8 @@ impl FrameLoop {
     }
 
     /// Moves a picture into its texture, unless it is there already.
-    fn show(&mut self, mut flight: Flight, mut slot: Slot, readings: Option<Arc<Readings>>) {
+    pub(super) fn show(&mut self, half: Half, beside: Option<Box<Beside>>) {
+        let Half { mut flight, mut slot, readings } = half;
         let began = Instant::now();
         let mut fetched = None;
         if slot.is_in_output() {
@@ -76,16 +89,39 @@ impl FrameLoop {
         let is_shown = |shown: &Ready| Arc::ptr_eq(&shown.flight.frame, &flight.frame);
         let is_wanted = !again || self.shown.as_ref().is_some_and(is_shown);
         if flight.generation != self.generation || !is_wanted {
-            self.give_up(flight, Some(slot));
+            self.give_up_ready(Ready { flight, slot, fetched, readings, beside });
             return;
         }
-        let ready = Ready { flight, slot, fetched, readings };
+        let ready = Ready { flight, slot, fetched, readings, beside };
         if again { self.ready.push_front(ready) } else { self.ready.push_back(ready) }
+    }
+
+    /// Gives a picture up that was ready, with what is beside it.
+    pub(super) fn give_up_ready(&mut self, ready: Ready) {
+        let Ready { flight, slot, beside, .. } = ready;
+        beside.into_iter().flat_map(|beside| beside.into_slots()).for_each(|slot| self.free_beside(slot));
+        self.give_up(flight, Some(slot));
+    }
+
+    /// Frees the slots of a frame that was ready, or shown.
+    pub(super) fn free_ready(&mut self, ready: Ready) {
+        let beside = ready.beside.into_iter().flat_map(|beside| beside.into_slots());
+        beside.for_each(|slot| self.free_beside(slot));
+        self.free(ready.slot);
     }
 
     /// Frees the slot of a frame that will not be shown as it is. During a pause the frame is kept for later,
     /// else it counts as dropped.
     pub(super) fn give_up(&mut self, flight: Flight, slot: Option<Slot>) {
+        match flight.side {
+            Side::Alone => {}
+            Side::First => self.first_is_lost(&flight),
+            Side::Other => {
+                slot.into_iter().for_each(|slot| self.free_beside(slot));
+                self.other_is_lost(&flight.frame);
+                return;
+            }
+        }
         if flight.again || flight.generation != self.generation {
             // It is on the screen already, or of a movie that is not played any more.
         } else if self.clock.is_paused() {
@@ -121,6 +157,7 @@ impl FrameLoop {
     pub(super) fn give_up_packed(&mut self) {
         let pictures = self.ready.iter().chain(&self.shown).map(|ready| &ready.flight);
         let frames = self.flights.iter().chain(pictures).map(|flight| &flight.frame);
+        let frames = frames.chain(self.wipe.frames());
         for frame in frames.chain(self.returned.iter().map(|(frame, _)| frame)) {
             frame.packed.take();
         }

@@ -14,7 +14,7 @@ use crate::ladders::box_filter::VariantId;
 use crate::media::{Decoder, Frame, Seek};
 
 /// While the radius changes all the time, a frame with less than this left is finished all the same.
-const NEARLY_DONE_MS: f64 = 150.0;
+pub(super) const NEARLY_DONE_MS: f64 = 150.0;
 /// … and so is one with less than `PATIENCE_MS` left when nothing was presented for `STARVING`.
 const PATIENCE_MS: f64 = 2000.0;
 const STARVING: Duration = Duration::from_millis(500);
@@ -68,7 +68,8 @@ impl FrameLoop {
         let generation = self.generation;
         let is_playing = |flight: &&Flight| flight.generation == generation;
         let done = self.shown.iter().chain(&self.ready).map(|ready| &ready.flight).filter(is_playing);
-        let done = done.map(|flight| &flight.frame).chain(self.returned.iter().map(|(frame, _)| frame));
+        let done = done.map(|flight| &flight.frame).chain(self.wipe.frames());
+        let done = done.chain(self.returned.iter().map(|(frame, _)| frame));
         let done: Vec<Arc<Frame>> = done.cloned().collect();
         done.iter().for_each(|frame| drop(frame.packed.take()));
         let under_way = self.flights.iter().filter(is_playing).map(|flight| flight.frame.clone());
@@ -136,7 +137,8 @@ impl FrameLoop {
         let tickets: Vec<Ticket> = self.flights.iter().map(|flight| flight.ticket).collect();
         tickets.into_iter().for_each(|ticket| self.cancel(ticket));
         let waiting: Vec<Ready> = self.ready.drain(..).collect();
-        waiting.into_iter().for_each(|ready| self.give_up(ready.flight, Some(ready.slot)));
+        waiting.into_iter().for_each(|ready| self.give_up_ready(ready));
+        self.give_up_pairs();
         self.returned.clear();
         (self.dropped, self.clock_runs) = (0, false);
         self.choice.try_again();
@@ -195,10 +197,15 @@ impl FrameLoop {
             () if self.drawn.has_waited(STARVING) => PATIENCE_MS,
             () => NEARLY_DONE_MS,
         };
-        let too_long = |flight: &&Flight| self.progress(flight).remaining_ms > limit_ms;
+        self.cancel_longer(limit_ms, |_| true);
+        self.return_waiting();
+    }
+
+    /// Drops frames of these of which more is left than that, in milliseconds.
+    pub(super) fn cancel_longer(&mut self, limit_ms: f64, which: impl Fn(&Flight) -> bool) {
+        let too_long = |flight: &&Flight| which(flight) && self.progress(flight).remaining_ms > limit_ms;
         let tickets: Vec<Ticket> = self.flights.iter().filter(too_long).map(|f| f.ticket).collect();
         tickets.into_iter().for_each(|ticket| self.cancel(ticket));
-        self.return_waiting();
     }
 
     /// In a pause, frames wait that were made as was wanted before: after it they are to be seen as is wanted now.
@@ -207,8 +214,14 @@ impl FrameLoop {
             let (again, waiting): (VecDeque<Ready>, VecDeque<Ready>) =
                 self.ready.drain(..).partition(|ready| ready.flight.again);
             self.ready = again;
-            waiting.into_iter().for_each(|ready| self.give_up(ready.flight, Some(ready.slot)));
+            waiting.into_iter().for_each(|ready| self.give_up_ready(ready));
         }
+    }
+
+    /// What is wanted of a picture has changed: the one on the screen anew where no next one comes.
+    pub(super) fn look_again(&mut self) {
+        self.choice.try_again();
+        self.return_waiting();
     }
 
     /// Notes that what converted or corrected the frames so far is not to be trusted; the picture on the screen anew
@@ -216,8 +229,17 @@ impl FrameLoop {
     pub(crate) fn convert_again(&mut self) {
         let pictures = self.ready.iter_mut().chain(&mut self.shown).map(|ready| &mut ready.flight);
         self.flights.iter_mut().chain(pictures).for_each(|flight| flight.doubtful = true);
-        self.choice.try_again();
-        self.return_waiting();
+        self.doubt_pairs();
+        self.look_again();
+    }
+
+    /// Other kernels filter for this variant from the next frame on; `differs`: they make another picture, and their times count
+    /// for nothing. The picture on the screen anew where no next one comes.
+    pub(crate) fn kernels_changed(&mut self, variant: VariantId, differs: bool) {
+        self.recorder.kernels_changed(variant, differs);
+        if self.choice.filter().0 == variant || self.other().is_some_and(|(other, _)| other == variant) {
+            self.convert_again();
+        }
     }
 
     /// Corrects colours from the next frame on, or not; the picture on the screen anew where no next one comes.

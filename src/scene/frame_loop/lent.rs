@@ -7,19 +7,19 @@
 //! that has it, for ever if need be.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Heard};
+use super::left::{AllLeft, Left};
 use super::submit::Asked;
-use super::{Flight, FrameLoop};
-use crate::color::Staging;
-use crate::engine::{Engine, Finished, Parting, Pipeline, Progress, Refusal, Rest, Side, Slot, Ticket};
-use crate::error::Error;
+use super::wipe::Pair;
+use super::{Flight, FrameLoop, Ready};
+use crate::engine::{Difference, Engine, Finished, Pipeline, Progress, Refusal, Rest, Side, Slot, Ticket};
+use crate::error::{Error, Result};
 use crate::gpu::device_thread::DeviceThread;
 use crate::gpu::gl_names;
-use crate::gpu::watch;
 use crate::jobs::Waker;
 use crate::ladders::box_filter::VariantId;
 
@@ -38,12 +38,14 @@ pub(super) const ASK: Duration = Duration::from_millis(5);
 pub(super) enum Done {
     /// It was asked for a frame.
     Asked(Box<Asked>, std::result::Result<Ticket, (Slot, Refusal)>),
+    /// These two pictures were compared, with the map in this slot: how they differ, and what that took, in milliseconds.
+    Compared(Box<(Pair, Slot)>, Result<(Difference, f64)>),
     /// Nothing that is to be told.
     Nothing,
 }
 
 /// An engine that comes back, what came of what it was lent for, and the frames that are done.
-type Back = (Box<Engine>, Done, Vec<Finished>);
+pub(super) type Back = (Box<Engine>, Done, Vec<Finished>);
 
 /// An engine on the device's thread.
 pub(super) struct Away {
@@ -53,6 +55,13 @@ pub(super) struct Away {
     since: Instant,
     /// Since when it is waited for.
     wanted: Option<Instant>,
+}
+
+impl Away {
+    /// The engine, if it has come back.
+    pub(super) fn came(&self) -> Option<Back> {
+        self.back.try_recv().ok()
+    }
 }
 
 /// For how long the engine is lent.
@@ -85,10 +94,8 @@ pub(super) struct Lent {
     later: Vec<WithPipeline>,
     /// What the device has of slots that it could not use.
     rests: Vec<Rest>,
-    /// Devices that were given up, until they are idle.
-    left: Vec<Left>,
-    /// A device could not even finish: memory was left to it, OpenGL's among it, for as long as the process lives.
-    left_behind: bool,
+    /// Devices that were given up.
+    left: AllLeft,
     /// The parameters of `auto`, as they were when the engine was here, and for which pictures and radius they are wanted.
     auto: Option<String>,
     auto_for: Option<((u32, u32), u32)>,
@@ -110,8 +117,7 @@ impl Lent {
             cancels: Vec::new(),
             later: Vec::new(),
             rests: Vec::new(),
-            left: Vec::new(),
-            left_behind: false,
+            left: AllLeft::default(),
             auto: None,
             auto_for: None,
             not_measured: None,
@@ -164,11 +170,18 @@ impl Lent {
 
     /// Why nothing is measured on this device, where that is so.
     pub(super) fn not_measured(&mut self) -> Option<&Error> {
-        if let Some(engine) = &self.engine {
-            let scopes = engine.pipeline().and_then(Pipeline::scopes);
-            self.not_measured = scopes.and_then(std::result::Result::err).cloned();
-        }
+        self.ask_for_scopes();
         self.not_measured.as_ref()
+    }
+
+    /// Asks the engine why nothing is measured, if it is here.
+    fn ask_for_scopes(&mut self) {
+        let Some(engine) = &self.engine else { return };
+        let scopes = engine.pipeline().and_then(Pipeline::scopes);
+        let why = scopes.and_then(std::result::Result::err);
+        if why != self.not_measured.as_ref() {
+            self.not_measured = why.cloned();
+        }
     }
 }
 
@@ -234,7 +247,7 @@ impl FrameLoop {
             Err(RecvTimeoutError::Timeout) => {
                 away.wake.store(true, Ordering::SeqCst);
                 // It may have come right before that.
-                away.back.try_recv().ok()
+                away.came()
             }
             answer => answer.ok(),
         };
@@ -249,8 +262,11 @@ impl FrameLoop {
         self.lent.engine = Some(engine);
         self.lent.asked_at = Instant::now();
         self.lent.ask_for_auto();
-        if let Done::Asked(asked, came) = done {
-            self.asked(*asked, came);
+        self.lent.ask_for_scopes();
+        match done {
+            Done::Asked(asked, came) => self.asked(*asked, came),
+            Done::Compared(pictures, compared) => self.compared(pictures.0, pictures.1, compared),
+            Done::Nothing => {}
         }
         finished.into_iter().for_each(|finished| self.finish(finished));
     }
@@ -313,27 +329,28 @@ impl FrameLoop {
         self.decoder.set_staging(None);
         self.lent.later.clear();
         self.lent.cancels.clear();
-        let waiting = self.ready.iter_mut().chain(&mut self.shown).map(|ready| &mut ready.slot);
-        let mut rests: Vec<Rest> = waiting.chain(&mut self.free).map(Slot::take_rest).collect();
+        self.give_up_pairs();
+        let waiting = self.ready.iter_mut().chain(&mut self.shown).flat_map(Ready::slots_mut);
+        let waiting = waiting.chain(&mut self.free).chain(self.wipe.free());
+        let mut rests: Vec<Rest> = waiting.map(Slot::take_rest).collect();
         rests.append(&mut self.lent.rests);
         self.free.clear();
-        let mut left = Left { thread, away: None, rests: Vec::new(), ended: Arc::default() };
-        let lost: Vec<Ticket> = match &mut self.lent.engine {
+        self.wipe.free().clear();
+        let (left, lost): (Left, Vec<Ticket>) = match &mut self.lent.engine {
             Some(engine) => {
                 engine.be_on(Side::Both);
                 let Some(mut parting) = engine.part_with_device() else { return };
                 rests.into_iter().for_each(|rest| parting.add(rest));
                 let lost = parting.tickets().collect();
-                left.end(parting);
-                lost
+                (Left::parted(thread, parting), lost)
             }
             None => {
-                (left.away, left.rests) = (self.lent.away.take(), rests);
+                let left = Left::with_engine(thread, self.lent.away.take(), rests);
                 self.lent.bell = Bell::new(&self.lent.waker);
                 let mut engine = Engine::with_opengl(self.gl.clone(), Bell::waker(&self.lent.bell));
                 engine.convert_only_checked(self.choice.waits_for_conversions);
                 self.lent.engine = Some(Box::new(engine));
-                self.flights.iter().map(|flight| flight.ticket).collect()
+                (left, self.flights.iter().map(|flight| flight.ticket).collect())
             }
         };
         for ticket in lost {
@@ -346,12 +363,9 @@ impl FrameLoop {
         self.lent.left.push(left);
     }
 
-    /// Looks after devices that are left: their calls may stall, too.
+    /// Looks after devices that were given up.
     pub(super) fn look_after_left(&mut self) {
-        self.lent.left.iter_mut().for_each(Left::look);
-        let behind = self.lent.left.extract_if(.., |left| left.ended() == Some(false)).count();
-        self.lent.left_behind |= behind > 0;
-        self.lent.left.retain(|left| left.ended().is_none());
+        self.lent.left.look();
         gl_names::delete_left(&self.gl);
     }
 
@@ -373,63 +387,7 @@ impl FrameLoop {
             self.look_after_left();
             std::thread::sleep(Duration::from_millis(1));
         }
-        self.lent.left.is_empty() && !self.lent.left_behind
-    }
-}
-
-/// A device that was given up.
-pub(super) struct Left {
-    thread: DeviceThread,
-    /// The engine, where it has not come back.
-    away: Option<Away>,
-    /// What the device had of slots.
-    rests: Vec<Rest>,
-    ended: Arc<AtomicU8>,
-}
-
-const IDLE: u8 = 1;
-const LOST: u8 = 2;
-
-impl Left {
-    /// Has the thread let everything go, and then wait for the planes that others still have.
-    fn end(&self, parting: Parting) {
-        let ended = self.ended.clone();
-        self.thread.run("it is left", move || {
-            let staging = parting.staging().cloned();
-            let idle = parting.end();
-            if let Some(staging) = staging {
-                give_back(staging, idle);
-            }
-            ended.store(if idle { IDLE } else { LOST }, Ordering::SeqCst);
-        });
-    }
-
-    fn look(&mut self) {
-        let Some((mut engine, done, finished)) =
-            self.away.as_ref().and_then(|away| away.back.try_recv().ok())
-        else {
-            return;
-        };
-        self.away = None;
-        engine.be_on(Side::Both);
-        let Some(mut parting) = engine.part_with_device() else { return };
-        let refused = match done {
-            Done::Asked(_, Err((slot, _))) => Some(slot),
-            Done::Asked(..) | Done::Nothing => None,
-        };
-        let slots = finished.into_iter().filter_map(|finished| finished.slot).chain(refused);
-        self.rests.extend(slots.map(|mut slot| slot.take_rest()));
-        self.rests.drain(..).for_each(|rest| parting.add(rest));
-        self.end(parting);
-    }
-
-    /// Whether it was idle in the end, once that is known.
-    fn ended(&self) -> Option<bool> {
-        match self.ended.load(Ordering::SeqCst) {
-            IDLE => Some(true),
-            LOST => Some(false),
-            _ => None,
-        }
+        self.lent.left.ended_idle()
     }
 }
 
@@ -445,18 +403,5 @@ fn stay(engine: &mut Engine, bell: &Bell, all: &mut Vec<Finished>) {
     while heard != Heard::Wanted && engine.has_device_work() && began.elapsed() < STAY {
         heard = bell.wait(ASK);
         all.append(&mut finished(engine));
-    }
-}
-
-/// Packs nothing more there, and lets the memory go when nobody has any of it.
-fn give_back(staging: Staging, idle: bool) {
-    if !idle {
-        std::mem::forget(staging);
-        return;
-    }
-    staging.close();
-    let _host = watch::on_host();
-    while !staging.is_unused() {
-        std::thread::sleep(Duration::from_millis(5));
     }
 }

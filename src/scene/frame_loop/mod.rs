@@ -16,10 +16,12 @@ mod choice;
 mod collect;
 mod control;
 mod gl_times;
+mod left;
 mod lent;
 mod present;
 mod state;
 mod submit;
+mod wipe;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -37,11 +39,14 @@ use crate::stats::{Recorder, Setting};
 use bell::Bell;
 use choice::Choice;
 pub(crate) use choice::Measuring;
+use control::NEARLY_DONE_MS;
 pub(crate) use control::Parked;
 use gl_times::Awaited;
 pub(crate) use gl_times::GlTimings;
 use lent::Lent;
 use present::Drawn;
+use wipe::{Beside, Half, Side, Wipe};
+pub(crate) use wipe::{Filter, ShownWipe};
 
 /// A frame that takes the device longer than this leaves the overlay to be repainted on its own.
 const OVERLAY_MS: f64 = 50.0;
@@ -69,6 +74,7 @@ struct Flight {
     doubtful: bool,
     /// [`FrameLoop::devices`] when it was taken.
     device: u32,
+    side: Side,
 }
 
 /// A frame whose picture is in its slot's texture.
@@ -79,13 +85,21 @@ struct Ready {
     fetched: Option<Timing>,
     /// What was measured of it.
     readings: Option<Arc<Readings>>,
+    /// The other side of a wipe.
+    beside: Option<Box<Beside>>,
 }
 
 impl Ready {
+    /// All of its slots.
+    fn slots_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+        std::iter::once(&mut self.slot).chain(self.beside.iter_mut().flat_map(|beside| beside.slots_mut()))
+    }
+
     /// How it was filtered.
     fn setting(&self) -> Setting {
         let Request { variant, radius, .. } = self.flight.request;
-        Setting { variant, radius, size: self.slot.size(), device: self.flight.device }
+        let (size, device, beside) = (self.slot.size(), self.flight.device, self.beside_setting());
+        Setting { variant, radius, size, device, beside }
     }
 }
 
@@ -101,6 +115,7 @@ pub(crate) struct FrameLoop {
     clock: Clock,
     unpaced: bool,
     choice: Choice,
+    wipe: Wipe,
     free: Vec<Slot>,
     /// Frames that were on their way when another filter was chosen during a pause, with the number of frames
     /// dropped before each: they go first when playing goes on.
@@ -166,6 +181,7 @@ impl FrameLoop {
             clock: Clock::new(0),
             unpaced,
             choice: Choice::new(),
+            wipe: Wipe::default(),
             free: Vec::new(),
             returned: VecDeque::new(),
             held_was_announced: false,
@@ -254,7 +270,10 @@ impl FrameLoop {
         }
         self.look_after_left();
         self.collect();
+        self.compare_next();
         while self.submit() {}
+        self.compare_next();
+        self.tidy_wipe();
         Tick { redraw: self.picture_is_due(), wake_at: self.next_wake() }
     }
 }

@@ -77,7 +77,7 @@ impl FrameLoop {
             (self.drawn.is_new, self.drawn.is_again) = (!next.flight.again, next.flight.again);
             self.recorder.begin(next.setting());
             if let Some(old) = self.shown.replace(next) {
-                self.free(old.slot);
+                self.free_ready(old);
             }
         }
         let shown = self.shown.as_ref()?;
@@ -96,7 +96,7 @@ impl FrameLoop {
             if let Some(next) = self.ready.front_mut() {
                 next.flight.dropped_before += lost;
             }
-            self.free(overtaken.slot);
+            self.free_ready(overtaken);
         }
     }
 
@@ -143,6 +143,7 @@ impl FrameLoop {
         }
         shown.flight.stages.spans.extend(spans);
         let setting = shown.setting();
+        let beside_filter_ms = shown.beside.as_ref().and_then(|beside| beside.filter_ms());
         let flight = &mut shown.flight;
         let lateness = self.clock.now_ns() - flight.frame.pts_ns;
         let mut sample = FrameSample {
@@ -159,6 +160,8 @@ impl FrameLoop {
             radius: setting.radius,
             size: setting.size,
             device: setting.device,
+            beside: setting.beside,
+            beside_filter_ms,
             others: None,
         };
         if again {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{BUSY_S, FrameLoop, OVERLAY_MS, STILL};
 use crate::engine::{Progress, Readings, Request};
 use crate::ladders::box_filter::VariantId;
-use crate::media::Orientation;
+use crate::media::{Frame, Orientation};
 use crate::overlay::Busy;
 
 impl FrameLoop {
@@ -32,6 +32,11 @@ impl FrameLoop {
     /// What was measured of the picture on the screen, if that was wanted.
     pub(crate) fn shown_readings(&self) -> Option<Arc<Readings>> {
         self.shown.as_ref().and_then(|f| f.readings.clone())
+    }
+
+    /// The movie's frame on the screen, as it was decoded.
+    pub(crate) fn shown_frame(&self) -> Option<Arc<Frame>> {
+        self.shown.as_ref().map(|f| f.flight.frame.clone())
     }
 
     /// Size in pixels of the picture on the screen.
@@ -64,6 +69,8 @@ impl FrameLoop {
         self.lent.engine().is_some()
             && self.decoder.queue().is_finished()
             && self.flights.is_empty()
+            && self.wipe.waiting() == 0
+            && !self.wipe.is_due()
             && self.ready.is_empty()
             && self.returned.is_empty()
             && self.frame_to_filter_again(&self.wanted()).is_none()

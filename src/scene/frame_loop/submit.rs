@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::lent::{Done, Until};
-use super::{Flight, FrameLoop};
-use crate::engine::{Progress, Refusal, Request, Slot, Stages, Ticket};
+use super::{Filter, Flight, FrameLoop, Side};
+use crate::engine::{Engine, Progress, Refusal, Request, Slot, Stages, Ticket};
 use crate::error::{Error, Result};
 use crate::ladders::box_filter::VariantId;
 use crate::media::Frame;
@@ -16,6 +16,9 @@ use crate::stats::Stage;
 pub(super) const AHEAD: usize = 2;
 /// A frame that takes longer than this on the device is not followed by a second one before it is done.
 const SLOW_MS: f64 = 100.0;
+
+/// What comes of asking for a frame.
+pub(super) type Came = std::result::Result<Ticket, (Slot, Refusal)>;
 
 /// A frame that the engine is asked for.
 pub(super) struct Asked {
@@ -27,6 +30,35 @@ pub(super) struct Asked {
     device: u32,
     /// What was asked for first could not be had.
     instead: bool,
+    side: Side,
+}
+
+impl Asked {
+    /// Whether this is the other side of that frame.
+    pub(super) fn is_other_of(&self, flight: &Flight) -> bool {
+        flight.side == Side::First && self.is_of(&flight.frame)
+    }
+
+    /// Whether it is of that frame.
+    pub(super) fn is_of(&self, frame: &Arc<Frame>) -> bool {
+        Arc::ptr_eq(&self.frame, frame)
+    }
+
+    /// Asks the engine: both sides of a frame share what they can.
+    #[allow(clippy::result_large_err, reason = "the slot comes back")]
+    fn submit(&self, first: Option<Ticket>, engine: &mut Engine, slot: Slot) -> Came {
+        let (frame, request) = (&self.frame, self.request);
+        match (self.side, first) {
+            (Side::First, _) => engine.submit_first(frame, request, slot),
+            (Side::Other, Some(first)) => engine.submit_beside(first, frame, request, slot),
+            _ => engine.submit(frame, request, slot),
+        }
+    }
+
+    /// What filters it.
+    pub(super) fn variant(&self) -> VariantId {
+        self.request.variant
+    }
 }
 
 impl FrameLoop {
@@ -45,6 +77,9 @@ impl FrameLoop {
             }
             return false;
         }
+        if self.wipe.is_due() {
+            return self.ask_other();
+        }
         let began = Instant::now();
         // Settled here for this frame, whatever is chosen meanwhile.
         let request = self.wanted();
@@ -54,7 +89,12 @@ impl FrameLoop {
             None => self.take_frame().map(|frame| (frame, false)),
         };
         let Some((frame, again)) = taken else { return false };
-        if self.is_to_wait(&frame, &request) {
+        let other = self.wanted_other();
+        let other_waits = self
+            .other()
+            .zip(other)
+            .is_some_and(|(filter, other)| self.is_to_wait(&frame, &other, filter, true));
+        if self.is_to_wait(&frame, &request, self.choice.filter(), other.is_some()) || other_waits {
             if !again {
                 self.returned.push_front((frame, 0));
             }
@@ -63,19 +103,27 @@ impl FrameLoop {
         let mut stages = Stages::default();
         stages.did(Stage::Take, began);
         let (generation, device, instead) = (self.generation, self.devices, false);
-        self.ask_for(Asked { frame, request, stages, again, generation, device, instead });
+        let other = other.map(|request| {
+            let (frame, stages, side) = (frame.clone(), Stages::default(), Side::Other);
+            Asked { frame, request, stages, again, generation, device, instead, side }
+        });
+        let side = if other.is_some() { Side::First } else { Side::Alone };
+        // First: the one that is asked for now may be done at once.
+        other.into_iter().for_each(|other| self.other_is_due(other));
+        self.ask_for(Asked { frame, request, stages, again, generation, device, instead, side });
         self.lent.engine().is_some()
     }
 
     /// Asks the engine for a frame, with a slot for it.
-    fn ask_for(&mut self, asked: Asked) {
-        match self.slot_for(&asked.frame) {
+    pub(super) fn ask_for(&mut self, asked: Asked) {
+        match self.slot_for(&asked.frame, asked.side) {
             Ok(slot) => self.ask_with(asked, slot),
             Err(error) => self.not_had(&asked, error),
         }
     }
 
     fn ask_with(&mut self, mut asked: Asked, mut slot: Slot) {
+        let first = self.first_of(&asked);
         let Some(engine) = self.lent.engine_mut() else { return };
         let request = asked.request;
         if engine.is_for_device(&request) {
@@ -83,17 +131,23 @@ impl FrameLoop {
             // Meanwhile a picture is drawn.
             let until = if self.picture_is_due() { Until::Wanted } else { Until::Done };
             self.lend("a frame is handed over", until, move |engine| {
-                let came = engine.submit(&asked.frame, request, slot);
+                let came = asked.submit(first, engine, slot);
                 Done::Asked(Box::new(asked), came)
             });
         } else {
-            let came = engine.submit(&asked.frame, request, slot);
+            let came = asked.submit(first, engine, slot);
             self.asked(asked, came);
         }
     }
 
+    /// The first side of the frame whose other one is asked for.
+    fn first_of(&self, asked: &Asked) -> Option<Ticket> {
+        let first = self.flights.iter().chain(self.wipe.half().map(|half| &half.flight));
+        first.into_iter().find(|first| asked.is_other_of(first)).map(|first| first.ticket)
+    }
+
     /// Takes what came of it; what cannot be had so is asked for as it can be.
-    pub(super) fn asked(&mut self, asked: Asked, came: std::result::Result<Ticket, (Slot, Refusal)>) {
+    pub(super) fn asked(&mut self, asked: Asked, came: Came) {
         let (slot, refusal) = match came {
             Ok(ticket) => {
                 self.on_its_way(asked, ticket);
@@ -106,6 +160,11 @@ impl FrameLoop {
             }
             Err(refused) => refused,
         };
+        if asked.side == Side::Other {
+            self.discard(slot);
+            self.other_refused(&asked.frame, refusal);
+            return;
+        }
         let again = |asked, request| Asked { request, instead: true, ..asked };
         match refusal {
             Refusal::NotLoaded(error) => {
@@ -132,12 +191,23 @@ impl FrameLoop {
         }
     }
 
+    /// The other side of a wipe cannot be had.
+    fn other_refused(&mut self, frame: &Arc<Frame>, refusal: Refusal) {
+        match refusal {
+            Refusal::Failed(error) => self.device_failed(error),
+            // The first side is shown alone until then.
+            Refusal::Untried => {}
+            Refusal::NotLoaded(error) | Refusal::Unsupported(error) => self.end_wipe(error),
+        }
+        self.other_is_lost(frame);
+    }
+
     fn on_its_way(&mut self, asked: Asked, ticket: Ticket) {
-        let Asked { frame, request, stages, again, generation, device, .. } = asked;
+        let Asked { frame, request, stages, again, generation, device, side, .. } = asked;
         let staging = self.lent.engine().and_then(|engine| engine.staging().cloned());
         self.decoder.set_staging(staging);
         self.held_was_announced = false;
-        let is_new = !again && generation == self.generation;
+        let is_new = !again && generation == self.generation && side != Side::Other;
         let dropped_before = if is_new { std::mem::take(&mut self.dropped) } else { 0 };
         let (progress, doubtful) = (Progress::default(), false);
         self.flights.push_back(Flight {
@@ -151,6 +221,7 @@ impl FrameLoop {
             again,
             doubtful,
             device,
+            side,
         });
         if generation != self.generation {
             self.cancel(ticket);
@@ -163,6 +234,12 @@ impl FrameLoop {
 
     /// A frame cannot be had at all.
     fn not_had(&mut self, asked: &Asked, error: Error) {
+        if asked.side == Side::Other {
+            self.end_wipe(error);
+            self.other_is_lost(&asked.frame);
+            return;
+        }
+        self.wipe.without(&asked.frame);
         if asked.again {
             self.choice.failed(asked.request);
         } else {
@@ -172,7 +249,7 @@ impl FrameLoop {
     }
 
     /// Lets a slot go, and the device's thread what the device has of it.
-    fn discard(&mut self, mut slot: Slot) {
+    pub(super) fn discard(&mut self, mut slot: Slot) {
         let rest = slot.take_rest();
         self.lent.release(rest);
     }
@@ -187,11 +264,19 @@ impl FrameLoop {
 
     /// Whether such a frame is to wait until what it needs is built, checked and tried. What filters planes cannot do
     /// without the device's conversion.
-    fn is_to_wait(&mut self, frame: &Frame, request: &Request) -> bool {
+    fn is_to_wait(
+        &mut self,
+        frame: &Frame,
+        request: &Request,
+        (variant, radius): Filter,
+        twice: bool,
+    ) -> bool {
         let waits = self.choice.waits_for_conversions;
         let lacks = (waits || request.variant == VariantId::Planar)
-            && self.lent.engine_mut().is_some_and(|e| e.lacks_conversion(frame, request.variant, true));
-        let (variant, radius) = self.choice.filter();
+            && self
+                .lent
+                .engine_mut()
+                .is_some_and(|e| e.lacks_conversion(frame, request.variant, true, twice));
         let mut is_untried = || {
             let pipeline = self.pipeline_mut();
             pipeline.is_some_and(|p| p.is_untried(&frame.picture, variant, radius))
@@ -205,15 +290,15 @@ impl FrameLoop {
             return None;
         }
         // Not while another movie's first picture is on its way.
-        let shown = &self.shown.as_ref().filter(|shown| shown.flight.generation == self.generation)?.flight;
-        let same = wanted.variant == shown.request.variant
-            && (wanted.radius == shown.request.radius || wanted.variant == VariantId::Off)
-            && wanted.correction == shown.request.correction
-            && wanted.levels == shown.request.levels
+        let ready = self.shown.as_ref().filter(|shown| shown.flight.generation == self.generation)?;
+        let shown = &ready.flight;
+        let same = wanted.makes_as(&shown.request)
             // What was measured and is not wanted any more does no harm.
-            && (shown.request.readings || !wanted.readings);
+            && (shown.request.readings || !wanted.readings)
+            && self.is_beside(ready);
         let on_their_way = self.flights.iter().chain(self.ready.iter().map(|ready| &ready.flight));
-        let on_its_way = on_their_way.into_iter().any(|f| f.again && !f.doubtful);
+        let waits = self.wipe.waiting() > 0 || self.wipe.is_due();
+        let on_its_way = waits || on_their_way.into_iter().any(|f| f.again && !f.doubtful);
         ((!same || shown.doubtful) && !on_its_way && !self.choice.has_failed(|failed| failed == wanted))
             .then(|| shown.frame.clone())
     }
@@ -229,10 +314,14 @@ impl FrameLoop {
     /// Whether a next frame may be taken. Before the first picture there is no time yet: only one frame goes
     /// ahead, also during a pause.
     pub(super) fn has_room(&self) -> bool {
-        let ahead = self.flights.len() + self.ready.len();
+        let flights = self.flights.iter().filter(|flight| flight.side != Side::Other).count();
+        let ahead = flights + self.ready.len() + self.wipe.waiting();
         let limit = if self.clock_runs { AHEAD } else { 1 };
-        let stands = self.choice.waits_for_filter || self.clock.is_paused() && self.clock_runs;
-        ahead < limit && !stands && !self.is_device_busy()
+        let is_others_turn = self.takes_turns() && flights + self.wipe.waiting() > 0;
+        let stands = self.choice.waits_for_filter
+            || self.choice.waits_for_conversions && self.lacks_other()
+            || self.clock.is_paused() && self.clock_runs;
+        ahead < limit && !stands && !is_others_turn && !self.is_device_busy()
     }
 
     /// The next frame, if there is room for it and it is due.
@@ -260,12 +349,15 @@ impl FrameLoop {
         self.frame_interval_ns().unwrap_or(0).clamp(least, 5 * least)
     }
 
-    fn slot_for(&mut self, frame: &Frame) -> Result<Slot> {
+    /// A slot for a picture of this frame. Each side has its own: what a slot has on the device fits one filter.
+    pub(super) fn slot_for(&mut self, frame: &Frame, side: Side) -> Result<Slot> {
         let (width, height) = (frame.width(), frame.height());
-        let others = self.free.extract_if(.., |slot| slot.size() != (width, height));
+        let free = if side == Side::Other { self.wipe.free() } else { &mut self.free };
+        let others = free.extract_if(.., |slot| slot.size() != (width, height));
         let others: Vec<Slot> = others.collect();
+        let slot = free.pop();
         others.into_iter().for_each(|slot| self.discard(slot));
-        match self.free.pop() {
+        match slot {
             Some(slot) => Ok(slot),
             None => Slot::new(&self.gl, width, height),
         }

@@ -12,7 +12,7 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     let text = fs::read_to_string(&path).unwrap();
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 4);
-    assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len() + 9), "{text}");
+    assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len() + 12), "{text}");
     assert_eq!(
         rows[0][8 + Stage::ALL.len()..],
         [
@@ -24,11 +24,17 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
             "height",
             "switched",
             "filter_wall",
-            "others"
+            "others",
+            "beside",
+            "compared",
+            "beside_filter"
         ]
     );
-    assert_eq!(rows[1][8 + Stage::ALL.len()..], ["", "", "", "", "1280", "720", "false", "", ""]);
-    assert_eq!(rows[2][8 + Stage::ALL.len()..], ["0.5000", "", "", "", "1280", "720", "true", "", ""]);
+    let none = ["", "", "", "false", ""];
+    assert_eq!(rows[1][8 + Stage::ALL.len()..][..7], ["", "", "", "", "1280", "720", "false"]);
+    assert_eq!(rows[1][8 + Stage::ALL.len() + 7..], none);
+    assert_eq!(rows[2][8 + Stage::ALL.len()..][..7], ["0.5000", "", "", "", "1280", "720", "true"]);
+    assert_eq!(rows[2][8 + Stage::ALL.len() + 7..], none);
     assert_eq!(rows[3][8 + Stage::ALL.len() + 6], "false");
     assert_eq!(rows[0][..4], ["frame", "pts_s", "presented_at_s", "interval_ms"]);
     assert_eq!(rows[0][8 + Stage::Filter as usize], "filter");
@@ -36,6 +42,45 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     assert_eq!(rows[2][3..8], ["40.0000", "naive", "7", "true", "4"]);
     assert_eq!(rows[2][8 + Stage::Filter as usize], format!("{:.4}", 0.25 * FILTER));
     assert_eq!(scratch.names(), ["s.csv"], "nothing is left beside it");
+}
+
+/// An interval of two filters is nobody's who filters alone, whatever stands in the columns of the variant.
+#[test]
+fn frames_of_a_wipe_are_a_setting_of_their_own() {
+    let scratch = Scratch::new("wipe");
+    let mut recorder = Recorder::new(true);
+    let beside = |variant, compared| Some(Beside { variant, radius: 3, compared });
+    let ways = [
+        None,
+        beside(VariantId::Fused, false),
+        beside(VariantId::Fused, true),
+        beside(VariantId::Off, false),
+    ];
+    for (n, way) in ways.into_iter().flat_map(|way| [way; 4]).enumerate() {
+        let sample = frame(n as f64 * 0.04, 40.0, 1.0, VariantId::Flat);
+        recorder.push(FrameSample { beside: way, beside_filter_ms: way.map(|_| 2.5), ..sample });
+        assert_eq!(recorder.beside().map(|summary| summary.p50), way.map(|_| 2.5));
+    }
+    let [csv, json] = ["s.csv", "s.json"].map(|name| {
+        export(&scratch.0.join(name), &recorder, &context()).unwrap();
+        fs::read_to_string(scratch.0.join(name)).unwrap()
+    });
+    let ends: Vec<&str> = csv.lines().skip(1).step_by(4).collect();
+    assert!(ends[0].ends_with(",,false,") && ends[1].ends_with(",fused r=3,false,2.5000"), "{ends:?}");
+    assert!(
+        ends[2].ends_with(",fused r=3,true,2.5000") && ends[3].ends_with(",off,false,2.5000"),
+        "{ends:?}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let settings = json["settings"].as_array().unwrap();
+    let told = |of: &serde_json::Value| {
+        (of["beside"].as_str().map(str::to_owned), of["compared"] == true, of["presented"].as_u64())
+    };
+    let wanted =
+        ways.map(|way| (way.map(|way| way.to_string()), way.is_some_and(|way| way.compared), Some(4)));
+    assert_eq!(settings.iter().map(told).collect::<Vec<_>>(), wanted);
+    // The first interval of each is a switch's.
+    assert!(settings[1..].iter().all(|of| of["interval_ms"]["n"] == 3), "{settings:?}");
 }
 
 #[test]

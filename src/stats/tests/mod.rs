@@ -30,6 +30,8 @@ fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSampl
         radius: 7,
         size: (1280, 720),
         device: 0,
+        beside: None,
+        beside_filter_ms: None,
         others: None,
     }
 }

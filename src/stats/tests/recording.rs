@@ -75,6 +75,52 @@ fn a_picture_filtered_anew_is_measured_but_is_no_frame() {
 }
 
 #[test]
+fn kernels_that_were_changed_have_times_of_their_own_and_wrong_ones_none() {
+    let mut recorder = Recorder::new(false);
+    let mut at = 0.0;
+    let mut push = |recorder: &mut Recorder, unit, variant| {
+        at += 0.04;
+        recorder.push(frame(at, 40.0, unit, variant));
+    };
+    let ms = |r: &Recorder, variant| r.scores().of(variant).map(|score| score.ms);
+    push(&mut recorder, 5.0, VariantId::Fused);
+    push(&mut recorder, 4.0, VariantId::Flat);
+    recorder.kernels_changed(VariantId::Flat, false);
+    assert_eq!(ms(&recorder, VariantId::Flat), None, "of other kernels");
+    push(&mut recorder, 2.0, VariantId::Flat);
+    assert_eq!(ms(&recorder, VariantId::Flat), Some(2.0 * FILTER), "nothing of before is mixed in");
+    recorder.kernels_changed(VariantId::Flat, true);
+    push(&mut recorder, 1.0, VariantId::Flat);
+    assert_eq!(ms(&recorder, VariantId::Flat), None, "it makes another picture");
+    assert_eq!(ms(&recorder, VariantId::Fused), Some(5.0 * FILTER));
+    // Neither has a frame of its own, and beside others only what it made.
+    assert_eq!(recorder.summary(Stage::Filter), None);
+    let beside = |variant| Some(crate::stats::Beside { variant, radius: 7, compared: false });
+    let wiped = |recorder: &mut Recorder, first, other| {
+        let (beside, beside_filter_ms) = (beside(other), Some(3.0));
+        recorder.push(FrameSample { beside, beside_filter_ms, ..frame(9.0, 40.0, 1.0, first) });
+    };
+    wiped(&mut recorder, VariantId::Fused, VariantId::Flat);
+    assert!(recorder.beside().is_none() && recorder.summary(Stage::Filter).is_some());
+    wiped(&mut recorder, VariantId::Flat, VariantId::Fused);
+    assert!(recorder.beside().is_some() && recorder.summary(Stage::Filter).is_none());
+    let last = recorder.frames().back().unwrap();
+    assert!(last.stages[Stage::Filter as usize].is_nan() && last.beside_filter_ms == Some(3.0));
+    // Other kernels on either side begin its times anew.
+    wiped(&mut recorder, VariantId::Fused, VariantId::Separable);
+    wiped(&mut recorder, VariantId::Fused, VariantId::Separable);
+    recorder.kernels_changed(VariantId::Separable, false);
+    assert!(recorder.beside().is_none(), "of other kernels");
+    wiped(&mut recorder, VariantId::Fused, VariantId::Separable);
+    assert_eq!(recorder.beside().map(|summary| summary.n), Some(1));
+    recorder.kernels_changed(VariantId::Naive, false);
+    assert_eq!(recorder.beside().map(|summary| summary.n), Some(1), "those are on neither side");
+    recorder.kernels_changed(VariantId::Flat, false);
+    push(&mut recorder, 3.0, VariantId::Flat);
+    assert_eq!(ms(&recorder, VariantId::Flat), Some(3.0 * FILTER));
+}
+
+#[test]
 fn scores_are_medians_that_survive_a_switch() {
     let mut recorder = Recorder::new(false);
     let mut at = 0.0;
@@ -158,7 +204,7 @@ fn a_summary_forgets_after_its_window_and_the_history_after_its_own() {
 #[test]
 fn idle_is_what_the_stages_leave() {
     let mut recorder = Recorder::new(false);
-    recorder.push(frame(0.0, 100.0, 1.0, VariantId::Flat)); // stages: 1 + 2 + … + 13 = 91 ms
+    recorder.push(frame(0.0, 129.0, 1.0, VariantId::Flat)); // stages: 1 + 2 + … + 15 = 120 ms
     assert_eq!(recorder.idle().unwrap().last, 9.0);
     recorder.push(frame(0.1, 30.0, 1.0, VariantId::Flat));
     assert_eq!(recorder.idle().unwrap().last, 0.0, "overlapping stages leave nothing, not less");

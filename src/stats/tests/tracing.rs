@@ -37,6 +37,7 @@ fn spans(base: Instant) -> Vec<Span> {
     };
     vec![
         span(Stage::Take, Lane::Host, 1_000, 2_001),
+        span(Stage::Convert, Lane::Calls, 2_001, 2_400),
         span(Stage::Filter, Lane::Device, 2_500, 7_777),
         span(Stage::Filter, Lane::Device, 7_777, 9_000),
         span(Stage::Swap, Lane::Host, 9_100, 12_000),
@@ -59,6 +60,16 @@ fn a_frame_is_in_the_trace_with_its_stages_and_what_was_dropped() {
     let filters = named(&trace, "filter");
     assert_eq!((&filters[0]["dur"], &filters[1]["dur"]), (&5.277.into(), &1.223.into()), "to the nanosecond");
     assert!(filters[..2].iter().all(|filter| filter["args"]["frame"] == 7 && filter["pid"] == 2));
+    // What the device's thread did meanwhile is no other thread's.
+    let [convert, ..] = named(&trace, "convert")[..] else { panic!("{trace}") };
+    let thread = |event: &Value| {
+        let is_its = |name: &&&Value| name["pid"] == event["pid"] && name["tid"] == event["tid"];
+        named(&trace, "thread_name").iter().find(is_its).unwrap()["args"]["name"].clone()
+    };
+    assert_eq!(
+        (thread(convert), thread(named(&trace, "take")[0])),
+        ("device's calls".into(), "window".into())
+    );
     let [repaint] = named(&trace, "repaint")[..] else { panic!("{trace}") };
     assert!(repaint["args"]["frame"].is_null());
     // Every event has a process and a thread with a name.

@@ -180,6 +180,19 @@ const QUADS: &[Edit] = &[
         "column + 5 < columns)\n            quad.w",
         1,
     ),
+    // One number of the next row, which a zero follows: only what is infinite or no number shows that.
+    edit(
+        "width",
+        "column + 3 < columns)\n            quad.w",
+        "column + 2 < columns)\n            quad.w",
+        1,
+    ),
+    edit(
+        "width",
+        "column + 2 < columns)\n            quad.z",
+        "column + 1 < columns)\n            quad.z",
+        1,
+    ),
     edit("outside", "column + 1 < columns)\n        to", "column < columns)\n        to", 1),
     edit("operands", "to[2] = quad.z", "to[2] = quad.y", 1),
     edit("operands", "quad.y = from[1]", "quad.y = from[0]", 1),

@@ -1,35 +1,51 @@
 //! Whether devices share textures with the window. In: what is known of them from earlier starts. Out: an answer for each;
-//! a child process gives those that are missing, on a thread that waits for it, while the movie plays.
+//! a child process gives those that are missing, on a thread that waits for it, while the movie plays. That thread and the
+//! devices' own read and write the file.
 //!
 //! Sharing with a device is tried in this process only after a child has come through the same.
 
+use std::sync::Arc;
+
 use super::Devices;
 use crate::app::player::With;
-use crate::gpu::cl::Device;
+use crate::gpu::cl::{Device, DeviceInfo};
 use crate::gpu::probe::{self, Known, Tested};
 use crate::gpu::sharing::Sharing;
+use crate::gpu::watch;
 use crate::jobs::{Job, Said, Teller};
 
 /// What is asked, and what is kept of the answers.
 #[derive(Default)]
 pub(super) struct Asking {
-    known: Option<Known>,
+    known: Option<Arc<Known>>,
     /// Devices by their places, as long as answers are missing.
     answers: Option<Job<(), (usize, Tested)>>,
 }
 
 impl Asking {
-    /// Sharing with this device is about to be tried in this process.
-    pub(crate) fn begin(&self, device: &Device) {
-        if let Some(known) = &self.known {
-            known.begin(&device.info);
-        }
+    /// What is to be done on a device's thread right before sharing with it is tried in this process.
+    pub(super) fn begin(&self, device: &Device) -> impl FnOnce() + Send + use<> {
+        self.tell(device, Known::begin)
     }
 
-    /// It has come through.
-    pub(crate) fn remember(&self, device: &Device, sharing: &Sharing) {
-        if let Some(known) = &self.known {
-            known.remember(&device.info, sharing);
+    /// The same when it has come through.
+    pub(super) fn remember(&self, device: &Device, sharing: &Sharing) -> impl FnOnce() + Send + use<> {
+        let sharing = sharing.clone();
+        self.tell(device, move |known, info| known.remember(info, &sharing))
+    }
+
+    fn tell<T: FnOnce(&Known, &DeviceInfo) + Send>(
+        &self,
+        device: &Device,
+        tell: T,
+    ) -> impl FnOnce() + Send + use<T> {
+        let (known, info) = (self.known.clone(), device.info.clone());
+        move || {
+            // It is the disk that is waited for here.
+            let _host = watch::on_host();
+            if let Some(known) = known {
+                tell(&known, &info);
+            }
         }
     }
 }
@@ -45,20 +61,22 @@ impl Devices {
             }
             return;
         }
-        let known = Known::with(&with.gl_window.opengl());
-        for (device, learnt) in self.all.iter().zip(&mut self.learnt) {
-            learnt.tested = known.get(&device.info).map(|sharing| Tested { sharing, survived: true });
-        }
-        self.asking.known = Some(known);
-        let unknown = self.learnt.iter().enumerate().filter(|(_, learnt)| learnt.tested.is_none());
-        let unknown: Vec<usize> = unknown.map(|(at, _)| at).collect();
-        if unknown.is_empty() {
-            return;
-        }
+        let known = Arc::new(Known::with(&with.gl_window.opengl()));
+        self.asking.known = Some(known.clone());
         let (devices, interface) = (self.all.clone(), with.gl_window.interface());
         // Not waited for: it ends with the process, and its child with it.
         let ask = move |teller: &Teller<(), _>| {
+            let mut unknown = Vec::new();
+            for (at, device) in devices.iter().enumerate() {
+                match known.get(&device.info) {
+                    Some(sharing) => drop(teller.tell((at, Tested { sharing, survived: true }))),
+                    None => unknown.push(at),
+                }
+            }
             probe::ask_about(&devices, unknown, interface, &mut |at, tested| {
+                if let Some(device) = devices.get(at).filter(|_| tested.survived) {
+                    known.remember(&device.info, &tested.sharing);
+                }
                 let _ = teller.tell((at, tested));
             });
             Ok(())
@@ -75,11 +93,6 @@ impl Devices {
         loop {
             match answers.poll() {
                 Some(Said::Progress((at, tested))) => {
-                    if tested.survived
-                        && let Some(device) = self.all.get(at)
-                    {
-                        self.asking.remember(device, &tested.sharing);
-                    }
                     if let Some(learnt) = self.learnt.get_mut(at) {
                         learnt.tested = Some(tested);
                     }

@@ -2,14 +2,26 @@
 //! conversions, and what the overlay says of them.
 
 use super::Devices;
-use crate::app::builder::{Built, Part, Start};
+use crate::app::builder::{Asm, Built, Judge, Judged, Made, Part, Start};
 use crate::app::player::With;
 use crate::engine::Pipeline;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::gpu::cl::is_device_failure;
+use crate::gpu::machine_code::MachineCode;
 use crate::gpu::sharing::Sharing;
 use crate::ladders::box_filter::VariantId;
-use crate::overlay::VariantStatus;
+use crate::overlay::{VariantStatus, Verdict};
+use crate::verify::MismatchReport;
+
+/// What was found of changed kernels.
+pub(crate) enum Opinion {
+    /// A version's verdict on a variant.
+    Of(u64, VariantId, Verdict),
+    /// What the device runs for a version of a variant.
+    Runs(u64, VariantId, Result<MachineCode>),
+    /// What the variant that runs makes at this radius and size, of noise.
+    Ran(VariantId, Option<MismatchReport>),
+}
 
 /// Notes what is to be said of a variant.
 pub(super) fn set(all: &mut [(VariantId, VariantStatus)], id: VariantId, status: VariantStatus) {
@@ -29,11 +41,12 @@ pub(super) fn failed_trials(all: &[(VariantId, VariantStatus)]) -> impl Iterator
 /// What a part says of a variant; `None` of what serves them all.
 fn status(part: &Part) -> Option<(VariantId, VariantStatus)> {
     match part {
-        Part::Variant(variant) => Some((variant.kernels().id, VariantStatus::Ready)),
+        Part::Variant(variant) => Some((variant.id(), VariantStatus::Ready)),
         Part::Planar(_) => Some((VariantId::Planar, VariantStatus::Ready)),
         Part::NoVariant(id, error) => Some((*id, VariantStatus::Unavailable(error.clone()))),
         Part::Changed(_) | Part::Tried(..) => None,
-        Part::Conversion(_) | Part::NoConversion(..) => None,
+        Part::Judged(judged) => judged.made.as_ref().map(|_| (judged.case.variant, VariantStatus::Ready)),
+        Part::Conversion(_) | Part::NoConversion(..) | Part::MachineCode(..) => None,
         Part::Corrector(_) | Part::NoCorrector(_) | Part::Scopes(_) => None,
     }
 }
@@ -54,7 +67,16 @@ fn add(pipeline: &mut Pipeline, part: Part) {
         Part::Planar(filter) => pipeline.add_planar(filter),
         Part::NoVariant(..) => {}
         Part::Changed(variant) => pipeline.must_try(variant),
-        Part::Tried(case, result) => pipeline.tried(case, result),
+        Part::Tried(case, result) => pipeline.tried(case, result.map(drop)),
+        Part::Judged(Judged { case, made: Some(made), is_changed, .. }) => {
+            match made {
+                Made::Variant(variant) => pipeline.add(variant),
+                Made::Planar(filter) => pipeline.add_planar(filter),
+            }
+            pipeline.was_judged(case, is_changed);
+        }
+        // What was there goes on.
+        Part::Judged(_) | Part::MachineCode(..) => {}
         Part::Conversion(built) => {
             let (program, layout, storage, said) = *built;
             pipeline.add_conversion(program, &layout, storage, said.is_some());
@@ -91,7 +113,7 @@ impl Devices {
                     self.built_for_running(*part, with);
                 } else {
                     // Of a device that was left: its objects are released, which may stall.
-                    std::thread::spawn(move || drop(part));
+                    let _ = std::thread::Builder::new().spawn(move || drop(part));
                 }
             }
         }
@@ -133,6 +155,31 @@ impl Devices {
                 with.notify(Error { hint, ..error.clone() }, true);
             }
             Part::NoVariant(_, error) => with.notify(error.clone(), false),
+            Part::Tried(case, Ok(report)) => {
+                self.opinions.push(Opinion::Ran(case.variant, report.clone()));
+                if report.is_some() {
+                    with.frames.kernels_changed(case.variant, true);
+                }
+            }
+            Part::MachineCode(version, variant, code) => {
+                self.opinions.push(Opinion::Runs(*version, *variant, code.clone()));
+            }
+            Part::Judged(judged) => {
+                let (version, variant) = (judged.version, judged.case.variant);
+                self.opinions.push(Opinion::Of(version, variant, judged.verdict.clone()));
+                if judged.made.is_some() {
+                    with.frames.kernels_changed(variant, !matches!(judged.verdict, Verdict::Exact));
+                }
+                // The user's own has none from before that could go on.
+                let never_ran = self.status_of(VariantId::Own) == Some(&VariantStatus::Building);
+                if let (VariantId::Own, Verdict::Refused(error), true) = (variant, &judged.verdict, never_ran)
+                {
+                    set(&mut self.status, variant, VariantStatus::Unavailable(error.clone()));
+                    if chosen == variant {
+                        self.without_filter(with);
+                    }
+                }
+            }
             _ => {}
         }
         if let Some(error) = distrust(&part) {
@@ -147,6 +194,26 @@ impl Devices {
             self.tell_failed_trials(with);
         }
         with.frames.with_pipeline(move |pipeline| add(pipeline, part));
+    }
+
+    /// Whether changed kernels can be judged now: a device runs, and none is being made ready.
+    pub(crate) fn can_judge(&self) -> bool {
+        self.running.is_some() && self.coming().is_none()
+    }
+
+    /// Has changed kernels judged.
+    pub(crate) fn judge(&self, judge: Judge) {
+        self.builder.judge(judge);
+    }
+
+    /// Asks for what the device runs.
+    pub(crate) fn ask_for_machine_code(&self, asm: Asm) {
+        self.builder.machine_code(asm);
+    }
+
+    /// What was found of changed kernels since the last call.
+    pub(crate) fn take_opinions(&mut self) -> Vec<Opinion> {
+        std::mem::take(&mut self.opinions)
     }
 
     /// Has the builder go on with the device that runs, after it worked for one that cannot be used.

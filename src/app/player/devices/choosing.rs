@@ -1,7 +1,7 @@
 //! Which device is to run the filter. In: the devices that there are, what the command line named, the user's choice. Out: one
 //! that is opened as soon as the window says so, and it is known whether it may share.
 
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::Duration;
 
 use super::opening::Why;
 use super::{Devices, Learnt};
@@ -11,6 +11,7 @@ use crate::gpu::cl::{Device, DeviceKind, select_device};
 use crate::gpu::drivers::{self, Driver};
 use crate::gpu::sharing::{self, Sharing};
 use crate::gpu::watch;
+use crate::jobs::Job;
 
 /// A device that was asked for. Making its context may take long, so that is said first.
 pub(super) struct Wanted {
@@ -77,36 +78,22 @@ impl Devices {
                 }
             }
             let driving = match &self.driving {
-                Some(driving) => driving.try_recv(),
-                None => {
-                    self.driving = Some(self.ask_for_driving(safe, with));
-                    Err(TryRecvError::Empty)
-                }
+                Some(driving) => driving.wait(Duration::ZERO)?,
+                None => match ask_for_driving(safe, with) {
+                    Ok(job) => {
+                        self.driving = Some(job);
+                        return None;
+                    }
+                    Err(error) => Err(error),
+                },
             };
-            match driving {
-                Ok(Some(driving)) => {
-                    let of_index = |device: &&Device| device.info.index == driving;
-                    return self.all.iter().find(of_index).map(|device| Ok(device.clone()));
-                }
-                Err(TryRecvError::Empty) => return None,
-                Ok(None) | Err(TryRecvError::Disconnected) => {}
+            self.driving = None;
+            if let Ok(Some(driving)) = driving {
+                let of_index = |device: &&Device| device.info.index == driving;
+                return self.all.iter().find(of_index).map(|device| Ok(device.clone()));
             }
         }
         Some(select_device(&self.all, None))
-    }
-
-    /// Asks the drivers, on a thread of its own: each call may stall.
-    fn ask_for_driving(&self, safe: Vec<Device>, with: &mut With) -> Receiver<Option<usize>> {
-        let (sender, answer) = channel();
-        let (properties, waker) = (with.gl_window.opencl_properties(), with.waker.clone());
-        std::thread::spawn(move || {
-            let _watched = watch::on_device("", "it is asked which device drives the window");
-            let driving = sharing::driving_device(&safe, &properties).map(|device| device.info.index);
-            // Somebody may have chosen one meanwhile.
-            let _ = sender.send(driving);
-            waker();
-        });
-        answer
     }
 
     /// Changes to the next device; with one device, starts that one anew.
@@ -156,4 +143,13 @@ impl Devices {
             self.not_opened(wanted.device, why, error, with);
         }
     }
+}
+
+/// Asks the drivers, on a thread of its own, which device drives the window: each call may stall.
+fn ask_for_driving(safe: Vec<Device>, with: &mut With) -> Result<Job<Option<usize>>> {
+    let properties = with.gl_window.opencl_properties();
+    Job::spawn("driving", "The drivers could not be asked.", with.waker, move |_: &_| {
+        let _watched = watch::on_device("", "it is asked which device drives the window");
+        Ok(sharing::driving_device(&safe, &properties).map(|device| device.info.index))
+    })
 }

@@ -13,7 +13,6 @@ mod choosing;
 mod opening;
 mod recovery;
 
-use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
 use super::With;
@@ -22,11 +21,14 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, DeviceInfo, is_device_failure};
 use crate::gpu::probe::Tested;
 use crate::gpu::sharing::Sharing;
+use crate::gpu::sources;
+use crate::jobs::Job;
 use crate::ladder::BackEnd;
-use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::{OWN_FILE, VariantId};
 use crate::overlay::{DeviceRow, DeviceState, VariantStatus};
 use crate::scene::frame_loop::FrameLoop;
 use asking::Asking;
+pub(super) use built::Opinion;
 use choosing::Wanted;
 use opening::{Held, Opening};
 use recovery::Recovery;
@@ -85,11 +87,12 @@ pub(super) struct Devices {
     opening: Option<Opening>,
     pending: Option<Pending>,
     /// Which device drives the window, by its place in the list: that was asked for.
-    driving: Option<Receiver<Option<usize>>>,
+    driving: Option<Job<Option<usize>>>,
     /// What was said of a device that does not answer.
     silent: Option<Error>,
     contexts: u64,
     recovery: Recovery,
+    opinions: Vec<Opinion>,
 }
 
 impl Devices {
@@ -115,6 +118,7 @@ impl Devices {
             silent: None,
             contexts: 0,
             recovery: Recovery::default(),
+            opinions: Vec::new(),
         }
     }
 
@@ -160,6 +164,11 @@ impl Devices {
         &self.status
     }
 
+    /// Whether a variant can be had.
+    pub(crate) fn status_of(&self, id: VariantId) -> Option<&VariantStatus> {
+        self.status.iter().find(|(of, _)| *of == id).map(|(_, status)| status)
+    }
+
     /// A sentence for each driver that gives no device.
     pub(crate) fn left_out(&self) -> &[String] {
         &self.left_out
@@ -176,6 +185,9 @@ impl Devices {
     /// # Errors
     /// Why it cannot be had.
     pub(crate) fn want(&mut self, id: VariantId) -> Result<()> {
+        if id == VariantId::Own && self.status_of(id).is_none() {
+            return Err(no_own());
+        }
         if let Some((_, status)) = self.status.iter_mut().find(|(variant, _)| *variant == id)
             && let VariantStatus::Unavailable(error) = status
         {
@@ -192,6 +204,19 @@ impl Devices {
     /// Has a variant built once more, because what it depends on has changed.
     pub(crate) fn build_again(&self, id: VariantId) {
         self.builder.again(id);
+    }
+
+    /// The user's own kernel is there, or is gone: its row comes and goes with it.
+    pub(crate) fn has_own(&mut self, has: bool) {
+        let pending = self.pending.as_mut().map(|pending| &mut pending.status);
+        for all in pending.into_iter().chain([&mut self.status]) {
+            let row = all.iter().position(|(id, _)| *id == VariantId::Own);
+            match (row, has) {
+                (None, true) => all.push((VariantId::Own, VariantStatus::Building)),
+                (Some(row), false) => drop(all.remove(row)),
+                _ => {}
+            }
+        }
     }
 
     /// A variant cannot be had, and why.
@@ -267,13 +292,23 @@ fn row<'a>(
     DeviceRow { info: &device.info, sharing, state, failure }
 }
 
+/// Why the user's own kernel cannot filter.
+pub(super) fn no_own() -> Error {
+    Error::new(
+        "There is no kernel of your own.",
+        format!("The folder of kernels has no {OWN_FILE}."),
+        "The key e shows that folder, or makes one; write the file there: kernels/README.md has its arguments.",
+    )
+}
+
 /// What is to be said of the variants before any is built for a device.
 fn at_first(frames: &FrameLoop) -> Vec<(VariantId, VariantStatus)> {
     let state = |id: VariantId| match id.back_end() {
         BackEnd::Nothing => VariantStatus::Ready,
         _ => frames.without_opencl_status(id).unwrap_or(VariantStatus::Building),
     };
-    VariantId::ALL.into_iter().map(|id| (id, state(id))).collect()
+    let own = sources::current().filter(|sources| sources.has(OWN_FILE)).map(|_| VariantId::Own);
+    VariantId::ALL.into_iter().chain(own).map(|id| (id, state(id))).collect()
 }
 
 impl Devices {

@@ -97,15 +97,16 @@ impl Devices {
         };
         let properties = allowed.map(|()| with.gl_window.opencl_properties());
         let shares = properties.is_ok();
-        if shares {
-            // Whatever becomes of this process, the next one asks in a child before it comes here.
-            self.asking.begin(device);
-        }
+        // Whatever becomes of this process, the next one asks in a child before it comes here.
+        let begin = shares.then(|| self.asking.begin(device));
         let thread = DeviceThread::start(&device.info.name)?;
         let (gl, asks) = OnGl::asking(with.waker.clone());
         let (sender, opened) = channel();
         let (of, waker) = (device.clone(), with.waker.clone());
         thread.run("a context is made", move || {
+            if let Some(begin) = begin {
+                begin();
+            }
             let made = sharing::open_on(&of, &gl, properties).map(|(cl, sharing)| {
                 let pipeline = Pipeline::new(cl.clone(), &sharing);
                 (cl, sharing, pipeline)
@@ -172,18 +173,19 @@ impl Devices {
             (sharing, here) = (shared, true);
         }
         if shares {
-            self.asking.remember(&device, &sharing);
+            thread.run("what it shares is kept", self.asking.remember(&device, &sharing));
         }
         if let Some(learnt) = self.learnt(&device) {
             learnt.sharing = Some(sharing.clone());
         }
         self.contexts += 1;
         let number = self.contexts;
-        let variants = VariantId::ALL.into_iter().filter(|v| v.back_end() == BackEnd::OpenCl).collect();
+        let status = at_first(with.frames);
+        let variants =
+            status.iter().map(|(id, _)| *id).filter(|id| id.back_end() == BackEnd::OpenCl).collect();
         let to_texture = sharing == Sharing::ZeroCopy;
         let start = Start { number, cl, to_texture, variants, corrector: true };
         self.build(start.clone(), with);
-        let status = at_first(with.frames);
         let held = Held(Some((pipeline, thread, here)));
         self.pending = Some(Pending { device: device.clone(), number, start, sharing, held, status });
         self.promote_if_ready(with);

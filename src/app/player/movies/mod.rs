@@ -71,7 +71,12 @@ impl Movies {
         self.scenes.now()
     }
 
-    /// The same, to draw it.
+    /// Whether the movie has the window.
+    pub(super) fn is_movie(&self) -> bool {
+        self.scenes.is_movie()
+    }
+
+    /// The scene, to draw it.
     pub(super) fn scene_mut(&mut self) -> &mut dyn Scene {
         self.scenes.now_mut()
     }

@@ -34,6 +34,7 @@ pub mod reference;
 pub mod run;
 pub mod suite;
 
+pub(crate) use opencl::FILES;
 pub use opencl::{PlanarFilter, PlanarPlan};
 pub(crate) use reference::planar_quick;
 pub use reference::planar_reference;

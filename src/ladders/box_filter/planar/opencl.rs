@@ -15,6 +15,8 @@ use crate::ladders::box_filter::{MAX_RADIUS, Scratch};
 
 const ROWS: &str = "box_filter/08_planes.cl";
 const MARCH: &str = "box_filter/09_planes_march.cl";
+/// Its kernel files.
+pub(crate) const FILES: &[&str] = &[ROWS, MARCH];
 const KERNEL: &str = "box_planes";
 /// Strips of rows for each compute unit: on CPUs, and work-groups on all other devices.
 const STRIPS: [u32; 2] = [2, 6];
@@ -28,8 +30,8 @@ const NOT_PREPARED: &str = "'planar' could not be prepared.";
 const NOT_STARTED: &str = "'planar' could not be started.";
 
 /// The filter built for one device, for samples of one byte and of two. It can be made on any thread, and sent to
-/// another.
-#[derive(Debug)]
+/// another. Clones share the programs.
+#[derive(Debug, Clone)]
 pub struct PlanarFilter {
     narrow: Program,
     wide: Program,

@@ -11,8 +11,10 @@ use crate::gpu::cl::{ClContext, failed};
 use crate::gpu::identity::{Identity, by_identity};
 use crate::gpu::memory::Rgba;
 use crate::gpu::memory::{Picture, Storage};
+use crate::gpu::sources;
 use crate::gpu::trial::{START, Talk, serve};
 use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::pictures::Pattern;
 use crate::ladders::box_filter::planar::{PlanarFilter, planar_reference, run as planes};
 use crate::ladders::box_filter::reference::quick;
 use crate::ladders::box_filter::run::{Bands, Checker};
@@ -53,6 +55,7 @@ impl Responder {
 
     fn run(&mut self, request: &Request, talk: &mut Talk) -> Result<Tried> {
         talk.step(START);
+        sources::pin(request.kernels.clone());
         let cl = self.cl(&request.device)?;
         let mut src = zeroed(request.bytes)?;
         let no_frame = |e| Error::new("Kernels could not be tried.", format!("{e}."), "");
@@ -133,6 +136,7 @@ fn variant(
         talk.predicted(ms);
     };
     let cheap = ms < CHEAP_MS;
+    let in_window = matches!(request.launch, Launch::Bands | Launch::Extremes);
     let mut report = None;
     let mut picture = Vec::new();
     if cheap && request.launch == Launch::Checks {
@@ -154,22 +158,33 @@ fn variant(
             report = suite.radii(subject, &mut compared, go_on)?;
         }
     }
+    let live = request.launch == Launch::Extremes;
     if cheap && !request.wants_picture {
         let checker = Checker::new(cl, built, request.size, request.size, radius)?;
-        for bands in [Bands::Whole, Bands::Odd, Bands::Steps] {
+        // Whoever waits for a save to be seen waits for each of them.
+        let all = [Bands::Steps, Bands::Whole, Bands::Odd];
+        for bands in all.into_iter().take(if live { 1 } else { all.len() }) {
             run("check", ms);
             if report.is_none() {
                 report = checker.check(src, &want, bands)?;
             }
         }
-    } else if !cheap && request.launch == Launch::Bands {
+        // What differs in the picture that is looked at is told of that one.
+        let mut suite = Suite::default();
+        for pattern in if live { &Pattern::ALL[..] } else { &[] } {
+            run("small", ms);
+            if report.is_none() {
+                report = suite.extreme(cl, built, *pattern, request.size, radius)?;
+            }
+        }
+    } else if !cheap && in_window {
         run("bands", ms);
         in_bands(cl, &plan)?;
         let mut got = zeroed(want.len())?;
         output.read(&cl.queue, &mut got)?;
         report = compare(&want, &got, width);
     }
-    if request.wants_picture || !cheap && request.launch != Launch::Bands {
+    if request.wants_picture || !cheap && !in_window {
         run("whole", ms);
         picture = filter_once(cl, built, src, width, height, radius)?;
         report = report.or(compare(&want, &picture, width));

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::identity::{Identity, identity_of};
 use crate::gpu::program::{any_changed, is_changed};
+use crate::gpu::sources::{self, Sources};
 use crate::ladder::trial::Child;
 use crate::ladders::box_filter::VariantId;
 use crate::memory::zeroed;
@@ -72,12 +73,16 @@ pub enum Launch {
     Bands,
     /// As the checks of `bench` and `tune` do it: also at their small sizes, and at their radii.
     Checks,
+    /// As in the window, and before that pictures of all kinds at a small size.
+    Extremes,
 }
 
 /// What the child is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Request {
     device: Identity,
+    /// What is built; `None`: the files of the folder that the environment names.
+    kernels: Option<Sources>,
     work: Work,
     size: (u32, u32),
     radius: u32,
@@ -245,6 +250,7 @@ impl Trials {
         }
         let request = Request {
             device: identity_of(&cl.device),
+            kernels: sources::current(),
             work,
             size: case.size,
             radius: case.radius,

@@ -14,13 +14,13 @@ use super::types::{Case as Conversion, Rounding, Type};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo};
 use crate::ladder::config::{Config, Param, Tunable};
-use crate::ladder::contest::{Ladder, Sizes};
+use crate::ladder::contest::{Ladder, Sizes, count_of};
 use crate::ladder::measure::Sample;
 use crate::ladder::rung::{Rung, Work};
 use crate::threads::all_threads;
 use crate::verify::Elements;
 
-use run::Strategy;
+use run::{Memory, Strategy};
 use slot::{Device, Kernels};
 
 /// The conversion: 32 bits to 32 bits, and nothing of it is open.
@@ -30,8 +30,8 @@ pub(super) const CONVERSION: Conversion =
 pub(super) const WIDTHS: [u8; 6] = [1, 2, 3, 4, 8, 16];
 /// Numbers that are made, run and compared at once: all widths divide it.
 pub(super) const PART: usize = 48 * 21_845;
-/// So many times as large is a part that many threads make.
-pub(super) const MOST_PARTS: usize = 4;
+/// The same where each thread makes and runs parts of its own.
+pub(super) const SHARE: usize = 48 * 5461;
 /// The most numbers of a case: right ones are counted in 32 bits.
 const MOST: u32 = 1 << 30;
 /// One of so many numbers has another result than the right one among what is wanted, where faults are planted.
@@ -78,79 +78,77 @@ static THREADS: Code = Code { file: CHECKED_FILE, strategy: Strategy::AllWidths 
 
 /// The rungs in order.
 static RUNGS: [Rung<Code>; 12] = [
-    Rung {
-        id: "blocking",
-        title: "Blocking",
-        idea: "Write, run, read, compare for each width; each call waits.",
-        work: Work::Kernels(&BLOCKING),
-    },
-    Rung {
-        id: "mapped",
-        title: "Mapped",
-        idea: "Numbers are made, and results compared, in the device's own memory, without copies.",
-        work: Work::Kernels(&MAPPED),
-    },
-    Rung {
-        id: "non-blocking",
-        title: "Non-blocking",
-        idea: "All widths are enqueued at once; one is compared while the next one runs.",
-        work: Work::Kernels(&NON_BLOCKING),
-    },
-    Rung {
-        id: "double-buffered",
-        title: "Double-buffered",
-        idea: "The next numbers, and what is right for them, are made while these run.",
-        work: Work::Kernels(&DOUBLE_BUFFERED),
-    },
-    Rung {
-        id: "verified-on-device",
-        title: "Verified on the device",
-        idea: "A kernel compares; a word for each width comes back.",
-        work: Work::Kernels(&VERIFIED),
-    },
-    Rung {
-        id: "fused",
-        title: "Fused",
-        idea: "One kernel converts and compares; no result goes to memory.",
-        work: Work::Kernels(&FUSED),
-    },
-    Rung {
-        id: "all-widths",
-        title: "All widths",
-        idea: "One kernel for all widths: 16 wide, and halved down to scalars.",
-        work: Work::Kernels(&ALL_WIDTHS),
-    },
-    Rung {
-        id: "threads",
-        title: "Threads",
-        idea: "The same, and all cores compute what is right.",
-        work: Work::Kernels(&THREADS),
-    },
-    Rung {
-        id: "reference",
-        title: "Reference alone",
-        idea: "Making the numbers and what is right, on one thread: no device has a part in it.",
-        work: Work::Host,
-    },
-    Rung {
-        id: "reference-threads",
-        title: "Reference, threads",
-        idea: "The same on all cores.",
-        work: Work::Host,
-    },
-    Rung {
-        id: "compare-bytes",
-        title: "Comparison, bytes",
-        idea: "Comparing the results of all widths alone, byte by byte, on one thread: no device has a part in it.",
-        work: Work::Host,
-    },
-    Rung {
-        id: "compare-vectors",
-        title: "Comparison, vectors",
-        idea: "The same in vectors, as all rungs do it.",
-        work: Work::Host,
-    },
+    on_device(
+        "blocking",
+        "Blocking",
+        "Write, run, read, compare for each width; each call waits.",
+        &BLOCKING,
+    ),
+    on_device(
+        "mapped",
+        "Mapped",
+        "Numbers are made, and results compared, in memory that the device reaches by itself.",
+        &MAPPED,
+    ),
+    on_device(
+        "non-blocking",
+        "Non-blocking",
+        "All widths are enqueued at once; one is compared while the next one runs.",
+        &NON_BLOCKING,
+    ),
+    on_device(
+        "double-buffered",
+        "Double-buffered",
+        "The next numbers, and what is right for them, are made while these run.",
+        &DOUBLE_BUFFERED,
+    ),
+    on_device(
+        "verified-on-device",
+        "Verified on the device",
+        "A kernel compares; a word for each width comes back.",
+        &VERIFIED,
+    ),
+    on_device("fused", "Fused", "One kernel converts and compares; no result goes to memory.", &FUSED),
+    on_device(
+        "all-widths",
+        "All widths",
+        "One kernel for all widths: 16 wide, and halved down to scalars.",
+        &ALL_WIDTHS,
+    ),
+    on_device(
+        "threads",
+        "Threads",
+        "The same, and each core makes parts of its own and lets the device begin with them.",
+        &THREADS,
+    ),
+    host(
+        "reference",
+        "Reference alone",
+        "Making the numbers and what is right, on one thread: no device has a part in it.",
+    ),
+    host("reference-threads", "Reference, threads", "The same on all cores."),
+    host(
+        "compare-bytes",
+        "Comparison, bytes",
+        "Comparing the results of all widths alone, byte by byte, on one thread: no device has a part in it.",
+    ),
+    host("compare-vectors", "Comparison, vectors", "The same in vectors, as all rungs do it."),
 ];
+
+/// A rung that converts on the device.
+const fn on_device(
+    id: &'static str,
+    title: &'static str,
+    idea: &'static str,
+    code: &'static Code,
+) -> Rung<Code> {
+    Rung { id, title, idea, work: Work::Kernels(code) }
+}
+
+/// A rung that no device has a part in.
+const fn host(id: &'static str, title: &'static str, idea: &'static str) -> Rung<Code> {
+    Rung { id, title, idea, work: Work::Host }
+}
 
 /// The ladder.
 #[derive(Debug, Clone, Copy)]
@@ -186,6 +184,7 @@ pub struct Room {
     /// How many results of each width are right, between guards.
     output: Vec<u8>,
     guard: usize,
+    host: Memory,
     device: Option<Device>,
 }
 
@@ -235,16 +234,7 @@ impl Ladder for HostStrategies {
     const SIZES: &'static [&'static str] = &["65536", "1048576", "16777216"];
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<u32>, String> {
-        let mut cases = Vec::new();
-        for &count in sizes.count.unwrap_or(&[1 << 24]) {
-            if !(1..=MOST).contains(&count) {
-                return Err(format!("{count} is no --count of conversions: choose 1 to {MOST}"));
-            }
-            if !cases.contains(&count) {
-                cases.push(count);
-            }
-        }
-        Ok(cases)
+        sizes.counts("conversions", MOST)
     }
 
     fn rungs(&self) -> &'static [Rung<Code>] {
@@ -269,8 +259,7 @@ impl Ladder for HostStrategies {
     }
 
     fn case(&self, json: &Value) -> Option<u32> {
-        let count = json["count"].as_u64().and_then(|count| u32::try_from(count).ok());
-        count.filter(|count| (1..=MOST).contains(count))
+        count_of(json, MOST)
     }
 
     fn bytes(&self, count: &u32) -> f64 {
@@ -287,14 +276,14 @@ impl Ladder for HostStrategies {
     }
 
     fn memory(&self, _: &u32) -> usize {
-        // Two slots with numbers, what is wanted and six results each, and the host's own.
-        PART * 4 * (2 * (6 + 2 * MOST_PARTS) + 4 * MOST_PARTS)
+        // Two slots with numbers, what is wanted and six results each, and the host's own; two small ones for each thread.
+        PART * 4 * (2 * (6 + 2) + 4) + SHARE * 4 * (2 + 1) * 2 * all_threads()
     }
 
     fn supports(&self, device: &DeviceInfo, _: &u32) -> std::result::Result<(), String> {
-        match device.max_allocation_bytes >= (MOST_PARTS * PART) as u64 * 4 {
+        match device.max_allocation_bytes >= PART as u64 * 4 {
             true => Ok(()),
-            false => Err(format!("'{}' has no room for {} numbers.", device.name, MOST_PARTS * PART)),
+            false => Err(format!("'{}' has no room for {PART} numbers.", device.name)),
         }
     }
 
@@ -320,9 +309,9 @@ impl Ladder for HostStrategies {
 
     fn room(&self, cl: Option<&ClContext>, count: &u32, guard: usize) -> Result<Room> {
         let output = crate::memory::zeroed(self.output_bytes(count) + 2 * guard)?;
-        let largest = |part| (*count as usize).min(part).next_multiple_of(super::values::MULTIPLE);
-        let device = cl.map(|cl| Device::new(cl, largest(PART), largest(MOST_PARTS * PART))).transpose()?;
-        Ok(Room { count: *count, faults: false, output, guard, device })
+        let largest = (*count as usize).min(PART).next_multiple_of(super::values::MULTIPLE);
+        let device = cl.map(|cl| Device::new(cl, largest, all_threads())).transpose()?;
+        Ok(Room { count: *count, faults: false, output, guard, host: Memory::default(), device })
     }
 
     fn load(&self, room: &mut Room, input: &str) -> Result<Vec<u8>> {
@@ -346,8 +335,8 @@ impl Ladder for HostStrategies {
     }
 
     fn run(&self, built: &Built, room: &mut Room) -> Result<Sample> {
-        let Room { count, faults, output, guard, device } = room;
-        let (right, sample) = run::run(built, *count, *faults, device.as_mut())?;
+        let Room { count, faults, output, guard, host, device } = room;
+        let (right, sample) = run::run(built, *count, *faults, host, device.as_mut())?;
         let bytes = right.iter().flat_map(|right| right.to_le_bytes());
         output.iter_mut().skip(*guard).zip(bytes).for_each(|(to, from)| *to = from);
         Ok(sample)

@@ -2,12 +2,13 @@
 //! it took.
 
 use std::sync::atomic::{Ordering, compiler_fence};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use super::slot::{Device, Kernels, Mapped, Slot, trace_device, traced};
-use super::{Built, CONVERSION, FAULTS, Host, MOST_PARTS, PART, WIDTHS, parts};
+use super::slot::{ALL_WIDTHS, Device, Kernels, Mapped, Slot, trace_device, traced};
+use super::{Built, CONVERSION, FAULTS, Host, PART, SHARE, WIDTHS, parts};
 use crate::error::{Error, Result};
-use crate::gpu::cl;
+use crate::gpu::cl::{self, Buffer};
 use crate::ladder::measure::Sample;
 use crate::ladders::conversions::bulk::convert_all;
 use crate::threads::{all_threads, share};
@@ -30,7 +31,7 @@ pub enum Strategy {
     Fused,
     /// … one for all widths.
     AllWidths {
-        /// Whether all cores compute what is right.
+        /// Whether each thread makes parts of its own.
         threads: bool,
     },
 }
@@ -46,20 +47,30 @@ impl Strategy {
         match self {
             Strategy::Verified => &VERIFIED,
             Strategy::Fused => &CHECK,
-            Strategy::AllWidths { .. } => &["check_all"],
+            Strategy::AllWidths { .. } => ALL_WIDTHS,
             _ => &CONVERT,
         }
     }
+}
 
-    fn threads(self) -> usize {
-        if self == (Strategy::AllWidths { threads: true }) { all_threads() } else { 1 }
-    }
+/// What the host has for itself. It stays from run to run: new memory costs the first who touches it as much as filling it.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    input: Vec<u8>,
+    wanted: [Vec<u8>; 2],
+    got: Vec<u8>,
+}
+
+/// The first `len` bytes, of which the memory gets so many the first time.
+fn at_least(memory: &mut Vec<u8>, len: usize) -> &mut [u8] {
+    memory.resize(memory.len().max(len), 0);
+    &mut memory[..len]
 }
 
 /// Numbers and what is wanted of them.
+#[derive(Debug, Clone, Copy)]
 struct Maker {
     faults: bool,
-    threads: usize,
 }
 
 /// Numbers that are made and converted at once: both stay in a core's cache.
@@ -68,31 +79,21 @@ const BLOCK: usize = 1 << 14;
 impl Maker {
     /// The numbers from `first` on, and what is wanted of them. All 2^32 of them come before one comes again, and few of them
     /// look alike.
-    fn make(&self, first: u32, numbers: &mut [u8], wanted: &mut [u8]) {
+    fn make(self, first: u32, numbers: &mut [u8], wanted: &mut [u8]) {
         traced("numbers and reference", || {
-            let part = (numbers.len() / 4 / self.threads).next_multiple_of(BLOCK).max(BLOCK);
-            let firsts = (first..).step_by(part);
-            let parts = firsts.zip(numbers.chunks_mut(4 * part).zip(wanted.chunks_mut(4 * part)));
-            share(parts, self.threads, |(first, (numbers, wanted))| {
-                let blocks = numbers.chunks_mut(4 * BLOCK).zip(wanted.chunks_mut(4 * BLOCK));
-                for (first, (numbers, wanted)) in (first..).step_by(BLOCK).zip(blocks) {
-                    let (words, _) = numbers.as_chunks_mut::<4>();
-                    for (index, word) in (first..).zip(words) {
-                        *word = index.wrapping_mul(0x9e37_79b1).to_le_bytes();
-                    }
-                    convert_all(CONVERSION, numbers, wanted, &mut []);
+            let blocks = numbers.chunks_mut(4 * BLOCK).zip(wanted.chunks_mut(4 * BLOCK));
+            for (first, (numbers, wanted)) in (first..).step_by(BLOCK).zip(blocks) {
+                let (words, _) = numbers.as_chunks_mut::<4>();
+                for (index, word) in (first..).zip(words) {
+                    *word = index.wrapping_mul(0x9e37_79b1).to_le_bytes();
                 }
-            });
+                convert_all(CONVERSION, numbers, wanted, &mut []);
+            }
             if self.faults {
                 let before = (FAULTS - first as usize % FAULTS) % FAULTS;
                 wanted.iter_mut().skip(4 * before).step_by(4 * FAULTS).for_each(|byte| *byte ^= 1);
             }
         });
-    }
-
-    /// Numbers of a part: more where many threads share one, so that they are worth starting.
-    fn part(&self) -> usize {
-        PART * (self.threads / 4).clamp(1, MOST_PARTS)
     }
 }
 
@@ -131,20 +132,22 @@ pub(super) fn run(
     built: &Built,
     count: u32,
     faults: bool,
+    host: &mut Memory,
     device: Option<&mut Device>,
 ) -> Result<([u32; 6], Sample)> {
-    let began = Instant::now();
+    let (began, maker) = (Instant::now(), Maker { faults });
     let right = match (built, device) {
-        (Built::Host(Host::Reference(threads)), _) => reference(count, &Maker { faults, threads: *threads }),
-        (Built::Host(Host::Compare { vectors }), _) => return Ok(compare(count, faults, *vectors)),
+        (Built::Host(Host::Reference(threads)), _) => reference(count, maker, *threads, host),
+        (Built::Host(Host::Compare { vectors }), _) => return Ok(compare(count, maker, *vectors, host)),
         (Built::Kernels(kernels, strategy), Some(device)) => {
-            let maker = Maker { faults, threads: strategy.threads() };
+            let wanted = &mut host.wanted;
             match strategy {
-                Strategy::Blocking => blocking(kernels, count, &maker, &device.slots[0])?,
-                Strategy::Mapped => mapped(kernels, count, &maker, &device.slots[0])?,
-                Strategy::NonBlocking => ahead(kernels, count, &maker, &device.slots[..1])?,
-                Strategy::DoubleBuffered => ahead(kernels, count, &maker, &device.slots)?,
-                _ => on_device(kernels, *strategy, count, &maker, device)?,
+                Strategy::Blocking => blocking(kernels, count, maker, &device.slots[0], host)?,
+                Strategy::Mapped => mapped(kernels, count, maker, &device.slots[0], &mut wanted[0])?,
+                Strategy::NonBlocking => ahead(kernels, count, maker, &device.slots[..1], &mut wanted[..1])?,
+                Strategy::DoubleBuffered => ahead(kernels, count, maker, &device.slots, wanted)?,
+                Strategy::AllWidths { threads: true } => on_threads(kernels, count, maker, device)?,
+                _ => on_device(kernels, *strategy, count, maker, device)?,
             }
         }
         (Built::Kernels(..), None) => {
@@ -159,32 +162,37 @@ fn sample(wall_ms: f64) -> Sample {
 }
 
 /// No device: the results are what the reference says, and the planted faults are taken out of the count.
-fn reference(count: u32, maker: &Maker) -> [u32; 6] {
-    let (mut input, mut wanted) = (Vec::new(), Vec::new());
-    for (first, numbers) in parts(count, maker.part()) {
-        input.resize(4 * numbers, 0);
-        wanted.resize(4 * numbers, 0);
-        maker.make(first, &mut input, &mut wanted);
-        std::hint::black_box(&wanted);
-    }
+fn reference(count: u32, maker: Maker, threads: usize, host: &mut Memory) -> [u32; 6] {
+    let Memory { input, wanted: [wanted, _], .. } = host;
+    // Each thread has a share of the memory, and parts that fit.
+    let share_of = if threads > 1 { SHARE } else { PART };
+    let all = 4 * share_of * threads;
+    let (input, wanted) = (at_least(input, all), at_least(wanted, all));
+    let left = Mutex::new(parts(count, share_of));
+    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let rooms = input.chunks_mut(4 * share_of).zip(wanted.chunks_mut(4 * share_of));
+    share(rooms, threads, |(input, wanted)| {
+        while let Some((first, numbers)) = next() {
+            maker.make(first, &mut input[..4 * numbers], &mut wanted[..4 * numbers]);
+            std::hint::black_box(&wanted);
+        }
+    });
     [super::right(count, maker.faults); 6]
 }
 
 /// No device, and the comparison of six times the numbers alone is timed.
-fn compare(count: u32, faults: bool, vectors: bool) -> ([u32; 6], Sample) {
-    let (mut input, mut got, mut wanted) = (Vec::new(), Vec::new(), Vec::new());
+fn compare(count: u32, maker: Maker, vectors: bool, host: &mut Memory) -> ([u32; 6], Sample) {
+    let Memory { input, wanted: [wanted, _], got } = host;
     let (mut right, mut ms) = ([0; 6], 0.0);
     for (first, numbers) in parts(count, PART) {
-        for bytes in [&mut input, &mut got, &mut wanted] {
-            bytes.resize(4 * numbers, 0);
-        }
-        Maker { faults: false, threads: 1 }.make(first, &mut input, &mut got);
-        Maker { faults, threads: 1 }.make(first, &mut input, &mut wanted);
+        let [input, wanted, got] = [&mut *input, wanted, got].map(|memory| at_least(memory, 4 * numbers));
+        Maker { faults: false }.make(first, input, got);
+        maker.make(first, input, wanted);
         let began = Instant::now();
         for right in &mut right {
             *right += match vectors {
-                true => equal(std::hint::black_box(&got), &wanted),
-                false => equal_by_bytes(std::hint::black_box(&got), &wanted),
+                true => equal(std::hint::black_box(got), wanted),
+                false => equal_by_bytes(std::hint::black_box(got), wanted),
             };
         }
         ms += ms_since(began);
@@ -192,43 +200,46 @@ fn compare(count: u32, faults: bool, vectors: bool) -> ([u32; 6], Sample) {
     (right, sample(ms))
 }
 
-fn blocking(kernels: &Kernels, count: u32, maker: &Maker, slot: &Slot) -> Result<[u32; 6]> {
-    let (mut input, mut wanted, mut got) = (Vec::new(), Vec::new(), Vec::new());
+fn blocking(kernels: &Kernels, count: u32, maker: Maker, slot: &Slot, host: &mut Memory) -> Result<[u32; 6]> {
+    let Memory { input, wanted: [wanted, _], got } = host;
     let mut right = [0; 6];
     for (first, numbers) in parts(count, PART) {
-        for bytes in [&mut input, &mut wanted, &mut got] {
-            bytes.resize(4 * numbers, 0);
-        }
-        maker.make(first, &mut input, &mut wanted);
+        let [input, wanted, got] = [&mut *input, wanted, got].map(|memory| at_least(memory, 4 * numbers));
+        maker.make(first, input, wanted);
         for ((name, output), right) in CONVERT.iter().zip(&slot.outputs).zip(&mut right) {
-            slot.write(&slot.input, &input)?;
+            slot.write(&slot.input, input)?;
             let enqueued = Instant::now();
             let event = slot.run(kernels, name, &[&slot.input, output], &[numbers as u32])?;
             let until = Instant::now();
             slot.finish()?;
             trace_device(event.as_slice(), (enqueued, until));
-            slot.read(output, &mut got)?;
-            *right += equal(&got, &wanted);
+            slot.read(output, got)?;
+            *right += equal(got, wanted);
         }
     }
     Ok(right)
 }
 
-fn mapped(kernels: &Kernels, count: u32, maker: &Maker, slot: &Slot) -> Result<[u32; 6]> {
-    let mut wanted = Vec::new();
+fn mapped(
+    kernels: &Kernels,
+    count: u32,
+    maker: Maker,
+    slot: &Slot,
+    wanted: &mut Vec<u8>,
+) -> Result<[u32; 6]> {
     let mut right = [0; 6];
     for (first, numbers) in parts(count, PART) {
-        wanted.resize(4 * numbers, 0);
-        make(maker, first, slot, &mut wanted)?;
+        let wanted = at_least(wanted, 4 * numbers);
+        make(maker, first, slot, wanted)?;
         for ((name, output), right) in CONVERT.iter().zip(&slot.outputs).zip(&mut right) {
             let enqueued = Instant::now();
             let event = slot.run(kernels, name, &[&slot.input, output], &[numbers as u32])?;
             let until = Instant::now();
             slot.finish()?;
             trace_device(event.as_slice(), (enqueued, until));
-            let mut got = slot.map(output, 4 * numbers, true)?;
+            let mut got = slot.map(output, 4 * numbers)?;
             got.wait()?;
-            *right += equal(got.bytes(), &wanted);
+            *right += equal(got.bytes(), wanted);
             slot.unmap(output, &got)?;
         }
     }
@@ -236,8 +247,8 @@ fn mapped(kernels: &Kernels, count: u32, maker: &Maker, slot: &Slot) -> Result<[
 }
 
 /// Makes numbers right in the device's memory, and what is wanted of them.
-fn make(maker: &Maker, first: u32, slot: &Slot, wanted: &mut [u8]) -> Result<()> {
-    let mut input = slot.map(&slot.input, wanted.len(), false)?;
+fn make(maker: Maker, first: u32, slot: &Slot, wanted: &mut [u8]) -> Result<()> {
+    let mut input = slot.open(&slot.input, wanted.len())?;
     input.wait()?;
     maker.make(first, input.bytes(), wanted);
     slot.unmap(&slot.input, &input)
@@ -251,15 +262,21 @@ struct Started {
 }
 
 /// With one slot the host makes a part when the one before is done; with two while it runs.
-fn ahead(kernels: &Kernels, count: u32, maker: &Maker, slots: &[Slot]) -> Result<[u32; 6]> {
-    let mut wanted = vec![Vec::new(); slots.len()];
+fn ahead(
+    kernels: &Kernels,
+    count: u32,
+    maker: Maker,
+    slots: &[Slot],
+    wanted: &mut [Vec<u8>],
+) -> Result<[u32; 6]> {
     let mut right = [0; 6];
     let mut under_way: Option<(usize, Started)> = None;
     let mut done = |at: usize, started: Started, wanted: &[u8]| -> Result<()> {
         let slot = &slots[at];
         for ((mut got, output), right) in started.got.into_iter().zip(&slot.outputs).zip(&mut right) {
             got.wait()?;
-            *right += equal(got.bytes(), wanted);
+            let got_bytes = got.bytes();
+            *right += equal(got_bytes, &wanted[..got_bytes.len()]);
             slot.unmap(output, &got)?;
         }
         trace_device(&started.events, started.enqueued);
@@ -268,13 +285,12 @@ fn ahead(kernels: &Kernels, count: u32, maker: &Maker, slots: &[Slot]) -> Result
     for (index, (first, numbers)) in parts(count, PART).enumerate() {
         let at = index % slots.len();
         let slot = &slots[at];
-        wanted[at].resize(4 * numbers, 0);
-        make(maker, first, slot, &mut wanted[at])?;
+        make(maker, first, slot, at_least(&mut wanted[at], 4 * numbers))?;
         let began = Instant::now();
         let mut started = Started { got: Vec::new(), events: Vec::new(), enqueued: (began, began) };
         for (name, output) in CONVERT.iter().zip(&slot.outputs) {
             started.events.extend(slot.run(kernels, name, &[&slot.input, output], &[numbers as u32])?);
-            started.got.push(slot.map(output, 4 * numbers, true)?);
+            started.got.push(slot.map(output, 4 * numbers)?);
         }
         slot.flush()?;
         started.enqueued.1 = Instant::now();
@@ -290,31 +306,72 @@ fn ahead(kernels: &Kernels, count: u32, maker: &Maker, slots: &[Slot]) -> Result
     Ok(right)
 }
 
+/// Makes numbers and what is wanted of them in the device's memory. Both wait for what still reads this slot, and for nothing
+/// else.
+fn make_both(maker: Maker, first: u32, slot: &Slot, numbers: usize) -> Result<()> {
+    let mut wanted = slot.open(&slot.wanted, 4 * numbers)?;
+    wanted.wait()?;
+    make(maker, first, slot, wanted.bytes())?;
+    slot.unmap(&slot.wanted, &wanted)
+}
+
+fn check_all(kernels: &Kernels, slot: &Slot, right: &Buffer, number: u32) -> Result<Option<cl::Event>> {
+    slot.run(kernels, ALL_WIDTHS[0], &[&slot.input, &slot.wanted, right], &[number])
+}
+
+/// Each thread makes parts of its own and lets the device begin with them: none waits for another, nor for one thread that
+/// talks to the device.
+fn on_threads(kernels: &Kernels, count: u32, maker: Maker, device: &mut Device) -> Result<[u32; 6]> {
+    device.clear()?;
+    let left = Mutex::new(parts(count, SHARE));
+    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let done = Mutex::new((Vec::new(), Ok(())));
+    let right = device.right().clone();
+    share(device.crew.chunks_mut(2), all_threads(), |slots| {
+        let mut traces = Vec::new();
+        let mut work = || {
+            for at in (0..slots.len()).cycle() {
+                let (slot, Some((first, numbers))) = (&slots[at], next()) else { break };
+                make_both(maker, first, slot, numbers)?;
+                let enqueued = Instant::now();
+                let event = check_all(kernels, slot, &right, numbers as u32)?;
+                slot.flush()?;
+                traces.push((event, (enqueued, Instant::now())));
+            }
+            Ok(())
+        };
+        let worked = work();
+        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.0.append(&mut traces);
+        done.1 = std::mem::replace(&mut done.1, Ok(())).and(worked);
+    });
+    let (traces, worked) = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let right = device.counted()?;
+    worked?;
+    for (event, enqueued) in traces {
+        trace_device(event.as_slice(), enqueued);
+    }
+    Ok(right)
+}
+
 /// The device compares: what is wanted goes to it, and a word for each width comes back.
 fn on_device(
     kernels: &Kernels,
     strategy: Strategy,
     count: u32,
-    maker: &Maker,
+    maker: Maker,
     device: &Device,
 ) -> Result<[u32; 6]> {
     device.clear()?;
     let mut traces = Vec::new();
-    for (index, (first, numbers)) in parts(count, maker.part()).enumerate() {
+    for (index, (first, numbers)) in parts(count, PART).enumerate() {
         let slot = &device.slots[index % 2];
         let number = numbers as u32;
-        // Both wait for the kernels that still read this slot, and for nothing else.
-        let mut wanted = slot.map(&slot.wanted, 4 * numbers, false)?;
-        wanted.wait()?;
-        make(maker, first, slot, wanted.bytes())?;
-        slot.unmap(&slot.wanted, &wanted)?;
+        make_both(maker, first, slot, numbers)?;
         let enqueued = Instant::now();
         let mut events = Vec::new();
         match strategy {
-            Strategy::AllWidths { .. } => {
-                let memory = [&slot.input, &slot.wanted, device.right()];
-                events.extend(slot.run(kernels, "check_all", &memory, &[number])?);
-            }
+            Strategy::AllWidths { .. } => events.extend(check_all(kernels, slot, device.right(), number)?),
             Strategy::Fused => {
                 for name in CHECK {
                     let memory = [&slot.input, &slot.wanted, device.right()];

@@ -1,11 +1,12 @@
-//! The device's side of the host strategies: kernels, and memory with a queue for each of two parts that are under way.
+//! The device's side of the host strategies: kernels, and memory with a queue for each part that is under way.
 
 use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use ocl::ffi;
 
-use super::{CONVERSION, WIDTHS};
+use super::{CONVERSION, SHARE, WIDTHS};
 use crate::error::Result;
 use crate::gpu::cl::{self, Buffer, ClContext, Queue, Status, enqueue_unmap, failed, flush};
 use crate::gpu::kernel::{Kernel, Value, enqueue};
@@ -24,8 +25,10 @@ fn error(status: Status) -> crate::error::Error {
 /// Compiled kernels by their names.
 #[derive(Debug)]
 pub struct Kernels {
-    kernels: Vec<(&'static str, Kernel)>,
+    kernels: Vec<(&'static str, Mutex<Kernel>)>,
     items: usize,
+    /// Numbers that a work-item takes at once.
+    each: usize,
     group: usize,
 }
 
@@ -42,18 +45,27 @@ impl Kernels {
             CONVERSION.mode()
         );
         let program = program::build(cl, file, &program::source(file)?, &mode)?;
-        let kernel = |name: &&'static str| Ok((*name, Kernel::new(&program, name).map_err(error)?));
+        let kernel = |name: &&'static str| {
+            let kernel = Kernel::new(&program, name).map_err(error)?;
+            Ok((*name, Mutex::new(kernel)))
+        };
         let kernels = names.iter().map(kernel).collect::<Result<_>>()?;
         let units = cl.device.info.units as usize;
         let items = if cl.is_cpu() { units * 4 } else { units * 2048 };
-        Ok(Self { kernels, items: items.next_multiple_of(group.max(1)), group: group.max(1) })
+        let (group, each) = (group.max(1), if names == ALL_WIDTHS { 16 } else { 1 });
+        Ok(Self { kernels, items: items.next_multiple_of(group), each, group })
     }
 }
 
-/// Memory for two parts that are under way at once, and the counts.
+/// The kernels of one for all widths.
+pub(super) const ALL_WIDTHS: &[&str] = &["check_all"];
+
+/// Memory for the parts that are under way at once, and the counts.
 #[derive(Debug)]
 pub(super) struct Device {
     pub(super) slots: [Slot; 2],
+    /// Two small ones for each thread, without results.
+    pub(super) crew: Vec<Slot>,
     /// How many results are right, for each width.
     right: Buffer,
 }
@@ -75,17 +87,20 @@ pub(super) struct Mapped {
 }
 
 impl Device {
-    /// For parts of so many numbers; of `most` where no result goes to memory.
-    pub(super) fn new(cl: &ClContext, numbers: usize, most: usize) -> Result<Self> {
+    /// For parts of so many numbers, and for as many threads.
+    pub(super) fn new(cl: &ClContext, numbers: usize, threads: usize) -> Result<Self> {
         let new = |bytes: usize| {
             let buffer = Buffer::new(&cl.context, new_memory(cl), bytes);
             buffer.map_err(|e| failed("Memory for conversions could not be had on the device.", &e))
         };
-        let slot = || {
-            let outputs = WIDTHS.iter().map(|_| new(4 * numbers)).collect::<Result<_>>()?;
-            Ok(Slot { queue: cl.extra_queue()?, input: new(4 * most)?, wanted: new(4 * most)?, outputs })
+        let slot = |numbers: usize, outputs: usize| {
+            let (queue, bytes) = (cl.extra_queue()?, 4 * numbers);
+            let outputs = (0..outputs).map(|_| new(bytes)).collect::<Result<_>>()?;
+            Ok(Slot { input: new(bytes)?, wanted: new(bytes)?, outputs, queue })
         };
-        Ok(Self { slots: [slot()?, slot()?], right: new(4 * WIDTHS.len())? })
+        let two = || Ok([slot(numbers, WIDTHS.len())?, slot(numbers, WIDTHS.len())?]);
+        let crew = (0..2 * threads).map(|_| slot(numbers.min(SHARE), 0)).collect::<Result<_>>()?;
+        Ok(Self { slots: two()?, crew, right: new(4 * WIDTHS.len())? })
     }
 
     /// Nothing is counted yet.
@@ -96,7 +111,7 @@ impl Device {
 
     /// What was counted, when all is done.
     pub(super) fn counted(&self) -> Result<[u32; 6]> {
-        self.slots.iter().try_for_each(Slot::finish)?;
+        self.slots.iter().chain(&self.crew).try_for_each(Slot::finish)?;
         let mut bytes = [0; 24];
         self.right.read(&self.slots[0].queue, &mut bytes[..]).map_err(error)?;
         let (words, _) = bytes.as_chunks::<4>();
@@ -129,6 +144,7 @@ impl Slot {
         numbers: &[u32],
     ) -> Result<Option<cl::Event>> {
         let Some((_, kernel)) = kernels.kernels.iter().find(|(of, _)| *of == name) else { return Ok(None) };
+        let kernel = kernel.lock().unwrap_or_else(PoisonError::into_inner);
         let mut index = 0;
         for buffer in memory {
             kernel.set(index, buffer.mem()).map_err(error)?;
@@ -138,9 +154,12 @@ impl Slot {
             kernel.set(index, Value::Uint(*number)).map_err(error)?;
             index += 1;
         }
-        let (items, group) = ([kernels.items, 1, 1], [kernels.group, 1, 1]);
+        // No more of them than have something to do: each adds to the counts.
+        let useful = numbers.first().map_or(1, |count| (*count as usize).div_ceil(kernels.each).max(1));
+        let items = kernels.items.min(useful.next_multiple_of(kernels.group));
+        let (items, group) = ([items, 1, 1], [kernels.group, 1, 1]);
         // SAFETY: the arguments are set, and the kernels look at the count.
-        Ok(Some(unsafe { enqueue(&self.queue, kernel, 1, items, group) }.map_err(error)?))
+        Ok(Some(unsafe { enqueue(&self.queue, &kernel, 1, items, group) }.map_err(error)?))
     }
 
     /// The device begins.
@@ -155,15 +174,23 @@ impl Slot {
         })
     }
 
-    /// Enqueues a mapping of so many bytes, to read or to write all of them anew.
-    pub(super) fn map(&self, buffer: &Buffer, bytes: usize, reads: bool) -> Result<Mapped> {
-        let flags = if reads { ffi::CL_MAP_READ } else { ffi::CL_MAP_WRITE_INVALIDATE_REGION };
+    /// Enqueues a mapping of so many bytes of results.
+    pub(super) fn map(&self, results: &Buffer, bytes: usize) -> Result<Mapped> {
+        self.mapped(results, ffi::CL_MAP_READ, bytes)
+    }
+
+    /// The same of memory that is written anew.
+    pub(super) fn open(&self, buffer: &Buffer, bytes: usize) -> Result<Mapped> {
+        self.mapped(buffer, ffi::CL_MAP_WRITE_INVALIDATE_REGION, bytes)
+    }
+
+    fn mapped(&self, buffer: &Buffer, flags: ffi::cl_map_flags, bytes: usize) -> Result<Mapped> {
         let mapped = buffer.enqueue_map(&self.queue, flags, bytes, false, &[]);
         let (at, event) = mapped.map_err(error)?;
         Ok(Mapped { at, event, bytes })
     }
 
-    /// Enqueues its end.
+    /// Enqueues the end of either.
     pub(super) fn unmap(&self, buffer: &Buffer, mapped: &Mapped) -> Result<()> {
         enqueue_unmap(&self.queue, buffer.mem(), mapped.at).map(drop).map_err(error)
     }

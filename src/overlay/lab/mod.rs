@@ -1,13 +1,16 @@
 //! The Lab: a ladder that filters no movie, measured in spare time. In: a [`Lab`]. Out: wishes to begin or end that; a table
 //! that fills while it runs, with a bar for each rung's median and its factor.
 
-use egui::{Align2, Color32, Rect, Sense, Ui, pos2, vec2};
+mod table;
+
+use egui::{Align2, Color32, Rect, Ui, vec2};
 
 use super::panels::{self, Entry};
 use super::place::{self, Panel, Title};
+use super::words::goes_on;
 use super::{Action, panel, theme};
 use crate::ladders::{self, Listed};
-use crate::timing::{Noise, Series, believed};
+use crate::timing::{Noise, Series};
 
 /// What the Lab does now.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,6 +94,8 @@ pub(crate) struct Lab {
     pub limit: Option<LabRow>,
     /// The rungs in order, as far as something is known.
     pub rows: Vec<LabRow>,
+    /// What the ladder makes of it: which rung, and why.
+    pub remark: Option<String>,
 }
 
 impl Lab {
@@ -102,6 +107,7 @@ impl Lab {
         steps: (0, 0),
         limit: None,
         rows: Vec::new(),
+        remark: None,
     };
 
     /// Whether something is under way, running or not.
@@ -134,23 +140,15 @@ impl Choice {
 
 /// The panel's width in points.
 const WIDTH: f32 = 440.0;
-/// Height of a row; widths of the rungs' names, and of the figures behind the bars.
-const ROW: f32 = 16.0;
-const NAMES: f32 = 112.0;
-const FIGURES: [f32; 3] = [62.0, 56.0, 92.0];
-/// The shortest bar, and the thickness of all.
-const SHORTEST: f32 = 2.0;
-const BAR: f32 = 9.0;
 const ABOUT: &str = "Measures a ladder that needs no movie, as 'clreel bench' does, in a process of its own: each rung is \
                      checked first, then all take turns.\nIt goes on only while the movie stands still, a step at a time, so \
                      that neither disturbs the other's times.";
-const GOES_ON: &str = "A pause lets it go on: Space.";
 
 /// Its entry.
 pub(super) const ENTRY: Entry = Entry {
     panel: Panel::Lab,
     key: Some(("b", "the Lab: other ladders")),
-    button: ("Lab", "Other ladders, measured while the movie stands still: key b", 0),
+    menu: ("Lab", "Other ladders, measured while the movie stands still"),
     size: vec2(WIDTH, 420.0),
     least: vec2(WIDTH, panels::LEAST),
     corner: Align2::RIGHT_TOP,
@@ -211,6 +209,8 @@ fn contents(ui: &mut Ui, lab: &Lab, choice: &mut Choice, actions: &mut Vec<Actio
         choice.size = size;
     }
     let Some((ladder, size)) = choice.now() else { return };
+    let (color, text) = told(lab);
+    let failed = matches!(lab.state, LabState::Failed(_));
     ui.horizontal(|ui| {
         if lab.is_under_way() {
             if ui.button("Stop").on_hover_text("End it; what is measured stays").clicked() {
@@ -219,9 +219,14 @@ fn contents(ui: &mut Ui, lab: &Lab, choice: &mut Choice, actions: &mut Vec<Actio
         } else if ui.button("Measure").on_hover_text(ABOUT).clicked() {
             actions.push(Action::Measure { ladder: ladder.name, size });
         }
-        let (color, text) = told(lab);
-        line(ui, &text, color);
+        if !failed {
+            line(ui, &text, color);
+        }
     });
+    if failed {
+        // All of it: nothing else says it.
+        ui.label(egui::RichText::new(text).font(theme::words(12.0)).color(color));
+    }
     let is_its_own = lab.of == Some((ladder.name, size));
     let unknown: Vec<LabRow>;
     let (limit, rows) = match is_its_own && !lab.rows.is_empty() {
@@ -235,7 +240,10 @@ fn contents(ui: &mut Ui, lab: &Lab, choice: &mut Choice, actions: &mut Vec<Actio
         true => line(ui, &format!("{}, {}, on {}", words(ladder.name), label(size), lab.device), theme::WEAK),
         false => line(ui, ladder.about, theme::WEAK),
     }
-    table(ui, limit, rows);
+    table::show(ui, limit, rows);
+    if let Some(remark) = lab.remark.as_ref().filter(|_| is_its_own) {
+        ui.label(egui::RichText::new(remark).font(theme::words(12.0)).color(theme::TEXT));
+    }
 }
 
 /// Buttons of which one is chosen; which was clicked.
@@ -282,10 +290,11 @@ fn told(lab: &Lab) -> (Color32, String) {
     let count = count(lab);
     match &lab.state {
         LabState::Idle => (theme::WEAK, "Measures only while the movie stands still.".to_owned()),
-        LabState::Waiting(reason) => (theme::WARN, format!("{count}; waits: {reason}. {GOES_ON}")),
-        LabState::Ending(reason) => {
-            (theme::WARN, format!("{reason}; the step that has begun disturbs its times. {GOES_ON}"))
-        }
+        LabState::Waiting(reason) => (theme::WARN, format!("{count}; waits: {reason}. {}", goes_on(reason))),
+        LabState::Ending(reason) => (
+            theme::WARN,
+            format!("{reason}; the step that has begun disturbs its times. {}", goes_on(reason)),
+        ),
         LabState::Running(what) => (theme::GOOD, format!("{count}: {what}")),
         LabState::Done => (theme::GOOD, "Done.".to_owned()),
         LabState::Stopped => (theme::WEAK, "It was ended before all was measured.".to_owned()),
@@ -299,111 +308,6 @@ fn line(ui: &mut Ui, text: &str, color: Color32) {
     ui.add(egui::Label::new(text).truncate());
 }
 
-/// What factors are relative to: the first rung, or the slowest where that has no time.
-fn base(rows: &[LabRow]) -> Option<&LabRow> {
-    let slowest = || {
-        let timed = rows.iter().filter(|row| row.ms().is_some());
-        timed.max_by(|a, b| f64::total_cmp(&a.ms().unwrap_or(0.0), &b.ms().unwrap_or(0.0)))
-    };
-    rows.first().filter(|row| row.ms().is_some()).or_else(slowest)
-}
-
-/// How far a bar reaches, 0 to 1, on a logarithmic axis from half the least to the largest of `all`.
-fn reach(ms: f64, all: &[f64]) -> f32 {
-    let least = all.iter().copied().fold(f64::INFINITY, f64::min) / 2.0;
-    let most = all.iter().copied().fold(0.0, f64::max);
-    ((ms / least).ln() / (most / least).ln()).clamp(0.0, 1.0) as f32
-}
-
-fn table(ui: &mut Ui, limit: Option<&LabRow>, rows: &[LabRow]) {
-    let base = base(rows);
-    let limit = limit.filter(|limit| limit.ms().is_some());
-    let all: Vec<f64> = rows.iter().chain(limit).filter_map(LabRow::ms).collect();
-    let width = ui.available_width();
-    let unit = rows.iter().find_map(|row| row.rate).map_or("", |(_, unit)| unit);
-    let head = ["ms", "factor", unit].map(str::to_owned);
-    figures(ui, width, ("", theme::WEAK), None, head, theme::WEAK);
-    for row in limit.into_iter().chain(rows) {
-        let is_limit = limit.is_some_and(|limit| std::ptr::eq(limit, row));
-        let known = row.ms().map(|ms| {
-            let own = [row.noise()];
-            let factor = base.filter(|_| !is_limit).and_then(|base| {
-                let factor = base.ms()? / ms;
-                let is_base = std::ptr::eq(base, row);
-                let noise = [base.noise(), row.noise()];
-                Some(if is_base { "1".to_owned() } else { believed(factor, &noise) })
-            });
-            let rate = row.rate.map(|(rate, _)| believed(rate, &own)).unwrap_or_default();
-            [believed(ms, &own), factor.unwrap_or_default(), rate]
-        });
-        let bar = row.ms().map(|ms| (reach(ms, &all), is_limit, row.noisy.is_some()));
-        let texts = known.unwrap_or_else(|| {
-            let word = match row.outcome.as_str() {
-                "" | "ok" => theme::UNKNOWN.to_owned(),
-                word => word.to_owned(),
-            };
-            [theme::UNKNOWN.to_owned(), String::new(), word]
-        });
-        let name = if is_limit { format!("({})", row.name) } else { row.name.clone() };
-        let color = match row.outcome.as_str() {
-            "mismatch" | "failed" => theme::ERROR,
-            _ if is_limit => theme::WEAK,
-            _ => theme::TEXT,
-        };
-        let response = figures(ui, width, (&name, color), bar, texts, theme::STRONG);
-        if let Some(text) = about(row) {
-            response.on_hover_text(text);
-        }
-    }
-}
-
-/// A row: its name, its bar (how far, whether of a limit, whether noisy), and the figures.
-fn figures(
-    ui: &mut Ui,
-    width: f32,
-    (name, color): (&str, Color32),
-    bar: Option<(f32, bool, bool)>,
-    texts: [String; 3],
-    strong: Color32,
-) -> egui::Response {
-    let (area, response) = ui.allocate_exact_size(vec2(width, ROW), Sense::hover());
-    let y = area.center().y;
-    let galley = theme::elided(ui, name, theme::words(12.0), color, NAMES - 4.0);
-    ui.painter().galley(pos2(area.left(), y - galley.size().y / 2.0), galley, color);
-    let mut right = area.right() - FIGURES.iter().sum::<f32>();
-    if let Some((reach, is_limit, is_noisy)) = bar {
-        let left = area.left() + NAMES;
-        let long = ((right - left - 4.0) * reach).max(SHORTEST);
-        let rect = Rect::from_min_size(pos2(left, y - BAR / 2.0), vec2(long, BAR));
-        let fill = if is_limit { theme::IDLE } else { theme::SELECT };
-        match is_noisy {
-            // As in the chart: what is noisy is no full bar.
-            true => {
-                ui.painter().rect_filled(rect, 1, fill.gamma_multiply(0.35));
-                let edge = egui::Stroke::new(1.0, fill);
-                ui.painter().rect_stroke(rect, 1, edge, egui::StrokeKind::Inside);
-            }
-            false => drop(ui.painter().rect_filled(rect, 1, fill)),
-        }
-    }
-    for (text, width) in texts.iter().zip(FIGURES) {
-        right += width;
-        ui.painter().text(pos2(right, y), Align2::RIGHT_CENTER, text, theme::figures(11.5), strong);
-    }
-    response
-}
-
-/// A row in words.
-fn about(row: &LabRow) -> Option<String> {
-    let Some(time) = row.time else { return row.reason.clone() };
-    let clock = if row.by_wall { "wall time" } else { "device time" };
-    let figure = |ms: f64| believed(ms, &[row.noise()]);
-    let chosen = row.chosen.as_ref().map(|chosen| format!("{chosen}\n")).unwrap_or_default();
-    let noisy = row.noisy.as_ref().map(|why| format!("\nNoisy: {why}")).unwrap_or_default();
-    let (p50, min, p95) = (figure(time.p50), figure(time.min), figure(time.p95));
-    Some(format!("{chosen}{clock} in ms, {} runs: p50 {p50}, min {min}, p95 {p95}{noisy}", time.n))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -413,27 +317,5 @@ mod tests {
         let said = ["512,512,512", "1024,1024", "2047,1023", "4096,16,1024", "65536", "1280x720"].map(label);
         let want = ["512³", "1024²", "2047 × 1023", "4096 × 16 × 1024", "65,536", "1280 × 720"];
         assert_eq!(said, want);
-    }
-
-    #[test]
-    fn bars_end_within_their_room_in_the_order_of_their_times() {
-        let all = [0.01, 3.0, 700.0];
-        let reached: Vec<f32> = all.iter().map(|ms| reach(*ms, &all)).collect();
-        assert!(
-            reached[0] > 0.0 && reached.windows(2).all(|w| w[0] < w[1]) && reached[2] <= 1.0,
-            "{reached:?}"
-        );
-        assert!((0.0..=1.0).contains(&reach(5.0, &[5.0])));
-    }
-
-    #[test]
-    fn factors_are_to_the_first_or_to_the_slowest_that_has_a_time() {
-        let time = |ms: f64| Series::of(&[ms; 9]);
-        let row = |name: &str, ms: Option<f64>| LabRow { time: ms.and_then(time), ..LabRow::unknown(name) };
-        let name = |rows: &[LabRow]| base(rows).map(|row| row.name.clone());
-        assert_eq!(name(&[row("a", Some(2.0)), row("b", Some(5.0))]).as_deref(), Some("a"));
-        let rows = [row("a", None), row("b", Some(2.0)), row("c", Some(5.0))];
-        assert_eq!(name(&rows).as_deref(), Some("c"));
-        assert_eq!(name(&[row("a", None)]), None);
     }
 }

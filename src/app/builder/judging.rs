@@ -1,0 +1,161 @@
+//! Kernels that were changed while the movie runs. In: their texts, and the frame on the screen. Out: what they do to it and to
+//! pictures of all kinds, in a process of their own; and what was built of them, where that may be shown.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::color::RgbaConverter;
+use crate::color::kernels::Converter;
+use crate::color::planes::pack;
+use crate::engine::TrialCase;
+use crate::error::{Error, Result};
+use crate::gpu::cl::ClContext;
+use crate::gpu::sources::{self, Sources};
+use crate::ladders::box_filter::VariantId;
+use crate::ladders::box_filter::opencl::BuiltVariant;
+use crate::ladders::box_filter::planar::PlanarFilter;
+use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
+use crate::media::Frame;
+use crate::memory::{picture_memory, zeroed};
+use crate::overlay::Verdict;
+use crate::timing::log::{self, Event};
+use crate::verify::MismatchReport;
+
+/// What is to be judged.
+pub(crate) struct Judge {
+    /// The number of the version.
+    pub version: u64,
+    /// Its texts.
+    pub sources: Sources,
+    /// The variants that it changes, in the order in which they are judged.
+    pub variants: Vec<VariantId>,
+    /// The frame on the screen.
+    pub frame: Arc<Frame>,
+    /// The radius in pixels.
+    pub radius: u32,
+    /// They are to run beside those of the version that runs.
+    pub is_beside: bool,
+}
+
+/// Whose machine code is wanted.
+pub(crate) struct Asm {
+    /// The number of the version; 0 where none is kept.
+    pub version: u64,
+    /// Its texts, from which the variant was built that runs; `None`: those that are built in.
+    pub sources: Option<Sources>,
+    /// The variant.
+    pub variant: VariantId,
+    /// Width and height of the pictures in pixels.
+    pub size: (u32, u32),
+}
+
+/// What was built.
+#[allow(clippy::large_enum_variant, reason = "it travels in a box")]
+pub(crate) enum Made {
+    /// A variant on RGBA pictures.
+    Variant(BuiltVariant),
+    /// The one on planes.
+    Planar(PlanarFilter),
+}
+
+/// What came of a variant.
+pub(crate) struct Judged {
+    /// The number of the version.
+    pub version: u64,
+    /// The variant, and how it was tried.
+    pub case: TrialCase,
+    /// What it does.
+    pub verdict: Verdict,
+    /// What was built, where it may be shown.
+    pub made: Option<Made>,
+    /// Whether its kernels are others than those that are built in.
+    pub is_changed: bool,
+}
+
+/// Lets changed kernels through that end, and stay inside their memory: what they make is there to be looked at. Says how that
+/// differs from what is right.
+///
+/// # Errors
+/// Where they write elsewhere.
+pub(super) fn passed(tried: Option<Tried>) -> Result<Option<MismatchReport>> {
+    match tried.and_then(|tried| tried.report) {
+        Some(report) if report.wrote_elsewhere() => Err(Error::new(
+            "Changed kernels write outside the picture.",
+            format!("{report}."),
+            "Correct the kernels; in this process they could damage anything.",
+        )),
+        report => Ok(report),
+    }
+}
+
+/// Judges one variant, and builds it where it may be shown. This thread builds from the version's texts from here on.
+pub(super) fn judge(
+    trials: &mut Trials,
+    cl: &ClContext,
+    judge: &Judge,
+    variant: VariantId,
+    to_texture: bool,
+) -> Judged {
+    let began = Instant::now();
+    sources::pin(Some(judge.sources.clone()));
+    // The child itself may answer otherwise by now.
+    trials.forget();
+    let picture = &judge.frame.picture;
+    let size = (picture.width(), picture.height());
+    let layout = Converter::supports(picture).filter(|_| variant == VariantId::Planar);
+    let case = TrialCase { variant, size, radius: judge.radius, layout };
+    let tried = try_frame(trials, cl, &judge.frame, &case, to_texture);
+    let is_changed = !matches!(tried, Ok(None));
+    let made = tried.and_then(passed).and_then(|report| {
+        let began = Instant::now();
+        let made = build(cl, variant, to_texture);
+        log::record(|| [Event::since("compile", began).with(variant.as_str())]);
+        Ok((report, made?))
+    });
+    log::record(|| [Event::since("judge", began).with(format!("version {} of {variant}", judge.version))]);
+    let (verdict, made) = match made {
+        Ok((None, made)) => (Verdict::Exact, Some(made)),
+        Ok((Some(report), made)) => (Verdict::Differs(report), Some(made)),
+        Err(error) => (Verdict::Refused(error), None),
+    };
+    let (case, made) = match (judge.is_beside, made) {
+        (true, made) => {
+            let made = made.map(|made| match made {
+                Made::Variant(built) => Made::Variant(built.beside()),
+                planar => planar,
+            });
+            (TrialCase { variant: VariantId::Version, ..case }, made)
+        }
+        (false, made) => (case, made),
+    };
+    Judged { version: judge.version, case, verdict, made, is_changed }
+}
+
+/// Tries a variant on a frame, in the process of its own; `None` where its kernels are those that are built in.
+fn try_frame(
+    trials: &mut Trials,
+    cl: &ClContext,
+    frame: &Frame,
+    of: &TrialCase,
+    to_texture: bool,
+) -> Result<Option<Tried>> {
+    let (size, radius) = (of.size, of.radius);
+    let case =
+        |src| Case { src, size, radius, launch: Launch::Extremes, longest_ms: None, wants_picture: false };
+    if let Some(layout) = &of.layout {
+        let mut block = zeroed(layout.bytes())?;
+        pack(&frame.picture, layout, &mut block)?;
+        return trials.planar(cl, layout, to_texture, &case(&block));
+    }
+    let mut src = picture_memory(size.0, size.1)?;
+    RgbaConverter::new().convert(&frame.picture, &mut src)?;
+    trials.variant(cl, of.variant, None, to_texture, &case(&src))
+}
+
+fn build(cl: &ClContext, variant: VariantId, to_texture: bool) -> Result<Made> {
+    match (variant, to_texture) {
+        (VariantId::Planar, _) => PlanarFilter::build(cl).map(Made::Planar),
+        (_, true) => BuiltVariant::build_for_textures(cl, variant).map(Made::Variant),
+        (_, false) => BuiltVariant::build(cl, variant).map(Made::Variant),
+    }
+}

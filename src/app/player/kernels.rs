@@ -1,0 +1,316 @@
+//! Kernels that are edited while the movie runs. In: what was saved in a folder, what came of trying it. Out: versions, of which
+//! the last ten are kept; the newest that may be shown filters the movie.
+
+mod looked_after;
+
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::devices::{Devices, Opinion, no_own};
+use super::{Player, save};
+use crate::app::builder::{Asm, Judge};
+use crate::app::kernels::{News, Watching};
+use crate::error::{Error, Result};
+use crate::gpu::cl::DeviceKind;
+use crate::gpu::program;
+use crate::gpu::sources::{self, Sources};
+use crate::jobs::{Job, Waker};
+use crate::ladders::box_filter::{OWN_FILE, VariantId, planar};
+use crate::overlay::{Judged, Kernels, Panel, Source, Verdict, Version};
+
+/// Versions that are kept.
+const KEPT: usize = 10;
+/// A filter's median holds once so many frames were measured.
+const ENOUGH: usize = 5;
+
+/// Texts, and what came of them.
+struct Kept {
+    number: u64,
+    sources: Sources,
+    files: Vec<String>,
+    judged: Vec<Judged>,
+    missing: usize,
+    /// What ran before, by the variants that were judged.
+    before: HashMap<VariantId, u64>,
+    /// The filter's medians: variant, radius, size, milliseconds.
+    times: Vec<(VariantId, u32, (u32, u32), f64)>,
+}
+
+impl Kept {
+    fn time(&self, variant: VariantId, radius: u32, size: (u32, u32)) -> Option<f64> {
+        let found = self.times.iter().find(|time| (time.0, time.1, time.2) == (variant, radius, size));
+        found.map(|time| time.3)
+    }
+}
+
+/// The folder that is watched, and what was saved in it.
+#[derive(Default)]
+pub(super) struct LiveKernels {
+    watching: Option<Watching>,
+    copying: Option<Job<PathBuf>>,
+    kept: VecDeque<Kept>,
+    number: u64,
+    current: u64,
+    /// The current version is to be judged; by hand: whether or not it changes anything.
+    waits: Option<bool>,
+    /// Which version filters for a variant.
+    running: HashMap<VariantId, u64>,
+    /// What was said of a version that must not run.
+    said: Option<Error>,
+    /// What the source is of that is shown.
+    source_of: Option<(u64, VariantId, DeviceKind)>,
+    /// Whose machine code is shown or asked for: version, variant, picture's size, and the device's number.
+    code_of: Option<(u64, VariantId, (u32, u32), usize)>,
+    /// The device that another version was built for, to wipe it.
+    beside_on: Option<usize>,
+    shown: Kernels,
+}
+
+/// The kernel files that a variant is made of on a kind of device; `None` for all of them.
+fn files(variant: VariantId, kind: DeviceKind) -> Option<&'static [&'static str]> {
+    match variant {
+        VariantId::Planar => Some(planar::FILES),
+        VariantId::Auto => None,
+        id => id.kernels().map(|kernels| std::slice::from_ref(&kernels.code(kind).file)).or(Some(&[])),
+    }
+}
+
+/// Whether a variant's kernels are the same in both.
+fn is_same(variant: VariantId, kind: DeviceKind, one: &Sources, other: &Sources) -> bool {
+    match files(variant, kind) {
+        Some(files) => files.iter().all(|file| program::is_same_in(file, one, other)),
+        None => VariantId::ALL
+            .into_iter()
+            .filter(|id| *id != VariantId::Auto)
+            .all(|id| is_same(id, kind, one, other)),
+    }
+}
+
+impl LiveKernels {
+    /// Watches the folder that the environment names, if it names one.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(crate) fn begin(waker: &Waker) -> Result<Self> {
+        let mut live = Self::default();
+        if let Some(folder) = program::named_folder() {
+            live.watch(&folder, waker)?;
+        }
+        Ok(live)
+    }
+
+    fn watch(&mut self, folder: &Path, waker: &Waker) -> Result<()> {
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        self.shown.folder = Some(folder.display().to_string());
+        self.watching = Some(Watching::begin(folder, waker)?);
+        Ok(())
+    }
+
+    /// What the overlay shows of it.
+    pub(crate) fn shown(&self) -> &Kernels {
+        &self.shown
+    }
+
+    fn version(&self, number: u64) -> Option<&Kept> {
+        self.kept.iter().find(|kept| kept.number == number)
+    }
+
+    fn version_mut(&mut self, number: u64) -> Option<&mut Kept> {
+        self.kept.iter_mut().find(|kept| kept.number == number)
+    }
+
+    /// The texts from which a variant's kernels were built that filter now.
+    fn runs(&self, variant: VariantId) -> Option<&Kept> {
+        self.version(*self.running.get(&variant)?)
+    }
+
+    /// Takes what was saved.
+    fn read(&mut self, sources: Sources, asked: bool, first: bool) {
+        self.shown.problem = None;
+        let newest = self.kept.back().map(|kept| kept.sources.clone());
+        if newest.as_ref() == Some(&sources) {
+            if asked {
+                self.waits = Some(true);
+            }
+            return;
+        }
+        let files = sources.changed_since(&newest.clone().unwrap_or_default());
+        self.number += 1;
+        let kept = Kept {
+            number: self.number,
+            sources,
+            files,
+            judged: Vec::new(),
+            missing: 0,
+            before: HashMap::new(),
+            times: Vec::new(),
+        };
+        self.kept.push_back(kept);
+        while self.kept.len() > KEPT {
+            // What filters now is kept, too.
+            let oldest = self.kept.iter().position(|kept| !self.running.values().any(|n| *n == kept.number));
+            self.kept.remove(oldest.unwrap_or(0));
+        }
+        if self.number == 1 {
+            self.running = VariantId::ALL.into_iter().map(|variant| (variant, 1)).collect();
+        }
+        self.use_version(self.number, asked);
+        if first {
+            // The rest is tried where it is built.
+            self.waits = self.has_own().then_some(false);
+        }
+    }
+
+    /// Has this version's kernels filter, if they may.
+    fn use_version(&mut self, number: u64, asked: bool) {
+        let Some(kept) = self.version(number) else { return };
+        sources::set_current(kept.sources.clone());
+        (self.current, self.waits) = (number, Some(asked));
+    }
+
+    /// Whether the current version has a kernel of the user's own.
+    fn has_own(&self) -> bool {
+        self.version(self.current).is_some_and(|kept| kept.sources.has(OWN_FILE))
+    }
+
+    /// The variants that the current version changes, `chosen` first.
+    fn changed(&self, chosen: VariantId, kind: DeviceKind, asked: bool) -> Vec<VariantId> {
+        let Some(kept) = self.version(self.current) else { return Vec::new() };
+        let built_in = Sources::default();
+        let is_first = self.number == 1;
+        let is_changed = |variant: &VariantId| {
+            if files(*variant, kind).is_some_and(|files| files.is_empty()) {
+                return false;
+            }
+            let before = match self.runs(*variant) {
+                Some(running) if !is_first => &running.sources,
+                _ => &built_in,
+            };
+            let is_new = !is_first || asked || *variant == VariantId::Own;
+            asked && *variant == chosen || is_new && !is_same(*variant, kind, &kept.sources, before)
+        };
+        let own = self.has_own().then_some(VariantId::Own);
+        let mut changed: Vec<VariantId> = VariantId::ALL.into_iter().chain(own).filter(is_changed).collect();
+        // It is made of all others, and seldom the one that is edited.
+        changed.sort_by_key(|variant| (*variant != chosen, *variant == VariantId::Auto));
+        changed
+    }
+
+    /// Notes what came of a version; returns what is to be said of the chosen variant.
+    fn note(&mut self, opinion: Opinion) -> Option<(VariantId, Verdict)> {
+        match opinion {
+            Opinion::Of(_, VariantId::Version, verdict) => Some((VariantId::Version, verdict)),
+            Opinion::Of(number, variant, verdict) => {
+                let before = self.runs(variant).map(|kept| kept.number);
+                let may_run = !matches!(verdict, Verdict::Refused(_));
+                let kept = self.version_mut(number)?;
+                kept.judged.retain(|judged| judged.variant != variant);
+                kept.judged.push(Judged { variant, verdict: verdict.clone(), ms: None, before_ms: None });
+                kept.missing = kept.missing.saturating_sub(1);
+                if let Some(before) = before.filter(|before| may_run && *before != number) {
+                    kept.before.insert(variant, before);
+                }
+                if may_run {
+                    kept.times.retain(|time| time.0 != variant);
+                    self.running.insert(variant, number);
+                }
+                Some((variant, verdict))
+            }
+            Opinion::Runs(number, variant, code) => {
+                if self.code_of.is_some_and(|of| (of.0, of.1) == (number, variant)) {
+                    self.shown.machine_code = Some(code);
+                }
+                None
+            }
+            Opinion::Ran(variant, report) => {
+                let number = self.runs(variant)?.number;
+                let all = &mut self.version_mut(number)?.judged;
+                let is_known = all.iter().any(|judged| judged.variant == variant);
+                if is_known && report.is_none() {
+                    return None;
+                }
+                let verdict = report.map_or(Verdict::Exact, Verdict::Differs);
+                all.retain(|judged| judged.variant != variant);
+                all.push(Judged { variant, verdict: verdict.clone(), ms: None, before_ms: None });
+                (verdict != Verdict::Exact).then_some((variant, verdict))
+            }
+        }
+    }
+
+    /// Notes what the chosen variant's filter takes.
+    fn time(&mut self, variant: VariantId, radius: u32, size: (u32, u32), ms: f64) {
+        let Some(number) = self.runs(variant).map(|kept| kept.number) else { return };
+        let Some(kept) = self.version_mut(number) else { return };
+        match kept.times.iter_mut().find(|time| (time.0, time.1, time.2) == (variant, radius, size)) {
+            Some(time) => time.3 = ms,
+            None => kept.times.push((variant, radius, size, ms)),
+        }
+    }
+
+    /// Puts together what is shown.
+    fn refresh(&mut self, chosen: VariantId, radius: u32, size: Option<(u32, u32)>) {
+        let row = |kept: &Kept| {
+            let judged = kept.judged.iter().map(|judged| {
+                let exact = size.filter(|_| judged.verdict == Verdict::Exact);
+                let ms = exact.and_then(|size| kept.time(judged.variant, radius, size));
+                let before = kept.before.get(&judged.variant).and_then(|number| self.version(*number));
+                let before_ms =
+                    exact.zip(before).and_then(|(size, kept)| kept.time(judged.variant, radius, size));
+                Judged { ms, before_ms, ..judged.clone() }
+            });
+            Version {
+                number: kept.number,
+                files: kept.files.clone(),
+                judged: judged.collect(),
+                missing: kept.missing,
+            }
+        };
+        let versions = self.kept.iter().rev().map(row).collect();
+        self.shown.versions = versions;
+        self.shown.current = self.current;
+        self.shown.running = self.runs(chosen).map(|kept| kept.number);
+        self.shown.copying = self.copying.is_some();
+    }
+
+    /// The chosen variant's kernels as they were saved last.
+    fn source(&mut self, chosen: VariantId, kind: DeviceKind) {
+        let of = (self.current, chosen, kind);
+        if self.source_of == Some(of) {
+            return;
+        }
+        self.source_of = Some(of);
+        let file = files(chosen, kind).and_then(|files| files.first());
+        self.shown.source = file.and_then(|file| {
+            let now = self.version(self.current).map(|kept| &kept.sources);
+            let text = now.map_or_else(|| program::built_in(file), |sources| sources.text(file)).ok()?;
+            let earlier = self.kept.iter().rev().find(|kept| kept.number < self.current);
+            let before = earlier.and_then(|kept| kept.sources.text(file).ok());
+            Some(Source::new((*file).to_owned(), &text, before.as_deref()))
+        });
+    }
+}
+
+/// Writes all kernels into a new folder.
+fn copy() -> Result<PathBuf> {
+    let mut why = "There is no folder for them.".to_owned();
+    for parent in save::folders() {
+        for n in 1..1000 {
+            let name = if n == 1 { "clreel-kernels".to_owned() } else { format!("clreel-kernels-{n}") };
+            let folder = parent.join(name);
+            match sources::write_built_in(&folder) {
+                Ok(()) => return Ok(folder),
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(e) => {
+                    why = format!("The system says of '{}': {e}.", folder.display());
+                    break;
+                }
+            }
+        }
+    }
+    Err(Error::new(
+        "The kernels could not be copied.",
+        why,
+        "Start clreel in a folder that you may write to.",
+    ))
+}

@@ -1,0 +1,205 @@
+//! What the window does about kernels that are edited: it has them judged, says what came of it, wipes and copies them. In: what
+//! has changed, what the user asks for. Out: kernels that filter the next frame, and sentences.
+
+use super::*;
+
+impl Player<'_> {
+    /// Takes what was saved and what came of it, and has it judged.
+    pub(in crate::app::player) fn look_after_kernels(&mut self) {
+        let (mut is_new, live) = (false, &mut self.kernels);
+        while let Some(news) = live.watching.as_ref().and_then(Watching::poll) {
+            is_new = true;
+            match news {
+                News::Read { sources, asked, first } => live.read(sources, asked, first),
+                News::Unreadable(error) => live.shown.problem = Some(error),
+            }
+        }
+        if let Some(copied) = live.copying.as_ref().and_then(|job| job.wait(Duration::ZERO)) {
+            (is_new, live.copying) = (true, None);
+            let watched = copied.and_then(|folder| {
+                self.overlay.say(format!("Kernels to edit: {}", folder.display()));
+                live.watch(&folder, &self.waker)
+            });
+            if let Err(error) = watched {
+                self.notify(error, false);
+            }
+        }
+        for opinion in self.devices.take_opinions() {
+            is_new = true;
+            match self.kernels.note(opinion) {
+                Some((VariantId::Version, verdict)) => self.wipe_is_ready(verdict),
+                Some((variant, verdict)) => self.say_of_kernels(variant, verdict),
+                None => {}
+            }
+        }
+        if is_new || self.kernels.watching.is_none() {
+            self.look_after_own();
+        }
+        self.judge_kernels();
+        let (chosen, radius) = self.frames.chosen();
+        let size = self.frames.shown_size();
+        let score = self.frames.recorder.scores().of(chosen).filter(|score| score.n >= ENOUGH);
+        let score = score.filter(|score| size.is_some_and(|size| score.is_at(radius, size))).copied();
+        if let Some(score) = score {
+            self.kernels.time(chosen, radius, score.size, score.ms);
+        }
+        let is_open = self.overlay.open[Panel::Kernels as usize];
+        if is_open {
+            let kind = self.devices.info().map_or(DeviceKind::Cpu, |info| info.kind);
+            self.kernels.source(chosen, kind);
+        }
+        if is_open && self.overlay.machine_code {
+            self.ask_for_machine_code();
+        }
+        if is_new || is_open {
+            self.kernels.refresh(chosen, radius, size);
+        }
+        if is_new {
+            self.repaints.soon();
+        }
+    }
+
+    /// Lets the user's own kernel come and go with its file.
+    fn look_after_own(&mut self) {
+        let live = &mut self.kernels;
+        if live.watching.is_some() && live.kept.is_empty() && live.shown.problem.is_none() {
+            // It is being read.
+            return;
+        }
+        let has_own = live.has_own();
+        if !has_own {
+            live.running.remove(&VariantId::Own);
+        }
+        self.devices.has_own(has_own);
+        if has_own {
+            return;
+        }
+        if self.frames.chosen().0 == VariantId::Own {
+            self.with_devices(Devices::without_filter);
+            self.notify(no_own(), true);
+        }
+        if self.frames.other().is_some_and(|(other, _)| other == VariantId::Own) {
+            self.frames.end_wipe(no_own());
+        }
+    }
+
+    fn judge_kernels(&mut self) {
+        let Some(asked) = self.kernels.waits.filter(|_| self.devices.can_judge()) else { return };
+        let (Some(frame), Some(info)) = (self.frames.shown_frame(), self.devices.info()) else { return };
+        let ((chosen, radius), kind) = (self.frames.chosen(), info.kind);
+        self.kernels.waits = None;
+        let variants = self.kernels.changed(chosen, kind, asked);
+        let current = self.kernels.current;
+        let Some(kept) = self.kernels.version_mut(current) else { return };
+        kept.missing = variants.len();
+        if !variants.is_empty() {
+            let sources = kept.sources.clone();
+            self.devices.judge(Judge {
+                version: current,
+                sources,
+                variants,
+                frame,
+                radius,
+                is_beside: false,
+            });
+        }
+        self.repaints.soon();
+    }
+
+    /// Asks for what the device runs for the chosen variant, where that is not what is shown.
+    fn ask_for_machine_code(&mut self) {
+        let (variant, _) = self.frames.chosen();
+        let Some(size) = self.frames.shown_size().filter(|_| self.devices.can_judge()) else { return };
+        let Some(device) = self.devices.info().map(|info| info.index) else { return };
+        let live = &mut self.kernels;
+        let runs = live.runs(variant);
+        let of = (runs.map_or(0, |kept| kept.number), variant, size, device);
+        if live.code_of == Some(of) {
+            return;
+        }
+        let sources = runs.map(|kept| kept.sources.clone());
+        (live.code_of, live.shown.machine_code) = (Some(of), None);
+        self.devices.ask_for_machine_code(Asm { version: of.0, sources, variant, size });
+    }
+
+    /// Says what came of the chosen variant, where the panel does not.
+    fn say_of_kernels(&mut self, variant: VariantId, verdict: Verdict) {
+        if variant != self.frames.chosen().0 {
+            return;
+        }
+        if let Some(before) = self.kernels.said.take() {
+            self.notices.hide(&before);
+        }
+        let is_open = self.overlay.visible && self.overlay.open[Panel::Kernels as usize];
+        match verdict {
+            Verdict::Exact => self.overlay.say(format!("{variant}: exact")),
+            Verdict::Differs(report) => {
+                self.overlay.say(format!("{variant} differs in {} bytes", report.count))
+            }
+            Verdict::Refused(error) if !is_open => {
+                self.kernels.said = Some(error.clone());
+                self.notify(error, true);
+            }
+            Verdict::Refused(_) => {}
+        }
+    }
+
+    /// The button, and F5.
+    pub(in crate::app::player) fn rebuild_kernels(&mut self) {
+        match &self.kernels.watching {
+            Some(watching) => watching.rebuild(),
+            None => self.overlay.say("No folder of kernels is watched: key e".to_owned()),
+        }
+    }
+
+    /// The button.
+    pub(in crate::app::player) fn copy_kernels(&mut self) {
+        let failed = "The kernels could not be copied.";
+        match Job::spawn("copy", failed, &self.waker, |_| copy()) {
+            Ok(job) => self.kernels.copying = Some(job),
+            Err(error) => self.notify(error, false),
+        }
+    }
+
+    /// Has a version's kernels of the chosen variant built, to wipe them against those that run.
+    pub(in crate::app::player) fn wipe_kernels(&mut self, number: u64) {
+        let ((variant, radius), device) = (self.frames.chosen(), self.devices.info().map(|info| info.index));
+        let frame = self.frames.shown_frame().filter(|_| self.devices.can_judge() && self.movies.is_movie());
+        let kept = self.kernels.version(number);
+        let (Some(frame), Some(kept), Some(device)) = (frame, kept, device) else { return };
+        if variant.kernels().is_none() {
+            self.overlay.say(format!("'{variant}' has no kernels on RGBA pictures to wipe."));
+            return;
+        }
+        let (sources, variants) = (kept.sources.clone(), vec![variant]);
+        self.devices.judge(Judge { version: number, sources, variants, frame, radius, is_beside: true });
+        self.kernels.shown.beside = Some((variant, number));
+        self.kernels.beside_on = Some(device);
+    }
+
+    /// Begins the wipe that was asked for, or says why there is none.
+    fn wipe_is_ready(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Refused(error) => self.notify(error, true),
+            Verdict::Exact | Verdict::Differs(_) => {
+                self.frames.set_other(Some((VariantId::Version, self.frames.chosen().1)));
+                self.repaints.soon();
+            }
+        }
+    }
+
+    /// Ends a wipe of two versions on a device that was left.
+    pub(in crate::app::player) fn look_after_versions(&mut self) {
+        let is_here =
+            self.kernels.beside_on.is_some_and(|on| self.devices.info().is_some_and(|i| i.index == on));
+        let is_wiped = self.frames.other().is_some_and(|(other, _)| other == VariantId::Version);
+        if is_wiped && !is_here {
+            self.frames.set_other(None);
+        }
+    }
+
+    /// Goes back to a version.
+    pub(in crate::app::player) fn use_kernels(&mut self, number: u64) {
+        self.kernels.use_version(number, false);
+    }
+}

@@ -1,0 +1,149 @@
+//! What a device really runs. In: the driver's binary of a program, and the compiler's log. Out: the machine code as text, and
+//! what is counted in it.
+//!
+//! NVIDIA's binary is PTX, which is text, and its log has registers and spills. PoCL's is a container with a shared library (ELF)
+//! for each kernel; a disassembler, where one is installed, makes text of those. Whatever stands in a binary was written by a
+//! driver of changed kernels' text: nothing is believed of it but within its length.
+
+mod disassembled;
+
+use crate::error::{Error, Result};
+
+/// The longest binary that is looked at, in bytes.
+const LONGEST: usize = 32 << 20;
+/// Lines that are kept: the rest is counted, and not shown.
+const LINES: usize = 4000;
+
+/// Machine code.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct MachineCode {
+    /// What kind it is, and where it came from, in words.
+    pub name: String,
+    /// Its first lines.
+    pub text: String,
+    /// What was counted in all of it, a line each.
+    pub facts: Vec<String>,
+}
+
+/// What is counted.
+#[derive(Debug, Default, PartialEq)]
+struct Counts {
+    vector_loads: usize,
+    barriers: usize,
+    instructions: usize,
+}
+
+/// What stands in a program's binary; `log` is the compiler's.
+///
+/// # Errors
+/// When it is in no form that is known here, or there is no disassembler.
+pub(crate) fn of(binary: &[u8], log: &str) -> Result<MachineCode> {
+    let failed = |why: String, hint: &str| Error::new("The machine code cannot be shown.", why, hint);
+    if binary.is_empty() || binary.len() > LONGEST {
+        return Err(failed(format!("The driver's binary has {} bytes.", binary.len()), ""));
+    }
+    if is_ptx(binary) {
+        return Ok(of_ptx(&String::from_utf8_lossy(binary), log));
+    }
+    let libraries = disassembled::libraries(binary);
+    if libraries.is_empty() {
+        let why = "The driver's binary is neither PTX nor does it have ELF files.".to_owned();
+        return Err(failed(why, "On NVIDIA's devices and with PoCL on processors it is there."));
+    }
+    disassembled::of(&libraries)
+}
+
+/// PTX begins with comments and its version.
+fn is_ptx(binary: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(&binary[..binary.len().min(4096)]).into_owned();
+    head.contains(".version") && head.contains(".target")
+}
+
+fn of_ptx(text: &str, log: &str) -> MachineCode {
+    let text = text.trim_end_matches('\0');
+    let mut counts = Counts::default();
+    for line in text.lines().map(str::trim) {
+        // A guard comes before what it guards.
+        let code =
+            line.strip_prefix('@').and_then(|rest| rest.split_once(' ')).map_or(line, |(_, rest)| rest);
+        let name = code.split_whitespace().next().unwrap_or_default();
+        let is_code = code.ends_with(';') && !name.starts_with('.');
+        counts.instructions += usize::from(is_code);
+        let is_load = name.starts_with("ld.") && [".v2", ".v4", ".v8"].iter().any(|v| name.contains(v));
+        counts.vector_loads += usize::from(is_load);
+        counts.barriers += usize::from(["bar.", "barrier."].iter().any(|bar| name.starts_with(bar)));
+    }
+    let mut facts = vec![told(&counts)];
+    facts.extend(registers(log));
+    MachineCode { name: "PTX, as the driver gives it".to_owned(), text: shortened(text), facts }
+}
+
+fn told(counts: &Counts) -> String {
+    let Counts { vector_loads, barriers, instructions } = counts;
+    format!("{instructions} instructions, {vector_loads} vector loads, {barriers} barriers")
+}
+
+/// What ptxas says of each kernel: "box_flat_rows: 32 registers, 0 bytes spilled".
+fn registers(log: &str) -> Vec<String> {
+    let number = |line: &str, before: &str| -> Option<u64> {
+        line.split_once(before)?.0.trim_end().rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    };
+    let (mut facts, mut kernel, mut spilled) = (Vec::new(), String::new(), 0);
+    for line in log.lines() {
+        if let Some((_, rest)) = line.split_once("entry function '") {
+            kernel = rest.split('\'').next().unwrap_or_default().to_owned();
+            spilled = 0;
+        }
+        if let Some(bytes) = number(line, "bytes spill stores") {
+            spilled = bytes;
+        }
+        if let Some(registers) = number(line, "registers") {
+            facts.push(format!("{kernel}: {registers} registers, {spilled} bytes spilled"));
+        }
+    }
+    match facts.is_empty() {
+        true => vec!["Registers and spills: the driver does not tell them.".to_owned()],
+        false => facts,
+    }
+}
+
+/// The first lines.
+fn shortened(text: &str) -> String {
+    let mut lines = text.lines();
+    let mut kept: Vec<&str> = lines.by_ref().take(LINES).collect();
+    let more = lines.count();
+    let rest = format!("\u{2026} and {more} more lines");
+    if more > 0 {
+        kept.push(&rest);
+    }
+    kept.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ptx_is_counted_and_its_log_told() {
+        let ptx = "//\n.version 8.0\n.target sm_90\n.visible .entry k(\n)\n{\n.reg .b32 %r<9>;\nld.global.v4.u8 {%rs1}, [%rd1];\n\
+                   @%p1 ld.global.nc.v2.u32 {%r1, %r2}, [%rd2];\nld.global.u32 %r3, [%rd3];\nbar.sync 0;\nret;\n}\n\0";
+        let log = "ptxas info    : Compiling entry function 'k' for 'sm_90'\nptxas info    : Function properties for k\n    \
+                   8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads\nptxas info    : Used 32 registers, 360 bytes cmem[0]\n";
+        let code = of(ptx.as_bytes(), log).unwrap();
+        assert_eq!(
+            code.facts,
+            ["5 instructions, 2 vector loads, 1 barriers", "k: 32 registers, 4 bytes spilled"]
+        );
+        assert!(of(ptx.as_bytes(), "").unwrap().facts[1].contains("does not tell"));
+        let long = format!("{ptx}{}", "ret;\n".repeat(2 * LINES));
+        let code = of(long.as_bytes(), "").unwrap();
+        assert!(code.text.lines().count() == LINES + 1 && code.text.ends_with("more lines"));
+    }
+
+    #[test]
+    fn what_is_no_program_is_a_sentence() {
+        for binary in [&b""[..], b"poclbin", b"\x7fELF", &[0x7f; 5000]] {
+            assert!(of(binary, "").unwrap_err().what.contains("cannot be shown"));
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The texts of kernel files: those that are built in, and those of a folder that the user names, as they were at one moment. In:
+//! a folder. Out: [`Sources`], from which everything is built until others take their place.
+//!
+//! A file may change between the moment in which its kernels are tried and that in which they are built: what was tried is what
+//! is built. So a folder is read once for each of its versions, and threads that build [`pin`] one of them.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use serde::{Deserialize, Serialize};
+
+use super::program::{self, EMBEDDED, KERNELS_VARIABLE};
+use crate::error::{Error, Result};
+use crate::load::{self, Unread};
+
+/// Folders within folders that are looked into, and most files that are read.
+const DEPTH: usize = 4;
+const MOST_FILES: usize = 500;
+
+/// The kernel files of a folder that are not as they are built in, by their paths there, such as `box_filter/01_naive.cl`. One
+/// that is missing is as it is built in.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Texts", into = "Texts")]
+pub(crate) struct Sources(Arc<Texts>);
+
+/// Texts by their paths, or why they cannot be read.
+type Texts = BTreeMap<String, Result<String>>;
+
+impl From<Texts> for Sources {
+    fn from(texts: Texts) -> Self {
+        Self(Arc::new(texts))
+    }
+}
+
+impl From<Sources> for Texts {
+    fn from(sources: Sources) -> Self {
+        Arc::unwrap_or_clone(sources.0)
+    }
+}
+
+impl Sources {
+    /// Reads a folder. A file that cannot be read is an error only for who wants it.
+    ///
+    /// # Errors
+    /// When the folder is not there.
+    pub(crate) fn read(folder: &Path) -> Result<Self> {
+        if let Err(e) = std::fs::read_dir(folder) {
+            return Err(Error::new(
+                format!("The kernels in {} cannot be read.", folder.display()),
+                format!("{e}."),
+                format!(
+                    "Name another folder, or unset {KERNELS_VARIABLE} to use the kernels that are built in."
+                ),
+            ));
+        }
+        let mut texts = Texts::new();
+        add(&mut texts, folder, "", DEPTH);
+        Ok(texts.into())
+    }
+
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// When it cannot be read, or there is none.
+    pub(crate) fn text(&self, name: &str) -> Result<String> {
+        self.0.get(name).cloned().unwrap_or_else(|| program::built_in(name))
+    }
+
+    /// Whether the folder has this file, and not as it is built in.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// The files that are not the same in both, by their names.
+    pub(crate) fn changed_since(&self, before: &Self) -> Vec<String> {
+        let mut names: Vec<&String> = self.0.keys().chain(before.0.keys()).collect();
+        names.sort();
+        names.dedup();
+        names.into_iter().filter(|name| self.0.get(*name) != before.0.get(*name)).cloned().collect()
+    }
+}
+
+/// Adds the kernel files of a folder that are not as they are built in.
+fn add(texts: &mut Texts, folder: &Path, prefix: &str, depth: usize) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    for path in entries {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        let name = format!("{prefix}{name}");
+        if path.is_dir() {
+            if depth > 1 {
+                add(texts, &path, &format!("{name}/"), depth - 1);
+            }
+        } else if is_kernel_file(&path) && texts.len() < MOST_FILES {
+            match load::text(&path, load::KERNEL) {
+                Ok(text) if EMBEDDED.iter().any(|(own, built_in)| *own == name && *built_in == text) => {}
+                Ok(text) => drop(texts.insert(name, Ok(text))),
+                // It went away a moment ago.
+                Err(Unread::Missing) => {}
+                Err(why) => drop(texts.insert(name, Err(unreadable(&path, &why.to_string())))),
+            }
+        }
+    }
+}
+
+/// Whether it is called as kernels and their common parts are.
+pub(crate) fn is_kernel_file(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "cl" || ending == "clh")
+}
+
+/// Why a kernel file cannot be had.
+pub(super) fn unreadable(path: &Path, why: &str) -> Error {
+    Error::new(
+        format!("The kernel file {} cannot be read.", path.display()),
+        why,
+        format!("Unset {KERNELS_VARIABLE} to use the kernels that are built in."),
+    )
+}
+
+/// What is built from now on, by threads that have pinned nothing; without any the folder that the environment names is read
+/// each time.
+static CURRENT: RwLock<Option<Sources>> = RwLock::new(None);
+
+thread_local! {
+    static PINNED: RefCell<Option<Sources>> = const { RefCell::new(None) };
+}
+
+/// Reads the folder that the environment names, for all threads of this process; once, and nothing where it names none. Where it
+/// is not there, whoever builds from it says so.
+pub(crate) fn read_named() {
+    let mut current = CURRENT.write().unwrap_or_else(PoisonError::into_inner);
+    if current.is_none() {
+        let folder = program::named_folder();
+        *current = folder.and_then(|folder| Sources::read(&folder).ok());
+    }
+}
+
+/// From here on all threads build from these that have [pinned](pin) no others.
+pub(crate) fn set_current(sources: Sources) {
+    *CURRENT.write().unwrap_or_else(PoisonError::into_inner) = Some(sources);
+}
+
+/// What this thread builds from; `None`: from what is built in, or from the files of the folder that the environment names.
+pub(crate) fn current() -> Option<Sources> {
+    let pinned = PINNED.with_borrow(Clone::clone);
+    pinned.or_else(|| CURRENT.read().unwrap_or_else(PoisonError::into_inner).clone())
+}
+
+/// From here on this thread builds from these alone; `None`: from the current ones.
+pub(crate) fn pin(sources: Option<Sources>) {
+    PINNED.set(sources);
+}
+
+/// The same with what is current now.
+pub(crate) fn pin_current() {
+    pin(None);
+    pin(current());
+}
+
+/// Whether kernels may be others than those that are built in.
+pub(crate) fn may_differ() -> bool {
+    current().map_or_else(|| program::named_folder().is_some(), |sources| sources != Sources::default())
+}
+
+/// Whether this process builds from a folder.
+pub(super) fn is_named() -> bool {
+    program::named_folder().is_some()
+        || PINNED.with_borrow(Option::is_some)
+        || CURRENT.read().unwrap_or_else(PoisonError::into_inner).is_some()
+}
+
+/// Writes all kernel files as they are built in into a folder that is made for them, and which must not be there yet.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn write_built_in(folder: &Path) -> std::io::Result<()> {
+    std::fs::create_dir(folder)?;
+    for (name, text) in EMBEDDED {
+        let path = folder.join(name);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(path, text)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_read_once_and_what_is_built_in_is_no_change() {
+        let root = std::env::temp_dir().join(format!("clreel-sources-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&root);
+        assert!(Sources::read(&root).is_err());
+        write_built_in(&root).unwrap();
+        assert!(write_built_in(&root).is_err(), "nothing is written over");
+        let first = Sources::read(&root).unwrap();
+        assert_eq!(first, Sources::default());
+        let flat = root.join("box_filter/03_flat.cl");
+        std::fs::write(&flat, "mine").unwrap();
+        std::fs::write(root.join("box_filter/03_flat.cl~"), "no kernel").unwrap();
+        std::fs::write(root.join("common/mean.clh"), [0xff, 0xfe]).unwrap();
+        let second = Sources::read(&root).unwrap();
+        assert_eq!(second.changed_since(&first), ["box_filter/03_flat.cl", "common/mean.clh"]);
+        assert_eq!(first.changed_since(&second), second.changed_since(&first));
+        assert_eq!(second.text("box_filter/03_flat.cl").unwrap(), "mine");
+        assert!(second.text("common/mean.clh").is_err(), "no text");
+        std::fs::remove_file(&flat).unwrap();
+        assert_eq!(second.text("box_filter/03_flat.cl").unwrap(), "mine", "it was read before");
+        let third = Sources::read(&root).unwrap();
+        assert_eq!(third.text("box_filter/03_flat.cl"), program::built_in("box_filter/03_flat.cl"));
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn a_thread_keeps_what_it_has_pinned() {
+        let mine = Sources::from(Texts::from([("box_filter/03_flat.cl".to_owned(), Ok("mine".to_owned()))]));
+        pin(Some(mine));
+        assert_eq!(program::source("box_filter/03_flat.cl").unwrap(), "mine");
+        assert!(
+            program::is_changed("box_filter/03_flat.cl") && !program::is_changed("box_filter/01_naive.cl")
+        );
+        pin(None);
+        assert_eq!(program::source("box_filter/03_flat.cl"), program::built_in("box_filter/03_flat.cl"));
+    }
+}

@@ -1,0 +1,103 @@
+//! Whole frames: brought to where they are filtered, filtered in bands, had back. In: a filter that was built for the
+//! benchmark, and a picture. Out: how what comes back differs, if it does. What does so stands above this layer.
+
+use std::rc::Rc;
+
+use super::BuiltVariant;
+use super::glsl::Offscreen;
+use super::planar::{PlanarFilter, planar_quick, planes_of};
+use super::reference::quick;
+use crate::color::{Correction, Layout, RgbaConverter, trial};
+use crate::error::Result;
+use crate::gpu::cl::ClContext;
+use crate::ladder::bench::Tried;
+use crate::media::{Canvas, Frame};
+use crate::memory::picture_memory;
+use crate::verify::Checked;
+
+/// What filters, as it was built to be timed.
+#[derive(Clone, Copy)]
+pub(crate) enum Filter<'a> {
+    /// Kernels on pictures.
+    Kernels(&'a ClContext, &'a BuiltVariant),
+    /// Kernels on planes.
+    Planes(&'a ClContext, &'a PlanarFilter),
+    /// All threads of this process.
+    Threads,
+    /// Shaders, with the OpenGL context that is current.
+    Shaders(&'a Rc<Offscreen>),
+}
+
+/// Filters whole frames as the window has them filtered.
+pub(crate) trait WholeFrames {
+    /// Asks for a frame, and compares what comes back with what is right; what was compared.
+    ///
+    /// # Errors
+    /// What stands in the place of the filter's times.
+    fn check(&mut self, filter: Filter, radius: u32) -> Tried<Checked>;
+}
+
+/// A frame as a movie has it, of planes, and what is right for it.
+pub(crate) struct Original {
+    /// The frame.
+    pub frame: Frame,
+    layout: Layout,
+    block: Vec<u8>,
+    /// It unfiltered, as RGBA pixels.
+    rgba: Vec<u8>,
+    /// By the reference: the radius, whether it is `planar`'s, and the pixels.
+    right: Option<(u32, bool, Vec<u8>)>,
+}
+
+impl Original {
+    /// A movie's frame of a picture of `width` by `height` RGBA pixels: of 4:2:0, 8 bits.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(crate) fn of(rgba: &[u8], (width, height): (u32, u32)) -> Result<Self> {
+        let (layout, mut block) = planes_of(rgba, width, height)?;
+        let mut canvas = Canvas::new(width as usize, height as usize);
+        for (n, (to, from)) in canvas.planes.iter_mut().zip(layout.planes).enumerate() {
+            let columns = if n == 0 { canvas.width } else { canvas.width.div_ceil(2) };
+            let rows = block[from.offset..].chunks(from.stride);
+            to.chunks_exact_mut(columns).zip(rows).for_each(|(to, row)| to.copy_from_slice(&row[..columns]));
+        }
+        let frame = canvas.to_frame()?;
+        let mut rgba = picture_memory(width, height)?;
+        RgbaConverter::new().convert(&frame.picture, &mut rgba)?;
+        block.resize(block.len().next_multiple_of(4), 0);
+        Ok(Self { frame, layout, block, rgba, right: None })
+    }
+
+    /// What the reference makes of it: with `planar` that of planes, which are then converted.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(crate) fn right(&mut self, radius: u32, planar: bool) -> Result<&[u8]> {
+        let known = self.right.take().filter(|(of, kind, _)| (*of, *kind) == (radius, planar));
+        let right = match known {
+            Some((_, _, right)) => right,
+            None if planar => {
+                let filtered = planar_quick(&self.layout, &self.block, radius)?;
+                trial::expected(&self.layout.filtered(), &filtered, &Correction::NEUTRAL)?
+            }
+            None => {
+                let size = [self.layout.width, self.layout.height].map(|edge| edge as usize);
+                quick(&self.rgba, size[0], size[1], radius as usize)
+            }
+        };
+        let (.., right) = self.right.insert((radius, planar, right));
+        Ok(right)
+    }
+
+    /// What is said to have been compared.
+    pub(crate) fn checked(&self) -> Checked {
+        let text = |word: &str| vec![word.to_owned()];
+        Checked {
+            sizes: vec![format!("{}x{}", self.layout.width, self.layout.height)],
+            inputs: text("the movie"),
+            ways: text("through the engine"),
+            ..Checked::default()
+        }
+    }
+}

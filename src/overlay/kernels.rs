@@ -1,0 +1,371 @@
+//! Kernels that are edited while the movie runs: what each save has made of them. In: [`Kernels`]. Out: wishes to copy them, to
+//! build them, to go back to a version.
+
+use egui::{Align2, Color32, Label, Rect, RichText, Ui, vec2};
+
+use super::panels::{self, Entry};
+use super::place::{self, Panel, Title};
+use super::{Action, Overlay, View, code, panel, theme};
+use crate::error::{Error, Result};
+use crate::gpu::machine_code::MachineCode;
+use crate::ladders::box_filter::VariantId;
+use crate::verify::MismatchReport;
+
+/// What changed kernels do.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Verdict {
+    /// Every byte is right.
+    Exact,
+    /// They end, and stay in their memory, and make another picture.
+    Differs(MismatchReport),
+    /// They must not run, or cannot: the compiler refuses them, they do not end, end the process, or write outside.
+    Refused(Error),
+}
+
+/// What came of a version's kernels of one variant.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Judged {
+    /// The variant.
+    pub variant: VariantId,
+    /// What they do.
+    pub verdict: Verdict,
+    /// The filter's median in the movie, in milliseconds; only of what is exact.
+    pub ms: Option<f64>,
+    /// The same of the version that ran before, at the same radius and size.
+    pub before_ms: Option<f64>,
+}
+
+/// The kernels as they were after a save.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Version {
+    /// Its number, from 1.
+    pub number: u64,
+    /// The files that are others than in the version before.
+    pub files: Vec<String>,
+    /// What came of them so far.
+    pub judged: Vec<Judged>,
+    /// Variants that are still being tried.
+    pub missing: usize,
+}
+
+/// Kernels that are edited.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Kernels {
+    /// The folder that is watched.
+    pub folder: Option<String>,
+    /// It is being written.
+    pub copying: bool,
+    /// Why it cannot be read, or written.
+    pub problem: Option<Error>,
+    /// The last ones, the newest first.
+    pub versions: Vec<Version>,
+    /// The number of the one that was saved, or chosen, last.
+    pub current: u64,
+    /// The number of the one whose kernels filter for the chosen variant.
+    pub running: Option<u64>,
+    /// The chosen variant's kernels.
+    pub source: Option<code::Source>,
+    /// What is on the other side of a wipe of two versions, and the number of its version.
+    pub beside: Option<(VariantId, u64)>,
+    /// What the device runs for them, once it is known.
+    pub machine_code: Option<Result<MachineCode>>,
+}
+
+impl Kernels {
+    /// Whether this variant's kernels make another picture than they should.
+    pub(crate) fn differs(&self, variant: VariantId) -> bool {
+        // The other side of a wipe of two versions.
+        let beside = self.beside.filter(|_| variant == VariantId::Version);
+        let (variant, number) = beside.map_or((variant, None), |(variant, number)| (variant, Some(number)));
+        let versions =
+            self.versions.iter().filter(|version| number.is_none_or(|number| version.number == number));
+        let judged = versions.flat_map(|version| &version.judged);
+        // The newest that may run is the one that runs.
+        let mut runs = judged
+            .filter(|judged| judged.variant == variant && !matches!(judged.verdict, Verdict::Refused(_)));
+        runs.next().is_some_and(|judged| matches!(judged.verdict, Verdict::Differs(_)))
+    }
+}
+
+/// What Oclgrind has found in a variant's kernels.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) enum Races {
+    /// It was not asked.
+    #[default]
+    Unknown,
+    /// It is at work, since so many seconds.
+    Checking(VariantId, u64),
+    /// What it says: a line for each code, or for each fault and each source line that it is at.
+    Found(VariantId, Vec<String>),
+    /// It could not be asked.
+    Failed(Error),
+}
+
+const WIDTH: f32 = 500.0;
+/// The rest of a long source scrolls: the rungs stay in sight.
+const HIGHEST: f32 = 420.0;
+const ABOUT: &str = "Kernel files that are saved in this folder are built, tried in a process of their own on this frame and on \
+                     pictures of all kinds, and then filter the next frame.";
+const RACES: &str = "Have Oclgrind run the chosen variant's kernels, as they are in the folder, on a small picture, and tell races \
+                     and reads and writes outside of memory, with their lines";
+const MACHINE_CODE: &str = "What the device really runs for the chosen variant, beside its source: PTX from NVIDIA's drivers, disassembled \
+                            object code from PoCL";
+const COPY: &str = "Writes all kernels into a new folder, which is watched: edit them there";
+
+/// Its entry.
+pub(super) const ENTRY: Entry = Entry {
+    panel: Panel::Kernels,
+    key: Some(("e", "kernels: edit, source")),
+    menu: ("Kernels", "Edit kernels while the movie runs, and read them"),
+    size: vec2(WIDTH, 380.0),
+    least: vec2(WIDTH, panels::LEAST),
+    corner: Align2::RIGHT_TOP,
+    is_shown: |overlay, _| overlay.open[Panel::Kernels as usize],
+    show,
+};
+
+fn show(
+    overlay: &mut Overlay,
+    ui: &mut Ui,
+    rect: Rect,
+    view: &View,
+    actions: &mut Vec<Action>,
+) -> (Title, f32) {
+    let folded = overlay.is_folded(Panel::Kernels);
+    let frame = panel::Frame {
+        panel: Panel::Kernels,
+        id: "kernels",
+        name: "Kernels",
+        hover: &format!("{ABOUT}\n{}", place::HOVER),
+        close: ("Close this panel: the key e", Action::Toggle(Panel::Kernels)),
+    };
+    let (title, inner) = frame.show(ui, rect, folded, actions);
+    let Some(mut ui) = inner else { return (title, panel::HEADER) };
+    let margin = egui::Margin { left: 8, right: 8, top: 0, bottom: 8 };
+    let height = panel::scrolled(&mut ui, rect, |ui| {
+        egui::Frame::new().inner_margin(margin).show(ui, |ui| contents(overlay, ui, view, actions));
+    });
+    (title, (panel::HEADER + height + 2.0).min(HIGHEST))
+}
+
+fn contents(overlay: &mut Overlay, ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
+    let kernels = view.kernels;
+    match &kernels.folder {
+        Some(folder) => {
+            ui.horizontal(|ui| {
+                let hover = "Build and try them now, whether or not a file has changed: key F5";
+                if ui.button("Rebuild").on_hover_text(hover).clicked() {
+                    actions.push(Action::RebuildKernels);
+                }
+                races_button(ui, view, actions);
+                machine_code_button(ui, overlay);
+                line(ui, &format!("Edit the files in {folder}"), theme::TEXT);
+            });
+        }
+        None if kernels.copying => line(ui, "They are being copied\u{2026}", theme::WEAK),
+        None => {
+            ui.horizontal(|ui| {
+                if ui.button("Make an editable copy").on_hover_text(COPY).clicked() {
+                    actions.push(Action::CopyKernels);
+                }
+                races_button(ui, view, actions);
+                machine_code_button(ui, overlay);
+                line(ui, "or start clreel with --kernels FOLDER.", theme::WEAK);
+            });
+        }
+    }
+    if let Some(error) = &kernels.problem {
+        sentence(ui, error);
+    }
+    races(ui, view.races);
+    ui.scope(|ui| {
+        // Ten of them leave room for the source.
+        ui.spacing_mut().item_spacing.y = 2.0;
+        ui.spacing_mut().interact_size.y = 16.0;
+        for version in &kernels.versions {
+            row(ui, version, kernels, view.chosen, actions);
+        }
+    });
+    let current = kernels.versions.iter().find(|version| version.number == kernels.current);
+    if let Some(judged) = current.and_then(|version| told_of(version, view.chosen)) {
+        match &judged.verdict {
+            Verdict::Refused(error) => {
+                sentence(ui, error);
+                if let Some(running) = kernels.running.filter(|_| judged.variant == view.chosen) {
+                    line(ui, &format!("'{}' goes on with version {running}.", judged.variant), theme::TEXT);
+                }
+            }
+            Verdict::Differs(report) => {
+                let text = format!("'{}' differs: {report}.", judged.variant);
+                ui.label(RichText::new(text).font(theme::words(12.0)).color(theme::WARN));
+            }
+            Verdict::Exact => {}
+        }
+    }
+    let source = |ui: &mut Ui| {
+        if let Some(source) = &kernels.source {
+            code::show(ui, source);
+        }
+    };
+    if !overlay.machine_code {
+        source(ui);
+        return;
+    }
+    ui.columns(2, |columns| {
+        if let [left, right] = columns {
+            source(left);
+            machine_code(right, kernels.machine_code.as_ref());
+        }
+    });
+}
+
+/// What the device runs, below what was counted in it.
+fn machine_code(ui: &mut Ui, code: Option<&Result<MachineCode>>) {
+    match code {
+        None => line(ui, "The driver is asked\u{2026}", theme::WEAK),
+        Some(Err(error)) => sentence(ui, error),
+        Some(Ok(code)) => {
+            line(ui, &code.name, theme::STRONG);
+            for fact in &code.facts {
+                ui.label(RichText::new(fact).font(theme::words(12.0)).color(theme::TEXT));
+            }
+            code::plain(ui, &code.text);
+        }
+    }
+}
+
+/// Opens the pane beside the source, or closes it.
+fn machine_code_button(ui: &mut Ui, overlay: &mut Overlay) {
+    let is_open = overlay.machine_code;
+    if ui.selectable_label(is_open, "Machine code").on_hover_text(MACHINE_CODE).clicked() {
+        overlay.machine_code = !is_open;
+    }
+}
+
+/// Begins the search for races, or ends it.
+fn races_button(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
+    let checks = matches!(view.races, Races::Checking(..));
+    let can = view.chosen.kernels().is_some() && view.chosen != VariantId::Auto;
+    let button = egui::Button::new(if checks { "Stop" } else { "Races" });
+    if ui.add_enabled(checks || can, button).on_hover_text(RACES).clicked() {
+        actions.push(Action::CheckRaces);
+    }
+}
+
+/// What it has found.
+fn races(ui: &mut Ui, races: &Races) {
+    match races {
+        Races::Unknown => {}
+        Races::Checking(id, seconds) => {
+            line(ui, &format!("Oclgrind runs the kernels of '{id}': {seconds} s\u{2026}"), theme::WEAK);
+        }
+        Races::Found(_, lines) => {
+            for text in lines {
+                let color = if text.ends_with("no bad accesses") { theme::GOOD } else { theme::WARN };
+                match text.starts_with(' ') {
+                    true => ui.label(RichText::new(text).font(theme::figures(11.0)).color(theme::TEXT)),
+                    false => ui.label(RichText::new(text).font(theme::words(12.0)).color(color)),
+                };
+            }
+        }
+        Races::Failed(error) => sentence(ui, error),
+    }
+}
+
+/// What is told of a version in its line: the chosen variant's verdict; where it does not change that, the worst.
+fn told_of(version: &Version, chosen: VariantId) -> Option<&Judged> {
+    let rank = |judged: &&Judged| match (judged.variant == chosen, &judged.verdict) {
+        (true, _) => 0,
+        (_, Verdict::Refused(_)) => 1,
+        (_, Verdict::Differs(_)) => 2,
+        (_, Verdict::Exact) => 3,
+    };
+    version.judged.iter().min_by_key(rank)
+}
+
+/// One version: its number is a button that goes back to it.
+fn row(ui: &mut Ui, version: &Version, kernels: &Kernels, chosen: VariantId, actions: &mut Vec<Action>) {
+    let is_current = version.number == kernels.current;
+    ui.horizontal(|ui| {
+        let text = RichText::new(format!("{}", version.number));
+        let text = text.color(if is_current { Color32::BLACK } else { theme::TEXT });
+        let mut button = egui::Button::new(text).small().min_size(vec2(26.0, 0.0));
+        if is_current {
+            button = button.fill(theme::SELECT);
+        }
+        let hover = format!("Go back to version {}: the files stay as they are", version.number);
+        if ui.add(button).on_hover_text(hover).clicked() && !is_current {
+            actions.push(Action::UseKernels(version.number));
+        }
+        let hover = format!("Wipe version {} against the one that runs; the key w ends it", version.number);
+        let can = kernels.running.is_some_and(|running| running != version.number);
+        if ui.add_enabled(can, egui::Button::new("wipe").small()).on_hover_text(hover).clicked() {
+            actions.push(Action::WipeKernels(version.number));
+        }
+        let (color, text) = words(version, chosen);
+        line(ui, &text, color);
+    });
+}
+
+/// A version in words.
+fn words(version: &Version, chosen: VariantId) -> (Color32, String) {
+    let files = match version.files.as_slice() {
+        [] => "as it began".to_owned(),
+        [file] => file.clone(),
+        [file, others @ ..] => format!("{file} and {} more", others.len()),
+    };
+    let Some(judged) = told_of(version, chosen) else {
+        if version.files.is_empty() {
+            return (theme::WEAK, files);
+        }
+        let state = if version.missing > 0 { "is being tried" } else { "changes no filter" };
+        return (theme::WEAK, format!("{files}: {state}"));
+    };
+    let (color, verdict) = match &judged.verdict {
+        Verdict::Exact => (theme::GOOD, times(judged)),
+        Verdict::Differs(report) => {
+            let first = report.first.as_ref().map(|first| format!(", first {}", first.position));
+            let text = format!(
+                "differs in {} bytes{}",
+                theme::thousands(report.count as f64),
+                first.unwrap_or_default()
+            );
+            (theme::WARN, text)
+        }
+        Verdict::Refused(error) => (theme::ERROR, error.what.clone()),
+    };
+    let rest = match version.missing {
+        0 => String::new(),
+        n => format!(" ({n} more to try)"),
+    };
+    let colon = if matches!(judged.verdict, Verdict::Refused(_)) { ":" } else { "" };
+    (color, format!("{files}: {}{colon} {verdict}{rest}", judged.variant))
+}
+
+/// "exact, 8.41 ms, −0.42".
+fn times(judged: &Judged) -> String {
+    let Some(ms) = judged.ms else { return "exact".to_owned() };
+    let change = judged.before_ms.map(|before| {
+        let change = ms - before;
+        let sign = if change < 0.0 { "\u{2212}" } else { "+" };
+        format!(", {sign}{} ms", theme::ms(change.abs()))
+    });
+    format!("exact, {} ms{}", theme::ms(ms), change.unwrap_or_default())
+}
+
+/// An error: its first sentence, and below it the reason, which may be a compiler's log.
+fn sentence(ui: &mut Ui, error: &Error) {
+    ui.label(RichText::new(&error.what).font(theme::words(12.0)).color(theme::ERROR));
+    let is_log = error.why.contains('\n');
+    let font = if is_log { theme::figures(11.0) } else { theme::words(12.0) };
+    ui.add(Label::new(RichText::new(&error.why).font(font).color(theme::TEXT)).wrap());
+    if !error.hint.is_empty() && !is_log {
+        ui.label(RichText::new(&error.hint).font(theme::words(12.0)).color(theme::WEAK));
+    }
+}
+
+/// One line; what does not fit is cut, and the hover text has it.
+pub(super) fn line(ui: &mut Ui, text: &str, color: Color32) {
+    let text = RichText::new(text).font(theme::words(12.0)).color(color);
+    ui.add(Label::new(text).truncate());
+}

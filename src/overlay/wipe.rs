@@ -1,0 +1,254 @@
+//! A wipe: the line between two filters of one picture, the labels of both, and how they differ. In: what is on both sides.
+//! Out: where the line was dragged to, and which side the mouse is on.
+
+use std::sync::Arc;
+
+use egui::{
+    Align2, Color32, CornerRadius, CursorIcon, Galley, Id, PointerButton, Pos2, Rect, Sense, Stroke, Ui,
+    Vec2, pos2, vec2,
+};
+
+use super::{Action, Overlay, Placed, View, theme};
+use crate::engine::{Difference, Request};
+use crate::ladders::box_filter::VariantId;
+use crate::media::Orientation;
+use crate::stats::Summary;
+use crate::timing::Noise;
+
+/// Points to both sides of the line in which the mouse takes it.
+const BAND: f32 = 12.0;
+/// The line stays so far inside the picture, in parts of its width.
+const EDGE: f32 = 0.02;
+/// Height of a label.
+const ROW: f32 = 22.0;
+
+/// Two filters of one picture on the screen.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Wipe {
+    /// How the left and the right side were filtered.
+    pub sides: [Request; 2],
+    /// Which of their times are wall time.
+    pub by_wall: [bool; 2],
+    /// How they differ, where a map of that is shown.
+    pub difference: Option<Difference>,
+}
+
+/// The overlay's own state of it.
+#[derive(Debug)]
+pub(super) struct State {
+    /// Where the line is, in parts of the picture's width.
+    at: f32,
+    /// Where it was laid out, in points from the window's left.
+    line: f32,
+    /// The mouse is on the right side.
+    right: bool,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self { at: 0.5, line: f32::INFINITY, right: false }
+    }
+}
+
+impl Overlay {
+    /// Where the line of a wipe is, in parts of the picture's width.
+    pub(crate) fn wipe_at(&self) -> f32 {
+        self.wipe.at
+    }
+
+    /// The mouse has moved since the last drawing, to this point.
+    pub(crate) fn mouse_is_at(&mut self, pointer: Pos2) {
+        self.wipe.right = pointer.x >= self.wipe.line;
+    }
+
+    /// Whether the mouse is on the right side of a wipe.
+    pub(crate) fn is_right_of_wipe(&self) -> bool {
+        self.wipe.right
+    }
+
+    /// The picture's part that is left of the line; all of it without a wipe, nothing where a map lies over it.
+    pub(super) fn left_of_wipe(&self, view: &View, whole: Rect) -> Rect {
+        match view.wipe {
+            None => whole,
+            Some(Wipe { difference: Some(_), .. }) => Rect::NOTHING,
+            Some(_) => whole.with_max_x(whole.left() + self.wipe.at * whole.width()),
+        }
+    }
+
+    /// Lays the line and the labels out, these in `area`. The panels lie over them, the picture's own clicks below.
+    pub(super) fn wipe(&mut self, ui: &Ui, area: Rect, view: &View, actions: &mut Vec<Action>) {
+        let (Some(wipe), Some(placed)) = (view.wipe, view.placed) else { return };
+        let picture = placed.rect(ui);
+        if picture.width() < 4.0 {
+            return;
+        }
+        let x_of = |at: f32| picture.left() + at * picture.width();
+        if wipe.difference.is_none() {
+            let x = x_of(self.wipe.at);
+            let band = Rect::from_x_y_ranges(x - BAND..=x + BAND, picture.y_range());
+            let response = ui.interact(band, line_id(), Sense::click_and_drag());
+            let response = response.on_hover_cursor(CursorIcon::ResizeHorizontal);
+            if let Some(pointer) =
+                response.interact_pointer_pos().filter(|_| response.dragged_by(PointerButton::Primary))
+            {
+                let at = (pointer.x - picture.left()) / picture.width();
+                self.wipe.at = at.clamp(EDGE, 1.0 - EDGE);
+            }
+            if response.secondary_clicked() {
+                actions.push(Action::TogglePause);
+            }
+            let color = if response.hovered() || response.dragged() { theme::SELECT } else { theme::STRONG };
+            line(ui, x_of(self.wipe.at), picture, color);
+        }
+        let x = x_of(self.wipe.at);
+        self.wipe.line = x;
+        if let Some(pointer) = ui.input(|i| i.pointer.latest_pos()) {
+            self.mouse_is_at(pointer);
+        }
+        let area = area.intersect(picture);
+        let area = if area.is_positive() { area } else { picture };
+        let right = self.wipe.right;
+        let times = [self.numbers.filter(), self.numbers.beside];
+        let differs = wipe.sides.map(|side| view.kernels.differs(side.variant));
+        let [a, b] = texts(wipe, times, differs, view.kernels.beside);
+        let y = area.top() + theme::GAP;
+        let first = Label::new(ui, area, pos2(x - BAND, y), Align2::RIGHT_TOP, &a, !right);
+        let mut second = Label::new(ui, area, pos2(x + BAND, y), Align2::LEFT_TOP, &b, right);
+        if second.rect.intersects(first.rect) {
+            // One below the other where there is no room side by side.
+            second.rect = second.rect.translate(vec2(0.0, ROW + 4.0));
+        }
+        let below = second.rect.bottom() + 4.0;
+        first.paint(ui);
+        second.paint(ui);
+        if let (Some(difference), Some(shown)) = (wipe.difference, view.shown) {
+            let (text, at) = told(difference, shown.size, placed.orientation);
+            let at_center = pos2(area.center().x, below);
+            Label::new(ui, area, at_center, Align2::CENTER_TOP, &text, true).paint(ui);
+            if let Some(at) = at {
+                let at = picture.min + at * picture.size();
+                ui.painter().circle_stroke(at, 10.0, Stroke::new(3.0, Color32::from_black_alpha(160)));
+                ui.painter().circle_stroke(at, 10.0, Stroke::new(1.5, theme::STRONG));
+            }
+        }
+    }
+}
+
+/// The line's name in egui.
+pub(crate) fn line_id() -> Id {
+    Id::unique("wipe-line")
+}
+
+/// How the sides differ, in words, and where the largest difference is in the picture as it is shown, in parts of its width and
+/// height.
+fn told(difference: Difference, size: (u32, u32), orientation: Orientation) -> (String, Option<Vec2>) {
+    let ((across, down), _) = orientation.shown(size, 1.0);
+    let largest = difference.largest.map(|(levels, at)| (levels, orientation.shown_at(size, at)));
+    let middle = |(x, y): (u32, u32)| {
+        vec2((x as f32 + 0.5) / across.max(1) as f32, (y as f32 + 0.5) / down.max(1) as f32)
+    };
+    let text = Difference { largest, ..difference }.to_string();
+    // The first in the order of the stored picture.
+    let text =
+        if orientation == Orientation::default() { text } else { text.replace("first so at", "so at") };
+    (text, largest.map(|(_, at)| middle(at)))
+}
+
+/// What is said of both sides, each with the median of its filter, also in parts of the other's; kernels that make another
+/// picture have none.
+fn texts(
+    wipe: &Wipe,
+    times: [Option<Summary>; 2],
+    differs: [bool; 2],
+    version: Option<(VariantId, u64)>,
+) -> [String; 2] {
+    let filters = |side: usize| wipe.sides[side].variant != VariantId::Off && !differs[side];
+    let time = |side: usize| times[side].filter(|time| filters(side) && time.p50 > 0.0);
+    [0, 1].map(|side| {
+        let request = &wipe.sides[side];
+        let mut text = request.to_string();
+        if let Some((variant, number)) = version.filter(|_| request.variant == VariantId::Version) {
+            text = text.replacen(VariantId::Version.as_str(), &format!("{variant} of version {number}"), 1);
+        }
+        if request.levels {
+            text.push_str(", auto-levels");
+        }
+        if differs[side] {
+            text.push_str(&format!("   p50 {}", theme::UNKNOWN));
+        }
+        if let Some(own) = time(side) {
+            let wall = if wipe.by_wall[side] { " by the wall" } else { "" };
+            let ms = theme::believed(own.p50, own.noise, theme::short_ms);
+            text.push_str(&format!("   p50 {ms} ms{wall}"));
+            if let Some(other) = time(1 - side) {
+                let noise = [own.noise, other.noise].into_iter().flatten().min_by_key(Noise::digits);
+                let ratio = theme::believed(own.p50 / other.p50, noise, theme::rounded);
+                text.push_str(&format!("   {ratio} \u{d7}"));
+            }
+        }
+        text
+    })
+}
+
+/// A text on a ground of its own.
+struct Label {
+    rect: Rect,
+    galley: Arc<Galley>,
+    color: Color32,
+}
+
+impl Label {
+    fn new(ui: &Ui, area: Rect, at: Pos2, align: Align2, text: &str, strong: bool) -> Self {
+        let color = if strong { theme::STRONG } else { theme::TEXT };
+        let galley = theme::elided(ui, text, theme::words(13.0), color, ui.max_rect().width() - 14.0);
+        let size = vec2(galley.size().x + 14.0, ROW);
+        let rect = align.anchor_size(at, size);
+        // Inside, as far as it goes.
+        let room = if area.width() >= size.x { area } else { ui.max_rect() };
+        let left = (rect.left().min(room.right() - size.x)).max(room.left());
+        let rect = rect.translate(vec2(left - rect.left(), 0.0));
+        Self { rect, galley, color }
+    }
+
+    fn paint(self, ui: &Ui) {
+        theme::ground(ui.painter(), self.rect, theme::PANEL);
+        let at = self.rect.left_center() + vec2(7.0, -self.galley.size().y / 2.0);
+        ui.painter().galley(at, self.galley, self.color);
+    }
+}
+
+fn line(ui: &Ui, x: f32, picture: Rect, color: Color32) {
+    let painter = ui.painter();
+    painter.vline(x, picture.y_range(), Stroke::new(4.0, Color32::from_black_alpha(120)));
+    painter.vline(x, picture.y_range(), Stroke::new(1.5, color));
+    let handle = Rect::from_center_size(pos2(x, picture.center().y), vec2(8.0, 34.0));
+    painter.rect_filled(handle, CornerRadius::same(4), color);
+}
+
+impl Placed {
+    /// The same in points.
+    pub(super) fn rect(&self, ui: &Ui) -> Rect {
+        let [left, top, width, height] = self.at.map(|pixels| pixels / ui.pixels_per_point());
+        Rect::from_min_size(pos2(left, top), vec2(width, height))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_that_make_another_picture_have_no_median() {
+        let sides = [VariantId::Fused, VariantId::Flat].map(|variant| Request::new(variant, 3));
+        let wipe = Wipe { sides, by_wall: [false; 2], difference: None };
+        let time = |ms: f64| Summary::of([ms; 50].into_iter(), None);
+        let [a, b] = texts(&wipe, [time(1.0), time(2.0)], [false; 2], None);
+        assert!(
+            a.contains("p50 1") && a.contains('\u{d7}') && b.contains("p50 2") && b.contains('\u{d7}'),
+            "{a}, {b}"
+        );
+        let [a, b] = texts(&wipe, [time(1.0), time(2.0)], [false, true], None);
+        assert!(a.contains("p50 1") && !a.contains('\u{d7}'), "{a}");
+        assert_eq!(b, "flat r=3   p50 \u{2013}");
+    }
+}
