@@ -73,6 +73,16 @@ impl Sources {
         self.0.contains_key(name)
     }
 
+    /// Writes its files into a new folder, from which the same can be read. What could not be read is left out.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub(crate) fn write(&self, folder: &Path) -> std::io::Result<()> {
+        std::fs::create_dir(folder)?;
+        let texts = self.0.iter().filter_map(|(name, text)| Some((name.as_str(), text.as_deref().ok()?)));
+        write_texts(folder, texts)
+    }
+
     /// The files that are not the same in both, by their names.
     pub(crate) fn changed_since(&self, before: &Self) -> Vec<String> {
         let mut names: Vec<&String> = self.0.keys().chain(before.0.keys()).collect();
@@ -178,7 +188,11 @@ pub(super) fn is_named() -> bool {
 /// What the system says.
 pub(crate) fn write_built_in(folder: &Path) -> std::io::Result<()> {
     std::fs::create_dir(folder)?;
-    for (name, text) in EMBEDDED {
+    write_texts(folder, EMBEDDED.iter().map(|(name, text)| (*name, *text)))
+}
+
+fn write_texts<'a>(folder: &Path, texts: impl Iterator<Item = (&'a str, &'a str)>) -> std::io::Result<()> {
+    for (name, text) in texts {
         let path = folder.join(name);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
@@ -212,6 +226,13 @@ mod tests {
         assert!(second.text("common/mean.clh").is_err(), "no text");
         std::fs::remove_file(&flat).unwrap();
         assert_eq!(second.text("box_filter/03_flat.cl").unwrap(), "mine", "it was read before");
+        let copy = root.with_extension("copy");
+        let _ = std::fs::remove_dir_all(&copy);
+        second.write(&copy).unwrap();
+        assert!(second.write(&copy).is_err(), "nothing is written over");
+        let copied = Sources::read(&copy).unwrap();
+        assert_eq!(copied.changed_since(&second), ["common/mean.clh"], "all but what is no text");
+        std::fs::remove_dir_all(&copy).unwrap();
         let third = Sources::read(&root).unwrap();
         assert_eq!(third.text("box_filter/03_flat.cl"), program::built_in("box_filter/03_flat.cl"));
         std::fs::remove_dir_all(&root).unwrap();

@@ -169,6 +169,11 @@ impl LiveKernels {
         (self.current, self.waits) = (number, Some(asked));
     }
 
+    /// The version that was saved or chosen last: its number and its texts. `None` where no folder is watched.
+    pub(crate) fn saved(&self) -> Option<(u64, Sources)> {
+        self.version(self.current).map(|kept| (kept.number, kept.sources.clone()))
+    }
+
     /// Whether the current version has a kernel of the user's own.
     fn has_own(&self) -> bool {
         self.version(self.current).is_some_and(|kept| kept.sources.has(OWN_FILE))

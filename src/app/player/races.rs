@@ -1,20 +1,25 @@
-//! The button for Oclgrind. In: a variant, the folder of kernels. Out: `clreel check-kernels` in a process of its own, and what it
-//! has found, for the overlay.
+//! The button for Oclgrind. In: a variant, the version of the kernels that was saved last. Out: `clreel check-kernels` in a process
+//! of its own, and what it has found, for the overlay.
+//!
+//! The folder of kernels may be another one while Oclgrind runs; so it gets a copy of what there was when it was asked.
 
 use std::io::Read as _;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::Player;
 use crate::error::{Error, Result};
 use crate::gpu::process::lower_priority;
+use crate::gpu::sources::Sources;
 use crate::jobs::{Job, Said, Teller, Waker};
 use crate::ladders::box_filter::VariantId;
-use crate::overlay::Races;
+use crate::leftovers::Passing;
+use crate::overlay::{Checked, Races};
 
 const FAILED: &str = "The kernels could not be checked for races.";
-/// Kernels that never end do not do so under Oclgrind either.
-const LIMIT: Duration = Duration::from_secs(120);
+/// Kernels that never end do not do so under Oclgrind either. It gets what time the movie leaves: on a busy machine little.
+const LIMIT: Duration = Duration::from_secs(300);
 const LOOK: Duration = Duration::from_millis(50);
 /// The most that is read of what it says, in bytes; it tells a few faults of each kernel.
 const MOST: u64 = 256 << 10;
@@ -23,7 +28,7 @@ const MOST: u64 = 256 << 10;
 #[derive(Default)]
 pub(super) struct RaceCheck {
     job: Option<Job<Vec<String>, u64>>,
-    of: Option<VariantId>,
+    of: Option<Checked>,
     shown: Races,
 }
 
@@ -46,15 +51,16 @@ impl RaceCheck {
         true
     }
 
-    /// Ends it, or begins it for a variant.
-    fn toggle(&mut self, variant: VariantId, folder: Option<String>, waker: &Waker) -> Result<()> {
+    /// Ends it, or begins it for a variant's kernels as they are in `sources`.
+    fn toggle(&mut self, of: Checked, sources: Option<Sources>, waker: &Waker) -> Result<()> {
         if self.job.take().is_some() {
             self.shown = Races::Unknown;
             return Ok(());
         }
-        let work = move |teller: &Teller<Vec<String>, u64>| check(variant, folder.as_deref(), teller);
+        let work =
+            move |teller: &Teller<Vec<String>, u64>| check(of.variant, &sources.unwrap_or_default(), teller);
         self.job = Some(Job::spawn("races", FAILED, waker, work)?);
-        (self.of, self.shown) = (Some(variant), Races::Checking(variant, 0));
+        (self.of, self.shown) = (Some(of), Races::Checking(of, 0));
         Ok(())
     }
 }
@@ -69,14 +75,34 @@ impl Drop for Ending {
     }
 }
 
-fn check(variant: VariantId, folder: Option<&str>, teller: &Teller<Vec<String>, u64>) -> Result<Vec<String>> {
+/// Kernels in a folder that goes with this.
+struct Copied {
+    folder: PathBuf,
+    _passing: Passing,
+}
+
+impl Copied {
+    fn new(sources: &Sources) -> std::io::Result<Self> {
+        let folder = std::env::temp_dir().join(format!("clreel-races-{}", std::process::id()));
+        let passing = Passing::new(&folder);
+        // One that was left behind by a process with the same number.
+        let _ = std::fs::remove_dir_all(&folder);
+        sources.write(&folder).map(|()| Self { folder, _passing: passing })
+    }
+}
+
+impl Drop for Copied {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn check(variant: VariantId, sources: &Sources, teller: &Teller<Vec<String>, u64>) -> Result<Vec<String>> {
     lower_priority();
     let failed = |e: std::io::Error| Error::new(FAILED, format!("{e}."), "Try `clreel check-kernels`.");
+    let copy = Copied::new(sources).map_err(failed)?;
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-    command.args(["check-kernels", "--variant", variant.as_str()]);
-    if let Some(folder) = folder {
-        command.args(["--kernels", folder]);
-    }
+    command.args(["check-kernels", "--variant", variant.as_str()]).arg("--kernels").arg(&copy.folder);
     // Oclgrind is a driver that takes long to load, on a busy machine longer.
     command.env("CLREEL_DRIVER_TIMEOUT", LIMIT.as_secs().to_string());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -120,8 +146,9 @@ fn check(variant: VariantId, folder: Option<&str>, teller: &Teller<Vec<String>, 
 impl Player<'_> {
     /// The button.
     pub(super) fn check_races(&mut self) {
-        let (variant, folder) = (self.frames.chosen().0, self.kernels.shown().folder.clone());
-        if let Err(error) = self.races.toggle(variant, folder, &self.waker) {
+        let (version, sources) = self.kernels.saved().unzip();
+        let of = Checked { variant: self.frames.chosen().0, version };
+        if let Err(error) = self.races.toggle(of, sources, &self.waker) {
             self.notify(error, false);
         }
     }
