@@ -246,10 +246,36 @@ fn of_binary(cl: &ClContext, binary: &[u8], options: &CStr) -> Option<Program> {
     watched(built).ok()
 }
 
+/// The lines of a build log without its warnings, with what belongs to them, and how many warnings there were; where there is no
+/// error among them, all lines.
+fn errors_of(log: &str) -> (Vec<&str>, usize) {
+    let all = || log.lines().map(str::trim_end).filter(|line| !line.is_empty());
+    if !all().any(|line| line.contains("error: ")) {
+        return (all().collect(), 0);
+    }
+    let (mut kept, mut warnings, mut is_warning) = (Vec::new(), 0, false);
+    for line in all() {
+        if line.contains("warning: ") {
+            (warnings, is_warning) = (warnings + 1, true);
+        } else if line.contains("error: ") || is_end(line) {
+            is_warning = false;
+        }
+        if !is_warning {
+            kept.push(line);
+        }
+    }
+    (kept, warnings)
+}
+
+/// Whether a line of a log is about all of it, as "2 errors generated." is.
+fn is_end(line: &str) -> bool {
+    line.ends_with("generated.") || line.contains("failed to build")
+}
+
 /// The first lines of a build log, long ones cut. Below each message that names a line of a kernel file stands that line,
-/// unless the compiler has quoted it.
+/// unless the compiler has quoted it. Beside errors warnings are only counted.
 fn annotate(log: &str, load: &dyn Fn(&str) -> Option<String>) -> String {
-    let lines: Vec<&str> = log.lines().map(str::trim_end).filter(|l| !l.is_empty()).collect();
+    let (lines, warnings) = errors_of(log);
     let mut out = Vec::new();
     for (i, line) in lines.iter().enumerate() {
         out.push(cut(line));
@@ -263,6 +289,11 @@ fn annotate(log: &str, load: &dyn Fn(&str) -> Option<String>) -> String {
             out.push(format!("… and {} more lines, {} in all", lines.len() - i - 1, bytes(log.len())));
             break;
         }
+    }
+    match warnings {
+        0 => {}
+        1 => out.push("… and a warning".to_owned()),
+        more => out.push(format!("… and {more} warnings")),
     }
     out.join("\n")
 }
@@ -347,6 +378,21 @@ mod tests {
         std::fs::remove_dir_all(&dir).unwrap();
         let error = source_from(Some(&dir), "common/mean.clh").unwrap_err().to_string();
         assert!(error.contains("cannot be read") && error.contains(KERNELS_VARIABLE), "{error}");
+    }
+
+    #[test]
+    fn beside_errors_warnings_are_only_counted() {
+        let load = |_: &str| Some("first\nsecond\n".to_owned());
+        let errors = "error: common/mean.clh:1:3: no\n  1 | first\nwarning: x.cl:2: odd\n  2 | odd\n  ^\nnote: why\n\
+                      error: x.cl:9:1: no\nwarning: a\nDevice d failed to build the program";
+        assert_eq!(
+            annotate(errors, &load),
+            "error: common/mean.clh:1:3: no\n  1 | first\nerror: x.cl:9:1: no\nDevice d failed to build the program\n\
+             … and 2 warnings"
+        );
+        // Where nothing else is there, they are what there is.
+        assert_eq!(annotate("warning: odd\n  2 | odd", &load), "warning: odd\n  2 | odd");
+        assert!(annotate("x: error: no\nx: warning: odd", &load).ends_with("… and a warning"));
     }
 
     #[test]

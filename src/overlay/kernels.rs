@@ -94,11 +94,28 @@ pub(crate) enum Races {
     #[default]
     Unknown,
     /// It is at work, since so many seconds.
-    Checking(VariantId, u64),
+    Checking(Checked, u64),
     /// What it says: a line for each code, or for each fault and each source line that it is at.
-    Found(VariantId, Vec<String>),
+    Found(Checked, Vec<String>),
     /// It could not be asked.
     Failed(Error),
+}
+
+/// What Oclgrind runs: a variant's kernels as they were in a version.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Checked {
+    pub variant: VariantId,
+    /// `None`: as they are built in.
+    pub version: Option<u64>,
+}
+
+impl std::fmt::Display for Checked {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        match self.version {
+            Some(version) => write!(f, "'{}' of version {version}", self.variant),
+            None => write!(f, "'{}'", self.variant),
+        }
+    }
 }
 
 const WIDTH: f32 = 500.0;
@@ -106,7 +123,7 @@ const WIDTH: f32 = 500.0;
 const HIGHEST: f32 = 420.0;
 const ABOUT: &str = "Kernel files that are saved in this folder are built, tried in a process of their own on this frame and on \
                      pictures of all kinds, and then filter the next frame.";
-const RACES: &str = "Have Oclgrind run the chosen variant's kernels, as they are in the folder, on a small picture, and tell races \
+const RACES: &str = "Have Oclgrind run the chosen variant's kernels, as they were saved last, on a small picture, and tell races \
                      and reads and writes outside of memory, with their lines";
 const MACHINE_CODE: &str = "What the device really runs for the chosen variant, beside its source: PTX from NVIDIA's drivers, disassembled \
                             object code from PoCL";
@@ -190,10 +207,11 @@ fn contents(overlay: &mut Overlay, ui: &mut Ui, view: &View, actions: &mut Vec<A
     if let Some(judged) = current.and_then(|version| told_of(version, view.chosen)) {
         match &judged.verdict {
             Verdict::Refused(error) => {
-                sentence(ui, error);
+                // Above a compiler's log, which may be long.
                 if let Some(running) = kernels.running.filter(|_| judged.variant == view.chosen) {
                     line(ui, &format!("'{}' goes on with version {running}.", judged.variant), theme::TEXT);
                 }
+                sentence(ui, error);
             }
             Verdict::Differs(report) => {
                 let text = format!("'{}' differs: {report}.", judged.variant);
@@ -256,10 +274,11 @@ fn races_button(ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {
 fn races(ui: &mut Ui, races: &Races) {
     match races {
         Races::Unknown => {}
-        Races::Checking(id, seconds) => {
-            line(ui, &format!("Oclgrind runs the kernels of '{id}': {seconds} s\u{2026}"), theme::WEAK);
+        Races::Checking(of, seconds) => {
+            line(ui, &format!("Oclgrind runs the kernels of {of}: {seconds} s\u{2026}"), theme::WEAK);
         }
-        Races::Found(_, lines) => {
+        Races::Found(of, lines) => {
+            line(ui, &format!("Oclgrind ran the kernels of {of}:"), theme::WEAK);
             for text in lines {
                 let color = if text.ends_with("no bad accesses") { theme::GOOD } else { theme::WARN };
                 match text.starts_with(' ') {
