@@ -27,7 +27,7 @@ const OWN: &[Variable] = &[
     variable("CLREEL_CLIP", "the clip beside the program", "The movie that plays where no file is named."),
     variable(
         "CLREEL_DRIVER_TIMEOUT",
-        "10",
+        "10, more on a busy machine",
         "Seconds that an OpenCL driver may take to answer before it is left out.",
     ),
     variable("CLREEL_GL", "glx", "The way to OpenGL that is tried first, as --gl names it: glx or egl."),

@@ -49,21 +49,21 @@ fn played(folder: &Folder, mut command: Command) -> (String, String, String) {
 #[test]
 fn a_driver_that_crashes_or_hangs_in_the_test_of_sharing_is_used_with_copies() {
     let (display, folder) = (Display::start(&[]), Folder::new("asking-crash"));
-    for (plan, seconds, why) in [
-        (CRASH, "60", "an abort"),
-        ("clCreateFromGLTexture:1:crash", "60", "an abort"),
-        ("clEnqueueAcquireGLObjects:1:hang", "15", "did not answer within 15 s"),
+    // What hangs has the time that there is without an option: on a busy machine more.
+    for (plan, why) in [
+        (CRASH, "an abort"),
+        ("clCreateFromGLTexture:1:crash", "an abort"),
+        ("clEnqueueAcquireGLObjects:1:hang", "did not answer within "),
     ] {
         let cache = folder.file(plan);
         let options = [("FAKE_GPU", "1"), ("FAIL", plan)];
-        let mut command = window(&display, &cache, &options, &[]);
-        command.env("CLREEL_DRIVER_TIMEOUT", seconds);
-        let (sharing, reason, stderr) = played(&folder, command);
+        let (sharing, reason, stderr) = played(&folder, window(&display, &cache, &options, &[]));
         assert_eq!(sharing, "copy", "{plan}: {stderr}");
         assert!(reason.contains("the driver failed") && reason.contains(why), "{plan}: {reason}");
         // Such an answer is not kept: the driver may be mended by the next start.
         let mended = window(&display, &cache, &[("FAKE_GPU", "1")], &[]);
-        assert_eq!(played(&folder, mended).0, "zero-copy", "{plan}");
+        let (sharing, reason, stderr) = played(&folder, mended);
+        assert_eq!(sharing, "zero-copy", "{plan}: {reason} {stderr}");
     }
 }
 

@@ -124,12 +124,15 @@ impl CpuTimes {
     }
 }
 
+/// The most that [`crowding`] tells.
+pub(crate) const MOST_CROWDED: f64 = 6.0;
+
 /// How many processes want each core, 1 to 6: on a machine that is that busy everything takes so many times as long.
 pub(crate) fn crowding() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = text.split(' ').next().and_then(|load| load.parse::<f64>().ok()).unwrap_or(0.0);
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    (load / cores as f64).clamp(1.0, 6.0)
+    (load / cores as f64).clamp(1.0, MOST_CROWDED)
 }
 
 #[cfg(test)]

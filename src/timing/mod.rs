@@ -6,7 +6,7 @@ pub(crate) mod log;
 pub(crate) mod noise;
 pub(crate) mod series;
 
-pub(crate) use cpu::{CpuLoad, CpuReading, CpuTimes, crowding};
+pub(crate) use cpu::{CpuLoad, CpuReading, CpuTimes, MOST_CROWDED, crowding};
 pub(crate) use noise::{Noise, believed, number};
 pub use series::Series;
 

@@ -4,7 +4,7 @@
 use std::io::{self, Read as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -12,14 +12,32 @@ use serde::de::DeserializeOwned;
 
 use super::registered::Folder;
 use crate::gpu::process::end_with_parent;
+use crate::timing::{MOST_CROWDED, crowding};
 
 /// Stands before the answer in what a child prints: drivers print too.
 const MARK: &str = "clreel-driver-answer:";
 
-/// How long a child may take; `CLREEL_DRIVER_TIMEOUT` says otherwise, in seconds.
-pub(crate) fn time_limit() -> Duration {
+/// How long a child may take where nobody says otherwise.
+const LIMIT: Duration = Duration::from_secs(10);
+/// How long the system may take to end it, so that what it printed is there.
+const DYING: Duration = Duration::from_secs(2);
+/// How often it is looked whether it still runs.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// What `CLREEL_DRIVER_TIMEOUT` says, in seconds.
+fn asked_limit() -> Option<Duration> {
     let seconds = crate::environment::seconds("CLREEL_DRIVER_TIMEOUT");
-    Duration::from_secs_f64(seconds.filter(|s| s.is_finite() && (0.01..=3600.0).contains(s)).unwrap_or(10.0))
+    seconds.filter(|s| s.is_finite() && (0.01..=3600.0).contains(s)).map(Duration::from_secs_f64)
+}
+
+/// How long a child may take on a machine that nobody else uses.
+pub(crate) fn time_limit() -> Duration {
+    allowed(asked_limit(), 1.0)
+}
+
+/// How long it may take on a machine that is so busy; what the user asks for stays as it is.
+fn allowed(asked: Option<Duration>, crowding: f64) -> Duration {
+    asked.unwrap_or_else(|| LIMIT.mul_f64(crowding))
 }
 
 /// This binary with a hidden subcommand, not started yet.
@@ -64,28 +82,43 @@ impl Asked {
         Ok(Self { child, printed, _folder: folder })
     }
 
-    /// What it printed, and `None` or how it failed: one sentence. Waits until the deadline at most.
-    pub(crate) fn wait(mut self, deadline: Instant) -> (Vec<u8>, Option<String>) {
-        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
-        let printed = self.printed.recv_timeout(left(deadline));
+    /// What it printed, and `None` or how it failed: one sentence. Waits no longer than the limit, from `began` on.
+    pub(crate) fn wait(mut self, began: Instant) -> (Vec<u8>, Option<String>) {
+        let asked = asked_limit();
+        let is_over = || {
+            let waited = began.elapsed();
+            waited > allowed(asked, 1.0) && waited > allowed(asked, crowding())
+        };
+        let mut printed = None;
         // The pipe closes a moment before the process has ended.
         let status = loop {
             match self.child.try_wait() {
-                Ok(None) if !left(deadline).is_zero() => std::thread::sleep(Duration::from_millis(1)),
+                Ok(None) if !is_over() => {}
                 Ok(status) => break status,
                 Err(_) => break None,
             }
+            match printed {
+                None => match self.printed.recv_timeout(LOOK) {
+                    Err(RecvTimeoutError::Timeout) => {}
+                    all => printed = Some(all.unwrap_or_default()),
+                },
+                Some(_) => std::thread::sleep(Duration::from_millis(1)),
+            }
         };
+        // What it printed before it ended, or hung, comes with the pipe's end.
+        let mut rest =
+            |wait| printed.take().or_else(|| self.printed.recv_timeout(wait).ok()).unwrap_or_default();
         let Some(status) = status else {
+            let waited = began.elapsed();
             let _ = self.child.kill();
-            // What it printed before it hung comes with the pipe's end.
-            let printed = printed.or_else(|_| self.printed.recv_timeout(Duration::from_millis(200)));
+            let printed = rest(DYING.mul_f64(crowding()));
             // A process that hangs in the kernel does not end: nobody waits for it here.
             let _ = std::thread::Builder::new().spawn(move || self.child.wait());
-            let reason = format!("It did not answer within {} s.", time_limit().as_secs_f64());
-            return (printed.unwrap_or_default(), Some(reason));
+            let seconds = asked.map_or_else(|| waited.as_secs_f64().floor(), |asked| asked.as_secs_f64());
+            return (printed, Some(format!("It did not answer within {seconds} s.")));
         };
-        (printed.unwrap_or_default(), (!status.success()).then(|| how_it_ended(status)))
+        // A process that it has left behind may hold the pipe.
+        (rest(time_limit()), (!status.success()).then(|| how_it_ended(status)))
     }
 }
 
@@ -123,7 +156,7 @@ pub(crate) fn print_answer(answer: &impl Serialize) {
 pub(crate) fn be_expendable() {
     end_with_parent();
     // SAFETY: a plain number.
-    unsafe { libc::alarm(time_limit().as_secs() as libc::c_uint + 2) };
+    unsafe { libc::alarm(allowed(asked_limit(), MOST_CROWDED).as_secs() as libc::c_uint + 2) };
 }
 
 #[cfg(test)]

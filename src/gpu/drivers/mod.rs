@@ -197,11 +197,11 @@ impl Guard {
         let made = Folder::create(&self.folder);
         let asked: Vec<_> =
             self.drivers.iter().enumerate().map(|(i, driver)| self.start(driver, i)).collect();
-        let deadline = Instant::now() + time_limit();
+        let began = Instant::now();
         let mut verdicts = Vec::new();
         for (i, (driver, asked)) in self.drivers.iter().zip(asked).enumerate() {
             let mut verdict = match asked {
-                Ok(asked) => verdict_of(asked, deadline),
+                Ok(asked) => verdict_of(asked, began),
                 Err(verdict) => verdict,
             };
             if let Verdict::Ok { platforms } = &verdict {
@@ -255,8 +255,8 @@ fn cannot_ask(folder: &Path, error: &io::Error) -> String {
     format!("It could not be asked in a process of its own: {error} (in {}).", folder.display())
 }
 
-fn verdict_of(asked: Asked, deadline: Instant) -> Verdict {
-    match asked.wait(deadline) {
+fn verdict_of(asked: Asked, began: Instant) -> Verdict {
+    match asked.wait(began) {
         (_, Some(reason)) => Verdict::Failed { reason },
         (printed, None) => match answers_in::<Answer>(&printed).pop() {
             Some(answer) => answer.verdict(),
