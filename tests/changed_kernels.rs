@@ -597,7 +597,7 @@ fn kernels_are_edited_while_the_movie_runs() {
     session.click("Machine code");
     session.wait("machine code", |s| s.shows("vector loads") || s.shows("No disassembler is installed."));
     session.click("Machine code");
-    session.click("Races");
+    session.click_until("Races", "Oclgrind");
     // The number of the version that comes next, from 1, which is what there was.
     let mut number = 1;
     let mut made = Vec::new();

@@ -7,7 +7,7 @@ mod display;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 pub use display::Display;
 use serde_json::Value;
@@ -199,17 +199,27 @@ impl<'a> Session<'a> {
         self.wait(part, |s| s.shows(part));
     }
 
-    /// Waits until the text that is `text` keeps its place, and returns it; of several the last that was painted.
+    /// Waits until the text that is `text` keeps its place, and returns it; of several the last that was painted. On a busy
+    /// machine pictures are seldom: it has kept its place when another picture has it there, or none came for a while.
     pub fn find(&mut self, text: &str) -> Text {
-        let place = |s: &Self| s.texts().into_iter().rev().find(|t| t.text == text);
-        let mut found: Option<Text> = None;
+        let mut found: Option<(Text, Option<SystemTime>, Instant)> = None;
         self.wait(text, |s| {
-            let now = place(s);
-            let stays = now.is_some() && now == found;
-            found = now;
-            stays
+            let painted = std::fs::metadata(&s.texts).and_then(|file| file.modified()).ok();
+            let Some(now) = s.texts().into_iter().rev().find(|t| t.text == text) else {
+                found = None;
+                return false;
+            };
+            match &found {
+                Some((before, then, since)) if *before == now => {
+                    painted != *then || since.elapsed() > Duration::from_millis(500)
+                }
+                _ => {
+                    found = Some((now, painted, Instant::now()));
+                    false
+                }
+            }
         });
-        found.unwrap()
+        found.unwrap().0
     }
 
     /// Clicks at the middle of a text.
