@@ -73,6 +73,7 @@ const OTHERS: &[Variable] = &[
     variable("DBUS_SESSION_BUS_ADDRESS", "", "Where the desktop's dialog for files is asked for."),
     variable("DISPLAY", "", "The X server; one of this and WAYLAND_DISPLAY is needed for a window."),
     variable("HOME", "", "The user's folder: settings, caches, and `~/` in a path that is typed."),
+    variable("LD_LIBRARY_PATH", "", "Where libOpenCL may come from; looked at where no device is found."),
     variable(
         "OCL_ICD_FILENAMES",
         "",

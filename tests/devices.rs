@@ -145,6 +145,40 @@ fn each_broken_driver_is_named_and_the_others_are_listed() {
     }
 }
 
+/// Another program's libOpenCL takes the place of the machine's, and finds no driver: it is named, with what to try.
+#[test]
+fn a_libopencl_that_finds_no_driver_is_named() {
+    let versions =
+        concat!("-Wl,--version-script=", env!("CARGO_MANIFEST_DIR"), "/tests/drivers/no_platforms.map");
+    let arguments = ["-Wl,-soname,libOpenCL.so.1", versions];
+    let library = native::shared_library("no_platforms", "drivers", &["no_platforms.c"], &arguments);
+    let vendors = Vendors::new(&[]).and_the_good_ones();
+    let folder = vendors.folder.join("brought");
+    std::fs::create_dir(&folder).unwrap();
+    let brought = folder.join("libOpenCL.so.1");
+    std::fs::copy(library, &brought).unwrap();
+    let environment = [("LD_LIBRARY_PATH".to_owned(), folder.clone().into_os_string())];
+    let list = vendors.list(&[], &environment);
+    let drivers = list["drivers"].as_array().unwrap();
+    let pocl = drivers.iter().find(|d| d["name"].as_str().unwrap().contains("pocl")).unwrap();
+    assert_eq!(pocl["state"], "empty", "{list}");
+    assert_eq!(pocl["overlooked_by"].as_str(), brought.to_str(), "{list}");
+    let bench = ["bench", "--size", "32x32", "--radius", "1", "--frames", "1", "--variant", "flat"];
+    for (arguments, code) in [(&["devices"][..], 0), (&bench, 1)] {
+        let (ended, _, said) = vendors.run(vendors.clreel(arguments).env("LD_LIBRARY_PATH", &folder));
+        assert_eq!(ended, code, "{said}");
+        let words = [
+            format!("The OpenCL library {} does not find the driver ", brought.display()),
+            "which answers.".to_owned(),
+            "start clreel without it".to_owned(),
+        ];
+        for words in words {
+            assert!(said.contains(&words), "{words}: {said}");
+        }
+        assert!(!said.contains("No OpenCL driver is installed"), "{said}");
+    }
+}
+
 #[test]
 fn a_driver_that_hangs_is_left_after_the_time_limit() {
     let vendors = Vendors::new(&["HANG"]).and_the_good_ones();

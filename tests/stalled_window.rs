@@ -170,3 +170,45 @@ fn a_device_that_does_not_answer_is_given_up_for_another_one() {
         assert_eq!(json(&folder.file("s.json"))["device"]["index"], 1, "{stderr}");
     }
 }
+
+/// A ladder whose device does not answer costs the Lab a sentence: the movie and the overlay go on, and the ladder can be
+/// measured on another device.
+#[test]
+fn the_lab_says_that_a_device_does_not_answer_and_measures_another_one() {
+    let (display, folder) = (Display::start(&[]), Folder::new("stalled-lab"));
+    let (log, now) = (folder.file("log"), folder.file("now"));
+    // Of those that the ladder's checks make by the hundred; the window makes a few.
+    let plan = [("FAIL", "clCreateSubBuffer:60:hang"), ("FAIL_WHILE", now.to_str().unwrap())];
+    let logged = [("LOG", log.to_str().unwrap())];
+    let mut command = clreel(Some(&display));
+    command.envs(layer::environment(&[&plan[..], &logged].concat())).envs(pair::environment());
+    let movie = Movie { size: (64, 48), stamps_ms: steady(100), ..Movie::default() };
+    command.arg(folder.movie("small.mkv", &movie)).args(["--variant", "flat", "--device", "0"]);
+    let mut session = Session::start(&display, command.args(["--device-timeout", "15"]));
+    session.wait_for_title("flat");
+    session.wait_for_frames();
+    session.wait("all programs built", |session| !session.shows("being compiled"));
+    session.press_until_title("space", "paused");
+    session.resize(1280, 720);
+    session.display.key("b");
+    session.click_until("vector add", "65,536");
+    std::fs::write(&now, "").unwrap();
+    session.click_until("Measure", "Stop");
+    let hung =
+        || std::fs::read_to_string(&log).unwrap_or_default().contains("planned-hang clCreateSubBuffer");
+    session.wait("the call that hangs", |_| hung());
+    let said =
+        format!("The ladder could not be measured. The OpenCL device '{}' does not answer.", names()[0]);
+    session.wait_for_text(&said);
+    std::fs::remove_file(now).unwrap();
+    // What nobody has measured has no number.
+    let texts = session.texts();
+    let of_rung = texts.iter().position(|t| t.text == "scalar").unwrap();
+    assert_eq!(texts[of_rung + 1].text, "\u{2013}", "{:?}", &texts[of_rung..]);
+    session.press_until_title("space", "flat");
+    session.wait_for_frames();
+    session.display.key("ctrl+d");
+    session.press_until_title("space", "paused");
+    session.click_until("Measure", &format!("vector add, 65,536, on {}", names()[1]));
+    session.quit();
+}

@@ -1,6 +1,7 @@
 //! Devices and contexts: OpenGL ([`gl`]), OpenCL ([`cl`]), what they share ([`sharing`]), programs ([`program`]), and
 //! which drivers can be trusted ([`drivers`]).
 
+mod at_work;
 pub(crate) mod binaries;
 pub mod cl;
 pub(crate) mod device_thread;

@@ -46,6 +46,11 @@ impl Piped {
         Ok(piped)
     }
 
+    /// Its number.
+    pub(super) fn number(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Its stderr, where the command pipes that; once.
     pub(super) fn stderr(&mut self) -> Option<ChildStderr> {
         self.child.stderr.take()

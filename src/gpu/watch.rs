@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
+use super::at_work;
 use crate::error::Error;
 use crate::timing::crowding;
 use crate::{exit, leftovers};
@@ -17,6 +18,8 @@ const LEAST: Duration = Duration::from_secs(10);
 const TIMES: f64 = 10.0;
 /// How often work is looked at. The smallest limit that can be asked for is as long.
 const LOOK: Duration = Duration::from_millis(100);
+/// A call is asleep where its thread has used less than this part of so long a time.
+const IDLE: (u32, Duration) = (10, Duration::from_millis(250));
 /// How long what has been measured so far may take to be shown.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -30,6 +33,36 @@ struct Work {
     /// `None` where no device is asked: that may take as long as it does.
     predicted: Option<Duration>,
     since: Instant,
+    clock: at_work::Thread,
+    /// The processor's time that the thread had had by then.
+    used: Option<Duration>,
+    /// Since when it sleeps, as far as was looked, and what it had used by then.
+    asleep: Option<(Instant, Duration)>,
+}
+
+impl Work {
+    fn begin_anew(&mut self) {
+        (self.since, self.used, self.asleep) = (Instant::now(), self.clock.used(), None);
+    }
+
+    /// Whether its thread sleeps, and has for `after`. One that computes or waits for a core is at work, as compilers are. It is
+    /// looked at again and again: one moment says little.
+    fn sleeps(&mut self, now: Instant, after: Duration) -> bool {
+        let (Some(used), Some(before)) = (self.clock.used(), self.used) else { return true };
+        let computed = used.saturating_sub(before);
+        if now.saturating_duration_since(self.since) <= after + computed {
+            self.asleep = None;
+            return false;
+        }
+        let (part, least) = IDLE;
+        let (at, by_then) = *self.asleep.get_or_insert((now, used));
+        let asleep = now.saturating_duration_since(at);
+        if self.clock.is_runnable() || used.saturating_sub(by_then) > asleep / part {
+            self.asleep = Some((now, used));
+            return false;
+        }
+        asleep >= least
+    }
 }
 
 /// The innermost of each thread is the last one of that thread.
@@ -48,7 +81,9 @@ fn begin(device: Option<&str>, what: &'static str, predicted: Option<Duration>) 
     let mut all = under_way();
     let outer = || all.iter().rev().find(|work| work.thread == thread).map(|work| work.device.clone());
     let Some(device) = device.map(str::to_owned).or_else(outer) else { return Watched(None) };
-    all.push(Work { thread, device, what, predicted, since: Instant::now() });
+    let clock = at_work::Thread::current();
+    let (since, used) = (Instant::now(), clock.used());
+    all.push(Work { thread, device, what, predicted, since, clock, used, asleep: None });
     Watched(Some(thread))
 }
 
@@ -72,7 +107,7 @@ pub(crate) fn on_host() -> Watched {
 pub(crate) fn progress() {
     let thread = std::thread::current().id();
     if let Some(work) = under_way().iter_mut().rev().find(|work| work.thread == thread) {
-        work.since = Instant::now();
+        work.begin_anew();
     }
 }
 
@@ -89,13 +124,23 @@ impl Drop for Watched {
     }
 }
 
-/// What of all threads' work is over its time, by `limit` of what it was predicted to take.
-fn stalled(all: &[Work], now: Instant, limit: impl Fn(Duration) -> Duration) -> Option<(&Work, Duration)> {
+/// What of all threads' work is over its time, by `limit` of what it was predicted to take, and how much that is.
+fn over_time(
+    all: &[Work],
+    now: Instant,
+    limit: impl Fn(Duration) -> Duration,
+) -> impl Iterator<Item = (usize, Duration)> {
     let innermost = |at: usize| all[at + 1..].iter().all(|later| later.thread != all[at].thread);
-    let over = all.iter().enumerate().filter(|(at, _)| innermost(*at)).filter_map(|(_, work)| {
+    let over = all.iter().enumerate().filter(move |(at, _)| innermost(*at));
+    over.filter_map(move |(at, work)| {
         let limit = limit(work.predicted?);
-        (now.saturating_duration_since(work.since) > limit).then_some((work, limit))
-    });
+        (now.saturating_duration_since(work.since) > limit).then_some((at, limit))
+    })
+}
+
+/// The one of them that has been so for the longest.
+fn stalled(all: &[Work], now: Instant, limit: impl Fn(Duration) -> Duration) -> Option<(&Work, Duration)> {
+    let over = over_time(all, now, limit).filter_map(|(at, limit)| Some((all.get(at)?, limit)));
     over.min_by_key(|(work, _)| work.since)
 }
 
@@ -119,15 +164,31 @@ fn silent(work: &Work, limit: Duration) -> Error {
 }
 
 /// What a thread has waited for so long that it should be said: on which device (empty where none is known yet), what, and how
-/// long. Only devices that `matters` says are looked at.
+/// long. Only devices that `matters` says are looked at. `after` is for a thread that sleeps in its call; one that uses the
+/// processor, as a compiler does and drivers that wait so, has as long as where nobody looks.
 pub(crate) fn silence(
     after: Duration,
     matters: impl Fn(&str) -> bool,
 ) -> Option<(String, &'static str, Duration)> {
-    let (all, now) = (under_way(), Instant::now());
-    let known: Vec<Work> = all.iter().filter(|work| matters(&work.device)).cloned().collect();
-    let silent = stalled(&known, now, |predicted| after.max(predicted.mul_f64(TIMES)));
-    silent.map(|(work, _)| (work.device.clone(), work.what, now.saturating_duration_since(work.since)))
+    let (mut all, now) = (under_way(), Instant::now());
+    let soon = |predicted: Duration| after.max(predicted.mul_f64(TIMES));
+    let late: Vec<(usize, Duration)> = over_time(&all, now, soon).collect();
+    let mut crowded = None;
+    let mut is_silent = |work: &mut Work, limit: Duration| {
+        let waited = now.saturating_duration_since(work.since);
+        work.sleeps(now, limit) || {
+            let predicted = work.predicted.unwrap_or_default();
+            waited > allowed(None, predicted, *crowded.get_or_insert_with(crowding))
+        }
+    };
+    let mut longest: Option<(String, &'static str, Instant)> = None;
+    for (at, limit) in late {
+        let Some(work) = all.get_mut(at).filter(|work| matters(&work.device)) else { continue };
+        if is_silent(work, limit) && longest.as_ref().is_none_or(|(.., since)| work.since < *since) {
+            longest = Some((work.device.clone(), work.what, work.since));
+        }
+    }
+    longest.map(|(device, what, since)| (device, what, now.saturating_duration_since(since)))
 }
 
 /// When that is to be looked at next; `None` while nothing is under way.
@@ -185,6 +246,7 @@ pub(crate) fn end_process_after(asked: Option<Duration>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::mpsc::{TryRecvError, channel};
 
     fn mine() -> Vec<Work> {
         let me = std::thread::current().id();
@@ -214,6 +276,39 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_sleeps_is_silent_and_one_that_computes_is_at_work() {
+        // A call that sleeps or computes until the channel is closed, and what is watched of it.
+        let call = |device: &'static str, computes: bool| {
+            let ((leave, wait), (begun, begins)) = (channel::<()>(), channel());
+            let thread = std::thread::spawn(move || {
+                let _watched = on_device(device, "it is called");
+                begun.send(()).unwrap();
+                while computes && wait.try_recv() == Err(TryRecvError::Empty) {}
+                let _ = wait.recv();
+            });
+            begins.recv().unwrap();
+            let work = under_way().iter().find(|work| work.device == device).cloned().unwrap();
+            (leave, thread, work)
+        };
+        let after = Duration::from_secs(1);
+        for (device, computes) in [("one that sleeps", false), ("one that computes", true)] {
+            let (leave, thread, mut work) = call(device, computes);
+            while work.clock.is_runnable() != computes {
+                std::thread::yield_now();
+            }
+            let at = |ms| work.since + Duration::from_millis(ms);
+            let [soon, first, second] = [at(900), at(60_000), at(60_300)];
+            assert!(
+                !work.sleeps(soon, after) && !work.sleeps(first, after),
+                "{device}: one look says little"
+            );
+            assert_eq!(work.sleeps(second, after), !computes, "{device}");
+            drop(leave);
+            thread.join().unwrap();
+        }
+    }
+
+    #[test]
     fn other_threads_work_is_seen_and_what_is_predicted_has_its_time() {
         let work = |what, predicted| Work {
             thread: std::thread::current().id(),
@@ -221,6 +316,9 @@ mod tests {
             what,
             predicted: Some(Duration::from_secs(predicted)),
             since: Instant::now(),
+            clock: at_work::Thread::current(),
+            used: None,
+            asleep: None,
         };
         let other = std::thread::spawn(|| std::thread::current().id()).join().unwrap();
         let all = [Work { thread: other, ..work("theirs", 2) }, work("outer", 0), work("mine", 0)];

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::answer::{self, Request};
 use super::bench::{Bench, Compared, Prepared, Tried, fail, passed, predict, without_device};
+use super::growth::Growth;
 use super::rows::{Case, CaseRun, Chosen, Entry, LimitName, Worth};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, Device, DeviceInfo, DeviceKind};
@@ -260,19 +261,22 @@ impl<'a, L: Ladder> Contest<'a, L> {
         Ok(Self { ladder, cl: device.map(ClContext::new).transpose()?, child: RefCell::new(child) })
     }
 
-    /// How long a run takes, in milliseconds. Smaller cases come first: what takes long at them is not tried.
+    /// How long a run takes, in milliseconds. Smaller cases come first: what is predicted to take long by them is not tried.
     pub(super) fn predict(&self, built: &L::Built, room: &mut Room<L>) -> Result<f64> {
         let operations = |case: &L::Case| self.ladder.operations(case).max(1.0);
+        let mut known = Growth::default();
         for small in self.ladder.smaller(&room.case) {
+            if known.at(operations(&small)) > LONG_MS {
+                return Ok(known.at(operations(&room.case)));
+            }
             let mut memory = self.ladder.room(self.cl.as_ref(), &small, 0)?;
             self.ladder.load(&mut memory, L::INPUTS[0])?;
-            let ms = predict(|| self.ladder.run(built, &mut memory))?;
-            let predicted = ms * operations(&room.case) / operations(&small);
-            if predicted > LONG_MS {
-                return Ok(predicted);
-            }
+            known.note(operations(&small), predict(|| self.ladder.run(built, &mut memory))?);
         }
-        predict(|| self.ladder.run(built, &mut room.memory))
+        match known.at(operations(&room.case)) {
+            predicted if predicted > LONG_MS => Ok(predicted),
+            _ => predict(|| self.ladder.run(built, &mut room.memory)),
+        }
     }
 
     /// Tries a configuration in the child, where its kernels are not those that are built in.

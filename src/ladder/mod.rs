@@ -9,6 +9,7 @@ pub(crate) mod chart;
 pub mod config;
 pub mod contest;
 mod fastest;
+mod growth;
 pub mod heat;
 pub(crate) mod judge;
 #[cfg(test)]

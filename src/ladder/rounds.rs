@@ -267,7 +267,11 @@ mod tests {
 
         fn prepare(&mut self, id: &'static str, (): &mut ()) -> Tried<Prepared<&'static str>> {
             self.note("prepare", id);
-            let predicted_ms = if id == "slow" { 1e6 } else { 1.0 };
+            let predicted_ms = match id {
+                "slow" => 1e6,
+                "half a minute" => 3e4,
+                _ => 1.0,
+            };
             let (chosen, checked) = (None, vec![Checked::default()]);
             if id == "unbuilt" {
                 return Err(fail(error("does not build")));
@@ -326,8 +330,12 @@ mod tests {
     }
 
     fn told(made: &mut Made, entrants: &[&'static str], cases: &[&'static str], fail_fast: bool) -> Told {
+        asked(made, entrants, cases, Ask { rounds: 3, fail_fast, named: false })
+    }
+
+    fn asked(made: &mut Made, entrants: &[&'static str], cases: &[&'static str], ask: Ask) -> Told {
         let mut told = Told::default();
-        run(made, entrants, cases, Ask { rounds: 3, fail_fast, named: false }, &mut told);
+        run(made, entrants, cases, ask, &mut told);
         told
     }
 
@@ -353,6 +361,24 @@ mod tests {
         assert_eq!(report.case, "noise, as it is timed");
         let times = |index: usize| told.runs[index].1.rows[0].outcome.measured().map(|m| m.time.n);
         assert_eq!([times(0), times(1), times(2)], [Some(1), Some(2), Some(3)]);
+    }
+
+    #[test]
+    fn what_takes_minutes_is_said_and_left_out_unless_it_was_asked_for() {
+        let of = |named| {
+            let ask = Ask { rounds: 3, fail_fast: false, named };
+            let mut made = Made::default();
+            let told = asked(&mut made, &["good", "half a minute", "slow"], &["any"], ask);
+            let run = told.runs.last().unwrap().1.clone();
+            (run, made.log.take().contains(&"run half a minute".to_owned()))
+        };
+        let (left_out, has_run) = of(false);
+        assert_eq!((words(&left_out).as_slice(), has_run), (&["ok", "skipped", "skipped"][..], false));
+        let reason = |run: &CaseRun, row: usize| run.rows[row].outcome.reason().unwrap();
+        assert_eq!(reason(&left_out, 1), "One run would take about 30 s. It is timed if --variant names it.");
+        let (named, has_run) = of(true);
+        assert_eq!((words(&named).as_slice(), has_run), (&["ok", "ok", "skipped"][..], true));
+        assert_eq!(reason(&named, 2), "One run would take about 1000 s.", "in no case");
     }
 
     #[test]

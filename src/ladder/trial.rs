@@ -10,10 +10,10 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 use crate::gpu::program::KERNELS_VARIABLE;
-use crate::gpu::trial::{BUILD, Client, Fault, START};
+use crate::gpu::trial::{BUILD, Client, Fault, Limit, START};
 use crate::timing::crowding;
 
-/// How long a step of a trial may take at least on a machine with time for it, unless the user says.
+/// How long a step of a trial may take at least, unless the user says.
 const LEAST: Duration = Duration::from_secs(10);
 /// And how many times as long as it was predicted to take.
 const TIMES_PREDICTED: f64 = 10.0;
@@ -58,7 +58,10 @@ impl Child {
             let times = predicted.map_or(0.0, |ms| TIMES_PREDICTED * ms / 1e3);
             let times = Duration::try_from_secs_f64(times.min(1e6)).unwrap_or(LEAST);
             let least = if [START, BUILD].contains(&step) { PREPARING } else { Duration::ZERO };
-            limit.unwrap_or_else(|| LEAST.max(times).mul_f64(crowding())).max(least)
+            let work = limit.unwrap_or(LEAST.max(times)).max(least);
+            // On a busy machine others may have the device.
+            let asleep = limit.map_or_else(|| work.mul_f64(crowding()), |_| work);
+            Limit { work, asleep }
         };
         loop {
             let client = match self.client.take() {

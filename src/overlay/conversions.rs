@@ -171,7 +171,15 @@ fn show(
 
 fn contents(ui: &mut Ui, check: &Conversions, actions: &mut Vec<Action>) {
     let (color, text) = told(check);
-    line(ui, &text, color);
+    match check.state {
+        // All of it: nothing else says it.
+        CheckState::Failed(_) => {
+            ui.label(egui::RichText::new(text).font(theme::words(12.0)).color(color));
+        }
+        _ => {
+            line(ui, &text, color);
+        }
+    }
     let (known, all) = check.progress();
     if check.is_under_way() {
         let done = known as f32 / all.max(1) as f32;

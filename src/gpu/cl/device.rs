@@ -296,7 +296,7 @@ fn named<'a>(names: impl Iterator<Item = &'a str> + Clone, wanted: &str) -> Opti
     whole.or_else(|| lower.position(|name| name.contains(wanted)))
 }
 
-/// The error for a machine without any OpenCL device; it names the drivers that were left out.
+/// The error for a machine without any OpenCL device; it names the drivers that were left out, and the library that finds none.
 pub(crate) fn no_device() -> Error {
     let mut why = Vec::new();
     for driver in drivers::verdicts() {
@@ -310,6 +310,14 @@ pub(crate) fn no_device() -> Error {
             Verdict::Empty { .. } | Verdict::Ok { .. } => {}
         }
     }
+    let loader = drivers::loader_at_fault();
+    let try_this = match loader {
+        Some((fault, try_this)) => {
+            why.push(fault);
+            try_this
+        }
+        None => "Install pocl-opencl-icd to compute on the CPU, or the OpenCL driver of the graphics card's vendor.".to_owned(),
+    };
     if why.is_empty() {
         why.push(
             "No OpenCL driver is installed, or none of the installed drivers offers a device.".to_owned(),
@@ -318,7 +326,7 @@ pub(crate) fn no_device() -> Error {
     Error::new(
         "There is no OpenCL device on this machine, so the filter cannot run.",
         why.join(" "),
-        "Install pocl-opencl-icd to compute on the CPU, or the OpenCL driver of the graphics card's vendor.",
+        try_this,
     )
 }
 

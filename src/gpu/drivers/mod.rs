@@ -12,6 +12,7 @@
 //! device no longer answers. Asking takes about as long as listing the devices does anyway.
 
 mod child;
+mod loader;
 mod registered;
 
 use std::ffi::OsStr;
@@ -58,6 +59,9 @@ pub(crate) enum Verdict {
     Empty {
         /// Why, as far as is known: one sentence.
         reason: String,
+        /// The file of libOpenCL, where that names no platform though the driver has one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        overlooked_by: Option<String>,
     },
     /// It was left out on demand.
     Skipped {
@@ -76,7 +80,7 @@ impl Driver {
     pub(crate) fn left_out(&self) -> Option<String> {
         let reason = match &self.verdict {
             Verdict::Ok { .. } => return None,
-            Verdict::Empty { reason } => format!("no device. {reason}"),
+            Verdict::Empty { reason, .. } => format!("no device. {reason}"),
             Verdict::Skipped { by } => format!("left out, as '{by}' asks."),
             Verdict::Failed { reason } => format!("left out. {reason}"),
         };
@@ -272,12 +276,14 @@ struct Answer {
     platforms: Vec<String>,
     /// Why there is none.
     reason: String,
+    /// See [`Verdict::Empty`].
+    overlooked_by: Option<String>,
 }
 
 impl Answer {
     fn verdict(self) -> Verdict {
         if self.platforms.is_empty() {
-            Verdict::Empty { reason: self.reason }
+            Verdict::Empty { reason: self.reason, overlooked_by: self.overlooked_by }
         } else {
             Verdict::Ok { platforms: self.platforms }
         }
@@ -290,22 +296,29 @@ pub(crate) fn answer(platforms: impl FnOnce() -> Vec<String>) -> ! {
     be_expendable();
     let mut platforms = platforms();
     platforms.dedup();
-    let reason = match platforms.is_empty() {
+    let why = match platforms.is_empty() {
         true => registered(crate::environment::get).first().map(|driver| why_empty(&driver.library())),
         false => None,
     };
-    print_answer(&Answer { platforms, reason: reason.unwrap_or_default() });
+    let (reason, overlooked_by) = why.unwrap_or_default();
+    print_answer(&Answer { platforms, reason, overlooked_by });
     super::process::exit_now(0)
 }
 
-fn why_empty(library: &OsStr) -> String {
+/// Why a driver has no device; and the file of libOpenCL where that is to blame.
+fn why_empty(library: &OsStr) -> (String, Option<String>) {
     let Ok(name) = std::ffi::CString::new(library.as_bytes()) else {
-        return "The name of its library is not one.".to_owned();
+        return ("The name of its library is not one.".to_owned(), None);
     };
     // SAFETY: the name ends with a zero, the library stays loaded, and the message is copied before the next call.
     unsafe {
-        if !libc::dlopen(name.as_ptr(), libc::RTLD_LAZY).is_null() {
-            return "It offers no device on this machine.".to_owned();
+        let handle = libc::dlopen(name.as_ptr(), libc::RTLD_LAZY);
+        if !handle.is_null() {
+            if let Some(file) = loader::file().filter(|_| loader::overlooks(handle)) {
+                let file = file.display().to_string();
+                return (format!("It answers, but the OpenCL library {file} does not find it."), Some(file));
+            }
+            return ("It offers no device on this machine.".to_owned(), None);
         }
         let message = libc::dlerror();
         let message = if message.is_null() {
@@ -313,6 +326,31 @@ fn why_empty(library: &OsStr) -> String {
         } else {
             std::ffi::CStr::from_ptr(message).to_string_lossy().into_owned()
         };
-        format!("Its library cannot be loaded: {message}.")
+        (format!("Its library cannot be loaded: {message}."), None)
     }
+}
+
+/// Whose libOpenCL may be why there is no device, in a sentence, and what to try; `None` where nothing speaks against it.
+pub(super) fn loader_at_fault() -> Option<(String, String)> {
+    let overlooked = verdicts().iter().find_map(|driver| match &driver.verdict {
+        Verdict::Empty { overlooked_by: Some(file), .. } => Some((&driver.name, file)),
+        _ => None,
+    });
+    // Where no driver is registered, any library would find none.
+    let brought = loader::brought().filter(|_| !verdicts().is_empty());
+    let brought = brought.map(|file| file.display().to_string());
+    let why = match (overlooked, &brought) {
+        (Some((driver, file)), _) => {
+            format!("The OpenCL library {file} does not find the driver {driver}, which answers.")
+        }
+        (None, Some(file)) => format!("Drivers are called through the OpenCL library {file}."),
+        (None, None) => return None,
+    };
+    let try_this = match brought {
+        Some(_) => {
+            "LD_LIBRARY_PATH brings that library: start clreel without it, or take its folder out of it."
+        }
+        None => "Use your system's own OpenCL library instead (on Debian ocl-icd-libopencl1).",
+    };
+    Some((why, try_this.to_owned()))
 }

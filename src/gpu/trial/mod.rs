@@ -7,6 +7,7 @@
 //! should take, so that a slow kernel is told from an endless one. What is asked is no concern of this module.
 
 mod child;
+mod spent;
 
 use std::fs::File;
 use std::io;
@@ -15,14 +16,16 @@ use std::os::unix::fs::FileExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::at_work::Effort;
 use super::drivers;
 use super::piped::Piped;
 pub(crate) use child::{Talk, serve};
+use spent::Spent;
 
 /// The hidden subcommand with which this binary tries kernels.
 pub(crate) const TRY: &str = "try-kernels";
@@ -31,6 +34,19 @@ pub(crate) const TRY: &str = "try-kernels";
 pub(crate) const START: &str = "start";
 /// The step in which the compiler is at work.
 pub(crate) const BUILD: &str = "build";
+
+/// How often it is looked what a child does that says nothing.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How long a step may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limit {
+    /// While the child, or what it has started, is at work: so long on the wall, and so much of the processors' time. A child
+    /// that waits for a core on a busy machine is not to blame.
+    pub work: Duration,
+    /// While all of it sleeps.
+    pub asleep: Duration,
+}
 
 /// What a child says while it works, and at the end.
 #[derive(Debug, Serialize, Deserialize)]
@@ -124,15 +140,15 @@ impl Client {
         self.frame.read_exact_at(bytes, 0)
     }
 
-    /// Asks, and waits for the answer. `limit` says how long a step may take, by its name and what the child predicts for it.
-    /// After a fault the child is gone: drop this.
+    /// Asks, and waits for the answer. `limit` says how long a step may take, by its name and what the child predicts for it;
+    /// where the child says what it predicts, the step's time begins anew. After a fault the child is gone: drop this.
     ///
     /// # Errors
     /// When the child ended or did not answer in time.
     pub(crate) fn ask<Q: Serialize, A: DeserializeOwned>(
         &mut self,
         request: &Q,
-        limit: &dyn Fn(&str, Option<f64>) -> Duration,
+        limit: &dyn Fn(&str, Option<f64>) -> Limit,
     ) -> Result<A, Fault> {
         // The child has limits of its own.
         let _host = super::watch::on_host();
@@ -143,19 +159,30 @@ impl Client {
             return Err(self.ended());
         }
         START.clone_into(&mut self.step);
-        let mut allowed = limit(START, None);
+        let (mut allowed, mut spent) = (limit(START, None), Spent::default());
+        let mut looked = Instant::now();
         loop {
-            match self.piped.hear(allowed) {
-                Ok(line) => match serde_json::from_slice(&line) {
-                    Ok(Said::Answer(answer)) => return Ok(answer),
-                    Ok(Said::Step(name)) => {
-                        allowed = limit(&name, None);
-                        self.step = name;
+            match self.piped.hear(LOOK) {
+                Ok(line) => {
+                    match serde_json::from_slice(&line) {
+                        Ok(Said::Answer(answer)) => return Ok(answer),
+                        Ok(Said::Step(name)) => {
+                            allowed = limit(&name, None);
+                            self.step = name;
+                        }
+                        Ok(Said::Predicted(ms)) => allowed = limit(&self.step, Some(ms)),
+                        Err(_) => return Err(Fault::Ended("an answer that is none".to_owned())),
                     }
-                    Ok(Said::Predicted(ms)) => allowed = limit(&self.step, Some(ms)),
-                    Err(_) => return Err(Fault::Ended("an answer that is none".to_owned())),
-                },
-                Err(RecvTimeoutError::Timeout) => return Err(Fault::Silent(self.step.clone(), allowed)),
+                    (spent, looked) = (Spent::default(), Instant::now());
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    let passed = looked.elapsed();
+                    looked += passed;
+                    spent.look(passed, Effort::of(self.piped.number()));
+                    if let Some(over) = spent.over(allowed) {
+                        return Err(Fault::Silent(self.step.clone(), over));
+                    }
+                }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended()),
             }
         }

@@ -17,13 +17,14 @@ use crate::error::{Error, Result};
 use crate::gpu::binaries;
 use crate::gpu::cl::{ClContext, Device};
 use crate::gpu::identity::{Identity, by_identity, identity_of};
-use crate::gpu::trial::{BUILD, Client, Fault, START, Talk, serve};
-use crate::timing::crowding;
+use crate::gpu::trial::{BUILD, Client, Fault, Limit, START, Talk, serve};
 
 /// What the hidden subcommand is told that is to answer for these.
 pub(crate) const NAME: &str = "conformance";
-/// How long any step may take on a machine with time for it, unless the user says: some drivers compile at the first launch.
+/// How much of the processors' time any step may take, unless the user says: some drivers compile at the first launch.
 const LIMIT: Duration = Duration::from_secs(60);
+/// So many times as long a child may sleep: for a device that others use, or another child's compiler.
+const ASLEEP: u32 = 3;
 
 /// What the child is asked.
 #[derive(Debug, Serialize, Deserialize)]
@@ -117,10 +118,10 @@ impl Child {
         let Ask { widths, depth, seed, .. } = *ask;
         let request = Request { device: self.device.clone(), cases: cases.to_vec(), widths, depth, seed };
         let limit = |step: &str, _: Option<f64>| {
-            let patient = LIMIT.mul_f64(crowding());
-            // Compiling, and making numbers on a busy machine, is no conversion.
+            // Compiling, and making numbers, is no conversion.
             let is_case = cases.iter().any(|(case, _)| case.to_string() == step);
-            ask.limit.filter(|_| is_case).unwrap_or(patient)
+            let work = ask.limit.filter(|_| is_case).unwrap_or(LIMIT);
+            Limit { work, asleep: work * ASLEEP }
         };
         loop {
             let client = match self.client.take() {

@@ -185,7 +185,8 @@ impl Ladder for Matmul {
     }
 
     fn smaller(&self, shape: &Shape) -> Vec<Shape> {
-        let smaller = [1 << 24, 1 << 27].map(|products| halved(*shape, products));
+        // Matrices of 256 KiB, 1 and 4 MiB: the last ones fit into few caches.
+        let smaller = [1 << 24, 1 << 27, 1 << 30].map(|products| halved(*shape, products));
         smaller.into_iter().filter(|small| small.products() < shape.products() / 4).collect()
     }
 
