@@ -430,7 +430,13 @@ fn sentence(ui: &mut Ui, error: &Error) {
     ui.label(RichText::new(&error.what).font(theme::words(12.0)).color(theme::ERROR));
     let is_log = error.why.contains('\n');
     let font = if is_log { theme::figures(11.0) } else { theme::words(12.0) };
-    ui.add(Label::new(RichText::new(&error.why).font(font).color(theme::TEXT)).wrap());
+    ui.scope(|ui| {
+        ui.spacing_mut().item_spacing.y = 0.0;
+        // Each line is a text of its own: the first ones of a long log are in sight.
+        for text in error.why.lines() {
+            ui.add(Label::new(RichText::new(text).font(font.clone()).color(theme::TEXT)).wrap());
+        }
+    });
     if !error.hint.is_empty() && !is_log {
         ui.label(RichText::new(&error.hint).font(theme::words(12.0)).color(theme::WEAK));
     }

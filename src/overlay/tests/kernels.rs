@@ -44,6 +44,24 @@ fn edited() -> Kernels {
 }
 
 #[test]
+fn the_beginning_of_a_long_log_is_in_sight_below_ten_versions() {
+    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
+    fixture.kernels = edited();
+    let log: Vec<String> =
+        (1..60).map(|n| format!("03_flat.cl:{n}: a warning that is long enough to fill it")).collect();
+    let error = Error::new("It does not build.", log.join("\n"), "");
+    fixture.kernels.versions[0].judged[0].verdict = Verdict::Refused(error);
+    let first = fixture.kernels.versions[3].clone();
+    fixture.kernels.versions.extend(std::iter::repeat_n(first, 6));
+    fixture.overlay.open[Panel::Kernels as usize] = true;
+    (0..3).for_each(|_| drop(fixture.pass(vec![])));
+    for text in ["'flat' goes on with version 3.", "It does not build.", "03_flat.cl:1: a warning"] {
+        assert!(fixture.shows(text), "{text}: {:?}", fixture.texts);
+    }
+    assert!(!fixture.shows("03_flat.cl:59:"), "the rest scrolls");
+}
+
+#[test]
 fn what_was_overtaken_is_not_said_to_be_tried() {
     let mut fixture = Fixture::new(vec2(1280.0, 800.0));
     fixture.kernels = edited();
