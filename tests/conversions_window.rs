@@ -15,7 +15,9 @@ mod window;
 
 use std::path::PathBuf;
 
-use changed::{CORRECT, LIMIT, PLANES, SIZE, as_gpu, endless, kernels, mutant, shot, small};
+use changed::{
+    CORRECT, FOR_EVER, LIMIT, Mutant, PLANES, SIZE, as_gpu, endless, kernels, mutant, shot, small,
+};
 use ffmpeg_next::format::Pixel;
 use movie::{Folder, Movie};
 use window::{Display, Session, clreel, png, succeed};
@@ -198,4 +200,97 @@ fn the_devices_conversions_are_checked_while_the_movie_plays() {
     session.wait_for_text("It begins: ");
     let said = session.quit();
     assert!(!said.contains("cannot"), "{said}");
+}
+
+/// The built-in kernel file of the planes.
+fn planes() -> String {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(PLANES);
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// Each save is judged, and what may be shown converts the next frame: alpha tells which kernel that was.
+#[test]
+fn a_conversion_that_is_edited_is_judged_and_converts_the_next_frame() {
+    let folder = Folder::new("conversions-live");
+    let fifty =
+        Movie { stamps_ms: movie::steady(50), format: Pixel::YUV420P, size: SIZE, ..Movie::default() };
+    let movie = folder.movie("m.mkv", &fifty);
+    let (edited, here) = (folder.file("kernels"), folder.file("here"));
+    std::fs::create_dir_all(edited.join("convert")).unwrap();
+    std::fs::create_dir(&here).unwrap();
+    let save = |text: &str| {
+        std::fs::write(edited.join("new~"), text).unwrap();
+        std::fs::rename(edited.join("new~"), edited.join(PLANES)).unwrap();
+    };
+    let first = |line: &str| {
+        let text = planes();
+        let at = text.find("__kernel").unwrap();
+        let body = at + text[at..].find('{').unwrap() + 1;
+        format!("{} {line} {}", &text[..body], &text[body..])
+    };
+    let display = Display::start(&[]);
+    let mut command = clreel(Some(&display));
+    command.env_remove("CLREEL_KERNELS").envs(as_gpu()).arg("--kernels").arg(&edited).arg(&movie);
+    command.args(["--variant", "flat", "--radius", "2", "--device", "gpu", "--kernel-timeout", LIMIT]);
+    let mut session = Session::start(&display, command.current_dir(&here));
+    session.resize(1280, 720);
+    session.wait_for_title("flat, r=2");
+    session.wait_for_frames();
+    session.display.key("e");
+    session.wait_for_text("Edit the files in");
+    session.display.key("d");
+    session.wait_for_text("Repaint");
+    // The picture that is shown has this alpha.
+    let shown = |session: &mut Session, alpha: u8| {
+        let began = std::time::SystemTime::now();
+        session.wait(&format!("a picture with alpha {alpha}"), |session| {
+            session.display.key("s");
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            let files = std::fs::read_dir(&here).unwrap().map(|entry| entry.unwrap().path());
+            let time = |path: &PathBuf| path.metadata().and_then(|meta| meta.modified()).ok();
+            // The newest ones may still be written.
+            let is_whole = |path: &PathBuf| {
+                time(path).is_some_and(|at| at > began && at.elapsed().is_ok_and(|age| age.as_secs() > 0))
+            };
+            files.filter(is_whole).any(|path| png(&path).2.chunks_exact(4).all(|pixel| pixel[3] == alpha))
+        });
+    };
+    let &Mutant(_, _, from, to, ..) = mutant("alpha");
+    save(&(planes() + "// edited\n"));
+    session.wait_for_text("01_planes.cl: conversion exact");
+    shown(&mut session, 255);
+    assert!(!session.shows("convert, differs"));
+    save(&planes().replacen(from, to, 1));
+    session.wait_for_text("01_planes.cl: conversion differs in 3,220 bytes, first alpha at (0, 0)");
+    session.wait_for_text("The conversion differs: ");
+    session.wait_for_text("convert, differs");
+    shown(&mut session, 254);
+    for (text, words) in [
+        (planes().replacen(from, "a = 255", 1), "does not build"),
+        (first(FOR_EVER), "did not end within"),
+        (first("*(volatile __global uchar *)((ulong)1 << 46) = 1;"), "(signal 11)"),
+    ] {
+        save(&text);
+        session.wait(words, |s| {
+            s.shows("01_planes.cl: conversion: ")
+                && s.shows(words)
+                && s.shows("The conversion goes on with version 3.")
+        });
+        shown(&mut session, 254);
+    }
+    // A click goes back.
+    session.click("2");
+    session.wait("the exact one", |s| !s.shows("convert, differs"));
+    shown(&mut session, 255);
+    session.click("3");
+    session.wait_for_text("convert, differs");
+    shown(&mut session, 254);
+    // What is built in again.
+    std::fs::remove_file(edited.join(PLANES)).unwrap();
+    session.wait("what is built in", |s| !s.shows("convert, differs"));
+    shown(&mut session, 255);
+    // All else stood in the panel.
+    let said = session.quit();
+    let told: Vec<&str> = said.lines().filter(|line| line.starts_with("clreel: ")).collect();
+    assert!(told.iter().all(|line| line.starts_with("clreel: Saved ")), "{said}");
 }

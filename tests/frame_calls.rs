@@ -189,24 +189,45 @@ fn a_snapshot_brings_its_frame_to_the_device_once() {
     let folder = Folder::new("frame-calls-snapshot");
     let movie =
         folder.movie("small.mkv", &Movie { size: (176, 100), stamps_ms: steady(3), ..Movie::default() });
-    let log = folder.file("log");
-    // The bytes of each write to the device.
-    let writes = |variant: &str| {
-        let _ = std::fs::remove_file(&log);
+    let (log, calls) = (folder.file("log"), folder.file("calls"));
+    // The bytes of each write to the device, and how many kernels were launched.
+    let made = |arguments: &[&str]| {
+        [&log, &calls].into_iter().for_each(|file| drop(std::fs::remove_file(file)));
         let mut command = clreel(None);
-        command.envs(layer::environment(&[("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap())]));
-        command.arg("snapshot").arg(&movie).args(["--variant", variant, "--radius", "3", "--device", "0"]);
+        let files = [("LOG", log.to_str().unwrap()), ("CALLS", calls.to_str().unwrap())];
+        command.envs(layer::environment(&[&[("FAKE_GPU", "1")], &files[..]].concat()));
+        command.arg("snapshot").arg(&movie).args(["--radius", "3", "--device", "0"]).args(arguments);
         command.arg("--out").arg(folder.file("out.png"));
         succeed(command);
-        let calls = layer::calls(&log, "clEnqueueWriteBuffer");
+        let writes = layer::calls(&log, "clEnqueueWriteBuffer");
         let bytes = |call: &String| call.rsplit_once('=').unwrap().1.parse::<usize>().unwrap();
-        calls.iter().map(bytes).collect::<Vec<_>>()
+        let launches = layer::calls(&calls, "clEnqueueNDRangeKernel").len();
+        (writes.iter().map(bytes).collect::<Vec<_>>(), launches)
     };
-    let frame = *writes("off").iter().max().unwrap();
+    let one = |variant: &str| made(&["--variant", variant]);
+    let (writes, conversion) = one("off");
+    let frame = *writes.iter().max().unwrap();
     assert!(frame >= 176 * 100 * 3 / 2, "{frame}");
+    let large = |writes: &[usize]| writes.iter().filter(|bytes| **bytes >= frame).count();
     for variant in ["off", "flat", "planar"] {
-        let writes = writes(variant);
-        let large = writes.iter().filter(|bytes| **bytes >= frame).count();
-        assert_eq!(large, 1, "{variant}: {writes:?}");
+        let (writes, _) = one(variant);
+        assert_eq!(large(&writes), 1, "{variant}: {writes:?}");
+    }
+    // Two filters of it: one upload, one conversion, and the kernels of both. `planar` reads planes, which are uploaded again.
+    for (left, right, uploads) in [
+        ("flat", "fused", 1),
+        ("off", "vectorized", 1),
+        ("flat", "off", 1),
+        ("flat", "native", 1),
+        ("glsl", "fused", 1),
+        ("flat", "planar", 2),
+    ] {
+        let (writes, launches) = made(&["--wipe", &format!("{left},{right}")]);
+        assert_eq!(large(&writes), uploads, "{left}, {right}: {writes:?}");
+        // What does without OpenCL launches nothing.
+        let alone = [left, right].map(|id| if ["native", "glsl"].contains(&id) { 0 } else { one(id).1 });
+        let on_device = alone.iter().filter(|launches| **launches > 0).count();
+        let shared = if uploads == 1 && on_device == 2 { conversion } else { 0 };
+        assert_eq!(launches, alone[0] + alone[1] - shared, "{left}, {right}: {alone:?} alone");
     }
 }

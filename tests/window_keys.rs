@@ -116,18 +116,27 @@ fn keys_change_variant_radius_pause_and_overlay() {
 fn every_frame_of_a_wipe_has_both_sides_whichever_is_done_first() {
     let (display, folder) = (Display::start(&[]), Folder::new("wipe-order"));
     let stats = folder.file("s.json");
-    for compared in [false, true] {
+    for (sides, compared) in [("flat:15,off", false), ("flat:15,off", true), ("off,flat:15", false)] {
         let mut command = clreel(Some(&display));
         // The unfiltered side is done long before the other.
-        command.args(["--wipe", "flat:15,off", "--frames", "12", "--stats"]).arg(&stats);
+        command.args(["--wipe", sides, "--frames", "12", "--stats"]).arg(&stats);
         command.args(compared.then_some("--difference"));
         assert!(command.status().unwrap().success());
         let stats = json(&stats);
         let frames = stats["frames"].as_array().unwrap();
         let has_both = |f: &serde_json::Value| f["variant"] == "off" || f["beside"] == "off";
         assert!(frames.len() == 12 && frames.iter().all(has_both), "{frames:#?}");
-        assert!(frames.iter().any(|f| f["variant"] == "flat"), "{frames:#?}");
+        let is_filtered = |f: &serde_json::Value| f["variant"] == "flat" || f["beside"] == "flat r=15";
+        assert!(frames.iter().any(is_filtered), "{frames:#?}");
         assert!(frames.iter().all(|f| f["beside"].is_null() || f["compared"] == compared), "{frames:#?}");
+        // What no filter has made took none any time, whichever side that is.
+        for frame in frames {
+            let takes = |stage: &str| frame[stage].as_f64().unwrap_or_default() > 0.0;
+            let filters = |side: &str| !frame[side].is_null() && frame[side] != "off";
+            assert_eq!(takes("filter"), filters("variant"), "{frame}");
+            assert_eq!(takes("beside_filter"), filters("beside"), "{frame}");
+            assert_eq!(takes("difference"), compared && !frame["beside"].is_null(), "{frame}");
+        }
     }
 }
 
@@ -221,7 +230,8 @@ fn a_wipe_shows_two_filters_and_how_they_differ() {
     assert!((left.0, left.1) == (width, height) && left.2 != right.2);
     for y in 100..height {
         let columns = |from: usize, to: usize| 4 * (y * width + from)..4 * (y * width + to);
-        for (of, columns) in [(&left.2, columns(0, 300)), (&right.2, columns(340, width))] {
+        // But for the line itself, and its handle.
+        for (of, columns) in [(&left.2, columns(0, 314)), (&right.2, columns(326, width))] {
             assert!(seen[columns.clone()] == of[columns], "row {y}");
         }
     }

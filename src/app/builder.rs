@@ -22,7 +22,7 @@ use crate::gpu::cl::{ClContext, Device};
 use crate::gpu::memory::Storage;
 use crate::jobs::{Job, Said, Teller, Waker};
 use crate::ladders::box_filter::VariantId;
-pub(crate) use judging::{Asm, Judge, Judged, Made};
+pub(crate) use judging::{Asm, Judge, Judged, JudgedConversions, Made};
 pub(crate) use part::Part;
 use worker::Worker;
 

@@ -6,7 +6,12 @@ use std::sync::Arc;
 use crate::engine::{Engine, Finished, Outcome, Request, Slot, Stages};
 use crate::error::{Error, Result};
 use crate::gpu::event::Waker;
+use crate::gpu::headless::Headless;
+use crate::gpu::read_texture::read_texture;
+use crate::ladder::BackEnd;
+use crate::ladders::box_filter::glsl;
 use crate::media::Frame;
+use crate::memory::picture_memory;
 
 /// Here nobody sleeps until the engine wakes him.
 pub(super) fn nobody() -> Waker {
@@ -24,6 +29,11 @@ pub(super) fn ask(
     slot: Slot,
 ) -> Result<(Slot, Stages)> {
     engine.submit(frame, request, slot).map_err(|(_, refusal)| refusal.into_error())?;
+    next(engine)
+}
+
+/// The next frame that was asked for.
+fn next(engine: &mut Engine) -> Result<(Slot, Stages)> {
     match engine.wait()? {
         Some(Finished { outcome: Outcome::Done, slot: Some(slot), stages, .. }) => Ok((slot, stages)),
         Some(Finished { outcome: Outcome::Failed(error), .. }) => Err(error),
@@ -39,4 +49,74 @@ pub(super) fn pixels(slot: &Slot, bytes: usize) -> Result<&[u8]> {
     let missing =
         || Error::new("The frame was not filtered.", "It has no pixels.", "Choose another variant.");
     slot.pixels().filter(|pixels| pixels.len() == bytes).ok_or_else(missing)
+}
+
+/// What makes pictures of frames: an engine, and OpenGL where shaders are among the filters.
+pub(super) struct Pictures {
+    /// The engine, which may be given a device.
+    pub(super) engine: Engine,
+    /// Declared after the engine, which draws with it to its end.
+    headless: Option<Headless>,
+}
+
+impl Pictures {
+    /// For such requests.
+    ///
+    /// # Errors
+    /// When shaders are among them, and there is no OpenGL.
+    pub(super) fn new(requests: &[Request]) -> Result<Self> {
+        let by_shaders = requests.iter().any(|request| request.variant.back_end() == BackEnd::Glsl);
+        let headless = by_shaders.then(glsl::headless).transpose()?;
+        let engine = match &headless {
+            Some(headless) => Engine::with_opengl(headless.gl.clone(), nobody()),
+            None => Engine::new(nobody()),
+        };
+        Ok(Self { engine, headless })
+    }
+
+    /// The frame in each way in which it is asked for, RGBA, 8 bits a channel, no gaps between rows. Where the first two read
+    /// the same unfiltered picture, it is brought and converted once.
+    ///
+    /// # Errors
+    /// When one of them cannot be had.
+    pub(super) fn of(&mut self, frame: &Frame, requests: &[Request]) -> Result<Vec<Vec<u8>>> {
+        let (width, height) = (frame.width(), frame.height());
+        let slot = |_| match &self.headless {
+            Some(headless) => Slot::new(&headless.gl, width, height),
+            None => Ok(Slot::in_memory(width, height)),
+        };
+        let slots = requests.iter().map(slot).collect::<Result<Vec<Slot>>>()?;
+        let (mut first, mut asked, mut refused) = (None, 0, None);
+        for (request, slot) in requests.iter().zip(slots) {
+            let submitted = match first {
+                Some(first) => self.engine.submit_beside(first, frame, *request, slot),
+                None if requests.len() > 1 => self.engine.submit_first(frame, *request, slot),
+                None => self.engine.submit(frame, *request, slot),
+            };
+            match submitted {
+                Ok(ticket) => (first, asked) = (first.or(Some(ticket)), asked + 1),
+                Err((_, refusal)) => {
+                    refused = Some(refusal.into_error());
+                    break;
+                }
+            }
+        }
+        // What was begun is waited for, whatever became of the others.
+        let made: Vec<Result<Vec<u8>>> = (0..asked)
+            .map(|_| next(&mut self.engine).and_then(|(slot, _)| self.read(slot, (width, height))))
+            .collect();
+        refused.map_or_else(|| made.into_iter().collect(), Err)
+    }
+
+    /// The picture of a slot that has it.
+    fn read(&self, mut slot: Slot, (width, height): (u32, u32)) -> Result<Vec<u8>> {
+        if let Some((headless, texture)) = self.headless.as_ref().zip(slot.texture()) {
+            slot.show();
+            return read_texture(&headless.gl, texture, (width, height));
+        }
+        let mut rgba = picture_memory(width, height)?;
+        let bytes = rgba.len();
+        rgba.copy_from_slice(pixels(&slot, bytes)?);
+        Ok(rgba)
+    }
 }

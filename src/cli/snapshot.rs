@@ -4,23 +4,22 @@
 use ffmpeg_next::frame::Video;
 
 use crate::cli::devices::print_line;
-use crate::cli::frames::{ask, nobody, pixels};
+use crate::cli::frames::Pictures;
 use crate::cli::{SnapshotArgs, exit, usage, working_devices};
 use crate::color::kernels::{Converter, check};
 use crate::color::planes::pack;
 use crate::color::{Correction, Layout, RgbaConverter, trial};
-use crate::engine::{Compared, Comparer, Engine, Pipeline, Request, Slot};
-use crate::error::Result;
+use crate::engine::{Compared, Comparer, Pipeline, Request};
+use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, select_device};
 use crate::gpu::memory::Storage;
 use crate::gpu::program::any_changed;
-use crate::gpu::read_texture::read_texture;
 use crate::gpu::sharing::Sharing;
 use crate::gpu::watch;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::planar::PlanarFilter;
 use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
-use crate::ladders::box_filter::{BuiltVariant, VariantId, glsl};
+use crate::ladders::box_filter::{BuiltVariant, VariantId};
 use crate::media::{Frame, bundled_clip, read_frame_at};
 use crate::memory::{picture_memory, zeroed};
 use crate::options::values::WipeSide;
@@ -112,30 +111,30 @@ fn movies_frame(args: &SnapshotArgs) -> Result<Frame> {
     Ok(frame)
 }
 
-/// What is asked of the frame: one filter, or two.
-fn requests(args: &SnapshotArgs) -> (Request, Option<Request>) {
+/// What is asked of the frame: one filter, or the two of a wipe.
+fn requests(args: &SnapshotArgs) -> Vec<Request> {
     let FilterArgs { variant, radius, .. } = args.filter;
     let side = |(id, own): WipeSide| Request::new(id, own.unwrap_or(radius));
-    match args.wipe.wipe {
-        None => (Request::new(variant, radius), None),
-        Some([left, right]) => (side(left), Some(side(right))),
-    }
+    args.wipe.wipe.map_or_else(|| vec![Request::new(variant, radius)], |sides| sides.map(side).to_vec())
 }
 
 /// The test card, with what is asked of it in it.
 fn card(args: &SnapshotArgs) -> Result<Frame> {
-    let (left, right) = requests(args);
-    let lines = [Some(left), right].into_iter().flatten().map(|request| request.to_string());
-    card::frame_at(args.at, &lines.collect::<Vec<_>>())
+    let lines: Vec<String> = requests(args).iter().map(Request::to_string).collect();
+    card::frame_at(args.at, &lines)
 }
 
 /// The picture that is asked for; the device that made it is given back.
 fn asked(args: &SnapshotArgs, frame: Frame) -> Result<Shown> {
     let mut maker = Maker { args, frame, cl: None };
-    let (left, right) = requests(args);
-    let Some(right) = right else { return maker.picture(left) };
-    let pictures = [maker.picture(left)?, maker.picture(right)?];
-    if args.wipe.difference { maker.difference([left, right], pictures) } else { Ok(wiped(pictures)) }
+    let sides = requests(args);
+    let mut pictures = maker.pictures(&sides)?;
+    match (pictures.pop(), pictures.pop()) {
+        (Some(right), Some(left)) if args.wipe.difference => maker.difference(&sides, [left, right]),
+        (Some(right), Some(left)) => Ok(wiped([left, right])),
+        (Some(picture), None) => Ok(picture),
+        (None, _) => Err(Error::new("No picture was asked for.", "", "Choose a variant.")),
+    }
 }
 
 /// A picture as it is shown: width and height in pixels, RGBA, 8 bits a channel, no gaps between rows.
@@ -150,35 +149,42 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// The frame as it is asked for, turned as it is shown.
-    fn picture(&mut self, request: Request) -> Result<Shown> {
-        let rgba = self.filtered(request)?;
-        self.frame.orientation().turn((self.frame.width(), self.frame.height()), rgba)
-    }
-
-    fn filtered(&mut self, request: Request) -> Result<Vec<u8>> {
-        let (variant, device) = (request.variant, &self.args.filter.device);
-        let without_opencl =
-            variant.back_end().does_without_opencl() || variant == VariantId::Off && device.is_none();
-        match variant.back_end() {
-            BackEnd::Glsl => by_shaders(&self.frame, request),
-            // As in the window, what does without OpenCL has its pictures from the processor.
-            _ if without_opencl => in_memory(&mut Engine::new(nobody()), &self.frame, request),
-            _ => {
-                let cl = self.cl("the frame is filtered")?;
-                let _watched = watch::on_device(&cl.device.info.name, "the frame is filtered");
-                on_device(&cl, &self.frame, request, &mut InChild(Trials::new(self.args.trial.limit())))
+    /// The frame in each way in which it is asked for, turned as it is shown. It is brought and converted once for all of them,
+    /// but for the filter on planes, which reads those.
+    fn pictures(&mut self, requests: &[Request]) -> Result<Vec<Shown>> {
+        let reads_planes = |request: &Request| request.variant == VariantId::Planar;
+        let at_once = if requests.iter().any(reads_planes) { 1 } else { requests.len().max(1) };
+        let mut pictures = Vec::new();
+        for requests in requests.chunks(at_once) {
+            for rgba in self.filtered(requests)? {
+                let size = (self.frame.width(), self.frame.height());
+                pictures.push(self.frame.orientation().turn(size, rgba)?);
             }
         }
+        Ok(pictures)
+    }
+
+    fn filtered(&mut self, requests: &[Request]) -> Result<Vec<Vec<u8>>> {
+        // As in the window, what does without OpenCL has its pictures from the processor.
+        let without_opencl = |request: &Request| {
+            let is_off = request.variant == VariantId::Off && self.args.filter.device.is_none();
+            is_off || request.variant.back_end().does_without_opencl()
+        };
+        if requests.iter().all(without_opencl) {
+            return Pictures::new(requests)?.of(&self.frame, requests);
+        }
+        let cl = self.cl("the frame is filtered")?;
+        let _watched = watch::on_device(&cl.device.info.name, "the frame is filtered");
+        on_device(&cl, &self.frame, requests, &mut InChild(Trials::new(self.args.trial.limit())))
     }
 
     /// The map of the differences between two pictures, in which they are said on stdout, too.
-    fn difference(&mut self, sides: [Request; 2], [a, b]: [Shown; 2]) -> Result<Shown> {
+    fn difference(&mut self, sides: &[Request], [a, b]: [Shown; 2]) -> Result<Shown> {
         let cl = self.cl("two pictures are compared")?;
         let _watched = watch::on_device(&cl.device.info.name, "two pictures are compared");
         let compared = Comparer::new(&cl)?.compare(Compared::OnHost(&a.1), Compared::OnHost(&b.1), a.0)?;
-        let [left, right] = sides.map(|side| side.to_string());
-        print_line(format_args!("{left} and {right}: {}", compared.difference))?;
+        let sides: Vec<String> = sides.iter().map(Request::to_string).collect();
+        print_line(format_args!("{}: {}", sides.join(" and "), compared.difference))?;
         Ok((a.0, compared.heat))
     }
 
@@ -212,73 +218,100 @@ fn wiped([(size, mut left), (_, right)]: [Shown; 2]) -> Shown {
     (size, left)
 }
 
-fn in_memory(engine: &mut Engine, frame: &Frame, request: Request) -> Result<Vec<u8>> {
-    let (width, height) = (frame.width(), frame.height());
-    let mut rgba = picture_memory(width, height)?;
-    let (slot, _) = ask(engine, frame, request, Slot::in_memory(width, height))?;
-    let bytes = rgba.len();
-    rgba.copy_from_slice(pixels(&slot, bytes)?);
-    Ok(rgba)
-}
-
-fn by_shaders(frame: &Frame, request: Request) -> Result<Vec<u8>> {
-    let headless = glsl::headless()?;
-    let (gl, (width, height)) = (&headless.gl, (frame.width(), frame.height()));
-    let mut engine = Engine::with_opengl(gl.clone(), nobody());
-    let (slot, _) = ask(&mut engine, frame, request, Slot::new(gl, width, height)?)?;
-    slot.texture().map_or_else(|| Ok(Vec::new()), |texture| read_texture(gl, texture, (width, height)))
-}
-
 /// The frame by the engine, and then what its conversion on the device has given, compared with what is right: a program
 /// that is wrong is said, and done without.
-fn on_device(cl: &ClContext, frame: &Frame, request: Request, trials: &mut InChild) -> Result<Vec<u8>> {
-    let mut engine = Engine::new(nobody());
-    let mut pipeline = Pipeline::new(cl.clone(), &Sharing::copy("there is no window"));
-    if request.variant == VariantId::Planar {
-        if let Some(tried) = trials.planar(cl, &frame.picture, request.radius)? {
-            return Ok(tried);
-        }
-        pipeline.add_planar(PlanarFilter::build(cl)?);
-        let filtered = Converter::supports(&frame.picture).map(|layout| layout.filtered());
-        if let Some(filtered) = &filtered {
-            pipeline.build_conversion(filtered, Storage::Buffer)?;
-        }
-        engine.set_device(pipeline);
-        let rgba = in_memory(&mut engine, frame, request)?;
-        let block = engine.pipeline().map(Pipeline::filtered_planes).transpose()?.flatten();
-        let Some((layout, block)) = filtered.zip(block) else { return Ok(rgba) };
-        let want = trial::expected(&layout, &block, &Correction::NEUTRAL)?;
-        return Ok(check::differing(cl, &layout, &rgba, &want).map_or(rgba, |differs| {
-            eprintln!("clreel: {differs}");
-            want
-        }));
+fn on_device(
+    cl: &ClContext,
+    frame: &Frame,
+    requests: &[Request],
+    trials: &mut InChild,
+) -> Result<Vec<Vec<u8>>> {
+    if let [request] = requests
+        && request.variant == VariantId::Planar
+    {
+        return planar_on_device(cl, frame, *request, trials).map(|picture| vec![picture]);
     }
-    let mut right = picture_memory(frame.width(), frame.height())?;
+    let size = (frame.width(), frame.height());
+    let mut right = picture_memory(size.0, size.1)?;
     RgbaConverter::new().convert(&frame.picture, &mut right)?;
-    if request.variant != VariantId::Off {
-        let size = (frame.width(), frame.height());
-        if let Some(tried) = trials.variant(cl, request.variant, &right, size, request.radius)? {
-            return Ok(tried);
+    let mut pipeline = Pipeline::new(cl.clone(), &Sharing::copy("there is no window"));
+    let (mut tried, mut left) = (Vec::new(), Vec::new());
+    for request in requests {
+        let Request { variant, radius, .. } = *request;
+        let is_for_device = variant.back_end() == BackEnd::OpenCl;
+        let picture = match is_for_device {
+            true => trials.variant(cl, variant, &right, size, radius)?,
+            false => None,
+        };
+        if picture.is_none() {
+            left.push(*request);
+            if is_for_device && !pipeline.has(variant) {
+                pipeline.add(BuiltVariant::build(cl, variant)?);
+            }
         }
-        pipeline.add(BuiltVariant::build(cl, request.variant)?);
+        tried.push(picture);
     }
+    let rest =
+        if left.is_empty() { Vec::new() } else { untried(cl, frame, &left, pipeline, trials, &right)? };
+    let mut rest = rest.into_iter();
+    Ok(tried.into_iter().filter_map(|picture| picture.or_else(|| rest.next())).collect())
+}
+
+/// The same with kernels that need no trial, which `pipeline` has. `right` is the frame converted.
+fn untried(
+    cl: &ClContext,
+    frame: &Frame,
+    requests: &[Request],
+    mut pipeline: Pipeline,
+    trials: &mut InChild,
+    right: &[u8],
+) -> Result<Vec<Vec<u8>>> {
     // The window converts in the same two ways: by a kernel on graphics cards, else on the processor.
     let by_kernel = !cl.is_cpu() && trials.lets_convert(cl, &frame.picture);
     let layout = Converter::supports(&frame.picture).filter(|_| by_kernel);
     if let Some(layout) = &layout {
         pipeline.build_conversion(layout, Storage::Buffer)?;
     }
-    engine.set_device(pipeline);
-    let rgba = in_memory(&mut engine, frame, request)?;
-    let converted = match request.variant {
-        VariantId::Off => Some(rgba.clone()),
-        _ => engine.pipeline().map(Pipeline::converted).transpose()?.flatten(),
+    let mut maker = Pictures::new(requests)?;
+    maker.engine.set_device(pipeline);
+    let pictures = maker.of(frame, requests)?;
+    let converted = match (requests, &pictures[..]) {
+        ([Request { variant: VariantId::Off, .. }], [picture]) => Some(picture.clone()),
+        _ => maker.engine.pipeline().map(Pipeline::converted).transpose()?.flatten(),
     };
-    let Some((layout, converted)) = layout.zip(converted) else { return Ok(rgba) };
-    let Some(differs) = check::differing(cl, &layout, &converted, &right) else { return Ok(rgba) };
+    let Some((layout, converted)) = layout.zip(converted) else { return Ok(pictures) };
+    let Some(differs) = check::differing(cl, &layout, &converted, right) else { return Ok(pictures) };
     eprintln!("clreel: {differs}");
-    if let Some(pipeline) = engine.pipeline_mut() {
+    if let Some(pipeline) = maker.engine.pipeline_mut() {
         pipeline.conversion_failed(&layout, Storage::Buffer);
     }
-    in_memory(&mut engine, frame, request)
+    maker.of(frame, requests)
+}
+
+/// The frame by the filter on planes; the conversion of what comes out is compared with the right one.
+fn planar_on_device(
+    cl: &ClContext,
+    frame: &Frame,
+    request: Request,
+    trials: &mut InChild,
+) -> Result<Vec<u8>> {
+    if let Some(tried) = trials.planar(cl, &frame.picture, request.radius)? {
+        return Ok(tried);
+    }
+    let mut pipeline = Pipeline::new(cl.clone(), &Sharing::copy("there is no window"));
+    pipeline.add_planar(PlanarFilter::build(cl)?);
+    let filtered = Converter::supports(&frame.picture).map(|layout| layout.filtered());
+    if let Some(filtered) = &filtered {
+        pipeline.build_conversion(filtered, Storage::Buffer)?;
+    }
+    let mut maker = Pictures::new(&[request])?;
+    maker.engine.set_device(pipeline);
+    let rgba = maker.of(frame, &[request])?.pop().unwrap_or_default();
+    let block = maker.engine.pipeline().map(Pipeline::filtered_planes).transpose()?.flatten();
+    let Some((layout, block)) = filtered.zip(block) else { return Ok(rgba) };
+    let want = trial::expected(&layout, &block, &Correction::NEUTRAL)?;
+    Ok(check::differing(cl, &layout, &rgba, &want).map_or(rgba, |differs| {
+        eprintln!("clreel: {differs}");
+        want
+    }))
 }

@@ -19,6 +19,11 @@ pub(crate) enum Pattern {
     Zero,
 }
 
+impl Pattern {
+    /// All of them.
+    pub(crate) const ALL: [Pattern; 3] = [Pattern::Mixed, Pattern::Largest, Pattern::Zero];
+}
+
 /// A block of samples, the same at each call with the same arguments.
 ///
 /// # Errors

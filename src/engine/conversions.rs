@@ -7,6 +7,7 @@ use ffmpeg_next::frame::Video;
 
 use super::Pipeline;
 use crate::color::Layout;
+use crate::color::kernels::check::file_of;
 use crate::color::kernels::{ConvertProgram, Converter};
 use crate::error::Result;
 use crate::gpu::memory::Storage;
@@ -89,7 +90,7 @@ fn converted(layout: &Layout, variant: VariantId) -> Layout {
 
 impl Pipeline {
     /// Adds a conversion that the builder finished, and checked for such pictures. `replace`: in place of the program
-    /// that is there.
+    /// that is there, and not to be checked once more.
     pub(crate) fn add_conversion(
         &mut self,
         program: ConvertProgram,
@@ -103,6 +104,35 @@ impl Pipeline {
         self.known.trust.insert((*layout, storage), Trust::Checked);
         if !replace {
             self.known.unchecked.push(Check::Conversion(*layout, storage));
+        }
+    }
+
+    /// The conversions of pictures that lie so, and of what `planar` makes of them, each with its kernel file: those that were
+    /// wanted, and one of each other file.
+    pub(crate) fn conversions_of(&self, layout: &Layout) -> Vec<(Layout, Storage, &'static str)> {
+        let all = |storage: Storage| {
+            let with_file = move |layout| (layout, storage, file_of(&self.cl, &layout, storage));
+            [*layout, layout.filtered()].into_iter().map(with_file)
+        };
+        let was_wanted =
+            |(layout, storage, _): &(Layout, Storage, _)| self.known.trust.contains_key(&(*layout, *storage));
+        let mut found: Vec<_> = all(Storage::Buffer).chain(all(Storage::Image)).filter(was_wanted).collect();
+        for one in all(Storage::Buffer) {
+            if found.iter().all(|(.., file)| *file != one.2) {
+                found.push(one);
+            }
+        }
+        found
+    }
+
+    /// Goes on with programs of changed kernels, which were judged, and with none that was there before. `differs`: they make
+    /// another picture, which is known; else they are checked as others are.
+    pub(crate) fn conversions_judged(&mut self, made: Vec<(ConvertProgram, Layout, Storage)>, differs: bool) {
+        self.converter = Converter::new(&self.cl);
+        self.known.trust.clear();
+        self.known.missing.clear();
+        for (program, layout, storage) in made {
+            self.add_conversion(program, &layout, storage, differs);
         }
     }
 

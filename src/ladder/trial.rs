@@ -85,6 +85,17 @@ impl Child {
         }
     }
 
+    /// Starts the child, unless there is one, and asks it what runs no kernel: whoever asks next need not wait until drivers are
+    /// loaded. What goes wrong is told when that is asked.
+    pub(crate) fn make_ready<Q: Serialize, A: DeserializeOwned>(&mut self, request: &Q) {
+        if self.client.is_none()
+            && let Ok(mut client) = Client::start(self.ladder)
+            && client.make_ready::<Q, A>(request, PREPARING).is_ok()
+        {
+            self.client = Some(client);
+        }
+    }
+
     /// What the child has put into the memory that it shares.
     ///
     /// # Errors

@@ -1,6 +1,8 @@
 //! Kernels that are edited while the movie runs: what each save has made of them. In: [`Kernels`]. Out: wishes to copy them, to
 //! build them, to go back to a version.
 
+use std::fmt;
+
 use egui::{Align2, Color32, Label, Rect, RichText, Ui, vec2};
 
 use super::panels::{self, Entry};
@@ -22,17 +24,63 @@ pub(crate) enum Verdict {
     Refused(Error),
 }
 
-/// What came of a version's kernels of one variant.
+/// Whose kernels are changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Subject {
+    /// A variant's.
+    Variant(VariantId),
+    /// Those that make RGBA of the movie's planes.
+    Conversion,
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Subject::Variant(id) => id.fmt(f),
+            Subject::Conversion => f.write_str("conversion"),
+        }
+    }
+}
+
+impl Subject {
+    /// What it is called at the beginning of a sentence.
+    fn at_first(self) -> String {
+        match self {
+            Subject::Variant(id) => format!("'{id}'"),
+            Subject::Conversion => "The conversion".to_owned(),
+        }
+    }
+
+    /// Whether it makes the picture, where this variant does.
+    fn is_seen(self, chosen: VariantId) -> bool {
+        self == Subject::Conversion || self == Subject::Variant(chosen)
+    }
+}
+
+/// What came of a version's kernels of one variant, or of the conversion.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Judged {
-    /// The variant.
-    pub variant: VariantId,
+    /// Which.
+    pub subject: Subject,
     /// What they do.
     pub verdict: Verdict,
+    /// They are what runs now.
+    pub runs: bool,
     /// The filter's median in the movie, in milliseconds; only of what is exact.
     pub ms: Option<f64>,
     /// The same of the version that ran before, at the same radius and size.
     pub before_ms: Option<f64>,
+}
+
+impl Judged {
+    /// Of which nothing else is known.
+    pub(crate) fn new(subject: Subject, verdict: Verdict) -> Self {
+        Self { subject, verdict, runs: false, ms: None, before_ms: None }
+    }
+
+    fn differs(&self) -> bool {
+        matches!(self.verdict, Verdict::Differs(_))
+    }
 }
 
 /// The kernels as they were after a save.
@@ -44,7 +92,7 @@ pub(crate) struct Version {
     pub files: Vec<String>,
     /// What came of them so far.
     pub judged: Vec<Judged>,
-    /// Variants that are still being tried.
+    /// Variants, and the conversion, that are still being tried.
     pub missing: usize,
 }
 
@@ -63,6 +111,8 @@ pub(crate) struct Kernels {
     pub current: u64,
     /// The number of the one whose kernels filter for the chosen variant.
     pub running: Option<u64>,
+    /// The number of the one whose kernels convert.
+    pub converts: Option<u64>,
     /// The chosen variant's kernels.
     pub source: Option<code::Source>,
     /// What is on the other side of a wipe of two versions, and the number of its version.
@@ -74,16 +124,25 @@ pub(crate) struct Kernels {
 impl Kernels {
     /// Whether this variant's kernels make another picture than they should.
     pub(crate) fn differs(&self, variant: VariantId) -> bool {
-        // The other side of a wipe of two versions.
-        let beside = self.beside.filter(|_| variant == VariantId::Version);
-        let (variant, number) = beside.map_or((variant, None), |(variant, number)| (variant, Some(number)));
-        let versions =
-            self.versions.iter().filter(|version| number.is_none_or(|number| version.number == number));
-        let judged = versions.flat_map(|version| &version.judged);
-        // The newest that may run is the one that runs.
-        let mut runs = judged
-            .filter(|judged| judged.variant == variant && !matches!(judged.verdict, Verdict::Refused(_)));
-        runs.next().is_some_and(|judged| matches!(judged.verdict, Verdict::Differs(_)))
+        match self.beside.filter(|_| variant == VariantId::Version) {
+            // The other side of a wipe of two versions.
+            Some((variant, number)) => {
+                let of = self.versions.iter().filter(|version| version.number == number);
+                of.flat_map(|version| &version.judged)
+                    .any(|judged| judged.subject == Subject::Variant(variant) && judged.differs())
+            }
+            None => self.runs_and_differs(Subject::Variant(variant)),
+        }
+    }
+
+    /// Whether the conversion makes another picture than it should.
+    pub(crate) fn converts_otherwise(&self) -> bool {
+        self.runs_and_differs(Subject::Conversion)
+    }
+
+    fn runs_and_differs(&self, subject: Subject) -> bool {
+        let judged = self.versions.iter().flat_map(|version| &version.judged);
+        judged.filter(|judged| judged.subject == subject).any(|judged| judged.runs && judged.differs())
     }
 }
 
@@ -194,7 +253,6 @@ fn contents(overlay: &mut Overlay, ui: &mut Ui, view: &View, actions: &mut Vec<A
     if let Some(error) = &kernels.problem {
         sentence(ui, error);
     }
-    races(ui, view.races);
     ui.scope(|ui| {
         // Ten of them leave room for the source.
         ui.spacing_mut().item_spacing.y = 2.0;
@@ -207,19 +265,25 @@ fn contents(overlay: &mut Overlay, ui: &mut Ui, view: &View, actions: &mut Vec<A
     if let Some(judged) = current.and_then(|version| told_of(version, view.chosen)) {
         match &judged.verdict {
             Verdict::Refused(error) => {
-                // Above a compiler's log, which may be long.
-                if let Some(running) = kernels.running.filter(|_| judged.variant == view.chosen) {
-                    line(ui, &format!("'{}' goes on with version {running}.", judged.variant), theme::TEXT);
+                let running = match judged.subject {
+                    Subject::Conversion => kernels.converts,
+                    Subject::Variant(id) => kernels.running.filter(|_| id == view.chosen),
+                };
+                // Before a log, which may be long.
+                if let Some(running) = running {
+                    let text = format!("{} goes on with version {running}.", judged.subject.at_first());
+                    line(ui, &text, theme::TEXT);
                 }
                 sentence(ui, error);
             }
             Verdict::Differs(report) => {
-                let text = format!("'{}' differs: {report}.", judged.variant);
+                let text = format!("{} differs: {report}.", judged.subject.at_first());
                 ui.label(RichText::new(text).font(theme::words(12.0)).color(theme::WARN));
             }
             Verdict::Exact => {}
         }
     }
+    races(ui, view.races);
     let source = |ui: &mut Ui| {
         if let Some(source) = &kernels.source {
             code::show(ui, source);
@@ -291,14 +355,15 @@ fn races(ui: &mut Ui, races: &Races) {
     }
 }
 
-/// What is told of a version in its line: the chosen variant's verdict; where it does not change that, the worst.
+/// What is told of a version in its line: the worst verdict on what makes the picture; where it changes nothing of that, the
+/// worst of all.
 fn told_of(version: &Version, chosen: VariantId) -> Option<&Judged> {
-    let rank = |judged: &&Judged| match (judged.variant == chosen, &judged.verdict) {
-        (true, _) => 0,
-        (_, Verdict::Refused(_)) => 1,
-        (_, Verdict::Differs(_)) => 2,
-        (_, Verdict::Exact) => 3,
+    let badness = |verdict: &Verdict| match verdict {
+        Verdict::Refused(_) => 0,
+        Verdict::Differs(_) => 1,
+        Verdict::Exact => 2,
     };
+    let rank = |judged: &&Judged| (!judged.subject.is_seen(chosen), badness(&judged.verdict));
     version.judged.iter().min_by_key(rank)
 }
 
@@ -321,13 +386,13 @@ fn row(ui: &mut Ui, version: &Version, kernels: &Kernels, chosen: VariantId, act
         if ui.add_enabled(can, egui::Button::new("wipe").small()).on_hover_text(hover).clicked() {
             actions.push(Action::WipeKernels(version.number));
         }
-        let (color, text) = words(version, chosen);
+        let (color, text) = words(version, is_current, chosen);
         line(ui, &text, color);
     });
 }
 
 /// A version in words.
-fn words(version: &Version, chosen: VariantId) -> (Color32, String) {
+fn words(version: &Version, is_current: bool, chosen: VariantId) -> (Color32, String) {
     let files = match version.files.as_slice() {
         [] => "as it began".to_owned(),
         [file] => file.clone(),
@@ -337,7 +402,12 @@ fn words(version: &Version, chosen: VariantId) -> (Color32, String) {
         if version.files.is_empty() {
             return (theme::WEAK, files);
         }
-        let state = if version.missing > 0 { "is being tried" } else { "changes no filter" };
+        let state = match version.missing {
+            0 => "changes nothing that runs here",
+            // The rest of a version is left alone when another one is wanted.
+            _ if !is_current => "not tried, the next one came before",
+            _ => "is being tried",
+        };
         return (theme::WEAK, format!("{files}: {state}"));
     };
     let (color, verdict) = match &judged.verdict {
@@ -355,10 +425,11 @@ fn words(version: &Version, chosen: VariantId) -> (Color32, String) {
     };
     let rest = match version.missing {
         0 => String::new(),
+        n if !is_current => format!(" ({n} more not tried)"),
         n => format!(" ({n} more to try)"),
     };
     let colon = if matches!(judged.verdict, Verdict::Refused(_)) { ":" } else { "" };
-    (color, format!("{files}: {}{colon} {verdict}{rest}", judged.variant))
+    (color, format!("{files}: {}{colon} {verdict}{rest}", judged.subject))
 }
 
 /// "exact, 8.41 ms, −0.42".
@@ -377,7 +448,13 @@ fn sentence(ui: &mut Ui, error: &Error) {
     ui.label(RichText::new(&error.what).font(theme::words(12.0)).color(theme::ERROR));
     let is_log = error.why.contains('\n');
     let font = if is_log { theme::figures(11.0) } else { theme::words(12.0) };
-    ui.add(Label::new(RichText::new(&error.why).font(font).color(theme::TEXT)).wrap());
+    ui.scope(|ui| {
+        ui.spacing_mut().item_spacing.y = 0.0;
+        // Each line is a text of its own: the first ones of a long log are in sight.
+        for text in error.why.lines() {
+            ui.add(Label::new(RichText::new(text).font(font.clone()).color(theme::TEXT)).wrap());
+        }
+    });
     if !error.hint.is_empty() && !is_log {
         ui.label(RichText::new(&error.hint).font(theme::words(12.0)).color(theme::WEAK));
     }

@@ -8,6 +8,7 @@ use super::panels::{self, Entry};
 use super::place::{self, Panel, Title};
 use super::table::{self, Numbers};
 use super::{Action, View, facts, panel, theme, words};
+use crate::gpu::cl::DeviceKind;
 use crate::ladders::box_filter::VariantId;
 
 /// The panel's width in points.
@@ -60,12 +61,25 @@ fn show(
     let margin = egui::Margin { left: 10, right: 10, top: 0, bottom: 8 };
     let height = panel::scrolled(&mut ui, rect, |ui| {
         egui::Frame::new().inner_margin(margin).show(ui, |ui| {
-            table::table(ui, numbers, &hatch);
+            table::table(ui, numbers, &hatch, converts_otherwise(view));
             ui.add_space(2.0);
             facts(ui, view, numbers, actions);
         });
     });
     (title, panel::HEADER + height + 2.0)
+}
+
+/// Whether kernels have converted the picture on the screen that make another one than they should. On a processor they do so
+/// for `planar` alone.
+fn converts_otherwise(view: &View) -> bool {
+    let by_kernel = view.shown.is_some_and(|shown| match shown.variant {
+        VariantId::Planar => true,
+        id => {
+            let is_card = view.device.is_some_and(|device| device.kind != DeviceKind::Cpu);
+            is_card && !id.back_end().does_without_opencl()
+        }
+    });
+    by_kernel && view.kernels.converts_otherwise()
 }
 
 fn facts(ui: &mut Ui, view: &View, numbers: &Numbers, actions: &mut Vec<Action>) {

@@ -76,8 +76,9 @@ impl Numbers {
 }
 
 /// One row for each stage that costs something, then what is left of the frame time, then the frame time itself; what is
-/// always zero on this path stands in a line below.
-pub(crate) fn table(ui: &mut Ui, numbers: &Numbers, hatch: &Hatch) {
+/// always zero on this path stands in a line below. `converts_otherwise`: the conversion's kernels make another picture than
+/// they should.
+pub(crate) fn table(ui: &mut Ui, numbers: &Numbers, hatch: &Hatch, converts_otherwise: bool) {
     let head = row(ui);
     let columns = columns(head);
     let font = theme::words(11.5);
@@ -93,9 +94,13 @@ pub(crate) fn table(ui: &mut Ui, numbers: &Numbers, hatch: &Hatch) {
     let (shown, zero): (Vec<Stage>, Vec<Stage>) = theme::STACK.iter().partition(|s| numbers.costs(**s));
     for stage in shown {
         let swatch = (hatch, theme::stage_color(stage), Pattern::Of(stage));
-        let color = if stage == Stage::Filter { theme::FILTER } else { theme::TEXT };
+        let (name, color) = match stage {
+            Stage::Filter => (stage.name().to_owned(), theme::FILTER),
+            Stage::Convert if converts_otherwise => (format!("{}, differs", stage.name()), theme::WARN),
+            _ => (stage.name().to_owned(), theme::TEXT),
+        };
         let hover = words::stage(stage, numbers.beside(stage));
-        line(ui, stage.name(), Some(swatch), color, numbers.stages[stage as usize], &hover);
+        line(ui, &name, Some(swatch), color, numbers.stages[stage as usize], &hover);
     }
     let idle = (hatch, theme::IDLE, Pattern::Idle);
     line(ui, "idle", Some(idle), theme::WEAK, numbers.idle, words::IDLE);

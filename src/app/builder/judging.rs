@@ -4,16 +4,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::color::RgbaConverter;
-use crate::color::kernels::Converter;
+use crate::color::kernels::{ConvertProgram, Converter};
 use crate::color::planes::pack;
+use crate::color::{Layout, RgbaConverter, trial};
 use crate::engine::TrialCase;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
+use crate::gpu::memory::Storage;
 use crate::gpu::sources::{self, Sources};
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::opencl::BuiltVariant;
-use crate::ladders::box_filter::planar::PlanarFilter;
+use crate::ladders::box_filter::planar::{PlanarFilter, planar_quick};
 use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
 use crate::media::Frame;
 use crate::memory::{picture_memory, zeroed};
@@ -29,6 +30,8 @@ pub(crate) struct Judge {
     pub sources: Sources,
     /// The variants that it changes, in the order in which they are judged.
     pub variants: Vec<VariantId>,
+    /// The conversions that it changes, of the frame's planes or of what `planar` makes of them.
+    pub conversions: Vec<(Layout, Storage)>,
     /// The frame on the screen.
     pub frame: Arc<Frame>,
     /// The radius in pixels.
@@ -70,6 +73,16 @@ pub(crate) struct Judged {
     pub made: Option<Made>,
     /// Whether its kernels are others than those that are built in.
     pub is_changed: bool,
+}
+
+/// What came of changed conversions.
+pub(crate) struct JudgedConversions {
+    /// The number of the version.
+    pub version: u64,
+    /// What the worst of them does.
+    pub verdict: Verdict,
+    /// What was built of them, where all may be shown.
+    pub made: Vec<(ConvertProgram, Layout, Storage)>,
 }
 
 /// Lets changed kernels through that end, and stay inside their memory: what they make is there to be looked at. Says how that
@@ -129,6 +142,61 @@ pub(super) fn judge(
         (false, made) => (case, made),
     };
     Judged { version: judge.version, case, verdict, made, is_changed }
+}
+
+/// Judges the conversions, and builds them where all may be shown. This thread builds from the version's texts from here on.
+pub(super) fn judge_conversions(trials: &mut Trials, cl: &ClContext, judge: &Judge) -> JudgedConversions {
+    let began = Instant::now();
+    sources::pin(Some(judge.sources.clone()));
+    trials.forget();
+    let (mut verdict, mut made) = (Verdict::Exact, Vec::new());
+    for &(layout, storage) in &judge.conversions {
+        match judge_conversion(trials, cl, judge, &layout, storage) {
+            Ok((report, program)) => {
+                made.push((program, layout, storage));
+                if let (Some(report), Verdict::Exact) = (report, &verdict) {
+                    verdict = Verdict::Differs(report);
+                }
+            }
+            Err(error) => {
+                made.clear();
+                verdict = Verdict::Refused(error);
+                break;
+            }
+        }
+    }
+    log::record(|| {
+        [Event::since("judge", began).with(format!("version {} of the conversion", judge.version))]
+    });
+    JudgedConversions { version: judge.version, verdict, made }
+}
+
+fn judge_conversion(
+    trials: &mut Trials,
+    cl: &ClContext,
+    judge: &Judge,
+    layout: &Layout,
+    storage: Storage,
+) -> Result<(Option<MismatchReport>, ConvertProgram)> {
+    let block = block_of(&judge.frame, layout, judge.radius)?;
+    let (size, launch) = ((layout.width, layout.height), Launch::Extremes);
+    let case = Case { src: &block, size, radius: 0, launch, longest_ms: None, wants_picture: false };
+    let report = passed(trials.convert(cl, layout, storage == Storage::Image, &case)?)?;
+    let began = Instant::now();
+    let program = ConvertProgram::build(cl, layout, storage)?;
+    log::record(|| [Event::since("compile", began).with("the conversion")]);
+    Ok((report, program))
+}
+
+/// A frame's planes, or what `planar` makes of them, as the conversion reads them.
+fn block_of(frame: &Frame, layout: &Layout, radius: u32) -> Result<Vec<u8>> {
+    let of = Converter::supports(&frame.picture);
+    let Some(own) = of.filter(|own| own == layout || own.filtered() == *layout) else {
+        return trial::block(layout, trial::Pattern::Mixed, 1);
+    };
+    let mut block = zeroed(own.bytes())?;
+    pack(&frame.picture, &own, &mut block)?;
+    if own == *layout { Ok(block) } else { planar_quick(&own, &block, radius) }
 }
 
 /// Tries a variant on a frame, in the process of its own; `None` where its kernels are those that are built in.

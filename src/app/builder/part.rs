@@ -1,6 +1,6 @@
 //! What the builder makes for a context.
 
-use super::judging::Judged;
+use super::judging::{Judged, JudgedConversions};
 use crate::color::Layout;
 use crate::color::kernels::{ConvertProgram, Corrector};
 use crate::engine::{Scopes, TrialCase};
@@ -21,6 +21,8 @@ pub(crate) enum Part {
     Tried(TrialCase, Result<Option<MismatchReport>>),
     /// What came of kernels that were changed while the movie runs.
     Judged(Judged),
+    /// The same of conversions.
+    JudgedConversions(JudgedConversions),
     /// What a device runs for a version of a variant, or why that is not known.
     MachineCode(u64, VariantId, Result<MachineCode>),
     /// A variant is ready.

@@ -86,6 +86,8 @@ pub(super) struct Worker<'a> {
     trials: Trials,
     /// The texts that each variant was built from last.
     built_from: HashMap<VariantId, Option<Sources>>,
+    /// The texts that conversions are built from: the last ones that came through a trial.
+    converted_from: Option<Sources>,
     /// What [`VariantId::Version`] is a version of.
     beside: Option<VariantId>,
     /// For the context that is built for.
@@ -108,6 +110,7 @@ impl<'a> Worker<'a> {
             corrector: false,
             trials,
             built_from: HashMap::new(),
+            converted_from: None,
             beside: None,
             conversions: None,
         }
@@ -126,6 +129,10 @@ impl<'a> Worker<'a> {
             let checked = self.conversions.as_ref().is_none_or(Conversions::is_idle);
             let idle = context.is_none() || self.left.is_empty() && !self.corrector && checked;
             let request = if idle {
+                // Where kernels are edited, the next save need not wait for a process that is just started.
+                if let Some((_, cl)) = context.as_ref().filter(|_| sources::current().is_some()) {
+                    self.trials.make_ready(cl);
+                }
                 self.shared.now().busy = None;
                 requests.recv().map_err(|_| TryRecvError::Disconnected)
             } else {
@@ -147,14 +154,17 @@ impl<'a> Worker<'a> {
                     self.left = start.variants;
                     self.corrector = start.corrector;
                     self.conversions = Some(Conversions::new(&start.cl));
+                    self.converted_from = sources::current();
                     context = Some((start.number, start.cl));
                     Ok(())
                 }
                 (Ok(Request::Convert(layout, storage)), Some((number, cl))) => {
-                    let part = match try_conversion(&mut self.trials, cl, &layout, storage) {
-                        Ok(()) => self.conversions.as_mut().map(|c| c.conversion(layout, storage)),
-                        Err(error) => Some(Part::NoConversion(Box::new(layout), storage, error)),
-                    };
+                    let part = self.converting(|worker| {
+                        match try_conversion(&mut worker.trials, cl, &layout, storage) {
+                            Ok(()) => worker.conversions.as_mut().map(|c| c.conversion(layout, storage)),
+                            Err(error) => Some(Part::NoConversion(Box::new(layout), storage, error)),
+                        }
+                    });
                     self.send_some(*number, part)
                 }
                 (Ok(Request::Check(check)), Some(_)) => {
@@ -234,7 +244,7 @@ impl<'a> Worker<'a> {
                 Ok(_) => self.conversions.as_ref().and_then(Conversions::corrector),
                 Err(error) => Some(Part::NoCorrector(error)),
             },
-            false => self.conversions.as_mut().and_then(Conversions::check_next),
+            false => self.converting(|worker| worker.conversions.as_mut().and_then(Conversions::check_next)),
         };
         self.send_some(number, part)
     }
@@ -262,6 +272,15 @@ impl<'a> Worker<'a> {
         self.send(Built::For(number, Box::new(part)))
     }
 
+    /// Does something with the texts of the conversions that run.
+    fn converting<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let newest = sources::current();
+        sources::pin(self.converted_from.clone());
+        let done = work(self);
+        sources::pin(newest);
+        done
+    }
+
     /// Judges the variants that a version changes, one after the other; a newer version makes the rest of them idle.
     fn judge(&mut self, number: u64, cl: &ClContext, judge: &Judge) -> std::result::Result<(), Gone> {
         for &variant in &judge.variants {
@@ -286,7 +305,16 @@ impl<'a> Worker<'a> {
             }
             self.send(Built::For(number, Box::new(Part::Judged(judged))))?;
         }
-        Ok(())
+        if judge.conversions.is_empty() || self.shared.now().version != judge.version {
+            return Ok(());
+        }
+        self.shared.now().busy = Some(Instant::now());
+        let judged = judging::judge_conversions(&mut self.trials, cl, judge);
+        if !judged.made.is_empty() {
+            self.converted_from = Some(judge.sources.clone());
+            self.conversions.iter_mut().for_each(|conversions| conversions.take_judged(&judged));
+        }
+        self.send(Built::For(number, Box::new(Part::JudgedConversions(judged))))
     }
 
     fn send_some(&self, number: u64, part: Option<Part>) -> std::result::Result<(), Gone> {

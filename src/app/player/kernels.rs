@@ -17,7 +17,7 @@ use crate::gpu::program;
 use crate::gpu::sources::{self, Sources};
 use crate::jobs::{Job, Waker};
 use crate::ladders::box_filter::{OWN_FILE, VariantId, planar};
-use crate::overlay::{Judged, Kernels, Panel, Source, Verdict, Version};
+use crate::overlay::{Judged, Kernels, Panel, Source, Subject, Verdict, Version};
 
 /// Versions that are kept.
 const KEPT: usize = 10;
@@ -31,8 +31,8 @@ struct Kept {
     files: Vec<String>,
     judged: Vec<Judged>,
     missing: usize,
-    /// What ran before, by the variants that were judged.
-    before: HashMap<VariantId, u64>,
+    /// What ran before, by what was judged.
+    before: HashMap<Subject, u64>,
     /// The filter's medians: variant, radius, size, milliseconds.
     times: Vec<(VariantId, u32, (u32, u32), f64)>,
 }
@@ -54,8 +54,8 @@ pub(super) struct LiveKernels {
     current: u64,
     /// The current version is to be judged; by hand: whether or not it changes anything.
     waits: Option<bool>,
-    /// Which version filters for a variant.
-    running: HashMap<VariantId, u64>,
+    /// Which version filters for a variant, or converts.
+    running: HashMap<Subject, u64>,
     /// What was said of a version that must not run.
     said: Option<Error>,
     /// What the source is of that is shown.
@@ -120,9 +120,9 @@ impl LiveKernels {
         self.kept.iter_mut().find(|kept| kept.number == number)
     }
 
-    /// The texts from which a variant's kernels were built that filter now.
-    fn runs(&self, variant: VariantId) -> Option<&Kept> {
-        self.version(*self.running.get(&variant)?)
+    /// The texts from which a variant's kernels, or the conversion's, were built that run now.
+    fn runs(&self, subject: Subject) -> Option<&Kept> {
+        self.version(*self.running.get(&subject)?)
     }
 
     /// Takes what was saved.
@@ -153,7 +153,8 @@ impl LiveKernels {
             self.kept.remove(oldest.unwrap_or(0));
         }
         if self.number == 1 {
-            self.running = VariantId::ALL.into_iter().map(|variant| (variant, 1)).collect();
+            let variants = VariantId::ALL.into_iter().map(Subject::Variant);
+            self.running = variants.chain([Subject::Conversion]).map(|subject| (subject, 1)).collect();
         }
         self.use_version(self.number, asked);
         if first {
@@ -188,7 +189,7 @@ impl LiveKernels {
             if files(*variant, kind).is_some_and(|files| files.is_empty()) {
                 return false;
             }
-            let before = match self.runs(*variant) {
+            let before = match self.runs(Subject::Variant(*variant)) {
                 Some(running) if !is_first => &running.sources,
                 _ => &built_in,
             };
@@ -202,25 +203,36 @@ impl LiveKernels {
         changed
     }
 
-    /// Notes what came of a version; returns what is to be said of the chosen variant.
-    fn note(&mut self, opinion: Opinion) -> Option<(VariantId, Verdict)> {
+    /// Whether the current version changes a kernel file of the conversion; by hand: whether or not it ran before.
+    fn changes_conversion(&self, file: &str, asked: bool) -> bool {
+        let built_in = Sources::default();
+        let Some(kept) = self.version(self.current) else { return false };
+        let before =
+            self.runs(Subject::Conversion).filter(|_| !asked).map_or(&built_in, |kept| &kept.sources);
+        (self.number > 1 || asked) && !program::is_same_in(file, &kept.sources, before)
+    }
+
+    /// Notes what came of a version; returns what is to be said of it.
+    fn note(&mut self, opinion: Opinion) -> Option<(Subject, Verdict)> {
         match opinion {
-            Opinion::Of(_, VariantId::Version, verdict) => Some((VariantId::Version, verdict)),
-            Opinion::Of(number, variant, verdict) => {
-                let before = self.runs(variant).map(|kept| kept.number);
+            Opinion::Of(_, subject @ Subject::Variant(VariantId::Version), verdict) => {
+                Some((subject, verdict))
+            }
+            Opinion::Of(number, subject, verdict) => {
+                let before = self.runs(subject).map(|kept| kept.number);
                 let may_run = !matches!(verdict, Verdict::Refused(_));
                 let kept = self.version_mut(number)?;
-                kept.judged.retain(|judged| judged.variant != variant);
-                kept.judged.push(Judged { variant, verdict: verdict.clone(), ms: None, before_ms: None });
+                kept.judged.retain(|judged| judged.subject != subject);
+                kept.judged.push(Judged::new(subject, verdict.clone()));
                 kept.missing = kept.missing.saturating_sub(1);
                 if let Some(before) = before.filter(|before| may_run && *before != number) {
-                    kept.before.insert(variant, before);
+                    kept.before.insert(subject, before);
                 }
                 if may_run {
-                    kept.times.retain(|time| time.0 != variant);
-                    self.running.insert(variant, number);
+                    kept.times.retain(|time| Subject::Variant(time.0) != subject);
+                    self.running.insert(subject, number);
                 }
-                Some((variant, verdict))
+                Some((subject, verdict))
             }
             Opinion::Runs(number, variant, code) => {
                 if self.code_of.is_some_and(|of| (of.0, of.1) == (number, variant)) {
@@ -229,23 +241,24 @@ impl LiveKernels {
                 None
             }
             Opinion::Ran(variant, report) => {
-                let number = self.runs(variant)?.number;
+                let subject = Subject::Variant(variant);
+                let number = self.runs(subject)?.number;
                 let all = &mut self.version_mut(number)?.judged;
-                let is_known = all.iter().any(|judged| judged.variant == variant);
+                let is_known = all.iter().any(|judged| judged.subject == subject);
                 if is_known && report.is_none() {
                     return None;
                 }
                 let verdict = report.map_or(Verdict::Exact, Verdict::Differs);
-                all.retain(|judged| judged.variant != variant);
-                all.push(Judged { variant, verdict: verdict.clone(), ms: None, before_ms: None });
-                (verdict != Verdict::Exact).then_some((variant, verdict))
+                all.retain(|judged| judged.subject != subject);
+                all.push(Judged::new(subject, verdict.clone()));
+                (verdict != Verdict::Exact).then_some((subject, verdict))
             }
         }
     }
 
     /// Notes what the chosen variant's filter takes.
     fn time(&mut self, variant: VariantId, radius: u32, size: (u32, u32), ms: f64) {
-        let Some(number) = self.runs(variant).map(|kept| kept.number) else { return };
+        let Some(number) = self.runs(Subject::Variant(variant)).map(|kept| kept.number) else { return };
         let Some(kept) = self.version_mut(number) else { return };
         match kept.times.iter_mut().find(|time| (time.0, time.1, time.2) == (variant, radius, size)) {
             Some(time) => time.3 = ms,
@@ -258,11 +271,14 @@ impl LiveKernels {
         let row = |kept: &Kept| {
             let judged = kept.judged.iter().map(|judged| {
                 let exact = size.filter(|_| judged.verdict == Verdict::Exact);
-                let ms = exact.and_then(|size| kept.time(judged.variant, radius, size));
-                let before = kept.before.get(&judged.variant).and_then(|number| self.version(*number));
-                let before_ms =
-                    exact.zip(before).and_then(|(size, kept)| kept.time(judged.variant, radius, size));
-                Judged { ms, before_ms, ..judged.clone() }
+                let time = |kept: &Kept| match judged.subject {
+                    Subject::Variant(variant) => kept.time(variant, radius, exact?),
+                    // Its stage has a time, which is of no version.
+                    Subject::Conversion => None,
+                };
+                let before = kept.before.get(&judged.subject).and_then(|number| self.version(*number));
+                let runs = self.running.get(&judged.subject) == Some(&kept.number);
+                Judged { ms: time(kept), before_ms: before.and_then(time), runs, ..judged.clone() }
             });
             Version {
                 number: kept.number,
@@ -274,7 +290,8 @@ impl LiveKernels {
         let versions = self.kept.iter().rev().map(row).collect();
         self.shown.versions = versions;
         self.shown.current = self.current;
-        self.shown.running = self.runs(chosen).map(|kept| kept.number);
+        self.shown.running = self.runs(Subject::Variant(chosen)).map(|kept| kept.number);
+        self.shown.converts = self.runs(Subject::Conversion).map(|kept| kept.number);
         self.shown.copying = self.copying.is_some();
     }
 

@@ -98,13 +98,46 @@ impl Converter {
         layout: &Layout,
         storage: Storage,
     ) -> Result<Option<MismatchReport>> {
-        // An odd height ends within a row of chroma; it stays odd.
-        let rows = layout.height.min(FEW_ROWS + layout.height % 2);
-        let (part, queue) = (layout.with_rows(rows), self.cl.extra_queue()?);
-        let block = trial::block(&part, Pattern::Mixed, 1)?;
+        let part = few_rows(layout);
+        self.check_both(&part, storage, &trial::block(&part, Pattern::Mixed, 1)?, &mut || ())
+    }
+
+    /// Checks a block that lies as `layout` says, and then some rows of the layout's width of all kinds: what is done with
+    /// kernels that were just changed. `step` is told of each run before it begins. Waits.
+    ///
+    /// # Errors
+    /// As [`Converter::check`].
+    pub(crate) fn check_extremes(
+        &mut self,
+        layout: &Layout,
+        storage: Storage,
+        block: &[u8],
+        mut step: impl FnMut(),
+    ) -> Result<Option<MismatchReport>> {
+        // What differs in the picture that is looked at is told of that one.
+        let mut report = self.check_both(layout, storage, block, &mut step)?;
+        let part = few_rows(layout);
+        for pattern in Pattern::ALL {
+            if report.is_none() {
+                report = self.check_both(&part, storage, &trial::block(&part, pattern, 1)?, &mut step)?;
+            }
+        }
+        Ok(report)
+    }
+
+    /// Checks a block as it is and corrected.
+    fn check_both(
+        &mut self,
+        layout: &Layout,
+        storage: Storage,
+        block: &[u8],
+        step: &mut dyn FnMut(),
+    ) -> Result<Option<MismatchReport>> {
+        let queue = self.cl.extra_queue()?;
         for correction in [Correction::NEUTRAL, Correction::VIVID] {
-            let want = trial::expected(&part, &block, &correction)?;
-            let report = self.check(&queue, &part, storage, &correction, (&block, &want))?;
+            let want = trial::expected(layout, block, &correction)?;
+            step();
+            let report = self.check(&queue, layout, storage, &correction, (block, &want))?;
             if report.is_some() {
                 return Ok(report);
             }
@@ -139,7 +172,7 @@ impl Converter {
         })
     }
 
-    /// The kernel file that converts such planes.
+    /// The kernel file that converts such planes now.
     pub(crate) fn file(&self, layout: &Layout, storage: Storage) -> &'static str {
         if self.is_by_rows(layout, storage) { ROWS } else { CONVERT }
     }
@@ -157,13 +190,23 @@ impl Converter {
     }
 }
 
+/// The kernel file that is made for such planes and pictures on a device.
+pub(crate) fn file_of(cl: &ClContext, layout: &Layout, storage: Storage) -> &'static str {
+    if super::rows::takes(cl, layout, storage) { ROWS } else { CONVERT }
+}
+
+/// A picture as wide as these, with a few rows. An odd height ends within a row of chroma; it stays odd.
+fn few_rows(layout: &Layout) -> Layout {
+    layout.with_rows(layout.height.min(FEW_ROWS + layout.height % 2))
+}
+
 /// Compares a picture that a device converted with the right one: what is said where they differ. `planes` is how those
 /// lay that it came from.
 pub(crate) fn differing(cl: &ClContext, planes: &Layout, got: &[u8], want: &[u8]) -> Option<Error> {
     if got == want {
         return None;
     }
-    let file = if super::rows::takes(cl, planes, Storage::Buffer) { ROWS } else { CONVERT };
+    let file = file_of(cl, planes, Storage::Buffer);
     let mut report = nothing(want.len());
     note(&mut report, planes.width as usize * 4, 0, got, want);
     Some(wrong(

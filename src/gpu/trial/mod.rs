@@ -188,6 +188,20 @@ impl Client {
         }
     }
 
+    /// Asks what runs no kernel, and so damages nothing: after it the child is as fresh as before.
+    ///
+    /// # Errors
+    /// As [`Client::ask`].
+    pub(crate) fn make_ready<Q: Serialize, A: DeserializeOwned>(
+        &mut self,
+        request: &Q,
+        limit: Duration,
+    ) -> Result<(), Fault> {
+        self.ask::<Q, A>(request, &|_, _| limit)?;
+        self.asked = 0;
+        Ok(())
+    }
+
     /// How the child ended, whose pipes are closed.
     fn ended(&mut self) -> Fault {
         Fault::Ended(self.piped.ended().unwrap_or_else(|| "its pipe closed".to_owned()))

@@ -5,7 +5,8 @@ use crate::verify::{Difference, MismatchReport};
 
 fn version(number: u64, file: &str, verdict: Verdict) -> Version {
     let (ms, before_ms) = (Some(8.0), Some(8.42));
-    let judged = Judged { variant: VariantId::Flat, verdict, ms, before_ms };
+    let runs = number == 3;
+    let judged = Judged { subject: Subject::Variant(VariantId::Flat), verdict, runs, ms, before_ms };
     Version { number, files: vec![file.to_owned()], judged: vec![judged], missing: 0 }
 }
 
@@ -43,6 +44,88 @@ fn edited() -> Kernels {
 }
 
 #[test]
+fn the_beginning_of_a_long_log_is_in_sight_below_ten_versions() {
+    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
+    fixture.kernels = edited();
+    let log: Vec<String> =
+        (1..60).map(|n| format!("03_flat.cl:{n}: a warning that is long enough to fill it")).collect();
+    let error = Error::new("It does not build.", log.join("\n"), "");
+    fixture.kernels.versions[0].judged[0].verdict = Verdict::Refused(error);
+    let first = fixture.kernels.versions[3].clone();
+    fixture.kernels.versions.extend(std::iter::repeat_n(first, 6));
+    fixture.overlay.open[Panel::Kernels as usize] = true;
+    (0..3).for_each(|_| drop(fixture.pass(vec![])));
+    for text in ["'flat' goes on with version 3.", "It does not build.", "03_flat.cl:1: a warning"] {
+        assert!(fixture.shows(text), "{text}: {:?}", fixture.texts);
+    }
+    assert!(!fixture.shows("03_flat.cl:59:"), "the rest scrolls");
+}
+
+#[test]
+fn what_was_overtaken_is_not_said_to_be_tried() {
+    let mut fixture = Fixture::new(vec2(1280.0, 800.0));
+    fixture.kernels = edited();
+    for version in &mut fixture.kernels.versions[..2] {
+        (version.judged, version.missing) = (Vec::new(), 3);
+    }
+    fixture.kernels.versions[2].missing = 2;
+    fixture.overlay.open[Panel::Kernels as usize] = true;
+    (0..3).for_each(|_| drop(fixture.pass(vec![])));
+    for text in [
+        "box_filter/03_flat.cl: is being tried",
+        "box_filter/03_flat.cl: not tried, the next one came before",
+        "common/mean.clh: flat exact, 8.00 ms, \u{2212}0.42 ms (2 more not tried)",
+    ] {
+        assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
+    }
+}
+
+/// The conversion makes the picture whatever filters it: where it is the worse of both, its verdict is told.
+#[test]
+fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
+    let mut fixture = Fixture::new(vec2(1280.0, 800.0));
+    fixture.kernels = edited();
+    fixture.device = Some(crate::gpu::cl::DeviceInfo {
+        kind: crate::gpu::cl::DeviceKind::Gpu,
+        ..machine::Machine::new().infos[0].clone()
+    });
+    fixture.overlay.open[Panel::Kernels as usize] = true;
+    fixture.overlay.open[Panel::Stages as usize] = true;
+    let mut sample = fixture.recorder.history().back().unwrap().clone();
+    sample.stages[Stage::Convert as usize] = 1.5;
+    (0..40).for_each(|n| {
+        let presented_at = sample.presented_at + 0.04 * f64::from(n);
+        fixture.recorder.push(FrameSample { presented_at, ..sample.clone() });
+    });
+    fixture.time += 10.0;
+    let told = |fixture: &mut Fixture, verdict: Verdict, text: &str, marked: bool| {
+        let newest = &mut fixture.kernels.versions[0];
+        newest.files = vec!["common/convert.clh".to_owned()];
+        let runs = !matches!(verdict, Verdict::Refused(_));
+        let judged = |subject, verdict| Judged { runs, ..Judged::new(subject, verdict) };
+        newest.judged = vec![
+            judged(Subject::Variant(VariantId::Flat), Verdict::Exact),
+            judged(Subject::Conversion, verdict),
+        ];
+        fixture.kernels.converts = Some(3);
+        (0..3).for_each(|_| drop(fixture.pass(vec![])));
+        assert!(fixture.shows(text), "{text}: {:?}", fixture.texts);
+        assert_eq!(fixture.find("convert, differs").is_some(), marked, "{text}");
+        assert_eq!(fixture.find("convert").is_some(), !marked, "{text}");
+    };
+    let report = MismatchReport { count: 77, total: 100, ..MismatchReport::default() };
+    told(&mut fixture, Verdict::Exact, "common/convert.clh: flat exact", false);
+    told(&mut fixture, Verdict::Differs(report.clone()), "conversion differs in 77 bytes", true);
+    assert!(fixture.shows("The conversion differs: "), "{:?}", fixture.texts);
+    let error = Error::new("It does not build.", "line 1\nline 2", "");
+    told(&mut fixture, Verdict::Refused(error), "conversion: It does not build.", false);
+    assert!(fixture.find("The conversion goes on with version 3.").is_some(), "{:?}", fixture.texts);
+    // On a processor kernels convert for `planar` alone.
+    fixture.device.as_mut().unwrap().kind = crate::gpu::cl::DeviceKind::Cpu;
+    told(&mut fixture, Verdict::Differs(report), "conversion differs in 77 bytes", false);
+}
+
+#[test]
 fn versions_say_what_came_of_them_and_a_click_goes_back() {
     let mut fixture = Fixture::new(vec2(1280.0, 800.0));
     fixture.kernels = edited();
@@ -64,6 +147,16 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
     assert_eq!(fixture.click("3"), [Action::UseKernels(3)]);
     // What differs has no time in the table; what runs is what counts, not what was refused after it.
     assert!(fixture.kernels.differs(VariantId::Flat) && !fixture.kernels.differs(VariantId::Naive));
+    // Nor what is newer than what the user has gone back to.
+    for (version, runs) in fixture.kernels.versions.iter_mut().zip([false, false, true]) {
+        version.judged.iter_mut().for_each(|judged| judged.runs = runs);
+    }
+    assert!(!fixture.kernels.differs(VariantId::Flat));
+    // But beside it in a wipe.
+    fixture.kernels.beside = Some((VariantId::Flat, 3));
+    assert!(fixture.kernels.differs(VariantId::Version) && !fixture.kernels.differs(VariantId::Flat));
+    fixture.kernels.beside = Some((VariantId::Flat, 2));
+    assert!(!fixture.kernels.differs(VariantId::Version));
     fixture.kernels = Kernels::default();
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     assert_eq!(fixture.click("Make an editable copy"), [Action::CopyKernels]);

@@ -91,11 +91,19 @@ fn the_mouse_drags_the_line_of_a_wipe_in_a_band_around_it() {
             actions
         };
         assert_eq!(at(&fixture), size.x / 2.0);
+        // The line's handle is where the picture is divided.
+        let handle = |fixture: &Fixture| {
+            let is_it = |rect: &Rect| rect.size() == vec2(8.0, 34.0);
+            let found = fixture.rects.iter().map(|(rect, _)| *rect).find(is_it);
+            found.unwrap_or_else(|| panic!("{:?}", fixture.rects)).center().x
+        };
+        assert_eq!(handle(&fixture), at(&fixture), "{size}");
         // Outside of the band it is the picture that is dragged.
         assert!(!drag(&mut fixture, size.x * 0.55, size.x * 0.6).is_empty(), "{size}");
         assert_eq!(at(&fixture), size.x / 2.0, "{size}");
         assert_eq!(drag(&mut fixture, size.x / 2.0 + 10.0, size.x * 0.62), [], "{size} {visible}");
         assert!((at(&fixture) - size.x * 0.62).abs() < 1.0, "{size}: {}", at(&fixture));
+        assert!((handle(&fixture) - at(&fixture)).abs() < 0.01, "{size}: {}", handle(&fixture));
         for (x, right) in [(0.61, false), (0.63, true)] {
             fixture.pass(vec![Event::PointerMoved(pos2(size.x * x, y))]);
             assert_eq!(fixture.overlay.is_right_of_wipe(), right, "{size} {x}");
@@ -147,6 +155,13 @@ fn the_sides_of_a_wipe_have_labels_that_can_be_read_wherever_the_line_is() {
                 assert!(window.contains_rect(*rect), "{text} at {rect} in {size}");
             }
             assert!(!left.1.intersects(right.1), "{left:?} {right:?} in {size}");
+            // Side by side where there is room, else the left one above.
+            let order = if left.1.top() == right.1.top() {
+                left.1.right() < right.1.left()
+            } else {
+                left.1.top() < right.1.top()
+            };
+            assert!(order, "{left:?} {right:?} in {size}");
         }
         let difference = |largest| Difference { pixels: 100, differing: 3, largest };
         fixture.wipe.as_mut().unwrap().difference = Some(difference(Some((9, (5, 6)))));

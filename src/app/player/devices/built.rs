@@ -2,7 +2,7 @@
 //! conversions, and what the overlay says of them.
 
 use super::Devices;
-use crate::app::builder::{Asm, Built, Judge, Judged, Made, Part, Start};
+use crate::app::builder::{Asm, Built, Judge, Judged, JudgedConversions, Made, Part, Start};
 use crate::app::player::With;
 use crate::engine::Pipeline;
 use crate::error::{Error, Result};
@@ -10,13 +10,13 @@ use crate::gpu::cl::is_device_failure;
 use crate::gpu::machine_code::MachineCode;
 use crate::gpu::sharing::Sharing;
 use crate::ladders::box_filter::VariantId;
-use crate::overlay::{VariantStatus, Verdict};
+use crate::overlay::{Subject, VariantStatus, Verdict};
 use crate::verify::MismatchReport;
 
 /// What was found of changed kernels.
 pub(crate) enum Opinion {
-    /// A version's verdict on a variant.
-    Of(u64, VariantId, Verdict),
+    /// What a version's kernels of a variant, or of the conversion, do.
+    Of(u64, Subject, Verdict),
     /// What the device runs for a version of a variant.
     Runs(u64, VariantId, Result<MachineCode>),
     /// What the variant that runs makes at this radius and size, of noise.
@@ -46,7 +46,8 @@ fn status(part: &Part) -> Option<(VariantId, VariantStatus)> {
         Part::NoVariant(id, error) => Some((*id, VariantStatus::Unavailable(error.clone()))),
         Part::Changed(_) | Part::Tried(..) => None,
         Part::Judged(judged) => judged.made.as_ref().map(|_| (judged.case.variant, VariantStatus::Ready)),
-        Part::Conversion(_) | Part::NoConversion(..) | Part::MachineCode(..) => None,
+        Part::JudgedConversions(_) | Part::Conversion(_) | Part::NoConversion(..) => None,
+        Part::MachineCode(..) => None,
         Part::Corrector(_) | Part::NoCorrector(_) | Part::Scopes(_) => None,
     }
 }
@@ -75,8 +76,11 @@ fn add(pipeline: &mut Pipeline, part: Part) {
             }
             pipeline.was_judged(case, is_changed);
         }
+        Part::JudgedConversions(JudgedConversions { verdict, made, .. }) if !made.is_empty() => {
+            pipeline.conversions_judged(made, !matches!(verdict, Verdict::Exact));
+        }
         // What was there goes on.
-        Part::Judged(_) | Part::MachineCode(..) => {}
+        Part::Judged(_) | Part::JudgedConversions(_) | Part::MachineCode(..) => {}
         Part::Conversion(built) => {
             let (program, layout, storage, said) = *built;
             pipeline.add_conversion(program, &layout, storage, said.is_some());
@@ -166,7 +170,8 @@ impl Devices {
             }
             Part::Judged(judged) => {
                 let (version, variant) = (judged.version, judged.case.variant);
-                self.opinions.push(Opinion::Of(version, variant, judged.verdict.clone()));
+                let subject = Subject::Variant(variant);
+                self.opinions.push(Opinion::Of(version, subject, judged.verdict.clone()));
                 if judged.made.is_some() {
                     with.frames.kernels_changed(variant, !matches!(judged.verdict, Verdict::Exact));
                 }
@@ -178,6 +183,12 @@ impl Devices {
                     if chosen == variant {
                         self.without_filter(with);
                     }
+                }
+            }
+            Part::JudgedConversions(JudgedConversions { version, verdict, made }) => {
+                self.opinions.push(Opinion::Of(*version, Subject::Conversion, verdict.clone()));
+                if !made.is_empty() {
+                    with.frames.convert_again();
                 }
             }
             _ => {}

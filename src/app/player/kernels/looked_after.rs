@@ -2,6 +2,7 @@
 //! has changed, what the user asks for. Out: kernels that filter the next frame, and sentences.
 
 use super::*;
+use crate::color::kernels::Converter;
 
 impl Player<'_> {
     /// Takes what was saved and what came of it, and has it judged.
@@ -27,8 +28,8 @@ impl Player<'_> {
         for opinion in self.devices.take_opinions() {
             is_new = true;
             match self.kernels.note(opinion) {
-                Some((VariantId::Version, verdict)) => self.wipe_is_ready(verdict),
-                Some((variant, verdict)) => self.say_of_kernels(variant, verdict),
+                Some((Subject::Variant(VariantId::Version), verdict)) => self.wipe_is_ready(verdict),
+                Some((subject, verdict)) => self.say_of_kernels(subject, verdict),
                 None => {}
             }
         }
@@ -68,7 +69,7 @@ impl Player<'_> {
         }
         let has_own = live.has_own();
         if !has_own {
-            live.running.remove(&VariantId::Own);
+            live.running.remove(&Subject::Variant(VariantId::Own));
         }
         self.devices.has_own(has_own);
         if has_own {
@@ -87,17 +88,27 @@ impl Player<'_> {
         let Some(asked) = self.kernels.waits.filter(|_| self.devices.can_judge()) else { return };
         let (Some(frame), Some(info)) = (self.frames.shown_frame(), self.devices.info()) else { return };
         let ((chosen, radius), kind) = (self.frames.chosen(), info.kind);
+        // Which conversions run is known to the device's side, which may be away for a moment.
+        let Some(pipeline) = self.frames.pipeline_mut() else { return };
+        let layout = Converter::supports(&frame.picture);
+        let wanted = layout.map_or_else(Vec::new, |layout| pipeline.conversions_of(&layout));
         self.kernels.waits = None;
         let variants = self.kernels.changed(chosen, kind, asked);
+        let conversions: Vec<_> = wanted
+            .into_iter()
+            .filter(|(.., file)| self.kernels.changes_conversion(file, asked))
+            .map(|(layout, storage, _)| (layout, storage))
+            .collect();
         let current = self.kernels.current;
         let Some(kept) = self.kernels.version_mut(current) else { return };
-        kept.missing = variants.len();
-        if !variants.is_empty() {
+        kept.missing = variants.len() + usize::from(!conversions.is_empty());
+        if kept.missing > 0 {
             let sources = kept.sources.clone();
             self.devices.judge(Judge {
                 version: current,
                 sources,
                 variants,
+                conversions,
                 frame,
                 radius,
                 is_beside: false,
@@ -112,7 +123,7 @@ impl Player<'_> {
         let Some(size) = self.frames.shown_size().filter(|_| self.devices.can_judge()) else { return };
         let Some(device) = self.devices.info().map(|info| info.index) else { return };
         let live = &mut self.kernels;
-        let runs = live.runs(variant);
+        let runs = live.runs(Subject::Variant(variant));
         let of = (runs.map_or(0, |kept| kept.number), variant, size, device);
         if live.code_of == Some(of) {
             return;
@@ -122,9 +133,9 @@ impl Player<'_> {
         self.devices.ask_for_machine_code(Asm { version: of.0, sources, variant, size });
     }
 
-    /// Says what came of the chosen variant, where the panel does not.
-    fn say_of_kernels(&mut self, variant: VariantId, verdict: Verdict) {
-        if variant != self.frames.chosen().0 {
+    /// Says what came of the chosen variant, or of the conversion, where the panel does not.
+    fn say_of_kernels(&mut self, subject: Subject, verdict: Verdict) {
+        if ![Subject::Conversion, Subject::Variant(self.frames.chosen().0)].contains(&subject) {
             return;
         }
         if let Some(before) = self.kernels.said.take() {
@@ -132,9 +143,9 @@ impl Player<'_> {
         }
         let is_open = self.overlay.visible && self.overlay.open[Panel::Kernels as usize];
         match verdict {
-            Verdict::Exact => self.overlay.say(format!("{variant}: exact")),
+            Verdict::Exact => self.overlay.say(format!("{subject}: exact")),
             Verdict::Differs(report) => {
-                self.overlay.say(format!("{variant} differs in {} bytes", report.count))
+                self.overlay.say(format!("{subject} differs in {} bytes", report.count))
             }
             Verdict::Refused(error) if !is_open => {
                 self.kernels.said = Some(error.clone());
@@ -172,7 +183,17 @@ impl Player<'_> {
             return;
         }
         let (sources, variants) = (kept.sources.clone(), vec![variant]);
-        self.devices.judge(Judge { version: number, sources, variants, frame, radius, is_beside: true });
+        let conversions = Vec::new();
+        let is_beside = true;
+        self.devices.judge(Judge {
+            version: number,
+            sources,
+            variants,
+            conversions,
+            frame,
+            radius,
+            is_beside,
+        });
         self.kernels.shown.beside = Some((variant, number));
         self.kernels.beside_on = Some(device);
     }

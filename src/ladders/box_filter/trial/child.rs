@@ -67,6 +67,13 @@ impl Responder {
                 variant(&cl, &built, request, &src, talk)?
             }
             Work::Planar { layout, to_image } => planar(&cl, layout, *to_image, request, &src, talk)?,
+            Work::Convert { layout, to_image } if request.launch == Launch::Extremes => {
+                let mut step = talk.stepper().map_err(no_frame)?;
+                let storage = if *to_image { Storage::Image } else { Storage::Buffer };
+                let mut converter = Converter::new(&cl);
+                let report = converter.check_extremes(layout, storage, &src, || step("convert"))?;
+                (ran(0.0, report), Vec::new())
+            }
             Work::Convert { layout, to_image } => {
                 let begin = Instant::now();
                 let picture = convert(&cl, layout, *to_image, &src, talk)?;
@@ -76,6 +83,7 @@ impl Responder {
                 correct(&cl, request.size, &src, talk)?;
                 (ran(0.0, None), Vec::new())
             }
+            Work::Nothing => (ran(0.0, None), Vec::new()),
         };
         if request.wants_picture {
             talk.write_frame(&picture).map_err(no_frame)?;

@@ -44,6 +44,8 @@ enum Work {
     Convert { layout: Layout, to_image: bool },
     /// The correction of an RGBA picture.
     Correct,
+    /// Nothing: the device is made ready.
+    Nothing,
 }
 
 impl Work {
@@ -54,6 +56,7 @@ impl Work {
             Work::Planar { .. } => "'planar'".to_owned(),
             Work::Convert { .. } => "the conversion".to_owned(),
             Work::Correct => "the correction".to_owned(),
+            Work::Nothing => "no variant".to_owned(),
         }
     }
 
@@ -165,6 +168,21 @@ impl Trials {
         self.known.clear();
     }
 
+    /// Has a child ready, so that the next trial begins at once.
+    pub(crate) fn make_ready(&mut self, cl: &ClContext) {
+        self.child.make_ready::<_, Answer>(&Request {
+            device: identity_of(&cl.device),
+            kernels: None,
+            work: Work::Nothing,
+            size: (1, 1),
+            radius: 0,
+            launch: Launch::Whole,
+            longest_ms: None,
+            bytes: 0,
+            wants_picture: false,
+        });
+    }
+
     /// Whether the last error was that kernels ended the process that ran them, or did not end. Others would meet here, too,
     /// what the error says, and do no harm.
     pub(crate) fn is_fault(&self) -> bool {
@@ -217,7 +235,8 @@ impl Trials {
         self.colors(cl, Work::Planar { layout: *layout, to_image }, case)
     }
 
-    /// Tries the conversion of planes, which are `case`'s picture as `layout` describes it, into an image or a buffer.
+    /// Tries the conversion of planes, which are `case`'s picture as `layout` describes it, into an image or a buffer. With
+    /// [`Launch::Extremes`] it is compared with what is right, also of pictures of all kinds; else only the picture counts.
     ///
     /// # Errors
     /// As [`Trials::variant`].

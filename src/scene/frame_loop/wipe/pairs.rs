@@ -305,3 +305,31 @@ impl Stages {
         self.spans.extend(other.spans.into_iter().map(|span| Span { stage: Stage::Wipe, ..span }));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Lane;
+
+    #[test]
+    fn what_the_other_side_takes_is_a_stage_of_its_own_and_in_no_other() {
+        let took = |stages: &[(Stage, f64)]| {
+            let mut all = Stages::default();
+            for (stage, ms) in stages {
+                let now = Instant::now();
+                all.times[*stage as usize] = *ms;
+                all.spans.push(Span { stage: *stage, lane: Lane::Device, from: now, to: now });
+            }
+            all
+        };
+        let mut first = took(&[(Stage::Upload, 2.0), (Stage::Filter, 3.0), (Stage::Release, 1.0)]);
+        let before = first.times;
+        first.take_other(took(&[(Stage::Convert, 7.0), (Stage::Filter, 5.0)]));
+        for stage in Stage::ALL {
+            let others = if stage == Stage::Wipe { 12.0 } else { 0.0 };
+            assert_eq!(first.times[stage as usize], before[stage as usize] + others, "{}", stage.name());
+        }
+        let spans: Vec<Stage> = first.spans.iter().map(|span| span.stage).collect();
+        assert_eq!(spans, [Stage::Upload, Stage::Filter, Stage::Release, Stage::Wipe, Stage::Wipe]);
+    }
+}
