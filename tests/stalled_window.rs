@@ -184,7 +184,7 @@ fn the_lab_says_that_a_device_does_not_answer_and_measures_another_one() {
     command.envs(layer::environment(&[&plan[..], &logged].concat())).envs(pair::environment());
     let movie = Movie { size: (64, 48), stamps_ms: steady(100), ..Movie::default() };
     command.arg(folder.movie("small.mkv", &movie)).args(["--variant", "flat", "--device", "0"]);
-    let mut session = Session::start(&display, command.args(["--device-timeout", "15"]));
+    let mut session = Session::start(&display, command.args(["--device-timeout", "60"]));
     session.wait_for_title("flat");
     session.wait_for_frames();
     session.wait("all programs built", |session| !session.shows("being compiled"));
