@@ -32,7 +32,7 @@ vec3 floor_color() {
 vec3 body_color() {
     if (material == 0) return vec3(0.045, 0.065, 0.13);
     // Hair above the forehead, and further down at the back.
-    if (material == 2 && fract(uv.y) < 0.36 + 0.20 * cos(6.2832 * uv.x)) return vec3(0.035, 0.02, 0.012);
+    if (material == 2 && fract(uv.y) < 0.42 + 0.14 * cos(6.2832 * uv.x)) return vec3(0.035, 0.02, 0.012);
     if (material == 3) return vec3(0.02, 0.02, 0.022);
     return vec3(0.50, 0.27, 0.17);
 }
@@ -40,7 +40,9 @@ vec3 body_color() {
 float lit(vec3 normal) {
     // A little off the surface, so that it does not shade itself.
     vec3 place = (light * vec4(at + normal * 0.014, 1.0)).xyz * 0.5 + 0.5;
-    if (any(lessThan(place, vec3(0.002))) || any(greaterThan(place, vec3(0.998)))) return 1.0;
+    if (any(lessThan(place.xy, vec2(0.002))) || any(greaterThan(place.xy, vec2(0.998)))) return 1.0;
+    // The floor goes on behind all that throws shadows.
+    place.z = min(place.z, 0.999);
     float off = 0.8 / float(textureSize(shadow, 0).x);
     float sum = texture(shadow, place + vec3(off, off, 0.0)) + texture(shadow, place + vec3(-off, off, 0.0));
     sum += texture(shadow, place + vec3(off, -off, 0.0)) + texture(shadow, place - vec3(off, off, 0.0));

@@ -167,7 +167,8 @@ fn spine(y: f32) -> [(u32, f32); 2] {
 
 /// The torso's bones at a point; at the shoulders the arms take part, at the hem the thighs, so that they keep the shirt away.
 fn torso(point: Point) -> [(u32, f32); 4] {
-    let leg = 0.55 * ((0.96 - point[1]) / 0.14).clamp(0.0, 1.0);
+    // From the hip on they move as the thighs do, which lie within them.
+    let leg = ((0.99 - point[1]) / 0.09).clamp(0.0, 1.0);
     if leg > 0.0 {
         let right = (0.5 + point[0] / 0.16).clamp(0.0, 1.0);
         let [lower, upper] = spine(point[1]).map(|(bone, weight)| (bone, weight * (1.0 - leg)));
@@ -268,7 +269,10 @@ impl Body {
         self.tube(&rings, ROUND, made_of, |_, row| [bones[row][0], bones[row][1], (HIPS, 0.0), (HIPS, 0.0)]);
         for v in sleeve.iter().flat_map(|_| first..first + (SLEEVE + 1) * ROUND) {
             let turn = self.vertices[v].uv[0];
-            self.vertices[v].uv[0] = sleeve.unwrap_or(0.5) + 0.1 * (turn * TAU).sin();
+            // From left to right for who looks at that side.
+            let middle = sleeve.unwrap_or(0.5);
+            let along = (turn * TAU).cos() * if middle < 0.5 { -1.0 } else { 1.0 };
+            self.vertices[v].uv[0] = middle + 0.1 * along;
         }
     }
 
@@ -333,7 +337,7 @@ fn body() -> Body {
         let joints = [(at(SHOULDER), 0.052, arm), (at(ELBOW), 0.043, arm + 1), (at(WRIST), 0.032, arm + 1)];
         body.limb(&joints, sleeve);
         body.ellipsoid(at([0.238, 0.79, 0.02]), [0.022, 0.075, 0.038], arm + 1, SKIN);
-        body.limb(&[(at(HIP), 0.088, leg), (at(KNEE), 0.056, leg + 1), (at(ANKLE), 0.042, leg + 1)], None);
+        body.limb(&[(at(HIP), 0.078, leg), (at(KNEE), 0.056, leg + 1), (at(ANKLE), 0.042, leg + 1)], None);
         body.ellipsoid(at([0.095, 0.042, 0.055]), [0.046, 0.042, 0.125], leg + 2, SHOES);
     }
     body.make_normals();

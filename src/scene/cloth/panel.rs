@@ -39,8 +39,8 @@ impl Panel {
     /// Lays it out.
     pub(super) fn show(&self, ui: &Ui, times: &Times) {
         let window = egui::Window::new("Cloth").default_open(false).resizable(false);
-        let corner = ui.max_rect().right_top();
-        window.default_pos([corner.x - 420.0, corner.y + 8.0]).show(ui.ctx(), |ui| self.rows(ui, times));
+        let middle = ui.max_rect().center_top();
+        window.default_pos([middle.x - 200.0, middle.y + 8.0]).show(ui.ctx(), |ui| self.rows(ui, times));
     }
 
     fn rows(&self, ui: &mut Ui, times: &Times) {

@@ -65,14 +65,22 @@ fn armies_come_and_go_and_wild_orders_leave_them_sane() {
     let camera = Camera::new(4);
     for (turn, army) in [1, 4, 9, 4, 1, 25].into_iter().enumerate() {
         for dt in [0.0, 1.0 / 1000.0, 0.2, f32::NAN, 1e9, -1.0] {
-            let hand = [Hand::Off, Hand::Grab(camera.ray([0.5, 0.4], 1.6)), Hand::Hold([f32::NAN; 3]), Hand::Hold([9.0; 3])];
+            let hand = [
+                Hand::Off,
+                Hand::Grab(camera.ray([0.5, 0.4], 1.6)),
+                Hand::Hold([f32::NAN; 3]),
+                Hand::Hold([9.0; 3]),
+            ];
             let report = troop.obey(Order { dt, ..order(army, hand[turn % 4]) });
             assert_eq!(report.army, army);
             assert!(report.error.is_none());
             assert_sane(&report);
         }
     }
-    assert_eq!(troop.obey(order(25, Hand::Off)).vertices.len(), 25 * troop.obey(order(1, Hand::Off)).vertices.len());
+    assert_eq!(
+        troop.obey(order(25, Hand::Off)).vertices.len(),
+        25 * troop.obey(order(1, Hand::Off)).vertices.len()
+    );
 }
 
 #[test]
