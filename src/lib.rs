@@ -42,7 +42,7 @@
 //! OpenGL has to do comes before, and in the test of sharing the window's thread does it when it is asked. (Where a driver shares
 //! textures only on the thread that has OpenGL's context, the window's thread makes the calls.) The decoder's (`media`) calls
 //! FFmpeg and packs planes into memory that it was given, and never calls OpenCL. The builder's and the tuner's (`app`) call OpenCL
-//! with queues of their own, and no OpenGL. `native` filters in Rust alone. `gpu::watch` knows who waits for which driver. The rest ask or wait for one
+//! with queues of their own, and no OpenGL; so does that of the shirts (`scene::cloth::walker`). `native` filters in Rust alone. `gpu::watch` knows who waits for which driver. The rest ask or wait for one
 //! thing each and end: openers of files, dialogs, what saves, what asks drivers in a process of their own, what waits for signals.
 
 #![warn(missing_docs)]

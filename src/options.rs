@@ -136,11 +136,13 @@ pub enum SceneId {
     Movie,
     /// A test card: bars, ramps, grids, and what the engine measures
     Card,
+    /// The movie on the shirts of an army that walks: cloth, moved by the device
+    Cloth,
 }
 
 impl SceneId {
     /// All of them, in the order in which `v` goes round.
-    pub const ALL: [Self; 2] = [Self::Movie, Self::Card];
+    pub const ALL: [Self; 3] = [Self::Movie, Self::Card, Self::Cloth];
 }
 
 /// `clreel [FILE…]`: the window.

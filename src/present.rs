@@ -40,7 +40,7 @@ pub(crate) fn letterbox(window: (u32, u32), picture: (u32, u32), pixel_aspect: f
 
 /// What turns a shown point, seen from the picture's middle, into the stored one: a 2×2 matrix, columns first. It is
 /// exact at the edges, since it only exchanges and negates.
-fn texture_matrix(orientation: Orientation) -> [f32; 4] {
+pub(crate) fn texture_matrix(orientation: Orientation) -> [f32; 4] {
     let sign = |flipped| if flipped { -1.0 } else { 1.0 };
     let (x, y) = (sign(orientation.flip_x), sign(orientation.flip_y));
     if orientation.swapped { [0.0, x, y, 0.0] } else { [x, 0.0, 0.0, y] }

@@ -80,6 +80,7 @@ fn v_goes_round_the_scenes_and_the_movie_goes_on_where_it_was() {
     session.press_until_title("v", "test card - off, paused");
     session.wait_for_text("1280 \u{d7} 720");
     // In a pause, too, the card is there.
+    session.press_until_title("v", "clip.mp4 on shirts - off, paused");
     session.press_until_title("v", "clip.mp4 - off, paused");
     session.wait("the same place", |s| s.position().as_ref() == Some(&here));
     session.press_until_title("v", "test card");
@@ -91,6 +92,8 @@ fn v_goes_round_the_scenes_and_the_movie_goes_on_where_it_was() {
     session.press_until_title("equal", "test card - flat, r=8");
     // Its pictures can be sought like a movie's.
     session.display.key("Home");
+    session.wait_for_frames();
+    session.press_until_title("v", "clip.mp4 on shirts - flat, r=8");
     session.wait_for_frames();
     session.press_until_title("v", "clip.mp4 - flat, r=8");
     session.wait_for_frames();
@@ -116,6 +119,60 @@ fn the_card_needs_no_movie() {
     session.display.xdotool(&["type", "--delay", "1", path.to_str().unwrap()]);
     session.display.key("Return");
     session.wait_for_title("clip.mp4 - ");
+    session.wait_for_frames();
+    session.quit();
+}
+
+/// How many pixels of the window's middle, where a figure stands, differ between two pictures of it.
+fn differing(a: &[u8], b: &[u8]) -> usize {
+    let places = (150..650).flat_map(|y| (480..800).map(move |x| (y * 1280 + x) * 4));
+    places.filter(|at| (0..3).any(|n| a[at + n].abs_diff(b[at + n]) > 24)).count()
+}
+
+#[test]
+fn shirts_show_the_filtered_movie() {
+    let folder = Folder::new("shirt");
+    let shirt = |name: &str, arguments: &[&str]| {
+        let out = folder.file(name);
+        let mut command = clreel(None);
+        command.arg("snapshot").arg(clip()).args(["--scene", "cloth", "--out"]).arg(&out).args(arguments);
+        succeed(command);
+        let (width, height, rgba) = png(&out);
+        assert_eq!((width, height), (1280, 720));
+        rgba
+    };
+    let (plain, again) = (shirt("a.png", &["--variant", "off"]), shirt("b.png", &["--variant", "off"]));
+    assert_eq!(differing(&plain, &again), 0, "the same figure each time");
+    let later = shirt("c.png", &["--variant", "off", "--at", "2"]);
+    assert!(differing(&plain, &later) > 500, "{} pixels of another frame", differing(&plain, &later));
+    // What is no shirt stays: the floor beside the feet, and the background.
+    for (x, y) in [(40, 40), (1240, 60), (200, 700)] {
+        let at = (y * 1280 + x) * 4;
+        assert_eq!(plain[at..at + 3], later[at..at + 3], "{x}, {y}");
+    }
+}
+
+#[test]
+fn an_army_walks_in_the_movie() {
+    let display = Display::start(&[]);
+    let mut command = clreel(Some(&display));
+    command.arg(clip()).args(["--scene", "cloth", "--variant", "off"]);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("clip.mp4 on shirts - off");
+    session.wait_for_frames();
+    for army in ["4", "9", "25"] {
+        session.display.key("Prior");
+        session.wait_for_text(&format!("An army of {army} figures"));
+        session.wait_for_frames();
+    }
+    for _ in 0..3 {
+        session.display.key("Next");
+    }
+    session.wait_for_text("An army of one figure");
+    session.press_until_title("space", "paused");
+    session.press_until_title("space", "clip.mp4 on shirts - off - clreel");
+    session.wait_for_frames();
+    session.resize(640, 700);
     session.wait_for_frames();
     session.quit();
 }

@@ -49,12 +49,12 @@ enum Wake {
 pub(crate) fn run(args: &PlayArgs) -> Result<()> {
     // What happened just now can be saved any time.
     log::start(if args.trace.trace.is_some() { log::KEPT_EVENTS } else { log::RECENT_EVENTS });
-    let is_movie = args.scene == SceneId::Movie;
+    let needs_movie = args.scene != SceneId::Card;
     let files = match (args.files.is_empty(), bundled_clip()) {
         (false, _) => args.files.clone(),
         (true, Ok(clip)) => vec![clip],
-        // Another scene does without.
-        (true, Err(_)) if !is_movie => Vec::new(),
+        // The test card does without.
+        (true, Err(_)) if !needs_movie => Vec::new(),
         (true, Err(error)) => return Err(error),
     };
     let proxy: Arc<OnceLock<EventLoopProxy<Wake>>> = Arc::default();
@@ -79,8 +79,8 @@ pub(crate) fn run(args: &PlayArgs) -> Result<()> {
         ..OpenOptions::default()
     };
     let mut playlist = Playlist::new(files, options, waker.clone());
-    // Another scene appears at once, its window has its own size, and it does without a movie.
-    let decoder = if is_movie { playlist.first(FIRST_WAIT)? } else { None };
+    // The test card appears at once, its window has its own size, and it does without a movie.
+    let decoder = if needs_movie { playlist.first(FIRST_WAIT)? } else { None };
 
     let event_loop = EventLoop::<Wake>::with_user_event().build().map_err(|_| no_display())?;
     let _ = proxy.set(event_loop.create_proxy());

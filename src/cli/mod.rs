@@ -333,7 +333,7 @@ pub struct SnapshotArgs {
     /// The movie; without it the bundled clip
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
-    /// Whose picture: movie or card, the test card
+    /// Whose picture: movie, card (the test card), or cloth (the movie on a shirt)
     #[arg(long, value_name = "SCENE", value_enum, hide_possible_values = true, default_value_t = SceneId::Movie)]
     pub scene: SceneId,
     /// What it may open.

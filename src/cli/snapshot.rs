@@ -26,6 +26,7 @@ use crate::options::values::WipeSide;
 use crate::options::{FilterArgs, SceneId};
 use crate::save;
 use crate::scene::card;
+use crate::scene::cloth::picture as cloth;
 
 /// Changed kernels make the picture in a process of their own: this one never runs them.
 struct InChild(Trials);
@@ -91,15 +92,35 @@ fn picture(name: &str, tried: Option<Tried>) -> Option<Vec<u8>> {
 /// When the file gives no frame, the filter cannot run, or the PNG cannot be written.
 pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
     let frame = match args.scene {
-        SceneId::Movie => movies_frame(args)?,
+        SceneId::Movie | SceneId::Cloth => movies_frame(args)?,
         SceneId::Card if args.file.is_some() => {
             return Ok(usage("snapshot", "--scene card has a picture of its own: leave the file out"));
         }
         SceneId::Card => card(args)?,
     };
-    let ((width, height), rgba) = asked(args, frame)?;
+    let mut shown = asked(args, frame)?;
+    if args.scene == SceneId::Cloth {
+        shown = worn(args, &shown)?;
+    }
+    let ((width, height), rgba) = shown;
     save::png(&args.out, width, height, &rgba)?;
     Ok(exit::DONE)
+}
+
+/// A figure that wears the picture: its shirt is moved on the device, or where there is none by plain Rust.
+fn worn(args: &SnapshotArgs, (size, rgba): &Shown) -> Result<Shown> {
+    let devices = working_devices();
+    let device = match (&args.filter.device, devices.is_empty()) {
+        (None, true) => None,
+        (selected, _) => Some(select_device(&devices, selected.as_deref())?),
+    };
+    let headless = glsl::headless()?;
+    let Some(device) = device else {
+        return Ok((cloth::SIZE, cloth::draw(&headless.gl, None, *size, rgba)?));
+    };
+    let _watched = watch::on_device(&device.info.name, "a shirt is moved");
+    let cl = ClContext::new(&device)?;
+    Ok((cloth::SIZE, cloth::draw(&headless.gl, Some(&cl), *size, rgba)?))
 }
 
 fn movies_frame(args: &SnapshotArgs) -> Result<Frame> {

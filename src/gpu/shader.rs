@@ -18,7 +18,7 @@ pub(crate) fn program(
     let version = gl.version();
     let header = if version.is_embedded {
         "#version 300 es\nprecision highp float;\nprecision highp int;\n\
-         precision highp sampler2D;\nprecision highp usampler2D;\n"
+         precision highp sampler2D;\nprecision highp usampler2D;\nprecision highp sampler2DShadow;\n"
     } else if (version.major, version.minor) >= (3, 3) {
         "#version 330 core\n"
     } else {

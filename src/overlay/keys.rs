@@ -66,7 +66,7 @@ pub static KEYS: LazyLock<Vec<KeyHelp>> = LazyLock::new(|| {
             "a second, 5 seconds back or on",
         ),
         key("Home", &["Home"], "to the beginning"),
-        key("v", &["v"], "next scene: movie, test card"),
+        key("v", &["v"], "next scene: movie, test card, shirts"),
         key("w x D", &["w", "x", "D"], "wipe, swap, how they differ"),
         key("PgUp PgDn", &["PageUp", "PageDown"], "chapter, or size of the scene"),
         key("[ ]", &["[", "]"], "slower, faster"),

@@ -39,7 +39,7 @@ mod story;
 mod strip;
 mod table;
 mod texts;
-mod theme;
+pub(crate) mod theme;
 mod timeline;
 mod tuning;
 mod view;

@@ -1,6 +1,6 @@
 //! The mouse where there is no button: its clicks on the picture, and its wheel over what it changes.
 
-use egui::{Event, Id, MouseWheelUnit, PointerButton, Response, Sense, Ui, Vec2};
+use egui::{Event, Id, MouseWheelUnit, PointerButton, Pos2, Response, Sense, Ui, Vec2};
 
 use super::Action;
 
@@ -10,9 +10,23 @@ const STEP: f32 = 40.0;
 /// Clicks on the picture, and drags of it: what is laid out later lies over it.
 pub(super) fn picture(ui: &Ui, actions: &mut Vec<Action>) {
     let response = ui.interact(ui.max_rect(), Id::unique("picture"), Sense::click_and_drag());
-    if response.dragged_by(PointerButton::Primary) && response.drag_delta() != Vec2::ZERO {
-        let by = response.drag_delta() / ui.max_rect().height().max(1.0);
-        actions.push(Action::Drag(by.into()));
+    let all = ui.max_rect();
+    let part =
+        |at: Pos2| [(at.x - all.left()) / all.width().max(1.0), (at.y - all.top()) / all.height().max(1.0)];
+    if response.drag_started_by(PointerButton::Primary) {
+        // It is a drag when the mouse has left where it was pressed.
+        let origin = ui.input(|i| i.pointer.press_origin()).or(response.interact_pointer_pos());
+        actions.extend(origin.map(|at| Action::Grab(part(at))));
+    }
+    if response.dragged_by(PointerButton::Primary)
+        && response.drag_delta() != Vec2::ZERO
+        && let Some(at) = response.interact_pointer_pos()
+    {
+        let by = response.drag_delta() / all.height().max(1.0);
+        actions.push(Action::Drag { by: by.into(), at: part(at) });
+    }
+    if response.drag_stopped_by(PointerButton::Primary) {
+        actions.push(Action::LetGo);
     }
     if response.double_clicked() {
         actions.push(Action::ToggleFullscreen);

@@ -32,8 +32,17 @@ pub(crate) enum Action {
     SwapSides,
     /// Show how the sides of a wipe differ, or no longer.
     ToggleDifference,
-    /// Drag the picture, in parts of the window's height: right and down.
-    Drag([f32; 2]),
+    /// Take hold of the picture there: parts of the window's width and height.
+    Grab([f32; 2]),
+    /// Drag it.
+    Drag {
+        /// In parts of the window's height: right and down.
+        by: [f32; 2],
+        /// To where, as in [`Action::Grab`].
+        at: [f32; 2],
+    },
+    /// Let it go.
+    LetGo,
     /// Give the window to the next scene.
     NextScene,
     /// Pause, or go on.

@@ -93,7 +93,6 @@ impl DepthBuffer {
     }
 
     /// What it draws into.
-    #[cfg(test)]
     pub(super) fn framebuffer(&self) -> glow::Framebuffer {
         self.framebuffer
     }

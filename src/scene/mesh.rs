@@ -20,6 +20,34 @@ pub(super) struct Vertex {
 const ATTRIBUTES: [(&str, i32); 3] = [("position", 3), ("normal", 3), ("texel", 2)];
 const STRIDE: i32 = size_of::<Vertex>() as i32;
 
+/// Ties the vertices in `buffer` to the attributes of `program`, which may leave some out.
+///
+/// # Errors
+/// When OpenGL gives no object.
+pub(super) fn vertex_array(
+    gl: &glow::Context,
+    program: glow::Program,
+    buffer: glow::Buffer,
+) -> Result<glow::VertexArray> {
+    // SAFETY: the context is current on this thread; the attributes lie within vertices of that stride.
+    unsafe {
+        let vertex_array = gl.create_vertex_array().map_err(|e| shader::failed("mesh", e))?;
+        gl.bind_vertex_array(Some(vertex_array));
+        gl.bind_buffer(glow::ARRAY_BUFFER, Some(buffer));
+        let mut offset = 0;
+        for (name, size) in ATTRIBUTES {
+            if let Some(at) = gl.get_attrib_location(program, name) {
+                gl.enable_vertex_attrib_array(at);
+                gl.vertex_attrib_pointer_f32(at, size, glow::FLOAT, false, STRIDE, offset);
+            }
+            offset += size * size_of::<f32>() as i32;
+        }
+        gl.bind_vertex_array(None);
+        gl.bind_buffer(glow::ARRAY_BUFFER, None);
+        Ok(vertex_array)
+    }
+}
+
 /// Triangles, three vertices each.
 pub(super) struct Mesh {
     gl: Arc<glow::Context>,
@@ -37,25 +65,16 @@ impl Mesh {
         let numbers: Vec<f32> =
             vertices.iter().flat_map(|v| v.position.into_iter().chain(v.normal).chain(v.uv)).collect();
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
-        // SAFETY: the context is current on this thread; the attributes lie within the vertices that the buffer has.
-        unsafe {
-            let vertex_array = gl.create_vertex_array().map_err(|e| shader::failed("mesh", e))?;
+        // SAFETY: the context is current on this thread, and the objects are this context's.
+        let buffer = unsafe {
             let buffer = gl.create_buffer().map_err(|e| shader::failed("mesh", e))?;
-            gl.bind_vertex_array(Some(vertex_array));
             gl.bind_buffer(glow::ARRAY_BUFFER, Some(buffer));
             gl.buffer_data_u8_slice(glow::ARRAY_BUFFER, &bytes, glow::STATIC_DRAW);
-            let mut offset = 0;
-            for (name, size) in ATTRIBUTES {
-                if let Some(at) = gl.get_attrib_location(program, name) {
-                    gl.enable_vertex_attrib_array(at);
-                    gl.vertex_attrib_pointer_f32(at, size, glow::FLOAT, false, STRIDE, offset);
-                }
-                offset += size * size_of::<f32>() as i32;
-            }
-            gl.bind_vertex_array(None);
             gl.bind_buffer(glow::ARRAY_BUFFER, None);
-            Ok(Self { gl, vertex_array, vertices: buffer, count: vertices.len() as i32 })
-        }
+            buffer
+        };
+        let vertex_array = vertex_array(&gl, program, buffer)?;
+        Ok(Self { gl, vertex_array, vertices: buffer, count: vertices.len() as i32 })
     }
 
     /// Draws them with the program that is in use.

@@ -1,9 +1,11 @@
 //! What fills the window. In: decoded frames, what the user chose. Out: the picture to draw, and what it took.
 //!
 //! A [`Scene`] says what plays and how it is drawn; the pictures come to it from one [`frame_loop`], a frame's way, which all of
-//! them share. [`movie`] shows the movie, [`card`] a test card. One that draws in space has a [`depth`] buffer and [`mesh`]es.
+//! them share. [`movie`] shows the movie, [`cloth`] has it on the shirts of an army, [`card`] shows a test card. One that draws in
+//! space has a [`depth`] buffer and [`mesh`]es.
 
 pub(crate) mod card;
+pub(crate) mod cloth;
 mod depth;
 pub(crate) mod frame_loop;
 mod mesh;
@@ -25,8 +27,18 @@ use movie::Movie;
 /// What the user does with the picture, and a scene may heed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Input {
-    /// The mouse was dragged over the picture, in parts of the window's height: right and down are positive.
-    Drag([f32; 2]),
+    /// The mouse was pressed over the picture, and is dragged from there: parts of the window's width and height, from its upper
+    /// left corner.
+    Grab([f32; 2]),
+    /// It was dragged.
+    Drag {
+        /// In parts of the window's height: right and down are positive.
+        by: [f32; 2],
+        /// To where, as in [`Input::Grab`].
+        at: [f32; 2],
+    },
+    /// It was let go.
+    LetGo,
     /// A larger scene, or a smaller one: so many steps.
     Size(isize),
 }
@@ -120,10 +132,15 @@ impl Screen<'_> {
     }
 }
 
+/// Whether this scene shows the movie.
+fn plays_movie(id: SceneId) -> bool {
+    matches!(id, SceneId::Movie | SceneId::Cloth)
+}
+
 /// How many pixels across and down a scene has, unless it has the movie's.
 pub(crate) fn size(id: SceneId) -> Option<(f64, f64)> {
     let (width, height) = card::SIZES[card::FIRST];
-    (id == SceneId::Card).then_some((width as f64, height as f64))
+    (id != SceneId::Movie).then_some((width as f64, height as f64))
 }
 
 /// The scenes, and which of them has the window.
@@ -137,7 +154,7 @@ impl Scenes {
     /// All of them; the movie has the window. `facts` are what is known of it, `waker` is called when a picture is there.
     pub(crate) fn new(facts: MovieSummary, waker: &Waker) -> Self {
         let others: Vec<Box<dyn Scene>> = vec![Box::new(Card::new(waker.clone()))];
-        Self { movie: Movie::new(facts), others, now: SceneId::Movie }
+        Self { movie: Movie::new(facts, waker), others, now: SceneId::Movie }
     }
 
     /// The one that has the window.
@@ -154,9 +171,14 @@ impl Scenes {
         }
     }
 
-    /// Whether the movie has the window.
+    /// Whether the movie has the window, as it is.
     pub(crate) fn is_movie(&self) -> bool {
         self.now == SceneId::Movie
+    }
+
+    /// Whether the movie plays, as it is or on shirts.
+    pub(crate) fn plays_movie(&self) -> bool {
+        plays_movie(self.now)
     }
 
     /// What is known of the movie, also while another scene has the window.
@@ -166,7 +188,7 @@ impl Scenes {
 
     /// Plays another movie, now or as soon as the movie has the window.
     pub(crate) fn play(&mut self, decoder: Decoder, facts: MovieSummary, frames: &mut FrameLoop) {
-        let is_shown = self.is_movie();
+        let is_shown = self.plays_movie();
         self.movie.play(decoder, facts, is_shown.then_some(frames));
     }
 
@@ -178,15 +200,23 @@ impl Scenes {
         if id == self.now {
             return Ok(());
         }
-        if id == SceneId::Movie && !self.movie.is_there() {
+        if plays_movie(id) && self.plays_movie() {
+            // It plays on.
+            self.movie.wear(id == SceneId::Cloth);
+            self.now = id;
+            return Ok(());
+        }
+        if plays_movie(id) && !self.movie.is_there() {
             let hint = "Open one with o, or drop it on the window.";
             return Err(Error::new("There is no movie to show.", "None has been opened yet.", hint));
         }
         self.now_mut().leave(frames);
+        self.movie.wear(id == SceneId::Cloth);
         let before = std::mem::replace(&mut self.now, id);
         let entered = self.now_mut().enter(frames);
         if entered.is_err() {
             self.now = before;
+            self.movie.wear(before == SceneId::Cloth);
             return self.now_mut().enter(frames).and(entered);
         }
         entered
@@ -206,6 +236,7 @@ impl Scenes {
 
     /// Deletes the OpenGL objects of all; call it while the context is current.
     pub(crate) fn destroy(&mut self) {
+        self.movie.destroy();
         self.others.iter_mut().for_each(|scene| scene.destroy());
     }
 }

@@ -1,8 +1,10 @@
-//! The movie. In: its decoder. Out: its pictures, as large as the window has room for.
+//! The movie. In: its decoder. Out: its pictures, as large as the window has room for, or on the shirts of an army.
 
-use super::frame_loop::{FrameLoop, Parked};
-use super::{Scene, Screen};
+use super::cloth::Cloth;
+use super::frame_loop::{FrameLoop, Parked, Tick};
+use super::{Input, Scene, Screen};
 use crate::error::Result;
+use crate::jobs::Waker;
 use crate::media::Decoder;
 use crate::options::SceneId;
 use crate::overlay::MovieSummary;
@@ -12,11 +14,22 @@ pub(super) struct Movie {
     facts: MovieSummary,
     /// What played when another scene took the window.
     parked: Option<Parked>,
+    /// What wears it.
+    cloth: Cloth,
+    is_worn: bool,
 }
 
 impl Movie {
-    pub(super) fn new(facts: MovieSummary) -> Self {
-        Self { facts, parked: None }
+    pub(super) fn new(facts: MovieSummary, waker: &Waker) -> Self {
+        Self { facts, parked: None, cloth: Cloth::new(waker.clone()), is_worn: false }
+    }
+
+    /// Shows it on shirts from now on, or as it is.
+    pub(super) fn wear(&mut self, is_worn: bool) {
+        if !is_worn {
+            self.cloth.leave();
+        }
+        self.is_worn = is_worn;
     }
 
     /// Plays another movie: in `frames`, or later where it does not have them.
@@ -36,15 +49,16 @@ impl Movie {
         !self.facts.is_opening()
     }
 
-    /// Stops reading what waits for the window; whether its thread has ended.
+    /// Stops what waits for the window, or moves what wears it; whether all of that has ended.
     pub(super) fn end(&mut self) -> bool {
-        self.parked.as_mut().is_none_or(Parked::end)
+        let (parked, cloth) = (self.parked.as_mut().is_none_or(Parked::end), self.cloth.end());
+        parked && cloth
     }
 }
 
 impl Scene for Movie {
     fn id(&self) -> SceneId {
-        SceneId::Movie
+        if self.is_worn { SceneId::Cloth } else { SceneId::Movie }
     }
 
     fn facts(&self) -> &MovieSummary {
@@ -66,8 +80,30 @@ impl Scene for Movie {
         self.parked = Some(frames.park());
     }
 
+    fn tick(&mut self, frames: &mut FrameLoop) -> Tick {
+        let tick = frames.tick();
+        if self.is_worn { self.cloth.tick(frames, tick) } else { tick }
+    }
+
     fn draw(&mut self, _: &FrameLoop, screen: &Screen) -> Result<()> {
+        if self.is_worn {
+            return self.cloth.draw(screen);
+        }
         screen.show_picture();
         Ok(())
+    }
+
+    fn input(&mut self, input: Input, _: &mut FrameLoop) -> Result<Option<String>> {
+        Ok(if self.is_worn { self.cloth.input(input) } else { None })
+    }
+
+    fn panels(&self, ui: &egui::Ui) {
+        if self.is_worn {
+            self.cloth.panels(ui);
+        }
+    }
+
+    fn destroy(&mut self) {
+        self.cloth.destroy();
     }
 }

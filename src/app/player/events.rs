@@ -98,6 +98,13 @@ impl Player<'_> {
         self.repaints.soon();
     }
 
+    /// Lets the scene take what the mouse does with the picture.
+    fn pass_on(&mut self, input: Input) {
+        self.with(|movies, with| {
+            movies.input(input, with);
+        });
+    }
+
     pub(super) fn act(&mut self, action: Action) {
         match action {
             Action::SetVariant(id) => match self.devices.want(id) {
@@ -116,9 +123,9 @@ impl Player<'_> {
             Action::ToggleHeat => self.overlay.toggle_heat(),
             Action::ToggleLevels => self.overlay.toggle_levels(),
             Action::Seek { to_s, exact } => self.with(|movies, with| movies.seek_to(to_s, exact, with)),
-            Action::Drag(by) => self.with(|movies, with| {
-                movies.input(Input::Drag(by), with);
-            }),
+            Action::Grab(at) => self.pass_on(Input::Grab(at)),
+            Action::Drag { by, at } => self.pass_on(Input::Drag { by, at }),
+            Action::LetGo => self.pass_on(Input::LetGo),
             Action::NextScene => self.with(Movies::next_scene),
             Action::ToggleWipe => self.toggle_wipe(),
             Action::SwapSides => self.swap_sides(),

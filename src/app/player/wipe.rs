@@ -33,7 +33,7 @@ impl Player<'_> {
         // Where it cannot be had, the wipe ends at once, and that is told.
         let _ = self.devices.want(other.0);
         if !self.movies.is_movie() {
-            self.overlay.say("The test card shows one filter: v goes to the movie and its wipe.".to_owned());
+            self.overlay.say("This scene shows one filter: v goes to the movie and its wipe.".to_owned());
         }
     }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::data::{Data, OnDevice};
+use super::geometry::{add, dot, scale, sub};
 use super::host::{self, Motion};
 use super::kernels::{self, Memory, Program};
 use super::model::{Figure, Walk, army};
@@ -36,6 +37,17 @@ pub struct Drag {
     /// How far in this frame, in metres. Particles near `at` go with it, the nearer the more.
     pub pull: [f32; 3],
     /// How far around `at`, in metres.
+    pub radius: f32,
+}
+
+/// A particle that is to stay at a point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hold {
+    /// Its number in the army: character after character.
+    pub particle: usize,
+    /// Where, in metres.
+    pub to: [f32; 3],
+    /// How far around it others go with it, in metres.
     pub radius: f32,
 }
 
@@ -237,6 +249,44 @@ impl Chain {
         self.step_after(dt, drag, &[])
     }
 
+    /// The pull that brings a particle to where it is to stay, whatever it would do by itself in the next `dt` seconds; `None`
+    /// where there is no such particle. Waits for the device where the particles are there.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn drag_to(&mut self, dt: f32, hold: Hold) -> Result<Option<Drag>> {
+        let (positions, previous) = self.data.particles()?;
+        let first = hold.particle.saturating_mul(3);
+        let of =
+            |all: &[f32]| -> Option<[f32; 3]> { all.get(first..first.saturating_add(3))?.try_into().ok() };
+        let (Some(at), Some(before)) = (of(&positions), of(&previous)) else { return Ok(None) };
+        let dt = if dt.is_finite() { dt } else { 0.0 };
+        let motion = motion(dt.clamp(SHORTEST, LONGEST), self.dt, None);
+        let pull = sub(hold.to, goes_on(at, before, &motion));
+        Ok(Some(Drag { at, pull, radius: hold.radius }))
+    }
+
+    /// Waits until all that was begun is done.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn finish(&self) -> Result<()> {
+        self.data.finish()
+    }
+
+    /// How long the army has walked.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+
+    /// Puts the vertices into `bytes`, as OpenGL takes them; waits for the device, and says whether they were there.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn read_vertices(&mut self, bytes: &mut Vec<u8>) -> Result<bool> {
+        self.data.read_vertices(bytes)
+    }
+
     /// The vertices in the host's memory, as floats; waits for the device where they are there.
     ///
     /// # Errors
@@ -281,6 +331,15 @@ fn motion(dt: f32, before: f32, drag: Option<Drag>) -> Motion {
         at: [x.clamp(-1e3, 1e3), y.clamp(-1e3, 1e3), z.clamp(-1e3, 1e3), 1.0 / (radius * radius)],
         pull: [px, py, pz, 0.0],
     }
+}
+
+/// Where a particle comes to that nobody drags.
+fn goes_on(at: [f32; 3], before: [f32; 3], motion: &Motion) -> [f32; 3] {
+    let mut step = scale(sub(at, before), motion.carry);
+    step[1] += motion.fall;
+    let far = dot(step, step).sqrt();
+    let shorter = if far > host::FURTHEST { host::FURTHEST / far } else { 1.0 };
+    add(at, scale(step, shorter))
 }
 
 /// Moves a character by plain Rust, all five steps: `[skinned, moved]` are its arrays, and the vertices of shirt and body.

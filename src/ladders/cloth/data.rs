@@ -270,6 +270,27 @@ impl Data {
         Ok(&self.vertices)
     }
 
+    /// The same as bytes; whether they were on the device.
+    pub(super) fn read_vertices(&mut self, to: &mut Vec<u8>) -> Result<bool> {
+        if let (Right::Device, Some(device)) = (self.right[VERTICES], &self.device) {
+            to.resize(4 * self.vertices.len(), 0);
+            let from = device.target.as_ref().unwrap_or(&device.vertices);
+            from.read(&device.queue, to).map_err(|e| failed(LOST, &e))?;
+            return Ok(true);
+        }
+        to.clear();
+        to.extend(self.vertices.iter().flat_map(|x| x.to_ne_bytes()));
+        Ok(false)
+    }
+
+    /// Waits for the device's queue.
+    pub(super) fn finish(&self) -> Result<()> {
+        match &self.device {
+            Some(device) => device.queue.finish().map_err(|e| failed(LOST, &e)),
+            None => Ok(()),
+        }
+    }
+
     /// Particles now and a step before.
     pub(super) fn particles(&mut self) -> Result<(Vec<f32>, Vec<f32>)> {
         self.cloth_to_host()?;

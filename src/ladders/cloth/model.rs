@@ -22,6 +22,8 @@ pub const SHIRT_VERTICES: usize = VERTEX_COLUMNS * ROWS;
 pub const BONES: usize = 14;
 /// How long two steps take, in seconds.
 pub const PERIOD: f32 = 1.1;
+/// How fast they walk, in metres a second: the speed of the foot on the floor.
+pub const SPEED: f32 = 1.3;
 /// How far apart the figures of an army stand, in metres.
 pub const APART: f32 = 1.3;
 
@@ -46,7 +48,8 @@ pub struct BodyVertex {
     pub weights: [f32; 4],
     /// The bones.
     pub bones: [u32; 4],
-    /// u, v, 0, 0.
+    /// u, v, 0, 0. The whole part of v is what the body is made of there: 0 trousers, 1 skin, 2 the head, 3 shoes, 4 the shirt's
+    /// sleeves.
     pub uv: [f32; 4],
 }
 
@@ -162,8 +165,15 @@ fn spine(y: f32) -> [(u32, f32); 2] {
     [(HEAD, 1.0), (HIPS, 0.0)]
 }
 
-/// The torso's bones at a point; at the shoulders the arms take part.
+/// The torso's bones at a point; at the shoulders the arms take part, at the hem the thighs, so that they keep the shirt away.
 fn torso(point: Point) -> [(u32, f32); 4] {
+    // From the hip on they move as the thighs do, which lie within them.
+    let leg = ((0.99 - point[1]) / 0.09).clamp(0.0, 1.0);
+    if leg > 0.0 {
+        let right = (0.5 + point[0] / 0.16).clamp(0.0, 1.0);
+        let [lower, upper] = spine(point[1]).map(|(bone, weight)| (bone, weight * (1.0 - leg)));
+        return [lower, upper, (LEGS[0], leg * (1.0 - right)), (LEGS[1], leg * right)];
+    }
     let side = usize::from(point[0] > 0.0);
     let near = ((point[0].abs() - 0.11) / 0.07).clamp(0.0, 1.0);
     let high = (1.0 - (point[1] - 1.40).abs() / 0.08).clamp(0.0, 1.0);
@@ -186,14 +196,20 @@ fn vertex(point: Point, bones: [(u32, f32); 4], uv: [f32; 2]) -> BodyVertex {
 type Ring = (Point, [f32; 2]);
 
 impl Body {
-    /// Adds a tube through these rings, from above downward, with so many vertices round.
-    fn tube(&mut self, rings: &[Ring], round_it: usize, bones: impl Fn(Point, usize) -> [(u32, f32); 4]) {
+    /// Adds a tube through these rings, from above downward, with so many vertices round, each of `made_of`.
+    fn tube(
+        &mut self,
+        rings: &[Ring],
+        round_it: usize,
+        made_of: impl Fn(usize) -> f32,
+        bones: impl Fn(Point, usize) -> [(u32, f32); 4],
+    ) {
         let first = self.vertices.len() as u32;
         for (row, (middle, [width, depth])) in rings.iter().enumerate() {
             for column in 0..round_it {
                 let turn = column as f32 / round_it as f32;
                 let point = add(*middle, round(turn, [0.0, *width, *depth]));
-                let uv = [turn, row as f32 / (rings.len() - 1) as f32];
+                let uv = [turn, made_of(row) + 0.99 * row as f32 / (rings.len() - 1) as f32];
                 self.vertices.push(vertex(point, bones(point, row), uv));
             }
         }
@@ -202,7 +218,7 @@ impl Body {
     }
 
     /// Adds an ellipsoid that one bone moves.
-    fn ellipsoid(&mut self, middle: Point, radii: Point, bone: u32) {
+    fn ellipsoid(&mut self, middle: Point, radii: Point, bone: u32, made_of: f32) {
         let rings: Vec<Ring> = (0..=10)
             .map(|ring| {
                 let (sin, cos) = (ring as f32 / 10.0 * TAU / 2.0).sin_cos();
@@ -210,11 +226,12 @@ impl Body {
                 (add(middle, [0.0, cos * radii[1], 0.0]), [size * radii[0], size * radii[2]])
             })
             .collect();
-        self.tube(&rings, 16, |_, _| [(bone, 1.0), (HIPS, 0.0), (HIPS, 0.0), (HIPS, 0.0)]);
+        self.tube(&rings, 16, |_| made_of, |_, _| [(bone, 1.0), (HIPS, 0.0), (HIPS, 0.0), (HIPS, 0.0)]);
     }
 
-    /// Adds a limb: a tube along joints, each with its radius and the bone below it.
-    fn limb(&mut self, joints: &[(Point, f32, u32)]) {
+    /// Adds a limb: a tube along joints, each with its radius and the bone below it. An arm has a sleeve, which goes on with the
+    /// picture at this u.
+    fn limb(&mut self, joints: &[(Point, f32, u32)], sleeve: Option<f32>) {
         const EACH: usize = 8;
         let mut rings: Vec<Ring> = Vec::new();
         let mut bones = Vec::new();
@@ -238,7 +255,25 @@ impl Body {
             rings.push((add(end, [0.0, -down, 0.0]), [radius * size; 2]));
             bones.push([(bone, 1.0), (bone, 0.0)]);
         }
-        self.tube(&rings, 12, |_, row| [bones[row][0], bones[row][1], (HIPS, 0.0), (HIPS, 0.0)]);
+        if sleeve.is_some() {
+            rings[..=SLEEVE].iter_mut().for_each(|(_, size)| *size = size.map(|size| size * 1.35));
+            // The sleeve ends with a step.
+            rings[SLEEVE + 1].0 = add(rings[SLEEVE].0, [0.0, 0.004, 0.0]);
+        }
+        let made_of = |row: usize| match sleeve {
+            Some(_) if row <= SLEEVE => SHIRT,
+            Some(_) => SKIN,
+            None => TROUSERS,
+        };
+        let first = self.vertices.len();
+        self.tube(&rings, ROUND, made_of, |_, row| [bones[row][0], bones[row][1], (HIPS, 0.0), (HIPS, 0.0)]);
+        for v in sleeve.iter().flat_map(|_| first..first + (SLEEVE + 1) * ROUND) {
+            let turn = self.vertices[v].uv[0];
+            // From left to right for who looks at that side.
+            let middle = sleeve.unwrap_or(0.5);
+            let along = (turn * TAU).cos() * if middle < 0.5 { -1.0 } else { 1.0 };
+            self.vertices[v].uv[0] = middle + 0.1 * along;
+        }
     }
 
     /// The mean of the triangles' normals round each vertex.
@@ -259,6 +294,17 @@ impl Body {
     }
 }
 
+/// What a body is made of.
+const TROUSERS: f32 = 0.0;
+const SKIN: f32 = 1.0;
+const HEAD_OF: f32 = 2.0;
+const SHOES: f32 = 3.0;
+const SHIRT: f32 = 4.0;
+/// The last ring of a sleeve.
+const SLEEVE: usize = 5;
+/// Vertices round a limb.
+const ROUND: usize = 12;
+
 const SHOULDER: Point = [0.195, 1.395, 0.0];
 const ELBOW: Point = [0.225, 1.11, -0.01];
 const WRIST: Point = [0.235, 0.86, 0.01];
@@ -274,21 +320,25 @@ fn on_side([x, y, z]: Point, side: usize) -> Point {
 fn body() -> Body {
     let mut body = Body { vertices: Vec::new(), indices: Vec::new() };
     let neck = [([0.0, 1.60, 0.01], [0.05, 0.055]), ([0.0, 1.53, 0.0], [0.055, 0.058])];
+    // Under the shirt it is thinner than what keeps the shirt away, so that it is not seen through its folds.
     let trunk = (0..=18).map(|ring| {
         let [y, width, depth] = profile(ring as f32 / 18.0);
-        ([0.0, y, 0.0], [width, depth])
+        let less = if ring == 0 { 0.0 } else { 0.014 };
+        ([0.0, y, 0.0], [width - less, depth - less])
     });
     let below = [([0.0, 0.79, 0.0], [0.10, 0.08]), ([0.0, 0.78, 0.0], [0.005, 0.005])];
     let rings: Vec<Ring> = neck.into_iter().chain(trunk).chain(below).collect();
-    body.tube(&rings, 24, |point, _| torso(point));
-    body.ellipsoid([0.0, 1.675, 0.015], [0.082, 0.125, 0.1], HEAD);
+    body.tube(&rings, 24, |row| if row < 4 { SKIN } else { TROUSERS }, |point, _| torso(point));
+    body.ellipsoid([0.0, 1.675, 0.015], [0.082, 0.125, 0.1], HEAD, HEAD_OF);
     for side in [0, 1] {
         let at = |point| on_side(point, side);
         let (arm, leg) = (ARMS[side], LEGS[side]);
-        body.limb(&[(at(SHOULDER), 0.052, arm), (at(ELBOW), 0.043, arm + 1), (at(WRIST), 0.032, arm + 1)]);
-        body.ellipsoid(at([0.238, 0.79, 0.02]), [0.022, 0.075, 0.038], arm + 1);
-        body.limb(&[(at(HIP), 0.088, leg), (at(KNEE), 0.056, leg + 1), (at(ANKLE), 0.042, leg + 1)]);
-        body.ellipsoid(at([0.095, 0.042, 0.055]), [0.046, 0.042, 0.125], leg + 2);
+        let sleeve = Some(0.25 + 0.5 * side as f32);
+        let joints = [(at(SHOULDER), 0.052, arm), (at(ELBOW), 0.043, arm + 1), (at(WRIST), 0.032, arm + 1)];
+        body.limb(&joints, sleeve);
+        body.ellipsoid(at([0.238, 0.79, 0.02]), [0.022, 0.075, 0.038], arm + 1, SKIN);
+        body.limb(&[(at(HIP), 0.078, leg), (at(KNEE), 0.056, leg + 1), (at(ANKLE), 0.042, leg + 1)], None);
+        body.ellipsoid(at([0.095, 0.042, 0.055]), [0.046, 0.042, 0.125], leg + 2, SHOES);
     }
     body.make_normals();
     body

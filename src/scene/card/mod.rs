@@ -154,7 +154,8 @@ impl Scene for Card {
 
     fn input(&mut self, input: Input, frames: &mut FrameLoop) -> Result<Option<String>> {
         match input {
-            Input::Drag([right, down]) => {
+            Input::Grab(_) | Input::LetGo => Ok(Some(String::new())),
+            Input::Drag { by: [right, down], .. } => {
                 self.turned[0] += BY_DRAG * right;
                 self.turned[1] += BY_DRAG * down;
                 Ok(Some(String::new()))

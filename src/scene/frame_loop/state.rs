@@ -14,6 +14,11 @@ impl FrameLoop {
         self.clock.is_paused()
     }
 
+    /// Counted up whenever another device takes over, or none.
+    pub(crate) fn devices(&self) -> u32 {
+        self.devices
+    }
+
     /// Whether there is one picture and no movie.
     pub(crate) fn is_still(&self) -> bool {
         self.shown.as_ref().is_some_and(|f| f.flight.frame.number == 0) && self.decoder.queue().is_finished()

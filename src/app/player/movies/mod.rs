@@ -105,13 +105,15 @@ impl Movies {
     /// When none of the first movies can be opened.
     pub(super) fn look(&mut self, with: &mut With) -> Result<Option<MovieInfo>> {
         let several = self.playlist.count() > 1;
-        let plays = self.scenes.is_movie() && !self.playlist.is_opening();
+        let plays = self.scenes.plays_movie() && !self.playlist.is_opening();
         if several && plays && !with.frames.is_paused() && with.frames.is_over() {
             self.playlist.advance();
         }
         let sized = match self.playlist.poll() {
             Some(Ok(decoder)) => self.play(decoder, with),
-            Some(Err(error)) if self.playlist.is_hopeless() && self.scenes.is_movie() => return Err(error),
+            Some(Err(error)) if self.playlist.is_hopeless() && self.scenes.plays_movie() => {
+                return Err(error);
+            }
             Some(Err(error)) => {
                 with.notify(error, true);
                 None
@@ -139,6 +141,7 @@ impl Movies {
         (self.warned, self.titled, self.navigation) = (false, None, Navigation::default());
         self.scenes.play(decoder, facts, with.frames);
         if self.playlist.was_asked()
+            && !self.scenes.plays_movie()
             && let Err(error) = self.go_to(SceneId::Movie, with.frames)
         {
             with.notices.tell(error, true);
@@ -203,7 +206,7 @@ impl Movies {
 
     /// Notes what is on the screen now, for the overlay and the statistics.
     pub(super) fn note_shown(&mut self, frames: &FrameLoop) {
-        let place = self.playlist.place().filter(|_| self.scenes.is_movie());
+        let place = self.playlist.place().filter(|_| self.scenes.plays_movie());
         let facts = self.scenes.now_mut().facts_mut();
         facts.position_s = frames.position_s();
         // Until then the picture on the screen is another scene's.
@@ -221,6 +224,7 @@ impl Movies {
         if self.titled.replace(now) == Some(now) {
             return None;
         }
+        let worn = if self.scenes.plays_movie() && !self.scenes.is_movie() { " on shirts" } else { "" };
         if facts.is_opening() {
             return Some(format!("{} - opening - clreel", facts.file_name));
         }
@@ -230,7 +234,7 @@ impl Movies {
             (variant, radius) => format!(" - {variant}, r={radius}"),
         };
         let paused = if now.1 { ", paused" } else { "" };
-        Some(format!("{}{filter}{paused} - clreel", facts.file_name))
+        Some(format!("{}{worn}{filter}{paused} - clreel", facts.file_name))
     }
 
     /// Ends what reads; whether all of it has ended.

@@ -1,0 +1,3 @@
+// Only how far it is from the light counts.
+void main() {
+}

@@ -1,0 +1,306 @@
+//! An army walks, and its shirts show the movie. In: the movie's picture, what the mouse does. Out: the army in the window, and
+//! what the steps of its cloth take.
+//!
+//! The window's thread draws; a [`walker`] on a thread of its own moves the army. Neither waits for the other: until new vertices
+//! are there, those that are there are drawn once more.
+
+mod army;
+mod camera;
+mod panel;
+mod pick;
+pub(crate) mod picture;
+mod shadow;
+mod times;
+mod walker;
+mod world;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::{Duration, Instant};
+
+use super::frame_loop::{FrameLoop, Tick};
+use super::{Input, Screen};
+use crate::error::{Error, Result};
+use crate::gpu::cl::ClContext;
+use crate::jobs::Waker;
+use crate::present::Viewport;
+use camera::{Camera, Point};
+use panel::Panel;
+use times::Times;
+use walker::{Hand, Order, Report, Walker};
+use world::{Look, World};
+
+/// The sizes that an army can have.
+const ARMIES: [usize; 5] = [1, 4, 9, 25, 100];
+/// The army moves so often at most.
+const STEP: Duration = Duration::from_micros(15_500);
+/// Who has been busy for longer when another device comes is left behind.
+const SILENT: Duration = Duration::from_secs(2);
+/// How long the end waits for the walker.
+const END: Duration = Duration::from_millis(300);
+
+/// What the mouse has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Grip {
+    Nothing,
+    /// It was pressed there, and it is not known yet over what.
+    Unknown([f32; 2]),
+    Camera,
+    /// Cloth, which was there and is to be there.
+    Cloth {
+        was: Point,
+        to: Point,
+    },
+}
+
+/// The army and its world.
+pub(super) struct Cloth {
+    waker: Waker,
+    /// Which of [`ARMIES`].
+    army: usize,
+    camera: Camera,
+    grip: Grip,
+    /// Width over height of the window.
+    wide: f32,
+    walker: Option<Walker>,
+    /// The thread cannot be had, or came to an end: not again on this device.
+    is_lame: bool,
+    /// Of the frame loop's devices, the one that was asked for last; and the answer.
+    device: Option<u32>,
+    awaited: Option<Receiver<ClContext>>,
+    /// The answer, for the next order.
+    changed: Option<Option<ClContext>>,
+    fresh: Option<Report>,
+    room: Vec<u8>,
+    ordered: Option<Instant>,
+    /// What the last order was for.
+    last: Option<(usize, [bool; 5])>,
+    seconds: f64,
+    times: Times,
+    panel: Panel,
+    world: Option<World>,
+    error: Option<Error>,
+}
+
+impl Cloth {
+    pub(super) fn new(waker: Waker) -> Self {
+        Self {
+            waker,
+            army: 0,
+            camera: Camera::new(ARMIES[0]),
+            grip: Grip::Nothing,
+            wide: 1.0,
+            walker: None,
+            is_lame: false,
+            device: None,
+            awaited: None,
+            changed: None,
+            fresh: None,
+            room: Vec::new(),
+            ordered: None,
+            last: None,
+            seconds: 0.0,
+            times: Times::default(),
+            panel: Panel::default(),
+            world: None,
+            error: None,
+        }
+    }
+
+    /// The scene is left: who walked is dismissed.
+    pub(super) fn leave(&mut self) {
+        (self.walker, self.device, self.awaited, self.changed) = (None, None, None, None);
+        (self.ordered, self.last, self.grip, self.is_lame) = (None, None, Grip::Nothing, false);
+    }
+
+    /// Ends what walks; whether it has ended.
+    pub(super) fn end(&mut self) -> bool {
+        self.walker.take().is_none_or(|walker| walker.end(END))
+    }
+
+    /// One turn, after the frames': takes what has been done, asks for the next step, and says when to come again.
+    pub(super) fn tick(&mut self, frames: &mut FrameLoop, tick: Tick) -> Tick {
+        self.look_after_device(frames);
+        let came = self.look_after_walker();
+        let next = self.order_next(frames);
+        let wake_at = [tick.wake_at, next].into_iter().flatten().min();
+        Tick { redraw: tick.redraw || came, wake_at }
+    }
+
+    /// Asks for the device that the frames have, if it is another one.
+    fn look_after_device(&mut self, frames: &mut FrameLoop) {
+        let device = frames.devices();
+        if self.device != Some(device) {
+            self.device = Some(device);
+            let (sender, receiver) = channel();
+            self.awaited = Some(receiver);
+            frames.with_pipeline(move |pipeline| {
+                // Another device may be asked for meanwhile.
+                let _ = sender.send(pipeline.cl().clone());
+            });
+        }
+        let Some(awaited) = &self.awaited else { return };
+        let cl = match awaited.try_recv() {
+            Ok(cl) => Some(cl),
+            Err(TryRecvError::Disconnected) => None,
+            Err(TryRecvError::Empty) => return,
+        };
+        self.awaited = None;
+        if self.walker.as_ref().and_then(Walker::busy_for).is_some_and(|busy| busy > SILENT) {
+            // The driver that it asks does not answer: another one walks, from the beginning.
+            self.walker = None;
+        }
+        self.panel.device = cl.as_ref().map(|cl| cl.device.info.name.clone());
+        self.times.clear();
+        (self.changed, self.is_lame) = (Some(cl), false);
+    }
+
+    /// Takes what the walker has done; whether there is something new to see.
+    fn look_after_walker(&mut self) -> bool {
+        let Some(walker) = &mut self.walker else { return false };
+        let report = match walker.report() {
+            Ok(None) => return false,
+            Ok(Some(report)) => report,
+            Err(error) => {
+                (self.walker, self.is_lame, self.error) = (None, true, Some(error));
+                return true;
+            }
+        };
+        if let (Grip::Unknown(_), Some(grabbed)) = (self.grip, report.grabbed) {
+            self.grip = grabbed.map_or(Grip::Camera, |was| Grip::Cloth { was, to: was });
+        }
+        self.times.note(&report);
+        self.seconds = report.seconds;
+        if let Some(mut before) = self.fresh.replace(report) {
+            self.room = std::mem::take(&mut before.vertices);
+            self.keep_error(before.error);
+        }
+        true
+    }
+
+    fn keep_error(&mut self, error: Option<Error>) {
+        if let Some(error) = error {
+            // It walks on by plain Rust.
+            (self.panel.device, self.error) = (None, Some(error));
+        }
+    }
+
+    /// Asks for the next step as soon as it is time; when that will be, if nothing is under way.
+    fn order_next(&mut self, frames: &FrameLoop) -> Option<Instant> {
+        if self.is_lame || self.awaited.is_some() {
+            return None;
+        }
+        let walker = match &mut self.walker {
+            Some(walker) => walker,
+            None => match Walker::start(&self.waker) {
+                Ok(walker) => self.walker.insert(walker),
+                Err(error) => {
+                    (self.is_lame, self.error) = (true, Some(error));
+                    return None;
+                }
+            },
+        };
+        if walker.busy_for().is_some() {
+            return None;
+        }
+        let army = ARMIES.get(self.army).copied().unwrap_or(1);
+        let wanted = (army, self.panel.on_host());
+        let grabs = matches!(self.grip, Grip::Unknown(_));
+        let stands = frames.is_paused() && self.last == Some(wanted) && !grabs && self.changed.is_none();
+        let now = Instant::now();
+        if stands {
+            // When it goes on, the time until then has not passed for it.
+            self.ordered = None;
+            return None;
+        }
+        if let Some(next) = self.ordered.map(|at| at + STEP).filter(|next| *next > now) {
+            return Some(next);
+        }
+        let passed = self.ordered.map_or(STEP, |at| now - at).as_secs_f64() * frames.speed();
+        let dt = if frames.is_paused() { 0.0 } else { passed as f32 };
+        let hand = match self.grip {
+            Grip::Unknown(at) => Hand::Grab(self.camera.ray(at, self.wide)),
+            Grip::Cloth { to, .. } => Hand::Hold(to),
+            Grip::Nothing | Grip::Camera => Hand::Off,
+        };
+        let (device, room) = (self.changed.take(), std::mem::take(&mut self.room));
+        walker.order(Order { army, dt, on_host: wanted.1, hand, device, room });
+        (self.ordered, self.last) = (Some(now), Some(wanted));
+        None
+    }
+
+    /// Draws the army.
+    ///
+    /// # Errors
+    /// When OpenGL refuses what it needs for that, or something went wrong with the army, which is told once.
+    pub(super) fn draw(&mut self, screen: &Screen) -> Result<()> {
+        let (width, height) = screen.size;
+        self.wide = width as f32 / height.max(1) as f32;
+        let at = Viewport { x: 0, y: 0, width: width as i32, height: height as i32 };
+        // Sets all that the overlay's painter may have changed.
+        screen.quad.draw(screen.size, None, at, screen.orientation);
+        let drawn = self.draw_world(screen.gl, at, screen);
+        match self.error.take() {
+            Some(error) => Err(error),
+            None => drawn,
+        }
+    }
+
+    fn draw_world(&mut self, gl: &Arc<glow::Context>, at: Viewport, screen: &Screen) -> Result<()> {
+        let world = match &mut self.world {
+            Some(world) => world,
+            None => self.world.insert(World::new(gl)?),
+        };
+        if let Some(mut report) = self.fresh.take() {
+            world.set(report.army, &report.vertices)?;
+            self.room = std::mem::take(&mut report.vertices);
+            self.keep_error(report.error);
+        }
+        let Some(world) = &mut self.world else { return Ok(()) };
+        let (picture, orientation) = (screen.picture.map(|(texture, ..)| texture), screen.orientation);
+        world.draw(at, &Look { camera: &self.camera, seconds: self.seconds, picture, orientation })
+    }
+
+    /// Takes what the user does; what is to be said of it.
+    pub(super) fn input(&mut self, input: Input) -> Option<String> {
+        match input {
+            Input::Grab(at) => self.grip = Grip::Unknown(at),
+            Input::LetGo => self.grip = Grip::Nothing,
+            Input::Drag { by, at } => match self.grip {
+                Grip::Cloth { was, .. } => {
+                    let to = self.camera.beside(was, self.camera.ray(at, self.wide));
+                    self.grip = Grip::Cloth { was, to };
+                }
+                Grip::Camera => self.camera.turn(by),
+                // Without a walker there is nothing to take hold of.
+                Grip::Unknown(_) if self.walker.is_none() => self.camera.turn(by),
+                Grip::Unknown(_) | Grip::Nothing => {}
+            },
+            Input::Size(step) => {
+                let before = self.army;
+                self.army = self.army.saturating_add_signed(step).min(ARMIES.len() - 1);
+                let count = ARMIES.get(self.army).copied().unwrap_or(1);
+                if self.army != before {
+                    (self.grip, self.ordered) = (Grip::Nothing, None);
+                    self.camera.look_at(count);
+                }
+                let figures = if count == 1 { "one figure" } else { "figures" };
+                let number = if count == 1 { String::new() } else { format!("{count} ") };
+                return Some(format!("An army of {number}{figures}"));
+            }
+        }
+        Some(String::new())
+    }
+
+    /// The panel of the steps.
+    pub(super) fn panels(&self, ui: &egui::Ui) {
+        self.panel.show(ui, &self.times);
+    }
+
+    /// Deletes the OpenGL objects; call it while the context is current.
+    pub(super) fn destroy(&mut self) {
+        if let Some(world) = self.world.take() {
+            world.destroy();
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The army's own panel: where each step runs, and what it takes. In: times. Out: which steps the user wants on the host.
+
+use std::cell::Cell;
+
+use egui::{Color32, Sense, Ui, vec2};
+
+use super::times::Times;
+use crate::ladders::cloth::steps::StepId;
+use crate::overlay::theme;
+use crate::timing::Series;
+
+/// What is said of a step.
+const WORDS: [&str; 5] = [
+    "The vertices of bodies, and what drives the shirts, moved by up to four bones each.",
+    "Particles go on as they went, and fall: time-corrected Verlet.",
+    "Neighbours come to their distances, 4 times all of them.",
+    "Particles stay outside the body, and within reach of what drives them.",
+    "Vertices with normals for OpenGL.",
+];
+const COPY: &str =
+    "All vertices from the device's memory to the host's, from where OpenGL takes them: wall time.";
+/// Points.
+const BAR: f32 = 90.0;
+
+/// What the user has chosen, and what is known.
+#[derive(Default)]
+pub(super) struct Panel {
+    on_host: Cell<[bool; 5]>,
+    /// The device's name; without one all steps are on the host.
+    pub device: Option<String>,
+}
+
+impl Panel {
+    /// Which steps are wanted on the host.
+    pub(super) fn on_host(&self) -> [bool; 5] {
+        self.on_host.get()
+    }
+
+    /// Lays it out.
+    pub(super) fn show(&self, ui: &Ui, times: &Times) {
+        let window = egui::Window::new("Cloth").default_open(false).resizable(false);
+        let middle = ui.max_rect().center_top();
+        window.default_pos([middle.x - 200.0, middle.y + 8.0]).show(ui.ctx(), |ui| self.rows(ui, times));
+    }
+
+    fn rows(&self, ui: &mut Ui, times: &Times) {
+        let rows: Vec<_> = (0..6).map(|step| times.row(step)).collect();
+        let most = rows.iter().flatten().filter_map(|row| row.ms).map(|ms| ms.p50).fold(0.0, f64::max);
+        let mut on_host = self.on_host.get();
+        egui::Grid::new("cloth").num_columns(6).spacing([10.0, 3.0]).show(ui, |ui| {
+            for title in ["ms", "runs on", "", "p50", "p95", "p99"] {
+                ui.label(theme_text(title, theme::WEAK));
+            }
+            ui.end_row();
+            let names = StepId::ALL.map(StepId::name).into_iter().chain(["copy"]);
+            let words = WORDS.into_iter().chain([COPY]);
+            for (step, ((name, words), row)) in names.zip(words).zip(&rows).enumerate() {
+                ui.label(theme_text(name, theme::TEXT)).on_hover_text(words);
+                let runs = row.map(|row| row.on_host);
+                match on_host.get_mut(step) {
+                    Some(wanted) => self.switch(ui, name, wanted, runs),
+                    None => {
+                        ui.label("");
+                    }
+                }
+                let ms = row.and_then(|row| row.ms);
+                bar(ui, ms, most, runs.unwrap_or(false));
+                for of in [|ms: Series| ms.p50, |ms: Series| ms.p95, |ms: Series| ms.p99] {
+                    let text = ms.map_or_else(|| theme::UNKNOWN.to_owned(), |ms| theme::ms(of(ms)));
+                    ui.label(egui::RichText::new(text).font(theme::figures(12.0)).color(theme::TEXT));
+                }
+                ui.end_row();
+            }
+        });
+        self.on_host.set(on_host);
+        let below = match &self.device {
+            Some(device) => format!("On {device}. Vertices are copied: OpenGL's buffers are not shared yet."),
+            None => "There is no OpenCL device: plain Rust moves the shirts.".to_owned(),
+        };
+        ui.label(theme_text(&below, theme::WEAK));
+        ui.label(theme_text(
+            "Drag a shirt, or turn the camera; PageUp and PageDown change the army.",
+            theme::WEAK,
+        ));
+    }
+
+    /// Where a step runs, to be changed.
+    fn switch(&self, ui: &mut Ui, name: &str, wanted: &mut bool, runs: Option<bool>) {
+        let on_host = if self.device.is_none() { Some(true) } else { runs };
+        let text = match on_host {
+            Some(true) => "host",
+            Some(false) => "device",
+            None => theme::UNKNOWN,
+        };
+        let button =
+            ui.add_enabled(self.device.is_some(), egui::Button::new(theme_text(text, theme::STRONG)));
+        if button.on_hover_text(format!("Have '{name}' done on the other side")).clicked() {
+            *wanted = !*wanted;
+        }
+    }
+}
+
+fn theme_text(text: &str, color: Color32) -> egui::RichText {
+    egui::RichText::new(text).font(theme::words(12.0)).color(color)
+}
+
+/// The median as a part of the longest.
+fn bar(ui: &mut Ui, ms: Option<Series>, most: f64, on_host: bool) {
+    let (rect, _) = ui.allocate_exact_size(vec2(BAR, 10.0), Sense::hover());
+    ui.painter().rect_filled(rect, 1.0, theme::TROUGH);
+    if let Some(ms) = ms.filter(|_| most > 0.0) {
+        let part = (ms.p50 / most).clamp(0.0, 1.0) as f32;
+        let color = if on_host { theme::SELECT } else { theme::FILTER };
+        let filled = egui::Rect::from_min_size(rect.min, vec2((BAR * part).max(1.0), rect.height()));
+        ui.painter().rect_filled(filled, 1.0, color);
+    }
+}

@@ -1,0 +1,75 @@
+//! The army without a window. In: a picture for the shirts, a device or none. Out: pixels, the same ones each time.
+
+use std::sync::Arc;
+
+use glow::HasContext as _;
+
+use super::camera::Camera;
+use super::world::{Look, World};
+use crate::error::Result;
+use crate::gpu::cl::ClContext;
+use crate::gpu::sharing::texture;
+use crate::ladders::cloth::chain::Chain;
+use crate::media::Orientation;
+use crate::memory::picture_memory;
+use crate::present::Viewport;
+
+/// Width and height of the picture.
+pub(crate) const SIZE: (u32, u32) = (1280, 720);
+/// It walks so many steps of a sixtieth of a second before that.
+const STEPS: usize = 100;
+
+/// One figure that wears `rgba`, as many pixels as `size` says: RGBA of [`SIZE`], top row first. The context must be current.
+///
+/// # Errors
+/// When the device fails, or OpenGL refuses what it needs.
+pub(crate) fn draw(
+    gl: &Arc<glow::Context>,
+    cl: Option<&ClContext>,
+    size: (u32, u32),
+    rgba: &[u8],
+) -> Result<Vec<u8>> {
+    let mut chain = Chain::new(1, cl)?;
+    for _ in 0..STEPS {
+        chain.step(1.0 / 60.0, None)?;
+        chain.finish()?;
+    }
+    let mut vertices = Vec::new();
+    chain.read_vertices(&mut vertices)?;
+    let mut world = World::new(gl)?;
+    world.set(1, &vertices)?;
+    let worn = texture::create(gl, size.0, size.1)?;
+    texture::fill(gl, worn, size, rgba);
+    let look = Look {
+        camera: &Camera::new(1),
+        seconds: chain.seconds(),
+        picture: Some(worn),
+        orientation: Orientation::default(),
+    };
+    let (width, height) = SIZE;
+    let at = Viewport { x: 0, y: 0, width: width as i32, height: height as i32 };
+    let drawn = world.draw(at, &look).and_then(|()| read(gl, world.framebuffer()));
+    world.destroy();
+    // SAFETY: the context is current, and the texture is not used again.
+    unsafe { gl.delete_texture(worn) };
+    drawn
+}
+
+/// The picture in a framebuffer, top row first.
+fn read(gl: &glow::Context, from: glow::Framebuffer) -> Result<Vec<u8>> {
+    let (width, height) = SIZE;
+    let (mut bottom_up, mut rgba) = (picture_memory(width, height)?, picture_memory(width, height)?);
+    // SAFETY: the context is current, and the slice has room for width·height RGBA8 pixels.
+    unsafe {
+        gl.bind_framebuffer(glow::FRAMEBUFFER, Some(from));
+        gl.pixel_store_i32(glow::PACK_ALIGNMENT, 4);
+        let pixels = glow::PixelPackData::Slice(Some(&mut bottom_up));
+        gl.read_pixels(0, 0, width as i32, height as i32, glow::RGBA, glow::UNSIGNED_BYTE, pixels);
+        gl.bind_framebuffer(glow::FRAMEBUFFER, None);
+    }
+    let row = width as usize * 4;
+    for (to, from) in rgba.chunks_exact_mut(row).zip(bottom_up.rchunks_exact(row)) {
+        to.copy_from_slice(from);
+    }
+    Ok(rgba)
+}

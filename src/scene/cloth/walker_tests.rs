@@ -1,0 +1,117 @@
+//! The army's numbers, as the window gets them.
+
+use super::*;
+use crate::gpu::cl::list_devices;
+use crate::scene::cloth::camera::Camera;
+
+const DEVICE: [bool; 5] = [false; 5];
+
+fn order(army: usize, hand: Hand) -> Order {
+    Order { army, dt: 1.0 / 60.0, on_host: DEVICE, hand, device: None, room: Vec::new() }
+}
+
+/// A vertex of a report: where it is.
+fn place(report: &Report, vertex: usize) -> Point {
+    let number = |n: usize| {
+        let at = (vertex * 8 + n) * 4;
+        f32::from_ne_bytes(report.vertices[at..at + 4].try_into().unwrap())
+    };
+    [number(0), number(1), number(2)]
+}
+
+fn off(a: Point, b: Point) -> f32 {
+    (0..3).map(|n| (a[n] - b[n]).powi(2)).sum::<f32>().sqrt()
+}
+
+/// All numbers are finite and near the floor that the army stands on.
+fn assert_sane(report: &Report) {
+    assert!(!report.vertices.is_empty() && report.vertices.len().is_multiple_of(32));
+    for number in report.vertices.chunks_exact(4) {
+        let number = f32::from_ne_bytes(number.try_into().unwrap());
+        assert!(number.is_finite() && number.abs() < 20.0, "{number}");
+    }
+}
+
+#[test]
+fn what_is_held_stays_where_it_is_held_and_goes_home_when_it_is_let_go() {
+    let mut troop = Troop::default();
+    (0..30).for_each(|_| assert_sane(&troop.obey(order(1, Hand::Off))));
+    let nothing = troop.obey(order(1, Hand::Grab(Ray { from: [5.0, 5.0, 5.0], along: [0.0, 1.0, 0.0] })));
+    assert_eq!(nothing.grabbed, Some(None), "the sky is no shirt");
+    // The hem in front.
+    let ray = Ray { from: [0.0, 0.87, 5.0], along: [0.0, 0.0, -1.0] };
+    let grabbed = troop.obey(order(1, Hand::Grab(ray)));
+    let at = grabbed.grabbed.unwrap().unwrap();
+    let to = [at[0], at[1] + 0.03, at[2] + 0.10];
+    let particle = troop.held.unwrap();
+    let vertex = particle / 40 * 41 + particle % 40;
+    let mut held = Vec::new();
+    for _ in 0..60 {
+        let report = troop.obey(order(1, Hand::Hold(to)));
+        assert_sane(&report);
+        held.push(place(&report, vertex));
+    }
+    // Constraints pull at it; it swings around a place near the hand, and less and less.
+    assert!(held[20..].iter().all(|p| off(*p, to) < 0.05), "{held:?}, not {to:?}");
+    let last = troop.obey(order(1, Hand::Off));
+    (0..90).for_each(|_| assert_sane(&troop.obey(order(1, Hand::Off))));
+    let home = troop.obey(order(1, Hand::Off));
+    assert!(off(place(&home, vertex), place(&last, vertex)) > 0.03, "it hangs again");
+}
+
+#[test]
+fn armies_come_and_go_and_wild_orders_leave_them_sane() {
+    let mut troop = Troop::default();
+    let camera = Camera::new(4);
+    for (turn, army) in [1, 4, 9, 4, 1, 25].into_iter().enumerate() {
+        for dt in [0.0, 1.0 / 1000.0, 0.2, f32::NAN, 1e9, -1.0] {
+            let hand = [
+                Hand::Off,
+                Hand::Grab(camera.ray([0.5, 0.4], 1.6)),
+                Hand::Hold([f32::NAN; 3]),
+                Hand::Hold([9.0; 3]),
+            ];
+            let report = troop.obey(Order { dt, ..order(army, hand[turn % 4]) });
+            assert_eq!(report.army, army);
+            assert!(report.error.is_none());
+            assert_sane(&report);
+        }
+    }
+    assert_eq!(
+        troop.obey(order(25, Hand::Off)).vertices.len(),
+        25 * troop.obey(order(1, Hand::Off)).vertices.len()
+    );
+}
+
+#[test]
+fn another_device_goes_on_where_the_one_before_was_and_each_step_changes_sides() {
+    let Some(device) = list_devices().into_iter().next() else { return };
+    let cl = ClContext::new(&device).unwrap();
+    let (mut plain, mut troop) = (Troop::default(), Troop::default());
+    let mut worst = 0.0_f32;
+    for frame in 0..40_usize {
+        let changed = match frame {
+            0 => Some(None),
+            10 => Some(Some(cl.clone())),
+            30 => Some(None),
+            _ => None,
+        };
+        let mut on_host = DEVICE;
+        on_host[frame % 5] = frame > 20;
+        let (same, report) = (
+            plain.obey(order(4, Hand::Off)),
+            troop.obey(Order { device: changed, on_host, ..order(4, Hand::Off) }),
+        );
+        assert!(report.error.is_none(), "{:?}", report.error);
+        assert!((report.seconds - same.seconds).abs() < 1e-9, "time goes on");
+        let on_device = (10..30).contains(&frame);
+        for (step, took) in report.took.iter().enumerate() {
+            assert_eq!(took.on_host, !on_device || on_host[step], "frame {frame}, step {step}");
+            assert!(took.ms >= 0.0, "{took:?}");
+        }
+        assert_eq!(report.copied_ms.is_some(), on_device && !on_host[4], "frame {frame}");
+        let far = (0..4 * 1025).map(|v| off(place(&report, v), place(&same, v))).fold(0.0, f32::max);
+        worst = worst.max(far);
+    }
+    assert!(worst < 5e-3, "{worst} m from who walked on the host alone");
+}

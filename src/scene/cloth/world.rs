@@ -1,0 +1,170 @@
+//! The army in OpenGL. In: its vertices, the camera, the movie's picture. Out: figures in their shirts on a floor, lit, with
+//! their shadows.
+
+use std::sync::Arc;
+
+use glow::HasContext as _;
+
+use super::army::Army;
+use super::camera::{Camera, LIGHT, Point, dot, scale};
+use super::shadow::Shadow;
+use crate::error::Result;
+use crate::gpu::shader;
+use crate::ladders::cloth::model::{Figure, SPEED};
+use crate::media::Orientation;
+use crate::present::{Viewport, texture_matrix};
+use crate::scene::depth::DepthBuffer;
+use crate::scene::mesh;
+
+/// The background: red, green, blue.
+const GROUND: Point = [0.105, 0.115, 0.135];
+/// How far the floor goes, in metres.
+const FLOOR: f32 = 60.0;
+/// What is drawn, as the shader numbers it.
+const KIND: [i32; 4] = [0, 1, 2, 3];
+
+/// Everything that is drawn.
+pub(super) struct World {
+    gl: Arc<glow::Context>,
+    program: glow::Program,
+    depth: DepthBuffer,
+    shadow: Shadow,
+    floor: (glow::VertexArray, glow::Buffer),
+    figure: Figure,
+    army: Option<Army>,
+}
+
+/// What is seen.
+pub(super) struct Look<'a> {
+    pub camera: &'a Camera,
+    /// How long the army has walked, in seconds.
+    pub seconds: f64,
+    /// What the shirts show, and how it is turned.
+    pub picture: Option<glow::Texture>,
+    pub orientation: Orientation,
+}
+
+impl World {
+    /// Makes it, with nobody in it.
+    ///
+    /// # Errors
+    /// When the shaders do not compile, or OpenGL gives no objects.
+    pub(super) fn new(gl: &Arc<glow::Context>) -> Result<Self> {
+        let vertex = ("cloth.vert", include_str!("../../../shaders/cloth.vert"));
+        let fragment = ("cloth.frag", include_str!("../../../shaders/cloth.frag"));
+        let program = shader::program(gl, "cloth", vertex, fragment)?;
+        let (depth, shadow) = (DepthBuffer::new(gl.clone())?, Shadow::new(gl)?);
+        let floor = floor(gl, program)?;
+        Ok(Self { gl: gl.clone(), program, depth, shadow, floor, figure: Figure::new(), army: None })
+    }
+
+    /// Takes the vertices of so many figures; whether they are that many.
+    ///
+    /// # Errors
+    /// When OpenGL gives no objects.
+    pub(super) fn set(&mut self, count: usize, vertices: &[u8]) -> Result<bool> {
+        if self.army.as_ref().is_none_or(|army| army.count() != count) {
+            if let Some(army) = self.army.take() {
+                army.destroy();
+            }
+            let programs = [self.program, self.shadow.program()];
+            self.army = Some(Army::new(&self.gl, &self.figure, count, programs)?);
+        }
+        Ok(self.army.as_mut().is_some_and(|army| army.set(vertices)))
+    }
+
+    /// Draws it at `at` of the window.
+    ///
+    /// # Errors
+    /// When OpenGL has no memory for it.
+    pub(super) fn draw(&mut self, at: Viewport, look: &Look) -> Result<()> {
+        let light = look.camera.light();
+        if let Some(army) = &self.army {
+            self.shadow.draw(&light, || army.draw_shadow());
+        }
+        let gl = &self.gl;
+        let uniform = |name: &str| {
+            // SAFETY: the context is current on this thread, and the program is this context's.
+            unsafe { gl.get_uniform_location(self.program, name) }
+        };
+        let wide = at.width as f32 / at.height.max(1) as f32;
+        // What the floor's pattern does not tell apart need not be exact in thousands of kilometres.
+        let walked = (look.seconds * f64::from(SPEED)).rem_euclid(1.3) as f32;
+        let far = (look.camera.distance() * 2.0 + 8.0).min(FLOOR);
+        let (army, floor, shadow) = (&self.army, self.floor.0, &self.shadow);
+        self.depth.draw(at, GROUND, || {
+            let kind = uniform("kind");
+            // SAFETY: the context is current on this thread; all objects are alive and this context's.
+            unsafe {
+                gl.use_program(Some(self.program));
+                gl.uniform_matrix_4_f32_slice(uniform("view").as_ref(), false, &look.camera.view(wide));
+                gl.uniform_matrix_4_f32_slice(uniform("light").as_ref(), false, &light);
+                let lamp = scale(LIGHT, 1.0 / dot(LIGHT, LIGHT).sqrt());
+                gl.uniform_3_f32_slice(uniform("lamp").as_ref(), &lamp);
+                gl.uniform_3_f32_slice(uniform("eye").as_ref(), &look.camera.eye());
+                gl.uniform_3_f32_slice(uniform("ground").as_ref(), &GROUND);
+                gl.uniform_1_f32(uniform("walked").as_ref(), walked);
+                gl.uniform_1_f32(uniform("far").as_ref(), far);
+                let turned = texture_matrix(look.orientation);
+                gl.uniform_matrix_2_f32_slice(uniform("orientation").as_ref(), false, &turned);
+                gl.uniform_1_i32(uniform("picture").as_ref(), 0);
+                gl.uniform_1_i32(uniform("shadow").as_ref(), 1);
+                gl.active_texture(glow::TEXTURE1);
+                gl.bind_texture(glow::TEXTURE_2D, Some(shadow.texture()));
+                gl.active_texture(glow::TEXTURE0);
+                gl.bind_texture(glow::TEXTURE_2D, look.picture);
+                gl.uniform_1_i32(kind.as_ref(), KIND[0]);
+                gl.bind_vertex_array(Some(floor));
+                gl.draw_arrays(glow::TRIANGLE_STRIP, 0, 4);
+                if let Some(army) = army {
+                    gl.uniform_1_i32(kind.as_ref(), KIND[1]);
+                    army.draw_bodies();
+                    let shirt = if look.picture.is_some() { KIND[2] } else { KIND[3] };
+                    gl.uniform_1_i32(kind.as_ref(), shirt);
+                    army.draw_shirts();
+                }
+                gl.bind_vertex_array(None);
+                gl.active_texture(glow::TEXTURE1);
+                gl.bind_texture(glow::TEXTURE_2D, None);
+                gl.active_texture(glow::TEXTURE0);
+                gl.bind_texture(glow::TEXTURE_2D, None);
+                gl.use_program(None);
+            }
+        })
+    }
+
+    /// What it was drawn into, before it went to the window.
+    pub(super) fn framebuffer(&self) -> glow::Framebuffer {
+        self.depth.framebuffer()
+    }
+
+    /// Deletes the OpenGL objects; call it while the context is current.
+    pub(super) fn destroy(self) {
+        self.depth.destroy();
+        self.shadow.destroy();
+        if let Some(army) = self.army {
+            army.destroy();
+        }
+        // SAFETY: the context is current, and the objects are not used again.
+        unsafe {
+            self.gl.delete_vertex_array(self.floor.0);
+            self.gl.delete_buffer(self.floor.1);
+            self.gl.delete_program(self.program);
+        }
+    }
+}
+
+/// A square of the floor, of which the fragments make tiles.
+fn floor(gl: &Arc<glow::Context>, program: glow::Program) -> Result<(glow::VertexArray, glow::Buffer)> {
+    let corners = [[-1.0, 1.0], [1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]];
+    let numbers = corners.map(|[x, z]| [x * FLOOR, 0.0, z * FLOOR, 0.0, 1.0, 0.0, 0.0, 0.0_f32]);
+    let bytes: Vec<u8> = numbers.as_flattened().iter().flat_map(|number| number.to_ne_bytes()).collect();
+    // SAFETY: the context is current on this thread; the attributes lie within the vertices that the buffer has.
+    unsafe {
+        let buffer = gl.create_buffer().map_err(|e| shader::failed("cloth", e))?;
+        gl.bind_buffer(glow::ARRAY_BUFFER, Some(buffer));
+        gl.buffer_data_u8_slice(glow::ARRAY_BUFFER, &bytes, glow::STATIC_DRAW);
+        gl.bind_buffer(glow::ARRAY_BUFFER, None);
+        Ok((mesh::vertex_array(gl, program, buffer)?, buffer))
+    }
+}
