@@ -19,7 +19,7 @@ use crate::gpu::watch;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::planar::PlanarFilter;
 use crate::ladders::box_filter::trial::{Case, Launch, Trials, Tried};
-use crate::ladders::box_filter::{BuiltVariant, VariantId};
+use crate::ladders::box_filter::{BuiltVariant, VariantId, glsl};
 use crate::media::{Frame, bundled_clip, read_frame_at};
 use crate::memory::{picture_memory, zeroed};
 use crate::options::values::WipeSide;

@@ -90,7 +90,7 @@ impl Child {
     pub(crate) fn make_ready<Q: Serialize, A: DeserializeOwned>(&mut self, request: &Q) {
         if self.client.is_none()
             && let Ok(mut client) = Client::start(self.ladder)
-            && client.make_ready::<Q, A>(request, PREPARING).is_ok()
+            && client.make_ready::<Q, A>(request, Limit { work: PREPARING, asleep: PREPARING }).is_ok()
         {
             self.client = Some(client);
         }

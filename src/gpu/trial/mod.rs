@@ -195,7 +195,7 @@ impl Client {
     pub(crate) fn make_ready<Q: Serialize, A: DeserializeOwned>(
         &mut self,
         request: &Q,
-        limit: Duration,
+        limit: Limit,
     ) -> Result<(), Fault> {
         self.ask::<Q, A>(request, &|_, _| limit)?;
         self.asked = 0;
