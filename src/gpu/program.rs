@@ -281,7 +281,8 @@ fn annotate(log: &str, load: &dyn Fn(&str) -> Option<String>) -> String {
         out.push(cut(line));
         if let Some((number, quoted)) = pointed_at(line, load) {
             let next = lines.get(i + 1).map_or("", |l| l.trim());
-            if next != quoted.trim() {
+            // Some compilers quote with the line's number.
+            if !next.ends_with(quoted.trim()) {
                 out.push(format!("  {number} | {}", cut(quoted.trim_end())));
             }
         }

@@ -111,7 +111,7 @@ fn a_conversion_that_differs_or_is_refused_is_told_and_marked() {
         (0..3).for_each(|_| drop(fixture.pass(vec![])));
         assert!(fixture.shows(text), "{text}: {:?}", fixture.texts);
         assert_eq!(fixture.find("convert, differs").is_some(), marked, "{text}");
-        assert_eq!(fixture.find("convert").is_some(), !marked, "{text}");
+        assert!(marked || fixture.find("convert").is_some(), "{text}");
     };
     let report = MismatchReport { count: 77, total: 100, ..MismatchReport::default() };
     told(&mut fixture, Verdict::Exact, "common/convert.clh: flat exact", false);
