@@ -79,7 +79,7 @@ pub fn finish(mut child: Child) -> (Option<i32>, String) {
 
 /// What was said, without what drivers' compilers print beside their logs: on processors with short vectors PoCL's says
 /// "4 warnings generated.".
-fn without_compilers(said: &str) -> String {
+pub fn without_compilers(said: &str) -> String {
     let is_theirs = |line: &&str| {
         let count = line.trim_end().strip_suffix(" generated.").and_then(|line| line.split_once(" warning"));
         count.is_some_and(|(count, s)| count.parse::<u32>().is_ok() && ["", "s"].contains(&s))
