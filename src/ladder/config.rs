@@ -29,8 +29,10 @@ pub trait Tunable: Sized + 'static {
     /// Work-items of a group in each pass.
     fn groups(&self, config: &Config<Self>) -> Vec<usize>;
 
-    /// Whether the values go together on this device, beyond the size of the work-groups.
-    fn allows(&self, config: &Config<Self>, device: &DeviceInfo) -> bool;
+    /// Whether the values go together on this device, beyond the size of the work-groups; all of them do where nothing is said.
+    fn allows(&self, _config: &Config<Self>, _device: &DeviceInfo) -> bool {
+        true
+    }
 }
 
 /// One choice of values for the parameters of some code.

@@ -5,7 +5,7 @@ use super::layout::Layout;
 use super::model::{COLUMNS, Figure, PARTICLES, ROWS, SHIRT_VERTICES};
 use super::steps::StepId;
 use crate::error::Result;
-use crate::gpu::cl::{Answer, Buffer, ClContext, DeviceInfo, Event, Mem, Queue, failed};
+use crate::gpu::cl::{Answer, Buffer, ClContext, Event, Mem, Queue, failed};
 use crate::gpu::guarded::bytes;
 use crate::gpu::kernel::{Kernel, Value, enqueue_after, expect_types};
 use crate::gpu::memory::new_memory;
@@ -115,10 +115,6 @@ impl Tunable for Code {
 
     fn groups(&self, config: &Config<Self>) -> Vec<usize> {
         vec![config.get("GROUP") as usize]
-    }
-
-    fn allows(&self, _: &Config<Self>, _: &DeviceInfo) -> bool {
-        true
     }
 }
 

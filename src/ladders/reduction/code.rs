@@ -86,10 +86,6 @@ impl Tunable for Code {
     fn groups(&self, config: &Config<Self>) -> Vec<usize> {
         self.passes.iter().map(|pass| config.get(pass.group) as usize).collect()
     }
-
-    fn allows(&self, _: &Config<Self>, _: &DeviceInfo) -> bool {
-        true
-    }
 }
 
 impl Code {

@@ -3,7 +3,7 @@
 
 use super::Size;
 use crate::error::{Error, Result};
-use crate::gpu::cl::{Answer, ClContext, DeviceInfo, failed};
+use crate::gpu::cl::{Answer, ClContext, failed};
 use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types};
 use crate::gpu::program;
 use crate::ladder::arrays::OnDevice;
@@ -48,10 +48,6 @@ impl Tunable for Code {
 
     fn groups(&self, config: &Config<Self>) -> Vec<usize> {
         vec![group(config)]
-    }
-
-    fn allows(&self, _: &Config<Self>, _: &DeviceInfo) -> bool {
-        true
     }
 }
 

@@ -2,7 +2,7 @@
 //! and how long it took.
 
 use crate::error::{Error, Result};
-use crate::gpu::cl::{Answer, ClContext, DeviceInfo, failed};
+use crate::gpu::cl::{Answer, ClContext, failed};
 use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types};
 use crate::gpu::program;
 use crate::ladder::arrays::OnDevice;
@@ -51,10 +51,6 @@ impl Tunable for Code {
 
     fn groups(&self, config: &Config<Self>) -> Vec<usize> {
         vec![config.get("GROUP") as usize]
-    }
-
-    fn allows(&self, _: &Config<Self>, _: &DeviceInfo) -> bool {
-        true
     }
 }
 

@@ -61,10 +61,6 @@ impl Tunable for Code {
     fn groups(&self, config: &Config<Self>) -> Vec<usize> {
         vec![config.get("GROUP") as usize]
     }
-
-    fn allows(&self, _: &Config<Self>, _: &DeviceInfo) -> bool {
-        true
-    }
 }
 
 static BLOCKING: Code = Code { file: WIDTHS_FILE, strategy: Strategy::Blocking };
