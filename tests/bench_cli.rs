@@ -221,37 +221,34 @@ fn run_table(args: &[&str]) -> Output {
 
 /// Starts it, and gives it a signal after a while: longer each time, until `enough` of it was there.
 fn interrupt(args: &[&str], signal: i32, enough: impl Fn(&Output) -> bool) -> Output {
-    interrupt_in(args, &[], signal, enough)
-}
-
-/// The same with some variables set.
-fn interrupt_in(
-    args: &[&str],
-    variables: &[(&str, &str)],
-    signal: i32,
-    enough: impl Fn(&Output) -> bool,
-) -> Output {
     for turn in 0..16 {
-        let mut command = clreel(args);
-        command.envs(variables.iter().copied());
-        // A shell may have started these tests with signals ignored, which clreel would respect.
-        // SAFETY: `signal` may be called after `fork`.
-        unsafe {
-            command.pre_exec(move || {
-                libc::signal(signal, libc::SIG_DFL);
-                Ok(())
-            });
-        }
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let child = interruptible(clreel(args), signal);
         std::thread::sleep(Duration::from_millis(200).mul_f64(1.6_f64.powi(turn)));
-        // SAFETY: the process is ours and has not been waited for.
-        unsafe { libc::kill(child.id() as i32, signal) };
-        let output = child.wait_with_output().unwrap();
+        let output = end_by(signal, child);
         if enough(&output) {
             return output;
         }
     }
     panic!("{args:?} never got so far");
+}
+
+/// Starts it so that it heeds this signal: a shell may have started these tests with signals ignored, which clreel would respect.
+fn interruptible(mut command: Command, signal: i32) -> Child {
+    // SAFETY: `signal` may be called after `fork`.
+    unsafe {
+        command.pre_exec(move || {
+            libc::signal(signal, libc::SIG_DFL);
+            Ok(())
+        });
+    }
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Gives it the signal; what it says in the end.
+fn end_by(signal: i32, child: Child) -> Output {
+    // SAFETY: the process is ours and has not been waited for.
+    unsafe { libc::kill(child.id() as i32, signal) };
+    child.wait_with_output().unwrap()
 }
 
 #[test]
@@ -281,13 +278,15 @@ fn ctrl_c_keeps_the_rows_that_are_finished() {
 #[test]
 fn ctrl_c_shows_what_has_been_tried() {
     let home = CacheHome::new("interrupted");
-    let cache = home.0.to_str().unwrap().to_owned();
-    let args = ["tune", "--size", "160x90,320x180", "--json"];
-    let with_cache = |output: &Output| {
-        let report = serde_json::from_slice::<Value>(&output.stdout).unwrap_or_default();
-        report["interrupted"].is_string() && report["runs"].as_array().is_some_and(|runs| runs.len() > 1)
-    };
-    let output = interrupt_in(&args, &[("XDG_CACHE_HOME", &cache)], libc::SIGINT, with_cache);
+    let mut command = clreel(&["tune", "--size", "160x90,320x180", "--json"]);
+    command.env("XDG_CACHE_HOME", &home.0);
+    let mut child = interruptible(command, libc::SIGINT);
+    // The first search is kept when it ends, and the second one takes longer than that.
+    while !home.file().exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended without anything that is kept");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let output = end_by(libc::SIGINT, child);
     assert_eq!(output.status.signal(), Some(libc::SIGINT), "{}", text(&output.stderr));
     let report = json(&output);
     let first = &report["runs"][0]["trials"];
