@@ -11,6 +11,8 @@ mod layer;
 mod movie;
 #[path = "common/native.rs"]
 mod native;
+#[path = "common/pair.rs"]
+mod pair;
 
 use std::path::Path;
 use std::process::Stdio;
@@ -156,4 +158,95 @@ fn a_device_that_fails_while_it_is_made_ready_puts_the_old_one_back() {
         assert_eq!(json(&stats)["sharing"], "zero-copy", "{plan}: {stderr}");
         assert!(layer::calls(&log, "misuse").is_empty(), "{plan}");
     }
+}
+
+/// What stands beside a stage in the table: the last time, the median, the 95th percentile and the longest.
+fn row(session: &Session, stage: &str) -> Option<[String; 4]> {
+    let texts = session.texts();
+    let is_number = |text: &str| text.trim_start_matches('~').parse::<f64>().is_ok();
+    let is_row = |row: &&[common::Text]| row[0].text == stage && row[1..].iter().all(|t| is_number(&t.text));
+    let found = texts.windows(5).find(is_row)?;
+    Some([1, 2, 3, 4].map(|at: usize| found[at].text.clone()))
+}
+
+/// Presses Ctrl+D, and waits until that device has filtered the picture on the screen: one picture's last time is its longest.
+fn change_device_in_a_pause(session: &mut Session, to: &str) {
+    session.display.key("ctrl+d");
+    session.wait("the next device", |s| {
+        assert!(!s.shows("clreel goes on with"), "{:?}", s.texts());
+        let texts = s.texts();
+        let of = texts.iter().find(|text| text.text.starts_with(to));
+        let is_beside = |state: &common::Text| of.is_some_and(|of| (of.y - state.y).abs() < 8.0);
+        texts.iter().any(|text| text.text == "in use" && is_beside(text))
+    });
+    session.wait("the time of one picture", |s| {
+        row(s, "filter").is_some_and(|[last, .., longest]| last == longest)
+    });
+    session.wait_for_text("the filter alone");
+}
+
+#[test]
+fn in_a_pause_the_next_device_shows_its_own_time_and_none_of_the_one_before() {
+    let (display, folder) = (Display::start(&[]), Folder::new("switching-pause"));
+    let stats = folder.file("s.json");
+    let mut command = clreel(Some(&display));
+    command.envs(pair::environment()).args(["--variant", "flat", "--device", "0", "--stats"]).arg(&stats);
+    let mut session = Session::start(&display, &mut command);
+    session.resize(1280, 720);
+    session.wait_for_title("flat");
+    session.display.key("d");
+    // The longest of several.
+    session.wait("times", |s| row(s, "filter").is_some_and(|[last, .., longest]| last != longest));
+    session.press_until_title("space", "paused");
+    change_device_in_a_pause(&mut session, "1: ");
+    session.wait_for_title("flat, r=7, paused");
+    let stderr = session.quit();
+    assert_eq!(json(&stats)["device"]["index"], 1, "{stderr}");
+}
+
+#[test]
+fn kernels_saved_while_a_device_is_made_ready_wait_for_it_and_refused_ones_keep_none_away() {
+    let (display, folder) = (Display::start(&[]), Folder::new("switching-kernels"));
+    let (log, now, stats) = (folder.file("log"), folder.file("now"), folder.file("s.json"));
+    let options = [
+        ("FAIL", "clCreateContext:1+:stall"),
+        ("FAIL_WHILE", now.to_str().unwrap()),
+        ("LOG", log.to_str().unwrap()),
+    ];
+    let kernels = folder.file("kernels");
+    std::fs::create_dir_all(kernels.join("box_filter")).unwrap();
+    let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/box_filter/03_flat.cl");
+    let original = std::fs::read_to_string(original).unwrap();
+    let save = |text: &str| std::fs::write(kernels.join("box_filter/03_flat.cl"), text).unwrap();
+    let mut command = clreel(Some(&display));
+    command.envs(layer::environment(&options)).envs(pair::environment());
+    command.args(["--variant", "flat", "--device", "0"]).arg("--kernels").arg(&kernels);
+    let mut session = Session::start(&display, command.arg("--stats").arg(&stats));
+    session.resize(1280, 720);
+    session.wait_for_title("flat");
+    session.wait_for_frames();
+    session.display.key("e");
+    session.wait_for_text("Edit the files in");
+    std::fs::write(&now, "").unwrap();
+    session.display.key("ctrl+d");
+    session.wait("a context that is being made", |_| !layer::calls(&log, "planned-hang").is_empty());
+    save(&format!("{original}// edited\n"));
+    session.wait_for_text("box_filter/03_flat.cl: ");
+    let said = |s: &Session| s.texts().into_iter().find(|t| t.text.contains("03_flat.cl: ")).map(|t| t.text);
+    assert_eq!(said(&session).unwrap(), "box_filter/03_flat.cl: is tried when the device is ready");
+    std::fs::remove_file(&now).unwrap();
+    session.wait_for_text("box_filter/03_flat.cl: flat exact");
+    session.wait_for_title("flat");
+    session.wait_for_frames();
+    // What goes on is the version before, also on the next device.
+    save(&original.replacen("int", "imt", 1));
+    session.wait_for_text("goes on with version 2.");
+    session.display.key("d");
+    session.wait("times", |s| row(s, "filter").is_some_and(|[last, .., longest]| last != longest));
+    session.press_until_title("space", "paused");
+    change_device_in_a_pause(&mut session, "0: ");
+    session.wait_for_title("flat");
+    let stderr = session.quit();
+    assert!(!stderr.contains("clreel goes on with"), "{stderr}");
+    assert_eq!(json(&stats)["device"]["index"], 0, "round again");
 }

@@ -30,8 +30,6 @@ pub(crate) enum News {
         sources: Sources,
         /// By hand.
         asked: bool,
-        /// What there was when the window opened: it is built and tried anyway.
-        first: bool,
     },
     /// The folder cannot be read (any more).
     Unreadable(Error),
@@ -106,7 +104,7 @@ fn watch(
     sources::read_named();
     let mut known = sources::current();
     if let Some(sources) = &known {
-        teller.tell(News::Read { sources: sources.clone(), asked: false, first: true });
+        teller.tell(News::Read { sources: sources.clone(), asked: false });
     }
     // What was written before it was watched.
     let mut due = Some(Instant::now());
@@ -145,7 +143,7 @@ fn watch(
         let Ok(sources) = Sources::read(folder) else { continue };
         if asked || known.as_ref() != Some(&sources) {
             known = Some(sources.clone());
-            teller.tell(News::Read { sources, asked, first: false });
+            teller.tell(News::Read { sources, asked });
             asked = false;
         }
     }

@@ -92,8 +92,19 @@ pub(crate) struct Version {
     pub files: Vec<String>,
     /// What came of them so far.
     pub judged: Vec<Judged>,
-    /// Variants, and the conversion, that are still being tried.
-    pub missing: usize,
+    /// What of them is still to be tried.
+    pub untried: Untried,
+}
+
+/// What of a version is still to be tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Untried {
+    /// It is not known yet what it changes: that depends on the device, which is not ready, and on the frame.
+    Unknown,
+    /// So many variants, and the conversion, now.
+    Now(usize),
+    /// Each variant when it is first chosen: the version was there before the window.
+    WhenChosen,
 }
 
 /// Kernels that are edited.
@@ -258,7 +269,7 @@ fn contents(overlay: &mut Overlay, ui: &mut Ui, view: &View, actions: &mut Vec<A
         ui.spacing_mut().item_spacing.y = 2.0;
         ui.spacing_mut().interact_size.y = 16.0;
         for version in &kernels.versions {
-            row(ui, version, kernels, view.chosen, actions);
+            row(ui, version, view, actions);
         }
     });
     let current = kernels.versions.iter().find(|version| version.number == kernels.current);
@@ -368,7 +379,8 @@ fn told_of(version: &Version, chosen: VariantId) -> Option<&Judged> {
 }
 
 /// One version: its number is a button that goes back to it.
-fn row(ui: &mut Ui, version: &Version, kernels: &Kernels, chosen: VariantId, actions: &mut Vec<Action>) {
+fn row(ui: &mut Ui, version: &Version, view: &View, actions: &mut Vec<Action>) {
+    let kernels = view.kernels;
     let is_current = version.number == kernels.current;
     ui.horizontal(|ui| {
         let text = RichText::new(format!("{}", version.number));
@@ -386,27 +398,31 @@ fn row(ui: &mut Ui, version: &Version, kernels: &Kernels, chosen: VariantId, act
         if ui.add_enabled(can, egui::Button::new("wipe").small()).on_hover_text(hover).clicked() {
             actions.push(Action::WipeKernels(version.number));
         }
-        let (color, text) = words(version, is_current, chosen);
+        let (color, text) = words(version, is_current, view);
         line(ui, &text, color);
     });
 }
 
 /// A version in words.
-fn words(version: &Version, is_current: bool, chosen: VariantId) -> (Color32, String) {
+fn words(version: &Version, is_current: bool, view: &View) -> (Color32, String) {
     let files = match version.files.as_slice() {
         [] => "as it began".to_owned(),
         [file] => file.clone(),
         [file, others @ ..] => format!("{file} and {} more", others.len()),
     };
-    let Some(judged) = told_of(version, chosen) else {
+    let Some(judged) = told_of(version, view.chosen) else {
         if version.files.is_empty() {
             return (theme::WEAK, files);
         }
-        let state = match version.missing {
-            0 => "changes nothing that runs here",
+        let state = match version.untried {
+            Untried::Now(0) => "changes nothing that runs here",
+            Untried::WhenChosen => "each variant is tried when it is chosen",
             // The rest of a version is left alone when another one is wanted.
             _ if !is_current => "not tried, the next one came before",
-            _ => "is being tried",
+            Untried::Now(_) => "is being tried",
+            Untried::Unknown if view.devices.awaited => "is tried when the device is ready",
+            Untried::Unknown if view.device.is_none() => "not tried, no OpenCL device runs",
+            Untried::Unknown => "is tried with the next frame",
         };
         return (theme::WEAK, format!("{files}: {state}"));
     };
@@ -423,10 +439,10 @@ fn words(version: &Version, is_current: bool, chosen: VariantId) -> (Color32, St
         }
         Verdict::Refused(error) => (theme::ERROR, error.what.clone()),
     };
-    let rest = match version.missing {
-        0 => String::new(),
-        n if !is_current => format!(" ({n} more not tried)"),
-        n => format!(" ({n} more to try)"),
+    let rest = match version.untried {
+        Untried::Unknown | Untried::WhenChosen | Untried::Now(0) => String::new(),
+        Untried::Now(n) if !is_current => format!(" ({n} more not tried)"),
+        Untried::Now(n) => format!(" ({n} more to try)"),
     };
     let colon = if matches!(judged.verdict, Verdict::Refused(_)) { ":" } else { "" };
     (color, format!("{files}: {}{colon} {verdict}{rest}", judged.subject))

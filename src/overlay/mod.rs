@@ -51,7 +51,7 @@ use egui::Ui;
 pub(crate) use code::Source;
 pub(crate) use conversions::{CheckState, Conversions};
 pub(crate) use devices::{DeviceList, DeviceRow, DeviceState};
-pub(crate) use kernels::{Checked, Judged, Kernels, Races, Subject, Verdict, Version};
+pub(crate) use kernels::{Checked, Judged, Kernels, Races, Subject, Untried, Verdict, Version};
 pub use keys::{KEYS, KeyHelp};
 pub(crate) use lab::{Lab, LabRow, LabState};
 use layout::Layout;

@@ -238,6 +238,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_largest_difference_is_marked_in_the_middle_of_its_pixel_however_the_picture_is_turned() {
+        let difference = Difference { pixels: 5000, differing: 3, largest: Some((9, (5, 6))) };
+        let as_stored = Orientation::default();
+        let (text, at) = told(difference, (100, 50), as_stored);
+        assert!(text.ends_with("by at most 9 levels, first so at (5, 6)"), "{text}");
+        assert_eq!(at, Some(vec2(5.5 / 100.0, 6.5 / 50.0)));
+        // Columns are rows, from below: (5, 6) is six to the right, and five above the lowest of a hundred.
+        let turned = Orientation { swapped: true, flip_x: false, flip_y: true };
+        let (text, at) = told(difference, (100, 50), turned);
+        assert!(text.ends_with("by at most 9 levels, so at (6, 94)"), "{text}");
+        assert_eq!(at, Some(vec2(6.5 / 50.0, 94.5 / 100.0)));
+        assert_eq!(told(Difference { largest: None, ..difference }, (100, 50), turned).1, None);
+    }
+
+    #[test]
     fn kernels_that_make_another_picture_have_no_median() {
         let sides = [VariantId::Fused, VariantId::Flat].map(|variant| Request::new(variant, 3));
         let wipe = Wipe { sides, by_wall: [false; 2], difference: None };

@@ -76,6 +76,8 @@ pub(crate) struct Recorder {
     setting: Option<Setting>,
     /// The next picture is the first one after another setting.
     is_first: bool,
+    /// Counts the changes of the OpenCL device: what an earlier one has filtered is not among the numbers that are shown.
+    device: u32,
     /// Counts what changed the numbers of the picture on the screen.
     shown: u64,
     /// Every frame, when they are kept.
@@ -107,6 +109,7 @@ impl Recorder {
             scores: Scores::default(),
             setting: None,
             is_first: false,
+            device: 0,
             shown: 0,
             kept: keep_all.then(VecDeque::new),
             keep_limit,
@@ -171,6 +174,19 @@ impl Recorder {
         if before.device != setting.device {
             self.scores.clear();
         }
+        self.forget_shown();
+    }
+
+    /// Another OpenCL device filters from now on, or none: what was measured before is not its own. `device` counts these
+    /// changes.
+    pub(crate) fn device_changed(&mut self, device: u32) {
+        self.device = device;
+        self.scores.clear();
+        self.forget_shown();
+    }
+
+    /// No number of the picture on the screen holds any more.
+    fn forget_shown(&mut self) {
         self.stretch.clear();
         self.shown += 1;
         self.is_first = true;
@@ -184,9 +200,7 @@ impl Recorder {
             setting.variant == variant || setting.beside.is_some_and(|b| b.variant == variant)
         };
         if self.setting.is_some_and(is_in) {
-            self.stretch.clear();
-            self.shown += 1;
-            self.is_first = true;
+            self.forget_shown();
         }
     }
 
@@ -204,6 +218,10 @@ impl Recorder {
     fn show(&mut self, frame: Option<u64>, mut sample: FrameSample) {
         let setting = sample.setting();
         self.begin(setting);
+        if sample.device < self.device {
+            // It was on its way when the device changed, whose name stands there already.
+            return;
+        }
         if std::mem::take(&mut self.is_first) {
             // Most of it was waiting, while another filter was at work.
             sample.interval_ms = None;

@@ -9,6 +9,7 @@ pub fn environment() -> Vec<(&'static str, &'static str)> {
 
 /// Their names, whole, in their order. Drivers begin both with the same word, or share all but a middle one, so
 /// nothing less tells them apart everywhere.
+#[allow(dead_code, reason = "not every test that uses the pair names them")]
 pub fn names(mut command: Command) -> [String; 2] {
     command.args(["devices", "--json"]).envs(environment());
     let output = command.stderr(Stdio::null()).output().unwrap();

@@ -220,24 +220,17 @@ impl<'a> Worker<'a> {
         let at = self.left.iter().position(|v| *v == first).unwrap_or(0);
         if at < self.left.len() {
             let id = self.left.remove(at);
-            self.built_from.insert(id, sources::current());
-            if id == VariantId::Planar {
-                return self.build_planar(number, cl);
-            }
-            let to_texture = self.to_texture;
-            let tried = self.trials.variant(cl, id, None, to_texture, &tiny(&noise(TINY)));
-            if let Ok(Some(_)) = tried {
-                self.send(Built::For(number, Box::new(Part::Changed(id))))?;
-            }
-            let built = tried.and_then(passed).and_then(|_| match to_texture {
-                true => BuiltVariant::build_for_textures(cl, id),
-                false => BuiltVariant::build(cl, id),
-            });
-            let part = match built {
-                Ok(built) => Part::Variant(built),
-                Err(error) => Part::NoVariant(id, named(id, cl, error)),
+            let newest = sources::current();
+            let built_from = self.built_from.entry(id).or_insert_with(|| newest.clone()).clone();
+            // A version that must not run keeps neither another device nor other parameters from what ran before it: before
+            // there was a folder, that was what is built in.
+            sources::pin(built_from.or_else(|| newest.as_ref().map(|_| Sources::default())));
+            let done = match id {
+                VariantId::Planar => self.build_planar(number, cl),
+                id => self.build_variant(id, number, cl),
             };
-            return self.send(Built::For(number, Box::new(part)));
+            sources::pin(newest);
+            return done;
         }
         let part = match std::mem::take(&mut self.corrector) {
             true => match self.trials.correct(cl, &tiny(&noise(TINY))) {
@@ -247,6 +240,24 @@ impl<'a> Worker<'a> {
             false => self.converting(|worker| worker.conversions.as_mut().and_then(Conversions::check_next)),
         };
         self.send_some(number, part)
+    }
+
+    /// Builds a variant on RGBA pictures.
+    fn build_variant(&mut self, id: VariantId, number: u64, cl: &ClContext) -> std::result::Result<(), Gone> {
+        let to_texture = self.to_texture;
+        let tried = self.trials.variant(cl, id, None, to_texture, &tiny(&noise(TINY)));
+        if let Ok(Some(_)) = tried {
+            self.send(Built::For(number, Box::new(Part::Changed(id))))?;
+        }
+        let built = tried.and_then(passed).and_then(|_| match to_texture {
+            true => BuiltVariant::build_for_textures(cl, id),
+            false => BuiltVariant::build(cl, id),
+        });
+        let part = match built {
+            Ok(built) => Part::Variant(built),
+            Err(error) => Part::NoVariant(id, named(id, cl, error)),
+        };
+        self.send(Built::For(number, Box::new(part)))
     }
 
     /// Builds the filter on planes, and the conversion of the commonest ones: the movie need not wait for it then.
@@ -283,6 +294,7 @@ impl<'a> Worker<'a> {
 
     /// Judges the variants that a version changes, one after the other; a newer version makes the rest of them idle.
     fn judge(&mut self, number: u64, cl: &ClContext, judge: &Judge) -> std::result::Result<(), Gone> {
+        let mut may_run = !judge.is_beside;
         for &variant in &judge.variants {
             if self.teller.is_cancelled() {
                 return Err(Gone);
@@ -290,11 +302,13 @@ impl<'a> Worker<'a> {
             {
                 let mut state = self.shared.now();
                 if !judge.is_beside && state.version != judge.version {
+                    may_run = false;
                     break;
                 }
                 state.busy = Some(Instant::now());
             }
             let judged = judging::judge(&mut self.trials, cl, judge, variant, self.to_texture);
+            may_run &= judged.made.is_some();
             if judged.made.is_some() {
                 if judge.is_beside {
                     self.beside = Some(variant);
@@ -304,6 +318,10 @@ impl<'a> Worker<'a> {
                 self.built_from.insert(judged.case.variant, Some(judge.sources.clone()));
             }
             self.send(Built::For(number, Box::new(Part::Judged(judged))))?;
+        }
+        if may_run && !judge.variants.is_empty() {
+            // Another search may make it of what has changed.
+            self.built_from.insert(VariantId::Auto, Some(judge.sources.clone()));
         }
         if judge.conversions.is_empty() || self.shared.now().version != judge.version {
             return Ok(());

@@ -17,7 +17,7 @@ use crate::gpu::program;
 use crate::gpu::sources::{self, Sources};
 use crate::jobs::{Job, Waker};
 use crate::ladders::box_filter::{OWN_FILE, VariantId, planar};
-use crate::overlay::{Judged, Kernels, Panel, Source, Subject, Verdict, Version};
+use crate::overlay::{Judged, Kernels, Panel, Source, Subject, Untried, Verdict, Version};
 
 /// Versions that are kept.
 const KEPT: usize = 10;
@@ -30,7 +30,7 @@ struct Kept {
     sources: Sources,
     files: Vec<String>,
     judged: Vec<Judged>,
-    missing: usize,
+    untried: Untried,
     /// What ran before, by what was judged.
     before: HashMap<Subject, u64>,
     /// The filter's medians: variant, radius, size, milliseconds.
@@ -62,6 +62,8 @@ pub(super) struct LiveKernels {
     source_of: Option<(u64, VariantId, DeviceKind)>,
     /// Whose machine code is shown or asked for: version, variant, picture's size, and the device's number.
     code_of: Option<(u64, VariantId, (u32, u32), usize)>,
+    /// Counts the devices: the versions' times are of the last one alone.
+    devices: u32,
     /// The device that another version was built for, to wipe it.
     beside_on: Option<usize>,
     shown: Kernels,
@@ -126,7 +128,7 @@ impl LiveKernels {
     }
 
     /// Takes what was saved.
-    fn read(&mut self, sources: Sources, asked: bool, first: bool) {
+    fn read(&mut self, sources: Sources, asked: bool) {
         self.shown.problem = None;
         let newest = self.kept.back().map(|kept| kept.sources.clone());
         if newest.as_ref() == Some(&sources) {
@@ -142,7 +144,7 @@ impl LiveKernels {
             sources,
             files,
             judged: Vec::new(),
-            missing: 0,
+            untried: Untried::Unknown,
             before: HashMap::new(),
             times: Vec::new(),
         };
@@ -157,10 +159,6 @@ impl LiveKernels {
             self.running = variants.chain([Subject::Conversion]).map(|subject| (subject, 1)).collect();
         }
         self.use_version(self.number, asked);
-        if first {
-            // The rest is tried where it is built.
-            self.waits = self.has_own().then_some(false);
-        }
     }
 
     /// Has this version's kernels filter, if they may.
@@ -180,8 +178,14 @@ impl LiveKernels {
         self.version(self.current).is_some_and(|kept| kept.sources.has(OWN_FILE))
     }
 
-    /// The variants that the current version changes, `chosen` first.
-    fn changed(&self, chosen: VariantId, kind: DeviceKind, asked: bool) -> Vec<VariantId> {
+    /// The variants that the current version changes, `chosen` first. `auto` may be made of these `parts`.
+    fn changed(
+        &self,
+        chosen: VariantId,
+        kind: DeviceKind,
+        parts: &[VariantId],
+        asked: bool,
+    ) -> Vec<VariantId> {
         let Some(kept) = self.version(self.current) else { return Vec::new() };
         let built_in = Sources::default();
         let is_first = self.number == 1;
@@ -194,13 +198,25 @@ impl LiveKernels {
                 _ => &built_in,
             };
             let is_new = !is_first || asked || *variant == VariantId::Own;
-            asked && *variant == chosen || is_new && !is_same(*variant, kind, &kept.sources, before)
+            let own = std::slice::from_ref(variant);
+            let made_of = if *variant == VariantId::Auto { parts } else { own };
+            let is_other = || made_of.iter().any(|id| !is_same(*id, kind, &kept.sources, before));
+            asked && *variant == chosen || is_new && is_other()
         };
         let own = self.has_own().then_some(VariantId::Own);
         let mut changed: Vec<VariantId> = VariantId::ALL.into_iter().chain(own).filter(is_changed).collect();
         // It is made of all others, and seldom the one that is edited.
         changed.sort_by_key(|variant| (*variant != chosen, *variant == VariantId::Auto));
         changed
+    }
+
+    /// Whether the current version was there before the window, and has kernels of its own of a variant, or in these files: each is
+    /// tried where it is first wanted.
+    fn is_tried_when_chosen(&self, kind: DeviceKind, files: impl IntoIterator<Item = &'static str>) -> bool {
+        let built_in = Sources::default();
+        let Some(kept) = self.version(self.current).filter(|kept| kept.number == 1) else { return false };
+        !is_same(VariantId::Auto, kind, &kept.sources, &built_in)
+            || files.into_iter().any(|file| !program::is_same_in(file, &kept.sources, &built_in))
     }
 
     /// Whether the current version changes a kernel file of the conversion; by hand: whether or not it ran before.
@@ -224,7 +240,9 @@ impl LiveKernels {
                 let kept = self.version_mut(number)?;
                 kept.judged.retain(|judged| judged.subject != subject);
                 kept.judged.push(Judged::new(subject, verdict.clone()));
-                kept.missing = kept.missing.saturating_sub(1);
+                if let Untried::Now(left) = &mut kept.untried {
+                    *left = left.saturating_sub(1);
+                }
                 if let Some(before) = before.filter(|before| may_run && *before != number) {
                     kept.before.insert(subject, before);
                 }
@@ -256,6 +274,13 @@ impl LiveKernels {
         }
     }
 
+    /// Forgets what filters took on another device.
+    fn is_on(&mut self, devices: u32) {
+        if std::mem::replace(&mut self.devices, devices) != devices {
+            self.kept.iter_mut().for_each(|kept| kept.times.clear());
+        }
+    }
+
     /// Notes what the chosen variant's filter takes.
     fn time(&mut self, variant: VariantId, radius: u32, size: (u32, u32), ms: f64) {
         let Some(number) = self.runs(Subject::Variant(variant)).map(|kept| kept.number) else { return };
@@ -284,7 +309,7 @@ impl LiveKernels {
                 number: kept.number,
                 files: kept.files.clone(),
                 judged: judged.collect(),
-                missing: kept.missing,
+                untried: kept.untried,
             }
         };
         let versions = self.kept.iter().rev().map(row).collect();

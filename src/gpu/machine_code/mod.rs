@@ -62,25 +62,40 @@ fn is_ptx(binary: &[u8]) -> bool {
 fn of_ptx(text: &str, log: &str) -> MachineCode {
     let text = text.trim_end_matches('\0');
     let mut counts = Counts::default();
-    for line in text.lines().map(str::trim) {
-        // A guard comes before what it guards.
-        let code =
-            line.strip_prefix('@').and_then(|rest| rest.split_once(' ')).map_or(line, |(_, rest)| rest);
-        let name = code.split_whitespace().next().unwrap_or_default();
-        let is_code = code.ends_with(';') && !name.starts_with('.');
-        counts.instructions += usize::from(is_code);
-        let is_load = name.starts_with("ld.") && [".v2", ".v4", ".v8"].iter().any(|v| name.contains(v));
-        counts.vector_loads += usize::from(is_load);
-        counts.barriers += usize::from(["bar.", "barrier."].iter().any(|bar| name.starts_with(bar)));
+    for line in text.lines() {
+        let code = line.split_once("//").map_or(line, |(code, _)| code);
+        // What ends on this line; a call may have begun before it.
+        let statements = code.rsplit_once(';').map_or("", |(statements, _)| statements).split(';');
+        for statement in statements.map(|statement| statement.trim_start_matches(['{', ' ', '\t'])) {
+            let mut words = statement.split_whitespace();
+            // A guard comes before what it guards.
+            let name = words.find(|word| !word.starts_with('@')).unwrap_or_default();
+            counts.instructions += usize::from(!name.is_empty() && !name.starts_with('.'));
+            counts.vector_loads += usize::from(loads_vector(name));
+            counts.barriers += usize::from(is_barrier(name));
+        }
     }
     let mut facts = vec![told(&counts)];
     facts.extend(registers(log));
     MachineCode { name: "PTX, as the driver gives it".to_owned(), text: shortened(text), facts }
 }
 
+/// Whether an instruction reads several numbers from memory at once; arguments are none.
+fn loads_vector(name: &str) -> bool {
+    name.starts_with("ld.")
+        && !name.starts_with("ld.param.")
+        && name.split('.').any(|part| ["v2", "v4", "v8"].contains(&part))
+}
+
+/// Whether it waits for other work-items of the group; those of a warp alone are none.
+fn is_barrier(name: &str) -> bool {
+    ["bar.", "barrier."].iter().any(|bar| name.starts_with(bar)) && !name.starts_with("bar.warp.")
+}
+
 fn told(counts: &Counts) -> String {
-    let Counts { vector_loads, barriers, instructions } = counts;
-    format!("{instructions} instructions, {vector_loads} vector loads, {barriers} barriers")
+    let of = |number: usize, what: &str| format!("{number} {what}{}", if number == 1 { "" } else { "s" });
+    let Counts { vector_loads, barriers, instructions } = *counts;
+    [of(instructions, "instruction"), of(vector_loads, "vector load"), of(barriers, "barrier")].join(", ")
 }
 
 /// What ptxas says of each kernel: "box_flat_rows: 32 registers, 0 bytes spilled".
@@ -123,21 +138,43 @@ fn shortened(text: &str) -> String {
 mod tests {
     use super::*;
 
+    const PTX: &str = include_str!("example.ptx");
+    /// What the compiler says of it.
+    const LOG: &str = "\
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'levels' for 'sm_90'
+ptxas info    : Function properties for levels
+    8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads
+ptxas info    : Used 40 registers, used 2 barriers, 360 bytes cmem[0]
+ptxas info    : Compiling entry function 'sums' for 'sm_90'
+ptxas info    : Function properties for sums
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 255 registers, 1024 bytes smem, 360 bytes cmem[0]
+ptxas info    : Function properties for twice
+    16 bytes stack frame, 24 bytes spill stores, 24 bytes spill loads
+";
+
     #[test]
     fn ptx_is_counted_and_its_log_told() {
-        let ptx = "//\n.version 8.0\n.target sm_90\n.visible .entry k(\n)\n{\n.reg .b32 %r<9>;\nld.global.v4.u8 {%rs1}, [%rd1];\n\
-                   @%p1 ld.global.nc.v2.u32 {%r1, %r2}, [%rd2];\nld.global.u32 %r3, [%rd3];\nbar.sync 0;\nret;\n}\n\0";
-        let log = "ptxas info    : Compiling entry function 'k' for 'sm_90'\nptxas info    : Function properties for k\n    \
-                   8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads\nptxas info    : Used 32 registers, 360 bytes cmem[0]\n";
-        let code = of(ptx.as_bytes(), log).unwrap();
+        let code = of(PTX.as_bytes(), LOG).unwrap();
         assert_eq!(
             code.facts,
-            ["5 instructions, 2 vector loads, 1 barriers", "k: 32 registers, 4 bytes spilled"]
+            [
+                "29 instructions, 4 vector loads, 3 barriers",
+                "levels: 40 registers, 4 bytes spilled",
+                "sums: 255 registers, 0 bytes spilled",
+            ]
         );
-        assert!(of(ptx.as_bytes(), "").unwrap().facts[1].contains("does not tell"));
-        let long = format!("{ptx}{}", "ret;\n".repeat(2 * LINES));
+        assert_eq!(code.text, PTX.trim_end());
+        // As it comes from a driver: with a zero behind it.
+        let with_zero = format!("{PTX}\0");
+        assert_eq!(of(with_zero.as_bytes(), LOG).unwrap().facts, code.facts);
+        assert!(of(PTX.as_bytes(), "").unwrap().facts[1].contains("does not tell"));
+        let long = format!("{PTX}{}", "ret;\n".repeat(2 * LINES));
         let code = of(long.as_bytes(), "").unwrap();
         assert!(code.text.lines().count() == LINES + 1 && code.text.ends_with("more lines"));
+        let one = ".version 8.4\n.target sm_90\n.entry k()\n{\n\tbar.sync 0;\n}\n";
+        assert_eq!(of(one.as_bytes(), "").unwrap().facts[0], "1 instruction, 0 vector loads, 1 barrier");
     }
 
     #[test]

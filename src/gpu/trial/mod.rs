@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::at_work::Effort;
 use super::drivers;
 use super::piped::Piped;
+use crate::timing::log::{self, Event};
 pub(crate) use child::{Talk, serve};
 use spent::Spent;
 
@@ -160,11 +161,16 @@ impl Client {
         }
         START.clone_into(&mut self.step);
         let (mut allowed, mut spent) = (limit(START, None), Spent::default());
-        let mut looked = Instant::now();
+        let (mut looked, mut step_began) = (Instant::now(), Instant::now());
         loop {
             match self.piped.hear(LOOK) {
                 Ok(line) => {
-                    match serde_json::from_slice(&line) {
+                    let said = serde_json::from_slice(&line);
+                    if !matches!(said, Ok(Said::Predicted(_))) {
+                        log::record(|| [Event::since("trial", step_began).with(self.step.as_str())]);
+                        step_began = Instant::now();
+                    }
+                    match said {
                         Ok(Said::Answer(answer)) => return Ok(answer),
                         Ok(Said::Step(name)) => {
                             allowed = limit(&name, None);

@@ -14,7 +14,7 @@ use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::program;
 use crate::ladder::cache::Cache;
 use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::tuned::{self, SizeClass};
+use crate::ladders::box_filter::tuned::{self, SizeClass, UNTUNED};
 
 /// The variant's kernels, or an error for what is not made of kernels.
 fn kernels_of(id: VariantId) -> Result<&'static Kernels> {
@@ -44,9 +44,6 @@ struct Program {
     program: cl::Program,
     config: Config,
 }
-
-/// What [`VariantId::Auto`] is where nothing has been measured.
-const UNTUNED: VariantId = VariantId::Fused;
 
 /// What the device runs for a variant with its default parameters, on pictures of this size.
 ///

@@ -8,10 +8,13 @@ use serde_json::{Map, json};
 
 use crate::gpu::cl::DeviceInfo;
 use crate::ladder::cache::{Cache, Class};
-use crate::ladders::box_filter::{Config, MAX_RADIUS, VariantId, Work};
+use crate::ladders::box_filter::{Code, Config, MAX_RADIUS, VariantId, Work};
 
 /// Where one range of radii ends, and the radius that it is tuned at.
 pub const RADII: [(u32, u32); 4] = [(3, 2), (15, 7), (63, 31), (MAX_RADIUS, MAX_RADIUS)];
+
+/// What [`VariantId::Auto`] is where nothing was tuned.
+pub(crate) const UNTUNED: VariantId = VariantId::Fused;
 
 /// The number of the range that a radius is in.
 pub(crate) fn radius_class(radius: u32) -> usize {
@@ -90,6 +93,21 @@ pub(crate) fn choices(cache: &Cache, device: &DeviceInfo) -> Vec<Choice> {
     choices
 }
 
+/// The variants that `auto` may be made of on a device: what it is without a search, and what searches have found, whether or not
+/// their kernels are as they were then.
+pub(crate) fn parts_of_auto(cache: &Cache, device: &DeviceInfo) -> Vec<VariantId> {
+    let mut parts = vec![UNTUNED];
+    for size in SizeClass::ALL {
+        for (last, _) in RADII {
+            let _none = cache.fastest::<(), Code>(device, &class(size, last), |name| {
+                parts.extend(name.parse().ok().filter(|id: &VariantId| *id != VariantId::Auto));
+                None
+            });
+        }
+    }
+    parts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,6 +135,19 @@ mod tests {
         assert_eq!(found(&cache), [(medium, 1, VariantId::Flat), (medium, 2, VariantId::Flat)]);
         cache.put(vec![entry(VariantId::Fused, 4, 3.0), entry(VariantId::Vectorized, 4, 4.0)]);
         assert_eq!(found(&cache)[0], (medium, 1, VariantId::Fused), "a new search replaces the old one");
+    }
+
+    #[test]
+    fn auto_may_be_made_of_what_was_found_whatever_became_of_it() {
+        let (mut cache, device) = (Cache::default(), DeviceInfo::made_up());
+        assert_eq!(parts_of_auto(&cache, &device), [UNTUNED]);
+        // As if its kernels had been edited since.
+        let mut edited = serde_json::to_value(entry(VariantId::Flat, 7, 1.0)).unwrap();
+        edited["source"] = json!("another text");
+        cache.put(vec![serde_json::from_value(edited).unwrap()]);
+        cache.put(vec![entry(VariantId::Auto, 31, 1.0)]);
+        assert_eq!(found(&cache), []);
+        assert_eq!(parts_of_auto(&cache, &device), [UNTUNED, VariantId::Flat]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ fn version(number: u64, file: &str, verdict: Verdict) -> Version {
     let (ms, before_ms) = (Some(8.0), Some(8.42));
     let runs = number == 3;
     let judged = Judged { subject: Subject::Variant(VariantId::Flat), verdict, runs, ms, before_ms };
-    Version { number, files: vec![file.to_owned()], judged: vec![judged], missing: 0 }
+    Version { number, files: vec![file.to_owned()], judged: vec![judged], untried: Untried::Now(0) }
 }
 
 /// A folder with three versions, of which the second runs.
@@ -23,7 +23,7 @@ fn edited() -> Kernels {
     let error =
         Error::new("The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.", why, "Correct it.");
     let refused = version(4, "box_filter/03_flat.cl", Verdict::Refused(error));
-    let first = Version { number: 1, files: Vec::new(), judged: Vec::new(), missing: 0 };
+    let first = Version { number: 1, files: Vec::new(), judged: Vec::new(), untried: Untried::Now(0) };
     Kernels {
         folder: Some("/home/user/kernels".to_owned()),
         versions: vec![
@@ -66,9 +66,9 @@ fn what_was_overtaken_is_not_said_to_be_tried() {
     let mut fixture = Fixture::new(vec2(1280.0, 800.0));
     fixture.kernels = edited();
     for version in &mut fixture.kernels.versions[..2] {
-        (version.judged, version.missing) = (Vec::new(), 3);
+        (version.judged, version.untried) = (Vec::new(), Untried::Now(3));
     }
-    fixture.kernels.versions[2].missing = 2;
+    fixture.kernels.versions[2].untried = Untried::Now(2);
     fixture.overlay.open[Panel::Kernels as usize] = true;
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     for text in [
@@ -78,6 +78,41 @@ fn what_was_overtaken_is_not_said_to_be_tried() {
     ] {
         assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
     }
+}
+
+#[test]
+fn what_cannot_be_tried_yet_says_what_it_waits_for() {
+    let mut fixture = Fixture::new(vec2(1280.0, 800.0));
+    fixture.kernels = edited();
+    (fixture.kernels.versions[0].judged, fixture.kernels.versions[0].untried) =
+        (Vec::new(), Untried::Unknown);
+    (fixture.kernels.versions[2].judged, fixture.kernels.versions[2].untried) =
+        (Vec::new(), Untried::Unknown);
+    fixture.kernels.versions[3].files = vec!["box_filter/01_naive.cl".to_owned()];
+    fixture.kernels.versions[3].untried = Untried::WhenChosen;
+    fixture.overlay.open[Panel::Kernels as usize] = true;
+    let info = machine::Machine::new().infos[0].clone();
+    for (awaited, device, newest) in [
+        (true, None, "is tried when the device is ready"),
+        // Another one is being made ready beside it.
+        (true, Some(info.clone()), "is tried when the device is ready"),
+        (false, Some(info), "is tried with the next frame"),
+        (false, None, "not tried, no OpenCL device runs"),
+    ] {
+        (fixture.devices.awaited, fixture.device) = (awaited, device);
+        (0..3).for_each(|_| drop(fixture.pass(vec![])));
+        for text in [
+            &format!("box_filter/03_flat.cl: {newest}"),
+            "common/mean.clh: not tried, the next one came before",
+            "box_filter/01_naive.cl: each variant is tried when it is chosen",
+        ] {
+            assert!(fixture.find(text).is_some(), "{text}: {:?}", fixture.texts);
+        }
+        assert!(!fixture.shows("changes nothing"), "{:?}", fixture.texts);
+    }
+    fixture.kernels.versions[0].untried = Untried::Now(0);
+    (0..3).for_each(|_| drop(fixture.pass(vec![])));
+    assert!(fixture.find("box_filter/03_flat.cl: changes nothing that runs here").is_some());
 }
 
 /// The conversion makes the picture whatever filters it: where it is the worse of both, its verdict is told.

@@ -156,7 +156,7 @@ impl FrameLoop {
             engine.be_on(if here { Side::Both } else { Side::Window });
             self.lent.set_thread(thread, here);
         }
-        self.devices += 1;
+        self.count_device();
         self.choice.try_again();
         self.interrupt();
     }
@@ -164,8 +164,13 @@ impl FrameLoop {
     /// Goes on without a device. The picture on the screen stays.
     pub(crate) fn leave_device(&mut self) {
         self.take_down();
-        self.devices += 1;
+        self.count_device();
         self.choice.try_again();
+    }
+
+    fn count_device(&mut self) {
+        self.devices += 1;
+        self.recorder.device_changed(self.devices);
     }
 
     /// Takes no frame before the chosen variant is built: for scripts, which count frames.

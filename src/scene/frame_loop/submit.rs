@@ -284,7 +284,7 @@ impl FrameLoop {
         lacks || waits && is_untried()
     }
 
-    /// The picture on the screen, when no next one comes and it was filtered otherwise than is wanted now.
+    /// The picture on the screen, when no next one comes and it was filtered otherwise than is wanted now, or by another device.
     pub(super) fn frame_to_filter_again(&self, wanted: &Request) -> Option<Arc<Frame>> {
         if !self.clock.is_paused() && !self.decoder.queue().is_finished() {
             return None;
@@ -293,6 +293,8 @@ impl FrameLoop {
         let ready = self.shown.as_ref().filter(|shown| shown.flight.generation == self.generation)?;
         let shown = &ready.flight;
         let same = wanted.makes_as(&shown.request)
+            // The numbers beside the device's name are to be its own.
+            && shown.device == self.devices
             // What was measured and is not wanted any more does no harm.
             && (shown.request.readings || !wanted.readings)
             && self.is_beside(ready);

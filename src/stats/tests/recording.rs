@@ -161,6 +161,31 @@ fn scores_are_medians_that_survive_a_switch() {
 }
 
 #[test]
+fn another_device_has_no_numbers_before_it_has_measured() {
+    let mut recorder = Recorder::new(true);
+    let of = |at: f64, unit, device| FrameSample { device, ..frame(at, 40.0, unit, VariantId::Flat) };
+    let told = |r: &Recorder| {
+        (r.summary(Stage::Filter).map(|s| s.p50), r.scores().of(VariantId::Flat).map(|s| s.ms))
+    };
+    for n in 0..5 {
+        recorder.push(of(0.04 * f64::from(n), 5.0, 0));
+    }
+    assert_eq!(told(&recorder), (Some(5.0 * FILTER), Some(5.0 * FILTER)));
+    let count = recorder.shown_count();
+    // In a pause nothing else comes.
+    recorder.device_changed(1);
+    assert_eq!(told(&recorder), (None, None));
+    assert!(recorder.shown().is_none() && recorder.frame_interval().is_none());
+    assert_ne!(recorder.shown_count(), count, "the overlay takes that up");
+    // A frame that the device before has filtered is presented, and is none of its numbers.
+    recorder.push(of(0.2, 5.0, 0));
+    assert_eq!(told(&recorder), (None, None));
+    assert_eq!((recorder.presented(), recorder.frames().len()), (6, 6));
+    recorder.push_again(of(0.24, 2.0, 1));
+    assert_eq!(told(&recorder), (Some(2.0 * FILTER), Some(2.0 * FILTER)));
+}
+
+#[test]
 fn a_state_says_what_happened() {
     let mut recorder = Recorder::new(false);
     let playing = Playing::default();

@@ -3,6 +3,8 @@
 
 use super::*;
 use crate::color::kernels::Converter;
+use crate::ladder::cache::Cache;
+use crate::ladders::box_filter::tuned::parts_of_auto;
 
 impl Player<'_> {
     /// Takes what was saved and what came of it, and has it judged.
@@ -11,7 +13,7 @@ impl Player<'_> {
         while let Some(news) = live.watching.as_ref().and_then(Watching::poll) {
             is_new = true;
             match news {
-                News::Read { sources, asked, first } => live.read(sources, asked, first),
+                News::Read { sources, asked } => live.read(sources, asked),
                 News::Unreadable(error) => live.shown.problem = Some(error),
             }
         }
@@ -37,6 +39,7 @@ impl Player<'_> {
             self.look_after_own();
         }
         self.judge_kernels();
+        self.kernels.is_on(self.frames.devices());
         let (chosen, radius) = self.frames.chosen();
         let size = self.frames.shown_size();
         let score = self.frames.recorder.scores().of(chosen).filter(|score| score.n >= ENOUGH);
@@ -93,7 +96,9 @@ impl Player<'_> {
         let layout = Converter::supports(&frame.picture);
         let wanted = layout.map_or_else(Vec::new, |layout| pipeline.conversions_of(&layout));
         self.kernels.waits = None;
-        let variants = self.kernels.changed(chosen, kind, asked);
+        let parts = parts_of_auto(&Cache::load(), info);
+        let variants = self.kernels.changed(chosen, kind, &parts, asked);
+        let when_chosen = self.kernels.is_tried_when_chosen(kind, wanted.iter().map(|(.., file)| *file));
         let conversions: Vec<_> = wanted
             .into_iter()
             .filter(|(.., file)| self.kernels.changes_conversion(file, asked))
@@ -101,8 +106,9 @@ impl Player<'_> {
             .collect();
         let current = self.kernels.current;
         let Some(kept) = self.kernels.version_mut(current) else { return };
-        kept.missing = variants.len() + usize::from(!conversions.is_empty());
-        if kept.missing > 0 {
+        let left = variants.len() + usize::from(!conversions.is_empty());
+        kept.untried = if left == 0 && when_chosen { Untried::WhenChosen } else { Untried::Now(left) };
+        if left > 0 {
             let sources = kept.sources.clone();
             self.devices.judge(Judge {
                 version: current,
