@@ -134,18 +134,17 @@ fn bench_that_waits_for_a_core_does_not_blame_the_device() {
         "3",
     ]);
     command.args(["--device", "0", "--device-timeout", "2", "--json"]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let signal = |signal| {
         // SAFETY: the process was not waited for, so the number is its own.
         assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, signal) }, 0);
         std::thread::sleep(Duration::from_millis(if signal == libc::SIGSTOP { 700 } else { 25 }));
     };
-    // Longer than the compiler needs, and any other step.
+    // Drivers and compilers need more of the processor than it gets within the limit.
     for _ in 0..40 {
         signal(libc::SIGSTOP);
         signal(libc::SIGCONT);
     }
-    assert_eq!(child.try_wait().unwrap(), None, "it has ended");
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
