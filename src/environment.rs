@@ -52,6 +52,11 @@ const OWN: &[Variable] = &[
 /// Those that are there for tests.
 const HOOKS: &[Variable] = &[
     variable(
+        "CLREEL_CHECK_CASES",
+        "all",
+        "The conversions that a check in the window tries, separated by commas, as in int_sat_rte_float.",
+    ),
+    variable(
         "CLREEL_QUEUES",
         "2 on a graphics card, 1 on a CPU",
         "How many OpenCL queues frames take: 2 have uploads on one of their own.",

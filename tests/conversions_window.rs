@@ -202,6 +202,79 @@ fn the_devices_conversions_are_checked_while_the_movie_plays() {
     assert!(!said.contains("cannot"), "{said}");
 }
 
+/// The check to its end: it finds what `clreel conformance` finds, a wrong conversion and one that ends its process among them.
+#[test]
+fn the_check_finds_what_the_tool_finds() {
+    const FILE: &str = "conversions/01_all_forms.cl";
+    const TOP: &str = "#define PASTED(";
+    let planted = "#define convert_uchar3_sat_rte(x) convert_uchar3_sat_rtz(x)\n\
+                   int right(uchar x) { return convert_int_sat_rtp(x); }\n\
+                   #define convert_int_sat_rtp(x) (*(volatile __global int *)16 = 1, right(x))\n";
+    let folder = Folder::new("conversions-end");
+    let built_in = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(FILE);
+    let text = std::fs::read_to_string(built_in).unwrap();
+    assert_eq!(text.matches(TOP).count(), 1);
+    std::fs::create_dir_all(folder.file("kernels/conversions")).unwrap();
+    std::fs::write(folder.file("kernels").join(FILE), text.replace(TOP, &format!("{planted}{TOP}"))).unwrap();
+    let cases = ["uchar_sat_rte_float", "uchar_rte_float", "ushort_char", "char_short", "int_sat_rtp_uchar"];
+    let mut tool = clreel(None);
+    tool.args(["conformance", "--device", "cpu", "--seed", "1", "--json", "--type", &cases.join(" ")]);
+    let output = tool.env("CLREEL_KERNELS", folder.file("kernels")).output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = report["devices"][0]["cases"].as_array().unwrap();
+    let count = |outcome: &str| found.iter().filter(|case| case["outcome"] == outcome).count();
+    let counts = ["ok", "wrong", "failed"].map(count);
+    assert_eq!(counts, [3, 1, 1], "{report}");
+    let movie = small(&folder);
+    let display = Display::start(&[]);
+    let mut command = clreel(Some(&display));
+    command.env("CLREEL_KERNELS", folder.file("kernels")).env("CLREEL_CHECK_CASES", cases.join(","));
+    command.arg(&movie).args(["--variant", "flat", "--device", "cpu"]);
+    let mut session = Session::start(&display, &mut command);
+    session.resize(1280, 720);
+    session.wait_for_title("flat");
+    session.display.key("k");
+    session.click_until("Check now", "Stop");
+    let [right, wrong, failed] = counts;
+    session.wait_for_text(&format!("All 5 conversions: {right} right, {wrong} wrong, {failed} failed."));
+    for fault in
+        ["uchar_sat_rte_float, width 3", "int_sat_rtp_uchar, int_sat_rtp_uchar ends the process that runs it"]
+    {
+        assert!(session.shows(fault), "{fault}: {:?}", session.texts());
+    }
+    session.wait_for_frames();
+    session.quit();
+}
+
+/// A device that is lost in the middle: what was found before stays, of the others nothing is said to be known, and why.
+#[test]
+fn a_check_whose_device_is_lost_says_so_and_keeps_what_it_has_found() {
+    let folder = Folder::new("conversions-lost");
+    let (movie, lost) = (small(&folder), folder.file("lost"));
+    let types = ["char", "uchar", "short", "ushort", "int", "uint"];
+    let names = types.iter().flat_map(|to| types.iter().map(move |from| format!("{to}_rte_{from}")));
+    let display = Display::start(&[]);
+    let mut command = clreel(Some(&display));
+    let plan = "clEnqueueNDRangeKernel:1+:-36,clCreateContext:1+:-36";
+    command.envs(layer::environment(&[("FAIL", plan), ("FAIL_WHILE", lost.to_str().unwrap())]));
+    command.env_remove("CLREEL_KERNELS").env("CLREEL_CHECK_CASES", names.collect::<Vec<_>>().join(","));
+    command.arg(&movie).args(["--variant", "flat", "--device", "cpu"]);
+    let mut session = Session::start(&display, &mut command);
+    session.resize(1280, 720);
+    session.wait_for_title("flat");
+    session.display.key("k");
+    session.click_until("Check now", "Stop");
+    session.wait_for_text(" right");
+    std::fs::write(&lost, "").unwrap();
+    session.wait_for_text("Check now");
+    session.wait_for_text("OpenCL returned");
+    assert!(!session.shows("All 36 conversions"), "{:?}", session.texts());
+    // The movie goes on without it, and another check says the same.
+    session.wait_for_title("off");
+    session.wait_for_frames();
+    session.quit();
+}
+
 /// The built-in kernel file of the planes.
 fn planes() -> String {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels").join(PLANES);

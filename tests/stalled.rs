@@ -12,6 +12,7 @@ mod native;
 
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use common::clreel;
 use movie::{Folder, Movie, steady};
@@ -115,6 +116,38 @@ fn bench_says_what_is_missing_and_ends_with_a_sentence() {
     let numbers =
         ["bench", "--ladder", "vector-add", "--count", "1000", "--variant", "scalar", "--frames", "5"];
     hangs(&folder, "clFinish:2", CPU, &numbers);
+}
+
+/// A process that seldom gets a core is late, and its device is not silent. Here it is stopped most of the time.
+#[test]
+fn bench_that_waits_for_a_core_does_not_blame_the_device() {
+    let mut command = clreel(None);
+    command.args([
+        "bench",
+        "--ladder",
+        "vector-add",
+        "--count",
+        "1000",
+        "--variant",
+        "scalar",
+        "--frames",
+        "3",
+    ]);
+    command.args(["--device", "0", "--device-timeout", "2", "--json"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let signal = |signal| {
+        // SAFETY: the process was not waited for, so the number is its own.
+        assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, signal) }, 0);
+        std::thread::sleep(Duration::from_millis(if signal == libc::SIGSTOP { 700 } else { 25 }));
+    };
+    // Drivers and compilers need more of the processor than it gets within the limit.
+    for _ in 0..40 {
+        signal(libc::SIGSTOP);
+        signal(libc::SIGCONT);
+    }
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
 }
 
 #[test]

@@ -161,6 +161,7 @@ struct Run {
     limit: String,
     limit_ms: Option<Series>,
     limit_noisy: Option<Value>,
+    /// Only where that is wrong.
     limit_reason: Option<String>,
     variants: Vec<Variant>,
     remark: Option<String>,
@@ -211,6 +212,7 @@ fn told(step: &Step<Report>, device: &str) -> std::result::Result<Told, String> 
     }
     let run = on.and_then(|on| on.runs.first());
     let limit = run.map(|run| LabRow {
+        outcome: run.limit_reason.as_ref().map_or(String::new(), |_| "failed".to_owned()),
         time: run.limit_ms,
         noisy: noisy(run.limit_noisy.as_ref()),
         reason: run.limit_reason.clone(),
@@ -247,5 +249,9 @@ mod tests {
         assert_eq!((b.outcome.as_str(), b.time), ("", None), "nothing is known of it yet");
         assert_eq!((c.outcome.as_str(), c.reason.as_deref()), ("unsupported", Some("No room.")));
         assert!(super::told(&step, "B").err().unwrap().contains("'A'"));
+        let why = r#"null, "limit_reason": "It does not build.\n  Why.""#;
+        let step = serde_json::from_str(&text.replacen(series, why, 1)).unwrap();
+        let limit = super::told(&step, "A").ok().unwrap().limit.unwrap();
+        assert_eq!((limit.outcome.as_str(), limit.time), ("failed", None));
     }
 }

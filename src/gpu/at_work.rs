@@ -55,6 +55,17 @@ pub(super) struct Effort {
 impl Effort {
     /// That of the process with this number; `None` where it has ended, or the system does not tell (proc_pid_stat(5)).
     pub(super) fn of(process: u32) -> Option<Self> {
+        Self::looked_at(process, None)
+    }
+
+    /// That of this process without the thread that calls this, which is at work as it looks.
+    pub(super) fn of_other_threads() -> Option<Self> {
+        Self::looked_at(std::process::id(), Some(Thread::current().number))
+    }
+
+    /// `but` is a thread whose state says nothing; what it has used is little.
+    fn looked_at(process: u32, but: Option<libc::pid_t>) -> Option<Self> {
+        let but = but.map(|number| number.to_string());
         let mut effort = Self { used: stat(&format!("/proc/{process}/stat"))?.used, is_runnable: false };
         let mut waiting = VecDeque::from([process]);
         for _ in 0..MOST {
@@ -62,7 +73,8 @@ impl Effort {
             for thread in std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
                 let path = thread.path();
                 let of_thread = stat(&path.join("stat").to_string_lossy());
-                effort.is_runnable |= of_thread.is_some_and(|stat| stat.is_runnable);
+                let counts = but.as_deref().is_none_or(|but| thread.file_name() != but);
+                effort.is_runnable |= counts && of_thread.is_some_and(|stat| stat.is_runnable);
                 // Where the system does not tell whom it has started, only its own time counts.
                 let children = std::fs::read_to_string(path.join("children")).unwrap_or_default();
                 for child in children.split_whitespace().filter_map(|number| number.parse().ok()) {
@@ -148,6 +160,20 @@ mod tests {
         drop(leave);
         sleeper.join().unwrap();
         assert_eq!((sleeping.used(), sleeping.is_runnable()), (None, false), "it has ended");
+    }
+
+    #[test]
+    fn the_thread_that_looks_does_not_count() {
+        let mut child = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        // Of a process with one thread, which has the process's number.
+        let runnable = |but| Effort::looked_at(child.id(), but).unwrap().is_runnable;
+        while !runnable(None) {
+            std::thread::yield_now();
+        }
+        let others = runnable(Some(child.id() as libc::pid_t));
+        let _ = (child.kill(), child.wait());
+        assert!(!others);
+        assert!(Effort::of_other_threads().is_some());
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub mod read_texture;
 pub(crate) mod shader;
 pub mod sharing;
 pub(crate) mod sources;
+mod spent;
 pub mod timer;
 pub(crate) mod transfer;
 pub(crate) mod trial;

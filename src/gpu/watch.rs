@@ -7,7 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use super::at_work;
+use super::at_work::{self, Effort};
+use super::spent::{LOOK, Limit, Spent};
 use crate::error::Error;
 use crate::timing::crowding;
 use crate::{exit, leftovers};
@@ -16,8 +17,8 @@ use crate::{exit, leftovers};
 const LEAST: Duration = Duration::from_secs(10);
 /// … and how many times as long as it was predicted to.
 const TIMES: f64 = 10.0;
-/// How often work is looked at. The smallest limit that can be asked for is as long.
-const LOOK: Duration = Duration::from_millis(100);
+/// Work that takes less is not looked at more closely: looking takes time, too, while something may be timed.
+const SHORT: Duration = Duration::from_secs(1);
 /// A call is asleep where its thread has used less than this part of so long a time.
 const IDLE: (u32, Duration) = (10, Duration::from_millis(250));
 /// How long what has been measured so far may take to be shown.
@@ -38,11 +39,14 @@ struct Work {
     used: Option<Duration>,
     /// Since when it sleeps, as far as was looked, and what it had used by then.
     asleep: Option<(Instant, Duration)>,
+    /// What this process has done since, where a command may not wait for ever.
+    spent: Spent,
 }
 
 impl Work {
     fn begin_anew(&mut self) {
         (self.since, self.used, self.asleep) = (Instant::now(), self.clock.used(), None);
+        self.spent = Spent::default();
     }
 
     /// Whether its thread sleeps, and has for `after`. One that computes or waits for a core is at work, as compilers are. It is
@@ -83,7 +87,17 @@ fn begin(device: Option<&str>, what: &'static str, predicted: Option<Duration>) 
     let Some(device) = device.map(str::to_owned).or_else(outer) else { return Watched(None) };
     let clock = at_work::Thread::current();
     let (since, used) = (Instant::now(), clock.used());
-    all.push(Work { thread, device, what, predicted, since, clock, used, asleep: None });
+    all.push(Work {
+        thread,
+        device,
+        what,
+        predicted,
+        since,
+        clock,
+        used,
+        asleep: None,
+        spent: Spent::default(),
+    });
     Watched(Some(thread))
 }
 
@@ -138,10 +152,22 @@ fn over_time(
     })
 }
 
-/// The one of them that has been so for the longest.
+/// The one of them that has been so for the longest, and did not only wait for a core.
 fn stalled(all: &[Work], now: Instant, limit: impl Fn(Duration) -> Duration) -> Option<(&Work, Duration)> {
     let over = over_time(all, now, limit).filter_map(|(at, limit)| Some((all.get(at)?, limit)));
+    let over = over.filter(|(work, limit)| work.spent.over(Limit { work: *limit, asleep: *limit }).is_some());
     over.min_by_key(|(work, _)| work.since)
+}
+
+/// Notes what this process does, in the time that has `passed` since that was noted before, with all work that has taken longer
+/// than `short`.
+fn look(short: Duration, passed: Duration) {
+    let is_long = |work: &Work| work.predicted.is_some() && work.since.elapsed() > short;
+    if under_way().iter().any(is_long) {
+        // Nobody waits for the list meanwhile.
+        let effort = Effort::of_other_threads();
+        under_way().iter_mut().filter(|work| is_long(work)).for_each(|work| work.spent.look(passed, effort));
+    }
 }
 
 /// How long work may take that was predicted so, on a machine that is so busy.
@@ -215,17 +241,17 @@ pub(crate) fn is_too_long(silent: Duration, asked: Option<Duration>) -> bool {
 }
 
 /// From here on the process ends with a sentence when work on a device takes longer than `asked`, or without that longer
-/// than 10 s and ten times as long as predicted. What has been measured until then is shown.
+/// than 10 s and ten times as long as predicted: while the process sleeps, or of the processors' time. That it waits for a core,
+/// or is stopped as after Ctrl+Z, is nobody's fault. What has been measured until then is shown.
 pub(crate) fn end_process_after(asked: Option<Duration>) {
     let watch = move || {
+        let short = asked.map_or(SHORT, |asked| SHORT.min(asked / 2));
+        let mut looked = Instant::now();
         let said = loop {
-            let before = Instant::now();
             std::thread::sleep(LOOK);
-            if let Some(stopped) = before.elapsed().checked_sub(10 * LOOK) {
-                // The process did not run, as after Ctrl+Z: that is nobody's fault.
-                under_way().iter_mut().for_each(|work| work.since += stopped);
-                continue;
-            }
+            let passed = looked.elapsed();
+            looked += passed;
+            look(short, passed);
             let over = |crowding| {
                 let all = under_way();
                 let over = stalled(&all, Instant::now(), |predicted| allowed(asked, predicted, crowding));
@@ -248,9 +274,16 @@ mod tests {
     use super::*;
     use std::sync::mpsc::{TryRecvError, channel};
 
-    fn mine() -> Vec<Work> {
+    /// This thread's work, beside which the process has done this since: it used a part of a core, or none and slept or not.
+    fn mine(cores: f64, is_runnable: bool) -> Vec<Work> {
         let me = std::thread::current().id();
-        under_way().iter().filter(|work| work.thread == me).cloned().collect()
+        let mut mine: Vec<Work> = under_way().iter().filter(|work| work.thread == me).cloned().collect();
+        for look in 0..100 {
+            let used = Duration::from_secs_f64(0.1 * cores * f64::from(look));
+            let effort = Some(Effort { used, is_runnable });
+            mine.iter_mut().for_each(|work| work.spent.look(LOOK, effort));
+        }
+        mine
     }
 
     #[test]
@@ -261,18 +294,22 @@ mod tests {
         };
         let of = |what| Some(("A".to_owned(), what));
         drop(step("nobody's", 0.0));
-        assert_eq!(name(&mine()), None, "no device is known");
+        let asleep = || mine(0.0, false);
+        assert_eq!(name(&asleep()), None, "no device is known");
         let outer = on_device("A", "outer");
-        let before = mine()[0].since;
+        let before = asleep()[0].since;
         let inner = step("inner", 0.0);
-        assert_eq!(name(&mine()), of("inner"));
+        assert_eq!(name(&asleep()), of("inner"));
+        assert_eq!(name(&mine(1.0, true)), of("inner"), "it works");
+        assert_eq!(name(&mine(0.3, true)), None, "it has worked for 3 s");
+        assert_eq!(name(&mine(0.0, true)), None, "it waits for a core");
         let host = on_host();
-        assert_eq!(name(&mine()), None);
+        assert_eq!(name(&asleep()), None);
         drop((host, inner));
-        assert_eq!(name(&mine()), of("outer"));
-        assert!(mine()[0].since > before, "what came between was progress");
+        assert_eq!(name(&asleep()), of("outer"));
+        assert!(asleep()[0].since > before, "what came between was progress");
         drop(outer);
-        assert!(mine().is_empty());
+        assert!(asleep().is_empty());
     }
 
     #[test]
@@ -319,13 +356,14 @@ mod tests {
             clock: at_work::Thread::current(),
             used: None,
             asleep: None,
+            spent: Spent::default(),
         };
         let other = std::thread::spawn(|| std::thread::current().id()).join().unwrap();
         let all = [Work { thread: other, ..work("theirs", 2) }, work("outer", 0), work("mine", 0)];
         let at = |seconds| {
             let now = all[2].since + Duration::from_secs(seconds);
-            stalled(&all, now, |predicted| allowed(None, predicted, 1.0))
-                .map(|(work, limit)| (work.what, limit))
+            let over = over_time(&all, now, |predicted| allowed(None, predicted, 1.0));
+            over.map(|(at, limit)| (all[at].what, limit)).next()
         };
         assert_eq!(at(9), None);
         assert_eq!(at(11), Some(("mine", Duration::from_secs(10))));

@@ -23,6 +23,16 @@ const PATIENCE: Duration = Duration::from_millis(700);
 /// The numbers are the same each time: what was found can be tried again.
 const SEED: u32 = 1;
 
+/// The environment variable that names the conversions to check, separated by commas.
+const VARIABLE: &str = "CLREEL_CHECK_CASES";
+
+/// Those of `all` that these names say; all where they say none.
+fn named(all: Vec<Case>, names: &str) -> Vec<Case> {
+    let named: Vec<Case> = names.split(',').filter_map(|name| Case::named(name.trim())).collect();
+    let some: Vec<Case> = all.iter().copied().filter(|case| named.contains(case)).collect();
+    if some.is_empty() { all } else { some }
+}
+
 /// What the job tells.
 enum Told {
     /// These are tried.
@@ -97,7 +107,8 @@ impl Check {
 
 /// The job's work: no call of OpenCL on the window's thread.
 fn check(device: &Device, limit: Option<Duration>, teller: &Teller<Times, Told>) -> Result<Times> {
-    let cases = Case::all(&Abilities::of(device).types());
+    let names = crate::environment::text(VARIABLE).unwrap_or_default();
+    let cases = named(Case::all(&Abilities::of(device).types()), &names);
     teller.tell(Told::Begun(cases.clone()));
     let cases = cases.into_iter().map(|case| (case, 0)).collect();
     let ask = Ask { cases, widths: Widths::ALL, depth: Depth::Quick, seed: SEED, limit };
@@ -136,9 +147,11 @@ impl Player<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::sync::Arc;
 
     use super::*;
+    use crate::ladders::conversions::types::Type;
 
     fn told(work: impl FnOnce(&Teller<Times, Told>) -> Result<Times> + Send + 'static) -> Check {
         let waker: Waker = Arc::new(|| {});
@@ -170,6 +183,17 @@ mod tests {
         });
         let failed = CheckState::Failed("The device is gone. It was unplugged.".to_owned());
         assert_eq!((&lost.shown.state, lost.shown.progress()), (&failed, (1, 1)), "what is known stays");
+    }
+
+    #[test]
+    fn few_conversions_can_be_named() {
+        let all = || Case::all(&Type::ALL);
+        let some = named(all(), "int_float, uchar_sat_rtz_double,none");
+        assert_eq!(
+            some.iter().map(Case::to_string).collect::<BTreeSet<_>>(),
+            ["int_float", "uchar_sat_rtz_double"].map(str::to_owned).into()
+        );
+        assert_eq!([named(all(), ""), named(all(), "none")].map(|cases| cases.len()), [all().len(); 2]);
     }
 
     #[test]

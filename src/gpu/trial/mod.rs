@@ -7,7 +7,6 @@
 //! should take, so that a slow kernel is told from an endless one. What is asked is no concern of this module.
 
 mod child;
-mod spent;
 
 use std::fs::File;
 use std::io;
@@ -24,9 +23,10 @@ use serde::{Deserialize, Serialize};
 use super::at_work::Effort;
 use super::drivers;
 use super::piped::Piped;
+pub(crate) use super::spent::Limit;
+use super::spent::{LOOK, Spent};
 use crate::timing::log::{self, Event};
 pub(crate) use child::{Talk, serve};
-use spent::Spent;
 
 /// The hidden subcommand with which this binary tries kernels.
 pub(crate) const TRY: &str = "try-kernels";
@@ -35,19 +35,6 @@ pub(crate) const TRY: &str = "try-kernels";
 pub(crate) const START: &str = "start";
 /// The step in which the compiler is at work.
 pub(crate) const BUILD: &str = "build";
-
-/// How often it is looked what a child does that says nothing.
-const LOOK: Duration = Duration::from_millis(100);
-
-/// How long a step may take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Limit {
-    /// While the child, or what it has started, is at work: so long on the wall, and so much of the processors' time. A child
-    /// that waits for a core on a busy machine is not to blame.
-    pub work: Duration,
-    /// While all of it sleeps.
-    pub asleep: Duration,
-}
 
 /// What a child says while it works, and at the end.
 #[derive(Debug, Serialize, Deserialize)]

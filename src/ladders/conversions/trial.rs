@@ -209,15 +209,15 @@ pub(crate) fn answer(frame: u32) -> ! {
 
 fn tried(
     request: &Request,
-    worker: &mut Option<Worker>,
+    kept: &mut Option<Worker>,
     times: &mut Times,
     talk: &mut Talk,
 ) -> Result<Vec<(Case, State)>> {
     talk.step(START);
     let mut began = Instant::now();
-    let worker = match worker.take().filter(|worker| worker.of == request.device) {
-        Some(known) => worker.insert(known),
-        None => worker.insert(Worker::new(&request.device)?),
+    let mut worker = match kept.take().filter(|worker| worker.of == request.device) {
+        Some(known) => known,
+        None => Worker::new(&request.device)?,
     };
     clock(&mut began, &mut times.start);
     let cases: Vec<Case> = request.cases.iter().map(|(case, _)| *case).collect();
@@ -241,7 +241,7 @@ fn tried(
     worker.memory.load(&worker.input)?;
     clock(&mut began, &mut times.numbers);
     let end = first + count as u64;
-    let mut states = Vec::new();
+    let (mut states, mut is_lost) = (Vec::new(), false);
     for &(case, done) in &request.cases {
         let failure = failures.iter().find(|(of, _)| *of == case);
         let state = if let Some((_, error)) = failure {
@@ -251,17 +251,22 @@ fn tried(
             State::Going(done)
         } else {
             talk.step(&case.to_string());
-            let Worker { memory, input, wanted, .. } = &mut *worker;
+            let Worker { memory, input, wanted, .. } = &mut worker;
             match memory.check(&program, case, input, wanted, times) {
                 Ok(Some(failure)) => State::Wrong(end, Box::new(failure)),
                 Ok(None) if end == values.count() => State::Ok(end),
                 Ok(None) => State::Going(end),
-                Err(error) => State::Failed(error.to_string()),
+                Err(error) => {
+                    is_lost = true;
+                    State::Failed(error.to_string())
+                }
             }
         };
         states.push((case, state));
     }
     worker.compiled = Some((of, program, failures));
+    // A context whose commands fail may not come back: the next conversions are not blamed for that.
+    *kept = (!is_lost).then_some(worker);
     Ok(states)
 }
 

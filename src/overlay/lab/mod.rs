@@ -72,6 +72,17 @@ impl LabRow {
         self.time.map(|time| time.p50).filter(|ms| *ms > 0.0)
     }
 
+    /// The sentence that says what is wrong with it, where something is. The rest of the reason tells more of it.
+    fn fault(&self) -> Option<&str> {
+        let reason = self.reason.as_deref().filter(|_| self.is_wrong())?;
+        reason.lines().next()
+    }
+
+    /// Whether it makes something wrong, or fails.
+    fn is_wrong(&self) -> bool {
+        ["mismatch", "failed"].contains(&self.outcome.as_str())
+    }
+
     /// How much of its digits can be believed.
     fn noise(&self) -> Option<Noise> {
         // What others used is in the sentence alone.
@@ -241,6 +252,12 @@ fn contents(ui: &mut Ui, lab: &Lab, choice: &mut Choice, actions: &mut Vec<Actio
         false => line(ui, ladder.about, theme::WEAK),
     }
     table::show(ui, limit, rows);
+    for row in limit.into_iter().chain(rows) {
+        let Some(fault) = row.fault() else { continue };
+        let text =
+            egui::RichText::new(format!("{}: {fault}", row.name)).font(theme::words(12.0)).color(theme::WARN);
+        ui.label(text).on_hover_text(row.reason.as_deref().unwrap_or_default());
+    }
     if let Some(remark) = lab.remark.as_ref().filter(|_| is_its_own) {
         ui.label(egui::RichText::new(remark).font(theme::words(12.0)).color(theme::TEXT));
     }

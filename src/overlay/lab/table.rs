@@ -33,7 +33,7 @@ fn reach(ms: f64, all: &[f64]) -> f32 {
 /// A row for the limit, if there is one, and for each rung.
 pub(super) fn show(ui: &mut Ui, limit: Option<&LabRow>, rows: &[LabRow]) {
     let base = base(rows);
-    let limit = limit.filter(|limit| limit.ms().is_some());
+    let limit = limit.filter(|limit| limit.ms().is_some() || limit.is_wrong());
     let all: Vec<f64> = rows.iter().chain(limit).filter_map(LabRow::ms).collect();
     let width = ui.available_width();
     let unit = rows.iter().find_map(|row| row.rate).map_or("", |(_, unit)| unit);
@@ -61,10 +61,10 @@ pub(super) fn show(ui: &mut Ui, limit: Option<&LabRow>, rows: &[LabRow]) {
             [theme::UNKNOWN.to_owned(), String::new(), word]
         });
         let name = if is_limit { format!("({})", row.name) } else { row.name.clone() };
-        let color = match row.outcome.as_str() {
-            "mismatch" | "failed" => theme::ERROR,
-            _ if is_limit => theme::WEAK,
-            _ => theme::TEXT,
+        let color = match is_limit {
+            _ if row.is_wrong() => theme::ERROR,
+            true => theme::WEAK,
+            false => theme::TEXT,
         };
         let response = figures(ui, width, (&name, color), bar, texts, theme::STRONG);
         if let Some(text) = about(row) {

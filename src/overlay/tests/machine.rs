@@ -436,6 +436,27 @@ fn the_lab_shows_nothing_that_was_not_measured_and_factors_of_what_was() {
 }
 
 #[test]
+fn the_lab_says_what_is_wrong_with_whom() {
+    let mut fixture = Fixture::new(vec2(1600.0, 1000.0));
+    fixture.overlay.open[Panel::Lab as usize] = true;
+    fixture.lab = measured(LabState::Done);
+    let wrong = |row: &mut LabRow, outcome: &str, reason: &str| {
+        (row.outcome, row.reason, row.time) = (outcome.to_owned(), Some(reason.to_owned()), None);
+    };
+    wrong(&mut fixture.lab.rows[1], "mismatch", "3 of 9 floats differ");
+    wrong(&mut fixture.lab.rows[3], "failed", "It does not build.\n  Line 7.");
+    wrong(fixture.lab.limit.as_mut().unwrap(), "failed", "It did not end.");
+    (0..2).for_each(|_| drop(fixture.pass(vec![])));
+    let said =
+        ["naive: 3 of 9 floats differ", "auto: It does not build.", "multiply-adds alone: It did not end."];
+    for text in said.into_iter().chain(["mismatch", "(multiply-adds alone)", "80.0"]) {
+        assert!(fixture.find(text).is_some(), "'{text}': {:?}", fixture.texts);
+    }
+    // What a device cannot do is nobody's fault.
+    assert!(!fixture.shows("No room.") && !fixture.shows("120"), "{:?}", fixture.texts);
+}
+
+#[test]
 fn the_lab_says_why_it_waits_and_what_it_disturbs() {
     for (state, part) in [
         (LabState::Waiting("the movie plays"), "waits: the movie plays. A pause lets it go on: Space."),

@@ -1,29 +1,40 @@
-//! What a step of a child has taken so far. In: looks at what the child does. Out: whether it has been at it for too long.
+//! What a step of a process has taken so far. In: looks at what the process does. Out: whether it has been at it for too long.
 
 use std::time::Duration;
 
-use super::{LOOK, Limit};
-use crate::gpu::at_work::Effort;
+use super::at_work::Effort;
 
+/// How often it is looked what a process does.
+pub(super) const LOOK: Duration = Duration::from_millis(100);
 /// More than this between two looks is time in which nobody looked: this process was stopped, or had no core itself.
 const MOST: Duration = LOOK.saturating_mul(10);
-/// A child sleeps that uses less than this part of one core.
+/// A process sleeps that uses less than this part of one core.
 const IDLE: u32 = 10;
 
+/// How long a step may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limit {
+    /// While the process, or what it has started, is at work: so long on the wall, and so much of the processors' time. One that
+    /// waits for a core on a busy machine is not to blame.
+    pub work: Duration,
+    /// While all of it sleeps.
+    pub asleep: Duration,
+}
+
 /// Times since a step's beginning.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Spent {
     /// On the wall.
     wall: Duration,
     /// The processors', of all cores.
     work: Duration,
-    /// On the wall, while the child neither used a processor nor waited for one.
+    /// On the wall, while the process neither used a processor nor waited for one.
     asleep: Duration,
     before: Option<Effort>,
 }
 
 impl Spent {
-    /// Notes what the child has done in the time that has `passed` since the look before; `None` where the system does not
+    /// Notes what the process has done in the time that has `passed` since the look before; `None` where the system does not
     /// tell, and the clock on the wall has to do.
     pub(super) fn look(&mut self, passed: Duration, effort: Option<Effort>) {
         let passed = passed.min(MOST);
