@@ -82,3 +82,11 @@ pub mod verify;
 #[cfg(test)]
 #[path = "../tests/common/golden.rs"]
 mod golden;
+/// The tests' own OpenCL layer.
+#[cfg(test)]
+#[path = "../tests/common/layer.rs"]
+mod layer;
+/// What compiles it.
+#[cfg(test)]
+#[path = "../tests/common/native.rs"]
+mod native;

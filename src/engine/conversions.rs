@@ -227,7 +227,7 @@ impl Pipeline {
         }
         let storage = match self.built.get(&variant) {
             Some(built) => built.kernels().storage,
-            None if self.to_texture && to_texture => Storage::Image,
+            None if self.to_texture() && to_texture => Storage::Image,
             None => Storage::Buffer,
         };
         let layout = Converter::supports(frame)?;

@@ -242,7 +242,7 @@ impl Pipeline {
     /// Compares the pictures of two slots, and waits. The map goes to its slot on the way of frames: into the texture on the
     /// device, or into the host's memory.
     fn compare(&mut self, a: &Slot, b: &Slot, map: &mut Slot) -> Result<(Difference, f64)> {
-        let to_texture = self.to_texture && map.texture().is_some();
+        let to_texture = self.to_texture() && map.texture().is_some();
         let cl = &self.cl;
         let comparer = match &mut self.comparer {
             Some(comparer) => comparer,

@@ -45,8 +45,8 @@ pub struct Pipeline {
     pub(super) uploads: Option<Queue>,
     /// Memory for packed planes; without it they are packed into the slots' memory, which a CPU device uses in place.
     pub(super) staging: Option<Staging>,
-    /// The results go into the slots' textures.
-    pub(super) to_texture: bool,
+    /// How its results get to OpenGL.
+    sharing: Sharing,
     pub(super) built: HashMap<VariantId, BuiltVariant>,
     pub(super) planar: Option<PlanarFilter>,
     pub(super) scratch: Scratch,
@@ -105,7 +105,7 @@ impl Pipeline {
         Self {
             staging: (!cl.uses_host_memory()).then(Staging::default),
             uploads,
-            to_texture: *sharing == Sharing::ZeroCopy,
+            sharing: sharing.clone(),
             built: HashMap::new(),
             planar: None,
             scratch: Scratch::new(),
@@ -125,6 +125,16 @@ impl Pipeline {
             scopes_asked: None,
             cl,
         }
+    }
+
+    /// How its results get to OpenGL.
+    pub(crate) fn sharing(&self) -> &Sharing {
+        &self.sharing
+    }
+
+    /// Whether they go into the slots' textures.
+    pub(super) fn to_texture(&self) -> bool {
+        self.sharing == Sharing::ZeroCopy
     }
 
     /// The device and its context.
@@ -283,13 +293,13 @@ impl Pipeline {
     pub(super) fn make_ready(&self, slot: &mut Slot, request: &Request) -> bool {
         let is_filtered =
             request.variant != VariantId::Off || request.correction.is_some() || request.measures();
-        let shares = self.to_texture && slot.texture().is_some();
+        let shares = self.to_texture() && slot.texture().is_some();
         (is_filtered || !self.cl.is_cpu()) && slot.be_ready(shares, |pixels| self.takes(pixels))
     }
 
     /// The same before a map of differences is written into this slot.
     pub(super) fn make_map_ready(&self, map: &mut Slot) {
-        map.be_ready(self.to_texture && map.texture().is_some(), |pixels| self.takes(pixels));
+        map.be_ready(self.to_texture() && map.texture().is_some(), |pixels| self.takes(pixels));
     }
 
     /// How the time of a conversion, and of the correction in its kernel, falls apart.

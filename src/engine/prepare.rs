@@ -205,6 +205,6 @@ impl Pipeline {
 
     /// Whether the device writes into the slot's texture.
     fn shares_with(&self, slot: &Slot) -> bool {
-        self.to_texture && slot.texture().is_some()
+        self.to_texture() && slot.texture().is_some()
     }
 }

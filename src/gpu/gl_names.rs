@@ -38,8 +38,13 @@ impl Home {
         if std::thread::current().id() == self.0 {
             delete(gl, name);
         } else {
-            LEFT.lock().unwrap_or_else(PoisonError::into_inner).push((self.0, name));
+            self.leave(name);
         }
+    }
+
+    /// Has an object of this thread's context deleted when that thread looks next: for owners that have no OpenGL.
+    pub(crate) fn leave(self, name: Name) {
+        LEFT.lock().unwrap_or_else(PoisonError::into_inner).push((self.0, name));
     }
 }
 

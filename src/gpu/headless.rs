@@ -16,7 +16,8 @@ use glutin::display::GlDisplay as _;
 pub struct Headless {
     /// The functions of the context.
     pub gl: Arc<glow::Context>,
-    _context: PossiblyCurrentContext,
+    #[cfg_attr(not(test), allow(dead_code, reason = "it is current as long as it is there"))]
+    context: PossiblyCurrentContext,
 }
 
 impl Headless {
@@ -34,6 +35,21 @@ impl Headless {
             }
         }
         Err(last)
+    }
+
+    /// What names this context to OpenCL.
+    #[cfg(test)]
+    pub(crate) fn opencl_properties(&self) -> ocl::builders::ContextProperties {
+        use glutin::context::AsRawContext as _;
+        use glutin::display::{AsRawDisplay as _, GetGlDisplay as _};
+        let mut properties = ocl::builders::ContextProperties::new();
+        if let (glutin::context::RawContext::Egl(context), glutin::display::RawDisplay::Egl(display)) =
+            (self.context.raw_context(), self.context.display().raw_display())
+        {
+            properties.set_gl_context(context.cast_mut());
+            properties.set_egl_display(display.cast_mut());
+        }
+        properties
     }
 
     fn on(device: &Device) -> Result<Self, String> {
@@ -67,7 +83,7 @@ impl Headless {
                         last = "the driver is older than OpenGL 3.0".to_owned();
                         continue;
                     }
-                    return Ok(Self { gl: Arc::new(gl), _context: context });
+                    return Ok(Self { gl: Arc::new(gl), context });
                 }
                 Err(e) => last = e.to_string(),
             }

@@ -224,6 +224,7 @@ mod tests {
             beside: None,
             beside_filter_ms: None,
             others: None,
+            cloth: None,
         }
     }
 

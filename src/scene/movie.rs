@@ -82,7 +82,11 @@ impl Scene for Movie {
 
     fn tick(&mut self, frames: &mut FrameLoop) -> Tick {
         let tick = frames.tick();
-        if self.is_worn { self.cloth.tick(frames, tick) } else { tick }
+        if self.is_worn {
+            return self.cloth.tick(frames, tick);
+        }
+        frames.note_cloth(None);
+        tick
     }
 
     fn draw(&mut self, _: &FrameLoop, screen: &Screen) -> Result<()> {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{Beside, FrameSample, GlTimes, Recorder, Setting, Stage, recorder};
+use super::{Beside, ClothTimes, FrameSample, GlTimes, Recorder, Setting, Stage, recorder};
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
 use crate::ladders::box_filter::VariantId;
@@ -54,7 +54,9 @@ pub(crate) struct ExportContext {
 /// and most of the interval may have been waiting. `beside` is the other side of a wipe, `compared` whether the two were; what
 /// that took is in `wipe` and `difference` alone, of it the filter in `beside_filter`. Summaries leave switched ones out; `settings` has one for each variant, radius,
 /// size, device and other side, whose `noisy` says why its filter's times are not to be trusted to the last digit (of `off` its
-/// intervals), or false. The file appears under its name only when it is complete.
+/// intervals), or false. `cloth` has what the newest frame of an army took that came into the picture since the row before, of
+/// the device's clock, or of the host's where `on_host` names the step, and for `copy`; it is empty where there was none. The file
+/// appears under its name only when it is complete.
 ///
 /// # Errors
 /// The ending is neither `.csv` nor `.json`, the directory is missing or read-only, or the disk is full.
@@ -83,7 +85,11 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io:
     for (name, _) in GlTimes::default().named() {
         write!(out, ",{name}")?;
     }
-    writeln!(out, ",width,height,switched,filter_wall,others,beside,compared,beside_filter")?;
+    write!(out, ",width,height,switched,filter_wall,others,beside,compared,beside_filter,cloth_figures")?;
+    for name in ClothTimes::NAMES {
+        write!(out, ",cloth_{name}")?;
+    }
+    writeln!(out, ",cloth_on_host")?;
     for (frame, (s, switched)) in (recorder.first_frame()..).zip(recorder.frames_and_switches()) {
         write!(out, "{frame},{:.6},{:.6},", s.pts, s.presented_at)?;
         if let Some(interval) = s.interval_ms {
@@ -101,7 +107,15 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io:
         let beside = s.beside.map(|beside| beside.to_string()).unwrap_or_default();
         write!(out, ",{beside},{}", is_compared(s.beside))?;
         cell(out, s.beside_filter_ms)?;
-        writeln!(out)?;
+        write!(out, ",")?;
+        if let Some(cloth) = &s.cloth {
+            write!(out, "{}", cloth.figures)?;
+        }
+        for (at, _) in ClothTimes::NAMES.iter().enumerate() {
+            cell(out, s.cloth.as_ref().and_then(|cloth| known(*cloth.ms.get(at)?)))?;
+        }
+        let on_host: Vec<_> = s.cloth.iter().flat_map(|cloth| cloth.steps_on_host()).collect();
+        writeln!(out, ",{}", on_host.join(" "))?;
     }
     Ok(())
 }
@@ -209,6 +223,22 @@ impl Serialize for Row<'_> {
         map.serialize_entry("beside", &s.beside.map(|beside| beside.to_string()))?;
         map.serialize_entry("compared", &is_compared(s.beside))?;
         map.serialize_entry("beside_filter", &s.beside_filter_ms.map(|ms| round(ms, 1e4)))?;
+        map.serialize_entry("cloth", &s.cloth.as_deref().map(OfCloth))?;
+        map.end()
+    }
+}
+
+/// What an army's frame took.
+struct OfCloth<'a>(&'a ClothTimes);
+
+impl Serialize for OfCloth<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("figures", &self.0.figures)?;
+        for (name, ms) in ClothTimes::NAMES.iter().zip(self.0.ms) {
+            map.serialize_entry(name, &known(ms).map(|ms| round(ms, 1e4)))?;
+        }
+        map.serialize_entry("on_host", &self.0.steps_on_host().collect::<Vec<_>>())?;
         map.end()
     }
 }

@@ -3,6 +3,7 @@
 //! In: one [`FrameSample`] for each movie frame presented. Out: what the overlay shows and what
 //! `--stats FILE` writes.
 
+mod cloth;
 pub(crate) mod export;
 pub(crate) mod playing;
 pub(crate) mod recorder;
@@ -10,6 +11,7 @@ pub(crate) mod scores;
 pub(crate) mod timeline;
 pub(crate) mod trace;
 
+pub(crate) use cloth::ClothTimes;
 pub(crate) use export::{ExportContext, export};
 pub(crate) use playing::{PlayState, Playing};
 pub(crate) use recorder::{Recorder, Summary};
@@ -152,6 +154,8 @@ pub(crate) struct FrameSample {
     pub beside: Option<Beside>,
     /// What its filter took, in milliseconds, of the device, or by the wall where none tells.
     pub beside_filter_ms: Option<f64>,
+    /// What the newest frame of an army took that came into the picture since the movie frame before.
+    pub cloth: Option<Box<ClothTimes>>,
     /// The part of the machine that other processes used lately, 0 to 1, where that is known. The [`Recorder`] fills it in.
     pub others: Option<f64>,
 }

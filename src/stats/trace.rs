@@ -228,8 +228,8 @@ fn rows(events: &[&Event]) -> Vec<usize> {
 fn process(track: Track) -> (u32, &'static str) {
     match track {
         Track::Frames | Track::Window | Track::Calls | Track::Decoder | Track::Native => (1, "clreel"),
-        Track::Builder | Track::Tuner | Track::Others => (1, "clreel"),
-        Track::Uploads | Track::Device => (2, "OpenCL"),
+        Track::Builder | Track::Tuner | Track::Cloth | Track::Others => (1, "clreel"),
+        Track::Uploads | Track::Device | Track::ClothQueue => (2, "OpenCL"),
         Track::GlFilter | Track::GlTexture | Track::GlPresent | Track::GlOverlay => (3, "OpenGL"),
     }
 }
@@ -248,9 +248,11 @@ fn track_name(track: Track) -> &'static str {
         Track::Native => "native",
         Track::Builder => "builder",
         Track::Tuner => "tuner",
+        Track::Cloth => "cloth",
         Track::Others => "other threads",
         Track::Uploads => "queue for uploads",
         Track::Device => "queue",
+        Track::ClothQueue => "queue of the cloth",
         Track::GlFilter => "filter",
         Track::GlTexture => "texture",
         Track::GlPresent => "present",

@@ -33,12 +33,16 @@ pub(crate) enum Track {
     Builder,
     /// The thread that searches for the best parameters.
     Tuner,
+    /// The thread that has the shirts.
+    Cloth,
     /// Any other thread.
     Others,
     /// The device's queue for uploads.
     Uploads,
     /// The device's queue for everything else.
     Device,
+    /// The device's queue for the shirts.
+    ClothQueue,
     /// OpenGL's device: the filter's shaders.
     GlFilter,
     /// OpenGL's device: fetching the picture into its texture.
@@ -60,6 +64,7 @@ impl Track {
                 Some("native") => Track::Native,
                 Some("builder") => Track::Builder,
                 Some("tuner") => Track::Tuner,
+                Some("cloth") => Track::Cloth,
                 _ => Track::Others,
             };
         }

@@ -5,10 +5,12 @@
 //! [`Slot`](crate::engine::Slot)s are made.
 
 mod context;
+mod handover;
 mod on_gl;
 pub(crate) mod pixel_buffer;
 mod self_test;
 pub(crate) mod texture;
+pub(crate) mod vertex_buffer;
 
 pub(crate) use context::open_on;
 pub use context::{driving_device, open};

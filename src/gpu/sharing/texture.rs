@@ -1,11 +1,11 @@
 //! Textures that can be shared, and OpenCL's side of them.
 
-use std::ptr;
 use std::sync::Arc;
 
 use glow::HasContext as _;
 use ocl::ffi;
 
+use super::handover::hand_over;
 use super::pixel_buffer::PixelBuffer;
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Event, Image, failed};
@@ -93,6 +93,8 @@ unsafe fn fill_with(
     }
 }
 
+const NOT_HANDED: &str = "A texture could not be handed over between OpenGL and OpenCL.";
+
 /// OpenCL's side of a texture. It must drop before the texture is deleted.
 pub(crate) struct Shared {
     picture: Picture,
@@ -122,7 +124,7 @@ impl Shared {
     /// # Errors
     /// When the driver refuses.
     pub(crate) fn acquire(&self, cl: &ClContext) -> Result<Event> {
-        self.hand_over(cl, true)
+        hand_over(cl, self.picture.mem(), true, NOT_HANDED)
     }
 
     /// Enqueues the handover to OpenGL.
@@ -130,19 +132,6 @@ impl Shared {
     /// # Errors
     /// When the driver refuses.
     pub(crate) fn release(&self, cl: &ClContext) -> Result<Event> {
-        self.hand_over(cl, false)
-    }
-
-    fn hand_over(&self, cl: &ClContext, to_cl: bool) -> Result<Event> {
-        let (queue, memory) = (cl.queue.raw(), self.picture.mem().raw());
-        let enqueue = if to_cl { ffi::clEnqueueAcquireGLObjects } else { ffi::clEnqueueReleaseGLObjects };
-        let event = Event::of(|event| {
-            // SAFETY: queue and memory object are alive; the list is this one object.
-            unsafe { enqueue(queue, 1, &memory, 0, ptr::null(), event) }
-        });
-        event.map_err(|e| Error {
-            hint: "Choose another device, or start with --no-sharing.".to_owned(),
-            ..failed("A texture could not be handed over between OpenGL and OpenCL.", &e)
-        })
+        hand_over(cl, self.picture.mem(), false, NOT_HANDED)
     }
 }

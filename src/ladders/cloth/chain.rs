@@ -16,7 +16,6 @@ use super::steps::StepId;
 use crate::error::Result;
 use crate::gpu::cl::{Buffer, ClContext, Event};
 use crate::ladder::config::Config;
-use crate::timing::ms_since;
 
 /// The longest step of the cloth, in seconds: where frames come more slowly, it moves more slowly than the figure.
 const LONGEST: f32 = 1.0 / 30.0;
@@ -56,8 +55,8 @@ pub struct Hold {
 pub enum Done {
     /// Commands on the device's queue: the last one's event is that of the step.
     Device(Vec<Event>),
-    /// It is done, and took so many milliseconds of the host's time.
-    Host(f64),
+    /// It is done: when it began on the host, and when it was over.
+    Host(Instant, Instant),
 }
 
 impl Done {
@@ -65,7 +64,7 @@ impl Done {
     pub fn event(&self) -> Option<&Event> {
         match self {
             Done::Device(events) => events.last(),
-            Done::Host(_) => None,
+            Done::Host(..) => None,
         }
     }
 }
@@ -89,7 +88,7 @@ impl Step for Native {
         data.bring_to_host(self.0)?;
         let begin = Instant::now();
         data.run_on_host(self.0, motion);
-        Ok(Done::Host(ms_since(begin)))
+        Ok(Done::Host(begin, Instant::now()))
     }
 }
 
@@ -149,7 +148,11 @@ impl Chain {
     /// # Errors
     /// When the kernels do not build, or there is not enough memory.
     pub fn new(count: usize, cl: Option<&ClContext>) -> Result<Self> {
-        let figure = Arc::new(Figure::new());
+        Self::of(Arc::new(Figure::new()), count, cl)
+    }
+
+    /// The same of another figure.
+    pub(crate) fn of(figure: Arc<Figure>, count: usize, cl: Option<&ClContext>) -> Result<Self> {
         let walks: Vec<Walk> = army(count.max(1));
         let mut kernels = None;
         let mut on = None;
@@ -192,7 +195,8 @@ impl Chain {
     }
 
     /// Where the vertices go from the next frame on: [`vertex_bytes`](Self::vertex_bytes) of a buffer of this device's
-    /// context, or without one the chain's own memory.
+    /// context, or without one the chain's own memory. What was written elsewhere is not read there any more: until that frame
+    /// the vertices are those that the host had last.
     pub fn write_to(&mut self, target: Option<Buffer>) {
         self.data.write_to(target);
     }

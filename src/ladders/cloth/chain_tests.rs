@@ -147,7 +147,7 @@ fn every_step_changes_sides_and_a_device_continues_where_the_host_was() {
         let drag = drag.filter(|_| frame > 3);
         let done = device.step(1.0 / 60.0, drag).unwrap();
         for (step, done) in &done {
-            assert_eq!(matches!(done, Done::Host(_)), device.is_on_host(*step), "{step:?}");
+            assert_eq!(matches!(done, Done::Host(..)), device.is_on_host(*step), "{step:?}");
         }
         host.step(1.0 / 60.0, drag).unwrap();
         again.step(1.0 / 60.0, drag).unwrap();

@@ -133,6 +133,9 @@ impl Data {
     pub(super) fn write_to(&mut self, target: Option<Buffer>) {
         if let Some(device) = &mut self.device {
             device.target = target;
+            if self.right[VERTICES] == Right::Device {
+                self.right[VERTICES] = Right::Host;
+            }
         }
     }
 

@@ -179,6 +179,7 @@ fn no_size_and_no_data_break_it() {
                 beside: None,
                 beside_filter_ms: None,
                 others: None,
+                cloth: None,
             };
             fixture.recorder.push(sample.clone());
             fixture.pass(vec![Event::PointerMoved(pos2(w / 2.0, h * 0.8))]);

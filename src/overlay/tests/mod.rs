@@ -84,6 +84,7 @@ impl<'a> Fixture<'a> {
                 beside: None,
                 beside_filter_ms: None,
                 others: None,
+                cloth: None,
             });
         }
         let row = |id| VariantRow { id, title: "Title", idea: "Idea.", status: VariantStatus::Ready };

@@ -1,4 +1,4 @@
-//! The vertices of an army in OpenGL's memory. In: what the chain has written. Out: triangles, drawn.
+//! The vertices of an army in OpenGL's memory. In: what the chain has written, or buffers in which it has. Out: triangles, drawn.
 
 use std::sync::Arc;
 
@@ -6,21 +6,107 @@ use glow::HasContext as _;
 
 use crate::error::Result;
 use crate::gpu::shader;
+use crate::gpu::sharing::vertex_buffer::VertexBuffer;
 use crate::ladders::cloth::model::{Figure, SHIRT_VERTICES};
 use crate::scene::mesh;
 
 /// Bytes of a vertex.
 const VERTEX: usize = 32;
 
+/// A buffer of vertices, and how they are drawn.
+struct Half {
+    vertices: Arc<VertexBuffer>,
+    /// For the picture, and for the shadow.
+    arrays: [glow::VertexArray; 2],
+    /// After it OpenGL has finished with the buffer.
+    drawn: Option<glow::Fence>,
+}
+
+impl Half {
+    fn new(
+        gl: &glow::Context,
+        programs: [glow::Program; 2],
+        indices: glow::Buffer,
+        bytes: usize,
+    ) -> Result<Self> {
+        let vertices = Arc::new(VertexBuffer::new(gl, bytes)?);
+        let [picture, shadow] = programs.map(|program| mesh::vertex_array(gl, program, vertices.name()));
+        let arrays = [picture?, shadow?];
+        for array in arrays {
+            // SAFETY: the context is current on this thread, and the objects are this context's.
+            unsafe {
+                gl.bind_vertex_array(Some(array));
+                gl.bind_buffer(glow::ELEMENT_ARRAY_BUFFER, Some(indices));
+                gl.bind_vertex_array(None);
+            }
+        }
+        Ok(Self { vertices, arrays, drawn: None })
+    }
+
+    /// Notes that OpenGL's commands so far are the last ones that use it.
+    fn retire(&mut self, gl: &glow::Context) {
+        // SAFETY: the context is current on this thread.
+        self.drawn = unsafe { gl.fence_sync(glow::SYNC_GPU_COMMANDS_COMPLETE, 0) }.ok();
+        if self.drawn.is_none() {
+            // SAFETY: as above.
+            unsafe { gl.finish() };
+        }
+    }
+
+    /// Whether OpenGL has finished with it; does not wait.
+    fn is_free(&mut self, gl: &glow::Context) -> bool {
+        let Some(fence) = self.drawn else { return true };
+        // SAFETY: the context is current on this thread, and the fence is this half's own.
+        let status = unsafe { gl.client_wait_sync(fence, glow::SYNC_FLUSH_COMMANDS_BIT, 0) };
+        if status == glow::TIMEOUT_EXPIRED {
+            return false;
+        }
+        if status == glow::WAIT_FAILED {
+            // SAFETY: as above.
+            unsafe { gl.finish() };
+        }
+        self.forget_fence(gl);
+        true
+    }
+
+    fn forget_fence(&mut self, gl: &glow::Context) {
+        if let Some(fence) = self.drawn.take() {
+            // SAFETY: the context is current on this thread, and the fence is not used again.
+            unsafe { gl.delete_sync(fence) };
+        }
+    }
+
+    /// Its buffer goes as soon as nobody has it any more.
+    fn destroy(mut self, gl: &glow::Context) {
+        self.forget_fence(gl);
+        // SAFETY: the context is current on this thread, and the arrays are not used again.
+        self.arrays.into_iter().for_each(|array| unsafe { gl.delete_vertex_array(array) });
+    }
+}
+
+/// Whether the vertices of a frame can be written into OpenGL's memory.
+pub(super) enum Lent {
+    /// There is no such army.
+    Nothing,
+    /// OpenGL still draws from it.
+    NotYet,
+    /// Here.
+    Buffer(Arc<VertexBuffer>),
+}
+
 /// So many figures. The vertices of the shirts come first, character after character, then those of the bodies.
+///
+/// One buffer is drawn from, the other one is written, by OpenGL or by whom it is lent to; then they change places.
 pub(super) struct Army {
     gl: Arc<glow::Context>,
+    programs: [glow::Program; 2],
     count: usize,
     /// How many bytes the vertices have.
     bytes: usize,
-    vertices: glow::Buffer,
-    /// For the picture, and for the shadow.
-    arrays: [glow::VertexArray; 2],
+    front: Half,
+    back: Half,
+    /// The one at the back is lent, and has not come back.
+    is_lent: bool,
     indices: glow::Buffer,
     /// How many indices the shirts have, and then the bodies.
     shirts: i32,
@@ -48,27 +134,20 @@ impl Army {
         let bodies = of_all(&figure.body.indices, count * SHIRT_VERTICES, body);
         let all: Vec<u8> = shirts.iter().chain(&bodies).flat_map(|index| index.to_ne_bytes()).collect();
         let bytes = count * (SHIRT_VERTICES + body) * VERTEX;
-        let failed = |e: String| shader::failed("cloth", e);
-        // SAFETY: the context is current on this thread, and the objects are this context's.
-        unsafe {
-            let (vertices, indices) =
-                (gl.create_buffer().map_err(failed)?, gl.create_buffer().map_err(failed)?);
-            gl.bind_buffer(glow::ARRAY_BUFFER, Some(vertices));
-            gl.buffer_data_size(glow::ARRAY_BUFFER, i32::try_from(bytes).unwrap_or(0), glow::STREAM_DRAW);
-            let arrays = programs.map(|program| mesh::vertex_array(gl, program, vertices));
-            let [picture, shadow] = arrays;
-            let arrays = [picture?, shadow?];
-            for array in arrays {
-                gl.bind_vertex_array(Some(array));
-                gl.bind_buffer(glow::ELEMENT_ARRAY_BUFFER, Some(indices));
-            }
-            gl.buffer_data_u8_slice(glow::ELEMENT_ARRAY_BUFFER, &all, glow::STATIC_DRAW);
-            gl.bind_vertex_array(None);
+        // SAFETY: the context is current on this thread, and the buffer is this context's.
+        let indices = unsafe {
+            let indices = gl.create_buffer().map_err(|e| shader::failed("cloth", e))?;
+            gl.bind_buffer(glow::ARRAY_BUFFER, Some(indices));
+            gl.buffer_data_u8_slice(glow::ARRAY_BUFFER, &all, glow::STATIC_DRAW);
             gl.bind_buffer(glow::ARRAY_BUFFER, None);
-            let (shirts, bodies) = (shirts.len() as i32, bodies.len() as i32);
-            let gl = gl.clone();
-            Ok(Self { gl, count, bytes, vertices, arrays, indices, shirts, bodies, is_there: false })
-        }
+            indices
+        };
+        let half = || Half::new(gl, programs, indices, bytes);
+        let (front, back) = (half()?, half()?);
+        let (shirts, bodies) = (shirts.len() as i32, bodies.len() as i32);
+        let (is_lent, is_there) = (false, false);
+        let gl = gl.clone();
+        Ok(Self { gl, programs, count, bytes, front, back, is_lent, indices, shirts, bodies, is_there })
     }
 
     /// How many figures there are.
@@ -77,19 +156,63 @@ impl Army {
     }
 
     /// Takes vertices; whether they are those of so many figures.
-    pub(super) fn set(&mut self, vertices: &[u8]) -> bool {
-        if vertices.len() != self.bytes {
-            return false;
+    ///
+    /// # Errors
+    /// When OpenGL gives no objects.
+    pub(super) fn set(&mut self, vertices: &[u8]) -> Result<bool> {
+        self.replace_lent()?;
+        let taken = self.back.vertices.write(&self.gl, vertices);
+        if taken {
+            self.flip();
         }
-        // SAFETY: the context is current on this thread; OpenGL reads the bytes before it returns.
-        unsafe {
-            self.gl.bind_buffer(glow::ARRAY_BUFFER, Some(self.vertices));
-            // Anew, so that nobody waits until those of the frame before are drawn.
-            self.gl.buffer_data_u8_slice(glow::ARRAY_BUFFER, vertices, glow::STREAM_DRAW);
-            self.gl.bind_buffer(glow::ARRAY_BUFFER, None);
+        Ok(taken)
+    }
+
+    /// Lends the buffer that is not drawn from.
+    ///
+    /// # Errors
+    /// When OpenGL gives no objects.
+    pub(super) fn lend(&mut self) -> Result<Lent> {
+        self.replace_lent()?;
+        if !self.back.is_free(&self.gl) {
+            return Ok(Lent::NotYet);
         }
+        self.is_lent = true;
+        Ok(Lent::Buffer(self.back.vertices.clone()))
+    }
+
+    /// A buffer comes back that was lent, by this army or by one before it; it is drawn from now on if the vertices are in it.
+    pub(super) fn came_back(&mut self, buffer: &Arc<VertexBuffer>, is_written: bool) {
+        if !self.is_lent || !Arc::ptr_eq(&self.back.vertices, buffer) {
+            return;
+        }
+        self.is_lent = false;
+        if is_written {
+            // What another API has changed is seen once the buffer is bound.
+            // SAFETY: the context is current on this thread, and the buffer is this context's.
+            unsafe {
+                self.gl.bind_buffer(glow::ARRAY_BUFFER, Some(buffer.name()));
+                self.gl.bind_buffer(glow::ARRAY_BUFFER, None);
+            }
+            self.flip();
+        }
+    }
+
+    /// Who has a buffer and did not bring it back, because it was left, may still write into it: another one takes its place.
+    fn replace_lent(&mut self) -> Result<()> {
+        if self.is_lent {
+            let new = Half::new(&self.gl, self.programs, self.indices, self.bytes)?;
+            std::mem::replace(&mut self.back, new).destroy(&self.gl);
+            self.is_lent = false;
+        }
+        Ok(())
+    }
+
+    fn flip(&mut self) {
+        self.front.retire(&self.gl);
+        std::mem::swap(&mut self.front, &mut self.back);
+        self.front.forget_fence(&self.gl);
         self.is_there = true;
-        true
     }
 
     /// Draws all with the program of the shadow, which is in use.
@@ -114,7 +237,7 @@ impl Army {
         let offset = first * size_of::<u32>() as i32;
         // SAFETY: the context is current on this thread; the indices name vertices that the buffer has.
         unsafe {
-            self.gl.bind_vertex_array(Some(self.arrays[array]));
+            self.gl.bind_vertex_array(Some(self.front.arrays[array]));
             self.gl.draw_elements(glow::TRIANGLES, count, glow::UNSIGNED_INT, offset);
             self.gl.bind_vertex_array(None);
         }
@@ -124,9 +247,9 @@ impl Army {
     pub(super) fn destroy(self) {
         // SAFETY: the context is current, and the objects are not used again.
         unsafe {
-            self.arrays.into_iter().for_each(|array| self.gl.delete_vertex_array(array));
-            self.gl.delete_buffer(self.vertices);
             self.gl.delete_buffer(self.indices);
         }
+        self.front.destroy(&self.gl);
+        self.back.destroy(&self.gl);
     }
 }

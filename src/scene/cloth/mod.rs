@@ -2,7 +2,8 @@
 //! what the steps of its cloth take.
 //!
 //! The window's thread draws; a [`walker`] on a thread of its own moves the army. Neither waits for the other: until new vertices
-//! are there, those that are there are drawn once more.
+//! are there, those that are there are drawn once more. Where the device shares with OpenGL, the buffer that is not drawn from is
+//! lent with each order, and the device writes there.
 
 mod army;
 mod camera;
@@ -10,9 +11,14 @@ mod panel;
 mod pick;
 pub(crate) mod picture;
 mod shadow;
+mod shares;
+mod taken;
 mod times;
 mod walker;
 mod world;
+
+#[cfg(test)]
+mod shared_tests;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -22,8 +28,11 @@ use super::frame_loop::{FrameLoop, Tick};
 use super::{Input, Screen};
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
+use crate::gpu::sharing::Sharing;
 use crate::jobs::Waker;
+use crate::ladders::cloth::steps::StepId;
 use crate::present::Viewport;
+use army::Lent;
 use camera::{Camera, Point};
 use panel::Panel;
 use times::Times;
@@ -34,10 +43,15 @@ use world::{Look, World};
 const ARMIES: [usize; 5] = [1, 4, 9, 25, 100];
 /// The army moves so often at most.
 const STEP: Duration = Duration::from_micros(15_500);
+/// OpenGL is asked so often whether it has finished with a buffer.
+const ASK: Duration = Duration::from_millis(1);
 /// Who has been busy for longer when another device comes is left behind.
 const SILENT: Duration = Duration::from_secs(2);
 /// How long the end waits for the walker.
 const END: Duration = Duration::from_millis(300);
+
+const CALLS_HERE: &str = "the driver shares on the window's thread alone, which moves no shirts";
+const UNSEEN: &str = "what OpenCL wrote into a vertex buffer did not reach OpenGL in a test";
 
 /// What the mouse has.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -67,7 +81,7 @@ pub(super) struct Cloth {
     is_lame: bool,
     /// Of the frame loop's devices, the one that was asked for last; and the answer.
     device: Option<u32>,
-    awaited: Option<Receiver<ClContext>>,
+    awaited: Option<Receiver<(ClContext, Sharing)>>,
     /// The answer, for the next order.
     changed: Option<Option<ClContext>>,
     fresh: Option<Report>,
@@ -121,7 +135,7 @@ impl Cloth {
     /// One turn, after the frames': takes what has been done, asks for the next step, and says when to come again.
     pub(super) fn tick(&mut self, frames: &mut FrameLoop, tick: Tick) -> Tick {
         self.look_after_device(frames);
-        let came = self.look_after_walker();
+        let came = self.look_after_walker(frames);
         let next = self.order_next(frames);
         let wake_at = [tick.wake_at, next].into_iter().flatten().min();
         Tick { redraw: tick.redraw || came, wake_at }
@@ -136,13 +150,13 @@ impl Cloth {
             self.awaited = Some(receiver);
             frames.with_pipeline(move |pipeline| {
                 // Another device may be asked for meanwhile.
-                let _ = sender.send(pipeline.cl().clone());
+                let _ = sender.send((pipeline.cl().clone(), pipeline.sharing().clone()));
             });
         }
         let Some(awaited) = &self.awaited else { return };
-        let cl = match awaited.try_recv() {
-            Ok(cl) => Some(cl),
-            Err(TryRecvError::Disconnected) => None,
+        let (cl, sharing) = match awaited.try_recv() {
+            Ok((cl, sharing)) => (Some(cl), sharing),
+            Err(TryRecvError::Disconnected) => (None, Sharing::copy("there is no OpenCL device")),
             Err(TryRecvError::Empty) => return,
         };
         self.awaited = None;
@@ -151,12 +165,17 @@ impl Cloth {
             self.walker = None;
         }
         self.panel.device = cl.as_ref().map(|cl| cl.device.info.name.clone());
+        self.panel.copies = match sharing {
+            Sharing::Copy { reason } => Some(reason),
+            Sharing::ZeroCopy if frames.makes_calls_here() => Some(CALLS_HERE.to_owned()),
+            Sharing::ZeroCopy => None,
+        };
         self.times.clear();
         (self.changed, self.is_lame) = (Some(cl), false);
     }
 
     /// Takes what the walker has done; whether there is something new to see.
-    fn look_after_walker(&mut self) -> bool {
+    fn look_after_walker(&mut self, frames: &mut FrameLoop) -> bool {
         let Some(walker) = &mut self.walker else { return false };
         let report = match walker.report() {
             Ok(None) => return false,
@@ -169,13 +188,30 @@ impl Cloth {
         if let (Grip::Unknown(_), Some(grabbed)) = (self.grip, report.grabbed) {
             self.grip = grabbed.map_or(Grip::Camera, |was| Grip::Cloth { was, to: was });
         }
-        self.times.note(&report);
+        self.times.note(report.times);
+        frames.note_cloth(Some(Box::new(report.times)));
         self.seconds = report.seconds;
-        if let Some(mut before) = self.fresh.replace(report) {
-            self.room = std::mem::take(&mut before.vertices);
-            self.keep_error(before.error);
-        }
+        self.take(report);
         true
+    }
+
+    /// Shows what the walker has done, as soon as there is a world.
+    fn take(&mut self, mut report: Report) {
+        self.keep_error(report.error.take());
+        // That of the device before says nothing about the next one.
+        if let Some(why) = report.refused.take().filter(|_| self.changed.is_none()) {
+            self.panel.copies = Some(why);
+        }
+        let Some(world) = &mut self.world else {
+            self.fresh = Some(report);
+            return;
+        };
+        match world.take(&mut report) {
+            Ok(false) if self.changed.is_none() => self.panel.copies = Some(UNSEEN.to_owned()),
+            Ok(_) => {}
+            Err(error) => self.error = Some(error),
+        }
+        self.room = report.vertices;
     }
 
     fn keep_error(&mut self, error: Option<Error>) {
@@ -216,6 +252,12 @@ impl Cloth {
         if let Some(next) = self.ordered.map(|at| at + STEP).filter(|next| *next > now) {
             return Some(next);
         }
+        let lent = match self.lend(army, wanted.1) {
+            Lent::NotYet => return Some(now + ASK),
+            Lent::Nothing => None,
+            Lent::Buffer(buffer) => Some(buffer),
+        };
+        let Some(walker) = &mut self.walker else { return None };
         let passed = self.ordered.map_or(STEP, |at| now - at).as_secs_f64() * frames.speed();
         let dt = if frames.is_paused() { 0.0 } else { passed as f32 };
         let hand = match self.grip {
@@ -224,9 +266,22 @@ impl Cloth {
             Grip::Nothing | Grip::Camera => Hand::Off,
         };
         let (device, room) = (self.changed.take(), std::mem::take(&mut self.room));
-        walker.order(Order { army, dt, on_host: wanted.1, hand, device, room });
+        walker.order(Order { army, dt, on_host: wanted.1, hand, device, lent, room });
         (self.ordered, self.last) = (Some(now), Some(wanted));
         None
+    }
+
+    /// A buffer for so many figures, where the device writes into such.
+    fn lend(&mut self, army: usize, on_host: [bool; 5]) -> Lent {
+        let is_shared = self.panel.device.is_some() && self.panel.copies.is_none();
+        let Some(world) = self.world.as_mut().filter(|_| is_shared && !on_host[StepId::Write as usize])
+        else {
+            return Lent::Nothing;
+        };
+        world.lend(army).unwrap_or_else(|error| {
+            self.error = Some(error);
+            Lent::Nothing
+        })
     }
 
     /// Draws the army.
@@ -247,14 +302,11 @@ impl Cloth {
     }
 
     fn draw_world(&mut self, gl: &Arc<glow::Context>, at: Viewport, screen: &Screen) -> Result<()> {
-        let world = match &mut self.world {
-            Some(world) => world,
-            None => self.world.insert(World::new(gl)?),
-        };
-        if let Some(mut report) = self.fresh.take() {
-            world.set(report.army, &report.vertices)?;
-            self.room = std::mem::take(&mut report.vertices);
-            self.keep_error(report.error);
+        if self.world.is_none() {
+            self.world = Some(World::new(gl)?);
+        }
+        if let Some(report) = self.fresh.take() {
+            self.take(report);
         }
         let Some(world) = &mut self.world else { return Ok(()) };
         let (picture, orientation) = (screen.picture.map(|(texture, ..)| texture), screen.orientation);

@@ -5,20 +5,21 @@ use std::cell::Cell;
 use egui::{Color32, Sense, Ui, vec2};
 
 use super::times::Times;
-use crate::ladders::cloth::steps::StepId;
 use crate::overlay::theme;
+use crate::stats::ClothTimes;
 use crate::timing::Series;
 
-/// What is said of a step.
-const WORDS: [&str; 5] = [
+/// What is said of each of [`ClothTimes::NAMES`].
+const WORDS: [&str; 8] = [
+    "OpenGL's vertex buffer is handed to OpenCL, once for the whole chain.",
     "The vertices of bodies, and what drives the shirts, moved by up to four bones each.",
     "Particles go on as they went, and fall: time-corrected Verlet.",
     "Neighbours come to their distances, 4 times all of them.",
     "Particles stay outside the body, and within reach of what drives them.",
     "Vertices with normals for OpenGL.",
+    "The buffer is handed back to OpenGL, which draws from it.",
+    "All vertices from the device's memory to the host's, from where OpenGL takes them: wall time.",
 ];
-const COPY: &str =
-    "All vertices from the device's memory to the host's, from where OpenGL takes them: wall time.";
 /// Points.
 const BAR: f32 = 90.0;
 
@@ -28,6 +29,8 @@ pub(super) struct Panel {
     on_host: Cell<[bool; 5]>,
     /// The device's name; without one all steps are on the host.
     pub device: Option<String>,
+    /// Why vertices are copied; `None` where the device writes into OpenGL's buffers.
+    pub copies: Option<String>,
 }
 
 impl Panel {
@@ -44,7 +47,7 @@ impl Panel {
     }
 
     fn rows(&self, ui: &mut Ui, times: &Times) {
-        let rows: Vec<_> = (0..6).map(|step| times.row(step)).collect();
+        let rows: Vec<_> = (0..WORDS.len()).map(|at| times.row(at)).collect();
         let most = rows.iter().flatten().filter_map(|row| row.ms).map(|ms| ms.p50).fold(0.0, f64::max);
         let mut on_host = self.on_host.get();
         egui::Grid::new("cloth").num_columns(6).spacing([10.0, 3.0]).show(ui, |ui| {
@@ -52,12 +55,10 @@ impl Panel {
                 ui.label(theme_text(title, theme::WEAK));
             }
             ui.end_row();
-            let names = StepId::ALL.map(StepId::name).into_iter().chain(["copy"]);
-            let words = WORDS.into_iter().chain([COPY]);
-            for (step, ((name, words), row)) in names.zip(words).zip(&rows).enumerate() {
+            for (at, ((name, words), row)) in ClothTimes::NAMES.iter().zip(WORDS).zip(&rows).enumerate() {
                 ui.label(theme_text(name, theme::TEXT)).on_hover_text(words);
                 let runs = row.map(|row| row.on_host);
-                match on_host.get_mut(step) {
+                match at.checked_sub(ClothTimes::FIRST_STEP).and_then(|step| on_host.get_mut(step)) {
                     Some(wanted) => self.switch(ui, name, wanted, runs),
                     None => {
                         ui.label("");
@@ -73,11 +74,12 @@ impl Panel {
             }
         });
         self.on_host.set(on_host);
-        let below = match &self.device {
-            Some(device) => format!("On {device}. Vertices are copied: OpenGL's buffers are not shared yet."),
-            None => "There is no OpenCL device: plain Rust moves the shirts.".to_owned(),
+        let below = match (&self.device, &self.copies) {
+            (Some(device), None) => format!("On {device}, which writes into OpenGL's vertex buffers."),
+            (Some(device), Some(why)) => format!("On {device}. Vertices are copied: {why}."),
+            (None, _) => "There is no OpenCL device: plain Rust moves the shirts.".to_owned(),
         };
-        ui.label(theme_text(&below, theme::WEAK));
+        ui.add(egui::Label::new(theme_text(&below, theme::WEAK)).wrap());
         ui.label(theme_text(
             "Drag a shirt, or turn the camera; PageUp and PageDown change the army.",
             theme::WEAK,

@@ -30,18 +30,37 @@ pub(crate) fn draw(
     rgba: &[u8],
 ) -> Result<Vec<u8>> {
     let mut chain = Chain::new(1, cl)?;
+    let vertices = walked(&mut chain)?;
+    let mut world = World::new(gl)?;
+    let drawn = drawn(gl, &mut world, (&chain, &vertices[..]), size, rgba);
+    world.destroy();
+    drawn
+}
+
+/// The vertices of an army that has walked for a while.
+fn walked(chain: &mut Chain) -> Result<Vec<u8>> {
     for _ in 0..STEPS {
         chain.step(1.0 / 60.0, None)?;
         chain.finish()?;
     }
     let mut vertices = Vec::new();
     chain.read_vertices(&mut vertices)?;
-    let mut world = World::new(gl)?;
-    world.set(1, &vertices)?;
+    Ok(vertices)
+}
+
+/// A picture of an army, by its vertices.
+fn drawn(
+    gl: &Arc<glow::Context>,
+    world: &mut World,
+    (chain, vertices): (&Chain, &[u8]),
+    size: (u32, u32),
+    rgba: &[u8],
+) -> Result<Vec<u8>> {
+    world.set(chain.army(), vertices)?;
     let worn = texture::create(gl, size.0, size.1)?;
     texture::fill(gl, worn, size, rgba);
     let look = Look {
-        camera: &Camera::new(1),
+        camera: &Camera::new(chain.army()),
         seconds: chain.seconds(),
         picture: Some(worn),
         orientation: Orientation::default(),
@@ -49,14 +68,13 @@ pub(crate) fn draw(
     let (width, height) = SIZE;
     let at = Viewport { x: 0, y: 0, width: width as i32, height: height as i32 };
     let drawn = world.draw(at, &look).and_then(|()| read(gl, world.framebuffer()));
-    world.destroy();
     // SAFETY: the context is current, and the texture is not used again.
     unsafe { gl.delete_texture(worn) };
     drawn
 }
 
 /// The picture in a framebuffer, top row first.
-fn read(gl: &glow::Context, from: glow::Framebuffer) -> Result<Vec<u8>> {
+pub(super) fn read(gl: &glow::Context, from: glow::Framebuffer) -> Result<Vec<u8>> {
     let (width, height) = SIZE;
     let (mut bottom_up, mut rgba) = (picture_memory(width, height)?, picture_memory(width, height)?);
     // SAFETY: the context is current, and the slice has room for width·height RGBA8 pixels.
@@ -73,3 +91,7 @@ fn read(gl: &glow::Context, from: glow::Framebuffer) -> Result<Vec<u8>> {
     }
     Ok(rgba)
 }
+
+#[cfg(test)]
+#[path = "picture_tests.rs"]
+mod tests;

@@ -1,8 +1,8 @@
-//! What the army's steps took. In: reports. Out: percentiles of the last frames.
+//! What the army's frames took. In: reports. Out: percentiles of the last frames.
 
 use std::collections::VecDeque;
 
-use super::walker::Report;
+use crate::stats::ClothTimes;
 use crate::timing::Series;
 
 /// So many frames are told of: the last seconds.
@@ -20,21 +20,16 @@ pub(super) struct Row {
 /// The times of the last frames, each beside where it was done.
 #[derive(Default)]
 pub(super) struct Times {
-    /// The steps; and last the copy to OpenGL.
-    frames: VecDeque<[(bool, f64); 6]>,
-    army: usize,
+    frames: VecDeque<ClothTimes>,
 }
 
 impl Times {
     /// Takes what a frame took. Those of an army of another size count no more.
-    pub(super) fn note(&mut self, report: &Report) {
-        if self.army != report.army {
+    pub(super) fn note(&mut self, frame: ClothTimes) {
+        if self.frames.back().is_some_and(|last| last.figures != frame.figures) {
             self.frames.clear();
-            self.army = report.army;
         }
-        let [a, b, c, d, e] = report.took.map(|took| (took.on_host, took.ms));
-        let copied = (report.copied_ms.is_none(), report.copied_ms.unwrap_or(f64::NAN));
-        self.frames.push_back([a, b, c, d, e, copied]);
+        self.frames.push_back(frame);
         if self.frames.len() > FRAMES {
             self.frames.pop_front();
         }
@@ -45,53 +40,63 @@ impl Times {
         self.frames.clear();
     }
 
-    /// A step, by its number, or the copy, which is 5; `None` before the first frame.
-    pub(super) fn row(&self, step: usize) -> Option<Row> {
-        let (on_host, _) = *self.frames.back()?.get(step)?;
-        let same =
-            self.frames.iter().filter_map(|frame| frame.get(step)).filter(|(side, _)| *side == on_host);
-        let samples: Vec<f64> = same.map(|(_, ms)| *ms).collect();
-        Some(Row { on_host, ms: Series::of(&samples) })
+    /// What the one of [`ClothTimes::NAMES`] took that is at this place; `None` before the first frame. What is no step has a
+    /// time only where the last frame had it.
+    pub(super) fn row(&self, at: usize) -> Option<Row> {
+        let last = self.frames.back()?;
+        let is_wanted = place_of(last, at);
+        let same = self.frames.iter().filter(|frame| place_of(frame, at) == is_wanted);
+        let samples: Vec<f64> = same.filter_map(|frame| frame.ms.get(at).copied()).collect();
+        let (on_host, is_there) = is_wanted;
+        Some(Row { on_host, ms: Series::of(&samples).filter(|_| is_there) })
+    }
+}
+
+/// Whether it was done on the host, and whether it has to do with such a frame.
+fn place_of(frame: &ClothTimes, at: usize) -> (bool, bool) {
+    match at.checked_sub(ClothTimes::FIRST_STEP).and_then(|step| frame.on_host.get(step)) {
+        Some(on_host) => (*on_host, true),
+        None => (false, frame.ms.get(at).is_some_and(|ms| ms.is_finite())),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::walker::Took;
     use super::*;
 
-    fn report(army: usize, ms: f64, on_host: bool) -> Report {
-        Report {
-            army,
-            vertices: Vec::new(),
-            seconds: 0.0,
-            grabbed: None,
-            took: [Took { ms, on_host }; 5],
-            copied_ms: (!on_host).then_some(ms),
-            error: None,
-        }
+    /// A frame whose steps took so long there, and whose vertices were copied or shared.
+    fn frame(figures: usize, ms: f64, on_host: bool, is_shared: bool) -> ClothTimes {
+        let only = |there: bool| if there { ms } else { f64::NAN };
+        let (shared, copied) = (only(is_shared), only(!is_shared && !on_host));
+        ClothTimes { figures, ms: [shared, ms, ms, ms, ms, ms, shared, copied], on_host: [on_host; 5] }
     }
 
     #[test]
     fn times_stand_beside_what_they_belong_to() {
         let mut times = Times::default();
-        assert_eq!(times.row(0), None);
+        assert_eq!(times.row(1), None);
         for ms in [1.0, 2.0, 3.0] {
-            times.note(&report(4, ms, false));
+            times.note(frame(4, ms, false, false));
         }
-        let row = times.row(0).unwrap();
+        let row = times.row(1).unwrap();
         assert_eq!((row.on_host, row.ms.map(|ms| (ms.p50, ms.n))), (false, Some((2.0, 3))));
+        assert_eq!((times.row(0).unwrap().ms, times.row(7).unwrap().ms.map(|ms| ms.n)), (None, Some(3)));
+        // Where vertices are shared, nothing is copied, and what was copied before tells nothing of now.
+        times.note(frame(4, 2.0, false, true));
+        assert_eq!(times.row(7).unwrap().ms, None);
+        assert_eq!([0, 6].map(|at| times.row(at).unwrap().ms.map(|ms| ms.n)), [Some(1); 2]);
+        assert_eq!(times.row(1).unwrap().ms.map(|ms| ms.n), Some(4));
         // On the other side the first of its own counts alone; the copy has none there.
-        times.note(&report(4, 9.0, true));
-        let row = times.row(0).unwrap();
+        times.note(frame(4, 9.0, true, false));
+        let row = times.row(1).unwrap();
         assert_eq!((row.on_host, row.ms.map(|ms| (ms.max, ms.n))), (true, Some((9.0, 1))));
-        assert_eq!(times.row(5).unwrap().ms, None);
+        assert_eq!([0, 6, 7].map(|at| times.row(at).unwrap().ms), [None; 3]);
         // What did not run has no time.
-        times.note(&report(4, f64::NAN, true));
-        assert_eq!(times.row(0).unwrap().ms.map(|ms| ms.n), Some(1));
-        times.note(&report(9, 5.0, false));
-        assert_eq!(times.row(0).unwrap().ms.map(|ms| ms.n), Some(1));
-        (0..FRAMES * 2).for_each(|_| times.note(&report(9, 5.0, false)));
-        assert_eq!(times.row(0).unwrap().ms.map(|ms| ms.n), Some(FRAMES));
+        times.note(frame(4, f64::NAN, true, false));
+        assert_eq!(times.row(1).unwrap().ms.map(|ms| ms.n), Some(1));
+        times.note(frame(9, 5.0, false, false));
+        assert_eq!(times.row(1).unwrap().ms.map(|ms| ms.n), Some(1));
+        (0..FRAMES * 2).for_each(|_| times.note(frame(9, 5.0, false, false)));
+        assert_eq!(times.row(1).unwrap().ms.map(|ms| ms.n), Some(FRAMES));
     }
 }

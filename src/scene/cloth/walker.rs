@@ -1,20 +1,25 @@
-//! The thread that has the army. In: an order for each frame. Out: a report with the army's vertices and what its steps took.
+//! The thread that has the army. In: an order for each frame, and a vertex buffer of OpenGL's that nobody uses meanwhile. Out: a
+//! report with what the steps took, and the army's vertices in that buffer or, where it cannot be shared, beside it.
 //!
 //! It makes its OpenCL calls on a queue of its own, so that neither the window nor the movie's frames wait for them, and it calls
 //! no OpenGL. One order is under way at a time. A device that fails is left, and the army walks on by plain Rust.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::camera::{Point, Ray};
 use super::pick;
+use super::shares::{Acquired, Shares};
+use super::taken::{Begun, Taken};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Event};
-use crate::gpu::timer::device_ms;
+use crate::gpu::sharing::vertex_buffer::VertexBuffer;
+use crate::gpu::timer::DeviceClock;
 use crate::jobs::{Job, Said, Teller, Waker};
-use crate::ladders::cloth::chain::{Chain, Done, Hold, State};
+use crate::ladders::cloth::chain::{Chain, Hold, State};
 use crate::ladders::cloth::steps::StepId;
-use crate::timing::ms_since;
+use crate::stats::ClothTimes;
 
 /// How far around the hand cloth goes with it, in metres.
 const HAND: f32 = 0.12;
@@ -41,30 +46,29 @@ pub(super) struct Order {
     pub hand: Hand,
     /// Another device from now on, or none.
     pub device: Option<Option<ClContext>>,
+    /// OpenGL's buffer for the vertices, where the device shares such.
+    pub lent: Option<Arc<VertexBuffer>>,
     /// Memory for the vertices.
     pub room: Vec<u8>,
-}
-
-/// What a step took.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Took {
-    /// Milliseconds, of the device's clock or of the host's; not a number where it did not run, or the driver does not tell.
-    pub ms: f64,
-    pub on_host: bool,
 }
 
 /// What came of an order.
 pub(super) struct Report {
     pub army: usize,
-    /// All vertices as OpenGL takes them; none where there was no memory.
+    /// The buffer that was lent.
+    pub lent: Option<Arc<VertexBuffer>>,
+    /// The vertices are in it.
+    pub is_written: bool,
+    /// All vertices as OpenGL takes them; none where there was no memory. Where they are in the buffer, too, OpenGL is to look
+    /// whether it sees them there; else there are none.
     pub vertices: Vec<u8>,
+    /// Why the buffer could not be shared, if that is so.
+    pub refused: Option<String>,
     /// How long the army has walked.
     pub seconds: f64,
     /// Where the hand has taken hold, if that was asked.
     pub grabbed: Option<Option<Point>>,
-    pub took: [Took; 5],
-    /// Vertices from the device to the host, in milliseconds of the host's clock; `None` where they were there.
-    pub copied_ms: Option<f64>,
+    pub times: ClothTimes,
     /// What went wrong; the army walks on without it.
     pub error: Option<Error>,
 }
@@ -138,50 +142,66 @@ fn walk(orders: &Receiver<Order>, teller: &Teller<(), Report>) {
 
 /// The army on its thread.
 #[derive(Default)]
-struct Troop {
+pub(super) struct Troop {
     cl: Option<ClContext>,
+    /// It may still name buffers of OpenGL's, and must go before them.
     chain: Option<Chain>,
+    shares: Shares,
+    clock: DeviceClock,
     /// The particle that the hand has.
     held: Option<usize>,
     error: Option<Error>,
 }
 
 impl Troop {
-    fn obey(&mut self, order: Order) -> Report {
-        if let Some(cl) = order.device {
+    pub(super) fn obey(&mut self, mut order: Order) -> Report {
+        if let Some(cl) = order.device.take() {
             self.change_device(cl);
         }
         if self.chain.as_ref().is_none_or(|chain| chain.army() != order.army) {
             self.held = None;
-            self.chain = None;
+            self.leave_chain();
             self.gather(order.army, None);
         }
         let mut report = Report {
             army: order.army,
-            vertices: order.room,
+            lent: order.lent.take(),
+            is_written: false,
+            vertices: std::mem::take(&mut order.room),
+            refused: None,
             seconds: 0.0,
             grabbed: None,
-            took: order.on_host.map(|on_host| Took { ms: f64::NAN, on_host }),
-            copied_ms: None,
+            times: ClothTimes { figures: order.army, ms: [f64::NAN; 8], on_host: order.on_host },
             error: None,
         };
-        let went = self.go(&mut report, order.dt, order.on_host, order.hand);
+        let went = self.go(&mut report, &order);
         if let Err(error) = went {
             // What was on the device is lost with it.
-            (self.chain, self.cl, self.held) = (None, None, None);
+            self.leave_chain();
+            (self.cl, self.held) = (None, None);
             self.error = Some(error);
             self.gather(order.army, None);
-            if self.go(&mut report, order.dt, order.on_host, Hand::Off).is_err() {
+            order.hand = Hand::Off;
+            if self.go(&mut report, &order).is_err() {
                 report.vertices.clear();
             }
         }
+        report.refused = self.shares.take_refusal();
         report.error = self.error.take();
         report
     }
 
+    /// Lets go what is of the device, what names buffers first.
+    fn leave_chain(&mut self) {
+        self.chain = None;
+        self.shares.forget();
+    }
+
     /// Goes on elsewhere, from where the army is.
     fn change_device(&mut self, cl: Option<ClContext>) {
-        let before = self.chain.take().map(|mut chain| (chain.army(), chain.state()));
+        let before = self.chain.as_mut().map(|chain| (chain.army(), chain.state()));
+        self.leave_chain();
+        (self.shares, self.clock) = (Shares::default(), DeviceClock::default());
         self.cl = cl.and_then(|cl| match cl.extra_queue() {
             Ok(queue) => Some(ClContext { queue, ..cl }),
             Err(error) => {
@@ -214,49 +234,61 @@ impl Troop {
     }
 
     /// One frame.
-    fn go(&mut self, report: &mut Report, dt: f32, on_host: [bool; 5], hand: Hand) -> Result<()> {
+    fn go(&mut self, report: &mut Report, order: &Order) -> Result<()> {
         let Some(chain) = &mut self.chain else {
             report.vertices.clear();
             return Ok(());
         };
-        for (step, on_host) in StepId::ALL.into_iter().zip(on_host) {
+        for (step, on_host) in StepId::ALL.into_iter().zip(order.on_host) {
             chain.put_on_host(step, on_host);
         }
-        if let Hand::Grab(ray) = hand {
-            let army = chain.army();
-            let indices = chain.figure().shirt.indices.clone();
-            let found = pick::particle(ray, army, &indices, chain.vertices()?);
-            self.held = found.map(|(particle, _)| particle);
-            report.grabbed = Some(found.map(|(_, at)| at));
-        }
-        let drag = match (hand, self.held) {
-            (Hand::Hold(to), Some(particle)) => chain.drag_to(dt, Hold { particle, to, radius: HAND })?,
+        let drag = match (order.hand, self.held) {
+            (Hand::Hold(to), Some(particle)) => {
+                chain.drag_to(order.dt, Hold { particle, to, radius: HAND })?
+            }
             (Hand::Off, _) => {
                 self.held = None;
                 None
             }
             _ => None,
         };
-        let done = chain.step(dt, drag)?;
+        let mut taken = Taken::begin();
+        let acquired = match (&self.cl, &report.lent) {
+            (Some(cl), Some(lent)) if !chain.is_on_host(StepId::Write) => self.shares.acquire(cl, lent),
+            _ => None,
+        };
+        chain.write_to(acquired.as_ref().map(|acquired| acquired.memory().clone()));
+        let after: Vec<Event> = acquired.iter().map(|acquired| acquired.event().clone()).collect();
+        let done = chain.step_after(order.dt, drag, &after);
+        taken.is_enqueued();
+        let looked = done.and_then(|done| {
+            if let Hand::Grab(ray) = order.hand {
+                let (army, indices) = (chain.army(), chain.figure().shirt.indices.clone());
+                let found = pick::particle(ray, army, &indices, chain.vertices()?);
+                self.held = found.map(|(particle, _)| particle);
+                report.grabbed = Some(found.map(|(_, at)| at));
+            }
+            report.vertices.clear();
+            if acquired.as_ref().is_some_and(Acquired::is_to_be_tested) {
+                chain.read_vertices(&mut report.vertices)?;
+            }
+            Ok(done)
+        });
+        // Whatever went wrong, what was acquired is released.
+        let released = match (&self.cl, &acquired) {
+            (Some(cl), Some(acquired)) => self.shares.release(cl, acquired),
+            _ => None,
+        };
+        let done = looked?;
         chain.finish()?;
-        for (step, done) in &done {
-            report.took[*step as usize] = took(done);
-        }
+        report.is_written = released.is_some();
         let began = Instant::now();
-        let copied = chain.read_vertices(&mut report.vertices)?;
-        report.copied_ms = copied.then(|| ms_since(began));
+        let is_copied = !report.is_written && chain.read_vertices(&mut report.vertices)?;
+        let copied = is_copied.then(|| (began, Instant::now()));
         report.seconds = chain.seconds();
+        let handed = [acquired.as_ref().map(Acquired::event), released.as_ref()];
+        taken.note(&mut report.times, &mut self.clock, &Begun { done: &done, handed, copied });
         Ok(())
-    }
-}
-
-fn took(done: &Done) -> Took {
-    match done {
-        Done::Host(ms) => Took { ms: *ms, on_host: true },
-        Done::Device(events) => {
-            let told = |event: &Event| device_ms(event).unwrap_or(f64::NAN);
-            Took { ms: events.iter().map(told).sum(), on_host: false }
-        }
     }
 }
 

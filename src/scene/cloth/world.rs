@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use glow::HasContext as _;
 
-use super::army::Army;
+use super::army::{Army, Lent};
 use super::camera::{Camera, LIGHT, Point, dot, scale};
 use super::shadow::Shadow;
+use super::walker::Report;
 use crate::error::Result;
+use crate::gpu::gl_names;
 use crate::gpu::shader;
 use crate::ladders::cloth::model::{Figure, SPEED};
 use crate::media::Orientation;
@@ -32,6 +34,9 @@ pub(super) struct World {
     floor: (glow::VertexArray, glow::Buffer),
     figure: Figure,
     army: Option<Army>,
+    /// Nothing throws a shadow: a fault that the picture's test plants.
+    #[cfg(test)]
+    pub(super) without_shadows: bool,
 }
 
 /// What is seen.
@@ -55,7 +60,17 @@ impl World {
         let program = shader::program(gl, "cloth", vertex, fragment)?;
         let (depth, shadow) = (DepthBuffer::new(gl.clone())?, Shadow::new(gl)?);
         let floor = floor(gl, program)?;
-        Ok(Self { gl: gl.clone(), program, depth, shadow, floor, figure: Figure::new(), army: None })
+        Ok(Self {
+            gl: gl.clone(),
+            program,
+            depth,
+            shadow,
+            floor,
+            figure: Figure::new(),
+            army: None,
+            #[cfg(test)]
+            without_shadows: false,
+        })
     }
 
     /// Takes the vertices of so many figures; whether they are that many.
@@ -70,7 +85,39 @@ impl World {
             let programs = [self.program, self.shadow.program()];
             self.army = Some(Army::new(&self.gl, &self.figure, count, programs)?);
         }
-        Ok(self.army.as_mut().is_some_and(|army| army.set(vertices)))
+        self.army.as_mut().map_or(Ok(false), |army| army.set(vertices))
+    }
+
+    /// Lends a buffer for the vertices of so many figures.
+    ///
+    /// # Errors
+    /// When OpenGL gives no objects.
+    pub(super) fn lend(&mut self, count: usize) -> Result<Lent> {
+        match self.army.as_mut().filter(|army| army.count() == count) {
+            Some(army) => army.lend(),
+            None => Ok(Lent::Nothing),
+        }
+    }
+
+    /// Takes what was done: vertices that are in the buffer that was lent, or are copied there. Whether OpenGL sees what was
+    /// written, where that is known; else those are copied, too.
+    ///
+    /// # Errors
+    /// When OpenGL gives no objects.
+    pub(super) fn take(&mut self, report: &mut Report) -> Result<bool> {
+        let mut is_seen = true;
+        if let Some(buffer) = report.lent.take() {
+            is_seen =
+                !report.is_written || report.vertices.is_empty() || buffer.holds(&self.gl, &report.vertices);
+            report.is_written &= is_seen;
+            if let Some(army) = &mut self.army {
+                army.came_back(&buffer, report.is_written);
+            }
+        }
+        if !report.is_written && !report.vertices.is_empty() {
+            self.set(report.army, &report.vertices)?;
+        }
+        Ok(is_seen)
     }
 
     /// Draws it at `at` of the window.
@@ -79,9 +126,11 @@ impl World {
     /// When OpenGL has no memory for it.
     pub(super) fn draw(&mut self, at: Viewport, look: &Look) -> Result<()> {
         let light = look.camera.light();
-        if let Some(army) = &self.army {
-            self.shadow.draw(&light, || army.draw_shadow());
-        }
+        #[cfg(test)]
+        let casts = !self.without_shadows;
+        #[cfg(not(test))]
+        let casts = true;
+        self.shadow.draw(&light, || self.army.iter().filter(|_| casts).for_each(Army::draw_shadow));
         let gl = &self.gl;
         let uniform = |name: &str| {
             // SAFETY: the context is current on this thread, and the program is this context's.
@@ -151,6 +200,7 @@ impl World {
             self.gl.delete_buffer(self.floor.1);
             self.gl.delete_program(self.program);
         }
+        gl_names::delete_left(&self.gl);
     }
 }
 

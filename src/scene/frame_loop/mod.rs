@@ -35,7 +35,7 @@ use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::media::{Clock, Decoder, Frame};
 use crate::overlay::VariantStatus;
-use crate::stats::{Recorder, Setting};
+use crate::stats::{ClothTimes, Recorder, Setting};
 use bell::Bell;
 use choice::Choice;
 pub(crate) use choice::Measuring;
@@ -135,6 +135,8 @@ pub(crate) struct FrameLoop {
     devices: u32,
     gl_times: Awaited,
     errors: Vec<(Option<VariantId>, Error)>,
+    /// What a frame of an army took that the next row of the statistics has.
+    cloth: Option<Box<ClothTimes>>,
     /// The device failed, and its pipeline is gone.
     failure: Option<Error>,
 }
@@ -194,6 +196,7 @@ impl FrameLoop {
             generation: 0,
             devices: 0,
             errors: Vec::new(),
+            cloth: None,
             failure: None,
         }
     }

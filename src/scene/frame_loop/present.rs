@@ -163,6 +163,7 @@ impl FrameLoop {
             beside: setting.beside,
             beside_filter_ms,
             others: None,
+            cloth: if again { None } else { self.cloth.take() },
         };
         if again {
             self.recorder.push_again(sample);

@@ -7,6 +7,7 @@ use crate::engine::{Progress, Readings, Request};
 use crate::ladders::box_filter::VariantId;
 use crate::media::{Frame, Orientation};
 use crate::overlay::Busy;
+use crate::stats::ClothTimes;
 
 impl FrameLoop {
     /// Whether the movie is paused.
@@ -17,6 +18,16 @@ impl FrameLoop {
     /// Counted up whenever another device takes over, or none.
     pub(crate) fn devices(&self) -> u32 {
         self.devices
+    }
+
+    /// Notes what a frame of an army took that comes into the picture with the next drawing, or that there is none.
+    pub(crate) fn note_cloth(&mut self, times: Option<Box<ClothTimes>>) {
+        self.cloth = times;
+    }
+
+    /// Whether the device's calls are made on the window's thread: its driver shares with OpenGL there alone.
+    pub(crate) fn makes_calls_here(&self) -> bool {
+        self.lent.makes_calls_here()
     }
 
     /// Whether there is one picture and no movie.

@@ -12,9 +12,9 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     let text = fs::read_to_string(&path).unwrap();
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 4);
-    assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len() + 12), "{text}");
+    assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len() + 22), "{text}");
     assert_eq!(
-        rows[0][8 + Stage::ALL.len()..],
+        rows[0][8 + Stage::ALL.len()..][..12],
         [
             "pack",
             "gl_texture",
@@ -32,9 +32,9 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     );
     let none = ["", "", "", "false", ""];
     assert_eq!(rows[1][8 + Stage::ALL.len()..][..7], ["", "", "", "", "1280", "720", "false"]);
-    assert_eq!(rows[1][8 + Stage::ALL.len() + 7..], none);
+    assert_eq!(rows[1][8 + Stage::ALL.len() + 7..][..5], none);
     assert_eq!(rows[2][8 + Stage::ALL.len()..][..7], ["0.5000", "", "", "", "1280", "720", "true"]);
-    assert_eq!(rows[2][8 + Stage::ALL.len() + 7..], none);
+    assert_eq!(rows[2][8 + Stage::ALL.len() + 7..][..5], none);
     assert_eq!(rows[3][8 + Stage::ALL.len() + 6], "false");
     assert_eq!(rows[0][..4], ["frame", "pts_s", "presented_at_s", "interval_ms"]);
     assert_eq!(rows[0][8 + Stage::Filter as usize], "filter");
@@ -42,6 +42,46 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     assert_eq!(rows[2][3..8], ["40.0000", "naive", "7", "true", "4"]);
     assert_eq!(rows[2][8 + Stage::Filter as usize], format!("{:.4}", 0.25 * FILTER));
     assert_eq!(scratch.names(), ["s.csv"], "nothing is left beside it");
+}
+
+/// What an army took is told beside the movie's stages, each time under its own name and once.
+#[test]
+fn an_armys_frame_is_told_beside_the_movies() {
+    let scratch = Scratch::new("cloth");
+    let mut recorder = Recorder::new(true);
+    let ms = [0.25, 1.0, 2.0, 3.0, 4.0, f64::NAN, 0.5, f64::NAN];
+    let army = ClothTimes { figures: 25, ms, on_host: [false, true, false, true, false] };
+    for cloth in [None, Some(Box::new(army))] {
+        recorder.push(FrameSample { cloth, ..frame(0.0, 40.0, 1.0, VariantId::Flat) });
+    }
+    let [csv, json] = ["s.csv", "s.json"].map(|name| {
+        export(&scratch.0.join(name), &recorder, &context()).unwrap();
+        fs::read_to_string(scratch.0.join(name)).unwrap()
+    });
+    let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let told: Vec<_> = rows[0].iter().zip(&rows[2]).filter(|(name, _)| name.starts_with("cloth_")).collect();
+    let wanted = [
+        ("cloth_figures", "25"),
+        ("cloth_acquire", "0.2500"),
+        ("cloth_skin", "1.0000"),
+        ("cloth_integrate", "2.0000"),
+        ("cloth_distances", "3.0000"),
+        ("cloth_drive", "4.0000"),
+        ("cloth_write-back", ""),
+        ("cloth_release", "0.5000"),
+        ("cloth_copy", ""),
+        ("cloth_on_host", "integrate drive"),
+    ];
+    assert_eq!(told.iter().map(|(name, value)| (**name, **value)).collect::<Vec<_>>(), wanted);
+    assert_eq!(rows[1][rows[1].len() - 10..], [""; 10]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert!(json["frames"][0]["cloth"].is_null());
+    let cloth = &json["frames"][1]["cloth"];
+    assert_eq!((cloth["figures"].as_u64(), cloth["skin"].as_f64()), (Some(25), Some(1.0)));
+    assert!(cloth["write-back"].is_null() && cloth["on_host"] == serde_json::json!(["integrate", "drive"]));
+    // The movie's stages have none of it.
+    let (with, without) = (&json["frames"][1], &json["frames"][0]);
+    assert!(Stage::ALL.iter().all(|stage| with[stage.name()] == without[stage.name()]));
 }
 
 /// An interval of two filters is nobody's who filters alone, whatever stands in the columns of the variant.
@@ -65,7 +105,9 @@ fn frames_of_a_wipe_are_a_setting_of_their_own() {
         export(&scratch.0.join(name), &recorder, &context()).unwrap();
         fs::read_to_string(scratch.0.join(name)).unwrap()
     });
-    let ends: Vec<&str> = csv.lines().skip(1).step_by(4).collect();
+    // Behind them nothing of an army.
+    let ends: Vec<&str> =
+        csv.lines().skip(1).step_by(4).filter_map(|row| row.strip_suffix(",,,,,,,,,,")).collect();
     assert!(ends[0].ends_with(",,false,") && ends[1].ends_with(",fused r=3,false,2.5000"), "{ends:?}");
     assert!(
         ends[2].ends_with(",fused r=3,true,2.5000") && ends[3].ends_with(",off,false,2.5000"),

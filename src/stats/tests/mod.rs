@@ -33,6 +33,7 @@ fn frame(at: f64, interval_ms: f64, unit: f64, variant: VariantId) -> FrameSampl
         beside: None,
         beside_filter_ms: None,
         others: None,
+        cloth: None,
     }
 }
 

@@ -1,0 +1,142 @@
+//! The scene's picture against stored ones, with a tolerance: processors, compilers and OpenGL's drivers differ a little.
+//!
+//! `UPDATE_GOLDENS=1` with `--lib picture` writes them anew; look at them before you commit.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+use super::*;
+use crate::gpu::headless::Headless;
+use crate::ladders::cloth::model::{Figure, SHIRT_VERTICES};
+
+/// Pixels along a side of a block, of which the mean is stored.
+const BLOCK: usize = 8;
+const COLUMNS: usize = SIZE.0 as usize / BLOCK;
+const ROWS: usize = SIZE.1 as usize / BLOCK;
+/// A block is another one where a colour differs by more levels than this.
+const LEVELS: u8 = 12;
+/// So many blocks may be others: of 14,400 those along some edges.
+const OTHERS: usize = 60;
+/// Floats of a vertex.
+const VERTEX: usize = 8;
+
+/// The picture on the shirts: nothing in it looks the same from two sides.
+const WORN: (u32, u32) = (96, 54);
+
+fn worn() -> Vec<u8> {
+    let pixel = |at: u32| {
+        let (x, y) = (at % WORN.0, at / WORN.0);
+        let stripe = if (x / 8 + y / 9).is_multiple_of(2) { 255 } else { 120 };
+        [(x * 255 / WORN.0) as u8, (y * 255 / WORN.1) as u8, stripe, 255]
+    };
+    (0..WORN.0 * WORN.1).flat_map(pixel).collect()
+}
+
+/// The means of all blocks: red, green, blue.
+fn means(rgba: &[u8]) -> Vec<u8> {
+    let mut means = Vec::with_capacity(COLUMNS * ROWS * 3);
+    for (block, channel) in (0..COLUMNS * ROWS).flat_map(|block| (0..3).map(move |channel| (block, channel)))
+    {
+        let (x, y) = (block % COLUMNS * BLOCK, block / COLUMNS * BLOCK);
+        let pixels = (0..BLOCK * BLOCK).map(|n| (y + n / BLOCK) * SIZE.0 as usize + x + n % BLOCK);
+        let sum: usize = pixels.map(|pixel| usize::from(rgba[pixel * 4 + channel])).sum();
+        means.push((sum / (BLOCK * BLOCK)) as u8);
+    }
+    means
+}
+
+fn path(army: usize) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/goldens/cloth/army-of-{army}.png"))
+}
+
+fn stored(army: usize) -> Vec<u8> {
+    let file = File::open(path(army)).unwrap_or_else(|e| panic!("{}: {e}", path(army).display()));
+    let mut reader = png::Decoder::new(BufReader::new(file)).read_info().unwrap();
+    let mut means = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut means).unwrap();
+    assert_eq!(
+        (info.width as usize, info.height as usize, info.color_type),
+        (COLUMNS, ROWS, png::ColorType::Rgb)
+    );
+    means
+}
+
+fn store(army: usize, means: &[u8]) {
+    std::fs::create_dir_all(path(army).parent().unwrap()).unwrap();
+    let mut encoder = png::Encoder::new(File::create(path(army)).unwrap(), COLUMNS as u32, ROWS as u32);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_compression(png::Compression::High);
+    encoder.write_header().unwrap().write_image_data(means).unwrap();
+}
+
+/// How many blocks are others.
+fn others(means: &[u8], stored: &[u8]) -> usize {
+    let differs = |(a, b): &(&[u8], &[u8])| a.iter().zip(*b).any(|(a, b)| a.abs_diff(*b) > LEVELS);
+    means.chunks_exact(3).zip(stored.chunks_exact(3)).filter(differs).count()
+}
+
+/// Draws what has walked; `change` may spoil its vertices.
+fn seen(
+    gl: &Arc<glow::Context>,
+    world: &mut World,
+    chain: &mut Chain,
+    change: impl Fn(&mut [f32]),
+) -> Vec<u8> {
+    let bytes = walked(chain).unwrap();
+    let mut numbers: Vec<f32> =
+        bytes.chunks_exact(4).map(|x| f32::from_ne_bytes(x.try_into().unwrap())).collect();
+    change(&mut numbers);
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+    means(&drawn(gl, world, (&*chain, &bytes[..]), WORN, &worn()).unwrap())
+}
+
+#[test]
+fn the_picture_is_the_stored_one_and_faults_are_seen() {
+    let headless = Headless::new().unwrap();
+    let gl = &headless.gl;
+    let mut world = World::new(gl).unwrap();
+    let as_it_is = |_: &mut [f32]| {};
+    for army in [1, 4] {
+        let now = seen(gl, &mut world, &mut Chain::new(army, None).unwrap(), as_it_is);
+        if std::env::var_os("UPDATE_GOLDENS").is_some_and(|value| !value.is_empty() && value != "0") {
+            store(army, &now);
+        }
+        let others = others(&now, &stored(army));
+        println!("an army of {army}: {others} blocks are others");
+        assert!(others <= OTHERS, "an army of {army}: {others} blocks of {} are others", COLUMNS * ROWS);
+    }
+    // Each fault changes more than the tolerance lets pass.
+    let caught = |what: &str, army: usize, now: &[u8]| {
+        let others = others(now, &stored(army));
+        println!("{what}: {others} blocks are others");
+        assert!(others > 2 * OTHERS, "{what} is not seen: {others} blocks are others");
+    };
+    let spoilt = |world: &mut World, army: usize, change: &dyn Fn(&mut [f32])| {
+        seen(gl, world, &mut Chain::new(army, None).unwrap(), change)
+    };
+    let shirt = SHIRT_VERTICES * VERTEX;
+    let flipped = spoilt(&mut world, 1, &|numbers| {
+        numbers.chunks_exact_mut(VERTEX).for_each(|v| v[3..6].iter_mut().for_each(|x| *x = -*x));
+    });
+    caught("normals that are flipped", 1, &flipped);
+    let turned = spoilt(&mut world, 1, &|numbers| {
+        numbers[..shirt].chunks_exact_mut(VERTEX).for_each(|v| v[7] = 1.0 - v[7]);
+    });
+    caught("a picture that is upside down", 1, &turned);
+    let shifted = spoilt(&mut world, 4, &|numbers| {
+        // The second character's shirt is where the first one's is.
+        let (first, rest) = numbers.split_at_mut(shirt);
+        rest[..shirt].copy_from_slice(first);
+    });
+    caught("a character at another one's place", 4, &shifted);
+    world.without_shadows = true;
+    let bright = spoilt(&mut world, 1, &as_it_is);
+    caught("no shadow", 1, &bright);
+    world.without_shadows = false;
+    let mut figure = Figure::new();
+    figure.shirt.drivers.iter_mut().for_each(|driver| driver.weights[0] *= 0.9);
+    let mut chain = Chain::of(Arc::new(figure), 1, None).unwrap();
+    caught("drivers whose weights are off", 1, &seen(gl, &mut world, &mut chain, as_it_is));
+    world.destroy();
+}
