@@ -269,7 +269,7 @@ fn a_check_whose_device_is_lost_says_so_and_keeps_what_it_has_found() {
     session.wait_for_text("Check now");
     session.wait_for_text("OpenCL returned");
     assert!(!session.shows("All 36 conversions"), "{:?}", session.texts());
-    // The movie goes on without it, and another check says the same.
+    // The movie goes on without it.
     session.wait_for_title("off");
     session.wait_for_frames();
     session.quit();
