@@ -17,6 +17,11 @@ enum Line<'a> {
     New(&'a str),
 }
 
+/// Whether goldens are written anew: `UPDATE_GOLDENS` is set.
+pub fn are_renewed() -> bool {
+    std::env::var_os("UPDATE_GOLDENS").is_some_and(|value| !value.is_empty() && value != "0")
+}
+
 /// Fails with a diff where `now` is not what the golden `name` says.
 pub fn holds(name: &str, now: &str) {
     holds_by(name, now, |golden, now| golden == now);
@@ -34,7 +39,7 @@ pub fn holds_by(name: &str, now: &str, same: impl Fn(&str, &str) -> bool) {
     if lines.iter().all(|line| matches!(line, Line::Same(_))) && path.exists() {
         return;
     }
-    if std::env::var_os("UPDATE_GOLDENS").is_some_and(|value| !value.is_empty() && value != "0") {
+    if are_renewed() {
         let kept = lines.iter().filter_map(|line| match line {
             Line::Same(text) | Line::New(text) => Some(format!("{text}\n")),
             Line::Missing(_) => None,

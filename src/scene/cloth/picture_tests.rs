@@ -99,7 +99,7 @@ fn the_picture_is_the_stored_one_and_faults_are_seen() {
     let as_it_is = |_: &mut [f32]| {};
     for army in [1, 4] {
         let now = seen(gl, &mut world, &mut Chain::new(army, None).unwrap(), as_it_is);
-        if std::env::var_os("UPDATE_GOLDENS").is_some_and(|value| !value.is_empty() && value != "0") {
+        if crate::golden::are_renewed() {
             store(army, &now);
         }
         let others = others(&now, &stored(army));
