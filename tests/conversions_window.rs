@@ -13,7 +13,8 @@ mod native;
 #[path = "common/window.rs"]
 mod window;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use changed::{
     CORRECT, FOR_EVER, LIMIT, Mutant, PLANES, SIZE, as_gpu, endless, kernels, mutant, shot, small,
@@ -229,12 +230,7 @@ fn the_check_finds_what_the_tool_finds() {
     let display = Display::start(&[]);
     let mut command = clreel(Some(&display));
     command.env("CLREEL_KERNELS", folder.file("kernels")).env("CLREEL_CHECK_CASES", cases.join(","));
-    command.arg(&movie).args(["--variant", "flat", "--device", "cpu"]);
-    let mut session = Session::start(&display, &mut command);
-    session.resize(1280, 720);
-    session.wait_for_title("flat");
-    session.display.key("k");
-    session.click_until("Check now", "Stop");
+    let mut session = begin(&display, &mut command, &movie);
     let [right, wrong, failed] = counts;
     session.wait_for_text(&format!("All 5 conversions: {right} right, {wrong} wrong, {failed} failed."));
     for fault in
@@ -244,6 +240,17 @@ fn the_check_finds_what_the_tool_finds() {
     }
     session.wait_for_frames();
     session.quit();
+}
+
+/// A window with this movie, in which a check has begun.
+fn begin<'a>(display: &'a Display, command: &mut Command, movie: &Path) -> Session<'a> {
+    command.arg(movie).args(["--variant", "flat", "--device", "cpu"]);
+    let mut session = Session::start(display, command);
+    session.resize(1280, 720);
+    session.wait_for_title("flat");
+    session.display.key("k");
+    session.click_until("Check now", "Stop");
+    session
 }
 
 /// A device that is lost in the middle: what was found before stays, of the others nothing is said to be known, and why.
@@ -258,12 +265,7 @@ fn a_check_whose_device_is_lost_says_so_and_keeps_what_it_has_found() {
     let plan = "clEnqueueNDRangeKernel:1+:-36,clCreateContext:1+:-36";
     command.envs(layer::environment(&[("FAIL", plan), ("FAIL_WHILE", lost.to_str().unwrap())]));
     command.env_remove("CLREEL_KERNELS").env("CLREEL_CHECK_CASES", names.collect::<Vec<_>>().join(","));
-    command.arg(&movie).args(["--variant", "flat", "--device", "cpu"]);
-    let mut session = Session::start(&display, &mut command);
-    session.resize(1280, 720);
-    session.wait_for_title("flat");
-    session.display.key("k");
-    session.click_until("Check now", "Stop");
+    let mut session = begin(&display, &mut command, &movie);
     session.wait_for_text(" right");
     std::fs::write(&lost, "").unwrap();
     session.wait_for_text("Check now");
