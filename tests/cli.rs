@@ -512,7 +512,21 @@ fn every_rung_is_in_the_tables() {
     }
 }
 
-/// The pages lead to each other, to pictures and to folders by relative links.
+/// Whether a line is the heading to which a page's link leads by `anchor`: in small letters, without
+/// signs, and with a dash for each space.
+fn is_heading(line: &str, anchor: &str) -> bool {
+    let heading = line.trim_start_matches('#');
+    heading.len() < line.len()
+        && heading
+            .trim()
+            .to_lowercase()
+            .chars()
+            .filter(|c| c.is_alphanumeric() || " -_".contains(*c))
+            .map(|c| if c == ' ' { '-' } else { c })
+            .eq(anchor.chars())
+}
+
+/// The pages lead to each other, to pictures, to folders and to headings by relative links.
 #[test]
 fn links_of_the_pages_lead_somewhere() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -525,7 +539,13 @@ fn links_of_the_pages_lead_somewhere() {
         let ends = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
         for (link, _) in ends.filter(|(link, _)| !link.contains("://") && !link.starts_with('#')) {
             links += 1;
-            assert!(page.parent().unwrap().join(link).exists(), "{}: {link}", page.display());
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = page.parent().unwrap().join(file);
+            assert!(target.exists(), "{}: {link}", page.display());
+            if !anchor.is_empty() {
+                let text = std::fs::read_to_string(&target).unwrap();
+                assert!(text.lines().any(|line| is_heading(line, anchor)), "{}: {link}", page.display());
+            }
         }
     }
     assert!(links > 10, "only {links} links were found");
