@@ -129,20 +129,29 @@ fn the_texture_holds_the_bytes_of_snapshot_for_the_other_variants() {
 #[test]
 fn it_is_shared_under_egl_and_with_drivers_that_do_not_say_so() {
     let place = Place::new("sharing-ways");
-    for (options, egl) in [
+    let log = place.folder.file("log");
+    for (mut options, egl) in [
         (vec![("POISON", "1"), ("FAKE_GPU", "1")], true),
         (vec![("POISON", "1"), ("FAKE_GPU", "1"), ("HIDE_EXTENSION", "1")], false),
         (vec![("POISON", "1"), ("FAKE_GPU", "1"), ("GL_EVENT", "1")], false),
         // The window's thread makes its calls.
         (vec![("POISON", "1"), ("FAKE_GPU", "1"), ("NEEDS_CONTEXT", "1")], false),
+        // It makes the context, and the device's thread all other calls.
+        (vec![("POISON", "1"), ("FAKE_GPU", "1"), ("CONTEXT_ON_GL", "1")], false),
         // A CPU device that shares: its frames are converted on the window's thread.
         (vec![("POISON", "1")], false),
     ] {
         let more: &[&str] = if egl { &["--gl", "egl"] } else { &["--gl", "glx"] };
+        let is_here = options.contains(&("NEEDS_CONTEXT", "1"));
+        options.push(("LOG", log.to_str().unwrap()));
         for variant in ["separable", "running-sum"] {
+            let _ = std::fs::remove_file(&log);
             let seen = place.look((variant, "2"), &options, more);
             assert_eq!(seen.stats["sharing"], "zero-copy", "{options:?}: {}", seen.stats["sharing_reason"]);
             assert!(seen.window == seen.snapshot, "{variant}, {options:?}: other bytes than snapshot's");
+            let frames = layer::calls(&log, "clEnqueueReleaseGLObjects");
+            let last = frames.last().unwrap();
+            assert_eq!(!last.contains("thread=without-gl"), is_here, "{options:?}: {last}");
         }
     }
 }

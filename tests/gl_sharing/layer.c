@@ -482,6 +482,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint count, const cl_icd_dispatch
         .gl_event = is_set("CLREEL_LAYER_GL_EVENT"),
         .broken_parts = is_set("CLREEL_LAYER_BROKEN_PARTS"),
         .needs_context = is_set("CLREEL_LAYER_NEEDS_CONTEXT"),
+        .context_on_gl = is_set("CLREEL_LAYER_CONTEXT_ON_GL"),
         .driving_device = text_of("CLREEL_LAYER_DRIVING_DEVICE"),
         .fail_device = text_of("CLREEL_LAYER_FAIL_DEVICE"),
     };

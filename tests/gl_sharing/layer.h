@@ -16,7 +16,7 @@ extern const cl_icd_dispatch *driver;
 // The options, read once from the environment (README.md says what each does).
 typedef struct {
     bool poison, hide_extension, fake_gpu, own_memory, no_images, crash_on_list, hang_on_list, no_interop_egl, gl_event,
-        broken_parts, needs_context;
+        broken_parts, needs_context, context_on_gl;
     const char *driving_device, *fail_device; // a part of its name; NULL without the option
 } layer_options;
 extern layer_options options;

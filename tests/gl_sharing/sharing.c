@@ -146,6 +146,7 @@ static cl_int take_out_gl(const cl_context_properties *from, cl_context_properti
     if (displays > 1) return CL_INVALID_OPERATION;
     if (gl->context && displays == 0) return CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR;
     if (gl->context && gl->egl && options.no_interop_egl) return CL_INVALID_OPERATION;
+    if (gl->context && options.context_on_gl && current() == NO_OPENGL) return CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR;
     return CL_SUCCESS;
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn open_on(
 ) -> Result<(ClContext, Sharing)> {
     let _watched = watch::on_device(&device.info.name, "a context is made");
     let shared = properties.and_then(|properties| {
-        let context = create(device, properties)?;
+        let context = create(device, gl, properties)?;
         let cl = ClContext::from_context(device, context)
             .map_err(|e| format!("the driver made a context that shares, but no queue: {}", e.why))?;
         self_test::run(&cl, gl)?;
@@ -56,10 +56,21 @@ pub(crate) fn open_on(
     }
 }
 
-/// Also on devices that do not list the extension: some of them share all the same.
-fn create(device: &Device, properties: ContextProperties) -> std::result::Result<Context, String> {
-    Context::new(device, &properties.to_raw())
-        .map_err(|e| format!("the driver makes no OpenCL context for this window: {}", status_name(e.0)))
+/// Also on devices that do not list the extension: some of them share all the same. A driver that makes it only where OpenGL's
+/// context is current is asked there.
+fn create(device: &Device, gl: &OnGl, properties: ContextProperties) -> std::result::Result<Context, String> {
+    let properties = properties.to_raw();
+    let made = match (Context::new(device, &properties), gl) {
+        (Err(_), OnGl::There(..)) => {
+            let device = device.clone();
+            gl.call(move |_| {
+                let _watched = watch::on_device(&device.info.name, "a context is made");
+                Context::new(&device, &properties)
+            })?
+        }
+        (made, _) => made,
+    };
+    made.map_err(|e| format!("the driver makes no OpenCL context for this window: {}", status_name(e.0)))
 }
 
 /// Which of `devices` drives the OpenGL context that `properties` name, as far as the drivers tell.
