@@ -140,11 +140,6 @@ impl Lent {
         (self.thread, self.calls_here) = (Some(thread), here);
     }
 
-    /// Whether the window's thread makes the device's calls.
-    pub(super) fn makes_calls_here(&self) -> bool {
-        self.calls_here
-    }
-
     /// Has what a device has of a slot let go by its thread.
     pub(super) fn release(&self, rest: Rest) {
         match &self.thread {

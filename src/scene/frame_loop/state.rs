@@ -25,11 +25,6 @@ impl FrameLoop {
         self.cloth = times;
     }
 
-    /// Whether the device's calls are made on the window's thread: its driver shares with OpenGL there alone.
-    pub(crate) fn makes_calls_here(&self) -> bool {
-        self.lent.makes_calls_here()
-    }
-
     /// Whether there is one picture and no movie.
     pub(crate) fn is_still(&self) -> bool {
         self.shown.as_ref().is_some_and(|f| f.flight.frame.number == 0) && self.decoder.queue().is_finished()

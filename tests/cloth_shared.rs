@@ -1,0 +1,166 @@
+//! The army's vertices in OpenGL's own buffers, in the window: by the tests' layer over a driver that cannot share. That the
+//! picture is the same is tested where the scene is (`src/scene/cloth/shared_tests.rs`). No time is asserted.
+
+#[path = "common/window.rs"]
+mod common;
+#[path = "common/layer.rs"]
+mod layer;
+#[path = "common/movie.rs"]
+mod movie;
+#[path = "common/native.rs"]
+mod native;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use clreel::ladders::cloth::model::{Figure, SHIRT_VERTICES};
+use common::{Display, Session, clreel, json};
+use movie::{Folder, Movie, steady};
+use serde_json::Value;
+
+/// Bytes of a figure's vertices.
+fn figure() -> usize {
+    32 * (SHIRT_VERTICES + Figure::new().body.vertices.len())
+}
+
+/// Handovers of vertex buffers of armies of so many figures.
+fn handed(log: &Path, function: &str, army: usize) -> usize {
+    let bytes = format!("bytes={}", army * figure());
+    layer::calls(log, function).iter().filter(|call| call.split(' ').any(|word| word == bytes)).count()
+}
+
+fn window(display: &Display, folder: &Folder, options: &[(&str, &str)], more: &[&str]) -> Command {
+    let settings = folder.file("settings.json");
+    std::fs::write(&settings, r#"{"hint_seen": true}"#).unwrap();
+    let mut command = clreel(Some(display));
+    command.env("CLREEL_SETTINGS", settings).envs(layer::environment(options));
+    let movie = Movie { size: (64, 36), stamps_ms: steady(100), ..Movie::default() };
+    command.arg(folder.movie("m.mkv", &movie)).args(["--scene", "cloth", "--variant", "off"]).args(more);
+    command
+}
+
+/// Opens the panel of the steps, in a window that is drawn fast enough without a GPU.
+fn open_panel(session: &mut Session) {
+    session.resize(900, 560);
+    session.wait("the panel's rows", |session| {
+        if session.shows("write-back") {
+            return true;
+        }
+        let title = session.find("Cloth");
+        // The triangle before the title.
+        session.click_at((title.x as i32 - 20, title.center().1));
+        std::thread::sleep(Duration::from_secs(1));
+        false
+    });
+}
+
+#[test]
+fn the_device_writes_into_opengls_buffers_and_gives_all_of_them_back() {
+    let (display, folder) = (Display::start(&[]), Folder::new("cloth-shared"));
+    let (log, stats, trace) = (folder.file("log"), folder.file("s.json"), folder.file("t.json"));
+    let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("LOG", log.to_str().unwrap())];
+    let mut command = window(&display, &folder, &options, &[]);
+    command.arg("--stats").arg(&stats).arg("--trace").arg(&trace);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("m.mkv on shirts");
+    open_panel(&mut session);
+    session.wait_for_text("which writes into OpenGL's vertex buffers.");
+    let acquired = |army| handed(&log, "clEnqueueAcquireGLObjects", army);
+    let go_on = |session: &mut Session, army: usize| {
+        let before = acquired(army);
+        session.wait("frames in OpenGL's buffers", |_| acquired(army) > before + 4);
+    };
+    go_on(&mut session, 1);
+    session.resize(800, 500);
+    go_on(&mut session, 1);
+    session.display.key("Prior");
+    session.wait_for_text("An army of 4 figures");
+    go_on(&mut session, 4);
+    // Another device goes on: with one, the same anew.
+    session.display.key("ctrl+d");
+    go_on(&mut session, 4);
+    // Round the scenes and back.
+    session.press_until_title("v", "m.mkv - off");
+    session.press_until_title("v", "test card");
+    session.press_until_title("v", "on shirts");
+    go_on(&mut session, 4);
+    session.display.key("Next");
+    go_on(&mut session, 1);
+    session.quit();
+    for army in [1, 4] {
+        let [acquired, released] = ["clEnqueueAcquireGLObjects", "clEnqueueReleaseGLObjects"]
+            .map(|function| handed(&log, function, army));
+        assert!(acquired > 8 && acquired == released, "{army}: {acquired} acquired, {released} released");
+    }
+    assert!(layer::calls(&log, "misuse").is_empty());
+    told(&json(&stats), &json(&trace));
+}
+
+/// Statistics and trace have every step under its own name.
+fn told(stats: &Value, trace: &Value) {
+    let frames = stats["frames"].as_array().unwrap();
+    let shared = frames.iter().map(|frame| &frame["cloth"]).filter(|cloth| cloth["acquire"].is_number());
+    let mut count = 0;
+    for cloth in shared {
+        count += 1;
+        for step in ["skin", "write-back", "release"] {
+            assert!(cloth[step].is_number(), "{step}: {cloth}");
+        }
+        assert!(cloth["copy"].is_null() && cloth["on_host"].as_array().unwrap().is_empty(), "{cloth}");
+        assert!([1, 4].contains(&cloth["figures"].as_u64().unwrap()), "{cloth}");
+    }
+    assert!(count > 3, "{count} of {} frames", frames.len());
+    let events = trace["traceEvents"].as_array().unwrap();
+    // What overlaps on a track is in several rows.
+    let track = |name: &str| -> Vec<(Value, Value)> {
+        let is_row = |told: &str| told == name || told.starts_with(&format!("{name} ("));
+        let names = events.iter().filter(|e| e["name"] == "thread_name");
+        let rows = names.filter(|e| e["args"]["name"].as_str().is_some_and(is_row));
+        rows.map(|row| (row["pid"].clone(), row["tid"].clone())).collect()
+    };
+    let (queue, thread) = (track("queue of the cloth"), track("cloth"));
+    let on = |track: &[(Value, Value)], name: &str| {
+        let is_there = |e: &&Value| track.contains(&(e["pid"].clone(), e["tid"].clone()));
+        events.iter().filter(|e| e["name"] == name).filter(is_there).count()
+    };
+    let handed = [on(&queue, "cloth acquire"), on(&queue, "cloth release")];
+    assert!(handed[0] > 12 && handed[0] == handed[1], "{handed:?}");
+    for step in ["skin", "integrate", "distances", "drive", "write-back"] {
+        assert!(on(&queue, step) >= handed[0], "{step}: {}", on(&queue, step));
+    }
+    assert!(on(&thread, "cloth frame") >= handed[0] && on(&thread, "cloth copy") > 0);
+    // The army's times are no movie frame's.
+    for name in ["skin", "cloth acquire", "cloth frame"] {
+        assert!(events.iter().all(|e| e["name"] != name || e["args"]["frame"].is_null()), "{name}");
+    }
+}
+
+/// What the layer is told, further arguments, and the reason that is said.
+type Case<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str], &'a str);
+
+#[test]
+fn where_a_buffer_cannot_be_shared_it_is_copied_and_the_reason_is_said() {
+    let (display, folder) = (Display::start(&[]), Folder::new("cloth-copied"));
+    let cases: [Case; 4] = [
+        (&[("FAIL", "clCreateFromGLBuffer:1+:-59")], &[], "could not be shared"),
+        (&[("NEEDS_CONTEXT", "1")], &[], "could not be shared"),
+        (&[], &["--no-sharing"], "Vertices are copied: --no-sharing was given."),
+        (&[("NO_INTEROP_EGL", "1")], &["--gl", "egl"], "no OpenCL context"),
+    ];
+    for (options, more, reason) in cases {
+        let log = folder.file("log");
+        let _ = std::fs::remove_file(&log);
+        let always = [("FAKE_GPU", "1"), ("POISON", "1"), ("LOG", log.to_str().unwrap())];
+        let options = [options, &always].concat();
+        let mut session = Session::start(&display, &mut window(&display, &folder, &options, more));
+        session.wait_for_title("m.mkv on shirts");
+        open_panel(&mut session);
+        session.wait("the reason", |s| {
+            let all: Vec<String> = s.texts().into_iter().map(|text| text.text).collect();
+            all.join(" ").contains(reason)
+        });
+        session.quit();
+        assert_eq!(handed(&log, "clEnqueueAcquireGLObjects", 1), 0, "{options:?}");
+    }
+}
