@@ -1,6 +1,12 @@
 //! The conversions of OpenCL C: the reference against a table that was made in another way, and `clreel conformance`: right
 //! kernels pass, and each planted fault is caught and named. Needs an OpenCL device, and fails without one.
 
+#[path = "common/layer.rs"]
+mod layer;
+#[path = "common/native.rs"]
+mod native;
+
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -363,6 +369,50 @@ fn what_does_not_compile_costs_its_own_case() {
     let outcomes: Vec<&str> = cases(&report).iter().map(|case| case["outcome"].as_str().unwrap()).collect();
     assert_eq!(outcomes, ["failed", "ok"], "{report}");
     assert!(cases(&report)[0]["reason"].as_str().unwrap().contains("nonsense"));
+}
+
+/// Lets a process use one processor alone, so that the test has one thread, and that one child.
+fn on_one_processor(command: &mut Command) -> &mut Command {
+    let pin = || {
+        // SAFETY: both calls get a set of the size that is told, and change nothing but this process.
+        unsafe {
+            let mut all: libc::cpu_set_t = std::mem::zeroed();
+            let size = size_of::<libc::cpu_set_t>();
+            if libc::sched_getaffinity(0, size, &mut all) != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+            let mut one: libc::cpu_set_t = std::mem::zeroed();
+            let first = (0..libc::CPU_SETSIZE as usize).find(|cpu| libc::CPU_ISSET(*cpu, &all));
+            libc::CPU_SET(first.unwrap_or(0), &mut one);
+            if libc::sched_setaffinity(0, size, &one) != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: only calls of the system are made between fork and exec.
+    unsafe { command.pre_exec(pin) }
+}
+
+/// A command that fails costs its own case, and the next one gets a context that no command has failed in.
+#[test]
+fn after_a_command_that_fails_there_is_another_context() {
+    let folder = Folder::new("context");
+    std::fs::create_dir_all(&folder.0).unwrap();
+    let calls = folder.0.join("calls");
+    let tried = |plan: &str| {
+        let _ = std::fs::remove_file(&calls);
+        let names = "uchar_char char_uchar short_char short_uchar uchar_short char_short";
+        let mut command = conformance(&["--type", names, "--device", "cpu", "--width", "1", "--json"]);
+        command.envs(layer::environment(&[("CALLS", calls.to_str().unwrap()), ("FAIL", plan)]));
+        let report = json(&on_one_processor(&mut command).output().unwrap());
+        let count = |outcome: &str| cases(&report).iter().filter(|case| case["outcome"] == outcome).count();
+        ([count("ok"), count("failed")], layer::calls(&calls, "clCreateContext").len(), report)
+    };
+    let (outcomes, contexts, report) = tried("clEnqueueNDRangeKernel:10000:-36");
+    assert_eq!(outcomes, [6, 0], "{report}");
+    let (failed, more, report) = tried("clEnqueueNDRangeKernel:2:-36");
+    assert_eq!((failed, more), ([5, 1], contexts + 1), "{report}");
 }
 
 #[test]
