@@ -91,7 +91,11 @@ const OTHERS: &[Variable] = &[
         "Layers between programs and drivers: what is known of sharing holds for them alone.",
     ),
     variable("OPENCL_VENDOR_PATH", "/etc/OpenCL/vendors", "Where OpenCL drivers are registered."),
-    variable("PATH", "", "Where zenity, a dialog for files, is looked for."),
+    variable(
+        "PATH",
+        "",
+        "Where zenity (a dialog for files), fc-match (fonts), Oclgrind and objdump are looked for.",
+    ),
     variable("POCL_AFFINITY", "1 where all cores are allowed", "Whether PoCL's threads keep to a core each."),
     variable(
         "POCL_CACHE_DIR",
@@ -206,7 +210,7 @@ mod tests {
         sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
         let mut read = BTreeSet::new();
         for (path, text) in files.iter().filter(|(path, _)| !path.ends_with("src/environment.rs")) {
-            for way in ["env::var(", "env::var_os(", "env::vars("] {
+            for way in ["env::var(", "env::var_os(", "env::vars(", "env::vars_os(", "env::home_dir("] {
                 assert!(
                     !text.contains(way),
                     "{path}: {way}…): the environment is read in src/environment.rs"

@@ -512,6 +512,21 @@ fn every_rung_is_in_the_tables() {
     }
 }
 
+/// The page of the house names every concern of the window.
+#[test]
+fn every_part_of_the_player_is_in_the_page_of_the_house() {
+    let read =
+        |file: &str| std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+    let (page, player) = (read("docs/architecture.md"), read("src/app/player/mod.rs"));
+    let parts = player.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+    let parts: Vec<&str> = parts.filter(|part| *part != "tests").collect();
+    assert!(parts.len() > 15, "{parts:?}");
+    for part in parts {
+        let rows = [format!("`{part}.rs`"), format!("`{part}/`")];
+        assert!(rows.iter().any(|row| page.contains(row.as_str())), "docs/architecture.md lacks {part}");
+    }
+}
+
 /// Whether a line is the heading to which a page's link leads by `anchor`: in small letters, without
 /// signs, and with a dash for each space.
 fn is_heading(line: &str, anchor: &str) -> bool {

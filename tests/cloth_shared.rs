@@ -12,7 +12,6 @@ mod native;
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use clreel::ladders::cloth::model::{Figure, SHIRT_VERTICES};
 use common::{Display, Session, clreel, json};
@@ -43,16 +42,7 @@ fn window(display: &Display, folder: &Folder, options: &[(&str, &str)], more: &[
 /// Opens the panel of the steps, in a window that is drawn fast enough without a GPU.
 fn open_panel(session: &mut Session) {
     session.resize(900, 560);
-    session.wait("the panel's rows", |session| {
-        if session.shows("write-back") {
-            return true;
-        }
-        let title = session.find("Cloth");
-        // The triangle before the title.
-        session.click_at((title.x as i32 - 20, title.center().1));
-        std::thread::sleep(Duration::from_secs(1));
-        false
-    });
+    session.click_until("Cloth", "write-back");
 }
 
 #[test]

@@ -172,6 +172,28 @@ fn chapters_are_reached_by_keys() {
     assert!(json(&stats)["presented"].as_u64().unwrap() >= 5);
 }
 
+/// Where there is one device, the key for the next one says so, and starts it anew.
+#[test]
+fn a_change_of_the_device_says_where_there_is_no_other() {
+    let (display, folder) = (Display::start(&[]), Folder::new("habits-device"));
+    let movie = folder.movie("m.mkv", &Movie { stamps_ms: steady(50), ..Movie::default() });
+    let listed = clreel(None).args(["devices", "--json"]).output().unwrap();
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let is_alone = listed["devices"].as_array().unwrap().len() == 1;
+    let said = if is_alone {
+        "There is no other OpenCL device: this one is started anew"
+    } else {
+        "OpenCL device: "
+    };
+    let mut session = Session::start(&display, alone(&display).arg(&movie));
+    session.press_until_title("3", "flat");
+    session.wait_for_frames();
+    session.display.key("ctrl+d");
+    session.wait_for_text(said);
+    session.wait_for_frames();
+    session.quit();
+}
+
 #[test]
 fn what_is_wrong_with_the_start_is_said_once() {
     let (display, folder) = (Display::start(&[]), Folder::new("habits-start"));

@@ -45,11 +45,17 @@ pub(crate) struct Settings {
 }
 
 /// What is remembered of the panels.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Panels {
     pub open: Opens,
     pub folded: Folds,
     pub places: Places,
+}
+
+impl Default for Panels {
+    fn default() -> Self {
+        Self { open: crate::overlay::opens_at_first(), folded: Folds::default(), places: Places::default() }
+    }
 }
 
 /// The panels as fields of the settings.
@@ -376,7 +382,10 @@ mod tests {
         let text = r#"{"stages_open": true, "graph_folded": false, "numbers_at": [1.5, 2.0], "correction_at": null}"#;
         let settings: Settings = serde_json::from_str(text).unwrap();
         let Panels { open, folded, places } = settings.panels;
-        assert!(open[Panel::Stages as usize] && open.iter().filter(|open| **open).count() == 1);
+        let opened = |panel: &Panel| open[*panel as usize];
+        let opened: Vec<Panel> = Panel::ALL.into_iter().filter(opened).collect();
+        // What the file does not name is as at the first start.
+        assert_eq!(opened, [Panel::Stages, Panel::Scene]);
         assert_eq!(folded[Panel::Graph as usize], Some(false));
         assert_eq!(places[Panel::Numbers as usize], Some([1.5, 2.0]));
         assert!(serde_json::from_str::<Settings>(r#"{"graph_at": "there"}"#).is_err());

@@ -108,7 +108,7 @@ fn panels(ui: &mut Ui, rect: Rect, view: &View, overlay: &Overlay, actions: &mut
     Popup::menu(&response).show(|ui| {
         ui.spacing_mut().item_spacing.y = 0.0;
         ui.set_min_width(LINE);
-        for panel in &ENTRIES {
+        for panel in ENTRIES.iter().filter(|panel| panel.is_there(view)) {
             let (name, hover) = panel.menu;
             let color = if is_shown(panel) { theme::SELECT } else { theme::TEXT };
             let line = Button::new(RichText::new(name).color(color)).frame_when_inactive(false);

@@ -31,6 +31,7 @@ mod panel;
 mod panels;
 mod path_field;
 mod place;
+mod scene;
 mod scopes;
 mod seekbar;
 mod stage_graph;
@@ -58,14 +59,15 @@ use layout::Layout;
 pub(crate) use panels::ENTRIES;
 use path_field::PathField;
 use place::Title;
-pub(crate) use place::{Folds, Opens, Panel, Places};
+pub(crate) use place::{Folds, Opens, Panel, Places, opens_at_first};
+pub(crate) use scene::ScenePanel;
 pub(crate) use scopes::Placed;
 pub(crate) use texts::texts;
 use timeline::Frozen;
 pub(crate) use tuning::{Tuning, TuningState};
 pub(crate) use view::{Action, Busy, MovieSummary, Notice, Shown, VariantRow, VariantStatus, View};
 pub(crate) use wipe::Wipe;
-pub(crate) use words::CHECKING;
+pub(crate) use words::Wait;
 
 /// The overlay's own state.
 #[derive(Debug)]
@@ -128,7 +130,7 @@ impl Overlay {
             visible: true,
             hint_seen: false,
             keys_open: false,
-            open: Opens::default(),
+            open: place::opens_at_first(),
             tuning_news: false,
             frozen: None,
             heat: false,
@@ -329,7 +331,7 @@ impl Overlay {
     }
 
     fn is_folded_by_user(&self, panel: Panel) -> bool {
-        self.folded[panel as usize].unwrap_or(false)
+        self.folded[panel as usize].unwrap_or(panel == Panel::Scene)
     }
 }
 

@@ -8,8 +8,8 @@ use egui::{Align2, Rect, Ui, Vec2, vec2};
 use super::dock::{self, Narrow, Wish};
 use super::place::{self, Folds, Panel, Title};
 use super::{
-    Action, Layout, Overlay, View, conversions, correction, devices, kernels, lab, panel, scopes, stages,
-    timeline, tuning,
+    Action, Layout, Overlay, View, conversions, correction, devices, kernels, lab, panel, scene, scopes,
+    stages, timeline, tuning,
 };
 
 /// Lays a panel out in a rectangle, and notes what was asked for.
@@ -36,7 +36,7 @@ pub(crate) struct Entry {
 }
 
 /// All of them, in the order of the menu.
-pub(crate) const ENTRIES: [Entry; 9] = [
+pub(crate) const ENTRIES: [Entry; 10] = [
     stages::ENTRY,
     timeline::ENTRY,
     tuning::ENTRY,
@@ -46,6 +46,7 @@ pub(crate) const ENTRIES: [Entry; 9] = [
     scopes::ENTRY,
     correction::ENTRY,
     devices::ENTRY,
+    scene::ENTRY,
 ];
 
 impl Entry {
@@ -56,6 +57,11 @@ impl Entry {
             Panel::Correction => Action::ToggleCorrection,
             panel => Action::Toggle(panel),
         }
+    }
+
+    /// Whether there is something to show: not each scene has a panel.
+    pub(crate) fn is_there(&self, view: &View) -> bool {
+        self.panel != Panel::Scene || view.scene.is_some()
     }
 }
 

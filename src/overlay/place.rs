@@ -29,11 +29,13 @@ pub(crate) enum Panel {
     Conversions,
     /// Kernels that are edited.
     Kernels,
+    /// What the scene has to tell.
+    Scene,
 }
 
 impl Panel {
     /// All of them, in the order of their numbers.
-    pub(crate) const ALL: [Panel; 12] = [
+    pub(crate) const ALL: [Panel; 13] = [
         Panel::Numbers,
         Panel::Graph,
         Panel::Correction,
@@ -46,6 +48,7 @@ impl Panel {
         Panel::Lab,
         Panel::Conversions,
         Panel::Kernels,
+        Panel::Scene,
     ];
 
     /// Its name in egui and in the settings.
@@ -63,6 +66,7 @@ impl Panel {
             Panel::Lab => "lab",
             Panel::Conversions => "conversions",
             Panel::Kernels => "kernels",
+            Panel::Scene => "scene",
         }
     }
 }
@@ -70,11 +74,16 @@ impl Panel {
 /// Which panels the user has opened, of those that are opened.
 pub(crate) type Opens = [bool; Panel::ALL.len()];
 
+/// Which are open at the first start: that of a scene, whose title is seen there.
+pub(crate) fn opens_at_first() -> Opens {
+    Panel::ALL.map(|panel| panel == Panel::Scene)
+}
+
 /// The upper left corners of the panels that were moved, in points from the window's; the others are `None`.
 pub(crate) type Places = [Option<[f32; 2]>; Panel::ALL.len()];
 
 /// Whether the panels are folded, in the same order; `None` until the user chose: the headline is folded to a line in a
-/// small window then, and the others never.
+/// small window then, that of a scene is, and the others never.
 pub(crate) type Folds = [Option<bool>; Panel::ALL.len()];
 
 /// What the user did with a panel's title.

@@ -116,8 +116,8 @@ fn chapters(ui: &Ui, line: Rect, view: &View, x_of: impl Fn(f64) -> f32) {
             continue;
         }
         last = x;
-        let ends = [pos2(x, line.top() - 3.0), pos2(x, line.bottom() + 3.0)];
-        ui.painter().line_segment(ends, Stroke::new(1.0, theme::TEXT));
+        let stroke = Rect::from_center_size(pos2(x, line.center().y), vec2(1.0, line.height() + 6.0));
+        ui.painter().rect_filled(stroke, CornerRadius::ZERO, theme::TEXT);
     }
 }
 

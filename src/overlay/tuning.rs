@@ -4,7 +4,7 @@ use egui::{Align2, Color32, Rect, Sense, Ui, pos2, vec2};
 
 use super::panels::{self, Entry};
 use super::place::{self, Panel, Title};
-use super::words::goes_on;
+use super::words::Wait;
 use super::{Action, panel, theme};
 use crate::ladder::heat::{self, Map};
 use crate::ladder::judge::Status;
@@ -19,7 +19,7 @@ pub(crate) enum TuningState {
     /// There is none; what is shown is known, or nothing is.
     Idle,
     /// It is to run, and waits for this.
-    Waiting(&'static str),
+    Waiting(Wait),
     /// It runs; this is tried.
     Running(String),
     /// It is over, and its results are used.
@@ -204,9 +204,7 @@ fn told(tuning: &Tuning, auto: Option<&str>) -> (Color32, String) {
             (theme::WEAK, text)
         }
         TuningState::Idle => (theme::WEAK, "The search was ended.".to_owned()),
-        TuningState::Waiting(reason) => {
-            (theme::WARN, format!("{count}; waits: {reason}. {}", goes_on(reason)))
-        }
+        TuningState::Waiting(reason) => (theme::WARN, format!("{count}; waits: {reason}. {}", reason.end())),
         TuningState::Running(what) => (theme::GOOD, format!("{count}; {what}")),
         TuningState::Done => (theme::GOOD, format!("Done: {} tried.{here}", tuning.trials.len())),
         TuningState::Failed(why) => (theme::ERROR, why.clone()),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Conversions, DeviceList, Kernels, Lab, Panel, Placed, Races, Tuning, Wipe};
+use super::{Conversions, DeviceList, Kernels, Lab, Panel, Placed, Races, ScenePanel, Tuning, Wipe};
 use crate::color::Correction;
 use crate::engine::Readings;
 use crate::error::Error;
@@ -248,6 +248,8 @@ pub(crate) struct View<'a> {
     pub cpu: CpuReading,
     /// The movie that plays.
     pub movie: &'a MovieSummary,
+    /// The panel of the scene that fills the window, if it has one.
+    pub scene: Option<ScenePanel<'a>>,
     /// The OpenCL device; `None` when there is no OpenCL.
     pub device: Option<&'a DeviceInfo>,
     /// All devices, for the panel that lists them.

@@ -1,5 +1,6 @@
 //! The overlay's longer sentences: what a number is, and what it leaves out.
 
+use std::fmt;
 use std::sync::LazyLock;
 
 use super::theme;
@@ -10,12 +11,55 @@ use crate::media::Fields;
 use crate::stats::{Stage, Summary};
 use crate::timing::Noise;
 
-/// Why a measurement waits for the device's conversions.
-pub(crate) const CHECKING: &str = "conversions are checked";
+/// Why what is measured in spare time waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// There is no spare time while the movie plays, whatever the device is.
+    Plays,
+    /// The same, with frames as fast as they come.
+    Unpaced,
+    /// The movie needs the processor that is the device.
+    Cpu,
+    /// Frames are late.
+    Late,
+    /// They are in time, and there is little left.
+    NoTime,
+    /// The filter is slow, while the movie plays.
+    Slow,
+    /// The filter is still at work, though the movie stands.
+    Filter,
+    /// The Lab measures, which it does in a pause.
+    Lab,
+    /// The device's conversions are checked.
+    Check,
+}
 
-/// What ends the wait for something.
-pub(super) fn goes_on(reason: &str) -> &'static str {
-    if reason == CHECKING { "It goes on after that." } else { "A pause lets it go on: Space." }
+impl Wait {
+    /// Whether it ends as soon as the movie stands.
+    pub(crate) fn ends_in_a_pause(self) -> bool {
+        !matches!(self, Wait::Filter | Wait::Lab | Wait::Check)
+    }
+
+    /// What ends it, as a sentence.
+    pub(super) fn end(self) -> &'static str {
+        if self.ends_in_a_pause() { "A pause lets it go on: Space." } else { "It goes on after that." }
+    }
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Wait::Plays => "the movie plays",
+            Wait::Unpaced => "the movie plays as fast as it can",
+            Wait::Cpu => "the movie needs the CPU",
+            Wait::Late => "frames are late",
+            Wait::NoTime => "frames leave no time to spare",
+            Wait::Slow => "the filter is slow",
+            Wait::Filter => "the filter is at work",
+            Wait::Lab => "the Lab measures",
+            Wait::Check => "conversions are checked",
+        })
+    }
 }
 
 /// What a stage is and what its number leaves out; and what it took elsewhere, where that is known: an upload the decoder's

@@ -87,8 +87,13 @@ pub(crate) trait Scene {
         &frames.recorder
     }
 
-    /// Its own panels, beside the overlay's.
-    fn panels(&self, _: &egui::Ui) {}
+    /// Its own panel among the overlay's: the title.
+    fn panel(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The panel's contents.
+    fn panel_contents(&self, _: &mut egui::Ui) {}
 
     /// Deletes its OpenGL objects; call it while the context is current.
     fn destroy(&mut self) {}

@@ -101,10 +101,12 @@ impl Scene for Movie {
         Ok(if self.is_worn { self.cloth.input(input) } else { None })
     }
 
-    fn panels(&self, ui: &egui::Ui) {
-        if self.is_worn {
-            self.cloth.panels(ui);
-        }
+    fn panel(&self) -> Option<&'static str> {
+        self.is_worn.then_some("Cloth")
+    }
+
+    fn panel_contents(&self, ui: &mut egui::Ui) {
+        self.cloth.panel_contents(ui);
     }
 
     fn destroy(&mut self) {

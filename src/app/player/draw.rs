@@ -11,7 +11,7 @@ use crate::gpu::read_texture::read_texture;
 use crate::ladders::box_filter::VariantId;
 use crate::media::Orientation;
 use crate::memory::picture_memory;
-use crate::overlay::{Action, DeviceList, Placed, Shown, VariantRow, View, Wipe};
+use crate::overlay::{Action, DeviceList, Placed, ScenePanel, Shown, VariantRow, View, Wipe};
 use crate::present::Viewport;
 use crate::scene::Screen;
 use crate::scene::frame_loop::{DrawTimes, GlTimings, ShownWipe};
@@ -162,10 +162,12 @@ impl Player<'_> {
         let cpu = self.cpu.sample();
         self.frames.recorder.note_others(cpu.others);
         let recorder = scene.stats(&self.frames);
+        let contents = |ui: &mut egui::Ui| scene.panel_contents(ui);
         let view = View {
             recorder,
             cpu,
             movie: scene.facts(),
+            scene: scene.panel().map(|name| ScenePanel { name, contents: &contents }),
             device: self.devices.info(),
             devices: DeviceList {
                 rows: devices.as_deref(),
@@ -209,9 +211,6 @@ impl Player<'_> {
         let mut actions = Vec::new();
         let (wait, timing) = self.surface.paint(&self.gl_window.window, window, timer, |ui| {
             actions.extend(overlay.show(ui, &view));
-            if overlay.visible {
-                scene.panels(ui);
-            }
         });
         timings.overlay = timing;
         wait.into_iter().for_each(|wait| self.repaints.after(wait));

@@ -6,7 +6,7 @@ use crate::app::lab::{Measuring, Order, Told};
 use crate::error::Error;
 use crate::jobs::Said;
 use crate::ladders;
-use crate::overlay::{CHECKING, Lab, LabState};
+use crate::overlay::{Lab, LabState, Wait};
 
 /// What the Lab measures.
 pub(super) struct SpareLab {
@@ -76,7 +76,7 @@ impl SpareLab {
     }
 
     /// Lets the next step begin where nothing stands in the way; whether what is shown has changed.
-    fn go_on(&mut self, obstacle: Option<&'static str>) -> bool {
+    fn go_on(&mut self, obstacle: Option<Wait>) -> bool {
         let Some(measuring) = &self.measuring else { return false };
         let state = match (obstacle, &self.next) {
             (None, Some(next)) => {
@@ -107,14 +107,14 @@ impl Player<'_> {
     }
 
     /// Why nothing is to be measured now, if so.
-    fn lab_waits_for(&self) -> Option<&'static str> {
+    fn lab_waits_for(&self) -> Option<Wait> {
         let still = self.frames.is_paused() || self.frames.is_finished() || self.frames.is_still();
         if !still {
-            Some("the movie plays")
+            Some(Wait::Plays)
         } else if self.frames.is_slow() || self.frames.busy().is_some() || self.frames.is_awaiting() {
-            Some("the filter is at work")
+            Some(Wait::Filter)
         } else if self.check.shown().is_under_way() {
-            Some(CHECKING)
+            Some(Wait::Check)
         } else {
             None
         }
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn what_was_stopped_keeps_what_it_has_measured() {
         let mut lab = SpareLab::default();
-        lab.shown.state = LabState::Waiting("the movie plays");
+        lab.shown.state = LabState::Waiting(Wait::Plays);
         lab.shown.steps = (3, 9);
         lab.stop();
         assert_eq!((&lab.shown.state, lab.shown.steps), (&LabState::Stopped, (3, 9)));

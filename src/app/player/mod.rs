@@ -39,7 +39,7 @@ use crate::gpu::gl::{GlWindow, Interface, max_texture_size, too_large};
 use crate::ladder::BackEnd;
 use crate::media::Decoder;
 use crate::options::PlayArgs;
-use crate::overlay::{CHECKING, Overlay};
+use crate::overlay::{Overlay, Wait};
 use crate::save as save_file;
 use crate::scene::frame_loop::{FrameLoop, Measuring, Tick};
 use crate::stats::Recorder;
@@ -239,8 +239,8 @@ impl<'a> Player<'a> {
             self.repaints.soon();
         }
         self.tuning.yield_to(match (self.lab.measures(), self.check.shown().is_under_way()) {
-            (true, _) => Some("the Lab measures"),
-            (_, true) => Some(CHECKING),
+            (true, _) => Some(Wait::Lab),
+            (_, true) => Some(Wait::Check),
             _ => None,
         });
         self.with_tuning(SpareTime::look_after);

@@ -199,7 +199,7 @@ fn stamp(now: SystemTime) -> String {
     let seconds = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
     let since = libc::time_t::try_from(seconds).unwrap_or(0);
     // SAFETY: `parts` is a plain struct of numbers (and a pointer that is not used), which the call fills; it reads the
-    // environment, which this program never changes.
+    // environment, which this program changes at its start alone, before there are other threads.
     let parts = unsafe {
         let mut parts: libc::tm = std::mem::zeroed();
         (!libc::localtime_r(&since, &mut parts).is_null()).then_some(parts)

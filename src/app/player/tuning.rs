@@ -17,7 +17,7 @@ use crate::ladder::cache::Cache;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::tune;
 use crate::ladders::box_filter::tuned::{self, RADII, SizeClass, radius_class};
-use crate::overlay::{Tuning, TuningState};
+use crate::overlay::{Tuning, TuningState, Wait};
 use crate::stats::{FrameSample, Stage};
 
 /// Who moves a slider across several classes does not want them all searched.
@@ -45,7 +45,7 @@ pub(super) struct SpareTime {
     number: u64,
     shown: Tuning,
     /// Who wants the device for itself, in words.
-    yields: Option<&'static str>,
+    yields: Option<Wait>,
 }
 
 impl Default for SpareTime {
@@ -77,7 +77,7 @@ impl SpareTime {
     }
 
     /// Leaves the device to whoever wants it for itself, in words; `None`: nobody does.
-    pub(super) fn yield_to(&mut self, other: Option<&'static str>) {
+    pub(super) fn yield_to(&mut self, other: Option<Wait>) {
         self.yields = other;
     }
 
@@ -135,7 +135,7 @@ struct Moment<'a> {
 
 impl Moment<'_> {
     /// Why a search must wait, if it must.
-    fn obstacle(&self, asked: bool) -> Option<&'static str> {
+    fn obstacle(&self, asked: bool) -> Option<Wait> {
         let late = || self.recent.iter().any(|f| f.late || f.dropped_before > 0);
         let spare = || {
             let Some(budget) = self.budget_ms else { return false };
@@ -147,17 +147,17 @@ impl Moment<'_> {
             all <= BUDGET * budget * self.recent.len() as f64
         };
         if self.slow {
-            Some("the filter is slow")
+            Some(if self.still { Wait::Filter } else { Wait::Slow })
         } else if self.still {
             None
         } else if self.unpaced {
-            Some("the movie plays as fast as it can")
+            Some(Wait::Unpaced)
         } else if self.cpu && !asked {
-            Some("the movie needs the CPU")
+            Some(Wait::Cpu)
         } else if late() {
-            Some("frames are late")
+            Some(Wait::Late)
         } else if !spare() {
-            Some("frames leave no time to spare")
+            Some(Wait::NoTime)
         } else {
             None
         }
@@ -355,5 +355,32 @@ mod tests {
         assert_eq!(cpu().obstacle(true), None, "asked for");
         assert_eq!(Moment { still: true, ..cpu() }.obstacle(false), None, "in a pause");
         assert_eq!(Moment { still: true, ..moment(vec![&late]) }.obstacle(false), None);
+    }
+
+    #[test]
+    fn a_pause_ends_the_waits_that_say_so_and_no_other() {
+        let (quick, slow, late) = (frame(5.0, false), frame(25.0, false), frame(5.0, true));
+        let moment = |still, recent| Moment {
+            still,
+            slow: false,
+            unpaced: false,
+            cpu: false,
+            budget_ms: Some(40.0),
+            recent,
+        };
+        let moments = |still| {
+            [
+                (moment(still, vec![&slow]), Wait::NoTime),
+                (moment(still, vec![&late]), Wait::Late),
+                (Moment { unpaced: true, ..moment(still, vec![&quick]) }, Wait::Unpaced),
+                (Moment { cpu: true, ..moment(still, vec![&quick]) }, Wait::Cpu),
+                (Moment { slow: true, ..moment(still, vec![&quick]) }, Wait::Slow),
+            ]
+        };
+        for ((plays, wait), (stands, _)) in moments(false).into_iter().zip(moments(true)) {
+            assert_eq!(plays.obstacle(false), Some(wait));
+            assert!(wait.ends_in_a_pause());
+            assert!(!stands.obstacle(false).is_some_and(Wait::ends_in_a_pause), "{wait} in a pause");
+        }
     }
 }

@@ -7,7 +7,7 @@ use egui::{Align2, Color32, Rect, Ui, vec2};
 
 use super::panels::{self, Entry};
 use super::place::{self, Panel, Title};
-use super::words::goes_on;
+use super::words::Wait;
 use super::{Action, panel, theme};
 use crate::ladders::{self, Listed};
 use crate::timing::{Noise, Series};
@@ -18,9 +18,9 @@ pub(crate) enum LabState {
     /// Nothing; what is shown is known, or nothing is.
     Idle,
     /// It is to measure, and waits for this.
-    Waiting(&'static str),
+    Waiting(Wait),
     /// The same, and a step that had begun before is not over yet.
-    Ending(&'static str),
+    Ending(Wait),
     /// It measures; this is the step.
     Running(String),
     /// All is measured.
@@ -307,11 +307,10 @@ fn told(lab: &Lab) -> (Color32, String) {
     let count = count(lab);
     match &lab.state {
         LabState::Idle => (theme::WEAK, "Measures only while the movie stands still.".to_owned()),
-        LabState::Waiting(reason) => (theme::WARN, format!("{count}; waits: {reason}. {}", goes_on(reason))),
-        LabState::Ending(reason) => (
-            theme::WARN,
-            format!("{reason}; the step that has begun disturbs its times. {}", goes_on(reason)),
-        ),
+        LabState::Waiting(reason) => (theme::WARN, format!("{count}; waits: {reason}. {}", reason.end())),
+        LabState::Ending(reason) => {
+            (theme::WARN, format!("{reason}; the step that has begun disturbs its times. {}", reason.end()))
+        }
         LabState::Running(what) => (theme::GOOD, format!("{count}: {what}")),
         LabState::Done => (theme::GOOD, "Done.".to_owned()),
         LabState::Stopped => (theme::WEAK, "It was ended before all was measured.".to_owned()),

@@ -220,6 +220,7 @@ fn the_menu_opens_and_closes_every_panel_at_every_size() {
     for size in SIZES {
         for panel in &ENTRIES {
             let mut fixture = Fixture::new(size);
+            fixture.has_scene = true;
             assert_eq!(fixture.choose(panel.menu.0), [panel.action()], "{} at {size}", panel.menu.0);
             // It is gone after that, and its lines are within the window while it is open.
             (0..2).for_each(|_| drop(fixture.pass(vec![])));

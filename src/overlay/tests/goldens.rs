@@ -79,7 +79,7 @@ fn texts_of_the_panels() {
     panel("lab-idle", |f| f.overlay.open[Panel::Lab as usize] = true);
     panel("lab", |f| {
         f.overlay.open[Panel::Lab as usize] = true;
-        f.lab = measured(LabState::Waiting("the movie plays"));
+        f.lab = measured(LabState::Waiting(Wait::Plays));
     });
     panel("conversions-idle", |f| f.overlay.open[Panel::Conversions as usize] = true);
     panel("conversions", |f| {

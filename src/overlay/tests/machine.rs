@@ -459,9 +459,10 @@ fn the_lab_says_what_is_wrong_with_whom() {
 #[test]
 fn the_lab_says_why_it_waits_and_what_it_disturbs() {
     for (state, part) in [
-        (LabState::Waiting("the movie plays"), "waits: the movie plays. A pause lets it go on: Space."),
-        (LabState::Waiting(CHECKING), "waits: conversions are checked. It goes on after that."),
-        (LabState::Ending("the movie plays"), "the step that has begun disturbs its times"),
+        (LabState::Waiting(Wait::Plays), "waits: the movie plays. A pause lets it go on: Space."),
+        (LabState::Waiting(Wait::Check), "waits: conversions are checked. It goes on after that."),
+        (LabState::Waiting(Wait::Filter), "waits: the filter is at work. It goes on after that."),
+        (LabState::Ending(Wait::Plays), "the step that has begun disturbs its times"),
         (LabState::Failed("It does not answer.".to_owned()), "It does not answer."),
         (LabState::Done, "Which: naive."),
     ] {

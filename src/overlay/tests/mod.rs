@@ -41,6 +41,8 @@ struct Fixture<'a> {
     tuning: Tuning,
     lab: Lab,
     conversions: Conversions,
+    /// The scene that fills the window has a panel.
+    has_scene: bool,
     kernels: Kernels,
     races: Races,
     device: Option<crate::gpu::cl::DeviceInfo>,
@@ -116,6 +118,7 @@ impl<'a> Fixture<'a> {
             tuning: Tuning::NONE,
             lab: Lab::NONE,
             conversions: Conversions::default(),
+            has_scene: false,
             kernels: Kernels::default(),
             races: Races::default(),
             device: None,
@@ -140,11 +143,14 @@ impl<'a> Fixture<'a> {
             events,
             ..Default::default()
         };
+        let contents =
+            |ui: &mut egui::Ui| (0..6).for_each(|n| drop(ui.label(format!("Line {n} of the scene"))));
         let view = View {
             wipe: self.wipe.as_ref(),
             recorder: &self.recorder,
             cpu: CpuReading { process: Some(60.0), machine: Some(30.0), others: None, cores: 2 },
             movie: &self.movie,
+            scene: self.has_scene.then_some(ScenePanel { name: "A scene", contents: &contents }),
             device: self.device.as_ref(),
             devices: self.devices,
             gl_renderer: "renderer",

@@ -240,7 +240,19 @@ fn chapters_are_told_at_the_seek_bar_and_the_place_in_a_list_by_the_name() {
     let mut fixture = Fixture::new(SIZES[0]);
     let chapter = |start_s, title: &str| crate::media::Chapter { start_s, title: title.into() };
     fixture.movie.chapters = vec![chapter(0.0, "Begin"), chapter(4.0, ""), chapter(8.0, "The end")];
+    fixture.pass(vec![]);
     let rail = fixture.ctx.read_response(crate::overlay::seekbar::id()).unwrap().rect;
+    // A stroke where each begins, but the first.
+    let strokes: Vec<f32> = fixture
+        .rects
+        .iter()
+        .filter(|(rect, color)| *color == theme::TEXT && rect.width() == 1.0 && rail.intersects(*rect))
+        .map(|(rect, _)| (rect.center().x - rail.left()) / rail.width())
+        .collect();
+    assert!(
+        strokes.len() == 2 && (strokes[0] - 0.4).abs() < 0.05 && (strokes[1] - 0.8).abs() < 0.05,
+        "{strokes:?}"
+    );
     for (part, told) in [(0.2, "Begin"), (0.9, "The end")] {
         let at = pos2(rail.left() + part * rail.width(), rail.center().y);
         fixture.pass(vec![Event::PointerMoved(at)]);

@@ -92,8 +92,11 @@ fn nothing_lies_over_anything_else_whichever_panels_are_open() {
         let mut fixture = Fixture::new(size);
         fixture.devices = DeviceList { rows: Some(&rows), left_out: &machine.left_out, awaited: false };
         fixture.tuning = searched(Status::Abandoned(9.0));
-        fixture.lab = measured(LabState::Waiting("the movie plays"));
+        fixture.lab = measured(LabState::Waiting(Wait::Plays));
         fixture.conversions = super::conversions::checked();
+        fixture.has_scene = true;
+        fixture.turn(Panel::Scene, false);
+        fixture.overlay.folded[Panel::Scene as usize] = Some(false);
         for (n, one) in panels.iter().enumerate() {
             for (m, other) in panels.iter().enumerate().take(n) {
                 let (first, second) = if (n + m) % 2 == 0 { (one, other) } else { (other, one) };
@@ -162,9 +165,9 @@ fn the_buttons_of_a_search_keep_their_places_whatever_it_says() {
     let searched = || searched(Status::Abandoned(9.0));
     let states = [
         (Tuning::NONE, "Tune now"),
-        (Tuning { state: TuningState::Waiting("the movie plays"), trials: Vec::new(), ..searched() }, "Stop"),
+        (Tuning { state: TuningState::Waiting(Wait::Plays), trials: Vec::new(), ..searched() }, "Stop"),
         (searched(), "Stop"),
-        (Tuning { state: TuningState::Waiting("frames are late"), ..searched() }, "Stop"),
+        (Tuning { state: TuningState::Waiting(Wait::Late), ..searched() }, "Stop"),
         (Tuning { state: TuningState::Failed("It failed, and why. ".repeat(12)), ..searched() }, "Tune now"),
         (Tuning { state: TuningState::Done, ..searched() }, "Tune now"),
     ];

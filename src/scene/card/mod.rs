@@ -172,16 +172,16 @@ impl Scene for Card {
         }
     }
 
-    fn panels(&self, ui: &egui::Ui) {
-        let window = egui::Window::new("Test card").default_open(false).resizable(false);
-        let window = window.default_pos([ui.max_rect().center().x, ui.max_rect().top() + 8.0]);
-        window.show(ui.ctx(), |ui| {
-            ui.label("Bars of 75 %; ramps of grey, red, green and blue, through which a line goes;");
-            ui.label("lines of 1, 2, 4 and 8 pixels; a grid; what the engine measures, twice a second.");
-            ui.label(
-                "The variant filters all of it. PageUp and PageDown change its size, a drag turns the cube.",
-            );
-        });
+    fn panel(&self) -> Option<&'static str> {
+        Some("Test card")
+    }
+
+    fn panel_contents(&self, ui: &mut egui::Ui) {
+        ui.label(
+            "Bars of 75 %; ramps of grey, red, green and blue, through which a line goes; lines of 1, 2, 4 and 8 \
+             pixels; a grid; what the engine measures, twice a second.\nThe variant filters all of it. PageUp and \
+             PageDown change its size, a drag turns the cube.",
+        );
     }
 
     fn destroy(&mut self) {

@@ -344,7 +344,7 @@ impl Cloth {
     }
 
     /// The panel of the steps.
-    pub(super) fn panels(&self, ui: &egui::Ui) {
+    pub(super) fn panel_contents(&self, ui: &mut egui::Ui) {
         self.panel.show(ui, &self.times);
     }
 

@@ -40,13 +40,14 @@ impl Panel {
     }
 
     /// Lays it out.
-    pub(super) fn show(&self, ui: &Ui, times: &Times) {
-        let window = egui::Window::new("Cloth").default_open(false).resizable(false);
-        let middle = ui.max_rect().center_top();
-        window.default_pos([middle.x - 200.0, middle.y + 8.0]).show(ui.ctx(), |ui| self.rows(ui, times));
-    }
-
-    fn rows(&self, ui: &mut Ui, times: &Times) {
+    pub(super) fn show(&self, ui: &mut Ui, times: &Times) {
+        // First what is to be read where the panel is low.
+        let runs_on = match (&self.device, &self.copies) {
+            (Some(device), None) => format!("On {device}, which writes into OpenGL's vertex buffers."),
+            (Some(device), Some(why)) => format!("On {device}. Vertices are copied: {why}."),
+            (None, _) => "There is no OpenCL device: plain Rust moves the shirts.".to_owned(),
+        };
+        ui.add(egui::Label::new(theme_text(&runs_on, theme::WEAK)).wrap());
         let rows: Vec<_> = (0..WORDS.len()).map(|at| times.row(at)).collect();
         let most = rows.iter().flatten().filter_map(|row| row.ms).map(|ms| ms.p50).fold(0.0, f64::max);
         let mut on_host = self.on_host.get();
@@ -74,12 +75,6 @@ impl Panel {
             }
         });
         self.on_host.set(on_host);
-        let below = match (&self.device, &self.copies) {
-            (Some(device), None) => format!("On {device}, which writes into OpenGL's vertex buffers."),
-            (Some(device), Some(why)) => format!("On {device}. Vertices are copied: {why}."),
-            (None, _) => "There is no OpenCL device: plain Rust moves the shirts.".to_owned(),
-        };
-        ui.add(egui::Label::new(theme_text(&below, theme::WEAK)).wrap());
         ui.label(theme_text(
             "Drag a shirt, or turn the camera; PageUp and PageDown change the army.",
             theme::WEAK,
