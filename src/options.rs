@@ -81,8 +81,8 @@ impl DeviceTimeoutArgs {
 pub struct SizeArgs {
     /// How many numbers, separated by commas; for `tune` each stands for its class. Only where numbers are added or
     /// converted. Without it 16777216
-    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
-    pub count: Option<Vec<u32>>,
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::large_count)]
+    pub count: Option<Vec<u64>>,
     /// Edges of the blocks in pixels, separated by commas: 16, 32, 64; only for reductions. Without it 64
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = values::count)]
     pub block: Vec<u32>,
@@ -185,7 +185,7 @@ pub struct PlayArgs {
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub preload: Option<u32>,
     /// Quit after this many presented frames
-    #[arg(long, value_name = "N", value_parser = values::frames)]
+    #[arg(long, value_name = "N", value_parser = values::large_count)]
     pub frames: Option<u64>,
     /// Save the window as a PNG when quitting
     #[arg(long, value_name = "PNG", value_parser = values::png_file)]

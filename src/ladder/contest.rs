@@ -27,7 +27,7 @@ use crate::verify::{self, Accuracy, Checked, Elements, MismatchReport};
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sizes<'a> {
     /// How many numbers.
-    pub count: Option<&'a [u32]>,
+    pub count: Option<&'a [u64]>,
     /// Rows of the left matrix, columns of the right one, and what they have in common.
     pub mnk: Option<&'a [[u32; 3]]>,
     /// Rows and columns of a matrix.
@@ -45,12 +45,15 @@ impl Sizes<'_> {
     ///
     /// # Errors
     /// A sentence on a count that it does not take.
-    pub(crate) fn counts(&self, name: &str, most: u32) -> std::result::Result<Vec<u32>, String> {
-        let mut counts = Vec::new();
+    pub(crate) fn counts<N>(&self, name: &str, most: N) -> std::result::Result<Vec<N>, String>
+    where
+        N: TryFrom<u64> + Into<u64> + PartialEq,
+    {
+        let (mut counts, most) = (Vec::new(), most.into());
         for &count in self.count.unwrap_or(&[1 << 24]) {
-            if !(1..=most).contains(&count) {
+            let Some(count) = within(count, most) else {
                 return Err(format!("{count} is no --count of {name}: choose 1 to {most}"));
-            }
+            };
             if !counts.contains(&count) {
                 counts.push(count);
             }
@@ -60,9 +63,13 @@ impl Sizes<'_> {
 }
 
 /// The count of numbers in a case's JSON, where it is one from 1 to `most`.
-pub(crate) fn count_of(json: &Value, most: u32) -> Option<u32> {
-    let count = json["count"].as_u64().and_then(|count| u32::try_from(count).ok());
-    count.filter(|count| (1..=most).contains(count))
+pub(crate) fn count_of<N: TryFrom<u64> + Into<u64>>(json: &Value, most: N) -> Option<N> {
+    within(json["count"].as_u64()?, most.into())
+}
+
+/// A count, where it is one from 1 to `most`.
+fn within<N: TryFrom<u64>>(count: u64, most: u64) -> Option<N> {
+    N::try_from(count).ok().filter(|_| (1..=most).contains(&count))
 }
 
 /// One computation, written several times: its cases, its rungs, and how they run. What is common to all ladders is here

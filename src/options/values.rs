@@ -63,8 +63,8 @@ fn sizes<const COUNT: usize>(s: &str) -> Option<[u32; COUNT]> {
     <[u32; COUNT]>::try_from(sizes?).ok()
 }
 
-/// How many frames are presented.
-pub(super) fn frames(s: &str) -> Result<u64, String> {
+/// How many, where 32 bits may not hold it.
+pub(super) fn large_count(s: &str) -> Result<u64, String> {
     whole(s, 1, u64::MAX)
 }
 

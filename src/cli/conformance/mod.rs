@@ -4,6 +4,7 @@
 mod changes;
 mod report;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -19,7 +20,7 @@ use crate::jobs::Cancel;
 use crate::ladders::conversions::run::{self, Ask};
 use crate::ladders::conversions::saved::{Conditions, OfCase, OfDevice, Saved};
 use crate::ladders::conversions::types::{Case, Type, Widths};
-use crate::ladders::conversions::values::Depth;
+use crate::ladders::conversions::values::{Depth, Values};
 use crate::ladders::conversions::{Abilities, FILE};
 use crate::options::values;
 use crate::save;
@@ -177,11 +178,13 @@ fn conditions(device: &Device) -> Conditions {
 
 /// A saved test that goes on, and its devices.
 fn resumed(saved: Saved) -> Result<(Saved, Vec<Device>)> {
+    let refused =
+        |why: String| Error::new("The test cannot go on.", why, "Begin a new one without --resume.");
+    let count = |of: Type| (of, Values::new(of, saved.depth(), saved.seed).count());
+    let counts: BTreeMap<Type, u64> = Type::ALL.into_iter().map(count).collect();
     let present = working_devices();
     let mut devices = Vec::new();
     for one in &saved.devices {
-        let refused =
-            |why: String| Error::new("The test cannot go on.", why, "Begin a new one without --resume.");
         let device = present.iter().find(|device| device.info.name == one.name);
         let device =
             device.ok_or_else(|| refused(format!("There is no OpenCL device '{}' any more.", one.name)))?;
@@ -197,16 +200,16 @@ fn resumed(saved: Saved) -> Result<(Saved, Vec<Device>)> {
                 "The kernels or what the device does with small numbers have changed.".to_owned(),
             ));
         }
+        // Of other numbers those that are done say nothing.
+        if let Some(other) = one.cases.iter().find(|case| !case.is_of(&counts)) {
+            return Err(refused(format!("This program tries other numbers of '{}'.", other.case)));
+        }
         devices.push(device.clone());
     }
     let own = concat!("clreel ", env!("CARGO_PKG_VERSION"));
     match saved.program == own {
         true => Ok((Saved { complete: false, ..saved }, devices)),
-        false => Err(Error::new(
-            "The test cannot go on.",
-            format!("It was begun by {}, and this is {own}.", saved.program),
-            "Begin a new one without --resume.",
-        )),
+        false => Err(refused(format!("It was begun by {}, and this is {own}.", saved.program))),
     }
 }
 

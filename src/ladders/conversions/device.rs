@@ -107,6 +107,15 @@ impl Program {
         }
         Ok((Self { kernels, from, to, widths }, failures))
     }
+
+    /// The kernel of a case.
+    ///
+    /// # Errors
+    /// When the case is none of those that were compiled: what was not run must not pass for right.
+    fn of(&self, case: Case) -> Result<&Kernel> {
+        let kernel = self.kernels.iter().find(|(of, _)| *of == case).map(|(_, kernel)| kernel);
+        kernel.ok_or_else(|| Error::new(WHAT, format!("There is no kernel for {case}."), AGAIN))
+    }
 }
 
 /// What leaves all kernels out but that of one case.
@@ -176,6 +185,7 @@ pub(crate) struct Memory {
 }
 
 const WHAT: &str = "Conversions could not be run on the device.";
+const AGAIN: &str = "Try the conversion again alone, with --type.";
 
 impl Memory {
     /// None is taken yet.
@@ -210,12 +220,13 @@ impl Memory {
         times: &mut Times,
     ) -> Result<Option<Failure>> {
         let mut began = Instant::now();
-        let Some((_, kernel)) = program.kernels.iter().find(|(of, _)| *of == case) else { return Ok(None) };
+        let kernel = program.of(case)?;
         let count = input.len() / program.from.bytes();
         debug_assert_eq!(count % MULTIPLE, 0);
         let places = Places::new(count, program.to);
         let output = Self::at_least(&self.cl, &mut self.output, places.all())?;
-        let Some(from) = &self.input else { return Ok(None) };
+        let none = || Error::new(WHAT, "No numbers were brought to it.", AGAIN);
+        let from = self.input.as_ref().ok_or_else(none)?;
         let whole = |e: Status| failed(WHAT, &e);
         let first = output.part(CANARY, places.all() - CANARY).map_err(whole)?;
         let queue = &self.cl.queue;
@@ -304,4 +315,17 @@ fn compare(
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_compiled_does_not_pass_for_right() {
+        let case = Case::named("int_rte_float").unwrap();
+        let none = Program { kernels: Vec::new(), from: case.from, to: case.to, widths: Widths::ALL };
+        let error = none.of(case).map(drop).unwrap_err().to_string();
+        assert!(error.contains("There is no kernel for int_rte_float."), "{error}");
+    }
 }

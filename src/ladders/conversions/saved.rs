@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::compare::Failure;
 use super::run::State;
 use super::trial::Times;
-use super::types::{Case, Form, Widths};
+use super::types::{Case, Form, Type, Widths};
 use super::values::{Depth, Values};
 use crate::error::{Error, Result};
 use crate::gpu::cl::DeviceInfo;
@@ -104,6 +104,13 @@ impl OfCase {
             reason: None,
             repeat: None,
         }
+    }
+
+    /// Whether it is of a case that there is, and of as many numbers as its source has in `counts`: another version may try
+    /// others.
+    pub fn is_of(&self, counts: &BTreeMap<Type, u64>) -> bool {
+        let count = Case::named(&self.case).and_then(|case| counts.get(&case.from));
+        count.is_some_and(|count| self.of == *count && self.values <= *count)
     }
 
     /// Notes what is known now.

@@ -2,11 +2,11 @@
 //! same numbers each time, whichever parts are asked for.
 //!
 //! Numbers of 8 and 16 bits are all of them; of 32 bits all, or as those of 64 bits: special ones, the edges of every
-//! destination's range with their neighbours, and after them random ones.
+//! destination's range with their neighbours, the ties of every narrower significand, and after them random ones.
 
 use serde::{Deserialize, Serialize};
 
-use super::types::{Kind, Type};
+use super::types::{Format, Kind, Type};
 
 /// Numbers are padded to a multiple of this: all widths of vectors divide it.
 pub(crate) const MULTIPLE: usize = 48;
@@ -148,12 +148,16 @@ fn special(from: Type) -> Vec<u64> {
                     let bits = edge.wrapping_add_signed(beside);
                     all.extend([bits, bits.wrapping_neg()]);
                 }
-                // Ties of numbers that have no room in a significand.
+                // Ties of numbers that have no room in a significand: the first two of this size, and the last number that has
+                // room between two ties. Of `half` that is the largest one, and the tie behind it is too large for it.
                 for precision in [11, 24, 53] {
                     if power >= precision {
-                        let tie = 1_u64 << (power - precision);
-                        for odd in [edge | tie, edge | tie << 1 | tie] {
-                            all.extend([odd - 1, odd, odd + 1]);
+                        let (tie, next) = (1_u64 << (power - precision), edge << 1);
+                        let odd = [edge | tie, edge | tie << 1 | tie];
+                        let last = [3, 2, 1].map(|ties| next.wrapping_sub(ties * tie));
+                        for number in odd.into_iter().chain(last) {
+                            let near = [-2_i64, -1, 0, 1, 2].map(|beside| number.wrapping_add_signed(beside));
+                            all.extend(near.iter().flat_map(|bits| [*bits, bits.wrapping_neg()]));
                         }
                     }
                 }
@@ -177,6 +181,9 @@ fn special(from: Type) -> Vec<u64> {
                 }
                 positive.extend([power | 1 << (stored - 1), power | 3 << (stored - 2)]);
             }
+            for to in [Type::Half, Type::Float] {
+                positive.extend(edges_in(from, format, to));
+            }
             // What lies just inside and outside the ranges of whole numbers, and halves there.
             for power in [7, 8, 15, 16, 31, 32, 63, 64] {
                 for halves in -6_i64..=6 {
@@ -194,6 +201,30 @@ fn special(from: Type) -> Vec<u64> {
     all.sort_unstable();
     all.dedup();
     all
+}
+
+/// Positive numbers of a binary type, as bits, where a narrower binary type `to` rounds: for each power of two from half its
+/// smallest number to its largest ones the first number of this size, the tie behind it, and the last number that has room
+/// between two ties, each with two neighbours. Among them are the largest number, the tie from which it is infinity, the
+/// smallest normal one, the smallest of all, and half of it. None where `to` is not narrower.
+fn edges_in(from: Type, format: Format, to: Type) -> Vec<u64> {
+    let Kind::Binary(narrow) = to.kind() else { return Vec::new() };
+    if to.bits() >= from.bits() {
+        return Vec::new();
+    }
+    let stored = format.precision - 1;
+    let lowest = narrow.lowest - narrow.precision as i32;
+    let of_power = |exponent: i32| {
+        let power = ((exponent - format.lowest + 1) as u64) << stored;
+        // Half of what lies between two numbers of `to`; below its normal ones they have the same distance everywhere.
+        let tie = 1_u64 << (stored - narrow.precision + (narrow.lowest - exponent).max(0) as u32);
+        let next = power + (1 << stored);
+        let last = [3, 2, 1].map(|ties| next - (ties * tie).min(1 << stored));
+        [power, power + tie].into_iter().chain(last)
+    };
+    // The largest exponent is that of the smallest normal number with the other sign, and 1 more.
+    let ends = (lowest..=1 - narrow.lowest).flat_map(of_power);
+    ends.flat_map(|bits| [-2_i64, -1, 0, 1, 2].map(|beside| bits.wrapping_add_signed(beside))).collect()
 }
 
 /// A number's bits in a format of 32 or 64 bits; what has no room there may become a neighbour.
@@ -234,6 +265,68 @@ mod tests {
         let longs = special(Type::Long);
         for number in [i64::MIN, i64::MAX, -1, 127, 128, -129, 1 << 53, (1 << 53) + 1] {
             assert!(longs.contains(&(number as u64)), "{number}");
+        }
+    }
+
+    /// A number in a binary type, with two neighbours at each side, of both signs.
+    fn has_near(from: Type, number: f64) {
+        let (all, at) = (special(from), bits_of(from, number));
+        for bits in at - 2..=at + 2 {
+            for sign in [0, (from.mask() >> 1) + 1] {
+                assert!(all.binary_search(&(bits | sign)).is_ok(), "{} of {number:e}: {bits:x}", from.name());
+            }
+        }
+    }
+
+    #[test]
+    fn the_edges_of_narrower_binary_types_are_there_with_their_neighbours() {
+        let two = |power: i32| 2_f64.powi(power);
+        // The largest, the tie to infinity, the tie below the largest; the smallest normal and the largest that is not, and
+        // the tie between both; the smallest of all, half of it, and half as much again.
+        let half = [65504.0, 65520.0, 65488.0, two(-14), two(-14) - two(-24), two(-14) - two(-25), two(-24)]
+            .into_iter()
+            .chain([two(-25), 1.5 * two(-24)]);
+        for number in half {
+            has_near(Type::Float, number);
+            has_near(Type::Double, number);
+        }
+        let largest = f64::from(f32::MAX);
+        for number in [largest, largest + two(103), largest - two(103), two(-126), two(-126) - two(-149)]
+            .into_iter()
+            .chain([two(-126) - two(-150), two(-149), two(-150), 1.5 * two(-149)])
+        {
+            has_near(Type::Double, number);
+        }
+        let bits = |number: f64| bits_of(Type::Double, number);
+        assert_eq!([bits(largest), bits(largest + two(103))], [0x47ef_ffff_e000_0000, 0x47ef_ffff_f000_0000]);
+        // Nothing is narrower than that.
+        assert!(edges_in(Type::Float, Format { precision: 24, lowest: -126 }, Type::Float).is_empty());
+    }
+
+    #[test]
+    fn the_largest_whole_numbers_with_room_and_their_ties_are_there() {
+        let near = |from: Type, number: i128| {
+            let all = special(from);
+            for beside in number - 2..=number + 2 {
+                let bits = beside as u64 & from.mask();
+                assert!(all.binary_search(&bits).is_ok(), "{} {beside}", from.name());
+            }
+        };
+        for from in [Type::Int, Type::UInt, Type::Long, Type::ULong] {
+            let has_sign = matches!(from.kind(), Kind::Whole { signed: true });
+            let bits = from.bits() - u32::from(has_sign);
+            let top = 1_i128 << bits;
+            // To half: the largest, the ties beside it. To float, and to double: the last of all that have room, and the tie.
+            let mut numbers = vec![65504, 65520, 65488, top - (1 << (bits - 24)), top - (1 << (bits - 25))];
+            if bits > 54 {
+                numbers.extend([top - (1 << (bits - 53)), top - (1 << (bits - 54))]);
+            }
+            for number in numbers {
+                near(from, number);
+                if has_sign {
+                    near(from, -number);
+                }
+            }
         }
     }
 }

@@ -8,9 +8,12 @@
 mod run;
 mod slot;
 
+use std::ops::Range;
+
 use serde_json::{Value, json};
 
 use super::types::{Case as Conversion, Rounding, Type};
+use super::values::MULTIPLE;
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo};
 use crate::ladder::config::{Config, Param, Tunable};
@@ -32,8 +35,10 @@ pub(super) const WIDTHS: [u8; 6] = [1, 2, 3, 4, 8, 16];
 pub(super) const PART: usize = 48 * 21_845;
 /// The same where each thread makes and runs parts of its own.
 pub(super) const SHARE: usize = 48 * 5461;
-/// The most numbers of a case: right ones are counted in 32 bits.
-const MOST: u32 = 1 << 30;
+/// The most numbers of a case: all of the conversion's source.
+const MOST: u64 = 1 << 32;
+/// The device counts right results in 32 bits: after so many numbers its counts are fetched and begin anew.
+const STRETCH: u64 = 1024 * PART as u64;
 /// One of so many numbers has another result than the right one among what is wanted, where faults are planted.
 const FAULTS: usize = 997;
 
@@ -174,7 +179,7 @@ pub enum Host {
 /// What a case needs.
 #[derive(Debug)]
 pub struct Room {
-    count: u32,
+    count: u64,
     /// Whether something else is wanted of some numbers than what is right.
     faults: bool,
     /// How many results of each width are right, between guards.
@@ -190,10 +195,10 @@ pub struct Counts;
 
 impl Elements for Counts {
     const NAME: &'static str = "counts";
-    const BYTES: usize = 4;
+    const BYTES: usize = 8;
 
     fn value(&self, bytes: &[u8]) -> f64 {
-        bytes.try_into().map_or(f64::NAN, |bytes| f64::from(u32::from_le_bytes(bytes)))
+        bytes.try_into().map_or(f64::NAN, |bytes| u64::from_le_bytes(bytes) as f64)
     }
 
     fn position(&self, number: usize) -> String {
@@ -201,22 +206,31 @@ impl Elements for Counts {
     }
 }
 
-/// How many results of each width are the wanted ones: one of [`FAULTS`] is not, where faults are planted.
-fn right(count: u32, faults: bool) -> u32 {
-    let all = (count as usize).next_multiple_of(super::values::MULTIPLE);
-    (if faults { all - all.div_ceil(FAULTS) } else { all }) as u32
+/// How many results of each width are the wanted ones, of the numbers of a stretch: one of [`FAULTS`] is not, where faults are
+/// planted.
+fn right(numbers: &Range<u64>, faults: bool) -> u64 {
+    let all = (numbers.end - numbers.start).next_multiple_of(MULTIPLE as u64);
+    let before = |end: u64| end.div_ceil(FAULTS as u64);
+    let wrong = before(numbers.start + all) - before(numbers.start);
+    if faults { all - wrong } else { all }
 }
 
-/// The first number of each part, and how many there are: all have so many but the last.
-fn parts(count: u32, part: usize) -> impl Iterator<Item = (u32, usize)> {
-    (0..count).step_by(part).map(move |first| {
-        let left = ((count - first) as usize).min(part);
-        (first, left.next_multiple_of(super::values::MULTIPLE))
+/// The stretches of so many numbers.
+fn stretches(count: u64) -> impl Iterator<Item = Range<u64>> {
+    (0..count).step_by(STRETCH as usize).map(move |first| first..count.min(first + STRETCH))
+}
+
+/// The first number of each part of a stretch, and how many there are: all have so many but the last.
+fn parts(numbers: &Range<u64>, part: usize) -> impl Iterator<Item = (u64, usize)> + use<> {
+    let end = numbers.end;
+    numbers.clone().step_by(part).map(move |first| {
+        let left = (end - first).min(part as u64) as usize;
+        (first, left.next_multiple_of(MULTIPLE))
     })
 }
 
 impl Ladder for HostStrategies {
-    type Case = u32;
+    type Case = u64;
     type Code = Code;
     type Built = Built;
     type Room = Room;
@@ -229,7 +243,7 @@ impl Ladder for HostStrategies {
     const TAKES: &'static [&'static str] = &["count"];
     const SIZES: &'static [&'static str] = &["65536", "1048576", "16777216"];
 
-    fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<u32>, String> {
+    fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<u64>, String> {
         sizes.counts("conversions", MOST)
     }
 
@@ -237,46 +251,46 @@ impl Ladder for HostStrategies {
         &RUNGS
     }
 
-    fn small(&self) -> Vec<u32> {
+    fn small(&self) -> Vec<u64> {
         // One, less and more than all widths divide, and more than two parts.
-        vec![1, 47, 49, 1000, 2 * PART as u32 + 77]
+        vec![1, 47, 49, 1000, 2 * PART as u64 + 77]
     }
 
-    fn title(&self, count: &u32) -> String {
+    fn title(&self, count: &u64) -> String {
         format!("{CONVERSION} of {count} floats")
     }
 
-    fn json(&self, count: &u32) -> Value {
+    fn json(&self, count: &u64) -> Value {
         json!({ "conversion": CONVERSION.to_string(), "count": count })
     }
 
-    fn class(&self, _: &u32) -> &'static str {
+    fn class(&self, _: &u64) -> &'static str {
         "any"
     }
 
-    fn case(&self, json: &Value) -> Option<u32> {
+    fn case(&self, json: &Value) -> Option<u64> {
         count_of(json, MOST)
     }
 
-    fn bytes(&self, count: &u32) -> f64 {
+    fn bytes(&self, count: &u64) -> f64 {
         // A number and a result for each width.
-        8.0 * WIDTHS.len() as f64 * f64::from(*count)
+        8.0 * WIDTHS.len() as f64 * *count as f64
     }
 
-    fn operations(&self, count: &u32) -> f64 {
-        WIDTHS.len() as f64 * f64::from(*count)
+    fn operations(&self, count: &u64) -> f64 {
+        WIDTHS.len() as f64 * *count as f64
     }
 
-    fn output_bytes(&self, _: &u32) -> usize {
-        4 * WIDTHS.len()
+    fn output_bytes(&self, _: &u64) -> usize {
+        Counts::BYTES * WIDTHS.len()
     }
 
-    fn memory(&self, _: &u32) -> usize {
+    fn memory(&self, _: &u64) -> usize {
         // Two slots with numbers, what is wanted and six results each, and the host's own; two small ones for each thread.
         PART * 4 * (2 * (6 + 2) + 4) + SHARE * 4 * (2 + 1) * 2 * all_threads()
     }
 
-    fn supports(&self, device: &DeviceInfo, _: &u32) -> std::result::Result<(), String> {
+    fn supports(&self, device: &DeviceInfo, _: &u64) -> std::result::Result<(), String> {
         match device.max_allocation_bytes >= PART as u64 * 4 {
             true => Ok(()),
             false => Err(format!("'{}' has no room for {PART} numbers.", device.name)),
@@ -303,16 +317,16 @@ impl Ladder for HostStrategies {
         Ok(Built::Host(Host::Reference(all_threads())))
     }
 
-    fn room(&self, cl: Option<&ClContext>, count: &u32, guard: usize) -> Result<Room> {
+    fn room(&self, cl: Option<&ClContext>, count: &u64, guard: usize) -> Result<Room> {
         let output = crate::memory::zeroed(self.output_bytes(count) + 2 * guard)?;
-        let largest = (*count as usize).min(PART).next_multiple_of(super::values::MULTIPLE);
+        let largest = ((*count).min(PART as u64) as usize).next_multiple_of(MULTIPLE);
         let device = cl.map(|cl| Device::new(cl, largest, all_threads())).transpose()?;
         Ok(Room { count: *count, faults: false, output, guard, host: Memory::default(), device })
     }
 
     fn load(&self, room: &mut Room, input: &str) -> Result<Vec<u8>> {
         room.faults = input != Self::INPUTS[0];
-        let right = right(room.count, room.faults);
+        let right = right(&(0..room.count), room.faults);
         Ok(WIDTHS.iter().flat_map(|_| right.to_le_bytes()).collect())
     }
 
@@ -340,5 +354,33 @@ impl Ladder for HostStrategies {
 
     fn elements(&self, _: &Room) -> Counts {
         Counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_and_their_parts_have_every_number_once_and_all_the_planted_faults() {
+        // What the device counts has room in its 32 bits.
+        assert!(STRETCH < u64::from(u32::MAX));
+        for count in [1, 49, STRETCH - 1, STRETCH, STRETCH + 1, 3 * STRETCH + 1000, MOST] {
+            for part in [PART, SHARE] {
+                let mut next = 0;
+                for stretch in stretches(count) {
+                    for (first, numbers) in parts(&stretch, part) {
+                        assert_eq!(first, next, "{count}");
+                        next += numbers as u64;
+                    }
+                }
+                assert_eq!(next, count.next_multiple_of(MULTIPLE as u64), "{count}");
+            }
+            for faults in [false, true] {
+                let all: u64 = stretches(count).map(|stretch| right(&stretch, faults)).sum();
+                assert_eq!(all, right(&(0..count), faults), "{count}");
+            }
+        }
+        assert_eq!((right(&(0..1), true), right(&(0..1000), true)), (47, 1008 - 2));
     }
 }

@@ -1,12 +1,13 @@
 //! What the host does in each rung. In: kernels, how many numbers. Out: how many results of each width are right, and how long
 //! it took.
 
+use std::ops::Range;
 use std::sync::atomic::{Ordering, compiler_fence};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use super::slot::{ALL_WIDTHS, Device, Kernels, Mapped, Slot, trace_device, traced};
-use super::{Built, CONVERSION, FAULTS, Host, PART, SHARE, WIDTHS, parts};
+use super::{Built, CONVERSION, FAULTS, Host, PART, SHARE, WIDTHS, parts, stretches};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{self, Buffer};
 use crate::ladder::measure::Sample;
@@ -79,18 +80,18 @@ const BLOCK: usize = 1 << 14;
 impl Maker {
     /// The numbers from `first` on, and what is wanted of them. All 2^32 of them come before one comes again, and few of them
     /// look alike.
-    fn make(self, first: u32, numbers: &mut [u8], wanted: &mut [u8]) {
+    fn make(self, first: u64, numbers: &mut [u8], wanted: &mut [u8]) {
         traced("numbers and reference", || {
             let blocks = numbers.chunks_mut(4 * BLOCK).zip(wanted.chunks_mut(4 * BLOCK));
             for (first, (numbers, wanted)) in (first..).step_by(BLOCK).zip(blocks) {
                 let (words, _) = numbers.as_chunks_mut::<4>();
-                for (index, word) in (first..).zip(words) {
-                    *word = index.wrapping_mul(0x9e37_79b1).to_le_bytes();
+                for (index, word) in (0..).zip(words) {
+                    *word = (first as u32).wrapping_add(index).wrapping_mul(0x9e37_79b1).to_le_bytes();
                 }
                 convert_all(CONVERSION, numbers, wanted, &mut []);
             }
             if self.faults {
-                let before = (FAULTS - first as usize % FAULTS) % FAULTS;
+                let before = (FAULTS - (first % FAULTS as u64) as usize) % FAULTS;
                 wanted.iter_mut().skip(4 * before).step_by(4 * FAULTS).for_each(|byte| *byte ^= 1);
             }
         });
@@ -130,45 +131,64 @@ fn equal_by_bytes(got: &[u8], wanted: &[u8]) -> u32 {
 /// Runs a rung once.
 pub(super) fn run(
     built: &Built,
-    count: u32,
+    count: u64,
     faults: bool,
     host: &mut Memory,
-    device: Option<&mut Device>,
-) -> Result<([u32; 6], Sample)> {
+    mut device: Option<&mut Device>,
+) -> Result<([u64; 6], Sample)> {
     let (began, maker) = (Instant::now(), Maker { faults });
-    let right = match (built, device) {
-        (Built::Host(Host::Reference(threads)), _) => reference(count, maker, *threads, host),
-        (Built::Host(Host::Compare { vectors }), _) => return Ok(compare(count, maker, *vectors, host)),
-        (Built::Kernels(kernels, strategy), Some(device)) => {
-            let wanted = &mut host.wanted;
-            match strategy {
-                Strategy::Blocking => blocking(kernels, count, maker, &device.slots[0], host)?,
-                Strategy::Mapped => mapped(kernels, count, maker, &device.slots[0], &mut wanted[0])?,
-                Strategy::NonBlocking => ahead(kernels, count, maker, &device.slots[..1], &mut wanted[..1])?,
-                Strategy::DoubleBuffered => ahead(kernels, count, maker, &device.slots, wanted)?,
-                Strategy::AllWidths { threads: true } => on_threads(kernels, count, maker, device)?,
-                _ => on_device(kernels, *strategy, count, maker, device)?,
+    let (mut all, mut compared_ms) = ([0; 6], None);
+    for numbers in stretches(count) {
+        let numbers = &numbers;
+        let right = match (built, device.as_deref_mut()) {
+            (Built::Host(Host::Reference(threads)), _) => reference(numbers, maker, *threads, host),
+            (Built::Host(Host::Compare { vectors }), _) => {
+                let (right, ms) = compare(numbers, maker, *vectors, host);
+                *compared_ms.get_or_insert(0.0) += ms;
+                right
             }
-        }
-        (Built::Kernels(..), None) => {
-            return Err(Error::new("Numbers cannot be converted.", "The device has no room for them.", ""));
-        }
-    };
-    Ok((right, sample(ms_since(began))))
+            (Built::Kernels(kernels, strategy), Some(device)) => {
+                on(device, kernels, *strategy, numbers, maker, host)?
+            }
+            (Built::Kernels(..), None) => {
+                let why = "The device has no room for them.";
+                return Err(Error::new("Numbers cannot be converted.", why, ""));
+            }
+        };
+        all.iter_mut().zip(right).for_each(|(all, right)| *all += u64::from(right));
+    }
+    let wall_ms = compared_ms.unwrap_or_else(|| ms_since(began));
+    Ok((all, Sample { device_ms: None, dispatch_ms: None, wall_ms }))
 }
 
-fn sample(wall_ms: f64) -> Sample {
-    Sample { device_ms: None, dispatch_ms: None, wall_ms }
+/// Runs a rung's kernels on the numbers of a stretch.
+fn on(
+    device: &mut Device,
+    kernels: &Kernels,
+    strategy: Strategy,
+    numbers: &Range<u64>,
+    maker: Maker,
+    host: &mut Memory,
+) -> Result<[u32; 6]> {
+    let wanted = &mut host.wanted;
+    match strategy {
+        Strategy::Blocking => blocking(kernels, numbers, maker, &device.slots[0], host),
+        Strategy::Mapped => mapped(kernels, numbers, maker, &device.slots[0], &mut wanted[0]),
+        Strategy::NonBlocking => ahead(kernels, numbers, maker, &device.slots[..1], &mut wanted[..1]),
+        Strategy::DoubleBuffered => ahead(kernels, numbers, maker, &device.slots, wanted),
+        Strategy::AllWidths { threads: true } => on_threads(kernels, numbers, maker, device),
+        _ => on_device(kernels, strategy, numbers, maker, device),
+    }
 }
 
 /// No device: the results are what the reference says, and the planted faults are taken out of the count.
-fn reference(count: u32, maker: Maker, threads: usize, host: &mut Memory) -> [u32; 6] {
+fn reference(numbers: &Range<u64>, maker: Maker, threads: usize, host: &mut Memory) -> [u32; 6] {
     let Memory { input, wanted: [wanted, _], .. } = host;
     // Each thread has a share of the memory, and parts that fit.
     let share_of = if threads > 1 { SHARE } else { PART };
     let all = 4 * share_of * threads;
     let (input, wanted) = (at_least(input, all), at_least(wanted, all));
-    let left = Mutex::new(parts(count, share_of));
+    let left = Mutex::new(parts(numbers, share_of));
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
     let rooms = input.chunks_mut(4 * share_of).zip(wanted.chunks_mut(4 * share_of));
     share(rooms, threads, |(input, wanted)| {
@@ -177,14 +197,14 @@ fn reference(count: u32, maker: Maker, threads: usize, host: &mut Memory) -> [u3
             std::hint::black_box(&wanted);
         }
     });
-    [super::right(count, maker.faults); 6]
+    [super::right(numbers, maker.faults) as u32; 6]
 }
 
-/// No device, and the comparison of six times the numbers alone is timed.
-fn compare(count: u32, maker: Maker, vectors: bool, host: &mut Memory) -> ([u32; 6], Sample) {
+/// No device, and the comparison of six times the numbers alone is timed, in milliseconds.
+fn compare(numbers: &Range<u64>, maker: Maker, vectors: bool, host: &mut Memory) -> ([u32; 6], f64) {
     let Memory { input, wanted: [wanted, _], got } = host;
     let (mut right, mut ms) = ([0; 6], 0.0);
-    for (first, numbers) in parts(count, PART) {
+    for (first, numbers) in parts(numbers, PART) {
         let [input, wanted, got] = [&mut *input, wanted, got].map(|memory| at_least(memory, 4 * numbers));
         Maker { faults: false }.make(first, input, got);
         maker.make(first, input, wanted);
@@ -197,13 +217,19 @@ fn compare(count: u32, maker: Maker, vectors: bool, host: &mut Memory) -> ([u32;
         }
         ms += ms_since(began);
     }
-    (right, sample(ms))
+    (right, ms)
 }
 
-fn blocking(kernels: &Kernels, count: u32, maker: Maker, slot: &Slot, host: &mut Memory) -> Result<[u32; 6]> {
+fn blocking(
+    kernels: &Kernels,
+    numbers: &Range<u64>,
+    maker: Maker,
+    slot: &Slot,
+    host: &mut Memory,
+) -> Result<[u32; 6]> {
     let Memory { input, wanted: [wanted, _], got } = host;
     let mut right = [0; 6];
-    for (first, numbers) in parts(count, PART) {
+    for (first, numbers) in parts(numbers, PART) {
         let [input, wanted, got] = [&mut *input, wanted, got].map(|memory| at_least(memory, 4 * numbers));
         maker.make(first, input, wanted);
         for ((name, output), right) in CONVERT.iter().zip(&slot.outputs).zip(&mut right) {
@@ -222,13 +248,13 @@ fn blocking(kernels: &Kernels, count: u32, maker: Maker, slot: &Slot, host: &mut
 
 fn mapped(
     kernels: &Kernels,
-    count: u32,
+    numbers: &Range<u64>,
     maker: Maker,
     slot: &Slot,
     wanted: &mut Vec<u8>,
 ) -> Result<[u32; 6]> {
     let mut right = [0; 6];
-    for (first, numbers) in parts(count, PART) {
+    for (first, numbers) in parts(numbers, PART) {
         let wanted = at_least(wanted, 4 * numbers);
         make(maker, first, slot, wanted)?;
         for ((name, output), right) in CONVERT.iter().zip(&slot.outputs).zip(&mut right) {
@@ -247,7 +273,7 @@ fn mapped(
 }
 
 /// Makes numbers right in the device's memory, and what is wanted of them.
-fn make(maker: Maker, first: u32, slot: &Slot, wanted: &mut [u8]) -> Result<()> {
+fn make(maker: Maker, first: u64, slot: &Slot, wanted: &mut [u8]) -> Result<()> {
     let mut input = slot.open(&slot.input, wanted.len())?;
     input.wait()?;
     maker.make(first, input.bytes(), wanted);
@@ -264,7 +290,7 @@ struct Started {
 /// With one slot the host makes a part when the one before is done; with two while it runs.
 fn ahead(
     kernels: &Kernels,
-    count: u32,
+    numbers: &Range<u64>,
     maker: Maker,
     slots: &[Slot],
     wanted: &mut [Vec<u8>],
@@ -282,7 +308,7 @@ fn ahead(
         trace_device(&started.events, started.enqueued);
         Ok(())
     };
-    for (index, (first, numbers)) in parts(count, PART).enumerate() {
+    for (index, (first, numbers)) in parts(numbers, PART).enumerate() {
         let at = index % slots.len();
         let slot = &slots[at];
         make(maker, first, slot, at_least(&mut wanted[at], 4 * numbers))?;
@@ -308,7 +334,7 @@ fn ahead(
 
 /// Makes numbers and what is wanted of them in the device's memory. Both wait for what still reads this slot, and for nothing
 /// else.
-fn make_both(maker: Maker, first: u32, slot: &Slot, numbers: usize) -> Result<()> {
+fn make_both(maker: Maker, first: u64, slot: &Slot, numbers: usize) -> Result<()> {
     let mut wanted = slot.open(&slot.wanted, 4 * numbers)?;
     wanted.wait()?;
     make(maker, first, slot, wanted.bytes())?;
@@ -321,9 +347,14 @@ fn check_all(kernels: &Kernels, slot: &Slot, right: &Buffer, number: u32) -> Res
 
 /// Each thread makes parts of its own and lets the device begin with them: none waits for another, nor for one thread that
 /// talks to the device.
-fn on_threads(kernels: &Kernels, count: u32, maker: Maker, device: &mut Device) -> Result<[u32; 6]> {
+fn on_threads(
+    kernels: &Kernels,
+    numbers: &Range<u64>,
+    maker: Maker,
+    device: &mut Device,
+) -> Result<[u32; 6]> {
     device.clear()?;
-    let left = Mutex::new(parts(count, SHARE));
+    let left = Mutex::new(parts(numbers, SHARE));
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
     let done = Mutex::new((Vec::new(), Ok(())));
     let right = device.right().clone();
@@ -358,13 +389,13 @@ fn on_threads(kernels: &Kernels, count: u32, maker: Maker, device: &mut Device) 
 fn on_device(
     kernels: &Kernels,
     strategy: Strategy,
-    count: u32,
+    numbers: &Range<u64>,
     maker: Maker,
     device: &Device,
 ) -> Result<[u32; 6]> {
     device.clear()?;
     let mut traces = Vec::new();
-    for (index, (first, numbers)) in parts(count, PART).enumerate() {
+    for (index, (first, numbers)) in parts(numbers, PART).enumerate() {
         let slot = &device.slots[index % 2];
         let number = numbers as u32;
         make_both(maker, first, slot, numbers)?;
