@@ -88,10 +88,10 @@ pub struct SizeArgs {
     pub block: Vec<u32>,
     /// Sizes of matrices: one of M×K by one of K×N; several times for several, which for `tune` stand for their classes.
     /// Only where matrices are multiplied. Without it 1024,1024,1024
-    #[arg(long, value_name = "M,N,K", value_parser = values::mnk)]
+    #[arg(long, value_name = "M,N,K", value_parser = values::sizes::<3>)]
     pub mnk: Option<Vec<[u32; 3]>>,
     /// Rows and columns of a matrix; several times for several. Only where one is transposed. Without it 4096,4096
-    #[arg(long, value_name = "M,N", value_parser = values::mn)]
+    #[arg(long, value_name = "M,N", value_parser = values::sizes::<2>)]
     pub mn: Option<Vec<[u32; 2]>>,
     /// How many characters walk, separated by commas; for `tune` each stands for its class. Only where cloth is moved. Without
     /// it 25

@@ -72,7 +72,7 @@ fn the_three_mappings_are_right_and_bench_says_which_and_why() {
         assert_eq!(rows.len(), 4);
         assert!(rows.iter().all(|row| row["outcome"] == "ok" && row["max_error"] == 0.0), "{run}");
         let remark = run["remark"].as_str().unwrap_or_default();
-        assert!(remark.starts_with("Which mapping: ") && remark.contains("Why: "), "{run}");
+        assert!(remark.starts_with("Which mapping: ") && remark.contains("Probable cause: "), "{run}");
     }
     let at = "transposed[column * m + row]";
     let wrong =

@@ -1,43 +1,50 @@
-//! Matrix multiplication against CLBlast, OpenBLAS and, on an NVIDIA machine that has it, cuBLAS, in one process that takes
-//! turns: `./dev peers --ladder matmul`. In: sizes and a device. Out: a table in Markdown on stdout.
+//! Matrix multiplication against CLBlast, OpenBLAS and, on an NVIDIA device, cuBLAS, in one process that takes turns:
+//! `./dev peers --ladder matmul`. In: sizes and a device. Out: a table in Markdown on stdout, and a chart where it is asked for.
 //!
-//! `cargo run --release --example peer_matmul -- [--device SEL] [--rounds N] [--variant ID,…] [--tune SECONDS] M,N,K…`
+//! `cargo run --release --example peer_matmul -- [--device SEL] [--rounds N] [--variant ID,…] [--tune SECONDS]
+//! [--chart FILE.svg] M,N,K…`
 //!
 //! The libraries are opened by their names where the machine has them; who is missing is left out with a sentence. Their
-//! results are held to the bound of the ladder. All times are the wall's, from the call to the result, with data resident.
-//! With `--tune` CLBlast takes part a second time, after its own tuner has searched for so long.
+//! results are held to the bound of the ladder. All times are the wall's, from the call to the result, with data resident:
+//! CLBlast's and cuBLAS's on the device, OpenBLAS's on the processor, whatever the device is. The ladder's limit takes turns
+//! with them. With `--tune` CLBlast takes part a second time, after its own tuner has searched for so long.
 
 mod clblast;
+mod report;
 
+use std::cell::RefCell;
 use std::error::Error;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::fs;
 use std::ptr;
 use std::time::Instant;
 
 use clreel::gpu::cl::{Device, DeviceKind, list_devices, select_device};
 use clreel::gpu::process;
+use clreel::ladder::Outcome;
 use clreel::ladder::bench::Bench;
-use clreel::ladder::contest::{Contest, Ladder, Sizes};
+use clreel::ladder::contest::{Contest, Ladder, Room, Sizes};
+use clreel::ladder::measure::{Contender, Measurement, Sample, alternate};
 use clreel::ladder::rounds::compare_once;
+use clreel::ladder::rows::{CaseRun, Entry, Row};
 use clreel::ladder::trial::Child;
-use clreel::ladders::matmul::Matmul;
 use clreel::ladders::matmul::reference::{bound, reference};
 use clreel::ladders::matmul::shape::Shape;
+use clreel::ladders::matmul::{Built, Matmul};
+use report::library;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// What takes part: its name, one run in milliseconds, and its times.
-struct Contender<'a> {
-    name: String,
-    run: Box<dyn FnMut() -> Result<f64> + 'a>,
-    times: Vec<f64>,
-}
+const USAGE: &str = "usage: peer_matmul [--device SEL] [--rounds N] [--variant ID,…] [--tune SECONDS] \
+     [--chart FILE.svg] M,N,K…";
+/// Rounds before those that count: a device wakes up, caches fill.
+const WARM: u32 = 2;
 
 fn main() -> Result<()> {
     process::prepare();
     let mut shapes: Vec<[u32; 3]> = Vec::new();
-    let (mut selected, mut rounds, mut variants) = (None, 15, String::new());
-    let (mut tune, mut turns) = (0, None);
+    let (mut selected, mut rounds, mut variants) = (None, 15_u32, String::new());
+    let (mut tune, mut turns, mut chart) = (0, None, None);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} takes a value"));
@@ -46,16 +53,13 @@ fn main() -> Result<()> {
             "--rounds" => rounds = value()?.parse()?,
             "--variant" => variants = value()?,
             "--tune" => tune = value()?.parse()?,
+            "--chart" => chart = Some(writable(value()?)?),
             // How the second process is started.
             "--turns" => turns = Some(value()?),
             sizes => {
                 let sizes: Vec<u32> =
                     sizes.split(',').map(str::parse).collect::<std::result::Result<_, _>>()?;
-                shapes.push(
-                    sizes.try_into().map_err(|_| {
-                        "usage: peer_matmul [--device SEL] [--rounds N] [--variant ID,…] [--tune SECONDS] M,N,K…"
-                    })?,
-                );
+                shapes.push(sizes.try_into().map_err(|_| USAGE)?);
             }
         }
     }
@@ -77,86 +81,144 @@ fn main() -> Result<()> {
             Err(why) => eprintln!("peer_matmul: CLBlast is not tuned: {why}."),
         }
     }
+    let mut runs = Vec::new();
     for shape in shapes {
-        measure(&device, shape, rounds, &variants, settings.as_deref())?;
+        let run = measure(&device, shape, rounds, &variants, settings.as_deref())?;
+        println!("{}\n", report::table(&run));
+        runs.push(run);
+        if let Some(file) = &chart {
+            fs::write(file, report::chart(&device.info.name, &runs))?;
+        }
     }
     process::exit_now(0)
 }
 
+/// The same, where a chart can be written there: that is known before anything is measured.
+fn writable(file: String) -> Result<String> {
+    if !file.ends_with(".svg") {
+        return Err(format!("the chart '{file}' must end in .svg").into());
+    }
+    let opened = fs::File::options().append(true).create(true).open(&file);
+    opened.map_err(|why| format!("the chart '{file}' could not be written ({why})"))?;
+    Ok(file)
+}
+
+/// The times of rungs and libraries at a shape, in turns.
 fn measure(
     device: &Device,
     shape: Shape,
-    rounds: usize,
+    rounds: u32,
     variants: &str,
     settings: Option<&str>,
-) -> Result<()> {
+) -> Result<CaseRun> {
     let mut child = Child::new(Matmul::NAME, None);
     let mut contest = Contest::new(&Matmul, Some(device), &mut child)?;
     let mut room = contest.room(&shape)?;
+    let mut run = CaseRun::new(contest.case(&shape));
+    let limit = contest.limit(0, &mut room);
+    let limit = limit.map_err(|outcome| left_out(Matmul::LIMIT, &outcome)).ok();
     let mut ready = Vec::new();
     for rung in Matmul.rungs().iter().filter(|rung| variants.split(',').any(|id| id == rung.id)) {
         match contest.prepare(rung, &mut room) {
             Ok(prepared) => {
                 compare_once(&contest, &prepared.ready, &mut room)?;
-                let what = prepared.chosen.map(|chosen| format!(": {}", chosen.what)).unwrap_or_default();
-                ready.push((format!("`{}`{what}", rung.id), prepared.ready));
+                let row = Row::new(contest.entry(rung), Outcome::Skipped(String::new()));
+                ready.push((Row { chosen: prepared.chosen, ..row }, prepared.ready));
             }
-            Err(outcome) => eprintln!("peer_matmul: {} is left out: {}.", rung.id, outcome.word()),
+            Err(outcome) => left_out(rung.id, &outcome),
         }
     }
     let (a, b) = (numbers(shape.left(), 1), numbers(shape.right(), 2));
     let want = reference(shape, &a, &b)?;
-    let room = std::cell::RefCell::new(room);
-    let mut contenders: Vec<Contender> = Vec::new();
-    for (name, ready) in &ready {
-        let run = || Ok(contest.run(ready, &mut room.borrow_mut())?.wall_ms);
-        contenders.push(Contender { name: name.clone(), run: Box::new(run), times: Vec::new() });
+    let room = RefCell::new(room);
+    // The limit has no row.
+    let mut rows: Vec<Option<Row>> = Vec::new();
+    let mut contenders: Vec<Contender<Box<dyn Error>>> = Vec::new();
+    let rounds = rounds + WARM;
+    if let Some(limit) = &limit {
+        rows.push(None);
+        contenders.push(Contender { rounds, run: ours(&contest, &room, limit) });
     }
-    let mut libraries: Vec<(&str, Result<Library>)> =
-        vec![("CLBlast", clblast::library(device, shape, &a, &b))];
-    if let Some(settings) = settings {
-        libraries.push(("CLBlast, tuned", clblast::tuned(device, shape, settings)));
+    for (row, ready) in &ready {
+        rows.push(Some(row.clone()));
+        contenders.push(Contender { rounds, run: ours(&contest, &room, ready) });
     }
-    match device.info.kind {
-        DeviceKind::Cpu => libraries.push(("OpenBLAS", openblas(shape, a.clone(), b.clone()))),
-        _ => libraries.push(("cuBLAS", cublas(shape, &a, &b))),
-    }
-    for (name, library) in libraries {
+    for (entry, library) in libraries(device, shape, &a, &b, settings) {
         match library
             .and_then(|mut library| check(shape, &want, &a, &b, &(library.multiply)()?).map(|()| library))
         {
-            Ok(Library { run, .. }) => {
-                contenders.push(Contender { name: name.to_owned(), run, times: Vec::new() })
+            Ok(Library { mut run, .. }) => {
+                rows.push(Some(Row::new(entry, Outcome::Skipped(String::new()))));
+                contenders.push(Contender { rounds, run: Box::new(move || run().map(by_wall)) });
             }
-            Err(why) => eprintln!("peer_matmul: {name} is left out: {why}"),
+            Err(why) => eprintln!("peer_matmul: {} is left out: {why}", entry.id),
         }
     }
-    for round in 0..rounds + 2 {
-        for contender in &mut contenders {
-            let ms = (contender.run)()?;
-            // The first two warm up.
-            if round > 1 {
-                contender.times.push(ms);
+    let results = alternate(rounds, &mut contenders, |_, _| Ok(()))?;
+    for (row, timed) in rows.into_iter().zip(results) {
+        let name = row.as_ref().map_or(Matmul::LIMIT, |row| row.entry.id);
+        let timed = match timed {
+            Ok(timed) => timed,
+            Err(why) => {
+                eprintln!("peer_matmul: {name} is left out: {why}");
+                continue;
             }
+        };
+        let samples: Vec<Sample> = timed.samples.into_iter().skip(WARM as usize).collect();
+        let measured = Measurement::of(&samples).ok_or("--rounds takes a number from 1 on")?;
+        // The tuned CLBlast is a process of its own, and no stranger.
+        let others = timed.others.filter(|_| settings.is_none());
+        let outcome = Outcome::Ok(Measurement { others, ..measured });
+        match row {
+            Some(row) => run.rows.push(Row { outcome, ..row }),
+            None => run.limits = vec![outcome],
         }
     }
-    println!(
-        "| {} | median, ms | least, ms | GFLOP/s | times as fast as the last |\n|---|---:|---:|---:|---:|",
-        shape.title()
-    );
-    let median = |times: &[f64]| {
-        let mut times = times.to_vec();
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    };
-    let last = contenders.last().map_or(f64::NAN, |last| median(&last.times));
-    for Contender { name, times, .. } in &contenders {
-        let (ms, least) = (median(times), times.iter().copied().fold(f64::INFINITY, f64::min));
-        let gflops = 2.0 * shape.products() as f64 / ms / 1e6;
-        println!("| {name} | {ms:.4} | {least:.4} | {gflops:.0} | {:.3} |", last / ms);
+    report::compare_with_best(&mut run);
+    Ok(run)
+}
+
+/// One run of a rung or of the limit, by the wall's clock.
+fn ours<'a>(
+    contest: &'a Contest<'_, Matmul>,
+    room: &'a RefCell<Room<Matmul>>,
+    one: &'a Built,
+) -> Box<dyn FnMut() -> Result<Sample> + 'a> {
+    Box::new(move || Ok(by_wall(contest.run(one, &mut room.borrow_mut())?.wall_ms)))
+}
+
+/// So many milliseconds, which are all that is known of a library.
+fn by_wall(wall_ms: f64) -> Sample {
+    Sample { device_ms: None, dispatch_ms: None, wall_ms }
+}
+
+fn left_out(name: &str, outcome: &Outcome) {
+    let why = outcome.reason().unwrap_or_default();
+    eprintln!("peer_matmul: {name} is left out, {}: {why}", outcome.word());
+}
+
+/// The libraries, or why they cannot take part.
+fn libraries(
+    device: &Device,
+    shape: Shape,
+    a: &[f32],
+    b: &[f32],
+    settings: Option<&str>,
+) -> Vec<(Entry, Result<Library>)> {
+    let mut libraries = vec![(library("CLBlast", true), clblast::library(device, shape, a, b))];
+    if let Some(settings) = settings {
+        libraries.push((library("CLBlast, tuned", true), clblast::tuned(device, shape, settings)));
     }
-    println!();
-    Ok(())
+    let on_processor = device.info.kind == DeviceKind::Cpu;
+    libraries.push((library("OpenBLAS", on_processor), openblas(shape, a.to_vec(), b.to_vec())));
+    libraries.push((
+        library("cuBLAS", true),
+        match device.info.platform.contains("NVIDIA") {
+            true => cublas(shape, a, b),
+            false => Err("it computes on NVIDIA's devices alone".into()),
+        },
+    ));
+    libraries
 }
 
 /// Numbers between -1 and 1 by a linear congruential generator, the same each time.

@@ -11,9 +11,9 @@ pub struct Given(Vec<String>);
 
 impl Given {
     /// The first of these that was given, as the user writes it.
-    pub(crate) fn any(&self, names: &[&str]) -> Option<String> {
-        let name = names.iter().find(|name| self.0.iter().any(|given| given == *name))?;
-        Some(if *name == "file" { "FILE".to_owned() } else { format!("--{}", name.replace('_', "-")) })
+    pub(crate) fn any(&self, names: impl IntoIterator<Item = String>) -> Option<String> {
+        let name = names.into_iter().find(|name| self.0.contains(name))?;
+        Some(if name == "file" { "FILE".to_owned() } else { format!("--{}", name.replace('_', "-")) })
     }
 }
 

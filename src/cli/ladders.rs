@@ -1,6 +1,6 @@
 //! The ladders by their names on the command line. In: a name. Out: what the subcommands do for it.
 
-use clap::ValueEnum as _;
+use clap::{Args as _, Command, ValueEnum as _};
 
 use super::given::Given;
 use super::{BenchArgs, TuneArgs, bench, tune};
@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::ladder::answer::answer;
 use crate::ladder::contest::{Ladder, Sizes};
 use crate::ladders::{box_filter, conversions, each_ladder};
+use crate::options::SizeArgs;
 
 /// Makes of the ladders' lines their names and what belongs to each.
 macro_rules! ladders {
@@ -76,8 +77,12 @@ impl Tried {
     }
 }
 
-/// Options that say cases of ladders beside the box filter.
-pub(super) const OF_CASES: [&str; 5] = ["count", "mnk", "mn", "block", "army"];
+/// Options that say cases of ladders beside the box filter: all that [`SizeArgs`] has.
+pub(super) fn of_cases() -> impl Iterator<Item = String> {
+    let options = SizeArgs::augment_args(Command::new(""));
+    let names: Vec<_> = options.get_arguments().map(|option| option.get_id().to_string()).collect();
+    names.into_iter()
+}
 
 /// Options that have a meaning for the box filter; some of them say cases of other ladders too.
 const OF_MOVIES: [&str; 7] =
@@ -92,8 +97,8 @@ pub(super) fn asked_cases<L: Ladder>(
     given: &Given,
     sizes: &Sizes,
 ) -> std::result::Result<Vec<L::Case>, String> {
-    let foreign = OF_MOVIES.iter().chain(&OF_CASES).copied().filter(|name| !L::TAKES.contains(name));
-    match given.any(&foreign.collect::<Vec<_>>()) {
+    let options = OF_MOVIES.into_iter().map(str::to_owned).chain(of_cases());
+    match given.any(options.filter(|name| !L::TAKES.contains(&name.as_str()))) {
         Some(name) => {
             let takes: Vec<_> = L::TAKES.iter().map(|name| format!("--{name}")).collect();
             let (own, takes) = (L::NAME.replace('_', "-"), takes.join(" and "));

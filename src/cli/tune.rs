@@ -4,7 +4,7 @@
 mod report;
 
 use crate::cli::devices::{DeviceEntry, print_json};
-use crate::cli::ladders::{OF_CASES, asked_cases};
+use crate::cli::ladders::{asked_cases, of_cases};
 use crate::cli::live::{self, Live};
 use crate::cli::{TuneArgs, each_once, exit, usage, working_devices};
 use crate::error::{Error, Result};
@@ -35,7 +35,7 @@ pub fn run(args: &TuneArgs) -> Result<u8> {
 
 /// The box filter.
 pub(super) fn pictures(args: &TuneArgs) -> Result<u8> {
-    if let Some(name) = args.given.any(&OF_CASES) {
+    if let Some(name) = args.given.any(of_cases()) {
         let why = format!("the box filter has no {name}: it filters pictures, and takes --size and --radius");
         return Ok(usage("tune", &why));
     }

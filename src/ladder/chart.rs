@@ -49,7 +49,7 @@ text{font:13px sans-serif;fill:#1f2328}
 
 /// The chart of a ladder's benchmark: the text of an SVG file. Each panel has a device's name and a case; `interrupted` says
 /// what is missing, where it was.
-pub(crate) fn svg(ladder: &str, panels: &[(&str, &CaseRun)], interrupted: Option<&str>) -> String {
+pub fn svg(ladder: &str, panels: &[(&str, &CaseRun)], interrupted: Option<&str>) -> String {
     let mut svg = String::new();
     // Writing to a String does not fail.
     let _ = write_svg(&mut svg, ladder, panels, interrupted);
@@ -66,7 +66,7 @@ fn write_svg(
     let begin = labels_end(panels);
     let mut body = String::new();
     let mut y = MARGIN + LINE;
-    let title = format!("{ladder}: median of each rung in ms, on a logarithmic scale");
+    let title = format!("{ladder}: median of each in ms, on a logarithmic scale");
     y = lines(&mut body, "head", &title, y)?;
     if let Some(sentence) = interrupted {
         y = lines(&mut body, "interrupted", sentence, y)?;
@@ -273,6 +273,9 @@ fn p50(measured: &Measurement) -> String {
 fn clock(run: &CaseRun) -> String {
     match run.by_wall() {
         ids if ids.is_empty() => "device time".to_owned(),
+        _ if run.outcomes().filter_map(Outcome::measured).all(|m| m.device.is_none()) => {
+            "wall time".to_owned()
+        }
         ids => format!("device time ({}: wall time)", ids.join(", ")),
     }
 }

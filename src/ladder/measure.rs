@@ -157,7 +157,7 @@ impl Timed {
 }
 
 /// What came of each contender, in their order.
-pub(crate) type Results<E = Error> = Vec<std::result::Result<Timed, E>>;
+pub type Results<E = Error> = Vec<std::result::Result<Timed, E>>;
 
 /// Runs all contenders in turn for up to `rounds` rounds, each as often as it wants to. `prepare` is called
 /// before each round with its number and with what has been measured so far, and is not timed: it brings the next input.
@@ -165,7 +165,7 @@ pub(crate) type Results<E = Error> = Vec<std::result::Result<Timed, E>>;
 ///
 /// # Errors
 /// What `prepare` returns; it ends all.
-pub(crate) fn alternate<E>(
+pub fn alternate<E>(
     rounds: u32,
     contenders: &mut [Contender<E>],
     mut prepare: impl FnMut(u32, &Results<E>) -> Result<()>,

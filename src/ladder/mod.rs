@@ -5,7 +5,7 @@ pub mod answer;
 pub(crate) mod arrays;
 pub mod bench;
 pub mod cache;
-pub(crate) mod chart;
+pub mod chart;
 pub mod config;
 pub mod contest;
 mod fastest;
@@ -78,7 +78,7 @@ impl Outcome {
     }
 
     /// Why it has no times.
-    pub(crate) fn reason(&self) -> Option<String> {
+    pub fn reason(&self) -> Option<String> {
         match self {
             Outcome::Ok(_) => None,
             Outcome::Unsupported(why) | Outcome::Skipped(why) => Some(why.clone()),

@@ -135,13 +135,13 @@ impl CaseRun {
     }
 
     /// The limits that have times, with their names.
-    pub(crate) fn timed_limits(&self) -> impl Iterator<Item = (LimitName, &Measurement)> {
+    pub fn timed_limits(&self) -> impl Iterator<Item = (LimitName, &Measurement)> {
         let limits = self.case.limits.iter().zip(&self.limits);
         limits.filter_map(|(name, outcome)| Some((*name, outcome.measured()?)))
     }
 
     /// The time of the limit that a row can be compared with.
-    pub(crate) fn limit_of(&self, row: &Row) -> Option<&Measurement> {
+    pub fn limit_of(&self, row: &Row) -> Option<&Measurement> {
         row.entry.limit.and_then(|at| self.limits.get(at)).and_then(Outcome::measured)
     }
 
@@ -151,7 +151,7 @@ impl CaseRun {
     }
 
     /// What the speed of the others is compared with: the case's base, or the slowest where that has no time.
-    pub(crate) fn base(&self) -> Option<(&Row, &Measurement)> {
+    pub fn base(&self) -> Option<(&Row, &Measurement)> {
         let base = self.timed().find(|(row, _)| row.entry.id == self.case.base);
         base.or_else(|| self.timed().max_by(|(_, a), (_, b)| f64::total_cmp(&a.time.p50, &b.time.p50)))
     }

@@ -48,19 +48,14 @@ pub(crate) fn count(s: &str) -> Result<u32, String> {
     Ok(whole(s, 1, u32::MAX.into())? as u32)
 }
 
-/// Three sizes.
-pub(super) fn mnk(s: &str) -> Result<[u32; 3], String> {
-    sizes(s).ok_or_else(|| "it takes three whole numbers such as 2048,2048,2048".to_owned())
-}
-
-/// Two sizes.
-pub(super) fn mn(s: &str) -> Result<[u32; 2], String> {
-    sizes(s).ok_or_else(|| "it takes two whole numbers such as 2048,1024".to_owned())
-}
-
-fn sizes<const COUNT: usize>(s: &str) -> Option<[u32; COUNT]> {
+/// So many sizes: two or three.
+pub(super) fn sizes<const COUNT: usize>(s: &str) -> Result<[u32; COUNT], String> {
     let sizes: Option<Vec<u32>> = s.split(',').map(|size| size.trim().parse().ok()).collect();
-    <[u32; COUNT]>::try_from(sizes?).ok()
+    let sizes = sizes.and_then(|sizes| <[u32; COUNT]>::try_from(sizes).ok());
+    sizes.ok_or_else(|| {
+        let (count, such) = if COUNT == 2 { ("two", "2048,1024") } else { ("three", "2048,2048,2048") };
+        format!("it takes {count} whole numbers such as {such}")
+    })
 }
 
 /// How many, where 32 bits may not hold it.

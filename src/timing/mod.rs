@@ -7,7 +7,8 @@ pub(crate) mod noise;
 pub(crate) mod series;
 
 pub(crate) use cpu::{CpuLoad, CpuReading, CpuTimes, MOST_CROWDED, crowding};
-pub(crate) use noise::{Noise, believed, number};
+pub use noise::believed;
+pub(crate) use noise::{Noise, number};
 pub use series::Series;
 
 /// Time since `began`, in milliseconds.

@@ -91,7 +91,7 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// A number that rests on rows of such noise: all its digits, or a mark and those that can be believed.
-pub(crate) fn believed(value: f64, noise: &[Option<Noise>]) -> String {
+pub fn believed(value: f64, noise: &[Option<Noise>]) -> String {
     match noise.iter().all(Option::is_none) {
         true => number(value),
         false => format!("~{}", rounded(value, digits(noise))),

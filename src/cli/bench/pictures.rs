@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::results::{Progress, Results, Subject};
 use super::whole::Client;
 use super::{ask, chosen_devices, conversions, goes_on, start};
-use crate::cli::ladders::OF_CASES;
+use crate::cli::ladders::of_cases;
 use crate::cli::live::Live;
 use crate::cli::{BenchArgs, each_once, usage};
 use crate::error::Result;
@@ -30,7 +30,7 @@ fn filters() -> impl Iterator<Item = (&'static str, VariantId)> + Clone {
 }
 
 pub(in crate::cli) fn run(args: &BenchArgs) -> Result<u8> {
-    if let Some(name) = args.given.any(&OF_CASES) {
+    if let Some(name) = args.given.any(of_cases()) {
         return Ok(usage(
             "bench",
             &format!("the box filter has no {name}: it filters the pictures of a movie"),

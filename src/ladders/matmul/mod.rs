@@ -54,22 +54,6 @@ pub struct Room {
     sums: Option<Sums>,
 }
 
-/// The same shape, half as long where it is longest, until there are no more than so many products.
-fn halved(mut shape: Shape, products: u64) -> Shape {
-    while shape.products() > products {
-        let Shape { m, n, k } = &mut shape;
-        let longest = if m >= n && m >= k {
-            m
-        } else if n >= k {
-            n
-        } else {
-            k
-        };
-        *longest = longest.div_ceil(2);
-    }
-    shape
-}
-
 impl Ladder for Matmul {
     type Case = Shape;
     type Code = Code;
@@ -185,9 +169,7 @@ impl Ladder for Matmul {
     }
 
     fn smaller(&self, shape: &Shape) -> Vec<Shape> {
-        // Matrices of 256 KiB, 1 and 4 MiB: the last ones fit into few caches.
-        let smaller = [1 << 24, 1 << 27, 1 << 30].map(|products| halved(*shape, products));
-        smaller.into_iter().filter(|small| small.products() < shape.products() / 4).collect()
+        shape.smaller()
     }
 
     fn host(&self, rung: &Rung<Code>) -> Built {

@@ -53,13 +53,14 @@ impl Shape {
         Self::of([size("m")?, size("n")?, size("k")?]).ok()
     }
 
-    /// The class in a word: thin ones by their shape, others by their size.
+    /// The class in a word: thin ones are those whose product has fewer than 64 rows or columns, whatever `k` is; others go by
+    /// how many products they take.
     pub fn class(&self) -> &'static str {
         if self.m.min(self.n) < 64 {
             return "thin";
         }
         match self.products() {
-            // Up to about 512³, 1448³ and more.
+            // Up to about 586³, 1448³ and more.
             0..=0x0c00_0000 => "small",
             0x0c00_0001..=0xb500_0000 => "medium",
             _ => "large",
@@ -84,5 +85,93 @@ impl Shape {
     /// Products of two numbers that are added.
     pub fn products(&self) -> u64 {
         u64::from(self.m) * u64::from(self.n) * u64::from(self.k)
+    }
+
+    /// Shapes by which it is predicted how long this one takes, rising; none where it has few products itself.
+    pub(super) fn smaller(&self) -> Vec<Self> {
+        // Squares have matrices of 256 KiB, 1 and 4 MiB: the last ones fit into few caches.
+        let smaller = [1 << 24, 1 << 27, 1 << 30].map(|products| self.halved(products));
+        smaller.into_iter().filter(|small| small.products() < self.products() / 4).collect()
+    }
+
+    /// The same, half as long where it is longest, until there are no more than so many products; `products` is at least 1.
+    fn halved(mut self, products: u64) -> Self {
+        while self.products() > products {
+            let Self { m, n, k } = &mut self;
+            let longest = if m >= n && m >= k {
+                m
+            } else if n >= k {
+                n
+            } else {
+                k
+            };
+            *longest = longest.div_ceil(2);
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn smaller(mnk: [u32; 3]) -> Vec<[u32; 3]> {
+        Shape::of(mnk).unwrap().smaller().into_iter().map(|Shape { m, n, k }| [m, n, k]).collect()
+    }
+
+    #[test]
+    fn large_squares_are_predicted_by_three_smaller_ones() {
+        let three = [[256; 3], [512; 3], [1024; 3]];
+        assert_eq!(smaller([2048; 3]), three);
+        assert_eq!(smaller([4096; 3]), three);
+        assert_eq!(smaller([1024; 3]), three[..2], "none of its own size");
+    }
+
+    #[test]
+    fn long_and_thin_ones_are_halved_where_they_are_longest() {
+        assert_eq!(smaller([4096, 4096, 64]), [[512, 512, 64], [1024, 2048, 64]]);
+        assert_eq!(smaller([16, 4096, 65_536]), [[16, 1024, 1024], [16, 2048, 4096]]);
+        assert_eq!(smaller([1, 65_535, 16_384]), [[1, 4096, 4096], [1, 8192, 16_384]]);
+        assert_eq!(smaller([1, 1, 1 << 30]), [[1, 1, 1 << 24], [1, 1, 1 << 27]]);
+    }
+
+    #[test]
+    fn odd_ones_never_grow_nor_lose_a_side() {
+        for mnk in [[2047, 1023, 4095], [65_535, 16_384, 3], [3, 16_383, 65_535], [5000, 1, 200_000]] {
+            let shape = Shape::of(mnk).unwrap();
+            let all: Vec<Shape> = shape.smaller().into_iter().chain([shape]).collect();
+            assert!(all.len() > 2, "{mnk:?}: {all:?}");
+            for pair in all.windows(2) {
+                let [small, large] = pair else { unreachable!() };
+                assert!(small.products() < large.products(), "{mnk:?}: {all:?}");
+                assert!(small.m <= large.m && small.n <= large.n && small.k <= large.k, "{mnk:?}: {all:?}");
+                assert!(small.m > 0 && small.n > 0 && small.k > 0, "{mnk:?}: {all:?}");
+                assert!(Shape::of([small.m, small.n, small.k]).is_ok(), "{mnk:?}: {all:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn small_and_empty_ones_are_tried_themselves() {
+        for mnk in [[1, 1, 0], [65_535, 16_384, 0], [1, 1, 1], [3, 5, 7], [256; 3], [400; 3]] {
+            assert_eq!(smaller(mnk), [[0; 3]; 0], "{mnk:?}");
+        }
+        assert_eq!(smaller([512; 3]), [[256; 3]], "eight times as much is worth a look before");
+    }
+
+    #[test]
+    fn classes_go_by_the_product_s_sides_and_then_by_the_amount() {
+        for (mnk, class) in [
+            ([63, 4096, 4096], "thin"),
+            ([4096, 63, 1], "thin"),
+            ([64, 64, 0], "small"),
+            ([586; 3], "small"),
+            ([587; 3], "medium"),
+            ([4096, 4096, 64], "medium"),
+            ([1448; 3], "medium"),
+            ([1449; 3], "large"),
+        ] {
+            assert_eq!(Shape::of(mnk).unwrap().class(), class, "{mnk:?}");
+        }
     }
 }
