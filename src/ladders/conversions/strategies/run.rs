@@ -10,6 +10,7 @@ use super::slot::{ALL_WIDTHS, Device, Kernels, Mapped, Slot, trace_device, trace
 use super::{Built, CONVERSION, FAULTS, Host, PART, SHARE, WIDTHS, parts, stretches};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{self, Buffer};
+use crate::gpu::watch;
 use crate::ladder::measure::Sample;
 use crate::ladders::conversions::bulk::convert_all;
 use crate::threads::{all_threads, share};
@@ -141,11 +142,17 @@ pub(super) fn run(
     for numbers in stretches(count) {
         let numbers = &numbers;
         let right = match (built, device.as_deref_mut()) {
-            (Built::Host(Host::Reference(threads)), _) => reference(numbers, maker, *threads, host),
-            (Built::Host(Host::Compare { vectors }), _) => {
-                let (right, ms) = compare(numbers, maker, *vectors, host);
-                *compared_ms.get_or_insert(0.0) += ms;
-                right
+            (Built::Host(work), _) => {
+                // However long it takes, no driver keeps anybody waiting.
+                let _no_driver = watch::on_host();
+                match work {
+                    Host::Reference(threads) => reference(numbers, maker, *threads, host),
+                    Host::Compare { vectors } => {
+                        let (right, ms) = compare(numbers, maker, *vectors, host);
+                        *compared_ms.get_or_insert(0.0) += ms;
+                        right
+                    }
+                }
             }
             (Built::Kernels(kernels, strategy), Some(device)) => {
                 on(device, kernels, *strategy, numbers, maker, host)?
