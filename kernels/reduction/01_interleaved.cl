@@ -14,7 +14,7 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 reduction_interleaved(__global const uint *src, __global uint4 *parts, int width, int height, int block)
 {
     __local uint4 tree[GROUP];
-    const place_t p = place_of(width, height, block);
+    const place_t p = place_of(get_local_id(0), width, height, block);
     tree[get_local_id(0)] = own_part(src, p, width, height);
     for (uint stride = 1; stride < GROUP; stride *= 2) {
         barrier(CLK_LOCAL_MEM_FENCE);

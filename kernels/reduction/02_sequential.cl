@@ -14,7 +14,7 @@ reduction_sequential(__global const uint *src, __global uint4 *parts, int width,
 {
     __local uint4 tree[GROUP];
     const uint item = get_local_id(0);
-    const place_t p = place_of(width, height, block);
+    const place_t p = place_of(item, width, height, block);
     tree[item] = own_part(src, p, width, height);
     for (uint stride = GROUP / 2; stride > 0; stride /= 2) {
         barrier(CLK_LOCAL_MEM_FENCE);

@@ -1,4 +1,5 @@
-// Reduction, steps 6 to 10: the last steps of the tree are unrolled and, where 32 work-items run as one, without barriers.
+// Reduction, steps 6 to 10: the last steps of the tree are unrolled and, where work-items run as one (32 of NVIDIA's, or a
+// sub-group), without the group's barrier.
 //
 // What TILE and GROUP are makes the steps: with fewer work-items than pixels each reads several before it needs the first
 // (prefetching), and larger tiles leave less for the second launch.
@@ -13,21 +14,25 @@
 // parts   one for each cell, in rows
 // block   edge of a block: 16, 32 or 64
 // -D TILE, GROUP  see tiles.clh
+// -D SUB_GROUPS   see parts.clh
 #include "tiles.clh"
 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 reduction_unrolled(__global const uint *src, __global uint4 *parts, int width, int height, int block)
 {
     __local uint4 tree[GROUP];
-    const uint item = get_local_id(0);
-    const place_t p = place_of(width, height, block);
+    const uint item = item_of_group();
+    const place_t p = place_of(item, width, height, block);
     tree[item] = own_part(src, p, width, height);
     for (uint stride = p.items / 2; stride >= WARP; stride /= 2) {
         barrier(CLK_LOCAL_MEM_FENCE);
         if (p.within < stride)
             tree[item] = joined(tree[item], tree[item + stride]);
     }
+#if NVIDIA || !SUB_GROUPS
+    // Elsewhere a compiler may not know how many steps there are.
 #pragma unroll
+#endif
     for (uint stride = WARP / 2; stride > 0; stride /= 2) {
         WARP_BARRIER();
         if (p.within < stride && stride < p.items)

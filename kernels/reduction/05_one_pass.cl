@@ -1,8 +1,8 @@
-// Reduction, steps 12 and 13: four pixels a reading, shuffles instead of local memory, and one launch.
+// Reduction, steps 12 and 13: four pixels a reading, sub-groups instead of a tree in local memory, and one launch.
 //
 // A work-group has a tile of 64x64 pixels: one block, or 4 or 16 of them. Each work-item reads 16 pixels, four at a time, and
-// reduces them in registers. Where 32 work-items run as one they then exchange registers; elsewhere a tree in local memory
-// does it.
+// reduces them in registers. On NVIDIA's devices 32 work-items then exchange registers; with OpenCL's sub-groups, of whatever
+// size, those have minima, maxima and running sums; elsewhere a tree in local memory does it.
 //
 // src      width*height pixels, RGBA, 8 bits a channel, no gap between rows; or an image
 // parts    one for each group: see frames.clh
@@ -12,7 +12,7 @@
 // -D GROUP     work-items of a group: 64, 128, 256 or 512
 // -D ONE_PASS  1: the last group finishes the frame; 0: another launch does
 // -D IMAGE     see pixels.clh; it is then read a pixel at a time
-// -D NVIDIA    see parts.clh
+// -D NVIDIA, SUB_GROUPS  see parts.clh
 #include "../scopes/pixels.clh"
 #include "frames.clh"
 
@@ -69,6 +69,41 @@ sums_t exchanged(sums_t s, uint mask)
     const sums_t other = {across(s.sum, mask), across(s.least, mask), across(s.most, mask), across(s.product, mask)};
     return both(s, other);
 }
+#elif SUB_GROUPS
+// What each sub-group of `size` work-items has, where its work-items are in `tree`: minimum and maximum with all of them, the
+// product with the first one. Sums are running ones, of a work-item and those before it: a block may be a part of a sub-group,
+// or have several. Every work-item of the group must call it.
+void join_sub_groups(__local sums_t *tree, sums_t own, uint item, uint size)
+{
+    // Without it PoCL 6 sums before the branch that computes `own` is over for all.
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const uint sum = sub_group_scan_inclusive_add(own.sum);
+    const uint least = sub_group_reduce_min(own.least);
+    const uint most = sub_group_reduce_max(own.most);
+    const sums_t with_others = {sum, least, most, own.product};
+    tree[item] = with_others;
+    // OpenCL has no product of a sub-group. The size may be odd, and the last sub-group smaller.
+    const uint lane = get_sub_group_local_id();
+    for (uint left = size, later; left > 1; left = later) {
+        later = (left + 1) / 2;
+        sub_group_barrier(CLK_LOCAL_MEM_FENCE);
+        if (lane + later < left && item + later < GROUP)
+            tree[item].product *= tree[item + later].product;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+// The sum of `count` work-items from `first` on, of running ones.
+uint sum_of(__local const sums_t *tree, uint first, uint count, uint size)
+{
+    const uint last = first + count - 1;
+    const uint before = first % size;
+    uint sum = tree[last].sum - (before ? tree[first - 1].sum : 0);
+    // Of the sub-groups that end before that.
+    for (uint end = first - before + size - 1; end < last; end += size)
+        sum += tree[end].sum;
+    return sum;
+}
 #endif
 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
@@ -92,7 +127,7 @@ reduction_one_pass(PICTURE src, __global uint4 *parts, __global uint *out, int w
     __local frame_t frames[GROUP];
 #endif
 #endif
-    const uint item = get_local_id(0);
+    const uint item = item_of_group();
     // Exponents of two: of a block's edge, of blocks across a tile, and of the work-items that share a block.
     const uint shift = log_of(block);
     const uint across_tile = log_of(TILE) - shift;
@@ -165,6 +200,24 @@ reduction_one_pass(PICTURE src, __global uint4 *parts, __global uint *out, int w
             own = exchanged(own, mask);
     }
     const int writes = joins && item < runs && (item & (each - 1)) == 0;
+    const uint sum = own.sum;
+    if (joins) {
+        for (uint mask = each; mask < 32; mask *= 2)
+            own = exchanged(own, mask);
+    }
+#elif SUB_GROUPS
+    const uint size = get_max_sub_group_size();
+    join_sub_groups(tree, own, item, size);
+    const uint chosen = item >> share;
+    const int writes = within == 0;
+    const uint sum = writes ? sum_of(tree, item, items, size) : 0;
+    // Few sub-groups, as a rule: one work-item joins them.
+    if (item == 0) {
+        own = tree[0];
+        for (uint first = size; first < GROUP; first += size)
+            own = both(own, tree[first]);
+        own.sum = sum_of(tree, 0, GROUP, size);
+    }
 #else
     tree[item] = own;
     for (uint stride = items / 2; stride > 0; stride /= 2) {
@@ -174,15 +227,7 @@ reduction_one_pass(PICTURE src, __global uint4 *parts, __global uint *out, int w
     }
     const uint chosen = item >> share;
     const int writes = within == 0;
-    own = tree[item];
-#endif
-    const uint sum = own.sum;
-#if NVIDIA
-    if (joins) {
-        for (uint mask = each; mask < 32; mask *= 2)
-            own = exchanged(own, mask);
-    }
-#else
+    const uint sum = tree[item].sum;
     for (uint stride = items; stride < GROUP; stride *= 2) {
         barrier(CLK_LOCAL_MEM_FENCE);
         if ((item & (2 * stride - 1)) == 0)

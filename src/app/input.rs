@@ -5,7 +5,7 @@ use winit::event::{ElementState, KeyEvent};
 use winit::keyboard::{Key, KeyCode, ModifiersState, NamedKey, PhysicalKey};
 
 use crate::ladders::box_filter::VariantId;
-use crate::overlay::{Action, ENTRIES};
+use crate::overlay::{Action, ENTRIES, SWITCHES};
 
 /// What `[` and `]` change the speed by, as in mpv.
 const SPEED_STEP: f64 = 1.1;
@@ -117,13 +117,11 @@ fn logical(key: &Key) -> Option<Command> {
                 'l' => Some(Command::MarkPart),
                 'L' => Some(Command::ToggleLoop),
                 'f' => Some(Command::Do(Action::ToggleFullscreen)),
-                'H' => Some(Command::Do(Action::ToggleHeat)),
-                'a' => Some(Command::Do(Action::ToggleLevels)),
                 'v' => Some(Command::Do(Action::NextScene)),
                 'w' => Some(Command::Do(Action::ToggleWipe)),
                 'x' => Some(Command::Do(Action::SwapSides)),
                 'D' => Some(Command::Do(Action::ToggleDifference)),
-                key => panel(text).or_else(|| variant(key)),
+                key => panel(text).or_else(|| switch(text)).or_else(|| variant(key)),
             }
         }
         Key::Named(NamedKey::F5) => Some(Command::Do(Action::RebuildKernels)),
@@ -178,6 +176,12 @@ fn by_physical_key(key: PhysicalKey) -> Option<Command> {
 fn panel(key: &str) -> Option<Command> {
     let panel = ENTRIES.iter().find(|panel| panel.key.is_some_and(|(own, _)| own == key))?;
     Some(Command::Do(panel.action()))
+}
+
+/// Keys of the scopes' switches.
+fn switch(key: &str) -> Option<Command> {
+    let switch = SWITCHES.into_iter().find(|switch| switch.key.0 == key)?;
+    Some(Command::Do(switch.action))
 }
 
 fn variant(key: char) -> Option<Command> {

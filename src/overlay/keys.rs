@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use egui::{Align2, Galley, Rect, ScrollArea, Sense, Ui, UiBuilder, Vec2, pos2, vec2};
 
+use super::scopes::SWITCHES;
 use super::{Action, ENTRIES, panel, theme};
 use crate::ladders::box_filter::Group;
 use crate::ladders::box_filter::VariantId;
@@ -75,9 +76,8 @@ pub static KEYS: LazyLock<Vec<KeyHelp>> = LazyLock::new(|| {
         key("L", &["L"], "repeat the movie or not"),
     ]);
     keys.extend(ENTRIES.iter().filter_map(|panel| panel.key).map(|(press, does)| key(press, &[press], does)));
+    keys.extend(SWITCHES.map(|switch| switch.key).map(|(press, does)| key(press, &[press], does)));
     keys.extend([
-        key("H", &["H"], "heat map of the luminance"),
-        key("a", &["a"], "auto-levels"),
         key("F5", &["F5"], "build edited kernels now"),
         key("f", &["f"], "fullscreen"),
         key("Esc", &["Escape"], "leave this panel, fullscreen"),

@@ -61,7 +61,7 @@ use path_field::PathField;
 use place::Title;
 pub(crate) use place::{Folds, Opens, Panel, Places, opens_at_first};
 pub(crate) use scene::ScenePanel;
-pub(crate) use scopes::Placed;
+pub(crate) use scopes::{Placed, SWITCHES};
 pub(crate) use texts::texts;
 use timeline::Frozen;
 pub(crate) use tuning::{Tuning, TuningState};

@@ -34,6 +34,33 @@ pub(super) const ENTRY: Entry = Entry {
     },
 };
 
+/// A switch of the panel: what its button does, its key does too.
+pub(crate) struct Switch {
+    /// The key, and what it does in the table of keys.
+    pub key: (&'static str, &'static str),
+    /// What both do.
+    pub action: Action,
+    /// The button: its name, and what the hover text says.
+    button: (&'static str, &'static str),
+    is_on: fn(&Overlay) -> bool,
+}
+
+/// All of them, as the panel has them from left to right.
+pub(crate) const SWITCHES: [Switch; 2] = [
+    Switch {
+        key: ("H", "heat map of the luminance"),
+        action: Action::ToggleHeat,
+        button: ("Heat map", "The mean luminance of each block of 16×16 pixels over the picture"),
+        is_on: |overlay| overlay.heat,
+    },
+    Switch {
+        key: ("a", "auto-levels"),
+        action: Action::ToggleLevels,
+        button: ("Auto-levels", "Stretch each frame from black to white by its own histogram"),
+        is_on: |overlay| overlay.levels,
+    },
+];
+
 /// Where the picture lies in the window, for what is drawn over it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Placed {
@@ -76,18 +103,15 @@ fn contents(overlay: &Overlay, ui: &mut Ui, room: Rect, view: &View, actions: &m
     let mut switches =
         ui.new_child(egui::UiBuilder::new().id_salt("switches").max_rect(row(0.0, theme::CONTROL)));
     switches.horizontal(|ui| {
-        let mut switch = |text: &str, hover: &str, on: bool, action: Action| {
+        for Switch { key: (key, _), action, button: (name, hover), is_on } in SWITCHES {
+            let on = is_on(overlay);
             // What is on lies on the colour that texts have elsewhere.
             let color = if on { theme::PANEL.to_opaque() } else { theme::TEXT };
-            let text = egui::RichText::new(text).color(color);
-            if ui.selectable_label(on, text).on_hover_text(hover).clicked() {
+            let text = egui::RichText::new(name).color(color);
+            if ui.selectable_label(on, text).on_hover_text(format!("{hover}: key {key}")).clicked() {
                 actions.push(action);
             }
-        };
-        let heat = "The mean luminance of each block of 16×16 pixels over the picture: key H";
-        switch("Heat map", heat, overlay.heat, Action::ToggleHeat);
-        let levels = "Stretch each frame from black to white by its own histogram: key a";
-        switch("Auto-levels", levels, overlay.levels, Action::ToggleLevels);
+        }
     });
     let Some(readings) = view.readings else {
         let why = why_nothing(view);

@@ -8,7 +8,7 @@ use crate::gpu::memory::Storage;
 use crate::gpu::program;
 use crate::ladder::config::{Config, Param};
 use crate::ladders::histogram;
-use crate::ladders::reduction::code::{Arg, Code, Pass, Program};
+use crate::ladders::reduction::code::{Arg, Code, Pass, Program, SubGroups};
 use crate::ladders::reduction::pictures::Case;
 use crate::ladders::reduction::{chosen, chosen_for_images};
 
@@ -29,14 +29,14 @@ pub(super) static COUNT: Code = Code {
     file: COUNT_FILE,
     passes: &[histogram::CLEAR, waveform(&[Arg::Picture, Arg::Numbers, Arg::Width, Arg::Height])],
     params: &[COUNT_GROUP, COUNT_COPIES],
-    nvidia: false,
+    sub_groups: SubGroups::Unused,
 };
 
 static COUNT_IMAGE: Code = Code {
     file: COUNT_FILE,
     passes: &[histogram::CLEAR, waveform(&[Arg::Image, Arg::Numbers, Arg::Width, Arg::Height])],
     params: &[COUNT_GROUP, COUNT_COPIES, fixed("IMAGE", 1)],
-    nvidia: false,
+    sub_groups: SubGroups::Unused,
 };
 
 const LEVEL_FILE: &str = "scopes/02_levels.cl";
@@ -52,7 +52,7 @@ pub(super) static ENDS: Code = Code {
         groups: |_, _| [1, 1],
     }],
     params: &[LEVEL_GROUP, fixed("ENDS", BINS as u32)],
-    nvidia: false,
+    sub_groups: SubGroups::Unused,
 };
 
 /// The picture stretched between them, where it is.
@@ -65,7 +65,7 @@ pub(super) static LEVEL: Code = Code {
         groups: |config, case| [case.pixels().div_ceil(4 * config.get("GROUP") as usize), 1],
     }],
     params: &[LEVEL_GROUP],
-    nvidia: false,
+    sub_groups: SubGroups::Unused,
 };
 
 /// The same into an image. A group has a tile.
@@ -78,14 +78,14 @@ static LEVEL_INTO_IMAGE: Code = Code {
     file: LEVEL_FILE,
     passes: &[into_image(&[Arg::Picture, Arg::Output, Arg::Parts, Arg::Width, Arg::Height])],
     params: &[LEVEL_GROUP, fixed("TO_IMAGE", 1)],
-    nvidia: false,
+    sub_groups: SubGroups::Unused,
 };
 
 pub(super) static LEVEL_OF_IMAGE: Code = Code {
     file: LEVEL_FILE,
     passes: &[into_image(&[Arg::Image, Arg::Output, Arg::Parts, Arg::Width, Arg::Height])],
     params: &[LEVEL_GROUP, fixed("TO_IMAGE", 1), fixed("IMAGE", 1)],
-    nvidia: false,
+    sub_groups: SubGroups::Unused,
 };
 
 /// The texts of the files.

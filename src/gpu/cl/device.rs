@@ -67,12 +67,29 @@ pub struct DeviceInfo {
     pub local_memory_bytes: u64,
     /// Most work-items in a work-group.
     pub max_work_group_size: usize,
+    /// Most sub-groups in a work-group (`CL_DEVICE_MAX_NUM_SUB_GROUPS`), 0 where it does not say.
+    #[serde(skip)]
+    pub max_sub_groups: u32,
     /// Whether it has images and samplers.
     pub image_support: bool,
     /// Largest 2D image, width and height in pixels.
     pub max_image: (usize, usize),
     /// The extensions that it lists, such as `cl_khr_gl_sharing`.
     pub extensions: Vec<String>,
+}
+
+impl DeviceInfo {
+    /// The compiler's option for the language in which kernels name the device's sub-groups; `None` where it has none. It
+    /// has them where it lists `cl_khr_subgroups` or can run some, which is OpenCL C 3's feature `__opencl_c_subgroups`.
+    pub(crate) fn language_of_sub_groups(&self) -> Option<&'static str> {
+        let is_listed = self.extensions.iter().any(|extension| extension == "cl_khr_subgroups");
+        let version = self.version.strip_prefix("OpenCL ")?;
+        match version.split_once('.')? {
+            ("1", _) => None,
+            ("2", _) => is_listed.then_some("-cl-std=CL2.0"),
+            _ => (is_listed || self.max_sub_groups > 0).then_some("-cl-std=CL3.0"),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -93,6 +110,7 @@ impl DeviceInfo {
             max_allocation_bytes: 1 << 30,
             local_memory_bytes: 1 << 15,
             max_work_group_size: 256,
+            max_sub_groups: 0,
             image_support: true,
             max_image: (4096, 4096),
             extensions: Vec::new(),
@@ -218,8 +236,12 @@ fn describe(id: Id, index: usize, platform: &str) -> Option<DeviceInfo> {
         (ffi::CL_DEVICE_TYPE_ACCELERATOR, DeviceKind::Accelerator),
     ];
     let (_, kind) = kinds.into_iter().find(|(bit, _)| kind & bit != 0)?;
-    let [units, clock_mhz] = [ffi::CL_DEVICE_MAX_COMPUTE_UNITS, ffi::CL_DEVICE_MAX_CLOCK_FREQUENCY]
-        .map(|what| number(id, what).unwrap_or_default());
+    let [units, clock_mhz, max_sub_groups] = [
+        ffi::CL_DEVICE_MAX_COMPUTE_UNITS,
+        ffi::CL_DEVICE_MAX_CLOCK_FREQUENCY,
+        ffi::CL_DEVICE_MAX_NUM_SUB_GROUPS,
+    ]
+    .map(|what| number(id, what).unwrap_or_default());
     let [global_memory_bytes, max_allocation_bytes, local_memory_bytes] =
         [ffi::CL_DEVICE_GLOBAL_MEM_SIZE, ffi::CL_DEVICE_MAX_MEM_ALLOC_SIZE, ffi::CL_DEVICE_LOCAL_MEM_SIZE]
             .map(|what| number(id, what).unwrap_or_default());
@@ -243,6 +265,7 @@ fn describe(id: Id, index: usize, platform: &str) -> Option<DeviceInfo> {
         max_allocation_bytes,
         local_memory_bytes,
         max_work_group_size,
+        max_sub_groups,
         image_support: is(ffi::CL_DEVICE_IMAGE_SUPPORT) == Some(true),
         max_image: (widest, highest),
         extensions: text(ffi::CL_DEVICE_EXTENSIONS).split_whitespace().map(str::to_owned).collect(),

@@ -178,6 +178,7 @@ mod tests {
             max_allocation_bytes: 1,
             local_memory_bytes: 1,
             max_work_group_size: 1,
+            max_sub_groups: 0,
             image_support: true,
             max_image: (1, 1),
             extensions: Vec::new(),

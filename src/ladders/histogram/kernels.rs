@@ -2,7 +2,7 @@
 
 use super::BINS;
 use crate::ladder::config::{Config, Param};
-use crate::ladders::reduction::code::{Arg, Code, Pass};
+use crate::ladders::reduction::code::{Arg, Code, Pass, SubGroups};
 use crate::ladders::reduction::pictures::Case;
 
 /// Nothing is counted yet.
@@ -19,7 +19,7 @@ const fn counting(kernel: &'static str) -> Pass {
 }
 
 const fn code(file: &'static str, passes: &'static [Pass], params: &'static [Param]) -> Code {
-    Code { file, passes, params, nvidia: false }
+    Code { file, passes, params, sub_groups: SubGroups::Unused }
 }
 
 const GROUP: Param = Param { name: "GROUP", cpu: 256, gpu: 256, values: &[64, 128, 256, 512] };

@@ -61,6 +61,18 @@ pub struct Pass {
     pub groups: fn(&Config<Code>, &Case) -> [usize; 2],
 }
 
+/// How a kernel file uses OpenCL's sub-groups. NVIDIA's devices have none; the files tell those by the compiler, and use their
+/// assembler's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SubGroups {
+    /// Not at all.
+    Unused,
+    /// Where the device has them.
+    Used,
+    /// It cannot run without, or NVIDIA's.
+    Needed,
+}
+
 /// A kernel file, and how it is launched.
 #[derive(Debug)]
 pub struct Code {
@@ -70,8 +82,8 @@ pub struct Code {
     pub passes: &'static [Pass],
     /// Its parameters.
     pub params: &'static [Param],
-    /// It is written for NVIDIA's devices alone.
-    pub nvidia: bool,
+    /// How it uses sub-groups.
+    pub sub_groups: SubGroups,
 }
 
 impl Tunable for Code {
@@ -91,11 +103,30 @@ impl Tunable for Code {
 impl Code {
     /// Whether the device can run it; otherwise why not, in a sentence.
     pub(super) fn runs_on(&self, device: &DeviceInfo) -> std::result::Result<(), String> {
-        match !self.nvidia || device.platform.contains("NVIDIA") {
+        let has = || is_nvidias(device) || device.language_of_sub_groups().is_some();
+        match self.sub_groups != SubGroups::Needed || has() {
             true => Ok(()),
-            false => Err(format!("'{}' has no exchange between work-items of a sub-group.", device.name)),
+            false => Err(format!(
+                "'{}' has no sub-groups: that takes OpenCL 2 with cl_khr_subgroups, or OpenCL 3 with __opencl_c_subgroups.",
+                device.name
+            )),
         }
     }
+
+    /// The compiler's options for these values on the device.
+    fn options(&self, config: &Config<Self>, device: &DeviceInfo) -> String {
+        let values = config.options();
+        match device.language_of_sub_groups() {
+            Some(language) if self.sub_groups != SubGroups::Unused && !is_nvidias(device) => {
+                format!("{values} {language} -D SUB_GROUPS=1")
+            }
+            _ => values,
+        }
+    }
+}
+
+fn is_nvidias(device: &DeviceInfo) -> bool {
+    device.platform.contains("NVIDIA")
 }
 
 /// What kernels work on, in the device's memory.
@@ -126,7 +157,7 @@ impl Program {
     /// The same with another text of the kernels' file.
     pub(crate) fn of_source(cl: &ClContext, config: &Config<Code>, source: &str) -> Result<Self> {
         let code = config.code();
-        let program = program::build(cl, code.file, source, &config.options())?;
+        let program = program::build(cl, code.file, source, &code.options(config, &cl.device.info))?;
         let kernel = |pass: &Pass| {
             let what = format!("The kernel '{}' in {} could not be prepared.", pass.kernel, code.file);
             let kernel = Kernel::new(&program, pass.kernel).map_err(|e| failed(&what, &e))?;
@@ -196,5 +227,45 @@ impl Program {
             kernel.set(index, argument)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kernels;
+    use super::*;
+
+    #[test]
+    fn sub_groups_are_named_where_the_device_has_them_and_in_its_language() {
+        let language = |platform: &str, version: &str, extensions: &[&str], max_sub_groups: u32| {
+            let device = DeviceInfo {
+                platform: platform.into(),
+                version: version.into(),
+                extensions: extensions.iter().map(|&extension| extension.into()).collect(),
+                max_sub_groups,
+                ..DeviceInfo::made_up()
+            };
+            let options = |code: &'static Code| code.options(&Config::of(code, device.kind), &device);
+            assert!(!options(&kernels::ONE_PASS).contains("SUB_GROUPS"), "{version}");
+            assert!(kernels::UNROLLED.runs_on(&device).is_ok(), "{version}");
+            let [used, needed] = [&kernels::UNROLLED, &kernels::SUB_GROUPS].map(options);
+            let language = ["-cl-std=CL2.0", "-cl-std=CL3.0"].into_iter().find(|one| needed.contains(one));
+            assert_eq!(needed.contains("-D SUB_GROUPS=1"), language.is_some(), "{needed}");
+            assert!(used.contains(language.unwrap_or_default()), "{used}");
+            assert_eq!(used.contains("-D SUB_GROUPS=1"), language.is_some(), "{used}");
+            kernels::SUB_GROUPS.runs_on(&device).map(|()| language)
+        };
+        let listed = &["cl_khr_fp64", "cl_khr_subgroups"][..];
+        assert_eq!(language("PoCL", "OpenCL 3.0 PoCL 6", listed, 128), Ok(Some("-cl-std=CL3.0")));
+        assert_eq!(language("Other", "OpenCL 3.0", &[], 8), Ok(Some("-cl-std=CL3.0")));
+        assert_eq!(language("Other", "OpenCL 2.0 Other", listed, 0), Ok(Some("-cl-std=CL2.0")));
+        assert_eq!(language("NVIDIA CUDA", "OpenCL 3.0 CUDA", &[], 0), Ok(None));
+        assert_eq!(language("NVIDIA CUDA", "OpenCL 3.0 CUDA", listed, 8), Ok(None));
+        for (version, extensions) in
+            [("OpenCL 3.0 PoCL 3.1", &[][..]), ("OpenCL 2.1", &[]), ("OpenCL 1.2", listed), ("", listed)]
+        {
+            let why = language("Other", version, extensions, 0).unwrap_err();
+            assert!(why.contains("has no sub-groups") && why.contains("cl_khr_subgroups"), "{why}");
+        }
     }
 }

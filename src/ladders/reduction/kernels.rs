@@ -1,6 +1,6 @@
 //! The kernels of the reduction as data: files, launches and parameters.
 
-use super::code::{Arg, Code, Pass};
+use super::code::{Arg, Code, Pass, SubGroups};
 use super::pictures::Case;
 use crate::ladder::config::{Config, Param};
 
@@ -42,20 +42,20 @@ pub(super) static INTERLEAVED: Code = Code {
     file: "reduction/01_interleaved.cl",
     passes: &[tiles("reduction_interleaved"), REST],
     params: &[fixed("TILE", 16), fixed("GROUP", 256), GROUP_REST],
-    nvidia: false,
+    sub_groups: SubGroups::Unused,
 };
 
 pub(super) static SEQUENTIAL: Code = Code {
     file: "reduction/02_sequential.cl",
     passes: &[tiles("reduction_sequential"), REST],
     params: &[fixed("TILE", 16), fixed("GROUP", 256), GROUP_REST],
-    nvidia: false,
+    sub_groups: SubGroups::Unused,
 };
 
 /// The same kernel with other tiles and groups.
 const fn unrolled(params: &'static [Param]) -> Code {
     const PASSES: &[Pass] = &[tiles("reduction_unrolled"), REST];
-    Code { file: "reduction/03_unrolled.cl", passes: PASSES, params, nvidia: false }
+    Code { file: "reduction/03_unrolled.cl", passes: PASSES, params, sub_groups: SubGroups::Used }
 }
 
 pub(super) static UNROLLED: Code = unrolled(&[fixed("TILE", 16), fixed("GROUP", 256), GROUP_REST]);
@@ -87,7 +87,7 @@ pub(super) static TWO_STAGE: Code = Code {
         Param { name: "COUNT", cpu: 8, gpu: 512, values: &[4, 16, 128, 256, 1024] },
         GROUP_REST,
     ],
-    nvidia: false,
+    sub_groups: SubGroups::Unused,
 };
 
 /// A group for each tile of 64 pixels.
@@ -101,14 +101,14 @@ pub(super) static SUB_GROUPS: Code = Code {
     file: "reduction/05_one_pass.cl",
     passes: &[one_pass(WITH_NUMBERS), FRAME],
     params: &[fixed("ONE_PASS", 0), GROUP, GROUP_REST],
-    nvidia: true,
+    sub_groups: SubGroups::Needed,
 };
 
 pub(super) static ONE_PASS: Code = Code {
     file: "reduction/05_one_pass.cl",
     passes: &[one_pass(WITH_COUNTER)],
     params: &[fixed("ONE_PASS", 1), GROUP],
-    nvidia: false,
+    sub_groups: SubGroups::Unused,
 };
 
 /// The same of an image. No rung: the ladder's pictures are buffers.
@@ -124,7 +124,7 @@ pub(super) static ONE_PASS_OF_IMAGE: Code = Code {
         Arg::Counter,
     ])],
     params: &[fixed("ONE_PASS", 1), fixed("IMAGE", 1), GROUP],
-    nvidia: false,
+    sub_groups: SubGroups::Unused,
 };
 
 pub(super) static STRIPS: Code = Code {
@@ -136,7 +136,7 @@ pub(super) static STRIPS: Code = Code {
         groups: |config, case| [case.squares(16 * config.get("SPAN"))[0], case.blocks()[1]],
     }],
     params: &[Param { name: "SPAN", cpu: 128, gpu: 4, values: &[4, 16, 64, 128, 256] }],
-    nvidia: false,
+    sub_groups: SubGroups::Unused,
 };
 
 pub(super) static LIMIT: Code = Code {
@@ -155,5 +155,5 @@ pub(super) static LIMIT: Code = Code {
         Param { name: "GROUP", cpu: 1, gpu: 256, values: &[] },
         Param { name: "EACH", cpu: 512, gpu: 4, values: &[] },
     ],
-    nvidia: false,
+    sub_groups: SubGroups::Unused,
 };

@@ -66,7 +66,7 @@ static RUNGS: [Rung<Code>; 15] = [
     rung(
         "sub-groups",
         "Sub-groups",
-        "Four pixels a reading; work-items that run as one exchange registers.",
+        "Four pixels a reading; work-items that run as one join without a tree.",
         &kernels::SUB_GROUPS,
     ),
     rung(

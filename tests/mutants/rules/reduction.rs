@@ -1,5 +1,5 @@
 //! Rules for the reduction and the histogram. Those of `limit.cl` are missing: its output is nobody's result. What is written for NVIDIA's
-//! devices alone has none, because no other device compiles it.
+//! devices alone, or for OpenCL's sub-groups, has none, because no other device compiles it.
 
 use super::super::cases::Subject::{Counted, Reduced};
 use super::{Edit, Rules, edit};
