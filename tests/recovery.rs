@@ -125,8 +125,9 @@ fn a_device_without_memory_is_left_for_another_one() {
 fn a_device_that_cannot_be_started_anew_in_mid_play_is_left_for_another_one() {
     let (display, folder) = (Display::start(&[]), Folder::new("recovery-other"));
     let names = pair::names(clreel(None));
-    // The first context plays; the next ones, with sharing and without it, cannot be had.
-    let plan = "clEnqueueNDRangeKernel:900:-5,clCreateContext:2:-6,clCreateContext:3:-6,clCreateContext:4:-6";
+    // The first context plays; the next ones, with sharing on either thread and without it, cannot be had.
+    let failing = [2, 3, 4, 5].map(|n| format!("clCreateContext:{n}:-6")).join(",");
+    let plan = &format!("clEnqueueNDRangeKernel:900:-5,{failing}");
     let options = [("FAKE_GPU", "1"), ("POISON", "1"), ("FAIL", plan)];
     let arguments = ["--device", &names[1], "--unpaced", "--frames", "450"];
     let (stats, stderr) = play(&display, &folder, &options, &pair::environment(), &arguments);
