@@ -226,13 +226,9 @@ fn show(
         hover: &format!("{ABOUT}\n{}", place::HOVER),
         close: ("Close this panel: the key e", Action::Toggle(Panel::Kernels)),
     };
-    let (title, inner) = frame.show(ui, rect, folded, actions);
-    let Some(mut ui) = inner else { return (title, panel::HEADER) };
-    let margin = egui::Margin { left: 8, right: 8, top: 0, bottom: 8 };
-    let height = panel::scrolled(&mut ui, rect, |ui| {
-        egui::Frame::new().inner_margin(margin).show(ui, |ui| contents(overlay, ui, view, actions));
-    });
-    (title, (panel::HEADER + height + 2.0).min(HIGHEST))
+    let (title, height) =
+        frame.around(ui, rect, folded, actions, |ui, actions| contents(overlay, ui, view, actions));
+    (title, height.min(HIGHEST))
 }
 
 fn contents(overlay: &mut Overlay, ui: &mut Ui, view: &View, actions: &mut Vec<Action>) {

@@ -1,6 +1,6 @@
 //! What the panels have in common: the ground they lie on, a title that folds and moves them, a button that closes them.
 
-use egui::{Align2, Rect, ScrollArea, Sense, Ui, UiBuilder, pos2, vec2};
+use egui::{Align2, Margin, Rect, ScrollArea, Sense, Ui, UiBuilder, pos2, vec2};
 
 use super::place::{self, Panel, Title};
 use super::{Action, theme};
@@ -51,6 +51,25 @@ impl Frame<'_> {
         title.fold = header(&mut ui, head.shrink2(vec2(10.0, 3.0)), self.name, false);
         close(&mut ui);
         (title, Some(ui))
+    }
+
+    /// The same with these contents, which scroll where it is too low. Returns what was done with the title, and the height that
+    /// the panel would like to have.
+    pub(crate) fn around(
+        self,
+        ui: &mut Ui,
+        rect: Rect,
+        folded: bool,
+        actions: &mut Vec<Action>,
+        contents: impl FnOnce(&mut Ui, &mut Vec<Action>),
+    ) -> (Title, f32) {
+        let (title, inner) = self.show(ui, rect, folded, actions);
+        let Some(mut ui) = inner else { return (title, HEADER) };
+        let margin = Margin { left: 8, right: 8, top: 0, bottom: 8 };
+        let height = scrolled(&mut ui, rect, |ui| {
+            egui::Frame::new().inner_margin(margin).show(ui, |ui| contents(ui, actions));
+        });
+        (title, HEADER + height + 2.0)
     }
 }
 

@@ -50,11 +50,5 @@ fn show(
         hover: place::HOVER,
         close: ("Close this panel: the menu Panels opens it again", Action::Toggle(Panel::Scene)),
     };
-    let (title, inner) = frame.show(ui, rect, folded, actions);
-    let Some(mut ui) = inner else { return (title, panel::HEADER) };
-    let margin = egui::Margin { left: 8, right: 8, top: 0, bottom: 8 };
-    let height = panel::scrolled(&mut ui, rect, |ui| {
-        egui::Frame::new().inner_margin(margin).show(ui, |ui| (scene.contents)(ui));
-    });
-    (title, panel::HEADER + height + 2.0)
+    frame.around(ui, rect, folded, actions, |ui, _| (scene.contents)(ui))
 }

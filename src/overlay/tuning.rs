@@ -108,13 +108,7 @@ fn show(
         hover: place::HOVER,
         close: ("Close this panel: the key t", Action::Toggle(Panel::Tuning)),
     };
-    let (title, inner) = frame.show(ui, rect, folded, actions);
-    let Some(mut ui) = inner else { return (title, panel::HEADER) };
-    let margin = egui::Margin { left: 8, right: 8, top: 0, bottom: 8 };
-    let height = panel::scrolled(&mut ui, rect, |ui| {
-        egui::Frame::new().inner_margin(margin).show(ui, |ui| contents(ui, tuning, auto, of, actions));
-    });
-    (title, panel::HEADER + height + 2.0)
+    frame.around(ui, rect, folded, actions, |ui, actions| contents(ui, tuning, auto, of, actions))
 }
 
 /// How far it is.

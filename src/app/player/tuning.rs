@@ -44,7 +44,7 @@ pub(super) struct SpareTime {
     under_way: bool,
     number: u64,
     shown: Tuning,
-    /// Who wants the device for itself, in words.
+    /// Who wants the device for itself.
     yields: Option<Wait>,
 }
 
@@ -76,7 +76,7 @@ impl SpareTime {
         (self.unknown, self.looking) = (Some(false), None);
     }
 
-    /// Leaves the device to whoever wants it for itself, in words; `None`: nobody does.
+    /// Leaves the device to whoever wants it for itself; `None`: nobody does.
     pub(super) fn yield_to(&mut self, other: Option<Wait>) {
         self.yields = other;
     }

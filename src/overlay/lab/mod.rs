@@ -191,13 +191,7 @@ fn show(
         hover: &format!("{ABOUT}\n{}", place::HOVER),
         close: ("Close this panel: the key b", Action::Toggle(Panel::Lab)),
     };
-    let (title, inner) = frame.show(ui, rect, folded, actions);
-    let Some(mut ui) = inner else { return (title, panel::HEADER) };
-    let margin = egui::Margin { left: 8, right: 8, top: 0, bottom: 8 };
-    let height = panel::scrolled(&mut ui, rect, |ui| {
-        egui::Frame::new().inner_margin(margin).show(ui, |ui| contents(ui, lab, choice, actions));
-    });
-    (title, panel::HEADER + height + 2.0)
+    frame.around(ui, rect, folded, actions, |ui, actions| contents(ui, lab, choice, actions))
 }
 
 /// How far it is.
