@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::gpu::cl::{Event, Queue, failed};
 use crate::gpu::timer::{self, DeviceClock};
 use crate::gpu::watch;
+use crate::random::Xorshift;
 use crate::timing::log::{self, Track};
 use crate::timing::{CpuTimes, Noise, Series, believed, ms_since, noise};
 
@@ -163,6 +164,9 @@ pub type Results<E = Error> = Vec<std::result::Result<Timed, E>>;
 /// before each round with its number and with what has been measured so far, and is not timed: it brings the next input.
 /// One that fails drops out with its error.
 ///
+/// The order changes from round to round, the same way in each run: what ran before decides what is in the caches and how
+/// fast a device's clock is, and a contender that always followed the same one would be measured with it.
+///
 /// # Errors
 /// What `prepare` returns; it ends all.
 pub fn alternate<E>(
@@ -173,9 +177,14 @@ pub fn alternate<E>(
     let mut results: Results<E> = contenders.iter().map(|_| Ok(Timed::default())).collect();
     let began = CpuTimes::now();
     let others = || CpuTimes::now()?.others_since(began.as_ref()?);
+    let mut order: Vec<usize> = (0..contenders.len()).collect();
+    let mut random = Xorshift::new(1);
     for round in 0..rounds {
         prepare(round, &results)?;
-        for (contender, result) in contenders.iter_mut().zip(&mut results) {
+        for &at in &order {
+            let (Some(contender), Some(result)) = (contenders.get_mut(at), results.get_mut(at)) else {
+                continue;
+            };
             let Ok(timed) = result else { continue };
             if round >= contender.rounds {
                 continue;
@@ -185,6 +194,7 @@ pub fn alternate<E>(
                 Err(e) => *result = Err(e),
             }
         }
+        shuffle(&mut order, &mut random);
         let now = others();
         for (contender, result) in contenders.iter().zip(&mut results) {
             if let (Ok(timed), true) = (result, round < contender.rounds) {
@@ -204,10 +214,18 @@ pub fn alternate<E>(
     Ok(results)
 }
 
+/// Every order is as likely as another (R. Durstenfeld, "Algorithm 235: Random permutation", 1964).
+fn shuffle(order: &mut [usize], random: &mut Xorshift) {
+    for last in (1..order.len()).rev() {
+        order.swap(last, random.draw() as usize % (last + 1));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::cell::RefCell;
+    use std::collections::BTreeSet;
 
     #[test]
     fn slow_ones_get_fewer_rounds() {
@@ -223,6 +241,25 @@ mod tests {
         assert!(rounds_for(206_000.0, 30, false).unwrap_err().contains("206 s"));
         assert_eq!(rounds_for(206_000.0, 30, true), Ok(3), "it was asked for");
         assert!(rounds_for(601_000.0, 30, true).unwrap_err().contains("601 s"));
+    }
+
+    #[test]
+    fn each_contender_follows_each_other_one_and_itself() {
+        let log = RefCell::new(String::new());
+        let s = Sample { device_ms: None, dispatch_ms: None, wall_ms: 1.0 };
+        let contender = |name: char| {
+            let log = &log;
+            Contender::<Error> { rounds: 40, run: Box::new(move || (log.borrow_mut().push(name), Ok(s)).1) }
+        };
+        let mut contenders = ['a', 'b', 'c'].map(contender);
+        alternate(40, &mut contenders, |_, _| Ok(())).unwrap();
+        drop(contenders);
+        let log = log.into_inner();
+        assert!(log.starts_with("abc"), "{log}");
+        let rounds = log.as_bytes().chunks(3).map(|round| round.iter().collect::<BTreeSet<_>>().len());
+        assert_eq!(rounds.collect::<Vec<_>>(), [3; 40], "each once a round: {log}");
+        let pairs: BTreeSet<&[u8]> = log.as_bytes().windows(2).collect();
+        assert_eq!(pairs.len(), 9, "{log}");
     }
 
     #[test]
@@ -244,7 +281,10 @@ mod tests {
         })
         .unwrap();
         drop(contenders);
-        assert_eq!(log.into_inner(), "0abc1ab2a");
+        let log = log.into_inner();
+        let rounds: Vec<BTreeSet<char>> =
+            log.split(char::is_numeric).map(|round| round.chars().collect()).collect();
+        assert_eq!(rounds, ["", "abc", "ab", "a"].map(|round| round.chars().collect()), "{log}");
         let counts: Vec<_> =
             results.iter().map(|r| r.as_ref().map(|timed| timed.samples.len()).ok()).collect();
         assert_eq!(counts, [Some(3), Some(2), None]);
