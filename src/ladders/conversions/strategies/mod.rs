@@ -37,8 +37,9 @@ pub(super) const PART: usize = 48 * 21_845;
 pub(super) const SHARE: usize = 48 * 5461;
 /// The most numbers of a case: all of the conversion's source.
 const MOST: u64 = 1 << 32;
-/// The device counts right results in 32 bits: after so many numbers its counts are fetched and begin anew.
-const STRETCH: u64 = 1024 * PART as u64;
+/// The device counts right results in 32 bits: after so many numbers its counts are fetched and begin anew. So many take the
+/// slowest rung a few seconds, less than a device that does not answer is given.
+const STRETCH: u64 = 256 * PART as u64;
 /// One of so many numbers has another result than the right one among what is wanted, where faults are planted.
 const FAULTS: usize = 997;
 

@@ -163,6 +163,8 @@ pub(super) fn run(
             }
         };
         all.iter_mut().zip(right).for_each(|(all, right)| *all += u64::from(right));
+        // The device has answered, however many stretches are left.
+        watch::progress();
     }
     let wall_ms = compared_ms.unwrap_or_else(|| ms_since(began));
     Ok((all, Sample { device_ms: None, dispatch_ms: None, wall_ms }))
