@@ -1,6 +1,7 @@
 //! Timing. In: things to run, each giving one [`Sample`] a call. Out: a [`Measurement`] for each.
 //!
-//! All of them alternate in one loop on the same data, so that whatever disturbs the machine disturbs all.
+//! All of them alternate in one loop on the same data, in an order that changes, so that whatever disturbs the machine
+//! disturbs all.
 //! A prediction from a short probe decides how many rounds a slow one gets.
 
 use std::time::{Duration, Instant};
