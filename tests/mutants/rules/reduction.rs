@@ -94,14 +94,20 @@ const SEQUENTIAL: &[Edit] = &[
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);", "", 1),
 ];
 
+/// With sub-groups, as PoCL has them from version 5 on.
+const WIDE_SUB_GROUP: &str =
+    "A sub-group that has all of the work-group's items does every step, without the group's barrier.";
+
 const UNROLLED: &[Edit] = &[
-    edit("size", "p.items / 2", "p.items / 4", 1),
-    edit("size", "stride >= WARP", "stride > WARP", 1),
+    edit("size", "p.items / 2", "p.items / 4", 1).by_device(WIDE_SUB_GROUP),
+    edit("size", "stride >= WARP", "stride > WARP", 1).by_device(WIDE_SUB_GROUP),
     edit("strip", "p.within < stride && stride < p.items", "p.within < stride", 1),
     edit("last row", "stride > 0", "stride > 1", 1),
     edit("operands", "tree[item + stride]", "tree[item]", 2),
-    edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);", "", 1),
-    edit("barrier", "WARP_BARRIER();", "", 1),
+    edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);", "", 1).by_device(WIDE_SUB_GROUP),
+    edit("barrier", "WARP_BARRIER();", "", 1).by_device(
+        "Work-items that run as one, or that wait for each other before the branch, need no barrier.",
+    ),
     edit("outside", "p.within == 0 && p.number >= 0", "p.within == 0", 1),
 ];
 
