@@ -1,9 +1,11 @@
 // The limit of matrix multiplication: as many multiply-adds as it takes, in registers alone. Each work-item has CHAINS
-// vectors that do not wait for each other. Nothing that multiplies and adds can be faster.
+// vectors that do not wait for each other: more than a multiply-add takes steps, fewer than there are registers. Nothing that
+// multiplies and adds can be faster.
 //
 // a, b, c  m×k, k×n and m×n floats, of which nothing is used but the first: what is computed is nobody's result
 // GROUP    work-items of a group
 // WIDTH    floats of a vector
+// CHAINS   vectors of a work-item
 #include "../common/vectors.clh"
 
 #ifndef GROUP
@@ -12,7 +14,9 @@
 #ifndef WIDTH
 #define WIDTH 1
 #endif
+#ifndef CHAINS
 #define CHAINS 16
+#endif
 #if WIDTH == 1
 #define VECTOR float
 #else

@@ -1,8 +1,10 @@
 //! The kernel files of matrix multiplication as data. In: a configuration and a case. Out: which kernels run, over how many
 //! work-items, and how much they pack.
 
+use ocl::ffi::CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT;
+
 use super::shape::Shape;
-use crate::gpu::cl::DeviceInfo;
+use crate::gpu::cl::{Device, DeviceInfo, DeviceKind};
 use crate::ladder::config::{Config, Param, Tunable};
 
 /// A kernel file.
@@ -292,5 +294,19 @@ pub(super) const LIMIT_FILE: &str = "matmul/limit.cl";
 pub(super) static LIMIT: Code = plain(
     LIMIT_FILE,
     &[step("multiply_adds", Role::Multiply, Over::Nothing)],
-    &[param("GROUP", 1, 256, &[]), param("WIDTH", 16, 1, &[]), param("GROUPS", 256, 2112, &[])],
+    &[
+        param("GROUP", 1, 256, &[]),
+        param("WIDTH", 16, 1, &[]),
+        param("CHAINS", 12, 16, &[]),
+        param("GROUPS", 256, 2112, &[]),
+    ],
 );
+
+/// The limit on a device. A processor's vectors are as wide as its registers: of wider ones fewer would stay there.
+pub(super) fn limit(device: &Device) -> Config<Code> {
+    let config = Config::of(&LIMIT, device.info.kind).fitted(&device.info);
+    match device.number::<u32>(CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT) {
+        Some(width @ (2 | 4 | 8 | 16)) if device.info.kind == DeviceKind::Cpu => config.with("WIDTH", width),
+        _ => config,
+    }
+}

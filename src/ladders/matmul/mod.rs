@@ -181,8 +181,7 @@ impl Ladder for Matmul {
     }
 
     fn compile_limit(&self, cl: &ClContext) -> Result<Built> {
-        let config = Config::of(&codes::LIMIT, cl.device.info.kind).fitted(&cl.device.info);
-        self.compile(cl, &config)
+        self.compile(cl, &codes::limit(&cl.device))
     }
 
     fn room(&self, cl: Option<&ClContext>, shape: &Shape, guard: usize) -> Result<Room> {
