@@ -2,7 +2,7 @@
 //! timed, and the movie's first picture, as planes. Out: whether every byte comes back right; and with `--whole-frames` what
 //! the stages of a frame take, as rows of a table and entries of the JSON.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -223,18 +223,23 @@ impl<'a> Client<'a> {
             }
         }
         let (client, took) = (RefCell::new(self), RefCell::new(vec![Vec::new(); ready.len()]));
-        let (client, took) = (&client, &took);
+        let now = Cell::new(0);
+        let (client, took, now) = (&client, &took, &now);
         let contender = |(at, &(id, rounds, ms)): (usize, &(VariantId, u32, f64))| Contender {
             rounds,
             run: Box::new(move || {
                 let _watched = watch::step("whole frames are timed", ms);
                 let one = client.borrow_mut().filter(id, radius).map_err(fail)?;
-                took.borrow_mut()[at].push(one);
+                // Of a round the last run counts.
+                let frames = &mut took.borrow_mut()[at];
+                frames.truncate(now.get());
+                frames.push(one);
                 Ok(Sample { device_ms: None, dispatch_ms: None, wall_ms: one.frame_ms })
             }),
         };
         let mut contenders: Vec<Contender<Box<Outcome>>> = ready.iter().enumerate().map(contender).collect();
         let results = alternate(ask.rounds, &mut contenders, |round, _| {
+            now.set(round as usize);
             say(&format!("timing whole frames, r={radius}, round {}", round + 1));
             Ok(())
         })?;
