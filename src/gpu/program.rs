@@ -177,6 +177,40 @@ fn watched<T>(compile: impl FnOnce() -> T) -> T {
     compiled
 }
 
+/// A program that another thread has compiled, for the one that will ask for it.
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    text: CString,
+    options: CString,
+    program: Program,
+}
+
+thread_local! {
+    static AHEAD: RefCell<Vec<Ahead>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Compiles a kernel file for [`take_over`]; `None` where it does not compile, which who asks for it is told.
+pub(crate) fn ahead(cl: &ClContext, file: &str, options: &str) -> Option<Ahead> {
+    let (text, options) = texts(file, &source(file).ok()?, options).ok()?;
+    let program = Program::of_source(&cl.context, &text).ok()?;
+    program.build(&cl.device, &options).ok()?;
+    Some(Ahead { text, options, program })
+}
+
+/// From here on this thread compiles none of these again, and those before them if it has to.
+pub(crate) fn take_over(programs: Vec<Ahead>) {
+    AHEAD.set(programs);
+}
+
+/// What the compiler gets: a file's whole text, and the options.
+fn texts(file: &str, source: &str, options: &str) -> Result<(CString, CString)> {
+    let no_zero = |e: std::ffi::NulError| {
+        Error::new(format!("The kernel file '{file}' does not build."), format!("{e}."), "")
+    };
+    let text = CString::new(expand(file, source, 8, &self::source)?).map_err(no_zero)?;
+    Ok((text, CString::new(format!("-cl-kernel-arg-info {options}")).map_err(no_zero)?))
+}
+
 /// Compiles `source`, the text of the kernel file `source_name`, for the context's device. `options` are the
 /// compiler's, such as `-D STRIP=64`. Where the driver's binary of an earlier start is kept, that is taken instead.
 ///
@@ -184,10 +218,12 @@ fn watched<T>(compile: impl FnOnce() -> T) -> T {
 /// When the text does not compile: `why` then carries the build log.
 pub(crate) fn build(cl: &ClContext, source_name: &str, source: &str, options: &str) -> Result<Program> {
     let what = || format!("The kernel file '{source_name}' does not build for '{}'.", cl.device.info.name);
-    let no_zero = |e: std::ffi::NulError| Error::new(what(), format!("{e}."), "");
-    let text = expand(source_name, source, 8, &self::source)?;
-    let options = CString::new(format!("-cl-kernel-arg-info {options}")).map_err(no_zero)?;
-    let text = CString::new(text).map_err(no_zero)?;
+    let (text, options) = texts(source_name, source, options)?;
+    let is_it = |ahead: &Ahead| (&ahead.text, &ahead.options) == (&text, &options);
+    let ahead = AHEAD.with_borrow(|all| all.iter().find(|ahead| is_it(ahead)).map(|a| a.program.clone()));
+    if let Some(program) = ahead {
+        return Ok(program);
+    }
     let place = Place::of(&cl.device.info, &text.to_string_lossy(), &options.to_string_lossy());
     let began = Instant::now();
     let told = |how| [Event::since(how, began).with(format!("{source_name} {}", options.to_string_lossy()))];

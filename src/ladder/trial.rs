@@ -3,6 +3,7 @@
 //!
 //! Kernels as they are built in need no trial. The process itself is [`crate::gpu::trial`]; what is asked is the ladder's.
 
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -10,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 use crate::gpu::program::KERNELS_VARIABLE;
-use crate::gpu::trial::{BUILD, Client, Fault, Limit, START};
+use crate::gpu::trial::{BUILD, Client, Fault, LAUNCH, Limit, START};
 use crate::timing::crowding;
 
 /// How long a step of a trial may take at least, unless the user says.
@@ -28,18 +29,25 @@ pub struct Child {
     client: Option<Client>,
     /// The last question ended the child, or it did not answer.
     fault: bool,
+    /// Is told when what was compiled runs.
+    runs: Option<Sender<()>>,
 }
 
 impl Child {
     /// `limit` is how long each step of a trial may take; without it 10 s, or ten times as long as was predicted.
     pub fn new(ladder: &'static str, limit: Option<Duration>) -> Self {
-        Self { ladder, limit, client: None, fault: false }
+        Self { ladder, limit, client: None, fault: false, runs: None }
     }
 
     /// Whether the last error was that kernels ended the process that ran them, or did not end. Others would meet in any
     /// process what the error says, and do no harm.
     pub(crate) fn is_fault(&self) -> bool {
         self.fault
+    }
+
+    /// From here on `runs` is told when kernels run there: the compiler has come through them.
+    pub(crate) fn tell_when_it_runs(&mut self, runs: Option<Sender<()>>) {
+        self.runs = runs;
     }
 
     /// Asks about the kernels of `name`; the child finds `frame` in the memory that it shares.
@@ -53,8 +61,12 @@ impl Child {
         frame: &[u8],
     ) -> Result<A> {
         self.fault = false;
-        let limit = self.limit;
+        let (limit, runs) = (self.limit, self.runs.clone());
         let limit = |step: &str, predicted: Option<f64>| {
+            if ![START, BUILD, LAUNCH].contains(&step) {
+                // Nobody may wait for it any more.
+                let _ = runs.as_ref().map(|runs| runs.send(()));
+            }
             let times = predicted.map_or(0.0, |ms| TIMES_PREDICTED * ms / 1e3);
             let times = Duration::try_from_secs_f64(times.min(1e6)).unwrap_or(LEAST);
             let least = if [START, BUILD].contains(&step) { PREPARING } else { Duration::ZERO };

@@ -82,13 +82,16 @@ pub(crate) struct Outputs {
     runs: Vec<(Poison, Vec<u8>)>,
     guard: usize,
     len: usize,
+    /// How many canaries changed, in the run in which more did.
+    overrun: usize,
 }
 
 impl Outputs {
     /// Lets `run` fill a guarded output that is to hold `want`, once or twice. It gets the output as it must be before the
     /// run, and returns it as it is afterwards.
     pub(crate) fn of(want: &[u8], mut run: impl FnMut(&[u8]) -> Result<Vec<u8>>) -> Result<Self> {
-        let mut outputs = Self { runs: Vec::new(), guard: guard(want.len()), len: want.len() };
+        let mut outputs = Self { runs: Vec::new(), guard: guard(want.len()), len: want.len(), overrun: 0 };
+        let (guard, end) = (outputs.guard, outputs.guard + outputs.len);
         for poison in [Poison::First, Poison::Second] {
             let before = poison.guarded(want);
             let after = run(&before)?;
@@ -99,8 +102,10 @@ impl Outputs {
                     "",
                 ));
             }
+            let changed = poison.changed(0, &after[..guard]) + poison.changed(end, &after[end..]);
+            outputs.overrun = outputs.overrun.max(changed);
             outputs.runs.push((poison, after));
-            if outputs.got() == want && outputs.overrun() == 0 {
+            if outputs.got() == want && outputs.overrun == 0 {
                 break;
             }
         }
@@ -120,10 +125,6 @@ impl Outputs {
 
     /// How many canaries changed, in the run in which more did.
     pub(crate) fn overrun(&self) -> usize {
-        let end = self.guard + self.len;
-        let changed = |(poison, after): &(Poison, Vec<u8>)| {
-            poison.changed(0, &after[..self.guard]) + poison.changed(end, &after[end..])
-        };
-        self.runs.iter().map(changed).max().unwrap_or(0)
+        self.overrun
     }
 }

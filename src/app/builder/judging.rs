@@ -2,6 +2,7 @@
 //! pictures of all kinds, in a process of their own; and what was built of them, where that may be shown.
 
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::Instant;
 
 use crate::color::kernels::{ConvertProgram, Converter};
@@ -11,6 +12,7 @@ use crate::engine::TrialCase;
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::memory::Storage;
+use crate::gpu::program::{self, Ahead};
 use crate::gpu::sources::{self, Sources};
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::opencl::BuiltVariant;
@@ -117,11 +119,13 @@ pub(super) fn judge(
     let size = (picture.width(), picture.height());
     let layout = Converter::supports(picture).filter(|_| variant == VariantId::Planar);
     let case = TrialCase { variant, size, radius: judge.radius, layout };
-    let tried = try_frame(trials, cl, &judge.frame, &case, to_texture);
+    let (tried, ahead) = try_beside_compiler(trials, cl, judge, &case, to_texture);
     let is_changed = !matches!(tried, Ok(None));
     let made = tried.and_then(passed).and_then(|report| {
         let began = Instant::now();
+        program::take_over(ahead);
         let made = build(cl, variant, to_texture);
+        program::take_over(Vec::new());
         log::record(|| [Event::since("compile", began).with(variant.as_str())]);
         Ok((report, made?))
     });
@@ -197,6 +201,34 @@ fn block_of(frame: &Frame, layout: &Layout, radius: u32) -> Result<Vec<u8>> {
     let mut block = zeroed(own.bytes())?;
     pack(&frame.picture, &own, &mut block)?;
     if own == *layout { Ok(block) } else { planar_quick(&own, &block, radius) }
+}
+
+/// Tries a variant on the frame. What the compiler has come through in the process of its own is compiled here, too, while it
+/// runs there: here it runs once it is judged.
+fn try_beside_compiler(
+    trials: &mut Trials,
+    cl: &ClContext,
+    judge: &Judge,
+    case: &TrialCase,
+    to_texture: bool,
+) -> (Result<Option<Tried>>, Vec<Ahead>) {
+    let (runs, it_runs) = channel();
+    trials.tell_when_it_runs(Some(runs));
+    let (sources, variant) = (judge.sources.clone(), case.variant);
+    let ahead = move || {
+        it_runs.recv().ok()?;
+        sources::pin(Some(sources));
+        Some(BuiltVariant::compile_ahead(cl, variant, to_texture))
+    };
+    std::thread::scope(|scope| {
+        // Without the thread it is compiled later.
+        let ahead = std::thread::Builder::new().name("compiler".into()).spawn_scoped(scope, ahead).ok();
+        let tried = try_frame(trials, cl, &judge.frame, case, to_texture);
+        // It waits no more.
+        trials.tell_when_it_runs(None);
+        let ahead = ahead.and_then(|ahead| ahead.join().ok()).flatten();
+        (tried, ahead.unwrap_or_default())
+    })
 }
 
 /// Tries a variant on a frame, in the process of its own; `None` where its kernels are those that are built in.

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt as _;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{BUILD, Said};
+use super::{BUILD, LAUNCH, Said};
 use crate::gpu::process::{end_with_parent, exit_now};
 use crate::gpu::program::watch;
 
@@ -77,7 +77,7 @@ pub(crate) fn serve<Q: DeserializeOwned, A: Serialize>(
     let Ok(mut talk) = talk else { exit_now(1) };
     if let Ok(mut step) = talk.stepper() {
         // What a compiler may take is another matter than what a kernel may.
-        watch(move |begins| step(if begins { BUILD } else { "launch" }));
+        watch(move |begins| step(if begins { BUILD } else { LAUNCH }));
     }
     for line in io::stdin().lock().lines() {
         let Some(request) = line.ok().and_then(|line| serde_json::from_str(&line).ok()) else { break };

@@ -36,6 +36,9 @@ pub(crate) const START: &str = "start";
 /// The step in which the compiler is at work.
 pub(crate) const BUILD: &str = "build";
 
+/// The step after it, in which kernels may run for the first time.
+pub(crate) const LAUNCH: &str = "launch";
+
 /// What a child says while it works, and at the end.
 #[derive(Debug, Serialize, Deserialize)]
 enum Said<A> {

@@ -11,10 +11,13 @@ use crate::gpu::cl::{self, ClContext, DeviceKind, failed};
 use crate::gpu::kernel::{Kernel, unique};
 use crate::gpu::machine_code::{self, MachineCode};
 use crate::gpu::memory::{Picture, Storage};
-use crate::gpu::program;
+use crate::gpu::program::{self, Ahead};
 use crate::ladder::cache::Cache;
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::tuned::{self, SizeClass, UNTUNED};
+
+/// The compiler's option for an output in an image.
+const TO_IMAGE: &str = " -D TO_IMAGE=1";
 
 /// The variant's kernels, or an error for what is not made of kernels.
 fn kernels_of(id: VariantId) -> Result<&'static Kernels> {
@@ -70,6 +73,18 @@ impl BuiltVariant {
     /// arguments than expected, or fail to run. [`VariantId::Off`] is nothing to build and an error.
     pub fn build(cl: &ClContext, id: VariantId) -> Result<Self> {
         Self::build_as(cl, id, cl.device.info.kind)
+    }
+
+    /// Compiles what [`BuiltVariant::build`] compiles, or what [`BuiltVariant::build_for_textures`] does, and runs nothing: for
+    /// [`program::take_over`].
+    pub(crate) fn compile_ahead(cl: &ClContext, id: VariantId, to_texture: bool) -> Vec<Ahead> {
+        let device = &cl.device.info;
+        let Some(kernels) = id.kernels().filter(|_| id != VariantId::Auto) else { return Vec::new() };
+        let code = kernels.code(device.kind);
+        let to_image = to_texture && code.to_image && kernels.storage != Storage::Image;
+        let config = Config::of(code, device.kind).fitted(device);
+        let options = config.options() + if to_image { TO_IMAGE } else { "" };
+        program::ahead(cl, code.file, &options).into_iter().collect()
     }
 
     /// The same with the code and the default parameters for another kind of device, whatever this one is.
@@ -178,7 +193,7 @@ impl BuiltVariant {
                 let why = format!("Its output cannot be an {output:?} there.").to_lowercase();
                 return Err(Error::new(format!("'{id}' cannot run on '{}'.", device.name), why, ""));
             }
-            options += " -D TO_IMAGE=1";
+            options += TO_IMAGE;
         }
         let file = config.code().file;
         let program = program::build(cl, file, &program::source(file)?, &options)?;

@@ -168,14 +168,24 @@ impl Plan {
     /// # Errors
     /// When the device fails.
     pub fn predict(&self, queue: &Queue) -> Result<f64> {
+        self.predict_above(queue, 0.0)
+    }
+
+    /// The same for who wants to know only what takes long: a pass that is predicted to take less than `short_ms` is not run on
+    /// more rows. What it takes is seldom more, since starting it counts for each row then.
+    ///
+    /// # Errors
+    /// As [`Plan::predict`].
+    pub(super) fn predict_above(&self, queue: &Queue, short_ms: f64) -> Result<f64> {
         const TRUSTED_MS: f64 = 30.0;
         let mut total = 0.0;
         for pass in 0..self.passes() {
             let mut rows = self.row_step(pass).min(self.rows());
             total += loop {
                 let run = sample(queue, |q| Ok(vec![self.enqueue(q, pass, 0..rows)?]))?;
-                if rows == self.rows() || run.wall_ms > TRUSTED_MS {
-                    break run.wall_ms * f64::from(self.rows()) / f64::from(rows);
+                let all_ms = run.wall_ms * f64::from(self.rows()) / f64::from(rows);
+                if rows == self.rows() || run.wall_ms > TRUSTED_MS || all_ms < short_ms {
+                    break all_ms;
                 }
                 rows = rows.saturating_mul(4).min(self.rows());
             };

@@ -86,6 +86,8 @@ impl Bands {
     }
 }
 
+const CHECK_FAILED: &str = "The device failed during a check.";
+
 /// A variant's kernels on pictures of one size, to be checked.
 pub(crate) struct Checker<'a> {
     cl: &'a ClContext,
@@ -122,6 +124,15 @@ impl<'a> Checker<'a> {
         (0..self.plan.passes()).map(|pass| self.plan.work(pass)).sum()
     }
 
+    /// Predicts the wall time of one run, in milliseconds, where it is not short; see [`Plan::predict_above`]. What is filtered
+    /// lies among canaries, and may be anything.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub(crate) fn predict_above(&self, short_ms: f64) -> Result<f64> {
+        self.plan.predict_above(&self.cl.queue, short_ms)
+    }
+
     /// Checks one picture against `want`, the reference's output for it: poisoned, with canaries on both sides of source
     /// and output where these are buffers (an image cannot be written beyond its border). The source must stay as it is.
     ///
@@ -137,8 +148,13 @@ impl<'a> Checker<'a> {
             if is_image(&self.source.0) { src.to_vec() } else { verify::between_canaries(src, guard) };
         let mut overwritten = 0;
         let report = verify::check(want, Rgba { width: self.size.0 as usize }, |poison| {
-            let mut after = poison.to_vec();
-            let part = if is_image(&self.output.0) { guard..guard + want.len() } else { 0..poison.len() };
+            let mut after = zeroed(poison.len())?;
+            let part = if is_image(&self.output.0) {
+                after.copy_from_slice(poison);
+                guard..guard + want.len()
+            } else {
+                0..poison.len()
+            };
             self.source.0.write(queue, &before)?;
             self.output.0.write(queue, &poison[part.clone()])?;
             self.scratch.poison(queue)?;
@@ -147,11 +163,20 @@ impl<'a> Checker<'a> {
                     let _event = self.plan.enqueue(queue, pass, rows)?;
                 }
             }
-            queue.finish().map_err(|e| failed("The device failed during a check.", &e))?;
+            queue.finish().map_err(|e| failed(CHECK_FAILED, &e))?;
             self.output.0.read(queue, &mut after[part])?;
-            let mut source = zeroed(before.len())?;
-            self.source.0.read(queue, &mut source)?;
-            overwritten = overwritten.max(verify::changed(&before, &source));
+            let changed = |after: &[u8]| verify::changed(&before, after);
+            let source = match &self.source.0 {
+                Picture::Buffer(buffer) => {
+                    buffer.look(queue, changed).map_err(|e| failed(CHECK_FAILED, &e))?
+                }
+                image @ Picture::Image(_) => {
+                    let mut after = zeroed(before.len())?;
+                    image.read(queue, &mut after)?;
+                    changed(&after)
+                }
+            };
+            overwritten = overwritten.max(source);
             Ok(after)
         })?;
         let report = verify::with_source(report, overwritten);

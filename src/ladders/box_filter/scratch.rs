@@ -21,12 +21,13 @@ impl Scratch {
 
     /// Fills all of it with numbers that no picture gives, so that nothing is right because of an earlier run.
     pub(super) fn poison(&self, queue: &Queue) -> Result<()> {
-        let poison = |len: usize| 0xa7d3_u16.to_le_bytes().repeat(len / 2);
+        // Four channels.
+        let pixel = 0xa7d3_a7d3_a7d3_a7d3_u64.to_le_bytes();
         let image = self.image.as_ref().map(|((width, height), image)| {
-            image.write(queue, &poison(*width as usize * *height as usize * 8))
+            image.write(queue, &pixel.repeat(*width as usize * *height as usize))
         });
         let buffers = self.buffer.as_ref().map(|(_, buffer)| buffer).into_iter().chain(&self.lines);
-        let buffers = buffers.map(|buffer| buffer.write(queue, &poison(buffer.len())));
+        let buffers = buffers.map(|buffer| buffer.enqueue_fill(queue, &pixel, 0, buffer.len()).map(drop));
         let written: Answer<()> = image.into_iter().chain(buffers).collect();
         written.map_err(|e| failed("The row sums could not be prepared for a check.", &e))
     }

@@ -163,21 +163,27 @@ impl Suite {
         Ok(None)
     }
 
-    /// Checks one kind of picture at one small size, whole.
+    /// Checks all kinds of pictures at one small size, whole.
     ///
     /// # Errors
     /// As [`Suite::sizes`].
-    pub fn extreme(
+    pub fn extremes(
         &mut self,
         cl: &ClContext,
         variant: &BuiltVariant,
-        pattern: Pattern,
         of: (u32, u32),
         radius: u32,
+        go_on: GoOn,
     ) -> Result<Option<MismatchReport>> {
-        let size = EXTREME;
-        let checker = Checker::new(cl, variant, size, of, radius)?;
-        self.one(&checker, "", pattern, size, radius, Bands::Whole)
+        let checker = Checker::new(cl, variant, EXTREME, of, radius)?;
+        for pattern in Pattern::ALL {
+            go_on()?;
+            let report = self.one(&checker, "", pattern, EXTREME, radius, Bands::Whole)?;
+            if report.is_some() {
+                return Ok(report);
+            }
+        }
+        Ok(None)
     }
 
     fn one(

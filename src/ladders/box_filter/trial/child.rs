@@ -14,7 +14,6 @@ use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::sources;
 use crate::gpu::trial::{START, Talk, serve};
 use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::pictures::Pattern;
 use crate::ladders::box_filter::planar::{PlanarFilter, planar_reference, run as planes};
 use crate::ladders::box_filter::reference::quick;
 use crate::ladders::box_filter::run::{Bands, Checker};
@@ -26,6 +25,8 @@ use crate::verify::{self, MismatchReport};
 
 /// A variant that takes longer runs only once, as it is to be used.
 const CHEAP_MS: f64 = 2000.0;
+/// A pass of less is short: nobody waits until it is known how short.
+const SHORT_MS: f64 = 200.0;
 
 /// Answers requests until nobody asks any more, then ends the process. `frame` is the number of the shared memory.
 pub fn answer(frame: u32) -> ! {
@@ -63,8 +64,18 @@ impl Responder {
         let (tried, picture) = match &request.work {
             Work::Variant { id, params, to_image } => {
                 let id: VariantId = id.parse().map_err(|why: String| Error::new(why, "", ""))?;
-                let built = build(&cl, id, params.as_deref(), *to_image)?;
-                variant(&cl, &built, request, &src, talk)?
+                let [width, height, radius] =
+                    [request.size.0, request.size.1, request.radius].map(|n| n as usize);
+                let want = || quick(&src, width, height, radius);
+                std::thread::scope(|scope| {
+                    // Who waits for a save waits for the compiler: the reference is there by then.
+                    let wanted = request.launch == Launch::Extremes;
+                    let begun = std::thread::Builder::new().name("reference".into());
+                    let begun = wanted.then(|| begun.spawn_scoped(scope, want).ok()).flatten();
+                    let want = || begun.and_then(|begun| begun.join().ok()).unwrap_or_else(want);
+                    let built = build(&cl, id, params.as_deref(), *to_image)?;
+                    variant(&cl, &built, request, &src, want, talk)
+                })?
             }
             Work::Planar { layout, to_image } => planar(&cl, layout, *to_image, request, &src, talk)?,
             Work::Convert { layout, to_image } if request.launch == Launch::Extremes => {
@@ -117,16 +128,25 @@ fn build(
     }
 }
 
-/// Runs a variant: first on a few rows, to see how long it takes, then as it is to be used.
+/// Runs a variant: first on a few rows, to see how long it takes, then as it is to be used. `want` makes what is right.
 fn variant(
     cl: &ClContext,
     built: &BuiltVariant,
     request: &Request,
     src: &[u8],
+    want: impl FnOnce() -> Vec<u8>,
     talk: &mut Talk,
 ) -> Result<(Tried, Vec<u8>)> {
     let ((width, height), radius) = (request.size, request.radius);
     talk.step("time");
+    if request.launch == Launch::Extremes {
+        let checker = Checker::new(cl, built, request.size, request.size, radius)?;
+        let ms = checker.predict_above(SHORT_MS)?;
+        if ms < CHEAP_MS {
+            let report = saved(cl, built, &checker, ms, request, (src, want), talk)?;
+            return Ok((ran(ms, report), Vec::new()));
+        }
+    }
     let mut scratch = Scratch::new();
     let input = Picture::alloc(cl, built.kernels().storage, width, height)?;
     let output = Picture::alloc(cl, built.output(), width, height)?;
@@ -138,7 +158,7 @@ fn variant(
     }
     // The reference takes only the processor's time.
     talk.step(START);
-    let want = quick(src, width as usize, height as usize, radius as usize);
+    let want = want();
     let mut run = |name: &str, ms: f64| {
         talk.step(name);
         talk.predicted(ms);
@@ -166,23 +186,12 @@ fn variant(
             report = suite.radii(subject, &mut compared, go_on)?;
         }
     }
-    let live = request.launch == Launch::Extremes;
     if cheap && !request.wants_picture {
         let checker = Checker::new(cl, built, request.size, request.size, radius)?;
-        // Whoever waits for a save to be seen waits for each of them.
-        let all = [Bands::Steps, Bands::Whole, Bands::Odd];
-        for bands in all.into_iter().take(if live { 1 } else { all.len() }) {
+        for bands in [Bands::Steps, Bands::Whole, Bands::Odd] {
             run("check", ms);
             if report.is_none() {
                 report = checker.check(src, &want, bands)?;
-            }
-        }
-        // What differs in the picture that is looked at is told of that one.
-        let mut suite = Suite::default();
-        for pattern in if live { &Pattern::ALL[..] } else { &[] } {
-            run("small", ms);
-            if report.is_none() {
-                report = suite.extreme(cl, built, *pattern, request.size, radius)?;
             }
         }
     } else if !cheap && in_window {
@@ -198,6 +207,36 @@ fn variant(
         report = report.or(compare(&want, &picture, width));
     }
     Ok((ran(ms, report), picture))
+}
+
+/// Runs a variant that was just saved, and whose run takes about `ms`: whoever waits to see it waits for each picture. `frame`
+/// is the one that is looked at, and what makes the right one of it: what differs there is told of that one.
+fn saved(
+    cl: &ClContext,
+    built: &BuiltVariant,
+    checker: &Checker,
+    ms: f64,
+    request: &Request,
+    frame: (&[u8], impl FnOnce() -> Vec<u8>),
+    talk: &mut Talk,
+) -> Result<Option<MismatchReport>> {
+    // The reference takes only the processor's time.
+    talk.step(START);
+    let (src, want) = (frame.0, frame.1());
+    let mut run = |name: &str| {
+        talk.step(name);
+        talk.predicted(ms);
+    };
+    run("check");
+    let report = checker.check(src, &want, Bands::Steps)?;
+    if report.is_some() {
+        return Ok(report);
+    }
+    let go_on = &mut || {
+        run("small");
+        Ok(())
+    };
+    Suite::default().extremes(cl, built, request.size, request.radius, go_on)
 }
 
 /// Runs all passes in bands, as the window does.

@@ -6,6 +6,7 @@
 
 mod child;
 
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -181,6 +182,11 @@ impl Trials {
             bytes: 0,
             wants_picture: false,
         });
+    }
+
+    /// From here on `runs` is told when kernels run there: the compiler has come through them.
+    pub(crate) fn tell_when_it_runs(&mut self, runs: Option<Sender<()>>) {
+        self.child.tell_when_it_runs(runs);
     }
 
     /// Whether the last error was that kernels ended the process that ran them, or did not end. Others would meet here, too,
