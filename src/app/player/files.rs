@@ -17,6 +17,9 @@ impl Player<'_> {
                 Err(error) => self.notify(error, false),
             }
         }
+        if let Some(error) = self.last.complaint() {
+            self.notify(error, false);
+        }
         let settings = Settings::of(&self.overlay, self.surface.scale());
         match self.settings.keep(&settings) {
             Ok(wait) => {

@@ -40,7 +40,6 @@ use crate::ladder::BackEnd;
 use crate::media::Decoder;
 use crate::options::PlayArgs;
 use crate::overlay::{Overlay, Wait};
-use crate::save as save_file;
 use crate::scene::frame_loop::{FrameLoop, Measuring, Tick};
 use crate::stats::Recorder;
 use crate::timing::CpuLoad;
@@ -136,7 +135,7 @@ impl<'a> Player<'a> {
             overlay: settings.overlay(),
             movies,
             saves: save::Saves::default(),
-            last: end::LastFiles::default(),
+            last: end::LastFiles::begin(args.trace.trace.as_deref(), waker)?,
             settings: store,
             colors: Colors::new(),
             devices: Devices::new(builder, device, &frames),
@@ -157,9 +156,6 @@ impl<'a> Player<'a> {
             frames,
         };
         if let Some(error) = unreadable {
-            player.notify(error, false);
-        }
-        if let Some(Err(error)) = args.trace.trace.as_deref().map(save_file::can_write) {
             player.notify(error, false);
         }
         player.movies.go_to(args.scene, &mut player.frames)?;
