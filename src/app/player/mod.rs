@@ -26,12 +26,11 @@ use std::time::{Duration, Instant};
 
 use winit::event_loop::{ActiveEventLoop, ControlFlow};
 use winit::keyboard::ModifiersState;
-use winit::window::WindowAttributes;
 
 use super::builder::Builder;
 use super::playlist::Playlist;
 use super::settings::{Reading, Store};
-use crate::app::size::window_size;
+use crate::app::size::{WindowSize, frame, upright};
 use crate::error::{Error, Result};
 use crate::gpu::cl::Device;
 use crate::gpu::event::Waker;
@@ -84,6 +83,7 @@ pub(crate) struct Player<'a> {
     waker: Waker,
     presented: u64,
     quit: bool,
+    size: WindowSize,
     gl_window: GlWindow,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Player<'a> {
     /// When there is no OpenGL for a window, or its programs do not build.
     pub(crate) fn open(
         event_loop: &ActiveEventLoop,
-        attributes: WindowAttributes,
+        size: WindowSize,
         args: &'a PlayArgs,
         playlist: Playlist,
         decoder: Option<Decoder>,
@@ -104,7 +104,8 @@ impl<'a> Player<'a> {
     ) -> Result<Self> {
         // A thread reads them while the window is opened.
         let settings = Reading::begin(waker);
-        let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced, Interface::wanted(args.gl))?;
+        let (attributes, interface) = (size.attributes(), Interface::wanted(args.gl));
+        let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced, interface)?;
         let gl = gl_window.gl.clone();
         let info = decoder.as_ref().map(Decoder::info);
         if let Some(info) = info {
@@ -152,6 +153,7 @@ impl<'a> Player<'a> {
             waker: waker.clone(),
             presented: 0,
             quit: false,
+            size,
             gl_window,
             frames,
         };
@@ -212,8 +214,8 @@ impl<'a> Player<'a> {
         self.frames.fetch();
         self.with_devices(Devices::look);
         if let Some(info) = self.with(Movies::look)? {
-            let size = window_size(event_loop, Some(&info));
-            let _ = self.gl_window.window.request_inner_size(size);
+            self.size = WindowSize::new(event_loop, upright(&info), frame(&self.gl_window.window));
+            self.gl_window.request_size(self.size.get());
         }
         if self.surface.look() {
             self.repaints.soon();
