@@ -63,7 +63,7 @@ impl Player<'_> {
 
     /// What the statistics are about.
     pub(super) fn export_context(&self) -> ExportContext {
-        let facts = self.movies.scene().facts();
+        let facts = self.movies.facts();
         ExportContext {
             movie: facts.file_name.clone(),
             width: facts.width,
