@@ -8,7 +8,7 @@ mod movie;
 
 use std::collections::BTreeMap;
 
-use common::{Display, clreel, json, run, succeed};
+use common::{Display, Session, clreel, finish, json, run, succeed};
 use movie::{Folder, Movie, steady};
 use serde_json::Value;
 
@@ -93,6 +93,14 @@ fn a_trace_that_cannot_be_written_stops_nothing() {
         assert_eq!(json(&stats)["frames"].as_array().unwrap().len(), 10, "{hostile}");
         std::fs::remove_file(stats).unwrap();
     }
+    // Who watches is told before there is a trace, and again at the end.
+    let mut command = clreel(Some(&display));
+    command.arg(&movie).args(["--variant", "off", "--trace"]).arg(folder.file("missing/t.json"));
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_text("t.json' could not be written.");
+    session.display.key("q");
+    let (code, stderr) = finish(session.child.take().unwrap());
+    assert_eq!((code, stderr.matches("t.json' could not be written.").count()), (Some(1), 2), "{stderr}");
     let mut command = clreel(None);
     command.args(["--trace", "trace.txt"]);
     let (code, stderr) = run(command);

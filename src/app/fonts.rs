@@ -64,12 +64,17 @@ pub(crate) struct SystemFonts {
 impl SystemFonts {
     /// Begins to provide `ctx` with them. `waker` is called when one is found.
     pub(crate) fn provide(ctx: &egui::Context, waker: Waker) -> Self {
+        Self::named_by(fontconfig, ctx, waker)
+    }
+
+    /// The same with the fonts that `names` has for a pattern.
+    fn named_by(names: impl Names, ctx: &egui::Context, waker: Waker) -> Self {
         let shared = Arc::new(Shared { known: Mutex::default(), news: AtomicBool::new(false) });
         let (wanted, asked) = channel();
         let found = shared.clone();
         let theirs = waker.clone();
         let find = move |_: &_| {
-            answer(&asked, &found, &theirs);
+            answer(&asked, &found, &theirs, &names);
             Ok(())
         };
         // Without the thread nothing is found.
@@ -91,7 +96,7 @@ impl SystemFonts {
 }
 
 /// The thread: finds fonts for what is asked, until nobody can ask any more.
-fn answer(asked: &Receiver<char>, shared: &Shared, waker: &Waker) {
+fn answer(asked: &Receiver<char>, shared: &Shared, waker: &Waker, names: &impl Names) {
     let mut fonts: Vec<(Match, FontInsert)> = Vec::new();
     let mut left = MOST;
     while let Ok(first) = asked.recv() {
@@ -110,7 +115,7 @@ fn answer(asked: &Receiver<char>, shared: &Shared, waker: &Waker) {
                 shared.news.store(true, Ordering::Relaxed);
                 waker();
             }
-            let next = (left > 0 && !wanted.is_empty()).then(|| best(&wanted)).flatten();
+            let next = (left > 0 && !wanted.is_empty()).then(|| best(&wanted, names)).flatten();
             // One that has none of them is only the nearest.
             let Some(next) = next.filter(|next| wanted.iter().any(|c| next.has(*c))) else { break };
             let Some((font, bytes)) = next.read(left) else {
@@ -167,14 +172,26 @@ impl Match {
     }
 }
 
-/// The system's font that has most of these characters, by fontconfig.
-fn best(wanted: &BTreeSet<char>) -> Option<Match> {
-    const FORMAT: &str = "%{file}\t%{index}\t%{outline}\t%{charset}\n";
+/// Says which font fits a pattern of fontconfig's, in a line of [`FORMAT`].
+trait Names: Fn(&str) -> Option<Vec<u8>> + Send + 'static {}
+
+impl<F: Fn(&str) -> Option<Vec<u8>> + Send + 'static> Names for F {}
+
+/// What [`Match::parse`] reads.
+const FORMAT: &str = "%{file}\t%{index}\t%{outline}\t%{charset}\n";
+
+/// The font of the system.
+fn fontconfig(pattern: &str) -> Option<Vec<u8>> {
+    let mut command = Command::new("fc-match");
+    command.args(["-f", FORMAT, pattern]).stdin(Stdio::null()).stderr(Stdio::null());
+    Some(command.output().ok()?.stdout)
+}
+
+/// The font that has most of these characters.
+fn best(wanted: &BTreeSet<char>, names: &impl Names) -> Option<Match> {
     let charset: Vec<String> = wanted.iter().take(100).map(|c| format!("{:x}", u32::from(*c))).collect();
     let pattern = format!(":charset={}:outline=true:color=false", charset.join(" "));
-    let mut command = Command::new("fc-match");
-    command.args(["-f", FORMAT, &pattern]).stdin(Stdio::null()).stderr(Stdio::null());
-    Match::parse(command.output().ok()?.stdout.split(|byte| *byte == b'\n').next()?)
+    Match::parse(names(&pattern)?.split(|byte| *byte == b'\n').next()?)
 }
 
 #[cfg(test)]
@@ -192,30 +209,125 @@ mod tests {
         }
     }
 
-    #[test]
-    fn what_the_built_in_fonts_lack_comes_from_the_system() {
-        // Arabic, where a font of the system has it.
-        let letter = '\u{641}';
-        let there = best(&[letter].into()).is_some_and(|font| font.has(letter));
-        let ctx = egui::Context::default();
-        crate::overlay::Overlay::style(&ctx);
-        let (woken, wakes) = channel();
-        let woken = Mutex::new(woken);
-        let fonts = SystemFonts::provide(&ctx, Arc::new(move || drop(woken.lock().map(|w| w.send(())))));
-        let pass = || {
-            let shown = ctx.run_ui(egui::RawInput::default(), |ui| drop(ui.label(letter.to_string())));
+    /// A window whose own fonts have neither arrows nor Greek, and what it is told.
+    struct Shown {
+        ctx: egui::Context,
+        fonts: SystemFonts,
+        wakes: Receiver<()>,
+    }
+
+    impl Shown {
+        fn new(names: impl Names) -> Self {
+            let ctx = egui::Context::default();
+            let mut own = egui::FontDefinitions::default();
+            own.font_data.retain(|name, _| name == "Ubuntu-Light");
+            own.families.values_mut().for_each(|family| *family = vec!["Ubuntu-Light".to_owned()]);
+            ctx.set_fonts(own);
+            Self::of(ctx, names)
+        }
+
+        fn of(ctx: egui::Context, names: impl Names) -> Self {
+            let (woken, wakes) = channel();
+            let woken = Mutex::new(woken);
+            let waker: Waker = Arc::new(move || drop(woken.lock().map(|w| w.send(()))));
+            let fonts = SystemFonts::named_by(names, &ctx, waker);
+            Self { ctx, fonts, wakes }
+        }
+
+        /// Shows a text; which of its characters have a glyph.
+        fn pass(&self, text: &str) -> Vec<bool> {
+            let shown = self.ctx.run_ui(egui::RawInput::default(), |ui| drop(ui.label(text)));
             shown.drop_without_applying_deltas();
             let font = egui::FontId::new(12.0, egui::FontFamily::Proportional);
-            ctx.fonts_mut(|fonts| fonts.has_glyph(&font, letter))
-        };
-        assert!(!pass(), "the built-in fonts have it");
-        if !there {
-            eprintln!("No font of this system has {letter}: nothing is tested.");
-            return;
+            self.ctx.fonts_mut(|fonts| text.chars().map(|c| fonts.has_glyph(&font, c)).collect())
         }
-        wakes.recv_timeout(std::time::Duration::from_secs(60)).expect("a font is found");
-        assert!(fonts.look(&ctx) && !fonts.look(&ctx));
-        pass();
-        assert!(pass(), "the system's font is used");
+
+        fn wait(&self) {
+            self.wakes.recv_timeout(std::time::Duration::from_secs(60)).expect("a font is found");
+        }
+    }
+
+    /// A folder with egui's font that has arrows.
+    fn folder(name: &str) -> std::path::PathBuf {
+        let folder = std::env::temp_dir().join(format!("clreel-fonts-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        let all = egui::FontDefinitions::default().font_data;
+        std::fs::write(folder.join("arrows.ttf"), (*all["Hack"].font).as_ref()).unwrap();
+        folder
+    }
+
+    #[test]
+    fn what_the_own_fonts_lack_comes_from_the_font_that_is_named() {
+        let folder = folder("named");
+        let line = format!("{}\t0\tTrue\t20-7e 2190-21ff\n", folder.join("arrows.ttf").display());
+        let (asks, asked) = channel();
+        let shown = Shown::new(move |pattern: &str| {
+            asks.send(pattern.to_owned()).unwrap();
+            Some(line.clone().into_bytes())
+        });
+        assert_eq!(shown.pass("a\u{2192}"), [true, false], "its own fonts have no arrow");
+        shown.wait();
+        assert!(shown.fonts.look(&shown.ctx) && !shown.fonts.look(&shown.ctx), "it is told once");
+        shown.pass("a\u{2192}");
+        assert_eq!(shown.pass("a\u{2192}"), [true, true]);
+        assert_eq!(asked.try_iter().collect::<Vec<_>>(), [":charset=2192:outline=true:color=false"]);
+        // What else that font has needs no asking.
+        assert_eq!((shown.pass("\u{2190}"), asked.try_recv().ok()), (vec![true], None));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// What comes of these characters by these fonts; how often they were asked for.
+    fn answered(
+        wanted: &str,
+        names: impl Fn(&str) -> Option<Vec<u8>> + Send + 'static,
+    ) -> (Vec<bool>, usize) {
+        let shared = Shared { known: Mutex::default(), news: AtomicBool::new(false) };
+        let (ask, asked) = channel();
+        wanted.chars().for_each(|c| ask.send(c).unwrap());
+        drop(ask);
+        let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let counted = count.clone();
+        let waker: Waker = Arc::new(|| ());
+        answer(&asked, &shared, &waker, &move |pattern: &str| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            names(pattern)
+        });
+        let known = shared.known.lock().unwrap();
+        let has = |c| known.get(&c).is_some_and(Option::is_some);
+        (wanted.chars().map(has).collect(), count.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn a_font_that_cannot_be_used_keeps_no_other_away() {
+        let folder = folder("used");
+        let there = folder.join("arrows.ttf").display().to_string();
+        let line = move |file: &str, rows: &str| Some(format!("{file}\t0\tTrue\t{rows}\n").into_bytes());
+        let real = there.clone();
+        let both = move |pattern: &str| match pattern.contains("3b1") {
+            true => line("/nowhere/greek.ttf", "3b1"),
+            false => line(&real, "2192"),
+        };
+        assert_eq!(answered("\u{3b1}\u{2192}", both), (vec![false, true], 2));
+        // The nearest one, where none has it; no answer; one that is no font with outlines.
+        let near = move |_: &str| line(&there, "2192");
+        assert_eq!(answered("\u{3b1}", near), (vec![false], 1));
+        assert_eq!(answered("\u{3b1}", |_: &str| None), (vec![false], 1));
+        assert_eq!(answered("\u{3b1}", |_: &str| Some(b"/f.pcf\t0\tFalse\t3b1".to_vec())), (vec![false], 1));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn fontconfig_names_a_font_of_the_system() {
+        let ctx = egui::Context::default();
+        crate::overlay::Overlay::style(&ctx);
+        let shown = Shown::of(ctx, fontconfig);
+        // Arabic: DejaVu has it, which ./dev test installs with fontconfig.
+        let letter = "\u{641}";
+        assert_eq!(shown.pass(letter), [false], "the built-in fonts have it");
+        shown.wait();
+        assert!(shown.fonts.look(&shown.ctx));
+        shown.pass(letter);
+        assert_eq!(shown.pass(letter), [true]);
     }
 }

@@ -9,15 +9,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use winit::application::ApplicationHandler;
-use winit::dpi::PhysicalSize;
 use winit::event::WindowEvent;
 use winit::event_loop::{ActiveEventLoop, EventLoop, EventLoopProxy};
 use winit::raw_window_handle::HasDisplayHandle as _;
-use winit::window::{Window, WindowAttributes, WindowId};
+use winit::window::WindowId;
 
 use super::player::Player;
 use super::playlist::Playlist;
-use super::size::{LEAST, size_for, window_size};
+use super::size::{DEFAULT, WindowSize, upright};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{Device, list_devices, select_device};
 use crate::gpu::display;
@@ -190,13 +189,11 @@ struct App<'a> {
 impl App<'_> {
     fn open(&mut self, event_loop: &ActiveEventLoop) -> Result<()> {
         let Some((playlist, decoder)) = self.movies.take() else { return Ok(()) };
-        let size = match scene::size(self.args.scene) {
-            Some(shown) => size_for(event_loop, shown),
-            None => window_size(event_loop, decoder.as_ref().map(Decoder::info)),
-        };
-        let attributes = attributes(size);
+        let movie = || decoder.as_ref().map_or(DEFAULT, |decoder| upright(decoder.info()));
+        let shown = scene::size(self.args.scene).unwrap_or_else(movie);
+        let size = WindowSize::new(event_loop, shown, (0, 0));
         let device = self.device.clone();
-        let player = Player::open(event_loop, attributes, self.args, playlist, decoder, device, &self.waker)?;
+        let player = Player::open(event_loop, size, self.args, playlist, decoder, device, &self.waker)?;
         self.window = Some(player);
         Ok(())
     }
@@ -270,14 +267,4 @@ impl ApplicationHandler<Wake> for App<'_> {
             self.check(event_loop, result);
         }
     }
-}
-
-fn attributes(size: PhysicalSize<u32>) -> WindowAttributes {
-    use winit::platform::{wayland, x11};
-    let attributes = Window::default_attributes()
-        .with_title("clreel")
-        .with_inner_size(size)
-        .with_min_inner_size(PhysicalSize::new(LEAST.0, LEAST.1));
-    let attributes = x11::WindowAttributesExtX11::with_name(attributes, "clreel", "clreel");
-    wayland::WindowAttributesExtWayland::with_name(attributes, "clreel", "clreel")
 }

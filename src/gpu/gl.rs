@@ -184,6 +184,13 @@ impl GlWindow {
         self.surface.resize(&self.context, width, height);
     }
 
+    /// Asks for another size. Where the window has it at once, as on Wayland, no event tells of it.
+    pub(crate) fn request_size(&self, size: PhysicalSize<u32>) {
+        if let Some(size) = self.window.request_inner_size(size) {
+            self.resize(size);
+        }
+    }
+
     /// Shows what was drawn.
     ///
     /// # Errors

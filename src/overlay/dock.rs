@@ -215,6 +215,63 @@ mod tests {
         rects.iter().enumerate().all(|(n, rect)| beside(n, rect))
     }
 
+    /// All that is empty, by trying each pair of edges: the rectangles that no other empty one contains.
+    fn largest(room: Rect, taken: &[Rect]) -> Vec<Rect> {
+        let taken: Vec<Rect> = taken.iter().map(|rect| rect.expand(APART)).collect();
+        let across = taken.iter().flat_map(|rect| [rect.left(), rect.right()]);
+        let across: Vec<f32> = across.chain([room.left(), room.right()]).collect();
+        let down = taken.iter().flat_map(|rect| [rect.top(), rect.bottom()]);
+        let down: Vec<f32> = down.chain([room.top(), room.bottom()]).collect();
+        let corners = || across.iter().flat_map(|x| down.iter().map(move |y| pos2(*x, *y)));
+        let corners: Vec<_> = corners().filter(|at| room.contains(*at)).collect();
+        let reaches = |rect: &Rect, into: &Rect| {
+            let shared = rect.intersect(*into);
+            shared.width() > 0.0 && shared.height() > 0.0
+        };
+        let mut empty: Vec<Rect> = Vec::new();
+        for from in &corners {
+            for to in &corners {
+                let rect = Rect::from_min_max(*from, *to);
+                let is_empty = !taken.iter().any(|into| reaches(&rect, into));
+                if is_empty && rect.width() >= 1.0 && rect.height() >= 1.0 && !empty.contains(&rect) {
+                    empty.push(rect);
+                }
+            }
+        }
+        let all = empty.clone();
+        empty.retain(|rect| all.iter().all(|other| other == rect || !other.contains_rect(*rect)));
+        empty
+    }
+
+    #[test]
+    fn all_that_is_left_is_found_and_nothing_that_is_taken() {
+        let room = Rect::from_min_size(pos2(8.0, 8.0), vec2(600.0, 400.0));
+        let mut random = 1_u32;
+        let mut number = |below: u32| {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            ((random >> 16) % below * 20) as f32
+        };
+        let sorted = |mut rects: Vec<Rect>| {
+            rects
+                .sort_by_key(|rect| [rect.left(), rect.top(), rect.right(), rect.bottom()].map(f32::to_bits));
+            rects
+        };
+        let mut found = 0;
+        for case in 0..60 {
+            // Some reach out of the room, some lie over others, some are there twice.
+            let mut one = || {
+                let (at, size) = (pos2(number(32) - 10.0, number(22) - 10.0), vec2(number(12), number(10)));
+                Rect::from_min_size(at, size + vec2(10.0, 10.0))
+            };
+            let mut taken: Vec<Rect> = (0..case % 5).map(|_| one()).collect();
+            taken.extend(taken.first().copied().filter(|_| case % 2 == 0));
+            let free = Free::new(room, &taken);
+            found += free.empty.len();
+            assert_eq!(sorted(free.empty), sorted(largest(room, &taken)), "{taken:?}");
+        }
+        assert!(found > 200, "{found}");
+    }
+
     #[test]
     fn panels_banners_and_a_message_lie_beside_each_other() {
         let wishes = [

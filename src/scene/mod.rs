@@ -1,8 +1,8 @@
 //! What fills the window. In: decoded frames, what the user chose. Out: the picture to draw, and what it took.
 //!
-//! A [`Scene`] says what plays and how it is drawn; the pictures come to it from one [`frame_loop`], a frame's way, which all of
-//! them share. [`movie`] shows the movie, [`cloth`] has it on the shirts of an army, [`card`] shows a test card. One that draws in
-//! space has a [`depth`] buffer and [`mesh`]es.
+//! A [`Scene`] says how that is drawn; the pictures come to it from one [`frame_loop`], a frame's way, which all of them share.
+//! Two show the movie, which plays on when the one gives the window to the other: [`movie`] as it is, [`cloth`] on the shirts of
+//! an army. [`card`] plays a test card of its own. One that draws in space has a [`depth`] buffer and [`mesh`]es.
 
 pub(crate) mod card;
 pub(crate) mod cloth;
@@ -21,8 +21,9 @@ use crate::overlay::MovieSummary;
 use crate::present::{VideoQuad, Viewport, letterbox};
 use crate::stats::Recorder;
 use card::Card;
+use cloth::Cloth;
 use frame_loop::{FrameLoop, Tick};
-use movie::Movie;
+use movie::{Movie, Plain};
 
 /// What the user does with the picture, and a scene may heed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,20 +49,26 @@ pub(crate) trait Scene {
     /// Its name on the command line.
     fn id(&self) -> SceneId;
 
-    /// What plays in it, for the title, the overlay and the statistics.
-    fn facts(&self) -> &MovieSummary;
+    /// What plays in it, for the title, the overlay and the statistics; `None`: it shows the movie, and plays nothing of its own.
+    fn facts(&self) -> Option<&MovieSummary> {
+        None
+    }
 
     /// The same, to be brought up to date with what is on the screen.
-    fn facts_mut(&mut self) -> &mut MovieSummary;
+    fn facts_mut(&mut self) -> Option<&mut MovieSummary> {
+        None
+    }
 
-    /// Takes the window, and gives `frames` what it plays.
+    /// Takes the window, and gives `frames` what it plays of its own.
     ///
     /// # Errors
     /// When it has nothing to play; the scene before stays.
-    fn enter(&mut self, frames: &mut FrameLoop) -> Result<()>;
+    fn enter(&mut self, _: &mut FrameLoop) -> Result<()> {
+        Ok(())
+    }
 
-    /// Leaves the window to another scene, which takes `frames` over.
-    fn leave(&mut self, frames: &mut FrameLoop);
+    /// Leaves the window to another scene, and ends in `frames` what it plays of its own.
+    fn leave(&mut self, _: &mut FrameLoop) {}
 
     /// One turn: moves along what has finished, and says when there is something to draw and when to come again. Never waits.
     fn tick(&mut self, frames: &mut FrameLoop) -> Tick {
@@ -94,6 +101,11 @@ pub(crate) trait Scene {
 
     /// The panel's contents.
     fn panel_contents(&self, _: &mut egui::Ui) {}
+
+    /// Ends what works for it; whether that has ended.
+    fn end(&mut self) -> bool {
+        true
+    }
 
     /// Deletes its OpenGL objects; call it while the context is current.
     fn destroy(&mut self) {}
@@ -137,11 +149,6 @@ impl Screen<'_> {
     }
 }
 
-/// Whether this scene shows the movie.
-fn plays_movie(id: SceneId) -> bool {
-    matches!(id, SceneId::Movie | SceneId::Cloth)
-}
-
 /// How many pixels across and down a scene has, unless it has the movie's.
 pub(crate) fn size(id: SceneId) -> Option<(f64, f64)> {
     let (width, height) = card::SIZES[card::FIRST];
@@ -151,6 +158,7 @@ pub(crate) fn size(id: SceneId) -> Option<(f64, f64)> {
 /// The scenes, and which of them has the window.
 pub(crate) struct Scenes {
     movie: Movie,
+    plain: Plain,
     others: Vec<Box<dyn Scene>>,
     now: SceneId,
 }
@@ -158,21 +166,26 @@ pub(crate) struct Scenes {
 impl Scenes {
     /// All of them; the movie has the window. `facts` are what is known of it, `waker` is called when a picture is there.
     pub(crate) fn new(facts: MovieSummary, waker: &Waker) -> Self {
-        let others: Vec<Box<dyn Scene>> = vec![Box::new(Card::new(waker.clone()))];
-        Self { movie: Movie::new(facts, waker), others, now: SceneId::Movie }
+        let others: Vec<Box<dyn Scene>> =
+            vec![Box::new(Card::new(waker.clone())), Box::new(Cloth::new(waker.clone()))];
+        Self { movie: Movie::new(facts), plain: Plain, others, now: SceneId::Movie }
+    }
+
+    fn scene(&self, id: SceneId) -> &dyn Scene {
+        let other = self.others.iter().find(|scene| scene.id() == id);
+        other.map_or(&self.plain, |scene| &**scene)
     }
 
     /// The one that has the window.
     pub(crate) fn now(&self) -> &dyn Scene {
-        let other = self.others.iter().find(|scene| scene.id() == self.now);
-        other.map_or(&self.movie, |scene| &**scene)
+        self.scene(self.now)
     }
 
     /// The same, to be changed.
     pub(crate) fn now_mut(&mut self) -> &mut dyn Scene {
         match self.others.iter_mut().find(|scene| scene.id() == self.now) {
             Some(other) => &mut **other,
-            None => &mut self.movie,
+            None => &mut self.plain,
         }
     }
 
@@ -183,7 +196,18 @@ impl Scenes {
 
     /// Whether the movie plays, as it is or on shirts.
     pub(crate) fn plays_movie(&self) -> bool {
-        plays_movie(self.now)
+        self.now().facts().is_none()
+    }
+
+    /// What is known of what plays.
+    pub(crate) fn facts(&self) -> &MovieSummary {
+        self.now().facts().unwrap_or(self.movie.facts())
+    }
+
+    /// The same, to be brought up to date with what is on the screen.
+    pub(crate) fn facts_mut(&mut self) -> &mut MovieSummary {
+        let own = self.others.iter_mut().find(|scene| scene.id() == self.now);
+        own.and_then(|scene| scene.facts_mut()).unwrap_or(self.movie.facts_mut())
     }
 
     /// What is known of the movie, also while another scene has the window.
@@ -191,7 +215,7 @@ impl Scenes {
         self.movie.facts()
     }
 
-    /// Plays another movie, now or as soon as the movie has the window.
+    /// Plays another movie, now or as soon as a scene that shows it has the window.
     pub(crate) fn play(&mut self, decoder: Decoder, facts: MovieSummary, frames: &mut FrameLoop) {
         let is_shown = self.plays_movie();
         self.movie.play(decoder, facts, is_shown.then_some(frames));
@@ -200,31 +224,36 @@ impl Scenes {
     /// Gives the window to this scene.
     ///
     /// # Errors
-    /// As [`Scene::enter`].
+    /// As [`Scene::enter`], and when there is no movie yet to go back to.
     pub(crate) fn go_to(&mut self, id: SceneId, frames: &mut FrameLoop) -> Result<()> {
         if id == self.now {
             return Ok(());
         }
-        if plays_movie(id) && self.plays_movie() {
-            // It plays on.
-            self.movie.wear(id == SceneId::Cloth);
-            self.now = id;
-            return Ok(());
-        }
-        if plays_movie(id) && !self.movie.is_there() {
+        let (showed, shows) = (self.plays_movie(), self.scene(id).facts().is_none());
+        if shows && !showed && !self.movie.is_there() {
             let hint = "Open one with o, or drop it on the window.";
             return Err(Error::new("There is no movie to show.", "None has been opened yet.", hint));
         }
         self.now_mut().leave(frames);
-        self.movie.wear(id == SceneId::Cloth);
+        if showed && !shows {
+            self.movie.park(frames);
+        }
         let before = std::mem::replace(&mut self.now, id);
-        let entered = self.now_mut().enter(frames);
+        let entered = self.enter(frames);
         if entered.is_err() {
             self.now = before;
-            self.movie.wear(before == SceneId::Cloth);
-            return self.now_mut().enter(frames).and(entered);
+            return self.enter(frames).and(entered);
         }
         entered
+    }
+
+    /// The scene takes the window, and the movie goes on where it shows that.
+    fn enter(&mut self, frames: &mut FrameLoop) -> Result<()> {
+        self.now_mut().enter(frames)?;
+        if self.plays_movie() {
+            self.movie.resume(frames);
+        }
+        Ok(())
     }
 
     /// The scene after this one, round.
@@ -234,14 +263,15 @@ impl Scenes {
         all[at]
     }
 
-    /// Stops reading a movie that waits for the window; whether its thread has ended.
+    /// Stops reading a movie that waits for the window, and what works for scenes; whether all of that has ended.
     pub(crate) fn end(&mut self) -> bool {
-        self.movie.end()
+        // All are asked, whatever the first one says.
+        let movie = self.movie.end();
+        self.others.iter_mut().map(|scene| scene.end()).fold(movie, |all, ended| all && ended)
     }
 
     /// Deletes the OpenGL objects of all; call it while the context is current.
     pub(crate) fn destroy(&mut self) {
-        self.movie.destroy();
         self.others.iter_mut().for_each(|scene| scene.destroy());
     }
 }

@@ -1,35 +1,33 @@
-//! The movie. In: its decoder. Out: its pictures, as large as the window has room for, or on the shirts of an army.
+//! The movie. In: its decoder. Out: its pictures in the frame loop while a scene shows it, and [`Plain`], the scene that has them
+//! as large as the window has room for.
 
-use super::cloth::Cloth;
-use super::frame_loop::{FrameLoop, Parked, Tick};
-use super::{Input, Scene, Screen};
+use super::frame_loop::{FrameLoop, Parked};
+use super::{Scene, Screen};
 use crate::error::Result;
-use crate::jobs::Waker;
 use crate::media::Decoder;
 use crate::options::SceneId;
 use crate::overlay::MovieSummary;
 
-/// The movie.
+/// The movie, whichever scene shows it.
 pub(super) struct Movie {
     facts: MovieSummary,
-    /// What played when another scene took the window.
+    /// What played when a scene that does not show it took the window.
     parked: Option<Parked>,
-    /// What wears it.
-    cloth: Cloth,
-    is_worn: bool,
 }
 
 impl Movie {
-    pub(super) fn new(facts: MovieSummary, waker: &Waker) -> Self {
-        Self { facts, parked: None, cloth: Cloth::new(waker.clone()), is_worn: false }
+    pub(super) fn new(facts: MovieSummary) -> Self {
+        Self { facts, parked: None }
     }
 
-    /// Shows it on shirts from now on, or as it is.
-    pub(super) fn wear(&mut self, is_worn: bool) {
-        if !is_worn {
-            self.cloth.leave();
-        }
-        self.is_worn = is_worn;
+    /// What is known of it.
+    pub(super) fn facts(&self) -> &MovieSummary {
+        &self.facts
+    }
+
+    /// The same, to be brought up to date with what is on the screen.
+    pub(super) fn facts_mut(&mut self) -> &mut MovieSummary {
+        &mut self.facts
     }
 
     /// Plays another movie: in `frames`, or later where it does not have them.
@@ -49,67 +47,34 @@ impl Movie {
         !self.facts.is_opening()
     }
 
-    /// Stops what waits for the window, or moves what wears it; whether all of that has ended.
-    pub(super) fn end(&mut self) -> bool {
-        let (parked, cloth) = (self.parked.as_mut().is_none_or(Parked::end), self.cloth.end());
-        parked && cloth
-    }
-}
-
-impl Scene for Movie {
-    fn id(&self) -> SceneId {
-        if self.is_worn { SceneId::Cloth } else { SceneId::Movie }
-    }
-
-    fn facts(&self) -> &MovieSummary {
-        &self.facts
-    }
-
-    fn facts_mut(&mut self) -> &mut MovieSummary {
-        &mut self.facts
-    }
-
-    fn enter(&mut self, frames: &mut FrameLoop) -> Result<()> {
-        if let Some(parked) = self.parked.take() {
-            frames.resume(parked);
-        }
-        Ok(())
-    }
-
-    fn leave(&mut self, frames: &mut FrameLoop) {
+    /// Leaves `frames` to what another scene plays.
+    pub(super) fn park(&mut self, frames: &mut FrameLoop) {
         self.parked = Some(frames.park());
     }
 
-    fn tick(&mut self, frames: &mut FrameLoop) -> Tick {
-        let tick = frames.tick();
-        if self.is_worn {
-            return self.cloth.tick(frames, tick);
+    /// Goes on in `frames` where it was left, if it was.
+    pub(super) fn resume(&mut self, frames: &mut FrameLoop) {
+        if let Some(parked) = self.parked.take() {
+            frames.resume(parked);
         }
-        frames.note_cloth(None);
-        tick
+    }
+
+    /// Stops what waits for the window; whether it has ended.
+    pub(super) fn end(&mut self) -> bool {
+        self.parked.as_mut().is_none_or(Parked::end)
+    }
+}
+
+/// The movie as it is.
+pub(super) struct Plain;
+
+impl Scene for Plain {
+    fn id(&self) -> SceneId {
+        SceneId::Movie
     }
 
     fn draw(&mut self, _: &FrameLoop, screen: &Screen) -> Result<()> {
-        if self.is_worn {
-            return self.cloth.draw(screen);
-        }
         screen.show_picture();
         Ok(())
-    }
-
-    fn input(&mut self, input: Input, _: &mut FrameLoop) -> Result<Option<String>> {
-        Ok(if self.is_worn { self.cloth.input(input) } else { None })
-    }
-
-    fn panel(&self) -> Option<&'static str> {
-        self.is_worn.then_some("Cloth")
-    }
-
-    fn panel_contents(&self, ui: &mut egui::Ui) {
-        self.cloth.panel_contents(ui);
-    }
-
-    fn destroy(&mut self) {
-        self.cloth.destroy();
     }
 }

@@ -141,7 +141,7 @@ impl Player<'_> {
             })
             .collect();
         let interval_ms = self.frames.frame_interval_ns().map(|ns| ns as f64 / 1e6);
-        let nominal_ms = self.movies.scene().facts().fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps);
+        let nominal_ms = self.movies.facts().fps.filter(|fps| *fps > 0.0).map(|fps| 1e3 / fps);
         // No next frame follows a still picture.
         let budget_ms = interval_ms.or(nominal_ms).filter(|_| !self.frames.is_still());
         let budget_ms = budget_ms.map(|ms| ms / self.frames.speed());
@@ -152,7 +152,7 @@ impl Player<'_> {
         let readings = self.frames.shown_readings();
         let scene = self.movies.scene();
         let playing = Playing {
-            opening: scene.facts().is_opening(),
+            opening: self.movies.facts().is_opening(),
             paused: self.frames.is_paused(),
             still: self.frames.is_still(),
             waiting: busy.is_some(),
@@ -166,7 +166,7 @@ impl Player<'_> {
         let view = View {
             recorder,
             cpu,
-            movie: scene.facts(),
+            movie: self.movies.facts(),
             scene: scene.panel().map(|name| ScenePanel { name, contents: &contents }),
             device: self.devices.info(),
             devices: DeviceList {

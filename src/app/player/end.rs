@@ -1,6 +1,7 @@
 //! The end of the window. In: the wish to quit. Out: the files that were asked for with the command line, written on a thread
 //! of their own while the window still answers; then everything is taken down.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use winit::event_loop::{ActiveEventLoop, ControlFlow};
@@ -9,10 +10,11 @@ use super::devices::Devices;
 use super::files::names;
 use super::{IDLE_REPAINT, Player};
 use crate::app::settings::Settings;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gpu::device_thread::DeviceThread;
 use crate::gpu::read_texture::read_texture;
-use crate::jobs::Job;
+use crate::jobs::{Job, Waker};
+use crate::save;
 use crate::stats::{self, write_trace};
 use crate::timing::log;
 
@@ -20,14 +22,35 @@ use crate::timing::log;
 const END: Duration = Duration::from_millis(300);
 
 /// What is written before the window goes.
-#[derive(Default)]
 pub(super) struct LastFiles {
+    /// Whether the trace can be written: better known before there is one.
+    trial: Option<Job<()>>,
     job: Option<Job<()>>,
     /// What came of it, from when on it is known.
     result: Option<Result<()>>,
 }
 
 impl LastFiles {
+    /// Begins to try whether `trace` can be written: its folder may be one that does not answer.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(super) fn begin(trace: Option<&Path>, waker: &Waker) -> Result<Self> {
+        let trial = trace.map(|trace| {
+            let trace = trace.to_path_buf();
+            let work = move |_: &_| save::can_write(&trace);
+            Job::spawn("trial", "Whether the trace can be written is not known.", waker, work)
+        });
+        Ok(Self { trial: trial.transpose()?, job: None, result: None })
+    }
+
+    /// Why the trace cannot be written, once that is known.
+    pub(super) fn complaint(&mut self) -> Option<Error> {
+        let tried = self.trial.as_ref()?.wait(Duration::ZERO)?;
+        self.trial = None;
+        tried.err()
+    }
+
     /// Whether they are being written.
     pub(super) fn are_on_their_way(&self) -> bool {
         self.job.is_some()
@@ -123,7 +146,7 @@ impl Player<'_> {
         let rgba = read_texture(&self.gl_window.gl, texture, size);
         Some(Box::new(move || {
             let (size, rgba) = orientation.turn(size, rgba?)?;
-            crate::save::png(&path, size.0, size.1, &rgba)
+            save::png(&path, size.0, size.1, &rgba)
         }))
     }
 
@@ -134,7 +157,7 @@ impl Player<'_> {
             (&self.args.screenshot, self.saves.take_screenshot())
         {
             let path = path.clone();
-            files.push(Box::new(move || crate::save::png(&path, width, height, &rgba)));
+            files.push(Box::new(move || save::png(&path, width, height, &rgba)));
         }
         if let Some(path) = self.args.stats.clone() {
             let (recorder, context) =
@@ -149,8 +172,13 @@ impl Player<'_> {
             self.last.result = Some(Ok(()));
             return;
         }
+        let trial = self.last.trial.take();
         // The first error is told, and the others are written all the same.
         let write = move |_: &_| {
+            // It has a file of the same name as what is written now. What it says is said then, too.
+            if let Some(trial) = trial {
+                let _ = trial.wait(Duration::MAX);
+            }
             let mut written = Ok(());
             for file in files {
                 // One that cannot be written keeps none of the others away.

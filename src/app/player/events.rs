@@ -45,7 +45,9 @@ impl Player<'_> {
                 self.gl_window.resize(*size);
                 self.frames.interrupt();
                 self.repaints.soon();
+                self.make_room_for_frame();
             }
+            WindowEvent::Moved(_) | WindowEvent::Focused(true) => self.make_room_for_frame(),
             WindowEvent::ModifiersChanged(modifiers) => self.modifiers = modifiers.state(),
             _ => {}
         }
@@ -65,6 +67,14 @@ impl Player<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Takes a smaller size where the window manager's frame, which is there now, would reach beyond the screen.
+    fn make_room_for_frame(&mut self) {
+        if let Some(size) = self.size.with_frame(&self.gl_window.window) {
+            self.gl_window.request_size(size);
+            self.repaints.soon();
+        }
     }
 
     fn obey(&mut self, command: Command) {

@@ -17,6 +17,9 @@ impl Player<'_> {
                 Err(error) => self.notify(error, false),
             }
         }
+        if let Some(error) = self.last.complaint() {
+            self.notify(error, false);
+        }
         let settings = Settings::of(&self.overlay, self.surface.scale());
         match self.settings.keep(&settings) {
             Ok(wait) => {
@@ -60,7 +63,7 @@ impl Player<'_> {
 
     /// What the statistics are about.
     pub(super) fn export_context(&self) -> ExportContext {
-        let facts = self.movies.scene().facts();
+        let facts = self.movies.facts();
         ExportContext {
             movie: facts.file_name.clone(),
             width: facts.width,

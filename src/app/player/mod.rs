@@ -26,12 +26,11 @@ use std::time::{Duration, Instant};
 
 use winit::event_loop::{ActiveEventLoop, ControlFlow};
 use winit::keyboard::ModifiersState;
-use winit::window::WindowAttributes;
 
 use super::builder::Builder;
 use super::playlist::Playlist;
 use super::settings::{Reading, Store};
-use crate::app::size::window_size;
+use crate::app::size::{WindowSize, frame, upright};
 use crate::error::{Error, Result};
 use crate::gpu::cl::Device;
 use crate::gpu::event::Waker;
@@ -40,7 +39,6 @@ use crate::ladder::BackEnd;
 use crate::media::Decoder;
 use crate::options::PlayArgs;
 use crate::overlay::{Overlay, Wait};
-use crate::save as save_file;
 use crate::scene::frame_loop::{FrameLoop, Measuring, Tick};
 use crate::stats::Recorder;
 use crate::timing::CpuLoad;
@@ -85,6 +83,7 @@ pub(crate) struct Player<'a> {
     waker: Waker,
     presented: u64,
     quit: bool,
+    size: WindowSize,
     gl_window: GlWindow,
 }
 
@@ -96,7 +95,7 @@ impl<'a> Player<'a> {
     /// When there is no OpenGL for a window, or its programs do not build.
     pub(crate) fn open(
         event_loop: &ActiveEventLoop,
-        attributes: WindowAttributes,
+        size: WindowSize,
         args: &'a PlayArgs,
         playlist: Playlist,
         decoder: Option<Decoder>,
@@ -105,7 +104,8 @@ impl<'a> Player<'a> {
     ) -> Result<Self> {
         // A thread reads them while the window is opened.
         let settings = Reading::begin(waker);
-        let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced, Interface::wanted(args.gl))?;
+        let (attributes, interface) = (size.attributes(), Interface::wanted(args.gl));
+        let gl_window = GlWindow::open(event_loop, attributes, !args.unpaced, interface)?;
         let gl = gl_window.gl.clone();
         let info = decoder.as_ref().map(Decoder::info);
         if let Some(info) = info {
@@ -136,7 +136,7 @@ impl<'a> Player<'a> {
             overlay: settings.overlay(),
             movies,
             saves: save::Saves::default(),
-            last: end::LastFiles::default(),
+            last: end::LastFiles::begin(args.trace.trace.as_deref(), waker)?,
             settings: store,
             colors: Colors::new(),
             devices: Devices::new(builder, device, &frames),
@@ -153,13 +153,11 @@ impl<'a> Player<'a> {
             waker: waker.clone(),
             presented: 0,
             quit: false,
+            size,
             gl_window,
             frames,
         };
         if let Some(error) = unreadable {
-            player.notify(error, false);
-        }
-        if let Some(Err(error)) = args.trace.trace.as_deref().map(save_file::can_write) {
             player.notify(error, false);
         }
         player.movies.go_to(args.scene, &mut player.frames)?;
@@ -216,8 +214,8 @@ impl<'a> Player<'a> {
         self.frames.fetch();
         self.with_devices(Devices::look);
         if let Some(info) = self.with(Movies::look)? {
-            let size = window_size(event_loop, Some(&info));
-            let _ = self.gl_window.window.request_inner_size(size);
+            self.size = WindowSize::new(event_loop, upright(&info), frame(&self.gl_window.window));
+            self.gl_window.request_size(self.size.get());
         }
         if self.surface.look() {
             self.repaints.soon();

@@ -109,12 +109,12 @@ impl Scene for Card {
         SceneId::Card
     }
 
-    fn facts(&self) -> &MovieSummary {
-        &self.facts
+    fn facts(&self) -> Option<&MovieSummary> {
+        Some(&self.facts)
     }
 
-    fn facts_mut(&mut self) -> &mut MovieSummary {
-        &mut self.facts
+    fn facts_mut(&mut self) -> Option<&mut MovieSummary> {
+        Some(&mut self.facts)
     }
 
     fn enter(&mut self, frames: &mut FrameLoop) -> Result<()> {

@@ -25,12 +25,13 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use super::frame_loop::{FrameLoop, Tick};
-use super::{Input, Screen};
+use super::{Input, Scene, Screen};
 use crate::error::{Error, Result};
 use crate::gpu::cl::ClContext;
 use crate::gpu::sharing::Sharing;
 use crate::jobs::Waker;
 use crate::ladders::cloth::steps::StepId;
+use crate::options::SceneId;
 use crate::present::Viewport;
 use army::Lent;
 use camera::{Camera, Point};
@@ -118,26 +119,6 @@ impl Cloth {
             world: None,
             error: None,
         }
-    }
-
-    /// The scene is left: who walked is dismissed.
-    pub(super) fn leave(&mut self) {
-        (self.walker, self.device, self.awaited, self.changed) = (None, None, None, None);
-        (self.ordered, self.last, self.grip, self.is_lame) = (None, None, Grip::Nothing, false);
-    }
-
-    /// Ends what walks; whether it has ended.
-    pub(super) fn end(&mut self) -> bool {
-        self.walker.take().is_none_or(|walker| walker.end(END))
-    }
-
-    /// One turn, after the frames': takes what has been done, asks for the next step, and says when to come again.
-    pub(super) fn tick(&mut self, frames: &mut FrameLoop, tick: Tick) -> Tick {
-        self.look_after_device(frames);
-        let came = self.look_after_walker(frames);
-        let next = self.order_next(frames);
-        let wake_at = [tick.wake_at, next].into_iter().flatten().min();
-        Tick { redraw: tick.redraw || came, wake_at }
     }
 
     /// Asks for the device that the frames have, if it is another one.
@@ -283,11 +264,43 @@ impl Cloth {
         })
     }
 
-    /// Draws the army.
-    ///
-    /// # Errors
-    /// When OpenGL refuses what it needs for that, or something went wrong with the army, which is told once.
-    pub(super) fn draw(&mut self, screen: &Screen) -> Result<()> {
+    fn draw_world(&mut self, gl: &Arc<glow::Context>, at: Viewport, screen: &Screen) -> Result<()> {
+        if self.world.is_none() {
+            self.world = Some(World::new(gl)?);
+        }
+        if let Some(report) = self.fresh.take() {
+            self.take(report);
+        }
+        let Some(world) = &mut self.world else { return Ok(()) };
+        let (picture, orientation) = (screen.picture.map(|(texture, ..)| texture), screen.orientation);
+        world.draw(at, &Look { camera: &self.camera, seconds: self.seconds, picture, orientation })
+    }
+}
+
+impl Scene for Cloth {
+    fn id(&self) -> SceneId {
+        SceneId::Cloth
+    }
+
+    /// Who walked is dismissed.
+    fn leave(&mut self, frames: &mut FrameLoop) {
+        (self.walker, self.device, self.awaited, self.changed) = (None, None, None, None);
+        (self.ordered, self.last, self.grip, self.is_lame) = (None, None, Grip::Nothing, false);
+        frames.note_cloth(None);
+    }
+
+    /// After the frames' turn: takes what has been done, and asks for the next step.
+    fn tick(&mut self, frames: &mut FrameLoop) -> Tick {
+        let tick = frames.tick();
+        self.look_after_device(frames);
+        let came = self.look_after_walker(frames);
+        let next = self.order_next(frames);
+        let wake_at = [tick.wake_at, next].into_iter().flatten().min();
+        Tick { redraw: tick.redraw || came, wake_at }
+    }
+
+    /// What went wrong with the army is told once, too.
+    fn draw(&mut self, _: &FrameLoop, screen: &Screen) -> Result<()> {
         let (width, height) = screen.size;
         self.wide = width as f32 / height.max(1) as f32;
         let at = Viewport { x: 0, y: 0, width: width as i32, height: height as i32 };
@@ -300,20 +313,7 @@ impl Cloth {
         }
     }
 
-    fn draw_world(&mut self, gl: &Arc<glow::Context>, at: Viewport, screen: &Screen) -> Result<()> {
-        if self.world.is_none() {
-            self.world = Some(World::new(gl)?);
-        }
-        if let Some(report) = self.fresh.take() {
-            self.take(report);
-        }
-        let Some(world) = &mut self.world else { return Ok(()) };
-        let (picture, orientation) = (screen.picture.map(|(texture, ..)| texture), screen.orientation);
-        world.draw(at, &Look { camera: &self.camera, seconds: self.seconds, picture, orientation })
-    }
-
-    /// Takes what the user does; what is to be said of it.
-    pub(super) fn input(&mut self, input: Input) -> Option<String> {
+    fn input(&mut self, input: Input, _: &mut FrameLoop) -> Result<Option<String>> {
         match input {
             Input::Grab(at) => self.grip = Grip::Unknown(at),
             Input::LetGo => self.grip = Grip::Nothing,
@@ -337,19 +337,25 @@ impl Cloth {
                 }
                 let figures = if count == 1 { "one figure" } else { "figures" };
                 let number = if count == 1 { String::new() } else { format!("{count} ") };
-                return Some(format!("An army of {number}{figures}"));
+                return Ok(Some(format!("An army of {number}{figures}")));
             }
         }
-        Some(String::new())
+        Ok(Some(String::new()))
     }
 
-    /// The panel of the steps.
-    pub(super) fn panel_contents(&self, ui: &mut egui::Ui) {
+    fn panel(&self) -> Option<&'static str> {
+        Some("Cloth")
+    }
+
+    fn panel_contents(&self, ui: &mut egui::Ui) {
         self.panel.show(ui, &self.times);
     }
 
-    /// Deletes the OpenGL objects; call it while the context is current.
-    pub(super) fn destroy(&mut self) {
+    fn end(&mut self) -> bool {
+        self.walker.take().is_none_or(|walker| walker.end(END))
+    }
+
+    fn destroy(&mut self) {
         if let Some(world) = self.world.take() {
             world.destroy();
         }

@@ -71,6 +71,11 @@ impl Movies {
         self.scenes.now()
     }
 
+    /// What is known of what plays.
+    pub(super) fn facts(&self) -> &MovieSummary {
+        self.scenes.facts()
+    }
+
     /// Whether the movie has the window.
     pub(super) fn is_movie(&self) -> bool {
         self.scenes.is_movie()
@@ -207,7 +212,7 @@ impl Movies {
     /// Notes what is on the screen now, for the overlay and the statistics.
     pub(super) fn note_shown(&mut self, frames: &FrameLoop) {
         let place = self.playlist.place().filter(|_| self.scenes.plays_movie());
-        let facts = self.scenes.now_mut().facts_mut();
+        let facts = self.scenes.facts_mut();
         facts.position_s = frames.position_s();
         // Until then the picture on the screen is another scene's.
         if let Some((width, height)) = frames.shown_size().filter(|_| !facts.is_opening()) {
@@ -219,7 +224,7 @@ impl Movies {
     /// The title names what is on the screen, also while the overlay is hidden: "clip.mp4 - naive, r=7". `None`: it has not
     /// changed.
     pub(super) fn title(&mut self, frames: &FrameLoop) -> Option<String> {
-        let facts = self.scenes.now().facts();
+        let facts = self.scenes.facts();
         let now = (frames.shown_filter(), frames.is_paused());
         if self.titled.replace(now) == Some(now) {
             return None;

@@ -46,7 +46,7 @@ impl Movies {
     /// Goes to a time of the movie, in seconds.
     pub(in crate::app::player) fn seek_to(&mut self, to_s: f64, exact: bool, with: &mut With) {
         // A damaged file may state any length, also one that is no number.
-        let end = self.scenes.now().facts().duration_s.unwrap_or(f64::MAX);
+        let end = self.scenes.facts().duration_s.unwrap_or(f64::MAX);
         let to_s = to_s.min(end).max(0.0);
         self.navigation.target_s = Some(to_s);
         self.navigation.coarse = !exact;
@@ -63,15 +63,14 @@ impl Movies {
         }
         let here = self.navigation.target_s.unwrap_or_else(|| with.frames.position_s());
         let frame_s = with.frames.frame_interval_ns().map_or(0.0, |ns| ns as f64 / 1e9);
-        let starts: Vec<f64> =
-            self.scenes.now().facts().chapters.iter().map(|chapter| chapter.start_s).collect();
+        let starts: Vec<f64> = self.scenes.facts().chapters.iter().map(|chapter| chapter.start_s).collect();
         let Some(next) = chapter(&starts, here, frame_s, step) else {
             let text =
                 if starts.is_empty() { "This movie has no chapters" } else { "This is the last chapter" };
             with.overlay.say(text.to_owned());
             return;
         };
-        let facts = self.scenes.now().facts();
+        let facts = self.scenes.facts();
         let title = facts.chapters.get(next).map_or("", |chapter| chapter.title.as_str());
         let colon = if title.is_empty() { "" } else { ": " };
         with.overlay.say(format!("Chapter {} of {}{colon}{title}", next + 1, starts.len()));
