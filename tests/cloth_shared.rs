@@ -29,6 +29,19 @@ fn handed(log: &Path, function: &str, army: usize) -> usize {
     layer::calls(log, function).iter().filter(|call| call.split(' ').any(|word| word == bytes)).count()
 }
 
+/// How often the device got the vertex buffer that it had got before, and how often the other one of the same army.
+fn turns(log: &Path) -> (usize, usize) {
+    let of = |call: &String, key: &str| call.split(' ').find(|word| word.starts_with(key)).map(str::to_owned);
+    let is_vertices =
+        |bytes: &String| [1, 4].iter().any(|army| *bytes == format!("bytes={}", army * figure()));
+    let calls = layer::calls(log, "clEnqueueAcquireGLObjects");
+    let told = calls.iter().filter_map(|call| Some((of(call, "bytes=")?, of(call, "name=")?)));
+    let told: Vec<_> = told.filter(|(bytes, _)| is_vertices(bytes)).collect();
+    let of_one_army = || told.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+    let same = of_one_army().filter(|pair| pair[0].1 == pair[1].1).count();
+    (same, of_one_army().count() - same)
+}
+
 fn window(display: &Display, folder: &Folder, options: &[(&str, &str)], more: &[&str]) -> Command {
     let settings = folder.file("settings.json");
     std::fs::write(&settings, r#"{"hint_seen": true}"#).unwrap();
@@ -84,6 +97,10 @@ fn the_device_writes_into_opengls_buffers_and_gives_all_of_them_back() {
         assert!(acquired > 8 && acquired == released, "{army}: {acquired} acquired, {released} released");
     }
     assert!(layer::calls(&log, "misuse").is_empty());
+    // What was written last is drawn, so the device gets the other one. Another device or scene may leave a buffer behind, whose
+    // name the next one gets.
+    let (same, other) = turns(&log);
+    assert!(same <= 2 && other > 16, "{same} times the same buffer, {other} times the other one");
     told(&json(&stats), &json(&trace));
 }
 

@@ -34,7 +34,8 @@ fn devices() -> usize {
 /// Textures that were handed to OpenCL so far: the queue of each.
 fn acquired(log: &Path) -> Vec<String> {
     let calls = layer::calls(log, "clEnqueueAcquireGLObjects");
-    calls.iter().map(|line| line.split("queue=").nth(1).unwrap().to_owned()).collect()
+    let queue = |line: &String| line.split(' ').find(|word| word.starts_with("queue=")).unwrap().to_owned();
+    calls.iter().map(queue).collect()
 }
 
 /// The queue that the last ten frames were filtered in. While a device is made ready, the old one's frames go on

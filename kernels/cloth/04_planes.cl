@@ -2,6 +2,7 @@
 // work-item. The constraints of a character come one after the other; its neighbours' run beside them in the vector, however
 // few constraints could run at a time. Arguments as in planes.clh.
 #include "planes.clh"
+#include "distance.clh"
 
 __kernel void distances(__global const float *positions, __global float *moved, __global const uint2 *pairs,
                         __global const float4 *lengths, __global const uint *ends, uint begin, uint end, uint first, uint army)
@@ -16,17 +17,6 @@ __kernel void distances(__global const float *positions, __global float *moved, 
             x[i] = from[i];
     }
     for (uint iteration = 0; iteration < ITERATIONS; iteration++)
-        for (uint c = begin; c < end; c++) {
-            const uint a = pairs[c].x, b = pairs[c].y;
-            const float4 length = lengths[c];
-            const real dx = x[b] - x[a], dy = y[b] - y[a], dz = z[b] - z[a];
-            const real error = 1.0f - length.x / sqrt(fmax(dx * dx + dy * dy + dz * dz, (real)(1e-12f)));
-            const real to_a = error * length.y, to_b = error * length.z;
-            x[a] += dx * to_a;
-            y[a] += dy * to_a;
-            z[a] += dz * to_a;
-            x[b] -= dx * to_b;
-            y[b] -= dy * to_b;
-            z[b] -= dz * to_b;
-        }
+        for (uint c = begin; c < end; c++)
+            DISTANCE_ONE(x, y, z, pairs[c], lengths[c]);
 }

@@ -3,6 +3,7 @@
 #undef LANES
 #define LANES 1
 #include "planes.clh"
+#include "distance.clh"
 
 __kernel void copy(__global const float *positions, __global float *moved, uint first)
 {
@@ -18,15 +19,5 @@ __kernel void distances(__global const float *positions, __global float *moved, 
     if (c >= end)
         return;
     __global float *x = moved + (first + get_global_id(1)) * (3 * PARTICLES), *y = x + PARTICLES, *z = y + PARTICLES;
-    const uint a = pairs[c].x, b = pairs[c].y;
-    const float4 length = lengths[c];
-    const float dx = x[b] - x[a], dy = y[b] - y[a], dz = z[b] - z[a];
-    const float error = 1.0f - length.x / sqrt(fmax(dx * dx + dy * dy + dz * dz, 1e-12f));
-    const float to_a = error * length.y, to_b = error * length.z;
-    x[a] += dx * to_a;
-    y[a] += dy * to_a;
-    z[a] += dz * to_a;
-    x[b] -= dx * to_b;
-    y[b] -= dy * to_b;
-    z[b] -= dz * to_b;
+    DISTANCE_ONE(x, y, z, pairs[c], lengths[c]);
 }

@@ -3,6 +3,7 @@
 #undef LANES
 #define LANES 1
 #include "planes.clh"
+#include "distance.clh"
 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 void distances(__global const float *positions, __global float *moved, __global const uint2 *pairs,
@@ -19,19 +20,8 @@ void distances(__global const float *positions, __global float *moved, __global 
     for (uint iteration = 0; iteration < ITERATIONS; iteration++)
         for (uint colour = 0; colour < colours; colour++) {
             const uint until = ends[colour];
-            for (uint c = (colour > 0 ? ends[colour - 1] : 0) + own; c < until; c += GROUP) {
-                const uint a = pairs[c].x, b = pairs[c].y;
-                const float4 length = lengths[c];
-                const float dx = x[b] - x[a], dy = y[b] - y[a], dz = z[b] - z[a];
-                const float error = 1.0f - length.x / sqrt(fmax(dx * dx + dy * dy + dz * dz, 1e-12f));
-                const float to_a = error * length.y, to_b = error * length.z;
-                x[a] += dx * to_a;
-                y[a] += dy * to_a;
-                z[a] += dz * to_a;
-                x[b] -= dx * to_b;
-                y[b] -= dy * to_b;
-                z[b] -= dz * to_b;
-            }
+            for (uint c = (colour > 0 ? ends[colour - 1] : 0) + own; c < until; c += GROUP)
+                DISTANCE_ONE(x, y, z, pairs[c], lengths[c]);
             barrier(CLK_LOCAL_MEM_FENCE);
         }
     for (uint i = own; i < PARTICLES; i += GROUP) {

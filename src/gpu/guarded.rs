@@ -1,7 +1,8 @@
 //! Arrays of floats in a device's memory, each between two guards, for checks. In: a length. Out: memory that a kernel gets
 //! without its guards, and that is written and read with them.
 
-use super::cl::{Buffer, ClContext, Mem, Queue, failed};
+use super::cl::{Answer, Buffer, ClContext, Mem, Queue, failed};
+use super::host_block::HostBlock;
 use super::memory::new_memory;
 use crate::error::Result;
 use crate::memory;
@@ -14,6 +15,8 @@ pub(crate) struct Guarded {
     whole: Buffer,
     /// What lies between the guards; of none at all something that nobody reads.
     part: Buffer,
+    /// The memory in which it lies, where that is the host's; it must go last.
+    _block: Option<HostBlock>,
 }
 
 const NO_COPY: &str = "Numbers could not be copied to or from the device.";
@@ -42,14 +45,35 @@ impl Guarded {
     /// # Errors
     /// When there is not enough memory.
     pub(crate) fn new(cl: &ClContext, count: usize, guard: usize) -> Result<Self> {
-        let all = 4 * (count + 2 * guard).max(1);
-        let whole = Buffer::new(&cl.context, new_memory(cl), all);
+        let whole = Buffer::new(&cl.context, new_memory(cl), len(count, guard));
+        Self::of(cl, whole, count, guard, None)
+    }
+
+    /// The same in the host's memory, where the device works in it (`CL_MEM_USE_HOST_PTR`).
+    ///
+    /// # Errors
+    /// When there is not enough memory.
+    pub(crate) fn in_place(cl: &ClContext, count: usize, guard: usize) -> Result<Self> {
+        let block = HostBlock::new(len(count, guard))?;
+        // SAFETY: the block has so many bytes, nobody else gets it, and it goes after the buffer; whoever puts commands on a
+        // queue waits for them before this goes.
+        let whole = unsafe { Buffer::in_place(&cl.context, block.start().as_ptr(), len(count, guard)) };
+        Self::of(cl, whole, count, guard, Some(block))
+    }
+
+    fn of(
+        cl: &ClContext,
+        whole: Answer<Buffer>,
+        count: usize,
+        guard: usize,
+        block: Option<HostBlock>,
+    ) -> Result<Self> {
         let whole = whole.map_err(|e| failed(NO_ROOM, &e))?;
         let part = match guard.min(count) {
             0 => whole.clone(),
             _ => whole.part(4 * guard, 4 * count).map_err(|e| failed(NO_ROOM, &e))?,
         };
-        Ok(Self { queue: cl.queue.clone(), whole, part })
+        Ok(Self { queue: cl.queue.clone(), whole, part, _block: block })
     }
 
     /// Fills it from its beginning on, guards included.
@@ -77,4 +101,14 @@ impl Guarded {
     pub(crate) fn memory(&self) -> &Mem {
         self.part.mem()
     }
+
+    /// The same, to be moved or mapped.
+    pub(crate) fn buffer(&self) -> &Buffer {
+        &self.part
+    }
+}
+
+/// Bytes of so many floats with their guards.
+fn len(count: usize, guard: usize) -> usize {
+    4 * (count + 2 * guard).max(1)
 }

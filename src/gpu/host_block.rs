@@ -11,6 +11,7 @@ use crate::gpu::cl::{Buffer, ClContext, Queue, enqueue_unmap};
 use crate::memory::no_memory;
 
 /// Zeroed host memory that starts at a page.
+#[derive(Debug)]
 pub struct HostBlock {
     start: NonNull<u8>,
     len: usize,
@@ -24,6 +25,7 @@ unsafe impl Send for HostBlock {}
 unsafe impl Sync for HostBlock {}
 
 /// Whose the memory is.
+#[derive(Debug)]
 enum Memory {
     Allocator(Layout),
     /// A buffer that stays mapped; it is never a kernel's argument.

@@ -467,7 +467,7 @@ static cl_int move_texture(cl_command_queue queue, shared_object *texture, bool 
 // Wrong use is logged but not refused: real drivers say nothing either, and an error would send an application down
 // its copying path, where the picture is right.
 static cl_int move_all(const char *function, bool acquire, cl_command_queue queue, cl_uint count,
-                       const cl_mem *objects, size_t *bytes) {
+                       const cl_mem *objects, size_t *bytes, GLuint *name) {
     cl_int status = CL_SUCCESS;
     for (cl_uint i = 0; i < count && status == CL_SUCCESS; i++) {
         shared_object *shared = find_object(objects[i]);
@@ -478,6 +478,7 @@ static cl_int move_all(const char *function, bool acquire, cl_command_queue queu
         status = is_buffer(shared) ? move_buffer(queue, shared, acquire) : move_texture(queue, shared, acquire);
         shared->acquired = acquire;
         *bytes += shared->bytes;
+        *name = shared->name;
     }
     return status;
 }
@@ -502,10 +503,11 @@ static cl_int hand_over(const char *function, bool acquire, cl_command_queue que
     if (status) return status;
     if (helper && !enter_helper(helper)) return CL_INVALID_OPERATION;
     size_t bytes = 0;
-    status = move_all(function, acquire, queue, count, objects, &bytes);
+    GLuint name = 0;
+    status = move_all(function, acquire, queue, count, objects, &bytes, &name);
     if (helper) leave_helper(helper);
     const char *thread = helper ? "thread=without-gl " : "";
-    log_line("%s objects=%u bytes=%zu %squeue=%p", function, count, bytes, thread, (void *)queue);
+    log_line("%s objects=%u bytes=%zu %squeue=%p name=%u", function, count, bytes, thread, (void *)queue, name);
     if (status == CL_SUCCESS && event) status = driver->clEnqueueMarkerWithWaitList(queue, 0, NULL, event);
     return status;
 }

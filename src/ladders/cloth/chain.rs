@@ -7,10 +7,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::codes;
 use super::data::{Data, OnDevice};
 use super::geometry::{add, dot, scale, sub};
 use super::host::{self, Motion};
-use super::kernels::{self, Memory, Program};
+use super::kernels::{Memory, Program};
 use super::model::{Figure, Walk, army};
 use super::steps::StepId;
 use crate::error::Result;
@@ -159,11 +160,11 @@ impl Chain {
         if let Some(cl) = cl {
             // A processor is fast with characters side by side in its vectors, a graphics card with a group for each.
             let code = if cl.is_cpu() && walks.len() >= 4 {
-                &kernels::LANES
+                &codes::LANES
             } else if cl.is_cpu() {
-                &kernels::PLANES
+                &codes::PLANES
             } else {
-                &kernels::GROUPED
+                &codes::GROUPED
             };
             let config = Config::of(code, cl.device.info.kind).fitted(&cl.device.info);
             on = Some((cl, Program::compile(cl, &config, &figure)?));

@@ -1,6 +1,7 @@
 //! The five steps on an OpenCL device. In: a configuration, and arrays in the device's memory. Out: launches on a queue.
 
-use super::host::Motion;
+use super::codes::{Code, Spread, Way};
+use super::host::{ITERATIONS, Motion};
 use super::layout::Layout;
 use super::model::{COLUMNS, Figure, PARTICLES, ROWS, SHIRT_VERTICES};
 use super::steps::StepId;
@@ -10,113 +11,7 @@ use crate::gpu::guarded::bytes;
 use crate::gpu::kernel::{Kernel, Value, enqueue_after, expect_types};
 use crate::gpu::memory::new_memory;
 use crate::gpu::program;
-use crate::ladder::config::{Config, Param, Tunable};
-
-use super::host::ITERATIONS;
-
-/// How the constraints of an army are spread over work-items.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spread {
-    /// One work-item does all, in this step and in all others.
-    Single,
-    /// A work-item a block of characters.
-    Blocks,
-    /// A launch a colour, a work-item a constraint.
-    Colours,
-    /// A group a character.
-    Groups,
-}
-
-/// A kernel file, which has all five steps.
-#[derive(Debug)]
-pub struct Code {
-    file: &'static str,
-    /// The steps that it does otherwise than the files before it.
-    pub(super) own: &'static [StepId],
-    spread: Spread,
-    structs: bool,
-    /// One launch a block of characters instead of one for the army.
-    apart: bool,
-    params: &'static [Param],
-}
-
-const GROUP: Param = Param { name: "GROUP", cpu: 64, gpu: 64, values: &[32, 64, 128, 256] };
-
-pub(super) static SINGLE: Code = Code {
-    file: "cloth/01_single.cl",
-    own: &StepId::ALL,
-    spread: Spread::Single,
-    structs: true,
-    apart: false,
-    params: &[],
-};
-
-pub(super) static SCALAR: Code = Code {
-    file: "cloth/02_scalar.cl",
-    own: &StepId::ALL,
-    spread: Spread::Blocks,
-    structs: true,
-    apart: false,
-    params: &[GROUP],
-};
-
-pub(super) static LOCAL: Code =
-    Code { file: "cloth/03_local.cl", own: &[StepId::Skin], ..copy_of(&SCALAR_LIKE) };
-
-const SCALAR_LIKE: Code =
-    Code { file: "", own: &[], spread: Spread::Blocks, structs: true, apart: false, params: &[GROUP] };
-
-const PLANES_LIKE: Code = Code {
-    file: "cloth/04_planes.cl",
-    own: &StepId::ALL,
-    spread: Spread::Blocks,
-    structs: false,
-    apart: false,
-    params: &[GROUP, Param { name: "LANES", cpu: 1, gpu: 1, values: &[] }],
-};
-
-const fn copy_of(code: &Code) -> Code {
-    Code { ..*code }
-}
-
-pub(super) static APART: Code = Code { apart: true, ..copy_of(&PLANES_LIKE) };
-
-pub(super) static PLANES: Code = copy_of(&PLANES_LIKE);
-
-pub(super) static LANES: Code = Code {
-    params: &[GROUP, Param { name: "LANES", cpu: 8, gpu: 4, values: &[4, 8, 16] }],
-    ..copy_of(&PLANES_LIKE)
-};
-
-pub(super) static COLOURED: Code = Code {
-    file: "cloth/05_coloured.cl",
-    own: &[StepId::Distances],
-    spread: Spread::Colours,
-    params: &[GROUP],
-    ..copy_of(&PLANES_LIKE)
-};
-
-pub(super) static GROUPED: Code = Code {
-    file: "cloth/06_group.cl",
-    own: &[StepId::Distances],
-    spread: Spread::Groups,
-    params: &[Param { name: "GROUP", cpu: 64, gpu: 256, values: &[64, 128, 256, 512] }],
-    ..copy_of(&PLANES_LIKE)
-};
-
-impl Tunable for Code {
-    fn file(&self) -> &'static str {
-        self.file
-    }
-
-    fn params(&self) -> &'static [Param] {
-        self.params
-    }
-
-    fn groups(&self, config: &Config<Self>) -> Vec<usize> {
-        vec![config.get("GROUP") as usize]
-    }
-}
+use crate::ladder::config::Config;
 
 /// Memory that a step reads and writes.
 #[derive(Debug, Clone, Copy)]
@@ -145,9 +40,14 @@ struct Still {
 #[derive(Debug)]
 pub struct Program {
     spread: Spread,
+    way: Way,
     apart: bool,
     layout: Layout,
     group: usize,
+    /// Indices of a work-item.
+    items: usize,
+    /// The queue of skinning, where it has one of its own.
+    pub(super) beside: Option<Queue>,
     is_cpu: bool,
     body: usize,
     colours: Vec<std::ops::Range<usize>>,
@@ -181,9 +81,12 @@ impl Program {
         let lanes = config.get("LANES") as usize;
         Ok(Self {
             spread: code.spread,
+            way: code.way,
             apart: code.apart,
             layout: if code.structs { Layout::Structs } else { Layout::Planes(lanes) },
             group: config.get("GROUP") as usize,
+            items: config.get("ITEMS").max(1) as usize,
+            beside: if code.way == Way::TwoQueues { Some(cl.extra_queue()?) } else { None },
             is_cpu: cl.is_cpu(),
             body,
             colours: figure.shirt.colours.clone(),
@@ -212,6 +115,11 @@ impl Program {
     /// How its arrays lie.
     pub(super) fn layout(&self) -> Layout {
         self.layout
+    }
+
+    /// What the host does in a frame besides launching.
+    pub(super) fn way(&self) -> Way {
+        self.way
     }
 
     /// Lets memory go that is not its own.
@@ -284,7 +192,7 @@ impl Program {
             kernel.set(index, Value::Uint(range.first))?;
             kernel.set(index + 1, Value::Uint(range.army))
         };
-        let items = |count: usize| [count.next_multiple_of(self.group), range.blocks, 1];
+        let items = |count: usize| [count.div_ceil(self.items).next_multiple_of(self.group), range.blocks, 1];
         let put = |kernel: &Kernel, global: [usize; 3], group: usize, after: &[Event]| {
             let single = self.spread == Spread::Single;
             let (global, local) = if single { ([1; 3], [1; 3]) } else { (global, [group, 1, 1]) };
@@ -336,10 +244,11 @@ impl Program {
         };
         match self.spread {
             Spread::Single => put(0, all, [1; 3], 1, after),
-            Spread::Blocks => {
+            Spread::Blocks | Spread::Octets => {
                 // A processor's core takes a group at a time, a graphics card's a warp.
                 let group = if self.is_cpu || self.apart { 1 } else { 32 };
-                put(0, all, [range.blocks.next_multiple_of(group), 1, 1], group, after)
+                let begin = if self.spread == Spread::Octets { self.colours.len() as u32 } else { 0 };
+                put(begin, all, [range.blocks.next_multiple_of(group), 1, 1], group, after)
             }
             Spread::Groups => {
                 put(self.colours.len() as u32, all, [self.group, range.blocks, 1], self.group, after)

@@ -8,10 +8,12 @@ use serde_json::Value;
 
 use super::case::{Case, MOST, Near};
 use super::chain::whole;
+use super::codes::{self, Code, Way};
 use super::host::{self, VERTEX};
-use super::kernels::{self, Code, Program};
+use super::kernels::Program;
+use super::layout::Layout;
 use super::model::{Figure, SHIRT_VERTICES};
-use super::room::{self, Room};
+use super::room::{self, Place, Room};
 use super::steps::StepId;
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo, failed};
@@ -41,7 +43,7 @@ pub enum Built {
 
 const LIMIT_FILE: &str = "cloth/limit.cl";
 
-static RUNGS: [Rung<Code>; 11] = [
+static RUNGS: [Rung<Code>; 17] = [
     Rung { id: "serial", title: "Serial", idea: "Plain Rust, one thread.", work: Work::Host },
     Rung {
         id: "threads",
@@ -53,49 +55,85 @@ static RUNGS: [Rung<Code>; 11] = [
         id: "single",
         title: "Single",
         idea: "OpenCL, one work-item does all.",
-        work: Work::Kernels(&kernels::SINGLE),
+        work: Work::Kernels(&codes::SINGLE),
     },
     Rung {
         id: "scalar",
         title: "Scalar",
         idea: "A work-item a vertex or particle, on arrays of structures; a character's constraints one after the other.",
-        work: Work::Kernels(&kernels::SCALAR),
+        work: Work::Kernels(&codes::SCALAR),
     },
     Rung {
         id: "local",
         title: "Local",
         idea: "A group copies its vertices of 80 bytes into local memory first.",
-        work: Work::Kernels(&kernels::LOCAL),
+        work: Work::Kernels(&codes::LOCAL),
     },
     Rung {
         id: "apart",
         title: "Apart",
         idea: "Structures of arrays, one launch a character.",
-        work: Work::Kernels(&kernels::APART),
+        work: Work::Kernels(&codes::APART),
     },
     Rung {
         id: "planes",
         title: "Planes",
         idea: "Structures of arrays, one launch for the army: neighbours read neighbouring numbers.",
-        work: Work::Kernels(&kernels::PLANES),
+        work: Work::Kernels(&codes::PLANES),
+    },
+    Rung {
+        id: "several",
+        title: "Several",
+        idea: "Several particles or vertices a work-item, so that fewer have to begin.",
+        work: Work::Kernels(&codes::SEVERAL),
     },
     Rung {
         id: "coloured",
         title: "Coloured",
         idea: "Constraints that share no particle at a time, a launch a colour.",
-        work: Work::Kernels(&kernels::COLOURED),
+        work: Work::Kernels(&codes::COLOURED),
     },
     Rung {
         id: "group",
         title: "Group",
         idea: "A group a character: all colours in local memory, with barriers instead of launches.",
-        work: Work::Kernels(&kernels::GROUPED),
+        work: Work::Kernels(&codes::GROUPED),
+    },
+    Rung {
+        id: "octets",
+        title: "Octets",
+        idea: "A work-item a character, whose constraints go through a vector, eight of a colour at a time.",
+        work: Work::Kernels(&codes::OCTETS),
     },
     Rung {
         id: "lanes",
         title: "Lanes",
         idea: "Several characters in a vector: no constraint waits for a colour.",
-        work: Work::Kernels(&kernels::LANES),
+        work: Work::Kernels(&codes::LANES),
+    },
+    Rung {
+        id: "two-queues",
+        title: "Two queues",
+        idea: "As group, with skinning in a queue of its own beside the cloth until its drivers are needed.",
+        work: Work::Kernels(&codes::TWO_QUEUES),
+    },
+    Rung {
+        id: "written",
+        title: "Written",
+        idea: "As lanes, from the host's memory and back: pose and particles are written, vertices read.",
+        work: Work::Kernels(&codes::WRITTEN),
+    },
+    Rung {
+        id: "copied",
+        title: "Copied",
+        idea: "The same; memory of the device is made of pose and particles for each frame (COPY_HOST_PTR).",
+        work: Work::Kernels(&codes::COPIED),
+    },
+    Rung {
+        id: "in-place",
+        title: "In place",
+        idea: "The same; the device works in the host's memory, which is mapped (USE_HOST_PTR).",
+        work: Work::Kernels(&codes::IN_PLACE),
     },
     Rung {
         id: "auto",
@@ -182,8 +220,8 @@ impl Ladder for Cloth {
     }
 
     fn memory(&self, case: &Case) -> usize {
-        // Less than 200 KB a character and copy: inputs, output, what is right, and the layouts.
-        case.army.next_multiple_of(16) as usize * 200_000 * 12
+        // Less than 200 KB a character and copy: inputs, output, what is right, the layouts, and the ways from the host.
+        case.army.next_multiple_of(16) as usize * 200_000 * 16
     }
 
     fn supports(&self, device: &DeviceInfo, case: &Case) -> std::result::Result<(), String> {
@@ -230,15 +268,15 @@ impl Ladder for Cloth {
     }
 
     fn write(&self, built: &Built, room: &mut Room, bytes: &[u8]) -> Result<()> {
-        room.write(layout(built), bytes)
+        room.write(place(built), bytes)
     }
 
     fn read(&self, built: &Built, room: &Room) -> Result<Vec<u8>> {
-        room.read(layout(built))
+        room.read(place(built))
     }
 
     fn changed(&self, built: &Built, room: &Room) -> Result<usize> {
-        room.changed(layout(built))
+        room.changed(place(built))
     }
 
     fn run(&self, built: &Built, room: &mut Room) -> Result<Sample> {
@@ -254,12 +292,12 @@ impl Ladder for Cloth {
     }
 }
 
-/// How a rung's output lies on the device; `None` for the host.
-fn layout(built: &Built) -> Option<super::layout::Layout> {
+/// Where a rung's arrays are on the device; `None` for the host.
+fn place(built: &Built) -> Option<Place> {
     match built {
         Built::Host(_) => None,
-        Built::Kernels(program) => Some(program.layout()),
-        Built::Limit(_) => Some(super::layout::Layout::Planes(1)),
+        Built::Kernels(program) => Some(Place::of(program)),
+        Built::Limit(_) => Some(Place { way: Way::Resident, layout: Layout::Planes(1) }),
     }
 }
 

@@ -2,7 +2,7 @@
 //! as structures, or as planes with several characters side by side; and back.
 
 /// A layout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Layout {
     /// Three numbers in four, the last one 0; character after character.
     Structs,

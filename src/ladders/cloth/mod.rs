@@ -6,6 +6,7 @@
 
 mod case;
 pub mod chain;
+mod codes;
 mod data;
 mod geometry;
 mod host;
@@ -16,6 +17,7 @@ pub mod model;
 mod reference;
 mod room;
 pub mod steps;
+mod ways;
 
 pub use case::Case;
 pub use ladder::Cloth;

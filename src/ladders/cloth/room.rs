@@ -6,6 +6,7 @@ use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use super::case::Case;
+use super::codes::Way;
 use super::data::{PARTICLE, POSES, at_rest, floats};
 use super::host::{self, Motion, POSE};
 use super::kernels::{Memory, Program};
@@ -13,8 +14,9 @@ use super::layout::{Layout, Shape};
 use super::model::{BodyVertex, Figure, PARTICLES, Walk, army};
 use super::reference::Given;
 use super::steps::StepId;
+use super::ways;
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, Event};
+use crate::gpu::cl::ClContext;
 use crate::gpu::guarded::{Guarded, bytes};
 use crate::ladder::measure::{Sample, sample};
 use crate::verify;
@@ -26,15 +28,39 @@ pub(super) const NAMES: &[&str] = &["walking", "dragged", "tangled"];
 #[derive(Debug, Default)]
 struct Inputs([Vec<f32>; 4]);
 
+/// Where a rung's arrays are on the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub layout: Layout,
+    pub way: Way,
+}
+
+impl Place {
+    pub(super) fn of(program: &Program) -> Self {
+        Self { layout: program.layout(), way: program.way() }
+    }
+}
+
 /// The same on the device, in a layout.
 #[derive(Debug)]
-struct OnDevice {
-    inputs: [Guarded; 4],
-    output: Guarded,
+pub(super) struct OnDevice {
+    pub inputs: [Guarded; 4],
+    pub output: Guarded,
     /// Particles and skinned vertices that are neither input nor output.
-    between: [Guarded; 2],
+    pub between: [Guarded; 2],
+    /// What is written from the host and read to it in each frame, where that is so.
+    pub host: Option<OnHost>,
     /// Whether the inputs are there.
     loaded: bool,
+}
+
+/// Bytes as they lie on the device.
+#[derive(Debug, Default)]
+pub(super) struct OnHost {
+    /// Pose, positions, previous ones.
+    pub given: [Vec<u8>; 3],
+    /// Vertices.
+    pub taken: Vec<u8>,
 }
 
 /// Inputs and output of a case.
@@ -50,7 +76,7 @@ pub struct Room {
     inputs: Inputs,
     /// With its guards.
     output: Vec<f32>,
-    device: BTreeMap<usize, OnDevice>,
+    device: BTreeMap<Place, OnDevice>,
 }
 
 /// Of -1 to 1, by a mix of the bits of `i` (Murmur3's last step: A. Appleby, 2011).
@@ -61,14 +87,6 @@ fn noise(i: usize) -> f32 {
     }
     bits ^= bits >> 16;
     (bits >> 8) as f32 / (1 << 23) as f32 - 1.0
-}
-
-/// By which the arrays of a layout are found.
-fn key(layout: Layout) -> usize {
-    match layout {
-        Layout::Structs => 0,
-        Layout::Planes(lanes) => lanes,
-    }
 }
 
 impl Room {
@@ -172,60 +190,80 @@ impl Room {
         (self.case.lies(layout), if self.case.is_vertices() { whole } else { shape })
     }
 
-    fn on_device(&mut self, layout: Layout) -> Result<&OnDevice> {
+    fn on_device(&mut self, place: Place) -> Result<&mut OnDevice> {
         let (army, shapes, guard) = (self.army(), self.shapes(), self.guard);
+        let Place { layout, way } = place;
         let (lies, shape) = self.lies(layout);
         let cl = self.cl.as_ref().ok_or_else(without_memory)?;
-        let device = match self.device.entry(key(layout)) {
+        let device = match self.device.entry(place) {
             Entry::Occupied(device) => device.into_mut(),
             Entry::Vacant(room) => {
-                let make = |at: usize| Guarded::new(cl, layout.len(shapes[at], army), guard);
+                let new = if way == Way::InPlace { Guarded::in_place } else { Guarded::new };
+                let make = |at: usize| new(cl, layout.len(shapes[at], army), guard);
                 room.insert(OnDevice {
                     inputs: [make(0)?, make(1)?, make(2)?, make(3)?],
-                    output: Guarded::new(cl, lies.len(shape, army), guard)?,
+                    output: new(cl, lies.len(shape, army), guard)?,
                     between: [make(1)?, make(3)?],
+                    host: matches!(way, Way::Written | Way::Copied).then(OnHost::default),
                     loaded: false,
                 })
             }
         };
         if !device.loaded {
-            for ((to, numbers), shape) in device.inputs.iter().zip(&self.inputs.0).zip(shapes) {
-                to.write(&guarded(&layout.lay(shape, army, numbers), guard))?;
+            for (at, (numbers, of)) in self.inputs.0.iter().zip(shapes).enumerate() {
+                let laid = layout.lay(of, army, numbers);
+                let given = device.host.as_mut().and_then(|host| host.given.get_mut(at));
+                // What each frame is to write is not there before it.
+                let is_later = given.is_some() && way == Way::Written;
+                let first = if is_later { vec![f32::NAN; laid.len()] } else { laid.clone() };
+                device.inputs[at].write(&guarded(&first, guard))?;
+                if let Some(given) = given {
+                    *given = bytes(&laid);
+                }
+            }
+            if let Some(host) = &mut device.host {
+                host.taken.resize(4 * lies.len(shape, army), 0);
             }
             device.loaded = true;
         }
         Ok(device)
     }
 
-    /// Fills the output with its guards, in that layout or, without one, on the host.
-    pub(super) fn write(&mut self, layout: Option<Layout>, with_guards: &[u8]) -> Result<()> {
+    /// Fills the output with its guards, in that place or, without one, on the host.
+    pub(super) fn write(&mut self, place: Option<Place>, with_guards: &[u8]) -> Result<()> {
         let numbers = floats(with_guards);
-        let Some(layout) = layout else {
+        let Some(place) = place else {
             self.output = numbers;
             return Ok(());
         };
         let (guard, army) = (self.guard, self.army());
-        let (lies, shape) = self.lies(layout);
+        let (lies, shape) = self.lies(place.layout);
         let (before, rest) = numbers.split_at(guard);
         let (middle, after) = rest.split_at(rest.len() - guard);
-        let laid = [before, &lies.lay(shape, army, middle), after].concat();
-        self.on_device(layout)?.output.write(&bytes(&laid))
+        let laid = lies.lay(shape, army, middle);
+        let device = self.on_device(place)?;
+        if let Some(host) = &mut device.host {
+            host.taken = bytes(&laid);
+        }
+        device.output.write(&bytes(&[before, &laid, after].concat()))
     }
 
-    /// The output with its guards.
-    pub(super) fn read(&self, layout: Option<Layout>) -> Result<Vec<u8>> {
-        let Some(layout) = layout else { return Ok(bytes(&self.output)) };
-        let device = self.device.get(&key(layout)).ok_or_else(without_memory)?;
+    /// The output with its guards; what lies between them is what came to the host, where that is the rung's way.
+    pub(super) fn read(&self, place: Option<Place>) -> Result<Vec<u8>> {
+        let Some(place) = place else { return Ok(bytes(&self.output)) };
+        let device = self.device.get(&place).ok_or_else(without_memory)?;
         let numbers = floats(&device.output.read()?);
-        let (lies, shape) = self.lies(layout);
+        let (lies, shape) = self.lies(place.layout);
         let (before, rest) = numbers.split_at(self.guard);
         let (middle, after) = rest.split_at(lies.len(shape, self.army()));
-        Ok(bytes(&[before, &lies.take(shape, self.army(), middle), &after[..self.guard]].concat()))
+        let taken = device.host.as_ref().map(|host| floats(&host.taken));
+        let middle = lies.take(shape, self.army(), taken.as_deref().unwrap_or(middle));
+        Ok(bytes(&[before, &middle, &after[..self.guard]].concat()))
     }
 
     /// How many bytes of the inputs have changed there.
-    pub(super) fn changed(&self, layout: Option<Layout>) -> Result<usize> {
-        let Some((layout, device)) = layout.and_then(|l| Some((l, self.device.get(&key(l))?))) else {
+    pub(super) fn changed(&self, place: Option<Place>) -> Result<usize> {
+        let Some((layout, device)) = place.and_then(|at| Some((at.layout, self.device.get(&at)?))) else {
             return Ok(0);
         };
         let (army, guard) = (self.army(), self.guard);
@@ -241,43 +279,38 @@ impl Room {
     pub(super) fn run(&mut self, program: &Program) -> Result<Sample> {
         let (case, motion, army) = (self.case, self.motion, self.army());
         let cl = self.cl.clone().ok_or_else(without_memory)?;
-        let OnDevice { inputs, output, between, .. } = self.on_device(program.layout())?;
-        let [pose, positions, previous, skinned] = inputs.each_ref().map(Guarded::memory);
-        let [moved, new_skinned] = between.each_ref().map(Guarded::memory);
-        let output = output.memory();
+        let device = self.on_device(Place::of(program))?;
         let ran = sample(&cl.queue, |queue| {
-            let start = |step, memory: Memory| program.start(queue, step, &memory, &motion, army, &[]);
+            let Some(step) = case.step else { return ways::frame(&cl, program, device, &motion, army) };
+            let [pose, positions, previous, skinned] = device.inputs.each_ref().map(Guarded::memory);
+            let output = device.output.memory();
+            let skinned = if step == StepId::Skin { output } else { skinned };
             let memory = Memory { pose, positions, previous, moved: output, skinned, vertices: output };
-            match case.step {
-                Some(StepId::Skin) => start(StepId::Skin, Memory { skinned: output, ..memory }),
-                Some(step) => start(step, memory),
-                None => {
-                    let mut events: Vec<Event> = Vec::new();
-                    let memory = Memory { moved, skinned: new_skinned, ..memory };
-                    for step in StepId::ALL {
-                        let later = matches!(step, StepId::Distances | StepId::Drive | StepId::Write);
-                        let positions = if later { moved } else { positions };
-                        events.extend(start(step, Memory { positions, ..memory })?);
-                    }
-                    Ok(events)
-                }
-            }
+            program.start(queue, step, &memory, &motion, army, &[])
         });
+        if ran.is_err() {
+            // What is on its way may still use the host's memory.
+            let _ = cl.queue.finish();
+        }
         // Other cases have other memory.
         program.forget_memory();
-        ran
+        // Commands that overlap have no sum, and memory that is made is no command: there the host's clock counts.
+        ran.map(|ran| match program.way() {
+            Way::Resident => ran,
+            _ => Sample { device_ms: None, dispatch_ms: None, ..ran },
+        })
     }
 
     /// Input and output for the limit: as many numbers are written as the output has.
     pub(super) fn stream(
         &mut self,
     ) -> Result<(&crate::gpu::cl::Mem, &crate::gpu::cl::Mem, [usize; 2], ClContext)> {
-        let layout = Layout::Planes(1);
+        let place = Place { layout: Layout::Planes(1), way: Way::Resident };
         let (army, shape) = (self.army(), self.shapes()[3]);
-        let (lies, output) = self.lies(layout);
-        let lens = [lies.len(output, army) / 4, layout.len(shape, army) / 4];
+        let (lies, output) = self.lies(place.layout);
+        let lens = [lies.len(output, army) / 4, place.layout.len(shape, army) / 4];
         let cl = self.cl.clone().ok_or_else(without_memory)?;
-        let device = self.on_device(layout)?;
+        let device = self.on_device(place)?;
         Ok((device.inputs[3].memory(), device.output.memory(), lens, cl))
     }
 }

@@ -10,6 +10,8 @@ pub(super) const RULES: &[Rules] = &[
     Rules { file: "cloth/04_planes.cl", subjects: PLANES, edits: DISTANCES },
     Rules { file: "cloth/05_coloured.cl", subjects: &[Simulated("coloured")], edits: COLOURED },
     Rules { file: "cloth/06_group.cl", subjects: &[Simulated("group")], edits: GROUP },
+    Rules { file: "cloth/07_octets.cl", subjects: &[Simulated("octets")], edits: OCTETS },
+    Rules { file: "cloth/distance.clh", subjects: DISTANCE_RUNGS, edits: DISTANCE },
     Rules { file: "cloth/figure.clh", subjects: PLANES, edits: FIGURE },
     Rules { file: "cloth/structs.clh", subjects: SCALAR, edits: ELEMENTS },
     Rules { file: "cloth/scalar.clh", subjects: SCALAR, edits: STEPS },
@@ -20,6 +22,10 @@ const SCALAR: &[Subject] = &[Simulated("scalar")];
 const PLANES: &[Subject] = &[Simulated("planes")];
 /// Where several characters are in a vector.
 const LANES: &[Subject] = &[Simulated("lanes")];
+/// Where a work-item has several indices.
+const SEVERAL: &[Subject] = &[Simulated("several")];
+/// A constraint in global memory, and in local memory.
+const DISTANCE_RUNGS: &[Subject] = &[Simulated("planes"), Simulated("group")];
 
 const SINGLE: &[Edit] = &[
     edit("last element", "v < SKINNED", "v + 1 < SKINNED", 1),
@@ -64,10 +70,32 @@ const DISTANCES: &[Edit] = &[
     edit("previous", "positions != moved", "positions == moved", 1),
     edit("characters", "(__global real *)moved + block * (3 * PARTICLES)", "(__global real *)moved", 1),
     edit("characters", "block * LANES >= army", "block * LANES + LANES > army", 1).on(LANES),
+    edit("operands", "lengths[c]", "lengths[begin]", 1),
+];
+
+const DISTANCE: &[Edit] = &[
     edit("operands", "+ dz * dz", "", 1),
-    edit("shares", "error * length.z", "error * length.y", 1),
-    edit("sign", "z[b] -= dz * to_b", "z[b] += dz * to_b", 1),
-    edit("shares", "y[a] += dy * to_a;", "", 1),
+    edit("operands", "(pair).y", "(pair).x", 1),
+    edit("shares", "error * goal.z", "error * goal.y", 1),
+    edit("sign", "pz[b] -= dz * to_b", "pz[b] += dz * to_b", 1),
+    edit("shares", "py[a] += dy * to_a;", "", 1),
+    edit("shares", "px[b] -= dx * to_b;", "", 1),
+];
+
+const OCTETS: &[Edit] = &[
+    edit("operands", "both.odd", "both.even", 1),
+    edit("layout", "vload16(1, lengths)", "vload16(0, lengths)", 1),
+    edit("layout", "more.s048c", "more.s159d", 1),
+    edit("shares", "more.s26ae", "more.s159d", 1),
+    edit("layout", "from[at.s7]", "from[at.s6]", 1),
+    edit("layout", "to[at.s3] = moved_to.s3;", "", 1),
+    edit("sign", "bz - dz * to_b", "bz + dz * to_b", 1),
+    edit("constraints", "c += 8", "c += 9", 1),
+    edit("colours", "colour < colours", "colour + 1 < colours", 1),
+    edit("constraints", "c < ends[colour]", "c + 1 < ends[colour]", 1),
+    edit("constraints", "iteration < ITERATIONS", "iteration + 1 < ITERATIONS", 1),
+    edit("layout", "i < 3 * PARTICLES", "i < 2 * PARTICLES", 1),
+    edit("characters", "positions[character * (3 * PARTICLES) + i]", "positions[i]", 1),
 ];
 
 const COLOURED: &[Edit] = &[
@@ -75,10 +103,8 @@ const COLOURED: &[Edit] = &[
     edit("characters", "positions[(first + get_global_id(1)) * (3 * PARTICLES) + i]", "positions[i]", 1),
     edit("colours", "begin + get_global_id(0)", "get_global_id(0)", 1),
     edit("constraints", "c >= end", "c + 1 >= end", 1),
-    edit("operands", "pairs[c].y", "pairs[c].x", 1),
+    edit("operands", "pairs[c]", "pairs[begin]", 1),
     edit("layout", "*z = y + PARTICLES", "*z = x + PARTICLES", 1),
-    edit("shares", "error * length.y", "error * length.z", 1),
-    edit("shares", "x[b] -= dx * to_b;", "", 1),
 ];
 
 const GROUP: &[Edit] = &[
@@ -93,7 +119,7 @@ const GROUP: &[Edit] = &[
     edit("last element", "i < PARTICLES", "i + 1 < PARTICLES", 2),
     edit("layout", "positions[base + 2 * PARTICLES + i]", "positions[base + PARTICLES + i]", 1),
     edit("operands", "= z[i]", "= y[i]", 1),
-    edit("shares", "error * length.y", "error * length.z", 1),
+    edit("operands", "lengths[c]", "lengths[own]", 1),
 ];
 
 const FIGURE: &[Edit] = &[
@@ -147,7 +173,10 @@ const STEPS: &[Edit] = &[
 ];
 
 const STEPS_ON_PLANES: &[Edit] = &[
-    edit("last element", "v >= SKINNED", "v + 1 >= SKINNED", 1),
+    edit("last element", "INDICES(v, SKINNED)", "INDICES(v, SKINNED - 1)", 1),
+    edit("last element", "turn < ITEMS", "turn + 1 < ITEMS", 1).on(SEVERAL),
+    edit("shift", "i += GROUP)", "i += GROUP + 1)", 1).on(SEVERAL),
+    edit("band", "GROUP * ITEMS", "GROUP", 1).on(SEVERAL),
     edit("bones", "n < 4", "n < 2", 1),
     edit("bones", "n < 4", "n < 3", 1).equal("No vertex of the figure has a fourth bone."),
     edit("bones", "m[k] += weight * bone[k]", "m[k] = weight * bone[k]", 1),
@@ -155,7 +184,7 @@ const STEPS_ON_PLANES: &[Edit] = &[
     edit("operands", "m[10] * z + m[11]", "m[10] * z", 1),
     edit("normal", "c * one", "c", 1),
     edit("layout", "vertices[4 * SKINNED + v]", "vertices[3 * SKINNED + v]", 1),
-    edit("last element", "p >= PARTICLES", "p + 1 >= PARTICLES", 2),
+    edit("last element", "INDICES(p, PARTICLES)", "INDICES(p, PARTICLES - 1)", 2),
     edit("sign", "carry + fall", "carry - fall", 1),
     edit("sign", "x - before[0]", "before[0] - x", 1),
     edit("extreme", "dz * less", "dz", 1),
