@@ -256,6 +256,10 @@ mod tests {
                 .sort_by_key(|rect| [rect.left(), rect.top(), rect.right(), rect.bottom()].map(f32::to_bits));
             rects
         };
+        // The corner of the last one touches that of what the others leave.
+        let diagonal = [(300.0, 20.0), (20.0, 300.0), (300.0, 300.0)];
+        let diagonal = diagonal.map(|(x, y)| Rect::from_min_size(pos2(x, y), vec2(60.0, 60.0)));
+        assert_eq!(sorted(Free::new(room, &diagonal).empty), sorted(largest(room, &diagonal)));
         let mut found = 0;
         for case in 0..60 {
             // Some reach out of the room, some lie over others, some are there twice.
