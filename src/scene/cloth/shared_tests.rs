@@ -40,6 +40,10 @@ impl Side {
         assert!(report.error.is_none() && report.refused.is_none(), "{:?}", report.refused);
         // `take` takes the buffer and the vertices; what is left says where they were.
         assert!(self.world.take(&mut report).unwrap(), "OpenGL sees what was written");
+        if !self.shares {
+            // Into both of its buffers: what it draws is right, whichever of them it draws.
+            assert!(self.world.set(army, &report.vertices).unwrap());
+        }
         report
     }
 
