@@ -161,18 +161,6 @@ impl Buffer {
         unsafe { self.enqueue_read(queue, bytes.as_mut_ptr(), bytes.len(), true, &[]) }.map(drop)
     }
 
-    /// Shows `look` all of its bytes, and waits for them: where they are, if the host's memory is the device's.
-    ///
-    /// # Errors
-    /// When the driver refuses.
-    pub(crate) fn look<T>(&self, queue: &Queue, look: impl FnOnce(&[u8]) -> T) -> Answer<T> {
-        let (at, _mapped) = self.enqueue_map(queue, ffi::CL_MAP_READ, self.len, true, &[])?;
-        // SAFETY: the driver has mapped so many bytes there, and they stay until they are unmapped.
-        let seen = look(unsafe { std::slice::from_raw_parts(at.as_ptr(), self.len) });
-        enqueue_unmap(queue, &self.mem, at)?;
-        Ok(seen)
-    }
-
     /// Puts a copy of `len` bytes at `from` on the queue; the driver refuses what the buffer has no room for.
     ///
     /// # Errors

@@ -165,18 +165,9 @@ impl<'a> Checker<'a> {
             }
             queue.finish().map_err(|e| failed(CHECK_FAILED, &e))?;
             self.output.0.read(queue, &mut after[part])?;
-            let changed = |after: &[u8]| verify::changed(&before, after);
-            let source = match &self.source.0 {
-                Picture::Buffer(buffer) => {
-                    buffer.look(queue, changed).map_err(|e| failed(CHECK_FAILED, &e))?
-                }
-                image @ Picture::Image(_) => {
-                    let mut after = zeroed(before.len())?;
-                    image.read(queue, &mut after)?;
-                    changed(&after)
-                }
-            };
-            overwritten = overwritten.max(source);
+            let mut source = zeroed(before.len())?;
+            self.source.0.read(queue, &mut source)?;
+            overwritten = overwritten.max(verify::changed(&before, &source));
             Ok(after)
         })?;
         let report = verify::with_source(report, overwritten);

@@ -110,7 +110,7 @@ const COLOURED: &[Edit] = &[
 const GROUP: &[Edit] = &[
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE); for", "for", 1)
         .by_device("PoCL has the items wait for each other before a loop with barriers."),
-    edit("barrier", "} barrier(CLK_LOCAL_MEM_FENCE); }", "} }", 1),
+    edit("barrier", "lengths[c]); barrier(CLK_LOCAL_MEM_FENCE); }", "lengths[c]); }", 1),
     edit("constraints", "iteration < ITERATIONS", "iteration + 1 < ITERATIONS", 1),
     edit("colours", "colour < colours", "colour + 1 < colours", 1),
     edit("colours", "colour > 0 ?", "colour > 1 ?", 1),
