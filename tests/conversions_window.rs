@@ -377,3 +377,38 @@ fn a_conversion_that_is_edited_is_judged_and_converts_the_next_frame() {
     let told: Vec<&str> = said.lines().filter(|line| line.starts_with("clreel: ")).collect();
     assert!(told.iter().all(|line| line.starts_with("clreel: Saved ")), "{said}");
 }
+
+/// A conversion is refused while other variants still wait for the compiler: they are not its business.
+#[test]
+fn a_conversion_that_is_refused_keeps_no_variant_from_being_built() {
+    let folder = Folder::new("conversions-meanwhile");
+    let (edited, log, stalled) = (folder.file("kernels"), folder.file("log"), folder.file("stalled"));
+    std::fs::create_dir_all(edited.join("convert")).unwrap();
+    std::fs::write(&stalled, "").unwrap();
+    let display = Display::start(&[]);
+    let mut command = clreel(Some(&display));
+    command.env_remove("CLREEL_KERNELS").args(["--variant", "flat", "--device", "gpu", "--kernels"]);
+    command.arg(&edited).arg(small(&folder)).args(["--device-timeout", "80000"]);
+    // Some program behind the wanted one's, and before that of 'planar'.
+    let plan = [("FAIL", "clBuildProgram:4:stall"), ("FAIL_WHILE", stalled.to_str().unwrap())];
+    let options = [&plan[..], &[("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap())]].concat();
+    let mut session = Session::start(&display, command.envs(layer::environment(&options)));
+    session.resize(1280, 720);
+    session.wait_for_title("flat");
+    session.wait("a program that waits", |_| {
+        std::fs::read_to_string(&log).unwrap_or_default().contains("planned-hang clBuildProgram")
+    });
+    session.display.key("e");
+    session.wait_for_text("Edit the files in");
+    let &Mutant(_, _, from, ..) = mutant("alpha");
+    std::fs::write(edited.join(PLANES), planes().replacen(from, "a = 255", 1)).unwrap();
+    session.wait_for_text("01_planes.cl: is being tried");
+    assert!(session.shows("being compiled"));
+    std::fs::remove_file(&stalled).unwrap();
+    session.wait("what came of it", |s| s.shows("01_planes.cl: conversion: ") && s.shows("does not build"));
+    session.display.key("y");
+    session.wait_for_title("planar");
+    // It stood in the panel.
+    let said = session.quit();
+    assert!(!said.contains("does not build"), "{said}");
+}

@@ -84,6 +84,8 @@ pub(super) struct Worker<'a> {
     /// The correction is to be built.
     corrector: bool,
     trials: Trials,
+    /// The texts from when it began: from these everything is built that no version has come through a trial with.
+    first: Option<Sources>,
     /// The texts that each variant was built from last.
     built_from: HashMap<VariantId, Option<Sources>>,
     /// The texts that conversions are built from: the last ones that came through a trial.
@@ -109,6 +111,7 @@ impl<'a> Worker<'a> {
             left: Vec::new(),
             corrector: false,
             trials,
+            first: None,
             built_from: HashMap::new(),
             converted_from: None,
             beside: None,
@@ -121,6 +124,7 @@ impl<'a> Worker<'a> {
         binaries::keep();
         sources::read_named();
         sources::pin_current();
+        self.first = sources::current();
         if list && self.send(Built::Devices(list_devices())).is_err() {
             return;
         }
@@ -159,12 +163,7 @@ impl<'a> Worker<'a> {
                     Ok(())
                 }
                 (Ok(Request::Convert(layout, storage)), Some((number, cl))) => {
-                    let part = self.converting(|worker| {
-                        match try_conversion(&mut worker.trials, cl, &layout, storage) {
-                            Ok(()) => worker.conversions.as_mut().map(|c| c.conversion(layout, storage)),
-                            Err(error) => Some(Part::NoConversion(Box::new(layout), storage, error)),
-                        }
-                    });
+                    let part = self.converting(|worker| worker.convert(cl, layout, storage));
                     self.send_some(*number, part)
                 }
                 (Ok(Request::Check(check)), Some(_)) => {
@@ -221,9 +220,11 @@ impl<'a> Worker<'a> {
         if at < self.left.len() {
             let id = self.left.remove(at);
             let newest = sources::current();
-            let built_from = self.built_from.entry(id).or_insert_with(|| newest.clone()).clone();
-            // A version that must not run keeps neither another device nor other parameters from what ran before it: before
-            // there was a folder, that was what is built in.
+            // A version that must not run keeps neither another device nor other parameters from what ran before it, nor a variant
+            // that is not its business from being built at all: before there was a folder, that was what is built in.
+            // The user's own has none from before.
+            let first = if id == VariantId::Own { &newest } else { &self.first };
+            let built_from = self.built_from.entry(id).or_insert_with(|| first.clone()).clone();
             sources::pin(built_from.or_else(|| newest.as_ref().map(|_| Sources::default())));
             let done = match id {
                 VariantId::Planar => self.build_planar(number, cl),
@@ -272,8 +273,8 @@ impl<'a> Worker<'a> {
         }
         let tried = tried.and_then(passed);
         if tried.is_ok() {
+            let part = self.converting(|worker| worker.convert(cl, common.filtered(), storage));
             // What is wrong with it is told when a movie wants it.
-            let part = self.conversions.as_mut().map(|c| c.conversion(common.filtered(), storage));
             self.send_some(number, part.filter(|part| matches!(part, Part::Conversion(_))))?;
         }
         let part = match tried.and_then(|_| PlanarFilter::build(cl)) {
@@ -281,6 +282,14 @@ impl<'a> Worker<'a> {
             Err(error) => Part::NoVariant(VariantId::Planar, named(VariantId::Planar, cl, error)),
         };
         self.send(Built::For(number, Box::new(part)))
+    }
+
+    /// Tries a conversion, builds and checks it.
+    fn convert(&mut self, cl: &ClContext, layout: Layout, storage: Storage) -> Option<Part> {
+        match try_conversion(&mut self.trials, cl, &layout, storage) {
+            Ok(()) => self.conversions.as_mut().map(|c| c.conversion(layout, storage)),
+            Err(error) => Some(Part::NoConversion(Box::new(layout), storage, error)),
+        }
     }
 
     /// Does something with the texts of the conversions that run.
