@@ -18,8 +18,13 @@ use crate::error::Result;
 use crate::gpu::cl::{Buffer, ClContext, Event};
 use crate::ladder::config::Config;
 
-/// The longest step of the cloth, in seconds: where frames come more slowly, it moves more slowly than the figure.
-const LONGEST: f32 = 1.0 / 30.0;
+/// The longest step of the cloth, in seconds: a frame that comes later has several of them. In longer ones the same constraints are
+/// softer, and the shirt sinks to where the legs come through.
+const LONGEST: f32 = 1.0 / 60.0;
+/// A frame that is late by less than this part of a step has no further one.
+const LATE: f32 = 0.25;
+/// The longest frame, in seconds: where frames come more slowly, all move more slowly.
+const LATEST: f32 = 0.25;
 /// The shortest, in seconds.
 const SHORTEST: f32 = 1.0 / 2000.0;
 /// The part of its speed that a particle loses in a second.
@@ -49,6 +54,17 @@ pub struct Hold {
     pub to: [f32; 3],
     /// How far around it others go with it, in metres.
     pub radius: f32,
+}
+
+/// What pulls at the cloth in a frame.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pull {
+    /// Nothing.
+    Nothing,
+    /// This, in the frame's first step.
+    Drag(Drag),
+    /// What keeps a particle where it is to stay, in all of its steps.
+    Hold(Hold),
 }
 
 /// What a step has begun.
@@ -209,39 +225,47 @@ impl Chain {
     }
 
     /// Puts a frame on the queue, or does it: `dt` seconds after the one before, after these events. What each step has
-    /// begun. Where no time has passed the cloth stays, and the vertices are written anew.
+    /// begun; a late frame has them several times. Where no time has passed the cloth stays, and the vertices are written anew.
     ///
     /// # Errors
     /// When the device fails.
-    pub fn step_after(
-        &mut self,
-        dt: f32,
-        drag: Option<Drag>,
-        after: &[Event],
-    ) -> Result<Vec<(StepId, Done)>> {
-        let dt = if dt.is_finite() { dt.max(0.0) } else { 0.0 };
-        self.seconds += f64::from(dt.min(0.25));
-        let own = dt.clamp(SHORTEST, LONGEST);
-        let motion = motion(own, self.dt, drag);
-        self.data.set_pose(self.seconds as f32)?;
+    pub fn step_after(&mut self, dt: f32, pull: Pull, after: &[Event]) -> Result<Vec<(StepId, Done)>> {
+        let dt = if dt.is_finite() { dt.clamp(0.0, LATEST) } else { 0.0 };
+        let parts = (dt / LONGEST - LATE).ceil().max(1.0);
+        let own = (dt / parts).clamp(SHORTEST, LONGEST);
         let mut done: Vec<(StepId, Done)> = Vec::new();
-        for step in StepId::ALL {
-            if dt == 0.0 && !matches!(step, StepId::Skin | StepId::Write) {
-                continue;
+        for part in 1..=parts as usize {
+            let drag = match pull {
+                Pull::Drag(drag) if part == 1 => Some(drag),
+                Pull::Hold(hold) => self.drag_to(own, hold)?,
+                _ => None,
+            };
+            let motion = motion(own, self.dt, drag);
+            self.seconds += f64::from(dt / parts);
+            self.data.set_pose(self.seconds as f32)?;
+            for step in StepId::ALL {
+                let is_left_out = match step {
+                    StepId::Skin => false,
+                    StepId::Write => part < parts as usize,
+                    _ => dt == 0.0,
+                };
+                if is_left_out {
+                    continue;
+                }
+                let before: Vec<Event> = match done.last() {
+                    None => after.to_vec(),
+                    Some((_, done)) => done.event().cloned().into_iter().collect(),
+                };
+                let at = step as usize;
+                let functor: &dyn Step = match &self.kernels {
+                    Some(kernels) if !self.on_host[at] => &kernels[at],
+                    _ => &self.native[at],
+                };
+                done.push((step, functor.start(&mut self.data, &motion, &before)?));
             }
-            let before: Vec<Event> = match done.last() {
-                None => after.to_vec(),
-                Some((_, done)) => done.event().cloned().into_iter().collect(),
-            };
-            let at = step as usize;
-            let functor: &dyn Step = match &self.kernels {
-                Some(kernels) if !self.on_host[at] => &kernels[at],
-                _ => &self.native[at],
-            };
-            done.push((step, functor.start(&mut self.data, &motion, &before)?));
-        }
-        if dt > 0.0 {
-            self.dt = own;
+            if dt > 0.0 {
+                self.dt = own;
+            }
         }
         Ok(done)
     }
@@ -251,23 +275,18 @@ impl Chain {
     /// # Errors
     /// As [`step_after`](Self::step_after).
     pub fn step(&mut self, dt: f32, drag: Option<Drag>) -> Result<Vec<(StepId, Done)>> {
-        self.step_after(dt, drag, &[])
+        self.step_after(dt, drag.map_or(Pull::Nothing, Pull::Drag), &[])
     }
 
-    /// The pull that brings a particle to where it is to stay, whatever it would do by itself in the next `dt` seconds; `None`
+    /// The drag that brings a particle to where it is to stay, whatever it would do by itself in the next `dt` seconds; `None`
     /// where there is no such particle. Waits for the device where the particles are there.
-    ///
-    /// # Errors
-    /// When the device fails.
-    pub fn drag_to(&mut self, dt: f32, hold: Hold) -> Result<Option<Drag>> {
+    fn drag_to(&mut self, dt: f32, hold: Hold) -> Result<Option<Drag>> {
         let (positions, previous) = self.data.particles()?;
         let first = hold.particle.saturating_mul(3);
         let of =
             |all: &[f32]| -> Option<[f32; 3]> { all.get(first..first.saturating_add(3))?.try_into().ok() };
         let (Some(at), Some(before)) = (of(&positions), of(&previous)) else { return Ok(None) };
-        let dt = if dt.is_finite() { dt } else { 0.0 };
-        let motion = motion(dt.clamp(SHORTEST, LONGEST), self.dt, None);
-        let pull = sub(hold.to, goes_on(at, before, &motion));
+        let pull = sub(hold.to, goes_on(at, before, &motion(dt, self.dt, None)));
         Ok(Some(Drag { at, pull, radius: hold.radius }))
     }
 

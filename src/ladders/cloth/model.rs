@@ -323,7 +323,7 @@ fn body() -> Body {
     // Under the shirt it is thinner than what keeps the shirt away, so that it is not seen through its folds.
     let trunk = (0..=18).map(|ring| {
         let [y, width, depth] = profile(ring as f32 / 18.0);
-        let less = if ring == 0 { 0.0 } else { 0.014 };
+        let less = if ring == 0 { 0.002 } else { 0.019 };
         ([0.0, y, 0.0], [width - less, depth - less])
     });
     let below = [([0.0, 0.79, 0.0], [0.10, 0.08]), ([0.0, 0.78, 0.0], [0.005, 0.005])];
@@ -337,7 +337,7 @@ fn body() -> Body {
         let joints = [(at(SHOULDER), 0.052, arm), (at(ELBOW), 0.043, arm + 1), (at(WRIST), 0.032, arm + 1)];
         body.limb(&joints, sleeve);
         body.ellipsoid(at([0.238, 0.79, 0.02]), [0.022, 0.075, 0.038], arm + 1, SKIN);
-        body.limb(&[(at(HIP), 0.078, leg), (at(KNEE), 0.056, leg + 1), (at(ANKLE), 0.042, leg + 1)], None);
+        body.limb(&[(at(HIP), 0.073, leg), (at(KNEE), 0.054, leg + 1), (at(ANKLE), 0.042, leg + 1)], None);
         body.ellipsoid(at([0.095, 0.042, 0.055]), [0.046, 0.042, 0.125], leg + 2, SHOES);
     }
     body.make_normals();

@@ -54,7 +54,10 @@ impl Taken {
                 Done::Device(events) => (events.iter().map(told).sum::<f64>(), false),
             };
             let step = *step as usize;
-            (times.ms[ClothTimes::FIRST_STEP + step], times.on_host[step]) = (ms, on_host);
+            let all = &mut times.ms[ClothTimes::FIRST_STEP + step];
+            // A late frame has it several times.
+            *all = if all.is_nan() { ms } else { *all + ms };
+            times.on_host[step] = on_host;
         }
         for (at, event) in [0, RELEASED].into_iter().zip(begun.handed) {
             times.ms[at] = event.map_or(f64::NAN, told);

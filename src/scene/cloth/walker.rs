@@ -17,7 +17,7 @@ use crate::gpu::cl::{ClContext, Event};
 use crate::gpu::sharing::vertex_buffer::VertexBuffer;
 use crate::gpu::timer::DeviceClock;
 use crate::jobs::{Job, Said, Teller, Waker};
-use crate::ladders::cloth::chain::{Chain, Hold, State};
+use crate::ladders::cloth::chain::{Chain, Hold, Pull, State};
 use crate::ladders::cloth::steps::StepId;
 use crate::stats::ClothTimes;
 
@@ -242,15 +242,13 @@ impl Troop {
         for (step, on_host) in StepId::ALL.into_iter().zip(order.on_host) {
             chain.put_on_host(step, on_host);
         }
-        let drag = match (order.hand, self.held) {
-            (Hand::Hold(to), Some(particle)) => {
-                chain.drag_to(order.dt, Hold { particle, to, radius: HAND })?
-            }
+        let pull = match (order.hand, self.held) {
+            (Hand::Hold(to), Some(particle)) => Pull::Hold(Hold { particle, to, radius: HAND }),
             (Hand::Off, _) => {
                 self.held = None;
-                None
+                Pull::Nothing
             }
-            _ => None,
+            _ => Pull::Nothing,
         };
         let mut taken = Taken::begin();
         let acquired = match (&self.cl, &report.lent) {
@@ -259,7 +257,7 @@ impl Troop {
         };
         chain.write_to(acquired.as_ref().map(|acquired| acquired.memory().clone()));
         let after: Vec<Event> = acquired.iter().map(|acquired| acquired.event().clone()).collect();
-        let done = chain.step_after(order.dt, drag, &after);
+        let done = chain.step_after(order.dt, pull, &after);
         taken.is_enqueued();
         let looked = done.and_then(|done| {
             if let Hand::Grab(ray) = order.hand {
