@@ -84,7 +84,7 @@ pub(super) struct Worker<'a> {
     /// The correction is to be built.
     corrector: bool,
     trials: Trials,
-    /// The texts from when it began: from these everything is built that no version has come through a trial with.
+    /// The texts from when it began: from these a variant is built of which no version has come through a trial.
     first: Option<Sources>,
     /// The texts that each variant was built from last.
     built_from: HashMap<VariantId, Option<Sources>>,
