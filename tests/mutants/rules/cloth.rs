@@ -136,8 +136,7 @@ const ELEMENTS: &[Edit] = &[
     edit("bones", "bone * 12", "bone * 16", 1),
     edit("bones", "pose, v.bones.z", "pose, v.bones.y", 1),
     edit("bones", "add_bone(rows, pose, v.bones.z, v.weights.z);", "", 1),
-    edit("bones", "add_bone(rows, pose, v.bones.w, v.weights.w);", "", 1)
-        .equal("No vertex of the figure has a fourth bone."),
+    edit("bones", "add_bone(rows, pose, v.bones.w, v.weights.w);", "", 1),
     edit("bones", "rows[1] += weight *", "rows[1] +=", 1),
     edit("normal", "normal / sqrt(fmax(dot(normal, normal), 1e-20f))", "normal", 1),
     edit("sign", "p.xyz - previous.xyz", "previous.xyz - p.xyz", 1),
@@ -178,7 +177,7 @@ const STEPS_ON_PLANES: &[Edit] = &[
     edit("shift", "i += GROUP)", "i += GROUP + 1)", 1).on(SEVERAL),
     edit("band", "GROUP * ITEMS", "GROUP", 1).on(SEVERAL),
     edit("bones", "n < 4", "n < 2", 1),
-    edit("bones", "n < 4", "n < 3", 1).equal("No vertex of the figure has a fourth bone."),
+    edit("bones", "n < 4", "n < 3", 1),
     edit("bones", "m[k] += weight * bone[k]", "m[k] = weight * bone[k]", 1),
     edit("bones", "as_uint(vertices[12 * SKINNED + v])", "as_uint(vertices[13 * SKINNED + v])", 1),
     edit("operands", "m[10] * z + m[11]", "m[10] * z", 1),

@@ -29,6 +29,9 @@ pub(super) const RULES: &[Rules] = &[
 
 const BUFFERED_SUBJECTS: &[Subject] = &[Multiplied("double-buffered")];
 
+/// Numbers that are read and used by nobody.
+const BEYOND: &str = "What is read beyond the last row or column goes into numbers that no result has; few devices stop a read there.";
+
 const NAIVE: &[Edit] = &[
     edit("width", "column < n", "column + 1 < n", 1),
     edit("last row", "row < m", "row + 1 < m", 1),
@@ -76,7 +79,7 @@ const TRANSPOSED: &[Edit] = &[
 
 const TILES: &[Edit] = &[
     edit("width", "column < n && first + y < k", "column + 1 < n && first + y < k", 1),
-    edit("width", "column < n && first + y < k", "first + y < k", 1),
+    edit("width", "column < n && first + y < k", "first + y < k", 1).by_device(BEYOND),
     edit("strip", "row < m && first + x < k", "row < m", 1),
     edit("strip", "column < n && first + y < k", "column < n", 1),
     edit("strip", "first < k", "first + TILE <= k", 1),
@@ -93,7 +96,7 @@ const TILES: &[Edit] = &[
 ];
 
 const REGISTERS: &[Edit] = &[
-    edit("width", "i < k && column < n", "i < k", 1),
+    edit("width", "i < k && column < n", "i < k", 1).by_device(BEYOND),
     edit("strip", "row < m && i < k", "row < m", 1),
     edit("strip", "i < k && column < n", "column < n", 1),
     edit("strip", "first < k", "first + TILE_K <= k", 1),
@@ -165,7 +168,7 @@ const PANELS: &[Edit] = &[
     edit("window", "uint i = 0; i < count", "uint i = 1; i < count", 1),
     edit("size", "first += DEPTH", "first += DEPTH + 1", 1),
     edit("barrier", "first == 0", "true", 1),
-    edit("outside", "min(first_m + DOWN, panels_m)", "first_m + DOWN", 1),
+    edit("outside", "min(first_m + DOWN, panels_m)", "first_m + DOWN", 1).by_device(BEYOND),
     edit("operands", "from_a[r] * row_b[v]", "from_a[0] * row_b[v]", 1),
     edit("strip", "from_a += ROWS", "from_a += ROWS - 1", 1),
 ];

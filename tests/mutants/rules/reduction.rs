@@ -103,7 +103,7 @@ const UNROLLED: &[Edit] = &[
     edit("size", "stride >= WARP", "stride > WARP", 1).by_device(WIDE_SUB_GROUP),
     edit("strip", "p.within < stride && stride < p.items", "p.within < stride", 1),
     edit("last row", "stride > 0", "stride > 1", 1),
-    edit("operands", "tree[item + stride]", "tree[item]", 2),
+    edit("operands", "tree[item + stride]", "tree[item]", 2).by_device(WIDE_SUB_GROUP),
     edit("barrier", "barrier(CLK_LOCAL_MEM_FENCE);", "", 1).by_device(WIDE_SUB_GROUP),
     edit("barrier", "WARP_BARRIER();", "", 1).by_device(
         "Work-items that run as one, or that wait for each other before the branch, need no barrier.",
