@@ -91,13 +91,14 @@ impl Player<'_> {
         let Some(asked) = self.kernels.waits.filter(|_| self.devices.can_judge()) else { return };
         let (Some(frame), Some(info)) = (self.frames.shown_frame(), self.devices.info()) else { return };
         let ((chosen, radius), kind) = (self.frames.chosen(), info.kind);
+        let parts = parts_of_auto(&Cache::load(), info);
+        let variants = self.kernels.changed(chosen, kind, &parts, asked);
+        self.devices.begin_judging(self.kernels.current, &variants);
         // Which conversions run is known to the device's side, which may be away for a moment.
         let Some(pipeline) = self.frames.pipeline_mut() else { return };
         let layout = Converter::supports(&frame.picture);
         let wanted = layout.map_or_else(Vec::new, |layout| pipeline.conversions_of(&layout));
         self.kernels.waits = None;
-        let parts = parts_of_auto(&Cache::load(), info);
-        let variants = self.kernels.changed(chosen, kind, &parts, asked);
         let when_chosen = self.kernels.is_tried_when_chosen(kind, wanted.iter().map(|(.., file)| *file));
         let conversions: Vec<_> = wanted
             .into_iter()
