@@ -407,6 +407,28 @@ fn whoever_waits_for_a_trial_sleeps() {
     session.quit();
 }
 
+#[test]
+fn a_folder_that_comes_after_the_window_is_built_from() {
+    let (display, folder) = (Display::start(&[]), Folder::new("changed-later"));
+    let wrong = flat(MEAN_OF, &format!("{MEAN_OF} ^ (uchar4)(1)"));
+    std::fs::create_dir_all(folder.file("later/box_filter")).unwrap();
+    std::fs::write(folder.file("later").join(FLAT), wrong).unwrap();
+    let mut session = Session::start(&display, &mut window(&display, &folder, &["--variant", "flat"]));
+    session.resize(1280, 720);
+    // Built from nothing, and not just before it is.
+    session.wait_for_text("The movie is shown unfiltered.");
+    session.display.key("e");
+    std::fs::rename(folder.file("later"), kernels(&folder)).unwrap();
+    // What is not changed is built, too, and a key is heeded before that is done.
+    session.wait_for_text("03_flat.cl: ");
+    session.press_until_title("8", "fused, r=7");
+    session.wait_for_frames();
+    session.press_until_title("3", "flat, r=7");
+    session.wait_for_frames();
+    session.wait_for_text("flat differs in");
+    session.quit();
+}
+
 /// Writes a file as an editor does that keeps what was there until the new one is whole.
 fn save(folder: &Folder, file: &str, text: &str) {
     let (to, new) = (kernels(folder).join(file), kernels(folder).join("new~"));

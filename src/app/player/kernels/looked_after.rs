@@ -13,7 +13,7 @@ impl Player<'_> {
         while let Some(news) = live.watching.as_ref().and_then(Watching::poll) {
             is_new = true;
             match news {
-                News::Read { sources, asked } => live.read(sources, asked),
+                News::Read { sources, asked, is_built } => live.read(sources, asked, is_built),
                 News::Unreadable(error) => live.shown.problem = Some(error),
             }
         }
