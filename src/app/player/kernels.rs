@@ -2,6 +2,8 @@
 //! the last ten are kept; the newest that may be shown filters the movie.
 
 mod looked_after;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -60,6 +62,8 @@ pub(super) struct LiveKernels {
     is_built: bool,
     /// Which version filters for a variant, or converts.
     running: HashMap<Subject, u64>,
+    /// Of which version it was asked what it does, as long as that is not told.
+    asked: HashMap<Subject, u64>,
     /// What was said of a version that must not run.
     said: Option<Error>,
     /// What the source is of that is shown.
@@ -149,14 +153,20 @@ impl LiveKernels {
     /// Takes what was saved. `is_built`: all that runs was built from it.
     fn read(&mut self, sources: Sources, asked: bool, is_built: bool) {
         self.shown.problem = None;
-        let newest = self.kept.back().map(|kept| kept.sources.clone());
-        if newest.as_ref() == Some(&sources) {
+        if self.kept.back().is_some_and(|newest| newest.sources == sources) {
             if asked {
                 self.waits = Some(true);
             }
             return;
         }
-        let files = sources.changed_since(&newest.clone().unwrap_or_default());
+        self.keep(sources, is_built);
+        self.use_version(self.number, asked);
+    }
+
+    /// Makes a version of it.
+    fn keep(&mut self, sources: Sources, is_built: bool) {
+        let newest = self.kept.back().map(|kept| kept.sources.clone());
+        let files = sources.changed_since(&newest.unwrap_or_default());
         self.number += 1;
         let kept = Kept {
             number: self.number,
@@ -178,7 +188,6 @@ impl LiveKernels {
             let variants = VariantId::ALL.into_iter().map(Subject::Variant);
             self.running = variants.chain([Subject::Conversion]).map(|subject| (subject, 1)).collect();
         }
-        self.use_version(self.number, asked);
     }
 
     /// Has this version's kernels filter, if they may.
@@ -224,7 +233,9 @@ impl LiveKernels {
                     |before: &Sources| made_of.iter().any(|id| !is_same(*id, kind, &kept.sources, before));
                 before.as_ref().is_none_or(differs)
             };
-            asked && *variant == chosen || is_new && is_other()
+            // What is said of the version before may never come, or come now: then that one would run.
+            let is_asked = self.asked.contains_key(&Subject::Variant(*variant));
+            is_asked || asked && *variant == chosen || is_new && is_other()
         };
         let own = self.has_own().then_some(VariantId::Own);
         let mut changed: Vec<VariantId> = VariantId::ALL.into_iter().chain(own).filter(is_changed).collect();
@@ -251,7 +262,15 @@ impl LiveKernels {
             false => self.built_from(Subject::Conversion),
         };
         let differs = |before: &Sources| !program::is_same_in(file, &kept.sources, before);
-        (asked || !self.is_first()) && before.as_ref().is_none_or(differs)
+        let is_asked = self.asked.contains_key(&Subject::Conversion);
+        is_asked || (asked || !self.is_first()) && before.as_ref().is_none_or(differs)
+    }
+
+    /// Notes that the current version is judged.
+    fn asks(&mut self, variants: &[VariantId], conversions: bool) {
+        let variants = variants.iter().map(|variant| Subject::Variant(*variant));
+        let subjects = variants.chain(conversions.then_some(Subject::Conversion));
+        self.asked.extend(subjects.map(|subject| (subject, self.current)));
     }
 
     /// Notes what came of a version; returns what is to be said of it.
@@ -261,6 +280,9 @@ impl LiveKernels {
                 Some((subject, verdict))
             }
             Opinion::Of(number, subject, verdict) => {
+                if self.asked.get(&subject) == Some(&number) {
+                    self.asked.remove(&subject);
+                }
                 let before = self.runs(subject).map(|kept| kept.number);
                 let may_run = !matches!(verdict, Verdict::Refused(_));
                 let kept = self.version_mut(number)?;
@@ -300,10 +322,14 @@ impl LiveKernels {
         }
     }
 
-    /// Forgets what filters took on another device.
+    /// Forgets what filters took on another device, and asks this one what is not known yet.
     fn is_on(&mut self, devices: u32) {
         if std::mem::replace(&mut self.devices, devices) != devices {
             self.kept.iter_mut().for_each(|kept| kept.times.clear());
+            if !self.asked.is_empty() {
+                // What the device before was asked may never be told.
+                self.waits.get_or_insert(false);
+            }
         }
     }
 

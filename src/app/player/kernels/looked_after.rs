@@ -73,6 +73,7 @@ impl Player<'_> {
         let has_own = live.has_own();
         if !has_own {
             live.running.remove(&Subject::Variant(VariantId::Own));
+            live.asked.remove(&Subject::Variant(VariantId::Own));
         }
         self.devices.has_own(has_own);
         if has_own {
@@ -106,6 +107,7 @@ impl Player<'_> {
             .map(|(layout, storage, _)| (layout, storage))
             .collect();
         let current = self.kernels.current;
+        self.kernels.asks(&variants, !conversions.is_empty());
         let Some(kept) = self.kernels.version_mut(current) else { return };
         let left = variants.len() + usize::from(!conversions.is_empty());
         kept.untried = if left == 0 && when_chosen { Untried::WhenChosen } else { Untried::Now(left) };
