@@ -342,6 +342,93 @@ fn frames_that_are_counted_wait_for_the_trial_of_changed_kernels() {
     }
 }
 
+/// Clock ticks that a process has computed for; `of` is its folder in /proc.
+fn ticks(of: &Path) -> u64 {
+    let stat = std::fs::read_to_string(of.join("stat")).unwrap_or_default();
+    let fields = stat.rsplit(") ").next().unwrap_or_default().split(' ').skip(11).take(2);
+    fields.filter_map(|n| n.parse::<u64>().ok()).sum()
+}
+
+/// For how many milliseconds one of a process's threads has had a core or waited for one, and how often it went to sleep by
+/// itself.
+fn thread_of(process: u32, name: &str) -> Option<(u64, u64)> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).ok()?.flatten();
+    let read = |file: &Path| std::fs::read_to_string(file).unwrap_or_default();
+    let mut named = tasks.filter(|task| read(&task.path().join("comm")).trim() == name);
+    let task = named.next()?.path();
+    let status = read(&task.join("status"));
+    let slept = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+    let times = read(&task.join("schedstat"));
+    let wanted: u64 = times.split(' ').take(2).filter_map(|ns| ns.parse::<u64>().ok()).sum();
+    Some((wanted / 1_000_000, slept.trim().parse().ok()?))
+}
+
+/// Waits until the child that tries kernels has been at one of them for long: no compiler takes so many clock ticks.
+fn wait_for_endless(session: &mut Session) {
+    let window = session.child.as_ref().unwrap().id();
+    let mut before = None;
+    session.wait("an endless kernel", |_| {
+        let now: u64 = children(window).iter().map(|child| ticks(Path::new(&format!("/proc/{child}")))).sum();
+        now >= *before.get_or_insert(now) + 300
+    });
+}
+
+#[test]
+fn whoever_waits_for_a_trial_sleeps() {
+    let (display, folder) = (Display::start(&[]), Folder::new("changed-waits"));
+    change(&folder, "03_flat.cl", &format!("if (radius == 3) {FOR_EVER}"));
+    // The first of all frames waits for the filter where frames are counted.
+    let counted = ["--variant", "flat", "--radius", "3", "--frames", "3"];
+    let mut command = window(&display, &folder, &counted);
+    let mut session = Session::without_focus(&display, &mut command);
+    wait_for_endless(&mut session);
+    let process = session.child.as_ref().unwrap().id();
+    let all = || thread_of(process, "clreel").unwrap().0;
+    let before = all();
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let wanted = all() - before;
+    assert!(wanted < 1500, "{wanted} ms of 3000");
+    drop(session);
+    // In a pause the picture on the screen is not asked for again and again.
+    let mut command = window(&display, &folder, &["--variant", "flat", "--radius", "2"]);
+    let mut session = Session::start(&display, &mut command);
+    session.wait_for_title("flat, r=2");
+    session.wait_for_frames();
+    session.press_until_title("space", "paused");
+    session.display.key("equal");
+    wait_for_endless(&mut session);
+    let process = session.child.as_ref().unwrap().id();
+    let calls = || thread_of(process, "device").unwrap().1;
+    let before = calls();
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let made = calls() - before;
+    assert!(made < 20, "{made} calls");
+    session.wait_for_text("The kernels of 'flat' did not end within");
+    session.quit();
+}
+
+#[test]
+fn a_folder_that_comes_after_the_window_is_built_from() {
+    let (display, folder) = (Display::start(&[]), Folder::new("changed-later"));
+    let wrong = flat(MEAN_OF, &format!("{MEAN_OF} ^ (uchar4)(1)"));
+    std::fs::create_dir_all(folder.file("later/box_filter")).unwrap();
+    std::fs::write(folder.file("later").join(FLAT), wrong).unwrap();
+    let mut session = Session::start(&display, &mut window(&display, &folder, &["--variant", "flat"]));
+    session.resize(1280, 720);
+    // Built from nothing, and not just before it is.
+    session.wait_for_text("The movie is shown unfiltered.");
+    session.display.key("e");
+    std::fs::rename(folder.file("later"), kernels(&folder)).unwrap();
+    // What is not changed is built, too, and a key is heeded before that is done.
+    session.wait_for_text("03_flat.cl: ");
+    session.press_until_title("8", "fused, r=7");
+    session.wait_for_frames();
+    session.press_until_title("3", "flat, r=7");
+    session.wait_for_frames();
+    session.wait_for_text("flat differs in");
+    session.quit();
+}
+
 /// Writes a file as an editor does that keeps what was there until the new one is whole.
 fn save(folder: &Folder, file: &str, text: &str) {
     let (to, new) = (kernels(folder).join(file), kernels(folder).join("new~"));

@@ -12,6 +12,7 @@ use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::error::{Error, Result};
+use crate::gpu::program;
 use crate::gpu::sources::{self, Sources, is_kernel_file};
 use crate::jobs::{Job, Said, Teller, Waker};
 
@@ -30,6 +31,8 @@ pub(crate) enum News {
         sources: Sources,
         /// By hand.
         asked: bool,
+        /// All that is built so far was built from them.
+        is_built: bool,
     },
     /// The folder cannot be read (any more).
     Unreadable(Error),
@@ -104,8 +107,10 @@ fn watch(
     sources::read_named();
     let mut known = sources::current();
     if let Some(sources) = &known {
-        teller.tell(News::Read { sources: sources.clone(), asked: false });
+        teller.tell(News::Read { sources: sources.clone(), asked: false, is_built: true });
     }
+    // What a folder is a copy of runs already. Where one was named and is not there, nothing does.
+    let is_copy = |sources: &Sources| program::named_folder().is_none() && *sources == Sources::default();
     // What was written before it was watched.
     let mut due = Some(Instant::now());
     let (mut asked, mut is_gone) = (false, false);
@@ -142,8 +147,9 @@ fn watch(
         due = None;
         let Ok(sources) = Sources::read(folder) else { continue };
         if asked || known.as_ref() != Some(&sources) {
+            let is_built = known.is_none() && is_copy(&sources);
             known = Some(sources.clone());
-            teller.tell(News::Read { sources, asked });
+            teller.tell(News::Read { sources, asked, is_built });
             asked = false;
         }
     }

@@ -72,6 +72,12 @@ fn try_conversion(trials: &mut Trials, cl: &ClContext, layout: &Layout, storage:
     trials.convert(cl, layout, storage == Storage::Image, &case).map(drop)
 }
 
+/// Takes the variant that comes next: the one that is wanted, or the first.
+fn take_next(left: &mut Vec<VariantId>, wanted: VariantId) -> Option<VariantId> {
+    let at = left.iter().position(|id| *id == wanted).unwrap_or(0);
+    (at < left.len()).then(|| left.remove(at))
+}
+
 /// The window is gone.
 struct Gone;
 
@@ -215,10 +221,8 @@ impl<'a> Worker<'a> {
 
     /// Builds one variant, the wanted one first, or the correction after them all, or checks one thing after that.
     fn build_next(&mut self, number: u64, cl: &ClContext) -> std::result::Result<(), Gone> {
-        let first = self.shared.now().wanted;
-        let at = self.left.iter().position(|v| *v == first).unwrap_or(0);
-        if at < self.left.len() {
-            let id = self.left.remove(at);
+        let wanted = self.shared.now().wanted;
+        if let Some(id) = take_next(&mut self.left, wanted) {
             let newest = sources::current();
             // A version that must not run keeps neither another device nor other parameters from what ran before it, nor a variant
             // that is not its business from being built at all: before there was a folder, that was what is built in.
@@ -301,10 +305,15 @@ impl<'a> Worker<'a> {
         done
     }
 
-    /// Judges the variants that a version changes, one after the other; a newer version makes the rest of them idle.
+    /// Judges the variants that a version changes, one after the other, the wanted one first; a newer version
+    /// makes the rest of them idle.
     fn judge(&mut self, number: u64, cl: &ClContext, judge: &Judge) -> std::result::Result<(), Gone> {
         let mut may_run = !judge.is_beside;
-        for &variant in &judge.variants {
+        let mut left = judge.variants.clone();
+        loop {
+            // Another one may have been chosen meanwhile.
+            let wanted = self.shared.now().wanted;
+            let Some(variant) = take_next(&mut left, wanted) else { break };
             if self.teller.is_cancelled() {
                 return Err(Gone);
             }
@@ -350,5 +359,20 @@ impl<'a> Worker<'a> {
 
     fn send(&self, message: Built) -> std::result::Result<(), Gone> {
         self.teller.tell(message).then_some(()).ok_or(Gone)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wanted_variant_comes_next_and_all_others_in_their_order() {
+        let mut left = vec![VariantId::Naive, VariantId::Flat, VariantId::Fused, VariantId::Auto];
+        let mut next = |wanted| take_next(&mut left, wanted);
+        assert_eq!(next(VariantId::Fused), Some(VariantId::Fused));
+        assert_eq!(next(VariantId::Fused), Some(VariantId::Naive), "it is done already");
+        assert_eq!(next(VariantId::Auto), Some(VariantId::Auto));
+        assert_eq!([next(VariantId::Off), next(VariantId::Off)], [Some(VariantId::Flat), None]);
     }
 }

@@ -2,6 +2,8 @@
 //! the last ten are kept; the newest that may be shown filters the movie.
 
 mod looked_after;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -54,8 +56,14 @@ pub(super) struct LiveKernels {
     current: u64,
     /// The current version is to be judged; by hand: whether or not it changes anything.
     waits: Option<bool>,
+    /// The environment names a folder: where that is not there, nothing can be built.
+    is_named: bool,
+    /// The first version was there by then, and all was built from it.
+    is_built: bool,
     /// Which version filters for a variant, or converts.
     running: HashMap<Subject, u64>,
+    /// Of which version it was asked what it does, as long as that is not told.
+    asked: HashMap<Subject, u64>,
     /// What was said of a version that must not run.
     said: Option<Error>,
     /// What the source is of that is shown.
@@ -97,6 +105,7 @@ impl LiveKernels {
     pub(crate) fn begin(waker: &Waker) -> Result<Self> {
         let mut live = Self::default();
         if let Some(folder) = program::named_folder() {
+            live.is_named = true;
             live.watch(&folder, waker)?;
         }
         Ok(live)
@@ -127,17 +136,37 @@ impl LiveKernels {
         self.version(*self.running.get(&subject)?)
     }
 
-    /// Takes what was saved.
-    fn read(&mut self, sources: Sources, asked: bool) {
+    /// The texts that its kernels were built from; `None` where they could not be.
+    fn built_from(&self, subject: Subject) -> Option<Sources> {
+        match self.runs(subject) {
+            Some(kept) => Some(kept.sources.clone()),
+            None if self.is_named && !self.is_built => None,
+            None => Some(Sources::default()),
+        }
+    }
+
+    /// Whether the current version is the only one, and runs unless something of it is to be tried first.
+    fn is_first(&self) -> bool {
+        self.number == 1 && self.is_built
+    }
+
+    /// Takes what was saved. `is_built`: all that runs was built from it.
+    fn read(&mut self, sources: Sources, asked: bool, is_built: bool) {
         self.shown.problem = None;
-        let newest = self.kept.back().map(|kept| kept.sources.clone());
-        if newest.as_ref() == Some(&sources) {
+        if self.kept.back().is_some_and(|newest| newest.sources == sources) {
             if asked {
                 self.waits = Some(true);
             }
             return;
         }
-        let files = sources.changed_since(&newest.clone().unwrap_or_default());
+        self.keep(sources, is_built);
+        self.use_version(self.number, asked);
+    }
+
+    /// Makes a version of it.
+    fn keep(&mut self, sources: Sources, is_built: bool) {
+        let newest = self.kept.back().map(|kept| kept.sources.clone());
+        let files = sources.changed_since(&newest.unwrap_or_default());
         self.number += 1;
         let kept = Kept {
             number: self.number,
@@ -154,11 +183,11 @@ impl LiveKernels {
             let oldest = self.kept.iter().position(|kept| !self.running.values().any(|n| *n == kept.number));
             self.kept.remove(oldest.unwrap_or(0));
         }
-        if self.number == 1 {
+        if is_built && self.number == 1 {
+            self.is_built = true;
             let variants = VariantId::ALL.into_iter().map(Subject::Variant);
             self.running = variants.chain([Subject::Conversion]).map(|subject| (subject, 1)).collect();
         }
-        self.use_version(self.number, asked);
     }
 
     /// Has this version's kernels filter, if they may.
@@ -187,21 +216,26 @@ impl LiveKernels {
         asked: bool,
     ) -> Vec<VariantId> {
         let Some(kept) = self.version(self.current) else { return Vec::new() };
-        let built_in = Sources::default();
-        let is_first = self.number == 1;
+        let is_first = self.is_first();
         let is_changed = |variant: &VariantId| {
             if files(*variant, kind).is_some_and(|files| files.is_empty()) {
                 return false;
             }
-            let before = match self.runs(Subject::Variant(*variant)) {
-                Some(running) if !is_first => &running.sources,
-                _ => &built_in,
+            let before = match is_first {
+                true => Some(Sources::default()),
+                false => self.built_from(Subject::Variant(*variant)),
             };
             let is_new = !is_first || asked || *variant == VariantId::Own;
             let own = std::slice::from_ref(variant);
             let made_of = if *variant == VariantId::Auto { parts } else { own };
-            let is_other = || made_of.iter().any(|id| !is_same(*id, kind, &kept.sources, before));
-            asked && *variant == chosen || is_new && is_other()
+            let is_other = || {
+                let differs =
+                    |before: &Sources| made_of.iter().any(|id| !is_same(*id, kind, &kept.sources, before));
+                before.as_ref().is_none_or(differs)
+            };
+            // What is said of the version before may never come, or come now: then that one would run.
+            let is_asked = self.asked.contains_key(&Subject::Variant(*variant));
+            is_asked || asked && *variant == chosen || is_new && is_other()
         };
         let own = self.has_own().then_some(VariantId::Own);
         let mut changed: Vec<VariantId> = VariantId::ALL.into_iter().chain(own).filter(is_changed).collect();
@@ -214,18 +248,29 @@ impl LiveKernels {
     /// tried where it is first wanted.
     fn is_tried_when_chosen(&self, kind: DeviceKind, files: impl IntoIterator<Item = &'static str>) -> bool {
         let built_in = Sources::default();
-        let Some(kept) = self.version(self.current).filter(|kept| kept.number == 1) else { return false };
+        let first = self.version(self.current).filter(|kept| kept.number == 1 && self.is_built);
+        let Some(kept) = first else { return false };
         !is_same(VariantId::Auto, kind, &kept.sources, &built_in)
             || files.into_iter().any(|file| !program::is_same_in(file, &kept.sources, &built_in))
     }
 
     /// Whether the current version changes a kernel file of the conversion; by hand: whether or not it ran before.
     fn changes_conversion(&self, file: &str, asked: bool) -> bool {
-        let built_in = Sources::default();
         let Some(kept) = self.version(self.current) else { return false };
-        let before =
-            self.runs(Subject::Conversion).filter(|_| !asked).map_or(&built_in, |kept| &kept.sources);
-        (self.number > 1 || asked) && !program::is_same_in(file, &kept.sources, before)
+        let before = match asked {
+            true => Some(Sources::default()),
+            false => self.built_from(Subject::Conversion),
+        };
+        let differs = |before: &Sources| !program::is_same_in(file, &kept.sources, before);
+        let is_asked = self.asked.contains_key(&Subject::Conversion);
+        is_asked || (asked || !self.is_first()) && before.as_ref().is_none_or(differs)
+    }
+
+    /// Notes that the current version is judged.
+    fn asks(&mut self, variants: &[VariantId], conversions: bool) {
+        let variants = variants.iter().map(|variant| Subject::Variant(*variant));
+        let subjects = variants.chain(conversions.then_some(Subject::Conversion));
+        self.asked.extend(subjects.map(|subject| (subject, self.current)));
     }
 
     /// Notes what came of a version; returns what is to be said of it.
@@ -235,6 +280,9 @@ impl LiveKernels {
                 Some((subject, verdict))
             }
             Opinion::Of(number, subject, verdict) => {
+                if self.asked.get(&subject) == Some(&number) {
+                    self.asked.remove(&subject);
+                }
                 let before = self.runs(subject).map(|kept| kept.number);
                 let may_run = !matches!(verdict, Verdict::Refused(_));
                 let kept = self.version_mut(number)?;
@@ -274,10 +322,14 @@ impl LiveKernels {
         }
     }
 
-    /// Forgets what filters took on another device.
+    /// Forgets what filters took on another device, and asks this one what is not known yet.
     fn is_on(&mut self, devices: u32) {
         if std::mem::replace(&mut self.devices, devices) != devices {
             self.kept.iter_mut().for_each(|kept| kept.times.clear());
+            if !self.asked.is_empty() {
+                // What the device before was asked may never be told.
+                self.waits.get_or_insert(false);
+            }
         }
     }
 

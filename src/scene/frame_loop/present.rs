@@ -61,8 +61,10 @@ impl FrameLoop {
         let polls = !self.flights.is_empty() && self.lent.engine().is_some();
         let poll = polls.then(|| Instant::now() + ASK);
         let due = self.ready.front().and_then(|f| self.clock.instant_of(self.draw_at_ns(&f.flight.frame)));
-        // Without room the event that makes some wakes the loop, and without a frame the decoder does.
-        let next = self.decoder.queue().next_pts_ns().filter(|_| self.has_room());
+        // Without room the event that makes some wakes the loop, without a frame the decoder does; and where a frame
+        // was taken that has to wait for what filters it, the builder.
+        let may_take = self.returned.is_empty() && self.has_room();
+        let next = self.decoder.queue().next_pts_ns().filter(|_| may_take);
         let take = next.and_then(|pts_ns| self.clock.instant_of(pts_ns - self.lead_ns()));
         [poll, due, take].into_iter().flatten().min()
     }

@@ -98,6 +98,7 @@ impl Devices {
         match message {
             Built::Devices(devices) => self.found(devices, with),
             Built::Failed(error) => {
+                self.judging.forget();
                 let pending = self.pending.iter_mut().flat_map(|pending| &mut pending.status);
                 for (_, status) in self.status.iter_mut().chain(pending) {
                     if *status == VariantStatus::Building {
@@ -147,17 +148,17 @@ impl Devices {
     fn built_for_running(&mut self, part: Part, with: &mut With) {
         let chosen = with.frames.chosen().0;
         match &part {
+            // Who chooses it waits for what is judged.
+            Part::NoVariant(id, error) if !is_device_failure(error) && self.judging.goes_on(*id, error) => {
+                return;
+            }
             Part::NoVariant(id, error) if *id == chosen && is_device_failure(error) => {
                 self.failed_in_trial(*id, error, with);
                 return;
             }
             // Told when all have been tried.
             Part::NoVariant(_, error) if is_device_failure(error) => {}
-            Part::NoVariant(id, error) if *id == chosen => {
-                self.without_filter(with);
-                let hint = format!("{} The movie is shown unfiltered.", error.hint).trim_start().to_owned();
-                with.notify(Error { hint, ..error.clone() }, true);
-            }
+            Part::NoVariant(id, error) if *id == chosen => self.unfiltered(error, with),
             Part::NoVariant(_, error) => with.notify(error.clone(), false),
             Part::Tried(case, Ok(report)) => {
                 self.opinions.push(Opinion::Ran(case.variant, report.clone()));
@@ -175,13 +176,18 @@ impl Devices {
                 if judged.made.is_some() {
                     with.frames.kernels_changed(variant, !matches!(judged.verdict, Verdict::Exact));
                 }
+                let refused = match &judged.verdict {
+                    Verdict::Refused(error) => Some(error),
+                    Verdict::Exact | Verdict::Differs(_) => None,
+                };
+                let cannot = self.judging.came(version, variant, refused);
                 // The user's own has none from before that could go on.
-                let never_ran = self.status_of(VariantId::Own) == Some(&VariantStatus::Building);
-                if let (VariantId::Own, Verdict::Refused(error), true) = (variant, &judged.verdict, never_ran)
-                {
+                let is_first = variant == VariantId::Own
+                    && self.status_of(VariantId::Own) == Some(&VariantStatus::Building);
+                if let Some(error) = refused.filter(|_| cannot || is_first) {
                     set(&mut self.status, variant, VariantStatus::Unavailable(error.clone()));
                     if chosen == variant {
-                        self.without_filter(with);
+                        self.unfiltered(error, with);
                     }
                 }
             }
@@ -207,9 +213,22 @@ impl Devices {
         with.frames.with_pipeline(move |pipeline| add(pipeline, part));
     }
 
+    /// The chosen variant cannot be built, and why.
+    fn unfiltered(&mut self, error: &Error, with: &mut With) {
+        self.without_filter(with);
+        let hint = format!("{} The movie is shown unfiltered.", error.hint).trim_start().to_owned();
+        with.notify(Error { hint, ..error.clone() }, true);
+    }
+
     /// Whether changed kernels can be judged now: a device runs, and none is being made ready.
     pub(crate) fn can_judge(&self) -> bool {
         self.running.is_some() && self.coming().is_none()
+    }
+
+    /// These variants of a version of changed kernels are about to be judged: none of them is refused for how it
+    /// was before.
+    pub(crate) fn begin_judging(&mut self, version: u64, variants: &[VariantId]) {
+        self.judging.begin(&mut self.status, version, variants);
     }
 
     /// Has changed kernels judged.
@@ -230,6 +249,8 @@ impl Devices {
     /// Has the builder go on with the device that runs, after it worked for one that cannot be used.
     pub(super) fn build_for_running(&mut self, with: &mut With) {
         let Some(number) = self.running.as_ref().map(|r| r.number) else { return };
+        // What was judged may be lost with the thread that was to do so: it is built with the others.
+        self.judging.forget();
         let building = self.status.iter().filter(|(_, status)| *status == VariantStatus::Building);
         let variants = building.map(|(id, _)| *id).collect();
         let to_texture = self.sharing == Sharing::ZeroCopy;

@@ -4,12 +4,14 @@
 //! A device is made ready beside the one that runs: the movie goes on, and only when the chosen variant is built does
 //! the new pipeline take the old one's place. So a device that cannot be used leaves everything as it was.
 //!
-//! Which one it is to be is told in `choosing.rs`, how it is made ready in `opening.rs`, what is built for it in `built.rs`, what
-//! becomes of one that fails in `recovery.rs`, whether it may share in `asking.rs`.
+//! Which one it is to be is told in `choosing.rs`, how it is made ready in `opening.rs`, what is built for it in
+//! `built.rs`, which variants are judged in `judging.rs`, what becomes of one that fails in `recovery.rs`, whether
+//! it may share in `asking.rs`.
 
 mod asking;
 mod built;
 mod choosing;
+mod judging;
 mod opening;
 mod recovery;
 
@@ -30,6 +32,7 @@ use crate::scene::frame_loop::FrameLoop;
 use asking::Asking;
 pub(super) use built::Opinion;
 use choosing::Wanted;
+use judging::Judging;
 use opening::{Held, Opening};
 use recovery::Recovery;
 
@@ -83,6 +86,7 @@ pub(super) struct Devices {
     /// The one that ran last, what is to be said of the variants there, and whether it shares.
     info: Option<DeviceInfo>,
     status: Vec<(VariantId, VariantStatus)>,
+    judging: Judging,
     sharing: Sharing,
     opening: Option<Opening>,
     pending: Option<Pending>,
@@ -111,6 +115,7 @@ impl Devices {
             running: None,
             info: None,
             status: at_first(frames),
+            judging: Judging::default(),
             sharing: Sharing::copy("OpenCL is not there yet"),
             opening: None,
             pending: None,
@@ -313,6 +318,7 @@ fn at_first(frames: &FrameLoop) -> Vec<(VariantId, VariantStatus)> {
 
 impl Devices {
     pub(super) fn without_opencl(&mut self, error: &Error, with: &mut With) {
+        self.judging.forget();
         for (id, status) in &mut self.status {
             if id.back_end() == BackEnd::OpenCl {
                 *status = VariantStatus::Unavailable(error.clone());
@@ -347,6 +353,7 @@ impl Devices {
         let Pending { device, number, start: _, sharing, mut held, status } = pending;
         let Some((pipeline, thread, here)) = held.0.take() else { return };
         with.frames.set_pipeline(pipeline, thread, here);
+        self.judging.forget();
         (self.status, self.sharing) = (status, sharing);
         self.info = Some(device.info.clone());
         self.running = Some(Running { device, number, works_since: None });

@@ -13,7 +13,7 @@ impl Player<'_> {
         while let Some(news) = live.watching.as_ref().and_then(Watching::poll) {
             is_new = true;
             match news {
-                News::Read { sources, asked } => live.read(sources, asked),
+                News::Read { sources, asked, is_built } => live.read(sources, asked, is_built),
                 News::Unreadable(error) => live.shown.problem = Some(error),
             }
         }
@@ -73,6 +73,7 @@ impl Player<'_> {
         let has_own = live.has_own();
         if !has_own {
             live.running.remove(&Subject::Variant(VariantId::Own));
+            live.asked.remove(&Subject::Variant(VariantId::Own));
         }
         self.devices.has_own(has_own);
         if has_own {
@@ -91,13 +92,14 @@ impl Player<'_> {
         let Some(asked) = self.kernels.waits.filter(|_| self.devices.can_judge()) else { return };
         let (Some(frame), Some(info)) = (self.frames.shown_frame(), self.devices.info()) else { return };
         let ((chosen, radius), kind) = (self.frames.chosen(), info.kind);
+        let parts = parts_of_auto(&Cache::load(), info);
+        let variants = self.kernels.changed(chosen, kind, &parts, asked);
+        self.devices.begin_judging(self.kernels.current, &variants);
         // Which conversions run is known to the device's side, which may be away for a moment.
         let Some(pipeline) = self.frames.pipeline_mut() else { return };
         let layout = Converter::supports(&frame.picture);
         let wanted = layout.map_or_else(Vec::new, |layout| pipeline.conversions_of(&layout));
         self.kernels.waits = None;
-        let parts = parts_of_auto(&Cache::load(), info);
-        let variants = self.kernels.changed(chosen, kind, &parts, asked);
         let when_chosen = self.kernels.is_tried_when_chosen(kind, wanted.iter().map(|(.., file)| *file));
         let conversions: Vec<_> = wanted
             .into_iter()
@@ -105,6 +107,7 @@ impl Player<'_> {
             .map(|(layout, storage, _)| (layout, storage))
             .collect();
         let current = self.kernels.current;
+        self.kernels.asks(&variants, !conversions.is_empty());
         let Some(kept) = self.kernels.version_mut(current) else { return };
         let left = variants.len() + usize::from(!conversions.is_empty());
         kept.untried = if left == 0 && when_chosen { Untried::WhenChosen } else { Untried::Now(left) };

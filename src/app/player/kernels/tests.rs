@@ -1,0 +1,62 @@
+//! Versions as they are saved and told, without a window.
+
+use super::*;
+
+const FLAT: Subject = Subject::Variant(VariantId::Flat);
+
+/// Kernels of which this file is not as it is built in.
+fn other(file: &str) -> Sources {
+    serde_json::from_value(serde_json::json!({ file: { "Ok": "mine" } })).unwrap()
+}
+
+/// Saves kernels; the variants of them that are to be judged.
+fn save(live: &mut LiveKernels, sources: Sources) -> Vec<VariantId> {
+    live.keep(sources, true);
+    live.current = live.number;
+    live.changed(VariantId::Fused, DeviceKind::Cpu, &[], false)
+}
+
+/// A folder that was there before the window, and a version of one kernel that is being judged.
+fn edited() -> LiveKernels {
+    let mut live = LiveKernels::default();
+    assert!(save(&mut live, Sources::default()).is_empty());
+    assert_eq!(save(&mut live, other("box_filter/03_flat.cl")), [VariantId::Flat]);
+    live.asks(&[VariantId::Flat], false);
+    live
+}
+
+#[test]
+fn what_was_undone_while_it_was_judged_does_not_run() {
+    let mut live = edited();
+    // As it was in the version that runs: but the one that is judged would take its place.
+    assert_eq!(save(&mut live, Sources::default()), [VariantId::Flat]);
+    live.asks(&[VariantId::Flat], false);
+    live.note(Opinion::Of(2, FLAT, Verdict::Exact));
+    assert_eq!(live.running.get(&FLAT), Some(&2));
+    live.note(Opinion::Of(3, FLAT, Verdict::Exact));
+    assert!(live.running.get(&FLAT) == Some(&3) && live.asked.is_empty());
+    // Once it is told, all is as ever.
+    assert_eq!(save(&mut live, other("box_filter/01_naive.cl")), [VariantId::Naive]);
+}
+
+#[test]
+fn what_was_not_told_is_asked_again() {
+    // By the next version, though that changes another kernel.
+    let mut live = edited();
+    let error = Error::new("It does not build.", "", "");
+    live.note(Opinion::Of(2, FLAT, Verdict::Refused(error)));
+    assert!(!live.changes_conversion("convert/01_planes.cl", false));
+    live.asks(&[VariantId::Flat], true);
+    assert!(live.changes_conversion("convert/01_planes.cl", false));
+    assert!(save(&mut live, Sources::default()).contains(&VariantId::Flat));
+    // By another device.
+    let mut live = edited();
+    live.waits = None;
+    live.is_on(1);
+    assert_eq!(live.waits, Some(false));
+    let mut live = edited();
+    live.note(Opinion::Of(2, FLAT, Verdict::Exact));
+    live.waits = None;
+    live.is_on(1);
+    assert_eq!(live.waits, None, "all is known");
+}
