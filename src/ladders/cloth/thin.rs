@@ -56,7 +56,7 @@ impl Shirt {
 
 /// The first and the last of `count`, every `each`-th between them, and what else is wanted.
 fn every(each: usize, count: usize, is_wanted: impl Fn(usize) -> bool) -> Vec<usize> {
-    (0..count).filter(|at| at % each.max(1) == 0 || at + 1 == count || is_wanted(*at)).collect()
+    (0..count).filter(|at| at.is_multiple_of(each.max(1)) || at + 1 == count || is_wanted(*at)).collect()
 }
 
 #[cfg(test)]
