@@ -1,4 +1,6 @@
-// Floor, bodies and shirts in the light of one lamp and of the room.
+// Floor, bodies and shirts in the light of one lamp and of the room. Before it stand KIND, what is drawn: 0 the floor, 1 a body,
+// 2 a sleeve, 3 a shirt; and TAPS, how often a pixel looks into the shadow, 1 or 4. A processor that draws
+// goes through both sides of each branch that is left to it.
 in vec3 at;
 in vec3 facing;
 in vec2 uv;
@@ -10,14 +12,13 @@ uniform sampler2DShadow shadow;
 uniform mat4 light;
 uniform vec3 lamp;
 uniform vec3 eye;
-// What is drawn: 0 the floor, 1 a body, 2 a shirt, 3 a shirt without a picture.
-uniform int kind;
 // How far the army has walked, in metres, and how far the floor is seen.
 uniform float walked;
 uniform float far;
 // The background; and how the picture is turned.
 uniform vec3 ground;
 uniform mat2 orientation;
+const int kind = KIND;
 
 vec3 floor_color() {
     vec2 tile = vec2(at.x, at.z + walked) / 0.65;
@@ -43,27 +44,27 @@ float lit(vec3 normal) {
     if (any(lessThan(place.xy, vec2(0.002))) || any(greaterThan(place.xy, vec2(0.998)))) return 1.0;
     // The floor goes on behind all that throws shadows.
     place.z = min(place.z, 0.999);
+#if TAPS == 1
+    return texture(shadow, place);
+#else
     float off = 0.8 / float(textureSize(shadow, 0).x);
     float sum = texture(shadow, place + vec3(off, off, 0.0)) + texture(shadow, place + vec3(-off, off, 0.0));
     sum += texture(shadow, place + vec3(off, -off, 0.0)) + texture(shadow, place - vec3(off, off, 0.0));
     return sum * 0.25;
+#endif
 }
 
 void main() {
-    vec3 normal = normalize(facing);
+    vec3 normal = kind == 0 ? vec3(0.0, 1.0, 0.0) : normalize(facing);
     vec3 own;
-    bool worn = kind >= 2 || (kind == 1 && material == 4);
     if (kind == 0) {
         own = floor_color();
-    } else if (worn) {
+    } else if (kind >= 2) {
         // A sleeve goes on with the picture of its side.
-        vec2 place = kind == 1 ? vec2(uv.x, fract(uv.y)) : uv;
-        own = vec3(0.62);
-        if (kind != 3) {
-            own = texture(picture, orientation * (place - 0.5) + 0.5).rgb;
-            own *= own;
-        }
-        if (kind != 1 && !gl_FrontFacing) {
+        vec2 place = kind == 2 ? vec2(uv.x, fract(uv.y)) : uv;
+        own = texture(picture, orientation * (place - 0.5) + 0.5).rgb;
+        own *= own;
+        if (kind == 3 && !gl_FrontFacing) {
             normal = -normal;
             own *= 0.35;
         }

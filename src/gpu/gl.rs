@@ -239,6 +239,15 @@ fn create_context(
     Err(last)
 }
 
+/// Whether a processor draws: Mesa's renderers that need no graphics card, and SwiftShader. The context must be current.
+pub(crate) fn is_software(gl: &glow::Context) -> bool {
+    // SAFETY: the context is current on this thread.
+    let renderer = unsafe { gl.get_parameter_string(glow::RENDERER) }.to_lowercase();
+    ["llvmpipe", "softpipe", "swrast", "software rasterizer", "swiftshader"]
+        .iter()
+        .any(|name| renderer.contains(name))
+}
+
 /// The longest side of a texture, in pixels. The context must be current.
 pub(crate) fn max_texture_size(gl: &glow::Context) -> u32 {
     // SAFETY: the context is current on this thread.

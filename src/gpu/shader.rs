@@ -5,6 +5,9 @@ use glow::HasContext as _;
 
 use crate::error::{Error, Result};
 
+/// The attributes of vertices, by their place in every program that has them: one vertex array serves several programs.
+pub(crate) const ATTRIBUTES: [&str; 3] = ["position", "normal", "texel"];
+
 /// Compiles and links shaders, each with its name and its source. The context must be current.
 ///
 /// # Errors
@@ -37,6 +40,9 @@ pub(crate) fn program(
             }
             gl.attach_shader(program, shader);
             gl.delete_shader(shader);
+        }
+        for (at, name) in (0..).zip(ATTRIBUTES) {
+            gl.bind_attrib_location(program, at, name);
         }
         gl.link_program(program);
         if !gl.get_program_link_status(program) {

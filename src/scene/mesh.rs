@@ -1,4 +1,4 @@
-//! Triangles in OpenGL's memory. In: vertices, and a program that draws them. Out: the triangles, drawn.
+//! Triangles in OpenGL's memory. In: vertices. Out: the triangles, drawn.
 
 use std::sync::Arc;
 
@@ -16,30 +16,24 @@ pub(super) struct Vertex {
     pub uv: [f32; 2],
 }
 
-/// The attributes of a vertex by their names in the shader, with how many numbers they have.
-const ATTRIBUTES: [(&str, i32); 3] = [("position", 3), ("normal", 3), ("texel", 2)];
+/// How many numbers each of [`shader::ATTRIBUTES`] has.
+const NUMBERS: [i32; shader::ATTRIBUTES.len()] = [3, 3, 2];
 const STRIDE: i32 = size_of::<Vertex>() as i32;
 
-/// Ties the vertices in `buffer` to the attributes of `program`, which may leave some out.
+/// Ties the vertices in `buffer` to the attributes of the programs that draw them.
 ///
 /// # Errors
 /// When OpenGL gives no object.
-pub(super) fn vertex_array(
-    gl: &glow::Context,
-    program: glow::Program,
-    buffer: glow::Buffer,
-) -> Result<glow::VertexArray> {
+pub(super) fn vertex_array(gl: &glow::Context, buffer: glow::Buffer) -> Result<glow::VertexArray> {
     // SAFETY: the context is current on this thread; the attributes lie within vertices of that stride.
     unsafe {
         let vertex_array = gl.create_vertex_array().map_err(|e| shader::failed("mesh", e))?;
         gl.bind_vertex_array(Some(vertex_array));
         gl.bind_buffer(glow::ARRAY_BUFFER, Some(buffer));
         let mut offset = 0;
-        for (name, size) in ATTRIBUTES {
-            if let Some(at) = gl.get_attrib_location(program, name) {
-                gl.enable_vertex_attrib_array(at);
-                gl.vertex_attrib_pointer_f32(at, size, glow::FLOAT, false, STRIDE, offset);
-            }
+        for (at, size) in (0..).zip(NUMBERS) {
+            gl.enable_vertex_attrib_array(at);
+            gl.vertex_attrib_pointer_f32(at, size, glow::FLOAT, false, STRIDE, offset);
             offset += size * size_of::<f32>() as i32;
         }
         gl.bind_vertex_array(None);
@@ -57,11 +51,11 @@ pub(super) struct Mesh {
 }
 
 impl Mesh {
-    /// Puts `vertices` into a buffer and ties them to the attributes of `program`, which may leave some out.
+    /// Puts `vertices` into a buffer and ties them to the attributes of the programs that draw them.
     ///
     /// # Errors
     /// When OpenGL gives no objects.
-    pub(super) fn new(gl: Arc<glow::Context>, program: glow::Program, vertices: &[Vertex]) -> Result<Self> {
+    pub(super) fn new(gl: Arc<glow::Context>, vertices: &[Vertex]) -> Result<Self> {
         let numbers: Vec<f32> =
             vertices.iter().flat_map(|v| v.position.into_iter().chain(v.normal).chain(v.uv)).collect();
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
@@ -73,7 +67,7 @@ impl Mesh {
             gl.bind_buffer(glow::ARRAY_BUFFER, None);
             buffer
         };
-        let vertex_array = vertex_array(&gl, program, buffer)?;
+        let vertex_array = vertex_array(&gl, buffer)?;
         Ok(Self { gl, vertex_array, vertices: buffer, count: vertices.len() as i32 })
     }
 

@@ -20,11 +20,11 @@ use crate::ladder::config::Config;
 
 /// The longest step of the cloth, in seconds: a frame that comes later has several of them. In longer ones the same constraints are
 /// softer, and the shirt sinks to where the legs come through.
-const LONGEST: f32 = 1.0 / 60.0;
+pub(crate) const LONGEST: f32 = 1.0 / 60.0;
 /// A frame that is late by less than this part of a step has no further one.
 const LATE: f32 = 0.25;
 /// The longest frame, in seconds: where frames come more slowly, all move more slowly.
-const LATEST: f32 = 0.25;
+pub(crate) const LATEST: f32 = 0.25;
 /// The shortest, in seconds.
 const SHORTEST: f32 = 1.0 / 2000.0;
 /// The part of its speed that a particle loses in a second.

@@ -17,6 +17,7 @@ pub mod model;
 mod reference;
 mod room;
 pub mod steps;
+pub mod thin;
 mod ways;
 
 pub use case::Case;

@@ -7,6 +7,7 @@ use std::f32::consts::TAU;
 use std::ops::Range;
 
 use super::geometry::{Point, about, add, apply, cross, normal_or_up, scale, sub, then, triangles};
+use super::thin::Tube;
 
 /// Particles round the torso. The first column runs down the back, the next ones come by the side with negative x.
 pub const COLUMNS: usize = 40;
@@ -73,6 +74,8 @@ pub struct Body {
     pub vertices: Vec<BodyVertex>,
     /// Triangles, three vertices each, counter-clockwise seen from outside.
     pub indices: Vec<u32>,
+    /// What it is made of.
+    pub tubes: Vec<Tube>,
 }
 
 /// A shirt.
@@ -215,6 +218,7 @@ impl Body {
         }
         let at = |row: usize, column: usize| first + (row * round_it + column % round_it) as u32;
         self.indices.extend(triangles(rings.len(), round_it, at));
+        self.tubes.push(Tube { first, rows: rings.len(), columns: round_it });
     }
 
     /// Adds an ellipsoid that one bone moves.
@@ -299,7 +303,7 @@ const TROUSERS: f32 = 0.0;
 const SKIN: f32 = 1.0;
 const HEAD_OF: f32 = 2.0;
 const SHOES: f32 = 3.0;
-const SHIRT: f32 = 4.0;
+pub(super) const SHIRT: f32 = 4.0;
 /// The last ring of a sleeve.
 const SLEEVE: usize = 5;
 /// Vertices round a limb.
@@ -318,7 +322,7 @@ fn on_side([x, y, z]: Point, side: usize) -> Point {
 }
 
 fn body() -> Body {
-    let mut body = Body { vertices: Vec::new(), indices: Vec::new() };
+    let mut body = Body { vertices: Vec::new(), indices: Vec::new(), tubes: Vec::new() };
     let neck = [([0.0, 1.60, 0.01], [0.05, 0.055]), ([0.0, 1.53, 0.0], [0.055, 0.058])];
     // Under the shirt it is thinner than what keeps the shirt away, so that it is not seen through its folds.
     let trunk = (0..=18).map(|ring| {

@@ -36,7 +36,7 @@ impl Cube {
         // SAFETY: the context is current on this thread, and the program is this context's.
         let (turn, view) =
             unsafe { (gl.get_uniform_location(program, "turn"), gl.get_uniform_location(program, "view")) };
-        let mesh = Mesh::new(gl.clone(), program, &faces())?;
+        let mesh = Mesh::new(gl.clone(), &faces())?;
         Ok(Self { gl: gl.clone(), program, turn, view, mesh, depth: DepthBuffer::new(gl.clone())? })
     }
 

@@ -1,9 +1,11 @@
 //! The vertices of an army in OpenGL's memory. In: what the chain has written, or buffers in which it has. Out: triangles, drawn.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use glow::HasContext as _;
 
+use super::detail::{Detail, Meshes};
 use crate::error::Result;
 use crate::gpu::shader;
 use crate::gpu::sharing::vertex_buffer::VertexBuffer;
@@ -16,31 +18,22 @@ const VERTEX: usize = 32;
 /// A buffer of vertices, and how they are drawn.
 struct Half {
     vertices: Arc<VertexBuffer>,
-    /// For the picture, and for the shadow.
-    arrays: [glow::VertexArray; 2],
+    array: glow::VertexArray,
     /// After it OpenGL has finished with the buffer.
     drawn: Option<glow::Fence>,
 }
 
 impl Half {
-    fn new(
-        gl: &glow::Context,
-        programs: [glow::Program; 2],
-        indices: glow::Buffer,
-        bytes: usize,
-    ) -> Result<Self> {
+    fn new(gl: &glow::Context, indices: glow::Buffer, bytes: usize) -> Result<Self> {
         let vertices = Arc::new(VertexBuffer::new(gl, bytes)?);
-        let [picture, shadow] = programs.map(|program| mesh::vertex_array(gl, program, vertices.name()));
-        let arrays = [picture?, shadow?];
-        for array in arrays {
-            // SAFETY: the context is current on this thread, and the objects are this context's.
-            unsafe {
-                gl.bind_vertex_array(Some(array));
-                gl.bind_buffer(glow::ELEMENT_ARRAY_BUFFER, Some(indices));
-                gl.bind_vertex_array(None);
-            }
+        let array = mesh::vertex_array(gl, vertices.name())?;
+        // SAFETY: the context is current on this thread, and the objects are this context's.
+        unsafe {
+            gl.bind_vertex_array(Some(array));
+            gl.bind_buffer(glow::ELEMENT_ARRAY_BUFFER, Some(indices));
+            gl.bind_vertex_array(None);
         }
-        Ok(Self { vertices, arrays, drawn: None })
+        Ok(Self { vertices, array, drawn: None })
     }
 
     /// Notes that OpenGL's commands so far are the last ones that use it.
@@ -79,8 +72,8 @@ impl Half {
     /// Its buffer goes as soon as nobody has it any more.
     fn destroy(mut self, gl: &glow::Context) {
         self.forget_fence(gl);
-        // SAFETY: the context is current on this thread, and the arrays are not used again.
-        self.arrays.into_iter().for_each(|array| unsafe { gl.delete_vertex_array(array) });
+        // SAFETY: the context is current on this thread, and the array is not used again.
+        unsafe { gl.delete_vertex_array(self.array) };
     }
 }
 
@@ -99,7 +92,6 @@ pub(super) enum Lent {
 /// One buffer is drawn from, the other one is written, by OpenGL or by whom it is lent to; then they change places.
 pub(super) struct Army {
     gl: Arc<glow::Context>,
-    programs: [glow::Program; 2],
     count: usize,
     /// How many bytes the vertices have.
     bytes: usize,
@@ -108,14 +100,16 @@ pub(super) struct Army {
     /// The one at the back is lent, and has not come back.
     is_lent: bool,
     indices: glow::Buffer,
-    /// How many indices the shirts have, and then the bodies.
-    shirts: i32,
-    bodies: i32,
+    /// Where among them those are of the shirts, of the sleeves, of the bodies, and of what throws the shadow.
+    shirts: Range<usize>,
+    sleeves: Range<usize>,
+    bodies: Range<usize>,
+    shadow: Range<usize>,
     is_there: bool,
 }
 
 impl Army {
-    /// Makes room for `count` figures that these programs draw: that of the picture, and that of the shadow.
+    /// Makes room for `count` figures, drawn so finely.
     ///
     /// # Errors
     /// When OpenGL gives no objects.
@@ -123,16 +117,25 @@ impl Army {
         gl: &Arc<glow::Context>,
         figure: &Figure,
         count: usize,
-        programs: [glow::Program; 2],
+        detail: Detail,
     ) -> Result<Self> {
         let body = figure.body.vertices.len();
-        let of_all = |indices: &[u32], first: usize, each: usize| -> Vec<u32> {
+        let mut all: Vec<u32> = Vec::new();
+        let mut of_all = |indices: &[u32], first: usize, each: usize| -> Range<usize> {
+            let from = all.len();
             let one = |at: usize| indices.iter().map(move |index| index + (first + at * each) as u32);
-            (0..count).flat_map(one).collect()
+            all.extend((0..count).flat_map(one));
+            from..all.len()
         };
-        let shirts = of_all(&figure.shirt.indices, 0, SHIRT_VERTICES);
-        let bodies = of_all(&figure.body.indices, count * SHIRT_VERTICES, body);
-        let all: Vec<u8> = shirts.iter().chain(&bodies).flat_map(|index| index.to_ne_bytes()).collect();
+        let Meshes { picture: [shirt, torso], shadow } = detail.meshes(figure, count);
+        let [sleeve, torso] = figure.body.sleeves(&torso);
+        let shirts = of_all(&shirt, 0, SHIRT_VERTICES);
+        let [sleeves, bodies] = [sleeve, torso].map(|of| of_all(&of, count * SHIRT_VERTICES, body));
+        let shadow = shadow.map_or(shirts.start..bodies.end, |[shirt, torso]| {
+            let first = of_all(&shirt, 0, SHIRT_VERTICES).start;
+            first..of_all(&torso, count * SHIRT_VERTICES, body).end
+        });
+        let all: Vec<u8> = all.iter().flat_map(|index| index.to_ne_bytes()).collect();
         let bytes = count * (SHIRT_VERTICES + body) * VERTEX;
         // SAFETY: the context is current on this thread, and the buffer is this context's.
         let indices = unsafe {
@@ -142,12 +145,24 @@ impl Army {
             gl.bind_buffer(glow::ARRAY_BUFFER, None);
             indices
         };
-        let half = || Half::new(gl, programs, indices, bytes);
+        let half = || Half::new(gl, indices, bytes);
         let (front, back) = (half()?, half()?);
-        let (shirts, bodies) = (shirts.len() as i32, bodies.len() as i32);
         let (is_lent, is_there) = (false, false);
         let gl = gl.clone();
-        Ok(Self { gl, programs, count, bytes, front, back, is_lent, indices, shirts, bodies, is_there })
+        Ok(Self {
+            gl,
+            count,
+            bytes,
+            front,
+            back,
+            is_lent,
+            indices,
+            shirts,
+            sleeves,
+            bodies,
+            shadow,
+            is_there,
+        })
     }
 
     /// How many figures there are.
@@ -201,7 +216,7 @@ impl Army {
     /// Who has a buffer and did not bring it back, because it was left, may still write into it: another one takes its place.
     fn replace_lent(&mut self) -> Result<()> {
         if self.is_lent {
-            let new = Half::new(&self.gl, self.programs, self.indices, self.bytes)?;
+            let new = Half::new(&self.gl, self.indices, self.bytes)?;
             std::mem::replace(&mut self.back, new).destroy(&self.gl);
             self.is_lent = false;
         }
@@ -215,29 +230,34 @@ impl Army {
         self.is_there = true;
     }
 
-    /// Draws all with the program of the shadow, which is in use.
+    /// Draws what throws the shadow with the program that is in use.
     pub(super) fn draw_shadow(&self) {
-        self.draw(1, 0, self.shirts + self.bodies);
+        self.draw(&self.shadow);
     }
 
-    /// Draws the bodies with the program of the picture, which is in use.
+    /// Draws the sleeves with the program that is in use.
+    pub(super) fn draw_sleeves(&self) {
+        self.draw(&self.sleeves);
+    }
+
+    /// Draws what else the bodies have with the program that is in use.
     pub(super) fn draw_bodies(&self) {
-        self.draw(0, self.shirts, self.bodies);
+        self.draw(&self.bodies);
     }
 
-    /// Draws the shirts with the program of the picture, which is in use.
+    /// Draws the shirts with the program that is in use.
     pub(super) fn draw_shirts(&self) {
-        self.draw(0, 0, self.shirts);
+        self.draw(&self.shirts);
     }
 
-    fn draw(&self, array: usize, first: i32, count: i32) {
+    fn draw(&self, range: &Range<usize>) {
         if !self.is_there {
             return;
         }
-        let offset = first * size_of::<u32>() as i32;
+        let (count, offset) = (range.len() as i32, (range.start * size_of::<u32>()) as i32);
         // SAFETY: the context is current on this thread; the indices name vertices that the buffer has.
         unsafe {
-            self.gl.bind_vertex_array(Some(self.front.arrays[array]));
+            self.gl.bind_vertex_array(Some(self.front.array));
             self.gl.draw_elements(glow::TRIANGLES, count, glow::UNSIGNED_INT, offset);
             self.gl.bind_vertex_array(None);
         }

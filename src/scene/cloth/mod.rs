@@ -7,6 +7,8 @@
 
 mod army;
 mod camera;
+mod detail;
+mod pace;
 mod panel;
 mod pick;
 pub(crate) mod picture;
@@ -35,6 +37,8 @@ use crate::options::SceneId;
 use crate::present::Viewport;
 use army::Lent;
 use camera::{Camera, Point};
+use detail::Detail;
+use pace::Pace;
 use panel::Panel;
 use times::Times;
 use walker::{Hand, Order, Report, Walker};
@@ -91,6 +95,7 @@ pub(super) struct Cloth {
     last: Option<(usize, [bool; 5])>,
     seconds: f64,
     times: Times,
+    pace: Pace,
     panel: Panel,
     world: Option<World>,
     error: Option<Error>,
@@ -115,6 +120,7 @@ impl Cloth {
             last: None,
             seconds: 0.0,
             times: Times::default(),
+            pace: Pace::default(),
             panel: Panel::default(),
             world: None,
             error: None,
@@ -151,6 +157,7 @@ impl Cloth {
             Sharing::ZeroCopy => None,
         };
         self.times.clear();
+        self.pace.clear();
         (self.changed, self.is_lame) = (Some(cl), false);
     }
 
@@ -169,6 +176,7 @@ impl Cloth {
             self.grip = grabbed.map_or(Grip::Camera, |was| Grip::Cloth { was, to: was });
         }
         self.times.note(report.times);
+        report.step.into_iter().for_each(|step| self.pace.note(step));
         frames.note_cloth(Some(Box::new(report.times)));
         self.seconds = report.seconds;
         self.take(report);
@@ -238,8 +246,12 @@ impl Cloth {
             Lent::Buffer(buffer) => Some(buffer),
         };
         let Some(walker) = &mut self.walker else { return None };
+        if self.last != Some(wanted) {
+            self.pace.clear();
+        }
         let passed = self.ordered.map_or(STEP, |at| now - at).as_secs_f64() * frames.speed();
-        let dt = if frames.is_paused() { 0.0 } else { passed as f32 };
+        let dt = if frames.is_paused() { 0.0 } else { self.pace.bounded(passed) as f32 };
+        self.panel.slower = self.pace.slower();
         let hand = match self.grip {
             Grip::Unknown(at) => Hand::Grab(self.camera.ray(at, self.wide)),
             Grip::Cloth { to, .. } => Hand::Hold(to),
@@ -266,7 +278,9 @@ impl Cloth {
 
     fn draw_world(&mut self, gl: &Arc<glow::Context>, at: Viewport, screen: &Screen) -> Result<()> {
         if self.world.is_none() {
-            self.world = Some(World::new(gl)?);
+            let detail = Detail::of(gl);
+            self.panel.is_coarse = detail == Detail::Coarse;
+            self.world = Some(World::new(gl, detail)?);
         }
         if let Some(report) = self.fresh.take() {
             self.take(report);

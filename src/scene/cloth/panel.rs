@@ -31,6 +31,10 @@ pub(super) struct Panel {
     pub device: Option<String>,
     /// Why vertices are copied; `None` where the device writes into OpenGL's buffers.
     pub copies: Option<String>,
+    /// OpenGL draws on a processor, and has less to draw.
+    pub is_coarse: bool,
+    /// Which part of the clock's time the army has, where it does not keep up.
+    pub slower: Option<f64>,
 }
 
 impl Panel {
@@ -48,6 +52,11 @@ impl Panel {
             (None, _) => "There is no OpenCL device: plain Rust moves the shirts.".to_owned(),
         };
         ui.add(egui::Label::new(theme_text(&runs_on, theme::WEAK)).wrap());
+        if let Some(part) = self.slower {
+            let percent = (part * 100.0).round();
+            let slow = format!("It walks at {percent} % of its pace: more steps would make pictures later.");
+            ui.add(egui::Label::new(theme_text(&slow, theme::WEAK)).wrap());
+        }
         let rows: Vec<_> = (0..WORDS.len()).map(|at| times.row(at)).collect();
         let most = rows.iter().flatten().filter_map(|row| row.ms).map(|ms| ms.p50).fold(0.0, f64::max);
         let mut on_host = self.on_host.get();
@@ -75,6 +84,10 @@ impl Panel {
             }
         });
         self.on_host.set(on_host);
+        if self.is_coarse {
+            let coarse = "OpenGL draws without a graphics card: figures that are small have fewer triangles, shadows harder edges.";
+            ui.add(egui::Label::new(theme_text(coarse, theme::WEAK)).wrap());
+        }
         ui.label(theme_text(
             "Drag a shirt, or turn the camera; PageUp and PageDown change the army.",
             theme::WEAK,

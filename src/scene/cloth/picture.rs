@@ -5,6 +5,7 @@ use std::sync::Arc;
 use glow::HasContext as _;
 
 use super::camera::Camera;
+use super::detail::Detail;
 use super::world::{Look, World};
 use crate::error::Result;
 use crate::gpu::cl::ClContext;
@@ -31,7 +32,7 @@ pub(crate) fn draw(
 ) -> Result<Vec<u8>> {
     let mut chain = Chain::new(1, cl)?;
     let vertices = walked(&mut chain)?;
-    let mut world = World::new(gl)?;
+    let mut world = World::new(gl, Detail::Fine)?;
     let drawn = drawn(gl, &mut world, (&chain, &vertices[..]), size, rgba);
     world.destroy();
     drawn

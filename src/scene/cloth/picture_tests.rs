@@ -18,6 +18,8 @@ const ROWS: usize = SIZE.1 as usize / BLOCK;
 const LEVELS: u8 = 12;
 /// So many blocks may be others: of 14,400 those along some edges.
 const OTHERS: usize = 60;
+/// The same of what is drawn coarsely: those along the edges of shadows, too.
+const COARSE: usize = 288;
 /// Floats of a vertex.
 const VERTEX: usize = 8;
 
@@ -95,7 +97,7 @@ fn seen(
 fn the_picture_is_the_stored_one_and_faults_are_seen() {
     let headless = Headless::new().unwrap();
     let gl = &headless.gl;
-    let mut world = World::new(gl).unwrap();
+    let mut world = World::new(gl, Detail::Fine).unwrap();
     let as_it_is = |_: &mut [f32]| {};
     for army in [1, 4] {
         let now = seen(gl, &mut world, &mut Chain::new(army, None).unwrap(), as_it_is);
@@ -139,4 +141,29 @@ fn the_picture_is_the_stored_one_and_faults_are_seen() {
     let mut chain = Chain::of(Arc::new(figure), 1, None).unwrap();
     caught("drivers whose weights are off", 1, &seen(gl, &mut world, &mut chain, as_it_is));
     world.destroy();
+}
+
+#[test]
+fn what_is_drawn_coarsely_is_nearly_the_same_picture() {
+    let headless = Headless::new().unwrap();
+    let gl = &headless.gl;
+    let mut worlds = [Detail::Fine, Detail::Coarse].map(|detail| World::new(gl, detail).unwrap());
+    for army in [1, 4] {
+        let mut chain = Chain::new(army, None).unwrap();
+        let vertices = walked(&mut chain).unwrap();
+        let mut picture =
+            |world: &mut World| means(&drawn(gl, world, (&chain, &vertices[..]), WORN, &worn()).unwrap());
+        let [fine, coarse] = worlds.each_mut().map(&mut picture);
+        worlds[1].without_shadows = true;
+        let bright = picture(&mut worlds[1]);
+        worlds[1].without_shadows = false;
+        let [off, faulty] = [coarse, bright].map(|seen| others(&seen, &fine));
+        println!("an army of {army}: {off} blocks are others, {faulty} without a shadow");
+        assert!(off <= COARSE, "an army of {army}: {off} blocks are others");
+        assert!(
+            faulty > off + OTHERS,
+            "an army of {army}: that there is no shadow is not seen: {faulty} blocks"
+        );
+    }
+    worlds.into_iter().for_each(World::destroy);
 }

@@ -9,23 +9,22 @@ use super::camera::Matrix;
 use crate::error::{Error, Result};
 use crate::gpu::shader;
 
-/// Width and height of the texture.
-const SIZE: i32 = 1024;
-
 /// The light's picture.
 pub(super) struct Shadow {
     gl: Arc<glow::Context>,
     program: glow::Program,
     framebuffer: glow::Framebuffer,
     texture: glow::Texture,
+    /// Its width and height.
+    size: i32,
 }
 
 impl Shadow {
-    /// Makes it, with nothing in it yet.
+    /// Makes it, `size` pixels wide and high, with nothing in it yet.
     ///
     /// # Errors
     /// When its shaders do not compile, or OpenGL gives no such texture.
-    pub(super) fn new(gl: &Arc<glow::Context>) -> Result<Self> {
+    pub(super) fn new(gl: &Arc<glow::Context>, size: i32) -> Result<Self> {
         let vertex = ("cloth_shadow.vert", include_str!("../../../shaders/cloth_shadow.vert"));
         let fragment = ("cloth_shadow.frag", include_str!("../../../shaders/cloth_shadow.frag"));
         let program = shader::program(gl, "cloth_shadow", vertex, fragment)?;
@@ -37,7 +36,7 @@ impl Shadow {
             let (inner, outer, kind) =
                 (glow::DEPTH_COMPONENT24 as i32, glow::DEPTH_COMPONENT, glow::UNSIGNED_INT);
             let none = glow::PixelUnpackData::Slice(None);
-            gl.tex_image_2d(target, 0, inner, SIZE, SIZE, 0, outer, kind, none);
+            gl.tex_image_2d(target, 0, inner, size, size, 0, outer, kind, none);
             for (name, value) in [
                 (glow::TEXTURE_MIN_FILTER, glow::LINEAR),
                 (glow::TEXTURE_MAG_FILTER, glow::LINEAR),
@@ -60,13 +59,8 @@ impl Shadow {
             if status != glow::FRAMEBUFFER_COMPLETE {
                 return Err(refused(format!("its status is 0x{status:x}")));
             }
-            Ok(Self { gl: gl.clone(), program, framebuffer, texture })
+            Ok(Self { gl: gl.clone(), program, framebuffer, texture, size })
         }
-    }
-
-    /// What draws into it.
-    pub(super) fn program(&self) -> glow::Program {
-        self.program
     }
 
     /// The distances, to be compared with.
@@ -80,7 +74,7 @@ impl Shadow {
         // SAFETY: the context is current on this thread; all objects are alive and this context's.
         unsafe {
             gl.bind_framebuffer(glow::FRAMEBUFFER, Some(self.framebuffer));
-            gl.viewport(0, 0, SIZE, SIZE);
+            gl.viewport(0, 0, self.size, self.size);
             gl.enable(glow::DEPTH_TEST);
             gl.depth_func(glow::LESS);
             gl.depth_mask(true);

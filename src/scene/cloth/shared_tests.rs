@@ -4,6 +4,7 @@ use std::process::Command;
 
 use super::army::Lent;
 use super::camera::Camera;
+use super::detail::Detail;
 use super::picture::{SIZE, read};
 use super::walker::{Hand, Order, Report, Troop};
 use super::world::{Look, World};
@@ -78,7 +79,7 @@ fn under_the_layer() {
             room: Vec::new(),
         };
         troop.obey(order);
-        Side { troop, world: World::new(gl).unwrap(), shares }
+        Side { troop, world: World::new(gl, Detail::Fine).unwrap(), shares }
     };
     let (mut shared, mut copied) = (side(true), side(false));
     for army in ARMIES {

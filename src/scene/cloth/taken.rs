@@ -1,7 +1,7 @@
 //! What a frame of the army took, and when. In: what the steps have begun, and what was handed over. Out: its times, and events of
 //! the trace.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::gpu::cl::Event;
 use crate::gpu::timer::{DeviceClock, device_ms, span_ns};
@@ -42,6 +42,11 @@ impl Taken {
     /// All of its steps are on the queue, or done.
     pub(super) fn is_enqueued(&mut self) {
         self.enqueued = Instant::now();
+    }
+
+    /// How long it has been under way.
+    pub(super) fn so_far(&self) -> Duration {
+        self.began.elapsed()
     }
 
     /// Fills in what it took, and records it.

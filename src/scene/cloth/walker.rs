@@ -69,6 +69,8 @@ pub(super) struct Report {
     /// Where the hand has taken hold, if that was asked.
     pub grabbed: Option<Option<Point>>,
     pub times: ClothTimes,
+    /// How long each step of the cloth took, in seconds, if there was one.
+    pub step: Option<f64>,
     /// What went wrong; the army walks on without it.
     pub error: Option<Error>,
 }
@@ -172,6 +174,7 @@ impl Troop {
             seconds: 0.0,
             grabbed: None,
             times: ClothTimes { figures: order.army, ms: [f64::NAN; 8], on_host: order.on_host },
+            step: None,
             error: None,
         };
         let went = self.go(&mut report, &order);
@@ -279,6 +282,8 @@ impl Troop {
         };
         let done = looked?;
         chain.finish()?;
+        let steps = done.iter().filter(|(step, _)| *step == StepId::Integrate).count();
+        report.step = (steps > 0).then(|| taken.so_far().as_secs_f64() / steps as f64);
         report.is_written = released.is_some();
         let began = Instant::now();
         let is_copied = !report.is_written && chain.read_vertices(&mut report.vertices)?;

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use glow::HasContext as _;
 
 use super::army::{Army, Lent};
-use super::camera::{Camera, LIGHT, Point, dot, scale};
+use super::camera::{Camera, LIGHT, Matrix, Point, dot, scale};
+use super::detail::Detail;
 use super::shadow::Shadow;
 use super::walker::Report;
 use crate::error::Result;
 use crate::gpu::gl_names;
 use crate::gpu::shader;
+use crate::gpu::sharing::texture;
 use crate::ladders::cloth::model::{Figure, SPEED};
 use crate::media::Orientation;
 use crate::present::{Viewport, texture_matrix};
@@ -23,15 +25,24 @@ const GROUND: Point = [0.105, 0.115, 0.135];
 /// How far the floor goes, in metres.
 const FLOOR: f32 = 60.0;
 /// What is drawn, as the shader numbers it.
-const KIND: [i32; 4] = [0, 1, 2, 3];
+const FLOORS: usize = 0;
+const BODIES: usize = 1;
+const SLEEVES: usize = 2;
+const SHIRTS: usize = 3;
+/// What shirts show that have no picture: light grey.
+const BARE: [u8; 4] = [201, 201, 201, 255];
 
 /// Everything that is drawn.
 pub(super) struct World {
     gl: Arc<glow::Context>,
-    program: glow::Program,
+    detail: Detail,
+    /// One for each kind.
+    programs: Vec<glow::Program>,
     depth: DepthBuffer,
     shadow: Shadow,
     floor: (glow::VertexArray, glow::Buffer),
+    /// A pixel of [`BARE`].
+    bare: glow::Texture,
     figure: Figure,
     army: Option<Army>,
     /// Nothing throws a shadow: a fault that the picture's test plants.
@@ -50,22 +61,30 @@ pub(super) struct Look<'a> {
 }
 
 impl World {
-    /// Makes it, with nobody in it.
+    /// Makes it, drawn so finely, with nobody in it.
     ///
     /// # Errors
     /// When the shaders do not compile, or OpenGL gives no objects.
-    pub(super) fn new(gl: &Arc<glow::Context>) -> Result<Self> {
+    pub(super) fn new(gl: &Arc<glow::Context>, detail: Detail) -> Result<Self> {
         let vertex = ("cloth.vert", include_str!("../../../shaders/cloth.vert"));
-        let fragment = ("cloth.frag", include_str!("../../../shaders/cloth.frag"));
-        let program = shader::program(gl, "cloth", vertex, fragment)?;
-        let (depth, shadow) = (DepthBuffer::new(gl.clone())?, Shadow::new(gl)?);
-        let floor = floor(gl, program)?;
+        let fragment = include_str!("../../../shaders/cloth.frag");
+        let program = |kind: usize| {
+            let source = format!("#define KIND {kind}\n#define TAPS {}\n{fragment}", detail.taps());
+            shader::program(gl, "cloth", vertex, ("cloth.frag", &source))
+        };
+        let programs = [FLOORS, BODIES, SLEEVES, SHIRTS].into_iter().map(program).collect::<Result<_>>()?;
+        let (depth, shadow) = (DepthBuffer::new(gl.clone())?, Shadow::new(gl, detail.shadow_size())?);
+        let floor = floor(gl)?;
+        let bare = texture::create(gl, 1, 1)?;
+        texture::fill(gl, bare, (1, 1), &BARE);
         Ok(Self {
             gl: gl.clone(),
-            program,
+            detail,
+            programs,
             depth,
             shadow,
             floor,
+            bare,
             figure: Figure::new(),
             army: None,
             #[cfg(test)]
@@ -82,8 +101,7 @@ impl World {
             if let Some(army) = self.army.take() {
                 army.destroy();
             }
-            let programs = [self.program, self.shadow.program()];
-            self.army = Some(Army::new(&self.gl, &self.figure, count, programs)?);
+            self.army = Some(Army::new(&self.gl, &self.figure, count, self.detail)?);
         }
         self.army.as_mut().map_or(Ok(false), |army| army.set(vertices))
     }
@@ -132,47 +150,40 @@ impl World {
         let casts = true;
         self.shadow.draw(&light, || self.army.iter().filter(|_| casts).for_each(Army::draw_shadow));
         let gl = &self.gl;
-        let uniform = |name: &str| {
-            // SAFETY: the context is current on this thread, and the program is this context's.
-            unsafe { gl.get_uniform_location(self.program, name) }
-        };
-        let wide = at.width as f32 / at.height.max(1) as f32;
-        // What the floor's pattern does not tell apart need not be exact in thousands of kilometres.
-        let walked = (look.seconds * f64::from(SPEED)).rem_euclid(1.3) as f32;
-        let far = (look.camera.distance() * 2.0 + 8.0).min(FLOOR);
-        let (army, floor, shadow) = (&self.army, self.floor.0, &self.shadow);
+        let (army, shadow, floor) = (&self.army, &self.shadow, self.floor.0);
+        let (programs, worn) = (&self.programs, look.picture.unwrap_or(self.bare));
         self.depth.draw(at, GROUND, || {
-            let kind = uniform("kind");
             // SAFETY: the context is current on this thread; all objects are alive and this context's.
             unsafe {
-                gl.use_program(Some(self.program));
-                gl.uniform_matrix_4_f32_slice(uniform("view").as_ref(), false, &look.camera.view(wide));
-                gl.uniform_matrix_4_f32_slice(uniform("light").as_ref(), false, &light);
-                let lamp = scale(LIGHT, 1.0 / dot(LIGHT, LIGHT).sqrt());
-                gl.uniform_3_f32_slice(uniform("lamp").as_ref(), &lamp);
-                gl.uniform_3_f32_slice(uniform("eye").as_ref(), &look.camera.eye());
-                gl.uniform_3_f32_slice(uniform("ground").as_ref(), &GROUND);
-                gl.uniform_1_f32(uniform("walked").as_ref(), walked);
-                gl.uniform_1_f32(uniform("far").as_ref(), far);
-                let turned = texture_matrix(look.orientation);
-                gl.uniform_matrix_2_f32_slice(uniform("orientation").as_ref(), false, &turned);
-                gl.uniform_1_i32(uniform("picture").as_ref(), 0);
-                gl.uniform_1_i32(uniform("shadow").as_ref(), 1);
                 gl.active_texture(glow::TEXTURE1);
                 gl.bind_texture(glow::TEXTURE_2D, Some(shadow.texture()));
                 gl.active_texture(glow::TEXTURE0);
-                gl.bind_texture(glow::TEXTURE_2D, look.picture);
-                gl.uniform_1_i32(kind.as_ref(), KIND[0]);
-                gl.bind_vertex_array(Some(floor));
-                gl.draw_arrays(glow::TRIANGLE_STRIP, 0, 4);
-                if let Some(army) = army {
-                    gl.uniform_1_i32(kind.as_ref(), KIND[1]);
-                    army.draw_bodies();
-                    let shirt = if look.picture.is_some() { KIND[2] } else { KIND[3] };
-                    gl.uniform_1_i32(kind.as_ref(), shirt);
-                    army.draw_shirts();
+                gl.bind_texture(glow::TEXTURE_2D, Some(worn));
+                // The floor is last: what is behind figures needs no light.
+                for kind in [BODIES, SLEEVES, SHIRTS, FLOORS] {
+                    let Some(program) = programs.get(kind) else { continue };
+                    gl.use_program(Some(*program));
+                    set_uniforms(gl, *program, at, look, &light);
+                    match (kind, army) {
+                        (FLOORS, _) => {
+                            gl.bind_vertex_array(Some(floor));
+                            gl.draw_arrays(glow::TRIANGLE_STRIP, 0, 4);
+                            gl.bind_vertex_array(None);
+                        }
+                        (SHIRTS, Some(army)) => army.draw_shirts(),
+                        (_, Some(army)) => {
+                            // They are closed: nobody sees them from within.
+                            gl.enable(glow::CULL_FACE);
+                            if kind == SLEEVES {
+                                army.draw_sleeves()
+                            } else {
+                                army.draw_bodies()
+                            }
+                            gl.disable(glow::CULL_FACE);
+                        }
+                        (_, None) => {}
+                    }
                 }
-                gl.bind_vertex_array(None);
                 gl.active_texture(glow::TEXTURE1);
                 gl.bind_texture(glow::TEXTURE_2D, None);
                 gl.active_texture(glow::TEXTURE0);
@@ -198,14 +209,44 @@ impl World {
         unsafe {
             self.gl.delete_vertex_array(self.floor.0);
             self.gl.delete_buffer(self.floor.1);
-            self.gl.delete_program(self.program);
+            self.gl.delete_texture(self.bare);
+            self.programs.iter().for_each(|program| self.gl.delete_program(*program));
         }
         gl_names::delete_left(&self.gl);
     }
 }
 
+/// Tells a program what is seen; it must be in use.
+fn set_uniforms(gl: &glow::Context, program: glow::Program, at: Viewport, look: &Look, light: &Matrix) {
+    // A program has not all of them: none is set where there is no such place.
+    // SAFETY: the context is current on this thread, and the program is this context's.
+    let place = |name: &str| unsafe { gl.get_uniform_location(program, name) };
+    let wide = at.width as f32 / at.height.max(1) as f32;
+    // What the floor's pattern does not tell apart need not be exact in thousands of kilometres.
+    let walked = (look.seconds * f64::from(SPEED)).rem_euclid(1.3) as f32;
+    let far = (look.camera.distance() * 2.0 + 8.0).min(FLOOR);
+    let lamp = scale(LIGHT, 1.0 / dot(LIGHT, LIGHT).sqrt());
+    // SAFETY: as above, and the program is in use.
+    unsafe {
+        gl.uniform_matrix_4_f32_slice(place("view").as_ref(), false, &look.camera.view(wide));
+        gl.uniform_matrix_4_f32_slice(place("light").as_ref(), false, light);
+        gl.uniform_3_f32_slice(place("lamp").as_ref(), &lamp);
+        gl.uniform_3_f32_slice(place("eye").as_ref(), &look.camera.eye());
+        gl.uniform_3_f32_slice(place("ground").as_ref(), &GROUND);
+        gl.uniform_1_f32(place("walked").as_ref(), walked);
+        gl.uniform_1_f32(place("far").as_ref(), far);
+        gl.uniform_matrix_2_f32_slice(
+            place("orientation").as_ref(),
+            false,
+            &texture_matrix(look.orientation),
+        );
+        gl.uniform_1_i32(place("picture").as_ref(), 0);
+        gl.uniform_1_i32(place("shadow").as_ref(), 1);
+    }
+}
+
 /// A square of the floor, of which the fragments make tiles.
-fn floor(gl: &Arc<glow::Context>, program: glow::Program) -> Result<(glow::VertexArray, glow::Buffer)> {
+fn floor(gl: &Arc<glow::Context>) -> Result<(glow::VertexArray, glow::Buffer)> {
     let corners = [[-1.0, 1.0], [1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]];
     let numbers = corners.map(|[x, z]| [x * FLOOR, 0.0, z * FLOOR, 0.0, 1.0, 0.0, 0.0, 0.0_f32]);
     let bytes: Vec<u8> = numbers.as_flattened().iter().flat_map(|number| number.to_ne_bytes()).collect();
@@ -215,6 +256,6 @@ fn floor(gl: &Arc<glow::Context>, program: glow::Program) -> Result<(glow::Verte
         gl.bind_buffer(glow::ARRAY_BUFFER, Some(buffer));
         gl.buffer_data_u8_slice(glow::ARRAY_BUFFER, &bytes, glow::STATIC_DRAW);
         gl.bind_buffer(glow::ARRAY_BUFFER, None);
-        Ok((mesh::vertex_array(gl, program, buffer)?, buffer))
+        Ok((mesh::vertex_array(gl, buffer)?, buffer))
     }
 }

@@ -1,0 +1,102 @@
+//! Figures with fewer triangles, for who sees them small or draws them slowly. In: a figure. Out: triangles of some of its
+//! vertices, which stay as they are.
+
+use super::geometry::triangles;
+use super::model::{Body, ROWS, SHIRT, Shirt, VERTEX_COLUMNS};
+
+/// A part of a body: rows of vertices from above downward, each of which closes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tube {
+    /// The number of its first vertex.
+    pub first: u32,
+    /// Rows.
+    pub rows: usize,
+    /// Vertices of a row.
+    pub columns: usize,
+}
+
+impl Body {
+    /// Triangles of every `rows`-th row of its vertices, and of every `columns`-th vertex in them. Where one material ends and
+    /// another one begins no row is left out.
+    pub fn thinned(&self, rows: usize, columns: usize) -> Vec<u32> {
+        let mut indices = Vec::new();
+        for tube in &self.tubes {
+            let vertex = |row: usize, column: usize| tube.first + (row * tube.columns + column) as u32;
+            let material = |row: usize| self.vertices.get(vertex(row, 0) as usize).map(|v| v.uv[1].floor());
+            let is_edge = |row: usize| {
+                material(row) != material(row + 1) || row > 0 && material(row) != material(row - 1)
+            };
+            let kept = every(rows, tube.rows, is_edge);
+            let across: Vec<usize> = (0..tube.columns).step_by(columns.max(1)).collect();
+            let at = |row: usize, column: usize| vertex(kept[row], across[column % across.len()]);
+            indices.extend(triangles(kept.len(), across.len(), at));
+        }
+        indices
+    }
+
+    /// Of its triangles those of the sleeves, and all others. A triangle is made of what its last vertex is made of.
+    pub fn sleeves(&self, indices: &[u32]) -> [Vec<u32>; 2] {
+        let is_sleeve = |triangle: &&[u32]| {
+            let last = triangle.last().and_then(|v| self.vertices.get(*v as usize));
+            last.is_some_and(|v| v.uv[1].floor() == SHIRT)
+        };
+        let (sleeves, others): (Vec<_>, Vec<_>) = indices.chunks_exact(3).partition(is_sleeve);
+        [sleeves.concat(), others.concat()]
+    }
+}
+
+impl Shirt {
+    /// Triangles of every `each`-th row and column of its vertices; its edges are not left out.
+    pub fn thinned(&self, each: usize) -> Vec<u32> {
+        let [rows, columns] = [ROWS, VERTEX_COLUMNS].map(|count| every(each, count, |_| false));
+        let at = |row: usize, column: usize| (rows[row] * VERTEX_COLUMNS + columns[column]) as u32;
+        triangles(rows.len(), columns.len() - 1, at).collect()
+    }
+}
+
+/// The first and the last of `count`, every `each`-th between them, and what else is wanted.
+fn every(each: usize, count: usize, is_wanted: impl Fn(usize) -> bool) -> Vec<usize> {
+    (0..count).filter(|at| at.is_multiple_of(each.max(1)) || at + 1 == count || is_wanted(*at)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::Figure;
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_out_at_one_and_most_at_four() {
+        let Figure { body, shirt } = Figure::new();
+        assert_eq!((body.thinned(1, 1), shirt.thinned(1)), (body.indices.clone(), shirt.indices.clone()));
+        assert!(body.thinned(4, 4).len() * 10 < body.indices.len());
+        assert_eq!(shirt.thinned(4).len() * 16, shirt.indices.len());
+        for (rows, columns) in [(2, 2), (3, 2), (3, 4), (100, 100), (0, 0)] {
+            let thin = body.thinned(rows, columns);
+            assert!(thin.iter().all(|v| body.indices.contains(v)), "{rows} {columns}");
+        }
+    }
+
+    #[test]
+    fn no_triangle_has_a_sleeve_and_skin_and_the_hem_stays() {
+        let Figure { body, shirt } = Figure::new();
+        let material = |v: &u32| body.vertices[*v as usize].uv[1].floor() as i32;
+        let mixed = |indices: &[u32]| {
+            let is_mixed = |t: &&[u32]| t.iter().any(|v| material(v) != material(&t[0]));
+            indices.chunks_exact(3).filter(is_mixed).count()
+        };
+        // Only between the same two rows as before, where half as many triangles go round.
+        assert_eq!(mixed(&body.thinned(3, 2)) * 2, mixed(&body.indices));
+        let [sleeves, others] = body.sleeves(&body.indices);
+        assert_eq!(sleeves.len() + others.len(), body.indices.len());
+        let lowest = |indices: &[u32]| {
+            let heights = indices.iter().map(|v| body.vertices[*v as usize].position[1]);
+            heights.fold(f32::INFINITY, f32::min)
+        };
+        assert!(lowest(&sleeves) > 1.1 && lowest(&others) < 0.1, "{}", lowest(&sleeves));
+        let hem = (SHIRT_LAST - VERTEX_COLUMNS..SHIRT_LAST).step_by(4);
+        let thin = shirt.thinned(4);
+        assert!(hem.clone().count() > 8 && hem.into_iter().all(|v| thin.contains(&(v as u32))));
+    }
+
+    const SHIRT_LAST: usize = ROWS * VERTEX_COLUMNS;
+}
