@@ -1,6 +1,6 @@
 // Floor, bodies and shirts in the light of one lamp and of the room. Before it stand KIND, what is drawn: 0 the floor, 1 a body,
-// 2 a sleeve, 3 a shirt; and TAPS, how often a pixel looks into the shadow, 1 or 4. A processor that draws
-// goes through both sides of each branch that is left to it.
+// 2 a sleeve, 3 a shirt; and TAPS, how often a pixel looks into the shadow: 0, 1 or 4. A processor that draws goes through both
+// sides of each branch that is left to it.
 in vec3 at;
 in vec3 facing;
 in vec2 uv;
@@ -44,7 +44,9 @@ float lit(vec3 normal) {
     if (any(lessThan(place.xy, vec2(0.002))) || any(greaterThan(place.xy, vec2(0.998)))) return 1.0;
     // The floor goes on behind all that throws shadows.
     place.z = min(place.z, 0.999);
-#if TAPS == 1
+#if TAPS == 0
+    return 1.0;
+#elif TAPS == 1
     return texture(shadow, place);
 #else
     float off = 0.8 / float(textureSize(shadow, 0).x);

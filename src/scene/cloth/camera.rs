@@ -123,12 +123,40 @@ impl Camera {
     /// What brings points to the picture of the light, with all that may throw a shadow on what is near.
     pub(super) fn light(&self) -> Matrix {
         let [right, up, forward] = axes(scale(LIGHT, -1.0));
-        let reach = self.radius + 0.4;
+        let reach = self.reach();
         let row = |axis: Point| {
             let [x, y, z] = scale(axis, 1.0 / reach);
             [x, y, z, -dot([x, y, z], self.middle)]
         };
         columns([row(right), row(up), row(forward), [0.0, 0.0, 0.0, 1.0]])
+    }
+
+    /// How far the picture of the light reaches from its middle.
+    fn reach(&self) -> f32 {
+        self.radius + 0.4
+    }
+
+    /// Where the picture of the light lies on the floor as this camera sees it: left, bottom, right and top in parts of the
+    /// picture, from its lower left corner. `None` where that goes behind the eye.
+    pub(super) fn shaded(&self, wide: f32) -> Option<[f32; 4]> {
+        let ([right, up, _], view) = (axes(scale(LIGHT, -1.0)), self.view(wide));
+        let determinant = right[0] * up[2] - right[2] * up[0];
+        let mut around = [f32::INFINITY, f32::INFINITY, f32::NEG_INFINITY, f32::NEG_INFINITY];
+        for (to_right, to_up) in [(-1.0, -1.0), (1.0, -1.0), (-1.0, 1.0), (1.0, 1.0)] {
+            let (a, b) = (
+                dot(right, self.middle) + to_right * self.reach(),
+                dot(up, self.middle) + to_up * self.reach(),
+            );
+            let (x, z) = ((a * up[2] - b * right[2]) / determinant, (b * right[0] - a * up[0]) / determinant);
+            let row = |n: usize| view[n] * x + view[8 + n] * z + view[12 + n];
+            let depth = row(3);
+            if depth < NEAR {
+                return None;
+            }
+            let at = [row(0), row(1)].map(|along| along / depth * 0.5 + 0.5);
+            around = [at[0].min(around[0]), at[1].min(around[1]), at[0].max(around[2]), at[1].max(around[3])];
+        }
+        Some(around.map(|edge| edge.clamp(0.0, 1.0)))
     }
 }
 
@@ -197,6 +225,27 @@ mod tests {
                         let p = brought(camera.light(), at);
                         assert!(p.iter().all(|x| x.abs() <= 1.0), "light, {army}: {at:?} {p:?}");
                     }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_shadow_on_the_floor_is_where_it_is_looked_for() {
+        for army in [1, 4, 9, 25, 100] {
+            let mut camera = Camera::new(army);
+            let [left, bottom, right, top] = camera.shaded(16.0 / 9.0).unwrap();
+            assert!((right - left) * (top - bottom) < 0.5, "{army}: {left} {bottom} {right} {top}");
+            for turn in [[0.0, 0.0], [0.3, 0.2], [0.7, -0.3], [0.1, 0.3], [0.5, 0.3]] {
+                camera.turn(turn);
+                let Some([left, bottom, right, top]) = camera.shaded(1.5) else { continue };
+                for walk in crate::ladders::cloth::model::army(army) {
+                    // The shadow of a head.
+                    let [x, z] = [0, 1].map(|at| walk.place[at] - LIGHT[2 * at] / LIGHT[1] * 1.8);
+                    let [x, y, _] = brought(camera.view(1.5), [x, 0.0, z]).map(|along| along * 0.5 + 0.5);
+                    let is_in = (left..=right).contains(&x) && (bottom..=top).contains(&y);
+                    let is_seen = (0.0..=1.0).contains(&x) && (0.0..=1.0).contains(&y);
+                    assert!(is_in || !is_seen, "{army} {turn:?}: {x} {y}, {left} {bottom} {right} {top}");
                 }
             }
         }

@@ -148,7 +148,7 @@ fn what_is_drawn_coarsely_is_nearly_the_same_picture() {
     let headless = Headless::new().unwrap();
     let gl = &headless.gl;
     let mut worlds = [Detail::Fine, Detail::Coarse].map(|detail| World::new(gl, detail).unwrap());
-    for army in [1, 4] {
+    for army in [1, 4, 25] {
         let mut chain = Chain::new(army, None).unwrap();
         let vertices = walked(&mut chain).unwrap();
         let mut picture =

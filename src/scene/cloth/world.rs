@@ -29,6 +29,8 @@ const FLOORS: usize = 0;
 const BODIES: usize = 1;
 const SLEEVES: usize = 2;
 const SHIRTS: usize = 3;
+/// The floor where no shadow can be.
+const BRIGHT_FLOORS: usize = 4;
 /// What shirts show that have no picture: light grey.
 const BARE: [u8; 4] = [201, 201, 201, 255];
 
@@ -69,10 +71,14 @@ impl World {
         let vertex = ("cloth.vert", include_str!("../../../shaders/cloth.vert"));
         let fragment = include_str!("../../../shaders/cloth.frag");
         let program = |kind: usize| {
-            let source = format!("#define KIND {kind}\n#define TAPS {}\n{fragment}", detail.taps());
+            let (kind, taps) = if kind == BRIGHT_FLOORS { (FLOORS, 0) } else { (kind, detail.taps()) };
+            let source = format!("#define KIND {kind}\n#define TAPS {taps}\n{fragment}");
             shader::program(gl, "cloth", vertex, ("cloth.frag", &source))
         };
-        let programs = [FLOORS, BODIES, SLEEVES, SHIRTS].into_iter().map(program).collect::<Result<_>>()?;
+        let programs = [FLOORS, BODIES, SLEEVES, SHIRTS, BRIGHT_FLOORS]
+            .into_iter()
+            .map(program)
+            .collect::<Result<_>>()?;
         let (depth, shadow) = (DepthBuffer::new(gl.clone())?, Shadow::new(gl, detail.shadow_size())?);
         let floor = floor(gl)?;
         let bare = texture::create(gl, 1, 1)?;
@@ -150,6 +156,7 @@ impl World {
         let casts = true;
         self.shadow.draw(&light, || self.army.iter().filter(|_| casts).for_each(Army::draw_shadow));
         let gl = &self.gl;
+        let shaded = shaded(look.camera, at);
         let (army, shadow, floor) = (&self.army, &self.shadow, self.floor.0);
         let (programs, worn) = (&self.programs, look.picture.unwrap_or(self.bare));
         self.depth.draw(at, GROUND, || {
@@ -159,25 +166,22 @@ impl World {
                 gl.bind_texture(glow::TEXTURE_2D, Some(shadow.texture()));
                 gl.active_texture(glow::TEXTURE0);
                 gl.bind_texture(glow::TEXTURE_2D, Some(worn));
-                // The floor is last: what is behind figures needs no light.
-                for kind in [BODIES, SLEEVES, SHIRTS, FLOORS] {
+                // What hides others comes first: shirts hide bodies, and all of them the floor, which needs no light there.
+                for kind in [SHIRTS, SLEEVES, BODIES, FLOORS, BRIGHT_FLOORS] {
                     let Some(program) = programs.get(kind) else { continue };
                     gl.use_program(Some(*program));
                     set_uniforms(gl, *program, at, look, &light);
                     match (kind, army) {
-                        (FLOORS, _) => {
-                            gl.bind_vertex_array(Some(floor));
-                            gl.draw_arrays(glow::TRIANGLE_STRIP, 0, 4);
-                            gl.bind_vertex_array(None);
-                        }
+                        (FLOORS, _) => draw_floor(gl, floor, &[shaded]),
+                        (BRIGHT_FLOORS, _) => draw_floor(gl, floor, &around(shaded, at)),
                         (SHIRTS, Some(army)) => army.draw_shirts(),
                         (_, Some(army)) => {
                             // They are closed: nobody sees them from within.
                             gl.enable(glow::CULL_FACE);
                             if kind == SLEEVES {
-                                army.draw_sleeves()
+                                army.draw_sleeves();
                             } else {
-                                army.draw_bodies()
+                                army.draw_bodies();
                             }
                             gl.disable(glow::CULL_FACE);
                         }
@@ -213,6 +217,42 @@ impl World {
             self.programs.iter().for_each(|program| self.gl.delete_program(*program));
         }
         gl_names::delete_left(&self.gl);
+    }
+}
+
+/// The pixels in which the floor may have shadows: left, bottom, right, top.
+fn shaded(camera: &Camera, at: Viewport) -> [i32; 4] {
+    let size = [at.width, at.height];
+    match camera.shaded(at.width as f32 / at.height.max(1) as f32) {
+        Some([left, bottom, right, top]) => {
+            let [left, bottom] =
+                [(left, size[0]), (bottom, size[1])].map(|(part, of)| (part * of as f32) as i32);
+            let [right, top] =
+                [(right, size[0]), (top, size[1])].map(|(part, of)| (part * of as f32).ceil() as i32);
+            [left, bottom, right, top]
+        }
+        None => [0, 0, at.width, at.height],
+    }
+}
+
+/// All other pixels.
+fn around([left, bottom, right, top]: [i32; 4], at: Viewport) -> [[i32; 4]; 4] {
+    let (width, height) = (at.width, at.height);
+    [[0, 0, width, bottom], [0, top, width, height], [0, bottom, left, top], [right, bottom, width, top]]
+}
+
+/// Draws what of the floor is in these parts of the picture, with the program that is in use.
+fn draw_floor(gl: &glow::Context, floor: glow::VertexArray, parts: &[[i32; 4]]) {
+    // SAFETY: the context is current on this thread, and the floor has four vertices.
+    unsafe {
+        gl.bind_vertex_array(Some(floor));
+        gl.enable(glow::SCISSOR_TEST);
+        for [left, bottom, right, top] in parts.iter().filter(|part| part[0] < part[2] && part[1] < part[3]) {
+            gl.scissor(*left, *bottom, right - left, top - bottom);
+            gl.draw_arrays(glow::TRIANGLE_STRIP, 0, 4);
+        }
+        gl.disable(glow::SCISSOR_TEST);
+        gl.bind_vertex_array(None);
     }
 }
 
