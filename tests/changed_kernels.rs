@@ -413,10 +413,14 @@ fn a_folder_that_comes_after_the_window_is_built_from() {
     let wrong = flat(MEAN_OF, &format!("{MEAN_OF} ^ (uchar4)(1)"));
     std::fs::create_dir_all(folder.file("later/box_filter")).unwrap();
     std::fs::write(folder.file("later").join(FLAT), wrong).unwrap();
-    let mut session = Session::start(&display, &mut window(&display, &folder, &["--variant", "flat"]));
+    let trace = folder.file("t.json");
+    let mut command = window(&display, &folder, &["--variant", "flat", "--trace"]);
+    let mut session = Session::start(&display, command.arg(&trace));
     session.resize(1280, 720);
     // Built from nothing, and not just before it is.
     session.wait_for_text("The movie is shown unfiltered.");
+    session.display.key("h");
+    session.wait_for_text("/reduction/");
     session.display.key("e");
     std::fs::rename(folder.file("later"), kernels(&folder)).unwrap();
     // What is not changed is built, too, and a key is heeded before that is done.
@@ -426,7 +430,20 @@ fn a_folder_that_comes_after_the_window_is_built_from() {
     session.press_until_title("3", "flat, r=7");
     session.wait_for_frames();
     session.wait_for_text("flat differs in");
+    // So is what measures pictures, and what corrects their colours on the device.
+    session.display.key("e");
+    session.wait_for_text("minimum ");
+    session.display.key("h");
+    session.display.key("c");
+    let (title, contrast) = (session.find("Colour correction"), session.find("contrast"));
+    session.click_at((title.x as i32 + 6, contrast.center().1));
+    for _ in 0..3 {
+        session.wait_for_frames();
+    }
     session.quit();
+    let trace = json(&trace);
+    let corrects = |event: &Value| event["name"] == "correct" && event["pid"] == 2;
+    assert!(trace["traceEvents"].as_array().unwrap().iter().any(corrects), "the device");
 }
 
 /// Writes a file as an editor does that keeps what was there until the new one is whole.

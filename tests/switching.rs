@@ -206,6 +206,45 @@ fn in_a_pause_the_next_device_shows_its_own_time_and_none_of_the_one_before() {
 }
 
 #[test]
+fn what_a_stalled_compiler_was_asked_for_is_asked_again_where_the_device_stays() {
+    let (display, folder) = (Display::start(&[]), Folder::new("switching-asked"));
+    let (kernels, log, stalled) = (folder.file("kernels"), folder.file("log"), folder.file("stalled"));
+    std::fs::create_dir_all(kernels.join("box_filter")).unwrap();
+    std::fs::write(&stalled, "").unwrap();
+    // Some program behind the wanted one's.
+    let options = [
+        ("FAIL", "clBuildProgram:4:stall"),
+        ("FAIL_WHILE", stalled.to_str().unwrap()),
+        ("LOG", log.to_str().unwrap()),
+    ];
+    let mut command = clreel(Some(&display));
+    command.envs(layer::environment(&options));
+    command.args(["--variant", "flat", "--device-timeout", "80000"]);
+    let mut session = Session::start(&display, command.arg("--kernels").arg(&kernels));
+    session.resize(1280, 720);
+    session.wait_for_title("flat");
+    session.wait("a program that waits", |_| !layer::calls(&log, "planned-hang").is_empty());
+    // A verdict, and what measures pictures.
+    session.display.key("e");
+    session.wait_for_text("Edit the files in");
+    std::fs::write(kernels.join("box_filter/03_flat.cl"), "no kernel").unwrap();
+    session.wait_for_text("03_flat.cl: is being tried");
+    session.display.key("e");
+    session.display.key("h");
+    session.wait_for_text("They are being made ready.");
+    // Another thread builds for the device when it is started anew, which has no such kernel: it goes on as it is.
+    session.display.key("ctrl+d");
+    session.wait_for_text("clreel goes on with");
+    session.wait_for_text("minimum ");
+    session.display.key("h");
+    session.display.key("e");
+    session.wait("a verdict", |s| s.shows("03_flat.cl: flat: ") && s.shows("'flat' goes on with version 1."));
+    session.wait_for_title("flat");
+    std::fs::remove_file(&stalled).unwrap();
+    session.quit();
+}
+
+#[test]
 fn kernels_saved_while_a_device_is_made_ready_wait_for_it_and_refused_ones_keep_none_away() {
     let (display, folder) = (Display::start(&[]), Folder::new("switching-kernels"));
     let (log, now, stats) = (folder.file("log"), folder.file("now"), folder.file("s.json"));

@@ -53,6 +53,12 @@ pub(crate) enum Check {
 }
 
 impl Known {
+    /// Asks anew for what was not told.
+    pub(super) fn ask_again(&mut self) {
+        self.trust.retain(|_, trust| !matches!(trust, Trust::Asked));
+        self.missing.clear();
+    }
+
     fn ask(&mut self, conversion: Conversion) {
         if self.trust.len() >= MOST {
             self.trust.clear();
@@ -235,5 +241,21 @@ impl Pipeline {
         let bytes = layout.bytes().max(layout.rgba_bytes()) as u64;
         let fits = bytes <= self.cl.device.info.max_allocation_bytes;
         (planar || fits).then_some((layout, storage))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_told_is_asked_again() {
+        let of = |width| (Layout::planar_420(width, 16, false), Storage::Buffer);
+        let mut known = Known::default();
+        known.ask(of(16));
+        known.trust.extend([(of(32), Trust::Checked), (of(64), Trust::Refused)]);
+        known.ask_again();
+        assert!(known.missing.is_empty() && !known.trust.contains_key(&of(16)));
+        assert!(known.trust.len() == 2 && known.is_refused(&of(64).0, of(64).1));
     }
 }

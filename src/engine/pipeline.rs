@@ -363,6 +363,14 @@ impl Pipeline {
         self.scopes_asked.replace(class) != Some(class)
     }
 
+    /// Forgets what the builder was asked for and has not told, such as one whose thread was left: frames ask
+    /// for it anew.
+    pub(crate) fn ask_again(&mut self) {
+        self.trials.ask_again();
+        self.known.ask_again();
+        self.scopes_asked = None;
+    }
+
     /// Whether auto-levels, and no filter, write the picture there.
     pub(super) fn levels_write(&self, wanted: Option<&scopes::Wanted>, picture: &Picture) -> bool {
         let Some(Ok(scopes)) = &self.scopes else { return false };

@@ -35,6 +35,14 @@ pub(super) struct Trials {
     missing: Vec<TrialCase>,
 }
 
+impl Trials {
+    /// Forgets those whose end was not told: they are asked for anew.
+    pub(super) fn ask_again(&mut self) {
+        self.cases.retain(|_, result| result.is_some());
+        self.missing.clear();
+    }
+}
+
 impl Pipeline {
     /// This variant's kernels are changed: each way to run them is tried first, from here on.
     pub(crate) fn must_try(&mut self, variant: VariantId) {
@@ -92,5 +100,21 @@ impl Pipeline {
             Some(Err(error)) => Err(Refusal::Unsupported(Error::clone(error))),
             None => Err(Refusal::Untried),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_told_is_asked_again() {
+        let case = |radius| TrialCase { variant: VariantId::Flat, size: (4, 4), radius, layout: None };
+        let mut trials = Trials::default();
+        trials.cases.extend([(case(1), None), (case(2), Some(Ok(())))]);
+        trials.missing.push(case(1));
+        trials.ask_again();
+        assert!(trials.missing.is_empty(), "it is told when it is wanted");
+        assert_eq!(trials.cases.keys().collect::<Vec<_>>(), [&case(2)]);
     }
 }

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::gpu::binaries;
 use crate::gpu::cl::{ClContext, is_device_failure, list_devices};
 use crate::gpu::memory::Storage;
+use crate::gpu::program;
 use crate::gpu::sources::{self, Sources};
 use crate::gpu::watch;
 use crate::jobs::Teller;
@@ -226,9 +227,11 @@ impl<'a> Worker<'a> {
             let newest = sources::current();
             // A version that must not run keeps neither another device nor other parameters from what ran before it, nor a variant
             // that is not its business from being built at all: before there was a folder, that was what is built in.
-            // The user's own has none from before.
-            let first = if id == VariantId::Own { &newest } else { &self.first };
-            let built_from = self.built_from.entry(id).or_insert_with(|| first.clone()).clone();
+            // The user's own has none from before; where the named folder came later, there are none at all.
+            let has_none = id == VariantId::Own || self.came_late();
+            let first = if has_none { newest.clone() } else { self.first.clone() };
+            let built_from = self.built_from.remove(&id).flatten().or(first);
+            self.built_from.insert(id, built_from.clone());
             sources::pin(built_from.or_else(|| newest.as_ref().map(|_| Sources::default())));
             let done = match id {
                 VariantId::Planar => self.build_planar(number, cl),
@@ -245,6 +248,11 @@ impl<'a> Worker<'a> {
             false => self.converting(|worker| worker.conversions.as_mut().and_then(Conversions::check_next)),
         };
         self.send_some(number, part)
+    }
+
+    /// Whether the folder that the environment names was not there when this began: nothing could be built.
+    fn came_late(&self) -> bool {
+        self.first.is_none() && program::named_folder().is_some()
     }
 
     /// Builds a variant on RGBA pictures.
@@ -330,10 +338,12 @@ impl<'a> Worker<'a> {
             if judged.made.is_some() {
                 if judge.is_beside {
                     self.beside = Some(variant);
-                } else {
-                    self.left.retain(|left| *left != variant);
                 }
                 self.built_from.insert(judged.case.variant, Some(judge.sources.clone()));
+            }
+            // Where nothing is there from before, what was refused would be built once more.
+            if !judge.is_beside && (judged.made.is_some() || self.came_late()) {
+                self.left.retain(|left| *left != variant);
             }
             self.send(Built::For(number, Box::new(Part::Judged(judged))))?;
         }

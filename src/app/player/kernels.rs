@@ -60,6 +60,8 @@ pub(super) struct LiveKernels {
     is_named: bool,
     /// The first version was there by then, and all was built from it.
     is_built: bool,
+    /// The named folder came after all was to be built, and that was not told yet.
+    is_late: bool,
     /// Which version filters for a variant, or converts.
     running: HashMap<Subject, u64>,
     /// Of which version it was asked what it does, as long as that is not told.
@@ -72,6 +74,8 @@ pub(super) struct LiveKernels {
     code_of: Option<(u64, VariantId, (u32, u32), usize)>,
     /// Counts the devices: the versions' times are of the last one alone.
     devices: u32,
+    /// Counts how often the builder began anew with one of them.
+    begun: u32,
     /// The device that another version was built for, to wipe it.
     beside_on: Option<usize>,
     shown: Kernels,
@@ -183,6 +187,7 @@ impl LiveKernels {
             let oldest = self.kept.iter().position(|kept| !self.running.values().any(|n| *n == kept.number));
             self.kept.remove(oldest.unwrap_or(0));
         }
+        self.is_late |= self.is_named && !is_built && self.number == 1;
         if is_built && self.number == 1 {
             self.is_built = true;
             let variants = VariantId::ALL.into_iter().map(Subject::Variant);
@@ -322,15 +327,29 @@ impl LiveKernels {
         }
     }
 
-    /// Forgets what filters took on another device, and asks this one what is not known yet.
-    fn is_on(&mut self, devices: u32) {
-        if std::mem::replace(&mut self.devices, devices) != devices {
+    /// Forgets what filters took on another device, and asks this one, or its builder that began anew, what is
+    /// not known yet.
+    fn is_on(&mut self, devices: u32, begun: u32) {
+        let is_other = std::mem::replace(&mut self.devices, devices) != devices;
+        if is_other {
             self.kept.iter_mut().for_each(|kept| kept.times.clear());
-            if !self.asked.is_empty() {
-                // What the device before was asked may never be told.
-                self.waits.get_or_insert(false);
-            }
         }
+        if std::mem::replace(&mut self.begun, begun) == begun && !is_other {
+            return;
+        }
+        // What was asked before may never be told.
+        if !self.asked.is_empty() {
+            self.waits.get_or_insert(false);
+        }
+        if self.shown.machine_code.is_none() {
+            self.code_of = None;
+        }
+    }
+
+    /// Whether this is the first version of a folder that was named and not there, told once: what is not
+    /// judged could not be built either.
+    fn came_late(&mut self) -> bool {
+        std::mem::take(&mut self.is_late)
     }
 
     /// Notes what the chosen variant's filter takes.

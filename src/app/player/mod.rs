@@ -213,6 +213,8 @@ impl<'a> Player<'a> {
         }
         self.frames.fetch();
         self.with_devices(Devices::look);
+        // Before the next frame has the device's side: where each one is late, there is no other moment.
+        self.judge_kernels();
         if let Some(info) = self.with(Movies::look)? {
             self.size = WindowSize::new(event_loop, upright(&info), frame(&self.gl_window.window));
             self.gl_window.request_size(self.size.get());

@@ -277,6 +277,11 @@ impl FrameLoop {
         self.do_what_waits();
     }
 
+    /// Whether something is still to be done with it that was handed over before.
+    pub(crate) fn is_pipeline_awaited(&self) -> bool {
+        !self.lent.later.is_empty()
+    }
+
     pub(super) fn do_what_waits(&mut self) {
         if self.lent.engine.is_none() || self.lent.later.is_empty() {
             return;

@@ -220,6 +220,11 @@ impl Devices {
         with.notify(Error { hint, ..error.clone() }, true);
     }
 
+    /// How often the builder began anew with the device that runs: what was asked before may never be told.
+    pub(crate) fn begun(&self) -> u32 {
+        self.begun
+    }
+
     /// Whether changed kernels can be judged now: a device runs, and none is being made ready.
     pub(crate) fn can_judge(&self) -> bool {
         self.running.is_some() && self.coming().is_none()
@@ -246,16 +251,20 @@ impl Devices {
         std::mem::take(&mut self.opinions)
     }
 
-    /// Has the builder go on with the device that runs, after it worked for one that cannot be used.
-    pub(super) fn build_for_running(&mut self, with: &mut With) {
+    /// Has the builder begin anew with the device that runs: after it worked for one that cannot be used, or
+    /// where nothing could be built before. What it was asked for and has not told may be lost with its thread,
+    /// and is asked for once more.
+    pub(crate) fn build_for_running(&mut self, with: &mut With) {
         let Some(number) = self.running.as_ref().map(|r| r.number) else { return };
-        // What was judged may be lost with the thread that was to do so: it is built with the others.
+        // What was judged is built with the others.
         self.judging.forget();
+        self.begun += 1;
         let building = self.status.iter().filter(|(_, status)| *status == VariantStatus::Building);
         let variants = building.map(|(id, _)| *id).collect();
         let to_texture = self.sharing == Sharing::ZeroCopy;
         let Some(starter) = self.builder.starter() else { return };
         with.frames.with_pipeline(move |pipeline| {
+            pipeline.ask_again();
             let (cl, corrector) = (pipeline.cl().clone(), !pipeline.corrects());
             starter.start(Start { number, cl, to_texture, variants, corrector });
         });

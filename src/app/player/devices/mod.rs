@@ -95,6 +95,8 @@ pub(super) struct Devices {
     /// What was said of a device that does not answer.
     silent: Option<Error>,
     contexts: u64,
+    /// How often the builder began anew with the device that runs.
+    begun: u32,
     recovery: Recovery,
     opinions: Vec<Opinion>,
 }
@@ -122,6 +124,7 @@ impl Devices {
             driving: None,
             silent: None,
             contexts: 0,
+            begun: 0,
             recovery: Recovery::default(),
             opinions: Vec::new(),
         }

@@ -38,8 +38,8 @@ impl Player<'_> {
         if is_new || self.kernels.watching.is_none() {
             self.look_after_own();
         }
+        self.kernels.is_on(self.frames.devices(), self.devices.begun());
         self.judge_kernels();
-        self.kernels.is_on(self.frames.devices());
         let (chosen, radius) = self.frames.chosen();
         let size = self.frames.shown_size();
         let score = self.frames.recorder.scores().of(chosen).filter(|score| score.n >= ENOUGH);
@@ -88,13 +88,23 @@ impl Player<'_> {
         }
     }
 
-    fn judge_kernels(&mut self) {
+    /// Has the current version judged where that waits, if the device's side is here.
+    pub(in crate::app::player) fn judge_kernels(&mut self) {
         let Some(asked) = self.kernels.waits.filter(|_| self.devices.can_judge()) else { return };
+        if self.kernels.came_late() {
+            self.with_devices(Devices::build_for_running);
+            // Nothing was judged yet that would have to be once more.
+            self.kernels.is_on(self.frames.devices(), self.devices.begun());
+        }
         let (Some(frame), Some(info)) = (self.frames.shown_frame(), self.devices.info()) else { return };
         let ((chosen, radius), kind) = (self.frames.chosen(), info.kind);
         let parts = parts_of_auto(&Cache::load(), info);
         let variants = self.kernels.changed(chosen, kind, &parts, asked);
         self.devices.begin_judging(self.kernels.current, &variants);
+        // The builder may be about to begin anew: it would judge for the device that it is at.
+        if self.frames.is_pipeline_awaited() {
+            return;
+        }
         // Which conversions run is known to the device's side, which may be away for a moment.
         let Some(pipeline) = self.frames.pipeline_mut() else { return };
         let layout = Converter::supports(&frame.picture);

@@ -52,11 +52,37 @@ fn what_was_not_told_is_asked_again() {
     // By another device.
     let mut live = edited();
     live.waits = None;
-    live.is_on(1);
+    live.is_on(1, 0);
     assert_eq!(live.waits, Some(false));
     let mut live = edited();
     live.note(Opinion::Of(2, FLAT, Verdict::Exact));
     live.waits = None;
-    live.is_on(1);
+    live.is_on(1, 0);
     assert_eq!(live.waits, None, "all is known");
+    // By another thread for the same device, which forgets no times.
+    let mut live = edited();
+    live.waits = None;
+    live.code_of = Some((2, VariantId::Flat, (4, 4), 0));
+    live.is_on(0, 1);
+    assert_eq!((live.waits, live.code_of), (Some(false), None));
+    live.waits = None;
+    live.is_on(0, 1);
+    assert_eq!(live.waits, None, "it was asked");
+}
+
+#[test]
+fn a_named_folder_that_comes_late_is_told_once() {
+    let named = || LiveKernels { is_named: true, ..LiveKernels::default() };
+    let mut live = named();
+    live.keep(Sources::default(), false);
+    live.current = live.number;
+    let all = live.changed(VariantId::Flat, DeviceKind::Cpu, &[], false);
+    assert!(all.first() == Some(&VariantId::Flat) && all.contains(&VariantId::Planar), "{all:?}");
+    assert!(live.changes_conversion("convert/01_planes.cl", false));
+    assert!(live.came_late() && !live.came_late());
+    live.keep(other("box_filter/03_flat.cl"), false);
+    assert!(!live.came_late(), "a later version");
+    let mut live = named();
+    live.keep(Sources::default(), true);
+    assert!(!live.came_late(), "it was there");
 }
