@@ -184,7 +184,10 @@ mod tests {
         assert_eq!(Matrix::Bt709.limited([0.75, 0.0, 0.0]), [51, 109, 212]);
         assert_eq!(Matrix::Bt601.limited([0.75, 0.0, 0.0]), [65, 100, 212]);
         for matrix in [Matrix::Rgb, Matrix::Bt601, Matrix::Bt2020, Matrix::Smpte240m, Matrix::Fcc] {
-            assert_eq!([matrix.limited([0.0; 3]), matrix.limited([1.0; 3])], [[16, 128, 128], [235, 128, 128]]);
+            assert_eq!(
+                [matrix.limited([0.0; 3]), matrix.limited([1.0; 3])],
+                [[16, 128, 128], [235, 128, 128]]
+            );
         }
     }
 

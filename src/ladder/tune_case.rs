@@ -88,7 +88,12 @@ impl<L: Ladder> Judge for OfCase<'_, '_, L> {
         Some(mismatch(*outcome).map_or_else(|error| Status::Failed(error.to_string()), Status::Mismatch))
     }
 
-    fn build(&mut self, _: &'static str, config: &Config<L::Code>, compile_ms: &mut Option<f64>) -> Result<L::Built> {
+    fn build(
+        &mut self,
+        _: &'static str,
+        config: &Config<L::Code>,
+        compile_ms: &mut Option<f64>,
+    ) -> Result<L::Built> {
         let ladder = self.contest.ladder;
         let began = Instant::now();
         let built = ladder.compile(&self.cl, config);

@@ -344,7 +344,10 @@ mod tests {
         assert!(text.contains("fused STRIPS=2") && text.contains("2.00 ms"), "{text}");
         assert!(text.contains("compiled in 12 ms"), "{text}");
         let apart = Trial { compile_ms: None, ..trial(Status::Failed("no".into())) };
-        assert!(about(&apart, &tuning).contains("compiled in \u{2013}"), "what was not compiled took no 0 ms");
+        assert!(
+            about(&apart, &tuning).contains("compiled in \u{2013}"),
+            "what was not compiled took no 0 ms"
+        );
         assert!(text.contains("2.00 GB/s") && text.contains("25 % of a copy"), "{text}");
         let finalist = Trial { median_ms: Some(4.0), ..trial(Status::Scored(2.0)) };
         let text = about(&finalist, &tuning);
