@@ -15,6 +15,8 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Instant;
 
 use clap::Parser;
+use clreel::gpu::memory::Storage;
+use clreel::ladders::box_filter::VariantId;
 use serde_json::Value;
 
 type Failure = Box<dyn std::error::Error>;
@@ -37,12 +39,22 @@ struct Arguments {
     /// Frames that the window shows in a turn.
     #[arg(long, default_value_t = 150, value_parser = clap::value_parser!(u32).range(10..))]
     frames: u32,
-    /// The variants of `bench`.
-    #[arg(long, default_value = "flat,vectorized,running-sum,fused,native")]
+    /// The variants of `bench`; those on plain buffers and in Rust where none are named: the others are as they are for the
+    /// sake of the comparison.
+    #[arg(long, default_value_t = on_buffers())]
     variant: String,
     /// Index, part of a name, cpu or gpu.
     #[arg(long)]
     device: Option<String>,
+}
+
+/// The variants that compute on plain buffers or in Rust, each once.
+fn on_buffers() -> String {
+    let is_one = |id: &VariantId| {
+        let kernels = id.kernels().is_some_and(|kernels| kernels.storage == Storage::Buffer);
+        *id == VariantId::Native || kernels && *id != VariantId::Auto
+    };
+    VariantId::ALL.into_iter().filter(is_one).map(VariantId::as_str).collect::<Vec<_>>().join(",")
 }
 
 /// Series that a figure must be slower in.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::gpu::gl::Interface;
-use crate::ladder::contest::Sizes;
+use crate::ladder::sizes::Sizes;
 use crate::ladders::box_filter::{VariantId, listed};
 use crate::media::References;
 
@@ -101,15 +101,14 @@ pub struct SizeArgs {
 
 impl SizeArgs {
     /// The same for a ladder, with the sizes of pictures.
-    pub(crate) fn sizes<'a>(&'a self, size: &'a [(u32, u32)]) -> Sizes<'a> {
-        Sizes {
-            count: self.count.as_deref(),
-            mnk: self.mnk.as_deref(),
-            mn: self.mn.as_deref(),
-            size,
-            block: &self.block,
-            army: self.army.as_deref(),
-        }
+    pub(crate) fn sizes(&self, size: &[(u32, u32)]) -> Sizes {
+        Sizes::default()
+            .with("count", self.count.iter().flatten().map(|count| [*count]))
+            .with("block", self.block.iter().map(|block| [*block]))
+            .with("mnk", self.mnk.iter().flatten().copied())
+            .with("mn", self.mn.iter().flatten().copied())
+            .with("army", self.army.iter().flatten().map(|army| [*army]))
+            .with("size", size.iter().map(|&(width, height)| [width, height]))
     }
 }
 

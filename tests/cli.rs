@@ -6,14 +6,8 @@ mod movie;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use clreel::ladder::contest::Ladder;
+use clreel::ladders;
 use clreel::ladders::box_filter::VariantId;
-use clreel::ladders::cloth::Cloth;
-use clreel::ladders::histogram::HISTOGRAM;
-use clreel::ladders::matmul::Matmul;
-use clreel::ladders::reduction::REDUCTION;
-use clreel::ladders::transpose::Transpose;
-use clreel::ladders::vector_add::VectorAdd;
 use ffmpeg_next::codec::Id;
 use ffmpeg_next::format::Pixel;
 use movie::{Folder, Movie, on_a_full_disk, steady};
@@ -498,17 +492,11 @@ fn every_rung_is_in_the_tables() {
             );
         }
     }
-    let kernels = read("kernels/vector_add/README.md");
-    VectorAdd.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
-    let kernels = read("kernels/transpose/README.md");
-    Transpose.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
-    let kernels = read("kernels/cloth/README.md");
-    Cloth.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
-    let kernels = read("kernels/matmul/README.md");
-    Matmul.rungs().iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{}", rung.id));
-    for (ladder, rungs) in [("reduction", REDUCTION.rungs()), ("histogram", HISTOGRAM.rungs())] {
-        let kernels = read(&format!("kernels/{ladder}/README.md"));
-        rungs.iter().for_each(|rung| assert!(has_row(&kernels, rung.id), "{ladder}: {}", rung.id));
+    for ladder in ladders::all() {
+        let kernels = read(&format!("kernels/{}/README.md", ladder.name));
+        for rung in (ladder.rungs)() {
+            assert!(has_row(&kernels, rung.id), "{}: {}", ladder.name, rung.id);
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use clap::CommandFactory as _;
+use clreel::ladders;
 use clreel::ladders::box_filter::VariantId;
 use clreel::overlay::KEYS;
 use golden::{holds, holds_by, without_numbers};
@@ -73,6 +74,14 @@ fn ids_and_keys() {
         writeln!(ids, "{id}: key {}, {}, {title}. {idea}", id.key(), id.back_end().as_str()).unwrap();
     }
     holds("ids.txt", &ids);
+    let mut rungs = String::new();
+    for ladder in ladders::all() {
+        for rung in (ladder.rungs)() {
+            let (name, back_end) = (ladder.name, rung.back_end.as_str());
+            writeln!(rungs, "{name}/{}: {back_end}, {}. {}", rung.id, rung.title, rung.idea).unwrap();
+        }
+    }
+    holds("rungs.txt", &rungs);
     let line =
         |key: &clreel::overlay::KeyHelp| format!("{} [{}]: {}\n", key.keys, key.presses.join(" "), key.does);
     holds("keys.txt", &KEYS.iter().map(line).collect::<String>());
@@ -212,8 +221,15 @@ fn exit_codes() {
     let flat = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernels/box_filter/03_flat.cl");
     let changed = std::fs::read_to_string(flat).unwrap().replace("i <= radius", "i < radius");
     std::fs::write(wrong.join("03_flat.cl"), changed).unwrap();
+    let scalar = "kernels/vector_add/01_scalar.cl";
+    let sums = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(scalar)).unwrap();
+    let differences = sums.replace("a[i] + b[i];", "a[i] - b[i];");
+    assert_ne!(sums, differences, "a fault is planted in {scalar}");
+    std::fs::create_dir_all(folder.file("kernels/vector_add")).unwrap();
+    std::fs::write(folder.file(scalar), differences).unwrap();
     let small = "--size 32x32 --frames 1 --radius 1 --variant flat --conversions none";
     let snapshot = "--out OUT --variant flat";
+    let ladder = "bench --ladder vector-add";
     let cases: Vec<Case> = vec![
         ("done", "--version".into(), &[]),
         ("done", "devices".into(), &[]),
@@ -235,6 +251,24 @@ fn exit_codes() {
         ("no such variant", "bench --variant fastest".into(), &[]),
         ("an argument is missing", "snapshot MOVIE".into(), &[]),
         ("a wrong kernel", format!("bench MOVIE {small}"), &[("CLREEL_KERNELS", "KERNELS")]),
+        ("done", format!("{ladder} --count 1000 --frames 1 --variant serial,scalar"), &[]),
+        ("no device", format!("{ladder} --count 1000"), &[("OCL_ICD_VENDORS", "/nowhere")]),
+        ("no such ladder", "bench --ladder nonsense".into(), &[]),
+        ("a variant of another ladder", format!("{ladder} --variant flat"), &[]),
+        ("an option of another ladder", format!("{ladder} --mnk 64,64,64"), &[]),
+        ("a count that is too large", format!("{ladder} --count 99999999999"), &[]),
+        (
+            "a wrong kernel",
+            format!("{ladder} --count 1000 --frames 1 --variant scalar"),
+            &[("CLREEL_KERNELS", "KERNELS")],
+        ),
+        ("done", "conformance --type uchar_char --width 1".into(), &[]),
+        ("no device", "conformance --type uchar_char".into(), &[("OCL_ICD_VENDORS", "/nowhere")]),
+        ("no such conversion", "conformance --type nonsense".into(), &[]),
+        ("no such width", "conformance --width 5".into(), &[]),
+        ("no result to compare", "conformance --compare /nowhere/a.json /nowhere/b.json".into(), &[]),
+        ("no Oclgrind", "check-kernels --variant flat".into(), &[("PATH", "/nowhere")]),
+        ("no such variant", "check-kernels --variant nonsense".into(), &[]),
     ];
     let kernels = folder.file("kernels");
     let stand_in = |word: &str| match word {

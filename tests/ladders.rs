@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use clreel::ladder::contest::Ladder;
+use clreel::ladders::transpose::Transpose;
 use clreel::ladders::vector_add::VectorAdd;
 use serde_json::Value;
 
@@ -52,9 +53,13 @@ fn every_rung_is_right_and_timed() {
 /// Numbers at odd and thin sizes, and the question that the three mappings answer; none where one of them is wrong.
 #[test]
 fn the_three_mappings_are_right_and_bench_says_which_and_why() {
+    // All but the rung that takes the fastest of them.
+    let rungs = Transpose.rungs().iter().map(|rung| rung.id).filter(|id| *id != "auto");
+    let rungs: Vec<&str> = rungs.collect();
+    let measured = rungs.join(",");
     let transpose = |kernels: Option<&Changed>, args: &[&str]| {
         let mut command = clreel(&["bench", "--ladder", "transpose", "--frames", "2", "--json"]);
-        command.args(["--variant", "serial,row-linear,column-linear,group-linear"]).args(args);
+        command.args(["--variant", &measured]).args(args);
         command.envs(kernels.map(|kernels| ("CLREEL_KERNELS", &kernels.0)));
         command.output().unwrap()
     };
@@ -69,7 +74,7 @@ fn the_three_mappings_are_right_and_bench_says_which_and_why() {
     for run in runs {
         assert_eq!((&run["limit"], &run["limit_ms"]["n"]), (&"copy".into(), &2.into()));
         let rows = run["variants"].as_array().unwrap();
-        assert_eq!(rows.len(), 4);
+        assert_eq!(rows.len(), rungs.len());
         assert!(rows.iter().all(|row| row["outcome"] == "ok" && row["max_error"] == 0.0), "{run}");
         let remark = run["remark"].as_str().unwrap_or_default();
         assert!(remark.starts_with("Which mapping: ") && remark.contains("Probable cause: "), "{run}");
@@ -80,8 +85,10 @@ fn the_three_mappings_are_right_and_bench_says_which_and_why() {
     let output = transpose(Some(&wrong), &["--mn", "257,300"]);
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
     let report = json(&output);
-    let outcomes: Vec<_> = rows(&report).iter().map(|row| row["outcome"].clone()).collect();
-    assert_eq!(outcomes, ["ok", "ok", "mismatch", "ok"]);
+    for row in rows(&report) {
+        let outcome = if row["id"] == "column-linear" { "mismatch" } else { "ok" };
+        assert_eq!(row["outcome"], outcome, "{row}");
+    }
     assert!(report["devices"][0]["runs"][0]["remark"].is_null(), "{report}");
 }
 

@@ -23,10 +23,11 @@ use clreel::gpu::cl::{Device, DeviceKind, list_devices, select_device};
 use clreel::gpu::process;
 use clreel::ladder::Outcome;
 use clreel::ladder::bench::Bench;
-use clreel::ladder::contest::{Contest, Ladder, Room, Sizes};
+use clreel::ladder::contest::{Contest, Ladder, Room};
 use clreel::ladder::measure::{Contender, Measurement, Sample, alternate};
 use clreel::ladder::rounds::compare_once;
 use clreel::ladder::rows::{CaseRun, Entry, Row};
+use clreel::ladder::sizes::Sizes;
 use clreel::ladder::trial::Child;
 use clreel::ladders::matmul::reference::{bound, reference};
 use clreel::ladders::matmul::shape::Shape;
@@ -67,8 +68,7 @@ fn main() -> Result<()> {
     if variants.is_empty() {
         variants = "private,padded,register-tiles,double-buffered,panels,auto".to_owned();
     }
-    let shapes = Matmul
-        .cases(&Sizes { mnk: Some(&shapes).filter(|s| !s.is_empty()).map(|s| &s[..]), ..Sizes::default() })?;
+    let shapes = Matmul.cases(&Sizes::default().with("mnk", shapes))?;
     if let (Some(settings), [shape]) = (&turns, &shapes[..]) {
         clblast::take_turns(&device, *shape, settings)?;
         process::exit_now(0);

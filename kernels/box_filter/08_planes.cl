@@ -199,13 +199,13 @@ __kernel void box_planes(__global const sample_t *samples, __global ushort *filt
     const int steps[4] = { step.s0, step.s1, step.s2, step.s3 };
     const int to_offsets[4] = { to_offset.s0, to_offset.s1, to_offset.s2, to_offset.s3 };
     const int to_strides[4] = { to_stride.s0, to_stride.s1, to_stride.s2, to_stride.s3 };
-    const int halves[4] = { subsampled.s0, subsampled.s1, subsampled.s2, subsampled.s3 };
+    const int is_subsampled[4] = { subsampled.s0, subsampled.s1, subsampled.s2, subsampled.s3 };
     const float scales[4] = { scale.s0, scale.s1, scale.s2, scale.s3 };
     const int4 whole = (int4)(window.s0, 1, 0, 0);
     const int4 half_window = (int4)(window.s123, 0);
 
     for (int c = 0; c < 4 && widths[c] > 0; c++) {
-        const int down = halves[c] >> 1;
+        const int down = is_subsampled[c] >> 1;
         // Bands of the picture's rows that follow each other give bands of these rows that do.
         const int first = (row0 + down) >> down;
         const int count = ((row0 + rows + down) >> down) - first;
@@ -213,7 +213,7 @@ __kernel void box_planes(__global const sample_t *samples, __global ushort *filt
         const int y1 = first + (int)((long)count * (strip + 1) / strips);
         if (y0 < y1)
             filter(samples + offsets[c], filtered + to_offsets[c], widths[c], heights[c], strides[c], to_strides[c],
-                   steps[c], bits, halves[c] & 1 ? half_window : whole, down ? half_window : whole, scales[c], y0, y1,
-                   scratch + 2 * line * strip, line);
+                   steps[c], bits, is_subsampled[c] & 1 ? half_window : whole, down ? half_window : whole, scales[c], y0,
+                   y1, scratch + 2 * line * strip, line);
     }
 }

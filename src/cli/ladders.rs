@@ -6,7 +6,8 @@ use super::given::Given;
 use super::{BenchArgs, TuneArgs, bench, tune};
 use crate::error::Result;
 use crate::ladder::answer::answer;
-use crate::ladder::contest::{Ladder, Sizes};
+use crate::ladder::contest::Ladder;
+use crate::ladder::sizes::Sizes;
 use crate::ladders::{box_filter, conversions, each_ladder};
 use crate::options::SizeArgs;
 

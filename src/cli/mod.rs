@@ -40,11 +40,19 @@ use given::Given;
 pub use conformance::ConformanceArgs;
 pub use ladders::{LadderName, Tried};
 
-const EXAMPLES: &str = "Examples:
-  clreel movie.mp4                        play it; 1 to 5 choose a kernel, - and = its radius
+/// Commands to begin with; the keys are those of the ladder's first and last step.
+fn examples() -> String {
+    let steps = VariantId::ALL.into_iter().filter(|id| matches!(id.rung().group, Group::Steps));
+    let keys: Vec<char> = steps.map(VariantId::key).collect();
+    let (first, last) = (keys.first().unwrap_or(&'1'), keys.last().unwrap_or(&'1'));
+    format!(
+        "Examples:
+  clreel movie.mp4                        play it; {first} to {last} choose a kernel, - and = its radius
   clreel bench --radius 3,7,31            time every kernel on the bundled clip
   clreel snapshot movie.mp4 --at 12.5 --variant naive --out frame.png
-  clreel devices                          list the OpenCL devices";
+  clreel devices                          list the OpenCL devices"
+    )
+}
 
 /// Examples, and the keys that matter most.
 fn after_help() -> String {
@@ -54,7 +62,7 @@ fn after_help() -> String {
         rungs.map(|id| format!("{} {id},", id.key())).collect::<Vec<_>>().join(" ")
     };
     let others = "- = radius, Space pause, i overlay, q quit.";
-    format!("{EXAMPLES}\n\nIn the window: {}\n{} {others}", keys(true), keys(false))
+    format!("{}\n\nIn the window: {}\n{} {others}", examples(), keys(true), keys(false))
 }
 
 /// The command line: a subcommand, or the window.

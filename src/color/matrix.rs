@@ -42,6 +42,18 @@ impl Matrix {
             Matrix::Fcc => Some((0.30, 0.11)),
         }
     }
+
+    /// The 8-bit samples of a colour, red, green and blue from 0 to 1, in limited range: Y, Cb, Cr. With [`Matrix::Rgb`], which
+    /// has none, that of BT.709.
+    ///
+    /// ITU-R BT.709-6, 3.2 to 3.4; the other matrices differ by their weights.
+    pub(crate) fn limited(self, [r, g, b]: [f32; 3]) -> [u8; 3] {
+        let (red, blue) = self.weights().or(Matrix::Bt709.weights()).unwrap_or((0.0, 0.0));
+        let [r, g, b] = [r, g, b].map(f64::from);
+        let luma = red * r + (1.0 - red - blue) * g + blue * b;
+        let chroma = |part: f64, weight: f64| 128.0 + 224.0 * (part - luma) / (2.0 * (1.0 - weight));
+        [16.0 + 219.0 * luma, chroma(b, blue), chroma(r, red)].map(|sample| sample.round() as u8)
+    }
 }
 
 impl fmt::Display for Matrix {
@@ -164,6 +176,20 @@ mod tests {
     use super::*;
 
     const UNTAGGED: u32 = ffi::AVColorSpace::AVCOL_SPC_UNSPECIFIED as u32;
+
+    /// Bars at three quarters as ITU-R BT.709 has them, and grey, which has no chroma in any matrix.
+    #[test]
+    fn colours_have_their_samples() {
+        assert_eq!(Matrix::Bt709.limited([0.75; 3]), [180, 128, 128]);
+        assert_eq!(Matrix::Bt709.limited([0.75, 0.0, 0.0]), [51, 109, 212]);
+        assert_eq!(Matrix::Bt601.limited([0.75, 0.0, 0.0]), [65, 100, 212]);
+        for matrix in [Matrix::Rgb, Matrix::Bt601, Matrix::Bt2020, Matrix::Smpte240m, Matrix::Fcc] {
+            assert_eq!(
+                [matrix.limited([0.0; 3]), matrix.limited([1.0; 3])],
+                [[16, 128, 128], [235, 128, 128]]
+            );
+        }
+    }
 
     #[test]
     fn untagged_pictures_follow_their_height() {

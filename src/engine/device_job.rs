@@ -152,10 +152,10 @@ impl DeviceJob {
         let copied = self.copied.iter().map(|event| (Stage::Release, Lane::Device, event));
         let measured = measured.map(|((stage, lane), event)| (stage, lane, event));
         for (stage, lane, event) in steps.chain(copied).chain(measured) {
-            let told = timer::span_ns(event).ok();
+            let told = timer::known_span_ns(event);
+            // A sum with a part that is not known is not known.
             stages.times[stage as usize] += told.map_or(f64::NAN, timer::ms);
-            // Some drivers tell no times of a handover, but zeros: nothing stands at the beginning of their clock.
-            ran.extend(told.filter(|(from, _)| *from > 0).map(|told| (stage, lane, told)));
+            ran.extend(told.map(|told| (stage, lane, told)));
         }
         if let (Some(colors @ (Colors::Convert { .. } | Colors::ConvertFiltered { .. })), Some(_)) =
             (&self.colors, &self.converted)

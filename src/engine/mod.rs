@@ -409,7 +409,7 @@ impl Engine {
     }
 
     /// Why the device failed, if it has since the last call. Nothing goes on until it is left.
-    pub fn take_failure(&mut self) -> Option<Error> {
+    pub(crate) fn take_failure(&mut self) -> Option<Error> {
         self.failure.take()
     }
 }

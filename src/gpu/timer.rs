@@ -42,6 +42,16 @@ pub fn span_ns(event: &Event) -> Result<(u64, u64)> {
     Ok((start, nanoseconds(event, ffi::CL_PROFILING_COMMAND_END)?))
 }
 
+/// When a completed command ran on the device, as [`span_ns`] has it; `None` where the driver does not tell. Some drivers tell
+/// zeros of a handover: nothing stands at the beginning of their clock.
+pub(crate) fn known_span_ns(event: &Event) -> Option<(u64, u64)> {
+    known(span_ns(event).ok())
+}
+
+fn known(told: Option<(u64, u64)>) -> Option<(u64, u64)> {
+    told.filter(|(from, _)| *from > 0)
+}
+
 /// A device's clock, laid over the host's once: the same moment on both, and unknown before the first
 /// [look](Self::look).
 ///
@@ -83,6 +93,12 @@ impl DeviceClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn zeros_are_no_time() {
+        assert_eq!(known(Some((5, 9))), Some((5, 9)));
+        assert_eq!((known(Some((0, 0))), known(None)), (None, None));
+    }
 
     #[test]
     fn a_clock_moves_no_further_than_it_must() {

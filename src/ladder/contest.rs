@@ -11,6 +11,7 @@ use super::answer::{self, Request};
 use super::bench::{Bench, Compared, Prepared, Tried, fail, passed, predict, without_device};
 use super::growth::Growth;
 use super::rows::{Case, CaseRun, Chosen, Entry, LimitName, Worth};
+use super::sizes::Sizes;
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, Device, DeviceInfo, DeviceKind};
 use crate::gpu::parts::require_sub_buffers;
@@ -22,55 +23,6 @@ use crate::ladder::trial::Child;
 use crate::ladder::{BackEnd, Outcome};
 use crate::memory::require;
 use crate::verify::{self, Accuracy, Checked, Elements, MismatchReport};
-
-/// What the command line says of the cases: each ladder takes what is its own.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Sizes<'a> {
-    /// How many numbers.
-    pub count: Option<&'a [u64]>,
-    /// Rows of the left matrix, columns of the right one, and what they have in common.
-    pub mnk: Option<&'a [[u32; 3]]>,
-    /// Rows and columns of a matrix.
-    pub mn: Option<&'a [[u32; 2]]>,
-    /// Width and height of pictures.
-    pub size: &'a [(u32, u32)],
-    /// Edges of square blocks, in pixels.
-    pub block: &'a [u32],
-    /// How many characters.
-    pub army: Option<&'a [u32]>,
-}
-
-impl Sizes<'_> {
-    /// How many numbers, each count once, of a ladder that is called so and takes so many at most; 2^24 where none is said.
-    ///
-    /// # Errors
-    /// A sentence on a count that it does not take.
-    pub(crate) fn counts<N>(&self, name: &str, most: N) -> std::result::Result<Vec<N>, String>
-    where
-        N: TryFrom<u64> + Into<u64> + PartialEq,
-    {
-        let (mut counts, most) = (Vec::new(), most.into());
-        for &count in self.count.unwrap_or(&[1 << 24]) {
-            let Some(count) = within(count, most) else {
-                return Err(format!("{count} is no --count of {name}: choose 1 to {most}"));
-            };
-            if !counts.contains(&count) {
-                counts.push(count);
-            }
-        }
-        Ok(counts)
-    }
-}
-
-/// The count of numbers in a case's JSON, where it is one from 1 to `most`.
-pub(crate) fn count_of<N: TryFrom<u64> + Into<u64>>(json: &Value, most: N) -> Option<N> {
-    within(json["count"].as_u64()?, most.into())
-}
-
-/// A count, where it is one from 1 to `most`.
-fn within<N: TryFrom<u64>>(count: u64, most: u64) -> Option<N> {
-    N::try_from(count).ok().filter(|_| (1..=most).contains(&count))
-}
 
 /// One computation, written several times: its cases, its rungs, and how they run. What is common to all ladders is here
 /// and in the modules beside; a ladder brings only what is its own.

@@ -37,7 +37,7 @@ mod tests {
         assert_eq!(growth.at(1e9), 0.0, "nothing is known");
         growth.note(8.0, 10.0);
         assert_eq!(growth.at(64.0), 80.0, "by one run, as the operations");
-        // 99 and 1,460 ms, as a plain multiplication of matrices takes on two cores.
+        // 99 and 1,460 ms, as something takes on two cores that no longer fits into caches.
         growth.note(64.0, 99.0);
         growth.note(512.0, 1460.0);
         let next = growth.at(4096.0);

@@ -84,7 +84,7 @@ mod tests {
         Trial {
             rung: "one",
             config: config(&MADE, a, b),
-            compile_ms: 1.0,
+            compile_ms: None,
             status,
             median_ms: None,
             noise: None,

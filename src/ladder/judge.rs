@@ -53,7 +53,7 @@ pub trait Judge {
         &mut self,
         rung: &'static str,
         config: &Config<Self::Code>,
-        compile_ms: &mut f64,
+        compile_ms: &mut Option<f64>,
     ) -> Result<Self::Ready>;
 
     /// A first look at a small case, before anything is known of its speed: among canaries.

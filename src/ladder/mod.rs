@@ -19,6 +19,7 @@ pub mod rounds;
 pub mod rows;
 pub mod rung;
 pub mod search;
+pub mod sizes;
 pub mod trial;
 pub mod tune;
 pub(crate) mod tune_case;

@@ -72,7 +72,7 @@ pub struct Entry {
 /// What the fastest rung is on a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chosen {
-    /// The rung and its parameters, as in `vector WIDTH=4`.
+    /// The rung and its parameters, as in `name WIDTH=4`.
     pub what: String,
     /// Whether tuning had found it before; otherwise a short search did. `None` where there is no such search.
     pub tuned: Option<bool>,

@@ -35,8 +35,8 @@ pub struct Trial<C: 'static> {
     pub rung: &'static str,
     /// Its parameters.
     pub config: Config<C>,
-    /// Time to compile it, make it ready, and launch it once, in milliseconds.
-    pub compile_ms: f64,
+    /// Time to compile it, make it ready, and launch it once, in milliseconds; `None` where it was not compiled here.
+    pub compile_ms: Option<f64>,
     /// What came of it.
     pub status: Status,
     /// Of the best of its rung: the median of its runs in turns with the other finalists, in milliseconds. All trials are
@@ -239,7 +239,7 @@ impl<J: Judge> Tuner<'_, J> {
         let mut trial = Trial {
             rung,
             config: config.clone(),
-            compile_ms: 0.0,
+            compile_ms: None,
             status: Status::Failed(String::new()),
             median_ms: None,
             noise: None,

@@ -88,17 +88,23 @@ impl<L: Ladder> Judge for OfCase<'_, '_, L> {
         Some(mismatch(*outcome).map_or_else(|error| Status::Failed(error.to_string()), Status::Mismatch))
     }
 
-    fn build(&mut self, _: &'static str, config: &Config<L::Code>, compile_ms: &mut f64) -> Result<L::Built> {
+    fn build(
+        &mut self,
+        _: &'static str,
+        config: &Config<L::Code>,
+        compile_ms: &mut Option<f64>,
+    ) -> Result<L::Built> {
         let ladder = self.contest.ladder;
         let began = Instant::now();
         let built = ladder.compile(&self.cl, config);
-        *compile_ms = ms_since(began);
+        *compile_ms = Some(ms_since(began));
         let built = built?;
         if let Some(small) = ladder.small().first() {
             let guard = verify::guard(ladder.output_bytes(small));
             let mut room = ladder.room(Some(&self.cl), small, guard)?;
             ladder.load(&mut room, L::INPUTS[0])?;
-            *compile_ms += ladder.run(&built, &mut room)?.wall_ms;
+            let launched_ms = ladder.run(&built, &mut room)?.wall_ms;
+            *compile_ms = compile_ms.map(|compiled_ms| compiled_ms + launched_ms);
         }
         Ok(built)
     }

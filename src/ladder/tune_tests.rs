@@ -60,7 +60,7 @@ impl Judge for Fake<'_> {
         (does.wrong == "apart").then(|| Status::Failed("apart".to_owned()))
     }
 
-    fn build(&mut self, rung: &'static str, config: &Config<Made>, _: &mut f64) -> Result<Ready> {
+    fn build(&mut self, rung: &'static str, config: &Config<Made>, _: &mut Option<f64>) -> Result<Ready> {
         let [a, b, c] = ["A", "B", "C"].map(|name| config.get(name));
         let (does, name) = ((self.does)(rung, a, b), format!("{rung} {a} {b} {c}"));
         self.step("build", &name);

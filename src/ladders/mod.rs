@@ -5,13 +5,16 @@ pub mod box_filter;
 pub mod cloth;
 pub(crate) mod color_conversion;
 pub mod conversions;
+mod counts;
 pub mod histogram;
 pub mod matmul;
 pub mod reduction;
 pub mod transpose;
 pub mod vector_add;
 
+use crate::ladder::BackEnd;
 use crate::ladder::contest::Ladder;
+use crate::ladder::rung::Rung;
 
 /// Hands the ladders that filter no movies to the macro `$with`, a line for each: what it computes, its name in the code, that
 /// in JSON, and the ladder.
@@ -37,9 +40,9 @@ macro_rules! each_ladder {
 }
 pub(crate) use each_ladder;
 
-/// A ladder that can be measured in the window's spare time.
+/// A ladder that filters no movies, as whoever knows none of them meets it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Listed {
+pub struct Listed {
     /// As [`Ladder::NAME`].
     pub name: &'static str,
     /// What it computes, in a sentence.
@@ -48,16 +51,33 @@ pub(crate) struct Listed {
     pub option: &'static str,
     /// As [`Ladder::SIZES`].
     pub sizes: &'static [&'static str],
-    /// The names of its rungs in order.
-    pub rungs: fn() -> Vec<&'static str>,
+    /// Its rungs in order.
+    pub rungs: fn() -> Vec<ListedRung>,
 }
 
-fn rungs<L: Ladder>(ladder: &L) -> Vec<&'static str> {
-    ladder.rungs().iter().map(|rung| rung.id).collect()
+/// A rung of one of them; its fields are those of [`Rung`].
+#[derive(Debug, Clone, Copy)]
+pub struct ListedRung {
+    /// As [`Rung::id`].
+    pub id: &'static str,
+    /// As [`Rung::title`].
+    pub title: &'static str,
+    /// As [`Rung::idea`].
+    pub idea: &'static str,
+    /// What computes it.
+    pub back_end: BackEnd,
+}
+
+fn rungs<L: Ladder>(ladder: &L) -> Vec<ListedRung> {
+    let listed = |rung: &Rung<L::Code>| {
+        let &Rung { id, title, idea, .. } = rung;
+        ListedRung { id, title, idea, back_end: rung.back_end() }
+    };
+    ladder.rungs().iter().map(listed).collect()
 }
 
 /// What there is to know of a ladder, with its rungs.
-fn listed<L: Ladder>(_: &L, about: &'static str, rungs: fn() -> Vec<&'static str>) -> Listed {
+fn listed<L: Ladder>(_: &L, about: &'static str, rungs: fn() -> Vec<ListedRung>) -> Listed {
     let option = L::TAKES.first().copied().unwrap_or_default();
     Listed { name: L::NAME, about: about.trim(), option, sizes: L::SIZES, rungs }
 }
@@ -69,7 +89,7 @@ macro_rules! list {
 }
 
 /// All of them. Matrix multiplication stands first, the others as the command line lists them.
-pub(crate) fn all() -> Vec<Listed> {
+pub fn all() -> Vec<Listed> {
     let mut all = each_ladder!(list).to_vec();
     all.sort_by_key(|one| one.name != "matmul");
     all

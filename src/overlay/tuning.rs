@@ -289,7 +289,8 @@ fn heat(ratio: f64) -> Color32 {
 
 /// A trial in words.
 fn about(trial: &Trial, tuning: &Tuning) -> String {
-    let head = format!("{} {}\ncompiled in {:.0} ms\n", trial.rung, trial.config, trial.compile_ms);
+    let compiled = trial.compile_ms.map_or_else(|| "\u{2013}".to_owned(), |ms| format!("{ms:.0} ms"));
+    let head = format!("{} {}\ncompiled in {compiled}\n", trial.rung, trial.config);
     let rest = match &trial.status {
         Status::Scored(least) => {
             // As the line of the best and the cache say it.
@@ -333,7 +334,7 @@ mod tests {
         let trial = |status| Trial {
             rung: "fused",
             config: config.clone(),
-            compile_ms: 12.0,
+            compile_ms: Some(12.0),
             status,
             median_ms: None,
             noise: None,
@@ -341,6 +342,12 @@ mod tests {
         let tuning = Tuning { of: Some(((1000, 500), 7)), copy_ms: Some(0.5), most: 9, ..Tuning::NONE };
         let text = about(&trial(Status::Scored(2.0)), &tuning);
         assert!(text.contains("fused STRIPS=2") && text.contains("2.00 ms"), "{text}");
+        assert!(text.contains("compiled in 12 ms"), "{text}");
+        let apart = Trial { compile_ms: None, ..trial(Status::Failed("no".into())) };
+        assert!(
+            about(&apart, &tuning).contains("compiled in \u{2013}"),
+            "what was not compiled took no 0 ms"
+        );
         assert!(text.contains("2.00 GB/s") && text.contains("25 % of a copy"), "{text}");
         let finalist = Trial { median_ms: Some(4.0), ..trial(Status::Scored(2.0)) };
         let text = about(&finalist, &tuning);

@@ -18,8 +18,9 @@ use clreel::error::{Error, Result};
 use clreel::gpu::cl::{self, Buffer, ClContext, Status, list_devices, select_device};
 use clreel::gpu::memory::{Picture, Storage};
 use clreel::ladder::config;
-use clreel::ladder::contest::{Ladder, Sizes};
+use clreel::ladder::contest::Ladder;
 use clreel::ladder::rung::Work;
+use clreel::ladder::sizes::Sizes;
 use clreel::ladders::box_filter::planar::{PlanarFilter, planar_reference};
 use clreel::ladders::box_filter::reference::reference;
 use clreel::ladders::box_filter::{BuiltVariant, Config, Scratch};
@@ -171,7 +172,7 @@ impl Lab {
 
     /// Each step of the cloth that the rung does in its own way. All of them in a row are left out: errors add up there.
     fn simulate(&self, id: &str, army: u32) -> Result<Option<String>> {
-        let sizes = Sizes { army: Some(&[army]), ..Sizes::default() };
+        let sizes = Sizes::default().with("army", [[army]]);
         let steps = Cloth.cases(&sizes).map_err(|why| Error::new(why, "", ""))?;
         let unknown = || Error::new(format!("'{id}' has no kernel."), "", "");
         let rung = Cloth.rungs().iter().find(|rung| rung.id == id).ok_or_else(unknown)?;

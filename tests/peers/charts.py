@@ -2,20 +2,25 @@
 and on dark pages."""
 
 import math
+from pathlib import Path
 
-PEERS = {"opencv", "halide", "libblur", "memcpy", "copy", "npp", "npp-advanced", "cuda-copy"}
-# No steps of the ladder: no kernel, and one of the others.
-BESIDE = {"native", "auto"}
+IDS = Path(__file__).resolve().parents[1] / "goldens" / "ids.txt"
 COLOURS = {"best": "#2f6fd6", "opencv": "#d1722b", "halide": "#3a9a5b", "libblur": "#9b59b6", "memcpy": "#888888"}
 STYLE = """<style>text{font:13px sans-serif;fill:#24292f}line{stroke:#888;stroke-opacity:.4}
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}}</style>"""
 
 
+def rungs():
+    """clreel's rungs and what computes each; whatever else has a time is a library's."""
+    lines = IDS.read_text(encoding="utf-8").splitlines()
+    return {line.split(":")[0]: line.split(", ")[1] for line in lines}
+
+
 def best(results):
     """clreel's smallest time by radius."""
-    times = {}
+    times, mine = {}, rungs()
     for one in results:
-        if one["ms"] and one["name"] not in PEERS:
+        if one["ms"] and one["name"] in mine:
             times[one["radius"]] = min(times.get(one["radius"], math.inf), one["ms"])
     return times
 
@@ -32,11 +37,11 @@ def bar(x, y, length, colour, label):
 
 def peers(results):
     """Milliseconds of clreel's best and of each peer, radius by radius."""
-    mine, parts, y = best(results), [], 36
-    longest = max([one["ms"] for one in results if one["ms"] and one["name"] in PEERS] + list(mine.values()))
+    mine, own, parts, y = best(results), rungs(), [], 36
+    theirs = [one for one in results if one["ms"] and one["name"] not in own]
+    longest = max([one["ms"] for one in theirs] + list(mine.values()))
     for radius in mine:
-        rows = [("best", mine[radius])] + [(one["name"], one["ms"]) for one in results
-                                          if one["radius"] == radius and one["name"] in PEERS and one["ms"]]
+        rows = [("best", mine[radius])] + [(one["name"], one["ms"]) for one in theirs if one["radius"] == radius]
         parts.append(f'<text x="10" y="{y + 12}">r = {radius}</text>')
         for name, ms in rows:
             label = f"{'clreel' if name == 'best' else name} {ms:.2f} ms"
@@ -49,7 +54,8 @@ def peers(results):
 def ladder(results, radius):
     """From naive to fused at one radius, on a logarithmic scale, with the factor to naive."""
     times = {one["name"]: one["ms"] for one in results if one["radius"] == radius and one["ms"]}
-    steps = [name for name in times if name not in PEERS | BESIDE]
+    # auto is one of the others.
+    steps = [name for name in times if rungs().get(name) == "opencl" and name != "auto"]
     if len(steps) < 2:
         return None
     low = math.floor(math.log10(min(times[name] for name in steps)))

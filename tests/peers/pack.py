@@ -92,6 +92,7 @@ def fill(tar, binary, folder, libraries_of_npp, processor):
     put("peer", PEER.encode(), 0o755)
     put("peer.bin", stripped(binary), 0o755)
     put("assets/clip.mp4", (HERE.parent.parent / "assets" / "clip.mp4").read_bytes())
+    put("tests/goldens/ids.txt", (HERE.parent / "goldens" / "ids.txt").read_bytes())
     for name in SCRIPTS:
         put(f"tests/peers/{name}", (HERE / name).read_bytes())
     for name, path in sorted(libraries(binary).items()):

@@ -101,7 +101,8 @@ enum LimitEntry {
 pub(super) struct TrialEntry {
     pub(super) variant: &'static str,
     pub(super) configuration: String,
-    compile_ms: f64,
+    /// Null where it was not compiled in this process.
+    compile_ms: Option<f64>,
     /// The median of a best one's runs in turns with the others, the minimum of any other's.
     pub(super) ms: Option<f64>,
     gb_per_s: Option<f64>,
@@ -204,7 +205,7 @@ pub(super) fn print_run(device: &str, run: &Run) -> Result<()> {
         table.add_row([
             trial.variant.to_owned(),
             trial.configuration.clone(),
-            number(trial.compile_ms),
+            trial.compile_ms.map_or_else(|| "–".to_owned(), number),
             show(trial.ms, &noise),
             show(trial.gb_per_s, &noise),
             show(trial.share.percent(), &[trial.noisy.0, run.limit_noise()]),

@@ -137,15 +137,15 @@ impl Step for Kernels {
 
 /// Where an army was: what goes from one device to another.
 #[derive(Debug, Clone, PartialEq)]
-pub struct State {
+pub(crate) struct State {
     /// Particles now and a step before: three floats each, character after character.
-    pub positions: Vec<f32>,
+    pub(crate) positions: Vec<f32>,
     /// A step before.
-    pub previous: Vec<f32>,
+    pub(crate) previous: Vec<f32>,
     /// How long it has walked.
-    pub seconds: f64,
+    pub(crate) seconds: f64,
     /// The step before, in seconds.
-    pub dt: f32,
+    pub(crate) dt: f32,
 }
 
 /// An army of figures in shirts, and the five steps.
@@ -192,36 +192,30 @@ impl Chain {
     }
 
     /// How many figures there are.
-    pub fn army(&self) -> usize {
+    pub(crate) fn army(&self) -> usize {
         self.data.walks.len()
     }
 
     /// The figure.
-    pub fn figure(&self) -> &Figure {
+    pub(crate) fn figure(&self) -> &Figure {
         &self.data.figure
     }
 
     /// Whether a step is on the host.
-    pub fn is_on_host(&self, step: StepId) -> bool {
+    pub(crate) fn is_on_host(&self, step: StepId) -> bool {
         self.on_host[step as usize]
     }
 
     /// Puts a step on the host, or on the device where there is one, from the next frame on.
-    pub fn put_on_host(&mut self, step: StepId, on_host: bool) {
+    pub(crate) fn put_on_host(&mut self, step: StepId, on_host: bool) {
         self.on_host[step as usize] = on_host || self.kernels.is_none();
     }
 
-    /// Where the vertices go from the next frame on: [`vertex_bytes`](Self::vertex_bytes) of a buffer of this device's
-    /// context, or without one the chain's own memory. What was written elsewhere is not read there any more: until that frame
+    /// Where the vertices go from the next frame on: a buffer of this device's context, or without one the chain's own memory.
+    /// A vertex has 32 bytes: position, normal, u, v. The shirts come first, character after character, then the bodies. What was written elsewhere is not read there any more: until that frame
     /// the vertices are those that the host had last.
-    pub fn write_to(&mut self, target: Option<Buffer>) {
+    pub(crate) fn write_to(&mut self, target: Option<Buffer>) {
         self.data.write_to(target);
-    }
-
-    /// How many bytes the vertices have: 32 each, position, normal, u, v. The shirts come first, character after character,
-    /// then the bodies.
-    pub fn vertex_bytes(&self) -> usize {
-        self.data.vertices.len() * 4
     }
 
     /// Puts a frame on the queue, or does it: `dt` seconds after the one before, after these events. What each step has
@@ -229,7 +223,7 @@ impl Chain {
     ///
     /// # Errors
     /// When the device fails.
-    pub fn step_after(&mut self, dt: f32, pull: Pull, after: &[Event]) -> Result<Vec<(StepId, Done)>> {
+    pub(crate) fn step_after(&mut self, dt: f32, pull: Pull, after: &[Event]) -> Result<Vec<(StepId, Done)>> {
         let dt = if dt.is_finite() { dt.clamp(0.0, LATEST) } else { 0.0 };
         let parts = (dt / LONGEST - LATE).ceil().max(1.0);
         let own = (dt / parts).clamp(SHORTEST, LONGEST);
@@ -274,7 +268,7 @@ impl Chain {
     ///
     /// # Errors
     /// As [`step_after`](Self::step_after).
-    pub fn step(&mut self, dt: f32, drag: Option<Drag>) -> Result<Vec<(StepId, Done)>> {
+    pub(crate) fn step(&mut self, dt: f32, drag: Option<Drag>) -> Result<Vec<(StepId, Done)>> {
         self.step_after(dt, drag.map_or(Pull::Nothing, Pull::Drag), &[])
     }
 
@@ -294,12 +288,12 @@ impl Chain {
     ///
     /// # Errors
     /// When the device fails.
-    pub fn finish(&self) -> Result<()> {
+    pub(crate) fn finish(&self) -> Result<()> {
         self.data.finish()
     }
 
     /// How long the army has walked.
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         self.seconds
     }
 
@@ -307,7 +301,7 @@ impl Chain {
     ///
     /// # Errors
     /// When the device fails.
-    pub fn read_vertices(&mut self, bytes: &mut Vec<u8>) -> Result<bool> {
+    pub(crate) fn read_vertices(&mut self, bytes: &mut Vec<u8>) -> Result<bool> {
         self.data.read_vertices(bytes)
     }
 
@@ -315,7 +309,7 @@ impl Chain {
     ///
     /// # Errors
     /// When the device fails.
-    pub fn vertices(&mut self) -> Result<&[f32]> {
+    pub(crate) fn vertices(&mut self) -> Result<&[f32]> {
         self.data.vertices()
     }
 
@@ -323,13 +317,13 @@ impl Chain {
     ///
     /// # Errors
     /// When the device fails.
-    pub fn state(&mut self) -> Result<State> {
+    pub(crate) fn state(&mut self) -> Result<State> {
         let (positions, previous) = self.data.particles()?;
         Ok(State { positions, previous, seconds: self.seconds, dt: self.dt })
     }
 
     /// Puts the army where another chain's was; one of another size stays where it is.
-    pub fn set_state(&mut self, state: &State) {
+    pub(crate) fn set_state(&mut self, state: &State) {
         if self.data.set_particles(&state.positions, &state.previous) {
             (self.seconds, self.dt) = (state.seconds, state.dt);
         }

@@ -20,9 +20,10 @@ use crate::gpu::cl::{ClContext, DeviceInfo, failed};
 use crate::gpu::kernel::{Kernel, Value as Number, enqueue, expect_types};
 use crate::gpu::program;
 use crate::ladder::config::Config;
-use crate::ladder::contest::{Ladder, Sizes};
+use crate::ladder::contest::Ladder;
 use crate::ladder::measure::{Sample, sample};
 use crate::ladder::rung::{Rung, Work};
+use crate::ladder::sizes::Sizes;
 use crate::threads::{all_threads, share};
 use crate::timing::ms_since;
 
@@ -166,7 +167,7 @@ impl Ladder for Cloth {
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Case>, String> {
         let mut cases = Vec::new();
-        for &army in sizes.army.unwrap_or(&[25]) {
+        for [army] in sizes.of("army", &[[25]])? {
             if !(1..=MOST).contains(&army) {
                 return Err(format!("{army} is no --army of cloth: choose 1 to {MOST}"));
             }

@@ -16,17 +16,17 @@ pub const ROWS: usize = 25;
 /// Particles of a shirt: row after row, the collar first.
 pub const PARTICLES: usize = COLUMNS * ROWS;
 /// Vertices of a shirt's row: the first particle once more at its end, with the picture's other edge.
-pub const VERTEX_COLUMNS: usize = COLUMNS + 1;
+pub(crate) const VERTEX_COLUMNS: usize = COLUMNS + 1;
 /// Vertices of a shirt, row after row.
 pub const SHIRT_VERTICES: usize = VERTEX_COLUMNS * ROWS;
 /// Bones of a figure.
 pub const BONES: usize = 14;
 /// How long two steps take, in seconds.
-pub const PERIOD: f32 = 1.1;
+pub(crate) const PERIOD: f32 = 1.1;
 /// How fast they walk, in metres a second: the speed of the foot on the floor.
-pub const SPEED: f32 = 1.3;
+pub(crate) const SPEED: f32 = 1.3;
 /// How far apart the figures of an army stand, in metres.
-pub const APART: f32 = 1.3;
+pub(crate) const APART: f32 = 1.3;
 
 const HIPS: u32 = 0;
 const SPINE: u32 = 1;

@@ -108,7 +108,7 @@ impl OfCase {
 
     /// Whether it is of a case that there is, and of as many numbers as its source has in `counts`: another version may try
     /// others.
-    pub fn is_of(&self, counts: &BTreeMap<Type, u64>) -> bool {
+    pub(crate) fn is_of(&self, counts: &BTreeMap<Type, u64>) -> bool {
         let count = Case::named(&self.case).and_then(|case| counts.get(&case.from));
         count.is_some_and(|count| self.of == *count && self.values <= *count)
     }
@@ -131,7 +131,7 @@ impl OfCase {
     }
 
     /// Whether there is nothing more to try.
-    pub fn is_settled(&self) -> bool {
+    pub(crate) fn is_settled(&self) -> bool {
         !["missing", "partial"].contains(&self.outcome.as_str())
     }
 }

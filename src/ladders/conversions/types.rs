@@ -149,7 +149,7 @@ impl Rounding {
         [Rounding::Default, Rounding::Nearest, Rounding::Zero, Rounding::Up, Rounding::Down];
 
     /// What it adds to a name.
-    pub fn suffix(self) -> &'static str {
+    pub(crate) fn suffix(self) -> &'static str {
         match self {
             Rounding::Default => "",
             Rounding::Nearest => "_rte",

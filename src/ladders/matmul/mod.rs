@@ -20,9 +20,10 @@ use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo};
 use crate::ladder::arrays::Arrays;
 use crate::ladder::config::Config;
-use crate::ladder::contest::{Ladder, Sizes};
+use crate::ladder::contest::Ladder;
 use crate::ladder::measure::Sample;
 use crate::ladder::rung::Rung;
+use crate::ladder::sizes::Sizes;
 
 use codes::Code;
 use host::Host;
@@ -73,7 +74,7 @@ impl Ladder for Matmul {
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Shape>, String> {
         let mut cases = Vec::new();
-        for &mnk in sizes.mnk.unwrap_or(&[[1024; 3]]) {
+        for mnk in sizes.of("mnk", &[[1024; 3]])? {
             let shape = Shape::of(mnk)?;
             if !cases.contains(&shape) {
                 cases.push(shape);

@@ -83,7 +83,7 @@ impl Shape {
     }
 
     /// Products of two numbers that are added.
-    pub fn products(&self) -> u64 {
+    pub(crate) fn products(&self) -> u64 {
         u64::from(self.m) * u64::from(self.n) * u64::from(self.k)
     }
 

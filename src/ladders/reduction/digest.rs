@@ -11,9 +11,10 @@ use super::pictures::{self, BLOCKS, Case};
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo};
 use crate::ladder::config::Config;
-use crate::ladder::contest::{Ladder, Sizes};
+use crate::ladder::contest::Ladder;
 use crate::ladder::measure::Sample;
 use crate::ladder::rung::Rung;
+use crate::ladder::sizes::Sizes;
 use crate::memory::zeroed;
 use crate::timing::ms_since;
 use crate::verify::{self, Elements};
@@ -122,11 +123,10 @@ impl<D: Digest> Ladder for OfPictures<D> {
     const SIZES: &'static [&'static str] = D::SIZES;
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Case>, String> {
-        let of_size = if sizes.size.is_empty() { &[(1920, 1080)] } else { sizes.size };
-        let blocks = if sizes.block.is_empty() { &BLOCKS[2..] } else { sizes.block };
+        let blocks = sizes.of("block", &[[64]])?;
         let mut cases = Vec::new();
-        for &(width, height) in of_size {
-            for &block in blocks {
+        for [width, height] in sizes.of("size", &[[1920, 1080]])? {
+            for &[block] in &blocks {
                 if !BLOCKS.contains(&block) {
                     return Err(format!("{block} is no --block of {}: choose 16, 32 or 64", D::NAME));
                 }

@@ -12,10 +12,11 @@ use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo, DeviceKind};
 use crate::ladder::arrays::Arrays;
 use crate::ladder::config::Config;
-use crate::ladder::contest::{Ladder, Sizes};
+use crate::ladder::contest::Ladder;
 use crate::ladder::measure::Sample;
 use crate::ladder::rows::CaseRun;
 use crate::ladder::rung::{Rung, Work};
+use crate::ladder::sizes::Sizes;
 use crate::timing::ms_since;
 use crate::verify::Floats;
 
@@ -123,7 +124,7 @@ impl Ladder for Transpose {
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Size>, String> {
         let mut cases = Vec::new();
-        for &mn in sizes.mn.unwrap_or(&[[4096; 2]]) {
+        for mn in sizes.of("mn", &[[4096; 2]])? {
             let size = Size::of(mn)?;
             if !cases.contains(&size) {
                 cases.push(size);

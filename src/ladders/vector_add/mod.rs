@@ -14,9 +14,11 @@ use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo};
 use crate::ladder::arrays::Arrays;
 use crate::ladder::config::Config;
-use crate::ladder::contest::{Ladder, Sizes, count_of};
+use crate::ladder::contest::Ladder;
 use crate::ladder::measure::Sample;
 use crate::ladder::rung::{Rung, Work};
+use crate::ladder::sizes::Sizes;
+use crate::ladders::counts;
 use crate::verify::Floats;
 
 use host::Host;
@@ -97,7 +99,7 @@ impl Ladder for VectorAdd {
     const SIZES: &'static [&'static str] = &["65536", "1048576", "16777216"];
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<u32>, String> {
-        sizes.counts("vector-add", MOST)
+        counts::asked(sizes, "vector-add", MOST)
     }
 
     fn rungs(&self) -> &'static [Rung<Code>] {
@@ -127,7 +129,7 @@ impl Ladder for VectorAdd {
     }
 
     fn case(&self, json: &Value) -> Option<u32> {
-        count_of(json, MOST)
+        counts::from_json(json, MOST)
     }
 
     fn bytes(&self, count: &u32) -> f64 {

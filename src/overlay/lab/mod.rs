@@ -237,7 +237,7 @@ fn contents(ui: &mut Ui, lab: &Lab, choice: &mut Choice, actions: &mut Vec<Actio
     let (limit, rows) = match is_its_own && !lab.rows.is_empty() {
         true => (lab.limit.as_ref(), lab.rows.as_slice()),
         false => {
-            unknown = (ladder.rungs)().into_iter().map(LabRow::unknown).collect();
+            unknown = (ladder.rungs)().iter().map(|rung| LabRow::unknown(rung.id)).collect();
             (None, unknown.as_slice())
         }
     };

@@ -56,7 +56,7 @@ pub(super) fn searched(status: crate::ladder::judge::Status) -> Tuning {
     let trial = |x, status| Trial {
         rung: "running-sum",
         config: Config::of(code, DeviceKind::Cpu).with("STRIP_X", x),
-        compile_ms: 9.0,
+        compile_ms: Some(9.0),
         status,
         median_ms: None,
         noise: None,

@@ -63,7 +63,7 @@ fn the_story_is_of_times_at_this_radius_and_size_only() {
     fixture.push(VariantId::Fused, 7, 0.37, 10);
     fixture.pass(vec![]);
     assert_eq!(told(&fixture).as_deref(), Some("naive \u{2192} fused: 2,300 times"));
-    // Peers run elsewhere: they are no part of it.
+    // Other back ends run elsewhere: they are no part of it.
     fixture.push(VariantId::Native, 7, 0.01, 10);
     fixture.pass(vec![]);
     assert_eq!(told(&fixture).as_deref(), Some("naive \u{2192} fused: 2,300 times"));

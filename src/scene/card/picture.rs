@@ -7,6 +7,7 @@
 //! ```
 
 use super::letters::{CELL, dots};
+use crate::color::Matrix;
 use crate::media::Canvas;
 
 /// Where the bars end, the grey ramp, each of the coloured ones; the rest is below. In parts of the height.
@@ -33,7 +34,7 @@ impl Painter {
         let chroma_width = width.div_ceil(2);
         for y in 0..height {
             for x in 0..width {
-                let [luma, blue, red] = ycbcr(color((x, y), (width, height)));
+                let [luma, blue, red] = Matrix::Bt709.limited(color((x, y), (width, height)));
                 background.planes[0][y * width + x] = luma;
                 // The left one's of two, in even rows: where edges lie at even places, colours are exact there.
                 if x % 2 == 0 && y % 2 == 0 {
@@ -112,17 +113,6 @@ fn grating((x, y): (usize, usize), (width, height): (usize, usize)) -> Rgb {
     if is_light { [0.9; 3] } else { [GROUND; 3] }
 }
 
-/// The three bytes of a colour by BT.709, limited range.
-fn ycbcr([r, g, b]: Rgb) -> [u8; 3] {
-    let luma = 0.2126 * r + 0.7152 * g + 0.0722 * b;
-    let byte = |value: f32| value.round() as u8;
-    [
-        byte(16.0 + 219.0 * luma),
-        byte(128.0 + 224.0 * (b - luma) / 1.8556),
-        byte(128.0 + 224.0 * (r - luma) / 1.5748),
-    ]
-}
-
 /// Where the dark field is, in parts of the picture: left, top, width, height.
 pub(super) const FIELD: [f64; 4] = [COLUMNS[1], ROWS[4], 1.0 - COLUMNS[1], 1.0 - ROWS[4]];
 
@@ -146,9 +136,6 @@ mod tests {
             of(0, 0, 0),
         ];
         assert_eq!(bars, expected);
-        // As ITU-R BT.709 has 75 % bars.
-        assert_eq!(ycbcr(expected[0]), [180, 128, 128]);
-        assert_eq!(ycbcr(expected[5]), [51, 109, 212]);
         assert_eq!((color((0, 300), size), color((1279, 300), size)), ([0.0; 3], [1.0; 3]));
         assert_eq!(color((1279, 360), size), [1.0, 0.0, 0.0]);
         assert_eq!(color((1279, 420), size), [0.0, 0.0, 1.0]);

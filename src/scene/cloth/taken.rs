@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::gpu::cl::Event;
-use crate::gpu::timer::{DeviceClock, device_ms, span_ns};
+use crate::gpu::timer::{DeviceClock, known_span_ns, ms};
 use crate::ladders::cloth::chain::Done;
 use crate::ladders::cloth::steps::StepId;
 use crate::stats::ClothTimes;
@@ -51,7 +51,7 @@ impl Taken {
 
     /// Fills in what it took, and records it.
     pub(super) fn note(&self, times: &mut ClothTimes, clock: &mut DeviceClock, begun: &Begun) {
-        let told = |event: &Event| device_ms(event).unwrap_or(f64::NAN);
+        let told = |event: &Event| known_span_ns(event).map_or(f64::NAN, ms);
         let between = |from: Instant, to: Instant| to.saturating_duration_since(from).as_secs_f64() * 1e3;
         for (step, done) in begun.done {
             let (ms, on_host) = match done {
@@ -91,7 +91,7 @@ impl Taken {
         commands
             .extend(HANDED.into_iter().zip(begun.handed).filter_map(|(name, event)| Some((name, event?))));
         events.extend(commands.into_iter().filter_map(|(name, event)| {
-            let (from, to) = span_ns(event).ok()?;
+            let (from, to) = known_span_ns(event)?;
             Some(log::Event::span(Track::ClothQueue, name, clock.instant(from)?, clock.instant(to)?))
         }));
         events

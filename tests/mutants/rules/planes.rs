@@ -28,8 +28,8 @@ const ROWS: &[Edit] = &[
     edit("layout", "enters, leaves, next, width, 2, bits", "enters, leaves, next, width, 1, bits", 1),
     edit("layout", "enters, leaves, next, width, step, bits", "enters, leaves, next, width, 4, bits", 1),
     edit("layout", "c < 4 && widths[c] > 0", "c < 3 && widths[c] > 0", 1),
-    edit("layout", "halves[c] & 1 ? half_window : whole", "down ? half_window : whole", 1),
-    edit("layout", "down ? half_window : whole, scales", "halves[c] & 1 ? half_window : whole, scales", 1),
+    edit("layout", "is_subsampled[c] & 1 ? half_window : whole", "down ? half_window : whole", 1),
+    edit("layout", "down ? half_window : whole, scales", "is_subsampled[c] & 1 ? half_window : whole, scales", 1),
     // The weighted ends of a window.
     edit("window", "end * convert_uint16(left + samples16(next, x, step, bits))", "end * convert_uint16(left)", 1),
     edit("window", "end * (left + sample(next, x, step, bits))", "end * left", 1),

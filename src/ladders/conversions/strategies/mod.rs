@@ -17,9 +17,11 @@ use super::values::MULTIPLE;
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo};
 use crate::ladder::config::{Config, Param, Tunable};
-use crate::ladder::contest::{Ladder, Sizes, count_of};
+use crate::ladder::contest::Ladder;
 use crate::ladder::measure::Sample;
 use crate::ladder::rung::{Rung, Work};
+use crate::ladder::sizes::Sizes;
+use crate::ladders::counts;
 use crate::threads::all_threads;
 use crate::verify::Elements;
 
@@ -245,7 +247,7 @@ impl Ladder for HostStrategies {
     const SIZES: &'static [&'static str] = &["65536", "1048576", "16777216"];
 
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<u64>, String> {
-        sizes.counts("conversions", MOST)
+        counts::asked(sizes, "conversions", MOST)
     }
 
     fn rungs(&self) -> &'static [Rung<Code>] {
@@ -270,7 +272,7 @@ impl Ladder for HostStrategies {
     }
 
     fn case(&self, json: &Value) -> Option<u64> {
-        count_of(json, MOST)
+        counts::from_json(json, MOST)
     }
 
     fn bytes(&self, count: &u64) -> f64 {
