@@ -3,8 +3,8 @@
 //!
 //! Before the run the output is poisoned: each byte is set to the complement of the right one, so that a byte
 //! nobody writes cannot pass by chance. On both sides of it lie as many [canary](guard) bytes as the output has, which must
-//! survive. Where a byte seems to hold its poison still, or something else is wrong, a second run with other poison and
-//! other canaries tells what nobody writes from what happens to equal the poison.
+//! survive. Where a byte seems to hold its poison still, or a canary changed, a second run with other poison and other canaries
+//! tells what nobody writes from what happens to equal the poison.
 
 mod poison;
 mod report;
@@ -12,7 +12,7 @@ mod report;
 use crate::error::Result;
 use poison::Poison;
 pub use poison::poisoned;
-pub(crate) use poison::{Outputs, between_canaries};
+pub(crate) use poison::{Outputs, between_canaries, guarded};
 pub use report::{Checked, Difference, MismatchReport};
 
 /// Canary bytes on each side of an output of so many bytes: as many again, but no fewer than the pages that a small picture
@@ -96,7 +96,7 @@ impl Elements for Floats {
 
 /// Runs a variant and compares. `want` holds what is right, in `elements`. `run` gets the guarded output as it must be
 /// before the run: canaries, poison, canaries, where the output begins at byte [`guard`]`(want.len())`. It returns the same
-/// bytes as they are after the run. Where something is wrong it is called a second time.
+/// bytes as they are after the run. Where a wrong byte equals its poison, or a canary changed, it is called a second time.
 ///
 /// # Errors
 /// When `run` fails, or returns another number of bytes.
@@ -105,7 +105,17 @@ pub fn check<E: Elements>(
     elements: E,
     run: impl FnMut(&[u8]) -> Result<Vec<u8>>,
 ) -> Result<Option<MismatchReport>> {
-    let outputs = Outputs::of(want, run)?;
+    check_from(want, elements, &guarded(want), run)
+}
+
+/// The same from the output as it is before the first run: [`guarded`].
+pub(crate) fn check_from<E: Elements>(
+    want: &[u8],
+    elements: E,
+    first: &[u8],
+    run: impl FnMut(&[u8]) -> Result<Vec<u8>>,
+) -> Result<Option<MismatchReport>> {
+    let outputs = Outputs::from_first(want, first, run)?;
     let untouched = |at| outputs.is_untouched(at, want[at]);
     let report = MismatchReport {
         overrun: outputs.overrun(),

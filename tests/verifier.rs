@@ -54,6 +54,26 @@ fn one_wrong_byte_is_caught_wherever_it_is() {
 }
 
 #[test]
+fn a_second_run_is_for_what_the_first_one_leaves_open() {
+    let runs_of = |fault: &dyn Fn(&mut Vec<u8>)| {
+        let mut runs = 0;
+        let run = |before: &[u8]| {
+            runs += 1;
+            let mut after = right(before);
+            fault(&mut after);
+            Ok(after)
+        };
+        let report = check(&want(), ROWS, run).unwrap();
+        (runs, report.is_some())
+    };
+    assert_eq!(runs_of(&|_| ()), (1, false));
+    assert_eq!(runs_of(&|after| after[GUARD + 3] ^= 1), (1, true), "plainly wrong");
+    assert_eq!(runs_of(&|after| after[GUARD + 3] = !want()[3]), (2, true), "the poison, or left out");
+    assert_eq!(runs_of(&|after| after[GUARD - 1] ^= 1), (2, true), "beside the output");
+    assert_eq!(runs_of(&|after| after[GUARD + want().len()] ^= 1), (2, true), "behind it");
+}
+
+#[test]
 fn an_untouched_output_is_caught_byte_by_byte() {
     let report = check(&want(), ROWS, |before| Ok(before.to_vec())).unwrap().expect("nothing was written");
     assert_eq!((report.count, report.untouched), (want().len(), want().len()));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
+use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::error::{Error, Result};
@@ -16,8 +16,10 @@ use crate::gpu::program;
 use crate::gpu::sources::{self, Sources, is_kernel_file};
 use crate::jobs::{Job, Said, Teller, Waker};
 
-/// After so long without news a save is over that has closed or renamed its file, and one that has not.
-const CLOSED: Duration = Duration::from_millis(20);
+/// After so long without news a save is over: one that has closed its file or given it its name; one that has done something
+/// else, after which the file may be missing; and one that still writes.
+const CLOSED: Duration = Duration::from_millis(2);
+const GONE: Duration = Duration::from_millis(20);
 const WRITTEN: Duration = Duration::from_millis(300);
 /// How often it is looked whether the folder is there (again), and whether all this is to end.
 const LOOK: Duration = Duration::from_millis(500);
@@ -84,11 +86,18 @@ fn patience(event: &Event) -> Option<Duration> {
         return None;
     }
     match event.kind {
-        EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(CLOSED),
+        // Of one that was renamed the last path is the new one.
+        EventKind::Access(AccessKind::Close(AccessMode::Write))
+        | EventKind::Modify(ModifyKind::Name(RenameMode::To | RenameMode::Both))
+            if event.paths.last().is_some_and(|path| is_kernel_file(path)) =>
+        {
+            Some(CLOSED)
+        }
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(GONE),
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => None,
         // It is written next, or closed.
         EventKind::Create(_) | EventKind::Modify(ModifyKind::Data(_)) => Some(WRITTEN),
-        _ => Some(CLOSED),
+        _ => Some(GONE),
     }
 }
 
@@ -119,7 +128,7 @@ fn watch(
         match received.recv_timeout(wait) {
             Ok(Message::Changed(event)) => {
                 // Without an event it is read all the same: something was lost.
-                let patience = event.as_ref().map_or(Some(CLOSED), patience);
+                let patience = event.as_ref().map_or(Some(GONE), patience);
                 due = patience.map_or(due, |patience| Some(Instant::now() + patience));
                 continue;
             }

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) struct Piped {
     child: Child,
     stdin: ChildStdin,
-    lines: Receiver<Vec<u8>>,
+    lines: Receiver<(Instant, Vec<u8>)>,
 }
 
 impl Piped {
@@ -38,7 +38,7 @@ impl Piped {
             loop {
                 let mut line = Vec::new();
                 match stdout.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
-                    Ok(1..) if sender.send(line).is_ok() => {}
+                    Ok(1..) if sender.send((Instant::now(), line)).is_ok() => {}
                     _ => return,
                 }
             }
@@ -66,6 +66,11 @@ impl Piped {
 
     /// The next line, with its end; waits so long for that.
     pub(super) fn hear(&self, wait: Duration) -> Result<Vec<u8>, RecvTimeoutError> {
+        self.hear_when(wait).map(|(_, line)| line)
+    }
+
+    /// The same, and when it came.
+    pub(super) fn hear_when(&self, wait: Duration) -> Result<(Instant, Vec<u8>), RecvTimeoutError> {
         self.lines.recv_timeout(wait)
     }
 

@@ -163,18 +163,16 @@ thread_local! {
 type Watcher = Box<dyn FnMut(bool)>;
 
 /// From here on `watcher` is told of each program that this thread has compiled: `true` when the compiler begins, `false`
-/// when it is done.
+/// when it has made a program, whose kernels may run next.
 pub(crate) fn watch(watcher: impl FnMut(bool) + 'static) {
     WATCHER.with_borrow_mut(|slot| *slot = Some(Box::new(watcher)));
 }
 
 /// Has the watcher told of a compiler, or of a driver that takes its binary back: either may hang or crash.
-fn watched<T>(compile: impl FnOnce() -> T) -> T {
+fn watched<T, E>(compile: impl FnOnce() -> std::result::Result<T, E>) -> std::result::Result<T, E> {
     let tell = |begins| WATCHER.with_borrow_mut(|watcher| watcher.iter_mut().for_each(|tell| tell(begins)));
     tell(true);
-    let compiled = compile();
-    tell(false);
-    compiled
+    compile().inspect(|_| tell(false))
 }
 
 /// A program that another thread has compiled, for the one that will ask for it.

@@ -3,6 +3,7 @@
 //!
 //! Kernels as they are built in need no trial. The process itself is [`crate::gpu::trial`]; what is asked is the ladder's.
 
+use std::borrow::Cow;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
+use crate::gpu::cl::is_device_failure;
 use crate::gpu::program::KERNELS_VARIABLE;
 use crate::gpu::trial::{BUILD, Client, Fault, LAUNCH, Limit, START};
 use crate::timing::crowding;
@@ -21,6 +23,9 @@ const TIMES_PREDICTED: f64 = 10.0;
 /// What runs no kernel may take so long in any case: a compiler, a driver that is loaded.
 const PREPARING: Duration = Duration::from_secs(60);
 
+/// What makes the bytes that a child gets.
+pub(crate) type Given<'a> = &'a dyn Fn() -> Result<Cow<'a, [u8]>>;
+
 /// A child that answers for a ladder; it is started when it is asked first, and ends with the thread that asks.
 #[derive(Debug)]
 pub struct Child {
@@ -29,14 +34,14 @@ pub struct Child {
     client: Option<Client>,
     /// The last question ended the child, or it did not answer.
     fault: bool,
-    /// Is told when what was compiled runs.
-    runs: Option<Sender<()>>,
+    /// Is told when what was to be compiled is.
+    compiled: Option<Sender<()>>,
 }
 
 impl Child {
     /// `limit` is how long each step of a trial may take; without it 10 s, or ten times as long as was predicted.
     pub fn new(ladder: &'static str, limit: Option<Duration>) -> Self {
-        Self { ladder, limit, client: None, fault: false, runs: None }
+        Self { ladder, limit, client: None, fault: false, compiled: None }
     }
 
     /// Whether the last error was that kernels ended the process that ran them, or did not end. Others would meet in any
@@ -45,27 +50,28 @@ impl Child {
         self.fault
     }
 
-    /// From here on `runs` is told when kernels run there: the compiler has come through them.
-    pub(crate) fn tell_when_it_runs(&mut self, runs: Option<Sender<()>>) {
-        self.runs = runs;
+    /// From here on `compiled` is told when the compiler has come through the kernels there.
+    pub(crate) fn tell_when_compiled(&mut self, compiled: Option<Sender<()>>) {
+        self.compiled = compiled;
     }
 
-    /// Asks about the kernels of `name`; the child finds `frame` in the memory that it shares.
+    /// Asks about the kernels of `name`; the child finds in the memory that it shares what `frame` makes, and may compile before
+    /// that is there.
     ///
     /// # Errors
-    /// When the child cannot be started, ends, or does not answer in time.
+    /// When the child cannot be started, ends, or does not answer in time; `frame`'s.
     pub(crate) fn ask<Q: Serialize, A: DeserializeOwned>(
         &mut self,
         name: &str,
         request: &Q,
-        frame: &[u8],
+        frame: Given<'_>,
     ) -> Result<A> {
         self.fault = false;
-        let (limit, runs) = (self.limit, self.runs.clone());
+        let (limit, compiled) = (self.limit, self.compiled.clone());
         let limit = |step: &str, predicted: Option<f64>| {
-            if ![START, BUILD, LAUNCH].contains(&step) {
+            if step == LAUNCH {
                 // Nobody may wait for it any more.
-                let _ = runs.as_ref().map(|runs| runs.send(()));
+                let _ = compiled.as_ref().map(|compiled| compiled.send(()));
             }
             let times = predicted.map_or(0.0, |ms| TIMES_PREDICTED * ms / 1e3);
             let times = Duration::try_from_secs_f64(times.min(1e6)).unwrap_or(LEAST);
@@ -82,8 +88,16 @@ impl Child {
             };
             let client = self.client.insert(client);
             let fresh = client.is_fresh();
-            client.write_frame(frame).map_err(|e| sentence(name, &Fault::NotStarted(e.to_string())))?;
-            match client.ask(request, &limit) {
+            let begun = client.begin(request);
+            let given = frame().and_then(|frame| {
+                client.write_frame(&frame).map_err(|e| sentence(name, &Fault::NotStarted(e.to_string())))
+            });
+            if let Err(error) = given {
+                // It waits for what does not come.
+                self.client = None;
+                return Err(error);
+            }
+            match begun.and_then(|()| client.answer(&limit)) {
                 Ok(answer) => return Ok(answer),
                 Err(fault) => {
                     self.client = None;
@@ -121,6 +135,14 @@ impl Child {
     /// Ends the child: what it ran may have damaged it. The next question starts another.
     pub(crate) fn end(&mut self) {
         self.client = None;
+    }
+
+    /// The same after an error that it has told, but where the compiler refused what was asked about: nothing has run then.
+    pub(crate) fn end_after(&mut self, error: &Error) {
+        let is_refused = |client: &Client| client.step() == BUILD && !client.has_run();
+        if is_device_failure(error) || !self.client.as_ref().is_some_and(is_refused) {
+            self.end();
+        }
     }
 }
 

@@ -72,6 +72,11 @@ pub fn poisoned(want: &[u8]) -> Vec<u8> {
     want.iter().map(|byte| Poison::First.of(*byte)).collect()
 }
 
+/// The output that is to hold `want` as it is before the first run: poison among canaries.
+pub(crate) fn guarded(want: &[u8]) -> Vec<u8> {
+    Poison::First.guarded(want)
+}
+
 /// Canary bytes around something that is only read: who reads beyond it gets what no picture has there.
 pub(crate) fn between_canaries(bytes: &[u8], guard: usize) -> Vec<u8> {
     Poison::First.around(guard, bytes.iter().copied())
@@ -89,23 +94,35 @@ pub(crate) struct Outputs {
 impl Outputs {
     /// Lets `run` fill a guarded output that is to hold `want`, once or twice. It gets the output as it must be before the
     /// run, and returns it as it is afterwards.
-    pub(crate) fn of(want: &[u8], mut run: impl FnMut(&[u8]) -> Result<Vec<u8>>) -> Result<Self> {
+    pub(crate) fn of(want: &[u8], run: impl FnMut(&[u8]) -> Result<Vec<u8>>) -> Result<Self> {
+        Self::from_first(want, &guarded(want), run)
+    }
+
+    /// The same from `first`, the output as it is before the first run.
+    pub(super) fn from_first(
+        want: &[u8],
+        first: &[u8],
+        mut run: impl FnMut(&[u8]) -> Result<Vec<u8>>,
+    ) -> Result<Self> {
         let mut outputs = Self { runs: Vec::new(), guard: guard(want.len()), len: want.len(), overrun: 0 };
         let (guard, end) = (outputs.guard, outputs.guard + outputs.len);
         for poison in [Poison::First, Poison::Second] {
-            let before = poison.guarded(want);
-            let after = run(&before)?;
-            if after.len() != before.len() {
+            let after = match poison {
+                Poison::First => run(first)?,
+                Poison::Second => run(&poison.guarded(want))?,
+            };
+            if after.len() != outputs.len + 2 * guard {
                 return Err(Error::new(
                     "An output could not be checked.",
-                    format!("It has {} bytes, not {}.", after.len(), before.len()),
+                    format!("It has {} bytes, not {}.", after.len(), outputs.len + 2 * guard),
                     "",
                 ));
             }
             let changed = poison.changed(0, &after[..guard]) + poison.changed(end, &after[end..]);
             outputs.overrun = outputs.overrun.max(changed);
             outputs.runs.push((poison, after));
-            if outputs.got() == want && outputs.overrun == 0 {
+            let is_poison = |(got, want): (&u8, &u8)| got != want && *got == Poison::First.of(*want);
+            if outputs.overrun == 0 && !outputs.got().iter().zip(want).any(is_poison) {
                 break;
             }
         }

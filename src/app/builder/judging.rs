@@ -1,6 +1,7 @@
 //! Kernels that were changed while the movie runs. In: their texts, and the frame on the screen. Out: what they do to it and to
 //! pictures of all kinds, in a process of their own; and what was built of them, where that may be shown.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Instant;
@@ -126,8 +127,9 @@ pub(super) fn judge(
         program::take_over(ahead);
         let made = build(cl, variant, to_texture);
         program::take_over(Vec::new());
+        let made = made?;
         log::record(|| [Event::since("compile", began).with(variant.as_str())]);
-        Ok((report, made?))
+        Ok((report, made))
     });
     log::record(|| [Event::since("judge", began).with(format!("version {} of {variant}", judge.version))]);
     let (verdict, made) = match made {
@@ -204,7 +206,7 @@ fn block_of(frame: &Frame, layout: &Layout, radius: u32) -> Result<Vec<u8>> {
 }
 
 /// Tries a variant on the frame. What the compiler has come through in the process of its own is compiled here, too, while it
-/// runs there: here it runs once it is judged.
+/// runs there, and a driver that keeps what it compiles has it already: here it runs once it is judged.
 fn try_beside_compiler(
     trials: &mut Trials,
     cl: &ClContext,
@@ -212,11 +214,11 @@ fn try_beside_compiler(
     case: &TrialCase,
     to_texture: bool,
 ) -> (Result<Option<Tried>>, Vec<Ahead>) {
-    let (runs, it_runs) = channel();
-    trials.tell_when_it_runs(Some(runs));
+    let (compiled, is_compiled) = channel();
+    trials.tell_when_compiled(Some(compiled));
     let (sources, variant) = (judge.sources.clone(), case.variant);
     let ahead = move || {
-        it_runs.recv().ok()?;
+        is_compiled.recv().ok()?;
         sources::pin(Some(sources));
         Some(BuiltVariant::compile_ahead(cl, variant, to_texture))
     };
@@ -225,7 +227,7 @@ fn try_beside_compiler(
         let ahead = std::thread::Builder::new().name("compiler".into()).spawn_scoped(scope, ahead).ok();
         let tried = try_frame(trials, cl, &judge.frame, case, to_texture);
         // It waits no more.
-        trials.tell_when_it_runs(None);
+        trials.tell_when_compiled(None);
         let ahead = ahead.and_then(|ahead| ahead.join().ok()).flatten();
         (tried, ahead.unwrap_or_default())
     })
@@ -247,9 +249,13 @@ fn try_frame(
         pack(&frame.picture, layout, &mut block)?;
         return trials.planar(cl, layout, to_texture, &case(&block));
     }
-    let mut src = picture_memory(size.0, size.1)?;
-    RgbaConverter::new().convert(&frame.picture, &mut src)?;
-    trials.variant(cl, of.variant, None, to_texture, &case(&src))
+    let picture = || {
+        let mut src = picture_memory(size.0, size.1)?;
+        RgbaConverter::new().convert(&frame.picture, &mut src)?;
+        Ok(Cow::Owned(src))
+    };
+    let bytes = size.0 as usize * size.1 as usize * 4;
+    trials.variant_on(cl, (of.variant, None), to_texture, &case(&[]), (bytes, &picture))
 }
 
 fn build(cl: &ClContext, variant: VariantId, to_texture: bool) -> Result<Made> {

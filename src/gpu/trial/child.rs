@@ -1,7 +1,7 @@
 //! The child's side of a trial. In: requests on stdin, the number of the memory to share. Out: what it says on stdout.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsRawFd as _, FromRawFd as _};
 use std::os::unix::fs::FileExt as _;
 
@@ -47,12 +47,12 @@ impl Talk {
         }
     }
 
-    /// The bytes that were put into the shared memory.
+    /// A way to the picture of what is asked, for any thread.
     ///
     /// # Errors
-    /// When there are not so many.
-    pub(crate) fn read_frame(&self, bytes: &mut [u8]) -> io::Result<()> {
-        self.frame.read_exact_at(bytes, 0)
+    /// When the system refuses.
+    pub(crate) fn picture(&self) -> io::Result<SharedPicture> {
+        self.frame.try_clone().map(SharedPicture)
     }
 
     /// Puts bytes there.
@@ -61,6 +61,23 @@ impl Talk {
     /// When memory runs out.
     pub(crate) fn write_frame(&self, bytes: &[u8]) -> io::Result<()> {
         self.frame.write_all_at(bytes, 0)
+    }
+}
+
+/// The picture in the shared memory.
+pub(crate) struct SharedPicture(File);
+
+impl SharedPicture {
+    /// Its bytes, once they are all there; once for each request.
+    ///
+    /// # Errors
+    /// When there are not so many, or nobody asks any more.
+    pub(crate) fn read(&self, bytes: &mut [u8]) -> io::Result<()> {
+        let mut line = String::new();
+        match io::stdin().read_line(&mut line)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => self.0.read_exact_at(bytes, 0),
+        }
     }
 }
 
@@ -79,8 +96,17 @@ pub(crate) fn serve<Q: DeserializeOwned, A: Serialize>(
         // What a compiler may take is another matter than what a kernel may.
         watch(move |begins| step(if begins { BUILD } else { LAUNCH }));
     }
-    for line in io::stdin().lock().lines() {
-        let Some(request) = line.ok().and_then(|line| serde_json::from_str(&line).ok()) else { break };
+    loop {
+        // Not locked for longer: what is asked may wait for its picture on another thread.
+        let mut line = String::new();
+        if !io::stdin().read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
+            break;
+        }
+        // A picture that nobody wanted.
+        if line == "\n" {
+            continue;
+        }
+        let Ok(request) = serde_json::from_str(&line) else { break };
         let answer = answer(request, &mut talk);
         talk.say(&Said::Answer(answer));
     }

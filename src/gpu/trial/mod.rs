@@ -3,8 +3,9 @@
 //!
 //! The child is this binary again, with a hidden subcommand. It stays, so that the next request finds its devices and
 //! programs there. A request and what the child says to it are a line of JSON each, in the child's stdin and stdout; the
-//! picture lies in memory without a name that both have open. While it works the child says what it does and how long that
-//! should take, so that a slow kernel is told from an endless one. What is asked is no concern of this module.
+//! picture lies in memory without a name that both have open, and an empty line says that it is there: it may still be made while
+//! the child compiles. While it works the child says what it does and how long that should take, so that a slow kernel is told
+//! from an endless one. What is asked is no concern of this module.
 
 mod child;
 
@@ -25,7 +26,7 @@ use super::drivers;
 use super::piped::Piped;
 pub(crate) use super::spent::Limit;
 use super::spent::{LOOK, Spent};
-use crate::timing::log::{self, Event};
+use crate::timing::log::{self, Event, Track};
 pub(crate) use child::{Talk, serve};
 
 /// The hidden subcommand with which this binary tries kernels.
@@ -67,7 +68,11 @@ pub(crate) struct Client {
     piped: Piped,
     frame: File,
     asked: u32,
+    /// When it was asked last.
+    began: Instant,
     step: String,
+    /// It may have run kernels for what it was asked last.
+    has_run: bool,
     _drivers: Option<drivers::Folder>,
 }
 
@@ -101,7 +106,8 @@ impl Client {
             });
         }
         let piped = Piped::start(command.stderr(Stdio::null()), "trial")?;
-        Ok(Self { piped, frame, asked: 0, step: START.to_owned(), _drivers: folder })
+        let (began, step) = (Instant::now(), START.to_owned());
+        Ok(Self { piped, frame, asked: 0, began, step, has_run: false, _drivers: folder })
     }
 
     /// Whether it was asked nothing yet: a kernel before this one cannot have damaged it.
@@ -114,13 +120,26 @@ impl Client {
         &self.step
     }
 
-    /// Puts bytes into the memory that the child sees too.
+    /// Whether it may have run kernels for what it was asked last, and been damaged by them.
+    pub(crate) fn has_run(&self) -> bool {
+        self.has_run
+    }
+
+    /// Puts bytes into the memory that the child sees too, and lets it take them.
     ///
     /// # Errors
     /// When memory runs out.
-    pub(crate) fn write_frame(&self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write_frame(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.frame.set_len(bytes.len() as u64)?;
-        self.frame.write_all_at(bytes, 0)
+        self.frame.write_all_at(bytes, 0)?;
+        self.let_take();
+        Ok(())
+    }
+
+    /// Says that the picture is there.
+    fn let_take(&mut self) {
+        // That the child has ended is heard.
+        let _ = self.piped.write(b"\n");
     }
 
     /// Takes the bytes that the child has put there.
@@ -131,39 +150,63 @@ impl Client {
         self.frame.read_exact_at(bytes, 0)
     }
 
-    /// Asks, and waits for the answer. `limit` says how long a step may take, by its name and what the child predicts for it;
-    /// where the child says what it predicts, the step's time begins anew. After a fault the child is gone: drop this.
+    /// Asks what needs no picture, and waits for the answer.
     ///
     /// # Errors
-    /// When the child ended or did not answer in time.
+    /// As [`Client::answer`].
     pub(crate) fn ask<Q: Serialize, A: DeserializeOwned>(
         &mut self,
         request: &Q,
         limit: &dyn Fn(&str, Option<f64>) -> Limit,
     ) -> Result<A, Fault> {
-        // The child has limits of its own.
-        let _host = super::watch::on_host();
+        self.begin(request)?;
+        self.let_take();
+        self.answer(limit)
+    }
+
+    /// Asks; the child begins at once, and waits for its picture where it needs that. After a fault the child is gone: drop this.
+    ///
+    /// # Errors
+    /// When the child ended.
+    pub(crate) fn begin<Q: Serialize>(&mut self, request: &Q) -> Result<(), Fault> {
         self.asked += 1;
         let mut line = serde_json::to_vec(request).map_err(|e| Fault::NotStarted(e.to_string()))?;
         line.push(b'\n');
-        if self.piped.write(&line).is_err() {
-            return Err(self.ended());
-        }
         START.clone_into(&mut self.step);
+        (self.began, self.has_run) = (Instant::now(), false);
+        match self.piped.write(&line) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(self.ended()),
+        }
+    }
+
+    /// Waits for the answer. `limit` says how long a step may take, by its name and what the child predicts for it; where the
+    /// child says what it predicts, the step's time begins anew. After a fault the child is gone: drop this.
+    ///
+    /// # Errors
+    /// When the child ended or did not answer in time.
+    pub(crate) fn answer<A: DeserializeOwned>(
+        &mut self,
+        limit: &dyn Fn(&str, Option<f64>) -> Limit,
+    ) -> Result<A, Fault> {
+        // The child has limits of its own.
+        let _host = super::watch::on_host();
         let (mut allowed, mut spent) = (limit(START, None), Spent::default());
-        let (mut looked, mut step_began) = (Instant::now(), Instant::now());
+        let (mut looked, mut step_began) = (Instant::now(), self.began);
         loop {
-            match self.piped.hear(LOOK) {
-                Ok(line) => {
+            match self.piped.hear_when(LOOK) {
+                Ok((came, line)) => {
                     let said = serde_json::from_slice(&line);
                     if !matches!(said, Ok(Said::Predicted(_))) {
-                        log::record(|| [Event::since("trial", step_began).with(self.step.as_str())]);
-                        step_began = Instant::now();
+                        let step = || Event::span(Track::of_thread(), "trial", step_began, came);
+                        log::record(|| [step().with(self.step.as_str())]);
+                        step_began = came;
                     }
                     match said {
                         Ok(Said::Answer(answer)) => return Ok(answer),
                         Ok(Said::Step(name)) => {
                             allowed = limit(&name, None);
+                            self.has_run |= ![START, BUILD].contains(&name.as_str());
                             self.step = name;
                         }
                         Ok(Said::Predicted(ms)) => allowed = limit(&self.step, Some(ms)),

@@ -86,6 +86,37 @@ impl Bands {
     }
 }
 
+/// The bytes of a check, on their way to a device and back. Made before they cost the check no time: new memory takes longer
+/// than it takes to fill it.
+pub(crate) struct Room {
+    /// The source between canaries.
+    source: Vec<u8>,
+    /// The output before its first run.
+    output: Vec<u8>,
+    /// What they are afterwards.
+    after: [Vec<u8>; 2],
+}
+
+impl Room {
+    /// To check what a filter makes of `src`, which is to be `want`.
+    ///
+    /// # Errors
+    /// When memory runs out.
+    pub(crate) fn new(src: &[u8], want: &[u8]) -> Result<Self> {
+        let source = verify::between_canaries(src, verify::guard(want.len()));
+        let output = verify::guarded(want);
+        let room = |len| {
+            zeroed(len).map(|mut bytes| {
+                // The system gives memory when it is first written.
+                bytes.fill(1);
+                bytes
+            })
+        };
+        let after = [room(source.len())?, room(output.len())?];
+        Ok(Self { source, output, after })
+    }
+}
+
 const CHECK_FAILED: &str = "The device failed during a check.";
 
 /// A variant's kernels on pictures of one size, to be checked.
@@ -140,22 +171,40 @@ impl<'a> Checker<'a> {
     /// When the variant fails to run; a wrong result is no error but a report.
     pub(crate) fn check(&self, src: &[u8], want: &[u8], bands: Bands) -> Result<Option<MismatchReport>> {
         require_pixels(src, self.size.0, self.size.1)?;
+        self.check_in(&mut Room::new(src, want)?, want, bands)
+    }
+
+    /// The same with what is made for the picture and `want`.
+    ///
+    /// # Errors
+    /// As [`Checker::check`].
+    pub(crate) fn check_in(
+        &self,
+        room: &mut Room,
+        want: &[u8],
+        bands: Bands,
+    ) -> Result<Option<MismatchReport>> {
         require_pixels(want, self.size.0, self.size.1)?;
         let queue = &self.cl.queue;
         let guard = verify::guard(want.len());
+        let middle = guard..guard + want.len();
         let is_image = |picture: &Picture| picture.storage() == Storage::Image;
-        let before =
-            if is_image(&self.source.0) { src.to_vec() } else { verify::between_canaries(src, guard) };
+        let of_source = if is_image(&self.source.0) { middle.clone() } else { 0..room.source.len() };
+        let Room { source: before, output: first, after: [source, output] } = room;
+        let (before, source) = (&before[of_source.clone()], &mut source[of_source]);
         let mut overwritten = 0;
-        let report = verify::check(want, Rgba { width: self.size.0 as usize }, |poison| {
-            let mut after = zeroed(poison.len())?;
+        let report = verify::check_from(want, Rgba { width: self.size.0 as usize }, first, |poison| {
+            let mut after = std::mem::take(output);
+            if after.len() != poison.len() {
+                after = zeroed(poison.len())?;
+            }
             let part = if is_image(&self.output.0) {
                 after.copy_from_slice(poison);
-                guard..guard + want.len()
+                middle.clone()
             } else {
                 0..poison.len()
             };
-            self.source.0.write(queue, &before)?;
+            self.source.0.write(queue, before)?;
             self.output.0.write(queue, &poison[part.clone()])?;
             self.scratch.poison(queue)?;
             for pass in 0..self.plan.passes() {
@@ -165,9 +214,8 @@ impl<'a> Checker<'a> {
             }
             queue.finish().map_err(|e| failed(CHECK_FAILED, &e))?;
             self.output.0.read(queue, &mut after[part])?;
-            let mut source = zeroed(before.len())?;
-            self.source.0.read(queue, &mut source)?;
-            overwritten = overwritten.max(verify::changed(&before, &source));
+            self.source.0.read(queue, source)?;
+            overwritten = overwritten.max(verify::changed(before, source));
             Ok(after)
         })?;
         let report = verify::with_source(report, overwritten);

@@ -163,6 +163,13 @@ impl Suite {
         Ok(None)
     }
 
+    /// Makes what [`Suite::extremes`] needs at this radius.
+    pub fn make_extremes(&mut self, radius: u32) {
+        for pattern in Pattern::ALL {
+            self.case(pattern, EXTREME, radius);
+        }
+    }
+
     /// Checks all kinds of pictures at one small size, whole.
     ///
     /// # Errors

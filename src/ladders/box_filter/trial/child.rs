@@ -16,7 +16,7 @@ use crate::gpu::trial::{START, Talk, serve};
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::planar::{PlanarFilter, planar_reference, run as planes};
 use crate::ladders::box_filter::reference::quick;
-use crate::ladders::box_filter::run::{Bands, Checker};
+use crate::ladders::box_filter::run::{Bands, Checker, Room};
 use crate::ladders::box_filter::suite::{Subject, Suite};
 use crate::ladders::box_filter::{BuiltVariant, Config, Plan, Scratch, filter_once};
 use crate::memory::zeroed;
@@ -58,24 +58,39 @@ impl Responder {
         talk.step(START);
         sources::pin(request.kernels.clone());
         let cl = self.cl(&request.device)?;
-        let mut src = zeroed(request.bytes)?;
         let no_frame = |e| Error::new("Kernels could not be tried.", format!("{e}."), "");
-        talk.read_frame(&mut src).map_err(no_frame)?;
+        let shared = talk.picture().map_err(no_frame)?;
+        let picture = || {
+            let mut src = zeroed(request.bytes)?;
+            shared.read(&mut src).map_err(no_frame)?;
+            Ok(src)
+        };
+        if let Work::Variant { id, params, to_image } = &request.work
+            && request.launch == Launch::Extremes
+        {
+            let id: VariantId = id.parse().map_err(|why: String| Error::new(why, "", ""))?;
+            let ready = || Ready::of(request, picture()?);
+            return std::thread::scope(|scope| {
+                // Who waits for a save waits for the compiler: all else is there by then.
+                let begun = std::thread::Builder::new().name("reference".into());
+                let begun = begun.spawn_scoped(scope, ready).ok();
+                let built = build(&cl, id, params.as_deref(), *to_image)?;
+                let ready = || match begun {
+                    Some(begun) => begun.join().unwrap_or_else(|_| Err(no_frame(broken()))),
+                    None => ready(),
+                };
+                saved(&cl, &built, request, ready, talk)
+            });
+        }
+        let src = picture()?;
         let (tried, picture) = match &request.work {
             Work::Variant { id, params, to_image } => {
                 let id: VariantId = id.parse().map_err(|why: String| Error::new(why, "", ""))?;
                 let [width, height, radius] =
                     [request.size.0, request.size.1, request.radius].map(|n| n as usize);
                 let want = || quick(&src, width, height, radius);
-                std::thread::scope(|scope| {
-                    // Who waits for a save waits for the compiler: the reference is there by then.
-                    let wanted = request.launch == Launch::Extremes;
-                    let begun = std::thread::Builder::new().name("reference".into());
-                    let begun = wanted.then(|| begun.spawn_scoped(scope, want).ok()).flatten();
-                    let want = || begun.and_then(|begun| begun.join().ok()).unwrap_or_else(want);
-                    let built = build(&cl, id, params.as_deref(), *to_image)?;
-                    variant(&cl, &built, request, &src, want, talk)
-                })?
+                let built = build(&cl, id, params.as_deref(), *to_image)?;
+                variant(&cl, &built, request, &src, want, talk)?
             }
             Work::Planar { layout, to_image } => planar(&cl, layout, *to_image, request, &src, talk)?,
             Work::Convert { layout, to_image } if request.launch == Launch::Extremes => {
@@ -139,14 +154,6 @@ fn variant(
 ) -> Result<(Tried, Vec<u8>)> {
     let ((width, height), radius) = (request.size, request.radius);
     talk.step("time");
-    if request.launch == Launch::Extremes {
-        let checker = Checker::new(cl, built, request.size, request.size, radius)?;
-        let ms = checker.predict_above(SHORT_MS)?;
-        if ms < CHEAP_MS {
-            let report = saved(cl, built, &checker, ms, request, (src, want), talk)?;
-            return Ok((ran(ms, report), Vec::new()));
-        }
-    }
     let mut scratch = Scratch::new();
     let input = Picture::alloc(cl, built.kernels().storage, width, height)?;
     let output = Picture::alloc(cl, built.output(), width, height)?;
@@ -209,34 +216,68 @@ fn variant(
     Ok((ran(ms, report), picture))
 }
 
-/// Runs a variant that was just saved, and whose run takes about `ms`: whoever waits to see it waits for each picture. `frame`
-/// is the one that is looked at, and what makes the right one of it: what differs there is told of that one.
+/// What a variant is compared with that was just saved: made while the compiler works.
+struct Ready {
+    /// The frame that is looked at.
+    src: Vec<u8>,
+    /// The right one of it.
+    want: Vec<u8>,
+    /// To check it.
+    room: Room,
+    /// Pictures of all kinds.
+    suite: Suite,
+}
+
+impl Ready {
+    fn of(request: &Request, src: Vec<u8>) -> Result<Self> {
+        let (width, height) = request.size;
+        let want = quick(&src, width as usize, height as usize, request.radius as usize);
+        let room = Room::new(&src, &want)?;
+        let mut suite = Suite::default();
+        suite.make_extremes(request.radius);
+        Ok(Self { src, want, room, suite })
+    }
+}
+
+/// The thread that made it ready did not come to its end.
+fn broken() -> std::io::Error {
+    std::io::Error::other("The reference could not be made")
+}
+
+/// Runs a variant that was just saved: whoever waits to see it waits for each picture. What differs in the frame is told of
+/// that one.
 fn saved(
     cl: &ClContext,
     built: &BuiltVariant,
-    checker: &Checker,
-    ms: f64,
     request: &Request,
-    frame: (&[u8], impl FnOnce() -> Vec<u8>),
+    ready: impl FnOnce() -> Result<Ready>,
     talk: &mut Talk,
-) -> Result<Option<MismatchReport>> {
+) -> Result<Tried> {
+    talk.step("time");
+    let (size, radius) = (request.size, request.radius);
+    let checker = Checker::new(cl, built, size, size, radius)?;
+    let ms = checker.predict_above(SHORT_MS)?;
     // The reference takes only the processor's time.
     talk.step(START);
-    let (src, want) = (frame.0, frame.1());
+    let Ready { src, want, mut room, mut suite } = ready()?;
+    if ms >= CHEAP_MS {
+        drop((checker, room));
+        return variant(cl, built, request, &src, || want, talk).map(|(tried, _)| tried);
+    }
     let mut run = |name: &str| {
         talk.step(name);
         talk.predicted(ms);
     };
     run("check");
-    let report = checker.check(src, &want, Bands::Steps)?;
+    let report = checker.check_in(&mut room, &want, Bands::Steps)?;
     if report.is_some() {
-        return Ok(report);
+        return Ok(ran(ms, report));
     }
     let go_on = &mut || {
         run("small");
         Ok(())
     };
-    Suite::default().extremes(cl, built, request.size, request.radius, go_on)
+    suite.extremes(cl, built, size, radius, go_on).map(|report| ran(ms, report))
 }
 
 /// Runs all passes in bands, as the window does.

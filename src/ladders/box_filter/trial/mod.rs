@@ -6,6 +6,7 @@
 
 mod child;
 
+use std::borrow::Cow;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::gpu::cl::ClContext;
 use crate::gpu::identity::{Identity, identity_of};
 use crate::gpu::program::{any_changed, is_changed};
 use crate::gpu::sources::{self, Sources};
-use crate::ladder::trial::Child;
+use crate::ladder::trial::{Child, Given};
 use crate::ladders::box_filter::VariantId;
 use crate::memory::zeroed;
 use crate::verify::MismatchReport;
@@ -158,6 +159,9 @@ pub struct Case<'a> {
     pub wants_picture: bool,
 }
 
+/// Bytes of a picture, and what makes it.
+type Made<'a> = (usize, Given<'a>);
+
 impl Trials {
     /// `limit` is how long each step of a trial may take; without it 10 s, or ten times as long as was predicted.
     pub fn new(limit: Option<Duration>) -> Self {
@@ -184,9 +188,9 @@ impl Trials {
         });
     }
 
-    /// From here on `runs` is told when kernels run there: the compiler has come through them.
-    pub(crate) fn tell_when_it_runs(&mut self, runs: Option<Sender<()>>) {
-        self.child.tell_when_it_runs(runs);
+    /// From here on `compiled` is told when the compiler has come through the kernels there.
+    pub(crate) fn tell_when_compiled(&mut self, compiled: Option<Sender<()>>) {
+        self.child.tell_when_compiled(compiled);
     }
 
     /// Whether the last error was that kernels ended the process that ran them, or did not end. Others would meet here, too,
@@ -208,6 +212,22 @@ impl Trials {
         to_image: bool,
         case: &Case,
     ) -> Result<Option<Tried>> {
+        let picture = || Ok(Cow::Borrowed(case.src));
+        self.variant_on(cl, (id, config), to_image, case, (case.src.len(), &picture))
+    }
+
+    /// The same on a picture of so many bytes that is made while the compiler works, in place of the case's own.
+    ///
+    /// # Errors
+    /// As [`Trials::variant`]; `picture`'s.
+    pub(crate) fn variant_on(
+        &mut self,
+        cl: &ClContext,
+        (id, config): (VariantId, Option<&Config>),
+        to_image: bool,
+        case: &Case,
+        picture: Made<'_>,
+    ) -> Result<Option<Tried>> {
         let file = |code: &Code| is_changed(code.file);
         let kind = cl.device.info.kind;
         let changed = match (config, id) {
@@ -223,7 +243,7 @@ impl Trials {
             config.code().params.iter().map(|p| (p.name.to_owned(), config.get(p.name))).collect()
         });
         let work = Work::Variant { id: id.as_str().to_owned(), params, to_image };
-        self.case(cl, changed, work, case)
+        self.case(cl, changed, work, case, picture)
     }
 
     /// Tries the filter on planes, which are `case`'s picture as `layout` describes it, and the conversion of what comes
@@ -265,11 +285,19 @@ impl Trials {
     }
 
     fn colors(&mut self, cl: &ClContext, work: Work, case: &Case) -> Result<Option<Tried>> {
-        self.case(cl, work.has_changed_files(), work, case)
+        let picture = || Ok(Cow::Borrowed(case.src));
+        self.case(cl, work.has_changed_files(), work, case, (case.src.len(), &picture))
     }
 
     /// Asks the child, or remembers what it said; `None` where the kernels are not changed.
-    fn case(&mut self, cl: &ClContext, changed: bool, work: Work, case: &Case) -> Result<Option<Tried>> {
+    fn case(
+        &mut self,
+        cl: &ClContext,
+        changed: bool,
+        work: Work,
+        case: &Case,
+        (bytes, picture): Made<'_>,
+    ) -> Result<Option<Tried>> {
         if !changed {
             return Ok(None);
         }
@@ -281,7 +309,7 @@ impl Trials {
             radius: case.radius,
             launch: case.launch,
             longest_ms: case.longest_ms,
-            bytes: case.src.len(),
+            bytes,
             wants_picture: case.wants_picture,
         };
         // Another picture may end otherwise, but not where only the result counts.
@@ -289,16 +317,16 @@ impl Trials {
         if let Some((_, tried)) = known {
             return tried.clone().map(Some);
         }
-        let tried = self.ask(&request, case.src);
+        let tried = self.ask(&request, picture);
         if !case.wants_picture {
             self.known.push((request, tried.clone()));
         }
         tried.map(Some)
     }
 
-    fn ask(&mut self, request: &Request, src: &[u8]) -> Result<Tried> {
+    fn ask(&mut self, request: &Request, picture: Given<'_>) -> Result<Tried> {
         let name = request.work.name();
-        match self.child.ask(&name, request, src)? {
+        match self.child.ask(&name, request, picture)? {
             Answer::Ran(mut tried) => {
                 if request.wants_picture && !tried.left_out {
                     let (width, height) = request.size;
@@ -313,7 +341,7 @@ impl Trials {
                 Ok(tried)
             }
             Answer::Failed(error) => {
-                self.child.end();
+                self.child.end_after(&error);
                 Err(error)
             }
         }
