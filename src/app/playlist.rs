@@ -139,7 +139,7 @@ impl Playlist {
     }
 
     /// The movie that plays, counted from 1, and how many there are; `None` where it is alone.
-    pub(crate) fn place(&self) -> Option<(usize, usize)> {
+    pub(crate) fn in_list(&self) -> Option<(usize, usize)> {
         (self.files.len() > 1).then_some((self.current + 1, self.files.len()))
     }
 

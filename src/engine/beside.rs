@@ -24,11 +24,11 @@ pub(super) enum Share {
     /// The other one comes after it.
     First,
     /// It comes after the one that has kept this.
-    Beside(Kept),
+    Beside(FirstRequest),
 }
 
 /// What is kept of a first request.
-pub(super) struct Kept {
+pub(super) struct FirstRequest {
     ticket: Ticket,
     correction: Option<Correction>,
     matrix: Matrix,
@@ -113,8 +113,13 @@ impl Engine {
             let corrected = request.correction.is_some() && !self.corrects_on_device(request.variant);
             let on_host = if is_rgba { Some((slot.lend_input()?, corrected)) } else { None };
             let (ticket, correction) = (Ticket(self.next), request.correction);
-            self.kept =
-                Some(Kept { ticket, correction, matrix, on_device: prepared.unfiltered.clone(), on_host });
+            self.kept = Some(FirstRequest {
+                ticket,
+                correction,
+                matrix,
+                on_device: prepared.unfiltered.clone(),
+                on_host,
+            });
         }
         Ok((prepared, None))
     }
@@ -123,7 +128,7 @@ impl Engine {
     fn prepare_beside(
         &mut self,
         share: &Share,
-        kept: &Kept,
+        kept: &FirstRequest,
         frame: &Frame,
         request: &Request,
         slot: &mut Slot,

@@ -7,7 +7,7 @@ use super::bands::Bands;
 use super::device_job::DeviceJob;
 use super::plans::Key;
 use super::scopes::Readings;
-use super::slot::Place;
+use super::slot::ResultIn;
 use super::{Finished, HOLD_MS, Outcome, Progress, Slot, Stages, Ticket};
 use crate::error::Error;
 
@@ -75,10 +75,10 @@ pub(super) fn first_failure(on_device: Option<&DeviceJob>, bands: Option<&mut Ba
 pub(super) fn finish(job: Job, outcome: Outcome) -> Finished {
     let Job { ticket, on_device, filter, in_texture, mut slot, started, mut stages, mut readings, .. } = job;
     let to_texture = on_device.as_ref().map_or(in_texture, DeviceJob::fills_texture);
-    let mut place = match (to_texture, &filter, &on_device) {
-        (true, ..) => Place::Texture,
-        (_, _, Some(_)) => Place::Output,
-        _ => Place::Input,
+    let mut result_in = match (to_texture, &filter, &on_device) {
+        (true, ..) => ResultIn::Texture,
+        (_, _, Some(_)) => ResultIn::Output,
+        _ => ResultIn::Input,
     };
     if let Some((key, mut bands)) = filter {
         if on_device.is_none() {
@@ -91,7 +91,7 @@ pub(super) fn finish(job: Job, outcome: Outcome) -> Finished {
         }
         if let Some(picture) = bands.take_picture() {
             slot.keep_own(picture);
-            place = Place::Own;
+            result_in = ResultIn::Own;
         }
         match (key, started) {
             (Some(key), Some(_)) => slot.plans().put(key, bands.into_filter()),
@@ -103,9 +103,9 @@ pub(super) fn finish(job: Job, outcome: Outcome) -> Finished {
         // Its memory objects were made for a picture that the host writes anew.
         slot.leave_device(true);
     }
-    if place != Place::Input {
+    if result_in != ResultIn::Input {
         slot.give_input_back();
     }
-    slot.result_is_in(place);
+    slot.result_is_in(result_in);
     Finished { ticket, outcome, slot: Some(slot), stages, readings }
 }

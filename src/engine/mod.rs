@@ -50,7 +50,7 @@ use crate::stats::{Span, Stage};
 use crate::timing::ms_since;
 
 pub use bands::Bands;
-use beside::{Kept, Share};
+use beside::{FirstRequest, Share};
 pub(crate) use conversions::Check;
 pub(crate) use device::Parting;
 use device_job::Colors;
@@ -82,7 +82,7 @@ pub struct Engine {
     pace: Pace,
     jobs: VecDeque<Job>,
     /// What the last frame has for a second request.
-    kept: Option<Kept>,
+    kept: Option<FirstRequest>,
     next: u64,
     /// Frames are converted by programs only that were checked for such ones.
     only_checked: bool,

@@ -45,13 +45,13 @@ pub(crate) fn keep() {
 
 /// Where the binary of one program is, or is to be.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct BinaryFile {
     path: PathBuf,
     key: String,
 }
 
-impl Place {
-    /// The place of a program's binary; `None` where none is to be kept.
+impl BinaryFile {
+    /// The file of a program's binary; `None` where none is to be kept.
     pub(super) fn of(device: &DeviceInfo, text: &str, options: &str) -> Option<Self> {
         let asked = environment::text(VARIABLE);
         let wanted = is_wanted(asked.as_deref(), KEEPS.get()) && !sources::is_named();
@@ -172,12 +172,12 @@ mod tests {
         let folder = Folder::new("key");
         let device = DeviceInfo::made_up();
         let at = |device: &DeviceInfo, layers: &str, text: &str, options: &str| {
-            Place::at(&folder.0, device, layers, text, options)
+            BinaryFile::at(&folder.0, device, layers, text, options)
         };
-        let place = at(&device, "", "text", "-D A=1");
-        assert_eq!(place.get(), None);
-        place.put(b"binary");
-        assert_eq!(place.get().as_deref(), Some(&b"binary"[..]));
+        let file = at(&device, "", "text", "-D A=1");
+        assert_eq!(file.get(), None);
+        file.put(b"binary");
+        assert_eq!(file.get().as_deref(), Some(&b"binary"[..]));
         let other = |change: fn(&mut DeviceInfo)| {
             let mut other = device.clone();
             change(&mut other);
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(at(&device, "", "text", "-D A=2").get(), None);
         // Another one's file under this name: a collision of hashes, or a copy.
         let copied = at(&device, "", "text2", "-D A=1");
-        fs::copy(&place.path, &copied.path).unwrap();
+        fs::copy(&file.path, &copied.path).unwrap();
         assert_eq!(copied.get(), None);
         copied.put(b"other");
         assert_eq!(copied.get().as_deref(), Some(&b"other"[..]), "it is replaced");
@@ -202,60 +202,60 @@ mod tests {
     #[test]
     fn a_damaged_file_is_none() {
         let folder = Folder::new("damaged");
-        let place = Place::at(&folder.0, &DeviceInfo::made_up(), "", "text", "");
-        place.put(b"binary");
-        let whole = fs::read(&place.path).unwrap();
+        let file = BinaryFile::at(&folder.0, &DeviceInfo::made_up(), "", "text", "");
+        file.put(b"binary");
+        let whole = fs::read(&file.path).unwrap();
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 0x10;
-            fs::write(&place.path, &damaged).unwrap();
-            assert_eq!(place.get(), None, "byte {at}");
-            fs::write(&place.path, &whole[..at]).unwrap();
-            assert_eq!(place.get(), None, "{at} bytes");
+            fs::write(&file.path, &damaged).unwrap();
+            assert_eq!(file.get(), None, "byte {at}");
+            fs::write(&file.path, &whole[..at]).unwrap();
+            assert_eq!(file.get(), None, "{at} bytes");
         }
         // A length that is no length, with a hash that is right.
         let mut rest = u64::MAX.to_le_bytes().to_vec();
         rest.extend(b"key");
-        fs::write(&place.path, [MAGIC, &hash(&rest).to_le_bytes(), &rest].concat()).unwrap();
-        assert_eq!(place.get(), None);
-        fs::remove_file(&place.path).unwrap();
-        symlink("/dev/zero", &place.path).unwrap();
-        assert_eq!(place.get(), None);
-        fs::remove_file(&place.path).unwrap();
-        place.put(&[]);
-        assert!(!place.path.exists(), "no binary");
+        fs::write(&file.path, [MAGIC, &hash(&rest).to_le_bytes(), &rest].concat()).unwrap();
+        assert_eq!(file.get(), None);
+        fs::remove_file(&file.path).unwrap();
+        symlink("/dev/zero", &file.path).unwrap();
+        assert_eq!(file.get(), None);
+        fs::remove_file(&file.path).unwrap();
+        file.put(&[]);
+        assert!(!file.path.exists(), "no binary");
     }
 
     #[test]
     fn a_folder_that_others_may_write_to_is_not_used() {
         let folder = Folder::new("shared");
-        let place = Place::at(&folder.0, &DeviceInfo::made_up(), "", "text", "");
-        place.put(b"binary");
-        assert!(place.get().is_some());
+        let file = BinaryFile::at(&folder.0, &DeviceInfo::made_up(), "", "text", "");
+        file.put(b"binary");
+        assert!(file.get().is_some());
         fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o777)).unwrap();
-        assert_eq!(place.get(), None);
-        place.put(b"another");
+        assert_eq!(file.get(), None);
+        file.put(b"another");
         fs::set_permissions(&folder.0, fs::Permissions::from_mode(0o700)).unwrap();
-        assert_eq!(place.get().as_deref(), Some(&b"binary"[..]));
+        assert_eq!(file.get().as_deref(), Some(&b"binary"[..]));
     }
 
     #[test]
     fn what_was_used_longest_ago_makes_room() {
         let folder = Folder::new("room");
-        let places: Vec<Place> = (0..6)
-            .map(|n| Place::at(&folder.0, &DeviceInfo::made_up(), "", &format!("text {n}"), ""))
+        let files: Vec<BinaryFile> = (0..6)
+            .map(|n| BinaryFile::at(&folder.0, &DeviceInfo::made_up(), "", &format!("text {n}"), ""))
             .collect();
         let old = SystemTime::now() - Duration::from_secs(1000);
-        for (n, place) in (0..).zip(&places) {
-            place.put(&[7; 1000]);
-            let file = File::options().append(true).open(&place.path).unwrap();
+        for (n, file) in (0..).zip(&files) {
+            file.put(&[7; 1000]);
+            let file = File::options().append(true).open(&file.path).unwrap();
             file.set_modified(old + Duration::from_secs(n)).unwrap();
         }
-        let there = || places.iter().map(|place| u8::from(place.path.exists())).collect::<Vec<_>>();
-        assert!(places[0].get().is_some(), "now it is the newest");
+        let there = || files.iter().map(|file| u8::from(file.path.exists())).collect::<Vec<_>>();
+        assert!(files[0].get().is_some(), "now it is the newest");
         make_room(&folder.0, 5, u64::MAX);
         assert_eq!(there(), [1, 0, 1, 1, 1, 1]);
-        let length = fs::metadata(&places[0].path).unwrap().len();
+        let length = fs::metadata(&files[0].path).unwrap().len();
         make_room(&folder.0, 5, 3 * length);
         assert_eq!(there(), [1, 0, 0, 0, 1, 1]);
         fs::write(folder.0.join("mine.txt"), "not ours to remove").unwrap();

@@ -52,16 +52,16 @@ impl From<Value> for Argument<'_> {
 
 /// An argument that was set.
 #[derive(Debug)]
-enum Kept {
+enum Bound {
     Memory(Mem),
     Value(Value),
 }
 
-impl Kept {
+impl Bound {
     fn is(&self, argument: &Argument) -> bool {
         match (self, argument) {
-            (Kept::Memory(kept), Argument::Memory(memory)) => kept.raw() == memory.raw(),
-            (Kept::Value(kept), Argument::Value(value)) => kept == value,
+            (Bound::Memory(kept), Argument::Memory(memory)) => kept.raw() == memory.raw(),
+            (Bound::Value(kept), Argument::Value(value)) => kept == value,
             _ => false,
         }
     }
@@ -75,7 +75,7 @@ impl Kept {
 #[derive(Debug)]
 pub struct Kernel {
     kernel: Handle,
-    kept: RefCell<Vec<Option<Kept>>>,
+    kept: RefCell<Vec<Option<Bound>>>,
 }
 
 impl Kernel {
@@ -121,8 +121,8 @@ impl Kernel {
             Argument::Value(Value::Float4(value)) => self.set_raw(index, value),
         }?;
         *kept = Some(match argument {
-            Argument::Memory(memory) => Kept::Memory(memory.clone()),
-            Argument::Value(value) => Kept::Value(value),
+            Argument::Memory(memory) => Bound::Memory(memory.clone()),
+            Argument::Value(value) => Bound::Value(value),
         });
         Ok(())
     }
@@ -137,7 +137,7 @@ impl Kernel {
     /// Lets its memory objects go: they are set anew before the next launch.
     pub(crate) fn forget_memory(&self) {
         for kept in self.kept.borrow_mut().iter_mut() {
-            kept.take_if(|kept| matches!(kept, Kept::Memory(_)));
+            kept.take_if(|kept| matches!(kept, Bound::Memory(_)));
         }
     }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::error::{Error, Result};
-use crate::gpu::binaries::Place;
+use crate::gpu::binaries::BinaryFile;
 use crate::gpu::cl::{self, ClContext, Program};
 use crate::gpu::sources::{self, Sources};
 use crate::load::{self, Unread};
@@ -222,10 +222,10 @@ pub(crate) fn build(cl: &ClContext, source_name: &str, source: &str, options: &s
     if let Some(program) = ahead {
         return Ok(program);
     }
-    let place = Place::of(&cl.device.info, &text.to_string_lossy(), &options.to_string_lossy());
+    let file = BinaryFile::of(&cl.device.info, &text.to_string_lossy(), &options.to_string_lossy());
     let began = Instant::now();
     let told = |how| [Event::since(how, began).with(format!("{source_name} {}", options.to_string_lossy()))];
-    let kept = place.as_ref().and_then(Place::get);
+    let kept = file.as_ref().and_then(BinaryFile::get);
     if let Some(program) = kept.and_then(|binary| of_binary(cl, &binary, &options)) {
         log::record(|| told("load"));
         return Ok(program);
@@ -236,8 +236,8 @@ pub(crate) fn build(cl: &ClContext, source_name: &str, source: &str, options: &s
     super::watch::progress();
     match built {
         Ok(()) => {
-            if let (Some(place), Some(binary)) = (place, program.binary()) {
-                place.put(&binary);
+            if let (Some(file), Some(binary)) = (file, program.binary()) {
+                file.put(&binary);
             }
             Ok(program)
         }

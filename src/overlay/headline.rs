@@ -88,8 +88,8 @@ fn title(ui: &mut Ui, row: Rect, view: &View) -> bool {
     ui.painter().galley(pos2(left, row.center().y - galley.size().y / 2.0), galley, color);
     ui.painter().circle_filled(pos2(left - 9.0, row.center().y), 3.5, color);
     let fold = panel::header(ui, row.with_max_x(row.left() + 16.0), "", false);
-    let text = match view.movie.place {
-        Some((place, count)) => format!("{place}/{count} \u{b7} {}", view.movie.file_name),
+    let text = match view.movie.in_list {
+        Some((number, count)) => format!("{number}/{count} \u{b7} {}", view.movie.file_name),
         None => view.movie.file_name.clone(),
     };
     let name = theme::elided(ui, &text, theme::words(12.5), theme::TEXT, left - row.left() - 36.0);

@@ -182,7 +182,7 @@ pub(crate) struct MovieSummary {
     /// Codec and pixel format in FFmpeg's names, matrix and range: "hevc, yuv420p10le, BT.2020, limited".
     pub format: String,
     /// Where it stands among the movies that are played, from 1, and how many these are; `None` where it is alone.
-    pub place: Option<(usize, usize)>,
+    pub in_list: Option<(usize, usize)>,
     /// Whether the movie is interlaced.
     pub fields: Fields,
     /// Position of the frame on the screen, in seconds.
@@ -202,7 +202,7 @@ impl MovieSummary {
             height: 0,
             fps: None,
             format: String::new(),
-            place: None,
+            in_list: None,
             fields: Fields::default(),
             position_s: 0.0,
             duration_s: None,

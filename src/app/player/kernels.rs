@@ -27,7 +27,7 @@ const KEPT: usize = 10;
 const ENOUGH: usize = 5;
 
 /// Texts, and what came of them.
-struct Kept {
+struct KeptVersion {
     number: u64,
     sources: Sources,
     files: Vec<String>,
@@ -39,7 +39,7 @@ struct Kept {
     times: Vec<(VariantId, u32, (u32, u32), f64)>,
 }
 
-impl Kept {
+impl KeptVersion {
     fn time(&self, variant: VariantId, radius: u32, size: (u32, u32)) -> Option<f64> {
         let found = self.times.iter().find(|time| (time.0, time.1, time.2) == (variant, radius, size));
         found.map(|time| time.3)
@@ -51,7 +51,7 @@ impl Kept {
 pub(super) struct LiveKernels {
     watching: Option<Watching>,
     copying: Option<Job<PathBuf>>,
-    kept: VecDeque<Kept>,
+    kept: VecDeque<KeptVersion>,
     number: u64,
     current: u64,
     /// The current version is to be judged; by hand: whether or not it changes anything.
@@ -127,16 +127,16 @@ impl LiveKernels {
         &self.shown
     }
 
-    fn version(&self, number: u64) -> Option<&Kept> {
+    fn version(&self, number: u64) -> Option<&KeptVersion> {
         self.kept.iter().find(|kept| kept.number == number)
     }
 
-    fn version_mut(&mut self, number: u64) -> Option<&mut Kept> {
+    fn version_mut(&mut self, number: u64) -> Option<&mut KeptVersion> {
         self.kept.iter_mut().find(|kept| kept.number == number)
     }
 
     /// The texts from which a variant's kernels, or the conversion's, were built that run now.
-    fn runs(&self, subject: Subject) -> Option<&Kept> {
+    fn runs(&self, subject: Subject) -> Option<&KeptVersion> {
         self.version(*self.running.get(&subject)?)
     }
 
@@ -172,7 +172,7 @@ impl LiveKernels {
         let newest = self.kept.back().map(|kept| kept.sources.clone());
         let files = sources.changed_since(&newest.unwrap_or_default());
         self.number += 1;
-        let kept = Kept {
+        let kept = KeptVersion {
             number: self.number,
             sources,
             files,
@@ -364,10 +364,10 @@ impl LiveKernels {
 
     /// Puts together what is shown.
     fn refresh(&mut self, chosen: VariantId, radius: u32, size: Option<(u32, u32)>) {
-        let row = |kept: &Kept| {
+        let row = |kept: &KeptVersion| {
             let judged = kept.judged.iter().map(|judged| {
                 let exact = size.filter(|_| judged.verdict == Verdict::Exact);
-                let time = |kept: &Kept| match judged.subject {
+                let time = |kept: &KeptVersion| match judged.subject {
                     Subject::Variant(variant) => kept.time(variant, radius, exact?),
                     // Its stage has a time, which is of no version.
                     Subject::Conversion => None,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Loaded, Place, Slot, still_in_use};
+use super::{Loaded, ResultIn, Slot, still_in_use};
 use crate::error::Result;
 use crate::gpu::host_block::HostBlock;
 
@@ -19,7 +19,7 @@ impl Slot {
         if self.input.as_ref().is_none_or(|own| !Arc::ptr_eq(own, &block)) {
             self.replace_input(Some(block));
         }
-        (self.loaded, self.result, self.borrows) = (Loaded::Rgba, Place::Input, true);
+        (self.loaded, self.result, self.borrows) = (Loaded::Rgba, ResultIn::Input, true);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use ocl::ffi;
 
-use super::{DeviceSide, Loaded, Output, Place, SOURCE, Slot, TARGET, no_picture};
+use super::{DeviceSide, Loaded, Output, ResultIn, SOURCE, Slot, TARGET, no_picture};
 use crate::engine::plans::Plans;
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, Event, Queue};
@@ -113,8 +113,8 @@ impl Slot {
     /// The picture in the device's memory, where that still has it, and whether it has to be acquired before it is read.
     pub(in crate::engine) fn on_device(&self) -> Option<(Picture, bool)> {
         match (self.result, &self.device.target, &self.device.shared) {
-            (Place::Output, Some(target), _) => Some((target.clone(), false)),
-            (Place::Texture, _, Some(shared)) => Some((shared.picture().clone(), true)),
+            (ResultIn::Output, Some(target), _) => Some((target.clone(), false)),
+            (ResultIn::Texture, _, Some(shared)) => Some((shared.picture().clone(), true)),
             _ => None,
         }
     }
@@ -210,7 +210,7 @@ impl Slot {
         if to_texture {
             event = Some(device.shared.as_ref().ok_or_else(no_picture)?.release(cl)?);
         }
-        self.result = if to_texture { Place::Texture } else { Place::Output };
+        self.result = if to_texture { ResultIn::Texture } else { ResultIn::Output };
         event.ok_or_else(no_picture)
     }
 

@@ -86,7 +86,7 @@ pub struct Slot {
     loaded: Loaded,
     /// The input is another slot's, which must not write there meanwhile.
     borrows: bool,
-    result: Place,
+    result: ResultIn,
     /// Last: what OpenCL has of it goes before.
     surface: Option<Surface>,
 }
@@ -108,7 +108,7 @@ unsafe impl Send for Rest {}
 
 /// Where the picture is that a slot was filled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ResultIn {
     /// As it was loaded: nothing filters it.
     Input,
     /// In the host's memory for the filtered picture.
@@ -159,7 +159,7 @@ impl Slot {
             own: None,
             loaded: Loaded::Rgba,
             borrows: false,
-            result: Place::Input,
+            result: ResultIn::Input,
             surface: None,
         }
     }
@@ -170,7 +170,7 @@ impl Slot {
     /// # Errors
     /// When the picture cannot be read back.
     pub fn be_readable(&mut self, gl: &glow::Context) -> Result<()> {
-        let Some(surface) = self.surface.as_mut().filter(|_| self.result == Place::Texture) else {
+        let Some(surface) = self.surface.as_mut().filter(|_| self.result == ResultIn::Texture) else {
             return Ok(());
         };
         if self.device.shared.is_some() {
@@ -250,7 +250,7 @@ impl Slot {
         if self.input.as_mut().is_none_or(|block| Arc::get_mut(block).is_none()) {
             self.replace_input(Some(Arc::new(HostBlock::new(self.bytes())?)));
         }
-        (self.loaded, self.result, self.borrows) = (Loaded::Rgba, Place::Input, false);
+        (self.loaded, self.result, self.borrows) = (Loaded::Rgba, ResultIn::Input, false);
         let block = self.input.as_mut().and_then(Arc::get_mut);
         block.map(HostBlock::bytes_mut).ok_or_else(still_in_use)
     }
@@ -337,13 +337,13 @@ impl Slot {
     }
 
     /// Notes where the picture is now.
-    pub(super) fn result_is_in(&mut self, place: Place) {
-        self.result = place;
+    pub(super) fn result_is_in(&mut self, result: ResultIn) {
+        self.result = result;
     }
 
     /// Whether the device has put the picture into the host's memory, from where [`Slot::show`] is to fetch it.
     pub(crate) fn is_in_output(&self) -> bool {
-        self.result == Place::Output
+        self.result == ResultIn::Output
     }
 
     /// Fills the texture with the picture, from where that is. Does nothing while the device has it, or where there is no
@@ -351,8 +351,8 @@ impl Slot {
     pub fn show(&mut self) {
         let Some(mut surface) = self.surface.take_if(|_| !self.device.handed_over) else { return };
         let filled = match (self.result, &self.output) {
-            (Place::Texture, _) => false,
-            (Place::Output, Some(Output::Pixels(pixels))) => {
+            (ResultIn::Texture, _) => false,
+            (ResultIn::Output, Some(Output::Pixels(pixels))) => {
                 surface.fill_from(pixels);
                 true
             }
@@ -360,7 +360,7 @@ impl Slot {
         };
         self.surface = Some(surface);
         if filled {
-            self.result = Place::Texture;
+            self.result = ResultIn::Texture;
         }
     }
 
@@ -370,9 +370,9 @@ impl Slot {
             return None;
         }
         match (self.result, &self.output) {
-            (Place::Input, _) => self.input.as_deref().map(HostBlock::bytes),
-            (Place::Output, Some(Output::Block(block))) => Some(block.bytes()),
-            (Place::Own, _) => self.own.as_deref(),
+            (ResultIn::Input, _) => self.input.as_deref().map(HostBlock::bytes),
+            (ResultIn::Output, Some(Output::Block(block))) => Some(block.bytes()),
+            (ResultIn::Own, _) => self.own.as_deref(),
             _ => None,
         }
     }
@@ -385,7 +385,7 @@ impl Slot {
     /// Keeps the memory of a filter's own, with the picture in it.
     pub(super) fn keep_own(&mut self, picture: Vec<u8>) {
         self.own = Some(picture);
-        self.result = Place::Own;
+        self.result = ResultIn::Own;
     }
 
     /// Fills the texture, if there is one, with a picture of this size, tightly packed RGBA8.

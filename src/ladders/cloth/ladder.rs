@@ -13,7 +13,7 @@ use super::host::{self, VERTEX};
 use super::kernels::Program;
 use super::layout::Layout;
 use super::model::{Figure, SHIRT_VERTICES};
-use super::room::{self, Place, Room};
+use super::room::{self, Arrangement, Room};
 use super::steps::StepId;
 use crate::error::Result;
 use crate::gpu::cl::{ClContext, DeviceInfo, failed};
@@ -269,15 +269,15 @@ impl Ladder for Cloth {
     }
 
     fn write(&self, built: &Built, room: &mut Room, bytes: &[u8]) -> Result<()> {
-        room.write(place(built), bytes)
+        room.write(arranged(built), bytes)
     }
 
     fn read(&self, built: &Built, room: &Room) -> Result<Vec<u8>> {
-        room.read(place(built))
+        room.read(arranged(built))
     }
 
     fn changed(&self, built: &Built, room: &Room) -> Result<usize> {
-        room.changed(place(built))
+        room.changed(arranged(built))
     }
 
     fn run(&self, built: &Built, room: &mut Room) -> Result<Sample> {
@@ -294,11 +294,11 @@ impl Ladder for Cloth {
 }
 
 /// Where a rung's arrays are on the device; `None` for the host.
-fn place(built: &Built) -> Option<Place> {
+fn arranged(built: &Built) -> Option<Arrangement> {
     match built {
         Built::Host(_) => None,
-        Built::Kernels(program) => Some(Place::of(program)),
-        Built::Limit(_) => Some(Place { way: Way::Resident, layout: Layout::Planes(1) }),
+        Built::Kernels(program) => Some(Arrangement::of(program)),
+        Built::Limit(_) => Some(Arrangement { way: Way::Resident, layout: Layout::Planes(1) }),
     }
 }
 

@@ -429,8 +429,8 @@ fn constraints(rest: &[Point], reach: &[f32]) -> (Vec<Constraint>, Vec<Range<usi
 /// One figure of an army: where it stands, and how far its walk is ahead of the others'.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Walk {
-    /// x and z of the place, in metres.
-    pub place: [f32; 2],
+    /// x and z of where it stands, in metres.
+    pub at: [f32; 2],
     /// A part of the period.
     pub phase: f32,
 }
@@ -471,9 +471,9 @@ impl Walk {
         let low = LEGS.map(|leg| apply(&bones[leg as usize + 2], [0.0, 0.0, 0.06])[1]);
         let lowest = -(low.map(|y| (-SHARP * y).exp()).iter().sum::<f32>()).ln() / SHARP;
         for bone in &mut bones {
-            bone[3] += self.place[0];
+            bone[3] += self.at[0];
             bone[7] -= lowest;
-            bone[11] += self.place[1];
+            bone[11] += self.at[1];
         }
         bones
     }
@@ -486,7 +486,7 @@ pub fn army(count: usize) -> Vec<Walk> {
         let (row, column) = (at / side, at % side);
         let x = (column as f32 - (side - 1) as f32 / 2.0) * APART;
         // Multiples of the golden ratio lie apart from each other (H. Weyl, 1916).
-        Walk { place: [x, -(row as f32) * APART], phase: (at as f32 * 0.618_034).fract() }
+        Walk { at: [x, -(row as f32) * APART], phase: (at as f32 * 0.618_034).fract() }
     };
     (0..count).map(one).collect()
 }

@@ -87,7 +87,7 @@ fn constraints_have_lengths_and_no_two_of_a_colour_share_a_particle() {
 #[test]
 fn the_walk_is_smooth_periodic_and_stands_on_the_floor() {
     let body = Figure::new().body;
-    let walk = Walk { place: [2.0, -3.0], phase: 0.3 };
+    let walk = Walk { at: [2.0, -3.0], phase: 0.3 };
     let furthest = |a: &[[f32; 12]], b: &[[f32; 12]]| {
         let both = a.iter().flatten().zip(b.iter().flatten());
         both.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
@@ -115,7 +115,7 @@ fn an_army_stands_in_a_square() {
     for (count, side) in [(1, 1), (4, 2), (9, 3), (25, 5), (100, 10)] {
         let army = army(count);
         let wide = |at: usize| {
-            let each = || army.iter().map(|walk| walk.place[at]);
+            let each = || army.iter().map(|walk| walk.at[at]);
             each().fold(f32::MIN, f32::max) - each().fold(f32::MAX, f32::min)
         };
         assert_eq!(army.len(), count);

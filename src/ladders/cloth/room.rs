@@ -30,12 +30,12 @@ struct Inputs([Vec<f32>; 4]);
 
 /// Where a rung's arrays are on the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct Arrangement {
     pub layout: Layout,
     pub way: Way,
 }
 
-impl Place {
+impl Arrangement {
     pub(super) fn of(program: &Program) -> Self {
         Self { layout: program.layout(), way: program.way() }
     }
@@ -76,7 +76,7 @@ pub struct Room {
     inputs: Inputs,
     /// With its guards.
     output: Vec<f32>,
-    device: BTreeMap<Place, OnDevice>,
+    device: BTreeMap<Arrangement, OnDevice>,
 }
 
 /// Of -1 to 1, by a mix of the bits of `i` (Murmur3's last step: A. Appleby, 2011).
@@ -190,12 +190,12 @@ impl Room {
         (self.case.lies(layout), if self.case.is_vertices() { whole } else { shape })
     }
 
-    fn on_device(&mut self, place: Place) -> Result<&mut OnDevice> {
+    fn on_device(&mut self, arranged: Arrangement) -> Result<&mut OnDevice> {
         let (army, shapes, guard) = (self.army(), self.shapes(), self.guard);
-        let Place { layout, way } = place;
+        let Arrangement { layout, way } = arranged;
         let (lies, shape) = self.lies(layout);
         let cl = self.cl.as_ref().ok_or_else(without_memory)?;
-        let device = match self.device.entry(place) {
+        let device = match self.device.entry(arranged) {
             Entry::Occupied(device) => device.into_mut(),
             Entry::Vacant(room) => {
                 let new = if way == Way::InPlace { Guarded::in_place } else { Guarded::new };
@@ -229,19 +229,19 @@ impl Room {
         Ok(device)
     }
 
-    /// Fills the output with its guards, in that place or, without one, on the host.
-    pub(super) fn write(&mut self, place: Option<Place>, with_guards: &[u8]) -> Result<()> {
+    /// Fills the output with its guards, so arranged, or, without one, on the host.
+    pub(super) fn write(&mut self, arranged: Option<Arrangement>, with_guards: &[u8]) -> Result<()> {
         let numbers = floats(with_guards);
-        let Some(place) = place else {
+        let Some(arranged) = arranged else {
             self.output = numbers;
             return Ok(());
         };
         let (guard, army) = (self.guard, self.army());
-        let (lies, shape) = self.lies(place.layout);
+        let (lies, shape) = self.lies(arranged.layout);
         let (before, rest) = numbers.split_at(guard);
         let (middle, after) = rest.split_at(rest.len() - guard);
         let laid = lies.lay(shape, army, middle);
-        let device = self.on_device(place)?;
+        let device = self.on_device(arranged)?;
         if let Some(host) = &mut device.host {
             host.taken = bytes(&laid);
         }
@@ -249,11 +249,11 @@ impl Room {
     }
 
     /// The output with its guards; what lies between them is what came to the host, where that is the rung's way.
-    pub(super) fn read(&self, place: Option<Place>) -> Result<Vec<u8>> {
-        let Some(place) = place else { return Ok(bytes(&self.output)) };
-        let device = self.device.get(&place).ok_or_else(without_memory)?;
+    pub(super) fn read(&self, arranged: Option<Arrangement>) -> Result<Vec<u8>> {
+        let Some(arranged) = arranged else { return Ok(bytes(&self.output)) };
+        let device = self.device.get(&arranged).ok_or_else(without_memory)?;
         let numbers = floats(&device.output.read()?);
-        let (lies, shape) = self.lies(place.layout);
+        let (lies, shape) = self.lies(arranged.layout);
         let (before, rest) = numbers.split_at(self.guard);
         let (middle, after) = rest.split_at(lies.len(shape, self.army()));
         let taken = device.host.as_ref().map(|host| floats(&host.taken));
@@ -262,8 +262,8 @@ impl Room {
     }
 
     /// How many bytes of the inputs have changed there.
-    pub(super) fn changed(&self, place: Option<Place>) -> Result<usize> {
-        let Some((layout, device)) = place.and_then(|at| Some((at.layout, self.device.get(&at)?))) else {
+    pub(super) fn changed(&self, arranged: Option<Arrangement>) -> Result<usize> {
+        let Some((layout, device)) = arranged.and_then(|at| Some((at.layout, self.device.get(&at)?))) else {
             return Ok(0);
         };
         let (army, guard) = (self.army(), self.guard);
@@ -279,7 +279,7 @@ impl Room {
     pub(super) fn run(&mut self, program: &Program) -> Result<Sample> {
         let (case, motion, army) = (self.case, self.motion, self.army());
         let cl = self.cl.clone().ok_or_else(without_memory)?;
-        let device = self.on_device(Place::of(program))?;
+        let device = self.on_device(Arrangement::of(program))?;
         let ran = sample(&cl.queue, |queue| {
             let Some(step) = case.step else { return ways::frame(&cl, program, device, &motion, army) };
             let [pose, positions, previous, skinned] = device.inputs.each_ref().map(Guarded::memory);
@@ -305,12 +305,12 @@ impl Room {
     pub(super) fn stream(
         &mut self,
     ) -> Result<(&crate::gpu::cl::Mem, &crate::gpu::cl::Mem, [usize; 2], ClContext)> {
-        let place = Place { layout: Layout::Planes(1), way: Way::Resident };
+        let arranged = Arrangement { layout: Layout::Planes(1), way: Way::Resident };
         let (army, shape) = (self.army(), self.shapes()[3]);
-        let (lies, output) = self.lies(place.layout);
-        let lens = [lies.len(output, army) / 4, place.layout.len(shape, army) / 4];
+        let (lies, output) = self.lies(arranged.layout);
+        let lens = [lies.len(output, army) / 4, arranged.layout.len(shape, army) / 4];
         let cl = self.cl.clone().ok_or_else(without_memory)?;
-        let device = self.on_device(place)?;
+        let device = self.on_device(arranged)?;
         Ok((device.inputs[3].memory(), device.output.memory(), lens, cl))
     }
 }

@@ -155,16 +155,16 @@ pub(crate) fn options(device: &DeviceInfo, from: Type, to: Type) -> String {
     options
 }
 
-/// Where the outputs lie: one after the other with canaries before, between and after them.
+/// How the outputs lie: one after the other with canaries before, between and after them.
 #[derive(Debug, Clone, Copy)]
-struct Places {
+struct Strides {
     /// Bytes of one.
     bytes: usize,
     /// From the beginning of one to that of the next.
     apart: usize,
 }
 
-impl Places {
+impl Strides {
     fn new(count: usize, to: Type) -> Self {
         let bytes = count * to.bytes();
         Self { bytes, apart: bytes.next_multiple_of(CANARY) + CANARY }
@@ -223,19 +223,19 @@ impl Memory {
         let kernel = program.of(case)?;
         let count = input.len() / program.from.bytes();
         debug_assert_eq!(count % MULTIPLE, 0);
-        let places = Places::new(count, program.to);
-        let output = Self::at_least(&self.cl, &mut self.output, places.all())?;
+        let strides = Strides::new(count, program.to);
+        let output = Self::at_least(&self.cl, &mut self.output, strides.all())?;
         let none = || Error::new(WHAT, "No numbers were brought to it.", AGAIN);
         let from = self.input.as_ref().ok_or_else(none)?;
         let whole = |e: Status| failed(WHAT, &e);
-        let first = output.part(CANARY, places.all() - CANARY).map_err(whole)?;
+        let first = output.part(CANARY, strides.all() - CANARY).map_err(whole)?;
         let queue = &self.cl.queue;
-        let apart = (places.apart / program.to.bytes()) as u32;
+        let apart = (strides.apart / program.to.bytes()) as u32;
         kernel.set(0, from.mem()).map_err(whole)?;
         kernel.set(1, first.mem()).map_err(whole)?;
         kernel.set(2, Value::Uint(count as u32)).map_err(whole)?;
         kernel.set(3, Value::Uint(apart)).map_err(whole)?;
-        let junk = output.enqueue_fill(queue, &JUNK.to_ne_bytes(), 0, places.all());
+        let junk = output.enqueue_fill(queue, &JUNK.to_ne_bytes(), 0, strides.all());
         drop(junk.map_err(whole)?);
         let (items, group) = shape(&self.cl.device.info, count);
         // SAFETY: the arguments are set, their types were compared, and the kernel stays within `count` numbers of each form.
@@ -247,14 +247,14 @@ impl Memory {
         clock(&mut began, &mut times.device);
         wanted.fill(case, input);
         clock(&mut began, &mut times.reference);
-        let mapped = output.enqueue_map(queue, ffi::CL_MAP_READ, places.all(), true, &[]);
+        let mapped = output.enqueue_map(queue, ffi::CL_MAP_READ, strides.all(), true, &[]);
         let (mapped, _event) = mapped.map_err(whole)?;
         // SAFETY: the mapping is complete and has so many bytes.
-        let got = unsafe { std::slice::from_raw_parts(mapped.as_ptr(), places.all()) };
+        let got = unsafe { std::slice::from_raw_parts(mapped.as_ptr(), strides.all()) };
         clock(&mut began, &mut times.device);
         let abilities = self.abilities;
         let failure =
-            compare((case, program.widths), input, got, places, wanted, &|of| abilities.flushes(of));
+            compare((case, program.widths), input, got, strides, wanted, &|of| abilities.flushes(of));
         clock(&mut began, &mut times.compare);
         drop(enqueue_unmap(queue, output.mem(), mapped).map_err(whole)?);
         Ok(failure)
@@ -288,14 +288,14 @@ fn compare(
     (case, widths): (Case, Widths),
     input: &[u8],
     got: &[u8],
-    places: Places,
+    strides: Strides,
     wanted: &Wanted,
     flushes: &dyn Fn(Type) -> bool,
 ) -> Option<Failure> {
     let forms = case.forms(widths);
     for (index, form) in forms.iter().enumerate() {
-        let start = CANARY + index * places.apart;
-        let part = &got[start..start + places.bytes];
+        let start = CANARY + index * strides.apart;
+        let part = &got[start..start + strides.bytes];
         if let Some(failure) = wanted.compare((case, *form), input, part, flushes) {
             return Some(failure);
         }
@@ -305,10 +305,10 @@ fn compare(
         return forms.first().map(|first| outside(*first, before));
     }
     for (index, form) in forms.iter().enumerate() {
-        let end = CANARY + index * places.apart + places.bytes;
+        let end = CANARY + index * strides.apart + strides.bytes;
         // Behind the last one also where another form would be.
         let is_last = index + 1 == forms.len();
-        let next = if is_last { places.all() } else { CANARY + (index + 1) * places.apart };
+        let next = if is_last { strides.all() } else { CANARY + (index + 1) * strides.apart };
         let changed = changed(&got[end..next], end);
         if changed > 0 {
             return Some(outside(*form, changed));

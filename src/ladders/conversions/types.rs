@@ -201,8 +201,8 @@ impl Widths {
 
     /// These; `None` where there is none, or one that the language has not.
     pub fn of(widths: &[u8]) -> Option<Widths> {
-        let place = |width: &u8| Form::ALL.iter().position(|form| *form == Form::Width(*width));
-        let bits = widths.iter().try_fold(0, |bits, width| Some(bits | 1 << place(width)?))?;
+        let bit = |width: &u8| Form::ALL.iter().position(|form| *form == Form::Width(*width));
+        let bits = widths.iter().try_fold(0, |bits, width| Some(bits | 1 << bit(width)?))?;
         (bits != 0).then_some(Widths(bits))
     }
 
@@ -215,7 +215,7 @@ impl Widths {
     /// Whether this form is of one of them.
     pub fn have(self, form: Form) -> bool {
         let scalar = if form == Form::Implicit { Form::Width(1) } else { form };
-        Form::ALL.iter().position(|of| *of == scalar).is_some_and(|place| self.0 >> place & 1 == 1)
+        Form::ALL.iter().position(|of| *of == scalar).is_some_and(|bit| self.0 >> bit & 1 == 1)
     }
 
     /// A bit for each, the lowest for scalars.

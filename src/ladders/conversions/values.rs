@@ -127,10 +127,10 @@ impl Values {
     }
 }
 
-/// The SplitMix64 generator, at any place of its series (G. L. Steele, D. Lea, C. H. Flood, "Fast Splittable Pseudorandom
+/// The SplitMix64 generator, at any index of its series (G. L. Steele, D. Lea, C. H. Flood, "Fast Splittable Pseudorandom
 /// Number Generators", 2014).
-fn mixed(place: u64) -> u64 {
-    let mut z = place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+fn mixed(index: u64) -> u64 {
+    let mut z = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)

@@ -101,7 +101,7 @@ impl<'a> Fixture<'a> {
                 height: 720,
                 fps: Some(25.0),
                 format: "h264, yuv420p, BT.709, limited".into(),
-                place: None,
+                in_list: None,
                 fields: Fields::Progressive,
                 position_s: 1.0,
                 duration_s: Some(10.0),

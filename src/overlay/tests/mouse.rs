@@ -262,7 +262,7 @@ fn chapters_are_told_at_the_seek_bar_and_the_place_in_a_list_by_the_name() {
     fixture.pass(vec![Event::PointerMoved(rail.center())]);
     fixture.pass(vec![]);
     assert!(!fixture.shows("Begin") && !fixture.shows("The end"));
-    fixture.movie.place = Some((2, 3));
+    fixture.movie.in_list = Some((2, 3));
     fixture.pass(vec![]);
     assert!(fixture.find("2/3 \u{b7} clip.mp4").is_some(), "{:?}", fixture.texts);
 }

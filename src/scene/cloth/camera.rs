@@ -214,7 +214,7 @@ mod tests {
                 camera.turn(turn);
                 for walk in crate::ladders::cloth::model::army(army) {
                     for y in [0.1, 1.7] {
-                        let at = [walk.place[0], y, walk.place[1]];
+                        let at = [walk.at[0], y, walk.at[1]];
                         for wide in [0.5, 1.0, 16.0 / 9.0] {
                             let p = brought(camera.view(wide), at);
                             assert!(
@@ -241,7 +241,7 @@ mod tests {
                 let Some([left, bottom, right, top]) = camera.shaded(1.5) else { continue };
                 for walk in crate::ladders::cloth::model::army(army) {
                     // The shadow of a head.
-                    let [x, z] = [0, 1].map(|at| walk.place[at] - LIGHT[2 * at] / LIGHT[1] * 1.8);
+                    let [x, z] = [0, 1].map(|at| walk.at[at] - LIGHT[2 * at] / LIGHT[1] * 1.8);
                     let [x, y, _] = brought(camera.view(1.5), [x, 0.0, z]).map(|along| along * 0.5 + 0.5);
                     let is_in = (left..=right).contains(&x) && (bottom..=top).contains(&y);
                     let is_seen = (0.0..=1.0).contains(&x) && (0.0..=1.0).contains(&y);

@@ -258,9 +258,9 @@ fn draw_floor(gl: &glow::Context, floor: glow::VertexArray, parts: &[[i32; 4]]) 
 
 /// Tells a program what is seen; it must be in use.
 fn set_uniforms(gl: &glow::Context, program: glow::Program, at: Viewport, look: &Look, light: &Matrix) {
-    // A program has not all of them: none is set where there is no such place.
+    // A program has not all of them: none is set where there is no such uniform.
     // SAFETY: the context is current on this thread, and the program is this context's.
-    let place = |name: &str| unsafe { gl.get_uniform_location(program, name) };
+    let uniform = |name: &str| unsafe { gl.get_uniform_location(program, name) };
     let wide = at.width as f32 / at.height.max(1) as f32;
     // What the floor's pattern does not tell apart need not be exact in thousands of kilometres.
     let walked = (look.seconds * f64::from(SPEED)).rem_euclid(1.3) as f32;
@@ -268,20 +268,20 @@ fn set_uniforms(gl: &glow::Context, program: glow::Program, at: Viewport, look: 
     let lamp = scale(LIGHT, 1.0 / dot(LIGHT, LIGHT).sqrt());
     // SAFETY: as above, and the program is in use.
     unsafe {
-        gl.uniform_matrix_4_f32_slice(place("view").as_ref(), false, &look.camera.view(wide));
-        gl.uniform_matrix_4_f32_slice(place("light").as_ref(), false, light);
-        gl.uniform_3_f32_slice(place("lamp").as_ref(), &lamp);
-        gl.uniform_3_f32_slice(place("eye").as_ref(), &look.camera.eye());
-        gl.uniform_3_f32_slice(place("ground").as_ref(), &GROUND);
-        gl.uniform_1_f32(place("walked").as_ref(), walked);
-        gl.uniform_1_f32(place("far").as_ref(), far);
+        gl.uniform_matrix_4_f32_slice(uniform("view").as_ref(), false, &look.camera.view(wide));
+        gl.uniform_matrix_4_f32_slice(uniform("light").as_ref(), false, light);
+        gl.uniform_3_f32_slice(uniform("lamp").as_ref(), &lamp);
+        gl.uniform_3_f32_slice(uniform("eye").as_ref(), &look.camera.eye());
+        gl.uniform_3_f32_slice(uniform("ground").as_ref(), &GROUND);
+        gl.uniform_1_f32(uniform("walked").as_ref(), walked);
+        gl.uniform_1_f32(uniform("far").as_ref(), far);
         gl.uniform_matrix_2_f32_slice(
-            place("orientation").as_ref(),
+            uniform("orientation").as_ref(),
             false,
             &texture_matrix(look.orientation),
         );
-        gl.uniform_1_i32(place("picture").as_ref(), 0);
-        gl.uniform_1_i32(place("shadow").as_ref(), 1);
+        gl.uniform_1_i32(uniform("picture").as_ref(), 0);
+        gl.uniform_1_i32(uniform("shadow").as_ref(), 1);
     }
 }
 

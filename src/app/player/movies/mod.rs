@@ -211,14 +211,14 @@ impl Movies {
 
     /// Notes what is on the screen now, for the overlay and the statistics.
     pub(super) fn note_shown(&mut self, frames: &FrameLoop) {
-        let place = self.playlist.place().filter(|_| self.scenes.plays_movie());
+        let in_list = self.playlist.in_list().filter(|_| self.scenes.plays_movie());
         let facts = self.scenes.facts_mut();
         facts.position_s = frames.position_s();
         // Until then the picture on the screen is another scene's.
         if let Some((width, height)) = frames.shown_size().filter(|_| !facts.is_opening()) {
             (facts.width, facts.height) = (width, height);
         }
-        facts.place = place;
+        facts.in_list = in_list;
     }
 
     /// The title names what is on the screen, also while the overlay is hidden: "clip.mp4 - naive, r=7". `None`: it has not
