@@ -53,7 +53,7 @@ struct Fault {
     what: String,
     kernel: String,
     /// Where, as in `box_filter/03_flat.cl:25`.
-    lines: String,
+    found_at: String,
 }
 
 /// Checks these variants; returns the exit code.
@@ -157,7 +157,7 @@ fn faults(log: &str) -> Vec<Fault> {
     for part in log.split("\n\n") {
         let mut lines = part.lines().map(str::trim).filter(|line| !line.is_empty());
         let Some(what) = lines.next() else { continue };
-        let (mut kernel, mut lines) = (String::new(), String::new());
+        let (mut kernel, mut found_at) = (String::new(), String::new());
         for line in lines {
             if let Some(name) = line.strip_prefix("Kernel: ") {
                 kernel = name.to_owned();
@@ -167,11 +167,13 @@ fn faults(log: &str) -> Vec<Fault> {
                 let line = line.split(' ').next().unwrap_or_default();
                 // A race names two places.
                 let at = format!("{}:{line}", file.trim_end_matches(':'));
-                lines = if lines.is_empty() { at } else { format!("{lines} and {at}") };
+                found_at = if found_at.is_empty() { at } else { format!("{found_at} and {at}") };
             }
         }
-        if !kernel.is_empty() && !faults.iter().any(|fault| fault.lines == lines && fault.kernel == kernel) {
-            faults.push(Fault { what: what.to_owned(), kernel, lines });
+        if !kernel.is_empty()
+            && !faults.iter().any(|fault| fault.found_at == found_at && fault.kernel == kernel)
+        {
+            faults.push(Fault { what: what.to_owned(), kernel, found_at });
         }
     }
     faults
@@ -179,8 +181,8 @@ fn faults(log: &str) -> Vec<Fault> {
 
 /// A fault in words, and its line below.
 fn told(name: &str, fault: &Fault) -> String {
-    let mut text = format!("{name}: {} in {} at {}", fault.what, fault.kernel, fault.lines);
-    for at in fault.lines.split(" and ") {
+    let mut text = format!("{name}: {} in {} at {}", fault.what, fault.kernel, fault.found_at);
+    for at in fault.found_at.split(" and ") {
         let line = at.rsplit_once(':').and_then(|(file, line)| {
             let source = program::source(file).ok()?;
             let line: usize = line.parse().ok()?;
@@ -224,7 +226,7 @@ mod tests {
             faults(&format!("{one}{one}\nOclgrind: 2 errors generated - suppressing further errors\n"));
         let [fault] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!(
-            (fault.kernel.as_str(), fault.lines.as_str()),
+            (fault.kernel.as_str(), fault.found_at.as_str()),
             ("box_flat_rows", "box_filter/03_flat.cl:25")
         );
         let told = told("flat", fault);
