@@ -12,11 +12,13 @@ pub(crate) struct ClothTimes {
     pub ms: [f64; 8],
     /// Which steps the host did.
     pub on_host: [bool; 5],
+    /// How often OpenGL's vertex buffer was handed over to OpenCL, and back; 0 where it is not shared.
+    pub handovers: usize,
 }
 
 impl ClothTimes {
-    /// What is timed, in the order in which it runs: the handover to OpenCL, the five steps, the handover back to OpenGL, and
-    /// where vertices are not shared the copy.
+    /// What is timed, in the order in which it runs: the handover to OpenCL, the five steps, the handover back to OpenGL (the sum
+    /// of two where there are two), and where vertices are not shared the copy.
     pub(crate) const NAMES: [&'static str; 8] =
         ["acquire", "skin", "integrate", "distances", "drive", "write-back", "release", "copy"];
     /// Where the first step is among them.

@@ -89,7 +89,7 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io:
     for name in ClothTimes::NAMES {
         write!(out, ",cloth_{name}")?;
     }
-    writeln!(out, ",cloth_on_host")?;
+    writeln!(out, ",cloth_on_host,cloth_handovers")?;
     for (frame, (s, switched)) in (recorder.first_frame()..).zip(recorder.frames_and_switches()) {
         write!(out, "{frame},{:.6},{:.6},", s.pts, s.presented_at)?;
         if let Some(interval) = s.interval_ms {
@@ -115,7 +115,11 @@ fn write_csv(out: &mut dyn Write, recorder: &Recorder, _: &ExportContext) -> io:
             cell(out, s.cloth.as_ref().and_then(|cloth| known(*cloth.ms.get(at)?)))?;
         }
         let on_host: Vec<_> = s.cloth.iter().flat_map(|cloth| cloth.steps_on_host()).collect();
-        writeln!(out, ",{}", on_host.join(" "))?;
+        write!(out, ",{},", on_host.join(" "))?;
+        if let Some(cloth) = &s.cloth {
+            write!(out, "{}", cloth.handovers)?;
+        }
+        writeln!(out)?;
     }
     Ok(())
 }
@@ -239,6 +243,7 @@ impl Serialize for OfCloth<'_> {
             map.serialize_entry(name, &known(ms).map(|ms| round(ms, 1e4)))?;
         }
         map.serialize_entry("on_host", &self.0.steps_on_host().collect::<Vec<_>>())?;
+        map.serialize_entry("handovers", &self.0.handovers)?;
         map.end()
     }
 }

@@ -218,12 +218,18 @@ impl Chain {
         self.data.write_to(target);
     }
 
-    /// Puts a frame on the queue, or does it: `dt` seconds after the one before, after these events. What each step has
+    /// Puts a frame on the queue, or does it: `dt` seconds after the one before. `before` is asked before each step, and the step waits
+    /// for the events that it names. What each step has
     /// begun; a late frame has them several times. Where no time has passed the cloth stays, and the vertices are written anew.
     ///
     /// # Errors
-    /// When the device fails.
-    pub(crate) fn step_after(&mut self, dt: f32, pull: Pull, after: &[Event]) -> Result<Vec<(StepId, Done)>> {
+    /// When the device fails, and those of `before`.
+    pub(crate) fn step_between(
+        &mut self,
+        dt: f32,
+        pull: Pull,
+        before: &mut dyn FnMut(StepId) -> Result<Vec<Event>>,
+    ) -> Result<Vec<(StepId, Done)>> {
         let dt = if dt.is_finite() { dt.clamp(0.0, LATEST) } else { 0.0 };
         let parts = (dt / LONGEST - LATE).ceil().max(1.0);
         let own = (dt / parts).clamp(SHORTEST, LONGEST);
@@ -246,16 +252,14 @@ impl Chain {
                 if is_left_out {
                     continue;
                 }
-                let before: Vec<Event> = match done.last() {
-                    None => after.to_vec(),
-                    Some((_, done)) => done.event().cloned().into_iter().collect(),
-                };
+                let mut after = before(step)?;
+                after.extend(done.last().and_then(|(_, done)| done.event()).cloned());
                 let at = step as usize;
                 let functor: &dyn Step = match &self.kernels {
                     Some(kernels) if !self.on_host[at] => &kernels[at],
                     _ => &self.native[at],
                 };
-                done.push((step, functor.start(&mut self.data, &motion, &before)?));
+                done.push((step, functor.start(&mut self.data, &motion, &after)?));
             }
             if dt > 0.0 {
                 self.dt = own;
@@ -264,12 +268,12 @@ impl Chain {
         Ok(done)
     }
 
-    /// The same after nothing.
+    /// The same with nothing between the steps.
     ///
     /// # Errors
-    /// As [`step_after`](Self::step_after).
+    /// When the device fails.
     pub(crate) fn step(&mut self, dt: f32, drag: Option<Drag>) -> Result<Vec<(StepId, Done)>> {
-        self.step_after(dt, drag.map_or(Pull::Nothing, Pull::Drag), &[])
+        self.step_between(dt, drag.map_or(Pull::Nothing, Pull::Drag), &mut |_| Ok(Vec::new()))
     }
 
     /// The drag that brings a particle to where it is to stay, whatever it would do by itself in the next `dt` seconds; `None`

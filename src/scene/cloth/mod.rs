@@ -92,7 +92,7 @@ pub(super) struct Cloth {
     room: Vec<u8>,
     ordered: Option<Instant>,
     /// What the last order was for.
-    last: Option<(usize, [bool; 5])>,
+    last: Option<(usize, [bool; 5], bool)>,
     seconds: f64,
     times: Times,
     pace: Pace,
@@ -228,7 +228,7 @@ impl Cloth {
             return None;
         }
         let army = ARMIES.get(self.army).copied().unwrap_or(1);
-        let wanted = (army, self.panel.on_host());
+        let wanted = (army, self.panel.on_host(), self.panel.twice());
         let grabs = matches!(self.grip, Grip::Unknown(_));
         let stands = frames.is_paused() && self.last == Some(wanted) && !grabs && self.changed.is_none();
         let now = Instant::now();
@@ -258,7 +258,7 @@ impl Cloth {
             Grip::Nothing | Grip::Camera => Hand::Off,
         };
         let (device, room) = (self.changed.take(), std::mem::take(&mut self.room));
-        walker.order(Order { army, dt, on_host: wanted.1, hand, device, lent, room });
+        walker.order(Order { army, dt, on_host: wanted.1, twice: wanted.2, hand, device, lent, room });
         (self.ordered, self.last) = (Some(now), Some(wanted));
         None
     }

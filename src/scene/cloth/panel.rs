@@ -11,7 +11,7 @@ use crate::timing::Series;
 
 /// What is said of each of [`ClothTimes::NAMES`].
 const WORDS: [&str; 8] = [
-    "OpenGL's vertex buffer is handed to OpenCL, once for the whole chain.",
+    "OpenGL's vertex buffer is handed to OpenCL: once for the whole chain, or twice, for skin and for write-back. The time is that of both.",
     "The vertices of bodies, and what drives the shirts, moved by up to four bones each.",
     "Particles go on as they went, and fall: time-corrected Verlet.",
     "Neighbours come to their distances, 4 times all of them.",
@@ -27,6 +27,7 @@ const BAR: f32 = 90.0;
 #[derive(Default)]
 pub(super) struct Panel {
     on_host: Cell<[bool; 5]>,
+    twice: Cell<bool>,
     /// The device's name; without one all steps are on the host.
     pub device: Option<String>,
     /// Why vertices are copied; `None` where the device writes into OpenGL's buffers.
@@ -41,6 +42,11 @@ impl Panel {
     /// Which steps are wanted on the host.
     pub(super) fn on_host(&self) -> [bool; 5] {
         self.on_host.get()
+    }
+
+    /// Whether OpenGL's buffer is to be handed over twice.
+    pub(super) fn twice(&self) -> bool {
+        self.twice.get()
     }
 
     /// Lays it out.
@@ -70,6 +76,7 @@ impl Panel {
                 let runs = row.map(|row| row.on_host);
                 match at.checked_sub(ClothTimes::FIRST_STEP).and_then(|step| on_host.get_mut(step)) {
                     Some(wanted) => self.switch(ui, name, wanted, runs),
+                    None if at == 0 => self.switch_handovers(ui, row.and_then(|row| row.handovers)),
                     None => {
                         ui.label("");
                     }
@@ -92,6 +99,20 @@ impl Panel {
             "Drag a shirt, or turn the camera; PageUp and PageDown change the army.",
             theme::WEAK,
         ));
+    }
+
+    /// How often OpenGL's buffer is handed over, to be changed.
+    fn switch_handovers(&self, ui: &mut Ui, handovers: Option<usize>) {
+        let text = match handovers {
+            Some(1) => "once",
+            Some(2) => "twice",
+            _ => theme::UNKNOWN,
+        };
+        let is_shared = self.device.is_some() && self.copies.is_none();
+        let button = ui.add_enabled(is_shared, egui::Button::new(theme_text(text, theme::STRONG)));
+        if button.on_hover_text("Hand it over once for the whole chain, or twice").clicked() {
+            self.twice.set(!self.twice.get());
+        }
     }
 
     /// Where a step runs, to be changed.

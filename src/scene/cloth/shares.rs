@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::gpu::cl::{Buffer, ClContext, Event};
 use crate::gpu::sharing::vertex_buffer::{SharedVertices, VertexBuffer};
+use crate::ladders::cloth::steps::StepId;
 
 /// More than an army has.
 const MOST: usize = 4;
@@ -19,59 +20,93 @@ pub(super) struct Shares {
     refusal: Option<String>,
 }
 
-/// A buffer that is OpenCL's.
-pub(super) struct Acquired {
+/// A buffer that is handed to OpenCL for a frame, once for the whole chain or twice.
+pub(super) struct Handover<'a> {
+    shares: &'a mut Shares,
+    cl: &'a ClContext,
     shared: SharedVertices,
-    event: Event,
     is_new: bool,
+    /// OpenGL has it back between skinning and write-back.
+    twice: bool,
+    /// It is OpenCL's now.
+    is_held: bool,
+    /// The first step has been told of the first handover.
+    is_told: bool,
+    /// The handovers to OpenCL, and those back.
+    events: [Vec<Event>; 2],
 }
 
-impl Acquired {
+impl Handover<'_> {
     /// The buffer, for OpenCL.
     pub(super) fn memory(&self) -> &Buffer {
         self.shared.memory()
-    }
-
-    /// The handover.
-    pub(super) fn event(&self) -> &Event {
-        &self.event
     }
 
     /// Whether nobody knows yet that OpenGL sees what is written there.
     pub(super) fn is_to_be_tested(&self) -> bool {
         self.is_new
     }
+
+    /// Puts what comes before a step on the queue; what the step waits for.
+    ///
+    /// # Errors
+    /// When the driver refuses a handover after the first one.
+    pub(super) fn before(&mut self, step: StepId) -> Result<Vec<Event>> {
+        if !std::mem::replace(&mut self.is_told, true) {
+            return Ok(self.events[0].clone());
+        }
+        if !self.twice {
+            return Ok(Vec::new());
+        }
+        if self.is_held && self.events[0].len() == 1 && step != StepId::Skin {
+            self.give_back()?;
+        }
+        if self.is_held || step != StepId::Write {
+            return Ok(Vec::new());
+        }
+        let event = self.shared.acquire(self.cl).inspect_err(|error| self.shares.refuse(error))?;
+        self.is_held = true;
+        self.events[0].push(event.clone());
+        Ok(vec![event])
+    }
+
+    /// Puts the handover back to OpenGL on the queue, if it is not there yet, whatever went wrong before. Whether what was written
+    /// last is OpenGL's; and all handovers.
+    pub(super) fn end(mut self) -> (bool, [Vec<Event>; 2]) {
+        let is_written = self.is_held && self.give_back().is_ok();
+        (is_written, self.events)
+    }
+
+    fn give_back(&mut self) -> Result<()> {
+        self.is_held = false;
+        let event = self.shared.release(self.cl).inspect_err(|error| self.shares.refuse(error))?;
+        self.events[1].push(event);
+        Ok(())
+    }
 }
 
 impl Shares {
     /// Puts the handover to OpenCL on the queue; `None` where that cannot be.
-    pub(super) fn acquire(&mut self, cl: &ClContext, lent: &Arc<VertexBuffer>) -> Option<Acquired> {
+    pub(super) fn begin<'a>(
+        &'a mut self,
+        cl: &'a ClContext,
+        lent: &Arc<VertexBuffer>,
+        twice: bool,
+    ) -> Option<Handover<'a>> {
         if self.is_over {
             return None;
         }
         let known = self.buffers.iter().find(|shared| shared.is_of(lent)).cloned();
         let is_new = known.is_none();
-        let acquired = known.map_or_else(|| SharedVertices::new(cl, lent), Ok).and_then(|shared| {
-            let event = shared.acquire(cl)?;
-            Ok(Acquired { shared, event, is_new })
-        });
-        match acquired {
-            Ok(acquired) => {
-                if is_new && self.buffers.len() < MOST {
-                    self.buffers.push(acquired.shared.clone());
-                }
-                Some(acquired)
-            }
-            Err(error) => self.refuse(&error),
+        let acquired = known
+            .map_or_else(|| SharedVertices::new(cl, lent), Ok)
+            .and_then(|shared| shared.acquire(cl).map(|event| (shared, event)));
+        let (shared, event) = acquired.inspect_err(|error| self.refuse(error)).ok()?;
+        if is_new && self.buffers.len() < MOST {
+            self.buffers.push(shared.clone());
         }
-    }
-
-    /// Puts the handover back to OpenGL on the queue; `None` where that cannot be.
-    pub(super) fn release(&mut self, cl: &ClContext, acquired: &Acquired) -> Option<Event> {
-        match acquired.shared.release(cl) {
-            Ok(event) => Some(event),
-            Err(error) => self.refuse(&error),
-        }
+        let events = [vec![event], Vec::new()];
+        Some(Handover { shares: self, cl, shared, is_new, twice, is_held: true, is_told: false, events })
     }
 
     /// Lets the buffers go: those of another army come.
@@ -79,11 +114,10 @@ impl Shares {
         self.buffers.clear();
     }
 
-    fn refuse<T>(&mut self, error: &Error) -> Option<T> {
+    fn refuse(&mut self, error: &Error) {
         self.is_over = true;
         let why = format!("{} {}", error.what, error.why);
         self.refusal = Some(why.trim_end_matches('.').to_owned());
-        None
     }
 
     /// Why a buffer could not be shared, if that was so since the last call.

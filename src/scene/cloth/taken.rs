@@ -26,8 +26,8 @@ pub(super) struct Taken {
 /// What it has begun, all of it complete.
 pub(super) struct Begun<'a> {
     pub done: &'a [(StepId, Done)],
-    /// The handover to OpenCL, and the one back.
-    pub handed: [Option<&'a Event>; 2],
+    /// The handovers to OpenCL, and those back.
+    pub handed: &'a [Vec<Event>; 2],
     /// When vertices were copied to the host.
     pub copied: Option<(Instant, Instant)>,
 }
@@ -64,9 +64,10 @@ impl Taken {
             *all = if all.is_nan() { ms } else { *all + ms };
             times.on_host[step] = on_host;
         }
-        for (at, event) in [0, RELEASED].into_iter().zip(begun.handed) {
-            times.ms[at] = event.map_or(f64::NAN, told);
+        for (at, events) in [0, RELEASED].into_iter().zip(begun.handed) {
+            times.ms[at] = events.iter().map(told).reduce(|sum, ms| sum + ms).unwrap_or(f64::NAN);
         }
+        times.handovers = begun.handed[0].len();
         times.ms[COPIED] = begun.copied.map_or(f64::NAN, |(from, to)| between(from, to));
         log::record(|| self.events(times.figures, clock, begun));
     }
@@ -84,12 +85,13 @@ impl Taken {
             }
         }
         events.extend(begun.copied.map(|(from, to)| log::Event::span(Track::Cloth, COPY, from, to)));
-        let first = begun.handed[0].or(commands.first().map(|(_, event)| *event));
+        let first = begun.handed[0].first().or(commands.first().map(|(_, event)| *event));
         if first.is_none_or(|first| clock.look(first, self.began, self.enqueued).is_err()) {
             return events;
         }
-        commands
-            .extend(HANDED.into_iter().zip(begun.handed).filter_map(|(name, event)| Some((name, event?))));
+        for (name, handed) in HANDED.into_iter().zip(begun.handed) {
+            commands.extend(handed.iter().map(|event| (name, event)));
+        }
         events.extend(commands.into_iter().filter_map(|(name, event)| {
             let (from, to) = known_span_ns(event)?;
             Some(log::Event::span(Track::ClothQueue, name, clock.instant(from)?, clock.instant(to)?))

@@ -13,6 +13,8 @@ const FRAMES: usize = 240;
 pub(super) struct Row {
     /// Where the last frame did it.
     pub on_host: bool,
+    /// Of the handover: how often there is one in a frame, where vertices are shared.
+    pub handovers: Option<usize>,
     /// What it took, in milliseconds, there.
     pub ms: Option<Series>,
 }
@@ -44,19 +46,32 @@ impl Times {
     /// time only where the last frame had it.
     pub(super) fn row(&self, at: usize) -> Option<Row> {
         let last = self.frames.back()?;
-        let is_wanted = place_of(last, at);
-        let same = self.frames.iter().filter(|frame| place_of(frame, at) == is_wanted);
+        let wanted = how(last, at);
+        let same = self.frames.iter().filter(|frame| how(frame, at) == wanted);
         let samples: Vec<f64> = same.filter_map(|frame| frame.ms.get(at).copied()).collect();
-        let (on_host, is_there) = is_wanted;
-        Some(Row { on_host, ms: Series::of(&samples).filter(|_| is_there) })
+        let handovers = (wanted.handovers > 0).then_some(wanted.handovers);
+        let ms = Series::of(&samples).filter(|_| wanted.is_there);
+        Some(Row { on_host: wanted.on_host, handovers, ms })
     }
 }
 
-/// Whether it was done on the host, and whether it has to do with such a frame.
-fn place_of(frame: &ClothTimes, at: usize) -> (bool, bool) {
+/// How a frame had something done: times count together where it is the same.
+#[derive(PartialEq)]
+struct How {
+    on_host: bool,
+    /// It has to do with such a frame.
+    is_there: bool,
+    /// Of a handover: how many its time is of.
+    handovers: usize,
+}
+
+fn how(frame: &ClothTimes, at: usize) -> How {
     match at.checked_sub(ClothTimes::FIRST_STEP).and_then(|step| frame.on_host.get(step)) {
-        Some(on_host) => (*on_host, true),
-        None => (false, frame.ms.get(at).is_some_and(|ms| ms.is_finite())),
+        Some(on_host) => How { on_host: *on_host, is_there: true, handovers: 0 },
+        None => {
+            let is_there = frame.ms.get(at).is_some_and(|ms| ms.is_finite());
+            How { on_host: false, is_there, handovers: frame.handovers }
+        }
     }
 }
 
@@ -68,7 +83,12 @@ mod tests {
     fn frame(figures: usize, ms: f64, on_host: bool, is_shared: bool) -> ClothTimes {
         let only = |there: bool| if there { ms } else { f64::NAN };
         let (shared, copied) = (only(is_shared), only(!is_shared && !on_host));
-        ClothTimes { figures, ms: [shared, ms, ms, ms, ms, ms, shared, copied], on_host: [on_host; 5] }
+        ClothTimes {
+            figures,
+            ms: [shared, ms, ms, ms, ms, ms, shared, copied],
+            on_host: [on_host; 5],
+            handovers: usize::from(is_shared),
+        }
     }
 
     #[test]
@@ -86,6 +106,10 @@ mod tests {
         assert_eq!(times.row(7).unwrap().ms, None);
         assert_eq!([0, 6].map(|at| times.row(at).unwrap().ms.map(|ms| ms.n)), [Some(1); 2]);
         assert_eq!(times.row(1).unwrap().ms.map(|ms| ms.n), Some(4));
+        // Two handovers are not one; the steps between them are the same.
+        times.note(ClothTimes { handovers: 2, ..frame(4, 5.0, false, true) });
+        assert_eq!([0, 6].map(|at| times.row(at).unwrap().ms.map(|ms| (ms.p50, ms.n))), [Some((5.0, 1)); 2]);
+        assert_eq!(times.row(1).unwrap().ms.map(|ms| ms.n), Some(5));
         // On the other side the first of its own counts alone; the copy has none there.
         times.note(frame(4, 9.0, true, false));
         let row = times.row(1).unwrap();

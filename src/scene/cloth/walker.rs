@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use super::camera::{Point, Ray};
 use super::pick;
-use super::shares::{Acquired, Shares};
+use super::shares::{Handover, Shares};
 use super::taken::{Begun, Taken};
 use crate::error::{Error, Result};
-use crate::gpu::cl::{ClContext, Event};
+use crate::gpu::cl::ClContext;
 use crate::gpu::sharing::vertex_buffer::VertexBuffer;
 use crate::gpu::timer::DeviceClock;
 use crate::jobs::{Job, Said, Teller, Waker};
@@ -43,6 +43,8 @@ pub(super) struct Order {
     pub dt: f32,
     /// Which steps are on the host.
     pub on_host: [bool; 5],
+    /// OpenGL's buffer is handed over twice: for skinning, and for write-back.
+    pub twice: bool,
     pub hand: Hand,
     /// Another device from now on, or none.
     pub device: Option<Option<ClContext>>,
@@ -173,7 +175,12 @@ impl Troop {
             refused: None,
             seconds: 0.0,
             grabbed: None,
-            times: ClothTimes { figures: order.army, ms: [f64::NAN; 8], on_host: order.on_host },
+            times: ClothTimes {
+                figures: order.army,
+                ms: [f64::NAN; 8],
+                on_host: order.on_host,
+                handovers: 0,
+            },
             step: None,
             error: None,
         };
@@ -254,13 +261,16 @@ impl Troop {
             _ => Pull::Nothing,
         };
         let mut taken = Taken::begin();
-        let acquired = match (&self.cl, &report.lent) {
-            (Some(cl), Some(lent)) if !chain.is_on_host(StepId::Write) => self.shares.acquire(cl, lent),
+        let mut handover = match (&self.cl, &report.lent) {
+            (Some(cl), Some(lent)) if !chain.is_on_host(StepId::Write) => {
+                self.shares.begin(cl, lent, order.twice)
+            }
             _ => None,
         };
-        chain.write_to(acquired.as_ref().map(|acquired| acquired.memory().clone()));
-        let after: Vec<Event> = acquired.iter().map(|acquired| acquired.event().clone()).collect();
-        let done = chain.step_after(order.dt, pull, &after);
+        chain.write_to(handover.as_ref().map(|handover| handover.memory().clone()));
+        let done = chain.step_between(order.dt, pull, &mut |step| {
+            handover.as_mut().map_or_else(|| Ok(Vec::new()), |handover| handover.before(step))
+        });
         taken.is_enqueued();
         let looked = done.and_then(|done| {
             if let Hand::Grab(ray) = order.hand {
@@ -270,27 +280,23 @@ impl Troop {
                 report.grabbed = Some(found.map(|(_, at)| at));
             }
             report.vertices.clear();
-            if acquired.as_ref().is_some_and(Acquired::is_to_be_tested) {
+            if handover.as_ref().is_some_and(Handover::is_to_be_tested) {
                 chain.read_vertices(&mut report.vertices)?;
             }
             Ok(done)
         });
         // Whatever went wrong, what was acquired is released.
-        let released = match (&self.cl, &acquired) {
-            (Some(cl), Some(acquired)) => self.shares.release(cl, acquired),
-            _ => None,
-        };
+        let (is_written, handed) = handover.map_or_else(Default::default, Handover::end);
         let done = looked?;
         chain.finish()?;
         let steps = done.iter().filter(|(step, _)| *step == StepId::Integrate).count();
         report.step = (steps > 0).then(|| taken.so_far().as_secs_f64() / steps as f64);
-        report.is_written = released.is_some();
+        report.is_written = is_written;
         let began = Instant::now();
         let is_copied = !report.is_written && chain.read_vertices(&mut report.vertices)?;
         let copied = is_copied.then(|| (began, Instant::now()));
         report.seconds = chain.seconds();
-        let handed = [acquired.as_ref().map(Acquired::event), released.as_ref()];
-        taken.note(&mut report.times, &mut self.clock, &Begun { done: &done, handed, copied });
+        taken.note(&mut report.times, &mut self.clock, &Begun { done: &done, handed: &handed, copied });
         Ok(())
     }
 }

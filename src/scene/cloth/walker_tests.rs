@@ -7,7 +7,16 @@ use crate::scene::cloth::camera::Camera;
 const DEVICE: [bool; 5] = [false; 5];
 
 fn order(army: usize, hand: Hand) -> Order {
-    Order { army, dt: 1.0 / 60.0, on_host: DEVICE, hand, device: None, lent: None, room: Vec::new() }
+    Order {
+        army,
+        dt: 1.0 / 60.0,
+        on_host: DEVICE,
+        twice: false,
+        hand,
+        device: None,
+        lent: None,
+        room: Vec::new(),
+    }
 }
 
 /// A vertex of a report: where it is.

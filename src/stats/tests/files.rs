@@ -12,7 +12,7 @@ fn csv_has_a_row_for_each_frame_and_a_column_for_each_stage() {
     let text = fs::read_to_string(&path).unwrap();
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 4);
-    assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len() + 22), "{text}");
+    assert!(rows.iter().all(|row| row.len() == 8 + Stage::ALL.len() + 23), "{text}");
     assert_eq!(
         rows[0][8 + Stage::ALL.len()..][..12],
         [
@@ -50,7 +50,7 @@ fn an_armys_frame_is_told_beside_the_movies() {
     let scratch = Scratch::new("cloth");
     let mut recorder = Recorder::new(true);
     let ms = [0.25, 1.0, 2.0, 3.0, 4.0, f64::NAN, 0.5, f64::NAN];
-    let army = ClothTimes { figures: 25, ms, on_host: [false, true, false, true, false] };
+    let army = ClothTimes { figures: 25, ms, on_host: [false, true, false, true, false], handovers: 2 };
     for cloth in [None, Some(Box::new(army))] {
         recorder.push(FrameSample { cloth, ..frame(0.0, 40.0, 1.0, VariantId::Flat) });
     }
@@ -71,13 +71,15 @@ fn an_armys_frame_is_told_beside_the_movies() {
         ("cloth_release", "0.5000"),
         ("cloth_copy", ""),
         ("cloth_on_host", "integrate drive"),
+        ("cloth_handovers", "2"),
     ];
     assert_eq!(told.iter().map(|(name, value)| (**name, **value)).collect::<Vec<_>>(), wanted);
-    assert_eq!(rows[1][rows[1].len() - 10..], [""; 10]);
+    assert_eq!(rows[1][rows[1].len() - 11..], [""; 11]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert!(json["frames"][0]["cloth"].is_null());
     let cloth = &json["frames"][1]["cloth"];
     assert_eq!((cloth["figures"].as_u64(), cloth["skin"].as_f64()), (Some(25), Some(1.0)));
+    assert_eq!(cloth["handovers"], 2);
     assert!(cloth["write-back"].is_null() && cloth["on_host"] == serde_json::json!(["integrate", "drive"]));
     // The movie's stages have none of it.
     let (with, without) = (&json["frames"][1], &json["frames"][0]);
@@ -107,7 +109,7 @@ fn frames_of_a_wipe_are_a_setting_of_their_own() {
     });
     // Behind them nothing of an army.
     let ends: Vec<&str> =
-        csv.lines().skip(1).step_by(4).filter_map(|row| row.strip_suffix(",,,,,,,,,,")).collect();
+        csv.lines().skip(1).step_by(4).filter_map(|row| row.strip_suffix(",,,,,,,,,,,")).collect();
     assert!(ends[0].ends_with(",,false,") && ends[1].ends_with(",fused r=3,false,2.5000"), "{ends:?}");
     assert!(
         ends[2].ends_with(",fused r=3,true,2.5000") && ends[3].ends_with(",off,false,2.5000"),
