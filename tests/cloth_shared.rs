@@ -90,17 +90,21 @@ fn the_device_writes_into_opengls_buffers_and_gives_all_of_them_back() {
     go_on(&mut session, 4);
     session.display.key("Next");
     go_on(&mut session, 1);
+    // What was written last is drawn, so the device gets the other one. Another device or scene may leave a buffer behind, whose
+    // name the next one gets.
+    let (same, other) = turns(&log);
+    assert!(same <= 2 && other > 16, "{same} times the same buffer, {other} times the other one");
+    // Twice a frame: for skin, and for write-back.
+    session.click_until("once", "twice");
+    go_on(&mut session, 1);
     session.quit();
+    assert!(turns(&log).0 > same + 2, "the device got no buffer a second time");
     for army in [1, 4] {
         let [acquired, released] = ["clEnqueueAcquireGLObjects", "clEnqueueReleaseGLObjects"]
             .map(|function| handed(&log, function, army));
         assert!(acquired > 8 && acquired == released, "{army}: {acquired} acquired, {released} released");
     }
     assert!(layer::calls(&log, "misuse").is_empty());
-    // What was written last is drawn, so the device gets the other one. Another device or scene may leave a buffer behind, whose
-    // name the next one gets.
-    let (same, other) = turns(&log);
-    assert!(same <= 2 && other > 16, "{same} times the same buffer, {other} times the other one");
     told(&json(&stats), &json(&trace));
 }
 
@@ -117,6 +121,8 @@ fn told(stats: &Value, trace: &Value) {
         assert!(cloth["copy"].is_null() && cloth["on_host"].as_array().unwrap().is_empty(), "{cloth}");
         assert!([1, 4].contains(&cloth["figures"].as_u64().unwrap()), "{cloth}");
     }
+    let has = |n: u64| frames.iter().any(|frame| frame["cloth"]["handovers"].as_u64() == Some(n));
+    assert!(has(1) && has(2), "frames whose buffer was handed over once, and twice");
     assert!(count > 3, "{count} of {} frames", frames.len());
     let events = trace["traceEvents"].as_array().unwrap();
     // What overlaps on a track is in several rows.

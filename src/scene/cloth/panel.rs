@@ -110,7 +110,10 @@ impl Panel {
         };
         let is_shared = self.device.is_some() && self.copies.is_none();
         let button = ui.add_enabled(is_shared, egui::Button::new(theme_text(text, theme::STRONG)));
-        if button.on_hover_text("Hand it over once for the whole chain, or twice").clicked() {
+        if button
+            .on_hover_text("Hand it over for skin and for write-back, or once for the whole chain")
+            .clicked()
+        {
             self.twice.set(!self.twice.get());
         }
     }
