@@ -12,7 +12,8 @@ pub fn markdown(tried: &[Tried]) -> String {
         "# Mutants of the kernels\n\n\
          Each row is a kernel file with one place changed, a case in which that changes a byte, and what `clreel bench` said\n\
          when it was run with the changed file. A row whose last column is empty is a hole in the verifier.\n\n\
-         `./dev mutants --publish` writes this page; `tests/mutants/rules` has the rules.\n\n",
+         `./dev mutants --publish` writes this page; `tests/mutants/rules` has the rules.\n\
+         [What stood here before the modules stood in layers](mutants_before.md).\n\n",
     );
     let minutes = tried.iter().map(|tried| tried.spent_s).sum::<f64>() / 60.0;
     let _ = writeln!(out, "{}. {}: {minutes:.0} minutes of processor time.\n", summary(tried), machine());
