@@ -8,7 +8,7 @@ use super::{IDLE_REPAINT, Player};
 use crate::error::Result;
 use crate::gpu::gl_timer::Clock;
 use crate::gpu::read_texture::read_texture;
-use crate::ladders::box_filter::VariantId;
+use crate::ladder::BackEnd;
 use crate::media::Orientation;
 use crate::memory::picture_memory;
 use crate::overlay::{Action, DeviceList, Placed, ScenePanel, Shown, VariantRow, View, Wipe};
@@ -134,7 +134,7 @@ impl Player<'_> {
             .iter()
             .map(|(id, status)| {
                 let (title, mut idea) = (id.rung().title, id.rung().idea);
-                if *id == VariantId::Glsl && self.frames.glsl_clock() == Some(Clock::Wall) {
+                if id.back_end() == BackEnd::Glsl && self.frames.glsl_clock() == Some(Clock::Wall) {
                     idea = GLSL_BY_THE_WALL;
                 }
                 VariantRow { id: *id, title, idea, status: status.clone() }

@@ -13,9 +13,11 @@ use crate::timing::ms_since;
 #[derive(Debug, Clone, Copy)]
 pub struct Host {
     threads: Threads,
-    /// Multiplies, on so many threads.
-    multiply: fn(Shape, &[f32], &[f32], &mut [f32], usize) -> Result<()>,
+    multiply: Multiply,
 }
+
+/// Multiplies two matrices into the third one, on so many threads.
+type Multiply = fn(Shape, &[f32], &[f32], &mut [f32], usize) -> Result<()>;
 
 pub(super) const SERIAL: Host = Host { threads: Threads::One, multiply: plain };
 pub(super) const THREADS: Host = Host { threads: Threads::All, multiply: plain };
