@@ -40,12 +40,12 @@ impl Times {
         self.frames.clear();
     }
 
-    /// What the one of [`ClothTimes::NAMES`] took that is at this place; `None` before the first frame. What is no step has a
+    /// What the one of [`ClothTimes::NAMES`] took that has this index; `None` before the first frame. What is no step has a
     /// time only where the last frame had it.
     pub(super) fn row(&self, at: usize) -> Option<Row> {
         let last = self.frames.back()?;
-        let is_wanted = place_of(last, at);
-        let same = self.frames.iter().filter(|frame| place_of(frame, at) == is_wanted);
+        let is_wanted = on_host_of(last, at);
+        let same = self.frames.iter().filter(|frame| on_host_of(frame, at) == is_wanted);
         let samples: Vec<f64> = same.filter_map(|frame| frame.ms.get(at).copied()).collect();
         let (on_host, is_there) = is_wanted;
         Some(Row { on_host, ms: Series::of(&samples).filter(|_| is_there) })
@@ -53,7 +53,7 @@ impl Times {
 }
 
 /// Whether it was done on the host, and whether it has to do with such a frame.
-fn place_of(frame: &ClothTimes, at: usize) -> (bool, bool) {
+fn on_host_of(frame: &ClothTimes, at: usize) -> (bool, bool) {
     match at.checked_sub(ClothTimes::FIRST_STEP).and_then(|step| frame.on_host.get(step)) {
         Some(on_host) => (*on_host, true),
         None => (false, frame.ms.get(at).is_some_and(|ms| ms.is_finite())),
