@@ -106,7 +106,7 @@ fn keys_of_json_and_tables_of_devices_and_bench() {
     ];
     let table = output(&folder, &bench);
     holds("tables/bench.txt", &table_of(&text(&table), &devices, &movie));
-    bench.push("--json");
+    bench.extend(["--whole-frames", "--json"]);
     holds_by("json/bench.txt", &shape(&value(&output(&folder, &bench))), same);
     // What `mismatch` and `failed` have, and other rows have not.
     let kernels = folder.file("kernels/box_filter");
@@ -163,6 +163,17 @@ fn keys_of_json_of_every_ladder() {
         let is_ladder = name.starts_with("json/bench-") && name != "json/bench-outcomes.txt";
         assert!(!is_ladder || known.contains(&name), "{name}: there is no such ladder any more");
     }
+}
+
+#[test]
+fn keys_of_json_of_conformance() {
+    let folder = Folder::new("goldens-conformance");
+    let saved = folder.file("saved.json");
+    let mut command = clreel(None);
+    command.args(["conformance", "--type", "uchar_char", "--width", "1", "--json", "--save"]).arg(&saved);
+    let told = value(&command.env_remove("CLREEL_KERNELS").output().unwrap());
+    holds_by("json/conformance.txt", &shape(&told), same);
+    holds_by("json/conformance-saved.txt", &shape(&window::json(&saved)), same);
 }
 
 /// A table without numbers, names and widths of columns. How noisy it was, what a device was checked with, and the number of
