@@ -78,7 +78,7 @@ impl<L: Ladder> Peer<'_, L> {
         self.ready = vec![("limit", ladder.compile_limit(cl)?)];
         for rung in ladder.rungs() {
             let built = match rung.work {
-                Work::Host => ladder.host(rung),
+                Work::Host(host) => ladder.host(host),
                 Work::Kernels(code) if ladder.takes(cl, code, case).is_ok() => {
                     let info = &cl.device.info;
                     ladder.compile(cl, &Config::of(code, info.kind).fitted(info))?

@@ -40,7 +40,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Picture::alloc(&cl, Storage::Buffer, width, height)?,
         Picture::alloc(&cl, Storage::Buffer, width, height)?,
     );
-    let (planar, fused) = (PlanarFilter::build(&cl)?, BuiltVariant::build(&cl, VariantId::Fused)?);
+    let (planar, fused) =
+        (PlanarFilter::build(&cl, VariantId::Planar)?, BuiltVariant::build(&cl, VariantId::Fused)?);
     let mut converter = Converter::new(&cl);
     let mut frame = Video::new(Pixel::YUV420P, width, height);
     for index in 0..3 {

@@ -90,3 +90,7 @@ mod layer;
 #[cfg(test)]
 #[path = "../tests/common/native.rs"]
 mod native;
+/// How the keys of JSON are written there.
+#[cfg(test)]
+#[path = "../tests/common/shape.rs"]
+mod shape;

@@ -21,7 +21,7 @@ fn variant_help() -> String {
 #[derive(Debug, Clone, Args)]
 pub struct FilterArgs {
     /// The filter
-    #[arg(long, value_name = "ID", default_value = "running-sum", help = variant_help())]
+    #[arg(long, value_name = "ID", default_value_t = VariantId::DEFAULT, help = variant_help())]
     pub variant: VariantId,
     /// Radius of the box in pixels: the window is (2N+1) by (2N+1)
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = values::one_radius, allow_hyphen_values = true)]

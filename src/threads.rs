@@ -3,6 +3,25 @@
 use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 
+/// How many threads work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threads {
+    /// The calling one.
+    One,
+    /// As many as can run at once.
+    All,
+}
+
+impl Threads {
+    /// How many these are here and now.
+    pub(crate) fn count(self) -> usize {
+        match self {
+            Threads::One => 1,
+            Threads::All => all_threads(),
+        }
+    }
+}
+
 /// As many threads as can run at once.
 pub(crate) fn all_threads() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)

@@ -26,7 +26,7 @@ use clreel::gpu::sharing::Sharing;
 use clreel::ladders::box_filter::pictures::noise;
 use clreel::ladders::box_filter::planar::{PlanarFilter, planar_reference};
 use clreel::ladders::box_filter::reference::reference;
-use clreel::ladders::box_filter::{BuiltVariant, VariantId};
+use clreel::ladders::box_filter::{BuiltVariant, MAX_RADIUS, VariantId};
 use clreel::media::{Frame, References, read_frame_at};
 use device::context;
 use movie::{Folder, Movie, steady};
@@ -191,7 +191,7 @@ fn both_pictures_of_a_frame_that_is_asked_for_twice_are_right() {
             let layout = Converter::supports(&frames[0].picture).unwrap();
             pipeline.build_conversion(&layout, Storage::Buffer).unwrap();
             pipeline.build_conversion(&layout.filtered(), Storage::Buffer).unwrap();
-            pipeline.add_planar(PlanarFilter::build(&cl).unwrap());
+            pipeline.add_planar(PlanarFilter::build(&cl, VariantId::Planar).unwrap());
             pipeline.set_scopes(Scopes::build(&cl, SIZE));
         }
         // Commands of four frames: uploads, kernels with the conversion, copies into images for those that read such.
@@ -458,7 +458,7 @@ fn what_takes_long_is_held_and_can_be_cancelled_before_and_in_the_middle() {
     let mut engine = Engine::new(Arc::new(|| {}));
     add_device(&mut engine, &[VariantId::Naive]);
     let slots = || Slot::in_memory(SIZE.0, SIZE.1);
-    let long = submit(&mut engine, &frame, request(VariantId::Naive, 128), slots());
+    let long = submit(&mut engine, &frame, request(VariantId::Naive, MAX_RADIUS), slots());
     let next = submit(&mut engine, &frame, request(VariantId::Naive, 2), slots());
     assert!(engine.is_holding() && engine.progress(long).predicted_ms > 3000.0);
     assert!(engine.poll().is_none() && engine.progress(long).elapsed_s == 0.0, "it is not started");
@@ -471,13 +471,13 @@ fn what_takes_long_is_held_and_can_be_cancelled_before_and_in_the_middle() {
     assert!(done.slot.unwrap().pixels().unwrap() == expected(&frame, &request(VariantId::Naive, 2)));
     // Behind another one, too: it keeps nobody waiting.
     let first_slot = first.slot.unwrap();
-    let held = submit(&mut engine, &frame, request(VariantId::Naive, 128), first_slot);
+    let held = submit(&mut engine, &frame, request(VariantId::Naive, MAX_RADIUS), first_slot);
     engine.cancel(held);
     assert!(!engine.is_holding() && !engine.is_queue_busy(), "what is cancelled is not waited for");
     let cancelled = wait(&mut engine);
     assert!(cancelled.ticket == held && matches!(cancelled.outcome, Outcome::Cancelled));
     // In the middle of its bands.
-    let long = submit(&mut engine, &frame, request(VariantId::Naive, 128), cancelled.slot.unwrap());
+    let long = submit(&mut engine, &frame, request(VariantId::Naive, MAX_RADIUS), cancelled.slot.unwrap());
     engine.let_go();
     while engine.progress(long).fraction == 0.0 {
         assert!(engine.poll().is_none(), "it has many bands");
@@ -505,7 +505,7 @@ fn planes_are_filtered_into_the_hosts_memory_too() {
     let layout = Converter::supports(&frame.picture).unwrap();
     let filtered = layout.filtered();
     let pipeline = engine.pipeline_mut().unwrap();
-    pipeline.add_planar(PlanarFilter::build(&cl).unwrap());
+    pipeline.add_planar(PlanarFilter::build(&cl, VariantId::Planar).unwrap());
     pipeline.build_conversion(&filtered, Storage::Buffer).unwrap();
     let (mut slot, mut seen) = (Slot::in_memory(SIZE.0, SIZE.1), Vec::new());
     for radius in [0, 7, 30, 7] {

@@ -12,9 +12,10 @@ mod window;
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use clap::CommandFactory as _;
+use clreel::ladder::BackEnd;
 use clreel::ladders;
 use clreel::ladders::box_filter::VariantId;
 use clreel::overlay::KEYS;
@@ -59,8 +60,7 @@ fn help_of_every_command() {
         names.push(command.get_name().to_owned());
     }
     // A command that went away leaves its file.
-    let files = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens/help")).unwrap();
-    for file in files {
+    for file in std::fs::read_dir(golden::folder().join("help")).unwrap() {
         let name = file.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned();
         assert!(name == "clreel" || names.contains(&name), "there is no command {name} any more");
     }
@@ -106,7 +106,7 @@ fn keys_of_json_and_tables_of_devices_and_bench() {
     ];
     let table = output(&folder, &bench);
     holds("tables/bench.txt", &table_of(&text(&table), &devices, &movie));
-    bench.push("--json");
+    bench.extend(["--whole-frames", "--json"]);
     holds_by("json/bench.txt", &shape(&value(&output(&folder, &bench))), same);
     // What `mismatch` and `failed` have, and other rows have not.
     let kernels = folder.file("kernels/box_filter");
@@ -127,6 +127,53 @@ fn keys_of_json_and_tables_of_devices_and_bench() {
         writeln!(shapes, "# {outcome}\n{}", shape(row)).unwrap();
     }
     holds_by("json/bench-outcomes.txt", &shapes, same);
+}
+
+/// Of each ladder beside the box filter: one case of the smallest size for spare time, on the host's first rung and on the first
+/// of kernels; all but the fastest where the ladder has something to say about them.
+#[test]
+fn keys_of_json_of_every_ladder() {
+    let begun = ladders::all().into_iter().map(|ladder| {
+        let rungs = (ladder.rungs)();
+        let first = |back_end| rungs.iter().find(|rung| rung.back_end == back_end).unwrap().id;
+        let all: Vec<_> =
+            rungs.iter().map(|rung| rung.id).filter(|id| *id != VariantId::Auto.as_str()).collect();
+        let variants = match all.len() {
+            ..=4 => all.join(","),
+            _ => [first(BackEnd::Native), first(BackEnd::OpenCl)].join(","),
+        };
+        let (name, option) = (ladder.name.replace('_', "-"), format!("--{}", ladder.option));
+        // In the driver's own cache: a new one would have everything compiled anew.
+        let mut command = clreel(None);
+        command.args(["bench", "--ladder", &name, &option, ladder.sizes[0], "--variant", &variants]);
+        command.args(["--frames", "2", "--json"]).env_remove("CLREEL_KERNELS");
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        (format!("json/bench-{name}.txt"), command.spawn().unwrap())
+    });
+    // Side by side: most of what they take is no work.
+    let begun: Vec<_> = begun.collect();
+    let mut known = Vec::new();
+    for (file, child) in begun {
+        holds_by(&file, &shape(&value(&child.wait_with_output().unwrap())), same);
+        known.push(file);
+    }
+    // A ladder that went away leaves its file.
+    for file in std::fs::read_dir(golden::folder().join("json")).unwrap() {
+        let name = format!("json/{}", file.unwrap().file_name().to_string_lossy());
+        let is_ladder = name.starts_with("json/bench-") && name != "json/bench-outcomes.txt";
+        assert!(!is_ladder || known.contains(&name), "{name}: there is no such ladder any more");
+    }
+}
+
+#[test]
+fn keys_of_json_of_conformance() {
+    let folder = Folder::new("goldens-conformance");
+    let saved = folder.file("saved.json");
+    let mut command = clreel(None);
+    command.args(["conformance", "--type", "uchar_char", "--width", "1", "--json", "--save"]).arg(&saved);
+    let told = value(&command.env_remove("CLREEL_KERNELS").output().unwrap());
+    holds_by("json/conformance.txt", &shape(&told), same);
+    holds_by("json/conformance-saved.txt", &shape(&window::json(&saved)), same);
 }
 
 /// A table without numbers, names and widths of columns. How noisy it was, what a device was checked with, and the number of

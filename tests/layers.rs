@@ -1,6 +1,8 @@
 //! The modules of `src` stand in layers, as `src/lib.rs` draws them: each uses only what stands below it. So none uses
 //! another that uses it. What stands in the code under `#[cfg(test)]` may use everything.
 
+#[path = "layers/names.rs"]
+mod names;
 #[path = "layers/paths.rs"]
 mod paths;
 
@@ -10,6 +12,7 @@ use std::path::{Path, PathBuf};
 use clreel::ladders;
 use clreel::ladders::box_filter::VariantId;
 
+use names::{Rungs, single};
 use paths::{Source, read};
 
 /// A use of one top-level module by another.
@@ -35,30 +38,50 @@ fn drawn(lib: &str) -> Vec<String> {
     names.filter(|(name, _)| !name.is_empty()).map(|(name, _)| name.to_owned()).collect()
 }
 
-/// Every use of a top-level module by another one, in the files that `lib.rs` leads to.
-fn uses() -> (Vec<String>, Vec<Use>) {
+/// A module's file.
+struct File {
+    /// The top-level module that it belongs to.
+    top: String,
+    name: String,
+    text: String,
+    source: Source,
+}
+
+/// The top-level modules, and the files that `lib.rs` leads to.
+fn files() -> (Vec<String>, Vec<File>) {
     let lib = read(&std::fs::read_to_string(root().join("lib.rs")).unwrap(), &[]);
-    let mut uses = Vec::new();
+    let mut files = Vec::new();
     for top in &lib.modules {
-        visit(std::slice::from_ref(top), &root(), &mut uses);
+        visit(std::slice::from_ref(top), &root(), &mut files);
     }
-    (lib.modules, uses)
+    (lib.modules, files)
+}
+
+/// Every use of a top-level module by another one.
+fn uses() -> (Vec<String>, Vec<Use>) {
+    let (modules, files) = files();
+    let mut uses = Vec::new();
+    for file in &files {
+        for (line, to) in &file.source.paths {
+            let Some(to) = to.first().filter(|to| **to != file.top) else { continue };
+            uses.push(Use { from: file.top.clone(), to: to.clone(), file: file.name.clone(), line: *line });
+        }
+    }
+    (modules, uses)
 }
 
 /// Reads the module and those that it declares.
-fn visit(module: &[String], folder: &Path, uses: &mut Vec<Use>) {
+fn visit(module: &[String], folder: &Path, files: &mut Vec<File>) {
     let name = module.last().unwrap();
     let (flat, nested) = (folder.join(format!("{name}.rs")), folder.join(name).join("mod.rs"));
     let path = if flat.exists() { flat } else { nested };
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let Source { modules, paths } = read(&text, module);
+    let source = read(&text, module);
+    let children = source.modules.clone();
     let file = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).unwrap().display().to_string();
-    for (line, to) in paths {
-        let Some(to) = to.first().filter(|to| **to != module[0]) else { continue };
-        uses.push(Use { from: module[0].clone(), to: to.clone(), file: file.clone(), line });
-    }
-    for child in modules {
-        visit(&[module, &[child]].concat(), &folder.join(name), uses);
+    files.push(File { top: module[0].clone(), name: file, text, source });
+    for child in children {
+        visit(&[module, &[child]].concat(), &folder.join(name), files);
     }
 }
 
@@ -260,4 +283,57 @@ fn a_planted_word_of_one_ladder_is_found() {
     assert_eq!(found("a.rs", "if id == \"group\" || id == \"two-queues\" {}"), ["group", "two-queues"]);
     assert_eq!(found("a.rs", "// A group of several threads; \"auto\"; x.transpose(); GROUPED"), [""; 0]);
     assert_eq!(found("a_tests.rs", "row(\"threads\")"), [""; 0]);
+}
+
+/// Rungs that stand for more than themselves: no filter, whichever is the fastest, the user's own kernels, those of another
+/// version.
+const ROLES: [VariantId; 4] = [VariantId::Off, VariantId::Auto, VariantId::Own, VariantId::Version];
+/// Strings that are a rung's id, and mean something else: the file, the string, and what it means there.
+const NO_RUNGS: [(&str, &str, &str); 1] =
+    [("src/app/settings.rs", "panels", "how serde reads and writes the overlay's panels")];
+
+fn single_rungs() -> Rungs {
+    let variants = VariantId::ALL.into_iter().filter(|id| !ROLES.contains(id)).map(|id| format!("{id:?}"));
+    let ids = all_rungs().into_iter().filter(|id| !COMMON.contains(id));
+    Rungs { variants: variants.collect(), ids: ids.collect() }
+}
+
+/// A property that a rung declares is asked for, not its name: then the next rung with that property needs no more code.
+#[test]
+fn outside_of_the_ladders_no_code_names_a_single_rung() {
+    let (rungs, (_, files)) = (single_rungs(), files());
+    let (mut wrong, mut allowed, mut read) = (String::new(), BTreeSet::new(), 0);
+    for file in files.iter().filter(|file| file.top != "ladders") {
+        for (line, name) in single(&file.text, &rungs) {
+            match NO_RUNGS.iter().find(|(of, string, _)| (*of, *string) == (&file.name, &name)) {
+                Some(one) => drop(allowed.insert(one)),
+                None => wrong.push_str(&format!("  {}:{line}: {name}\n", file.name)),
+            }
+        }
+        read += 1;
+    }
+    assert!(wrong.is_empty(), "Ask what the rung declares (src/ladders/box_filter/rungs.rs):\n{wrong}");
+    assert_eq!(allowed.len(), NO_RUNGS.len(), "each is still there");
+    assert!(read > 200, "it has read them: {read}");
+}
+
+#[test]
+fn a_planted_rung_is_found() {
+    let found = |text: &str| {
+        let found = single(text, &single_rungs());
+        found.into_iter().map(|(line, name)| format!("{line} {name}")).collect::<Vec<_>>()
+    };
+    assert_eq!(found("fn f() {\n    if id == VariantId::Planar {}\n}"), ["2 Planar"]);
+    assert_eq!(found("match id { rungs::VariantId::Glsl | VariantId :: Naive => 1 }"), ["1 Glsl", "1 Naive"]);
+    assert_eq!(found("use x::VariantId::{self, Flat}; use x::VariantId::*;"), ["1 {", "1 *"]);
+    assert_eq!(found("use x::VariantId as Id;"), ["1 as"]);
+    assert_eq!(found("if rung.id == \"two-queues\" || id == \"panels\" {}"), ["1 two-queues", "1 panels"]);
+    for text in [
+        "if id == VariantId::Off || id == VariantId::Version { VariantId::ALL }",
+        "// VariantId::Planar and \"planar\"",
+        "const HINT: &str = \"Choose flat or 'planar'.\";",
+        "#[cfg(test)]\nmod tests { const ID: VariantId = VariantId::Planar; const S: &str = \"flat\"; }",
+    ] {
+        assert_eq!(found(text), [""; 0], "{text}");
+    }
 }

@@ -9,9 +9,9 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 use clreel::gpu::cl::{ClContext, DeviceKind};
 use clreel::gpu::memory::{Picture, Storage};
-use clreel::ladders::box_filter::VariantId;
 use clreel::ladders::box_filter::suite::{Subject, Suite};
 use clreel::ladders::box_filter::{BuiltVariant, Config, Scratch, filter_once, reference::reference};
+use clreel::ladders::box_filter::{MAX_RADIUS, VariantId};
 use clreel::random::Xorshift;
 use device::context;
 
@@ -22,7 +22,7 @@ const NAIVE: [(u32, u32); 2] = [(17, 19), (33, 7)];
 
 const SMALL: [(u32, u32); 9] =
     [(1, 1), (1, 37), (41, 1), (2, 2), (3, 5), (13, 7), (63, 65), (127, 3), (129, 130)];
-const RADII: [u32; 6] = [0, 1, 7, 31, 127, 128];
+const RADII: [u32; 6] = [0, 1, 7, 31, MAX_RADIUS - 1, MAX_RADIUS];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Pattern {
@@ -205,7 +205,8 @@ fn fused_for_gpus_equals_the_reference() {
 fn fused_for_gpus_in_every_shape() {
     let cl = context();
     let code = VariantId::Fused.kernels().unwrap().code(DeviceKind::Gpu);
-    let cases = [(1203, 37, 3), (1204, 37, 31), (2051, 9, 0), (517, 70, 128), (520, 3, 16), (904, 21, 7)];
+    let cases =
+        [(1203, 37, 3), (1204, 37, 31), (2051, 9, 0), (517, 70, MAX_RADIUS), (520, 3, 16), (904, 21, 7)];
     let cases = cases.map(|(width, height, radius)| {
         let src = picture(Pattern::Noise, width, height);
         let want = reference(&src, width as usize, height as usize, radius as usize);
@@ -242,7 +243,9 @@ fn fused_for_gpus_into_an_image() {
     let into_image = |id| BuiltVariant::build_into(&cl, id, &config(id), Storage::Image);
     let variant = into_image(VariantId::Fused).unwrap();
     assert_eq!((variant.kernels().storage, variant.output()), (Storage::Buffer, Storage::Image));
-    for (size, radius) in [((1, 1), 5), ((37, 11), 0), ((131, 67), 4), ((1203, 37), 31), ((64, 9), 128)] {
+    for (size, radius) in
+        [((1, 1), 5), ((37, 11), 0), ((131, 67), 4), ((1203, 37), 31), ((64, 9), MAX_RADIUS)]
+    {
         for pattern in PATTERNS {
             check(&cl, &variant, pattern, size, radius);
         }
@@ -264,7 +267,7 @@ fn white_at_the_largest_radii() {
     let cl = context();
     for variant in all(&cl) {
         let id = variant.kernels().id;
-        for radius in [127, 128] {
+        for radius in [MAX_RADIUS - 1, MAX_RADIUS] {
             let want = vec![255; 40 * 9 * 4];
             let got = filter_once(&cl, &variant, &want, 40, 9, radius).unwrap();
             compare(&got, &want, 40, &format!("{id} white r={radius}"));
@@ -315,7 +318,8 @@ fn stripes_as_high_as_the_window() {
 fn running_sum_across_strips() {
     let cl = context();
     let variant = BuiltVariant::build(&cl, VariantId::RunningSum).unwrap();
-    for (size, radius) in [((9001, 5), 3), ((9001, 5), 128), ((21, 2600), 128), ((21, 2600), 1)] {
+    for (size, radius) in [((9001, 5), 3), ((9001, 5), MAX_RADIUS), ((21, 2600), MAX_RADIUS), ((21, 2600), 1)]
+    {
         check(&cl, &variant, Pattern::Noise, size, radius);
     }
 }
@@ -407,7 +411,7 @@ fn every_value(id: VariantId, kind: DeviceKind) {
             let report = suite.radii(subject, &mut checked, &mut || Ok(())).unwrap();
             assert!(report.is_none(), "{}", report.unwrap());
             assert!(checked.iter().any(|one| one.sizes.contains(&"67x33".to_owned())), "{checked:?}");
-            assert!(checked.iter().any(|one| one.radii.contains(&128)), "{checked:?}");
+            assert!(checked.iter().any(|one| one.radii.contains(&MAX_RADIUS)), "{checked:?}");
         }
     }
 }

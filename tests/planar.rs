@@ -13,6 +13,7 @@ use clreel::gpu::memory::{Picture, Storage};
 use clreel::ladders::box_filter::pictures::noise;
 use clreel::ladders::box_filter::planar::{PlanarFilter, planar_reference, run, suite};
 use clreel::ladders::box_filter::reference::reference;
+use clreel::ladders::box_filter::{MAX_RADIUS, VariantId};
 use clreel::media::{References, bundled_clip, read_frame_at};
 use device::context;
 use ffmpeg_next::format::Pixel;
@@ -60,7 +61,7 @@ fn check(cl: &ClContext, filter: &PlanarFilter, layout: &Layout, samples: &[u8],
 
 fn parity(kind: DeviceKind) {
     let cl = context();
-    let filter = PlanarFilter::build_as(&cl, kind).unwrap();
+    let filter = PlanarFilter::build_as(&cl, VariantId::Planar, kind).unwrap();
     for format in formats() {
         for size in SIZES {
             let layout = layout(format, size);
@@ -74,11 +75,11 @@ fn parity(kind: DeviceKind) {
     for format in [Pixel::YUV420P, Pixel::NV12, Pixel::P010LE] {
         let layout = layout(format, (139, 61));
         let samples = noise(layout.bytes());
-        for radius in (0..=33).chain([40, 41, 63, 64, 80, 81, 127, 128]) {
+        for radius in (0..=33).chain([40, 41, 63, 64, 80, 81, MAX_RADIUS - 1, MAX_RADIUS]) {
             check(&cl, &filter, &layout, &samples, radius, &[]);
         }
         // The largest sums there are.
-        for radius in [40, 127, 128] {
+        for radius in [40, MAX_RADIUS - 1, MAX_RADIUS] {
             check(&cl, &filter, &layout, &vec![255; layout.bytes()], radius, &[]);
         }
     }
@@ -92,7 +93,7 @@ fn parity(kind: DeviceKind) {
     ] {
         let layout = layout(format, size);
         let samples = noise(layout.bytes());
-        for radius in [0, 1, 7, 31, 128] {
+        for radius in [0, 1, 7, 31, MAX_RADIUS] {
             check(&cl, &filter, &layout, &samples, radius, &[]);
             check(&cl, &filter, &layout, &samples, radius, &[1, 2, 5, 64, 97]);
         }

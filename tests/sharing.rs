@@ -37,13 +37,13 @@ struct Seen {
 }
 
 /// A display, a movie, and a folder for what is written.
-struct Place {
+struct Setup {
     display: Display,
     folder: Folder,
     movie: PathBuf,
 }
 
-impl Place {
+impl Setup {
     fn new(name: &str) -> Self {
         let (display, folder) = (Display::start(&[]), Folder::new(name));
         let movie = movie(&folder);
@@ -93,7 +93,7 @@ fn filtered_by<'a>((variant, radius): (&'a str, &'a str)) -> [&'a str; 6] {
 
 /// Half of the variants, with radii up to one that is larger than a third of the picture's height, under GLX and EGL.
 fn compare_with_snapshot(half: usize) {
-    let place = Place::new(&format!("sharing-bytes-{half}"));
+    let setup = Setup::new(&format!("sharing-bytes-{half}"));
     let options = [("POISON", "1"), ("FAKE_GPU", "1")];
     for variant in VariantId::ALL.map(VariantId::as_str).into_iter().skip(half).step_by(2) {
         let radii: &[&str] = if variant == "off" { &["0"] } else { &["0", "1", "9", "31"] };
@@ -101,12 +101,12 @@ fn compare_with_snapshot(half: usize) {
             let mut right: Option<(f64, Vec<u8>)> = None;
             for gl in ["glx", "egl"] {
                 let (filter, more) = ((variant, *radius), ["--gl", gl]);
-                let (window, at, stats, stderr) = place.play(filter, &options, &more);
+                let (window, at, stats, stderr) = setup.play(filter, &options, &more);
                 let case = format!("{variant}, r={radius}, {gl}");
                 assert_eq!(stats["sharing"], "zero-copy", "{case}: {}; {stderr}", stats["sharing_reason"]);
                 // Both show the same frame, unless one of them had to drop some.
                 let known = right.take().filter(|(before, _)| *before == at);
-                let wanted = known.map_or_else(|| place.snapshot(filter, &options, at), |(_, right)| right);
+                let wanted = known.map_or_else(|| setup.snapshot(filter, &options, at), |(_, right)| right);
                 assert_eq!(window.len(), wanted.len());
                 let differ = window.iter().zip(&wanted).filter(|(a, b)| a != b).count();
                 assert_eq!(differ, 0, "{case}: other bytes than snapshot's; {}", stats["frames"]);
@@ -128,8 +128,8 @@ fn the_texture_holds_the_bytes_of_snapshot_for_the_other_variants() {
 
 #[test]
 fn it_is_shared_under_egl_and_with_drivers_that_do_not_say_so() {
-    let place = Place::new("sharing-ways");
-    let log = place.folder.file("log");
+    let setup = Setup::new("sharing-ways");
+    let log = setup.folder.file("log");
     for (mut options, egl) in [
         (vec![("POISON", "1"), ("FAKE_GPU", "1")], true),
         (vec![("POISON", "1"), ("FAKE_GPU", "1"), ("HIDE_EXTENSION", "1")], false),
@@ -146,7 +146,7 @@ fn it_is_shared_under_egl_and_with_drivers_that_do_not_say_so() {
         options.push(("LOG", log.to_str().unwrap()));
         for variant in ["separable", "running-sum"] {
             let _ = std::fs::remove_file(&log);
-            let seen = place.look((variant, "2"), &options, more);
+            let seen = setup.look((variant, "2"), &options, more);
             assert_eq!(seen.stats["sharing"], "zero-copy", "{options:?}: {}", seen.stats["sharing_reason"]);
             assert!(seen.window == seen.snapshot, "{variant}, {options:?}: other bytes than snapshot's");
             let frames = layer::calls(&log, "clEnqueueReleaseGLObjects");
@@ -158,7 +158,7 @@ fn it_is_shared_under_egl_and_with_drivers_that_do_not_say_so() {
 
 #[test]
 fn where_the_self_test_fails_frames_are_copied_and_the_reason_is_said() {
-    let place = Place::new("sharing-not");
+    let setup = Setup::new("sharing-not");
     type Options<'a> = Vec<(&'a str, &'a str)>;
     let cases: [(Options, &[&str], &str); 4] = [
         (vec![("NO_INTEROP_EGL", "1")], &["--gl", "egl"], "no OpenCL context"),
@@ -168,7 +168,7 @@ fn where_the_self_test_fails_frames_are_copied_and_the_reason_is_said() {
     ];
     for (options, more, reason) in cases {
         let options = [options, vec![("FAKE_GPU", "1")]].concat();
-        let seen = place.look(("flat", "2"), &options, more);
+        let seen = setup.look(("flat", "2"), &options, more);
         assert_eq!(seen.stats["sharing"], "copy");
         let said = seen.stats["sharing_reason"].as_str().unwrap();
         assert!(said.contains(reason), "{options:?}: {said}");
@@ -178,10 +178,10 @@ fn where_the_self_test_fails_frames_are_copied_and_the_reason_is_said() {
 
 #[test]
 fn without_sharing_the_device_converts_the_unfiltered_movie_too() {
-    let place = Place::new("sharing-off");
-    let log = place.folder.file("log");
+    let setup = Setup::new("sharing-off");
+    let log = setup.folder.file("log");
     let options = [("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap())];
-    let seen = place.look(("off", "0"), &options, &["--no-sharing"]);
+    let seen = setup.look(("off", "0"), &options, &["--no-sharing"]);
     assert_eq!(seen.stats["sharing"], "copy");
     assert!(seen.window == seen.snapshot, "other bytes than snapshot's");
     assert!(layer::calls(&log, "clEnqueueReadBuffer").len() >= 3, "{}", seen.stderr);
@@ -189,12 +189,12 @@ fn without_sharing_the_device_converts_the_unfiltered_movie_too() {
 
 #[test]
 fn a_processor_with_memory_of_its_own_gets_frames_copied() {
-    let place = Place::new("sharing-own-memory");
+    let setup = Setup::new("sharing-own-memory");
     for (own, variant) in [("1", "running-sum"), ("1", "planar"), ("0", "running-sum"), ("0", "planar")] {
-        let log = place.folder.file("log");
+        let log = setup.folder.file("log");
         let _ = std::fs::remove_file(&log);
         let options = [("OWN_MEMORY", own), ("LOG", log.to_str().unwrap())];
-        let seen = place.look((variant, "3"), &options, &["--no-sharing"]);
+        let seen = setup.look((variant, "3"), &options, &["--no-sharing"]);
         assert!(seen.window == seen.snapshot, "{variant}: other bytes than snapshot's");
         // A frame comes back by a copy of its size, or is mapped where it lies.
         let bytes = format!("bytes={}", 175 * 99 * 4);
@@ -476,8 +476,8 @@ fn a_device_without_memory_ends_in_the_unfiltered_movie() {
 
 #[test]
 fn a_device_without_images_filters_with_buffers_and_copies() {
-    let place = Place::new("sharing-images");
-    let seen = place.look(("flat", "2"), &[("FAKE_GPU", "1"), ("NO_IMAGES", "1")], &[]);
+    let setup = Setup::new("sharing-images");
+    let seen = setup.look(("flat", "2"), &[("FAKE_GPU", "1"), ("NO_IMAGES", "1")], &[]);
     assert_eq!(seen.stats["sharing"], "copy");
     assert!(seen.window == seen.snapshot);
 }

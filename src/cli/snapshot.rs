@@ -46,12 +46,18 @@ impl InChild {
     }
 
     /// The same of a frame's planes, converted; `None` also where only the conversions are changed.
-    fn planar(&mut self, cl: &ClContext, frame: &Video, radius: u32) -> Result<Option<Vec<u8>>> {
+    fn planar(
+        &mut self,
+        cl: &ClContext,
+        id: VariantId,
+        frame: &Video,
+        radius: u32,
+    ) -> Result<Option<Vec<u8>>> {
         let Some((layout, block)) = packed(frame)? else { return Ok(None) };
         let tried =
-            self.0.planar(cl, &layout, false, &case(&block, (layout.width, layout.height), radius))?;
+            self.0.planar(cl, id, &layout, false, &case(&block, (layout.width, layout.height), radius))?;
         // Where only conversions are changed they did no harm there, and here they are compared with the right ones.
-        Ok(picture("planar", tried.filter(|_| any_changed("box_filter/"))))
+        Ok(picture(id.as_str(), tried.filter(|_| any_changed("box_filter/"))))
     }
 
     /// Whether this process may convert a frame's planes on the device: what must not run is said, and done without.
@@ -173,7 +179,7 @@ impl Maker<'_> {
     /// The frame in each way in which it is asked for, turned as it is shown. It is brought and converted once for all of them,
     /// but for the filter on planes, which reads those.
     fn pictures(&mut self, requests: &[Request]) -> Result<Vec<Shown>> {
-        let reads_planes = |request: &Request| request.variant == VariantId::Planar;
+        let reads_planes = |request: &Request| request.variant.reads_planes();
         let at_once = if requests.iter().any(reads_planes) { 1 } else { requests.len().max(1) };
         let mut pictures = Vec::new();
         for requests in requests.chunks(at_once) {
@@ -248,7 +254,7 @@ fn on_device(
     trials: &mut InChild,
 ) -> Result<Vec<Vec<u8>>> {
     if let [request] = requests
-        && request.variant == VariantId::Planar
+        && request.variant.reads_planes()
     {
         return planar_on_device(cl, frame, *request, trials).map(|picture| vec![picture]);
     }
@@ -316,11 +322,11 @@ fn planar_on_device(
     request: Request,
     trials: &mut InChild,
 ) -> Result<Vec<u8>> {
-    if let Some(tried) = trials.planar(cl, &frame.picture, request.radius)? {
+    if let Some(tried) = trials.planar(cl, request.variant, &frame.picture, request.radius)? {
         return Ok(tried);
     }
     let mut pipeline = Pipeline::new(cl.clone(), &Sharing::copy("there is no window"));
-    pipeline.add_planar(PlanarFilter::build(cl)?);
+    pipeline.add_planar(PlanarFilter::build(cl, request.variant)?);
     let filtered = Converter::supports(&frame.picture).map(|layout| layout.filtered());
     if let Some(filtered) = &filtered {
         pipeline.build_conversion(filtered, Storage::Buffer)?;

@@ -49,10 +49,7 @@ impl Share {
 }
 
 fn read_twice(variant: VariantId, to_texture: bool) -> (VariantId, bool) {
-    match variant {
-        VariantId::Planar => (variant, to_texture),
-        _ => (VariantId::Off, false),
-    }
+    if variant.reads_planes() { (variant, to_texture) } else { (VariantId::Off, false) }
 }
 
 impl Engine {
@@ -71,7 +68,7 @@ impl Engine {
     }
 
     /// Asks once more for the frame of `first`, the request before. Where both filters read the same unfiltered picture, it is
-    /// uploaded and converted once. (`planar` reads planes.) Where `first` is cancelled before it has begun, this is, too.
+    /// uploaded and converted once. (Not what reads planes.) Where `first` is cancelled before it has begun, this is, too.
     ///
     /// # Errors
     /// As [`Engine::submit`].
@@ -135,7 +132,7 @@ impl Engine {
         stages: &mut Stages,
     ) -> Result<Option<Prepared>, Refusal> {
         let Request { variant, correction, .. } = *request;
-        if variant == VariantId::Planar {
+        if variant.reads_planes() {
             return Ok(None);
         }
         // As it is in the host's memory nothing needs to be done to it there without a filter.

@@ -91,7 +91,7 @@ impl Known {
 
 /// What is converted of a picture whose planes lie in `layout`.
 fn converted(layout: &Layout, variant: VariantId) -> Layout {
-    if variant == VariantId::Planar { layout.filtered() } else { *layout }
+    if variant.reads_planes() { layout.filtered() } else { *layout }
 }
 
 impl Pipeline {
@@ -113,7 +113,7 @@ impl Pipeline {
         }
     }
 
-    /// The conversions of pictures that lie so, and of what `planar` makes of them, each with its kernel file: those that were
+    /// The conversions of pictures that lie so, and of what a filter on planes makes of them, each with its kernel file: those that were
     /// wanted, and one of each other file.
     pub(crate) fn conversions_of(&self, layout: &Layout) -> Vec<(Layout, Storage, &'static str)> {
         let all = |storage: Storage| {
@@ -177,7 +177,7 @@ impl Pipeline {
         to_texture: bool,
         only_checked: bool,
     ) -> Option<Layout> {
-        if variant != VariantId::Planar {
+        if !variant.reads_planes() {
             self.ask_ahead(frame, to_texture);
         }
         let (layout, storage) = self.kernel_conversion(frame, variant, to_texture)?;
@@ -191,12 +191,15 @@ impl Pipeline {
         (!only_checked && self.converter.is_ready(&converted, storage)).then_some(layout)
     }
 
-    /// Has what `planar` would need checked before it is chosen, where its program is there already.
+    /// Has what a variant on planes would need checked before it is chosen, where its program is there already.
     fn ask_ahead(&mut self, frame: &Video, to_texture: bool) {
-        if let Some((layout, storage)) = self.kernel_conversion(frame, VariantId::Planar, to_texture) {
+        // They all have the same conversion.
+        let of_planes = self.planar.keys().next().copied();
+        if let Some((layout, storage)) =
+            of_planes.and_then(|variant| self.kernel_conversion(frame, variant, to_texture))
+        {
             let filtered = layout.filtered();
-            if self.planar.is_some()
-                && self.converter.is_ready(&filtered, storage)
+            if self.converter.is_ready(&filtered, storage)
                 && !self.known.trust.contains_key(&(filtered, storage))
             {
                 self.known.ask((filtered, storage));
@@ -227,7 +230,7 @@ impl Pipeline {
         variant: VariantId,
         to_texture: bool,
     ) -> Option<(Layout, Storage)> {
-        let planar = variant == VariantId::Planar && self.planar.is_some();
+        let planar = self.planar.contains_key(&variant);
         if self.cl.is_cpu() && !planar {
             return None;
         }

@@ -4,7 +4,7 @@
 //! In: a [`Slot`] that is loaded with a frame's planes or its RGBA picture, and the commands that were prepared for
 //! it. Out: those commands in the device's queue, around the filter's, which `bands` begins.
 //!
-//! The variant `planar` filters the planes before they are converted; all others filter the RGBA picture.
+//! Variants that [read planes](VariantId::reads_planes) filter them before they are converted; all others filter the RGBA picture.
 //!
 //! Planes are converted and corrected by one kernel. A picture that comes as RGBA is corrected by a kernel of its own.
 //! Only the upload has a queue of its own, on devices with memory of their own: it writes the slot's memory, so that a
@@ -48,7 +48,7 @@ pub struct Pipeline {
     /// How its results get to OpenGL.
     sharing: Sharing,
     pub(super) built: HashMap<VariantId, BuiltVariant>,
-    pub(super) planar: Option<PlanarFilter>,
+    pub(super) planar: HashMap<VariantId, PlanarFilter>,
     pub(super) scratch: Scratch,
     pub(super) corrector: Option<Corrector>,
     /// Made when it is first wanted.
@@ -107,7 +107,7 @@ impl Pipeline {
             uploads,
             sharing: sharing.clone(),
             built: HashMap::new(),
-            planar: None,
+            planar: HashMap::new(),
             scratch: Scratch::new(),
             corrector: None,
             comparer: None,
@@ -172,17 +172,14 @@ impl Pipeline {
         self.built.insert(variant.id(), variant);
     }
 
-    /// Adds the filter on planes that the builder finished.
+    /// Adds a filter on planes that the builder finished.
     pub fn add_planar(&mut self, filter: PlanarFilter) {
-        self.planar = Some(filter);
+        self.planar.insert(filter.id(), filter);
     }
 
     /// Whether a variant can be submitted.
     pub fn has(&self, variant: VariantId) -> bool {
-        match variant {
-            VariantId::Planar => self.planar.is_some(),
-            _ => self.built.contains_key(&variant),
-        }
+        self.built.contains_key(&variant) || self.planar.contains_key(&variant)
     }
 
     /// What a variant filters pictures of this size and radius with; `None` where it cannot be submitted.
@@ -324,7 +321,7 @@ impl Pipeline {
         self.between.read(&self.cl)
     }
 
-    /// The planes of the last frame as `planar` filtered them, for those who check what was made of them; waits.
+    /// The planes of the last frame as they were filtered, for those who check what was made of them; waits.
     ///
     /// # Errors
     /// As [`Pipeline::converted`].

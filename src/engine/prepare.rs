@@ -30,7 +30,7 @@ impl Pipeline {
         share: &Share,
     ) -> Result<Prepared, Refusal> {
         let Request { variant, radius, .. } = *request;
-        if variant == VariantId::Planar {
+        if variant.reads_planes() {
             return self.prepare_planar(slot, request, correction);
         }
         let size = slot.size();
@@ -155,22 +155,17 @@ impl Pipeline {
         request: &Request,
         correction: Option<Correction>,
     ) -> Result<Prepared, Refusal> {
-        let radius = request.radius;
+        let Request { variant, radius, .. } = *request;
         let unsupported = |why: &str| {
             let hint = "Choose another variant; fused filters pictures of any format.";
-            Refusal::Unsupported(Error::new("'planar' cannot filter this movie.", why, hint))
+            Refusal::Unsupported(Error::new(format!("'{variant}' cannot filter this movie."), why, hint))
         };
         let Some(layout) = slot.planes().map(|p| *p.layout()).filter(|_| slot.loaded() == Loaded::Planes)
         else {
             return Err(unsupported(self.known.why_not()));
         };
-        self.require_trial(TrialCase {
-            variant: VariantId::Planar,
-            size: slot.size(),
-            radius,
-            layout: Some(layout),
-        })?;
-        let Some(planar) = &self.planar else { return Err(unsupported("It is not built.")) };
+        self.require_trial(TrialCase { variant, size: slot.size(), radius, layout: Some(layout) })?;
+        let Some(planar) = self.planar.get(&variant) else { return Err(unsupported("It is not built.")) };
         let cl = &self.cl;
         let filtered = layout.filtered();
         if filtered.bytes() as u64 > cl.device.info.max_allocation_bytes {

@@ -80,7 +80,7 @@ impl Pipeline {
 
     /// Whether this variant's kernels are being tried for such frames, or are to be: that is asked for then.
     pub(crate) fn is_untried(&mut self, frame: &Video, variant: VariantId, radius: u32) -> bool {
-        let layout = Converter::supports(frame).filter(|_| variant == VariantId::Planar);
+        let layout = Converter::supports(frame).filter(|_| variant.reads_planes());
         let case = TrialCase { variant, size: (frame.width(), frame.height()), radius, layout };
         matches!(self.require_trial(case), Err(Refusal::Untried))
     }

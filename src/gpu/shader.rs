@@ -5,7 +5,7 @@ use glow::HasContext as _;
 
 use crate::error::{Error, Result};
 
-/// The attributes of vertices, by their place in every program that has them: one vertex array serves several programs.
+/// The attributes of vertices, by their index in every program that has them: one vertex array serves several programs.
 pub(crate) const ATTRIBUTES: [&str; 3] = ["position", "normal", "texel"];
 
 /// Compiles and links shaders, each with its name and its source. The context must be current.

@@ -31,6 +31,8 @@ pub trait Ladder {
     type Case: Clone + PartialEq;
     /// The kernels of a rung.
     type Code: Tunable;
+    /// What threads of this process do in a rung.
+    type Host: Copy + 'static;
     /// A rung that can run: compiled kernels, or threads.
     type Built;
     /// Inputs and output of a case, in the memory of host and device.
@@ -62,7 +64,7 @@ pub trait Ladder {
     fn cases(&self, sizes: &Sizes) -> std::result::Result<Vec<Self::Case>, String>;
 
     /// Its rungs, in order.
-    fn rungs(&self) -> &'static [Rung<Self::Code>];
+    fn rungs(&self) -> &'static [Rung<Self::Code, Self::Host>];
 
     /// Small and odd cases in which a kernel's faults show.
     fn small(&self) -> Vec<Self::Case>;
@@ -122,7 +124,7 @@ pub trait Ladder {
     }
 
     /// Threads of this process.
-    fn host(&self, rung: &Rung<Self::Code>) -> Self::Built;
+    fn host(&self, host: Self::Host) -> Self::Built;
 
     /// Kernels with these parameters.
     ///
@@ -273,7 +275,7 @@ impl<'a, L: Ladder> Contest<'a, L> {
 
 impl<L: Ladder> Bench for Contest<'_, L> {
     type Case = L::Case;
-    type Entrant = &'static Rung<L::Code>;
+    type Entrant = &'static Rung<L::Code, L::Host>;
     type Room = Room<L>;
     type Ready = L::Built;
 
@@ -298,7 +300,7 @@ impl<L: Ladder> Bench for Contest<'_, L> {
     /// Builds a rung, and checks it at the small cases.
     fn prepare(&mut self, rung: Self::Entrant, room: &mut Room<L>) -> Tried<Prepared<L::Built>> {
         let (built, chosen) = match rung.work {
-            Work::Host => (self.ladder.host(rung), None),
+            Work::Host(host) => (self.ladder.host(host), None),
             Work::Kernels(code) => {
                 let cl = self.device(&room.case)?;
                 let config = Config::of(code, cl.device.info.kind).fitted(&cl.device.info);

@@ -69,7 +69,7 @@ pub struct ListedRung {
 }
 
 fn rungs<L: Ladder>(ladder: &L) -> Vec<ListedRung> {
-    let listed = |rung: &Rung<L::Code>| {
+    let listed = |rung: &Rung<L::Code, L::Host>| {
         let &Rung { id, title, idea, .. } = rung;
         ListedRung { id, title, idea, back_end: rung.back_end() }
     };

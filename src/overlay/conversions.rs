@@ -261,13 +261,13 @@ struct Grid {
 impl Grid {
     /// The square of a case that is in the grid: a column for each rounding, and a row for saturation where there is any.
     fn square(&self, case: Case) -> Option<Rect> {
-        let place = |of: Type| self.types.iter().position(|known| *known == of).map(|at| at as f32);
+        let index = |of: Type| self.types.iter().position(|known| *known == of).map(|at| at as f32);
         let column = Rounding::ALL.iter().position(|of| *of == case.rounding)? as f32;
         let (rows, row) =
             if case.to.is_whole() { (2.0, f32::from(u8::from(case.saturates))) } else { (1.0, 0.0) };
         let size = (self.cell - Vec2::splat(APART)) / vec2(Rounding::ALL.len() as f32, rows);
         let corner =
-            self.first + self.cell * vec2(place(case.to)?, place(case.from)?) + size * vec2(column, row);
+            self.first + self.cell * vec2(index(case.to)?, index(case.from)?) + size * vec2(column, row);
         Some(Rect::from_min_size(corner, size))
     }
 }

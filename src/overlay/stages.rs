@@ -70,14 +70,11 @@ fn show(
 }
 
 /// Whether kernels have converted the picture on the screen that make another one than they should. On a processor they do so
-/// for `planar` alone.
+/// for what filters planes alone.
 fn converts_otherwise(view: &View) -> bool {
-    let by_kernel = view.shown.is_some_and(|shown| match shown.variant {
-        VariantId::Planar => true,
-        id => {
-            let is_card = view.device.is_some_and(|device| device.kind != DeviceKind::Cpu);
-            is_card && !id.back_end().does_without_opencl()
-        }
+    let by_kernel = view.shown.is_some_and(|shown| {
+        let is_card = view.device.is_some_and(|device| device.kind != DeviceKind::Cpu);
+        shown.variant.reads_planes() || is_card && !shown.variant.back_end().does_without_opencl()
     });
     by_kernel && view.kernels.converts_otherwise()
 }

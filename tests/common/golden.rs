@@ -55,7 +55,8 @@ pub fn holds_by(name: &str, now: &str, same: impl Fn(&str, &str) -> bool) {
     );
 }
 
-fn folder() -> PathBuf {
+/// Where they are.
+pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens")
 }
 

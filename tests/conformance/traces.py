@@ -13,7 +13,10 @@ import sys
 import tempfile
 
 PART, SHARE = 48 * 21845, 48 * 5461
-RUNGS = ["blocking", "mapped", "non-blocking", "double-buffered", "verified-on-device", "fused", "all-widths", "threads"]
+# Its rungs on the device, as `cargo test --test goldens` holds them: lines such as "conversions/fused: opencl, Fused. …".
+with open(os.path.join(os.path.dirname(__file__), "../goldens/rungs.txt"), encoding="utf-8") as rungs:
+    LINES = [line.split(": ", 1) for line in rungs if line.startswith("conversions/")]
+RUNGS = [name.split("/")[1] for name, told in LINES if told.startswith("opencl")]
 HOST = {"numbers and reference": "#2f6fd6", "write": "#d1722b", "read": "#d1722b", "compare": "#9b59b6", "wait": "none"}
 DEVICE = "#3a9a5b"
 STYLE = """<style>text{font:13px sans-serif;fill:#24292f}rect.w{fill:none;stroke:#888;stroke-opacity:.5}

@@ -1,6 +1,6 @@
 //! The paths in a file of Rust. In: its text, and which module it is. Out: the modules that it declares, and every path
 //! that begins with `crate`, `super` or `self`, from the crate's root. Comments, strings and what is for tests only
-//! (`#[cfg(test)]`) are left out.
+//! (`#[cfg(test)]`) are left out. [`code`] keeps the strings.
 
 /// What a file declares and uses.
 pub struct Source {
@@ -10,16 +10,21 @@ pub struct Source {
     pub paths: Vec<(usize, Vec<String>)>,
 }
 
-/// A word or a sign, and its line. `::` is one sign.
+/// A word, a sign, or a string in its quotes; and its line. `::` is one sign.
 #[derive(Debug, Clone, PartialEq)]
-struct Token {
-    text: String,
-    line: usize,
+pub struct Token {
+    pub text: String,
+    pub line: usize,
+}
+
+/// What a file consists of, without comments and what is for tests only.
+pub fn code(text: &str) -> Vec<Token> {
+    without_tests(&tokens(text))
 }
 
 /// Reads a file of this module.
 pub fn read(text: &str, module: &[String]) -> Source {
-    let tokens = without_tests(&tokens(text));
+    let tokens = code(text);
     let mut source = Source { modules: Vec::new(), paths: Vec::new() };
     // The modules that are written out around the present place: their names, and at which depth of braces they end.
     let mut inner: Vec<(String, usize)> = Vec::new();
@@ -157,7 +162,7 @@ fn without_tests(tokens: &[Token]) -> Vec<Token> {
     kept
 }
 
-/// Words and signs, without comments and what stands in quotes.
+/// Words, signs and strings, without comments and characters in quotes.
 fn tokens(text: &str) -> Vec<Token> {
     let chars: Vec<char> = text.chars().collect();
     let (mut at, mut line, mut tokens) = (0, 1, Vec::new());
@@ -184,7 +189,8 @@ fn tokens(text: &str) -> Vec<Token> {
         } else if let Some(end) = raw_string(&chars, at) {
             at = end;
         } else if c == '"' {
-            at = quoted(&chars, at, '"');
+            at = quoted(&chars, at, '"').min(chars.len());
+            tokens.push(Token { text: chars[from..at].iter().collect(), line });
         } else if c == '\'' {
             // A character, or a lifetime: that has no quote behind its name.
             let is_char = chars.get(at + 1) == Some(&'\\') || chars.get(at + 2) == Some(&'\'');

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use clreel::gpu::cl::DeviceKind;
-use clreel::ladders::box_filter::VariantId;
+use clreel::ladders::box_filter::{MAX_RADIUS, VariantId};
 
 /// What runs a kernel file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -284,9 +284,9 @@ fn filters(subject: Subject) -> Vec<Case> {
         noise((66, 33), 3),
     ]);
     cases.extend([noise((64, 32), 3), noise((65, 34), 2), noise((23, 19), 31), noise((23, 19), 42)]);
-    cases.extend([43, 63, 64, 65, 127, 128].map(|radius| noise((23, 19), radius)));
+    cases.extend([43, 63, 64, 65, MAX_RADIUS - 1, MAX_RADIUS].map(|radius| noise((23, 19), radius)));
     let extremes = [Content::White, Content::Black, Content::OnePixel];
-    for radius in [3, 7, 8, 31, 64, 127, 128] {
+    for radius in [3, 7, 8, 31, 64, MAX_RADIUS - 1, MAX_RADIUS] {
         cases.extend(extremes.map(|content| at((40, 9), radius, content, 0)));
     }
     if naive {
@@ -294,10 +294,10 @@ fn filters(subject: Subject) -> Vec<Case> {
         return cases;
     }
     cases.extend(
-        [7, 8, 9, 31, 42, 43, 63, 64, 128].map(|r| at((23, 8 * (2 * r + 1)), r, Content::Stripes, 0)),
+        [7, 8, 9, 31, 42, 43, 63, 64, MAX_RADIUS].map(|r| at((23, 8 * (2 * r + 1)), r, Content::Stripes, 0)),
     );
     cases.extend([9, 31, 42].map(|r| at((300, 24), r, Content::Halves, 0)));
-    cases.extend([63, 64, 128].map(|radius| at((600, 9), radius, Content::Halves, 0)));
+    cases.extend([63, 64, MAX_RADIUS].map(|radius| at((600, 9), radius, Content::Halves, 0)));
     cases.extend([
         noise((131, 67), 20),
         at((131, 67), 20, Content::Noise, 13),
@@ -322,8 +322,13 @@ fn planar(subject: Subject) -> Vec<Case> {
         noise((1, 41), 3),
         noise((64, 32), 3),
     ]);
-    cases.extend([noise((66, 34), 2), noise((259, 11), 31), noise((139, 61), 64), noise((139, 61), 128)]);
-    for radius in [3, 4, 40, 128] {
+    cases.extend([
+        noise((66, 34), 2),
+        noise((259, 11), 31),
+        noise((139, 61), 64),
+        noise((139, 61), MAX_RADIUS),
+    ]);
+    for radius in [3, 4, 40, MAX_RADIUS] {
         cases.extend([Content::White, Content::Black].map(|content| at((40, 9), radius, content, 0)));
     }
     let of = |format, case: Case| Case { format, ..case };
@@ -331,7 +336,9 @@ fn planar(subject: Subject) -> Vec<Case> {
     cases.extend(others.clone().map(|format| of(*format, plain)));
     cases.extend(others.map(|format| of(*format, noise((131, 35), 4))));
     cases.extend([noise((1203, 37), 31), noise((2051, 203), 7), at((720, 301), 20, Content::Noise, 97)]);
-    cases.extend(["yuv444p12le", "p010le", "gbrap"].map(|f| of(f, at((139, 61), 128, Content::White, 0))));
+    cases.extend(
+        ["yuv444p12le", "p010le", "gbrap"].map(|f| of(f, at((139, 61), MAX_RADIUS, Content::White, 0))),
+    );
     cases.extend([noise((1280, 720), 7), at((1280, 720), 20, Content::Noise, 64)]);
     cases
 }

@@ -23,7 +23,7 @@ use clreel::ladder::rung::Work;
 use clreel::ladder::sizes::Sizes;
 use clreel::ladders::box_filter::planar::{PlanarFilter, planar_reference};
 use clreel::ladders::box_filter::reference::reference;
-use clreel::ladders::box_filter::{BuiltVariant, Config, Scratch};
+use clreel::ladders::box_filter::{BuiltVariant, Config, Scratch, VariantId};
 use clreel::ladders::cloth::Cloth;
 use clreel::ladders::histogram::HISTOGRAM;
 use clreel::ladders::matmul::Matmul;
@@ -243,7 +243,7 @@ impl Lab {
     fn planar(&mut self, case: &Case) -> Result<Option<String>> {
         let Subject::Planar(kind) = case.subject else { return Ok(None) };
         if !self.planar.iter().any(|(subject, _)| *subject == case.subject) {
-            self.planar.push((case.subject, PlanarFilter::build_as(&self.cl, kind)?));
+            self.planar.push((case.subject, PlanarFilter::build_as(&self.cl, VariantId::Planar, kind)?));
         }
         let Some((_, filter)) = self.planar.iter().find(|(subject, _)| *subject == case.subject) else {
             return Ok(None);

@@ -33,7 +33,7 @@ pub(crate) struct Judge {
     pub sources: Sources,
     /// The variants that it changes, in the order in which they are judged.
     pub variants: Vec<VariantId>,
-    /// The conversions that it changes, of the frame's planes or of what `planar` makes of them.
+    /// The conversions that it changes, of the frame's planes or of what a filter makes of them.
     pub conversions: Vec<(Layout, Storage)>,
     /// The frame on the screen.
     pub frame: Arc<Frame>,
@@ -60,7 +60,7 @@ pub(crate) struct Asm {
 pub(crate) enum Made {
     /// A variant on RGBA pictures.
     Variant(BuiltVariant),
-    /// The one on planes.
+    /// One on planes.
     Planar(PlanarFilter),
 }
 
@@ -118,7 +118,7 @@ pub(super) fn judge(
     trials.forget();
     let picture = &judge.frame.picture;
     let size = (picture.width(), picture.height());
-    let layout = Converter::supports(picture).filter(|_| variant == VariantId::Planar);
+    let layout = Converter::supports(picture).filter(|_| variant.reads_planes());
     let case = TrialCase { variant, size, radius: judge.radius, layout };
     let (tried, ahead) = try_beside_compiler(trials, cl, judge, &case, to_texture);
     let is_changed = !matches!(tried, Ok(None));
@@ -194,7 +194,7 @@ fn judge_conversion(
     Ok((report, program))
 }
 
-/// A frame's planes, or what `planar` makes of them, as the conversion reads them.
+/// A frame's planes, or what the filter on planes makes of them, as the conversion reads them.
 fn block_of(frame: &Frame, layout: &Layout, radius: u32) -> Result<Vec<u8>> {
     let of = Converter::supports(&frame.picture);
     let Some(own) = of.filter(|own| own == layout || own.filtered() == *layout) else {
@@ -247,7 +247,7 @@ fn try_frame(
     if let Some(layout) = &of.layout {
         let mut block = zeroed(layout.bytes())?;
         pack(&frame.picture, layout, &mut block)?;
-        return trials.planar(cl, layout, to_texture, &case(&block));
+        return trials.planar(cl, of.variant, layout, to_texture, &case(&block));
     }
     let picture = || {
         let mut src = picture_memory(size.0, size.1)?;
@@ -259,9 +259,9 @@ fn try_frame(
 }
 
 fn build(cl: &ClContext, variant: VariantId, to_texture: bool) -> Result<Made> {
-    match (variant, to_texture) {
-        (VariantId::Planar, _) => PlanarFilter::build(cl).map(Made::Planar),
-        (_, true) => BuiltVariant::build_for_textures(cl, variant).map(Made::Variant),
-        (_, false) => BuiltVariant::build(cl, variant).map(Made::Variant),
+    match (variant.reads_planes(), to_texture) {
+        (true, _) => PlanarFilter::build(cl, variant).map(Made::Planar),
+        (false, true) => BuiltVariant::build_for_textures(cl, variant).map(Made::Variant),
+        (false, false) => BuiltVariant::build(cl, variant).map(Made::Variant),
     }
 }

@@ -27,7 +27,7 @@ pub(crate) enum Part {
     MachineCode(u64, VariantId, Result<MachineCode>),
     /// A variant is ready.
     Variant(BuiltVariant),
-    /// The variant `planar` is ready.
+    /// A variant on planes is ready.
     Planar(PlanarFilter),
     /// A variant cannot be built, and why: its build log.
     NoVariant(VariantId, Error),

@@ -56,7 +56,7 @@ fn try_case(
     let tried = match &case.layout {
         Some(layout) => {
             let block = bytes(layout.bytes());
-            trials.planar(cl, layout, to_image, &Case { size, radius, ..tiny(&block) })
+            trials.planar(cl, case.variant, layout, to_image, &Case { size, radius, ..tiny(&block) })
         }
         None => {
             let src = noise(size);
@@ -233,9 +233,9 @@ impl<'a> Worker<'a> {
             let built_from = self.built_from.remove(&id).flatten().or(first);
             self.built_from.insert(id, built_from.clone());
             sources::pin(built_from.or_else(|| newest.as_ref().map(|_| Sources::default())));
-            let done = match id {
-                VariantId::Planar => self.build_planar(number, cl),
-                id => self.build_variant(id, number, cl),
+            let done = match id.reads_planes() {
+                true => self.build_planar(id, number, cl),
+                false => self.build_variant(id, number, cl),
             };
             sources::pin(newest);
             return done;
@@ -273,15 +273,15 @@ impl<'a> Worker<'a> {
         self.send(Built::For(number, Box::new(part)))
     }
 
-    /// Builds the filter on planes, and the conversion of the commonest ones: the movie need not wait for it then.
-    fn build_planar(&mut self, number: u64, cl: &ClContext) -> std::result::Result<(), Gone> {
+    /// Builds a variant on planes, and the conversion of the commonest ones: the movie need not wait for it then.
+    fn build_planar(&mut self, id: VariantId, number: u64, cl: &ClContext) -> std::result::Result<(), Gone> {
         let storage = if self.to_texture { Storage::Image } else { Storage::Buffer };
         let common = Layout::planar_420(16, 16, false);
         let block = bytes(common.bytes());
         let case = Case { size: (16, 16), ..tiny(&block) };
-        let tried = self.trials.planar(cl, &common, self.to_texture, &case);
+        let tried = self.trials.planar(cl, id, &common, self.to_texture, &case);
         if let Ok(Some(_)) = tried {
-            self.send(Built::For(number, Box::new(Part::Changed(VariantId::Planar))))?;
+            self.send(Built::For(number, Box::new(Part::Changed(id))))?;
         }
         let tried = tried.and_then(passed);
         if tried.is_ok() {
@@ -289,9 +289,9 @@ impl<'a> Worker<'a> {
             // What is wrong with it is told when a movie wants it.
             self.send_some(number, part.filter(|part| matches!(part, Part::Conversion(_))))?;
         }
-        let part = match tried.and_then(|_| PlanarFilter::build(cl)) {
+        let part = match tried.and_then(|_| PlanarFilter::build(cl, id)) {
             Ok(filter) => Part::Planar(filter),
-            Err(error) => Part::NoVariant(VariantId::Planar, named(VariantId::Planar, cl, error)),
+            Err(error) => Part::NoVariant(id, named(id, cl, error)),
         };
         self.send(Built::For(number, Box::new(part)))
     }

@@ -1,5 +1,6 @@
 //! Drawing the window: the picture, the overlay over it, and what the overlay is told.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use glow::HasContext as _;
@@ -8,6 +9,7 @@ use super::{IDLE_REPAINT, Player};
 use crate::error::Result;
 use crate::gpu::gl_timer::Clock;
 use crate::gpu::read_texture::read_texture;
+use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
 use crate::media::Orientation;
 use crate::memory::picture_memory;
@@ -18,9 +20,8 @@ use crate::scene::frame_loop::{DrawTimes, GlTimings, ShownWipe};
 use crate::stats::{PlayState, Playing};
 use crate::timing::ms_since;
 
-/// Of `glsl`, where its time is not the device's.
-const GLSL_BY_THE_WALL: &str = "Without OpenCL: two fragment shaders in OpenGL, along the rows and down the columns. \
-                                Its time is wall time: this OpenGL has no timer queries.";
+/// What is added to the idea of shaders where their time is not the device's.
+const BY_THE_WALL: &str = "Its time is wall time: this OpenGL has no timer queries.";
 
 impl Player<'_> {
     pub(super) fn draw(&mut self) -> Result<()> {
@@ -128,16 +129,22 @@ impl Player<'_> {
         self.movies.note_shown(&self.frames);
         let busy = self.frames.busy();
         let repeats = self.movies.repeats(&self.frames);
+        let has_no_queries = self.frames.glsl_clock() == Some(Clock::Wall);
+        let idea = |id: VariantId| match has_no_queries && id.back_end() == BackEnd::Glsl {
+            true => Cow::Owned(format!("{} {BY_THE_WALL}", id.rung().idea)),
+            false => Cow::Borrowed(id.rung().idea),
+        };
+        let ideas: Vec<Cow<str>> = self.devices.status().iter().map(|(id, _)| idea(*id)).collect();
         let variants: Vec<VariantRow> = self
             .devices
             .status()
             .iter()
-            .map(|(id, status)| {
-                let (title, mut idea) = (id.rung().title, id.rung().idea);
-                if *id == VariantId::Glsl && self.frames.glsl_clock() == Some(Clock::Wall) {
-                    idea = GLSL_BY_THE_WALL;
-                }
-                VariantRow { id: *id, title, idea, status: status.clone() }
+            .zip(&ideas)
+            .map(|((id, status), idea)| VariantRow {
+                id: *id,
+                title: id.rung().title,
+                idea,
+                status: status.clone(),
             })
             .collect();
         let interval_ms = self.frames.frame_interval_ns().map(|ns| ns as f64 / 1e6);

@@ -18,7 +18,7 @@ use crate::gpu::cl::DeviceKind;
 use crate::gpu::program;
 use crate::gpu::sources::{self, Sources};
 use crate::jobs::{Job, Waker};
-use crate::ladders::box_filter::{OWN_FILE, VariantId, planar};
+use crate::ladders::box_filter::{OWN_FILE, VariantId};
 use crate::overlay::{Judged, Kernels, Panel, Source, Subject, Untried, Verdict, Version};
 
 /// Versions that are kept.
@@ -81,22 +81,13 @@ pub(super) struct LiveKernels {
     shown: Kernels,
 }
 
-/// The kernel files that a variant is made of on a kind of device; `None` for all of them.
-fn files(variant: VariantId, kind: DeviceKind) -> Option<&'static [&'static str]> {
-    match variant {
-        VariantId::Planar => Some(planar::FILES),
-        VariantId::Auto => None,
-        id => id.kernels().map(|kernels| std::slice::from_ref(&kernels.code(kind).file)).or(Some(&[])),
-    }
-}
-
 /// Whether a variant's kernels are the same in both.
 fn is_same(variant: VariantId, kind: DeviceKind, one: &Sources, other: &Sources) -> bool {
-    match files(variant, kind) {
+    match variant.files(kind) {
         Some(files) => files.iter().all(|file| program::is_same_in(file, one, other)),
         None => VariantId::ALL
             .into_iter()
-            .filter(|id| *id != VariantId::Auto)
+            .filter(|id| id.files(kind).is_some())
             .all(|id| is_same(id, kind, one, other)),
     }
 }
@@ -223,7 +214,7 @@ impl LiveKernels {
         let Some(kept) = self.version(self.current) else { return Vec::new() };
         let is_first = self.is_first();
         let is_changed = |variant: &VariantId| {
-            if files(*variant, kind).is_some_and(|files| files.is_empty()) {
+            if variant.files(kind).is_some_and(|files| files.is_empty()) {
                 return false;
             }
             let before = match is_first {
@@ -398,7 +389,7 @@ impl LiveKernels {
             return;
         }
         self.source_of = Some(of);
-        let file = files(chosen, kind).and_then(|files| files.first());
+        let file = chosen.files(kind).and_then(|files| files.first());
         self.shown.source = file.and_then(|file| {
             let now = self.version(self.current).map(|kept| &kept.sources);
             let text = now.map_or_else(|| program::built_in(file), |sources| sources.text(file)).ok()?;

@@ -20,10 +20,10 @@ use crate::gpu::program::any_changed;
 use crate::gpu::read_texture::read_texture;
 use crate::gpu::sharing::Sharing;
 use crate::gpu::watch;
-use crate::ladder::Outcome;
 use crate::ladder::bench::{Tried, fail};
 use crate::ladder::measure::{Contender, Measurement, Sample, Timed, alternate, rounds_for};
 use crate::ladder::rounds;
+use crate::ladder::{BackEnd, Outcome};
 use crate::ladders::box_filter::VariantId;
 use crate::ladders::box_filter::glsl::Offscreen;
 use crate::ladders::box_filter::whole::{Filter, Original, WholeFrames};
@@ -106,12 +106,11 @@ impl<'a> Client<'a> {
         self.engine.pipeline_mut().ok_or_else(gone)
     }
 
-    /// Gives the engine what was built; which variant it is.
-    fn add(&mut self, filter: Filter) -> Result<VariantId> {
+    /// Gives the engine what was built.
+    fn add(&mut self, filter: Filter) -> Result<()> {
         match filter {
             Filter::Kernels(cl, built) => {
                 self.pipeline(cl)?.add(built.clone());
-                Ok(built.kernels().id)
             }
             Filter::Planes(cl, planar) => {
                 let filtered =
@@ -121,16 +120,15 @@ impl<'a> Client<'a> {
                 if let Some(filtered) = filtered {
                     pipeline.build_conversion(&filtered, Storage::Buffer)?;
                 }
-                Ok(VariantId::Planar)
             }
-            Filter::Threads => Ok(VariantId::Native),
+            Filter::Threads => {}
             Filter::Shaders(offscreen) => {
                 let engine = || Engine::with_opengl(offscreen.gl().clone(), nobody());
                 let shaders = || Shaders { engine: engine(), slot: None, offscreen: offscreen.clone() };
                 self.shaders.get_or_insert_with(shaders);
-                Ok(VariantId::Glsl)
             }
         }
+        Ok(())
     }
 
     /// Asks for the frame, and waits until it is there.
@@ -140,7 +138,7 @@ impl<'a> Client<'a> {
         let Self { engine, shaders, slot, original, .. } = self;
         let frame = original.as_ref().map(|original| &original.frame);
         let frame = frame.ok_or_else(|| Error::new("There is no frame.", "", ""))?;
-        let (engine, kept, new) = match shaders.as_mut().filter(|_| id == VariantId::Glsl) {
+        let (engine, kept, new) = match shaders.as_mut().filter(|_| id.back_end() == BackEnd::Glsl) {
             Some(Shaders { engine, slot, offscreen }) => {
                 let new = slot.take().map_or_else(|| Slot::new(offscreen.gl(), size.0, size.1), Ok)?;
                 (engine, slot, new)
@@ -174,9 +172,9 @@ impl<'a> Client<'a> {
         self.original()?;
         let Self { shaders, slot, original, .. } = self;
         let none = || Error::new("The frame cannot be compared.", "It has no pixels.", "");
-        let want = original.as_mut().ok_or_else(none)?.right(radius, id == VariantId::Planar)?;
+        let want = original.as_mut().ok_or_else(none)?.right(radius, id.reads_planes())?;
         let read;
-        let got = match shaders.as_ref().filter(|_| id == VariantId::Glsl) {
+        let got = match shaders.as_ref().filter(|_| id.back_end() == BackEnd::Glsl) {
             Some(Shaders { slot, offscreen, .. }) => {
                 let texture = slot.as_ref().and_then(Slot::texture).ok_or_else(none)?;
                 read = read_texture(offscreen.gl(), texture, size)?;
@@ -258,7 +256,8 @@ impl<'a> Client<'a> {
 
 impl WholeFrames for Client<'_> {
     fn check(&mut self, filter: Filter, radius: u32) -> Tried<Checked> {
-        let id = self.add(filter).map_err(fail)?;
+        let id = filter.id();
+        self.add(filter).map_err(fail)?;
         let took = self.compared(id, radius)?;
         self.right.push((id, radius, took.frame_ms));
         self.original().map(|original| original.checked()).map_err(fail)

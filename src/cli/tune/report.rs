@@ -225,3 +225,43 @@ pub(super) fn print_run(device: &str, run: &Run) -> Result<()> {
     }
     print_line("")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::cl::DeviceInfo;
+    use crate::ladder::measure::Sample;
+    use crate::ladder::sizes::Sizes;
+    use crate::ladder::tune_case;
+    use crate::ladders::each_ladder;
+    use crate::{golden, shape};
+
+    /// The keys of a search for the ladder's usual case, as JSON has them; nothing is searched.
+    fn shape_of<L: Ladder>(ladder: &L) -> String {
+        let case = &ladder.cases(&Sizes::default()).unwrap()[0];
+        let device = DeviceInfo { local_memory_bytes: 1 << 16, ..DeviceInfo::made_up() };
+        let trial = |(rung, config)| Trial {
+            rung,
+            config,
+            compile_ms: Some(1.0),
+            status: Status::Scored(1.0),
+            median_ms: Some(1.0),
+            noise: None,
+        };
+        let trials: Vec<_> = tune_case::rungs(ladder, &device).into_iter().map(trial).collect();
+        let sample = Sample { device_ms: Some(1.0), dispatch_ms: None, wall_ms: 1.0 };
+        let checked = Checked { sizes: vec![ladder.title(case)], timed: true, ..Checked::default() };
+        let run = Run::new(&Subject::case(ladder, case), Measurement::of(&[sample; 9]), &trials, &[checked]);
+        format!("# {}\n{}", L::NAME, shape::shape(&serde_json::to_value(run.entry()).unwrap()))
+    }
+
+    #[test]
+    fn keys_of_json_of_every_ladder() {
+        macro_rules! shapes {
+            ($($(#[doc = $about:literal])* $name:ident, $json:literal, $ladder:expr;)*) => {
+                [$(shape_of(&$ladder)),*]
+            };
+        }
+        golden::holds_by("json/tune-ladders.txt", &each_ladder!(shapes).concat(), shape::same);
+    }
+}

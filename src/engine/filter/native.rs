@@ -196,6 +196,7 @@ mod tests {
 
     use super::*;
     use crate::engine::{Readings, stretch};
+    use crate::ladders::box_filter::MAX_RADIUS;
     use crate::ladders::box_filter::pictures::noise;
     use crate::ladders::box_filter::reference::reference;
 
@@ -222,7 +223,7 @@ mod tests {
         let filter = NativeFilter::new(Arc::new(|| {})).unwrap();
         let src = picture();
         let mut spare = None;
-        for radius in [0, 3, 128] {
+        for radius in [0, 3, MAX_RADIUS] {
             let mut task = filter.prepare(src.clone(), spare.take(), (33, 9), radius, BOTH).unwrap();
             assert!(task.take_picture().is_none(), "not before it is started");
             let ran = ended(task.start(0, 0..9, None).unwrap()).unwrap();

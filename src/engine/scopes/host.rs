@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::readings::{BINS, COUNTS, LEVELS, Levels, Readings, STRIPS, case};
 use crate::ladders::reduction::digest::{Digest as _, OfPictures};
+use crate::ladders::reduction::host::in_vectors;
 use crate::ladders::reduction::{REDUCTION, luminance};
 use crate::stats::{Span, Stage};
 use crate::threads::{all_threads, share};
@@ -41,11 +42,11 @@ fn band_bytes((width, height): (u32, u32)) -> usize {
     4 * width as usize * (height as usize).div_ceil(4 * all_threads())
 }
 
-/// By all cores: the reduction is the ladder's, by threads and vectors.
+/// By all cores: the reduction is the ladder's, in vectors.
 fn measured(size: (u32, u32), rgba: &[u8]) -> Readings {
     let (OfPictures(ladder), case) = (REDUCTION, case(size));
     let mut numbers = vec![0; ladder.numbers(&case)];
-    ladder.run(ladder.host("threads-vectors"), rgba, &case, &mut numbers);
+    in_vectors(rgba, &case, &mut numbers, all_threads());
     let width = size.0 as usize;
     let all = Mutex::new(vec![0_u32; COUNTS]);
     share(rgba.chunks(band_bytes(size)), all_threads(), |rows| {

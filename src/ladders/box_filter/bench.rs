@@ -146,7 +146,7 @@ impl<'a> BoxBench<'a> {
         let (size, radius) = (self.size(), room.radius);
         let OnDevice { cl, .. } = self.on.as_ref().ok_or_else(without_device)?;
         let (layout, block) = planes_of(&self.input.frames[0], size.0, size.1).map_err(fail)?;
-        tried(self.trials.planar(cl, &layout, false, &trial_case(&block, size, radius)))?;
+        tried(self.trials.planar(cl, filter.id(), &layout, false, &trial_case(&block, size, radius)))?;
         let checked = room.checks.planes(cl, filter)?;
         let prepare = || {
             let (layout, block, want) = room.checks.first_planes()?;
@@ -176,7 +176,7 @@ fn run_planes(queue: &Queue, plan: &PlanarPlan, from: &Picture) -> Result<Sample
 
 impl Planes {
     fn of<'b>(room: &'b Room) -> Result<&'b Self> {
-        let none = || Error::new("'planar' cannot run.", "Its planes are not on the device.", "");
+        let none = || Error::new("The planes cannot be filtered.", "They are not on the device.", "");
         room.planes.as_ref().ok_or_else(none)
     }
 }
@@ -239,7 +239,7 @@ impl<'a> Bench for BoxBench<'a> {
                 prepared.checked = room.checks.variant(cl, variant, ms, work, self.trials)?;
                 Filter::Kernels(cl, variant)
             }
-            Ready::Planes(_) => match self.built.get(&VariantId::Planar) {
+            Ready::Planes(plan) => match self.built.get(&plan.id()) {
                 Some(Ok(Candidate::Planes(filter))) => Filter::Planes(&on()?.cl, filter),
                 _ => return Ok(()),
             },

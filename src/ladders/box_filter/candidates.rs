@@ -35,8 +35,8 @@ pub(super) fn candidate(
         (BackEnd::Native, _) => Ok(Candidate::Threads),
         (BackEnd::Glsl, _) => offscreen(size).map(|one| Candidate::Shaders(Rc::new(one))),
         (_, None) => Err(without_device()),
-        (_, Some(cl)) if id == VariantId::Planar => {
-            build_planes(cl, trials).map(|one| Candidate::Planes(Rc::new(one)))
+        (_, Some(cl)) if id.reads_planes() => {
+            build_planes(cl, id, trials).map(|one| Candidate::Planes(Rc::new(one)))
         }
         (_, Some(cl)) => build(cl, id, size, trials).map(|one| Candidate::Kernels(Rc::new(one))),
     }
@@ -54,14 +54,14 @@ fn build(cl: &ClContext, id: VariantId, size: (u32, u32), trials: &mut Trials) -
     BuiltVariant::build(cl, id).map_err(fail)
 }
 
-fn build_planes(cl: &ClContext, trials: &mut Trials) -> Tried<PlanarFilter> {
+fn build_planes(cl: &ClContext, id: VariantId, trials: &mut Trials) -> Tried<PlanarFilter> {
     let (layout, block) =
         planes_of(&noise(TINY.0 as usize * TINY.1 as usize * 4), TINY.0, TINY.1).map_err(fail)?;
-    match trials.planar(cl, &layout, false, &trial_case(&block, TINY, 1)).map_err(fail)? {
+    match trials.planar(cl, id, &layout, false, &trial_case(&block, TINY, 1)).map_err(fail)? {
         Some(tried) if tried.overran() => return Err(not_passed(tried)),
         _ => {}
     }
-    PlanarFilter::build(cl).map_err(fail)
+    PlanarFilter::build(cl, id).map_err(fail)
 }
 
 fn offscreen((width, height): (u32, u32)) -> Tried<Offscreen> {

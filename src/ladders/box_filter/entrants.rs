@@ -41,7 +41,7 @@ impl Entrant {
         let back_end = self.back_end();
         let limit = match self {
             // It reads fewer bytes.
-            Entrant::Variant(VariantId::Planar) => Some(1),
+            Entrant::Variant(id) if id.reads_planes() => Some(1),
             // A device with memory of its own says nothing of the processor's.
             _ => (back_end != BackEnd::Native || device == Some(DeviceKind::Cpu)).then_some(0),
         };

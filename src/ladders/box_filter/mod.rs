@@ -34,7 +34,7 @@ pub(crate) use rungs::{OWN_FILE, listed};
 pub use scratch::Scratch;
 
 /// Largest radius, in pixels: 255·(2·128+1) is the largest row sum that fits 16 bits.
-pub(crate) const MAX_RADIUS: u32 = 128;
+pub const MAX_RADIUS: u32 = 128;
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::config::{self, Code};
+use super::planar::{self, PlanesCode};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{DeviceInfo, DeviceKind};
 use crate::gpu::memory::Storage;
@@ -42,8 +43,10 @@ pub enum Work {
     Kernels(Kernels),
     /// The kernels of another rung, whichever is the fastest; these before anything has been measured.
     Fastest(Kernels),
-    /// Kernels on the planes of a picture, before they become RGBA; or those that another rung once had.
-    Planes,
+    /// Kernels on the planes of a picture, before they become RGBA.
+    Planes(&'static PlanesCode),
+    /// Kernels that another rung once had.
+    Former,
     /// Shaders in OpenGL.
     Shaders,
     /// Threads of this process.
@@ -83,6 +86,7 @@ pub struct Rung {
 /// Makes of the entries below the names in the code, the list of all, and the table.
 macro_rules! rungs {
     (@work $id:ident Kernels($storage:ident, $code:ident)) => { rungs!(@work $id Kernels($storage, $code, $code)) };
+    (@work $id:ident Planes($code:ident)) => { Work::Planes(&planar::$code) };
     (@work $id:ident $work:ident($storage:ident, $cpu:ident, $gpu:ident)) => {
         Work::$work(Kernels {
             id: VariantId::$id,
@@ -188,7 +192,7 @@ rungs! {
     Planar {
         name: "planar", key: 'y', group: Others, title: "Planar",
         idea: "Y, U and V at their own sizes before they become RGBA: 1.5 bytes a pixel for 4:2:0, not 4.",
-        work: Planes,
+        work: Planes(PLANES),
     }
     /// Whatever of the others is the fastest on this device, by what tuning found.
     Auto {
@@ -207,7 +211,7 @@ rungs! {
     Version {
         name: "version", key: '\0', group: Others, title: "Another version",
         idea: "The kernels as they were in another version.",
-        work: Planes,
+        work: Former,
     }
 }
 
@@ -215,6 +219,9 @@ rungs! {
 pub(crate) const OWN_FILE: &str = "box_filter/own.cl";
 
 impl VariantId {
+    /// The one that the window begins with.
+    pub(crate) const DEFAULT: Self = Self::RunningSum;
+
     /// What is declared of it.
     pub fn rung(self) -> &'static Rung {
         &RUNGS[self as usize]
@@ -234,7 +241,7 @@ impl VariantId {
     pub fn back_end(self) -> BackEnd {
         match self.rung().work {
             Work::Nothing => BackEnd::Nothing,
-            Work::Kernels(_) | Work::Fastest(_) | Work::Planes => BackEnd::OpenCl,
+            Work::Kernels(_) | Work::Fastest(_) | Work::Planes(_) | Work::Former => BackEnd::OpenCl,
             Work::Shaders => BackEnd::Glsl,
             Work::Threads => BackEnd::Native,
         }
@@ -245,6 +252,26 @@ impl VariantId {
         match &self.rung().work {
             Work::Kernels(kernels) | Work::Fastest(kernels) => Some(kernels),
             _ => None,
+        }
+    }
+
+    /// Its kernels on planes, if it has any.
+    pub(crate) fn planes(self) -> Option<&'static PlanesCode> {
+        if let Work::Planes(code) = self.rung().work { Some(code) } else { None }
+    }
+
+    /// Whether it filters the decoder's planes, before they are converted; all others filter RGBA pictures.
+    pub(crate) fn reads_planes(self) -> bool {
+        self.planes().is_some()
+    }
+
+    /// The kernel files that it is made of on a kind of device; `None` for those of all rungs.
+    pub(crate) fn files(self, kind: DeviceKind) -> Option<&'static [&'static str]> {
+        match &self.rung().work {
+            Work::Kernels(kernels) => Some(std::slice::from_ref(&kernels.code(kind).file)),
+            Work::Planes(code) => Some(code.files()),
+            Work::Fastest(_) => None,
+            Work::Nothing | Work::Former | Work::Shaders | Work::Threads => Some(&[]),
         }
     }
 }

@@ -182,7 +182,7 @@ mod tests {
         for (class, (last, sample)) in RADII.into_iter().enumerate() {
             assert_eq!((radius_class(last), radius_class(sample)), (class, class));
         }
-        assert_eq!((radius_class(0), radius_class(4), radius_class(128)), (0, 1, 3));
-        assert_eq!((range(0), range(7), range(128)), ((0, 3), (4, 15), (64, 128)));
+        assert_eq!((radius_class(0), radius_class(4), radius_class(MAX_RADIUS)), (0, 1, 3));
+        assert_eq!((range(0), range(7), range(MAX_RADIUS)), ((0, 3), (4, 15), (64, MAX_RADIUS)));
     }
 }

@@ -3,10 +3,10 @@
 
 use std::rc::Rc;
 
-use super::BuiltVariant;
 use super::glsl::Offscreen;
 use super::planar::{PlanarFilter, planar_quick, planes_of};
 use super::reference::quick;
+use super::{BuiltVariant, VariantId};
 use crate::color::{Correction, Layout, RgbaConverter, trial};
 use crate::error::Result;
 use crate::gpu::cl::ClContext;
@@ -28,6 +28,18 @@ pub(crate) enum Filter<'a> {
     Shaders(&'a Rc<Offscreen>),
 }
 
+impl Filter<'_> {
+    /// Which rung it is.
+    pub(crate) fn id(&self) -> VariantId {
+        match self {
+            Filter::Kernels(_, built) => built.kernels().id,
+            Filter::Planes(_, planar) => planar.id(),
+            Filter::Threads => VariantId::Native,
+            Filter::Shaders(_) => VariantId::Glsl,
+        }
+    }
+}
+
 /// Filters whole frames as the window has them filtered.
 pub(crate) trait WholeFrames {
     /// Asks for a frame, and compares what comes back with what is right; what was compared.
@@ -45,7 +57,7 @@ pub(crate) struct Original {
     block: Vec<u8>,
     /// It unfiltered, as RGBA pixels.
     rgba: Vec<u8>,
-    /// By the reference: the radius, whether it is `planar`'s, and the pixels.
+    /// By the reference: the radius, whether planes are filtered, and the pixels.
     right: Option<(u32, bool, Vec<u8>)>,
 }
 
@@ -69,15 +81,15 @@ impl Original {
         Ok(Self { frame, layout, block, rgba, right: None })
     }
 
-    /// What the reference makes of it: with `planar` that of planes, which are then converted.
+    /// What the reference makes of it: with `planes` that of planes, which are then converted.
     ///
     /// # Errors
     /// When memory runs out.
-    pub(crate) fn right(&mut self, radius: u32, planar: bool) -> Result<&[u8]> {
-        let known = self.right.take().filter(|(of, kind, _)| (*of, *kind) == (radius, planar));
+    pub(crate) fn right(&mut self, radius: u32, planes: bool) -> Result<&[u8]> {
+        let known = self.right.take().filter(|(of, kind, _)| (*of, *kind) == (radius, planes));
         let right = match known {
             Some((_, _, right)) => right,
-            None if planar => {
+            None if planes => {
                 let filtered = planar_quick(&self.layout, &self.block, radius)?;
                 trial::expected(&self.layout.filtered(), &filtered, &Correction::NEUTRAL)?
             }
@@ -86,7 +98,7 @@ impl Original {
                 quick(&self.rgba, size[0], size[1], radius as usize)
             }
         };
-        let (.., right) = self.right.insert((radius, planar, right));
+        let (.., right) = self.right.insert((radius, planes, right));
         Ok(right)
     }
 

@@ -24,7 +24,7 @@ use crate::ladder::contest::Ladder;
 use crate::ladder::measure::{Sample, sample};
 use crate::ladder::rung::{Rung, Work};
 use crate::ladder::sizes::Sizes;
-use crate::threads::{all_threads, share};
+use crate::threads::{Threads, share};
 use crate::timing::ms_since;
 
 /// The ladder.
@@ -44,13 +44,13 @@ pub enum Built {
 
 const LIMIT_FILE: &str = "cloth/limit.cl";
 
-static RUNGS: [Rung<Code>; 17] = [
-    Rung { id: "serial", title: "Serial", idea: "Plain Rust, one thread.", work: Work::Host },
+static RUNGS: [Rung<Code, Threads>; 17] = [
+    Rung { id: "serial", title: "Serial", idea: "Plain Rust, one thread.", work: Work::Host(Threads::One) },
     Rung {
         id: "threads",
         title: "Threads",
         idea: "The same on all cores, a character each.",
-        work: Work::Host,
+        work: Work::Host(Threads::All),
     },
     Rung {
         id: "single",
@@ -153,6 +153,7 @@ fn figure() -> Arc<Figure> {
 impl Ladder for Cloth {
     type Case = Case;
     type Code = Code;
+    type Host = Threads;
     type Built = Built;
     type Room = Room;
     type Elements = Near;
@@ -178,7 +179,7 @@ impl Ladder for Cloth {
         Ok(cases)
     }
 
-    fn rungs(&self) -> &'static [Rung<Code>] {
+    fn rungs(&self) -> &'static [Rung<Code, Threads>] {
         &RUNGS
     }
 
@@ -244,8 +245,8 @@ impl Ladder for Cloth {
         }
     }
 
-    fn host(&self, rung: &Rung<Code>) -> Built {
-        Built::Host(if rung.id == "serial" { 1 } else { all_threads() })
+    fn host(&self, threads: Threads) -> Built {
+        Built::Host(threads.count())
     }
 
     fn compile(&self, cl: &ClContext, config: &Config<Code>) -> Result<Built> {

@@ -6,29 +6,39 @@ mod kernels;
 use std::sync::{Mutex, PoisonError};
 
 use super::reduction::code::Code;
-use super::reduction::digest::{Digest, OF_SIZES, OfPictures};
+use super::reduction::digest::{Digest, Host, OF_SIZES, OfPictures};
 use super::reduction::luminance;
 use super::reduction::pictures::Case;
 use crate::ladder::rung::{Rung, Work};
-use crate::threads::{all_threads, share};
+use crate::threads::{Threads, share};
 pub(crate) use kernels::CLEAR;
 
 /// Luminances that there are.
 const BINS: usize = 256;
 
 /// A rung of kernels.
-const fn rung(id: &'static str, title: &'static str, idea: &'static str, code: &'static Code) -> Rung<Code> {
+const fn rung(
+    id: &'static str,
+    title: &'static str,
+    idea: &'static str,
+    code: &'static Code,
+) -> Rung<Code, Host> {
     Rung { id, title, idea, work: Work::Kernels(code) }
 }
 
 /// The rungs in order.
-static RUNGS: [Rung<Code>; 8] = [
-    Rung { id: "serial", title: "Serial", idea: "One thread, one pixel at a time.", work: Work::Host },
+static RUNGS: [Rung<Code, Host>; 8] = [
+    Rung {
+        id: "serial",
+        title: "Serial",
+        idea: "One thread, one pixel at a time.",
+        work: Work::Host(SERIAL),
+    },
     Rung {
         id: "threads",
         title: "Threads",
         idea: "All cores, each with a histogram of its own.",
-        work: Work::Host,
+        work: Work::Host(THREADS),
     },
     rung("global", "Global atomics", "OpenCL, counted in the device's memory.", &kernels::GLOBAL),
     rung("local", "Local memory", "Each group counts in local memory.", &kernels::LOCAL),
@@ -53,6 +63,24 @@ static RUNGS: [Rung<Code>; 8] = [
     },
 ];
 
+const SERIAL: Host = Host { threads: Threads::One, digest: count };
+const THREADS: Host = Host { threads: Threads::All, digest: count };
+
+/// Each thread counts a part of the picture.
+fn count(pixels: &[u8], case: &Case, numbers: &mut [u32], threads: usize) {
+    numbers.fill(0);
+    let numbers = Mutex::new(numbers);
+    let part = 4 * case.pixels().div_ceil(threads.max(1)).max(1);
+    share(pixels.chunks(part), threads, |part| {
+        let mut bins = [0; BINS];
+        for pixel in part.chunks_exact(4) {
+            bins[luminance(pixel) as usize & (BINS - 1)] += 1;
+        }
+        let mut numbers = numbers.lock().unwrap_or_else(PoisonError::into_inner);
+        numbers.iter_mut().zip(&bins).for_each(|(number, bin)| *number += bin);
+    });
+}
+
 /// The ladder.
 pub static HISTOGRAM: OfPictures<Histogram> = OfPictures(Histogram);
 
@@ -61,16 +89,13 @@ pub static HISTOGRAM: OfPictures<Histogram> = OfPictures(Histogram);
 pub struct Histogram;
 
 impl Digest for Histogram {
-    /// How many threads.
-    type Host = usize;
-
     const NAME: &'static str = "histogram";
     const TAKES: &'static [&'static str] = &["size"];
     const SIZES: &'static [&'static str] = OF_SIZES;
     const NUMBERS: &'static [&'static str] = &[];
     const REST: &'static str = "the count of luminance";
 
-    fn rungs(&self) -> &'static [Rung<Code>] {
+    fn rungs(&self) -> &'static [Rung<Code, Host>] {
         &RUNGS
     }
 
@@ -89,23 +114,5 @@ impl Digest for Histogram {
             bins[luminance(pixel) as usize] += 1;
         }
         bins
-    }
-
-    fn host(&self, id: &str) -> usize {
-        if id == "serial" { 1 } else { all_threads() }
-    }
-
-    fn run(&self, threads: usize, pixels: &[u8], case: &Case, numbers: &mut [u32]) {
-        numbers.fill(0);
-        let numbers = Mutex::new(numbers);
-        let part = 4 * case.pixels().div_ceil(threads.max(1)).max(1);
-        share(pixels.chunks(part), threads, |part| {
-            let mut bins = [0; BINS];
-            for pixel in part.chunks_exact(4) {
-                bins[luminance(pixel) as usize & (BINS - 1)] += 1;
-            }
-            let mut numbers = numbers.lock().unwrap_or_else(PoisonError::into_inner);
-            numbers.iter_mut().zip(&bins).for_each(|(number, bin)| *number += bin);
-        });
     }
 }

@@ -6,40 +6,38 @@ use super::blocks::multiply;
 use super::shape::Shape;
 use crate::error::Result;
 use crate::ladder::measure::Sample;
-use crate::threads::{all_threads, share};
+use crate::threads::{Threads, share};
 use crate::timing::ms_since;
 
 /// How it is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Host {
-    threads: usize,
-    vectors: bool,
+    threads: Threads,
+    multiply: Multiply,
 }
 
-impl Host {
-    /// By the name of the rung.
-    pub(super) fn of(id: &str) -> Self {
-        let threads = if id == "serial" { 1 } else { all_threads() };
-        Self { threads, vectors: id == "threads-vectors" }
-    }
+/// Multiplies two matrices into the third one, on so many threads.
+type Multiply = fn(Shape, &[f32], &[f32], &mut [f32], usize) -> Result<()>;
 
+pub(super) const SERIAL: Host = Host { threads: Threads::One, multiply: plain };
+pub(super) const THREADS: Host = Host { threads: Threads::All, multiply: plain };
+pub(super) const THREADS_VECTORS: Host = Host { threads: Threads::All, multiply: multiply::<f32, 16> };
+
+impl Host {
     /// Multiplies.
     ///
     /// # Errors
     /// When there is not enough memory.
     pub(super) fn run(self, shape: Shape, a: &[f32], b: &[f32], product: &mut [f32]) -> Result<Sample> {
+        let threads = self.threads.count();
         let begin = Instant::now();
-        if self.vectors {
-            multiply::<f32, 16>(shape, a, b, product, self.threads)?;
-        } else {
-            plain(shape, a, b, product, self.threads);
-        }
+        (self.multiply)(shape, a, b, product, threads)?;
         Ok(Sample { device_ms: None, dispatch_ms: None, wall_ms: ms_since(begin) })
     }
 }
 
 /// One number at a time: a sum that waits for its last addition is no work for vectors.
-fn plain(shape: Shape, a: &[f32], b: &[f32], product: &mut [f32], threads: usize) {
+fn plain(shape: Shape, a: &[f32], b: &[f32], product: &mut [f32], threads: usize) -> Result<()> {
     let (n, k) = (shape.n as usize, shape.k as usize);
     share(product.chunks_mut(n).enumerate(), threads, |(row, product)| {
         let a = &a[row * k..(row + 1) * k];
@@ -47,4 +45,5 @@ fn plain(shape: Shape, a: &[f32], b: &[f32], product: &mut [f32], threads: usize
             *to = a.iter().zip(b.iter().skip(column).step_by(n)).map(|(a, b)| a * b).sum::<f32>() + 0.0;
         }
     });
+    Ok(())
 }

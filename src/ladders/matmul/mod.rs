@@ -58,6 +58,7 @@ pub struct Room {
 impl Ladder for Matmul {
     type Case = Shape;
     type Code = Code;
+    type Host = Host;
     type Built = Built;
     type Room = Room;
     type Elements = Sums;
@@ -83,7 +84,7 @@ impl Ladder for Matmul {
         Ok(cases)
     }
 
-    fn rungs(&self) -> &'static [Rung<Code>] {
+    fn rungs(&self) -> &'static [Rung<Code, Host>] {
         &rungs::RUNGS
     }
 
@@ -173,8 +174,8 @@ impl Ladder for Matmul {
         shape.smaller()
     }
 
-    fn host(&self, rung: &Rung<Code>) -> Built {
-        Built::Host(Host::of(rung.id))
+    fn host(&self, host: Host) -> Built {
+        Built::Host(host)
     }
 
     fn compile(&self, cl: &ClContext, config: &Config<Code>) -> Result<Built> {

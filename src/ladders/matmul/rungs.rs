@@ -1,10 +1,11 @@
 //! The rungs of matrix multiplication, in order. In: nothing. Out: their names, and what they are made of.
 
 use super::codes::{self, Code};
+use super::host::{self, Host};
 use crate::ladder::rung::{Rung, Work};
 
-const fn host(id: &'static str, title: &'static str, idea: &'static str) -> Rung<Code> {
-    Rung { id, title, idea, work: Work::Host }
+const fn host(id: &'static str, title: &'static str, idea: &'static str, host: Host) -> Rung<Code, Host> {
+    Rung { id, title, idea, work: Work::Host(host) }
 }
 
 const fn kernels(
@@ -12,17 +13,18 @@ const fn kernels(
     title: &'static str,
     idea: &'static str,
     code: &'static Code,
-) -> Rung<Code> {
+) -> Rung<Code, Host> {
     Rung { id, title, idea, work: Work::Kernels(code) }
 }
 
-pub(super) static RUNGS: [Rung<Code>; 15] = [
-    host("serial", "Serial", "One thread, one product at a time."),
-    host("threads", "Threads", "The same on all cores."),
+pub(super) static RUNGS: [Rung<Code, Host>; 15] = [
+    host("serial", "Serial", "One thread, one product at a time.", host::SERIAL),
+    host("threads", "Threads", "The same on all cores.", host::THREADS),
     host(
         "threads-vectors",
         "Threads, vectors",
         "All cores, in blocks that caches and registers hold, in vectors.",
+        host::THREADS_VECTORS,
     ),
     kernels("naive", "Naive", "OpenCL, one result a work-item, added up in global memory.", &codes::NAIVE),
     kernels("private", "Private", "The sum stays in a register.", &codes::PRIVATE),

@@ -16,14 +16,20 @@ use crate::ladder::measure::Sample;
 use crate::ladder::rung::Rung;
 use crate::ladder::sizes::Sizes;
 use crate::memory::zeroed;
+use crate::threads::Threads;
 use crate::timing::ms_since;
 use crate::verify::{self, Elements};
 
+/// What threads of this process do in a rung.
+#[derive(Debug, Clone, Copy)]
+pub struct Host {
+    pub(crate) threads: Threads,
+    /// Makes the numbers of RGBA pixels, on so many threads.
+    pub(crate) digest: fn(&[u8], &Case, &mut [u32], usize),
+}
+
 /// Whole numbers that come of a picture.
 pub trait Digest: Debug {
-    /// What runs on the host.
-    type Host: Copy + Debug;
-
     /// As [`Ladder::NAME`].
     const NAME: &'static str;
     /// As [`Ladder::TAKES`]: the size, and the blocks where there are some.
@@ -41,7 +47,7 @@ pub trait Digest: Debug {
     }
 
     /// The rungs in order.
-    fn rungs(&self) -> &'static [Rung<Code>];
+    fn rungs(&self) -> &'static [Rung<Code, Host>];
 
     /// How many numbers come of a case.
     fn numbers(&self, case: &Case) -> usize;
@@ -51,12 +57,6 @@ pub trait Digest: Debug {
 
     /// What is right, by plain Rust.
     fn reference(&self, pixels: &[u8], case: &Case) -> Vec<u32>;
-
-    /// What a rung does on the host.
-    fn host(&self, id: &str) -> Self::Host;
-
-    /// Does it.
-    fn run(&self, host: Self::Host, pixels: &[u8], case: &Case, numbers: &mut [u32]);
 }
 
 /// Sizes of pictures for the window's spare time.
@@ -89,9 +89,9 @@ impl Elements for Words {
 
 /// A rung that can run.
 #[derive(Debug)]
-pub enum Built<H> {
-    /// Threads of this process.
-    Host(H),
+pub enum Built {
+    /// So many threads of this process.
+    Host(Host, usize),
     /// Compiled kernels.
     Kernels(Box<Program>),
 }
@@ -110,7 +110,8 @@ pub struct Room {
 impl<D: Digest> Ladder for OfPictures<D> {
     type Case = Case;
     type Code = Code;
-    type Built = Built<D::Host>;
+    type Host = Host;
+    type Built = Built;
     type Room = Room;
     type Elements = Words;
 
@@ -139,7 +140,7 @@ impl<D: Digest> Ladder for OfPictures<D> {
         Ok(cases)
     }
 
-    fn rungs(&self) -> &'static [Rung<Code>] {
+    fn rungs(&self) -> &'static [Rung<Code, Host>] {
         self.0.rungs()
     }
 
@@ -233,15 +234,15 @@ impl<D: Digest> Ladder for OfPictures<D> {
         code.runs_on(&cl.device.info)
     }
 
-    fn host(&self, rung: &Rung<Code>) -> Built<D::Host> {
-        Built::Host(self.0.host(rung.id))
+    fn host(&self, host: Host) -> Built {
+        Built::Host(host, host.threads.count())
     }
 
-    fn compile(&self, cl: &ClContext, config: &Config<Code>) -> Result<Built<D::Host>> {
+    fn compile(&self, cl: &ClContext, config: &Config<Code>) -> Result<Built> {
         Program::compile(cl, config).map(|program| Built::Kernels(Box::new(program)))
     }
 
-    fn compile_limit(&self, cl: &ClContext) -> Result<Built<D::Host>> {
+    fn compile_limit(&self, cl: &ClContext) -> Result<Built> {
         let config = Config::of(&super::kernels::LIMIT, cl.device.info.kind).fitted(&cl.device.info);
         self.compile(cl, &config)
     }
@@ -298,11 +299,11 @@ impl<D: Digest> Ladder for OfPictures<D> {
         match (built, &room.device) {
             (Built::Kernels(program), Some(memory)) => program.run(memory, &room.case),
             (Built::Kernels(program), None) => Err(program.without_memory()),
-            (Built::Host(host), _) => {
+            (Built::Host(host, threads), _) => {
                 let bytes = room.guard..room.picture.len() - room.guard;
                 let words = room.guard / 4..room.numbers.len() - room.guard / 4;
                 let begin = Instant::now();
-                self.0.run(*host, &room.picture[bytes], &room.case, &mut room.numbers[words]);
+                (host.digest)(&room.picture[bytes], &room.case, &mut room.numbers[words], *threads);
                 Ok(Sample { device_ms: None, dispatch_ms: None, wall_ms: ms_since(begin) })
             }
         }

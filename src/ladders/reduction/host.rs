@@ -3,23 +3,23 @@
 use std::sync::atomic::{Ordering, compiler_fence};
 use std::sync::{Mutex, PoisonError};
 
+use super::digest::Host;
 use super::pictures::Case;
 use super::reference::OF_FRAME;
-use crate::threads::{all_threads, share};
+use crate::threads::{Threads, share};
 
-/// How it is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Host {
-    pub(crate) threads: usize,
-    pub(crate) vectors: bool,
+pub(super) const SERIAL: Host = Host { threads: Threads::One, digest: in_turn };
+pub(super) const THREADS: Host = Host { threads: Threads::All, digest: in_turn };
+pub(super) const THREADS_VECTORS: Host = Host { threads: Threads::All, digest: in_vectors };
+
+/// One pixel at a time.
+fn in_turn(pixels: &[u8], case: &Case, numbers: &mut [u32], threads: usize) {
+    reduce(pixels, case, numbers, threads, plain);
 }
 
-impl Host {
-    /// By the name of the rung.
-    pub(crate) fn of(id: &str) -> Self {
-        let threads = if id == "serial" { 1 } else { all_threads() };
-        Self { threads, vectors: id == "threads-vectors" }
-    }
+/// Several pixels an instruction.
+pub(crate) fn in_vectors(pixels: &[u8], case: &Case, numbers: &mut [u32], threads: usize) {
+    reduce(pixels, case, numbers, threads, vectors);
 }
 
 /// Numbers of many pixels.
@@ -42,16 +42,22 @@ impl Total {
     }
 }
 
-/// Reduces a picture; each thread takes one row of blocks after the other.
-pub(super) fn run(host: Host, pixels: &[u8], case: &Case, numbers: &mut [u32]) {
+/// Reduces a picture; each thread takes one row of blocks after the other: `of_rows` gets it, the bytes of a row of pixels, the
+/// side of a block, and room for their means.
+fn reduce(
+    pixels: &[u8],
+    case: &Case,
+    numbers: &mut [u32],
+    threads: usize,
+    of_rows: impl Fn(&[u8], usize, usize, &mut [u32]) -> Total + Sync,
+) {
     let (row, block) = (4 * case.width as usize, case.block as usize);
     let [across, _] = case.blocks();
     let (of_frame, means) = numbers.split_at_mut(OF_FRAME);
     let total = Mutex::new(Total::NONE);
     let parts = pixels.chunks(row * block).zip(means.chunks_mut(across));
-    share(parts, host.threads, |(rows, means)| {
-        let of_rows =
-            if host.vectors { vectors(rows, row, block, means) } else { plain(rows, row, block, means) };
+    share(parts, threads, |(rows, means)| {
+        let of_rows = of_rows(rows, row, block, means);
         total.lock().unwrap_or_else(PoisonError::into_inner).add(&of_rows);
     });
     let Total { sum, least, most, product } = total.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -19,26 +19,35 @@ use crate::ladder::contest::Ladder as _;
 use crate::ladder::rung::{Rung, Work};
 
 use code::Code;
-use digest::{Digest, OF_SIZES, OfPictures};
-use host::Host;
+use digest::{Digest, Host, OF_SIZES, OfPictures};
 use pictures::{BLOCKS, Case};
 pub(crate) use reference::OF_FRAME;
 pub use reference::{luminance, reference};
 
 /// A rung of kernels.
-const fn rung(id: &'static str, title: &'static str, idea: &'static str, code: &'static Code) -> Rung<Code> {
+const fn rung(
+    id: &'static str,
+    title: &'static str,
+    idea: &'static str,
+    code: &'static Code,
+) -> Rung<Code, Host> {
     Rung { id, title, idea, work: Work::Kernels(code) }
 }
 
 /// The rungs in order.
-static RUNGS: [Rung<Code>; 15] = [
-    Rung { id: "serial", title: "Serial", idea: "One thread, one pixel at a time.", work: Work::Host },
-    Rung { id: "threads", title: "Threads", idea: "The same on all cores.", work: Work::Host },
+static RUNGS: [Rung<Code, Host>; 15] = [
+    Rung {
+        id: "serial",
+        title: "Serial",
+        idea: "One thread, one pixel at a time.",
+        work: Work::Host(host::SERIAL),
+    },
+    Rung { id: "threads", title: "Threads", idea: "The same on all cores.", work: Work::Host(host::THREADS) },
     Rung {
         id: "threads-vectors",
         title: "Threads, vectors",
         idea: "All cores, several pixels an instruction.",
-        work: Work::Host,
+        work: Work::Host(host::THREADS_VECTORS),
     },
     rung(
         "interleaved",
@@ -118,8 +127,6 @@ pub(crate) fn chosen_for_images(device: &DeviceInfo) -> Config<Code> {
 pub struct Reduction;
 
 impl Digest for Reduction {
-    type Host = Host;
-
     const NAME: &'static str = "reduction";
     const TAKES: &'static [&'static str] = &["size", "block"];
     const SIZES: &'static [&'static str] = OF_SIZES;
@@ -133,7 +140,7 @@ impl Digest for Reduction {
     ];
     const REST: &'static str = "the mean of block";
 
-    fn rungs(&self) -> &'static [Rung<Code>] {
+    fn rungs(&self) -> &'static [Rung<Code, Host>] {
         &RUNGS
     }
 
@@ -149,13 +156,5 @@ impl Digest for Reduction {
 
     fn reference(&self, pixels: &[u8], case: &Case) -> Vec<u32> {
         reference(pixels, case)
-    }
-
-    fn host(&self, id: &str) -> Host {
-        Host::of(id)
-    }
-
-    fn run(&self, host: Host, pixels: &[u8], case: &Case, numbers: &mut [u32]) {
-        host::run(host, pixels, case, numbers);
     }
 }

@@ -25,23 +25,28 @@ use kernels::{Code, Program};
 /// The most numbers of a matrix: kernels count them in 32 bits, and round up to whole groups.
 pub const MOST: u64 = 1 << 30;
 
+/// Names of the three mappings, which the [answer](why) compares.
+const ROW_LINEAR: &str = "row-linear";
+const COLUMN_LINEAR: &str = "column-linear";
+const GROUP_LINEAR: &str = "group-linear";
+
 /// The rungs in order.
-static RUNGS: [Rung<Code>; 5] = [
-    Rung { id: "serial", title: "Serial", idea: "One thread, row by row.", work: Work::Host },
+static RUNGS: [Rung<Code, Host>; 5] = [
+    Rung { id: "serial", title: "Serial", idea: "One thread, row by row.", work: Work::Host(by_rows) },
     Rung {
-        id: "row-linear",
+        id: ROW_LINEAR,
         title: "Row-linear",
         idea: "Neighbours along a row: they read side by side, and write far apart.",
         work: Work::Kernels(&kernels::ROW_LINEAR),
     },
     Rung {
-        id: "column-linear",
+        id: COLUMN_LINEAR,
         title: "Column-linear",
         idea: "Neighbours along a column: they read far apart, and write side by side.",
         work: Work::Kernels(&kernels::COLUMN_LINEAR),
     },
     Rung {
-        id: "group-linear",
+        id: GROUP_LINEAR,
         title: "Group-linear",
         idea: "A square tile for each group: both stay within a few cache lines.",
         work: Work::Kernels(&kernels::GROUP_LINEAR),
@@ -89,7 +94,7 @@ impl Size {
 #[derive(Debug)]
 pub enum Built {
     /// One thread of this process.
-    Host,
+    Host(Host),
     /// A compiled kernel.
     Kernel(Program),
 }
@@ -107,9 +112,20 @@ pub fn reference(size: Size, a: &[f32]) -> Vec<u8> {
     (0..size.n as usize).flat_map(column).flat_map(|number| number.to_le_bytes()).collect()
 }
 
+/// One thread of this process: it gets the size of what it reads.
+type Host = fn(Size, &[f32], &mut [f32]);
+
+fn by_rows(size: Size, from: &[f32], to: &mut [f32]) {
+    let (m, n) = (size.m as usize, size.n as usize);
+    for (row, from) in from.chunks_exact(n).enumerate() {
+        to.iter_mut().skip(row).step_by(m).zip(from).for_each(|(to, number)| *to = *number);
+    }
+}
+
 impl Ladder for Transpose {
     type Case = Size;
     type Code = Code;
+    type Host = Host;
     type Built = Built;
     type Room = Room;
     type Elements = Floats;
@@ -133,7 +149,7 @@ impl Ladder for Transpose {
         Ok(cases)
     }
 
-    fn rungs(&self) -> &'static [Rung<Code>] {
+    fn rungs(&self) -> &'static [Rung<Code, Host>] {
         &RUNGS
     }
 
@@ -191,8 +207,8 @@ impl Ladder for Transpose {
         }
     }
 
-    fn host(&self, _: &Rung<Code>) -> Built {
-        Built::Host
+    fn host(&self, host: Host) -> Built {
+        Built::Host(host)
     }
 
     fn compile(&self, cl: &ClContext, config: &Config<Code>) -> Result<Built> {
@@ -237,13 +253,10 @@ impl Ladder for Transpose {
         match (built, room.arrays.device()) {
             (Built::Kernel(program), Some(arrays)) => program.run(arrays, room.size),
             (Built::Kernel(program), None) => Err(program.without_memory()),
-            (Built::Host, _) => {
-                let (m, n) = (room.size.m as usize, room.size.n as usize);
+            (Built::Host(host), _) => {
                 let ([from], to) = room.arrays.host();
                 let begin = Instant::now();
-                for (row, from) in from.chunks_exact(n).enumerate() {
-                    to.iter_mut().skip(row).step_by(m).zip(from).for_each(|(to, number)| *to = *number);
-                }
+                host(room.size, from, to);
                 Ok(Sample { device_ms: None, dispatch_ms: None, wall_ms: ms_since(begin) })
             }
         }

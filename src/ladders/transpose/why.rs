@@ -1,6 +1,7 @@
 //! Which mapping, and probably why. In: what was measured of the three, and what kind of device it was. Out: some sentences:
 //! first what was measured, then a cause that such devices are known for, which nothing here has measured.
 
+use super::{COLUMN_LINEAR, GROUP_LINEAR, ROW_LINEAR};
 use crate::gpu::cl::DeviceKind;
 use crate::ladder::measure::Measurement;
 use crate::ladder::rows::CaseRun;
@@ -13,9 +14,9 @@ const ALIKE: f64 = 1.1;
 pub(super) fn why(kind: Option<DeviceKind>, run: &CaseRun) -> Option<String> {
     let time = |id: &str| run.timed().find(|(row, _)| row.entry.id == id).map(|(_, measured)| measured);
     let three = [
-        ("row-linear", time("row-linear")?),
-        ("column-linear", time("column-linear")?),
-        ("group-linear", time("group-linear")?),
+        (ROW_LINEAR, time(ROW_LINEAR)?),
+        (COLUMN_LINEAR, time(COLUMN_LINEAR)?),
+        (GROUP_LINEAR, time(GROUP_LINEAR)?),
     ];
     let ms = |measured: &Measurement| measured.time.p50;
     let times = |a: &Measurement, b: &Measurement| believed(ms(a) / ms(b), &[a.noise(), b.noise()]);
@@ -57,8 +58,8 @@ pub(super) fn why(kind: Option<DeviceKind>, run: &CaseRun) -> Option<String> {
         _ => return Some(measured),
     };
     let end = match best {
-        "group-linear" => "a square tile uses whole lines on both sides",
-        "column-linear" => "this one writes side by side",
+        GROUP_LINEAR => "a square tile uses whole lines on both sides",
+        COLUMN_LINEAR => "this one writes side by side",
         _ => "this one reads side by side",
     };
     Some(format!("{measured} Probable cause: {known}; {end}."))

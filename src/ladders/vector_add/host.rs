@@ -4,33 +4,29 @@ use std::sync::atomic::{Ordering, compiler_fence};
 use std::time::Instant;
 
 use crate::ladder::measure::Sample;
-use crate::threads::{all_threads, share};
+use crate::threads::{Threads, share};
 use crate::timing::ms_since;
 
 /// How it is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Host {
-    threads: usize,
-    vectors: bool,
+    threads: Threads,
+    /// Adds the first two; all three have the same length.
+    add: fn(&[f32], &[f32], &mut [f32]),
 }
 
-impl Host {
-    /// By the name of the rung.
-    pub(super) fn of(id: &str) -> Self {
-        let threads = if id == "serial" { 1 } else { all_threads() };
-        Self { threads, vectors: id == "threads-vectors" }
-    }
+pub(super) const SERIAL: Host = Host { threads: Threads::One, add: plain };
+pub(super) const THREADS: Host = Host { threads: Threads::All, add: plain };
+pub(super) const THREADS_VECTORS: Host = Host { threads: Threads::All, add: vectors };
 
+impl Host {
     /// Adds; all three have the same length.
     pub(super) fn run(self, a: &[f32], b: &[f32], sum: &mut [f32]) -> Sample {
+        let threads = self.threads.count();
         let begin = Instant::now();
-        let part = sum.len().div_ceil(self.threads.max(1)).max(1);
+        let part = sum.len().div_ceil(threads.max(1)).max(1);
         let parts = sum.chunks_mut(part).zip(a.chunks(part).zip(b.chunks(part)));
-        share(
-            parts,
-            self.threads,
-            |(sum, (a, b))| if self.vectors { vectors(a, b, sum) } else { plain(a, b, sum) },
-        );
+        share(parts, threads, |(sum, (a, b))| (self.add)(a, b, sum));
         Sample { device_ms: None, dispatch_ms: None, wall_ms: ms_since(begin) }
     }
 }

@@ -28,14 +28,19 @@ use kernels::{Code, Program};
 pub const MOST: u32 = 1 << 30;
 
 /// The rungs in order.
-static RUNGS: [Rung<Code>; 6] = [
-    Rung { id: "serial", title: "Serial", idea: "One thread, one number at a time.", work: Work::Host },
-    Rung { id: "threads", title: "Threads", idea: "The same on all cores.", work: Work::Host },
+static RUNGS: [Rung<Code, Host>; 6] = [
+    Rung {
+        id: "serial",
+        title: "Serial",
+        idea: "One thread, one number at a time.",
+        work: Work::Host(host::SERIAL),
+    },
+    Rung { id: "threads", title: "Threads", idea: "The same on all cores.", work: Work::Host(host::THREADS) },
     Rung {
         id: "threads-vectors",
         title: "Threads, vectors",
         idea: "All cores, several numbers an instruction.",
-        work: Work::Host,
+        work: Work::Host(host::THREADS_VECTORS),
     },
     Rung {
         id: "scalar",
@@ -86,6 +91,7 @@ impl Ladder for VectorAdd {
     /// How many numbers.
     type Case = u32;
     type Code = Code;
+    type Host = Host;
     type Built = Built;
     type Room = Room;
     type Elements = Floats;
@@ -102,7 +108,7 @@ impl Ladder for VectorAdd {
         counts::asked(sizes, "vector-add", MOST)
     }
 
-    fn rungs(&self) -> &'static [Rung<Code>] {
+    fn rungs(&self) -> &'static [Rung<Code, Host>] {
         &RUNGS
     }
 
@@ -159,8 +165,8 @@ impl Ladder for VectorAdd {
         }
     }
 
-    fn host(&self, rung: &Rung<Code>) -> Built {
-        Built::Host(Host::of(rung.id))
+    fn host(&self, host: Host) -> Built {
+        Built::Host(host)
     }
 
     fn compile(&self, cl: &ClContext, config: &Config<Code>) -> Result<Built> {

@@ -1,6 +1,7 @@
 //! The controls along the bottom, and the keys that must not reach them.
 
 use super::*;
+use crate::ladders::box_filter::MAX_RADIUS;
 
 #[test]
 fn every_variant_can_be_chosen_by_mouse_at_every_size() {
@@ -130,15 +131,15 @@ fn texts_keep_apart_and_inside_at_every_size() {
             if long {
                 fixture.movie.file_name = "a very long name of a movie, with more words than fit.mkv".into();
                 fixture.movie.duration_s = Some(36_000.0);
-                (fixture.paused, fixture.radius) = (true, 128);
+                (fixture.paused, fixture.radius) = (true, MAX_RADIUS);
             }
             for variant in [VariantId::Flat, VariantId::Auto, VariantId::Off, VariantId::RunningSum] {
-                fixture.push(variant, 128, 14_896.0, 40);
+                fixture.push(variant, MAX_RADIUS, 14_896.0, 40);
                 fixture.time += 1.0;
                 fixture.pass(vec![]);
                 fixture.check_places();
             }
-            let busy = busy(VariantId::RunningSum, 128, 199.9, Some(1234.0));
+            let busy = busy(VariantId::RunningSum, MAX_RADIUS, 199.9, Some(1234.0));
             fixture.busy = Some(busy);
             fixture.pass(vec![]);
             fixture.check_places();
@@ -173,7 +174,7 @@ fn no_size_and_no_data_break_it() {
                 late: true,
                 dropped_before: u32::MAX,
                 variant: VariantId::Off,
-                radius: 128,
+                radius: MAX_RADIUS,
                 size: (1, 1),
                 device: 0,
                 beside: None,

@@ -42,7 +42,7 @@ impl Times {
         self.frames.clear();
     }
 
-    /// What the one of [`ClothTimes::NAMES`] took that is at this place; `None` before the first frame. What is no step has a
+    /// What the one of [`ClothTimes::NAMES`] took that has this index; `None` before the first frame. What is no step has a
     /// time only where the last frame had it.
     pub(super) fn row(&self, at: usize) -> Option<Row> {
         let last = self.frames.back()?;

@@ -272,7 +272,7 @@ impl FrameLoop {
         twice: bool,
     ) -> bool {
         let waits = self.choice.waits_for_conversions;
-        let lacks = (waits || request.variant == VariantId::Planar)
+        let lacks = (waits || request.variant.reads_planes())
             && self
                 .lent
                 .engine_mut()

@@ -18,7 +18,7 @@ use crate::jobs::{Job, Said, Teller};
 #[derive(Default)]
 pub(super) struct Asking {
     known: Option<Arc<Known>>,
-    /// Devices by their places, as long as answers are missing.
+    /// Devices by their indices, as long as answers are missing.
     answers: Option<Job<(), (usize, Tested)>>,
 }
 

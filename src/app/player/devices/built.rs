@@ -42,7 +42,7 @@ pub(super) fn failed_trials(all: &[(VariantId, VariantStatus)]) -> impl Iterator
 fn status(part: &Part) -> Option<(VariantId, VariantStatus)> {
     match part {
         Part::Variant(variant) => Some((variant.id(), VariantStatus::Ready)),
-        Part::Planar(_) => Some((VariantId::Planar, VariantStatus::Ready)),
+        Part::Planar(filter) => Some((filter.id(), VariantStatus::Ready)),
         Part::NoVariant(id, error) => Some((*id, VariantStatus::Unavailable(error.clone()))),
         Part::Changed(_) | Part::Tried(..) => None,
         Part::Judged(judged) => judged.made.as_ref().map(|_| (judged.case.variant, VariantStatus::Ready)),
@@ -271,7 +271,7 @@ impl Devices {
     }
 
     /// Has the conversions built that frames were in want of, and those that are in use checked in spare time. While another
-    /// device is being made ready the builder works for that one; the frames go on as they are, or, where planar has to have the
+    /// device is being made ready the builder works for that one; the frames go on as they are, or, where a filter on planes has to have the
     /// conversion, after the change.
     pub(super) fn order_conversions(&mut self, with: &mut With) {
         if self.coming().is_some() {

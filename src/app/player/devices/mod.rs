@@ -90,7 +90,7 @@ pub(super) struct Devices {
     sharing: Sharing,
     opening: Option<Opening>,
     pending: Option<Pending>,
-    /// Which device drives the window, by its place in the list: that was asked for.
+    /// Which device drives the window, by its index in the list: that was asked for.
     driving: Option<Job<Option<usize>>>,
     /// What was said of a device that does not answer.
     silent: Option<Error>,

@@ -34,8 +34,8 @@ pub mod reference;
 pub mod run;
 pub mod suite;
 
-pub(crate) use opencl::FILES;
-pub use opencl::{PlanarFilter, PlanarPlan};
+pub(crate) use opencl::PLANES;
+pub use opencl::{PlanarFilter, PlanarPlan, PlanesCode};
 pub(crate) use reference::planar_quick;
 pub use reference::planar_reference;
 pub use run::planes_of;

@@ -11,12 +11,28 @@ use crate::gpu::cl::{Answer, ClContext, DeviceKind, Event, Mem, Program, Queue, 
 use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types, unique};
 use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::program;
-use crate::ladders::box_filter::{MAX_RADIUS, Scratch};
+use crate::ladders::box_filter::{MAX_RADIUS, Scratch, VariantId};
 
-const ROWS: &str = "box_filter/08_planes.cl";
-const MARCH: &str = "box_filter/09_planes_march.cl";
-/// Its kernel files.
-pub(crate) const FILES: &[&str] = &[ROWS, MARCH];
+/// The kernel files of a rung on planes: on CPUs, and the march on all other devices. Their kernels have the same name and
+/// arguments in each rung.
+#[derive(Debug)]
+pub struct PlanesCode([&'static str; 2]);
+
+/// The one that there is.
+pub(crate) static PLANES: PlanesCode =
+    PlanesCode(["box_filter/08_planes.cl", "box_filter/09_planes_march.cl"]);
+
+impl PlanesCode {
+    /// Both.
+    pub(crate) fn files(&self) -> &[&'static str] {
+        &self.0
+    }
+
+    fn file(&self, march: bool) -> &'static str {
+        self.0[usize::from(march)]
+    }
+}
+
 const KERNEL: &str = "box_planes";
 /// Strips of rows for each compute unit: on CPUs, and work-groups on all other devices.
 const STRIPS: [u32; 2] = [2, 6];
@@ -26,13 +42,21 @@ const COLUMNS: u32 = 8;
 /// What a line of scratch has on both sides of a row: the edge for the largest window, and room for whole vectors. `MARGIN`
 /// in 08_planes.cl is the same.
 const MARGIN: usize = MAX_RADIUS as usize + 32;
-const NOT_PREPARED: &str = "'planar' could not be prepared.";
-const NOT_STARTED: &str = "'planar' could not be started.";
+
+fn not_prepared(id: VariantId) -> String {
+    format!("'{id}' could not be prepared.")
+}
+
+fn not_started(id: VariantId) -> String {
+    format!("'{id}' could not be started.")
+}
 
 /// The filter built for one device, for samples of one byte and of two. It can be made on any thread, and sent to
 /// another. Clones share the programs.
 #[derive(Debug, Clone)]
 pub struct PlanarFilter {
+    id: VariantId,
+    code: &'static PlanesCode,
     narrow: Program,
     wide: Program,
     /// The code for GPUs.
@@ -45,26 +69,28 @@ impl PlanarFilter {
     /// so call it in the background.
     ///
     /// # Errors
-    /// When they do not build, with the log, have other arguments than expected, or fail to run.
-    pub fn build(cl: &ClContext) -> Result<Self> {
-        Self::build_as(cl, cl.device.info.kind)
+    /// When they do not build, with the log, have other arguments than expected, or fail to run; or `id` filters no planes.
+    pub fn build(cl: &ClContext, id: VariantId) -> Result<Self> {
+        Self::build_as(cl, id, cl.device.info.kind)
     }
 
     /// The same with the code for another kind of device, whatever this one is.
     ///
     /// # Errors
     /// As [`PlanarFilter::build`].
-    pub fn build_as(cl: &ClContext, kind: DeviceKind) -> Result<Self> {
+    pub fn build_as(cl: &ClContext, id: VariantId, kind: DeviceKind) -> Result<Self> {
+        let no_planes = || Error::new(format!("'{id}' cannot be built."), "It filters no planes.", "");
+        let code = id.planes().ok_or_else(no_planes)?;
         let march = kind != DeviceKind::Cpu;
         let device = &cl.device.info;
         let local = 8 * u64::from(GROUP) * u64::from(COLUMNS + 1);
         if march && (device.max_work_group_size < GROUP as usize || device.local_memory_bytes < local + 64) {
             let why = format!("It needs groups of {GROUP} work-items with {local} bytes of local memory.");
-            return Err(Error::new(format!("'planar' cannot run on '{}'.", device.name), why, ""));
+            return Err(Error::new(format!("'{id}' cannot run on '{}'.", device.name), why, ""));
         }
-        let file = if march { MARCH } else { ROWS };
+        let file = code.file(march);
         let build = |wide: u8| program::build(cl, file, &program::source(file)?, &format!("-D WIDE={wide}"));
-        let built = Self { narrow: build(0)?, wide: build(1)?, march, number: unique() };
+        let built = Self { id, code, narrow: build(0)?, wide: build(1)?, march, number: unique() };
         let queue = cl.extra_queue()?;
         for wide in [false, true] {
             let layout = Layout::planar_420(18, 4, wide);
@@ -77,10 +103,15 @@ impl PlanarFilter {
             let plan = built.plan(cl, &layout, &to, &mut Scratch::new(), 1)?;
             plan.check_arguments()?;
             let _event = plan.enqueue(&queue, &from, 0..4)?;
-            let failed = |e| failed(&format!("'planar' failed to run on '{}'.", device.name), &e);
+            let failed = |e| failed(&format!("'{id}' failed to run on '{}'.", device.name), &e);
             queue.finish().map_err(failed)?;
         }
         Ok(built)
+    }
+
+    /// Which rung it is.
+    pub fn id(&self) -> VariantId {
+        self.id
     }
 
     /// What tells it from one that was built before.
@@ -101,12 +132,14 @@ impl PlanarFilter {
         scratch: &mut Scratch,
         radius: u32,
     ) -> Result<PlanarPlan> {
-        expect_bytes(to, layout.filtered().bytes())?;
+        expect_bytes(self.id, to, layout.filtered().bytes())?;
         let program = if layout.wide { &self.wide } else { &self.narrow };
-        let kernel = Kernel::new(program, KERNEL).map_err(|e| failed(NOT_PREPARED, &e))?;
+        let kernel = Kernel::new(program, KERNEL).map_err(|e| failed(&not_prepared(self.id), &e))?;
         let units = cl.device.info.units.max(1);
         let march = self.march;
         let plan = PlanarPlan {
+            id: self.id,
+            file: self.code.file(march),
             kernel,
             layout: *layout,
             to: to.clone(),
@@ -120,17 +153,21 @@ impl PlanarFilter {
             false => Some(scratch.lines(cl, plan.strips(layout.height) as usize * plan.line())?),
         };
         let plan = PlanarPlan { lines, ..plan };
-        plan.bind().map_err(|e| failed(NOT_PREPARED, &e))?;
+        plan.bind().map_err(|e| failed(&not_prepared(self.id), &e))?;
         plan.set_radius(radius)?;
         Ok(plan)
     }
 }
 
 /// How a block can be filtered: a picture of one row, four bytes a pixel, that holds so many bytes.
-fn expect_bytes(block: &Picture, bytes: usize) -> Result<()> {
+fn expect_bytes(id: VariantId, block: &Picture, bytes: usize) -> Result<()> {
     match block {
         Picture::Buffer(buffer) if buffer.len() >= bytes => Ok(()),
-        _ => Err(Error::new(NOT_PREPARED, format!("A block on the device does not hold {bytes} bytes."), "")),
+        _ => Err(Error::new(
+            not_prepared(id),
+            format!("A block on the device does not hold {bytes} bytes."),
+            "",
+        )),
     }
 }
 
@@ -159,6 +196,8 @@ mod arg {
 /// The filter's kernel with its arguments, for one layout and one destination.
 #[derive(Debug)]
 pub struct PlanarPlan {
+    id: VariantId,
+    file: &'static str,
     kernel: Kernel,
     layout: Layout,
     to: Picture,
@@ -169,6 +208,11 @@ pub struct PlanarPlan {
 }
 
 impl PlanarPlan {
+    /// Which rung it is.
+    pub(crate) fn id(&self) -> VariantId {
+        self.id
+    }
+
     /// The layout that it reads.
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -250,7 +294,7 @@ impl PlanarPlan {
     pub fn set_radius(&self, radius: u32) -> Result<()> {
         if radius > MAX_RADIUS {
             return Err(Error::new(
-                NOT_PREPARED,
+                not_prepared(self.id),
                 format!("The radius {radius} is more than {MAX_RADIUS}."),
                 "",
             ));
@@ -265,7 +309,7 @@ impl PlanarPlan {
         };
         let scale = Value::Float4([scale(0), scale(1), scale(2), scale(3)]);
         let set = self.kernel.set(arg::WINDOW, window).and_then(|()| self.kernel.set(arg::SCALE, scale));
-        set.map_err(|e| failed(NOT_PREPARED, &e))?;
+        set.map_err(|e| failed(&not_prepared(self.id), &e))?;
         self.radius.set(radius);
         Ok(())
     }
@@ -297,10 +341,10 @@ impl PlanarPlan {
     pub fn enqueue(&self, queue: &Queue, from: &Picture, rows: Range<u32>) -> Result<Event> {
         if rows.start >= rows.end || rows.end > self.rows() {
             let why = format!("There are no rows {} to {}.", rows.start, rows.end);
-            return Err(Error::new(NOT_STARTED, why, ""));
+            return Err(Error::new(not_started(self.id), why, ""));
         }
-        expect_bytes(from, self.layout.bytes())?;
-        self.launch(queue, from, rows).map_err(|e| failed(NOT_STARTED, &e))
+        expect_bytes(self.id, from, self.layout.bytes())?;
+        self.launch(queue, from, rows).map_err(|e| failed(&not_started(self.id), &e))
     }
 
     fn launch(&self, queue: &Queue, from: &Picture, rows: Range<u32>) -> Answer<Event> {
@@ -334,6 +378,6 @@ impl PlanarPlan {
         wanted.extend([&["int4"] as &[&str]; 8]);
         wanted.extend([&["int2"] as &[&str], &["int4"], &["float4"], &["int"], &["int"]]);
         wanted.extend(last.each_ref().map(std::slice::from_ref));
-        expect_types(&self.kernel, if self.march { MARCH } else { ROWS }, &wanted)
+        expect_types(&self.kernel, self.file, &wanted)
     }
 }

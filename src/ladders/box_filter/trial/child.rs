@@ -85,14 +85,17 @@ impl Responder {
         let src = picture()?;
         let (tried, picture) = match &request.work {
             Work::Variant { id, params, to_image } => {
-                let id: VariantId = id.parse().map_err(|why: String| Error::new(why, "", ""))?;
+                let id = variant_of(id)?;
                 let [width, height, radius] =
                     [request.size.0, request.size.1, request.radius].map(|n| n as usize);
                 let want = || quick(&src, width, height, radius);
                 let built = build(&cl, id, params.as_deref(), *to_image)?;
                 variant(&cl, &built, request, &src, want, talk)?
             }
-            Work::Planar { layout, to_image } => planar(&cl, layout, *to_image, request, &src, talk)?,
+            Work::Planar { id, layout, to_image } => {
+                let filter = PlanarFilter::build(&cl, variant_of(id)?)?;
+                planar(&cl, &filter, layout, *to_image, request, &src, talk)?
+            }
             Work::Convert { layout, to_image } if request.launch == Launch::Extremes => {
                 let mut step = talk.stepper().map_err(no_frame)?;
                 let storage = if *to_image { Storage::Image } else { Storage::Buffer };
@@ -296,16 +299,20 @@ fn compare(want: &[u8], got: &[u8], width: u32) -> Option<MismatchReport> {
     verify::compare(want, got, Rgba { width: width as usize }, (&[], &[]))
 }
 
+fn variant_of(id: &str) -> Result<VariantId> {
+    id.parse().map_err(|why: String| Error::new(why, "", ""))
+}
+
 /// The filter on planes, as one run and in bands, and the conversion.
 fn planar(
     cl: &ClContext,
+    filter: &PlanarFilter,
     layout: &Layout,
     to_image: bool,
     request: &Request,
     block: &[u8],
     talk: &mut Talk,
 ) -> Result<(Tried, Vec<u8>)> {
-    let filter = PlanarFilter::build(cl)?;
     talk.step(START);
     let want = planar_reference(layout, block, request.radius)?;
     let mut report = None;
@@ -316,7 +323,7 @@ fn planar(
         [third, 2 * third + 1].into_iter().filter(|row| (1..layout.height).contains(row)).collect();
     for bands in [&[], &cuts[..]] {
         talk.step("check");
-        report = report.or(planes::check(cl, &filter, layout, block, &want, request.radius, bands)?);
+        report = report.or(planes::check(cl, filter, layout, block, &want, request.radius, bands)?);
     }
     let ms = ms_since(begin) / 2.0;
     let filtered = layout.filtered();

@@ -40,8 +40,8 @@ enum Work {
         /// Its output is an image where its code can write one.
         to_image: bool,
     },
-    /// The filter on a packed block of planes, and the conversion of what comes out.
-    Planar { layout: Layout, to_image: bool },
+    /// A variant on a packed block of planes, and the conversion of what comes out.
+    Planar { id: String, layout: Layout, to_image: bool },
     /// The conversion of a packed block of planes.
     Convert { layout: Layout, to_image: bool },
     /// The correction of an RGBA picture.
@@ -54,8 +54,7 @@ impl Work {
     /// What it is, for people.
     fn name(&self) -> String {
         match self {
-            Work::Variant { id, .. } => format!("'{id}'"),
-            Work::Planar { .. } => "'planar'".to_owned(),
+            Work::Variant { id, .. } | Work::Planar { id, .. } => format!("'{id}'"),
             Work::Convert { .. } => "the conversion".to_owned(),
             Work::Correct => "the correction".to_owned(),
             Work::Nothing => "no variant".to_owned(),
@@ -64,8 +63,10 @@ impl Work {
 
     /// Whether a kernel file of planes or of colours is changed.
     fn has_changed_files(&self) -> bool {
-        let filter = ["box_filter/08_planes", "box_filter/09_planes"];
-        any_changed("convert/") || matches!(self, Work::Planar { .. }) && filter.into_iter().any(any_changed)
+        let planes = if let Work::Planar { id, .. } = self { id.parse().ok() } else { None };
+        let planes = planes.and_then(VariantId::planes);
+        any_changed("convert/")
+            || planes.is_some_and(|code| code.files().iter().any(|file| any_changed(file)))
     }
 }
 
@@ -246,7 +247,7 @@ impl Trials {
         self.case(cl, changed, work, case, picture)
     }
 
-    /// Tries the filter on planes, which are `case`'s picture as `layout` describes it, and the conversion of what comes
+    /// Tries a variant on planes, which are `case`'s picture as `layout` describes it, and the conversion of what comes
     /// out into an image or a buffer. There is a report only of the filter.
     ///
     /// # Errors
@@ -254,11 +255,12 @@ impl Trials {
     pub fn planar(
         &mut self,
         cl: &ClContext,
+        id: VariantId,
         layout: &Layout,
         to_image: bool,
         case: &Case,
     ) -> Result<Option<Tried>> {
-        self.colors(cl, Work::Planar { layout: *layout, to_image }, case)
+        self.colors(cl, Work::Planar { id: id.as_str().to_owned(), layout: *layout, to_image }, case)
     }
 
     /// Tries the conversion of planes, which are `case`'s picture as `layout` describes it, into an image or a buffer. With

@@ -22,7 +22,7 @@ use crate::ladder::measure::Sample;
 use crate::ladder::rung::{Rung, Work};
 use crate::ladder::sizes::Sizes;
 use crate::ladders::counts;
-use crate::threads::all_threads;
+use crate::threads::{Threads, all_threads};
 use crate::verify::Elements;
 
 use run::{Memory, Strategy};
@@ -81,7 +81,7 @@ static ALL_WIDTHS: Code = Code { file: CHECKED_FILE, strategy: Strategy::AllWidt
 static THREADS: Code = Code { file: CHECKED_FILE, strategy: Strategy::AllWidths { threads: true } };
 
 /// The rungs in order.
-static RUNGS: [Rung<Code>; 12] = [
+static RUNGS: [Rung<Code, Host>; 12] = [
     on_device(
         "blocking",
         "Blocking",
@@ -129,14 +129,21 @@ static RUNGS: [Rung<Code>; 12] = [
         "reference",
         "Reference alone",
         "Making the numbers and what is right, on one thread: no device has a part in it.",
+        Host::Reference(Threads::One),
     ),
-    host("reference-threads", "Reference, threads", "The same on all cores."),
+    host("reference-threads", "Reference, threads", "The same on all cores.", Host::Reference(Threads::All)),
     host(
         "compare-bytes",
         "Comparison, bytes",
         "Comparing the results of all widths alone, byte by byte, on one thread: no device has a part in it.",
+        Host::Compare { vectors: false },
     ),
-    host("compare-vectors", "Comparison, vectors", "The same in vectors, as all rungs do it."),
+    host(
+        "compare-vectors",
+        "Comparison, vectors",
+        "The same in vectors, as all rungs do it.",
+        Host::Compare { vectors: true },
+    ),
 ];
 
 /// A rung that converts on the device.
@@ -145,13 +152,13 @@ const fn on_device(
     title: &'static str,
     idea: &'static str,
     code: &'static Code,
-) -> Rung<Code> {
+) -> Rung<Code, Host> {
     Rung { id, title, idea, work: Work::Kernels(code) }
 }
 
 /// A rung that no device has a part in.
-const fn host(id: &'static str, title: &'static str, idea: &'static str) -> Rung<Code> {
-    Rung { id, title, idea, work: Work::Host }
+const fn host(id: &'static str, title: &'static str, idea: &'static str, host: Host) -> Rung<Code, Host> {
+    Rung { id, title, idea, work: Work::Host(host) }
 }
 
 /// The ladder.
@@ -161,8 +168,8 @@ pub struct HostStrategies;
 /// A rung that can run.
 #[derive(Debug)]
 pub enum Built {
-    /// No device has a part in it.
-    Host(Host),
+    /// No device has a part in it, but so many threads.
+    Host(Host, usize),
     /// Compiled kernels, and what is done with them.
     Kernels(Kernels, Strategy),
 }
@@ -170,13 +177,20 @@ pub enum Built {
 /// What the host does without a device.
 #[derive(Debug, Clone, Copy)]
 pub enum Host {
-    /// Numbers and what is right, on so many threads.
-    Reference(usize),
+    /// Numbers and what is right, on these threads.
+    Reference(Threads),
     /// The comparison.
     Compare {
         /// In vectors, else byte by byte.
         vectors: bool,
     },
+}
+
+impl Host {
+    fn built(self) -> Built {
+        let threads = if let Host::Reference(threads) = self { threads } else { Threads::One };
+        Built::Host(self, threads.count())
+    }
 }
 
 /// What a case needs.
@@ -235,6 +249,7 @@ fn parts(numbers: &Range<u64>, part: usize) -> impl Iterator<Item = (u64, usize)
 impl Ladder for HostStrategies {
     type Case = u64;
     type Code = Code;
+    type Host = Host;
     type Built = Built;
     type Room = Room;
     type Elements = Counts;
@@ -250,7 +265,7 @@ impl Ladder for HostStrategies {
         counts::asked(sizes, "conversions", MOST)
     }
 
-    fn rungs(&self) -> &'static [Rung<Code>] {
+    fn rungs(&self) -> &'static [Rung<Code, Host>] {
         &RUNGS
     }
 
@@ -300,13 +315,8 @@ impl Ladder for HostStrategies {
         }
     }
 
-    fn host(&self, rung: &Rung<Code>) -> Built {
-        Built::Host(match rung.id {
-            "compare-bytes" => Host::Compare { vectors: false },
-            "compare-vectors" => Host::Compare { vectors: true },
-            "reference" => Host::Reference(1),
-            _ => Host::Reference(all_threads()),
-        })
+    fn host(&self, host: Host) -> Built {
+        host.built()
     }
 
     fn compile(&self, cl: &ClContext, config: &Config<Code>) -> Result<Built> {
@@ -317,7 +327,7 @@ impl Ladder for HostStrategies {
     }
 
     fn compile_limit(&self, _: &ClContext) -> Result<Built> {
-        Ok(Built::Host(Host::Reference(all_threads())))
+        Ok(Host::Reference(Threads::All).built())
     }
 
     fn room(&self, cl: Option<&ClContext>, count: &u64, guard: usize) -> Result<Room> {

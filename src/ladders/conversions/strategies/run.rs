@@ -142,11 +142,11 @@ pub(super) fn run(
     for numbers in stretches(count) {
         let numbers = &numbers;
         let right = match (built, device.as_deref_mut()) {
-            (Built::Host(work), _) => {
+            (Built::Host(work, threads), _) => {
                 // However long it takes, no driver keeps anybody waiting.
                 let _no_driver = watch::on_host();
                 match work {
-                    Host::Reference(threads) => reference(numbers, maker, *threads, host),
+                    Host::Reference(_) => reference(numbers, maker, *threads, host),
                     Host::Compare { vectors } => {
                         let (right, ms) = compare(numbers, maker, *vectors, host);
                         *compared_ms.get_or_insert(0.0) += ms;
