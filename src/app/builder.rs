@@ -135,7 +135,9 @@ impl Shared {
     /// nobody sees none may come.
     fn wait_until_shown(&self, version: u64) {
         let waits = |state: &mut State| state.version == version && state.shown != version;
-        drop(self.told.wait_timeout_while(self.now(), TO_SCREEN, waits));
+        let mut state = self.now();
+        state.busy = None;
+        drop(self.told.wait_timeout_while(state, TO_SCREEN, waits));
     }
 
     /// The window says something of a version.

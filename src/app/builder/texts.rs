@@ -35,7 +35,7 @@ impl Texts {
 
     /// The texts that a variant is to be built from now, where `newest` are those that were saved last; `None`: what is built in, if
     /// there is no folder.
-    pub(super) fn to_build(&mut self, id: VariantId, newest: Option<&Sources>) -> Option<Sources> {
+    pub(super) fn texts_of(&mut self, id: VariantId, newest: Option<&Sources>) -> Option<Sources> {
         // The user's own has none from before; where the named folder came later, there are none at all.
         let has_none = id == VariantId::Own || self.came_late();
         let first = if has_none { newest.cloned() } else { self.first.clone() };
@@ -54,19 +54,15 @@ impl Texts {
         self.built_from.insert(id, Some(sources.clone()));
     }
 
-    /// The texts that conversions are built from.
-    pub(super) fn of_conversions(&self) -> Option<Sources> {
-        self.converted_from.clone()
+    /// The texts that conversions are to be built from now; as of [`Texts::texts_of`].
+    pub(super) fn of_conversions(&self, newest: Option<&Sources>) -> Option<Sources> {
+        let first = || if self.came_late() { newest.cloned() } else { newest.map(|_| Sources::default()) };
+        self.converted_from.clone().or_else(first)
     }
 
     /// Conversions are built from these from here on.
     pub(super) fn conversions_passed(&mut self, sources: &Sources) {
         self.converted_from = Some(sources.clone());
-    }
-
-    /// Another context is built for, where `newest` are the texts that were saved last: they count where there are none from before.
-    pub(super) fn start(&mut self, newest: Option<Sources>) {
-        self.converted_from = self.converted_from.take().or(newest);
     }
 }
 
@@ -91,18 +87,15 @@ mod tests {
         let [first, good, refused] = ["first", "good", "refused"].map(texts);
         let mut all = Texts::begin(Some(first.clone()), true);
         assert!(!all.came_late());
-        assert_eq!(all.to_build(FLAT, Some(&refused)), Some(first.clone()));
+        assert_eq!(all.texts_of(FLAT, Some(&refused)), Some(first.clone()));
         all.passed(FLAT, &good);
-        assert_eq!(all.to_build(FLAT, Some(&refused)), Some(good.clone()));
+        assert_eq!(all.texts_of(FLAT, Some(&refused)), Some(good.clone()));
         assert_eq!(all.built(FLAT, None), Some(good.clone()));
-        assert_eq!(all.to_build(VariantId::Fused, Some(&refused)), Some(first.clone()));
-        assert_eq!(all.to_build(VariantId::Own, Some(&refused)), Some(refused.clone()), "none from before");
-        // Conversions, too, and for another context.
-        all.start(Some(refused.clone()));
-        assert_eq!(all.of_conversions(), Some(first));
+        assert_eq!(all.texts_of(VariantId::Fused, Some(&refused)), Some(first.clone()));
+        assert_eq!(all.texts_of(VariantId::Own, Some(&refused)), Some(refused.clone()), "none from before");
+        assert_eq!(all.of_conversions(Some(&refused)), Some(first));
         all.conversions_passed(&good);
-        all.start(Some(refused));
-        assert_eq!(all.of_conversions(), Some(good));
+        assert_eq!(all.of_conversions(Some(&refused)), Some(good));
     }
 
     #[test]
@@ -110,13 +103,14 @@ mod tests {
         let refused = texts("late");
         let mut copied = Texts::begin(None, false);
         assert!(!copied.came_late());
-        assert_eq!(copied.to_build(FLAT, None), None);
-        assert_eq!(copied.to_build(FLAT, Some(&refused)), Some(Sources::default()));
+        assert_eq!(copied.texts_of(FLAT, None), None);
+        assert_eq!(copied.texts_of(FLAT, Some(&refused)), Some(Sources::default()));
+        assert_eq!(copied.of_conversions(None), None);
+        assert_eq!(copied.of_conversions(Some(&refused)), Some(Sources::default()));
         let mut late = Texts::begin(None, true);
         assert!(late.came_late());
-        assert_eq!(late.to_build(FLAT, None), None);
-        assert_eq!(late.to_build(FLAT, Some(&refused)), Some(refused.clone()));
-        late.start(Some(refused.clone()));
-        assert_eq!(late.of_conversions(), Some(refused));
+        assert_eq!(late.texts_of(FLAT, None), None);
+        assert_eq!(late.texts_of(FLAT, Some(&refused)), Some(refused.clone()));
+        assert_eq!(late.of_conversions(Some(&refused)), Some(refused));
     }
 }

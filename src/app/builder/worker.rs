@@ -154,7 +154,6 @@ impl<'a> Worker<'a> {
                     self.left = start.variants;
                     self.corrector = start.corrector;
                     self.conversions = Some(Conversions::new(&start.cl));
-                    self.shared.with_texts(|texts| texts.start(sources::current()));
                     context = Some((start.number, start.cl));
                     Ok(())
                 }
@@ -214,7 +213,7 @@ impl<'a> Worker<'a> {
         let wanted = self.shared.now().wanted;
         if let Some(id) = take_next(&mut self.left, wanted) {
             let newest = sources::current();
-            sources::pin(self.shared.with_texts(|texts| texts.to_build(id, newest.as_ref())));
+            sources::pin(self.shared.with_texts(|texts| texts.texts_of(id, newest.as_ref())));
             let done = match id {
                 VariantId::Planar => self.build_planar(number, cl),
                 id => self.build_variant(id, number, cl),
@@ -284,7 +283,7 @@ impl<'a> Worker<'a> {
     /// Does something with the texts of the conversions that run.
     fn converting<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let newest = sources::current();
-        sources::pin(self.shared.with_texts(|texts| texts.of_conversions()));
+        sources::pin(self.shared.with_texts(|texts| texts.of_conversions(newest.as_ref())));
         let done = work(self);
         sources::pin(newest);
         done
