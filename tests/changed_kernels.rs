@@ -413,6 +413,8 @@ fn a_folder_that_comes_after_the_window_is_built_from() {
     let wrong = flat(MEAN_OF, &format!("{MEAN_OF} ^ (uchar4)(1)"));
     std::fs::create_dir_all(folder.file("later/box_filter")).unwrap();
     std::fs::write(folder.file("later").join(FLAT), wrong).unwrap();
+    // What is broken is not to be had: what is built in does not take its place.
+    std::fs::write(folder.file("later").join(BROKEN), "__kernel void").unwrap();
     let trace = folder.file("t.json");
     let mut command = window(&display, &folder, &["--variant", "flat", "--trace"]);
     let mut session = Session::start(&display, command.arg(&trace));
@@ -424,12 +426,18 @@ fn a_folder_that_comes_after_the_window_is_built_from() {
     session.display.key("e");
     std::fs::rename(folder.file("later"), kernels(&folder)).unwrap();
     // What is not changed is built, too, and a key is heeded before that is done.
-    session.wait_for_text("03_flat.cl: ");
+    session.wait_for_text("03_flat.cl and 1 more: ");
     session.press_until_title("8", "fused, r=7");
     session.wait_for_frames();
     session.press_until_title("3", "flat, r=7");
     session.wait_for_frames();
     session.wait_for_text("flat differs in");
+    assert!(!session.shows("cannot be read."), "{:?}", session.texts());
+    session.wait_for_text("cannot run here");
+    session.display.key("4");
+    session.wait_for_text("The kernel file 'box_filter/04_vectorized.cl' does not build for ");
+    session.wait_for_frames();
+    session.wait_for_title("flat, r=7");
     // So is what measures pictures, and what corrects their colours on the device.
     session.display.key("e");
     session.wait_for_text("minimum ");
@@ -454,6 +462,7 @@ fn save(folder: &Folder, file: &str, text: &str) {
 }
 
 const FLAT: &str = "box_filter/03_flat.cl";
+const BROKEN: &str = "box_filter/04_vectorized.cl";
 const MEAN: &str = "common/mean.clh";
 const OWN: &str = "box_filter/own.cl";
 /// What the flat kernels' last line makes of a sum.
@@ -657,7 +666,7 @@ fn span(event: &Value) -> (f64, f64) {
 
 /// What a save takes to the screen, in milliseconds.
 struct Shown {
-    /// From the save to the end of the drawing of the first frame that was begun after the verdict.
+    /// From the end of the save to the end of the drawing of the first frame that was begun after the verdict.
     all: f64,
     /// Until it is judged; until the verdict.
     parts: [f64; 2],
@@ -736,6 +745,7 @@ fn kernels_are_edited_while_the_movie_runs() {
         let before = tries(&session);
         let from = now();
         (edit.save)(&folder);
+        let saved = now();
         session.wait(
             &format!("version {number}, {}: {} {:?}", edit.what, edit.line, edit.words),
             |session| {
@@ -752,7 +762,7 @@ fn kernels_are_edited_while_the_movie_runs() {
         }
         session.wait_for_title(edit.runs);
         session.wait_for_frames();
-        made.push((edit.what, number, from, now()));
+        made.push((edit.what, number, [from, saved, now()]));
     }
     // One's own is a rung with a key, marked where it differs, and goes with its file.
     let from = now();
@@ -765,7 +775,7 @@ fn kernels_are_edited_while_the_movie_runs() {
     session.wait_for_text("There is no kernel of your own.");
     session.press_until_title("3", "flat, r=2");
     session.wait_for_frames();
-    made.push(("one's own that differs, is chosen, and deleted", number + 1, from, now()));
+    made.push(("one's own that differs, is chosen, and deleted", number + 1, [from, from, now()]));
     if long.is_none() {
         // A click goes back, to one that was exact.
         session.click("8");
@@ -792,9 +802,9 @@ fn kernels_are_edited_while_the_movie_runs() {
     let judged =
         |of: &str| trace["traceEvents"].as_array().unwrap().iter().any(|e| e["args"]["detail"] == of);
     assert!(judged("version 2 of flat") && !judged("version 2 of auto"));
-    for (what, number, from, to) in made {
+    for (what, number, [from, saved, to]) in made {
         print!("{what}: still for {:.0} ms at most", longest_gap(&trace, from, to));
-        if let Some(shown) = Shown::of(&trace, from, number) {
+        if let Some(shown) = Shown::of(&trace, saved, number) {
             let ([judged, verdict], [tried, built]) = (shown.parts, shown.compilers);
             print!(", shown after {:.0} ms, aim {:.0} (", shown.all, shown.aim());
             print!(

@@ -211,9 +211,9 @@ fn what_a_stalled_compiler_was_asked_for_is_asked_again_where_the_device_stays()
     let (kernels, log, stalled) = (folder.file("kernels"), folder.file("log"), folder.file("stalled"));
     std::fs::create_dir_all(kernels.join("box_filter")).unwrap();
     std::fs::write(&stalled, "").unwrap();
-    // Some program behind the wanted one's.
+    // Some program behind the wanted one's, and the first one of the thread that comes after.
     let options = [
-        ("FAIL", "clBuildProgram:4:stall"),
+        ("FAIL", "clBuildProgram:4:stall,clBuildProgram:5:-11"),
         ("FAIL_WHILE", stalled.to_str().unwrap()),
         ("LOG", log.to_str().unwrap()),
     ];
@@ -232,7 +232,7 @@ fn what_a_stalled_compiler_was_asked_for_is_asked_again_where_the_device_stays()
     session.display.key("e");
     session.display.key("h");
     session.wait_for_text("They are being made ready.");
-    // Another thread builds for the device when it is started anew, which has no such kernel: it goes on as it is.
+    // Another thread builds for the device when it is started anew, and cannot: it goes on as it is.
     session.display.key("ctrl+d");
     session.wait_for_text("clreel goes on with");
     session.wait_for_text("minimum ");

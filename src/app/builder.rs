@@ -9,10 +9,11 @@
 mod conversions;
 mod judging;
 mod part;
+mod texts;
 mod worker;
 
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::color::Layout;
@@ -20,10 +21,13 @@ use crate::engine::{Check, TrialCase};
 use crate::error::{Error, Result};
 use crate::gpu::cl::{ClContext, Device};
 use crate::gpu::memory::Storage;
+use crate::gpu::program;
+use crate::gpu::sources::Sources;
 use crate::jobs::{Job, Said, Teller, Waker};
 use crate::ladders::box_filter::VariantId;
 pub(crate) use judging::{Asm, Judge, Judged, JudgedConversions, Made};
 pub(crate) use part::Part;
+use texts::Texts;
 use worker::Worker;
 
 /// What the builder tells the window.
@@ -85,7 +89,11 @@ pub(crate) struct Builder {
 }
 
 /// What both sides know.
-struct Shared(Mutex<State>);
+struct Shared {
+    state: Mutex<State>,
+    /// The window has said something of a version.
+    told: Condvar,
+}
 
 struct State {
     wanted: VariantId,
@@ -95,14 +103,52 @@ struct State {
     at: u64,
     /// The newest version of kernels that is to be judged.
     version: u64,
+    /// The newest version of which a picture was on the screen.
+    shown: u64,
+    /// From which texts all is built, once that has begun.
+    texts: Option<Texts>,
 }
 
 impl Shared {
+    /// `texts`: those of the thread before this one.
+    fn new(wanted: VariantId, texts: Option<Texts>) -> Self {
+        let state = State { wanted, busy: Some(Instant::now()), at: 0, version: 0, shown: 0, texts };
+        Self { state: Mutex::new(state), told: Condvar::new() }
+    }
+
     fn now(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins with these texts, unless another thread has begun before.
+    fn begin(&self, first: Option<Sources>) {
+        let is_named = program::named_folder().is_some();
+        self.now().texts.get_or_insert_with(|| Texts::begin(first, is_named));
+    }
+
+    /// Does something with what is known of the texts.
+    fn with_texts<T>(&self, work: impl FnOnce(&mut Texts) -> T) -> T {
+        work(self.now().texts.get_or_insert_default())
+    }
+
+    /// Waits until a picture of this version is on the screen, or it is not the newest any more; not for long: in a window that
+    /// nobody sees none may come.
+    fn wait_until_shown(&self, version: u64) {
+        let waits = |state: &mut State| state.version == version && state.shown != version;
+        let mut state = self.now();
+        state.busy = None;
+        drop(self.told.wait_timeout_while(state, TO_SCREEN, waits));
+    }
+
+    /// The window says something of a version.
+    fn tell(&self, say: impl FnOnce(&mut State)) {
+        say(&mut self.now());
+        self.told.notify_all();
     }
 }
 
+/// So long a version's first picture is waited for.
+const TO_SCREEN: Duration = Duration::from_millis(200);
 /// After so long the work is given to another thread where a device is changed.
 const STALLED: Duration = Duration::from_secs(2);
 
@@ -113,28 +159,30 @@ impl Builder {
     /// # Errors
     /// When the system gives no thread.
     pub(crate) fn spawn(wanted: VariantId, kernel_timeout: Option<Duration>, waker: &Waker) -> Result<Self> {
-        Self::spawn_to(true, wanted, kernel_timeout, waker)
+        Self::spawn_to(true, (wanted, None), kernel_timeout, waker)
     }
 
-    /// Starts another thread in this one's place, which stays in the call that it waits for.
+    /// Starts another thread in this one's place, which stays in the call that it waits for. It builds from the same texts.
     ///
     /// # Errors
     /// As [`Builder::spawn`].
     pub(crate) fn renew(&mut self, kernel_timeout: Option<Duration>, waker: &Waker) -> Result<()> {
-        let wanted = self.shared.now().wanted;
-        *self = Self { left_behind: true, ..Self::spawn_to(false, wanted, kernel_timeout, waker)? };
+        let goes_on = {
+            let state = self.shared.now();
+            (state.wanted, state.texts.clone())
+        };
+        *self = Self { left_behind: true, ..Self::spawn_to(false, goes_on, kernel_timeout, waker)? };
         Ok(())
     }
 
     fn spawn_to(
         list: bool,
-        wanted: VariantId,
+        (wanted, texts): (VariantId, Option<Texts>),
         kernel_timeout: Option<Duration>,
         waker: &Waker,
     ) -> Result<Self> {
         let (requests, receiver) = channel();
-        let state = State { wanted, busy: Some(Instant::now()), at: 0, version: 0 };
-        let shared = Arc::new(Shared(Mutex::new(state)));
+        let shared = Arc::new(Shared::new(wanted, texts));
         let with = shared.clone();
         let work = move |teller: &Teller<(), Built>| {
             Worker::new(teller, &with, kernel_timeout).run(list, &receiver);
@@ -184,9 +232,14 @@ impl Builder {
     /// Tries kernels that were changed next, and builds them.
     pub(crate) fn judge(&self, judge: Judge) {
         if !judge.is_beside {
-            self.shared.now().version = judge.version;
+            self.shared.tell(|state| state.version = judge.version);
         }
         self.request(Request::Judge(judge));
+    }
+
+    /// A picture of this version is on the screen.
+    pub(crate) fn is_shown(&self, version: u64) {
+        self.shared.tell(|state| state.shown = version);
     }
 
     /// Asks the driver for a variant's machine code.
@@ -227,5 +280,23 @@ impl Builder {
             Said::Progress(built) => Some(built),
             Said::Done(done) => done.err().map(Built::Failed),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_thread_builds_from_the_texts_of_the_one_before() {
+        let waker: Waker = Arc::new(|| ());
+        let mut builder = Builder::spawn_to(false, (VariantId::Flat, None), None, &waker).unwrap();
+        // Its own beginning is what it finds now.
+        let known = Texts::begin(Some(Sources::default()), true);
+        builder.shared.now().texts = Some(known.clone());
+        builder.renew(None, &waker).unwrap();
+        builder.requests = None;
+        assert!(builder.job.end(Duration::from_secs(60)), "it has begun, and ended");
+        assert_eq!(builder.shared.now().texts, Some(known));
     }
 }

@@ -121,10 +121,18 @@ pub(crate) fn is_kernel_file(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "cl" || ending == "clh")
 }
 
+const KERNEL_FILE: &str = "The kernel file ";
+const UNREADABLE: &str = " cannot be read.";
+
+/// Whether an error says that a kernel file cannot be had.
+pub(crate) fn is_unreadable(error: &Error) -> bool {
+    error.what.starts_with(KERNEL_FILE) && error.what.ends_with(UNREADABLE)
+}
+
 /// Why a kernel file cannot be had.
 pub(super) fn unreadable(path: &Path, why: &str) -> Error {
     Error::new(
-        format!("The kernel file {} cannot be read.", path.display()),
+        format!("{KERNEL_FILE}{}{UNREADABLE}", path.display()),
         why,
         format!("Unset {KERNELS_VARIABLE} to use the kernels that are built in."),
     )

@@ -134,7 +134,9 @@ impl Child {
 
     /// Ends the child: what it ran may have damaged it. The next question starts another.
     pub(crate) fn end(&mut self) {
-        self.client = None;
+        // It takes a moment to leave its memory, in which somebody may wait for what it has answered.
+        let client = self.client.take();
+        let _ = std::thread::Builder::new().name("end".into()).spawn(move || drop(client));
     }
 
     /// The same after an error that it has told, but where the compiler refused what was asked about: nothing has run then.

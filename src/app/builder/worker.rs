@@ -1,6 +1,5 @@
 //! The builder's thread. In: requests. Out: what it has built and checked, told one after the other.
 
-use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::{Duration, Instant};
 
@@ -13,8 +12,7 @@ use crate::error::{Error, Result};
 use crate::gpu::binaries;
 use crate::gpu::cl::{ClContext, is_device_failure, list_devices};
 use crate::gpu::memory::Storage;
-use crate::gpu::program;
-use crate::gpu::sources::{self, Sources};
+use crate::gpu::sources;
 use crate::gpu::watch;
 use crate::jobs::Teller;
 use crate::ladders::box_filter::VariantId;
@@ -91,12 +89,6 @@ pub(super) struct Worker<'a> {
     /// The correction is to be built.
     corrector: bool,
     trials: Trials,
-    /// The texts from when it began: from these a variant is built of which no version has come through a trial.
-    first: Option<Sources>,
-    /// The texts that each variant was built from last.
-    built_from: HashMap<VariantId, Option<Sources>>,
-    /// The texts that conversions are built from: the last ones that came through a trial.
-    converted_from: Option<Sources>,
     /// What [`VariantId::Version`] is a version of.
     beside: Option<VariantId>,
     /// For the context that is built for.
@@ -118,9 +110,6 @@ impl<'a> Worker<'a> {
             left: Vec::new(),
             corrector: false,
             trials,
-            first: None,
-            built_from: HashMap::new(),
-            converted_from: None,
             beside: None,
             conversions: None,
         }
@@ -131,7 +120,7 @@ impl<'a> Worker<'a> {
         binaries::keep();
         sources::read_named();
         sources::pin_current();
-        self.first = sources::current();
+        self.shared.begin(sources::current());
         if list && self.send(Built::Devices(list_devices())).is_err() {
             return;
         }
@@ -165,7 +154,6 @@ impl<'a> Worker<'a> {
                     self.left = start.variants;
                     self.corrector = start.corrector;
                     self.conversions = Some(Conversions::new(&start.cl));
-                    self.converted_from = sources::current();
                     context = Some((start.number, start.cl));
                     Ok(())
                 }
@@ -180,7 +168,7 @@ impl<'a> Worker<'a> {
                 (Ok(Request::Try(case)), Some((number, cl))) => {
                     // What was tried is what runs.
                     let newest = sources::current();
-                    sources::pin(self.built_from.get(&case.variant).cloned().unwrap_or(newest.clone()));
+                    sources::pin(self.shared.with_texts(|texts| texts.built(case.variant, newest.clone())));
                     let of = self.beside.filter(|_| case.variant == VariantId::Version);
                     let tried_as = TrialCase { variant: of.unwrap_or(case.variant), ..case };
                     let tried = try_case(&mut self.trials, cl, &tried_as, self.to_texture);
@@ -225,14 +213,7 @@ impl<'a> Worker<'a> {
         let wanted = self.shared.now().wanted;
         if let Some(id) = take_next(&mut self.left, wanted) {
             let newest = sources::current();
-            // A version that must not run keeps neither another device nor other parameters from what ran before it, nor a variant
-            // that is not its business from being built at all: before there was a folder, that was what is built in.
-            // The user's own has none from before; where the named folder came later, there are none at all.
-            let has_none = id == VariantId::Own || self.came_late();
-            let first = if has_none { newest.clone() } else { self.first.clone() };
-            let built_from = self.built_from.remove(&id).flatten().or(first);
-            self.built_from.insert(id, built_from.clone());
-            sources::pin(built_from.or_else(|| newest.as_ref().map(|_| Sources::default())));
+            sources::pin(self.shared.with_texts(|texts| texts.texts_of(id, newest.as_ref())));
             let done = match id.reads_planes() {
                 true => self.build_planar(id, number, cl),
                 false => self.build_variant(id, number, cl),
@@ -248,11 +229,6 @@ impl<'a> Worker<'a> {
             false => self.converting(|worker| worker.conversions.as_mut().and_then(Conversions::check_next)),
         };
         self.send_some(number, part)
-    }
-
-    /// Whether the folder that the environment names was not there when this began: nothing could be built.
-    fn came_late(&self) -> bool {
-        self.first.is_none() && program::named_folder().is_some()
     }
 
     /// Builds a variant on RGBA pictures.
@@ -307,7 +283,7 @@ impl<'a> Worker<'a> {
     /// Does something with the texts of the conversions that run.
     fn converting<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let newest = sources::current();
-        sources::pin(self.converted_from.clone());
+        sources::pin(self.shared.with_texts(|texts| texts.of_conversions(newest.as_ref())));
         let done = work(self);
         sources::pin(newest);
         done
@@ -339,17 +315,23 @@ impl<'a> Worker<'a> {
                 if judge.is_beside {
                     self.beside = Some(variant);
                 }
-                self.built_from.insert(judged.case.variant, Some(judge.sources.clone()));
+                self.shared.with_texts(|texts| texts.passed(judged.case.variant, &judge.sources));
             }
             // Where nothing is there from before, what was refused would be built once more.
-            if !judge.is_beside && (judged.made.is_some() || self.came_late()) {
+            let is_done = judged.made.is_some() || self.shared.with_texts(|texts| texts.came_late());
+            if !judge.is_beside && is_done {
                 self.left.retain(|left| *left != variant);
             }
+            let is_awaited = judged.made.is_some() && variant == wanted && !judge.is_beside;
             self.send(Built::For(number, Box::new(Part::Judged(judged))))?;
+            if is_awaited {
+                // What comes next, be it a new process for trials, would take the processor from its first picture.
+                self.shared.wait_until_shown(judge.version);
+            }
         }
         if may_run && !judge.variants.is_empty() {
             // Another search may make it of what has changed.
-            self.built_from.insert(VariantId::Auto, Some(judge.sources.clone()));
+            self.shared.with_texts(|texts| texts.passed(VariantId::Auto, &judge.sources));
         }
         if judge.conversions.is_empty() || self.shared.now().version != judge.version {
             return Ok(());
@@ -357,7 +339,7 @@ impl<'a> Worker<'a> {
         self.shared.now().busy = Some(Instant::now());
         let judged = judging::judge_conversions(&mut self.trials, cl, judge);
         if !judged.made.is_empty() {
-            self.converted_from = Some(judge.sources.clone());
+            self.shared.with_texts(|texts| texts.conversions_passed(&judge.sources));
             self.conversions.iter_mut().for_each(|conversions| conversions.take_judged(&judged));
         }
         self.send(Built::For(number, Box::new(Part::JudgedConversions(judged))))

@@ -30,7 +30,12 @@ impl Notices {
 
     /// Takes the banners of an error away: it says nothing any more.
     pub(super) fn hide(&mut self, error: &Error) {
-        self.all.retain(|notice| notice.error != *error);
+        self.hide_all(|told| told == error);
+    }
+
+    /// The same with all errors that are such ones.
+    pub(super) fn hide_all(&mut self, is_such: impl Fn(&Error) -> bool) {
+        self.all.retain(|notice| !is_such(&notice.error));
     }
 
     /// The user has read the banner at this position.

@@ -2,6 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+/// What is no answer to a press may wait so long for the next frame, which is drawn with it: each drawing keeps the frame after it
+/// waiting.
+const NEXT: Duration = Duration::from_millis(50);
+
 /// The wishes since the last drawing.
 pub(super) struct Repaints {
     at: Option<Instant>,
@@ -22,6 +26,11 @@ impl Repaints {
     /// It is to be drawn at the next turn.
     pub(super) fn soon(&mut self) {
         self.after(Duration::ZERO);
+    }
+
+    /// It is to be drawn with the movie's next frame, or soon where none comes.
+    pub(super) fn with_next(&mut self) {
+        self.after(NEXT);
     }
 
     /// It is to be drawn so long after the last drawing.

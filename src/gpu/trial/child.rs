@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{BUILD, LAUNCH, Said};
-use crate::gpu::process::{end_with_parent, exit_now};
+use crate::gpu::process::{end_with_parent, exit_now, keep_memory};
 use crate::gpu::program::watch;
 
 /// The way back to who asks.
@@ -130,9 +130,15 @@ fn take_stdout() -> io::Result<File> {
     }
 }
 
+/// Has memory ready for what is asked next.
+pub(crate) fn warm_up(bytes: usize) {
+    drop(std::hint::black_box(vec![1_u8; bytes]));
+}
+
 /// It leaves no core file behind, and ends with the thread that has started it: Ctrl+C is for that one alone.
 fn be_expendable() {
     end_with_parent();
+    keep_memory();
     // SAFETY: plain numbers.
     unsafe {
         for signal in [libc::SIGINT, libc::SIGQUIT, libc::SIGHUP] {

@@ -27,7 +27,7 @@ use super::piped::Piped;
 pub(crate) use super::spent::Limit;
 use super::spent::{LOOK, Spent};
 use crate::timing::log::{self, Event, Track};
-pub(crate) use child::{Talk, serve};
+pub(crate) use child::{Talk, serve, warm_up};
 
 /// The hidden subcommand with which this binary tries kernels.
 pub(crate) const TRY: &str = "try-kernels";

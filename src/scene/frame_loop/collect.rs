@@ -51,6 +51,7 @@ impl FrameLoop {
         let Some(mut flight) = at.and_then(|at| self.flights.remove(at)) else { return };
         flight.stages.add(stages);
         match (outcome, slot) {
+            (Outcome::Done, Some(slot)) if self.is_made_anew(&flight) => self.take_again(flight, slot),
             (Outcome::Done, Some(slot)) => {
                 let side = flight.side;
                 let half = Half::new(flight, slot, readings);
@@ -125,8 +126,7 @@ impl FrameLoop {
         if flight.again || flight.generation != self.generation {
             // It is on the screen already, or of a movie that is not played any more.
         } else if self.clock.is_paused() {
-            let at = self.returned.partition_point(|(frame, _)| frame.pts_ns < flight.frame.pts_ns);
-            self.returned.insert(at, (flight.frame, flight.dropped_before));
+            self.give_back(flight);
         } else {
             self.dropped += flight.dropped_before + 1;
         }

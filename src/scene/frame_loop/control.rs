@@ -229,13 +229,14 @@ impl FrameLoop {
         self.return_waiting();
     }
 
-    /// Notes that what converted or corrected the frames so far is not to be trusted; the picture on the screen anew
-    /// where no next one comes.
+    /// Notes that what made the frames so far is not to be used any more: those whose time has not come are made anew, and the
+    /// picture on the screen where no next one comes.
     pub(crate) fn convert_again(&mut self) {
         let pictures = self.ready.iter_mut().chain(&mut self.shown).map(|ready| &mut ready.flight);
         self.flights.iter_mut().chain(pictures).for_each(|flight| flight.doubtful = true);
         self.doubt_pairs();
         self.look_again();
+        self.make_waiting_anew();
     }
 
     /// Other kernels filter for this variant from the next frame on; `differs`: they make another picture, and their times count

@@ -11,6 +11,7 @@
 //! `FrameSample` for each movie frame presented. A frame is filtered ahead of its time and waits, ready,
 //! until it is due; the picture on the screen keeps its slot until the next one takes its place.
 
+mod anew;
 mod bell;
 mod choice;
 mod collect;

@@ -49,7 +49,7 @@ impl FrameLoop {
     }
 
     /// When to begin drawing a picture, so that it is on the screen at its time.
-    fn draw_at_ns(&self, frame: &Frame) -> i64 {
+    pub(super) fn draw_at_ns(&self, frame: &Frame) -> i64 {
         let draw_ns = (self.drawn.draw_ns as f64 * self.clock.speed()) as i64;
         frame.pts_ns - draw_ns.clamp(0, frame.duration_ns)
     }

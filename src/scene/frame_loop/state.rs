@@ -70,6 +70,11 @@ impl FrameLoop {
         self.drawn.is_new()
     }
 
+    /// Whether the picture on the screen was made with what is not used any more.
+    pub(crate) fn is_shown_doubtful(&self) -> bool {
+        self.shown.as_ref().is_some_and(|shown| shown.flight.doubtful)
+    }
+
     /// Interval of the movie's frames, in nanoseconds, as the picture on the screen has it.
     pub(crate) fn frame_interval_ns(&self) -> Option<i64> {
         self.shown.as_ref().map(|f| f.flight.frame.duration_ns).filter(|ns| *ns > 0)

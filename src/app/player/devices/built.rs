@@ -122,7 +122,7 @@ impl Devices {
                 }
             }
         }
-        with.repaints.soon();
+        with.repaints.with_next();
     }
 
     fn built_for_pending(&mut self, part: Part, with: &mut With) {
@@ -175,6 +175,9 @@ impl Devices {
                 self.opinions.push(Opinion::Of(version, subject, judged.verdict.clone()));
                 if judged.made.is_some() {
                     with.frames.kernels_changed(variant, !matches!(judged.verdict, Verdict::Exact));
+                    if variant == chosen {
+                        self.unseen = Some(version);
+                    }
                 }
                 let refused = match &judged.verdict {
                     Verdict::Refused(error) => Some(error),

@@ -99,6 +99,8 @@ pub(super) struct Devices {
     begun: u32,
     recovery: Recovery,
     opinions: Vec<Opinion>,
+    /// The version of the chosen variant's kernels of which no picture was on the screen yet.
+    unseen: Option<u64>,
 }
 
 impl Devices {
@@ -127,6 +129,7 @@ impl Devices {
             begun: 0,
             recovery: Recovery::default(),
             opinions: Vec::new(),
+            unseen: None,
         }
     }
 
@@ -134,6 +137,9 @@ impl Devices {
     pub(crate) fn look(&mut self, with: &mut With) {
         while let Some(message) = self.builder.poll() {
             self.built(message, with);
+        }
+        if let Some(version) = self.unseen.take_if(|_| !with.frames.is_shown_doubtful()) {
+            self.builder.is_shown(version);
         }
         self.take_answers(with);
         self.choose_first(with);

@@ -59,7 +59,7 @@ impl Player<'_> {
             self.kernels.refresh(chosen, radius, size);
         }
         if is_new {
-            self.repaints.soon();
+            self.repaints.with_next();
         }
     }
 
@@ -92,6 +92,7 @@ impl Player<'_> {
     pub(in crate::app::player) fn judge_kernels(&mut self) {
         let Some(asked) = self.kernels.waits.filter(|_| self.devices.can_judge()) else { return };
         if self.kernels.came_late() {
+            self.notices.hide_all(sources::is_unreadable);
             self.with_devices(Devices::build_for_running);
             // Nothing was judged yet that would have to be once more.
             self.kernels.is_on(self.frames.devices(), self.devices.begun());
@@ -133,7 +134,7 @@ impl Player<'_> {
                 is_beside: false,
             });
         }
-        self.repaints.soon();
+        self.repaints.with_next();
     }
 
     /// Asks for what the device runs for the chosen variant, where that is not what is shown.
