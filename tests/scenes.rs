@@ -154,9 +154,10 @@ fn shirts_show_the_filtered_movie() {
 
 #[test]
 fn an_army_walks_in_the_movie() {
-    let display = Display::start(&[]);
+    let (display, folder) = (Display::start(&[]), Folder::new("army"));
+    let shot = folder.file("army.png");
     let mut command = clreel(Some(&display));
-    command.arg(clip()).args(["--scene", "cloth", "--variant", "off"]);
+    command.arg(clip()).args(["--scene", "cloth", "--variant", "off", "--screenshot"]).arg(&shot);
     let mut session = Session::start(&display, &mut command);
     session.wait_for_title("clip.mp4 on shirts - off");
     session.wait_for_frames();
@@ -175,4 +176,14 @@ fn an_army_walks_in_the_movie() {
     session.resize(640, 700);
     session.wait_for_frames();
     session.quit();
+    // It stands on its feet: above is the background, below are the floor's tiles.
+    let (width, height, rgba) = png(&shot);
+    assert_eq!((width, height), (640, 700));
+    let contrast = |from: (usize, usize), to: (usize, usize)| {
+        let places = (from.1..to.1).flat_map(|y| (from.0..to.0).map(move |x| (y * 640 + x) * 4 + 1));
+        let levels = places.map(|at| rgba[at]);
+        levels.clone().max().unwrap() - levels.min().unwrap()
+    };
+    let (above, below) = (contrast((420, 0), (640, 10)), contrast((0, 480), (300, 520)));
+    assert!(above < 8 && below > 20, "the background differs by {above} levels, the floor by {below}");
 }

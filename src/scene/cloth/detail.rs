@@ -1,4 +1,4 @@
-//! How finely the army is drawn. In: what draws, and how many figures there are. Out: triangles, and the size of shadows.
+//! How finely the army is drawn. In: what draws, and how many figures there are. Out: triangles, shaders, and the size of shadows.
 //!
 //! Where a processor draws (Mesa's llvmpipe), triangles of a pixel or two and a filtered shadow take most of a picture's time, and are
 //! hardly seen. A graphics card draws all of them.
@@ -36,11 +36,34 @@ impl Detail {
     }
 
     /// How often a pixel looks into it.
-    pub(super) fn taps(self) -> u32 {
+    fn taps(self) -> u32 {
         match self {
             Self::Fine => 4,
             Self::Coarse => 1,
         }
+    }
+
+    /// The shaders that draw what `kind` is the number of, the vertices' and the pixels', in the light's picture or beside it: the name
+    /// and the source of each.
+    pub(super) fn shaders(self, kind: usize, may_be_shaded: bool) -> [(&'static str, String); 2] {
+        let files = match self {
+            Self::Fine => [
+                ("cloth.vert", include_str!("../../../shaders/cloth.vert")),
+                ("cloth.frag", include_str!("../../../shaders/cloth.frag")),
+            ],
+            Self::Coarse => [
+                ("cloth_coarse.vert", include_str!("../../../shaders/cloth_coarse.vert")),
+                ("cloth_coarse.frag", include_str!("../../../shaders/cloth_coarse.frag")),
+            ],
+        };
+        let taps = if may_be_shaded { self.taps() } else { 0 };
+        files.map(|(name, source)| (name, format!("#define KIND {kind}\n#define TAPS {taps}\n{source}")))
+    }
+
+    /// The picture stands on its head until it goes to the window. There the first row is the upper one: what a processor turns
+    /// goes pixel by pixel through a shader, what lies as it is to lie is copied.
+    pub(super) fn is_upside_down(self) -> bool {
+        self == Self::Coarse
     }
 
     /// What is drawn of each of `count` figures: the more, the smaller they are.

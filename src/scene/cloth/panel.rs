@@ -92,7 +92,7 @@ impl Panel {
         });
         self.on_host.set(on_host);
         if self.is_coarse {
-            let coarse = "OpenGL draws without a graphics card: figures that are small have fewer triangles, shadows harder edges.";
+            let coarse = "OpenGL draws without a graphics card: figures that are small have fewer triangles, all are lit by their corners, shadows have harder edges.";
             ui.add(egui::Label::new(theme_text(coarse, theme::WEAK)).wrap());
         }
         ui.label(theme_text(

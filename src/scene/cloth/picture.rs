@@ -68,26 +68,29 @@ fn drawn(
     };
     let (width, height) = SIZE;
     let at = Viewport { x: 0, y: 0, width: width as i32, height: height as i32 };
-    let drawn = world.draw(at, &look).and_then(|()| read(gl, world.framebuffer()));
+    let drawn = world.draw(at, &look).and_then(|()| read(gl, world));
     // SAFETY: the context is current, and the texture is not used again.
     unsafe { gl.delete_texture(worn) };
     drawn
 }
 
-/// The picture in a framebuffer, top row first.
-pub(super) fn read(gl: &glow::Context, from: glow::Framebuffer) -> Result<Vec<u8>> {
+/// The picture that a world has drawn, top row first.
+pub(super) fn read(gl: &glow::Context, world: &World) -> Result<Vec<u8>> {
     let (width, height) = SIZE;
-    let (mut bottom_up, mut rgba) = (picture_memory(width, height)?, picture_memory(width, height)?);
+    let (mut read, mut rgba) = (picture_memory(width, height)?, picture_memory(width, height)?);
     // SAFETY: the context is current, and the slice has room for width·height RGBA8 pixels.
     unsafe {
-        gl.bind_framebuffer(glow::FRAMEBUFFER, Some(from));
+        gl.bind_framebuffer(glow::FRAMEBUFFER, Some(world.framebuffer()));
         gl.pixel_store_i32(glow::PACK_ALIGNMENT, 4);
-        let pixels = glow::PixelPackData::Slice(Some(&mut bottom_up));
+        let pixels = glow::PixelPackData::Slice(Some(&mut read));
         gl.read_pixels(0, 0, width as i32, height as i32, glow::RGBA, glow::UNSIGNED_BYTE, pixels);
         gl.bind_framebuffer(glow::FRAMEBUFFER, None);
     }
     let row = width as usize * 4;
-    for (to, from) in rgba.chunks_exact_mut(row).zip(bottom_up.rchunks_exact(row)) {
+    if world.is_upside_down() {
+        return Ok(read);
+    }
+    for (to, from) in rgba.chunks_exact_mut(row).zip(read.rchunks_exact(row)) {
         to.copy_from_slice(from);
     }
     Ok(rgba)

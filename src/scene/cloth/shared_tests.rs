@@ -66,7 +66,7 @@ impl Side {
         let camera = Camera::new(army);
         let orientation = Orientation::default();
         self.world.draw(at, &Look { camera: &camera, seconds: 0.0, picture: None, orientation }).unwrap();
-        read(gl, self.world.framebuffer()).unwrap()
+        read(gl, &self.world).unwrap()
     }
 }
 

@@ -68,18 +68,21 @@ impl World {
     /// # Errors
     /// When the shaders do not compile, or OpenGL gives no objects.
     pub(super) fn new(gl: &Arc<glow::Context>, detail: Detail) -> Result<Self> {
-        let vertex = ("cloth.vert", include_str!("../../../shaders/cloth.vert"));
-        let fragment = include_str!("../../../shaders/cloth.frag");
         let program = |kind: usize| {
-            let (kind, taps) = if kind == BRIGHT_FLOORS { (FLOORS, 0) } else { (kind, detail.taps()) };
-            let source = format!("#define KIND {kind}\n#define TAPS {taps}\n{fragment}");
-            shader::program(gl, "cloth", vertex, ("cloth.frag", &source))
+            let (kind, may_be_shaded) = if kind == BRIGHT_FLOORS { (FLOORS, false) } else { (kind, true) };
+            let [(vertex, of_vertices), (fragment, of_pixels)] = detail.shaders(kind, may_be_shaded);
+            shader::program(gl, "cloth", (vertex, &of_vertices), (fragment, &of_pixels))
         };
         let programs = [FLOORS, BODIES, SLEEVES, SHIRTS, BRIGHT_FLOORS]
             .into_iter()
             .map(program)
             .collect::<Result<_>>()?;
-        let (depth, shadow) = (DepthBuffer::new(gl.clone())?, Shadow::new(gl, detail.shadow_size())?);
+        let depth = if detail.is_upside_down() {
+            DepthBuffer::upside_down(gl.clone())?
+        } else {
+            DepthBuffer::new(gl.clone())?
+        };
+        let shadow = Shadow::new(gl, detail.shadow_size())?;
         let floor = floor(gl)?;
         let bare = texture::create(gl, 1, 1)?;
         texture::fill(gl, bare, (1, 1), &BARE);
@@ -156,7 +159,9 @@ impl World {
         let casts = true;
         self.shadow.draw(&light, || self.army.iter().filter(|_| casts).for_each(Army::draw_shadow));
         let gl = &self.gl;
-        let shaded = shaded(look.camera, at);
+        let flips = self.detail.is_upside_down();
+        let shaded = shaded(look.camera, at, flips);
+        let seen = Seen { at, look, light: &light, flips };
         let (army, shadow, floor) = (&self.army, &self.shadow, self.floor.0);
         let (programs, worn) = (&self.programs, look.picture.unwrap_or(self.bare));
         self.depth.draw(at, GROUND, || {
@@ -166,11 +171,12 @@ impl World {
                 gl.bind_texture(glow::TEXTURE_2D, Some(shadow.texture()));
                 gl.active_texture(glow::TEXTURE0);
                 gl.bind_texture(glow::TEXTURE_2D, Some(worn));
+                gl.front_face(if flips { glow::CW } else { glow::CCW });
                 // What hides others comes first: shirts hide bodies, and all of them the floor, which needs no light there.
                 for kind in [SHIRTS, SLEEVES, BODIES, FLOORS, BRIGHT_FLOORS] {
                     let Some(program) = programs.get(kind) else { continue };
                     gl.use_program(Some(*program));
-                    set_uniforms(gl, *program, at, look, &light);
+                    seen.tell(gl, *program);
                     match (kind, army) {
                         (FLOORS, _) => draw_floor(gl, floor, &[shaded]),
                         (BRIGHT_FLOORS, _) => draw_floor(gl, floor, &around(shaded, at)),
@@ -188,6 +194,7 @@ impl World {
                         (_, None) => {}
                     }
                 }
+                gl.front_face(glow::CCW);
                 gl.active_texture(glow::TEXTURE1);
                 gl.bind_texture(glow::TEXTURE_2D, None);
                 gl.active_texture(glow::TEXTURE0);
@@ -200,6 +207,11 @@ impl World {
     /// What it was drawn into, before it went to the window.
     pub(super) fn framebuffer(&self) -> glow::Framebuffer {
         self.depth.framebuffer()
+    }
+
+    /// Whether its first row is the upper one.
+    pub(super) fn is_upside_down(&self) -> bool {
+        self.detail.is_upside_down()
     }
 
     /// Deletes the OpenGL objects; call it while the context is current.
@@ -220,8 +232,8 @@ impl World {
     }
 }
 
-/// The pixels in which the floor may have shadows: left, bottom, right, top.
-fn shaded(camera: &Camera, at: Viewport) -> [i32; 4] {
+/// The pixels in which the floor may have shadows: left, bottom, right, top, of a picture that may stand on its head.
+fn shaded(camera: &Camera, at: Viewport, flips: bool) -> [i32; 4] {
     let size = [at.width, at.height];
     match camera.shaded(at.width as f32 / at.height.max(1) as f32) {
         Some([left, bottom, right, top]) => {
@@ -229,7 +241,7 @@ fn shaded(camera: &Camera, at: Viewport) -> [i32; 4] {
                 [(left, size[0]), (bottom, size[1])].map(|(part, of)| (part * of as f32) as i32);
             let [right, top] =
                 [(right, size[0]), (top, size[1])].map(|(part, of)| (part * of as f32).ceil() as i32);
-            [left, bottom, right, top]
+            if flips { [left, size[1] - top, right, size[1] - bottom] } else { [left, bottom, right, top] }
         }
         None => [0, 0, at.width, at.height],
     }
@@ -256,32 +268,47 @@ fn draw_floor(gl: &glow::Context, floor: glow::VertexArray, parts: &[[i32; 4]]) 
     }
 }
 
-/// Tells a program what is seen; it must be in use.
-fn set_uniforms(gl: &glow::Context, program: glow::Program, at: Viewport, look: &Look, light: &Matrix) {
-    // A program has not all of them: none is set where there is no such uniform.
-    // SAFETY: the context is current on this thread, and the program is this context's.
-    let uniform = |name: &str| unsafe { gl.get_uniform_location(program, name) };
-    let wide = at.width as f32 / at.height.max(1) as f32;
-    // What the floor's pattern does not tell apart need not be exact in thousands of kilometres.
-    let walked = (look.seconds * f64::from(SPEED)).rem_euclid(1.3) as f32;
-    let far = (look.camera.distance() * 2.0 + 8.0).min(FLOOR);
-    let lamp = scale(LIGHT, 1.0 / dot(LIGHT, LIGHT).sqrt());
-    // SAFETY: as above, and the program is in use.
-    unsafe {
-        gl.uniform_matrix_4_f32_slice(uniform("view").as_ref(), false, &look.camera.view(wide));
-        gl.uniform_matrix_4_f32_slice(uniform("light").as_ref(), false, light);
-        gl.uniform_3_f32_slice(uniform("lamp").as_ref(), &lamp);
-        gl.uniform_3_f32_slice(uniform("eye").as_ref(), &look.camera.eye());
-        gl.uniform_3_f32_slice(uniform("ground").as_ref(), &GROUND);
-        gl.uniform_1_f32(uniform("walked").as_ref(), walked);
-        gl.uniform_1_f32(uniform("far").as_ref(), far);
-        gl.uniform_matrix_2_f32_slice(
-            uniform("orientation").as_ref(),
-            false,
-            &texture_matrix(look.orientation),
-        );
-        gl.uniform_1_i32(uniform("picture").as_ref(), 0);
-        gl.uniform_1_i32(uniform("shadow").as_ref(), 1);
+/// What programs are told.
+struct Seen<'a> {
+    at: Viewport,
+    look: &'a Look<'a>,
+    light: &'a Matrix,
+    /// The picture stands on its head.
+    flips: bool,
+}
+
+impl Seen<'_> {
+    /// Tells a program what is seen; it must be in use.
+    fn tell(&self, gl: &glow::Context, program: glow::Program) {
+        let Self { at, look, .. } = self;
+        // A program has not all of them: none is set where there is no such uniform.
+        // SAFETY: the context is current on this thread, and the program is this context's.
+        let uniform = |name: &str| unsafe { gl.get_uniform_location(program, name) };
+        // What the floor's pattern does not tell apart need not be exact in thousands of kilometres.
+        let walked = (look.seconds * f64::from(SPEED)).rem_euclid(1.3) as f32;
+        let far = (look.camera.distance() * 2.0 + 8.0).min(FLOOR);
+        let lamp = scale(LIGHT, 1.0 / dot(LIGHT, LIGHT).sqrt());
+        let mut view = look.camera.view(at.width as f32 / at.height.max(1) as f32);
+        if self.flips {
+            view.iter_mut().skip(1).step_by(4).for_each(|up| *up = -*up);
+        }
+        // SAFETY: as above, and the program is in use.
+        unsafe {
+            gl.uniform_matrix_4_f32_slice(uniform("view").as_ref(), false, &view);
+            gl.uniform_matrix_4_f32_slice(uniform("light").as_ref(), false, self.light);
+            gl.uniform_3_f32_slice(uniform("lamp").as_ref(), &lamp);
+            gl.uniform_3_f32_slice(uniform("eye").as_ref(), &look.camera.eye());
+            gl.uniform_3_f32_slice(uniform("ground").as_ref(), &GROUND);
+            gl.uniform_1_f32(uniform("walked").as_ref(), walked);
+            gl.uniform_1_f32(uniform("far").as_ref(), far);
+            gl.uniform_matrix_2_f32_slice(
+                uniform("orientation").as_ref(),
+                false,
+                &texture_matrix(look.orientation),
+            );
+            gl.uniform_1_i32(uniform("picture").as_ref(), 0);
+            gl.uniform_1_i32(uniform("shadow").as_ref(), 1);
+        }
     }
 }
 
