@@ -41,6 +41,12 @@ pub const FORMATS: [Pixel; 18] = [
 const SIZES: [(u32, u32); 6] = [(139, 65), (63, 33), (5, 3), (1, 37), (48, 1), (1, 1)];
 const RADII: [u32; 13] = [0, 1, 2, 3, 8, 31, 40, 41, 64, 80, 81, MAX_RADIUS - 1, MAX_RADIUS];
 
+/// Rows of what is checked beside a whole frame.
+const FEW_ROWS: u32 = 24;
+/// Pictures of all kinds.
+const ALL: [Samples; 5] =
+    [Samples::Noise, Samples::Largest, Samples::Stripes, Samples::One, Samples::Smallest];
+
 /// What is in every component.
 #[derive(Clone, Copy)]
 enum Samples {
@@ -106,10 +112,8 @@ pub fn layouts(
     checked: &mut Vec<Checked>,
 ) -> Result<Option<MismatchReport>> {
     let few: &[Samples] = &[Samples::Noise, Samples::Largest];
-    let all: &[Samples] =
-        &[Samples::Noise, Samples::Largest, Samples::Stripes, Samples::One, Samples::Smallest];
     for (index, format) in FORMATS.into_iter().enumerate() {
-        let samples = if index == 0 { all } else { few };
+        let samples = if index == 0 { &ALL } else { few };
         let one = One { cl, filter, format };
         let mut own = Vec::new();
         for size in SIZES {
@@ -121,6 +125,33 @@ pub fn layouts(
         own.into_iter().for_each(|one| one.add_to(checked));
     }
     One { cl, filter, format: FORMATS[0] }.check((19, 11), few, &RADII, true, checked)
+}
+
+/// Checks some rows of all kinds that lie as in `layout`, whole: what is done with kernels that were just changed. `step` is told of
+/// each run before it begins.
+///
+/// # Errors
+/// When the filter cannot run.
+pub(crate) fn extremes(
+    cl: &ClContext,
+    filter: &PlanarFilter,
+    layout: &Layout,
+    radius: u32,
+    mut step: impl FnMut(),
+) -> Result<Option<MismatchReport>> {
+    // An odd height ends within a row of chroma; it stays odd.
+    let part = layout.with_rows(layout.height.min(FEW_ROWS + layout.height % 2));
+    for samples in ALL {
+        let block = samples.block(&part, radius);
+        let want = planar_quick(&part, &block, radius)?;
+        step();
+        if let Some(report) = check(cl, filter, &part, &block, &want, radius, &[])? {
+            let (name, width, height) = (samples.name(), part.width, part.height);
+            let case = format!("{name}, {width}×{height}, r={radius}, whole");
+            return Ok(Some(MismatchReport { case, ..report }));
+        }
+    }
+    Ok(None)
 }
 
 struct One<'a> {
@@ -170,5 +201,46 @@ impl One<'_> {
         }
         .add_to(checked);
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gpu::cl::list_devices;
+    use crate::gpu::sources::{self, Sources};
+    use crate::ladders::box_filter::VariantId;
+
+    /// What of a frame and of pictures of all kinds differs.
+    fn differs(cl: &ClContext) -> [bool; 2] {
+        let filter = PlanarFilter::build(cl, VariantId::Planar).unwrap();
+        let layout = Layout::planar_420(70, 51, false);
+        let block = noise(layout.bytes());
+        let want = planar_quick(&layout, &block, 2).unwrap();
+        let frame = check(cl, &filter, &layout, &block, &want, 2, &[]).unwrap();
+        let mut steps = 0;
+        let others = extremes(cl, &filter, &layout, 2, || steps += 1).unwrap();
+        assert_eq!(steps == ALL.len(), others.is_none(), "{steps} steps");
+        [frame, others].map(|report| report.is_some())
+    }
+
+    #[test]
+    fn pictures_of_all_kinds_show_what_a_frame_does_not() {
+        let file = "box_filter/08_planes.cl";
+        let right = include_str!("../../../../kernels/box_filter/08_planes.cl");
+        // As the mutant of the rule "extreme": white becomes a level less.
+        let mean = "convert_ushort16(as_uint16(mean + 8388608.0f))";
+        let wrong = right.replace(mean, &format!("min({mean}, (ushort16)(4079))"));
+        assert_ne!(wrong, right);
+        let changed: Sources = serde_json::from_value(serde_json::json!({ file: { "Ok": wrong } })).unwrap();
+        let devices = list_devices();
+        let cl = ClContext::new(
+            devices.iter().find(|device| device.info.kind == crate::gpu::cl::DeviceKind::Cpu).unwrap(),
+        )
+        .unwrap();
+        assert_eq!(differs(&cl), [false, false]);
+        sources::pin(Some(changed));
+        assert_eq!(differs(&cl), [false, true]);
+        sources::pin(None);
     }
 }

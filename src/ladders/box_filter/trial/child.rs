@@ -14,7 +14,9 @@ use crate::gpu::memory::{Picture, Storage};
 use crate::gpu::sources;
 use crate::gpu::trial::{START, Talk, serve, warm_up};
 use crate::ladders::box_filter::VariantId;
-use crate::ladders::box_filter::planar::{PlanarFilter, planar_reference, run as planes};
+use crate::ladders::box_filter::planar::{
+    PlanarFilter, planar_reference, run as planes, suite as planar_suite,
+};
 use crate::ladders::box_filter::reference::quick;
 use crate::ladders::box_filter::run::{Bands, Checker, Room};
 use crate::ladders::box_filter::suite::{Subject, Suite};
@@ -72,7 +74,7 @@ impl Responder {
             && request.launch == Launch::Extremes
         {
             let id: VariantId = id.parse().map_err(|why: String| Error::new(why, "", ""))?;
-            let ready = || Ready::of(request, picture()?);
+            let ready = || Ready::of(request, &picture()?);
             return std::thread::scope(|scope| {
                 // Who waits for a save waits for the compiler: all else is there by then.
                 let begun = std::thread::Builder::new().name("reference".into());
@@ -180,7 +182,7 @@ fn variant(
         talk.predicted(ms);
     };
     let cheap = ms < CHEAP_MS;
-    let in_window = matches!(request.launch, Launch::Bands | Launch::Extremes);
+    let in_window = request.launch == Launch::Bands;
     let mut report = None;
     let mut picture = Vec::new();
     if cheap && request.launch == Launch::Checks {
@@ -227,9 +229,7 @@ fn variant(
 
 /// What a variant is compared with that was just saved: made while the compiler works.
 struct Ready {
-    /// The frame that is looked at.
-    src: Vec<u8>,
-    /// The right one of it.
+    /// The right one of the frame that is looked at.
     want: Vec<u8>,
     /// To check it.
     room: Room,
@@ -238,13 +238,13 @@ struct Ready {
 }
 
 impl Ready {
-    fn of(request: &Request, src: Vec<u8>) -> Result<Self> {
+    fn of(request: &Request, src: &[u8]) -> Result<Self> {
         let (width, height) = request.size;
-        let want = quick(&src, width as usize, height as usize, request.radius as usize);
-        let room = Room::new(&src, &want)?;
+        let want = quick(src, width as usize, height as usize, request.radius as usize);
+        let room = Room::new(src, &want)?;
         let mut suite = Suite::default();
         suite.make_extremes(request.radius);
-        Ok(Self { src, want, room, suite })
+        Ok(Self { want, room, suite })
     }
 }
 
@@ -268,10 +268,9 @@ fn saved(
     let ms = checker.predict_above(SHORT_MS)?;
     // The reference takes only the processor's time.
     talk.step(START);
-    let Ready { src, want, mut room, mut suite } = ready()?;
-    if ms >= CHEAP_MS {
-        drop((checker, room));
-        return variant(cl, built, request, &src, || want, talk).map(|(tried, _)| tried);
+    let Ready { want, mut room, mut suite } = ready()?;
+    if request.longest_ms.is_some_and(|longest| ms > longest) {
+        return Ok(Tried { left_out: true, ..ran(ms, None) });
     }
     let mut run = |name: &str| {
         talk.step(name);
@@ -332,6 +331,9 @@ fn planar(
         report = report.or(planes::check(cl, filter, layout, block, &want, request.radius, bands)?);
     }
     let ms = ms_since(begin) / 2.0;
+    if report.is_none() && request.launch == Launch::Extremes {
+        report = planar_suite::extremes(cl, filter, layout, request.radius, || talk.step("small"))?;
+    }
     let filtered = layout.filtered();
     let to = Picture::block(cl, &cl.queue, &zeroed(filtered.bytes())?)?;
     let from = Picture::block(cl, &cl.queue, block)?;
