@@ -84,7 +84,7 @@ impl Panel {
                 let ms = row.and_then(|row| row.ms);
                 bar(ui, ms, most, runs.unwrap_or(false));
                 for of in [|ms: Series| ms.p50, |ms: Series| ms.p95, |ms: Series| ms.p99] {
-                    let text = ms.map_or_else(|| theme::UNKNOWN.to_owned(), |ms| theme::ms(of(ms)));
+                    let text = ms.map_or_else(|| theme::UNKNOWN.to_owned(), |ms| theme::short_ms(of(ms)));
                     ui.label(egui::RichText::new(text).font(theme::figures(12.0)).color(theme::TEXT));
                 }
                 ui.end_row();
