@@ -326,7 +326,10 @@ fn machine_code(ui: &mut Ui, code: Option<&Result<MachineCode>>) {
 /// Opens the pane beside the source, or closes it.
 fn machine_code_button(ui: &mut Ui, overlay: &mut Overlay) {
     let is_open = overlay.machine_code;
-    if ui.selectable_label(is_open, "Machine code").on_hover_text(MACHINE_CODE).clicked() {
+    // As in the list of versions: what is chosen has a ground on which only black can be read.
+    let color = if is_open { Color32::BLACK } else { theme::TEXT };
+    let text = RichText::new("Machine code").color(color);
+    if ui.selectable_label(is_open, text).on_hover_text(MACHINE_CODE).clicked() {
         overlay.machine_code = !is_open;
     }
 }
@@ -433,7 +436,7 @@ fn words(version: &Version, is_current: bool, view: &View) -> (Color32, String) 
             );
             (theme::WARN, text)
         }
-        Verdict::Refused(error) => (theme::ERROR, error.what.clone()),
+        Verdict::Refused(error) => (theme::ERROR, short(&error.what).to_owned()),
     };
     let rest = match version.untried {
         Untried::Unknown | Untried::WhenChosen | Untried::Now(0) => String::new(),
@@ -442,6 +445,13 @@ fn words(version: &Version, is_current: bool, view: &View) -> (Color32, String) 
     };
     let colon = if matches!(judged.verdict, Verdict::Refused(_)) { ":" } else { "" };
     (color, format!("{files}: {}{colon} {verdict}{rest}", judged.subject))
+}
+
+/// What was refused, without the file's name: that stands before it, and the line is short.
+fn short(what: &str) -> &str {
+    let is_of_file = what.starts_with("The kernel file ");
+    let said = ["does not build", "cannot be read"].into_iter().find_map(|said| what.find(said));
+    said.filter(|_| is_of_file).map_or(what, |at| &what[at..])
 }
 
 /// "exact, 8.41 ms, −0.42".

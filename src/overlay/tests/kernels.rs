@@ -61,6 +61,20 @@ fn the_beginning_of_a_long_log_is_in_sight_below_ten_versions() {
     assert!(!fixture.shows("03_flat.cl:59:"), "the rest scrolls");
 }
 
+/// The verdict is to be read before the line is cut at the panel's edge.
+#[test]
+fn what_is_refused_is_said_without_the_files_name_again() {
+    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
+    fixture.kernels = edited();
+    let why = "The compiler says:\nbox_filter/03_flat.cl:91:5: error: unknown type name 'imt'";
+    let error = Error::new("The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.", why, "");
+    fixture.kernels.versions[0].judged[0].verdict = Verdict::Refused(error);
+    fixture.overlay.open[Panel::Kernels as usize] = true;
+    (0..5).for_each(|_| drop(fixture.pass(vec![])));
+    let first = "box_filter/03_flat.cl: flat: does not build for 'CPU'.";
+    assert!(fixture.find(first).is_some(), "{:?}", fixture.texts);
+}
+
 #[test]
 fn what_was_overtaken_is_not_said_to_be_tried() {
     let mut fixture = Fixture::new(vec2(1280.0, 800.0));

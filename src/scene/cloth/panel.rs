@@ -149,3 +149,30 @@ fn bar(ui: &mut Ui, ms: Option<Series>, most: f64, on_host: bool) {
         ui.painter().rect_filled(filled, 1.0, color);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All texts of the panel where these are the times of a frame.
+    fn texts(ms: f64) -> Vec<String> {
+        let mut times = Times::default();
+        times.note(ClothTimes { figures: 1, handovers: 1, on_host: [false; 5], ms: [ms; 8] });
+        let context = egui::Context::default();
+        let show = || context.run_ui(egui::RawInput::default(), |ui| Panel::default().show(ui, &times));
+        let _ = show();
+        let shapes = show().shapes;
+        let text = |shape: egui::epaint::ClippedShape| match shape.shape {
+            egui::Shape::Text(text) => Some(text.galley.text().to_owned()),
+            _ => None,
+        };
+        shapes.into_iter().filter_map(text).collect()
+    }
+
+    /// A graphics card takes some µs a step.
+    #[test]
+    fn steps_of_some_microseconds_have_digits() {
+        assert_eq!(texts(0.0037).iter().filter(|text| *text == "0.0037").count(), 3 * WORDS.len());
+        assert_eq!(texts(12.345).iter().filter(|text| *text == "12.3").count(), 3 * WORDS.len());
+    }
+}
