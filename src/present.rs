@@ -1,5 +1,6 @@
 //! The video quad. In: a texture and the window's size. Out: the picture in the window, letterboxed.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use glow::HasContext as _;
@@ -71,14 +72,18 @@ impl VideoQuad {
         }
     }
 
-    /// Clears the window to black and draws `texture`, turned by `orientation`, into `viewport`.
-    pub(crate) fn draw(
-        &self,
-        window: (u32, u32),
-        texture: Option<glow::Texture>,
-        viewport: Viewport,
-        orientation: Orientation,
-    ) {
+    /// Makes the window ready for what is drawn next, all of it black.
+    pub(crate) fn clear(&self, window: (u32, u32)) {
+        self.make_ready(window);
+        // SAFETY: the context is current on this thread.
+        unsafe {
+            self.gl.clear_color(0.0, 0.0, 0.0, 1.0);
+            self.gl.clear(glow::COLOR_BUFFER_BIT);
+        }
+    }
+
+    /// The same for what covers all of it: nothing is cleared.
+    pub(crate) fn make_ready(&self, window: (u32, u32)) {
         let gl = &self.gl;
         // The overlay's painter changes blending, scissor and vertex array, so all of it is set each time.
         // SAFETY: the context is current on this thread; all objects are alive and this context's.
@@ -93,26 +98,27 @@ impl VideoQuad {
             }
             gl.color_mask(true, true, true, true);
             gl.viewport(0, 0, window.0 as i32, window.1 as i32);
-            gl.clear_color(0.0, 0.0, 0.0, 1.0);
-            gl.clear(glow::COLOR_BUFFER_BIT);
         }
-        texture.into_iter().for_each(|texture| self.draw_texture(texture, viewport, orientation));
     }
 
-    /// Draws another picture over the one that was just drawn there, from so many pixels of the viewport on to the right.
-    pub(crate) fn draw_beside(
+    /// Draws `texture`, turned by `orientation`, into `viewport` of a window that was cleared: of the viewport's columns of pixels
+    /// those of `columns`.
+    pub(crate) fn draw(
         &self,
         texture: glow::Texture,
         viewport: Viewport,
         orientation: Orientation,
-        from: i32,
+        columns: Range<i32>,
     ) {
         let gl = &self.gl;
-        let from = from.clamp(0, viewport.width);
+        let (from, to) = (columns.start.max(0), columns.end.min(viewport.width));
+        if from >= to {
+            return;
+        }
         // SAFETY: the context is current on this thread.
         unsafe {
             gl.enable(glow::SCISSOR_TEST);
-            gl.scissor(viewport.x + from, viewport.y, viewport.width - from, viewport.height);
+            gl.scissor(viewport.x + from, viewport.y, to - from, viewport.height);
         }
         self.draw_texture(texture, viewport, orientation);
         // SAFETY: as before.

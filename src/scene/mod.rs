@@ -131,10 +131,15 @@ impl Screen<'_> {
     /// Draws the picture as large as fits, on black; returns where it lies.
     fn show_picture(&self) -> Viewport {
         let viewport = self.viewport();
-        self.quad.draw(self.size, self.picture.map(|(texture, ..)| texture), viewport, self.orientation);
-        if let Some((texture, from)) = self.beside {
-            let from = (from * viewport.width as f32).round() as i32;
-            self.quad.draw_beside(texture, viewport, self.orientation, from);
+        let from = self.beside.map_or(1.0, |(_, from)| from);
+        let from = (from * viewport.width as f32).round() as i32;
+        let (left, right) = (0..from, from..viewport.width);
+        self.quad.clear(self.size);
+        if let Some((texture, ..)) = self.picture {
+            self.quad.draw(texture, viewport, self.orientation, left);
+        }
+        if let Some((texture, _)) = self.beside {
+            self.quad.draw(texture, viewport, self.orientation, right);
         }
         viewport
     }

@@ -318,9 +318,11 @@ impl Scene for Cloth {
         let (width, height) = screen.size;
         self.wide = width as f32 / height.max(1) as f32;
         let at = Viewport { x: 0, y: 0, width: width as i32, height: height as i32 };
-        // Sets all that the overlay's painter may have changed.
-        screen.quad.draw(screen.size, None, at, screen.orientation);
+        screen.quad.make_ready(screen.size);
         let drawn = self.draw_world(screen.gl, at, screen);
+        if drawn.is_err() {
+            screen.quad.clear(screen.size);
+        }
         match self.error.take() {
             Some(error) => Err(error),
             None => drawn,

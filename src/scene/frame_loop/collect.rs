@@ -7,8 +7,28 @@ use super::lent::{Done, Until};
 use super::{Beside, Flight, FrameLoop, Half, Ready, Side};
 use crate::engine::{Finished, Outcome, Slot};
 use crate::error::Error;
+use crate::gpu::gl_timer::GlTimer;
 use crate::ladders::box_filter::VariantId;
 use crate::stats::Stage;
+
+impl Ready {
+    fn fill(&mut self, timer: &GlTimer) {
+        let stages = &mut self.flight.stages;
+        if let Some(beside) = &mut self.beside {
+            let began = Instant::now();
+            beside.slots_mut().for_each(Slot::show);
+            stages.did(Stage::Wipe, began);
+        }
+        let began = Instant::now();
+        if self.slot.is_in_output() {
+            self.fetched = timer.time_and_begin(|| self.slot.show()).1;
+        } else {
+            self.slot.show();
+        }
+        stages.did(Stage::Release, began);
+        self.is_filled = true;
+    }
+}
 
 impl FrameLoop {
     pub(super) fn collect(&mut self) {
@@ -74,27 +94,26 @@ impl FrameLoop {
         }
     }
 
-    /// Moves a picture into its texture, unless it is there already.
+    /// A picture is done, and goes to the screen when it is due.
     pub(super) fn show(&mut self, half: Half, beside: Option<Box<Beside>>) {
-        let Half { mut flight, mut slot, readings } = half;
-        let began = Instant::now();
-        let mut fetched = None;
-        if slot.is_in_output() {
-            fetched = self.gl_times.timer().time_and_begin(|| slot.show()).1;
-        } else {
-            slot.show();
-        }
-        flight.stages.did(Stage::Release, began);
+        let Half { flight, slot, readings } = half;
         let again = flight.again;
         // The movie may have gone on meanwhile.
         let is_shown = |shown: &Ready| Arc::ptr_eq(&shown.flight.frame, &flight.frame);
         let is_wanted = !again || self.shown.as_ref().is_some_and(is_shown);
-        if flight.generation != self.generation || !is_wanted {
-            self.give_up_ready(Ready { flight, slot, fetched, readings, beside });
+        let is_wanted = is_wanted && flight.generation == self.generation;
+        let ready = Ready { flight, slot, is_filled: false, fetched: None, readings, beside };
+        if !is_wanted {
+            self.give_up_ready(ready);
             return;
         }
-        let ready = Ready { flight, slot, fetched, readings, beside };
         if again { self.ready.push_front(ready) } else { self.ready.push_back(ready) }
+    }
+
+    /// Moves pictures that are ready into their textures, unless they are there.
+    pub(super) fn fill(&mut self) {
+        let timer = self.gl_times.timer();
+        self.ready.iter_mut().filter(|ready| !ready.is_filled).for_each(|ready| ready.fill(timer));
     }
 
     /// Gives a picture up that was ready, with what is beside it.

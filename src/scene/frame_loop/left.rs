@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use super::lent::{Away, Done};
+use super::submit::Came;
 use crate::color::Staging;
 use crate::engine::{Parting, Rest, Side, Slot};
 use crate::gpu::device_thread::DeviceThread;
@@ -56,12 +57,16 @@ impl Left {
         engine.be_on(Side::Both);
         let Some(mut parting) = engine.part_with_device() else { return };
         let others: Vec<Slot> = match done {
-            Done::Asked(_, Err((slot, _))) => vec![slot],
+            Done::Asked(asked, along) => {
+                let refused = |came: Came| came.err().map(|(slot, _)| slot);
+                let along = along.and_then(|along| along.1.map_or_else(Some, refused));
+                refused(asked.1).into_iter().chain(along).collect()
+            }
             Done::Compared(pictures, _) => {
                 let (pair, map) = *pictures;
                 pair.into_slots().into_iter().chain([map]).collect()
             }
-            Done::Asked(..) | Done::Nothing => Vec::new(),
+            Done::Nothing => Vec::new(),
         };
         let slots = finished.into_iter().filter_map(|finished| finished.slot).chain(others);
         self.rests.extend(slots.map(|mut slot| slot.take_rest()));

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use super::bell::{Bell, Heard};
 use super::left::{AllLeft, Left};
-use super::submit::Asked;
+use super::submit::{Along, Asked, Came};
 use super::wipe::Pair;
 use super::{Flight, FrameLoop, Ready};
-use crate::engine::{Difference, Engine, Finished, Pipeline, Progress, Refusal, Rest, Side, Slot, Ticket};
+use crate::engine::{Difference, Engine, Finished, Pipeline, Progress, Rest, Side, Slot, Ticket};
 use crate::error::{Error, Result};
 use crate::gpu::device_thread::DeviceThread;
 use crate::gpu::gl_names;
@@ -36,8 +36,8 @@ pub(super) const ASK: Duration = Duration::from_millis(5);
 /// What came of what the engine was lent for.
 #[allow(clippy::large_enum_variant, reason = "there is one at a time")]
 pub(super) enum Done {
-    /// It was asked for a frame.
-    Asked(Box<Asked>, std::result::Result<Ticket, (Slot, Refusal)>),
+    /// It was asked for a frame, and for its other side where that goes with it.
+    Asked(Box<(Asked, Came)>, Option<Box<Along>>),
     /// These two pictures were compared, with the map in this slot: how they differ, and what that took, in milliseconds.
     Compared(Box<(Pair, Slot)>, Result<(Difference, f64)>),
     /// Nothing that is to be told.
@@ -264,7 +264,7 @@ impl FrameLoop {
         self.lent.ask_for_auto();
         self.lent.ask_for_scopes();
         match done {
-            Done::Asked(asked, came) => self.asked(*asked, came),
+            Done::Asked(asked, along) => self.both_asked(*asked, along.map(|along| *along)),
             Done::Compared(pictures, compared) => self.compared(pictures.0, pictures.1, compared),
             Done::Nothing => {}
         }
@@ -330,6 +330,7 @@ impl FrameLoop {
     /// Gives the device up, with the frames that it has. Its thread ends it, which may take long.
     pub(super) fn take_down(&mut self) {
         self.fetch();
+        self.fill();
         let Some(thread) = self.lent.thread.take() else { return };
         self.decoder.set_staging(None);
         self.lent.later.clear();

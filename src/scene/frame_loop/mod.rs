@@ -78,10 +78,12 @@ struct Flight {
     side: Side,
 }
 
-/// A frame whose picture is in its slot's texture.
+/// A frame that is done.
 struct Ready {
     flight: Flight,
     slot: Slot,
+    /// The pictures are in their textures.
+    is_filled: bool,
     /// OpenGL's own time for fetching the picture.
     fetched: Option<Timing>,
     /// What was measured of it.
@@ -277,6 +279,8 @@ impl FrameLoop {
         self.compare_next();
         while self.submit() {}
         self.compare_next();
+        // Last: the device is at work meanwhile.
+        self.fill();
         self.tidy_wipe();
         Tick { redraw: self.picture_is_due(), wake_at: self.next_wake() }
     }

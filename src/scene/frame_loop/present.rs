@@ -73,6 +73,7 @@ impl FrameLoop {
     /// picture's size in pixels and its pixel aspect.
     pub(crate) fn picture(&mut self) -> Option<(glow::Texture, (u32, u32), f64)> {
         self.drop_overtaken();
+        self.fill();
         if self.picture_is_due()
             && let Some(next) = self.ready.pop_front()
         {

@@ -20,6 +20,10 @@ const SLOW_MS: f64 = 100.0;
 /// What comes of asking for a frame.
 pub(super) type Came = std::result::Result<Ticket, (Slot, Refusal)>;
 
+/// The other side of a frame, which goes to the device together with the first one: what came of it, or the slot where it was not
+/// asked for yet.
+pub(super) type Along = (Asked, std::result::Result<Came, Slot>);
+
 /// A frame that the engine is asked for.
 pub(super) struct Asked {
     frame: Arc<Frame>,
@@ -128,15 +132,60 @@ impl FrameLoop {
         let request = asked.request;
         if engine.is_for_device(&request) {
             engine.make_ready(&mut slot, &request, &mut asked.stages);
+            let along = self.other_along(&asked);
             // Meanwhile a picture is drawn.
             let until = if self.picture_is_due() { Until::Wanted } else { Until::Done };
             self.lend("a frame is handed over", until, move |engine| {
                 let came = asked.submit(first, engine, slot);
-                Done::Asked(Box::new(asked), came)
+                let along = along.map(|(other, slot)| {
+                    let came = match &came {
+                        Ok(first) if !engine.is_holding() => Ok(other.submit(Some(*first), engine, slot)),
+                        _ => Err(slot),
+                    };
+                    Box::new((other, came))
+                });
+                Done::Asked(Box::new((asked, came)), along)
             });
         } else {
             let came = asked.submit(first, engine, slot);
-            self.asked(asked, came);
+            self.both_asked((asked, came), None);
+        }
+    }
+
+    /// The other side of a frame and a slot for it, where it can go to the device together with the first one.
+    fn other_along(&mut self, first: &Asked) -> Option<(Asked, Slot)> {
+        let engine = self.lent.engine()?;
+        let due = self.wipe.take_due(|due| first.side == Side::First && due.is_of(&first.frame))?;
+        let slot = match engine.is_for_device(&due.request) {
+            true => self.slot_for(&due.frame, due.side).ok(),
+            false => None,
+        };
+        let Some((mut slot, engine)) = slot.zip(self.lent.engine()) else {
+            // It is asked for next.
+            self.other_is_due(due);
+            return None;
+        };
+        let mut due = due;
+        engine.make_ready(&mut slot, &due.request, &mut due.stages);
+        Some((due, slot))
+    }
+
+    /// Takes what came of both sides of a frame, or of a frame that has one.
+    pub(super) fn both_asked(&mut self, (asked, came): (Asked, Came), along: Option<Along>) {
+        let other = match along {
+            Some((other, Ok(came))) => Some((other, came)),
+            Some((other, Err(slot))) => {
+                self.discard(slot);
+                self.other_is_due(other);
+                None
+            }
+            None => None,
+        };
+        self.asked(asked, came);
+        other.into_iter().for_each(|(other, came)| self.asked(other, came));
+        // Where nothing is done to it, it is done already.
+        if self.flights.iter().any(|flight| flight.request.variant == VariantId::Off) {
+            self.collect_here();
         }
     }
 
@@ -147,7 +196,7 @@ impl FrameLoop {
     }
 
     /// Takes what came of it; what cannot be had so is asked for as it can be.
-    pub(super) fn asked(&mut self, asked: Asked, came: Came) {
+    fn asked(&mut self, asked: Asked, came: Came) {
         let (slot, refusal) = match came {
             Ok(ticket) => {
                 self.on_its_way(asked, ticket);
@@ -225,10 +274,6 @@ impl FrameLoop {
         });
         if generation != self.generation {
             self.cancel(ticket);
-        }
-        if request.variant == VariantId::Off {
-            // Where nothing is done to it, it is done already.
-            self.collect_here();
         }
     }
 

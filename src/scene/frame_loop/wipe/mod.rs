@@ -98,6 +98,11 @@ impl Wipe {
         self.due.take_if(|due| due.is_of(frame));
     }
 
+    /// The frame whose other side is to be asked for, if it is such a one.
+    pub(super) fn take_due(&mut self, which: impl FnOnce(&Asked) -> bool) -> Option<Asked> {
+        self.due.take_if(|due| which(due))
+    }
+
     /// Whether a frame's other side is to be asked for.
     pub(super) fn is_due(&self) -> bool {
         self.due.is_some()

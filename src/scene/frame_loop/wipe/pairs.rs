@@ -279,18 +279,14 @@ impl FrameLoop {
         }
     }
 
-    /// Moves both pictures into their textures, and the map into one of its own.
+    /// Both pictures are done, and the map.
     fn show_pair(&mut self, pair: Pair, compared: Option<(Slot, Difference, f64)>) {
-        let Pair { mut first, other: Half { flight: mut of_other, mut slot, .. } } = pair;
-        let began = Instant::now();
-        slot.show();
-        of_other.stages.did(Stage::Release, began);
+        let Pair { mut first, other: Half { flight: of_other, slot, .. } } = pair;
         let stages = &mut first.flight.stages;
         let (filter_ms, by_wall) = (of_other.stages.filter_ms(), of_other.stages.filter_by_wall);
         stages.take_other(of_other.stages);
-        let map = compared.map(|(mut map, difference, ms)| {
+        let map = compared.map(|(map, difference, ms)| {
             stages.times[Stage::Difference as usize] += ms;
-            map.show();
             (map, difference)
         });
         let beside = Beside { request: of_other.request, filter_ms, by_wall, slot, map };
