@@ -262,7 +262,7 @@ impl Overlay {
         let changed = self.before.replace(changes.clone()).is_some_and(|before| changes.since(&before));
         if !self.visible {
             let below = window.with_min_y(window.top() + panel::HEADER);
-            self.wipe(ui, below, view, &mut actions);
+            self.wipe(ui, below, &[], view, &mut actions);
             self.let_go();
             self.hidden(ui, window, view, changed, &mut actions);
             return actions;
@@ -276,7 +276,8 @@ impl Overlay {
         self.note_opened(view);
         let arranged = self.arrange(window, line, view);
         let layout = &arranged.layout;
-        self.wipe(ui, layout.free, view, &mut actions);
+        let docks: Vec<_> = arranged.docks.iter().flatten().copied().collect();
+        self.wipe(ui, layout.free, &docks, view, &mut actions);
         if layout.above.height() >= panel::HEADER && layout.headline.width() > 60.0 {
             let (rect, folded) = (layout.headline, layout.line);
             let title = headline::show(ui, rect, view, &self.numbers, folded, &mut actions);

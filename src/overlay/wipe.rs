@@ -75,8 +75,16 @@ impl Overlay {
         }
     }
 
-    /// Lays the line and the labels out, these in `area`. The panels lie over them, the picture's own clicks below.
-    pub(super) fn wipe(&mut self, ui: &Ui, area: Rect, view: &View, actions: &mut Vec<Action>) {
+    /// Lays the line and the labels out, these in `area`, and below the panels in `covered` where there is room. The panels lie over
+    /// the line, the picture's own clicks below.
+    pub(super) fn wipe(
+        &mut self,
+        ui: &Ui,
+        area: Rect,
+        covered: &[Rect],
+        view: &View,
+        actions: &mut Vec<Action>,
+    ) {
         let (Some(wipe), Some(placed)) = (view.wipe, view.placed) else { return };
         let picture = placed.rect(ui);
         if picture.width() < 4.0 {
@@ -119,19 +127,36 @@ impl Overlay {
             second.rect = second.rect.translate(vec2(0.0, ROW + 4.0));
         }
         let below = second.rect.bottom() + 4.0;
-        first.paint(ui);
-        second.paint(ui);
-        if let (Some(difference), Some(shown)) = (wipe.difference, view.shown) {
-            let (text, at) = told(difference, shown.size, placed.orientation);
+        let mut labels = vec![first, second];
+        let difference =
+            wipe.difference.zip(view.shown).map(|(wipe, shown)| told(wipe, shown.size, placed.orientation));
+        if let Some((text, _)) = &difference {
             let at_center = pos2(area.center().x, below);
-            Label::new(ui, area, at_center, Align2::CENTER_TOP, &text, true).paint(ui);
-            if let Some(at) = at {
-                let at = picture.min + at * picture.size();
-                ui.painter().circle_stroke(at, 10.0, Stroke::new(3.0, Color32::from_black_alpha(160)));
-                ui.painter().circle_stroke(at, 10.0, Stroke::new(1.5, theme::STRONG));
-            }
+            labels.push(Label::new(ui, area, at_center, Align2::CENTER_TOP, text, true));
+        }
+        let all = labels.iter().fold(Rect::NOTHING, |all, label| all.union(label.rect));
+        let down = uncovered(all, area, covered);
+        for mut label in labels {
+            label.rect = label.rect.translate(vec2(0.0, down));
+            label.paint(ui);
+        }
+        if let Some((_, Some(at))) = difference {
+            let at = picture.min + at * picture.size();
+            ui.painter().circle_stroke(at, 10.0, Stroke::new(3.0, Color32::from_black_alpha(160)));
+            ui.painter().circle_stroke(at, 10.0, Stroke::new(1.5, theme::STRONG));
         }
     }
+}
+
+/// How far down `labels` go to lie below all that covers them; not at all where they would leave `area`.
+fn uncovered(labels: Rect, area: Rect, covered: &[Rect]) -> f32 {
+    let mut down = 0.0;
+    let covers = |rect: &&Rect, down: f32| rect.intersects(labels.translate(vec2(0.0, down)));
+    while let Some(rect) = covered.iter().find(|rect| covers(rect, down)) {
+        // Beyond the edge that both have, so that each step leaves one behind.
+        down = rect.bottom() + theme::GAP - labels.top();
+    }
+    if labels.bottom() + down <= area.bottom() { down } else { 0.0 }
 }
 
 /// The line's name in egui.
@@ -250,6 +275,18 @@ mod tests {
         assert!(text.ends_with("by at most 9 levels, so at (6, 94)"), "{text}");
         assert_eq!(at, Some(vec2(6.5 / 50.0, 94.5 / 100.0)));
         assert_eq!(told(Difference { largest: None, ..difference }, (100, 50), turned).1, None);
+    }
+
+    #[test]
+    fn labels_go_below_what_covers_them_where_there_is_room() {
+        let rect = |top: f32, bottom: f32| Rect::from_x_y_ranges(0.0..=100.0, top..=bottom);
+        let down = |covered: &[Rect]| uncovered(rect(10.0, 30.0), rect(0.0, 200.0), covered);
+        assert_eq!(down(&[]), 0.0);
+        assert_eq!(down(&[rect(40.0, 60.0)]), 0.0);
+        assert_eq!(down(&[rect(0.0, 90.0)]), 80.0 + theme::GAP);
+        // What lies where the first one sends them sends them further, in whichever order.
+        assert_eq!(down(&[rect(100.0, 130.0), rect(0.0, 90.0)]), 120.0 + theme::GAP);
+        assert_eq!(down(&[rect(0.0, 190.0)]), 0.0, "there is no room");
     }
 
     #[test]

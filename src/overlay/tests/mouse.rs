@@ -174,6 +174,24 @@ fn the_sides_of_a_wipe_have_labels_that_can_be_read_wherever_the_line_is() {
 }
 
 #[test]
+fn a_panel_in_the_middle_leaves_the_labels_of_a_wipe_to_be_read() {
+    let mut fixture = wiped(SIZES[0]);
+    fixture.overlay.open[Panel::Kernels as usize] = true;
+    for compared in [false, true] {
+        let difference = Difference { pixels: 100, differing: 0, largest: None };
+        fixture.wipe.as_mut().unwrap().difference = compared.then_some(difference);
+        (0..3).for_each(|_| drop(fixture.pass(vec![])));
+        let labels = ["flat r=7   p50 ", "native r=3   p50 ", "identical: "];
+        for label in &labels[..if compared { 3 } else { 2 }] {
+            let at = fixture.texts.iter().position(|(text, _)| text.starts_with(label)).unwrap();
+            let (rect, later) = (fixture.texts[at].1, &fixture.texts[at + 1..]);
+            let over = later.iter().find(|(_, other)| other.intersects(rect));
+            assert_eq!(over, None, "over {label} at {rect}");
+        }
+    }
+}
+
+#[test]
 fn the_wheel_changes_what_it_is_over() {
     for size in SIZES {
         let mut fixture = Fixture::new(size);
