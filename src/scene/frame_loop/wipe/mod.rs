@@ -6,6 +6,8 @@
 //!      └──▶ due ─▶ other side ─▶ engine ───┴─▶ (compare) ─▶ ready
 //! ```
 //!
+//! Where both are the device's they go there in one message, so that it has work for as long as the picture before is drawn.
+//!
 //! What the other side takes is never the first one's: it is a stage of its own in the statistics, as the comparison is.
 
 mod pairs;
@@ -63,7 +65,7 @@ pub(super) struct Wipe {
     is_away: bool,
     /// For pictures of the other side, and for maps.
     free: Vec<Slot>,
-    /// A frame whose other side is to be asked for.
+    /// A frame whose other side is to be asked for: with the first one, or after it.
     due: Option<Asked>,
     /// A first side that is done, and waits for its other one.
     half: Option<Half>,
