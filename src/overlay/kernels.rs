@@ -5,7 +5,8 @@ mod versions;
 
 use std::fmt;
 
-use egui::{Align2, Color32, Label, Rect, RichText, Ui, vec2};
+use egui::style::ScrollAnimation;
+use egui::{Align2, Color32, Label, Rect, RichText, ScrollArea, Ui, vec2};
 
 use super::panels::{self, Entry};
 use super::place::{self, Panel, Title};
@@ -195,6 +196,11 @@ impl std::fmt::Display for Checked {
 const WIDTH: f32 = 500.0;
 /// The rest of a long source scrolls: the rungs stay in sight.
 const HIGHEST: f32 = 420.0;
+/// Its title, the source's name, and what lies around them.
+const BESIDES: f32 = 60.0;
+/// Some lines of the source are there in any case, and of a log that is long.
+const LEAST_SOURCE: f32 = 100.0;
+const MOST_LOG: f32 = 78.0;
 const ABOUT: &str = "Kernel files that are saved in this folder are built, tried in a process of their own on this frame and on \
                      pictures of all kinds, and then filter the next frame.";
 const RACES: &str = "Have Oclgrind run the chosen variant's kernels, as they were saved last, on a small picture, and tell races \
@@ -295,25 +301,27 @@ fn contents(overlay: &mut Overlay, ui: &mut Ui, view: &View, actions: &mut Vec<A
         }
     }
     races(ui, view.races);
-    let source = |ui: &mut Ui| {
-        if let Some(source) = &kernels.source {
-            code::show(ui, source);
-        }
+    // The source scrolls by itself: what is said of it stays in sight.
+    let height = (HIGHEST - BESIDES - (ui.cursor().top() - ui.min_rect().top())).max(LEAST_SOURCE);
+    let is_new = |ui: &mut Ui| kernels.source.as_ref().is_some_and(|source| code::show(ui, source, height));
+    let top = ui.cursor().top();
+    let is_new = match overlay.machine_code {
+        false => is_new(ui),
+        true => ui.columns(2, |columns| {
+            let [left, right] = columns else { return false };
+            let is_new = is_new(left);
+            machine_code(right, kernels.machine_code.as_ref(), height);
+            is_new
+        }),
     };
-    if !overlay.machine_code {
-        source(ui);
-        return;
+    if is_new {
+        let shown = Rect::from_x_y_ranges(ui.max_rect().x_range(), top..=ui.min_rect().bottom());
+        ui.scroll_to_rect_animation(shown, None, ScrollAnimation::none());
     }
-    ui.columns(2, |columns| {
-        if let [left, right] = columns {
-            source(left);
-            machine_code(right, kernels.machine_code.as_ref());
-        }
-    });
 }
 
 /// What the device runs, below what was counted in it.
-fn machine_code(ui: &mut Ui, code: Option<&Result<MachineCode>>) {
+fn machine_code(ui: &mut Ui, code: Option<&Result<MachineCode>>, height: f32) {
     match code {
         None => line(ui, "The driver is asked\u{2026}", theme::WEAK),
         Some(Err(error)) => sentence(ui, error),
@@ -322,7 +330,8 @@ fn machine_code(ui: &mut Ui, code: Option<&Result<MachineCode>>) {
             for fact in &code.facts {
                 ui.label(RichText::new(fact).font(theme::words(12.0)).color(theme::TEXT));
             }
-            code::plain(ui, &code.text);
+            let area = ScrollArea::vertical().id_salt("machine-code").auto_shrink([false, true]);
+            area.max_height(height).min_scrolled_height(0.0).show(ui, |ui| code::plain(ui, &code.text));
         }
     }
 }
@@ -374,13 +383,16 @@ fn sentence(ui: &mut Ui, error: &Error) {
     ui.label(RichText::new(&error.what).font(theme::words(12.0)).color(theme::ERROR));
     let is_log = error.why.contains('\n');
     let font = if is_log { theme::figures(11.0) } else { theme::words(12.0) };
-    ui.scope(|ui| {
+    let why = |ui: &mut Ui| {
         ui.spacing_mut().item_spacing.y = 0.0;
         // Each line is a text of its own: the first ones of a long log are in sight.
         for text in error.why.lines() {
             ui.add(Label::new(RichText::new(text).font(font.clone()).color(theme::TEXT)).wrap());
         }
-    });
+    };
+    // The source below it stays in sight.
+    let log = ScrollArea::vertical().id_salt(&error.what).auto_shrink([false, true]);
+    log.max_height(MOST_LOG).min_scrolled_height(0.0).show(ui, why);
     if !error.hint.is_empty() && !is_log {
         ui.label(RichText::new(&error.hint).font(theme::words(12.0)).color(theme::WEAK));
     }

@@ -19,7 +19,9 @@ use crate::gpu::program;
 use crate::gpu::sources::{self, Sources};
 use crate::jobs::{Job, Waker};
 use crate::ladders::box_filter::{OWN_FILE, VariantId};
-use crate::overlay::{Judged, Kernels, Panel, Source, Subject, Untried, Verdict, Version};
+use crate::overlay::{
+    Judged, Kernels, Panel, Source, Subject, Untried, Verdict, Version, errors_in, told_of,
+};
 
 /// Versions that are kept.
 const KEPT: usize = 10;
@@ -68,8 +70,8 @@ pub(super) struct LiveKernels {
     asked: HashMap<Subject, u64>,
     /// What was said of a version that must not run.
     said: Option<Error>,
-    /// What the source is of that is shown.
-    source_of: Option<(u64, VariantId, DeviceKind)>,
+    /// What the source is of that is shown, and what a compiler says of it.
+    source_of: Option<((u64, VariantId, DeviceKind), String)>,
     /// Whose machine code is shown or asked for: version, variant, picture's size, and the device's number.
     code_of: Option<(u64, VariantId, (u32, u32), usize)>,
     /// Counts the devices: the versions' times are of the last one alone.
@@ -382,21 +384,33 @@ impl LiveKernels {
         self.shown.copying = self.copying.is_some();
     }
 
-    /// The chosen variant's kernels as they were saved last.
+    /// The chosen variant's kernels as they were saved last; where a compiler has found an error in another file, that one.
     fn source(&mut self, chosen: VariantId, kind: DeviceKind) {
+        let current = self.version(self.current);
+        let told = current.and_then(|kept| told_of(&kept.judged, chosen));
+        let log = match told.map(|judged| &judged.verdict) {
+            Some(Verdict::Refused(error)) => error.why.as_str(),
+            _ => "",
+        };
         let of = (self.current, chosen, kind);
-        if self.source_of == Some(of) {
+        if self.source_of.as_ref().is_some_and(|(shown, said)| (shown, said.as_str()) == (&of, log)) {
             return;
         }
-        self.source_of = Some(of);
-        let file = chosen.files(kind).and_then(|files| files.first());
-        self.shown.source = file.and_then(|file| {
-            let now = self.version(self.current).map(|kept| &kept.sources);
-            let text = now.map_or_else(|| program::built_in(file), |sources| sources.text(file)).ok()?;
+        let text =
+            |file: &str| current.map_or_else(|| program::built_in(file), |kept| kept.sources.text(file)).ok();
+        let own = chosen.files(kind).unwrap_or_default();
+        let named = || errors_in(log).map(|(file, _)| file);
+        // Several of its files may have errors: the first one of the log.
+        let refused =
+            named().find(|file| own.contains(file)).or_else(|| named().find(|file| text(file).is_some()));
+        let shown = refused.or(own.first().copied()).and_then(|file| {
             let earlier = self.kept.iter().rev().find(|kept| kept.number < self.current);
             let before = earlier.and_then(|kept| kept.sources.text(file).ok());
-            Some(Source::new((*file).to_owned(), &text, before.as_deref()))
+            let source = Source::new(file.to_owned(), &text(file)?, before.as_deref());
+            Some(source.of_version(self.current, log))
         });
+        self.source_of = Some((of, log.to_owned()));
+        self.shown.source = shown;
     }
 }
 

@@ -75,6 +75,48 @@ fn what_is_refused_is_said_without_the_files_name_again() {
     assert!(fixture.find(first).is_some(), "{:?}", fixture.texts);
 }
 
+/// What a version has changed comes into sight, and what the compiler says of it does before that; once, and below the log.
+#[test]
+fn what_is_new_in_a_version_is_scrolled_to_once() {
+    use crate::overlay::code::{CHANGED, REFUSED};
+    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
+    fixture.kernels = edited();
+    let name = "box_filter/03_flat.cl".to_owned();
+    let lines =
+        |changed: usize| (0..200).map(|n| format!("int v{}; // {n}\n", n == changed)).collect::<String>();
+    let source = |version, changed, log: &str| {
+        Source::new(name.clone(), &lines(changed), Some(&lines(300))).of_version(version, log)
+    };
+    fixture.overlay.open[Panel::Kernels as usize] = true;
+    let refused = std::mem::take(&mut fixture.kernels.versions[0].judged);
+    let mut marked = |source: Source, color: Color32, events: Vec<Event>| {
+        // A log takes some of its room.
+        let has_log = !source.refused.is_empty();
+        fixture.kernels.versions[0].judged = if has_log { refused.clone() } else { Vec::new() };
+        fixture.kernels.source = Some(source);
+        drop(fixture.pass(events));
+        (0..30).for_each(|_| drop(fixture.pass(vec![])));
+        let name = fixture.texts.iter().find(|(text, _)| text.starts_with("box_filter/03_flat.cl, 1 line"));
+        let panel = fixture.ctx.read_response(panel::cover_id("kernels")).expect("it is shown").rect;
+        let mark = fixture.rects.iter().find(|(_, filled)| *filled == color).expect("it is marked").0;
+        let sight = panel.with_min_y(name.expect("it has a name").1.bottom());
+        (sight.contains_rect(mark.shrink2(vec2(20.0, 0.0))), mark.top() - sight.top(), sight.center())
+    };
+    let (is_seen, below, middle) = marked(source(2, 150, ""), CHANGED, vec![]);
+    assert!(is_seen && below > 40.0, "with some lines above it: {below}");
+    // Who scrolls on is left alone, also when a verdict comes that names no line.
+    let moved = Event::PointerMoved(middle);
+    let wheel = super::mouse::wheel(egui::MouseWheelUnit::Point, 900.0);
+    assert!(!marked(source(2, 150, ""), CHANGED, vec![moved, wheel]).0);
+    assert!(!marked(source(2, 150, "It did not end."), CHANGED, vec![]).0);
+    // The next version, and the line that its compiler names.
+    assert!(marked(source(3, 150, ""), CHANGED, vec![]).0);
+    let log = "The compiler says:\nerror: box_filter/03_flat.cl:21:3: no";
+    assert!(marked(source(3, 150, log), REFUSED, vec![]).0);
+    assert!(marked(source(4, 199, ""), CHANGED, vec![]).0, "the last line");
+    assert!(marked(source(4, 199, &log.replace("21", "200")), REFUSED, vec![]).0, "it has less room now");
+}
+
 #[test]
 fn what_was_overtaken_is_not_said_to_be_tried() {
     let mut fixture = Fixture::new(vec2(1280.0, 800.0));
