@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
+use egui::style::ScrollAnimation;
 use egui::text::{LayoutJob, TextFormat};
-use egui::{Color32, Galley, Id, Pos2, Rect, ScrollArea, Ui, vec2};
+use egui::{Align, Color32, Galley, Id, Pos2, Rect, ScrollArea, Ui, vec2};
 use egui_extras::syntax_highlighting::{CodeTheme, highlight};
 
 use super::{kernels, theme};
@@ -111,6 +112,11 @@ const ABOVE: f32 = 4.0;
 struct InSight {
     /// A file, its version, and a line.
     of: (String, u64, Option<usize>),
+    /// In so many points, scrolled by so many.
+    height: f32,
+    offset: f32,
+    /// It was scrolled to in the last pass.
+    scrolls: bool,
     /// Nobody has scrolled since.
     holds: bool,
 }
@@ -130,28 +136,26 @@ pub(super) fn show(ui: &mut Ui, source: &Source, height: f32) -> bool {
     let mut job = highlight(ui.ctx(), ui.style(), &theme, &source.text, "c");
     job.wrap.max_width = f32::INFINITY;
     let galley = ui.painter().layout_job(job);
-    let mut area = ScrollArea::vertical().id_salt("source").auto_shrink([false, true]);
-    area = area.max_height(height).min_scrolled_height(0.0);
-    let key = (source.name.clone(), source.version, source.first());
-    let (id, row) = (Id::unique("source-in-sight"), source.first().and_then(|line| galley.rows.get(line)));
-    let top = row.map_or(0.0, |row| row.rect().top() - ABOVE * row.rect().height());
-    // Beyond its end, be it by rounding, it would swing back.
-    let top = top.min(galley.size().y - height - 1.0).max(0.0);
-    let before = ui.data_mut(|data| data.get_temp::<InSight>(id)).filter(|before| before.of == key);
-    let is_new = before.is_none();
+    let id = Id::unique("source-in-sight");
+    let of = (source.name.clone(), source.version, source.first());
+    let before = ui.data_mut(|data| data.get_temp::<InSight>(id)).filter(|before| before.of == of);
     // What is said above it may take some of its room later on; but whoever has scrolled is left alone.
-    let holds = before.is_none_or(|before| before.holds);
-    if holds {
-        area = area.vertical_scroll_offset(top);
-    }
-    let offset = area.show(ui, |ui| lines(ui, source, &galley)).state.clamped_offset().y;
-    let holds = holds && (offset - top).abs() < 0.5;
-    ui.data_mut(|data| data.insert_temp(id, InSight { of: key, holds }));
-    is_new
+    let holds = before.as_ref().is_none_or(|before| before.holds);
+    let scrolls = holds && before.as_ref().is_none_or(|before| (before.height - height).abs() > 0.5);
+    let area = ScrollArea::vertical().id_salt("source").auto_shrink([false, true]);
+    let area = area.max_height(height).min_scrolled_height(0.0);
+    let shown = area.show(ui, |ui| lines(ui, source, &galley, scrolls));
+    let offset = shown.state.clamped_offset().y;
+    // It is there from the next pass on.
+    let stays = before.as_ref().is_some_and(|before| before.scrolls || (before.offset - offset).abs() < 0.5);
+    let now = InSight { of, height, offset, scrolls, holds: holds && (scrolls || stays) };
+    ui.data_mut(|data| data.insert_temp(id, now));
+    before.is_none()
 }
 
-/// All lines, numbered.
-fn lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>) {
+/// All lines, numbered. `scrolls`: what is to be in sight first comes there: egui would swing back from a place that
+/// is beyond the end of a pass before.
+fn lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>, scrolls: bool) {
     let numbers = (1..=source.text.lines().count()).map(|n| format!("{n:>4}\n")).collect::<String>();
     let format = TextFormat { color: theme::RULE, ..TextFormat::simple(theme::figures(SIZE), theme::WEAK) };
     let numbers = ui.painter().layout_job(LayoutJob::single_section(numbers, format));
@@ -164,6 +168,13 @@ fn lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>) {
             let y = row.rect().translate(text.to_vec2()).y_range();
             painter.rect_filled(Rect::from_x_y_ranges(area.x_range(), y), 0, color);
         }
+    }
+    if scrolls {
+        let row = source.first().and_then(|line| galley.rows.get(line)).map(|row| row.rect());
+        let [top, height] = row.map_or([0.0; 2], |row| [row.top(), row.height()]);
+        let from = text.y + (top - ABOVE * height).max(0.0);
+        let place = Rect::from_x_y_ranges(area.x_range(), from..=text.y + top + height);
+        ui.scroll_to_rect_animation(place, Some(Align::Min), ScrollAnimation::none());
     }
     painter.galley(area.min, numbers, theme::WEAK);
     painter.galley(text, galley.clone(), theme::TEXT);
