@@ -73,14 +73,16 @@ pub(crate) struct Judged {
     pub runs: bool,
     /// The filter's median in the movie, in milliseconds; only of what is exact.
     pub ms: Option<f64>,
-    /// The same of the version that ran before, at the same radius and size.
-    pub before_ms: Option<f64>,
+    /// How many more than those of the version that ran before, where both were measured for long enough and alike.
+    pub change_ms: Option<f64>,
+    /// Another version ran before.
+    pub is_after: bool,
 }
 
 impl Judged {
     /// Of which nothing else is known.
     pub(crate) fn new(subject: Subject, verdict: Verdict) -> Self {
-        Self { subject, verdict, runs: false, ms: None, before_ms: None }
+        Self { subject, verdict, runs: false, ms: None, change_ms: None, is_after: false }
     }
 
     fn differs(&self) -> bool {
@@ -99,6 +101,8 @@ pub(crate) struct Version {
     pub judged: Vec<Judged>,
     /// What of them is still to be tried.
     pub untried: Untried,
+    /// The chosen variant's median in the movie, in milliseconds, where it was measured with these.
+    pub ms: Option<f64>,
 }
 
 /// What of a version is still to be tried.

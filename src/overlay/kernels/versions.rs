@@ -53,7 +53,8 @@ fn words(version: &Version, is_current: bool, view: &View) -> (Color32, String) 
     };
     let Some(judged) = told_of(&version.judged, view.chosen) else {
         if version.files.is_empty() {
-            return (theme::WEAK, files);
+            let ms = version.ms.map_or(theme::UNKNOWN.to_owned(), |ms| format!("{} ms", theme::ms(ms)));
+            return (theme::WEAK, format!("{files}: {} {ms}", view.chosen));
         }
         let state = match version.untried {
             Untried::Now(0) => "changes nothing that runs here",
@@ -99,10 +100,13 @@ fn short(what: &str) -> &str {
 /// "exact, 8.41 ms, −0.42".
 fn times(judged: &Judged) -> String {
     let Some(ms) = judged.ms else { return "exact".to_owned() };
-    let change = judged.before_ms.map(|before| {
-        let change = ms - before;
-        let sign = if change < 0.0 { "\u{2212}" } else { "+" };
-        format!(", {sign}{} ms", theme::ms(change.abs()))
-    });
-    format!("exact, {} ms{}", theme::ms(ms), change.unwrap_or_default())
+    let change = match judged.change_ms {
+        Some(change) => {
+            let sign = if change < 0.0 { "\u{2212}" } else { "+" };
+            format!(", {sign}{} ms", theme::ms(change.abs()))
+        }
+        None if judged.is_after => format!(", {}", theme::UNKNOWN),
+        None => String::new(),
+    };
+    format!("exact, {} ms{change}", theme::ms(ms))
 }

@@ -4,10 +4,11 @@ use super::*;
 use crate::verify::{Difference, MismatchReport};
 
 fn version(number: u64, file: &str, verdict: Verdict) -> Version {
-    let (ms, before_ms) = (Some(8.0), Some(8.42));
+    let (ms, change_ms, is_after) = (Some(8.0), Some(-0.42), true);
     let runs = number == 3;
-    let judged = Judged { subject: Subject::Variant(VariantId::Flat), verdict, runs, ms, before_ms };
-    Version { number, files: vec![file.to_owned()], judged: vec![judged], untried: Untried::Now(0) }
+    let judged =
+        Judged { subject: Subject::Variant(VariantId::Flat), verdict, runs, ms, change_ms, is_after };
+    Version { number, files: vec![file.to_owned()], judged: vec![judged], untried: Untried::Now(0), ms }
 }
 
 /// A folder with three versions, of which the second runs.
@@ -23,7 +24,8 @@ fn edited() -> Kernels {
     let error =
         Error::new("The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.", why, "Correct it.");
     let refused = version(4, "box_filter/03_flat.cl", Verdict::Refused(error));
-    let first = Version { number: 1, files: Vec::new(), judged: Vec::new(), untried: Untried::Now(0) };
+    let first =
+        Version { number: 1, files: Vec::new(), judged: Vec::new(), untried: Untried::Now(0), ms: None };
     Kernels {
         folder: Some("/home/user/kernels".to_owned()),
         versions: vec![
@@ -227,7 +229,7 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
         "common/mean.clh: flat exact, 8.00 ms, \u{2212}0.42 ms",
         "box_filter/03_flat.cl: flat differs in 12,345 bytes, first red at (3, 4)",
         "'flat' goes on with version 3.",
-        "as it began",
+        "as it began: flat \u{2013}",
         "box_filter/03_flat.cl, 1 line changed",
     ] {
         let all = || fixture.texts.iter().map(|(text, _)| text).collect::<Vec<_>>();
@@ -248,6 +250,12 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
     assert!(fixture.kernels.differs(VariantId::Version) && !fixture.kernels.differs(VariantId::Flat));
     fixture.kernels.beside = Some((VariantId::Flat, 2));
     assert!(!fixture.kernels.differs(VariantId::Version));
+    // What was not measured has no number.
+    fixture.kernels.versions[2].judged[0].change_ms = None;
+    fixture.kernels.versions[3].ms = Some(9.5);
+    (0..3).for_each(|_| drop(fixture.pass(vec![])));
+    assert!(fixture.find("common/mean.clh: flat exact, 8.00 ms, \u{2013}").is_some(), "{:?}", fixture.texts);
+    assert!(fixture.find("as it began: flat 9.50 ms").is_some(), "{:?}", fixture.texts);
     fixture.kernels = Kernels::default();
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     assert_eq!(fixture.click("Make an editable copy"), [Action::CopyKernels]);
