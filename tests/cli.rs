@@ -297,7 +297,7 @@ fn snapshot_puts_two_filters_side_by_side_and_tells_how_they_differ() {
         parts.reverse();
         parts.join(",")
     };
-    let [differing, all] = [differing, width as usize * height as usize].map(grouped);
+    let [differing, all] = [differing, width * height].map(grouped);
     let said = format!(
         "flat r=7 and native r=15: {differing} of {all} pixels differ, by at most {levels} levels, first so at ({x}, {y})\n"
     );
