@@ -26,6 +26,7 @@
 //! threads    work shared among threads
 //! jobs       work in the background: progress, cancelling, waking, errors
 //! memory     memory for pictures, or a sentence
+//! numbers    numbers as people read them
 //! random     numbers that look random, the same in each run
 //! environment the variables that are read
 //! exit       exit codes
@@ -67,6 +68,7 @@ mod libav;
 mod load;
 pub mod media;
 pub(crate) mod memory;
+pub(crate) mod numbers;
 pub(crate) mod options;
 pub mod overlay;
 pub(crate) mod present;

@@ -816,6 +816,30 @@ fn kernels_are_edited_while_the_movie_runs() {
     }
 }
 
+/// What takes seconds for the frame that is looked at is judged to its end all the same, by pictures of all kinds among canaries.
+#[test]
+fn a_slow_kernel_is_judged_to_its_end() {
+    let (display, folder) = (Display::start(&[]), Folder::new("changed-slow"));
+    std::fs::create_dir_all(kernels(&folder).join("box_filter")).unwrap();
+    let mut command = window(&display, &folder, &["--variant", "flat", "--radius", "2"]);
+    let mut session = Session::start(&display, &mut command);
+    session.resize(1280, 720);
+    session.wait_for_title("flat, r=2");
+    session.wait_for_frames();
+    session.display.key("e");
+    session.wait_for_text("Edit the files in");
+    // The movie's pictures alone are 64 wide; of those that all kernels are judged by some are 67.
+    let slow = "for (volatile int i = 0; x == 0 && width == 64 && height == 48 && i < 60000000; i++) ;";
+    let outside = "if (width == 67 && x == 0 && y == 0) ((__global uchar *)src)[width * height * 4 + 3] = 1;";
+    let begins = "    ushort4 sum = 0;";
+    save(&folder, FLAT, &flat(begins, &format!("    {slow}\n    {outside}\n{begins}")));
+    session.wait_for_text("flat: Changed kernels write outside the picture.");
+    session.wait_for_text("'flat' goes on with version 1.");
+    session.wait_for_title("flat, r=2");
+    session.wait_for_frames();
+    assert_eq!(session.quit(), "", "it is told in the panel");
+}
+
 #[test]
 fn oclgrind_finds_nothing_in_the_shipped_kernels_and_what_is_planted() {
     let folder = Folder::new("changed-oclgrind");

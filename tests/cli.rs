@@ -288,7 +288,16 @@ fn snapshot_puts_two_filters_side_by_side_and_tells_how_they_differ() {
     }
     let (levels, (x, y)) = largest;
     assert!(levels > 1, "they differ");
-    let all = width * height;
+    let grouped = |count: usize| {
+        let (mut digits, mut parts) = (count.to_string(), Vec::new());
+        while digits.len() > 3 {
+            parts.push(digits.split_off(digits.len() - 3));
+        }
+        parts.push(digits);
+        parts.reverse();
+        parts.join(",")
+    };
+    let [differing, all] = [differing, width * height].map(grouped);
     let said = format!(
         "flat r=7 and native r=15: {differing} of {all} pixels differ, by at most {levels} levels, first so at ({x}, {y})\n"
     );

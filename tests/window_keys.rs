@@ -173,7 +173,7 @@ fn a_wipe_shows_two_filters_and_how_they_differ() {
     session.wait_for_text("by at most");
     let told = session.texts().into_iter().find(|t| t.text.contains("by at most")).unwrap().text;
     session.press_until_title("equal", "flat, r=9, paused");
-    session.wait_for_text("identical: 921600 pixels compared");
+    session.wait_for_text("identical: 921,600 pixels compared");
     session.press_until_title("minus", "flat, r=8, paused");
     session.wait("the difference again", |s| s.shows(&told));
     display.key("D");

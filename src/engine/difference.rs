@@ -11,6 +11,7 @@ use crate::gpu::kernel::{Kernel, Value, enqueue, expect_types};
 use crate::gpu::memory::{Picture, Storage, new_memory};
 use crate::gpu::{program, timer};
 use crate::memory::picture_memory;
+use crate::numbers::thousands;
 
 const FILE: &str = "difference/01_heat.cl";
 const FAILED: &str = "Two pictures could not be compared.";
@@ -47,15 +48,13 @@ pub struct Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pixels, differing, largest } = self;
+        let [pixels, all] = [*differing, *pixels].map(|count| thousands(count as f64));
         let Some((levels, (x, y))) = largest else {
-            return write!(f, "identical: {pixels} pixels compared");
+            return write!(f, "identical: {all} pixels compared");
         };
         let verb = if *differing == 1 { "differs" } else { "differ" };
         let s = if *levels == 1 { "" } else { "s" };
-        write!(
-            f,
-            "{differing} of {pixels} pixels {verb}, by at most {levels} level{s}, first so at ({x}, {y})"
-        )
+        write!(f, "{pixels} of {all} pixels {verb}, by at most {levels} level{s}, first so at ({x}, {y})")
     }
 }
 

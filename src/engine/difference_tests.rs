@@ -162,13 +162,13 @@ fn faults_in_the_kernels_are_caught() {
 #[test]
 fn a_difference_is_said_in_words() {
     let said = |differing, largest| Difference { pixels: 921_600, differing, largest }.to_string();
-    assert_eq!(said(0, None), "identical: 921600 pixels compared");
+    assert_eq!(said(0, None), "identical: 921,600 pixels compared");
     assert_eq!(
         said(1, Some((1, (3, 4)))),
-        "1 of 921600 pixels differs, by at most 1 level, first so at (3, 4)"
+        "1 of 921,600 pixels differs, by at most 1 level, first so at (3, 4)"
     );
     assert_eq!(
         said(20, Some((17, (3, 4)))),
-        "20 of 921600 pixels differ, by at most 17 levels, first so at (3, 4)"
+        "20 of 921,600 pixels differ, by at most 17 levels, first so at (3, 4)"
     );
 }

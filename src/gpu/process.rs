@@ -43,6 +43,7 @@ pub fn prepare() {
 pub(crate) fn set_kernels(folder: &Path) {
     // SAFETY: no other thread reads the environment yet.
     unsafe { std::env::set_var(super::program::KERNELS_VARIABLE, folder) };
+    super::program::named_by_option();
 }
 
 /// Starts this program anew in this process, with the environment as it is now. Returns where the system refuses.

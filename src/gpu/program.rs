@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::error::{Error, Result};
@@ -34,6 +35,33 @@ pub(crate) fn named_folder() -> Option<PathBuf> {
     crate::environment::get(KERNELS_VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
+/// Whether the folder that is named was named by the option.
+static BY_OPTION: AtomicBool = AtomicBool::new(false);
+
+/// Notes that the user has named the folder by `--kernels`.
+pub(super) fn named_by_option() {
+    BY_OPTION.store(true, Ordering::Relaxed);
+}
+
+/// What the user has named the folder with, as the beginning of a sentence.
+pub(crate) fn named_with() -> &'static str {
+    naming(named_folder().is_some(), BY_OPTION.load(Ordering::Relaxed)).0
+}
+
+/// What leaves that folder out, after "or" or a comma.
+pub(crate) fn way_back() -> &'static str {
+    naming(named_folder().is_some(), BY_OPTION.load(Ordering::Relaxed)).1
+}
+
+fn naming(is_named: bool, by_option: bool) -> (&'static str, &'static str) {
+    match (is_named, by_option) {
+        (true, true) => ("--kernels", "start clreel without --kernels"),
+        (true, false) => (KERNELS_VARIABLE, "unset CLREEL_KERNELS"),
+        // The copy that the window has made.
+        (false, _) => ("The folder of kernels", "delete the files that are changed"),
+    }
+}
+
 /// The text of a kernel file, by its path under `kernels/`, such as `box_filter/01_naive.cl`.
 pub(crate) fn source(name: &str) -> Result<String> {
     if let Some(sources) = sources::current() {
@@ -57,7 +85,7 @@ fn source_from(directory: Option<&Path>, name: &str) -> Result<String> {
         match load::text(&path, load::KERNEL) {
             Ok(text) => return Ok(text),
             Err(Unread::Missing) if folder.is_dir() => {}
-            Err(why) => return Err(sources::unreadable(&path, &why.to_string())),
+            Err(why) => return Err(sources::unreadable(&path, &why)),
         }
     }
     EMBEDDED.iter().find(|(n, _)| *n == name).map(|(_, text)| (*text).to_owned()).ok_or_else(|| {
@@ -412,7 +440,20 @@ mod tests {
         assert_eq!(source_from(Some(&dir), "common/mean.clh"), source_from(None, "common/mean.clh"));
         std::fs::remove_dir_all(&dir).unwrap();
         let error = source_from(Some(&dir), "common/mean.clh").unwrap_err().to_string();
-        assert!(error.contains("cannot be read") && error.contains(KERNELS_VARIABLE), "{error}");
+        assert!(error.contains("cannot be read") && error.contains("Name another folder, or "), "{error}");
+        std::fs::create_dir_all(dir.join("common")).unwrap();
+        std::fs::write(dir.join("common/mean.clh"), [0xff, 0xfe]).unwrap();
+        let error = source_from(Some(&dir), "common/mean.clh").unwrap_err().to_string();
+        assert!(error.contains("cannot be read") && error.contains("Correct or delete it"), "{error}");
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn the_way_back_is_the_one_that_the_user_has_come() {
+        let ways = [(true, true), (true, false), (false, false)].map(|(named, option)| naming(named, option));
+        assert_eq!(ways[0], ("--kernels", "start clreel without --kernels"));
+        assert!(ways[1].0 == KERNELS_VARIABLE && ways[1].1.ends_with(KERNELS_VARIABLE));
+        assert!(!format!("{:?}", ways[2]).contains("KERNELS") && !ways[2].1.contains("--"));
     }
 
     #[test]

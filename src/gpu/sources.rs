@@ -11,7 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::program::{self, EMBEDDED, KERNELS_VARIABLE};
+use super::program::{self, EMBEDDED};
 use crate::error::{Error, Result};
 use crate::load::{self, Unread};
 
@@ -50,9 +50,7 @@ impl Sources {
             return Err(Error::new(
                 format!("The kernels in {} cannot be read.", folder.display()),
                 format!("{e}."),
-                format!(
-                    "Name another folder, or unset {KERNELS_VARIABLE} to use the kernels that are built in."
-                ),
+                another_folder(),
             ));
         }
         let mut texts = Texts::new();
@@ -110,7 +108,7 @@ fn add(texts: &mut Texts, folder: &Path, prefix: &str, depth: usize) {
                 Ok(text) => drop(texts.insert(name, Ok(text))),
                 // It went away a moment ago.
                 Err(Unread::Missing) => {}
-                Err(why) => drop(texts.insert(name, Err(unreadable(&path, &why.to_string())))),
+                Err(why) => drop(texts.insert(name, Err(unreadable(&path, &why)))),
             }
         }
     }
@@ -130,12 +128,19 @@ pub(crate) fn is_unreadable(error: &Error) -> bool {
 }
 
 /// Why a kernel file cannot be had.
-pub(super) fn unreadable(path: &Path, why: &str) -> Error {
-    Error::new(
-        format!("{KERNEL_FILE}{}{UNREADABLE}", path.display()),
-        why,
-        format!("Unset {KERNELS_VARIABLE} to use the kernels that are built in."),
-    )
+pub(super) fn unreadable(path: &Path, why: &Unread) -> Error {
+    let hint = match why {
+        // A file that is missing in a folder is as it is built in.
+        Unread::Missing => another_folder(),
+        _ => {
+            format!("Correct or delete it, or {} to use the kernels that are built in.", program::way_back())
+        }
+    };
+    Error::new(format!("{KERNEL_FILE}{}{UNREADABLE}", path.display()), why.to_string(), hint)
+}
+
+fn another_folder() -> String {
+    format!("Name another folder, or {} to use the kernels that are built in.", program::way_back())
 }
 
 /// What is built from now on, by threads that have pinned nothing; without any the folder that the environment names is read

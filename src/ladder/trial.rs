@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 use crate::gpu::cl::is_device_failure;
-use crate::gpu::program::KERNELS_VARIABLE;
+use crate::gpu::program::{named_with, way_back};
 use crate::gpu::trial::{BUILD, Client, Fault, LAUNCH, Limit, START};
 use crate::timing::crowding;
 
@@ -156,7 +156,7 @@ fn seconds(time: &Duration) -> f64 {
 /// What a fault means for the user.
 fn sentence(name: &str, fault: &Fault) -> Error {
     let why =
-        format!("{KERNELS_VARIABLE} has changed kernels: they are tried in a process of their own first.");
+        format!("{} has changed kernels: they are tried in a process of their own first.", named_with());
     match fault {
         Fault::Ended(how) => Error::new(
             format!("The kernels of {name} end the program that runs them ({how})."),
@@ -181,7 +181,7 @@ fn sentence(name: &str, fault: &Fault) -> Error {
         Fault::NotStarted(reason) => Error::new(
             format!("The kernels of {name} could not be tried."),
             format!("The process of their own could not be started: {}.", reason.trim_end_matches('.')),
-            format!("Unset {KERNELS_VARIABLE} to use the kernels that are built in."),
+            format!("To use the kernels that are built in, {}.", way_back()),
         ),
     }
 }

@@ -1,10 +1,11 @@
 //! A kernel's source as text that can be read: its lines with their numbers, coloured, and those marked that are others than in
-//! the version before. In: a [`Source`]. Out: nothing.
+//! the version before, or that the compiler has refused. In: a [`Source`]. Out: nothing.
 
 use std::sync::Arc;
 
+use egui::style::ScrollAnimation;
 use egui::text::{LayoutJob, TextFormat};
-use egui::{Color32, Pos2, Rect, Ui, vec2};
+use egui::{Align, Color32, Galley, Id, Pos2, Rect, ScrollArea, Ui, vec2};
 use egui_extras::syntax_highlighting::{CodeTheme, highlight};
 
 use super::{kernels, theme};
@@ -18,6 +19,10 @@ pub(crate) struct Source {
     pub text: Arc<str>,
     /// Which of its lines are others than before, from 0, in their order.
     pub changed: Arc<[usize]>,
+    /// Those in which the compiler has found errors, from 0, in their order.
+    pub refused: Arc<[usize]>,
+    /// Which version of the kernels it is of; 0: it is built in.
+    pub version: u64,
 }
 
 /// More lines than that in the part that differs are not compared one by one.
@@ -27,8 +32,37 @@ impl Source {
     /// The text, and which of its lines are not in `before` in the same order.
     pub(crate) fn new(name: String, text: &str, before: Option<&str>) -> Self {
         let changed = before.map_or_else(Vec::new, |before| changed_lines(before, text));
-        Self { name, text: text.into(), changed: changed.into() }
+        Self { name, text: text.into(), changed: changed.into(), refused: Arc::new([]), version: 0 }
     }
+
+    /// The same as the text of a version of which a compiler says this; nothing, where it builds.
+    pub(crate) fn of_version(self, version: u64, log: &str) -> Self {
+        let count = self.text.lines().count();
+        let of_it = errors_in(log).filter(|(file, line)| *file == self.name && *line < count);
+        let mut refused: Vec<usize> = of_it.map(|(_, line)| line).collect();
+        refused.sort_unstable();
+        refused.dedup();
+        Self { refused: refused.into(), version, ..self }
+    }
+
+    /// The line that is to be in sight first: an error, or what has changed.
+    fn first(&self) -> Option<usize> {
+        self.refused.first().or(self.changed.first()).copied()
+    }
+}
+
+/// The places in kernel files, lines from 0, that a compiler's log calls errors: "error: box_filter/own.cl:4:5: …", or
+/// "box_filter/own.cl:4:5: error: …".
+pub(crate) fn errors_in(log: &str) -> impl Iterator<Item = (&str, usize)> {
+    let errors = log.lines().filter(|line| line.contains("error: "));
+    errors.filter_map(|line| line.split_whitespace().find_map(place))
+}
+
+/// A file's name and a line, of "box_filter/own.cl:4:5:".
+fn place(word: &str) -> Option<(&str, usize)> {
+    let mut parts = word.split(':');
+    let file = parts.next().filter(|file| file.ends_with(".cl") || file.ends_with(".clh"))?;
+    Some((file, parts.next()?.parse::<usize>().ok()?.checked_sub(1)?))
 }
 
 /// The lines of `now` that are not among the longest common lines of both (dynamic programming; R. A. Wagner and M. J. Fischer,
@@ -67,34 +101,83 @@ fn changed_lines(before: &str, now: &str) -> Vec<usize> {
     changed
 }
 
-const CHANGED: Color32 = Color32::from_rgb(66, 52, 22);
+pub(super) const CHANGED: Color32 = Color32::from_rgb(66, 52, 22);
+pub(super) const REFUSED: Color32 = Color32::from_rgb(96, 28, 28);
 const SIZE: f32 = 11.5;
+/// Lines that stay in sight above the one that is scrolled to.
+const ABOVE: f32 = 4.0;
 
-/// The source, below its name; long lines are cut at the panel's edge.
-pub(super) fn show(ui: &mut Ui, source: &Source) {
-    let what = match source.changed.len() {
-        0 => source.name.clone(),
-        1 => format!("{}, 1 line changed", source.name),
-        n => format!("{}, {n} lines changed", source.name),
+/// What was brought into sight.
+#[derive(Clone)]
+struct InSight {
+    /// A file, its version, and a line.
+    of: (String, u64, Option<usize>),
+    /// In so many points, scrolled by so many.
+    height: f32,
+    offset: f32,
+    /// It was scrolled to in the last pass.
+    scrolls: bool,
+    /// Nobody has scrolled since.
+    holds: bool,
+}
+
+/// The source, below its name, in `height` points, beyond which it scrolls; long lines are cut at the panel's edge. What a
+/// version has changed, or what was refused in it, comes into sight once. Returns whether it has just done so.
+pub(super) fn show(ui: &mut Ui, source: &Source, height: f32) -> bool {
+    let changed = match source.changed.len() {
+        0 => String::new(),
+        1 => ", 1 line changed".to_owned(),
+        n => format!(", {n} lines changed"),
     };
+    let refused = source.refused.first().map(|line| format!(", error in line {}", line + 1));
+    let what = format!("{}{changed}{}", source.name, refused.unwrap_or_default());
     kernels::line(ui, &what, theme::STRONG);
     let theme = CodeTheme::dark(SIZE);
     let mut job = highlight(ui.ctx(), ui.style(), &theme, &source.text, "c");
     job.wrap.max_width = f32::INFINITY;
+    let galley = ui.painter().layout_job(job);
+    let id = Id::unique("source-in-sight");
+    let of = (source.name.clone(), source.version, source.first());
+    let before = ui.data_mut(|data| data.get_temp::<InSight>(id)).filter(|before| before.of == of);
+    // What is said above it may take some of its room later on; but whoever has scrolled is left alone.
+    let holds = before.as_ref().is_none_or(|before| before.holds);
+    let scrolls = holds && before.as_ref().is_none_or(|before| (before.height - height).abs() > 0.5);
+    let area = ScrollArea::vertical().id_salt("source").auto_shrink([false, true]);
+    let area = area.max_height(height).min_scrolled_height(0.0);
+    let shown = area.show(ui, |ui| lines(ui, source, &galley, scrolls));
+    let offset = shown.state.clamped_offset().y;
+    // It is there from the next pass on.
+    let stays = before.as_ref().is_some_and(|before| before.scrolls || (before.offset - offset).abs() < 0.5);
+    let now = InSight { of, height, offset, scrolls, holds: holds && (scrolls || stays) };
+    ui.data_mut(|data| data.insert_temp(id, now));
+    before.is_none()
+}
+
+/// All lines, numbered. `scrolls`: what is to be in sight first comes there: egui would swing back from a place that
+/// is beyond the end of a pass before.
+fn lines(ui: &mut Ui, source: &Source, galley: &Arc<Galley>, scrolls: bool) {
     let numbers = (1..=source.text.lines().count()).map(|n| format!("{n:>4}\n")).collect::<String>();
     let format = TextFormat { color: theme::RULE, ..TextFormat::simple(theme::figures(SIZE), theme::WEAK) };
     let numbers = ui.painter().layout_job(LayoutJob::single_section(numbers, format));
-    let galley = ui.painter().layout_job(job);
     let left = numbers.size().x + 8.0;
     let (area, _) = ui.allocate_exact_size(vec2(ui.available_width(), galley.size().y), egui::Sense::hover());
     let text = Pos2::new(area.left() + left, area.top());
     let painter = ui.painter().with_clip_rect(ui.clip_rect().intersect(area));
-    for row in source.changed.iter().filter_map(|line| galley.rows.get(*line)) {
-        let y = row.rect().translate(text.to_vec2()).y_range();
-        painter.rect_filled(Rect::from_x_y_ranges(area.x_range(), y), 0, CHANGED);
+    for (marked, color) in [(&source.changed, CHANGED), (&source.refused, REFUSED)] {
+        for row in marked.iter().filter_map(|line| galley.rows.get(*line)) {
+            let y = row.rect().translate(text.to_vec2()).y_range();
+            painter.rect_filled(Rect::from_x_y_ranges(area.x_range(), y), 0, color);
+        }
+    }
+    if scrolls {
+        let row = source.first().and_then(|line| galley.rows.get(line)).map(|row| row.rect());
+        let [top, height] = row.map_or([0.0; 2], |row| [row.top(), row.height()]);
+        let from = text.y + (top - ABOVE * height).max(0.0);
+        let place = Rect::from_x_y_ranges(area.x_range(), from..=text.y + top + height);
+        ui.scroll_to_rect_animation(place, Some(Align::Min), ScrollAnimation::none());
     }
     painter.galley(area.min, numbers, theme::WEAK);
-    painter.galley(text, galley, theme::TEXT);
+    painter.galley(text, galley.clone(), theme::TEXT);
 }
 
 /// Text that is no source, uncoloured; only the rows in sight are laid out.
@@ -116,6 +199,17 @@ pub(super) fn plain(ui: &mut Ui, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_are_found_in_the_logs_of_several_compilers() {
+        let log = "The compiler says:\nerror: a/b.cl:37:5: unknown type name 'imt4'\n  37 | imt4 sum;\n\
+                   a/b.cl:4:5: warning: unused\na/b.cl:9:1: error: no\na/c.clh:3: error: no\nerror: a/b.cl:x\nerror: a/b.cl:0:1";
+        assert_eq!(errors_in(log).collect::<Vec<_>>(), [("a/b.cl", 36), ("a/b.cl", 8), ("a/c.clh", 2)]);
+        let source = |name: &str| Source::new(name.to_owned(), &"x\n".repeat(40), None).of_version(2, log);
+        assert_eq!((&*source("a/b.cl").refused, source("a/b.cl").first()), (&[8, 36][..], Some(8)));
+        let short = Source::new("a/b.cl".to_owned(), "x\ny", Some("x")).of_version(2, log);
+        assert!(short.refused.is_empty() && short.first() == Some(1), "it has no such lines");
+    }
 
     #[test]
     fn lines_that_are_others_are_marked() {

@@ -1,9 +1,12 @@
 //! Kernels that are edited while the movie runs: what each save has made of them. In: [`Kernels`]. Out: wishes to copy them, to
 //! build them, to go back to a version.
 
+mod versions;
+
 use std::fmt;
 
-use egui::{Align2, Color32, Label, Rect, RichText, Ui, vec2};
+use egui::style::ScrollAnimation;
+use egui::{Align2, Color32, Label, Rect, RichText, ScrollArea, Ui, vec2};
 
 use super::panels::{self, Entry};
 use super::place::{self, Panel, Title};
@@ -12,6 +15,8 @@ use crate::error::{Error, Result};
 use crate::gpu::machine_code::MachineCode;
 use crate::ladders::box_filter::VariantId;
 use crate::verify::MismatchReport;
+
+pub(crate) use versions::told_of;
 
 /// What changed kernels do.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,14 +73,16 @@ pub(crate) struct Judged {
     pub runs: bool,
     /// The filter's median in the movie, in milliseconds; only of what is exact.
     pub ms: Option<f64>,
-    /// The same of the version that ran before, at the same radius and size.
-    pub before_ms: Option<f64>,
+    /// How many more than those of the version that ran before, where both were measured for long enough and alike.
+    pub change_ms: Option<f64>,
+    /// Another version ran before.
+    pub is_after: bool,
 }
 
 impl Judged {
     /// Of which nothing else is known.
     pub(crate) fn new(subject: Subject, verdict: Verdict) -> Self {
-        Self { subject, verdict, runs: false, ms: None, before_ms: None }
+        Self { subject, verdict, runs: false, ms: None, change_ms: None, is_after: false }
     }
 
     fn differs(&self) -> bool {
@@ -94,6 +101,8 @@ pub(crate) struct Version {
     pub judged: Vec<Judged>,
     /// What of them is still to be tried.
     pub untried: Untried,
+    /// The chosen variant's median in the movie, in milliseconds, where it was measured with these.
+    pub ms: Option<f64>,
 }
 
 /// What of a version is still to be tried.
@@ -191,6 +200,11 @@ impl std::fmt::Display for Checked {
 const WIDTH: f32 = 500.0;
 /// The rest of a long source scrolls: the rungs stay in sight.
 const HIGHEST: f32 = 420.0;
+/// Its title, the source's name, and what lies around them.
+const BESIDES: f32 = 60.0;
+/// Some lines of the source are there in any case, and of a log that is long.
+const LEAST_SOURCE: f32 = 100.0;
+const MOST_LOG: f32 = 78.0;
 const ABOUT: &str = "Kernel files that are saved in this folder are built, tried in a process of their own on this frame and on \
                      pictures of all kinds, and then filter the next frame.";
 const RACES: &str = "Have Oclgrind run the chosen variant's kernels, as they were saved last, on a small picture, and tell races \
@@ -265,11 +279,11 @@ fn contents(overlay: &mut Overlay, ui: &mut Ui, view: &View, actions: &mut Vec<A
         ui.spacing_mut().item_spacing.y = 2.0;
         ui.spacing_mut().interact_size.y = 16.0;
         for version in &kernels.versions {
-            row(ui, version, view, actions);
+            versions::row(ui, version, view, actions);
         }
     });
     let current = kernels.versions.iter().find(|version| version.number == kernels.current);
-    if let Some(judged) = current.and_then(|version| told_of(version, view.chosen)) {
+    if let Some(judged) = current.and_then(|version| told_of(&version.judged, view.chosen)) {
         match &judged.verdict {
             Verdict::Refused(error) => {
                 let running = match judged.subject {
@@ -291,25 +305,27 @@ fn contents(overlay: &mut Overlay, ui: &mut Ui, view: &View, actions: &mut Vec<A
         }
     }
     races(ui, view.races);
-    let source = |ui: &mut Ui| {
-        if let Some(source) = &kernels.source {
-            code::show(ui, source);
-        }
+    // The source scrolls by itself: what is said of it stays in sight.
+    let height = (HIGHEST - BESIDES - (ui.cursor().top() - ui.min_rect().top())).max(LEAST_SOURCE);
+    let is_new = |ui: &mut Ui| kernels.source.as_ref().is_some_and(|source| code::show(ui, source, height));
+    let top = ui.cursor().top();
+    let is_new = match overlay.machine_code {
+        false => is_new(ui),
+        true => ui.columns(2, |columns| {
+            let [left, right] = columns else { return false };
+            let is_new = is_new(left);
+            machine_code(right, kernels.machine_code.as_ref(), height);
+            is_new
+        }),
     };
-    if !overlay.machine_code {
-        source(ui);
-        return;
+    if is_new {
+        let shown = Rect::from_x_y_ranges(ui.max_rect().x_range(), top..=ui.min_rect().bottom());
+        ui.scroll_to_rect_animation(shown, None, ScrollAnimation::none());
     }
-    ui.columns(2, |columns| {
-        if let [left, right] = columns {
-            source(left);
-            machine_code(right, kernels.machine_code.as_ref());
-        }
-    });
 }
 
 /// What the device runs, below what was counted in it.
-fn machine_code(ui: &mut Ui, code: Option<&Result<MachineCode>>) {
+fn machine_code(ui: &mut Ui, code: Option<&Result<MachineCode>>, height: f32) {
     match code {
         None => line(ui, "The driver is asked\u{2026}", theme::WEAK),
         Some(Err(error)) => sentence(ui, error),
@@ -318,7 +334,8 @@ fn machine_code(ui: &mut Ui, code: Option<&Result<MachineCode>>) {
             for fact in &code.facts {
                 ui.label(RichText::new(fact).font(theme::words(12.0)).color(theme::TEXT));
             }
-            code::plain(ui, &code.text);
+            let area = ScrollArea::vertical().id_salt("machine-code").auto_shrink([false, true]);
+            area.max_height(height).min_scrolled_height(0.0).show(ui, |ui| code::plain(ui, &code.text));
         }
     }
 }
@@ -365,118 +382,21 @@ fn races(ui: &mut Ui, races: &Races) {
     }
 }
 
-/// What is told of a version in its line: the worst verdict on what makes the picture; where it changes nothing of that, the
-/// worst of all.
-fn told_of(version: &Version, chosen: VariantId) -> Option<&Judged> {
-    let badness = |verdict: &Verdict| match verdict {
-        Verdict::Refused(_) => 0,
-        Verdict::Differs(_) => 1,
-        Verdict::Exact => 2,
-    };
-    let rank = |judged: &&Judged| (!judged.subject.is_seen(chosen), badness(&judged.verdict));
-    version.judged.iter().min_by_key(rank)
-}
-
-/// One version: its number is a button that goes back to it.
-fn row(ui: &mut Ui, version: &Version, view: &View, actions: &mut Vec<Action>) {
-    let kernels = view.kernels;
-    let is_current = version.number == kernels.current;
-    ui.horizontal(|ui| {
-        let text = RichText::new(format!("{}", version.number));
-        let text = text.color(if is_current { Color32::BLACK } else { theme::TEXT });
-        let mut button = egui::Button::new(text).small().min_size(vec2(26.0, 0.0));
-        if is_current {
-            button = button.fill(theme::SELECT);
-        }
-        let hover = format!("Go back to version {}: the files stay as they are", version.number);
-        if ui.add(button).on_hover_text(hover).clicked() && !is_current {
-            actions.push(Action::UseKernels(version.number));
-        }
-        let hover = format!("Wipe version {} against the one that runs; the key w ends it", version.number);
-        let can = kernels.running.is_some_and(|running| running != version.number);
-        if ui.add_enabled(can, egui::Button::new("wipe").small()).on_hover_text(hover).clicked() {
-            actions.push(Action::WipeKernels(version.number));
-        }
-        let (color, text) = words(version, is_current, view);
-        line(ui, &text, color);
-    });
-}
-
-/// A version in words.
-fn words(version: &Version, is_current: bool, view: &View) -> (Color32, String) {
-    let files = match version.files.as_slice() {
-        [] => "as it began".to_owned(),
-        [file] => file.clone(),
-        [file, others @ ..] => format!("{file} and {} more", others.len()),
-    };
-    let Some(judged) = told_of(version, view.chosen) else {
-        if version.files.is_empty() {
-            return (theme::WEAK, files);
-        }
-        let state = match version.untried {
-            Untried::Now(0) => "changes nothing that runs here",
-            Untried::WhenChosen => "each variant is tried when it is chosen",
-            // The rest of a version is left alone when another one is wanted.
-            _ if !is_current => "not tried, the next one came before",
-            Untried::Now(_) => "is being tried",
-            Untried::Unknown if view.devices.awaited => "is tried when the device is ready",
-            Untried::Unknown if view.device.is_none() => "not tried, no OpenCL device runs",
-            Untried::Unknown => "is tried with the next frame",
-        };
-        return (theme::WEAK, format!("{files}: {state}"));
-    };
-    let (color, verdict) = match &judged.verdict {
-        Verdict::Exact => (theme::GOOD, times(judged)),
-        Verdict::Differs(report) => {
-            let first = report.first.as_ref().map(|first| format!(", first {}", first.position));
-            let text = format!(
-                "differs in {} bytes{}",
-                theme::thousands(report.count as f64),
-                first.unwrap_or_default()
-            );
-            (theme::WARN, text)
-        }
-        Verdict::Refused(error) => (theme::ERROR, short(&error.what).to_owned()),
-    };
-    let rest = match version.untried {
-        Untried::Unknown | Untried::WhenChosen | Untried::Now(0) => String::new(),
-        Untried::Now(n) if !is_current => format!(" ({n} more not tried)"),
-        Untried::Now(n) => format!(" ({n} more to try)"),
-    };
-    let colon = if matches!(judged.verdict, Verdict::Refused(_)) { ":" } else { "" };
-    (color, format!("{files}: {}{colon} {verdict}{rest}", judged.subject))
-}
-
-/// What was refused, without the file's name: that stands before it, and the line is short.
-fn short(what: &str) -> &str {
-    let is_of_file = what.starts_with("The kernel file ");
-    let said = ["does not build", "cannot be read"].into_iter().find_map(|said| what.find(said));
-    said.filter(|_| is_of_file).map_or(what, |at| &what[at..])
-}
-
-/// "exact, 8.41 ms, −0.42".
-fn times(judged: &Judged) -> String {
-    let Some(ms) = judged.ms else { return "exact".to_owned() };
-    let change = judged.before_ms.map(|before| {
-        let change = ms - before;
-        let sign = if change < 0.0 { "\u{2212}" } else { "+" };
-        format!(", {sign}{} ms", theme::ms(change.abs()))
-    });
-    format!("exact, {} ms{}", theme::ms(ms), change.unwrap_or_default())
-}
-
 /// An error: its first sentence, and below it the reason, which may be a compiler's log.
 fn sentence(ui: &mut Ui, error: &Error) {
     ui.label(RichText::new(&error.what).font(theme::words(12.0)).color(theme::ERROR));
     let is_log = error.why.contains('\n');
     let font = if is_log { theme::figures(11.0) } else { theme::words(12.0) };
-    ui.scope(|ui| {
+    let why = |ui: &mut Ui| {
         ui.spacing_mut().item_spacing.y = 0.0;
         // Each line is a text of its own: the first ones of a long log are in sight.
         for text in error.why.lines() {
             ui.add(Label::new(RichText::new(text).font(font.clone()).color(theme::TEXT)).wrap());
         }
-    });
+    };
+    // The source below it stays in sight.
+    let log = ScrollArea::vertical().id_salt(&error.what).auto_shrink([false, true]);
+    log.max_height(MOST_LOG).min_scrolled_height(0.0).show(ui, why);
     if !error.hint.is_empty() && !is_log {
         ui.label(RichText::new(&error.hint).font(theme::words(12.0)).color(theme::WEAK));
     }

@@ -49,10 +49,10 @@ mod words;
 
 use egui::Ui;
 
-pub(crate) use code::Source;
+pub(crate) use code::{Source, errors_in};
 pub(crate) use conversions::{CheckState, Conversions};
 pub(crate) use devices::{DeviceList, DeviceRow, DeviceState};
-pub(crate) use kernels::{Checked, Judged, Kernels, Races, Subject, Untried, Verdict, Version};
+pub(crate) use kernels::{Checked, Judged, Kernels, Races, Subject, Untried, Verdict, Version, told_of};
 pub use keys::{KEYS, KeyHelp};
 pub(crate) use lab::{Lab, LabRow, LabState};
 use layout::Layout;

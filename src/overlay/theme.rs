@@ -2,6 +2,7 @@
 
 use egui::{Color32, CornerRadius, FontFamily, FontId, Margin, Stroke, TextStyle, Theme, vec2};
 
+pub(crate) use crate::numbers::thousands;
 use crate::stats::Stage;
 use crate::timing::{Noise, noise};
 
@@ -154,19 +155,6 @@ pub(crate) fn rounded(value: f64) -> String {
     };
     let text = format!("{value:.decimals$}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// A whole number with a comma after every third digit from its end.
-pub(crate) fn thousands(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (n, digit) in digits.chars().enumerate() {
-        if n > 0 && (digits.len() - n).is_multiple_of(3) && !text.ends_with('-') {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A position in the movie: minutes and seconds, hours where there are some.

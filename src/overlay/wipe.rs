@@ -202,7 +202,7 @@ fn texts(
             text.push_str(&format!("   p50 {}", theme::UNKNOWN));
         }
         if let Some(own) = time(side) {
-            let wall = if wipe.by_wall[side] { " by the wall" } else { "" };
+            let wall = if wipe.by_wall[side] { " wall time" } else { "" };
             let ms = theme::believed(own.p50, own.noise, theme::short_ms);
             text.push_str(&format!("   p50 {ms} ms{wall}"));
             if let Some(other) = time(1 - side) {

@@ -159,6 +159,11 @@ impl Recorder {
         }
     }
 
+    /// The other side of the wipe that is being shown, if there is one.
+    pub(crate) fn wiped_with(&self) -> Option<super::Beside> {
+        self.setting.and_then(|setting| setting.beside)
+    }
+
     /// Takes the sample of the picture on the screen after it was filtered anew: it is measured and shown, but it is no
     /// movie frame that was presented.
     pub(crate) fn push_again(&mut self, mut sample: FrameSample) {

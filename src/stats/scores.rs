@@ -3,7 +3,7 @@
 //! In: the newest stretch of frames of one [`Setting`], each time a frame was added to it. Out: a [`Score`] for each variant,
 //! which survives a switch to another variant, a pause and a seek.
 
-use super::Setting;
+use super::{Beside, Setting};
 use crate::ladders::box_filter::VariantId;
 use crate::timing::Noise;
 
@@ -24,6 +24,8 @@ pub(crate) struct Score {
     pub radius: u32,
     /// The picture's width and height that it holds for, in pixels.
     pub size: (u32, u32),
+    /// The other side of a wipe, where there was one: both sides share the machine and its caches.
+    pub beside: Option<Beside>,
 }
 
 impl Score {
@@ -67,7 +69,7 @@ impl Scores {
         };
         let (Some(min), Some(ms), Some(p95)) = (at(0.0), at(0.5), at(0.95)) else { return };
         let noise = Noise::between((min, ms, p95), n, others);
-        let new = Score { ms, n, noise, radius: setting.radius, size: setting.size };
+        let new = Score { ms, n, noise, radius: setting.radius, size: setting.size, beside: setting.beside };
         match self.scores.iter_mut().find(|(of, _)| *of == setting.variant) {
             Some((_, old)) if old.is_at(new.radius, new.size) && new.n < ENOUGH.min(old.n) => {}
             Some((_, old)) => *old = new,

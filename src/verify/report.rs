@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::numbers::thousands;
+
 /// One element that differs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Difference {
@@ -84,7 +86,9 @@ impl fmt::Display for MismatchReport {
         if let Some(Difference { position, got, want }) = &self.first {
             parts.push(format!(
                 "{} of {} {elements} differ by up to {}, first {position}: got {got}, want {want}",
-                self.count, self.total, self.max_abs_diff
+                thousands(self.count as f64),
+                thousands(self.total as f64),
+                self.max_abs_diff
             ));
         }
         for (count, what, of) in [
@@ -93,7 +97,7 @@ impl fmt::Display for MismatchReport {
             (self.source, "of the source were overwritten", "bytes"),
         ] {
             if count > 0 {
-                parts.push(format!("{count} {of} {what}"));
+                parts.push(format!("{} {of} {what}", thousands(count as f64)));
             }
         }
         if !self.case.is_empty() {

@@ -19,12 +19,33 @@ use crate::gpu::program;
 use crate::gpu::sources::{self, Sources};
 use crate::jobs::{Job, Waker};
 use crate::ladders::box_filter::{OWN_FILE, VariantId};
-use crate::overlay::{Judged, Kernels, Panel, Source, Subject, Untried, Verdict, Version};
+use crate::overlay::{
+    Judged, Kernels, Panel, Source, Subject, Untried, Verdict, Version, errors_in, told_of,
+};
+use crate::stats::Beside;
 
 /// Versions that are kept.
 const KEPT: usize = 10;
 /// A filter's median holds once so many frames were measured.
 const ENOUGH: usize = 5;
+/// Two medians are compared once so many were: the first ones find caches cold, and other kernels being judged.
+const SETTLED: usize = 20;
+
+/// What a filter was measured with: times of two versions can be compared where this is the same.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Circumstances {
+    variant: VariantId,
+    radius: u32,
+    size: (u32, u32),
+    beside: Option<Beside>,
+}
+
+/// A filter's median in milliseconds, and of how many frames.
+#[derive(Debug, Clone, Copy)]
+struct Median {
+    ms: f64,
+    n: usize,
+}
 
 /// Texts, and what came of them.
 struct KeptVersion {
@@ -35,14 +56,22 @@ struct KeptVersion {
     untried: Untried,
     /// What ran before, by what was judged.
     before: HashMap<Subject, u64>,
-    /// The filter's medians: variant, radius, size, milliseconds.
-    times: Vec<(VariantId, u32, (u32, u32), f64)>,
+    /// The filter's medians.
+    times: Vec<(Circumstances, Median)>,
 }
 
 impl KeptVersion {
-    fn time(&self, variant: VariantId, radius: u32, size: (u32, u32)) -> Option<f64> {
-        let found = self.times.iter().find(|time| (time.0, time.1, time.2) == (variant, radius, size));
-        found.map(|time| time.3)
+    fn time(&self, of: &Circumstances) -> Option<Median> {
+        self.times.iter().find(|(known, _)| known == of).map(|(_, median)| *median)
+    }
+
+    fn of(&self, subject: Subject) -> Option<&Judged> {
+        self.judged.iter().find(|judged| judged.subject == subject)
+    }
+
+    /// Whether it was found that these must not run, or cannot.
+    fn refuses(&self, subject: Subject) -> bool {
+        self.of(subject).is_some_and(|judged| matches!(judged.verdict, Verdict::Refused(_)))
     }
 }
 
@@ -62,14 +91,16 @@ pub(super) struct LiveKernels {
     is_built: bool,
     /// The named folder came after all was to be built, and that was not told yet.
     is_late: bool,
+    /// What could not be built, or run, of what was there before the window.
+    refused_first: Vec<(Subject, Error)>,
     /// Which version filters for a variant, or converts.
     running: HashMap<Subject, u64>,
     /// Of which version it was asked what it does, as long as that is not told.
     asked: HashMap<Subject, u64>,
     /// What was said of a version that must not run.
     said: Option<Error>,
-    /// What the source is of that is shown.
-    source_of: Option<(u64, VariantId, DeviceKind)>,
+    /// What the source is of that is shown, and what a compiler says of it.
+    source_of: Option<((u64, VariantId, DeviceKind), String)>,
     /// Whose machine code is shown or asked for: version, variant, picture's size, and the device's number.
     code_of: Option<(u64, VariantId, (u32, u32), usize)>,
     /// Counts the devices: the versions' times are of the last one alone.
@@ -183,6 +214,27 @@ impl LiveKernels {
             self.is_built = true;
             let variants = VariantId::ALL.into_iter().map(Subject::Variant);
             self.running = variants.chain([Subject::Conversion]).map(|subject| (subject, 1)).collect();
+            self.note_refused_first();
+        }
+    }
+
+    /// Notes what of the first version could not be built: what the device cannot do with kernels that are built in is no fault
+    /// of that version.
+    fn note_refused_first(&mut self) {
+        if !self.is_built {
+            return;
+        }
+        let refused = std::mem::take(&mut self.refused_first);
+        let Some(first) = self.version_mut(1) else { return };
+        for (subject, error) in refused {
+            let Subject::Variant(variant) = subject else { continue };
+            let kinds = [DeviceKind::Cpu, DeviceKind::Gpu];
+            let built_in = Sources::default();
+            if first.of(subject).is_none()
+                && kinds.iter().any(|kind| !is_same(variant, *kind, &first.sources, &built_in))
+            {
+                first.judged.push(Judged::new(subject, Verdict::Refused(error)));
+            }
         }
     }
 
@@ -291,7 +343,7 @@ impl LiveKernels {
                     kept.before.insert(subject, before);
                 }
                 if may_run {
-                    kept.times.retain(|time| Subject::Variant(time.0) != subject);
+                    kept.times.retain(|(of, _)| Subject::Variant(of.variant) != subject);
                     self.running.insert(subject, number);
                 }
                 Some((subject, verdict))
@@ -302,11 +354,20 @@ impl LiveKernels {
                 }
                 None
             }
+            Opinion::CannotRun(variant, error) => {
+                // The window says so.
+                if self.running.get(&Subject::Variant(variant)).is_none_or(|number| *number == 1) {
+                    self.refused_first.push((Subject::Variant(variant), error));
+                    self.note_refused_first();
+                }
+                None
+            }
             Opinion::Ran(variant, report) => {
                 let subject = Subject::Variant(variant);
                 let number = self.runs(subject)?.number;
                 let all = &mut self.version_mut(number)?.judged;
-                let is_known = all.iter().any(|judged| judged.subject == subject);
+                let is_refused = |judged: &Judged| matches!(judged.verdict, Verdict::Refused(_));
+                let is_known = all.iter().any(|judged| judged.subject == subject && !is_refused(judged));
                 if is_known && report.is_none() {
                     return None;
                 }
@@ -344,59 +405,87 @@ impl LiveKernels {
     }
 
     /// Notes what the chosen variant's filter takes.
-    fn time(&mut self, variant: VariantId, radius: u32, size: (u32, u32), ms: f64) {
-        let Some(number) = self.runs(Subject::Variant(variant)).map(|kept| kept.number) else { return };
+    fn time(&mut self, of: Circumstances, median: Median) {
+        let Some(number) = self.runs(Subject::Variant(of.variant)).map(|kept| kept.number) else { return };
         let Some(kept) = self.version_mut(number) else { return };
-        match kept.times.iter_mut().find(|time| (time.0, time.1, time.2) == (variant, radius, size)) {
-            Some(time) => time.3 = ms,
-            None => kept.times.push((variant, radius, size, ms)),
+        match kept.times.iter_mut().find(|(known, _)| *known == of) {
+            // After a seek, or beside another filter in between, few frames say less than many.
+            Some((_, known)) if median.n < known.n.min(SETTLED) => {}
+            Some((_, known)) => *known = median,
+            None => kept.times.push((of, median)),
         }
     }
 
     /// Puts together what is shown.
-    fn refresh(&mut self, chosen: VariantId, radius: u32, size: Option<(u32, u32)>) {
+    fn refresh(&mut self, chosen: VariantId, radius: u32, size: Option<(u32, u32)>, beside: Option<Beside>) {
+        let of = |variant| size.map(|size| Circumstances { variant, radius, size, beside });
         let row = |kept: &KeptVersion| {
             let judged = kept.judged.iter().map(|judged| {
-                let exact = size.filter(|_| judged.verdict == Verdict::Exact);
+                let is_exact = judged.verdict == Verdict::Exact;
                 let time = |kept: &KeptVersion| match judged.subject {
-                    Subject::Variant(variant) => kept.time(variant, radius, exact?),
+                    Subject::Variant(variant) => kept.time(&of(variant).filter(|_| is_exact)?),
                     // Its stage has a time, which is of no version.
                     Subject::Conversion => None,
                 };
                 let before = kept.before.get(&judged.subject).and_then(|number| self.version(*number));
-                let runs = self.running.get(&judged.subject) == Some(&kept.number);
-                Judged { ms: time(kept), before_ms: before.and_then(time), runs, ..judged.clone() }
+                let settled = |median: &Median| median.n >= SETTLED;
+                let now = time(kept);
+                let change = now.filter(settled).zip(before.and_then(time).filter(settled));
+                Judged {
+                    ms: now.map(|now| now.ms),
+                    change_ms: change.map(|(now, before)| now.ms - before.ms),
+                    is_after: kept.before.contains_key(&judged.subject),
+                    runs: self.running.get(&judged.subject) == Some(&kept.number),
+                    ..judged.clone()
+                }
             });
+            let differs =
+                kept.of(Subject::Variant(chosen)).is_some_and(|judged| judged.verdict != Verdict::Exact);
+            let ms = of(chosen).filter(|_| !differs).and_then(|of| kept.time(&of)).map(|median| median.ms);
             Version {
                 number: kept.number,
                 files: kept.files.clone(),
                 judged: judged.collect(),
                 untried: kept.untried,
+                ms,
             }
         };
         let versions = self.kept.iter().rev().map(row).collect();
         self.shown.versions = versions;
         self.shown.current = self.current;
-        self.shown.running = self.runs(Subject::Variant(chosen)).map(|kept| kept.number);
-        self.shown.converts = self.runs(Subject::Conversion).map(|kept| kept.number);
+        let runs = |subject| self.runs(subject).filter(|kept| !kept.refuses(subject)).map(|kept| kept.number);
+        let (running, converts) = (runs(Subject::Variant(chosen)), runs(Subject::Conversion));
+        (self.shown.running, self.shown.converts) = (running, converts);
         self.shown.copying = self.copying.is_some();
     }
 
-    /// The chosen variant's kernels as they were saved last.
+    /// The chosen variant's kernels as they were saved last; where a compiler has found an error in another file, that one.
     fn source(&mut self, chosen: VariantId, kind: DeviceKind) {
+        let current = self.version(self.current);
+        let told = current.and_then(|kept| told_of(&kept.judged, chosen));
+        let log = match told.map(|judged| &judged.verdict) {
+            Some(Verdict::Refused(error)) => error.why.as_str(),
+            _ => "",
+        };
         let of = (self.current, chosen, kind);
-        if self.source_of == Some(of) {
+        if self.source_of.as_ref().is_some_and(|(shown, said)| (shown, said.as_str()) == (&of, log)) {
             return;
         }
-        self.source_of = Some(of);
-        let file = chosen.files(kind).and_then(|files| files.first());
-        self.shown.source = file.and_then(|file| {
-            let now = self.version(self.current).map(|kept| &kept.sources);
-            let text = now.map_or_else(|| program::built_in(file), |sources| sources.text(file)).ok()?;
+        let text =
+            |file: &str| current.map_or_else(|| program::built_in(file), |kept| kept.sources.text(file)).ok();
+        let own = chosen.files(kind).unwrap_or_default();
+        let named = || errors_in(log).map(|(file, _)| file);
+        // Several of its files may have errors: the first one of the log.
+        let refused =
+            named().find(|file| own.contains(file)).or_else(|| named().find(|file| text(file).is_some()));
+        let shown = refused.or(own.first().copied()).and_then(|file| {
             let earlier = self.kept.iter().rev().find(|kept| kept.number < self.current);
             let before = earlier.and_then(|kept| kept.sources.text(file).ok());
-            Some(Source::new((*file).to_owned(), &text, before.as_deref()))
+            let source = Source::new(file.to_owned(), &text(file)?, before.as_deref());
+            Some(source.of_version(self.current, log))
         });
+        self.source_of = Some((of, log.to_owned()));
+        self.shown.source = shown;
     }
 }
 

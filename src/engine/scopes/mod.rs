@@ -16,7 +16,7 @@ use crate::gpu::cl::{Buffer, ClContext, DeviceKind, Event, Mem, failed};
 use crate::gpu::event::is_complete;
 use crate::gpu::host_block::HostBlock;
 use crate::gpu::memory::{Picture, Storage, new_memory};
-use crate::gpu::program::is_changed;
+use crate::gpu::program::{is_changed, way_back};
 use crate::gpu::timer;
 use crate::ladder::contest::Ladder as _;
 use crate::ladders::reduction::REDUCTION;
@@ -131,7 +131,8 @@ impl Scopes {
         if let Some(file) = Sources::files(cl, &case).into_iter().find(|file| is_changed(file)) {
             let why =
                 format!("kernels/{file} is changed, and only `bench` runs it then, in a process of its own.");
-            return Err(Error::new("The scopes cannot be shown.", why, "Unset CLREEL_KERNELS."));
+            let hint = format!("To use the kernels that are built in, {}.", way_back());
+            return Err(Error::new("The scopes cannot be shown.", why, hint));
         }
         let load = |storage| Sources::load(cl, &case, storage);
         // A processor has no units that read images: a copy is faster.

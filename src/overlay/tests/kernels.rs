@@ -4,10 +4,11 @@ use super::*;
 use crate::verify::{Difference, MismatchReport};
 
 fn version(number: u64, file: &str, verdict: Verdict) -> Version {
-    let (ms, before_ms) = (Some(8.0), Some(8.42));
+    let (ms, change_ms, is_after) = (Some(8.0), Some(-0.42), true);
     let runs = number == 3;
-    let judged = Judged { subject: Subject::Variant(VariantId::Flat), verdict, runs, ms, before_ms };
-    Version { number, files: vec![file.to_owned()], judged: vec![judged], untried: Untried::Now(0) }
+    let judged =
+        Judged { subject: Subject::Variant(VariantId::Flat), verdict, runs, ms, change_ms, is_after };
+    Version { number, files: vec![file.to_owned()], judged: vec![judged], untried: Untried::Now(0), ms }
 }
 
 /// A folder with three versions, of which the second runs.
@@ -23,7 +24,8 @@ fn edited() -> Kernels {
     let error =
         Error::new("The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.", why, "Correct it.");
     let refused = version(4, "box_filter/03_flat.cl", Verdict::Refused(error));
-    let first = Version { number: 1, files: Vec::new(), judged: Vec::new(), untried: Untried::Now(0) };
+    let first =
+        Version { number: 1, files: Vec::new(), judged: Vec::new(), untried: Untried::Now(0), ms: None };
     Kernels {
         folder: Some("/home/user/kernels".to_owned()),
         versions: vec![
@@ -73,6 +75,48 @@ fn what_is_refused_is_said_without_the_files_name_again() {
     (0..5).for_each(|_| drop(fixture.pass(vec![])));
     let first = "box_filter/03_flat.cl: flat: does not build for 'CPU'.";
     assert!(fixture.find(first).is_some(), "{:?}", fixture.texts);
+}
+
+/// What a version has changed comes into sight, and what the compiler says of it does before that; once, and below the log.
+#[test]
+fn what_is_new_in_a_version_is_scrolled_to_once() {
+    use crate::overlay::code::{CHANGED, REFUSED};
+    let mut fixture = Fixture::new(vec2(1280.0, 720.0));
+    fixture.kernels = edited();
+    let name = "box_filter/03_flat.cl".to_owned();
+    let lines =
+        |changed: usize| (0..200).map(|n| format!("int v{}; // {n}\n", n == changed)).collect::<String>();
+    let source = |version, changed, log: &str| {
+        Source::new(name.clone(), &lines(changed), Some(&lines(300))).of_version(version, log)
+    };
+    fixture.overlay.open[Panel::Kernels as usize] = true;
+    let refused = std::mem::take(&mut fixture.kernels.versions[0].judged);
+    let mut marked = |source: Source, color: Color32, events: Vec<Event>| {
+        // A log takes some of its room.
+        let has_log = !source.refused.is_empty();
+        fixture.kernels.versions[0].judged = if has_log { refused.clone() } else { Vec::new() };
+        fixture.kernels.source = Some(source);
+        drop(fixture.pass(events));
+        (0..30).for_each(|_| drop(fixture.pass(vec![])));
+        let name = fixture.texts.iter().find(|(text, _)| text.starts_with("box_filter/03_flat.cl, 1 line"));
+        let panel = fixture.ctx.read_response(panel::cover_id("kernels")).expect("it is shown").rect;
+        let mark = fixture.rects.iter().find(|(_, filled)| *filled == color).expect("it is marked").0;
+        let sight = panel.with_min_y(name.expect("it has a name").1.bottom());
+        (sight.contains_rect(mark.shrink2(vec2(20.0, 0.0))), mark.top() - sight.top(), sight.center())
+    };
+    let (is_seen, below, middle) = marked(source(2, 150, ""), CHANGED, vec![]);
+    assert!(is_seen && below > 40.0, "with some lines above it: {below}");
+    // Who scrolls on is left alone, also when a verdict comes that names no line.
+    let moved = Event::PointerMoved(middle);
+    let wheel = super::mouse::wheel(egui::MouseWheelUnit::Point, 900.0);
+    assert!(!marked(source(2, 150, ""), CHANGED, vec![moved, wheel]).0);
+    assert!(!marked(source(2, 150, "It did not end."), CHANGED, vec![]).0);
+    // The next version, and the line that its compiler names.
+    assert!(marked(source(3, 150, ""), CHANGED, vec![]).0);
+    let log = "The compiler says:\nerror: box_filter/03_flat.cl:21:3: no";
+    assert!(marked(source(3, 150, log), REFUSED, vec![]).0);
+    assert!(marked(source(4, 199, ""), CHANGED, vec![]).0, "the last line");
+    assert!(marked(source(4, 199, &log.replace("21", "200")), REFUSED, vec![]).0, "it has less room now");
 }
 
 #[test]
@@ -185,7 +229,7 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
         "common/mean.clh: flat exact, 8.00 ms, \u{2212}0.42 ms",
         "box_filter/03_flat.cl: flat differs in 12,345 bytes, first red at (3, 4)",
         "'flat' goes on with version 3.",
-        "as it began",
+        "as it began: flat \u{2013}",
         "box_filter/03_flat.cl, 1 line changed",
     ] {
         let all = || fixture.texts.iter().map(|(text, _)| text).collect::<Vec<_>>();
@@ -206,6 +250,12 @@ fn versions_say_what_came_of_them_and_a_click_goes_back() {
     assert!(fixture.kernels.differs(VariantId::Version) && !fixture.kernels.differs(VariantId::Flat));
     fixture.kernels.beside = Some((VariantId::Flat, 2));
     assert!(!fixture.kernels.differs(VariantId::Version));
+    // What was not measured has no number.
+    fixture.kernels.versions[2].judged[0].change_ms = None;
+    fixture.kernels.versions[3].ms = Some(9.5);
+    (0..3).for_each(|_| drop(fixture.pass(vec![])));
+    assert!(fixture.find("common/mean.clh: flat exact, 8.00 ms, \u{2013}").is_some(), "{:?}", fixture.texts);
+    assert!(fixture.find("as it began: flat 9.50 ms").is_some(), "{:?}", fixture.texts);
     fixture.kernels = Kernels::default();
     (0..3).for_each(|_| drop(fixture.pass(vec![])));
     assert_eq!(fixture.click("Make an editable copy"), [Action::CopyKernels]);

@@ -21,6 +21,8 @@ pub(crate) enum Opinion {
     Runs(u64, VariantId, Result<MachineCode>),
     /// What the variant that runs makes at this radius and size, of noise.
     Ran(VariantId, Option<MismatchReport>),
+    /// The variant cannot be built, or must not run.
+    CannotRun(VariantId, Error),
 }
 
 /// Notes what is to be said of a variant.
@@ -147,6 +149,14 @@ impl Devices {
 
     fn built_for_running(&mut self, part: Part, with: &mut With) {
         let chosen = with.frames.chosen().0;
+        let cannot = match &part {
+            Part::NoVariant(id, error) => Some((*id, error)),
+            Part::Tried(case, Err(error)) => Some((case.variant, error)),
+            _ => None,
+        };
+        if let Some((id, error)) = cannot.filter(|(_, error)| !is_device_failure(error)) {
+            self.opinions.push(Opinion::CannotRun(id, error.clone()));
+        }
         match &part {
             // Who chooses it waits for what is judged.
             Part::NoVariant(id, error) if !is_device_failure(error) && self.judging.goes_on(*id, error) => {

@@ -5,6 +5,7 @@ use super::*;
 use crate::color::kernels::Converter;
 use crate::ladder::cache::Cache;
 use crate::ladders::box_filter::tuned::parts_of_auto;
+use crate::numbers::thousands;
 
 impl Player<'_> {
     /// Takes what was saved and what came of it, and has it judged.
@@ -45,7 +46,9 @@ impl Player<'_> {
         let score = self.frames.recorder.scores().of(chosen).filter(|score| score.n >= ENOUGH);
         let score = score.filter(|score| size.is_some_and(|size| score.is_at(radius, size))).copied();
         if let Some(score) = score {
-            self.kernels.time(chosen, radius, score.size, score.ms);
+            let (size, beside) = (score.size, score.beside);
+            let of = Circumstances { variant: chosen, radius, size, beside };
+            self.kernels.time(of, Median { ms: score.ms, n: score.n });
         }
         let is_open = self.overlay.open[Panel::Kernels as usize];
         if is_open {
@@ -56,7 +59,7 @@ impl Player<'_> {
             self.ask_for_machine_code();
         }
         if is_new || is_open {
-            self.kernels.refresh(chosen, radius, size);
+            self.kernels.refresh(chosen, radius, size, self.frames.recorder.wiped_with());
         }
         if is_new {
             self.repaints.with_next();
@@ -165,7 +168,8 @@ impl Player<'_> {
         match verdict {
             Verdict::Exact => self.overlay.say(format!("{subject}: exact")),
             Verdict::Differs(report) => {
-                self.overlay.say(format!("{subject} differs in {} bytes", report.count))
+                let count = thousands(report.count as f64);
+                self.overlay.say(format!("{subject} differs in {count} bytes"));
             }
             Verdict::Refused(error) if !is_open => {
                 self.kernels.said = Some(error.clone());

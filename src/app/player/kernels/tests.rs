@@ -86,3 +86,49 @@ fn a_named_folder_that_comes_late_is_told_once() {
     live.keep(Sources::default(), true);
     assert!(!live.came_late(), "it was there");
 }
+
+#[test]
+fn what_could_not_be_built_at_first_is_said_of_the_first_version() {
+    let error = || Error::new("It does not build.", "", "");
+    let refused = |first: Sources| {
+        let mut live = LiveKernels::default();
+        // Told before the folder was read, or after it.
+        live.note(Opinion::CannotRun(VariantId::Flat, error()));
+        live.keep(first, true);
+        live.note(Opinion::CannotRun(VariantId::Naive, error()));
+        live.refresh(VariantId::Flat, 2, None, None);
+        (live.shown.versions[0].judged.iter().map(|judged| judged.subject).collect::<Vec<_>>(), live)
+    };
+    let (subjects, mut live) = refused(other("box_filter/03_flat.cl"));
+    assert_eq!((&*subjects, live.shown.running), (&[FLAT][..], None), "'naive' is as it is built in");
+    live.note(Opinion::Ran(VariantId::Flat, None));
+    live.refresh(VariantId::Flat, 2, None, None);
+    assert_eq!(live.shown.running, Some(1), "another device can");
+    assert!(refused(Sources::default()).0.is_empty(), "it is the device that cannot");
+}
+
+#[test]
+fn only_settled_medians_of_the_same_circumstances_are_compared() {
+    let mut live = edited();
+    let beside = Some(Beside { variant: VariantId::Naive, radius: 2, compared: false });
+    let of = |beside| Circumstances { variant: VariantId::Flat, radius: 2, size: (64, 48), beside };
+    let change = |live: &mut LiveKernels, beside| {
+        live.refresh(VariantId::Flat, 2, Some((64, 48)), beside);
+        let judged = live.shown.versions[0].judged[0].clone();
+        assert!(judged.is_after);
+        (judged.ms, judged.change_ms)
+    };
+    live.time(of(None), Median { ms: 8.0, n: SETTLED });
+    // The first frames beside another filter.
+    live.time(of(beside), Median { ms: 12.0, n: SETTLED - 1 });
+    live.note(Opinion::Of(2, FLAT, Verdict::Exact));
+    assert_eq!(change(&mut live, None), (None, None), "nothing was measured yet");
+    live.time(of(beside), Median { ms: 9.0, n: SETTLED });
+    assert_eq!(change(&mut live, beside), (Some(9.0), None), "what was before had not settled");
+    live.time(of(None), Median { ms: 7.5, n: SETTLED - 1 });
+    assert_eq!(change(&mut live, None), (Some(7.5), None), "this has not");
+    live.time(of(None), Median { ms: 8.25, n: SETTLED });
+    // Few frames after a seek.
+    live.time(of(None), Median { ms: 30.0, n: ENOUGH });
+    assert_eq!(change(&mut live, None), (Some(8.25), Some(0.25)));
+}
