@@ -46,28 +46,27 @@ impl Walk {
     /// The bones at a time: matrices of three rows and four columns that bring what no bone has moved to its place.
     pub fn pose(&self, seconds: f32) -> Vec<[f32; 12]> {
         let part = (f64::from(seconds) / f64::from(PERIOD) + f64::from(self.phase)).rem_euclid(1.0) as f32;
-        let wave = |ahead: f32| (part * TAU + ahead).sin();
+        let wave = (part * TAU).sin();
         // Of the foot with negative x: it comes down when it is furthest ahead.
         let foot = part + 0.75;
         let mut bones = vec![about([0.0; 3], [0.0; 3]); BONES];
         let rise = -SINK - BOB * (2.0 * TAU * (foot - LOWEST)).cos();
         let aside = -SWAY * (TAU * (foot - STANCE / 2.0)).cos();
-        let hips = about([0.0, 0.92, 0.0], [0.03, 0.10 * wave(0.0), 0.03 * wave(0.0)]);
+        let hips = about([0.0, 0.92, 0.0], [0.03, 0.10 * wave, 0.03 * wave]);
         let hips = moved(&hips, [self.at[0] + aside, rise, self.at[1]]);
         bones[HIPS as usize] = hips;
         let mut set = |bone: u32, parent: u32, joint: Point, angles: Point| {
             bones[bone as usize] = then(&bones[parent as usize], &about(joint, angles));
         };
-        set(SPINE, HIPS, [0.0, 1.04, 0.0], [0.02, -0.10 * wave(0.0), -0.03 * wave(0.0)]);
-        set(CHEST, SPINE, [0.0, 1.20, 0.0], [0.0, -0.12 * wave(0.0), 0.02 * wave(0.0)]);
-        set(HEAD, CHEST, [0.0, 1.50, 0.0], [-0.03, 0.10 * wave(0.0), 0.0]);
+        set(SPINE, HIPS, [0.0, 1.04, 0.0], [0.02, -0.10 * wave, -0.03 * wave]);
+        set(CHEST, SPINE, [0.0, 1.20, 0.0], [0.0, -0.12 * wave, 0.02 * wave]);
+        set(HEAD, CHEST, [0.0, 1.50, 0.0], [-0.03, 0.10 * wave, 0.0]);
         for side in [0, 1] {
             // The other side is half a period ahead; an arm swings with the other side's leg.
-            let ahead = TAU / 2.0 * side as f32;
             let arm = ARMS[side];
-            let out = if side == 0 { -0.06 } else { 0.06 };
-            set(arm, CHEST, on_side(SHOULDER, side), [0.45 * wave(ahead), 0.0, out]);
-            set(arm + 1, arm, on_side(ELBOW, side), [-0.35 + 0.20 * wave(ahead), 0.0, 0.0]);
+            let (wave, out) = if side == 0 { (wave, -0.06) } else { (-wave, 0.06) };
+            set(arm, CHEST, on_side(SHOULDER, side), [0.45 * wave, 0.0, out]);
+            set(arm + 1, arm, on_side(ELBOW, side), [-0.35 + 0.20 * wave, 0.0, 0.0]);
         }
         for side in [0, 1] {
             let foot = shoe((foot + 0.5 * side as f32).rem_euclid(1.0), side);
@@ -90,6 +89,13 @@ fn moved(matrix: &Matrix, by: Point) -> Matrix {
     moved
 }
 
+/// Turns about x alone.
+fn forward([_, y, z]: Point, angle: f32) -> Matrix {
+    let (sin, cos) = angle.sin_cos();
+    let (up, along) = (y - cos * y + sin * z, z - sin * y - cos * z);
+    [1.0, 0.0, 0.0, 0.0, 0.0, cos, -sin, up, 0.0, sin, cos, along]
+}
+
 /// 0 to 1, with no speed and an even one at both ends (K. Perlin, "Improving Noise", 2002).
 fn smooth(x: f32) -> f32 {
     x * x * x * (10.0 + x * (6.0 * x - 15.0))
@@ -107,7 +113,8 @@ fn pitch(part: f32) -> f32 {
 /// How high the middle of a shoe is that stands on the floor at this angle: a shoe is an ellipsoid.
 fn high(pitch: f32) -> f32 {
     let (sin, cos) = pitch.sin_cos();
-    (SHOE_SIZE[2] * sin).hypot(SHOE_SIZE[1] * cos)
+    let (along, up) = (SHOE_SIZE[2] * sin, SHOE_SIZE[1] * cos);
+    (along * along + up * up).sqrt()
 }
 
 /// How far a shoe has rolled that stood flat before: it turns about the point where it touches the floor, so that its middle goes
@@ -139,7 +146,7 @@ fn shoe(part: f32, side: usize) -> Matrix {
     let angle = pitch(part);
     let to = [UNDER[1], high(angle) + lift, UNDER[0] + flat + rolled(angle)];
     let shoe = on_side(SHOE, side);
-    moved(&about(shoe, [angle, 0.0, 0.0]), sub(on_side(to, side), shoe))
+    moved(&forward(shoe, angle), sub(on_side(to, side), shoe))
 }
 
 /// Thigh and shin, seen from the hips, of a leg whose ankle is at a point; the knee bends forward. Where that is too far away, the leg is straight.
@@ -154,13 +161,13 @@ fn bent(hips: &Matrix, ankle: Point, side: usize) -> [Matrix; 2] {
     let square = dot(to, to) - (ux + lx) * (ux + lx);
     let cos = (square - long * long - longer * longer) / (2.0 * long * longer);
     let at_rest = (uy * lz - uz * ly).atan2(uy * ly + uz * lz);
-    let shin = about(knee, [cos.clamp(-1.0, 1.0).acos() - at_rest, 0.0, 0.0]);
+    let shin = forward(knee, cos.clamp(-1.0, 1.0).acos() - at_rest);
     // From the hip to the ankle of that leg before the thigh turns: first sideways, then forward.
     let [x, y, z] = sub(apply(&shin, rest), hip);
     let sideways = -(to[0] / x.hypot(y)).clamp(-1.0, 1.0).acos() - y.atan2(x);
     let y = x * sideways.sin() + y * sideways.cos();
-    let forward = (y * to[2] - z * to[1]).atan2(y * to[1] + z * to[2]);
-    [about(hip, [forward, 0.0, sideways]), shin]
+    let ahead = (y * to[2] - z * to[1]).atan2(y * to[1] + z * to[2]);
+    [about(hip, [ahead, 0.0, sideways]), shin]
 }
 
 /// An army in a square, row after row, the middle of the front at the origin; no two neighbours in step.
