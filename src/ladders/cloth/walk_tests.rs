@@ -96,20 +96,25 @@ const SLIDES: [f32; 2] = [0.03, 0.2];
 
 #[test]
 fn legs_reach_their_feet_and_knees_bend_forward() {
+    let long = |off: Point| dot(off, off).sqrt();
+    let mut longest = 0.0_f32;
     for seconds in times() {
         let pose = WALK.pose(seconds);
         for (side, leg) in LEGS.map(|leg| leg as usize).into_iter().enumerate() {
             let [hip, knee, ankle] = [HIP, KNEE, ANKLE].map(|joint| on_side(joint, side));
             let [shin, foot] = [leg + 1, leg + 2].map(|bone| apply(&pose[bone], ankle));
             let off = sub(shin, foot);
-            assert!(dot(off, off).sqrt() < 1e-4, "{seconds}: a leg ends {off:?} from its foot");
+            assert!(long(off) < 1e-4, "{seconds}: a leg ends {off:?} from its foot");
             let [hip, knee] = [hip, knee].map(|joint| apply(&pose[leg], joint));
             let (whole, upper) = (sub(shin, hip), sub(knee, hip));
+            longest = longest.max(long(whole) / (long(upper) + long(sub(shin, knee))));
             // How far before the line from the hip to the ankle it is.
             let ahead = upper[2] - whole[2] * dot(upper, whole) / dot(whole, whole);
             assert!((0.015..0.25).contains(&ahead), "{seconds}: a knee is {ahead} m ahead");
         }
     }
+    println!("legs are {longest} of their length");
+    assert!(longest < 0.998, "{longest}");
 }
 
 #[test]
