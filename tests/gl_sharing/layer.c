@@ -224,6 +224,7 @@ static cl_int CL_API_CALL layer_clEnqueueReadBuffer(cl_command_queue queue, cl_m
                                                     const cl_event *wait_list, cl_event *event) {
     FAIL_AS_PLANNED(clEnqueueReadBuffer, queue);
     log_line("clEnqueueReadBuffer bytes=%zu", size);
+    if (is_opengls(buffer)) log_line("misuse clEnqueueReadBuffer not-acquired");
     return driver->clEnqueueReadBuffer(queue, buffer, blocking, offset, size, target, waits, wait_list, event);
 }
 

@@ -64,6 +64,8 @@ void log_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 // Puts the functions of sharing.c into the layer's table.
 void install_sharing(cl_icd_dispatch *table);
+// Whether it is shared and nobody has acquired it.
+bool is_opengls(cl_mem memory);
 // The function of sharing.c with this name, or NULL: extensions are looked up by name.
 void *sharing_function(const char *name);
 

@@ -48,6 +48,11 @@ static shared_object *find_object(cl_mem memory) {
     return found;
 }
 
+bool is_opengls(cl_mem memory) {
+    const shared_object *shared = find_object(memory);
+    return shared && !shared->acquired;
+}
+
 static void CL_CALLBACK forget_object(cl_mem memory, void *data) {
     (void)memory;
     pthread_mutex_lock(&lock);

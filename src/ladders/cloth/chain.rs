@@ -219,16 +219,17 @@ impl Chain {
     }
 
     /// Puts a frame on the queue, or does it: `dt` seconds after the one before. `before` is asked before each step, and the step waits
-    /// for the events that it names. What each step has
+    /// for the events that it names; where it has none to name, the buffer of [`Chain::write_to`] is not to be had, and the vertices go
+    /// into the chain's own memory. What each step has
     /// begun; a late frame has them several times. Where no time has passed the cloth stays, and the vertices are written anew.
     ///
     /// # Errors
-    /// When the device fails, and those of `before`.
+    /// When the device fails.
     pub(crate) fn step_between(
         &mut self,
         dt: f32,
         pull: Pull,
-        before: &mut dyn FnMut(StepId) -> Result<Vec<Event>>,
+        before: &mut dyn FnMut(StepId) -> Option<Vec<Event>>,
     ) -> Result<Vec<(StepId, Done)>> {
         let dt = if dt.is_finite() { dt.clamp(0.0, LATEST) } else { 0.0 };
         let parts = (dt / LONGEST - LATE).ceil().max(1.0);
@@ -252,7 +253,10 @@ impl Chain {
                 if is_left_out {
                     continue;
                 }
-                let mut after = before(step)?;
+                let mut after = before(step).unwrap_or_else(|| {
+                    self.data.write_to(None);
+                    Vec::new()
+                });
                 after.extend(done.last().and_then(|(_, done)| done.event()).cloned());
                 let at = step as usize;
                 let functor: &dyn Step = match &self.kernels {
@@ -273,7 +277,7 @@ impl Chain {
     /// # Errors
     /// When the device fails.
     pub(crate) fn step(&mut self, dt: f32, drag: Option<Drag>) -> Result<Vec<(StepId, Done)>> {
-        self.step_between(dt, drag.map_or(Pull::Nothing, Pull::Drag), &mut |_| Ok(Vec::new()))
+        self.step_between(dt, drag.map_or(Pull::Nothing, Pull::Drag), &mut |_| Some(Vec::new()))
     }
 
     /// The drag that brings a particle to where it is to stay, whatever it would do by itself in the next `dt` seconds; `None`

@@ -18,6 +18,7 @@ mod reference;
 mod room;
 pub mod steps;
 pub mod thin;
+mod walk;
 mod ways;
 
 pub use case::Case;

@@ -1,13 +1,15 @@
-//! A figure that walks, and its shirt, all made by rules. In: a time. Out: the body's vertices with their weights, the cloth's
-//! particles, constraints and triangles, and the pose of the bones.
+//! A figure and its shirt, all made by rules. Out: the body's vertices with their weights, and the cloth's particles, constraints
+//! and triangles.
 //!
 //! Units: metres and seconds, y upward. The figure stands on y = 0, is 1.8 high, and looks along +z.
 
 use std::f32::consts::TAU;
 use std::ops::Range;
 
-use super::geometry::{Point, about, add, apply, cross, normal_or_up, scale, sub, then, triangles};
+use super::geometry::{Point, add, cross, normal_or_up, scale, sub, triangles};
 use super::thin::Tube;
+pub(crate) use super::walk::{APART, SPEED};
+pub use super::walk::{Walk, army};
 
 /// Particles round the torso. The first column runs down the back, the next ones come by the side with negative x.
 pub const COLUMNS: usize = 40;
@@ -21,21 +23,15 @@ pub(crate) const VERTEX_COLUMNS: usize = COLUMNS + 1;
 pub const SHIRT_VERTICES: usize = VERTEX_COLUMNS * ROWS;
 /// Bones of a figure.
 pub const BONES: usize = 14;
-/// How long two steps take, in seconds.
-pub(crate) const PERIOD: f32 = 1.1;
-/// How fast they walk, in metres a second: the speed of the foot on the floor.
-pub(crate) const SPEED: f32 = 1.3;
-/// How far apart the figures of an army stand, in metres.
-pub(crate) const APART: f32 = 1.3;
 
-const HIPS: u32 = 0;
-const SPINE: u32 = 1;
-const CHEST: u32 = 2;
-const HEAD: u32 = 3;
+pub(super) const HIPS: u32 = 0;
+pub(super) const SPINE: u32 = 1;
+pub(super) const CHEST: u32 = 2;
+pub(super) const HEAD: u32 = 3;
 /// The first bone of the arm on the left of the picture (0) and on its right (1): upper arm, then forearm.
-const ARMS: [u32; 2] = [4, 6];
+pub(super) const ARMS: [u32; 2] = [4, 6];
 /// The first bone of each leg: thigh, shin, foot.
-const LEGS: [u32; 2] = [8, 11];
+pub(super) const LEGS: [u32; 2] = [8, 11];
 
 /// A vertex of the body, 80 bytes: where it is when no bone has moved, and the bones that move it.
 #[repr(C)]
@@ -309,15 +305,18 @@ const SLEEVE: usize = 5;
 /// Vertices round a limb.
 const ROUND: usize = 12;
 
-const SHOULDER: Point = [0.195, 1.395, 0.0];
-const ELBOW: Point = [0.225, 1.11, -0.01];
+pub(super) const SHOULDER: Point = [0.195, 1.395, 0.0];
+pub(super) const ELBOW: Point = [0.225, 1.11, -0.01];
 const WRIST: Point = [0.235, 0.86, 0.01];
-const HIP: Point = [0.09, 0.90, 0.0];
-const KNEE: Point = [0.095, 0.49, 0.01];
-const ANKLE: Point = [0.095, 0.08, -0.01];
+pub(super) const HIP: Point = [0.09, 0.90, 0.0];
+pub(super) const KNEE: Point = [0.095, 0.49, 0.01];
+pub(super) const ANKLE: Point = [0.095, 0.08, -0.01];
+/// The middle of a shoe, and its size from there.
+pub(super) const SHOE: Point = [0.095, 0.042, 0.055];
+pub(super) const SHOE_SIZE: Point = [0.046, 0.042, 0.125];
 
 /// A point on one side: 0 is that with negative x.
-fn on_side([x, y, z]: Point, side: usize) -> Point {
+pub(super) fn on_side([x, y, z]: Point, side: usize) -> Point {
     [if side == 0 { -x } else { x }, y, z]
 }
 
@@ -342,7 +341,7 @@ fn body() -> Body {
         body.limb(&joints, sleeve);
         body.ellipsoid(at([0.238, 0.79, 0.02]), [0.022, 0.075, 0.038], arm + 1, SKIN);
         body.limb(&[(at(HIP), 0.073, leg), (at(KNEE), 0.054, leg + 1), (at(ANKLE), 0.042, leg + 1)], None);
-        body.ellipsoid(at([0.095, 0.042, 0.055]), [0.046, 0.042, 0.125], leg + 2, SHOES);
+        body.ellipsoid(at(SHOE), SHOE_SIZE, leg + 2, SHOES);
     }
     body.make_normals();
     body
@@ -424,71 +423,6 @@ fn constraints(rest: &[Point], reach: &[f32]) -> (Vec<Constraint>, Vec<Range<usi
     });
     let colours = colours.collect();
     (by_colour.into_iter().flatten().collect(), colours)
-}
-
-/// One figure of an army: where it stands, and how far its walk is ahead of the others'.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Walk {
-    /// x and z of where it stands, in metres.
-    pub at: [f32; 2],
-    /// A part of the period.
-    pub phase: f32,
-}
-
-impl Walk {
-    /// The bones at a time: matrices of three rows and four columns that bring what no bone has moved to its place.
-    pub fn pose(&self, seconds: f32) -> Vec<[f32; 12]> {
-        let turn = (f64::from(seconds) / f64::from(PERIOD) + f64::from(self.phase)).rem_euclid(1.0);
-        let turn = turn as f32 * TAU;
-        let wave = |ahead: f32| (turn + ahead).sin();
-        let mut bones = vec![about([0.0; 3], [0.0; 3]); BONES];
-        let mut set = |bone: u32, parent: Option<u32>, joint: Point, angles: Point| {
-            let own = about(joint, angles);
-            let moved = parent.map_or(own, |parent| then(&bones[parent as usize], &own));
-            bones[bone as usize] = moved;
-        };
-        set(HIPS, None, [0.0, 0.92, 0.0], [0.03, 0.10 * wave(0.0), 0.03 * wave(0.0)]);
-        set(SPINE, Some(HIPS), [0.0, 1.04, 0.0], [0.02, -0.10 * wave(0.0), -0.03 * wave(0.0)]);
-        set(CHEST, Some(SPINE), [0.0, 1.20, 0.0], [0.0, -0.12 * wave(0.0), 0.02 * wave(0.0)]);
-        set(HEAD, Some(CHEST), [0.0, 1.50, 0.0], [-0.03, 0.10 * wave(0.0), 0.0]);
-        for side in [0, 1] {
-            // The other side is half a period ahead; an arm swings with the other side's leg.
-            let ahead = TAU / 2.0 * side as f32;
-            let (arm, leg) = (ARMS[side], LEGS[side]);
-            let at = |point| on_side(point, side);
-            let out = if side == 0 { -0.06 } else { 0.06 };
-            set(arm, Some(CHEST), at(SHOULDER), [0.45 * wave(ahead), 0.0, out]);
-            set(arm + 1, Some(arm), at(ELBOW), [-0.35 + 0.20 * wave(ahead), 0.0, 0.0]);
-            let thigh = -0.08 - 0.42 * wave(ahead);
-            // The knee bends while its leg comes forward.
-            let knee = 0.12 + 0.40 * (1.0 + wave(ahead + 1.3)) * (1.0 + wave(ahead + 1.3)) / 2.0;
-            set(leg, Some(HIPS), at(HIP), [thigh, 0.0, 0.0]);
-            set(leg + 1, Some(leg), at(KNEE), [knee, 0.0, 0.0]);
-            set(leg + 2, Some(leg + 1), at(ANKLE), [-0.7 * (thigh + knee), 0.0, 0.0]);
-        }
-        // The lower foot stands on the floor; where both are as low, the step from one to the other is smooth.
-        const SHARP: f32 = 60.0;
-        let low = LEGS.map(|leg| apply(&bones[leg as usize + 2], [0.0, 0.0, 0.06])[1]);
-        let lowest = -(low.map(|y| (-SHARP * y).exp()).iter().sum::<f32>()).ln() / SHARP;
-        for bone in &mut bones {
-            bone[3] += self.at[0];
-            bone[7] -= lowest;
-            bone[11] += self.at[1];
-        }
-        bones
-    }
-}
-
-/// An army in a square, row after row, the middle of the front at the origin; no two neighbours in step.
-pub fn army(count: usize) -> Vec<Walk> {
-    let side = (1..).find(|side| side * side >= count).unwrap_or(1);
-    let one = |at: usize| {
-        let (row, column) = (at / side, at % side);
-        let x = (column as f32 - (side - 1) as f32 / 2.0) * APART;
-        // Multiples of the golden ratio lie apart from each other (H. Weyl, 1916).
-        Walk { at: [x, -(row as f32) * APART], phase: (at as f32 * 0.618_034).fract() }
-    };
-    (0..count).map(one).collect()
 }
 
 #[cfg(test)]

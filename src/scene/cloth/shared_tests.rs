@@ -1,6 +1,8 @@
 //! The army in OpenGL's own vertex buffers, by the tests' layer over a driver that cannot share.
 
+use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 
 use super::army::Lent;
 use super::camera::Camera;
@@ -8,7 +10,7 @@ use super::detail::Detail;
 use super::picture::{SIZE, read};
 use super::walker::{Hand, Order, Report, Troop};
 use super::world::{Look, World};
-use crate::gpu::cl::list_devices;
+use crate::gpu::cl::{ClContext, list_devices};
 use crate::gpu::headless::Headless;
 use crate::gpu::sharing::{self, Sharing};
 use crate::layer;
@@ -31,8 +33,34 @@ fn is_twice(n: usize) -> bool {
     n % 3 == 2
 }
 
+/// The first device, which shares.
+fn open(headless: &Headless) -> ClContext {
+    let device = list_devices().into_iter().next().unwrap();
+    let (cl, sharing) = sharing::open(&device, &headless.gl, Ok(headless.opencl_properties())).unwrap();
+    assert_eq!(sharing, Sharing::ZeroCopy, "{}", sharing.reason());
+    cl
+}
+
 impl Side {
-    fn frame(&mut self, army: usize, n: usize) -> Report {
+    fn new(gl: &Arc<glow::Context>, cl: &ClContext, shares: bool) -> Self {
+        let mut troop = Troop::default();
+        let device = Some(Some(cl.clone()));
+        let order = Order {
+            army: 9,
+            dt: 0.0,
+            on_host: [false; 5],
+            twice: false,
+            hand: Hand::Off,
+            device,
+            lent: None,
+            room: Vec::new(),
+        };
+        troop.obey(order);
+        Self { troop, world: World::new(gl, Detail::Fine).unwrap(), shares }
+    }
+
+    /// What came of it, and whether the buffer that was lent came back.
+    fn frame(&mut self, army: usize, n: usize, twice: bool) -> (Report, bool) {
         let lent = match if self.shares { self.world.lend(army).unwrap() } else { Lent::Nothing } {
             Lent::Buffer(buffer) => Some(buffer),
             Lent::Nothing => None,
@@ -44,21 +72,22 @@ impl Side {
             army,
             dt: 1.0 / 30.0,
             on_host: [false; 5],
-            twice: is_twice(n),
+            twice,
             hand,
             device: None,
             lent,
             room: Vec::new(),
         };
         let mut report = self.troop.obey(order);
-        assert!(report.error.is_none() && report.refused.is_none(), "{:?}", report.refused);
+        assert!(report.error.is_none(), "{:?}", report.error);
+        let is_back = report.lent.is_some();
         // `take` takes the buffer and the vertices; what is left says where they were.
         assert!(self.world.take(&mut report).unwrap(), "OpenGL sees what was written");
         if !self.shares {
             // Into both of its buffers: what it draws is right, whichever of them it draws.
             assert!(self.world.set(army, &report.vertices).unwrap());
         }
-        report
+        (report, is_back)
     }
 
     fn picture(&mut self, gl: &glow::Context, army: usize) -> Vec<u8> {
@@ -76,30 +105,13 @@ impl Side {
 fn under_the_layer() {
     let headless = Headless::new().unwrap();
     let gl = &headless.gl;
-    let device = list_devices().into_iter().next().unwrap();
-    let (cl, sharing) = sharing::open(&device, gl, Ok(headless.opencl_properties())).unwrap();
-    assert_eq!(sharing, Sharing::ZeroCopy, "{}", sharing.reason());
-    let side = |shares| {
-        let mut troop = Troop::default();
-        let device = Some(Some(cl.clone()));
-        let order = Order {
-            army: 9,
-            dt: 0.0,
-            on_host: [false; 5],
-            twice: false,
-            hand: Hand::Off,
-            device,
-            lent: None,
-            room: Vec::new(),
-        };
-        troop.obey(order);
-        Side { troop, world: World::new(gl, Detail::Fine).unwrap(), shares }
-    };
-    let (mut shared, mut copied) = (side(true), side(false));
+    let cl = open(&headless);
+    let [mut shared, mut copied] = [true, false].map(|shares| Side::new(gl, &cl, shares));
     for army in ARMIES {
         let mut seen = Vec::new();
         for n in 0..FRAMES {
-            let (a, b) = (shared.frame(army, n), copied.frame(army, n));
+            let [(a, _), (b, _)] = [&mut shared, &mut copied].map(|side| side.frame(army, n, is_twice(n)));
+            assert!(a.refused.is_none() && b.refused.is_none(), "{:?}", a.refused);
             // The first frame makes the army's room; then each buffer is tested when it comes first.
             assert_eq!((a.is_written, b.is_written), (n > 0, false), "frame {n}");
             assert_eq!(a.vertices.is_empty(), n > 2, "frame {n}");
@@ -120,22 +132,29 @@ fn under_the_layer() {
     // One that was lent and does not come back is not drawn, and not lent again.
     let Lent::Buffer(lost) = shared.world.lend(4).unwrap() else { panic!("none was lent") };
     let Lent::Buffer(other) = shared.world.lend(4).unwrap() else { panic!("none was lent") };
-    assert!(!std::sync::Arc::ptr_eq(&lost, &other));
+    assert!(!Arc::ptr_eq(&lost, &other));
     drop(shared.troop);
     shared.world.destroy();
     copied.world.destroy();
 }
 
-#[test]
-fn shared_and_copied_vertices_are_the_same_picture() {
-    let log = std::env::temp_dir().join(format!("clreel-shared-vertices-{}", std::process::id()));
+/// A test of this file in a process of its own, and what the layer has logged meanwhile.
+fn run_under_layer(test: &str, options: &[(&str, &str)]) -> PathBuf {
+    let log = std::env::temp_dir().join(format!("clreel-{test}-{}", std::process::id()));
     let _ = std::fs::remove_file(&log);
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", "scene::cloth::shared_tests::under_the_layer", "--nocapture"]);
-    let options = [("POISON", "1"), ("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap())];
-    let output = command.envs(layer::environment(&options)).output().unwrap();
+    let path = format!("scene::cloth::shared_tests::{test}");
+    command.args(["--ignored", "--exact", &path, "--nocapture"]);
+    let always = [("POISON", "1"), ("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap())];
+    let output = command.envs(layer::environment(&[options, &always].concat())).output().unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && stdout.contains("1 passed"), "{stdout}\n{stderr}");
+    log
+}
+
+#[test]
+fn shared_and_copied_vertices_are_the_same_picture() {
+    let log = run_under_layer("under_the_layer", &[]);
     // Of vertex buffers: the test of sharing hands a texture over, too.
     let vertices = |function: &str| {
         let calls = layer::calls(&log, function);
@@ -144,6 +163,92 @@ fn shared_and_copied_vertices_are_the_same_picture() {
     let handed = ["clEnqueueAcquireGLObjects", "clEnqueueReleaseGLObjects"].map(vertices);
     let twice = (1..FRAMES).filter(|n| is_twice(*n)).count();
     assert_eq!(handed, [ARMIES.len() * (FRAMES - 1 + twice); 2]);
+    assert!(layer::calls(&log, "misuse").is_empty());
+    std::fs::remove_file(log).unwrap();
+}
+
+/// A driver that refuses a handover after some that it took.
+struct Refusal {
+    /// The buffer is handed over twice a frame.
+    twice: bool,
+    /// In which frame it is refused; the army's room is made in the first one, and nothing is lent.
+    at: usize,
+    /// How many handovers to OpenCL, and back, the driver takes before, and in that frame.
+    taken: [[usize; 2]; 2],
+    /// It does not give the buffer back.
+    keeps: bool,
+}
+
+const REFUSALS: [Refusal; 6] = [
+    // The second buffer, and one that was handed over before.
+    Refusal { twice: false, at: 2, taken: [[1, 1], [0, 0]], keeps: false },
+    Refusal { twice: false, at: 4, taken: [[3, 3], [0, 0]], keeps: false },
+    // Between skinning and write-back.
+    Refusal { twice: true, at: 1, taken: [[0, 0], [1, 1]], keeps: false },
+    Refusal { twice: true, at: 3, taken: [[4, 4], [1, 0]], keeps: true },
+    // After write-back.
+    Refusal { twice: true, at: 2, taken: [[2, 2], [2, 1]], keeps: true },
+    Refusal { twice: false, at: 1, taken: [[0, 0], [1, 0]], keeps: true },
+];
+
+/// The calls to fail, for the layer: the numbers of all armies' handovers, one army after the other.
+fn plan() -> String {
+    let mut calls = [0, 0];
+    let one = |refusal: &Refusal| {
+        (0..2).for_each(|way| calls[way] += refusal.taken[0][way] + refusal.taken[1][way]);
+        let way = usize::from(refusal.keeps);
+        calls[way] += 1;
+        format!("{}:{}:-59", ["clEnqueueAcquireGLObjects", "clEnqueueReleaseGLObjects"][way], calls[way])
+    };
+    REFUSALS.iter().map(one).collect::<Vec<_>>().join(",")
+}
+
+/// What the test below runs under the layer.
+#[test]
+#[ignore = "runs under the layer, in a process of its own"]
+fn refused_under_the_layer() {
+    let headless = Headless::new().unwrap();
+    let gl = &headless.gl;
+    let cl = open(&headless);
+    // From here on the layer counts.
+    let counts = PathBuf::from(std::env::var_os("CLREEL_LAYER_FAIL_WHILE").unwrap());
+    std::fs::write(&counts, "").unwrap();
+    for (case, refusal) in REFUSALS.iter().enumerate() {
+        let [mut shared, mut copied] = [true, false].map(|shares| Side::new(gl, &cl, shares));
+        for n in 0..FRAMES {
+            let (a, is_back) = shared.frame(1, n, refusal.twice);
+            let (b, _) = copied.frame(1, n, refusal.twice);
+            let now = n == refusal.at;
+            assert_eq!(a.refused.is_some(), now, "case {case}, frame {n}: {:?}", a.refused);
+            assert!(a.refused.is_none_or(|why| why.contains("handed over") && why.contains("-59")));
+            assert_eq!(a.is_written, n > 0 && n < refusal.at, "case {case}, frame {n}");
+            // OpenGL has not got what is OpenCL's still.
+            assert_eq!(is_back, n > 0 && !(now && refusal.keeps), "case {case}, frame {n}");
+            let handovers = match n {
+                _ if now => refusal.taken[1][0],
+                _ if a.is_written => 1 + usize::from(refusal.twice),
+                _ => 0,
+            };
+            assert_eq!(a.times.handovers, handovers, "case {case}, frame {n}");
+            assert_eq!(a.times.on_host, [false; 5], "case {case}, frame {n}: the device goes on");
+            assert_eq!(a.seconds, b.seconds, "case {case}, frame {n}");
+            let (a, b) = (shared.picture(gl, 1), copied.picture(gl, 1));
+            assert!(a == b, "case {case}, frame {n}: other bytes than where vertices are copied");
+        }
+        drop((shared.troop, copied.troop));
+        shared.world.destroy();
+        copied.world.destroy();
+    }
+    std::fs::remove_file(counts).unwrap();
+}
+
+#[test]
+fn where_the_driver_refuses_a_later_handover_vertices_are_copied_from_then_on() {
+    let counts = std::env::temp_dir().join(format!("clreel-refusals-{}", std::process::id()));
+    let plan = plan();
+    let options = [("FAIL", plan.as_str()), ("FAIL_WHILE", counts.to_str().unwrap())];
+    let log = run_under_layer("refused_under_the_layer", &options);
+    assert_eq!(layer::calls(&log, "planned-failure").len(), REFUSALS.len());
     assert!(layer::calls(&log, "misuse").is_empty());
     std::fs::remove_file(log).unwrap();
 }

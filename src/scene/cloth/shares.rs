@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::gpu::cl::{Buffer, ClContext, Event};
 use crate::gpu::sharing::vertex_buffer::{SharedVertices, VertexBuffer};
 use crate::ladders::cloth::steps::StepId;
@@ -20,6 +20,17 @@ pub(super) struct Shares {
     refusal: Option<String>,
 }
 
+/// How a frame's handovers ended.
+#[derive(Default)]
+pub(super) struct Ended {
+    /// What was written last is OpenGL's.
+    pub is_written: bool,
+    /// The driver has not given the buffer back: it may be OpenCL's still, so OpenGL must leave it alone.
+    pub is_kept: bool,
+    /// The handovers to OpenCL, and those back.
+    pub events: [Vec<Event>; 2],
+}
+
 /// A buffer that is handed to OpenCL for a frame, once for the whole chain or twice.
 pub(super) struct Handover<'a> {
     shares: &'a mut Shares,
@@ -30,6 +41,8 @@ pub(super) struct Handover<'a> {
     twice: bool,
     /// It is OpenCL's now.
     is_held: bool,
+    /// The driver has refused to give it back.
+    is_kept: bool,
     /// The first step has been told of the first handover.
     is_told: bool,
     /// The handovers to OpenCL, and those back.
@@ -47,41 +60,43 @@ impl Handover<'_> {
         self.is_new
     }
 
-    /// Puts what comes before a step on the queue; what the step waits for.
-    ///
-    /// # Errors
-    /// When the driver refuses a handover after the first one.
-    pub(super) fn before(&mut self, step: StepId) -> Result<Vec<Event>> {
+    /// Puts what comes before a step on the queue; what the step waits for. `None` where the driver refuses a handover after the
+    /// first one: the step must not use the buffer.
+    pub(super) fn before(&mut self, step: StepId) -> Option<Vec<Event>> {
         if !std::mem::replace(&mut self.is_told, true) {
-            return Ok(self.events[0].clone());
+            return Some(self.events[0].clone());
         }
         if !self.twice {
-            return Ok(Vec::new());
+            return Some(Vec::new());
         }
         if self.is_held && self.events[0].len() == 1 && step != StepId::Skin {
-            self.give_back()?;
+            self.give_back();
         }
         if self.is_held || step != StepId::Write {
-            return Ok(Vec::new());
+            return Some(Vec::new());
         }
-        let event = self.shared.acquire(self.cl).inspect_err(|error| self.shares.refuse(error))?;
+        if self.is_kept {
+            return None;
+        }
+        let event = self.shared.acquire(self.cl).inspect_err(|error| self.shares.refuse(error)).ok()?;
         self.is_held = true;
         self.events[0].push(event.clone());
-        Ok(vec![event])
+        Some(vec![event])
     }
 
-    /// Puts the handover back to OpenGL on the queue, if it is not there yet, whatever went wrong before. Whether what was written
-    /// last is OpenGL's; and all handovers.
-    pub(super) fn end(mut self) -> (bool, [Vec<Event>; 2]) {
-        let is_written = self.is_held && self.give_back().is_ok();
-        (is_written, self.events)
+    /// Puts the handover back to OpenGL on the queue, if it is not there yet, whatever went wrong before.
+    pub(super) fn end(mut self) -> Ended {
+        let is_written = self.is_held && self.give_back();
+        Ended { is_written, is_kept: self.is_kept, events: self.events }
     }
 
-    fn give_back(&mut self) -> Result<()> {
+    /// Whether the driver takes it.
+    fn give_back(&mut self) -> bool {
         self.is_held = false;
-        let event = self.shared.release(self.cl).inspect_err(|error| self.shares.refuse(error))?;
-        self.events[1].push(event);
-        Ok(())
+        let released = self.shared.release(self.cl).inspect_err(|error| self.shares.refuse(error));
+        self.is_kept = released.is_err();
+        self.events[1].extend(released);
+        !self.is_kept
     }
 }
 
@@ -106,7 +121,17 @@ impl Shares {
             self.buffers.push(shared.clone());
         }
         let events = [vec![event], Vec::new()];
-        Some(Handover { shares: self, cl, shared, is_new, twice, is_held: true, is_told: false, events })
+        Some(Handover {
+            shares: self,
+            cl,
+            shared,
+            is_new,
+            twice,
+            is_held: true,
+            is_kept: false,
+            is_told: false,
+            events,
+        })
     }
 
     /// Lets the buffers go: those of another army come.

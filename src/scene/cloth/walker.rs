@@ -57,7 +57,7 @@ pub(super) struct Order {
 /// What came of an order.
 pub(super) struct Report {
     pub army: usize,
-    /// The buffer that was lent.
+    /// The buffer that was lent, unless the driver refused to give it back to OpenGL.
     pub lent: Option<Arc<VertexBuffer>>,
     /// The vertices are in it.
     pub is_written: bool,
@@ -269,7 +269,7 @@ impl Troop {
         };
         chain.write_to(handover.as_ref().map(|handover| handover.memory().clone()));
         let done = chain.step_between(order.dt, pull, &mut |step| {
-            handover.as_mut().map_or_else(|| Ok(Vec::new()), |handover| handover.before(step))
+            handover.as_mut().map_or_else(|| Some(Vec::new()), |handover| handover.before(step))
         });
         taken.is_enqueued();
         let looked = done.and_then(|done| {
@@ -286,17 +286,25 @@ impl Troop {
             Ok(done)
         });
         // Whatever went wrong, what was acquired is released.
-        let (is_written, handed) = handover.map_or_else(Default::default, Handover::end);
+        let handed = handover.map_or_else(Default::default, Handover::end);
+        if handed.is_kept {
+            // Who lent it does not see it again, and makes another one.
+            report.lent = None;
+        }
         let done = looked?;
         chain.finish()?;
         let steps = done.iter().filter(|(step, _)| *step == StepId::Integrate).count();
         report.step = (steps > 0).then(|| taken.so_far().as_secs_f64() / steps as f64);
-        report.is_written = is_written;
+        report.is_written = handed.is_written;
         let began = Instant::now();
         let is_copied = !report.is_written && chain.read_vertices(&mut report.vertices)?;
         let copied = is_copied.then(|| (began, Instant::now()));
         report.seconds = chain.seconds();
-        taken.note(&mut report.times, &mut self.clock, &Begun { done: &done, handed: &handed, copied });
+        taken.note(
+            &mut report.times,
+            &mut self.clock,
+            &Begun { done: &done, handed: &handed.events, copied },
+        );
         Ok(())
     }
 }
