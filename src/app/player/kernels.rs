@@ -1,7 +1,9 @@
 //! Kernels that are edited while the movie runs. In: what was saved in a folder, what came of trying it. Out: versions, of which
 //! the last ten are kept; the newest that may be shown filters the movie.
 
+mod kept;
 mod looked_after;
+mod shown;
 #[cfg(test)]
 mod tests;
 
@@ -23,57 +25,12 @@ use crate::overlay::{
     Judged, Kernels, Panel, Source, Subject, Untried, Verdict, Version, errors_in, told_of,
 };
 use crate::stats::Beside;
+use kept::{Circumstances, KeptVersion, Median};
 
 /// Versions that are kept.
 const KEPT: usize = 10;
 /// A filter's median holds once so many frames were measured.
 const ENOUGH: usize = 5;
-/// Two medians are compared once so many were: the first ones find caches cold, and other kernels being judged.
-const SETTLED: usize = 20;
-
-/// What a filter was measured with: times of two versions can be compared where this is the same.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Circumstances {
-    variant: VariantId,
-    radius: u32,
-    size: (u32, u32),
-    beside: Option<Beside>,
-}
-
-/// A filter's median in milliseconds, and of how many frames.
-#[derive(Debug, Clone, Copy)]
-struct Median {
-    ms: f64,
-    n: usize,
-}
-
-/// Texts, and what came of them.
-struct KeptVersion {
-    number: u64,
-    sources: Sources,
-    files: Vec<String>,
-    judged: Vec<Judged>,
-    untried: Untried,
-    /// What ran before, by what was judged.
-    before: HashMap<Subject, u64>,
-    /// The filter's medians.
-    times: Vec<(Circumstances, Median)>,
-}
-
-impl KeptVersion {
-    fn time(&self, of: &Circumstances) -> Option<Median> {
-        self.times.iter().find(|(known, _)| known == of).map(|(_, median)| *median)
-    }
-
-    fn of(&self, subject: Subject) -> Option<&Judged> {
-        self.judged.iter().find(|judged| judged.subject == subject)
-    }
-
-    /// Whether it was found that these must not run, or cannot.
-    fn refuses(&self, subject: Subject) -> bool {
-        self.of(subject).is_some_and(|judged| matches!(judged.verdict, Verdict::Refused(_)))
-    }
-}
 
 /// The folder that is watched, and what was saved in it.
 #[derive(Default)]
@@ -407,85 +364,9 @@ impl LiveKernels {
     /// Notes what the chosen variant's filter takes.
     fn time(&mut self, of: Circumstances, median: Median) {
         let Some(number) = self.runs(Subject::Variant(of.variant)).map(|kept| kept.number) else { return };
-        let Some(kept) = self.version_mut(number) else { return };
-        match kept.times.iter_mut().find(|(known, _)| *known == of) {
-            // After a seek, or beside another filter in between, few frames say less than many.
-            Some((_, known)) if median.n < known.n.min(SETTLED) => {}
-            Some((_, known)) => *known = median,
-            None => kept.times.push((of, median)),
+        if let Some(kept) = self.version_mut(number) {
+            kept.note(of, median);
         }
-    }
-
-    /// Puts together what is shown.
-    fn refresh(&mut self, chosen: VariantId, radius: u32, size: Option<(u32, u32)>, beside: Option<Beside>) {
-        let of = |variant| size.map(|size| Circumstances { variant, radius, size, beside });
-        let row = |kept: &KeptVersion| {
-            let judged = kept.judged.iter().map(|judged| {
-                let is_exact = judged.verdict == Verdict::Exact;
-                let time = |kept: &KeptVersion| match judged.subject {
-                    Subject::Variant(variant) => kept.time(&of(variant).filter(|_| is_exact)?),
-                    // Its stage has a time, which is of no version.
-                    Subject::Conversion => None,
-                };
-                let before = kept.before.get(&judged.subject).and_then(|number| self.version(*number));
-                let settled = |median: &Median| median.n >= SETTLED;
-                let now = time(kept);
-                let change = now.filter(settled).zip(before.and_then(time).filter(settled));
-                Judged {
-                    ms: now.map(|now| now.ms),
-                    change_ms: change.map(|(now, before)| now.ms - before.ms),
-                    is_after: kept.before.contains_key(&judged.subject),
-                    runs: self.running.get(&judged.subject) == Some(&kept.number),
-                    ..judged.clone()
-                }
-            });
-            let differs =
-                kept.of(Subject::Variant(chosen)).is_some_and(|judged| judged.verdict != Verdict::Exact);
-            let ms = of(chosen).filter(|_| !differs).and_then(|of| kept.time(&of)).map(|median| median.ms);
-            Version {
-                number: kept.number,
-                files: kept.files.clone(),
-                judged: judged.collect(),
-                untried: kept.untried,
-                ms,
-            }
-        };
-        let versions = self.kept.iter().rev().map(row).collect();
-        self.shown.versions = versions;
-        self.shown.current = self.current;
-        let runs = |subject| self.runs(subject).filter(|kept| !kept.refuses(subject)).map(|kept| kept.number);
-        let (running, converts) = (runs(Subject::Variant(chosen)), runs(Subject::Conversion));
-        (self.shown.running, self.shown.converts) = (running, converts);
-        self.shown.copying = self.copying.is_some();
-    }
-
-    /// The chosen variant's kernels as they were saved last; where a compiler has found an error in another file, that one.
-    fn source(&mut self, chosen: VariantId, kind: DeviceKind) {
-        let current = self.version(self.current);
-        let told = current.and_then(|kept| told_of(&kept.judged, chosen));
-        let log = match told.map(|judged| &judged.verdict) {
-            Some(Verdict::Refused(error)) => error.why.as_str(),
-            _ => "",
-        };
-        let of = (self.current, chosen, kind);
-        if self.source_of.as_ref().is_some_and(|(shown, said)| (shown, said.as_str()) == (&of, log)) {
-            return;
-        }
-        let text =
-            |file: &str| current.map_or_else(|| program::built_in(file), |kept| kept.sources.text(file)).ok();
-        let own = chosen.files(kind).unwrap_or_default();
-        let named = || errors_in(log).map(|(file, _)| file);
-        // Several of its files may have errors: the first one of the log.
-        let refused =
-            named().find(|file| own.contains(file)).or_else(|| named().find(|file| text(file).is_some()));
-        let shown = refused.or(own.first().copied()).and_then(|file| {
-            let earlier = self.kept.iter().rev().find(|kept| kept.number < self.current);
-            let before = earlier.and_then(|kept| kept.sources.text(file).ok());
-            let source = Source::new(file.to_owned(), &text(file)?, before.as_deref());
-            Some(source.of_version(self.current, log))
-        });
-        self.source_of = Some((of, log.to_owned()));
-        self.shown.source = shown;
     }
 }
 

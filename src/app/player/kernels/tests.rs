@@ -1,5 +1,6 @@
 //! Versions as they are saved and told, without a window.
 
+use super::kept::SETTLED;
 use super::*;
 
 const FLAT: Subject = Subject::Variant(VariantId::Flat);
@@ -131,4 +132,26 @@ fn only_settled_medians_of_the_same_circumstances_are_compared() {
     // Few frames after a seek.
     live.time(of(None), Median { ms: 30.0, n: ENOUGH });
     assert_eq!(change(&mut live, None), (Some(8.25), Some(0.25)));
+}
+
+#[test]
+fn what_a_save_has_changed_is_shown_also_where_it_is_included() {
+    let mut live = edited();
+    let shown = |live: &mut LiveKernels, chosen| {
+        live.source(chosen, DeviceKind::Cpu);
+        live.shown.source.clone().unwrap().name
+    };
+    assert_eq!(shown(&mut live, VariantId::Flat), "box_filter/03_flat.cl");
+    save(&mut live, Sources::default());
+    save(&mut live, other("common/mean.clh"));
+    assert_eq!(shown(&mut live, VariantId::Naive), "common/mean.clh");
+    assert!(live.shown.source.as_ref().is_some_and(|source| !source.changed.is_empty()), "it is marked");
+    // Nothing of it has changed.
+    save(&mut live, other("common/mean.clh"));
+    assert_eq!(shown(&mut live, VariantId::Naive), "box_filter/01_naive.cl");
+    // Its own, and what it includes.
+    save(&mut live, serde_json::from_value(serde_json::json!({
+        "common/mean.clh": { "Ok": "yours" }, "box_filter/01_naive.cl": { "Ok": "#include \"../common/mean.clh\"" },
+    })).unwrap());
+    assert_eq!(shown(&mut live, VariantId::Naive), "box_filter/01_naive.cl");
 }
