@@ -14,6 +14,7 @@ use super::{Action, Overlay, View, code, panel, theme};
 use crate::error::{Error, Result};
 use crate::gpu::machine_code::MachineCode;
 use crate::ladders::box_filter::VariantId;
+use crate::timing::Noise;
 use crate::verify::MismatchReport;
 
 pub(crate) use versions::told_of;
@@ -75,6 +76,8 @@ pub(crate) struct Judged {
     pub ms: Option<f64>,
     /// How many more than those of the version that ran before, where both were measured for long enough and alike.
     pub change_ms: Option<f64>,
+    /// Why these two are not to be trusted to the last digit, if they are not.
+    pub noise: Option<Noise>,
     /// Another version ran before.
     pub is_after: bool,
 }
@@ -82,7 +85,7 @@ pub(crate) struct Judged {
 impl Judged {
     /// Of which nothing else is known.
     pub(crate) fn new(subject: Subject, verdict: Verdict) -> Self {
-        Self { subject, verdict, runs: false, ms: None, change_ms: None, is_after: false }
+        Self { subject, verdict, runs: false, ms: None, change_ms: None, noise: None, is_after: false }
     }
 
     fn differs(&self) -> bool {
@@ -103,6 +106,8 @@ pub(crate) struct Version {
     pub untried: Untried,
     /// The chosen variant's median in the movie, in milliseconds, where it was measured with these.
     pub ms: Option<f64>,
+    /// Why that is not to be trusted to the last digit, if it is not.
+    pub noise: Option<Noise>,
 }
 
 /// What of a version is still to be tried.

@@ -139,6 +139,24 @@ pub(crate) fn believed(value: f64, noise: Option<Noise>, quiet: fn(f64) -> Strin
     }
 }
 
+/// How much more than before `ms` is, in milliseconds, with its sign; of noisy ones no finer than `ms` itself can be believed.
+pub(crate) fn change(change: f64, ms: f64, noise: Option<Noise>) -> String {
+    let sign = if change < 0.0 { "\u{2212}" } else { "+" };
+    let Some(noise) = noise.filter(|_| change.is_finite() && ms.is_finite() && ms > 0.0) else {
+        return format!("{sign}{}", self::ms(change.abs()));
+    };
+    let (_, decimals) = noise::significant(ms, noise.digits());
+    // Of 40 that have one digit the tens.
+    let whole = (ms.log10().floor() + 1.0 - noise.digits() as f64).max(0.0);
+    let unit = if decimals > 0 { 10f64.powi(-(decimals as i32)) } else { 10f64.powf(whole) };
+    let rounded = (change.abs() / unit).round() * unit;
+    if rounded == 0.0 {
+        return format!("{NOISY}0");
+    }
+    let text = if decimals > 0 { format!("{rounded:.decimals$}") } else { thousands(rounded) };
+    format!("{NOISY}{sign}{text}")
+}
+
 /// A number in two or three digits, without zeros at its end behind the point: "25", "24.7", "2,700".
 pub(crate) fn rounded(value: f64) -> String {
     if !value.is_finite() {
@@ -267,6 +285,18 @@ mod tests {
         assert_eq!(ms(999.996), "1000.0");
         assert_eq!(ms(12_345.6), "12346");
         assert_eq!(ms(f64::NAN), "\u{2013}");
+    }
+
+    #[test]
+    fn a_change_is_told_no_finer_than_what_has_changed() {
+        let noise = |min, p95| Noise::between((min, 1.0, p95), 100, None);
+        let (one, two) = (noise(0.5, 2.0), Noise::between((1.0, 1.0, 1.0), 3, None));
+        assert_eq!([one, two].map(|noise| noise.map(|noise| noise.digits())), [Some(1), Some(2)]);
+        assert_eq!([change(-0.42, 8.0, None), change(0.3, 30.0, None)], ["\u{2212}0.42", "+0.30"]);
+        assert_eq!([change(-0.42, 8.0, two), change(-6.43, 23.15, two)], ["~\u{2212}0.4", "~\u{2212}6"]);
+        assert_eq!([change(-6.43, 23.15, one), change(0.3, 29.9, one)], ["~\u{2212}10", "~0"]);
+        assert_eq!([change(1234.0, 2345.0, one), change(0.004, 0.35, one)], ["~+1,000", "~0"]);
+        assert_eq!(change(0.5, f64::NAN, one), "+0.50");
     }
 
     #[test]

@@ -53,7 +53,8 @@ fn words(version: &Version, is_current: bool, view: &View) -> (Color32, String) 
     };
     let Some(judged) = told_of(&version.judged, view.chosen) else {
         if version.files.is_empty() {
-            let ms = version.ms.map_or(theme::UNKNOWN.to_owned(), |ms| format!("{} ms", theme::ms(ms)));
+            let time = |ms| format!("{} ms", theme::believed(ms, version.noise, theme::ms));
+            let ms = version.ms.map_or(theme::UNKNOWN.to_owned(), time);
             return (theme::WEAK, format!("{files}: {} {ms}", view.chosen));
         }
         let state = match version.untried {
@@ -101,12 +102,9 @@ fn short(what: &str) -> &str {
 fn times(judged: &Judged) -> String {
     let Some(ms) = judged.ms else { return "exact".to_owned() };
     let change = match judged.change_ms {
-        Some(change) => {
-            let sign = if change < 0.0 { "\u{2212}" } else { "+" };
-            format!(", {sign}{} ms", theme::ms(change.abs()))
-        }
+        Some(change) => format!(", {} ms", theme::change(change, ms, judged.noise)),
         None if judged.is_after => format!(", {}", theme::UNKNOWN),
         None => String::new(),
     };
-    format!("exact, {} ms{change}", theme::ms(ms))
+    format!("exact, {} ms{change}", theme::believed(ms, judged.noise, theme::ms))
 }

@@ -6,9 +6,23 @@ use crate::verify::{Difference, MismatchReport};
 fn version(number: u64, file: &str, verdict: Verdict) -> Version {
     let (ms, change_ms, is_after) = (Some(8.0), Some(-0.42), true);
     let runs = number == 3;
-    let judged =
-        Judged { subject: Subject::Variant(VariantId::Flat), verdict, runs, ms, change_ms, is_after };
-    Version { number, files: vec![file.to_owned()], judged: vec![judged], untried: Untried::Now(0), ms }
+    let judged = Judged {
+        subject: Subject::Variant(VariantId::Flat),
+        verdict,
+        runs,
+        ms,
+        change_ms,
+        is_after,
+        noise: None,
+    };
+    Version {
+        number,
+        files: vec![file.to_owned()],
+        judged: vec![judged],
+        untried: Untried::Now(0),
+        ms,
+        noise: None,
+    }
 }
 
 /// A folder with three versions, of which the second runs.
@@ -24,8 +38,14 @@ fn edited() -> Kernels {
     let error =
         Error::new("The kernel file 'box_filter/03_flat.cl' does not build for 'CPU'.", why, "Correct it.");
     let refused = version(4, "box_filter/03_flat.cl", Verdict::Refused(error));
-    let first =
-        Version { number: 1, files: Vec::new(), judged: Vec::new(), untried: Untried::Now(0), ms: None };
+    let first = Version {
+        number: 1,
+        files: Vec::new(),
+        judged: Vec::new(),
+        untried: Untried::Now(0),
+        ms: None,
+        noise: None,
+    };
     Kernels {
         folder: Some("/home/user/kernels".to_owned()),
         versions: vec![

@@ -6,6 +6,7 @@ use crate::gpu::sources::Sources;
 use crate::ladders::box_filter::VariantId;
 use crate::overlay::{Judged, Subject, Untried, Verdict};
 use crate::stats::Beside;
+use crate::timing::Noise;
 
 /// Two medians are compared once so many were: the first ones find caches cold, and other kernels being judged.
 pub(super) const SETTLED: usize = 20;
@@ -24,6 +25,8 @@ pub(super) struct Circumstances {
 pub(super) struct Median {
     pub ms: f64,
     pub n: usize,
+    /// Why it is not to be trusted to the last digit, if it is not.
+    pub noise: Option<Noise>,
 }
 
 /// Texts, and what came of them.

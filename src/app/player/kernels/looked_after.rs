@@ -48,7 +48,7 @@ impl Player<'_> {
         if let Some(score) = score {
             let (size, beside) = (score.size, score.beside);
             let of = Circumstances { variant: chosen, radius, size, beside };
-            self.kernels.time(of, Median { ms: score.ms, n: score.n });
+            self.kernels.time(of, Median { ms: score.ms, n: score.n, noise: score.noise });
         }
         let is_open = self.overlay.open[Panel::Kernels as usize];
         if is_open {

@@ -2,6 +2,7 @@
 
 use super::kept::SETTLED;
 use super::*;
+use crate::timing::Noise;
 
 impl LiveKernels {
     /// Puts together what is shown.
@@ -28,6 +29,10 @@ impl LiveKernels {
                 Judged {
                     ms: now.map(|now| now.ms),
                     change_ms: change.map(|(now, before)| now.ms - before.ms),
+                    noise: match change {
+                        Some((now, before)) => noisier(now.noise, before.noise),
+                        None => now.and_then(|now| now.noise),
+                    },
                     is_after: kept.before.contains_key(&judged.subject),
                     runs: self.running.get(&judged.subject) == Some(&kept.number),
                     ..judged.clone()
@@ -35,13 +40,14 @@ impl LiveKernels {
             });
             let differs =
                 kept.of(Subject::Variant(chosen)).is_some_and(|judged| judged.verdict != Verdict::Exact);
-            let ms = of(chosen).filter(|_| !differs).and_then(|of| kept.time(&of)).map(|median| median.ms);
+            let median = of(chosen).filter(|_| !differs).and_then(|of| kept.time(&of));
             Version {
                 number: kept.number,
                 files: kept.files.clone(),
                 judged: judged.collect(),
                 untried: kept.untried,
-                ms,
+                ms: median.map(|median| median.ms),
+                noise: median.and_then(|median| median.noise),
             }
         };
         let versions = self.kept.iter().rev().map(row).collect();
@@ -89,4 +95,9 @@ impl LiveKernels {
         self.source_of = Some((of, log.to_owned()));
         self.shown.source = shown;
     }
+}
+
+/// The one of which fewer digits can be believed.
+fn noisier(one: Option<Noise>, other: Option<Noise>) -> Option<Noise> {
+    [one, other].into_iter().flatten().min_by_key(Noise::digits)
 }

@@ -2,6 +2,7 @@
 
 use super::kept::SETTLED;
 use super::*;
+use crate::timing::Noise;
 
 const FLAT: Subject = Subject::Variant(VariantId::Flat);
 
@@ -119,18 +120,23 @@ fn only_settled_medians_of_the_same_circumstances_are_compared() {
         assert!(judged.is_after);
         (judged.ms, judged.change_ms)
     };
-    live.time(of(None), Median { ms: 8.0, n: SETTLED });
+    live.time(of(None), Median { ms: 8.0, n: SETTLED, noise: None });
     // The first frames beside another filter.
-    live.time(of(beside), Median { ms: 12.0, n: SETTLED - 1 });
+    live.time(of(beside), Median { ms: 12.0, n: SETTLED - 1, noise: None });
     live.note(Opinion::Of(2, FLAT, Verdict::Exact));
     assert_eq!(change(&mut live, None), (None, None), "nothing was measured yet");
-    live.time(of(beside), Median { ms: 9.0, n: SETTLED });
+    live.time(of(beside), Median { ms: 9.0, n: SETTLED, noise: None });
     assert_eq!(change(&mut live, beside), (Some(9.0), None), "what was before had not settled");
-    live.time(of(None), Median { ms: 7.5, n: SETTLED - 1 });
+    live.time(of(None), Median { ms: 7.5, n: SETTLED - 1, noise: None });
     assert_eq!(change(&mut live, None), (Some(7.5), None), "this has not");
-    live.time(of(None), Median { ms: 8.25, n: SETTLED });
+    live.time(of(None), Median { ms: 8.25, n: SETTLED, noise: None });
+    // Neither is better than the noisier of both.
+    let noise = Noise::between((1.0, 1.0, 1.0), 3, None);
+    live.time(of(None), Median { ms: 8.25, n: SETTLED, noise });
+    assert_eq!(change(&mut live, None), (Some(8.25), Some(0.25)));
+    assert_eq!(live.shown.versions[0].judged[0].noise, noise);
     // Few frames after a seek.
-    live.time(of(None), Median { ms: 30.0, n: ENOUGH });
+    live.time(of(None), Median { ms: 30.0, n: ENOUGH, noise: None });
     assert_eq!(change(&mut live, None), (Some(8.25), Some(0.25)));
 }
 
