@@ -446,7 +446,8 @@ fn a_folder_that_comes_after_the_window_is_built_from() {
     session.display.key("c");
     let (title, contrast) = (session.find("Colour correction"), session.find("contrast"));
     session.click_at((title.x as i32 + 6, contrast.center().1));
-    for _ in 0..3 {
+    // It is built after all else.
+    for _ in 0..25 {
         session.wait_for_frames();
     }
     session.quit();

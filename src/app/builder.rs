@@ -48,6 +48,7 @@ enum Request {
     Check(Check),
     Again(VariantId),
     Scopes((u32, u32)),
+    Comparer,
     Judge(Judge),
     MachineCode(Asm),
 }
@@ -227,6 +228,11 @@ impl Builder {
     /// Builds next what measures pictures of this size.
     pub(crate) fn scopes(&self, size: (u32, u32)) {
         self.request(Request::Scopes(size));
+    }
+
+    /// Builds next what compares pictures.
+    pub(crate) fn comparer(&self) {
+        self.request(Request::Comparer);
     }
 
     /// Tries kernels that were changed next, and builds them.

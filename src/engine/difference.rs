@@ -99,6 +99,26 @@ impl Comparer {
         Self::of_source(cl, program::built_in(FILE)?)
     }
 
+    /// The same with kernels that are built and have run: those for pictures in buffers, and with `images` those for images, too.
+    /// The first two pictures are then compared as soon as later ones.
+    ///
+    /// # Errors
+    /// When they do not build, two pixels that are equal are not found to be, memory runs out, or the device fails.
+    pub fn ready(cl: &ClContext, images: bool) -> Result<Self> {
+        const PIXEL: [u8; 4] = [0; 4];
+        let mut comparer = Self::new(cl)?;
+        let mut found = vec![comparer.compare(Compared::OnHost(&PIXEL), Compared::OnHost(&PIXEL), (1, 1))?];
+        if images {
+            let image = Picture::alloc(cl, Storage::Image, 1, 1)?;
+            image.write(&cl.queue, &PIXEL)?;
+            found.push(comparer.compare(Compared::OnDevice(&image), Compared::OnDevice(&image), (1, 1))?);
+        }
+        match found.iter().all(|found| found.difference.largest.is_none()) {
+            true => Ok(comparer),
+            false => Err(Error::new(FAILED, "Of two equal ones its kernels say that they differ.", "")),
+        }
+    }
+
     /// The same with another text of the kernels' file.
     fn of_source(cl: &ClContext, source: String) -> Result<Self> {
         let memory = |len| Buffer::new(&cl.context, new_memory(cl), len).map_err(|e| failed(FAILED, &e));
@@ -243,9 +263,14 @@ impl Pipeline {
     fn compare(&mut self, a: &Slot, b: &Slot, map: &mut Slot) -> Result<(Difference, f64)> {
         let to_texture = self.to_texture() && map.texture().is_some();
         let cl = &self.cl;
-        let comparer = match &mut self.comparer {
-            Some(comparer) => comparer,
-            none => none.insert(Comparer::new(&self.cl)?),
+        if matches!(self.comparer, None | Some(Err(_))) {
+            // It is asked for anew where it is wanted once more.
+            self.comparer_asked = false;
+            let comparer = self.comparer.take().unwrap_or_else(|| Comparer::new(&self.cl))?;
+            self.comparer = Some(Ok(comparer));
+        }
+        let Some(Ok(comparer)) = &mut self.comparer else {
+            return Err(Error::new(FAILED, "There is nothing that compares them.", ""));
         };
         let slots = [a, b];
         let on_device = slots.map(Slot::on_device);

@@ -51,8 +51,10 @@ pub struct Pipeline {
     pub(super) planar: HashMap<VariantId, PlanarFilter>,
     pub(super) scratch: Scratch,
     pub(super) corrector: Option<Corrector>,
-    /// Made when it is first wanted.
-    pub(super) comparer: Option<Comparer>,
+    /// What compares pictures, or why nothing does; `None` until it is built, or first wanted by who has no builder.
+    pub(super) comparer: Option<Result<Comparer>>,
+    /// It was asked for.
+    pub(super) comparer_asked: bool,
     pub(super) converter: Converter,
     pub(super) trials: Trials,
     pub(super) known: Known,
@@ -111,6 +113,7 @@ impl Pipeline {
             scratch: Scratch::new(),
             corrector: None,
             comparer: None,
+            comparer_asked: false,
             converter: Converter::new(&cl),
             trials: Trials::default(),
             known: Known::default(),
@@ -360,12 +363,28 @@ impl Pipeline {
         self.scopes_asked.replace(class) != Some(class)
     }
 
+    /// Gives it what was built to compare pictures, or why that could not be.
+    pub(crate) fn set_comparer(&mut self, comparer: Result<Comparer>) {
+        self.comparer = Some(comparer);
+    }
+
+    /// Whether it has that.
+    pub(crate) fn has_comparer(&self) -> bool {
+        self.comparer.is_some()
+    }
+
+    /// Whether it is to be built; told once.
+    pub(crate) fn lacks_comparer(&mut self) -> bool {
+        !self.has_comparer() && !std::mem::replace(&mut self.comparer_asked, true)
+    }
+
     /// Forgets what the builder was asked for and has not told, such as one whose thread was left: frames ask
     /// for it anew.
     pub(crate) fn ask_again(&mut self) {
         self.trials.ask_again();
         self.known.ask_again();
         self.scopes_asked = None;
+        self.comparer_asked = false;
     }
 
     /// Whether auto-levels, and no filter, write the picture there.

@@ -3,7 +3,7 @@
 use super::judging::{Judged, JudgedConversions};
 use crate::color::Layout;
 use crate::color::kernels::{ConvertProgram, Corrector};
-use crate::engine::{Scopes, TrialCase};
+use crate::engine::{Comparer, Scopes, TrialCase};
 use crate::error::{Error, Result};
 use crate::gpu::machine_code::MachineCode;
 use crate::gpu::memory::Storage;
@@ -42,4 +42,6 @@ pub(crate) enum Part {
     NoCorrector(Error),
     /// What measures frames, or why nothing can.
     Scopes(Box<Result<Scopes>>),
+    /// What compares pictures, or why nothing can.
+    Comparer(Box<Result<Comparer>>),
 }

@@ -7,7 +7,7 @@ use super::conversions::Conversions;
 use super::judging::{self, Judge, passed};
 use super::{Built, Part, Request, Shared};
 use crate::color::Layout;
-use crate::engine::{Scopes, TrialCase};
+use crate::engine::{Comparer, Scopes, TrialCase};
 use crate::error::{Error, Result};
 use crate::gpu::binaries;
 use crate::gpu::cl::{ClContext, is_device_failure, list_devices};
@@ -196,6 +196,10 @@ impl<'a> Worker<'a> {
                 }
                 (Ok(Request::Scopes(size)), Some((number, cl))) => {
                     let part = Part::Scopes(Box::new(Scopes::build(cl, size)));
+                    self.send(Built::For(*number, Box::new(part)))
+                }
+                (Ok(Request::Comparer), Some((number, cl))) => {
+                    let part = Part::Comparer(Box::new(Comparer::ready(cl, self.to_texture)));
                     self.send(Built::For(*number, Box::new(part)))
                 }
                 (Err(TryRecvError::Empty), Some((number, cl))) => self.build_next(*number, cl),

@@ -142,13 +142,17 @@ fn under_the_layer() {
 fn run_under_layer(test: &str, options: &[(&str, &str)]) -> PathBuf {
     let log = std::env::temp_dir().join(format!("clreel-{test}-{}", std::process::id()));
     let _ = std::fs::remove_file(&log);
+    let folder = log.with_extension("folder");
+    std::fs::create_dir_all(&folder).unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
+    command.current_dir(&folder);
     let path = format!("scene::cloth::shared_tests::{test}");
     command.args(["--ignored", "--exact", &path, "--nocapture"]);
     let always = [("POISON", "1"), ("FAKE_GPU", "1"), ("LOG", log.to_str().unwrap())];
     let output = command.envs(layer::environment(&[options, &always].concat())).output().unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && stdout.contains("1 passed"), "{stdout}\n{stderr}");
+    std::fs::remove_dir_all(folder).unwrap();
     log
 }
 
@@ -166,6 +170,9 @@ fn shared_and_copied_vertices_are_the_same_picture() {
     assert!(layer::calls(&log, "misuse").is_empty());
     std::fs::remove_file(log).unwrap();
 }
+
+/// While this file is there, in the folder that the test runs in, the layer counts.
+const COUNTS: &str = "counts";
 
 /// A driver that refuses a handover after some that it took.
 struct Refusal {
@@ -211,8 +218,7 @@ fn refused_under_the_layer() {
     let gl = &headless.gl;
     let cl = open(&headless);
     // From here on the layer counts.
-    let counts = PathBuf::from(std::env::var_os("CLREEL_LAYER_FAIL_WHILE").unwrap());
-    std::fs::write(&counts, "").unwrap();
+    std::fs::write(COUNTS, "").unwrap();
     for (case, refusal) in REFUSALS.iter().enumerate() {
         let [mut shared, mut copied] = [true, false].map(|shares| Side::new(gl, &cl, shares));
         for n in 0..FRAMES {
@@ -239,14 +245,13 @@ fn refused_under_the_layer() {
         shared.world.destroy();
         copied.world.destroy();
     }
-    std::fs::remove_file(counts).unwrap();
+    std::fs::remove_file(COUNTS).unwrap();
 }
 
 #[test]
 fn where_the_driver_refuses_a_later_handover_vertices_are_copied_from_then_on() {
-    let counts = std::env::temp_dir().join(format!("clreel-refusals-{}", std::process::id()));
     let plan = plan();
-    let options = [("FAIL", plan.as_str()), ("FAIL_WHILE", counts.to_str().unwrap())];
+    let options = [("FAIL", plan.as_str()), ("FAIL_WHILE", COUNTS)];
     let log = run_under_layer("refused_under_the_layer", &options);
     assert_eq!(layer::calls(&log, "planned-failure").len(), REFUSALS.len());
     assert!(layer::calls(&log, "misuse").is_empty());

@@ -366,7 +366,7 @@ impl FrameLoop {
         let limit = if self.clock_runs { AHEAD } else { 1 };
         let is_others_turn = self.takes_turns() && flights + self.wipe.waiting() > 0;
         let stands = self.choice.waits_for_filter
-            || self.choice.waits_for_conversions && self.lacks_other()
+            || self.choice.waits_for_conversions && (self.lacks_other() || self.lacks_map())
             || self.clock.is_paused() && self.clock_runs;
         ahead < limit && !stands && !is_others_turn && !self.is_device_busy()
     }

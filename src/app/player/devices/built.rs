@@ -50,7 +50,7 @@ fn status(part: &Part) -> Option<(VariantId, VariantStatus)> {
         Part::Judged(judged) => judged.made.as_ref().map(|_| (judged.case.variant, VariantStatus::Ready)),
         Part::JudgedConversions(_) | Part::Conversion(_) | Part::NoConversion(..) => None,
         Part::MachineCode(..) => None,
-        Part::Corrector(_) | Part::NoCorrector(_) | Part::Scopes(_) => None,
+        Part::Corrector(_) | Part::NoCorrector(_) | Part::Scopes(_) | Part::Comparer(_) => None,
     }
 }
 
@@ -91,6 +91,7 @@ fn add(pipeline: &mut Pipeline, part: Part) {
         Part::Corrector(corrector) => pipeline.set_corrector(*corrector),
         Part::NoCorrector(_) => pipeline.correction_failed(),
         Part::Scopes(scopes) => pipeline.set_scopes(*scopes),
+        Part::Comparer(comparer) => pipeline.set_comparer(*comparer),
     }
 }
 
@@ -292,6 +293,9 @@ impl Devices {
         }
         if let Some(size) = with.frames.lacks_scopes() {
             self.builder.scopes(size);
+        }
+        if with.frames.lacks_comparer() {
+            self.builder.comparer();
         }
         if let Some(pipeline) = with.frames.pipeline_mut() {
             for (layout, storage) in pipeline.missing_conversions() {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use super::submit::Asked;
 use super::{FrameLoop, NEARLY_DONE_MS, Ready};
-use crate::engine::{Difference, Request, Slot};
+use crate::engine::{Difference, Pipeline, Request, Slot};
 use crate::error::Error;
 use crate::ladder::BackEnd;
 use crate::ladders::box_filter::VariantId;
@@ -221,9 +221,24 @@ impl FrameLoop {
         }
     }
 
-    /// Whether the sides are compared, and there is a device that does it.
+    /// Whether the sides are compared, and there is a device that does it, with kernels that are built.
     pub(super) fn can_compare(&self) -> bool {
-        self.wipe.compares && self.lent.engine().is_some_and(|engine| engine.pipeline().is_some())
+        self.wipe.compares && self.comparing_pipeline().is_some_and(Pipeline::has_comparer)
+    }
+
+    /// Whether that is wanted, and the kernels for it are not built yet.
+    pub(super) fn lacks_map(&self) -> bool {
+        let lacks = |pipeline: &Pipeline| !pipeline.has_comparer();
+        self.compares() && !self.wipe.is_away && self.comparing_pipeline().is_some_and(lacks)
+    }
+
+    /// Whether these are to be built; told once.
+    pub(crate) fn lacks_comparer(&mut self) -> bool {
+        self.compares() && self.pipeline_mut().is_some_and(Pipeline::lacks_comparer)
+    }
+
+    fn comparing_pipeline(&self) -> Option<&Pipeline> {
+        self.lent.engine()?.pipeline()
     }
 
     /// Whether no two frames may be on their way at once.
