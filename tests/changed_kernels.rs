@@ -456,6 +456,15 @@ fn a_folder_that_comes_after_the_window_is_built_from() {
     assert!(trace["traceEvents"].as_array().unwrap().iter().any(corrects), "the device");
 }
 
+/// Waits until a window shows the movie by `flat`, and opens the panel of kernels.
+fn see_what_is_edited(session: &mut Session) {
+    session.resize(1280, 720);
+    session.wait_for_title("flat, r=2");
+    session.wait_for_frames();
+    session.display.key("e");
+    session.wait_for_text("Edit the files in");
+}
+
 /// Writes a file as an editor does that keeps what was there until the new one is whole.
 fn save(folder: &Folder, file: &str, text: &str) {
     let (to, new) = (kernels(folder).join(file), kernels(folder).join("new~"));
@@ -726,11 +735,7 @@ fn kernels_are_edited_while_the_movie_runs() {
     command.arg("--kernels").arg(kernels(&folder)).args(["--variant", "flat", "--radius", "2"]);
     command.args(["--kernel-timeout", "5"]).arg("--trace").arg(&trace).arg(movie);
     let mut session = Session::start(&display, &mut command);
-    session.resize(1280, 720);
-    session.wait_for_title("flat, r=2");
-    session.wait_for_frames();
-    session.display.key("e");
-    session.wait_for_text("Edit the files in");
+    see_what_is_edited(&mut session);
     // What the device runs, beside the source, or how to see it; and Oclgrind beside all that follows.
     session.click("Machine code");
     session.wait("machine code", |s| s.shows("vector load") || s.shows("No disassembler is installed."));
@@ -824,11 +829,7 @@ fn a_slow_kernel_is_judged_to_its_end() {
     std::fs::create_dir_all(kernels(&folder).join("box_filter")).unwrap();
     let mut command = window(&display, &folder, &["--variant", "flat", "--radius", "2"]);
     let mut session = Session::start(&display, &mut command);
-    session.resize(1280, 720);
-    session.wait_for_title("flat, r=2");
-    session.wait_for_frames();
-    session.display.key("e");
-    session.wait_for_text("Edit the files in");
+    see_what_is_edited(&mut session);
     // The movie's pictures alone are 64 wide; of those that all kernels are judged by some are 67.
     let slow = "for (volatile int i = 0; x == 0 && width == 64 && height == 48 && i < 60000000; i++) ;";
     let outside = "if (width == 67 && x == 0 && y == 0) ((__global uchar *)src)[width * height * 4 + 3] = 1;";

@@ -12,6 +12,7 @@ use crate::ladders::box_filter::VariantId;
 use crate::stats::Stage;
 
 impl Ready {
+    /// Moves its pictures into their textures; what that takes is the stages' that bring them to the screen.
     fn fill(&mut self, timer: &GlTimer) {
         let stages = &mut self.flight.stages;
         if let Some(beside) = &mut self.beside {
